@@ -1,0 +1,76 @@
+// Type-stable pools: objects that the application holds handles to. Memory that once held a T holds
+// only T's for the rest of the process, so the magic word of a freed object can be looked at safely.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <vector>
+
+namespace starling {
+
+/// A pool of T, which must have members `uint32_t magic` and `uint32_t pool_index` and a constant
+/// `static constexpr uint32_t kMagic`. create() sets both; destroy() clears magic after the destructor.
+/// Chunks grow geometrically, so an idle process pays for a handful of objects only. Not thread-safe:
+/// the caller holds the library's lock.
+template <class T>
+class Pool {
+  public:
+    template <class... Args>
+    T* create(Args&&... args) {
+        if (free_.empty()) grow();
+        const uint32_t index = free_.back();
+        free_.pop_back();
+        T* object = new (slot(index)) T(static_cast<Args&&>(args)...);
+        object->magic = T::kMagic;
+        object->pool_index = index;
+        ++live_;
+        return object;
+    }
+
+    void destroy(T* object) {
+        const uint32_t index = object->pool_index;
+        object->~T();
+        static_cast<T*>(static_cast<void*>(object))->magic = 0;
+        free_.push_back(index);
+        --live_;
+    }
+
+    /// The live object with this index, nullptr if there is none.
+    T* at(uint32_t index) {
+        if (index >= capacity_) return nullptr;
+        T* object = slot(index);
+        return object->magic == T::kMagic ? object : nullptr;
+    }
+
+    std::size_t live() const { return live_; }
+
+  private:
+    static constexpr uint32_t kFirstChunk = 16;
+
+    // Chunk k holds kFirstChunk << k objects and starts at index kFirstChunk * (2^k - 1).
+    T* slot(uint32_t index) {
+        const uint32_t k = 31 - static_cast<uint32_t>(__builtin_clz(index / kFirstChunk + 1));
+        const uint32_t start = kFirstChunk * ((1u << k) - 1);
+        return chunks_[k] + (index - start);
+    }
+
+    void grow() {
+        const uint32_t count = kFirstChunk << chunks_.size();
+        free_.reserve(free_.size() + count);
+        void* memory = ::operator new(sizeof(T) * count, std::align_val_t{alignof(T)});
+        T* chunk = static_cast<T*>(memory);
+        for (uint32_t i = 0; i < count; ++i) chunk[i].magic = 0;
+        chunks_.push_back(chunk);
+        for (uint32_t i = count; i-- > 0;) free_.push_back(capacity_ + i);
+        capacity_ += count;
+    }
+
+    std::vector<T*> chunks_;
+    std::vector<uint32_t> free_;
+    uint32_t capacity_ = 0;
+    std::size_t live_ = 0;
+};
+
+}  // namespace starling

@@ -1,0 +1,34 @@
+// The exchange: all that a collective algorithm sees of the world. Numbered participants, messages
+// between them matched in order per pair, and (for inter-communicators) which of them are on my side.
+// The real one stands on a communicator's collective channel; unit tests run the algorithms on a simulated one.
+#pragma once
+
+#include <cstdint>
+
+#include "datatype/datatype.h"
+#include "message/request.h"
+
+namespace starling::collective {
+
+/// Participants 0 … size-1. For an intra-communicator these are its ranks. For an inter-communicator they are
+/// both groups, one after the other, in an order that all members agree on: my side is
+/// [local_base, local_base + local_size), the other [remote_base, remote_base + remote_size).
+class Exchange {
+  public:
+    virtual ~Exchange() = default;
+
+    int size = 0;
+    int rank = 0;  ///< me, in 0 … size-1
+    int local_base = 0, local_size = 0;
+    int remote_base = 0, remote_size = 0;  ///< 0, 0 in an intra-communicator
+
+    /// Starts a send or a receive. `request` lives until it is done (in the awaiting coroutine's frame) and is
+    /// completed by the engine; it may be done already on return. Messages of one pair in one exchange match in the order
+    /// in which they were started. A received message longer than the buffer gives MPI_ERR_TRUNCATE.
+    virtual void start_send(message::Request& request, const void* buffer, int64_t count,
+                            const datatype::Datatype& type, int destination) = 0;
+    virtual void start_receive(message::Request& request, void* buffer, int64_t count,
+                               const datatype::Datatype& type, int source) = 0;
+};
+
+}  // namespace starling::collective
