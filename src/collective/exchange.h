@@ -25,9 +25,9 @@ class Exchange {
     /// Starts a send or a receive. `request` lives until it is done (in the awaiting coroutine's frame) and is
     /// completed by the engine; it may be done already on return. Messages of one pair in one exchange match in the order
     /// in which they were started. A received message longer than the buffer gives MPI_ERR_TRUNCATE.
-    virtual void start_send(message::Request& request, const void* buffer, int64_t count,
+    virtual void start_send(message::SendRequest& request, const void* buffer, int64_t count,
                             const datatype::Datatype& type, int destination) = 0;
-    virtual void start_receive(message::Request& request, void* buffer, int64_t count,
+    virtual void start_receive(message::ReceiveRequest& request, void* buffer, int64_t count,
                                const datatype::Datatype& type, int source) = 0;
 };
 

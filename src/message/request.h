@@ -7,7 +7,16 @@
 #include "base/list.h"
 #include "mpi.h"
 
+namespace starling::datatype {
+struct Datatype;
+}
+namespace starling::link {
+struct Peer;
+}
+
 namespace starling::message {
+
+class Channel;
 
 /// What a completed operation reports. `source` and `tag` as in MPI_Status; `bytes` received.
 struct Outcome {
@@ -18,21 +27,60 @@ struct Outcome {
     uint64_t bytes = 0;
 };
 
-enum class RequestKind : uint8_t { send, receive, collective, generalized, persistent_send, persistent_receive };
+enum class RequestKind : uint8_t { send, receive, collective, generalized, persistent };
 
 /// Base of every operation that can be waited for. The owner (a handle, a stack frame of a blocking call, a
 /// coroutine frame) frees it; the engine only ever calls complete().
 struct Request {
     static constexpr uint32_t kMagic = 0x51657152;
-    uint32_t magic = kMagic;
+    uint32_t magic = 0;  ///< set by the pool for those that are handles
     uint32_t pool_index = 0;
     RequestKind kind = RequestKind::send;
-    bool done = false;              ///< the operation has completed; `outcome` is valid
-    std::coroutine_handle<> waiter; ///< resumed by the engine after completion, may be empty
+    bool done = false;               ///< the operation has completed; `outcome` is valid
+    std::coroutine_handle<> waiter;  ///< scheduled by complete(); may be empty
     Outcome outcome;
+
+    explicit Request(RequestKind k = RequestKind::send) : kind(k) {}
 
     /// Marks the operation done and schedules the waiter. Called with the library's lock held.
     void complete();
+};
+
+/// A send from start to completion. Filled by start_send(); must not move while it is not done.
+struct SendRequest : Request {
+    SendRequest() : Request(RequestKind::send) {}
+    const void* buffer = nullptr;
+    int64_t count = 0;
+    const datatype::Datatype* type = nullptr;
+    link::Peer* peer = nullptr;
+    uint64_t bytes = 0;       ///< packed size
+    uint64_t context = 0;
+    uint64_t moved = 0;       ///< streamed so far (two-copy fallback)
+    void* staging = nullptr;  ///< packed copy of a non-contiguous rendezvous message, owned
+    int source_rank = 0;      ///< my rank as the receiver sees it
+    int tag = 0;
+    uint32_t sequence = 0;
+    uint32_t serial = 0;      ///< what the receiver names this request by
+    bool synchronous = false;
+    ListHook hook;            ///< pending list of the peer, or the table of those awaiting the receiver
+};
+
+/// A receive from start to completion. Filled by start_receive(); must not move while it is not done.
+struct ReceiveRequest : Request {
+    ReceiveRequest() : Request(RequestKind::receive) {}
+    void* buffer = nullptr;
+    int64_t count = 0;
+    const datatype::Datatype* type = nullptr;
+    Channel* channel = nullptr;
+    link::Peer* peer = nullptr;  ///< of the matched message
+    uint64_t capacity = 0;       ///< bytes the buffer takes
+    uint64_t moved = 0;
+    uint64_t post_order = 0;     ///< orders specific against wildcard receives
+    void* staging = nullptr;
+    int source = 0;  ///< as posted: a rank or MPI_ANY_SOURCE
+    int tag = 0;     ///< as posted: a tag or MPI_ANY_TAG
+    uint32_t serial = 0;
+    ListHook hook;  ///< posted queue
 };
 
 }  // namespace starling::message

@@ -1,0 +1,2 @@
+// placeholder: the collective room's coroutine type
+#pragma once

@@ -1,0 +1,48 @@
+// A channel: one message space (a plane of a communicator) with its matching state. Ranks in a channel are those
+// of the communicator's remote group (of its only group in an intra-communicator).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "link/job.h"
+#include "message/request.h"
+
+namespace starling::message {
+
+/// Who is who in a channel; comm::Group implements it.
+class Roster {
+  public:
+    virtual ~Roster() = default;
+    virtual int size() const = 0;
+    virtual link::Process at(int rank) const = 0;  ///< 0 <= rank < size()
+};
+
+struct MatchQueues;
+
+/// Made with the communicator, registered under its context id; messages that arrived before are matched then.
+class Channel {
+  public:
+    /// `roster` is who ranks of messages sent and received mean and must outlive the channel; `my_rank` is this
+    /// process's rank as the others see it.
+    Channel(uint64_t context, const Roster& roster, int my_rank);
+    ~Channel();
+    Channel(const Channel&) = delete;
+    Channel& operator=(const Channel&) = delete;
+
+    uint64_t context() const { return context_; }
+    int my_rank() const { return my_rank_; }
+    const Roster& roster() const { return roster_; }
+    /// The peer behind a rank; nullptr with failure_text() if its job is gone.
+    link::Peer* peer(int rank);
+    MatchQueues& queues() { return *queues_; }
+
+  private:
+    uint64_t context_;
+    const Roster& roster_;
+    int my_rank_;
+    std::unique_ptr<link::Peer*[]> peers_;  ///< filled lazily
+    std::unique_ptr<MatchQueues> queues_;
+};
+
+}  // namespace starling::message

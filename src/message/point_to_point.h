@@ -1,0 +1,23 @@
+// Point-to-point messages on channels. All calls need the library's lock.
+#pragma once
+
+#include "message/channel.h"
+#include "message/request.h"
+
+namespace starling::message {
+
+enum class Mode : uint8_t { standard, synchronous };
+
+/// Starts a send; `request` may be done on return (eager). Failures complete the request with outcome.error.
+/// `type` must be committed and stay alive until the request is done.
+void start_send(SendRequest& request, Channel& channel, const void* buffer, int64_t count,
+                const datatype::Datatype& type, int destination, int tag, Mode mode);
+
+/// Starts a receive; source may be MPI_ANY_SOURCE, tag MPI_ANY_TAG.
+void start_receive(ReceiveRequest& request, Channel& channel, void* buffer, int64_t count,
+                   const datatype::Datatype& type, int source, int tag);
+
+/// Cancels a posted receive; true if it was still unmatched (it is then done, outcome.cancelled).
+bool cancel_receive(ReceiveRequest& request);
+
+}  // namespace starling::message
