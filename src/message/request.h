@@ -38,11 +38,13 @@ struct Request {
     RequestKind kind = RequestKind::send;
     bool done = false;               ///< the operation has completed; `outcome` is valid
     std::coroutine_handle<> waiter;  ///< scheduled by complete(); may be empty
+    uint32_t* open_in_group = nullptr;  ///< if set, complete() decrements it and schedules `waiter` only at 0
     Outcome outcome;
 
     explicit Request(RequestKind k = RequestKind::send) : kind(k) {}
 
-    /// Marks the operation done and schedules the waiter. Called with the library's lock held.
+    /// Marks the operation done and schedules the waiter (of a group: with its last operation). Called with the
+    /// library's lock held.
     void complete();
 };
 
