@@ -1,0 +1,63 @@
+// The inbox: the base path. A bounded queue in the receiver's region that every process may put packets
+// into, at any time, without having met the receiver before. A process may be killed at any instruction of
+// it without blocking the others: a cell says who claimed it, and the receiver takes back the cell of a dead one.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "boot/job_segment.h"
+#include "transport/shm/packet.h"
+
+namespace starling::shm {
+
+inline constexpr uint32_t kInboxCells = 64;
+inline constexpr uint32_t kCellBytes = 1024;
+
+/// Who put a packet into an inbox; enough to answer.
+struct Sender {
+    boot::JobAddress job;
+    uint32_t rank;
+    uint32_t reserved;
+};
+
+/// `state` = lap (40 bits) | phase (2 bits) | claimant's pid (22 bits), phases free, claimed, full. All zero is
+/// "free in lap 0", so a fresh memfd is an empty inbox.
+struct alignas(64) Cell {
+    std::atomic<uint64_t> state;
+    Sender sender;
+    Header header;
+    static constexpr uint32_t kPayload = kCellBytes - 64;
+    std::byte payload[kPayload];
+};
+static_assert(sizeof(Cell) == kCellBytes && offsetof(Cell, payload) == 64);
+
+/// The shared part, in the receiver's region.
+struct alignas(64) Inbox {
+    std::atomic<uint64_t> tail;  ///< next ticket to claim; only a hint, cells decide
+    alignas(64) Cell cells[kInboxCells];
+};
+
+/// Claims a cell; nullptr if the inbox is full. Fill it, then publish(). `pid` is the caller's.
+Cell* claim(Inbox& inbox, uint32_t pid);
+void publish(Cell& cell);
+
+/// The receiver's end. One per process; not thread-safe.
+class InboxReader {
+  public:
+    explicit InboxReader(Inbox& inbox) : inbox_(&inbox) {}
+    /// The oldest packet, nullptr if there is none (or its sender is still writing it).
+    Cell* front();
+    /// Gives the cell of front() back.
+    void pop();
+    /// If the oldest cell was claimed by a process that has died before publishing it, skips it. For slow
+    /// paths: asks the kernel. Returns whether it skipped one.
+    bool skip_dead();
+
+  private:
+    Inbox* inbox_;
+    uint64_t head_ = 0;
+};
+
+}  // namespace starling::shm

@@ -1,0 +1,60 @@
+#include "transport/shm/kernel_copy.h"
+
+#include <cerrno>
+
+namespace starling::shm {
+
+int read_remote(pid_t pid, uint64_t remote, const iovec* blocks, size_t block_count, uint64_t bytes) {
+    constexpr size_t kMost = 1024;  // IOV_MAX
+    iovec part{};                   // rest of a block that a short read stopped in
+    size_t next = 0;
+    while (bytes > 0) {
+        iovec list[kMost];
+        size_t n = 0;
+        uint64_t sum = 0;
+        if (part.iov_len > 0) list[n++] = part, sum += part.iov_len;
+        size_t ahead = next;
+        while (n < kMost && ahead < block_count) list[n++] = blocks[ahead], sum += blocks[ahead++].iov_len;
+        const iovec from{reinterpret_cast<void*>(remote), sum};
+        const ssize_t got = process_vm_readv(pid, list, n, &from, 1, 0);
+        if (got < 0) {
+            if (errno == EINTR) continue;
+            return errno;
+        }
+        if (got == 0) return EFAULT;
+        remote += static_cast<uint64_t>(got);
+        bytes -= static_cast<uint64_t>(got);
+        uint64_t left = static_cast<uint64_t>(got);
+        size_t i = 0;
+        while (i < n && left >= list[i].iov_len) left -= list[i++].iov_len;
+        const size_t had_part = part.iov_len > 0 ? 1 : 0;
+        if (i < n) {
+            part = {static_cast<std::byte*>(list[i].iov_base) + left, list[i].iov_len - left};
+            next += i + 1 - had_part;
+        } else {
+            part = {};
+            next += i - had_part;
+        }
+    }
+    return 0;
+}
+
+int write_remote(pid_t pid, uint64_t remote, const void* local, uint64_t bytes) {
+    auto* from = static_cast<std::byte*>(const_cast<void*>(local));
+    while (bytes > 0) {
+        const iovec here{from, bytes};
+        const iovec there{reinterpret_cast<void*>(remote), bytes};
+        const ssize_t put = process_vm_writev(pid, &here, 1, &there, 1, 0);
+        if (put < 0) {
+            if (errno == EINTR) continue;
+            return errno;
+        }
+        if (put == 0) return EFAULT;
+        from += put;
+        remote += static_cast<uint64_t>(put);
+        bytes -= static_cast<uint64_t>(put);
+    }
+    return 0;
+}
+
+}  // namespace starling::shm

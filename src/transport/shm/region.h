@@ -1,0 +1,37 @@
+// What lies in a rank's region of the job segment.
+#pragma once
+
+#include "boot/doorbell.h"
+#include "boot/job_segment.h"
+#include "transport/shm/inbox.h"
+#include "transport/shm/ring.h"
+
+namespace starling::shm {
+
+inline constexpr uint32_t kRingSlots = 24;
+inline constexpr uint64_t kRingStride = 80 * 1024;
+inline constexpr uint64_t kInboxOffset = 4096;
+inline constexpr uint64_t kRingsOffset = 128 * 1024;
+inline constexpr uint64_t kCollectiveOffset = kRingsOffset + kRingSlots * kRingStride;
+inline constexpr uint64_t kCollectiveBytes = boot::kRegionStride - kCollectiveOffset;
+static_assert(sizeof(Ring) <= kRingStride);
+static_assert(kInboxOffset + sizeof(Inbox) <= kRingsOffset);
+static_assert(kCollectiveOffset + (1u << 20) <= boot::kRegionStride);
+
+/// A view of one rank's region; cheap to copy.
+class Region {
+  public:
+    explicit Region(std::byte* base) : base_(base) {}
+    boot::Doorbell& doorbell() const { return *reinterpret_cast<boot::Doorbell*>(base_); }
+    Inbox& inbox() const { return *reinterpret_cast<Inbox*>(base_ + kInboxOffset); }
+    Ring& ring(uint32_t slot) const {
+        return *reinterpret_cast<Ring*>(base_ + kRingsOffset + slot * kRingStride);
+    }
+    /// Memory that this rank hands out to communicators it leads (collective/node_area).
+    std::byte* collective() const { return base_ + kCollectiveOffset; }
+
+  private:
+    std::byte* base_;
+};
+
+}  // namespace starling::shm

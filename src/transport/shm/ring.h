@@ -1,0 +1,125 @@
+// The direct ring: one sender writes straight into the receiver's memory, the receiver polls one cache line.
+// Lines of 64 bytes hold a header and up to 32 bytes of payload; a longer payload lies in the ring's bulk
+// area. The header's stamp says that a line is valid in this lap; as stamps lie in fixed places that only
+// headers use, nothing a user sends can be mistaken for one and nothing needs to be cleared.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "transport/shm/packet.h"
+
+namespace starling::shm {
+
+inline constexpr uint32_t kRingLines = 128;
+inline constexpr uint32_t kInlineBytes = 32;
+inline constexpr uint32_t kBulkBytes = 64 * 1024;
+
+struct alignas(64) Line {
+    Header header;
+    std::byte payload[kInlineBytes];
+};
+static_assert(sizeof(Line) == 64);
+
+/// In the receiver's region. Fresh memory is an empty ring; a ring that is used again is reset by its owner
+/// before the slot is offered.
+struct alignas(64) Ring {
+    /// Written by the receiver, read by the sender when it runs out of credit.
+    struct alignas(64) Consumed {
+        std::atomic<uint64_t> lines;
+        std::atomic<uint64_t> bulk;
+    } consumed;
+    alignas(64) Line lines[kRingLines];
+    alignas(64) std::byte bulk[kBulkBytes];
+};
+
+/// Bytes of bulk that a payload takes, and where it starts: whole lines, never across the end.
+struct BulkSpan {
+    uint64_t start, end;  ///< running positions; offset is start % kBulkBytes
+};
+inline BulkSpan bulk_span(uint64_t position, uint32_t bytes) {
+    const uint64_t rounded = (uint64_t{bytes} + 63) & ~uint64_t{63};
+    const uint64_t room = kBulkBytes - position % kBulkBytes;
+    const uint64_t start = rounded <= room ? position : position + room;
+    return {start, start + rounded};
+}
+
+/// The sender's end. Not thread-safe.
+class RingWriter {
+  public:
+    RingWriter() = default;
+    explicit RingWriter(Ring& ring) : ring_(&ring) {}
+    explicit operator bool() const { return ring_ != nullptr; }
+
+    /// Where to write `bytes` of payload (at most kBulkBytes / 2), nullptr if there is no room now. Nothing is
+    /// visible before commit(), and reserving again without a commit is free.
+    std::byte* reserve(uint32_t bytes) {
+        if (line_ - lines_limit_ >= kRingLines && !refresh_lines()) return nullptr;
+        if (bytes <= kInlineBytes) return ring_->lines[line_ % kRingLines].payload;
+        const BulkSpan span = bulk_span(bulk_, bytes);
+        if (span.end - bulk_limit_ > kBulkBytes && !refresh_bulk(span.end)) return nullptr;
+        return ring_->bulk + span.start % kBulkBytes;
+    }
+
+    /// The header of the reserved line; fill all but stamp and bytes, then commit.
+    Header& header() { return ring_->lines[line_ % kRingLines].header; }
+
+    /// Makes the reserved packet visible.
+    void commit(uint32_t bytes) {
+        Header& head = header();
+        head.bytes = bytes;
+        if (bytes > kInlineBytes) bulk_ = bulk_span(bulk_, bytes).end;
+        head.stamp.store(stamp_of(line_), std::memory_order_release);
+        ++line_;
+    }
+
+    static uint32_t stamp_of(uint64_t line) { return static_cast<uint32_t>(line / kRingLines) + 1; }
+
+  private:
+    bool refresh_lines();
+    bool refresh_bulk(uint64_t end);
+
+    Ring* ring_ = nullptr;
+    uint64_t line_ = 0, lines_limit_ = 0;  ///< next line; consumed lines as last seen
+    uint64_t bulk_ = 0, bulk_limit_ = 0;
+};
+
+/// The receiver's end. Not thread-safe.
+class RingReader {
+  public:
+    RingReader() = default;
+    /// Resets the ring's memory: for a slot that is not, or no longer, written by anyone.
+    void reset(Ring& ring);
+    explicit operator bool() const { return ring_ != nullptr; }
+
+    /// The next packet's header, nullptr if none has come; its payload is at payload().
+    const Header* front() const {
+        const Header& head = ring_->lines[line_ % kRingLines].header;
+        return head.stamp.load(std::memory_order_acquire) == RingWriter::stamp_of(line_) ? &head : nullptr;
+    }
+    const std::byte* payload() const {
+        const Line& line = ring_->lines[line_ % kRingLines];
+        if (line.header.bytes <= kInlineBytes) return line.payload;
+        return ring_->bulk + bulk_span(bulk_, line.header.bytes).start % kBulkBytes;
+    }
+    /// Gives the packet of front() back to the sender, in batches of a quarter of the ring.
+    void pop() {
+        const uint32_t bytes = ring_->lines[line_ % kRingLines].header.bytes;
+        if (bytes > kInlineBytes) {
+            bulk_ = bulk_span(bulk_, bytes).end;
+            if (bulk_ - bulk_told_ >= kBulkBytes / 4) tell_bulk();
+        }
+        if (++line_ - lines_told_ >= kRingLines / 4) tell_lines();
+    }
+
+  private:
+    void tell_lines() { ring_->consumed.lines.store(lines_told_ = line_, std::memory_order_release); }
+    void tell_bulk() { ring_->consumed.bulk.store(bulk_told_ = bulk_, std::memory_order_release); }
+
+    Ring* ring_ = nullptr;
+    uint64_t line_ = 0, lines_told_ = 0;
+    uint64_t bulk_ = 0, bulk_told_ = 0;
+};
+
+}  // namespace starling::shm
