@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+"""Generates what follows from the table of the MPI 5.0 C interface.
+
+    generate.py header FILE              mpi.h
+    generate.py entries SOURCE-DIR DIR   the library's entry points and the list of what is built;
+                                         SOURCE-DIR is src/mpi, whose headers declare the implementations
+
+A file is only written when its content changes.
+"""
+
+import sys
+from pathlib import Path
+
+import header
+
+
+def write_if_changed(path, text):
+    path = Path(path)
+    if path.exists() and path.read_text() == text:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def main(arguments):
+    if len(arguments) == 2 and arguments[0] == "header":
+        write_if_changed(arguments[1], header.write())
+    elif len(arguments) == 3 and arguments[0] == "entries":
+        import entries
+
+        for name, text in entries.write(Path(arguments[1])).items():
+            write_if_changed(Path(arguments[2]) / name, text)
+    else:
+        sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
