@@ -1,0 +1,88 @@
+// Attributes: values that programs and libraries hang on communicators, datatypes and windows under keys of
+// their own (MPI 5.0 section 7.7). One mechanism for the three kinds of object.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "mpi.h"
+
+namespace starling::comm {
+
+enum class AttributeKind : uint8_t { comm, type, win };
+
+/// The object whose attributes are meant, as callbacks see it.
+struct AttributeHolder {
+    AttributeKind kind;
+    union {
+        MPI_Comm comm;
+        MPI_Datatype type;
+        MPI_Win win;
+    };
+    explicit AttributeHolder(MPI_Comm handle) : kind(AttributeKind::comm), comm(handle) {}
+    explicit AttributeHolder(MPI_Datatype handle) : kind(AttributeKind::type), type(handle) {}
+    explicit AttributeHolder(MPI_Win handle) : kind(AttributeKind::win), win(handle) {}
+};
+
+/// A key with its callbacks. Lives until it has been freed and no attribute uses it any more.
+struct Keyval {
+    AttributeKind kind;
+    bool freed = false;
+    int number = 0;
+    uint32_t references = 0;  ///< the application's handle and one per attribute
+    void* extra_state = nullptr;
+    // Predefined callbacks are the values 0 (nothing is copied or called) and 1 (the value is copied).
+    union {
+        MPI_Comm_copy_attr_function* comm_copy;
+        MPI_Type_copy_attr_function* type_copy;
+        MPI_Win_copy_attr_function* win_copy;
+    };
+    union {
+        MPI_Comm_delete_attr_function* comm_delete;
+        MPI_Type_delete_attr_function* type_delete;
+        MPI_Win_delete_attr_function* win_delete;
+    };
+};
+
+/// Makes keys; `number` is what the application sees. Callbacks are set by the caller on the result.
+Keyval* make_keyval(AttributeKind kind, void* extra_state);
+/// The live, not freed key with that number and kind; nullptr if there is none.
+Keyval* find_keyval(AttributeKind kind, int number);
+/// The application gives the key up (MPI_X_free_keyval).
+void free_keyval(Keyval* keyval);
+
+/// The attributes of one object, in the order in which they were set. Callbacks run inside these calls and
+/// may call MPI. All give an error code: MPI_SUCCESS or what the callback returned.
+class AttributeSet {
+  public:
+    AttributeSet() = default;
+    AttributeSet(const AttributeSet&) = delete;
+    AttributeSet& operator=(const AttributeSet&) = delete;
+    AttributeSet(AttributeSet&& other) noexcept
+        : entries_(static_cast<std::vector<Entry>&&>(other.entries_)) {}
+    ~AttributeSet();  ///< drops what is left without callbacks
+
+    bool empty() const { return entries_.empty(); }
+    /// Sets a value; one set before is deleted first, callback included.
+    int set(const AttributeHolder& holder, Keyval* keyval, void* value);
+    /// True if the key is set.
+    bool get(int keyval, void** value) const;
+    /// Deletes one; MPI_ERR_KEYVAL if it is not set.
+    int remove(const AttributeHolder& holder, int keyval);
+    /// Deletes all, last set first; stops at the first callback that fails, and keeps that one and the
+    /// rest.
+    int clear(const AttributeHolder& holder);
+    /// Adds to `copy` what the copy callbacks of this holder's attributes give; stops at the first that
+    /// fails.
+    int copy_to(const AttributeHolder& holder, AttributeSet& copy) const;
+
+  private:
+    struct Entry {
+        Keyval* keyval;
+        void* value;
+    };
+    int call_delete(const AttributeHolder& holder, const Entry& entry);
+    std::vector<Entry> entries_;
+};
+
+}  // namespace starling::comm

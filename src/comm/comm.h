@@ -1,0 +1,170 @@
+// Communicators: a context, who is in it, and all that hangs on it (MPI 5.0 chapter 7). Making new ones
+// from old ones takes messages and is in collective/creation.h; here are the objects and purely local work.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "comm/attribute.h"
+#include "comm/errhandler.h"
+#include "comm/group.h"
+#include "comm/info.h"
+#include "link/job.h"
+#include "message/channel.h"
+#include "mpi.h"
+
+namespace starling::comm {
+
+/// The low four bits of a context id tell the message spaces of one communicator apart.
+enum class Plane : uint32_t {
+    point_to_point = 0,
+    collective = 1,
+    create_group = 2,  ///< MPI_Comm_create_group: tags are the application's
+    leaders = 3,       ///< MPI_Intercomm_create between leaders over the peer communicator
+    from_group = 4,    ///< MPI_Comm_create_from_group: no communicator behind it
+};
+inline constexpr uint64_t kPlaneMask = 15;
+
+/// Context id of the `number`th context drawn in a job, plane 0.
+constexpr uint64_t make_context(boot::JobId job, uint32_t number) {
+    return (job & 0xffffffffu) << 32 | static_cast<uint64_t>(number & 0xfffffffu) << 4;
+}
+/// Numbers below 16 are never drawn; these are the same in every process of a job.
+inline constexpr uint32_t kWorldNumber = 1, kSelfNumber = 2;
+/// Draws a context id unique in the universe (from the counter in the own job's header). Lock-free.
+uint64_t new_context();
+
+/// What the collective room hangs on a communicator (its exchange, counters, node stage), made there at
+/// first use.
+struct CollectiveState {
+    virtual ~CollectiveState() = default;
+};
+
+/// A process topology; immutable and shared between a communicator and its duplicates.
+struct Topology {
+    virtual ~Topology() = default;
+    virtual int kind() const = 0;  ///< MPI_CART, MPI_GRAPH or MPI_DIST_GRAPH
+};
+
+/// The hints that the library knows; all are assertions of the application, none is needed for correctness.
+struct Hints {
+    bool no_any_tag = false, no_any_source = false, exact_length = false, allow_overtaking = false;
+};
+
+/// A communicator. The handle holds one reference and every pending operation another, so that it outlives
+/// MPI_Comm_free until they are done. Not thread-safe: needs the library's lock.
+struct Comm {
+    static constexpr uint32_t kMagic = 0x436f6d6d;
+    uint32_t magic = 0;  ///< cleared by MPI_Comm_free already: the handle is dead, the object may not be
+    uint32_t pool_index = 0;
+
+    const int rank;  ///< mine in the local group
+    const int size;  ///< of the local group
+    const int
+        peer_count;  ///< ranks that messages may name: of the remote group, in an intra-communicator size
+    const bool is_inter;
+    /// Inter-communicators: the local group comes first in the numbering of both groups' processes that all
+    /// members agree on.
+    const bool local_first;
+    bool disconnected = false;
+
+    message::Channel point_to_point;  ///< roster: remote group, in an intra-communicator the only one
+    /// Roster: the group, in an inter-communicator both, the first one first; my_rank() is in that
+    /// numbering.
+    message::Channel collective;
+    std::unique_ptr<CollectiveState> collective_state;
+
+    Errhandler* errhandler;  ///< never null
+    AttributeSet attributes;
+    Hints hints;
+    std::shared_ptr<const Topology> topology;  ///< null: none
+    std::string name;
+    void* attached_buffer = nullptr;  ///< of MPI_Comm_attach_buffer, owned by the message chapter
+
+    uint32_t references = 1;
+
+    /// Makes a communicator of which this process is the member `my_rank` of `local`. Takes over one
+    /// reference of each group (and no reference of `errhandler`, it retains its own; null: fatal).
+    /// `remote` null: intra.
+    Comm(uint64_t context, Group* local, int my_rank, Group* remote, bool local_first,
+         Errhandler* errhandler);
+    ~Comm();
+    Comm(const Comm&) = delete;
+    Comm& operator=(const Comm&) = delete;
+
+    uint64_t context() const { return point_to_point.context(); }
+    Group& local_group() const { return *local_; }
+    Group& remote_group() const { return *remote_; }  ///< inter-communicators only
+    /// The group that ranks of messages refer to.
+    Group& peers() const { return remote_ ? *remote_ : *local_; }
+    /// The channel of another plane, made at first use and kept as long as the communicator.
+    message::Channel& channel(Plane plane);
+
+    void set_errhandler(Errhandler* handler);
+
+    Comm* retain() {
+        ++references;
+        return this;
+    }
+    /// Gives back one reference; the last one destroys the communicator.
+    void release() {
+        if (--references == 0) destroy();
+    }
+
+  private:
+    void destroy();
+    Group* local_;
+    Group* remote_;  ///< nullptr: intra
+    Group* all_;     ///< both in agreed order; nullptr: intra
+    std::unique_ptr<message::Channel> others_[3];
+};
+
+/// Makes a communicator in the pool; arguments as of the constructor.
+Comm* make_intracomm(uint64_t context, Group* group, int my_rank, Errhandler* errhandler);
+Comm* make_intercomm(uint64_t context, Group* local, int my_rank, Group* remote, bool local_first,
+                     Errhandler* errhandler);
+
+/// MPI_COMM_WORLD and MPI_COMM_SELF by handle - MPI_COMM_NULL; null before MPI_Init and after MPI_Finalize.
+extern Comm* predefined[4];
+inline Comm* world() {
+    return predefined[1];
+}
+inline Comm* self() {
+    return predefined[2];
+}
+
+/// Makes the predefined communicators of this process (once, in MPI_Init, when link::self() is known).
+void make_predefined();
+/// Drops them (end of MPI_Finalize).
+void drop_predefined();
+
+/// Called by MPI_Comm_disconnect after all members' communication is done, before the communicator goes.
+extern void (*on_disconnect)(Comm&);
+
+/// Live communicators of the application, the predefined ones included.
+std::size_t live_communicators();
+
+Comm* comm_at(uint32_t pool_index);  ///< for MPI_Comm_fromint; nullptr if there is none
+
+/// The communicator behind a handle; nullptr for MPI_COMM_NULL, freed or never valid handles, and for all
+/// handles while MPI is not initialized.
+inline Comm* from_handle(MPI_Comm handle) {
+    const auto word = reinterpret_cast<uintptr_t>(handle);
+    if (word < 0x1000) {
+        const uintptr_t slot = word - reinterpret_cast<uintptr_t>(MPI_COMM_NULL);
+        return slot < 4 ? predefined[slot] : nullptr;
+    }
+    if (word % alignof(Comm) != 0) return nullptr;
+    auto* comm = reinterpret_cast<Comm*>(handle);
+    return comm->magic == Comm::kMagic ? comm : nullptr;
+}
+/// MPI_COMM_NULL for nullptr.
+inline MPI_Comm to_handle(const Comm* comm) {
+    if (!comm) return MPI_COMM_NULL;
+    if (comm == world()) return MPI_COMM_WORLD;
+    if (comm == self()) return MPI_COMM_SELF;
+    return reinterpret_cast<MPI_Comm>(const_cast<Comm*>(comm));
+}
+
+}  // namespace starling::comm
