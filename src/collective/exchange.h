@@ -1,6 +1,7 @@
 // The exchange: all that a collective algorithm sees of the world. Numbered participants, messages
-// between them matched in order per pair, and (for inter-communicators) which of them are on my side.
-// The real one stands on a communicator's collective channel; unit tests run the algorithms on a simulated one.
+// between them matched in order per pair and tag, and (for inter-communicators) which of them are on my
+// side. The real one stands on a communicator's collective channel; unit tests run the algorithms on a
+// simulated one.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +11,9 @@
 
 namespace starling::collective {
 
-/// Participants 0 … size-1. For an intra-communicator these are its ranks. For an inter-communicator they are
-/// both groups, one after the other, in an order that all members agree on: my side is
-/// [local_base, local_base + local_size), the other [remote_base, remote_base + remote_size).
+/// Participants 0 … size-1. For an intra-communicator these are its ranks. For an inter-communicator they
+/// are both groups, one after the other, in an order that all members agree on: my side is [local_base,
+/// local_base + local_size), the other [remote_base, remote_base + remote_size).
 class Exchange {
   public:
     virtual ~Exchange() = default;
@@ -22,13 +23,23 @@ class Exchange {
     int local_base = 0, local_size = 0;
     int remote_base = 0, remote_size = 0;  ///< 0, 0 in an intra-communicator
 
-    /// Starts a send or a receive. `request` lives until it is done (in the awaiting coroutine's frame) and is
-    /// completed by the engine; it may be done already on return. Messages of one pair in one exchange match in the order
-    /// in which they were started. A received message longer than the buffer gives MPI_ERR_TRUNCATE.
+    bool inter() const { return remote_size != 0; }
+
+    /// Starts a send or a receive. `request` lives until it is done (in the awaiting coroutine's frame) and
+    /// is completed by the engine; it may be done already on return. Messages of one pair with one tag
+    /// match in the order in which they were started. A received message longer than the buffer gives
+    /// MPI_ERR_TRUNCATE.
     virtual void start_send(message::SendRequest& request, const void* buffer, int64_t count,
-                            const datatype::Datatype& type, int destination) = 0;
+                            const datatype::Datatype& type, int destination, int tag) = 0;
     virtual void start_receive(message::ReceiveRequest& request, void* buffer, int64_t count,
-                               const datatype::Datatype& type, int source) = 0;
+                               const datatype::Datatype& type, int source, int tag) = 0;
+
+    /// The tag of the next collective operation. Every participant starts the collectives of a communicator
+    /// in the same order, so they all draw the same one.
+    int next_tag() { return static_cast<int>(++ticket_ & 0x3fffffff); }
+
+  private:
+    uint32_t ticket_ = 0;
 };
 
 }  // namespace starling::collective

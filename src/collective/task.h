@@ -1,2 +1,89 @@
-// placeholder: the collective room's coroutine type
+// The coroutine type of collective operations: lazily started, returns an MPI error class.
 #pragma once
+
+#include <coroutine>
+#include <cstddef>
+#include <utility>
+
+#include "collective/frame_pool.h"
+#include "message/request.h"
+
+namespace starling::collective {
+
+/// One running collective algorithm, or a stage of one. A task does nothing until it is awaited by another
+/// task
+/// (`int error = co_await stage(...)`, control passes over without growing the stack) or given to start()
+/// or run() of collective/request.h. Owns its frame. Parameters of a task that are references must outlive
+/// it. Runs under the library's lock only.
+class [[nodiscard]] Task {
+  public:
+    struct promise_type;
+    using Handle = std::coroutine_handle<promise_type>;
+
+    struct FinalAwaiter {
+        bool await_ready() const noexcept { return false; }
+        std::coroutine_handle<> await_suspend(Handle handle) const noexcept {
+            promise_type& promise = handle.promise();
+            if (promise.continuation) return promise.continuation;
+            if (promise.request) {
+                promise.request->outcome.error = promise.result;
+                promise.request->complete();
+            }
+            return std::noop_coroutine();
+        }
+        void await_resume() const noexcept {}
+    };
+
+    struct promise_type {
+        int result = MPI_SUCCESS;
+        std::coroutine_handle<> continuation;  ///< the awaiting task, if any
+        message::Request* request = nullptr;   ///< completed when a started task ends
+
+        static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
+        static void operator delete(void* frame, std::size_t bytes) noexcept {
+            release_frame(frame, bytes);
+        }
+
+        Task get_return_object() { return Task(Handle::from_promise(*this)); }
+        std::suspend_always initial_suspend() const noexcept { return {}; }
+        FinalAwaiter final_suspend() const noexcept { return {}; }
+        void return_value(int error) { result = error; }
+        // Only std::bad_alloc can get here. Algorithms allocate while none of their operations is under
+        // way.
+        void unhandled_exception() noexcept { result = MPI_ERR_NO_MEM; }
+    };
+
+    Task() = default;
+    Task(Task&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+    Task& operator=(Task&& other) noexcept {
+        if (this != &other) {
+            if (handle_) handle_.destroy();
+            handle_ = std::exchange(other.handle_, nullptr);
+        }
+        return *this;
+    }
+    ~Task() {
+        if (handle_) handle_.destroy();
+    }
+
+    explicit operator bool() const { return static_cast<bool>(handle_); }
+    /// The frame, for whoever starts the task.
+    Handle handle() const { return handle_; }
+
+    struct Awaiter {
+        Handle handle;
+        bool await_ready() const noexcept { return false; }
+        std::coroutine_handle<> await_suspend(std::coroutine_handle<> awaiting) const noexcept {
+            handle.promise().continuation = awaiting;
+            return handle;
+        }
+        int await_resume() const noexcept { return handle.promise().result; }
+    };
+    Awaiter operator co_await() const noexcept { return Awaiter{handle_}; }
+
+  private:
+    explicit Task(Handle handle) : handle_(handle) {}
+    Handle handle_;
+};
+
+}  // namespace starling::collective
