@@ -1,0 +1,85 @@
+# The ABI's generated files and the rooms of src/.
+
+set(STARLING_GENERATED ${PROJECT_BINARY_DIR}/generated)
+set(STARLING_INCLUDE ${PROJECT_BINARY_DIR}/include)
+
+# mpi.h, the entry points (STARLING_ENTRIES) and the list of what is built.
+function(starling_generate_abi)
+    set(abi ${PROJECT_SOURCE_DIR}/tools/abi)
+    file(GLOB generator CONFIGURE_DEPENDS ${abi}/*.py ${abi}/*.tsv)
+    file(GLOB chapters CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/mpi/*.h ${PROJECT_SOURCE_DIR}/src/mpi/*.cpp)
+    set(entries)
+    foreach(part point_to_point collective communicator datatype window file tool environment)
+        list(APPEND entries ${STARLING_GENERATED}/entries_${part}.cpp)
+    endforeach()
+    set(generate ${Python3_EXECUTABLE} -B ${abi}/generate.py)
+    # Through stamps: the generator leaves alone what does not change, and ninja then rebuilds nothing.
+    add_custom_command(OUTPUT ${STARLING_GENERATED}/header.stamp
+        COMMAND ${generate} header ${STARLING_INCLUDE}/mpi.h
+        COMMAND ${CMAKE_COMMAND} -E touch ${STARLING_GENERATED}/header.stamp
+        BYPRODUCTS ${STARLING_INCLUDE}/mpi.h DEPENDS ${generator} COMMENT "Generating mpi.h" VERBATIM)
+    add_custom_target(mpi_header DEPENDS ${STARLING_GENERATED}/header.stamp)
+    add_custom_command(OUTPUT ${STARLING_GENERATED}/entries.stamp
+        COMMAND ${generate} entries ${PROJECT_SOURCE_DIR}/src/mpi ${STARLING_GENERATED}
+        COMMAND ${CMAKE_COMMAND} -E touch ${STARLING_GENERATED}/entries.stamp
+        BYPRODUCTS ${entries} ${STARLING_GENERATED}/function_list.inc
+        DEPENDS ${generator} ${chapters} COMMENT "Generating the entry points" VERBATIM)
+    add_custom_target(mpi_entries DEPENDS ${STARLING_GENERATED}/entries.stamp)
+    set(STARLING_ENTRIES ${entries} PARENT_SCOPE)
+endfunction()
+
+# Settings of everything compiled from src/.
+function(starling_source_settings target)
+    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src ${STARLING_INCLUDE} ${STARLING_GENERATED})
+    target_compile_options(${target} PRIVATE -fvisibility=hidden -fvisibility-inlines-hidden -ffunction-sections)
+    target_compile_definitions(${target} PRIVATE STARLING_VERSION="${PROJECT_VERSION}")
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    add_dependencies(${target} mpi_header)
+endfunction()
+
+# starling_room(<name> [NEEDS <rooms>...] [LIBRARIES <targets>...]): compiles src/<name> once. The library takes the
+# objects, tests and tools the archive room_<name>, which brings the rooms it stands on.
+function(starling_room name)
+    cmake_parse_arguments(ROOM "" "" "NEEDS;LIBRARIES" ${ARGN})
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
+    list(FILTER sources EXCLUDE REGEX "_main\\.cpp$")
+    list(TRANSFORM ROOM_NEEDS PREPEND room_)
+    if(NOT sources)
+        add_library(room_${name} INTERFACE)
+        target_link_libraries(room_${name} INTERFACE ${ROOM_NEEDS})
+        return()
+    endif()
+    add_library(objects_${name} OBJECT ${sources})
+    starling_source_settings(objects_${name})
+    target_link_libraries(objects_${name} PRIVATE ${ROOM_LIBRARIES})
+    add_library(room_${name} STATIC $<TARGET_OBJECTS:objects_${name}>)
+    set_target_properties(room_${name} PROPERTIES LINKER_LANGUAGE CXX)
+    target_link_libraries(room_${name} PUBLIC ${ROOM_NEEDS} ${ROOM_LIBRARIES} Threads::Threads)
+endfunction()
+
+function(starling_add_room_objects target room)
+    if(TARGET objects_${room})
+        target_sources(${target} PRIVATE $<TARGET_OBJECTS:objects_${room}>)
+    endif()
+endfunction()
+
+# libmpi_abi.so.1: exports the standard's names only, carries its own libstdc++, and needs libc alone.
+function(starling_library_settings target)
+    starling_source_settings(${target})
+    add_dependencies(${target} mpi_entries)
+    set(exports ${PROJECT_SOURCE_DIR}/cmake/exports.map)
+    set_target_properties(${target} PROPERTIES VERSION 1 SOVERSION 1 LINK_DEPENDS ${exports})
+    target_include_directories(${target} INTERFACE ${STARLING_INCLUDE})
+    target_link_libraries(${target} PRIVATE Threads::Threads)
+    target_link_options(${target} PRIVATE -Wl,--version-script=${exports} -Wl,--gc-sections -Wl,-O1
+        -Wl,--hash-style=gnu)
+    if(NOT STARLING_SANITIZE)
+        target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc -Wl,--exclude-libs,ALL)
+        if(NOT STARLING_DRAFT)
+            target_link_options(${target} PRIVATE -Wl,-z,defs)
+        endif()
+    endif()
+    if(STARLING_DRAFT)
+        target_link_options(${target} INTERFACE -Wl,--unresolved-symbols=ignore-in-shared-libs -Wl,-z,lazy)
+    endif()
+endfunction()

@@ -1,0 +1,39 @@
+# Compiler and build-wide settings.
+include(GNUInstallDirs)
+find_package(Threads REQUIRED)
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(hwloc IMPORTED_TARGET hwloc)
+
+option(STARLING_TESTS "Build the tests, examples and benchmarks" ON)
+option(STARLING_DRAFT "Let the library link while functions it calls are not written yet" OFF)
+set(STARLING_SANITIZE "" CACHE STRING "Sanitizers, as in -fsanitize=: address,undefined or thread")
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_CXX_SCAN_FOR_MODULES OFF)
+if(NOT CMAKE_BUILD_TYPE)
+    set(CMAKE_BUILD_TYPE RelWithDebInfo)
+endif()
+
+# One layout for the build tree and for the installed tree, so that tools find each other the same way in both.
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+set(CMAKE_INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+
+find_program(STARLING_CCACHE ccache)
+if(STARLING_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    set(CMAKE_C_COMPILER_LAUNCHER ${STARLING_CCACHE})
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${STARLING_CCACHE})
+endif()
+
+add_compile_options(-Wall -Wextra -Werror)
+if(STARLING_SANITIZE)
+    add_compile_options(-fsanitize=${STARLING_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    add_link_options(-fsanitize=${STARLING_SANITIZE})
+    # GCC 12 warns about its own sanitizer instrumentation.
+    add_compile_options(-Wno-maybe-uninitialized)
+endif()
