@@ -46,7 +46,8 @@ struct Keyval {
 
 /// Makes keys; `number` is what the application sees. Callbacks are set by the caller on the result.
 Keyval* make_keyval(AttributeKind kind, void* extra_state);
-/// The live, not freed key with that number and kind; nullptr if there is none.
+/// The key with that number and kind; nullptr if there is none. A freed key is there as long as attributes
+/// use it, so that they can still be read and deleted.
 Keyval* find_keyval(AttributeKind kind, int number);
 /// The application gives the key up (MPI_X_free_keyval).
 void free_keyval(Keyval* keyval);

@@ -22,7 +22,7 @@ enum class Plane : uint32_t {
     collective = 1,
     create_group = 2,  ///< MPI_Comm_create_group: tags are the application's
     leaders = 3,       ///< MPI_Intercomm_create between leaders over the peer communicator
-    from_group = 4,    ///< MPI_Comm_create_from_group: no communicator behind it
+    from_group = 4,    ///< MPI_Comm_create_from_group: belongs to no communicator
 };
 inline constexpr uint64_t kPlaneMask = 15;
 
@@ -55,14 +55,21 @@ struct Hints {
 /// A communicator. The handle holds one reference and every pending operation another, so that it outlives
 /// MPI_Comm_free until they are done. Not thread-safe: needs the library's lock.
 struct Comm {
-    static constexpr uint32_t kMagic = 0x436f6d6d;
     uint32_t magic = 0;  ///< cleared by MPI_Comm_free already: the handle is dead, the object may not be
     uint32_t pool_index = 0;
 
-    const int rank;  ///< mine in the local group
-    const int size;  ///< of the local group
-    const int
-        peer_count;  ///< ranks that messages may name: of the remote group, in an intra-communicator size
+  private:
+    // Before the channels, which refer to them; destroy() releases them last.
+    Group* local_;
+    Group* remote_;  ///< nullptr: intra
+    Group* all_;     ///< both in agreed order; nullptr: intra
+
+  public:
+    static constexpr uint32_t kMagic = 0x436f6d6d;
+
+    const int rank;        ///< mine in the local group
+    const int size;        ///< of the local group
+    const int peer_count;  ///< ranks that messages may name: size, of the remote group if there is one
     const bool is_inter;
     /// Inter-communicators: the local group comes first in the numbering of both groups' processes that all
     /// members agree on.
@@ -98,7 +105,8 @@ struct Comm {
     Group& remote_group() const { return *remote_; }  ///< inter-communicators only
     /// The group that ranks of messages refer to.
     Group& peers() const { return remote_ ? *remote_ : *local_; }
-    /// The channel of another plane, made at first use and kept as long as the communicator.
+    /// The channel of plane create_group or leaders (roster: peers()), made at first use and kept as long
+    /// as the communicator.
     message::Channel& channel(Plane plane);
 
     void set_errhandler(Errhandler* handler);
@@ -114,10 +122,8 @@ struct Comm {
 
   private:
     void destroy();
-    Group* local_;
-    Group* remote_;  ///< nullptr: intra
-    Group* all_;     ///< both in agreed order; nullptr: intra
-    std::unique_ptr<message::Channel> others_[3];
+    static constexpr uint32_t kFirstOther = 2, kOthers = 2;
+    std::unique_ptr<message::Channel> others_[kOthers];  ///< by plane, from create_group on
 };
 
 /// Makes a communicator in the pool; arguments as of the constructor.

@@ -39,6 +39,7 @@ class Group final : public message::Roster {
     uint32_t references = 1;  ///< handles and the library's own
 
     explicit Group(std::vector<Run> runs);
+    ~Group() override;
 
     int size() const override { return size_; }
     link::Process at(int rank) const override;

@@ -1,0 +1,111 @@
+#include "comm/comm.h"
+
+#include "base/pool.h"
+
+namespace starling::comm {
+
+Comm* predefined[4];
+void (*on_disconnect)(Comm&);
+
+namespace {
+
+Pool<Comm>& pool() {
+    static auto* comms = new Pool<Comm>;
+    return *comms;
+}
+
+// Both groups of an inter-communicator in the order that all its members agree on.
+Group* number_all(Group* local, Group* remote, bool local_first) {
+    if (!remote) return nullptr;
+    return local_first ? concatenate(*local, *remote) : concatenate(*remote, *local);
+}
+
+uint64_t on_plane(uint64_t context, Plane plane) {
+    return context | static_cast<uint64_t>(plane);
+}
+
+}  // namespace
+
+uint64_t new_context() {
+    auto& header = link::self().job->segment().header();
+    return make_context(header.id, header.next_context.fetch_add(1, std::memory_order_relaxed));
+}
+
+Comm::Comm(uint64_t context, Group* local, int my_rank, Group* remote, bool first, Errhandler* handler)
+    : local_(local),
+      remote_(remote),
+      all_(number_all(local, remote, first)),
+      rank(my_rank),
+      size(local->size()),
+      peer_count(remote ? remote->size() : local->size()),
+      is_inter(remote != nullptr),
+      local_first(first),
+      point_to_point(context, remote ? *remote : *local, my_rank),
+      collective(on_plane(context, Plane::collective), all_ ? *all_ : *local,
+                 remote && !first ? remote->size() + my_rank : my_rank),
+      errhandler((handler ? handler : errors_are_fatal())->retain()) {}
+
+Comm::~Comm() {
+    errhandler->release();
+}
+
+message::Channel& Comm::channel(Plane plane) {
+    auto& channel = others_[static_cast<uint32_t>(plane) - kFirstOther];
+    if (!channel) channel = std::make_unique<message::Channel>(on_plane(context(), plane), peers(), rank);
+    return *channel;
+}
+
+void Comm::set_errhandler(Errhandler* handler) {
+    handler->retain();
+    errhandler->release();
+    errhandler = handler;
+}
+
+void Comm::destroy() {
+    Group* const groups[] = {local_, remote_, all_};
+    pool().destroy(this);
+    for (Group* group : groups)
+        if (group) group->release();
+}
+
+Comm* make_intracomm(uint64_t context, Group* group, int my_rank, Errhandler* errhandler) {
+    return pool().create(context, group, my_rank, nullptr, true, errhandler);
+}
+
+Comm* make_intercomm(uint64_t context, Group* local, int my_rank, Group* remote, bool local_first,
+                     Errhandler* errhandler) {
+    return pool().create(context, local, my_rank, remote, local_first, errhandler);
+}
+
+void make_predefined() {
+    const link::Process me = link::self();
+    const auto& header = me.job->segment().header();
+    GroupBuilder world, self;
+    world.add(Run{me.job, 0, 1, static_cast<int32_t>(header.size)});
+    self.add(me);
+    predefined[1] = make_intracomm(make_context(header.id, kWorldNumber), world.build(),
+                                   static_cast<int>(me.rank), nullptr);
+    predefined[1]->name = "MPI_COMM_WORLD";
+    predefined[2] = make_intracomm(make_context(header.id, kSelfNumber), self.build(), 0, nullptr);
+    predefined[2]->name = "MPI_COMM_SELF";
+}
+
+void drop_predefined() {
+    for (Comm*& comm : predefined) {
+        if (!comm) continue;
+        Comm* const gone = comm;
+        comm = nullptr;
+        gone->magic = 0;
+        gone->release();
+    }
+}
+
+std::size_t live_communicators() {
+    return pool().live();
+}
+
+Comm* comm_at(uint32_t pool_index) {
+    return pool().at(pool_index);
+}
+
+}  // namespace starling::comm

@@ -1,0 +1,188 @@
+// Set operations on groups, comparison, and groups as bytes.
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "base/error.h"
+#include "comm/group.h"
+
+namespace starling::comm {
+
+namespace {
+
+bool share_a_job(const Group& a, const Group& b) {
+    for (const Run& x : a.runs())
+        for (const Run& y : b.runs())
+            if (x.job == y.job) return true;
+    return false;
+}
+
+// Adds the members of `from` that are in `other` (or are not, if `inside` is false).
+void add_filtered(GroupBuilder& builder, const Group& from, const Group& other, bool inside) {
+    for (const Run& run : from.runs()) {
+        for (int i = 0; i < run.count; ++i) {
+            const link::Process process = run.at(i);
+            if ((other.rank_of(process) != MPI_UNDEFINED) == inside) builder.add(process);
+        }
+    }
+}
+
+// Reads fixed-size values from bytes that may end anywhere.
+class Reader {
+  public:
+    explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
+    template <class T>
+    bool read(T& value) {
+        if (bytes_.size() < sizeof value) return false;
+        std::memcpy(&value, bytes_.data(), sizeof value);
+        bytes_ = bytes_.subspan(sizeof value);
+        return true;
+    }
+    std::size_t left() const { return bytes_.size(); }
+
+  private:
+    std::span<const std::byte> bytes_;
+};
+
+template <class T>
+void append(std::vector<std::byte>& bytes, const T& value) {
+    const auto* begin = reinterpret_cast<const std::byte*>(&value);
+    bytes.insert(bytes.end(), begin, begin + sizeof value);
+}
+
+struct EncodedRun {
+    uint32_t job;
+    int32_t first, stride, count;
+};
+constexpr std::size_t kEncodedJob = sizeof(boot::JobId) + 2 * sizeof(int32_t);
+
+bool plausible(const EncodedRun& run, std::size_t jobs, int64_t total) {
+    if (run.job >= jobs || run.first < 0 || run.count < 1 || run.stride == 0) return false;
+    const int64_t last = run.first + static_cast<int64_t>(run.stride) * (run.count - 1);
+    const int64_t limit = std::numeric_limits<int32_t>::max();
+    return last >= 0 && last <= limit && total + run.count <= limit;
+}
+
+}  // namespace
+
+Group* concatenate(const Group& a, const Group& b) {
+    GroupBuilder builder;
+    builder.add(a);
+    builder.add(b);
+    return builder.build();
+}
+
+Group* union_of(const Group& a, const Group& b) {
+    if (!share_a_job(a, b)) return concatenate(a, b);
+    GroupBuilder builder;
+    builder.add(a);
+    if (!a.identical(b)) add_filtered(builder, b, a, false);
+    return builder.build();
+}
+
+Group* intersection_of(const Group& a, const Group& b) {
+    GroupBuilder builder;
+    if (a.identical(b))
+        builder.add(a);
+    else if (share_a_job(a, b))
+        add_filtered(builder, a, b, true);
+    return builder.build();
+}
+
+Group* difference_of(const Group& a, const Group& b) {
+    GroupBuilder builder;
+    if (!share_a_job(a, b))
+        builder.add(a);
+    else if (!a.identical(b))
+        add_filtered(builder, a, b, false);
+    return builder.build();
+}
+
+Group* include(const Group& group, std::span<const int> ranks) {
+    GroupBuilder builder;
+    for (const int rank : ranks) builder.add(group.at(rank));
+    return builder.build();
+}
+
+Group* exclude(const Group& group, const std::vector<bool>& excluded) {
+    GroupBuilder builder;
+    const int size = group.size();
+    for (int rank = 0; rank < size;) {
+        int end = rank;
+        while (end < size && !excluded[static_cast<std::size_t>(end)]) ++end;
+        if (end > rank) builder.add_slice(group, rank, 1, end - rank);
+        rank = end + 1;
+    }
+    return builder.build();
+}
+
+int compare(const Group& a, const Group& b) {
+    if (a.identical(b)) return MPI_IDENT;
+    if (a.size() != b.size()) return MPI_UNEQUAL;
+    for (const Run& run : a.runs())
+        for (int i = 0; i < run.count; ++i)
+            if (b.rank_of(run.at(i)) == MPI_UNDEFINED) return MPI_UNEQUAL;
+    return MPI_SIMILAR;
+}
+
+bool disjoint(const Group& a, const Group& b) {
+    if (!share_a_job(a, b)) return true;
+    const Group& smaller = a.size() < b.size() ? a : b;
+    const Group& larger = &smaller == &a ? b : a;
+    for (const Run& run : smaller.runs())
+        for (int i = 0; i < run.count; ++i)
+            if (larger.rank_of(run.at(i)) != MPI_UNDEFINED) return false;
+    return true;
+}
+
+std::vector<std::byte> encode(const Group& group) {
+    std::vector<link::Job*> jobs;
+    std::vector<EncodedRun> runs;
+    for (const Run& run : group.runs()) {
+        auto job = std::find(jobs.begin(), jobs.end(), run.job);
+        if (job == jobs.end()) job = jobs.insert(jobs.end(), run.job);
+        runs.push_back({static_cast<uint32_t>(job - jobs.begin()), run.first, run.stride, run.count});
+    }
+    std::vector<std::byte> bytes;
+    append(bytes, static_cast<uint32_t>(jobs.size()));
+    append(bytes, static_cast<uint32_t>(runs.size()));
+    for (const link::Job* job : jobs) {
+        append(bytes, job->address().id);
+        append(bytes, job->address().owner_pid);
+        append(bytes, job->address().owner_fd);
+    }
+    for (const EncodedRun& run : runs) append(bytes, run);
+    return bytes;
+}
+
+Group* decode_group(std::span<const std::byte> bytes) {
+    const auto malformed = [] {
+        fail(MPI_ERR_OTHER, "the description of a group of processes is malformed");
+        return nullptr;
+    };
+    Reader reader(bytes);
+    uint32_t job_count = 0, run_count = 0;
+    if (!reader.read(job_count) || !reader.read(run_count)) return malformed();
+    if (reader.left() != job_count * kEncodedJob + run_count * sizeof(EncodedRun)) return malformed();
+    std::vector<link::Job*> jobs;
+    for (uint32_t i = 0; i < job_count; ++i) {
+        boot::JobAddress address;
+        reader.read(address.id);
+        reader.read(address.owner_pid);
+        reader.read(address.owner_fd);
+        if (address.id == 0) return malformed();
+        jobs.push_back(link::find_job(address));
+    }
+    GroupBuilder builder;
+    int64_t total = 0;
+    for (uint32_t i = 0; i < run_count; ++i) {
+        EncodedRun run;
+        reader.read(run);
+        if (!plausible(run, jobs.size(), total)) return malformed();
+        total += run.count;
+        builder.add(Run{jobs[run.job], run.first, run.stride, run.count});
+    }
+    return builder.build();
+}
+
+}  // namespace starling::comm
