@@ -2,10 +2,10 @@
 // whatever the job's size (MPI 5.0 section 7.3).
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "link/job.h"
@@ -102,10 +102,11 @@ int compare(const Group& a, const Group& b);
 /// True if no process is in both.
 bool disjoint(const Group& a, const Group& b);
 
-/// For messages between processes: addresses of the jobs and runs of ranks, native byte order.
-std::vector<std::byte> encode(const Group& group);
-/// The group in `bytes`, which may come from anywhere: nullptr with failure_text() if they are malformed.
-Group* decode_group(std::span<const std::byte> bytes);
+/// For messages between processes: addresses of the jobs and runs of ranks (base/wire.h).
+std::string encode(const Group& group);
+/// The group in `bytes`, which may come from anywhere: a new reference, nullptr with failure_text() if they
+/// are malformed.
+Group* decode_group(std::string_view bytes);
 
 /// MPI_GROUP_EMPTY; lives as long as the process.
 Group* empty_group();

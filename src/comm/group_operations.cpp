@@ -1,9 +1,9 @@
 // Set operations on groups, comparison, and groups as bytes.
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
 #include "base/error.h"
+#include "base/wire.h"
 #include "comm/group.h"
 
 namespace starling::comm {
@@ -25,29 +25,6 @@ void add_filtered(GroupBuilder& builder, const Group& from, const Group& other, 
             if ((other.rank_of(process) != MPI_UNDEFINED) == inside) builder.add(process);
         }
     }
-}
-
-// Reads fixed-size values from bytes that may end anywhere.
-class Reader {
-  public:
-    explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
-    template <class T>
-    bool read(T& value) {
-        if (bytes_.size() < sizeof value) return false;
-        std::memcpy(&value, bytes_.data(), sizeof value);
-        bytes_ = bytes_.subspan(sizeof value);
-        return true;
-    }
-    std::size_t left() const { return bytes_.size(); }
-
-  private:
-    std::span<const std::byte> bytes_;
-};
-
-template <class T>
-void append(std::vector<std::byte>& bytes, const T& value) {
-    const auto* begin = reinterpret_cast<const std::byte*>(&value);
-    bytes.insert(bytes.end(), begin, begin + sizeof value);
 }
 
 struct EncodedRun {
@@ -135,54 +112,50 @@ bool disjoint(const Group& a, const Group& b) {
     return true;
 }
 
-std::vector<std::byte> encode(const Group& group) {
-    std::vector<link::Job*> jobs;
-    std::vector<EncodedRun> runs;
+std::string encode(const Group& group) {
+    std::vector<const link::Job*> jobs;
+    for (const Run& run : group.runs())
+        if (std::find(jobs.begin(), jobs.end(), run.job) == jobs.end()) jobs.push_back(run.job);
+    Writer writer;
+    writer.number(static_cast<uint32_t>(jobs.size()));
+    for (const link::Job* job : jobs)
+        writer.number(job->address().id).number(job->address().owner_pid).number(job->address().owner_fd);
+    writer.number(static_cast<uint32_t>(group.runs().size()));
     for (const Run& run : group.runs()) {
-        auto job = std::find(jobs.begin(), jobs.end(), run.job);
-        if (job == jobs.end()) job = jobs.insert(jobs.end(), run.job);
-        runs.push_back({static_cast<uint32_t>(job - jobs.begin()), run.first, run.stride, run.count});
+        const auto job = std::find(jobs.begin(), jobs.end(), run.job) - jobs.begin();
+        writer.number(static_cast<uint32_t>(job)).number(run.first).number(run.stride).number(run.count);
     }
-    std::vector<std::byte> bytes;
-    append(bytes, static_cast<uint32_t>(jobs.size()));
-    append(bytes, static_cast<uint32_t>(runs.size()));
-    for (const link::Job* job : jobs) {
-        append(bytes, job->address().id);
-        append(bytes, job->address().owner_pid);
-        append(bytes, job->address().owner_fd);
-    }
-    for (const EncodedRun& run : runs) append(bytes, run);
-    return bytes;
+    return writer.take();
 }
 
-Group* decode_group(std::span<const std::byte> bytes) {
+Group* decode_group(std::string_view bytes) {
     const auto malformed = [] {
         fail(MPI_ERR_OTHER, "the description of a group of processes is malformed");
         return nullptr;
     };
     Reader reader(bytes);
-    uint32_t job_count = 0, run_count = 0;
-    if (!reader.read(job_count) || !reader.read(run_count)) return malformed();
-    if (reader.left() != job_count * kEncodedJob + run_count * sizeof(EncodedRun)) return malformed();
     std::vector<link::Job*> jobs;
-    for (uint32_t i = 0; i < job_count; ++i) {
+    for (uint32_t left = reader.count(kEncodedJob); left > 0; --left) {
         boot::JobAddress address;
-        reader.read(address.id);
-        reader.read(address.owner_pid);
-        reader.read(address.owner_fd);
-        if (address.id == 0) return malformed();
+        address.id = reader.number<boot::JobId>();
+        address.owner_pid = reader.number<int32_t>();
+        address.owner_fd = reader.number<int32_t>();
+        if (address.id == 0 || address.owner_pid <= 0 || address.owner_fd < 0) return malformed();
         jobs.push_back(link::find_job(address));
     }
     GroupBuilder builder;
     int64_t total = 0;
-    for (uint32_t i = 0; i < run_count; ++i) {
+    for (uint32_t left = reader.count(sizeof(EncodedRun)); left > 0; --left) {
         EncodedRun run;
-        reader.read(run);
+        run.job = reader.number<uint32_t>();
+        run.first = reader.number<int32_t>();
+        run.stride = reader.number<int32_t>();
+        run.count = reader.number<int32_t>();
         if (!plausible(run, jobs.size(), total)) return malformed();
         total += run.count;
         builder.add(Run{jobs[run.job], run.first, run.stride, run.count});
     }
-    return builder.build();
+    return reader.done() ? builder.build() : malformed();
 }
 
 }  // namespace starling::comm
