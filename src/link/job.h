@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "boot/job_segment.h"
+#include "mpi.h"
 
 namespace starling::link {
 
@@ -22,11 +23,22 @@ class Job {
     bool mapped() const { return static_cast<bool>(segment_); }
     boot::JobSegment& segment() { return segment_; }
 
+    /// Visits every peer object there is.
+    template <class F>
+    void each_peer(F&& visit) {
+        if (!peers_) return;
+        for (uint32_t r = 0; r < segment_.header().size; ++r)
+            if (peers_[r]) visit(*peers_[r]);
+    }
+    /// The job's processes can no longer be reached; set once, by check_liveness().
+    bool dead() const { return dead_; }
+    void mark_dead() { dead_ = true; }
+
     /// The peer object of a rank, made at first use; nullptr with failure_text() if the job is gone.
     Peer* peer(uint32_t rank);
 
   private:
-    friend Job* adopt_own_job(boot::JobSegment&& segment);
+    friend Job* adopt_own_job(boot::JobSegment&& segment, uint32_t rank);
     boot::JobAddress address_;
     boot::JobSegment segment_;
     std::unique_ptr<Peer*[]> peers_;  ///< by rank, filled lazily
@@ -36,8 +48,11 @@ class Job {
 /// The interned job of this address.
 Job* find_job(const boot::JobAddress& address);
 
+/// Jobs in the order in which they were met; nullptr past the end.
+Job* job_at(size_t index);
+
 /// Takes over the already mapped segment of this process's own job (once, in MPI_Init).
-Job* adopt_own_job(boot::JobSegment&& segment);
+Job* adopt_own_job(boot::JobSegment&& segment, uint32_t rank);
 
 /// This process: its job and its rank in it. Null job before MPI_Init.
 struct Process {

@@ -34,10 +34,15 @@ class Channel {
     int my_rank() const { return my_rank_; }
     const Roster& roster() const { return roster_; }
     /// The peer behind a rank; nullptr with failure_text() if its job is gone.
-    link::Peer* peer(int rank);
+    link::Peer* peer(int rank) {
+        if (peers_ && peers_[rank]) [[likely]] return peers_[rank];
+        return find_peer(rank);
+    }
     MatchQueues& queues() { return *queues_; }
 
   private:
+    link::Peer* find_peer(int rank);
+
     uint64_t context_;
     const Roster& roster_;
     int my_rank_;

@@ -6,6 +6,8 @@
 
 namespace starling::message {
 
+struct Unexpected;
+
 enum class Mode : uint8_t { standard, synchronous };
 
 /// Starts a send; `request` may be done on return (eager). Failures complete the request with outcome.error.
@@ -16,6 +18,10 @@ void start_send(SendRequest& request, Channel& channel, const void* buffer, int6
 /// Starts a receive; source may be MPI_ANY_SOURCE, tag MPI_ANY_TAG.
 void start_receive(ReceiveRequest& request, Channel& channel, void* buffer, int64_t count,
                    const datatype::Datatype& type, int source, int tag);
+
+/// Starts the receive of a message that a matched probe took out of its queue; the message is consumed.
+void start_matched_receive(ReceiveRequest& request, Unexpected& message, void* buffer, int64_t count,
+                           const datatype::Datatype& type);
 
 /// Cancels a posted receive; true if it was still unmatched (it is then done, outcome.cancelled).
 bool cancel_receive(ReceiveRequest& request);

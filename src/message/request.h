@@ -58,13 +58,13 @@ struct SendRequest : Request {
     uint64_t bytes = 0;       ///< packed size
     uint64_t context = 0;
     uint64_t moved = 0;       ///< streamed so far (two-copy fallback)
-    void* staging = nullptr;  ///< packed copy of a non-contiguous rendezvous message, owned
     int source_rank = 0;      ///< my rank as the receiver sees it
     int tag = 0;
     uint32_t sequence = 0;
     uint32_t serial = 0;      ///< what the receiver names this request by
-    bool synchronous = false;
-    ListHook hook;            ///< pending list of the peer, or the table of those awaiting the receiver
+    uint32_t stream_to = 0;   ///< what we name the receiver's request by
+    enum class Stage : uint8_t { eager, envelope, offered, stream } stage = Stage::eager;
+    bool retained = false;    ///< holds a reference of `type`
 };
 
 /// A receive from start to completion. Filled by start_receive(); must not move while it is not done.
@@ -76,13 +76,14 @@ struct ReceiveRequest : Request {
     Channel* channel = nullptr;
     link::Peer* peer = nullptr;  ///< of the matched message
     uint64_t capacity = 0;       ///< bytes the buffer takes
-    uint64_t moved = 0;
+    uint64_t expected = 0;       ///< bytes that will come in pieces
+    uint64_t moved = 0;          ///< bytes that have
     uint64_t post_order = 0;     ///< orders specific against wildcard receives
-    void* staging = nullptr;
     int source = 0;  ///< as posted: a rank or MPI_ANY_SOURCE
     int tag = 0;     ///< as posted: a tag or MPI_ANY_TAG
     uint32_t serial = 0;
-    ListHook hook;  ///< posted queue
+    bool retained = false;  ///< holds a reference of `type`
+    ListHook hook;          ///< posted queue
 };
 
 }  // namespace starling::message

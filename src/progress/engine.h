@@ -1,16 +1,22 @@
-// The engine: moves messages and waits. One engine per process; every wait of the library goes through wait_until().
+// The engine: moves messages and waits. One per process; every wait of the library goes through it. All calls
+// need the library's lock, which a wait gives up while it idles in multi-threaded programs.
 #pragma once
 
 #include "message/request.h"
 
 namespace starling::progress {
 
-/// Polls every path once and runs what became ready. Returns whether anything happened. Needs the lock.
-bool poll();
+/// Begins: own doorbell, waiting mode (STARLING_WAIT); starts the progress thread in mode `thread`. Once, in
+/// MPI_Init, after link::start().
+void start();
+/// Ends the progress thread. In MPI_Finalize.
+void stop();
 
-/// Blocks until `request` is done, in the job's waiting mode. Needs the lock (given up while idle in
-/// multi-threaded programs).
-void wait(message::Request& request);
+/// Adds something that poll() asks each time; it returns whether anything happened. At most 8.
+void add_poller(bool (*poller)());
+
+/// Polls every path once and runs what became ready. Returns whether anything happened.
+bool poll();
 
 /// Blocks until `condition(argument)` holds; it is asked after each poll, so it must be cheap.
 void wait_until(bool (*condition)(void*), void* argument);
@@ -19,5 +25,18 @@ template <class F>
 void wait_until(F&& condition) {
     wait_until([](void* f) { return static_cast<bool>((*static_cast<F*>(f))()); }, &condition);
 }
+
+/// Blocks until `request` is done, in the job's waiting mode.
+inline void wait(message::Request& request) {
+    if (request.done) return;
+    wait_until([](void* r) { return *static_cast<volatile bool*>(&static_cast<message::Request*>(r)->done); },
+               &request);
+}
+
+/// What waiting did so far, for MPI_T and `starling top`.
+struct WaitCounters {
+    unsigned long long yields = 0, sleeps = 0, wakes_by_ring = 0;
+};
+extern WaitCounters wait_counters;
 
 }  // namespace starling::progress

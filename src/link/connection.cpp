@@ -1,0 +1,47 @@
+#include "link/connection.h"
+
+namespace starling::link {
+
+// Simultaneous requests need no tie-break: each end's open carries a slot, so the two opens serve as each
+// other's accepts. Closing is answered in kind on the ring itself, behind everything sent on it, so nothing is lost;
+// an open that overtakes the peer's close (it travels on the base path) waits for it.
+Step step(State state, Event event, bool slot_free) {
+    if (event == Event::peer_dead) {
+        const bool has_slot = state != State::closed;
+        return {State::closed, static_cast<uint8_t>(has_slot ? kGiveSlot : kNothing)};
+    }
+    switch (state) {
+        case State::closed:
+            if (event == Event::want_open && slot_free) return {State::connecting, kTakeSlot | kSendOpen};
+            if (event == Event::open && slot_free)
+                return {State::connected, kTakeSlot | kUseOffer | kSendAccept};
+            if (event == Event::open) return {State::closed, kSendRefuse};
+            break;
+        case State::connecting:
+            if (event == Event::accept || event == Event::open) return {State::connected, kUseOffer};
+            if (event == Event::refuse) return {State::closed, kGiveSlot};
+            break;
+        case State::connected:
+            if (event == Event::want_close) return {State::quiescing, kSendClose};
+            if (event == Event::close) return {State::closed, kSendClose | kGiveSlot};
+            if (event == Event::open) return {State::connected, kDefer};
+            break;
+        case State::quiescing:
+            if (event == Event::close) return {State::closed, kGiveSlot};
+            if (event == Event::open) return {State::quiescing, kDefer};
+            break;
+    }
+    return {state, kNothing};
+}
+
+const char* name(State state) {
+    switch (state) {
+        case State::closed: return "closed";
+        case State::connecting: return "connecting";
+        case State::connected: return "connected";
+        case State::quiescing: return "quiescing";
+    }
+    return "?";
+}
+
+}  // namespace starling::link

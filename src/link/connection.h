@@ -1,0 +1,45 @@
+// The life of a connection, whatever the transport: a table of states and events. Both ends run the same machine;
+// what it decides is carried out by link/peer. Tested exhaustively in tests/unit/connection_test.cpp.
+#pragma once
+
+#include <cstdint>
+
+namespace starling::link {
+
+enum class State : uint8_t { closed, connecting, connected, quiescing };
+
+enum class Event : uint8_t {
+    want_open,   ///< traffic (or a hint) asks for the connection
+    want_close,  ///< the limit asks for it back
+    open,        ///< packet: the peer asks, and offers a slot for our sending
+    accept,      ///< packet: the peer grants, with a slot for our sending
+    refuse,      ///< packet: the peer has no slot to give
+    close,       ///< packet, last on the ring: the peer has stopped sending on it
+    peer_dead,   ///< the peer's job is gone
+};
+
+/// What to do on an event, in this order of bits.
+enum Action : uint8_t {
+    kNothing = 0,
+    kTakeSlot = 1,     ///< take a slot of our own for the peer to write to; if none is free, see step()
+    kUseOffer = 2,     ///< from now on send through the slot the packet named
+    kSendOpen = 4,     ///< packet open with our slot, on the base path
+    kSendAccept = 8,   ///< packet accept with our slot, on the base path
+    kSendRefuse = 16,  ///< packet refuse, on the base path
+    kSendClose = 32,   ///< packet close, last on the ring; send on the base path from then on
+    kGiveSlot = 64,    ///< our slot is drained and no longer written: free it
+    kDefer = 128,      ///< keep the packet until the state is closed, then take it as if it came then
+};
+
+struct Step {
+    State next;
+    uint8_t actions;
+};
+
+/// The machine. `slot_free` says whether kTakeSlot would succeed. Events that make no sense in a state (a repeated
+/// or late packet) change nothing.
+Step step(State state, Event event, bool slot_free);
+
+const char* name(State state);
+
+}  // namespace starling::link

@@ -1,0 +1,183 @@
+// Sending and receiving packets over the paths of a peer.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+#include "link/manager.h"
+#include "link/peer.h"
+
+namespace starling::link {
+
+constinit Upcalls upcalls{};
+constinit Counters counters{};
+
+namespace {
+
+constexpr int kBatch = 16;  ///< packets of one ring before the next is looked at
+
+struct Paths {
+    shm::InboxReader inbox;
+    uint32_t pid;
+    boot::JobAddress address;
+};
+Paths* paths = nullptr;
+List<Peer, &Peer::pending_hook>* pending = nullptr;
+constinit std::vector<Peer*> rings;  ///< peers that may write to a ring of ours
+
+}  // namespace
+
+Peer::Peer(Job& its_job, uint32_t its_rank, shm::Region its_region)
+    : job(its_job), rank(its_rank), region(its_region) {}
+
+void start() {
+    const Process& me = self();
+    paths = new Paths{shm::InboxReader(shm::Region(me.job->segment().region(me.rank)).inbox()),
+                      static_cast<uint32_t>(getpid()), me.job->address()};
+    pending = new List<Peer, &Peer::pending_hook>;
+}
+
+void watch_ring(Peer& peer) { rings.push_back(&peer); }
+
+void unwatch_ring(Peer& peer) { std::erase(rings, &peer); }
+
+bool reserve(Peer& peer, uint32_t bytes, Slot& slot) {
+    if (peer.out && !peer.close_pending) [[likely]] {
+        slot.payload = peer.out.reserve(bytes);
+        if (!slot.payload) return false;
+        slot.header = &peer.out.header();
+        slot.cell = nullptr;
+        return true;
+    }
+    if (bytes > shm::Cell::kPayload) return false;  // the ring was closed since payload_limit()
+    slot.cell = shm::claim(peer.region.inbox(), paths->pid);
+    if (!slot.cell) return false;
+    slot.cell->sender = {paths->address, self().rank, 0};
+    slot.header = &slot.cell->header;
+    slot.payload = slot.cell->payload;
+    return true;
+}
+
+void commit(Peer& peer, Slot& slot, uint32_t bytes) {
+    if (!slot.cell) [[likely]] {
+        peer.out.commit(bytes);
+        ++counters.messages_ring;
+        counters.bytes_ring += bytes;
+    } else {
+        slot.header->bytes = bytes;
+        shm::publish(*slot.cell);
+        ++counters.messages_inbox;
+        counters.bytes_inbox += bytes;
+    }
+    boot::ring(peer.region.doorbell());
+}
+
+bool try_control(Peer& peer, const Control& control) {
+    Slot slot;
+    if (!reserve(peer, control.bytes, slot)) return false;
+    slot.header->kind = control.kind;
+    std::memcpy(slot.payload, control.payload, control.bytes);
+    commit(peer, slot, control.bytes);
+    return true;
+}
+
+void send_control(Peer& peer, shm::Kind kind, const void* payload, uint32_t bytes) {
+    if (peer.dead) return;
+    Control control{kind, bytes, {}};
+    std::memcpy(control.payload, payload, bytes);
+    if (peer.controls.empty() && try_control(peer, control)) return;
+    peer.controls.push_back(control);
+    mark_pending(peer);
+}
+
+void mark_pending(Peer& peer) {
+    if (!peer.pending_hook.linked()) pending->push_back(&peer);
+}
+
+namespace {
+
+bool poll_ring(Peer& peer) {
+    int taken = 0;
+    while (taken < kBatch) {
+        const shm::Header* header = peer.in.front();
+        if (!header) break;
+        if (header->kind == shm::Kind::close) {
+            // It may have overtaken the accept that makes us connected.
+            if (peer.state == State::connecting) break;
+            on_close_packet(peer);
+            return true;
+        }
+        upcalls.deliver(peer, {*header, peer.in.payload()});
+        peer.in.pop();
+        ++taken;
+    }
+    return taken > 0;
+}
+
+Peer* sender_of(const shm::Cell& cell) {
+    static Peer* last = nullptr;
+    const shm::Sender& sender = cell.sender;
+    if (last && last->rank == sender.rank && last->job.address() == sender.job) return last;
+    Peer* peer = find_job(sender.job)->peer(sender.rank);
+    if (peer) last = peer;
+    return peer;
+}
+
+bool poll_inbox() {
+    bool any = false;
+    for (int i = 0; i < kBatch; ++i) {
+        shm::Cell* cell = paths->inbox.front();
+        if (!cell) break;
+        // A sender whose job has gone meanwhile can't be answered, so its packet is dropped.
+        if (Peer* peer = sender_of(*cell)) {
+            const Packet packet{cell->header, cell->payload};
+            if (cell->header.kind == shm::Kind::spawn_control) {
+                upcalls.spawn_control(*peer, packet);
+            } else if (is_connection_packet(cell->header.kind)) {
+                on_connection_packet(*peer, packet);
+            } else {
+                upcalls.deliver(*peer, packet);
+            }
+        }
+        paths->inbox.pop();
+        any = true;
+    }
+    return any;
+}
+
+bool flush_controls(Peer& peer) {
+    while (!peer.controls.empty()) {
+        if (!try_control(peer, peer.controls.front())) return false;
+        peer.controls.pop_front();
+    }
+    return !peer.close_pending || try_close(peer);
+}
+
+bool flush_pending() {
+    bool any = false;
+    for (Peer* peer = pending->front(); peer;) {
+        Peer* next = pending->next(peer);
+        if (flush_controls(*peer) && upcalls.flush(*peer)) {
+            peer->pending_hook.unlink();
+            any = true;
+        }
+        peer = next;
+    }
+    return any;
+}
+
+}  // namespace
+
+bool poll() {
+    bool any = false;
+    for (size_t i = 0; i < rings.size(); ++i) any |= poll_ring(*rings[i]);
+    any |= poll_inbox();
+    if (!pending->empty()) [[unlikely]]
+        any |= flush_pending();
+    return any;
+}
+
+bool recover_inbox() { return paths->inbox.skip_dead(); }
+
+}  // namespace starling::link

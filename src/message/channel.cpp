@@ -1,0 +1,67 @@
+#include "message/channel.h"
+
+#include "base/error.h"
+#include "link/peer.h"
+#include "message/directory.h"
+#include "message/match.h"
+#include "message/receive.h"
+
+namespace starling::message {
+
+// Open addressing with tombstone-free removal would need rehashing of runs; channels come and go rarely, so
+// the table is rebuilt on removal instead.
+constinit Directory directory;
+
+void Directory::insert(Channel& channel) {
+    if ((count_ + 1) * 2 > slots_.size()) rebuild(slots_.empty() ? 16 : slots_.size() * 2, nullptr);
+    put(channel);
+    ++count_;
+}
+
+void Directory::remove(Channel& channel) {
+    if (last_ == &channel) last_ = nullptr;
+    rebuild(slots_.size(), &channel);
+    --count_;
+}
+
+void Directory::put(Channel& channel) {
+    size_t i = hash(channel.context());
+    while (slots_[i]) i = (i + 1) & (slots_.size() - 1);
+    slots_[i] = &channel;
+}
+
+void Directory::rebuild(size_t size, const Channel* without) {
+    std::vector<Channel*> old(size, nullptr);
+    old.swap(slots_);
+    for (Channel* channel : old)
+        if (channel && channel != without) put(*channel);
+}
+
+Channel* Directory::look_up(uint64_t context) {
+    if (slots_.empty()) return nullptr;
+    for (size_t i = hash(context); slots_[i]; i = (i + 1) & (slots_.size() - 1))
+        if (slots_[i]->context() == context) return last_ = slots_[i];
+    return nullptr;
+}
+
+Channel::Channel(uint64_t context, const Roster& roster, int my_rank)
+    : context_(context), roster_(roster), my_rank_(my_rank), queues_(std::make_unique<MatchQueues>()) {
+    directory.insert(*this);
+    adopt_orphans(*this);
+}
+
+Channel::~Channel() {
+    directory.remove(*this);
+    while (Unexpected* message = queues_->arrival.front()) {
+        MatchQueues::take(*message);
+        unexpected_pool.destroy(message);
+    }
+}
+
+link::Peer* Channel::find_peer(int rank) {
+    if (!peers_) peers_ = std::make_unique<link::Peer*[]>(static_cast<size_t>(roster_.size()));
+    const link::Process process = roster_.at(rank);
+    return peers_[rank] = process.job->peer(process.rank);
+}
+
+}  // namespace starling::message

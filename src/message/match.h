@@ -1,0 +1,62 @@
+// Matching: which receive takes which message (MPI 5.0 section 3.5: in order per sender, wildcards included).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/list.h"
+#include "base/pool.h"
+#include "message/protocol.h"
+#include "message/request.h"
+
+namespace starling::message {
+
+/// A message that has come and is not (yet) received. What MPI_Mprobe returns is the address of one that was
+/// taken out of its queue.
+struct Unexpected {
+    static constexpr uint32_t kMagic = 0x4d736721;
+    uint32_t magic = 0;
+    uint32_t pool_index = 0;
+    Channel* channel = nullptr;  ///< null while its communicator is not known here
+    link::Peer* peer = nullptr;
+    uint64_t context = 0;
+    int source = 0;
+    int tag = 0;
+    uint64_t bytes = 0;
+    bool rendezvous = false;
+    Offer offer{};                      ///< rendezvous
+    std::unique_ptr<std::byte[]> data;  ///< eager, null if it fits into `small`
+    std::byte small[64];
+    ListHook bucket_hook, arrival_hook;
+
+    const std::byte* payload() const { return data ? data.get() : small; }
+};
+
+/// Posted receives and unexpected messages of one channel. Receives with a source are hashed by it; those with
+/// MPI_ANY_SOURCE have a list of their own, and the order of posting decides between the two.
+struct MatchQueues {
+    static constexpr uint32_t kBuckets = 16;
+    static uint32_t bucket(int source) { return static_cast<uint32_t>(source) % kBuckets; }
+
+    List<ReceiveRequest, &ReceiveRequest::hook> posted[kBuckets];
+    List<ReceiveRequest, &ReceiveRequest::hook> posted_any;
+    List<Unexpected, &Unexpected::bucket_hook> unexpected[kBuckets];
+    List<Unexpected, &Unexpected::arrival_hook> arrival;
+    uint64_t posts = 0;
+
+    /// The first posted receive for this message, taken out of its list; nullptr if there is none.
+    ReceiveRequest* take_posted(int source, int tag);
+    void post(ReceiveRequest& request);
+
+    /// The first message for a receive with these (wildcards allowed), left in the queues.
+    Unexpected* find(int source, int tag);
+    void add(Unexpected& message);
+    static void take(Unexpected& message) {
+        message.bucket_hook.unlink();
+        message.arrival_hook.unlink();
+    }
+};
+
+extern Pool<Unexpected> unexpected_pool;
+
+}  // namespace starling::message

@@ -1,0 +1,33 @@
+// What the message protocols put into packets.
+//
+//   eager        whole message in one packet
+//   rendezvous   Offer; the receiver, once matched, either copies the data itself (kernel copy) and answers
+//                `fetched`, or answers `clear_to_stream` and gets `piece`s
+#pragma once
+
+#include <cstdint>
+
+namespace starling::message {
+
+/// Payload of a rendezvous packet.
+struct Offer {
+    uint64_t bytes = 0;
+    uint64_t address = 0;  ///< of contiguous data in the sender's memory; 0: must be streamed
+    uint32_t serial = 0;   ///< the sender's name for its request
+    int32_t pid = 0;       ///< of the sender
+};
+
+/// Payload of a fetched packet.
+struct Fetched {
+    uint32_t serial;
+};
+
+/// Payload of a clear_to_stream packet: "send me the first `bytes`".
+struct ClearToStream {
+    uint64_t bytes;
+    uint32_t send_serial;
+    uint32_t receive_serial;
+};
+// A piece's header: tag = receive_serial, context = offset in the message; pieces may overtake each other.
+
+}  // namespace starling::message

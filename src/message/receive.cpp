@@ -1,0 +1,337 @@
+#include "message/receive.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <vector>
+
+#include "base/config.h"
+#include "base/error.h"
+#include "datatype/datatype.h"
+#include "message/directory.h"
+#include "message/point_to_point.h"
+#include "message/send.h"
+#include "message/serials.h"
+#include "progress/ready.h"
+#include "transport/shm/kernel_copy.h"
+
+namespace starling::message {
+
+namespace {
+
+constinit Serials<ReceiveRequest> streaming;  ///< receives that get their data in pieces
+/// Messages for contexts that this process does not know yet, oldest first.
+constinit std::vector<Unexpected*> orphans;
+bool any_job_failed = false;
+
+/// What a message says of itself, whether it lies in a packet or was kept.
+struct Envelope {
+    link::Peer& peer;
+    uint64_t context;
+    int source;
+    int tag;
+    bool rendezvous;
+    uint32_t bytes;  ///< of payload
+    const std::byte* payload;
+};
+
+/// Packets that came ahead of their turn, by sequence number.
+struct Early {
+    struct Kept {
+        uint64_t context;
+        int source;
+        int tag;
+        bool rendezvous;
+        std::vector<std::byte> payload;
+    };
+    std::map<uint32_t, Kept> packets;
+};
+
+void finish(ReceiveRequest& request, int error) {
+    if (request.retained) datatype::release(*request.type);
+    request.retained = false;
+    request.outcome.error = error;
+    request.complete();
+}
+
+int truncated(const ReceiveRequest& request, uint64_t bytes) {
+    return fail(MPI_ERR_TRUNCATE, "a message of %llu bytes from rank %d with tag %d does not fit into a buffer of %llu bytes",
+                static_cast<unsigned long long>(bytes), request.outcome.source, request.outcome.tag,
+                static_cast<unsigned long long>(request.capacity));
+}
+
+void take_eager(ReceiveRequest& request, int source, int tag, const std::byte* payload, uint64_t bytes) {
+    request.outcome.source = source;
+    request.outcome.tag = tag;
+    if (bytes > request.capacity) [[unlikely]] {
+        datatype::unpack(*request.type, request.count, request.buffer, 0, payload, request.capacity);
+        request.outcome.bytes = request.capacity;
+        return finish(request, truncated(request, bytes));
+    }
+    datatype::unpack(*request.type, request.count, request.buffer, 0, payload, bytes);
+    request.outcome.bytes = bytes;
+    finish(request, MPI_SUCCESS);
+}
+
+/// Copies `bytes` from the sender's memory. 0 or an errno value.
+int copy_from_sender(ReceiveRequest& request, const Offer& offer, uint64_t bytes) {
+    if (bytes == 0) return 0;
+    if (datatype::is_block(*request.type, request.count)) {
+        const iovec block{datatype::block_address(*request.type, request.buffer), bytes};
+        return shm::read_remote(offer.pid, offer.address, &block, 1, bytes);
+    }
+    constexpr int kMost = 512;
+    iovec list[kMost];
+    for (uint64_t at = 0; at < bytes;) {
+        const int n = datatype::blocks(*request.type, request.count, request.buffer, at, list, kMost);
+        uint64_t sum = 0;
+        for (int i = 0; i < n; ++i) {
+            list[i].iov_len = std::min<uint64_t>(list[i].iov_len, bytes - at - sum);
+            sum += list[i].iov_len;
+        }
+        if (const int error = shm::read_remote(offer.pid, offer.address + at, list, static_cast<size_t>(n), sum))
+            return error;
+        at += sum;
+    }
+    return 0;
+}
+
+bool single_copy_allowed() { return config().single_copy != SingleCopy::off; }
+
+void ask_for_pieces(ReceiveRequest& request, const Offer& offer, uint64_t bytes) {
+    request.moved = 0;
+    request.outcome.bytes = bytes;
+    request.expected = bytes;
+    request.serial = streaming.add(request);
+    const ClearToStream clear{bytes, offer.serial, request.serial};
+    link::send_control(*request.peer, shm::Kind::clear_to_stream, &clear, sizeof clear);
+}
+
+void take_rendezvous(ReceiveRequest& request, link::Peer& peer, int source, int tag, const Offer& offer) {
+    request.peer = &peer;
+    request.outcome.source = source;
+    request.outcome.tag = tag;
+    request.outcome.error = offer.bytes > request.capacity ? truncated(request, offer.bytes) : MPI_SUCCESS;
+    const uint64_t bytes = std::min(offer.bytes, request.capacity);
+    int error = EPERM;
+    if (bytes == 0 || (offer.address && single_copy_allowed())) error = copy_from_sender(request, offer, bytes);
+    if (error == EPERM || error == ENOSYS) {
+        if (!request.retained) {
+            datatype::retain(*request.type);
+            request.retained = true;
+        }
+        return ask_for_pieces(request, offer, bytes);
+    }
+    if (error) {
+        return finish(request, fail(error == ESRCH ? MPI_ERR_PROC_ABORTED : MPI_ERR_OTHER,
+                                    "reading %llu bytes from rank %d failed: %s", static_cast<unsigned long long>(bytes),
+                                    source, std::strerror(error)));
+    }
+    const Fetched fetched{offer.serial};
+    link::send_control(peer, shm::Kind::fetched, &fetched, sizeof fetched);
+    request.outcome.bytes = bytes;
+    finish(request, request.outcome.error);
+}
+
+void keep(Channel* channel, const Envelope& envelope) {
+    Unexpected* message = unexpected_pool.create();
+    message->channel = channel;
+    message->peer = &envelope.peer;
+    message->context = envelope.context;
+    message->source = envelope.source;
+    message->tag = envelope.tag;
+    message->rendezvous = envelope.rendezvous;
+    if (envelope.rendezvous) {
+        std::memcpy(&message->offer, envelope.payload, sizeof(Offer));
+        message->bytes = message->offer.bytes;
+    } else {
+        message->bytes = envelope.bytes;
+        if (envelope.bytes > sizeof message->small)
+            message->data = std::make_unique_for_overwrite<std::byte[]>(envelope.bytes);
+        std::memcpy(const_cast<std::byte*>(message->payload()), envelope.payload, envelope.bytes);
+    }
+    if (channel)
+        channel->queues().add(*message);
+    else
+        orphans.push_back(message);
+}
+
+/// A message whose turn it is.
+void match(const Envelope& envelope) {
+    Channel* channel = directory.find(envelope.context);
+    ReceiveRequest* request = channel ? channel->queues().take_posted(envelope.source, envelope.tag) : nullptr;
+    if (!request) return keep(channel, envelope);
+    if (!envelope.rendezvous) [[likely]]
+        return take_eager(*request, envelope.source, envelope.tag, envelope.payload, envelope.bytes);
+    Offer offer;
+    std::memcpy(&offer, envelope.payload, sizeof offer);
+    take_rendezvous(*request, envelope.peer, envelope.source, envelope.tag, offer);
+}
+
+[[gnu::noinline]] void keep_early(link::Peer& peer, const link::Packet& packet) {
+    if (!peer.early) peer.early = new Early;
+    const shm::Header& h = packet.header;
+    static_cast<Early*>(peer.early)->packets.try_emplace(
+        h.sequence, Early::Kept{h.context, h.source, h.tag, h.kind == shm::Kind::rendezvous,
+                                {packet.payload, packet.payload + h.bytes}});
+}
+
+[[gnu::noinline]] void match_early(link::Peer& peer) {
+    auto& packets = static_cast<Early*>(peer.early)->packets;
+    for (auto it = packets.find(peer.next_receive); it != packets.end(); it = packets.find(peer.next_receive)) {
+        const Early::Kept kept = std::move(it->second);
+        packets.erase(it);
+        ++peer.next_receive;
+        match({peer, kept.context, kept.source, kept.tag, kept.rendezvous,
+               static_cast<uint32_t>(kept.payload.size()), kept.payload.data()});
+    }
+    if (packets.empty()) {
+        delete static_cast<Early*>(peer.early);
+        peer.early = nullptr;
+    }
+}
+
+void on_piece(const link::Packet& packet) {
+    ReceiveRequest* request = streaming.find(static_cast<uint32_t>(packet.header.tag));
+    if (!request) return;
+    datatype::unpack(*request->type, request->count, request->buffer, packet.header.context, packet.payload,
+                     packet.header.bytes);
+    request->moved += packet.header.bytes;
+    if (request->moved < request->expected) return;
+    streaming.remove(request->serial);
+    finish(*request, request->outcome.error);
+}
+
+void deliver(link::Peer& peer, const link::Packet& packet) {
+    const shm::Header& h = packet.header;
+    switch (h.kind) {
+        case shm::Kind::eager:
+        case shm::Kind::rendezvous:
+            if (h.sequence != peer.next_receive) [[unlikely]]
+                return keep_early(peer, packet);
+            ++peer.next_receive;
+            match({peer, h.context, h.source, h.tag, h.kind == shm::Kind::rendezvous, h.bytes, packet.payload});
+            if (peer.early) [[unlikely]]
+                match_early(peer);
+            return;
+        case shm::Kind::fetched: {
+            Fetched fetched;
+            std::memcpy(&fetched, packet.payload, sizeof fetched);
+            return on_fetched(peer, fetched.serial);
+        }
+        case shm::Kind::clear_to_stream: {
+            ClearToStream clear;
+            std::memcpy(&clear, packet.payload, sizeof clear);
+            return on_clear_to_stream(peer, clear.send_serial, clear.receive_serial, clear.bytes);
+        }
+        case shm::Kind::piece: return on_piece(packet);
+        default: return;  // a kind of a later version: nothing of ours waits for it
+    }
+}
+
+/// Whether a rank of a channel (or any of them) belongs to a job that is gone.
+bool gone(Channel& channel, int source) {
+    if (source != MPI_ANY_SOURCE) return channel.roster().at(source).job->dead();
+    for (int r = 0; r < channel.roster().size(); ++r)
+        if (channel.roster().at(r).job->dead()) return true;
+    return false;
+}
+
+}  // namespace
+
+void start() {
+    link::upcalls.deliver = deliver;
+    link::upcalls.flush = flush;
+    link::upcalls.job_failed = fail_job;
+}
+
+void adopt_orphans(Channel& channel) {
+    if (orphans.empty()) return;
+    std::erase_if(orphans, [&channel](Unexpected* message) {
+        if (message->context != channel.context()) return false;
+        message->channel = &channel;
+        channel.queues().add(*message);
+        return true;
+    });
+}
+
+void receive_unexpected(ReceiveRequest& request, Unexpected& message) {
+    if (message.rendezvous)
+        take_rendezvous(request, *message.peer, message.source, message.tag, message.offer);
+    else
+        take_eager(request, message.source, message.tag, message.payload(), message.bytes);
+    unexpected_pool.destroy(&message);
+}
+
+void prepare_receive(ReceiveRequest& request, Channel& channel, void* buffer, int64_t count,
+                     const datatype::Datatype& type) {
+    request.done = false;
+    request.retained = false;
+    request.outcome = Outcome{};
+    request.buffer = buffer;
+    request.count = count;
+    request.type = &type;
+    request.channel = &channel;
+    request.capacity = datatype::packed_size(type, count);
+}
+
+void start_receive(ReceiveRequest& request, Channel& channel, void* buffer, int64_t count,
+                   const datatype::Datatype& type, int source, int tag) {
+    prepare_receive(request, channel, buffer, count, type);
+    request.source = source;
+    request.tag = tag;
+    MatchQueues& queues = channel.queues();
+    if (Unexpected* message = queues.find(source, tag)) {
+        MatchQueues::take(*message);
+        return receive_unexpected(request, *message);
+    }
+    if (any_job_failed && gone(channel, source)) [[unlikely]]
+        return finish(request, fail(MPI_ERR_PROC_ABORTED, "rank %d has ended: its job is gone", source));
+    if (!type.predefined) {
+        datatype::retain(type);
+        request.retained = true;
+    }
+    queues.post(request);
+}
+
+void start_matched_receive(ReceiveRequest& request, Unexpected& message, void* buffer, int64_t count,
+                           const datatype::Datatype& type) {
+    prepare_receive(request, *message.channel, buffer, count, type);
+    receive_unexpected(request, message);
+}
+
+bool cancel_receive(ReceiveRequest& request) {
+    if (request.done || !request.hook.linked()) return false;
+    request.hook.unlink();
+    request.outcome.cancelled = true;
+    finish(request, MPI_SUCCESS);
+    return true;
+}
+
+void fail_job(link::Job& job) {
+    any_job_failed = true;
+    fail_sends(job);
+    streaming.each([&job](ReceiveRequest& request) {
+        if (&request.peer->job != &job) return;
+        streaming.remove(request.serial);
+        finish(request, fail(MPI_ERR_PROC_ABORTED, "the sender of a message that was being received has ended"));
+    });
+    // Completing a receive may post another (a coroutine never does so at once, but schedules itself), so
+    // collect first.
+    std::vector<ReceiveRequest*> lost;
+    directory.each([&](Channel& channel) {
+        auto collect = [&](auto& list) {
+            for (ReceiveRequest* r = list.front(); r; r = list.next(r))
+                if (gone(channel, r->source)) lost.push_back(r);
+        };
+        for (auto& list : channel.queues().posted) collect(list);
+        collect(channel.queues().posted_any);
+    });
+    for (ReceiveRequest* request : lost) {
+        request->hook.unlink();
+        finish(*request, fail(MPI_ERR_PROC_ABORTED, "rank %d has ended: its job is gone", request->source));
+    }
+}
+
+}  // namespace starling::message

@@ -1,0 +1,21 @@
+// The receiving side: from packets to completed receives.
+#pragma once
+
+#include "link/peer.h"
+#include "message/match.h"
+
+namespace starling::message {
+
+/// Sets link's upcalls; once, before the first poll.
+void start();
+
+/// A new channel takes the messages that came for it before it was known here.
+void adopt_orphans(Channel& channel);
+
+/// Gives an arrived message to a receive: copies, or begins to fetch. Takes `message` out of the pool.
+void receive_unexpected(ReceiveRequest& request, Unexpected& message);
+
+/// Fails everything that waits for processes of a job that is gone.
+void fail_job(link::Job& job);
+
+}  // namespace starling::message

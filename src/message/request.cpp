@@ -1,0 +1,13 @@
+#include "message/request.h"
+
+#include "progress/ready.h"
+
+namespace starling::message {
+
+void Request::complete() {
+    done = true;
+    if (open_in_group && --*open_in_group > 0) return;
+    if (waiter) progress::schedule(waiter);
+}
+
+}  // namespace starling::message

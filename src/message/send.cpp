@@ -1,0 +1,206 @@
+#include "message/send.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/config.h"
+#include "base/error.h"
+#include "datatype/datatype.h"
+#include "message/point_to_point.h"
+#include "message/protocol.h"
+#include "message/serials.h"
+
+namespace starling::message {
+
+namespace {
+
+constinit Serials<SendRequest> offered;  ///< rendezvous: envelope sent or about to be, data not yet gone
+constinit size_t queued = 0;             ///< eager sends and envelopes in peers' queues, and streams
+
+void finish(SendRequest& request, int error) {
+    if (request.retained) datatype::release(*request.type);
+    request.retained = false;
+    request.outcome.error = error;
+    request.complete();
+}
+
+void finish_offered(SendRequest& request, int error) {
+    offered.remove(request.serial);
+    finish(request, error);
+}
+
+void keep_type(SendRequest& request) {
+    datatype::retain(*request.type);
+    request.retained = true;
+}
+
+void fill(shm::Header& header, const SendRequest& request, shm::Kind kind) {
+    header.kind = kind;
+    header.sequence = request.sequence;
+    header.tag = request.tag;
+    header.context = request.context;
+    header.source = request.source_rank;
+}
+
+bool try_eager(SendRequest& request) {
+    link::Slot slot;
+    const auto bytes = static_cast<uint32_t>(request.bytes);
+    if (!link::reserve(*request.peer, bytes, slot)) return false;
+    fill(*slot.header, request, shm::Kind::eager);
+    datatype::pack(*request.type, request.count, request.buffer, 0, slot.payload, bytes);
+    link::commit(*request.peer, slot, bytes);
+    return true;
+}
+
+bool try_envelope(SendRequest& request) {
+    link::Slot slot;
+    if (!link::reserve(*request.peer, sizeof(Offer), slot)) return false;
+    fill(*slot.header, request, shm::Kind::rendezvous);
+    Offer offer{request.bytes, 0, request.serial, static_cast<int32_t>(getpid())};
+    if (datatype::is_block(*request.type, request.count))
+        offer.address = reinterpret_cast<uint64_t>(datatype::block_address(*request.type, request.buffer));
+    std::memcpy(slot.payload, &offer, sizeof offer);
+    link::commit(*request.peer, slot, sizeof offer);
+    return true;
+}
+
+// One piece after the other until the path is full. A piece goes out whole or not at all, so a connection may
+// open or close between two of them.
+bool try_stream(SendRequest& request) {
+    while (request.moved < request.bytes) {
+        const uint64_t rest = request.bytes - request.moved;
+        const auto bytes = static_cast<uint32_t>(std::min<uint64_t>(rest, link::payload_limit(*request.peer)));
+        link::Slot slot;
+        if (!link::reserve(*request.peer, bytes, slot)) return false;
+        slot.header->kind = shm::Kind::piece;
+        slot.header->tag = static_cast<int32_t>(request.stream_to);
+        slot.header->context = request.moved;
+        datatype::pack(*request.type, request.count, request.buffer, request.moved, slot.payload, bytes);
+        link::commit(*request.peer, slot, bytes);
+        request.moved += bytes;
+    }
+    return true;
+}
+
+/// Tries the next step of a queued send; true when it needs the queue no more.
+bool advance(SendRequest& request) {
+    switch (request.stage) {
+        case SendRequest::Stage::eager:
+            // The ring may have been closed since this was queued: what the base path can't take is offered.
+            if (request.bytes > link::payload_limit(*request.peer)) {
+                request.stage = SendRequest::Stage::envelope;
+                request.serial = offered.add(request);
+                return advance(request);
+            }
+            if (!try_eager(request)) return false;
+            finish(request, MPI_SUCCESS);
+            return true;
+        case SendRequest::Stage::envelope:
+            if (!try_envelope(request)) return false;
+            request.stage = SendRequest::Stage::offered;
+            return true;
+        case SendRequest::Stage::stream:
+            if (!try_stream(request)) return false;
+            finish_offered(request, MPI_SUCCESS);
+            return true;
+        case SendRequest::Stage::offered: break;
+    }
+    return true;
+}
+
+void enqueue(SendRequest& request) {
+    request.peer->sends.push_back(&request);
+    ++queued;
+    link::mark_pending(*request.peer);
+}
+
+[[gnu::noinline]] void start_queued(SendRequest& request) {
+    keep_type(request);
+    if (request.stage == SendRequest::Stage::envelope) {
+        request.serial = offered.add(request);
+        if (request.peer->sends.empty() && request.peer->controls.empty() && advance(request)) return;
+    }
+    enqueue(request);
+}
+
+}  // namespace
+
+void start_send(SendRequest& request, Channel& channel, const void* buffer, int64_t count,
+                const datatype::Datatype& type, int destination, int tag, Mode mode) {
+    request.done = false;
+    request.outcome = Outcome{};
+    link::Peer* peer = channel.peer(destination);
+    if (!peer || peer->dead) [[unlikely]] {
+        if (peer) fail(MPI_ERR_PROC_ABORTED, "rank %d has ended: its job is gone", destination);
+        return finish(request, MPI_ERR_PROC_ABORTED);
+    }
+    request.buffer = buffer;
+    request.count = count;
+    request.type = &type;
+    request.peer = peer;
+    request.bytes = datatype::packed_size(type, count);
+    request.context = channel.context();
+    request.source_rank = channel.my_rank();
+    request.tag = tag;
+    request.sequence = peer->next_send++;
+    request.moved = 0;
+    request.retained = false;
+    link::count_message(*peer);
+
+    const uint64_t limit = std::min<uint64_t>(link::payload_limit(*peer), config().eager_limit);
+    if (request.bytes <= limit && mode == Mode::standard) [[likely]] {
+        request.stage = SendRequest::Stage::eager;
+        if (peer->sends.empty() && peer->controls.empty() && try_eager(request)) [[likely]]
+            return request.complete();
+    } else {
+        request.stage = SendRequest::Stage::envelope;
+    }
+    start_queued(request);
+}
+
+bool flush(link::Peer& peer) {
+    while (!peer.sends.empty()) {
+        if (!advance(*peer.sends.front())) return false;
+        peer.sends.pop_front();
+        --queued;
+    }
+    return true;
+}
+
+void on_fetched(link::Peer& peer, uint32_t serial) {
+    SendRequest* request = offered.find(serial);
+    if (request && request->peer == &peer) finish_offered(*request, MPI_SUCCESS);
+}
+
+void on_clear_to_stream(link::Peer& peer, uint32_t send_serial, uint32_t receive_serial, uint64_t bytes) {
+    SendRequest* request = offered.find(send_serial);
+    if (!request || request->peer != &peer || request->stage != SendRequest::Stage::offered) return;
+    request->stage = SendRequest::Stage::stream;
+    request->stream_to = receive_serial;
+    request->bytes = std::min(request->bytes, bytes);
+    enqueue(*request);
+}
+
+void fail_sends(link::Job& job) {
+    job.each_peer([](link::Peer& peer) {
+        while (!peer.sends.empty()) {
+            SendRequest* request = peer.sends.front();
+            peer.sends.pop_front();
+            --queued;
+            if (request->stage == SendRequest::Stage::eager) finish(*request, MPI_ERR_PROC_ABORTED);
+        }
+    });
+    offered.each([&job](SendRequest& request) {
+        if (&request.peer->job == &job) finish_offered(request, MPI_ERR_PROC_ABORTED);
+    });
+}
+
+size_t open_sends() {
+    size_t count = queued;
+    offered.each([&count](SendRequest&) { ++count; });
+    return count;
+}
+
+}  // namespace starling::message

@@ -1,0 +1,20 @@
+// The sending side: from started sends to packets, and what the receiver's answers do.
+#pragma once
+
+#include "link/peer.h"
+#include "message/request.h"
+
+namespace starling::message {
+
+/// The receiver has all data of the send called `serial`.
+void on_fetched(link::Peer& peer, uint32_t serial);
+/// The receiver wants the first `bytes` in pieces.
+void on_clear_to_stream(link::Peer& peer, uint32_t send_serial, uint32_t receive_serial, uint64_t bytes);
+/// Sends what is pending to a peer as far as there is room; false if something is left.
+bool flush(link::Peer& peer);
+/// Completes all sends to the peers of a dead job with MPI_ERR_PROC_ABORTED.
+void fail_sends(link::Job& job);
+/// Sends that are not complete, of any kind; MPI_Finalize waits for 0.
+size_t open_sends();
+
+}  // namespace starling::message

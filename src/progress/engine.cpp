@@ -1,0 +1,107 @@
+#include "progress/engine.h"
+
+#include <pthread.h>
+
+#include <atomic>
+
+#include "base/config.h"
+#include "link/peer.h"
+#include "progress/idle.h"
+#include "progress/lock.h"
+#include "progress/ready.h"
+
+namespace starling::progress {
+
+constinit WaitCounters wait_counters{};
+
+namespace {
+
+bool (*pollers[8])();
+int poller_count = 0;
+bool polling = false;  ///< a poll is on the stack: completion callbacks that wait poll the paths only
+
+bool with_thread = false;
+pthread_t thread;
+std::atomic<bool> stopping{false};
+int waiting_calls = 0;  ///< threads of the application inside a wait; they poll, so no one need ring
+
+boot::Doorbell& own_doorbell() {
+    const link::Process& me = link::self();
+    return shm::Region(me.job->segment().region(me.rank)).doorbell();
+}
+
+// The progress thread sleeps on the same doorbell. It is armed (sleeping = 1) only while no thread of the
+// application waits inside the library: those that do poll by themselves, and a peer then pays for no wake.
+void arm() {
+    if (!with_thread) return;
+    own_doorbell().sleeping.store(1, std::memory_order_seq_cst);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    poll();
+}
+
+void disarm() {
+    if (with_thread) own_doorbell().sleeping.store(0, std::memory_order_relaxed);
+}
+
+void* run_thread(void*) {
+    while (!stopping.load()) {
+        acquire_lock();
+        for (int quiet = 0; quiet < 200 && waiting_calls == 0 && !stopping.load();) {
+            quiet = poll() ? 0 : quiet + 1;
+            hand_over_lock();
+        }
+        block(100'000'000, waiting_calls > 0 ? Sleeper::progress_thread_quiet : Sleeper::progress_thread);
+        link::check_liveness();
+        release_lock();
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+void start() {
+    set_doorbell(own_doorbell(), config().wait != Wait::poll);
+    if (config().wait != Wait::thread) return;
+    multi_threaded = true;
+    with_thread = pthread_create(&thread, nullptr, run_thread, nullptr) == 0;
+}
+
+void stop() {
+    if (!with_thread) return;
+    stopping.store(true);
+    const int held = release_lock_fully();
+    own_doorbell().sleeping.store(1);
+    boot::ring(own_doorbell());
+    pthread_join(thread, nullptr);
+    reacquire_lock(held);
+    with_thread = false;
+    own_doorbell().sleeping.store(0);
+}
+
+void add_poller(bool (*poller)()) { pollers[poller_count++] = poller; }
+
+bool poll() {
+    if (polling) return false;
+    polling = true;
+    bool any = link::poll();
+    for (int i = 0; i < poller_count; ++i) any |= pollers[i]();
+    polling = false;
+    any |= run_ready();
+    if (any && multi_threaded) wake_own_threads();
+    return any;
+}
+
+void wait_until(bool (*condition)(void*), void* argument) {
+    if (condition(argument)) return;
+    if (waiting_calls++ == 0) disarm();
+    Idle idle;
+    while (!condition(argument)) {
+        if (poll())
+            idle.reset();
+        else
+            idle.step();
+    }
+    if (--waiting_calls == 0) arm();
+}
+
+}  // namespace starling::progress

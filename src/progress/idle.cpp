@@ -1,0 +1,108 @@
+#include "progress/idle.h"
+
+#include <immintrin.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <ctime>
+
+#include "base/clock.h"
+#include "base/config.h"
+#include "link/peer.h"
+#include "progress/engine.h"
+#include "progress/lock.h"
+
+namespace starling::progress {
+
+namespace {
+
+constexpr uint32_t kPollsAlone = 2000;     ///< about 40 µs: longer than most partners need
+constexpr uint32_t kPollsCrowded = 20;     ///< others wait for this core: the partner may be among them
+constexpr uint64_t kLateYieldNs = 1000;    ///< an undisturbed sched_yield takes a third of this
+constexpr int kCrowdedAfter = 2;           ///< late yields in a row of eight
+constexpr uint64_t kLivenessNs = 20'000'000;
+constexpr uint64_t kLongestSleepNs = 100'000'000;
+
+boot::Doorbell* doorbell = nullptr;
+bool may_block = true;
+int blocked_threads = 0;
+uint32_t lateness = 0;  ///< history of yields, a bit each, 1 = late
+uint64_t next_liveness = 0;
+
+bool crowded() { return __builtin_popcount(lateness & 0xff) >= kCrowdedAfter; }
+
+}  // namespace
+
+void set_doorbell(boot::Doorbell& own, bool blocking) {
+    doorbell = &own;
+    may_block = blocking;
+}
+
+void wake_own_threads() {
+    if (blocked_threads == 0) return;
+    doorbell->rings.fetch_add(1);
+    syscall(SYS_futex, &doorbell->rings, FUTEX_WAKE, 1 << 30, nullptr, nullptr, 0);
+}
+
+bool block(uint64_t limit_ns, Sleeper sleeper) {
+    const uint32_t seen = doorbell->rings.load(std::memory_order_acquire);
+    if (sleeper != Sleeper::progress_thread_quiet) {
+        doorbell->sleeping.store(1, std::memory_order_seq_cst);
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+        if (poll()) {
+            if (blocked_threads == 0) doorbell->sleeping.store(0, std::memory_order_relaxed);
+            return false;
+        }
+    }
+    const bool application = sleeper == Sleeper::application;
+    ++wait_counters.sleeps;
+    if (application) ++blocked_threads;
+    const timespec limit{static_cast<time_t>(limit_ns / 1'000'000'000),
+                         static_cast<long>(limit_ns % 1'000'000'000)};
+    const int held = multi_threaded ? release_lock_fully() : 0;
+    const long woken = syscall(SYS_futex, &doorbell->rings, FUTEX_WAIT, seen, &limit, nullptr, 0);
+    if (multi_threaded) reacquire_lock(held);
+    if (woken == 0) ++wait_counters.wakes_by_ring;
+    if (application) --blocked_threads;
+    if (blocked_threads == 0) doorbell->sleeping.store(0, std::memory_order_relaxed);
+    return true;
+}
+
+void Idle::yield() {
+    const uint64_t before = now_ns();
+    ++wait_counters.yields;
+    if (multi_threaded) {
+        const int held = release_lock_fully();
+        sched_yield();
+        reacquire_lock(held);
+    } else {
+        sched_yield();
+    }
+    const uint64_t after = now_ns();
+    lateness = lateness << 1 | (after - before > kLateYieldNs ? 1 : 0);
+    if (since_ == 0) since_ = before;
+    if (after > next_liveness) {
+        next_liveness = after + kLivenessNs;
+        link::check_liveness();
+    }
+    if (may_block && after - since_ > config().spin_us * uint64_t{1000}) {
+        if (!block(kLongestSleepNs, Sleeper::application)) reset();
+    }
+}
+
+void Idle::step() {
+    if (multi_threaded) hand_over_lock();
+    if (++polls_ < (crowded() ? kPollsCrowded : kPollsAlone)) {
+        _mm_pause();
+        return;
+    }
+    // Yield at every few polls only, so that an undisturbed wait still polls most of the time.
+    if (crowded() || polls_ % 16 == 0)
+        yield();
+    else
+        _mm_pause();
+}
+
+}  // namespace starling::progress
