@@ -44,6 +44,7 @@ struct alignas(64) RankCell {
     std::atomic<int32_t> exit_status;  ///< wait status, valid in exited and failed; errno in not_started
     std::atomic<int32_t> abort_code;   ///< MPI_Abort's argument, valid if `aborted`
     std::atomic<uint32_t> aborted;     ///< 1 after MPI_Abort by this rank
+    std::atomic<uint32_t> replies;     ///< incremented by the launcher after each reply to this rank
     int32_t appnum;                    ///< MPI_APPNUM: which command of the MPMD list or spawn_multiple
     uint32_t cpu;                      ///< core bound to, kNotBound if none
 };
@@ -105,11 +106,14 @@ class JobSegment {
     JobAddress address() const { return {header().id, header().owner_pid, header().owner_fd}; }
     int fd() const { return fd_; }
     size_t bytes() const { return bytes_; }
+    /// True while the owner process lives and holds this very segment. One system call.
+    bool owner_alive() const;
 
   private:
     std::byte* base_ = nullptr;
     size_t bytes_ = 0;
     int fd_ = -1;
+    uint64_t inode_ = 0;  ///< of the memfd: tells it from one that got the same pid and descriptor later
 };
 
 /// True while the job can still make progress: state is running and its owner process lives.

@@ -1,0 +1,99 @@
+// Wire encoding: little-endian numbers and length-prefixed bytes, written to and read from one flat buffer.
+// The Reader trusts nothing: a read past the end gives zero or empty and leaves it failed for good.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace starling {
+
+/// Appends fields to a buffer. Not thread-safe. May throw std::bad_alloc.
+class Writer {
+  public:
+    template <std::integral T>
+    Writer& number(T value) {
+        using Bits = std::make_unsigned_t<T>;
+        auto bits = static_cast<Bits>(value);
+        for (size_t i = 0; i < sizeof(T); ++i) {
+            bytes_.push_back(static_cast<char>(bits & 0xff));
+            if constexpr (sizeof(T) > 1) bits = static_cast<Bits>(bits >> 8);
+        }
+        return *this;
+    }
+    /// A 32-bit length and the bytes.
+    Writer& string(std::string_view text) {
+        number(static_cast<uint32_t>(text.size()));
+        bytes_.append(text);
+        return *this;
+    }
+
+    std::string_view view() const { return bytes_; }
+    std::string take() { return std::move(bytes_); }
+
+  private:
+    std::string bytes_;
+};
+
+/// Reads fields in the order they were written. The bytes must outlive the Reader and the views it gives
+/// out.
+class Reader {
+  public:
+    explicit Reader(std::string_view bytes) : rest_(bytes) {}
+
+    template <std::integral T>
+    T number() {
+        using Bits = std::make_unsigned_t<T>;
+        if (!require(sizeof(T))) return 0;
+        Bits bits = 0;
+        for (size_t i = 0; i < sizeof(T); ++i) {
+            bits = static_cast<Bits>(
+                bits | static_cast<Bits>(static_cast<Bits>(static_cast<uint8_t>(rest_[i])) << (8 * i)));
+        }
+        rest_.remove_prefix(sizeof(T));
+        return static_cast<T>(bits);
+    }
+
+    std::string_view string() {
+        const auto length = number<uint32_t>();
+        if (!require(length)) return {};
+        const std::string_view text = rest_.substr(0, length);
+        rest_.remove_prefix(length);
+        return text;
+    }
+
+    /// A count of elements of at least `element_bytes` each: fails if so many can't be in what is left, so
+    /// that a hostile count makes nobody allocate.
+    uint32_t count(size_t element_bytes) {
+        const auto n = number<uint32_t>();
+        if (failed_ || n > rest_.size() / element_bytes) {
+            failed_ = true;
+            return 0;
+        }
+        return n;
+    }
+
+    /// True if every read so far found its bytes.
+    bool ok() const { return !failed_; }
+    /// True if, besides, nothing is left over.
+    bool done() const { return !failed_ && rest_.empty(); }
+
+  private:
+    bool require(size_t bytes) {
+        if (failed_ || rest_.size() < bytes) {
+            failed_ = true;
+            rest_ = {};
+            return false;
+        }
+        return true;
+    }
+
+    std::string_view rest_;
+    bool failed_ = false;
+};
+
+}  // namespace starling

@@ -1,0 +1,63 @@
+// The launcher's event loop: epoll and timers, nothing else. Asio would do as much, but costs start-up time
+// (mpiexec must be running its first rank after about a millisecond) and hides the descriptors that a
+// process which forks must know one by one.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <unordered_map>
+
+namespace starling::launch {
+
+/// Single-threaded. Handlers may add and remove descriptors and timers, their own included.
+class EventLoop {
+  public:
+    using Clock = std::chrono::steady_clock;
+    using TimerId = uint64_t;
+
+    EventLoop();
+    EventLoop(const EventLoop&) = delete;
+    EventLoop& operator=(const EventLoop&) = delete;
+    ~EventLoop();
+
+    /// Calls `handler(ready events)` while `fd` is ready for `events` (EPOLLIN, ...). Returns false if the
+    /// kernel can't watch this kind of descriptor (a regular file: always ready). The loop does not own
+    /// `fd`.
+    bool watch(int fd, uint32_t events, std::function<void(uint32_t)> handler);
+    void change(int fd, uint32_t events);
+    /// To be called before `fd` is closed.
+    void forget(int fd);
+
+    TimerId after(std::chrono::milliseconds delay, std::function<void()> handler);
+    void cancel(TimerId id);
+
+    /// Runs until stop(); returns what was given to it.
+    int run();
+    void stop(int result);
+    bool stopped() const { return stopped_; }
+
+  private:
+    struct Watch {
+        uint32_t generation;
+        std::function<void(uint32_t)> handler;
+    };
+    struct Timer {
+        TimerId id;
+        std::function<void()> handler;
+    };
+    int milliseconds_to_next_timer() const;
+    void run_timers();
+
+    int epoll_ = -1;
+    uint32_t generation_ = 0;
+    std::unordered_map<int, std::shared_ptr<Watch>> watches_;
+    std::multimap<Clock::time_point, Timer> timers_;
+    TimerId last_timer_ = 0;
+    bool stopped_ = false;
+    int result_ = 0;
+};
+
+}  // namespace starling::launch

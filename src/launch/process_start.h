@@ -1,0 +1,51 @@
+// Starting one process, fast, with an exact account of what went wrong.
+#pragma once
+
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include <csignal>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace starling::launch {
+
+/// What a process is to be; pointers must stay valid during start_process() only.
+struct ProcessStart {
+    const char* path =
+        nullptr;  ///< to execve; relative paths are looked up after the change to `directory`
+    char* const* argv = nullptr;
+    char* const* envp = nullptr;
+    const char* directory = nullptr;  ///< null: the launcher's
+    int input = -1;                   ///< -1: /dev/null
+    int output = -1, error = -1;      ///< -1: the launcher's
+    const cpu_set_t* cpus = nullptr;  ///< null: unbound
+    volatile pid_t* guard_slot = nullptr;
+    const sigset_t* signals = nullptr;           ///< mask to start with
+    const rlimit* descriptors = nullptr;  ///< RLIMIT_NOFILE to start with; null: as is
+};
+
+struct StartedProcess {
+    pid_t pid =
+        -1;  ///< leader of a new process group of the same number; gets SIGKILL when the launcher dies
+    int error = 0;          ///< errno, 0 if the program runs
+    const char* step = "";  ///< what failed: "fork", "chdir", "bind", "exec"
+};
+
+/// Starts the process by vfork: the caller continues when the program runs or has failed to.
+StartedProcess start_process(const ProcessStart& start);
+
+/// Finds a program as a shell would, in the directories of `path` (':'-separated), then in `directory`. A
+/// name with a slash is given back as it is. An empty string if there is none.
+std::string find_program(std::string_view name, std::string_view path, std::string_view directory);
+
+/// One sentence: file, directory, reason, remedy.
+std::string start_failure(std::string_view program, std::string_view directory,
+                          const StartedProcess& process);
+
+/// An array of C strings for execve, ended by null. The strings must outlive it.
+std::vector<char*> c_strings(const std::vector<std::string>& strings);
+
+}  // namespace starling::launch

@@ -1,0 +1,57 @@
+// mpiexec.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "base/error.h"
+#include "launch/launcher.h"
+#include "launch/options.h"
+
+namespace {
+
+// Whoever starts us with a standard descriptor closed must not see a segment or a pipe become it.
+void open_standard_descriptors() {
+    for (int fd = 0; fd < 3; ++fd) {
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY) < 0) _exit(1);
+    }
+}
+
+int complain(std::string_view text) {
+    std::fprintf(stderr, "mpiexec: %.*s\n", static_cast<int>(text.size()), text.data());
+    return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    using namespace starling;
+    open_standard_descriptors();
+    launch::Options options;
+    if (const std::string problem = parse_options({argv + 1, argv + argc}, options); !problem.empty())
+        return complain(problem);
+    if (options.help) return std::fputs(launch::usage(), stdout) < 0;
+    if (options.version) return std::printf("Starling mpiexec %s\n", STARLING_VERSION) < 0;
+
+    launch::LauncherSettings settings;
+    settings.argv = argv;
+    settings.tag_output = options.tag_output;
+    settings.verbose = options.verbose;
+    settings.quiet = options.quiet;
+    settings.bind_to_core = options.bind_to_core;
+    settings.timeout_seconds = options.timeout_seconds;
+
+    launch::EventLoop loop;
+    launch::Launcher launcher(loop, settings);
+    if (!launcher.prepare()) return complain(failure_text());
+    launch::JobSpec spec;
+    spec.programs = std::move(options.programs);
+    spec.forward_input = true;
+    const launch::StartOutcome outcome = launcher.start_job(spec);
+    if (!outcome.job) {
+        complain(outcome.text);
+        launcher.shut_down();
+        return 127;
+    }
+    return launcher.run();
+}
