@@ -92,7 +92,7 @@ struct Comm {
     uint32_t references = 1;
 
     /// Makes a communicator of which this process is the member `my_rank` of `local`. Takes over one
-    /// reference of each group (and no reference of `errhandler`, it retains its own; null: fatal).
+    /// reference of each group (and no reference of `errhandler`, it retains its own; null: the default).
     /// `remote` null: intra.
     Comm(uint64_t context, Group* local, int my_rank, Group* remote, bool local_first,
          Errhandler* errhandler);

@@ -1,22 +1,163 @@
 #include "mpi/check.h"
 
+#include <cstdio>
+#include <cstring>
+#include <string>
+
 #include "base/error.h"
+#include "comm/error_codes.h"
+#include "datatype/datatype.h"
 
 namespace starling::mpi {
 
-int raise(comm::Comm*, int error_class) {
-    return error_class;
+Phase phase = Phase::before;
+
+namespace {
+
+constexpr int kAbortCode = 1;
+
+// "rank 2 of job-command" as far as it is known.
+std::string who() {
+    const link::Process& me = link::self();
+    if (!me.job || !me.job->mapped()) return "this process";
+    return "rank " + std::to_string(me.rank) + " of " + me.job->segment().header().command;
+}
+
+std::string full_name(const char* function) {
+    const bool prefixed = std::strncmp(function, "MPI_", 4) == 0;
+    return prefixed ? function : std::string("MPI_") + function;
+}
+
+std::string sentence(int error) {
+    const std::string_view text = failure_text();
+    return std::string(text.empty() ? comm::text_of(error) : text);
+}
+
+[[noreturn]] void die(int error, const char* function) {
+    const int error_class = comm::class_of(error);
+    const std::string line = who() + ": " + full_name(function) + ": " + sentence(error) + " (" +
+                             comm::class_name(error_class) + ")\n";
+    std::fputs(line.c_str(), stderr);
+    std::fflush(stderr);
+    abort_job(kAbortCode);
+}
+
+void call_function(const comm::Errhandler& handler, ErrorSubject& subject, int& error) {
+    switch (handler.kind) {
+        case comm::HandlerKind::win:
+            return handler.win_function(&subject.win, &error);
+        case comm::HandlerKind::file:
+            return handler.file_function(&subject.file, &error);
+        case comm::HandlerKind::session:
+            return handler.session_function(&subject.session, &error);
+        default:
+            return handler.comm_function(&subject.comm, &error);
+    }
+}
+
+}  // namespace
+
+int raise_through(comm::Errhandler* handler, comm::HandlerKind, ErrorSubject subject, int error,
+                  const char* function) {
+    switch (handler->action) {
+        case comm::HandlerAction::fatal:
+        case comm::HandlerAction::abort:
+            die(error, function);
+        case comm::HandlerAction::give_back:
+            break;
+        case comm::HandlerAction::call: {
+            // The handler may free itself or raise errors of its own.
+            handler->retain();
+            int code = error;
+            call_function(*handler, subject, code);
+            handler->release();
+            break;
+        }
+    }
+    clear_failure();
+    return error;
+}
+
+int raise(comm::Comm* comm, int error, const char* function) {
+    if (error == MPI_SUCCESS) return error;
+    if (!comm) comm = comm::self();
+    ErrorSubject subject{.comm = comm::to_handle(comm)};
+    return raise_through(comm ? comm->errhandler : comm::default_errhandler(), comm::HandlerKind::comm,
+                         subject, error, function);
 }
 
 int unsupported(const char* name) {
-    return raise(
-        nullptr,
-        fail(MPI_ERR_UNSUPPORTED_OPERATION,
-             "%s is not built into Starling yet; `starling info --missing` lists what is not", name));
+    return raise(nullptr,
+                 fail(MPI_ERR_UNSUPPORTED_OPERATION,
+                      "not built into Starling yet; `starling info --missing` lists what is not"),
+                 name);
 }
 
 int out_of_memory(const char* name) {
-    return raise(nullptr, fail(MPI_ERR_NO_MEM, "%s: out of memory", name));
+    return raise(nullptr, fail(MPI_ERR_NO_MEM, "out of memory"), name);
+}
+
+int not_running(const char* function) {
+    const char* text = phase == Phase::finalized ? "called after MPI_Finalize" : "called before MPI_Init";
+    return raise(nullptr, fail(MPI_ERR_OTHER, "%s", text), function);
+}
+
+int bad_comm(MPI_Comm handle, const char* function) {
+    if (phase != Phase::running) return not_running(function);
+    const char* what = handle == MPI_COMM_NULL ? "the communicator is MPI_COMM_NULL"
+                                               : "the communicator is not valid; was it freed?";
+    return raise(nullptr, fail(MPI_ERR_COMM, "%s", what), function);
+}
+
+int bad_handle(comm::Comm* comm, int error_class, const char* what, const char* function) {
+    return raise(comm, fail(error_class, "the %s is null or not valid; was it freed?", what), function);
+}
+
+int bad_rank(comm::Comm* comm, int rank, const char* function) {
+    const char* group = comm->is_inter ? "remote group" : "communicator";
+    return raise(comm,
+                 fail(MPI_ERR_RANK, "there is no rank %d in a %s of %d", rank, group, comm->peer_count),
+                 function);
+}
+
+int bad_root(comm::Comm* comm, int root, const char* function) {
+    const char* group = comm->is_inter ? "remote group" : "communicator";
+    return raise(comm,
+                 fail(MPI_ERR_ROOT, "root %d is no rank of a %s of %d", root, group, comm->peer_count),
+                 function);
+}
+
+int bad_tag(comm::Comm* comm, int tag, const char* function) {
+    return raise(comm, fail(MPI_ERR_TAG, "tag %d is negative", tag), function);
+}
+
+int bad_count(comm::Comm* comm, MPI_Count count, const char* function) {
+    return raise(comm,
+                 fail(MPI_ERR_COUNT, "count %lld is negative or too large", static_cast<long long>(count)),
+                 function);
+}
+
+int bad_type(comm::Comm* comm, MPI_Datatype type, const char* function) {
+    const char* what = "the datatype is not valid; was it freed?";
+    if (type == MPI_DATATYPE_NULL)
+        what = "the datatype is MPI_DATATYPE_NULL";
+    else if (const auto* object = datatype::from_handle(type); object && !object->committed)
+        what = "the datatype is not committed";
+    return raise(comm, fail(MPI_ERR_TYPE, "%s", what), function);
+}
+
+int bad_buffer(comm::Comm* comm, const char* function) {
+    return raise(comm, fail(MPI_ERR_BUFFER, "the buffer is null, but there is data to move"), function);
+}
+
+int null_argument(comm::Comm* comm, const char* name, const char* function) {
+    return raise(comm, fail(MPI_ERR_ARG, "argument %s is a null pointer", name), function);
+}
+
+int wrong_kind_of_comm(comm::Comm* comm, const char* function) {
+    const char* what = comm->is_inter ? "an inter-communicator is not allowed here"
+                                      : "an inter-communicator is needed here";
+    return raise(comm, fail(MPI_ERR_COMM, "%s", what), function);
 }
 
 }  // namespace starling::mpi

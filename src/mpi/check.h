@@ -1,18 +1,52 @@
-// How entry points report errors.
+// What every entry point uses: the library's lock, argument checks, and the way an error takes to the
+// application. Checks cost one predictable branch where nothing is wrong; what happens otherwise is out of
+// line.
+//
+// The name of the failing function in messages is that of the function which calls raise() or a bad_...()
+// helper: call them from the implementation of MPI_X itself, or hand its name on.
 #pragma once
 
+#include "comm/comm.h"
+#include "comm/errhandler.h"
 #include "mpi.h"
-
-namespace starling::comm {
-struct Comm;
-}
+#if __has_include("progress/lock.h")
+#include "progress/lock.h"
+#else
+namespace starling::progress {
+class Lock {
+  public:
+    Lock() {}
+    ~Lock() {}
+};
+}  // namespace starling::progress
+#endif
 
 namespace starling::mpi {
 
+using progress::Lock;
+
+/// Ends the job with this exit code.
+[[noreturn]] void abort_job(int code);
+
+/// Where the process is between start and end; moved on by MPI_Init and MPI_Finalize.
+enum class Phase : uint8_t { before, running, finalized };
+extern Phase phase;
+
 /// Reports an error on a communicator: calls its error handler with failure_text() at hand and returns the
 /// code the MPI function is to return. Null: no communicator is involved, the handler of MPI_COMM_SELF is
-/// called (MPI 5.0 section 9.3).
-int raise(comm::Comm* comm, int error_class);
+/// called (MPI 5.0 section 9.3). Clears failure_text().
+[[gnu::cold]] int raise(comm::Comm* comm, int error, const char* function = __builtin_FUNCTION());
+
+/// The object other than a communicator that an error belongs to.
+union ErrorSubject {
+    MPI_Comm comm;
+    MPI_Win win;
+    MPI_File file;
+    MPI_Session session;
+};
+/// Reports an error through a handler that was set on `subject`.
+[[gnu::cold]] int raise_through(comm::Errhandler* handler, comm::HandlerKind kind, ErrorSubject subject,
+                                int error, const char* function = __builtin_FUNCTION());
 
 /// What the entry of a function that is not built does: raises MPI_ERR_UNSUPPORTED_OPERATION.
 [[gnu::cold]] int unsupported(const char* name);
@@ -26,5 +60,44 @@ T unsupported(const char* name) {
 
 /// What an entry does when std::bad_alloc reaches it: raises MPI_ERR_NO_MEM.
 [[gnu::cold]] int out_of_memory(const char* name);
+
+// The answers to wrong arguments: each raises the error on `comm` (null: none is involved) and returns the
+// code. bad_comm() and bad_handle() also say so if MPI is not initialized; for them no other check is
+// needed.
+[[gnu::cold]] int not_running(const char* function = __builtin_FUNCTION());
+[[gnu::cold]] int bad_comm(MPI_Comm handle, const char* function = __builtin_FUNCTION());
+/// A handle of another kind: `what` as in "group", `error_class` as MPI_ERR_GROUP.
+[[gnu::cold]] int bad_handle(comm::Comm* comm, int error_class, const char* what,
+                             const char* function = __builtin_FUNCTION());
+[[gnu::cold]] int bad_rank(comm::Comm* comm, int rank, const char* function = __builtin_FUNCTION());
+[[gnu::cold]] int bad_root(comm::Comm* comm, int root, const char* function = __builtin_FUNCTION());
+[[gnu::cold]] int bad_tag(comm::Comm* comm, int tag, const char* function = __builtin_FUNCTION());
+[[gnu::cold]] int bad_count(comm::Comm* comm, MPI_Count count, const char* function = __builtin_FUNCTION());
+[[gnu::cold]] int bad_type(comm::Comm* comm, MPI_Datatype type,
+                           const char* function = __builtin_FUNCTION());
+[[gnu::cold]] int bad_buffer(comm::Comm* comm, const char* function = __builtin_FUNCTION());
+/// A null pointer where a result goes or an array is needed.
+[[gnu::cold]] int null_argument(comm::Comm* comm, const char* name,
+                                const char* function = __builtin_FUNCTION());
+/// The communicator is an inter-communicator (or is none) where the function wants the other kind.
+[[gnu::cold]] int wrong_kind_of_comm(comm::Comm* comm, const char* function = __builtin_FUNCTION());
+
+inline bool valid_destination(const comm::Comm& comm, int rank) {
+    return static_cast<unsigned>(rank) < static_cast<unsigned>(comm.peer_count) || rank == MPI_PROC_NULL;
+}
+inline bool valid_source(const comm::Comm& comm, int rank) {
+    return valid_destination(comm, rank) || rank == MPI_ANY_SOURCE;
+}
+inline bool valid_tag(int tag) {
+    return tag >= 0;
+}
+inline bool valid_receive_tag(int tag) {
+    return tag >= 0 || tag == MPI_ANY_TAG;
+}
+/// Intra-communicators: a rank. Inter-communicators: a rank of the remote group, MPI_ROOT or MPI_PROC_NULL.
+inline bool valid_root(const comm::Comm& comm, int root) {
+    if (static_cast<unsigned>(root) < static_cast<unsigned>(comm.peer_count)) return true;
+    return comm.is_inter && (root == MPI_ROOT || root == MPI_PROC_NULL);
+}
 
 }  // namespace starling::mpi
