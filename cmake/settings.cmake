@@ -7,6 +7,7 @@ pkg_check_modules(hwloc IMPORTED_TARGET hwloc)
 
 option(STARLING_TESTS "Build the tests, examples and benchmarks" ON)
 option(STARLING_DRAFT "Let the library link while functions it calls are not written yet" OFF)
+set(STARLING_SKIP_ROOMS "" CACHE STRING "With STARLING_DRAFT: rooms to leave out of the library")
 set(STARLING_SANITIZE "" CACHE STRING "Sanitizers, as in -fsanitize=: address,undefined or thread")
 
 set(CMAKE_CXX_STANDARD 20)

@@ -1,0 +1,332 @@
+#include "base/config.h"
+
+#include <strings.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/error.h"
+#include "mpi.h"
+
+extern char** environ;
+
+namespace starling {
+
+namespace detail {
+constinit Config the_config;
+}
+
+namespace {
+
+constexpr char kPrefix[] = "STARLING_";
+constexpr size_t kPrefixLength = sizeof kPrefix - 1;
+
+constexpr Variable kVariables[] = {
+#define OFFSET(member) static_cast<uint16_t>(offsetof(Config, member))
+#define INTEGER(member, name, value, least, most, unit, scope, doc) \
+    {name, VariableType::integer, VariableScope::scope, OFFSET(member), least, most, nullptr, unit, doc},
+#define SIZE(member, name, value, least, most, scope, doc) \
+    {name, VariableType::size, VariableScope::scope, OFFSET(member), least, most, nullptr, "bytes", doc},
+#define FLAG(member, name, value, scope, doc) \
+    {name, VariableType::flag, VariableScope::scope, OFFSET(member), 0, 1, nullptr, "", doc},
+#define CHOICE(Type, member, name, value, scope, doc) \
+    {name, VariableType::choice, VariableScope::scope, OFFSET(member), 0, 0, kChoices<Type>, "", doc},
+#define TEXT(member, name, value, scope, doc) \
+    {name, VariableType::text, VariableScope::scope, OFFSET(member), 0, 0, nullptr, "", doc},
+#define RESERVED(name, doc) \
+    {name, VariableType::reserved, VariableScope::process, 0, 0, 0, nullptr, "", doc},
+#include "base/variables.def"
+};
+constexpr size_t kCount = sizeof kVariables / sizeof kVariables[0];
+
+constinit VariableSource sources[kCount] = {};
+
+size_t index_of(const Variable& variable) {
+    return static_cast<size_t>(&variable - kVariables);
+}
+
+template <class T>
+T& member(Config& config, const Variable& variable) {
+    return *reinterpret_cast<T*>(reinterpret_cast<char*>(&config) + variable.offset);
+}
+template <class T>
+const T& member(const Config& config, const Variable& variable) {
+    return *reinterpret_cast<const T*>(reinterpret_cast<const char*>(&config) + variable.offset);
+}
+
+// "K", "KiB", "kb", ...: the factor, 0 if it is none of these.
+int64_t factor(const char* suffix) {
+    static constexpr char kLetters[] = "KMG";
+    if (!*suffix || !strcasecmp(suffix, "B")) return 1;
+    const char upper = static_cast<char>(*suffix & ~0x20);
+    const char* letter = std::strchr(kLetters, upper);
+    if (!letter || !*letter) return 0;
+    const char* rest = suffix + 1;
+    if (*rest && strcasecmp(rest, "B") && strcasecmp(rest, "iB")) return 0;
+    return int64_t{1} << (10 * (letter - kLetters + 1));
+}
+
+bool parse_number(const Variable& variable, const char* text, int64_t& number) {
+    char* end = nullptr;
+    errno = 0;
+    number = std::strtoll(text, &end, 10);
+    if (end == text || errno == ERANGE) return false;
+    while (*end == ' ') ++end;
+    const int64_t scale = variable.type == VariableType::size ? factor(end) : !*end;
+    return scale > 0 && !__builtin_mul_overflow(number, scale, &number) && number >= variable.least &&
+           number <= variable.most;
+}
+
+bool parse_flag(const char* text, bool& flag) {
+    for (const char* yes : {"1", "on", "yes", "true"})
+        if (!strcasecmp(text, yes)) return flag = true;
+    for (const char* no : {"0", "off", "no", "false"})
+        if (!strcasecmp(text, no)) return !(flag = false);
+    return false;
+}
+
+bool parse_choice(const Variable& variable, const char* text, uint8_t& value) {
+    for (value = 0; variable.choices[value]; ++value)
+        if (!strcasecmp(text, variable.choices[value])) return true;
+    return false;
+}
+
+// Stores the value; false if it is not one of the variable's.
+bool assign(const Variable& variable, const char* text, Config& to) {
+    int64_t number = 0;
+    switch (variable.type) {
+        case VariableType::integer:
+            if (!parse_number(variable, text, number)) return false;
+            member<int64_t>(to, variable) = number;
+            return true;
+        case VariableType::size:
+            if (!parse_number(variable, text, number)) return false;
+            member<uint64_t>(to, variable) = static_cast<uint64_t>(number);
+            return true;
+        case VariableType::flag:
+            return parse_flag(text, member<bool>(to, variable));
+        case VariableType::choice: {
+            uint8_t value = 0;
+            if (!parse_choice(variable, text, value)) return false;
+            member<uint8_t>(to, variable) = value;
+            return true;
+        }
+        case VariableType::text:
+            member<const char*>(to, variable) = text;
+            return true;
+        case VariableType::reserved:
+            return true;
+    }
+    return false;
+}
+
+// What a variable takes, for messages.
+void print_allowed(const Variable& variable, char* text, size_t size) {
+    if (variable.type == VariableType::flag) {
+        std::snprintf(text, size, "on or off");
+        return;
+    }
+    if (variable.type != VariableType::choice) {
+        const char* suffix = variable.type == VariableType::size ? " (K, M and G may follow)" : "";
+        std::snprintf(text, size, "a number from %lld to %lld%s%s%s",
+                      static_cast<long long>(variable.least), static_cast<long long>(variable.most),
+                      *variable.unit ? " " : "", variable.unit, suffix);
+        return;
+    }
+    size_t used = 0;
+    for (const char* const* choice = variable.choices; *choice && used < size; ++choice) {
+        const char* before = choice == variable.choices ? "" : choice[1] ? ", " : " or ";
+        used += static_cast<size_t>(std::snprintf(text + used, size - used, "%s%s", before, *choice));
+    }
+}
+
+[[gnu::cold]] int unknown(const char* name) {
+    const Variable* near = nearest_variable(name);
+    if (near)
+        return fail(MPI_ERR_ARG, "%.100s is not a variable of Starling; did you mean %s?", name,
+                    near->name);
+    return fail(MPI_ERR_ARG, "%.100s is not a variable of Starling; `starling info` lists them", name);
+}
+
+[[gnu::cold]] int bad_value(const Variable& variable, const char* value) {
+    char allowed[200], present[100];
+    print_allowed(variable, allowed, sizeof allowed);
+    print_value(variable, config(), present, sizeof present);
+    return fail(MPI_ERR_ARG, "%s=%.100s is ignored: it takes %s; it stays %s", variable.name, value,
+                allowed, present);
+}
+
+int accept(const char* name, const char* value, Config& to, VariableSource source) {
+    const Variable* variable = find_variable(name);
+    if (!variable) return unknown(name);
+    if (!assign(*variable, value, to)) return bad_value(*variable, value);
+    if (&to == &detail::the_config) sources[index_of(*variable)] = source;
+    return MPI_SUCCESS;
+}
+
+void tell_failure() {
+    std::fprintf(stderr, "starling: %s\n", failure_text().data());
+}
+
+// One line of the file: NAME = value, with or without the prefix and in any case; # starts a comment. The
+// text stays: texts point into it.
+void read_line(char* line, bool report) {
+    line += std::strspn(line, " \t");
+    if (!*line || *line == '#') return;
+    char* equals = std::strchr(line, '=');
+    if (!equals) {
+        if (report)
+            std::fprintf(stderr, "starling: '%.100s' in the configuration file is not NAME = value\n",
+                         line);
+        return;
+    }
+    char name[80];
+    const size_t length = std::strcspn(line, " \t=");
+    const bool prefixed = !strncasecmp(line, kPrefix, kPrefixLength);
+    std::snprintf(name, sizeof name, "%s%.*s", prefixed ? "" : kPrefix, static_cast<int>(length), line);
+    for (char* c = name; *c; ++c)
+        if (*c >= 'a' && *c <= 'z') *c = static_cast<char>(*c & ~0x20);
+    char* value = equals + 1 + std::strspn(equals + 1, " \t");
+    for (char* end = value + std::strlen(value); end > value && (end[-1] == ' ' || end[-1] == '\t');)
+        *--end = '\0';
+    if (accept(name, value, detail::the_config, VariableSource::file) != MPI_SUCCESS && report)
+        tell_failure();
+}
+
+void read_file(const char* path, bool must_exist, bool report) {
+    FILE* file = std::fopen(path, "re");
+    if (!file) {
+        if (must_exist && report)
+            std::fprintf(stderr, "starling: STARLING_CONFIG: can't read %s: %m\n", path);
+        return;
+    }
+    constexpr size_t kMost = 64 << 10;
+    char* text = static_cast<char*>(std::malloc(kMost + 1));  // never freed: texts point into it
+    if (text) {
+        text[std::fread(text, 1, kMost, file)] = '\0';
+        char* rest = text;
+        while (char* line = strsep(&rest, "\n")) read_line(line, report);
+    }
+    std::fclose(file);
+}
+
+void read_file(bool report) {
+    if (const char* path = std::getenv("STARLING_CONFIG")) {
+        if (strcmp(path, "none") != 0) read_file(path, true, report);
+    } else if (const char* home = std::getenv("HOME")) {
+        char path[4096];
+        std::snprintf(path, sizeof path, "%s/.config/starling.conf", home);
+        read_file(path, false, report);
+    }
+}
+
+size_t distance(const char* a, const char* b) {
+    constexpr size_t kMost = 48;
+    const size_t n = std::strlen(a), m = std::strlen(b);
+    if (n > kMost || m > kMost) return kMost;
+    size_t row[kMost + 1];
+    for (size_t j = 0; j <= m; ++j) row[j] = j;
+    for (size_t i = 1; i <= n; ++i) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= m; ++j) {
+            const size_t above = row[j];
+            const size_t change = diagonal + (a[i - 1] != b[j - 1]);
+            const size_t step = (above < row[j - 1] ? above : row[j - 1]) + 1;
+            row[j] = change < step ? change : step;
+            diagonal = above;
+        }
+    }
+    return row[m];
+}
+
+}  // namespace
+
+const Variable* variables(size_t& count) {
+    count = kCount;
+    return kVariables;
+}
+
+const Variable* find_variable(const char* name) {
+    for (const Variable& variable : kVariables)
+        if (!std::strcmp(variable.name, name)) return &variable;
+    return nullptr;
+}
+
+const Variable* nearest_variable(const char* name) {
+    const Variable* best = nullptr;
+    size_t least = 0;
+    for (const Variable& variable : kVariables) {
+        if (variable.type == VariableType::reserved) continue;
+        const size_t d = distance(name, variable.name);
+        if (best && d >= least) continue;
+        best = &variable;
+        least = d;
+    }
+    // Half of what follows the prefix wrong is another word, not a slip.
+    const size_t length = std::strlen(name);
+    return best && least * 2 <= (length > kPrefixLength ? length - kPrefixLength : 0) + 1 ? best : nullptr;
+}
+
+VariableSource source_of(const Variable& variable) {
+    return sources[index_of(variable)];
+}
+
+void print_value(const Variable& variable, const Config& from, char* text, size_t size) {
+    switch (variable.type) {
+        case VariableType::integer:
+            std::snprintf(text, size, "%lld", static_cast<long long>(member<int64_t>(from, variable)));
+            return;
+        case VariableType::size:
+            std::snprintf(text, size, "%llu",
+                          static_cast<unsigned long long>(member<uint64_t>(from, variable)));
+            return;
+        case VariableType::flag:
+            std::snprintf(text, size, "%s", member<bool>(from, variable) ? "on" : "off");
+            return;
+        case VariableType::choice:
+            std::snprintf(text, size, "%s", variable.choices[member<uint8_t>(from, variable)]);
+            return;
+        case VariableType::text: {
+            const char* value = member<const char*>(from, variable);
+            std::snprintf(text, size, "%s", value ? value : "");
+            return;
+        }
+        case VariableType::reserved:
+            std::snprintf(text, size, "%s", "");
+    }
+}
+
+int check_setting(const char* name, const char* value) {
+    if (std::strncmp(name, kPrefix, kPrefixLength) != 0) return MPI_SUCCESS;
+    Config scratch;
+    return accept(name, value, scratch, VariableSource::environment);
+}
+
+int set_variable(const char* name, const char* value, VariableSource source) {
+    return accept(name, value, detail::the_config, source);
+}
+
+bool reports_settings() {
+    if (std::getenv("STARLING_CHECKED")) return false;
+    const char* rank = std::getenv("STARLING_RANK");
+    return !rank || !std::strcmp(rank, "0");
+}
+
+void read_config(bool report) {
+    read_file(report);
+    for (char** entry = environ; entry && *entry; ++entry) {
+        if (std::strncmp(*entry, kPrefix, kPrefixLength) != 0) continue;
+        const char* equals = std::strchr(*entry, '=');
+        char name[80];
+        if (!equals || static_cast<size_t>(equals - *entry) >= sizeof name) continue;
+        std::snprintf(name, sizeof name, "%.*s", static_cast<int>(equals - *entry), *entry);
+        if (accept(name, equals + 1, detail::the_config, VariableSource::environment) != MPI_SUCCESS &&
+            report)
+            tell_failure();
+    }
+}
+
+}  // namespace starling

@@ -1,0 +1,91 @@
+// Configuration: the variables of variables.def, read once, then plain members.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace starling {
+
+enum class Wait : uint8_t { poll, adaptive, thread };
+enum class SingleCopy : uint8_t { automatic, on, off };
+
+/// The names a variable of an enum type takes, in the order of its values; the specialisations end with
+/// nullptr.
+template <class Enum>
+inline constexpr const char* const kChoices[] = {nullptr};
+template <>
+inline constexpr const char* const kChoices<Wait>[] = {"poll", "adaptive", "thread", nullptr};
+template <>
+inline constexpr const char* const kChoices<SingleCopy>[] = {"auto", "on", "off", nullptr};
+
+/// The value of every variable. Numbers are in the unit of the variable's row. Texts live as long as the
+/// process.
+struct Config {
+#define INTEGER(member, name, value, least, most, unit, scope, doc) int64_t member = value;
+#define SIZE(member, name, value, least, most, scope, doc) uint64_t member = value;
+#define FLAG(member, name, value, scope, doc) bool member = value;
+#define CHOICE(Type, member, name, value, scope, doc) Type member = value;
+#define TEXT(member, name, value, scope, doc) const char* member = value;
+#define RESERVED(name, doc)
+#include "base/variables.def"
+#undef INTEGER
+#undef SIZE
+#undef FLAG
+#undef CHOICE
+#undef TEXT
+#undef RESERVED
+};
+
+namespace detail {
+extern Config the_config;
+}
+
+/// This process's configuration: the defaults until read_config(). Reading it costs a load.
+inline const Config& config() {
+    return detail::the_config;
+}
+
+/// Reads the file, then the environment, which wins. For MPI_Init and the tools, before threads start.
+/// Settings that are unknown or bad are left out and, if `report`, told on standard error, one line each.
+void read_config(bool report);
+
+/// Whether this process is the one of its job to report bad settings: rank 0 or a singleton, and no
+/// launcher has done it.
+bool reports_settings();
+
+enum class VariableType : uint8_t { integer, size, flag, choice, text, reserved };
+enum class VariableScope : uint8_t { job, process, launcher };
+enum class VariableSource : uint8_t { built_in, file, environment, program };
+
+/// One row of the table.
+struct Variable {
+    const char* name;
+    VariableType type;
+    VariableScope scope;
+    uint16_t offset;  ///< of the member in Config; unused if reserved
+    int64_t least, most;
+    const char* const* choices;  ///< ends with nullptr; nullptr if not a choice
+    const char* unit;            ///< may be empty
+    const char* doc;
+};
+
+/// The rows, in the order of variables.def.
+const Variable* variables(size_t& count);
+/// The row of this name, nullptr if there is none.
+const Variable* find_variable(const char* name);
+/// The row whose name is nearest to a misspelt one; nullptr if none is near.
+const Variable* nearest_variable(const char* name);
+/// Where the present value comes from.
+VariableSource source_of(const Variable& variable);
+
+/// Writes a value of `from` as text that set_variable() would take; cut at `size`. An unset text is "".
+void print_value(const Variable& variable, const Config& from, char* text, size_t size);
+
+/// Checks one setting as found in an environment. MPI_SUCCESS, or MPI_ERR_ARG with the line to show in
+/// failure_text(). Names that do not start with STARLING_ are not looked at.
+int check_setting(const char* name, const char* value);
+
+/// Sets a variable as if the environment had. MPI_ERR_ARG with failure_text() as in check_setting().
+int set_variable(const char* name, const char* value, VariableSource source = VariableSource::program);
+
+}  // namespace starling
