@@ -9,17 +9,7 @@
 #include "comm/comm.h"
 #include "comm/errhandler.h"
 #include "mpi.h"
-#if __has_include("progress/lock.h")
 #include "progress/lock.h"
-#else
-namespace starling::progress {
-class Lock {
-  public:
-    Lock() {}
-    ~Lock() {}
-};
-}  // namespace starling::progress
-#endif
 
 namespace starling::mpi {
 

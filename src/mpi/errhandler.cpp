@@ -1,0 +1,246 @@
+#include "mpi/errhandler.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+#include "comm/comm.h"
+#include "comm/errhandler.h"
+#include "comm/error_codes.h"
+#include "mpi/check.h"
+#include "mpi/errhandler_handle.h"
+#include "mpi/handles.h"
+
+namespace starling::mpi {
+
+namespace {
+
+using comm::Errhandler;
+using comm::HandlerKind;
+
+// Of MPI_FILE_NULL: what errors without a file handle go through, and the start of every file.
+Errhandler* default_file_handler = nullptr;
+
+Errhandler*& file_handler() {
+    if (!default_file_handler) default_file_handler = comm::errors_return();
+    return default_file_handler;
+}
+
+int bad_code(int code, const char* function = __builtin_FUNCTION()) {
+    return raise(nullptr, fail(MPI_ERR_ARG, "%d is no error code", code), function);
+}
+
+int bad_file(const char* function = __builtin_FUNCTION()) {
+    fail(MPI_ERR_FILE, "the file handle is not valid");
+    return raise_through(file_handler(), HandlerKind::file, {.file = MPI_FILE_NULL}, MPI_ERR_FILE,
+                         function);
+}
+
+}  // namespace
+
+Errhandler* usable_errhandler(MPI_Errhandler handle, HandlerKind kind) {
+    Errhandler* handler = comm::from_handle(handle);
+    if (!handler)
+        fail(MPI_ERR_ERRHANDLER, "the error handler is null or not valid; was it freed?");
+    else if (handler->kind != HandlerKind::any && handler->kind != kind)
+        fail(MPI_ERR_ERRHANDLER, "the error handler was made for another kind of object");
+    else
+        return handler;
+    return nullptr;
+}
+
+MPI_Errhandler give_handle(Errhandler* handler) {
+    if (handler->kind != HandlerKind::any) {
+        ++handler->handles;
+        handler->retain();
+    }
+    return comm::to_handle(handler);
+}
+
+int Comm_create_errhandler(MPI_Comm_errhandler_function* comm_errhandler_fn, MPI_Errhandler* errhandler) {
+    Lock lock;
+    if (!comm_errhandler_fn) return null_argument(nullptr, "comm_errhandler_fn");
+    if (!errhandler) return null_argument(nullptr, "errhandler");
+    Errhandler* handler = comm::make_errhandler(HandlerKind::comm);
+    handler->comm_function = comm_errhandler_fn;
+    *errhandler = comm::to_handle(handler);
+    return MPI_SUCCESS;
+}
+
+int Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler) {
+    Lock lock;
+    comm::Comm* c = comm::from_handle(comm);
+    if (!c) return bad_comm(comm);
+    Errhandler* handler = usable_errhandler(errhandler, HandlerKind::comm);
+    if (!handler) return raise(c, MPI_ERR_ERRHANDLER);
+    c->set_errhandler(handler);
+    return MPI_SUCCESS;
+}
+
+int Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler* errhandler) {
+    Lock lock;
+    const comm::Comm* c = comm::from_handle(comm);
+    if (!c) return bad_comm(comm);
+    if (!errhandler) return null_argument(nullptr, "errhandler");
+    *errhandler = give_handle(c->errhandler);
+    return MPI_SUCCESS;
+}
+
+int Comm_call_errhandler(MPI_Comm comm, int errorcode) {
+    Lock lock;
+    comm::Comm* c = comm::from_handle(comm);
+    if (!c) return bad_comm(comm);
+    clear_failure();
+    raise(c, errorcode);
+    return MPI_SUCCESS;
+}
+
+int Win_create_errhandler(MPI_Win_errhandler_function* win_errhandler_fn, MPI_Errhandler* errhandler) {
+    Lock lock;
+    if (!win_errhandler_fn) return null_argument(nullptr, "win_errhandler_fn");
+    if (!errhandler) return null_argument(nullptr, "errhandler");
+    Errhandler* handler = comm::make_errhandler(HandlerKind::win);
+    handler->win_function = win_errhandler_fn;
+    *errhandler = comm::to_handle(handler);
+    return MPI_SUCCESS;
+}
+
+int File_create_errhandler(MPI_File_errhandler_function* file_errhandler_fn, MPI_Errhandler* errhandler) {
+    Lock lock;
+    if (!file_errhandler_fn) return null_argument(nullptr, "file_errhandler_fn");
+    if (!errhandler) return null_argument(nullptr, "errhandler");
+    Errhandler* handler = comm::make_errhandler(HandlerKind::file);
+    handler->file_function = file_errhandler_fn;
+    *errhandler = comm::to_handle(handler);
+    return MPI_SUCCESS;
+}
+
+int File_set_errhandler(MPI_File file, MPI_Errhandler errhandler) {
+    Lock lock;
+    if (file != MPI_FILE_NULL) return bad_file();
+    Errhandler* handler = usable_errhandler(errhandler, HandlerKind::file);
+    if (!handler) return raise(nullptr, MPI_ERR_ERRHANDLER);
+    handler->retain();
+    file_handler()->release();
+    file_handler() = handler;
+    return MPI_SUCCESS;
+}
+
+int File_get_errhandler(MPI_File file, MPI_Errhandler* errhandler) {
+    Lock lock;
+    if (file != MPI_FILE_NULL) return bad_file();
+    if (!errhandler) return null_argument(nullptr, "errhandler");
+    *errhandler = give_handle(file_handler());
+    return MPI_SUCCESS;
+}
+
+int File_call_errhandler(MPI_File fh, int errorcode) {
+    Lock lock;
+    if (fh != MPI_FILE_NULL) return bad_file();
+    clear_failure();
+    raise_through(file_handler(), HandlerKind::file, {.file = fh}, errorcode);
+    return MPI_SUCCESS;
+}
+
+int Session_create_errhandler(MPI_Session_errhandler_function* session_errhandler_fn,
+                              MPI_Errhandler* errhandler) {
+    Lock lock;
+    if (!session_errhandler_fn) return null_argument(nullptr, "session_errhandler_fn");
+    if (!errhandler) return null_argument(nullptr, "errhandler");
+    Errhandler* handler = comm::make_errhandler(HandlerKind::session);
+    handler->session_function = session_errhandler_fn;
+    *errhandler = comm::to_handle(handler);
+    return MPI_SUCCESS;
+}
+
+int Errhandler_free(MPI_Errhandler* errhandler) {
+    Lock lock;
+    if (!errhandler) return null_argument(nullptr, "errhandler");
+    Errhandler* handler = comm::from_handle(*errhandler);
+    if (!handler) return bad_handle(nullptr, MPI_ERR_ERRHANDLER, "error handler");
+    // A handle of a predefined one is only forgotten: MPI_Comm_get_errhandler gives those too.
+    if (handler->kind != HandlerKind::any) {
+        --handler->handles;
+        handler->release();
+    }
+    *errhandler = MPI_ERRHANDLER_NULL;
+    return MPI_SUCCESS;
+}
+
+int Errhandler_toint(MPI_Errhandler errhandler) {
+    Lock lock;
+    return to_int(errhandler, comm::from_handle(errhandler));
+}
+
+MPI_Errhandler Errhandler_fromint(int errhandler) {
+    Lock lock;
+    return from_int<MPI_Errhandler>(errhandler, comm::errhandler_at, MPI_ERRHANDLER_NULL);
+}
+
+int Error_class(int errorcode, int* errorclass) {
+    Lock lock;
+    if (!errorclass) return null_argument(nullptr, "errorclass");
+    if (!comm::is_error_code(errorcode)) return bad_code(errorcode);
+    *errorclass = comm::class_of(errorcode);
+    return MPI_SUCCESS;
+}
+
+int Error_string(int errorcode, char* string, int* resultlen) {
+    Lock lock;
+    if (!string || !resultlen) return null_argument(nullptr, string ? "resultlen" : "string");
+    if (!comm::is_error_code(errorcode)) return bad_code(errorcode);
+    // The standard's names lead: that is what a reader of a message looks for.
+    std::string text(comm::text_of(errorcode));
+    if (errorcode <= MPI_ERR_LASTCODE) text = std::string(comm::class_name(errorcode)) + ": " + text;
+    const size_t length = std::min<size_t>(text.size(), MPI_MAX_ERROR_STRING - 1);
+    std::memcpy(string, text.data(), length);
+    string[length] = '\0';
+    *resultlen = static_cast<int>(length);
+    return MPI_SUCCESS;
+}
+
+int Add_error_class(int* errorclass) {
+    Lock lock;
+    if (!errorclass) return null_argument(nullptr, "errorclass");
+    *errorclass = comm::add_class();
+    return MPI_SUCCESS;
+}
+
+int Add_error_code(int errorclass, int* errorcode) {
+    Lock lock;
+    if (!errorcode) return null_argument(nullptr, "errorcode");
+    if (!comm::is_error_code(errorclass) || comm::class_of(errorclass) != errorclass)
+        return raise(nullptr, fail(MPI_ERR_ARG, "%d is no error class", errorclass));
+    *errorcode = comm::add_code(errorclass);
+    return MPI_SUCCESS;
+}
+
+int Add_error_string(int errorcode, const char* string) {
+    Lock lock;
+    if (!string) return null_argument(nullptr, "string");
+    if (strnlen(string, MPI_MAX_ERROR_STRING) >= MPI_MAX_ERROR_STRING)
+        return raise(nullptr, fail(MPI_ERR_ARG, "the string is longer than %d characters",
+                                   MPI_MAX_ERROR_STRING - 1));
+    const int error = comm::set_text(errorcode, string);
+    return error ? raise(nullptr, error) : MPI_SUCCESS;
+}
+
+int Remove_error_class(int errorclass) {
+    Lock lock;
+    const int error = comm::remove_class(errorclass);
+    return error ? raise(nullptr, error) : MPI_SUCCESS;
+}
+
+int Remove_error_code(int errorcode) {
+    Lock lock;
+    const int error = comm::remove_code(errorcode);
+    return error ? raise(nullptr, error) : MPI_SUCCESS;
+}
+
+int Remove_error_string(int errorcode) {
+    Lock lock;
+    const int error = comm::remove_text(errorcode);
+    return error ? raise(nullptr, error) : MPI_SUCCESS;
+}
+
+}  // namespace starling::mpi
