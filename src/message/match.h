@@ -28,6 +28,7 @@ struct Unexpected {
     std::unique_ptr<std::byte[]> data;  ///< eager, null if it fits into `small`
     std::byte small[64];
     ListHook bucket_hook, arrival_hook;
+    void* communicator = nullptr;  ///< of MPI_Message handles: the comm::Comm it holds a reference of
 
     const std::byte* payload() const { return data ? data.get() : small; }
 };

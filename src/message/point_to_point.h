@@ -23,6 +23,9 @@ void start_receive(ReceiveRequest& request, Channel& channel, void* buffer, int6
 void start_matched_receive(ReceiveRequest& request, Unexpected& message, void* buffer, int64_t count,
                            const datatype::Datatype& type);
 
+/// Whether no message can come any more from a rank (or, MPI_ANY_SOURCE, from one of them): its job is gone.
+bool sender_gone(Channel& channel, int source);
+
 /// Cancels a posted receive; true if it was still unmatched (it is then done, outcome.cancelled).
 bool cancel_receive(ReceiveRequest& request);
 

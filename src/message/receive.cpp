@@ -230,20 +230,20 @@ void deliver(link::Peer& peer, const link::Packet& packet) {
     }
 }
 
-/// Whether a rank of a channel (or any of them) belongs to a job that is gone.
-bool gone(Channel& channel, int source) {
-    if (source != MPI_ANY_SOURCE) return channel.roster().at(source).job->dead();
-    for (int r = 0; r < channel.roster().size(); ++r)
-        if (channel.roster().at(r).job->dead()) return true;
-    return false;
-}
-
 }  // namespace
 
 void start() {
     link::upcalls.deliver = deliver;
     link::upcalls.flush = flush;
     link::upcalls.job_failed = fail_job;
+}
+
+bool sender_gone(Channel& channel, int source) {
+    if (!any_job_failed) return false;
+    if (source != MPI_ANY_SOURCE) return channel.roster().at(source).job->dead();
+    for (int r = 0; r < channel.roster().size(); ++r)
+        if (channel.roster().at(r).job->dead()) return true;
+    return false;
 }
 
 void adopt_orphans(Channel& channel) {
@@ -286,7 +286,7 @@ void start_receive(ReceiveRequest& request, Channel& channel, void* buffer, int6
         MatchQueues::take(*message);
         return receive_unexpected(request, *message);
     }
-    if (any_job_failed && gone(channel, source)) [[unlikely]]
+    if (sender_gone(channel, source)) [[unlikely]]
         return finish(request, fail(MPI_ERR_PROC_ABORTED, "rank %d has ended: its job is gone", source));
     if (!type.predefined) {
         datatype::retain(type);
@@ -323,7 +323,7 @@ void fail_job(link::Job& job) {
     directory.each([&](Channel& channel) {
         auto collect = [&](auto& list) {
             for (ReceiveRequest* r = list.front(); r; r = list.next(r))
-                if (gone(channel, r->source)) lost.push_back(r);
+                if (sender_gone(channel, r->source)) lost.push_back(r);
         };
         for (auto& list : channel.queues().posted) collect(list);
         collect(channel.queues().posted_any);

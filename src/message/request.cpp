@@ -6,6 +6,10 @@ namespace starling::message {
 
 void Request::complete() {
     done = true;
+    if (operations) [[unlikely]] {
+        if (operations->completed) return operations->completed(*this);
+        if (orphaned) return operations->dispose(*this);
+    }
     if (open_in_group && --*open_in_group > 0) return;
     if (waiter) progress::schedule(waiter);
 }

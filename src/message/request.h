@@ -29,6 +29,17 @@ struct Outcome {
 
 enum class RequestKind : uint8_t { send, receive, collective, generalized, persistent };
 
+struct Request;
+
+/// What the request chapter needs to know about a kind of MPI_Request; one constant per kind. Null: does nothing.
+struct RequestClass {
+    void (*dispose)(Request& request);           ///< gives the object back to its pool; done or inactive only
+    int (*start)(Request& request) = nullptr;    ///< MPI_Start; persistent requests only
+    bool (*cancel)(Request& request) = nullptr;  ///< MPI_Cancel
+    int (*query)(Request& request, MPI_Status& status) = nullptr;  ///< generalized: fills the status when done
+    void (*completed)(Request& request) = nullptr;  ///< called by complete(), for parts of a larger operation
+};
+
 /// Base of every operation that can be waited for. The owner (a handle, a stack frame of a blocking call, a
 /// coroutine frame) frees it; the engine only ever calls complete().
 struct Request {
@@ -40,6 +51,13 @@ struct Request {
     std::coroutine_handle<> waiter;  ///< scheduled by complete(); may be empty
     uint32_t* open_in_group = nullptr;  ///< if set, complete() decrements it and schedules `waiter` only at 0
     Outcome outcome;
+
+    // Of those that are handles:
+    const RequestClass* operations = nullptr;
+    void* communicator = nullptr;  ///< comm::Comm whose error handler hears of failures; holds a reference; may be null
+    bool persistent = false;
+    bool active = true;            ///< false: persistent and not started
+    bool orphaned = false;         ///< MPI_Request_free came first: complete() disposes of it
 
     explicit Request(RequestKind k = RequestKind::send) : kind(k) {}
 

@@ -18,6 +18,13 @@ void add_poller(bool (*poller)());
 /// Polls every path once and runs what became ready. Returns whether anything happened.
 bool poll();
 
+/// What a call that tests does: polls, and if nothing came lets other threads and, on a crowded core, other
+/// processes run, for programs that test in a loop.
+void test();
+
+/// A request was completed by the application, not by a poll: threads that wait look again.
+void notify();
+
 /// Blocks until `condition(argument)` holds; it is asked after each poll, so it must be cheap.
 void wait_until(bool (*condition)(void*), void* argument);
 

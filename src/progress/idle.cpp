@@ -30,6 +30,7 @@ bool may_block = true;
 int blocked_threads = 0;
 uint32_t lateness = 0;  ///< history of yields, a bit each, 1 = late
 uint64_t next_liveness = 0;
+uint64_t last_yield = 0;
 
 bool crowded() { return __builtin_popcount(lateness & 0xff) >= kCrowdedAfter; }
 
@@ -70,24 +71,25 @@ bool block(uint64_t limit_ns, Sleeper sleeper) {
     return true;
 }
 
-void Idle::yield() {
+void yield_core() {
     const uint64_t before = now_ns();
     ++wait_counters.yields;
-    if (multi_threaded) {
-        const int held = release_lock_fully();
-        sched_yield();
-        reacquire_lock(held);
-    } else {
-        sched_yield();
-    }
+    const int held = multi_threaded ? release_lock_fully() : 0;
+    sched_yield();
+    if (multi_threaded) reacquire_lock(held);
     const uint64_t after = now_ns();
     lateness = lateness << 1 | (after - before > kLateYieldNs ? 1 : 0);
-    if (since_ == 0) since_ = before;
+    last_yield = after;
     if (after > next_liveness) {
         next_liveness = after + kLivenessNs;
         link::check_liveness();
     }
-    if (may_block && after - since_ > config().spin_us * uint64_t{1000}) {
+}
+
+void Idle::yield() {
+    yield_core();
+    if (since_ == 0) since_ = last_yield;
+    if (may_block && last_yield - since_ > config().spin_us * uint64_t{1000}) {
         if (!block(kLongestSleepNs, Sleeper::application)) reset();
     }
 }

@@ -25,6 +25,9 @@ class Idle {
     uint64_t since_ = 0;  ///< ns, when yielding began; 0 before
 };
 
+/// Lets another process have the core if one wants it, and notes the load that this showed. Gives up the lock.
+void yield_core();
+
 /// The doorbell that block() sleeps on, and whether blocking is allowed at all (mode poll: no).
 void set_doorbell(boot::Doorbell& doorbell, bool may_block);
 

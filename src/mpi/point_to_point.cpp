@@ -1,0 +1,127 @@
+#include "mpi/point_to_point.h"
+
+#include <memory>
+
+#include "message/point_to_point.h"
+#include "message/status.h"
+#include "mpi/message_check.h"
+#include "mpi/message_handles.h"
+#include "progress/engine.h"
+
+namespace starling::mpi {
+
+using message::Mode;
+using message::ReceiveRequest;
+using message::SendRequest;
+
+constinit RequestPool<SendRequest> send_pool;
+constinit RequestPool<ReceiveRequest> receive_pool;
+constinit const message::RequestClass kSend{
+    .dispose = [](message::Request& r) { send_pool.destroy(static_cast<SendRequest&>(r)); }};
+constinit const message::RequestClass kReceive{
+    .dispose = [](message::Request& r) { receive_pool.destroy(static_cast<ReceiveRequest&>(r)); },
+    .cancel = [](message::Request& r) { return message::cancel_receive(static_cast<ReceiveRequest&>(r)); }};
+
+namespace {
+
+inline int send_now(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm handle,
+                    Mode mode, const char* function) {
+    Lock lock;
+    comm::Comm* comm = comm::from_handle(handle);
+    if (const int error = check_send(comm, handle, dest, tag, function)) [[unlikely]] return error;
+    const datatype::Datatype* type = datatype::from_handle(datatype);
+    if (const int error = check_data(comm, type, datatype, buf, count, function)) [[unlikely]] return error;
+    if (dest == MPI_PROC_NULL) return MPI_SUCCESS;
+    SendRequest request;
+    message::start_send(request, comm->point_to_point, buf, count, *type, dest, tag, mode);
+    progress::wait(request);
+    if (request.outcome.error) [[unlikely]] return raise(comm, request.outcome.error, function);
+    return MPI_SUCCESS;
+}
+
+inline int send_later(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm handle,
+                      Mode mode, MPI_Request* out, const char* function) {
+    Lock lock;
+    comm::Comm* comm = comm::from_handle(handle);
+    if (const int error = check_send(comm, handle, dest, tag, function)) [[unlikely]] return error;
+    const datatype::Datatype* type = datatype::from_handle(datatype);
+    if (const int error = check_data(comm, type, datatype, buf, count, function)) [[unlikely]] return error;
+    if (!out) [[unlikely]] return null_argument(comm, "request", function);
+    if (dest == MPI_PROC_NULL) {
+        *out = completed_request();
+        return MPI_SUCCESS;
+    }
+    SendRequest* request = send_pool.create(comm, kSend);
+    message::start_send(*request, comm->point_to_point, buf, count, *type, dest, tag, mode);
+    *out = request_to_handle(request);
+    return MPI_SUCCESS;
+}
+
+}  // namespace
+
+int Send(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
+    return send_now(buf, count, datatype, dest, tag, comm, Mode::standard, "MPI_Send");
+}
+
+int Ssend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
+    return send_now(buf, count, datatype, dest, tag, comm, Mode::synchronous, "MPI_Ssend");
+}
+
+int Rsend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
+    return send_now(buf, count, datatype, dest, tag, comm, Mode::standard, "MPI_Rsend");
+}
+
+int Isend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+          MPI_Request* request) {
+    return send_later(buf, count, datatype, dest, tag, comm, Mode::standard, request, "MPI_Isend");
+}
+
+int Issend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+           MPI_Request* request) {
+    return send_later(buf, count, datatype, dest, tag, comm, Mode::synchronous, request, "MPI_Issend");
+}
+
+int Irsend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+           MPI_Request* request) {
+    return send_later(buf, count, datatype, dest, tag, comm, Mode::standard, request, "MPI_Irsend");
+}
+
+int Recv(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm handle,
+         MPI_Status* status) {
+    Lock lock;
+    comm::Comm* comm = comm::from_handle(handle);
+    if (const int error = check_receive(comm, handle, source, tag, "MPI_Recv")) [[unlikely]] return error;
+    const datatype::Datatype* type = datatype::from_handle(datatype);
+    if (const int error = check_data(comm, type, datatype, buf, count, "MPI_Recv")) [[unlikely]] return error;
+    if (source == MPI_PROC_NULL) {
+        message::fill_status(status, message::proc_null_outcome());
+        return MPI_SUCCESS;
+    }
+    ReceiveRequest request;
+    message::start_receive(request, comm->point_to_point, buf, count, *type, source, tag);
+    progress::wait(request);
+    message::fill_status(status, request.outcome);
+    if (request.outcome.error) [[unlikely]] return raise(comm, request.outcome.error, "MPI_Recv");
+    return MPI_SUCCESS;
+}
+
+int Irecv(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm handle,
+          MPI_Request* out) {
+    Lock lock;
+    comm::Comm* comm = comm::from_handle(handle);
+    if (const int error = check_receive(comm, handle, source, tag, "MPI_Irecv")) [[unlikely]] return error;
+    const datatype::Datatype* type = datatype::from_handle(datatype);
+    if (const int error = check_data(comm, type, datatype, buf, count, "MPI_Irecv")) [[unlikely]] return error;
+    if (!out) [[unlikely]] return null_argument(comm, "request", "MPI_Irecv");
+    ReceiveRequest* request = receive_pool.create(comm, kReceive);
+    if (source == MPI_PROC_NULL) {
+        request->outcome = message::proc_null_outcome();
+        request->done = true;
+    } else {
+        message::start_receive(*request, comm->point_to_point, buf, count, *type, source, tag);
+    }
+    *out = request_to_handle(request);
+    return MPI_SUCCESS;
+}
+
+}  // namespace starling::mpi

@@ -1,0 +1,525 @@
+#include "mpi/request.h"
+
+#include <unordered_map>
+
+#include "base/error.h"
+#include "comm/error_codes.h"
+#include "datatype/datatype.h"
+#include "message/status.h"
+#include "mpi/check.h"
+#include "mpi/request_handle.h"
+#include "progress/engine.h"
+
+namespace starling::mpi {
+
+using message::Outcome;
+using message::Request;
+
+namespace {
+
+Request* from_handle(MPI_Request handle) { return request_from_handle(handle); }
+
+bool is_pending(const Request* request) { return request && request->active; }
+
+int bad_request(const char* function) {
+    return bad_handle(nullptr, MPI_ERR_REQUEST, "request", function);
+}
+
+/// The status of a null or inactive request.
+void fill_empty(MPI_Status* status) { message::fill_status(status, Outcome{}); }
+
+/// Reads a done request into `status` (null: ignored) without ending it; gives its error.
+int report(Request& request, MPI_Status* status) {
+    message::fill_status(status, request.outcome);
+    if (!request.operations->query) return request.outcome.error;
+    MPI_Status ignored;
+    return request.operations->query(request, status ? *status : ignored);
+}
+
+/// Ends a done request: a persistent one becomes inactive, any other is freed and its handle set to null.
+void retire(Request& request, MPI_Request& handle) {
+    if (request.persistent) {
+        request.active = false;
+        return;
+    }
+    handle = MPI_REQUEST_NULL;
+    if (request.operations->dispose) request.operations->dispose(request);
+}
+
+int finish(Request& request, MPI_Request& handle, MPI_Status* status) {
+    const int error = report(request, status);
+    retire(request, handle);
+    return error;
+}
+
+/// As finish, and tells the error handler of the request's communicator.
+int finish_one(Request& request, MPI_Request& handle, MPI_Status* status, const char* function) {
+    comm::Comm* comm = comm_of(request);
+    if (comm) comm->retain();
+    int error = finish(request, handle, status);
+    if (error) [[unlikely]]
+        error = raise(comm, error, function);
+    if (comm) comm->release();
+    return error;
+}
+
+/// Handles in an array that are neither null nor live requests; -1 if there are none.
+int find_invalid(int count, const MPI_Request handles[]) {
+    for (int i = 0; i < count; ++i)
+        if (handles[i] != MPI_REQUEST_NULL && !from_handle(handles[i])) return i;
+    return -1;
+}
+
+int check_array(int count, const MPI_Request handles[], const char* function) {
+    if (phase != Phase::running) return not_running(function);
+    if (count < 0) return bad_count(nullptr, count, function);
+    if (count > 0 && !handles) return null_argument(nullptr, "array_of_requests", function);
+    const int bad = find_invalid(count, handles);
+    if (bad >= 0)
+        return raise(nullptr, fail(MPI_ERR_REQUEST, "request %d of the array is not valid; was it freed?", bad),
+                     function);
+    return MPI_SUCCESS;
+}
+
+bool all_done(int count, const MPI_Request handles[]) {
+    for (int i = 0; i < count; ++i) {
+        const Request* request = from_handle(handles[i]);
+        if (is_pending(request) && !request->done) return false;
+    }
+    return true;
+}
+
+/// Ends all of them. Statuses get their errors only if there is one (then the result is MPI_ERR_IN_STATUS).
+int finish_all(int count, MPI_Request handles[], MPI_Status* statuses, const char* function) {
+    int first_error = MPI_SUCCESS;
+    comm::Comm* comm = nullptr;
+    for (int i = 0; i < count; ++i) {
+        MPI_Status* status = statuses ? &statuses[i] : nullptr;
+        Request* request = from_handle(handles[i]);
+        int error = MPI_SUCCESS;
+        if (is_pending(request)) {
+            comm::Comm* its_comm = comm_of(*request);
+            if (request->outcome.error && !first_error && its_comm) comm = its_comm->retain();
+            error = finish(*request, handles[i], status);
+        } else {
+            fill_empty(status);
+        }
+        if (status) status->MPI_ERROR = error;
+        if (error && !first_error) first_error = error;
+    }
+    if (!first_error) return MPI_SUCCESS;
+    // Without statuses the application would not learn which error it was.
+    const int error = raise(comm, statuses ? MPI_ERR_IN_STATUS : first_error, function);
+    if (comm) comm->release();
+    return error;
+}
+
+struct Array {
+    int count;
+    const MPI_Request* handles;
+    int found;   ///< index of a done request, or -1
+    bool any;    ///< there is an active one
+};
+
+bool look(Array& array) {
+    array.any = false;
+    for (int i = 0; i < array.count; ++i) {
+        const Request* request = from_handle(array.handles[i]);
+        if (!is_pending(request)) continue;
+        array.any = true;
+        if (request->done) {
+            array.found = i;
+            return true;
+        }
+    }
+    array.found = -1;
+    return !array.any;
+}
+
+int take_any(Array& array, MPI_Request handles[], int* indx, MPI_Status* status, const char* function) {
+    if (array.found < 0) {
+        *indx = MPI_UNDEFINED;
+        fill_empty(status);
+        return MPI_SUCCESS;
+    }
+    *indx = array.found;
+    return finish_one(*from_handle(handles[array.found]), handles[array.found], status, function);
+}
+
+int take_some(int count, MPI_Request handles[], int* outcount, int indices[], MPI_Status* statuses,
+              const char* function) {
+    int n = 0, first_error = MPI_SUCCESS;
+    comm::Comm* comm = nullptr;
+    for (int i = 0; i < count; ++i) {
+        Request* request = from_handle(handles[i]);
+        if (!is_pending(request) || !request->done) continue;
+        MPI_Status* status = statuses ? &statuses[n] : nullptr;
+        if (request->outcome.error && !first_error && comm_of(*request)) comm = comm_of(*request)->retain();
+        const int error = finish(*request, handles[i], status);
+        if (status) status->MPI_ERROR = error;
+        if (error && !first_error) first_error = error;
+        indices[n++] = i;
+    }
+    *outcount = n;
+    if (!first_error) return MPI_SUCCESS;
+    const int error = raise(comm, statuses ? MPI_ERR_IN_STATUS : first_error, function);
+    if (comm) comm->release();
+    return error;
+}
+
+/// The numbers behind MPI_Request_toint, made when asked for.
+struct Numbers {
+    std::unordered_map<Request*, int> by_request;
+    std::unordered_map<int, Request*> by_number;
+    int next = 0x1000;
+};
+Numbers* numbers = nullptr;
+
+// What eager sends return: done from the start, so there is nothing to tell them apart by.
+struct Finished : Request {
+    Finished();
+};
+constexpr message::RequestClass kFinished{nullptr};
+Finished::Finished() : Request(message::RequestKind::send) {
+    magic = kMagic;
+    done = true;
+    operations = &kFinished;
+}
+
+}  // namespace
+
+MPI_Request completed_request() {
+    static Finished finished;
+    return request_to_handle(&finished);
+}
+
+int request_to_int(MPI_Request handle) {
+    if (handle == MPI_REQUEST_NULL) return static_cast<int>(reinterpret_cast<intptr_t>(MPI_REQUEST_NULL));
+    Request* request = from_handle(handle);
+    if (!request) return static_cast<int>(reinterpret_cast<intptr_t>(MPI_REQUEST_NULL));
+    if (!numbers) numbers = new Numbers;
+    const auto [place, is_new] = numbers->by_request.try_emplace(request, numbers->next);
+    if (is_new) numbers->by_number[numbers->next++] = request;
+    return place->second;
+}
+
+MPI_Request request_from_int(int number) {
+    if (!numbers) return MPI_REQUEST_NULL;
+    const auto found = numbers->by_number.find(number);
+    return found == numbers->by_number.end() ? MPI_REQUEST_NULL : request_to_handle(found->second);
+}
+
+void forget_number(Request& request) {
+    if (!numbers) return;
+    const auto found = numbers->by_request.find(&request);
+    if (found == numbers->by_request.end()) return;
+    numbers->by_number.erase(found->second);
+    numbers->by_request.erase(found);
+}
+
+int Wait(MPI_Request* handle, MPI_Status* status) {
+    Lock lock;
+    if (!handle) [[unlikely]] return null_argument(nullptr, "request");
+    Request* request = from_handle(*handle);
+    if (!is_pending(request)) {
+        if (!request && *handle != MPI_REQUEST_NULL) return bad_request("MPI_Wait");
+        fill_empty(status);
+        return MPI_SUCCESS;
+    }
+    progress::wait(*request);
+    return finish_one(*request, *handle, status, "MPI_Wait");
+}
+
+int Test(MPI_Request* handle, int* flag, MPI_Status* status) {
+    Lock lock;
+    if (!handle || !flag) [[unlikely]] return null_argument(nullptr, handle ? "flag" : "request");
+    Request* request = from_handle(*handle);
+    if (!is_pending(request)) {
+        if (!request && *handle != MPI_REQUEST_NULL) return bad_request("MPI_Test");
+        *flag = 1;
+        fill_empty(status);
+        return MPI_SUCCESS;
+    }
+    if (!request->done) progress::test();
+    *flag = request->done;
+    return request->done ? finish_one(*request, *handle, status, "MPI_Test") : MPI_SUCCESS;
+}
+
+int Waitall(int count, MPI_Request handles[], MPI_Status* statuses) {
+    Lock lock;
+    if (const int error = check_array(count, handles, "MPI_Waitall")) return error;
+    for (int i = 0; i < count; ++i) {
+        Request* request = from_handle(handles[i]);
+        if (is_pending(request)) progress::wait(*request);
+    }
+    return finish_all(count, handles, statuses, "MPI_Waitall");
+}
+
+int Testall(int count, MPI_Request handles[], int* flag, MPI_Status* statuses) {
+    Lock lock;
+    if (const int error = check_array(count, handles, "MPI_Testall")) return error;
+    if (!flag) return null_argument(nullptr, "flag");
+    if (!all_done(count, handles)) progress::test();
+    *flag = all_done(count, handles);
+    return *flag ? finish_all(count, handles, statuses, "MPI_Testall") : MPI_SUCCESS;
+}
+
+int Waitany(int count, MPI_Request handles[], int* indx, MPI_Status* status) {
+    Lock lock;
+    if (const int error = check_array(count, handles, "MPI_Waitany")) return error;
+    if (!indx) return null_argument(nullptr, "index");
+    Array array{count, handles, -1, false};
+    progress::wait_until([&array] { return look(array); });
+    return take_any(array, handles, indx, status, "MPI_Waitany");
+}
+
+int Testany(int count, MPI_Request handles[], int* indx, int* flag, MPI_Status* status) {
+    Lock lock;
+    if (const int error = check_array(count, handles, "MPI_Testany")) return error;
+    if (!indx || !flag) return null_argument(nullptr, indx ? "flag" : "index");
+    Array array{count, handles, -1, false};
+    *flag = look(array);
+    if (!*flag) {
+        progress::test();
+        *flag = look(array);
+    }
+    if (!*flag) {
+        *indx = MPI_UNDEFINED;
+        return MPI_SUCCESS;
+    }
+    return take_any(array, handles, indx, status, "MPI_Testany");
+}
+
+int Waitsome(int incount, MPI_Request handles[], int* outcount, int indices[], MPI_Status* statuses) {
+    Lock lock;
+    if (const int error = check_array(incount, handles, "MPI_Waitsome")) return error;
+    if (!outcount) return null_argument(nullptr, "outcount");
+    Array array{incount, handles, -1, false};
+    progress::wait_until([&array] { return look(array); });
+    if (array.found < 0) {
+        *outcount = MPI_UNDEFINED;
+        return MPI_SUCCESS;
+    }
+    return take_some(incount, handles, outcount, indices, statuses, "MPI_Waitsome");
+}
+
+int Testsome(int incount, MPI_Request handles[], int* outcount, int indices[], MPI_Status* statuses) {
+    Lock lock;
+    if (const int error = check_array(incount, handles, "MPI_Testsome")) return error;
+    if (!outcount) return null_argument(nullptr, "outcount");
+    progress::test();
+    Array array{incount, handles, -1, false};
+    look(array);
+    if (!array.any) {
+        *outcount = MPI_UNDEFINED;
+        return MPI_SUCCESS;
+    }
+    return take_some(incount, handles, outcount, indices, statuses, "MPI_Testsome");
+}
+
+int Request_free(MPI_Request* handle) {
+    Lock lock;
+    if (!handle) return null_argument(nullptr, "request");
+    Request* request = from_handle(*handle);
+    if (!request) return bad_request("MPI_Request_free");
+    *handle = MPI_REQUEST_NULL;
+    if (!request->operations->dispose) return MPI_SUCCESS;
+    if (request->done || !request->active) {
+        request->operations->dispose(*request);
+    } else {
+        forget_number(*request);
+        request->magic = 0;  // the handle is dead, the operation is not
+        request->persistent = false;
+        request->orphaned = true;
+    }
+    return MPI_SUCCESS;
+}
+
+int Request_get_status(MPI_Request handle, int* flag, MPI_Status* status) {
+    Lock lock;
+    if (!flag) return null_argument(nullptr, "flag");
+    Request* request = from_handle(handle);
+    if (!request && handle != MPI_REQUEST_NULL) return bad_request("MPI_Request_get_status");
+    if (is_pending(request) && !request->done) progress::test();
+    *flag = !is_pending(request) || request->done;
+    if (!*flag) return MPI_SUCCESS;
+    if (!is_pending(request)) {
+        fill_empty(status);
+        return MPI_SUCCESS;
+    }
+    return raise(comm_of(*request), report(*request, status), "MPI_Request_get_status");
+}
+
+int Request_get_status_all(int count, const MPI_Request handles[], int* flag, MPI_Status* statuses) {
+    Lock lock;
+    if (const int error = check_array(count, handles, "MPI_Request_get_status_all")) return error;
+    if (!flag) return null_argument(nullptr, "flag");
+    if (!all_done(count, handles)) progress::test();
+    *flag = all_done(count, handles);
+    if (!*flag) return MPI_SUCCESS;
+    int first_error = MPI_SUCCESS;
+    for (int i = 0; i < count; ++i) {
+        Request* request = from_handle(handles[i]);
+        MPI_Status* status = statuses ? &statuses[i] : nullptr;
+        int error = MPI_SUCCESS;
+        if (is_pending(request))
+            error = report(*request, status);
+        else
+            fill_empty(status);
+        if (status) status->MPI_ERROR = error;
+        if (error) first_error = statuses ? MPI_ERR_IN_STATUS : error;
+    }
+    return raise(nullptr, first_error, "MPI_Request_get_status_all");
+}
+
+int Request_get_status_any(int count, const MPI_Request handles[], int* indx, int* flag, MPI_Status* status) {
+    Lock lock;
+    if (const int error = check_array(count, handles, "MPI_Request_get_status_any")) return error;
+    if (!indx || !flag) return null_argument(nullptr, indx ? "flag" : "index");
+    progress::test();
+    Array array{count, handles, -1, false};
+    *flag = look(array);
+    *indx = array.found < 0 ? MPI_UNDEFINED : array.found;
+    if (!*flag) return MPI_SUCCESS;
+    if (array.found < 0) {
+        fill_empty(status);
+        return MPI_SUCCESS;
+    }
+    Request* request = from_handle(handles[array.found]);
+    return raise(comm_of(*request), report(*request, status), "MPI_Request_get_status_any");
+}
+
+int Request_get_status_some(int incount, const MPI_Request handles[], int* outcount, int indices[],
+                            MPI_Status* statuses) {
+    Lock lock;
+    if (const int error = check_array(incount, handles, "MPI_Request_get_status_some")) return error;
+    if (!outcount) return null_argument(nullptr, "outcount");
+    progress::test();
+    int n = 0, first_error = MPI_SUCCESS;
+    bool any = false;
+    for (int i = 0; i < incount; ++i) {
+        Request* request = from_handle(handles[i]);
+        if (!is_pending(request)) continue;
+        any = true;
+        if (!request->done) continue;
+        MPI_Status* status = statuses ? &statuses[n] : nullptr;
+        const int error = report(*request, status);
+        if (status) status->MPI_ERROR = error;
+        if (error) first_error = statuses ? MPI_ERR_IN_STATUS : error;
+        indices[n++] = i;
+    }
+    *outcount = any ? n : MPI_UNDEFINED;
+    return raise(nullptr, first_error, "MPI_Request_get_status_some");
+}
+
+int Cancel(MPI_Request* handle) {
+    Lock lock;
+    if (!handle) return null_argument(nullptr, "request");
+    Request* request = from_handle(*handle);
+    if (!request) return bad_request("MPI_Cancel");
+    // Sends are never cancelled: the standard lets a cancel fail, and deprecates it for sends.
+    if (request->active && !request->done && request->operations->cancel) request->operations->cancel(*request);
+    return MPI_SUCCESS;
+}
+
+int Test_cancelled(const MPI_Status* status, int* flag) {
+    if (!status || !flag) return null_argument(nullptr, status ? "flag" : "status");
+    *flag = message::status_cancelled(*status);
+    return MPI_SUCCESS;
+}
+
+int Status_set_cancelled(MPI_Status* status, int flag) {
+    if (!status) return null_argument(nullptr, "status");
+    message::set_status_cancelled(*status, flag != 0);
+    return MPI_SUCCESS;
+}
+
+namespace {
+
+int start_one(MPI_Request handle, const char* function) {
+    Request* request = from_handle(handle);
+    if (!request || !request->persistent) return bad_request(function);
+    if (request->active)
+        return raise(comm_of(*request), fail(MPI_ERR_REQUEST, "the persistent request is active already"), function);
+    request->active = true;
+    return raise(comm_of(*request), request->operations->start(*request), function);
+}
+
+}  // namespace
+
+int Start(MPI_Request* handle) {
+    Lock lock;
+    if (!handle) return null_argument(nullptr, "request");
+    return start_one(*handle, "MPI_Start");
+}
+
+int Startall(int count, MPI_Request handles[]) {
+    Lock lock;
+    if (const int error = check_array(count, handles, "MPI_Startall")) return error;
+    for (int i = 0; i < count; ++i)
+        if (const int error = start_one(handles[i], "MPI_Startall")) return error;
+    return MPI_SUCCESS;
+}
+
+namespace {
+
+struct Generalized : Request {
+    MPI_Grequest_query_function* query_function = nullptr;
+    MPI_Grequest_free_function* free_function = nullptr;
+    MPI_Grequest_cancel_function* cancel_function = nullptr;
+    void* extra_state = nullptr;
+};
+constinit RequestPool<Generalized> generalized_pool;
+
+constexpr message::RequestClass kGeneralized{
+    [](Request& request) {
+        auto& self = static_cast<Generalized&>(request);
+        if (self.free_function) self.free_function(self.extra_state);
+        generalized_pool.destroy(self);
+    },
+    nullptr,
+    [](Request& request) {
+        auto& self = static_cast<Generalized&>(request);
+        return self.cancel_function && self.cancel_function(self.extra_state, self.done) == MPI_SUCCESS;
+    },
+    [](Request& request, MPI_Status& status) {
+        auto& self = static_cast<Generalized&>(request);
+        return self.query_function ? self.query_function(self.extra_state, &status) : MPI_SUCCESS;
+    },
+    nullptr};
+
+}  // namespace
+
+int Grequest_start(MPI_Grequest_query_function* query_fn, MPI_Grequest_free_function* free_fn,
+                   MPI_Grequest_cancel_function* cancel_fn, void* extra_state, MPI_Request* handle) {
+    Lock lock;
+    if (phase != Phase::running) return not_running();
+    if (!handle) return null_argument(nullptr, "request");
+    Generalized* request = generalized_pool.create(nullptr, kGeneralized);
+    request->kind = message::RequestKind::generalized;
+    request->query_function = query_fn;
+    request->free_function = free_fn;
+    request->cancel_function = cancel_fn;
+    request->extra_state = extra_state;
+    *handle = request_to_handle(request);
+    return MPI_SUCCESS;
+}
+
+int Grequest_complete(MPI_Request handle) {
+    Lock lock;
+    Request* request = from_handle(handle);
+    if (!request || request->kind != message::RequestKind::generalized) return bad_request("MPI_Grequest_complete");
+    request->complete();
+    progress::notify();
+    return MPI_SUCCESS;
+}
+
+int Get_count(const MPI_Status* status, MPI_Datatype datatype, CountOut count) {
+    if (!status || !count) return null_argument(nullptr, status ? "count" : "status");
+    const datatype::Datatype* type = datatype::from_handle(datatype);
+    if (!type) return bad_type(nullptr, datatype);
+    count.set(datatype::get_count(message::status_bytes(*status), *type));
+    return MPI_SUCCESS;
+}
+
+}  // namespace starling::mpi

@@ -1,0 +1,57 @@
+// Requests as handles.
+#pragma once
+
+#include <cstdint>
+
+#include "base/pool.h"
+#include "comm/comm.h"
+#include "message/request.h"
+#include "mpi.h"
+
+namespace starling::mpi {
+
+/// The request behind a handle; nullptr for MPI_REQUEST_NULL and for freed handles.
+inline message::Request* request_from_handle(MPI_Request handle) {
+    const auto word = reinterpret_cast<uintptr_t>(handle);
+    if (word < 0x1000 || word % alignof(message::Request) != 0) return nullptr;
+    auto* request = reinterpret_cast<message::Request*>(handle);
+    return request->magic == message::Request::kMagic ? request : nullptr;
+}
+inline MPI_Request request_to_handle(message::Request* request) {
+    return request ? reinterpret_cast<MPI_Request>(request) : MPI_REQUEST_NULL;
+}
+
+/// MPI_Request_toint and _fromint: a number of its own for each live handle, given at the first toint.
+int request_to_int(MPI_Request handle);
+MPI_Request request_from_int(int number);
+void forget_number(message::Request& request);
+
+inline comm::Comm* comm_of(const message::Request& request) {
+    return static_cast<comm::Comm*>(request.communicator);
+}
+
+/// A pool of requests that are handles, each holding a reference of its communicator.
+template <class T>
+class RequestPool {
+  public:
+    T* create(comm::Comm* comm, const message::RequestClass& operations) {
+        T* request = pool_.create();
+        request->operations = &operations;
+        if (comm) request->communicator = comm->retain();
+        return request;
+    }
+    void destroy(T& request) {
+        comm::Comm* comm = comm_of(request);
+        forget_number(request);
+        pool_.destroy(&request);
+        if (comm) comm->release();
+    }
+
+  private:
+    Pool<T> pool_;
+};
+
+/// A handle for an operation that was over when it was started; shared, never freed.
+MPI_Request completed_request();
+
+}  // namespace starling::mpi

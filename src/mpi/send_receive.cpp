@@ -1,0 +1,141 @@
+// Send and receive in one call (MPI 5.0 section 3.11).
+#include <memory>
+
+#include "message/point_to_point.h"
+#include "message/status.h"
+#include "mpi/message_check.h"
+#include "mpi/point_to_point.h"
+#include "mpi/request_handle.h"
+#include "progress/engine.h"
+
+namespace starling::mpi {
+
+using message::Mode;
+
+namespace {
+
+/// The two halves of a combined operation; over when both are.
+struct Exchange : message::Request {
+    struct Send : message::SendRequest {
+        Exchange* whole = nullptr;
+    } send;
+    struct Receive : message::ReceiveRequest {
+        Exchange* whole = nullptr;
+    } receive;
+    int open = 2;
+    std::unique_ptr<std::byte[]> copy;  ///< of what is sent, for the replacing form
+};
+constinit RequestPool<Exchange> exchange_pool;
+constexpr message::RequestClass kExchange{
+    .dispose = [](message::Request& r) { exchange_pool.destroy(static_cast<Exchange&>(r)); }};
+
+void half_done(Exchange& whole) {
+    if (--whole.open > 0) return;
+    whole.outcome = whole.receive.outcome;
+    if (whole.send.outcome.error) whole.outcome.error = whole.send.outcome.error;
+    whole.complete();
+}
+constexpr message::RequestClass kSendHalf{
+    .dispose = nullptr,
+    .completed = [](message::Request& r) { half_done(*static_cast<Exchange::Send&>(r).whole); }};
+constexpr message::RequestClass kReceiveHalf{
+    .dispose = nullptr,
+    .completed = [](message::Request& r) { half_done(*static_cast<Exchange::Receive&>(r).whole); }};
+
+struct Side {
+    void* buffer;
+    MPI_Count count;
+    MPI_Datatype type;
+    int rank;
+    int tag;
+};
+
+int check(comm::Comm* comm, MPI_Comm handle, const Side& send, const Side& receive, const char* function) {
+    if (const int error = check_send(comm, handle, send.rank, send.tag, function)) return error;
+    if (const int error = check_receive(comm, handle, receive.rank, receive.tag, function)) return error;
+    if (const int error = check_data(comm, datatype::from_handle(send.type), send.type, send.buffer, send.count, function))
+        return error;
+    return check_data(comm, datatype::from_handle(receive.type), receive.type, receive.buffer, receive.count, function);
+}
+
+void start_halves(Exchange& whole, comm::Comm& comm, const Side& send, const Side& receive) {
+    whole.send.whole = whole.receive.whole = &whole;
+    whole.send.operations = &kSendHalf;
+    whole.receive.operations = &kReceiveHalf;
+    if (receive.rank == MPI_PROC_NULL) {
+        whole.receive.outcome = message::proc_null_outcome();
+        half_done(whole);
+    } else {
+        message::start_receive(whole.receive, comm.point_to_point, receive.buffer, receive.count,
+                               *datatype::from_handle(receive.type), receive.rank, receive.tag);
+    }
+    if (send.rank == MPI_PROC_NULL)
+        half_done(whole);
+    else
+        message::start_send(whole.send, comm.point_to_point, send.buffer, send.count, *datatype::from_handle(send.type),
+                            send.rank, send.tag, Mode::standard);
+}
+
+/// For the replacing form: `send` becomes a packed copy of its data, kept by `whole`.
+void copy_out(Exchange& whole, Side& send) {
+    const datatype::Datatype& type = *datatype::from_handle(send.type);
+    const uint64_t bytes = datatype::packed_size(type, send.count);
+    whole.copy = std::make_unique_for_overwrite<std::byte[]>(bytes + 1);
+    datatype::pack(type, send.count, send.buffer, 0, whole.copy.get(), bytes);
+    send.buffer = whole.copy.get();
+    send.count = static_cast<MPI_Count>(bytes);
+    send.type = MPI_BYTE;
+}
+
+int run(Side send, const Side& receive, MPI_Comm handle, bool replace, MPI_Status* status, const char* function) {
+    Lock lock;
+    comm::Comm* comm = comm::from_handle(handle);
+    if (const int error = check(comm, handle, send, receive, function)) return error;
+    Exchange whole;
+    if (replace) copy_out(whole, send);
+    start_halves(whole, *comm, send, receive);
+    progress::wait(whole);
+    message::fill_status(status, whole.outcome);
+    return raise(comm, whole.outcome.error, function);
+}
+
+int start(Side send, const Side& receive, MPI_Comm handle, bool replace, MPI_Request* out, const char* function) {
+    Lock lock;
+    comm::Comm* comm = comm::from_handle(handle);
+    if (const int error = check(comm, handle, send, receive, function)) return error;
+    if (!out) return null_argument(comm, "request", function);
+    Exchange* whole = exchange_pool.create(comm, kExchange);
+    if (replace) copy_out(*whole, send);
+    start_halves(*whole, *comm, send, receive);
+    *out = request_to_handle(whole);
+    return MPI_SUCCESS;
+}
+
+}  // namespace
+
+int Sendrecv(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf,
+             MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
+    return run({const_cast<void*>(sendbuf), sendcount, sendtype, dest, sendtag},
+               {recvbuf, recvcount, recvtype, source, recvtag}, comm, false, status, "MPI_Sendrecv");
+}
+
+int Sendrecv_replace(void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source,
+                     int recvtag, MPI_Comm comm, MPI_Status* status) {
+    return run({buf, count, datatype, dest, sendtag}, {buf, count, datatype, source, recvtag}, comm, true, status,
+               "MPI_Sendrecv_replace");
+}
+
+int Isendrecv(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf,
+              MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
+              MPI_Request* request) {
+    return start({const_cast<void*>(sendbuf), sendcount, sendtype, dest, sendtag},
+                 {recvbuf, recvcount, recvtype, source, recvtag}, comm, false, request, "MPI_Isendrecv");
+}
+
+int Isendrecv_replace(void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source,
+                      int recvtag, MPI_Comm comm, MPI_Request* request) {
+    return start({buf, count, datatype, dest, sendtag}, {buf, count, datatype, source, recvtag}, comm, true, request,
+                 "MPI_Isendrecv_replace");
+}
+
+}  // namespace starling::mpi
