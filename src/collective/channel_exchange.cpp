@@ -1,0 +1,62 @@
+#include "collective/channel_exchange.h"
+
+#include <utility>
+
+#include "message/point_to_point.h"
+
+namespace starling::collective {
+
+namespace {
+
+// The communicator's collective channel numbers the participants as an exchange does.
+class CommExchange final : public Exchange, public comm::CollectiveState {
+  public:
+    explicit CommExchange(comm::Comm& comm) : channel_(comm.collective) {
+        rank = channel_.my_rank();
+        local_size = comm.size;
+        remote_size = comm.is_inter ? comm.peer_count : 0;
+        local_base = comm.local_first ? 0 : remote_size;
+        remote_base = comm.is_inter && comm.local_first ? local_size : 0;
+        size = local_size + remote_size;
+    }
+
+    void start_send(message::SendRequest& request, const void* buffer, int64_t count,
+                    const datatype::Datatype& type, int destination, int tag) override {
+        message::start_send(request, channel_, buffer, count, type, destination, tag,
+                            message::Mode::standard);
+    }
+    void start_receive(message::ReceiveRequest& request, void* buffer, int64_t count,
+                       const datatype::Datatype& type, int source, int tag) override {
+        message::start_receive(request, channel_, buffer, count, type, source, tag);
+    }
+
+  private:
+    message::Channel& channel_;
+};
+
+}  // namespace
+
+Exchange& exchange_of(comm::Comm& comm) {
+    if (!comm.collective_state) comm.collective_state = std::make_unique<CommExchange>(comm);
+    return static_cast<CommExchange&>(*comm.collective_state);
+}
+
+TaggedExchange::TaggedExchange(message::Channel& channel, std::vector<int> ranks, int me, int tag)
+    : channel_(channel), ranks_(std::move(ranks)), tag_(tag) {
+    size = local_size = static_cast<int>(ranks_.size());
+    rank = me;
+}
+
+void TaggedExchange::start_send(message::SendRequest& request, const void* buffer, int64_t count,
+                                const datatype::Datatype& type, int destination, int) {
+    message::start_send(request, channel_, buffer, count, type, ranks_[static_cast<size_t>(destination)],
+                        tag_, message::Mode::standard);
+}
+
+void TaggedExchange::start_receive(message::ReceiveRequest& request, void* buffer, int64_t count,
+                                   const datatype::Datatype& type, int source, int) {
+    message::start_receive(request, channel_, buffer, count, type, ranks_[static_cast<size_t>(source)],
+                           tag_);
+}
+
+}  // namespace starling::collective
