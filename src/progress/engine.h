@@ -29,7 +29,7 @@ void notify();
 void wait_until(bool (*condition)(void*), void* argument);
 
 template <class F>
-void wait_until(F&& condition) {
+void wait_until(F condition) {
     wait_until([](void* f) { return static_cast<bool>((*static_cast<F*>(f))()); }, &condition);
 }
 

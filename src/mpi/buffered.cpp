@@ -1,0 +1,253 @@
+#include "mpi/buffered.h"
+
+#include <cstdlib>
+#include <memory>
+#include <new>
+
+#include "base/error.h"
+#include "message/point_to_point.h"
+#include "mpi/message_check.h"
+#include "mpi/request_handle.h"
+#include "progress/engine.h"
+
+namespace starling::mpi {
+
+namespace {
+
+/// A message in a buffer: this head, then the packed data. Blocks lie in address order.
+struct Block {
+    message::SendRequest request;
+    Block* next = nullptr;
+    size_t bytes = 0;  ///< with head, rounded
+};
+static_assert(sizeof(Block) + alignof(Block) <= MPI_BSEND_OVERHEAD);
+
+size_t rounded(size_t bytes) { return (bytes + alignof(Block) - 1) & ~(alignof(Block) - 1); }
+
+}  // namespace
+
+/// An attached buffer. Blocks are given back when their sends turn out to be done, whenever room or a flush asks.
+class SendBuffer {
+  public:
+    SendBuffer(void* memory, MPI_Count size) : memory_(memory), size_(size) {}
+
+    void* memory() const { return memory_; }
+    MPI_Count size() const { return size_; }
+    bool automatic() const { return memory_ == MPI_BUFFER_AUTOMATIC; }
+
+    /// Room for a message of `bytes`; nullptr if there is none.
+    Block* allocate(size_t bytes) {
+        const size_t need = rounded(sizeof(Block) + bytes);
+        if (automatic()) return link(&first_, new (::operator new(need)) Block, need);
+        char* const begin = reinterpret_cast<char*>(rounded(reinterpret_cast<uintptr_t>(memory_)));
+        char* const end = static_cast<char*>(memory_) + size_;
+        char* free_from = begin;
+        Block** place = &first_;
+        while (*place && static_cast<size_t>(reinterpret_cast<char*>(*place) - free_from) < need) {
+            free_from = reinterpret_cast<char*>(*place) + (*place)->bytes;
+            place = &(*place)->next;
+        }
+        if (!*place && (free_from > end || static_cast<size_t>(end - free_from) < need)) return nullptr;
+        return link(place, new (free_from) Block, need);
+    }
+
+    /// Gives back the blocks whose sends are done; true if none is left.
+    bool collect() {
+        for (Block** place = &first_; *place;) {
+            Block* block = *place;
+            if (!block->request.done) {
+                place = &block->next;
+                continue;
+            }
+            *place = block->next;
+            block->~Block();
+            if (automatic()) ::operator delete(block);
+        }
+        return !first_;
+    }
+
+    void flush() {
+        progress::wait_until([this] { return collect(); });
+    }
+
+  private:
+    static Block* link(Block** place, Block* block, size_t bytes) {
+        block->bytes = bytes;
+        block->next = *place;
+        return *place = block;
+    }
+
+    void* memory_;
+    MPI_Count size_;
+    Block* first_ = nullptr;
+};
+
+namespace {
+
+SendBuffer* process_buffer = nullptr;
+
+SendBuffer* buffer_of(comm::Comm& comm) {
+    return comm.attached_buffer ? static_cast<SendBuffer*>(comm.attached_buffer) : process_buffer;
+}
+
+int attach(SendBuffer*& place, comm::Comm* comm, void* memory, MPI_Count size, const char* function) {
+    if (phase != Phase::running) return not_running(function);
+    if (place) return raise(comm, fail(MPI_ERR_BUFFER, "a buffer is attached already; detach it first"), function);
+    if (size < 0) return raise(comm, fail(MPI_ERR_ARG, "the size of the buffer is negative"), function);
+    place = new SendBuffer(memory, size);
+    return MPI_SUCCESS;
+}
+
+int detach(SendBuffer*& place, comm::Comm* comm, void* address, CountOut size, const char* function) {
+    if (phase != Phase::running) return not_running(function);
+    if (!address || !size) return null_argument(comm, address ? "size" : "buffer_addr", function);
+    if (!place) return raise(comm, fail(MPI_ERR_BUFFER, "no buffer is attached"), function);
+    place->flush();
+    *static_cast<void**>(address) = place->memory();
+    size.set(place->size());
+    delete place;
+    place = nullptr;
+    return MPI_SUCCESS;
+}
+
+/// Completes when all messages that were in the buffer have left it: asked for by polls.
+struct Flush : message::Request {
+    SendBuffer* buffer = nullptr;
+    Flush* next = nullptr;
+};
+constinit RequestPool<Flush> flush_pool;
+constexpr message::RequestClass kFlush{
+    .dispose = [](message::Request& r) { flush_pool.destroy(static_cast<Flush&>(r)); }};
+Flush* flushes = nullptr;
+
+bool poll_flushes() {
+    bool any = false;
+    for (Flush** place = &flushes; *place;) {
+        Flush* flush = *place;
+        if (flush->buffer->collect()) {
+            *place = flush->next;
+            flush->complete();
+            any = true;
+        } else {
+            place = &flush->next;
+        }
+    }
+    return any;
+}
+
+int start_flush(SendBuffer* buffer, comm::Comm* comm, MPI_Request* out, const char* function) {
+    if (!out) return null_argument(comm, "request", function);
+    if (!buffer || buffer->collect()) {
+        *out = completed_request();
+        return MPI_SUCCESS;
+    }
+    static bool polled = false;
+    if (!polled) progress::add_poller(poll_flushes);
+    polled = true;
+    Flush* flush = flush_pool.create(comm, kFlush);
+    flush->buffer = buffer;
+    flush->next = flushes;
+    flushes = flush;
+    *out = request_to_handle(flush);
+    return MPI_SUCCESS;
+}
+
+SendBuffer*& comm_buffer(comm::Comm& comm) { return reinterpret_cast<SendBuffer*&>(comm.attached_buffer); }
+
+}  // namespace
+
+int send_buffered(comm::Comm& comm, const void* data, MPI_Count count, const datatype::Datatype& type, int dest,
+                  int tag) {
+    SendBuffer* buffer = buffer_of(comm);
+    const uint64_t bytes = datatype::packed_size(type, count);
+    if (!buffer)
+        return fail(MPI_ERR_BUFFER, "a buffered send of %llu bytes, but no buffer is attached (MPI_Buffer_attach)",
+                    static_cast<unsigned long long>(bytes));
+    buffer->collect();
+    Block* block = buffer->allocate(bytes);
+    if (!block) {
+        progress::poll();
+        buffer->collect();
+        block = buffer->allocate(bytes);
+    }
+    if (!block)
+        return fail(MPI_ERR_BUFFER, "no room for a message of %llu bytes in the attached buffer of %lld",
+                    static_cast<unsigned long long>(bytes), static_cast<long long>(buffer->size()));
+    void* packed = block + 1;
+    datatype::pack(type, count, data, 0, packed, bytes);
+    message::start_send(block->request, comm.point_to_point, packed, static_cast<int64_t>(bytes),
+                        datatype::predefined(MPI_BYTE), dest, tag, message::Mode::standard);
+    return MPI_SUCCESS;
+}
+
+int Bsend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm handle) {
+    Lock lock;
+    comm::Comm* comm = comm::from_handle(handle);
+    if (const int error = check_send(comm, handle, dest, tag, "MPI_Bsend")) return error;
+    const datatype::Datatype* type = datatype::from_handle(datatype);
+    if (const int error = check_data(comm, type, datatype, buf, count, "MPI_Bsend")) return error;
+    if (dest == MPI_PROC_NULL) return MPI_SUCCESS;
+    return raise(comm, send_buffered(*comm, buf, count, *type, dest, tag));
+}
+
+int Ibsend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm handle,
+           MPI_Request* request) {
+    if (!request) return null_argument(nullptr, "request");
+    const int error = Bsend(buf, count, datatype, dest, tag, handle);
+    if (error == MPI_SUCCESS) *request = completed_request();
+    return error;
+}
+
+int Buffer_attach(void* buffer, MPI_Count size) {
+    Lock lock;
+    return attach(process_buffer, nullptr, buffer, size, "MPI_Buffer_attach");
+}
+
+int Buffer_detach(void* buffer_addr, CountOut size) {
+    Lock lock;
+    return detach(process_buffer, nullptr, buffer_addr, size, "MPI_Buffer_detach");
+}
+
+int Buffer_flush() {
+    Lock lock;
+    if (phase != Phase::running) return not_running();
+    if (process_buffer) process_buffer->flush();
+    return MPI_SUCCESS;
+}
+
+int Buffer_iflush(MPI_Request* request) {
+    Lock lock;
+    if (phase != Phase::running) return not_running();
+    return start_flush(process_buffer, nullptr, request, "MPI_Buffer_iflush");
+}
+
+int Comm_attach_buffer(MPI_Comm handle, void* buffer, MPI_Count size) {
+    Lock lock;
+    comm::Comm* comm = comm::from_handle(handle);
+    if (!comm) return bad_comm(handle);
+    return attach(comm_buffer(*comm), comm, buffer, size, "MPI_Comm_attach_buffer");
+}
+
+int Comm_detach_buffer(MPI_Comm handle, void* buffer_addr, CountOut size) {
+    Lock lock;
+    comm::Comm* comm = comm::from_handle(handle);
+    if (!comm) return bad_comm(handle);
+    return detach(comm_buffer(*comm), comm, buffer_addr, size, "MPI_Comm_detach_buffer");
+}
+
+int Comm_flush_buffer(MPI_Comm handle) {
+    Lock lock;
+    comm::Comm* comm = comm::from_handle(handle);
+    if (!comm) return bad_comm(handle);
+    if (SendBuffer* buffer = comm_buffer(*comm)) buffer->flush();
+    return MPI_SUCCESS;
+}
+
+int Comm_iflush_buffer(MPI_Comm handle, MPI_Request* request) {
+    Lock lock;
+    comm::Comm* comm = comm::from_handle(handle);
+    if (!comm) return bad_comm(handle);
+    return start_flush(comm_buffer(*comm), comm, request, "MPI_Comm_iflush_buffer");
+}
+
+}  // namespace starling::mpi

@@ -1,0 +1,32 @@
+// Buffered sends and the buffers they use (MPI 5.0 sections 3.4 and 3.6).
+#pragma once
+
+#include "datatype/datatype.h"
+#include "mpi/counts.h"
+#include "mpi.h"
+
+namespace starling::comm {
+struct Comm;
+}
+
+namespace starling::mpi {
+
+int Bsend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm);
+int Ibsend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+           MPI_Request* request);
+
+int Buffer_attach(void* buffer, MPI_Count size);
+int Buffer_detach(void* buffer_addr, CountOut size);
+int Buffer_flush();
+int Buffer_iflush(MPI_Request* request);
+int Comm_attach_buffer(MPI_Comm comm, void* buffer, MPI_Count size);
+int Comm_detach_buffer(MPI_Comm comm, void* buffer_addr, CountOut size);
+int Comm_flush_buffer(MPI_Comm comm);
+int Comm_iflush_buffer(MPI_Comm comm, MPI_Request* request);
+
+/// Copies the message into the buffer that serves `comm` (its own, else the process's) and sends it from there. An
+/// MPI error class with failure_text(); MPI_ERR_BUFFER if there is no buffer or no room.
+int send_buffered(comm::Comm& comm, const void* buffer, MPI_Count count, const datatype::Datatype& type, int dest,
+                  int tag);
+
+}  // namespace starling::mpi
