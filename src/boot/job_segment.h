@@ -33,7 +33,7 @@ enum class RankState : uint32_t {
     initialized = 1,  ///< set by the rank at the end of MPI_Init
     finalized = 2,    ///< set by the rank in MPI_Finalize
     exited = 3,       ///< set by the launcher: gone, normally
-    failed = 4,       ///< set by the launcher: gone by signal, abort, non-zero exit, or without MPI_Finalize
+    failed = 4,  ///< set by the launcher: gone by signal, abort, non-zero exit, or without MPI_Finalize
     not_started = 5,  ///< set by the launcher: exec failed; `exit_status` holds errno
 };
 
@@ -56,20 +56,22 @@ struct alignas(4096) JobHeader {
 
     uint64_t magic;
     uint32_t version;
-    uint32_t size;         ///< ranks
+    uint32_t size;  ///< ranks
     JobId id;
-    uint64_t secret[2];    ///< proves to the control socket that the sender can read this segment
-    int32_t owner_pid;     ///< the process whose death ends the job: mpiexec, or the singleton itself
-    int32_t owner_fd;      ///< its descriptor of this memfd
+    uint64_t secret[2];      ///< proves to the control socket that the sender can read this segment
+    int32_t owner_pid;       ///< the process whose death ends the job: mpiexec, or the singleton itself
+    int32_t owner_fd;        ///< its descriptor of this memfd
     uint32_t universe_size;  ///< MPI_UNIVERSE_SIZE
     uint64_t cells_offset;   ///< RankCell[size]
-    uint64_t blob_offset, blob_size;  ///< opaque to boot: the parents' description for a spawned job; size 0 if none
-    uint64_t regions_offset, region_stride;  ///< rank r's region (doorbell, inbox, rings): offset + r * stride
+    uint64_t blob_offset,
+        blob_size;  ///< opaque to boot: the parents' description for a spawned job; size 0 if none
+    uint64_t regions_offset,
+        region_stride;        ///< rank r's region (doorbell, inbox, rings): offset + r * stride
     char control_socket[64];  ///< abstract Unix socket name without the leading NUL; empty: none (yet)
     char command[192];        ///< for messages: what was started
 
     alignas(64) std::atomic<JobState> state;
-    std::atomic<int32_t> failed_rank;   ///< first rank that failed, -1; valid when state is failed
+    std::atomic<int32_t> failed_rank;           ///< first rank that failed, -1; valid when state is failed
     alignas(64) std::atomic<uint32_t> arrived;  ///< ranks that have reached the end of MPI_Init
     alignas(64) std::atomic<uint32_t> next_context;  ///< next number of a context id; starts at 16
 };

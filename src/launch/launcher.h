@@ -19,8 +19,11 @@
 
 namespace starling::launch {
 
+class ControlServer;
 class OutputTagger;
 class InputForwarder;
+
+inline constexpr uint32_t kMaxProcesses = 1000000;  ///< of one job
 
 struct LauncherSettings {
     const char* name = "mpiexec";  ///< how messages begin
@@ -38,6 +41,8 @@ struct StartOutcome {
     std::string text;
     Job* job = nullptr;          ///< null unless error_class is MPI_SUCCESS
     std::vector<int32_t> codes;  ///< one per requested process: MPI_SUCCESS or an error class
+    size_t failed_program = 0;   ///< which command could not be started,
+    uint32_t failed_index = 0;   ///< and how many of its processes could
 };
 
 /// Single-threaded; there is one per process.
@@ -51,8 +56,12 @@ class Launcher {
     bool prepare();
 
     /// Creates the segment and starts all processes. If one can't be started, the others are ended and
-    /// nothing is left, unless a smaller number will do (Program::soft).
+    /// nothing is left.
     StartOutcome start_job(const JobSpec& spec);
+
+    /// The same for a spawn, with fewer processes where Program::soft allows it. Codes are for all that
+    /// were asked for.
+    StartOutcome start_soft(JobSpec spec);
 
     /// Takes on a singleton's job, whose process this launcher did not start and serves.
     bool adopt(const boot::JobAddress& address);
@@ -85,6 +94,8 @@ class Launcher {
     };
 
     bool launch_all(Job& job, const JobSpec& spec, StartOutcome& outcome);
+    StartedProcess launch_one(Job& job, uint32_t rank, ProcessStart start, bool forward_input);
+    void take_back(Job& job);
     bool watch_signals();
     void on_signals();
     void forward_signal(int signal);
@@ -99,12 +110,14 @@ class Launcher {
     void remove_ended();
     void ring_everyone();
     void on_timeout();
+    void on_external_exit(Job& job, int pid_fd);
     std::string name_of(const Job& job, uint32_t rank) const;
     uint32_t next_cpu();
 
     EventLoop& loop_;
     LauncherSettings settings_;
     Guard guard_;
+    std::unique_ptr<ControlServer> control_;
     std::string mark_;
     int signal_fd_ = -1;
     sigset_t original_mask_{};

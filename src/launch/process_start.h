@@ -23,7 +23,7 @@ struct ProcessStart {
     int output = -1, error = -1;      ///< -1: the launcher's
     const cpu_set_t* cpus = nullptr;  ///< null: unbound
     volatile pid_t* guard_slot = nullptr;
-    const sigset_t* signals = nullptr;           ///< mask to start with
+    const sigset_t* signals = nullptr;    ///< mask to start with
     const rlimit* descriptors = nullptr;  ///< RLIMIT_NOFILE to start with; null: as is
 };
 

@@ -1,0 +1,127 @@
+#include "launch/control_server.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "base/error.h"
+#include "boot/doorbell.h"
+#include "launch/launcher.h"
+#include "mpi.h"
+
+namespace starling::launch {
+
+using boot::MessageKind;
+
+ControlServer::ControlServer(Launcher& launcher)
+    : launcher_(launcher),
+      server_(
+          launcher.loop(), [this](auto id, const boot::Frame& frame) { return on_frame(id, frame); },
+          [this](auto id) { askers_.erase(id); }),
+      names_(launcher.loop()) {}
+
+bool ControlServer::start() {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    char name[64];
+    std::snprintf(name, sizeof name, "starling-%u-%d-%lx", geteuid(), getpid(),
+                  static_cast<unsigned long>(now.tv_nsec));
+    name_ = name;
+    if (server_.listen(name_)) return true;
+    fail(MPI_ERR_OTHER, "cannot listen for the job's processes: %s%s", std::strerror(errno),
+         errno == EMFILE || errno == ENFILE ? "; raise `ulimit -n`" : "");
+    return false;
+}
+
+bool ControlServer::on_frame(FrameServer::ConnectionId id, const boot::Frame& frame) {
+    if (frame.kind == MessageKind::hello) return greet(id, frame);
+    const auto asker = askers_.find(id);
+    if (asker == askers_.end()) return false;
+    Job* job = launcher_.find_job(asker->second.job);
+    if (!job) return false;
+    switch (frame.kind) {
+        case MessageKind::spawn:
+            return spawn(id, *job, frame);
+        case MessageKind::publish:
+        case MessageKind::unpublish:
+        case MessageKind::lookup:
+            return name(id, *job, frame);
+        case MessageKind::disconnect:
+            return disconnect(id, *job, frame);
+        default:
+            return false;
+    }
+}
+
+bool ControlServer::greet(FrameServer::ConnectionId id, const boot::Frame& frame) {
+    boot::Hello hello;
+    if (askers_.contains(id) || !decode(frame.payload, hello) || hello.version != boot::kProtocolVersion)
+        return false;
+    const Job* job = launcher_.find_job(hello.job);
+    if (!job || hello.rank >= job->segment.header().size) return false;
+    const uint64_t* secret = job->segment.header().secret;
+    if (((hello.secret[0] ^ secret[0]) | (hello.secret[1] ^ secret[1])) != 0) return false;
+    askers_[id] = {hello.job, hello.rank};
+    server_.trust(id);
+    return true;
+}
+
+void ControlServer::reply(FrameServer::ConnectionId id, std::string_view payload) {
+    const auto asker = askers_.find(id);
+    if (asker == askers_.end()) return;
+    const Asker who = asker->second;  // sending may end the connection
+    server_.send(id, MessageKind::reply, payload);
+    Job* job = launcher_.find_job(who.job);
+    if (!job) return;
+    job->segment.cell(who.rank).replies.fetch_add(1, std::memory_order_release);
+    boot::ring(*reinterpret_cast<boot::Doorbell*>(job->segment.region(who.rank)));
+}
+
+bool ControlServer::spawn(FrameServer::ConnectionId id, Job& job, const boot::Frame& frame) {
+    boot::SpawnRequest request;
+    if (!decode(frame.payload, request)) return false;
+    boot::SpawnReply answer;
+    JobSpec spec;
+    size_t asked = 0;
+    for (const boot::SpawnCommand& command : request.commands) asked += command.maxprocs;
+    if (asked > kMaxProcesses) return false;
+    answer.text = job_of(request, job.id(), spec);
+    if (!answer.text.empty()) {
+        answer.error_class = MPI_ERR_SPAWN;
+    } else if (job.failing) {
+        answer.error_class = MPI_ERR_SPAWN;
+        answer.text = "the job is being ended";
+    } else {
+        StartOutcome outcome = launcher_.start_soft(std::move(spec));
+        answer.error_class = outcome.error_class;
+        answer.text = std::move(outcome.text);
+        answer.codes = std::move(outcome.codes);
+        if (outcome.job) answer.job = outcome.job->segment.address();
+    }
+    if (answer.codes.size() != asked) answer.codes.assign(asked, answer.error_class);
+    reply(id, encode(answer));
+    return true;
+}
+
+bool ControlServer::name(FrameServer::ConnectionId id, Job& job, const boot::Frame& frame) {
+    boot::NameRequest request;
+    if (!decode(frame.payload, request)) return false;
+    request.job = job.id();
+    names_.request(frame.kind, std::move(request),
+                   [this, id](const boot::NameReply& answer) { reply(id, encode(answer)); });
+    return true;
+}
+
+bool ControlServer::disconnect(FrameServer::ConnectionId id, Job& job, const boot::Frame& frame) {
+    boot::DisconnectNotice notice;
+    if (!decode(frame.payload, notice) || (notice.child != job.id() && notice.parent != job.id()))
+        return false;
+    Job* child = launcher_.find_job(notice.child);
+    if (child && child->parent == notice.parent) launcher_.disconnect(*child);
+    reply(id, encode(boot::NameReply{}));
+    return true;
+}
+
+}  // namespace starling::launch

@@ -1,0 +1,108 @@
+// From what MPI_Comm_spawn_multiple asks for to a job: its info keys.
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <climits>
+
+#include "launch/control_server.h"
+#include "launch/hosts.h"
+
+namespace starling::launch {
+
+namespace {
+
+bool take_number(std::string_view& text, uint32_t& out) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+    if (error != std::errc()) return false;
+    text.remove_prefix(static_cast<size_t>(end - text.data()));
+    return true;
+}
+
+std::string absolute(const std::string& directory) {
+    char here[PATH_MAX];
+    if (directory.empty() || directory[0] == '/' || !getcwd(here, sizeof here)) return directory;
+    return std::string(here) + "/" + directory;
+}
+
+std::string read_environment(std::string_view text, Program& out) {
+    while (!text.empty()) {
+        const size_t newline = text.find('\n');
+        const std::string_view entry = text.substr(0, newline);
+        const size_t equals = entry.find('=');
+        if (equals == 0 || (equals == std::string_view::npos && !entry.empty())) {
+            return "the info value env='" + std::string(entry) + "' is not NAME=VALUE";
+        }
+        if (!entry.empty()) out.environment.emplace_back(entry.substr(0, equals), entry.substr(equals + 1));
+        text.remove_prefix(newline == std::string_view::npos ? text.size() : newline + 1);
+    }
+    return {};
+}
+
+std::string apply_info(const std::string& key, const std::string& value, uint32_t maxprocs, Program& out) {
+    if (key == "wdir") {
+        out.directory = absolute(value);
+    } else if (key == "path") {
+        out.search_path = value;
+    } else if (key == "host" || key == "add-host") {
+        return check_hosts(value);
+    } else if (key == "hostfile" || key == "add-hostfile") {
+        return check_hostfile(value);
+    } else if (key == "env") {
+        return read_environment(value, out);
+    } else if (key == "soft" && !parse_soft(value, maxprocs, out.soft)) {
+        return "the info value soft='" + value + "' is not a list of numbers or ranges a:b or a:b:c";
+    }
+    return {};  // what is not known is ignored, as MPI demands
+}
+
+}  // namespace
+
+bool parse_soft(std::string_view text, uint32_t most, std::vector<uint32_t>& out) {
+    constexpr size_t kEnough = 1 << 16;
+    while (true) {
+        while (text.starts_with(' ')) text.remove_prefix(1);
+        uint32_t first = 0, last = 0, step = 1;
+        if (!take_number(text, first)) return false;
+        last = first;
+        if (text.starts_with(':')) {
+            text.remove_prefix(1);
+            if (!take_number(text, last)) return false;
+        }
+        if (text.starts_with(':')) {
+            text.remove_prefix(1);
+            if (!take_number(text, step) || step == 0) return false;
+        }
+        for (uint64_t n = first; n <= last && n <= most && out.size() < kEnough; n += step)
+            out.push_back(static_cast<uint32_t>(n));
+        while (text.starts_with(' ')) text.remove_prefix(1);
+        if (text.empty()) break;
+        if (text[0] != ',') return false;
+        text.remove_prefix(1);
+    }
+    std::sort(out.begin(), out.end());
+    out.erase(std::unique(out.begin(), out.end()), out.end());
+    return true;
+}
+
+std::string job_of(const boot::SpawnRequest& request, boot::JobId parent, JobSpec& out) {
+    if (request.commands.empty()) return "a spawn of no commands";
+    out.blob = request.blob;
+    out.parent = parent;
+    int32_t appnum = 0;
+    for (const boot::SpawnCommand& command : request.commands) {
+        Program program;
+        program.argv = command.argv;
+        program.count = command.maxprocs;
+        program.appnum = appnum++;
+        if (command.argv.empty() || command.argv[0].empty()) return "a spawn of an empty command";
+        for (const auto& [key, value] : command.info) {
+            if (std::string problem = apply_info(key, value, command.maxprocs, program); !problem.empty())
+                return problem;
+        }
+        out.programs.push_back(std::move(program));
+    }
+    return {};
+}
+
+}  // namespace starling::launch

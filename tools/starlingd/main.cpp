@@ -1,0 +1,88 @@
+// starlingd: what must run beside the jobs. `names`: the daemon that keeps a user's published names.
+// `serve`: the launcher of one program that was started without mpiexec. Neither is called by hand; each is
+// started on demand and ends by itself.
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "boot/environment.h"
+#include "launch/launcher.h"
+#include "launch/name_daemon.h"
+
+namespace {
+
+using namespace starling;
+
+// Tells the one who waits for us, in one line.
+void tell(int fd, std::string_view line) {
+    const std::string text = std::string(line) + "\n";
+    if (write(fd, text.data(), text.size()) < 0) return;
+    close(fd);
+}
+
+void keep_only(int fd) {
+    // What the application had open is no business of ours, and must not stay open because of us.
+    if (fd > 3) syscall(SYS_close_range, 3u, static_cast<unsigned>(fd - 1), 0u);
+    syscall(SYS_close_range, static_cast<unsigned>(fd + 1), ~0u, 0u);
+}
+
+int keep_names(bool persistent, int ready) {
+    signal(SIGPIPE, SIG_IGN);
+    if (chdir("/") != 0) return 1;
+    launch::EventLoop loop;
+    launch::NameDaemon daemon(loop, persistent);
+    if (!daemon.start()) {
+        // Another one was faster: as good.
+        tell(ready, errno == EADDRINUSE ? "ready" : std::strerror(errno));
+        return errno == EADDRINUSE ? 0 : 1;
+    }
+    tell(ready, "ready");
+    return loop.run();
+}
+
+int serve(char** argv, const boot::JobAddress& address, int ready) {
+    launch::LauncherSettings settings;
+    settings.name = "starling";
+    settings.argv = argv;
+    launch::EventLoop loop;
+    launch::Launcher launcher(loop, settings);
+    if (!launcher.prepare() || !launcher.adopt(address)) {
+        tell(ready, failure_text());
+        launcher.shut_down();
+        return 1;
+    }
+    tell(ready, "ready");
+    return launcher.run();
+}
+
+int usage() {
+    std::fprintf(stderr, "starlingd is started by Starling itself; see: starling daemon status\n");
+    return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc < 3) return usage();
+    const int ready = std::atoi(argv[argc - 1]);
+    if (ready < 3) return usage();
+    keep_only(ready);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
+    const std::string_view mode = argv[1];
+    boot::JobAddress address;
+    if (mode == "names" && argc == 3) return keep_names(false, ready);
+    if (mode == "names-persistent" && argc == 3) return keep_names(true, ready);
+    if (mode == "serve" && argc == 4 && boot::parse_address(argv[2], address))
+        return serve(argv, address, ready);
+    return usage();
+}
