@@ -1,0 +1,97 @@
+// Reduction operations (MPI 5.0 section 6.9): predefined ones on basic elements, and the application's own.
+#pragma once
+
+#include <cstdint>
+
+#include "datatype/datatype.h"
+#include "mpi.h"
+
+namespace starling::datatype {
+
+/// What an operation computes. The values are those of the handles less 0x20.
+enum class Operation : uint8_t {
+    null = 0x00,
+    sum = 0x01,
+    min = 0x02,
+    max = 0x03,
+    prod = 0x04,
+    band = 0x08,
+    bor = 0x09,
+    bxor = 0x0a,
+    land = 0x10,
+    lor = 0x11,
+    lxor = 0x12,
+    minloc = 0x18,
+    maxloc = 0x19,
+    replace = 0x1c,
+    no_op = 0x1d,
+    user = 0x20,
+};
+
+struct Op {
+    static constexpr uint32_t kMagic = 0x4f70634f;
+
+    uint32_t magic = 0;
+    uint32_t pool_index = 0;  ///< of a predefined operation: its ABI value
+    Operation operation = Operation::null;
+    bool commutative = true;
+    bool predefined = false;
+    mutable uint32_t references = 0;  ///< the handle and operations in flight
+    MPI_User_function* function = nullptr;          ///< of an operation from MPI_Op_create
+    MPI_User_function_c* large_function = nullptr;  ///< from MPI_Op_create_c
+};
+
+extern Op predefined_ops[32];
+
+/// The operation behind a handle: nullptr for MPI_OP_NULL, freed handles and what is no operation handle.
+inline Op* from_handle(MPI_Op handle) {
+    const uintptr_t value = reinterpret_cast<uintptr_t>(handle);
+    Op* op = reinterpret_cast<Op*>(handle);
+    if (value < 0x1000) {
+        if (value - 0x20 >= 0x20) return nullptr;
+        op = &predefined_ops[value - 0x20];
+    } else if (value % alignof(Op) != 0) {
+        return nullptr;
+    }
+    return op->magic == Op::kMagic ? op : nullptr;
+}
+
+inline MPI_Op to_handle(const Op* op) {
+    if (!op) return MPI_OP_NULL;
+    if (op->predefined) return reinterpret_cast<MPI_Op>(static_cast<uintptr_t>(op->pool_index));
+    return reinterpret_cast<MPI_Op>(const_cast<Op*>(op));
+}
+
+/// A predefined operation, for use inside the library: predefined(MPI_SUM).
+inline Op& predefined(MPI_Op handle) { return predefined_ops[reinterpret_cast<uintptr_t>(handle) & 0x1f]; }
+
+/// Makes an operation of the application's function; one of the two is null. It starts with one reference.
+Op* make_op(MPI_User_function* function, MPI_User_function_c* large_function, bool commutative);
+
+Op* op_at(uint32_t pool_index);
+
+void destroy(const Op& op);
+
+/// Keeps an operation alive while a collective uses it, whatever the application frees meanwhile.
+inline void retain(const Op& op) {
+    if (!op.predefined) ++op.references;
+}
+inline void release(const Op& op) {
+    if (!op.predefined && --op.references == 0) destroy(op);
+}
+
+/// True if a reduction may combine the operation with the type: user-defined operations take any type, predefined
+/// ones the predefined types the standard lists. MPI_REPLACE and MPI_NO_OP are for windows only: false.
+bool op_valid_for(const Op& op, const Datatype& type);
+/// The same for MPI_Accumulate and its kin: predefined operations, MPI_REPLACE and MPI_NO_OP included. `type` may be
+/// derived: what counts is the one kind of basic element it is made of.
+bool op_valid_for_window(const Op& op, const Datatype& type);
+
+/// inout[i] = in[i] op inout[i]. MPI_ERR_OP with failure_text() if the operation is not valid for the type. A
+/// user-defined function is called here and must not be given memory it may not write to.
+int apply(const Op& op, const void* in, void* inout, int64_t count, const Datatype& type);
+
+/// out[i] = a[i] op b[i]. `out` may be `a` or `b` for predefined operations, and must not overlap either otherwise.
+int apply_to(const Op& op, const void* a, const void* b, void* out, int64_t count, const Datatype& type);
+
+}  // namespace starling::datatype
