@@ -9,15 +9,6 @@ function(starling_tool name)
     install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()
 
-# starling_link_tool(<name> <tool>): another name for a tool of bin/.
-function(starling_link_tool name tool)
-    if(TARGET ${tool})
-        add_custom_command(TARGET ${tool} POST_BUILD
-            COMMAND ${CMAKE_COMMAND} -E create_symlink ${tool} $<TARGET_FILE_DIR:${tool}>/${name} VERBATIM)
-        install(FILES ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/${name} DESTINATION ${CMAKE_INSTALL_BINDIR})
-    endif()
-endfunction()
-
 # starling_unit_test(<file>): the GoogleTest executable and test unit_<file>, linked with the rooms whose headers
 # the file includes.
 function(starling_unit_test file)

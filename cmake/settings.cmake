@@ -1,4 +1,6 @@
 # Compiler and build-wide settings.
+# The library directory is lib everywhere: the build tree and the installed tree have one layout.
+set(CMAKE_INSTALL_LIBDIR lib CACHE PATH "Where libraries go, below the prefix")
 include(GNUInstallDirs)
 find_package(Threads REQUIRED)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
@@ -22,7 +24,7 @@ endif()
 
 # One layout for the build tree and for the installed tree, so that tools find each other the same way in both.
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
-set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${CMAKE_INSTALL_LIBDIR})
 set(CMAKE_INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 
 find_program(STARLING_CCACHE ccache)

@@ -1,0 +1,34 @@
+# The compiler wrappers and pkg-config files. Each finds the tree it is in by its own place, so the same files serve
+# the build tree and an installed tree that has been moved.
+
+function(starling_wrapper NAME LANGUAGE VARIABLE COMPILER)
+    configure_file(${PROJECT_SOURCE_DIR}/tools/wrappers/compiler.in ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/${NAME} @ONLY
+        FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+    install(PROGRAMS ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/${NAME} DESTINATION ${CMAKE_INSTALL_BINDIR})
+endfunction()
+
+function(starling_no_fortran NAME)
+    configure_file(${PROJECT_SOURCE_DIR}/tools/wrappers/no-fortran.in ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/${NAME} @ONLY
+        FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+    install(PROGRAMS ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/${NAME} DESTINATION ${CMAKE_INSTALL_BINDIR})
+endfunction()
+
+function(starling_pkg_config NAME PC_NAME PC_VERSION PC_DESCRIPTION)
+    set(file ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/pkgconfig/${NAME}.pc)
+    configure_file(${PROJECT_SOURCE_DIR}/tools/wrappers/starling.pc.in ${file} @ONLY)
+    install(FILES ${file} DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endfunction()
+
+cmake_path(GET CMAKE_C_COMPILER FILENAME c_compiler)
+cmake_path(GET CMAKE_CXX_COMPILER FILENAME cxx_compiler)
+foreach(name mpicc mpicc_abi)
+    starling_wrapper(${name} C CC ${c_compiler})
+endforeach()
+foreach(name mpicxx mpic++ mpiCC mpicxx_abi)
+    starling_wrapper(${name} C++ CXX ${cxx_compiler})
+endforeach()
+foreach(name mpifort mpif90 mpif77)
+    starling_no_fortran(${name})
+endforeach()
+starling_pkg_config(starling Starling ${PROJECT_VERSION} "Starling, an MPI runtime for jobs that grow and shrink")
+starling_pkg_config(mpi_abi mpi_abi 5.0 "The MPI standard ABI, as Starling provides it")
