@@ -36,6 +36,7 @@ struct Rank {
     pid_t pid = -1;  ///< also its process group
     bool running = false;
     volatile pid_t* guard_slot = nullptr;
+    int core = -1;  ///< in the launcher's CoreMap; -1: not bound
 };
 
 struct Job {

@@ -14,6 +14,7 @@
 #include "launch/input.h"
 #include "launch/launcher.h"
 #include "launch/output.h"
+#include "launch/stacks.h"
 
 namespace starling::launch {
 
@@ -71,6 +72,7 @@ void Launcher::note_exit(const Exit& exit) {
     Rank& record = job.ranks[rank];
     record.running = false;
     --job.running;
+    if (record.core >= 0) cores_.release(static_cast<uint32_t>(record.core));
     boot::RankCell& cell = job.segment.cell(rank);
     const bool failed = counts_as_failure(job, rank, exit.status);
     if (failed && !job.failing) report(job, rank, exit.status);
@@ -212,6 +214,21 @@ void Launcher::ring_everyone() {
             boot::ring(*reinterpret_cast<boot::Doorbell*>(job.segment.region(rank)));
         }
     }
+}
+
+void Launcher::on_timeout() {
+    say("the job has not ended after %d s (--timeout): ending it", settings_.timeout_seconds);
+    timed_out_ = true;
+    std::vector<std::pair<std::string, pid_t>> processes;
+    for (const Job& job : jobs_) {
+        for (uint32_t rank = 0; rank < job.ranks.size(); ++rank) {
+            // Behind a wrapper the rank is another process than the one that was started.
+            const pid_t pid = job.segment.cell(rank).pid.load(std::memory_order_relaxed);
+            if (job.ranks[rank].running) processes.emplace_back(name_of(job, rank), pid);
+        }
+    }
+    print_stacks(processes);
+    for (Job& job : jobs_) fail_job(job, -1, 124);
 }
 
 }  // namespace starling::launch

@@ -175,6 +175,13 @@ StartedProcess Launcher::launch_one(Job& job, uint32_t rank, ProcessStart start,
         start.output = ours[1] = output_->open_pipe(1, prefix);
         start.error = ours[2] = ours[1] < 0 ? -1 : output_->open_pipe(2, prefix);
     }
+    cpu_set_t cpus;
+    int core = -1;
+    if (settings_.bind_to_core) {
+        core = static_cast<int>(cores_.take(cpus));
+        start.cpus = &cpus;
+        job.segment.cell(rank).cpu = cores_.first_cpu(static_cast<uint32_t>(core));
+    }
     if (start.input < 0 || (settings_.tag_output && start.error < 0)) {
         process.error = errno;
     } else {
@@ -186,6 +193,7 @@ StartedProcess Launcher::launch_one(Job& job, uint32_t rank, ProcessStart start,
     }
     if (process.error != 0) {
         if (process.pid > 0) waitpid(process.pid, nullptr, 0);
+        if (core >= 0) cores_.release(static_cast<uint32_t>(core));
         if (start.guard_slot) guard_.release_slot(start.guard_slot);
         process.pid = -1;
         job.segment.cell(rank).state.store(boot::RankState::not_started, std::memory_order_relaxed);
@@ -195,7 +203,7 @@ StartedProcess Launcher::launch_one(Job& job, uint32_t rank, ProcessStart start,
     // wrapper.
     int32_t none = 0;
     job.segment.cell(rank).pid.compare_exchange_strong(none, process.pid, std::memory_order_relaxed);
-    job.ranks[rank] = {process.pid, true, start.guard_slot};
+    job.ranks[rank] = {process.pid, true, start.guard_slot, core};
     running_[process.pid] = {&job, rank};
     ++job.running;
     return process;
@@ -207,6 +215,7 @@ void Launcher::take_back(Job& job) {
         kill(-rank.pid, SIGKILL);
         waitpid(rank.pid, nullptr, 0);
         running_.erase(rank.pid);
+        if (rank.core >= 0) cores_.release(static_cast<uint32_t>(rank.core));
         guard_.release_slot(rank.guard_slot);
     }
 }

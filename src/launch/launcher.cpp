@@ -73,6 +73,12 @@ bool Launcher::prepare() {
     std::snprintf(mark, sizeof mark, "STARLING_LAUNCHER=%d.%llx", getpid(),
                   static_cast<unsigned long long>(random));
     mark_ = mark;
+    if (settings_.bind_to_core) {
+        if (const std::string problem = cores_.load(); !problem.empty()) {
+            fail(MPI_ERR_OTHER, "%s", problem.c_str());
+            return false;
+        }
+    }
     if (!guard_.start(mark_, settings_.argv)) return false;
     control_ = std::make_unique<ControlServer>(*this);
     return control_->start();
@@ -154,12 +160,6 @@ int Launcher::run() {
     control_.reset();
     guard_.dismiss();
     return code;
-}
-
-void Launcher::on_timeout() {
-    timed_out_ = true;
-    say("the job has not ended after %d s (--timeout): ending it", settings_.timeout_seconds);
-    for (Job& job : jobs_) fail_job(job, -1, 124);
 }
 
 }  // namespace starling::launch

@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "launch/binding.h"
 #include "launch/event_loop.h"
 #include "launch/guard.h"
 #include "launch/job.h"
@@ -49,6 +50,8 @@ struct StartOutcome {
 class Launcher {
   public:
     Launcher(EventLoop& loop, const LauncherSettings& settings);
+    Launcher(const Launcher&) = delete;
+    Launcher& operator=(const Launcher&) = delete;
     ~Launcher();
 
     /// Blocks signals, makes the descriptor limit generous, forks the guard. Returns false with
@@ -112,7 +115,6 @@ class Launcher {
     void on_timeout();
     void on_external_exit(Job& job, int pid_fd);
     std::string name_of(const Job& job, uint32_t rank) const;
-    uint32_t next_cpu();
 
     EventLoop& loop_;
     LauncherSettings settings_;
@@ -132,8 +134,7 @@ class Launcher {
     int forwarded_signal_ = 0;
     bool timed_out_ = false;
     int null_input_ = -1;
-    std::vector<uint32_t> cores_;
-    uint32_t next_core_ = 0;
+    CoreMap cores_;
 
     std::unique_ptr<OutputTagger> output_;
     std::unique_ptr<InputForwarder> input_;
