@@ -82,6 +82,11 @@ AttributeSet::~AttributeSet() {
     for (const Entry& entry : entries_) drop_reference(entry.keyval);
 }
 
+void AttributeSet::take(AttributeSet& other) {
+    entries_.insert(entries_.end(), other.entries_.begin(), other.entries_.end());
+    other.entries_.clear();
+}
+
 int AttributeSet::call_delete(const AttributeHolder& holder, const Entry& entry) {
     const Keyval& keyval = *entry.keyval;
     if (!keyval.comm_delete) return MPI_SUCCESS;

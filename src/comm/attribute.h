@@ -63,6 +63,8 @@ class AttributeSet {
         : entries_(static_cast<std::vector<Entry>&&>(other.entries_)) {}
     ~AttributeSet();  ///< drops what is left without callbacks
 
+    /// Moves all of `other` here, behind what is here.
+    void take(AttributeSet& other);
     bool empty() const { return entries_.empty(); }
     /// Sets a value; one set before is deleted first, callback included.
     int set(const AttributeHolder& holder, Keyval* keyval, void* value);

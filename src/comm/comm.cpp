@@ -5,6 +5,7 @@
 namespace starling::comm {
 
 Comm* predefined[4];
+Comm* parent;
 void (*on_disconnect)(Comm&);
 
 namespace {
@@ -77,6 +78,12 @@ Comm* make_intercomm(uint64_t context, Group* local, int my_rank, Group* remote,
     return pool().create(context, local, my_rank, remote, local_first, errhandler);
 }
 
+void drop(Comm* comm) {
+    if (comm == parent) parent = nullptr;
+    comm->magic = 0;
+    comm->release();
+}
+
 void make_predefined() {
     const link::Process me = link::self();
     const auto& header = me.job->segment().header();
@@ -95,8 +102,7 @@ void drop_predefined() {
         if (!comm) continue;
         Comm* const gone = comm;
         comm = nullptr;
-        gone->magic = 0;
-        gone->release();
+        drop(gone);
     }
 }
 

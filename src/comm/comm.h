@@ -100,6 +100,7 @@ struct Comm {
     Comm(const Comm&) = delete;
     Comm& operator=(const Comm&) = delete;
 
+    /// Unique among the communicators that a process is in; disjoint ones made by one split share it.
     uint64_t context() const { return point_to_point.context(); }
     Group& local_group() const { return *local_; }
     Group& remote_group() const { return *remote_; }  ///< inter-communicators only
@@ -139,6 +140,14 @@ inline Comm* world() {
 inline Comm* self() {
     return predefined[2];
 }
+
+/// The inter-communicator to the parents, null if there are none or it was freed; set where spawned jobs
+/// start.
+extern Comm* parent;
+
+/// Takes a communicator from the application: its handle dies at once, the object with its last pending
+/// operation. Attributes must have been cleared.
+void drop(Comm* comm);
 
 /// Makes the predefined communicators of this process (once, in MPI_Init, when link::self() is known).
 void make_predefined();

@@ -1,0 +1,122 @@
+#include "collective/creation.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "collective/buffers.h"
+#include "collective/channel_exchange.h"
+#include "collective/collective.h"
+
+namespace starling::collective {
+
+using comm::Comm;
+
+namespace {
+
+// What every participant of an exchange tells all others about itself. The context id counts from
+// participant 0 only. Groups that come out of one creation share no process, so they may share the context
+// id.
+struct Claim {
+    int32_t color;
+    int32_t key;
+    uint64_t context;
+};
+
+Task exchange_claims(View v, int color, int key, std::vector<Claim>& claims) {
+    claims.resize(static_cast<size_t>(v.n));
+    const Claim mine{color, key, v.me == 0 ? comm::new_context() : 0};
+    const Blocks blocks(claims.data(), sizeof(Claim), byte_type());
+    co_return co_await allgather(v, &mine, sizeof(Claim), byte_type(), blocks);
+}
+
+// Participants [base, base + size) with a color, in the order of key and number, as ranks from `base` on.
+std::vector<int> select_ranks(const std::vector<Claim>& claims, int base, int size, int color) {
+    std::vector<int> ranks;
+    for (int i = 0; i < size; ++i)
+        if (claims[static_cast<size_t>(base + i)].color == color) ranks.push_back(i);
+    std::stable_sort(ranks.begin(), ranks.end(), [&](int a, int b) {
+        return claims[static_cast<size_t>(base + a)].key < claims[static_cast<size_t>(base + b)].key;
+    });
+    return ranks;
+}
+
+// The communicator of those participants of comm's exchange that claim `color`; null if a side has none.
+Comm* make_selected(Comm& comm, const Exchange& exchange, const std::vector<Claim>& claims, int color) {
+    const std::vector<int> here = select_ranks(claims, exchange.local_base, exchange.local_size, color);
+    const auto my_rank = std::find(here.begin(), here.end(), comm.rank) - here.begin();
+    if (!comm.is_inter)
+        return make_intracomm(claims[0].context, include(comm.local_group(), here),
+                              static_cast<int>(my_rank), comm.errhandler);
+    const std::vector<int> there = select_ranks(claims, exchange.remote_base, exchange.remote_size, color);
+    if (there.empty()) return nullptr;
+    return make_intercomm(claims[0].context, include(comm.local_group(), here), static_cast<int>(my_rank),
+                          include(comm.remote_group(), there), comm.local_first, comm.errhandler);
+}
+
+}  // namespace
+
+Task duplicate(Comm& comm, Comm*& result) {
+    View v = View::all(exchange_of(comm));
+    uint64_t context = v.me == 0 ? comm::new_context() : 0;
+    if (const int error = co_await bcast(v, &context, sizeof context, byte_type(), 0)) co_return error;
+    result = comm.is_inter
+                 ? make_intercomm(context, comm.local_group().retain(), comm.rank,
+                                  comm.remote_group().retain(), comm.local_first, comm.errhandler)
+                 : make_intracomm(context, comm.local_group().retain(), comm.rank, comm.errhandler);
+    result->topology = comm.topology;
+    co_return MPI_SUCCESS;
+}
+
+Task split(Comm& comm, int color, int key, Comm*& result) {
+    Exchange& exchange = exchange_of(comm);
+    View v = View::all(exchange);
+    std::vector<Claim> claims;
+    if (const int error = co_await exchange_claims(v, color, key, claims)) co_return error;
+    if (color != MPI_UNDEFINED) result = make_selected(comm, exchange, claims, color);
+    co_return MPI_SUCCESS;
+}
+
+Task create(Comm& comm, comm::Group& group, Comm*& result) {
+    const int my_rank = group.my_rank();
+    const bool member = my_rank != MPI_UNDEFINED;
+    if (comm.is_inter)
+        co_return co_await split(comm, member ? 0 : MPI_UNDEFINED, member ? my_rank : 0, result);
+    View v = View::all(exchange_of(comm));
+    uint64_t context = v.me == 0 ? comm::new_context() : 0;
+    if (const int error = co_await bcast(v, &context, sizeof context, byte_type(), 0)) co_return error;
+    if (member) result = make_intracomm(context, group.retain(), my_rank, comm.errhandler);
+    co_return MPI_SUCCESS;
+}
+
+Task create_group(Comm& comm, comm::Group& group, int tag, Comm*& result) {
+    std::vector<int> ranks;
+    for (const comm::Run& run : group.runs())
+        for (int i = 0; i < run.count; ++i) ranks.push_back(comm.local_group().rank_of(run.at(i)));
+    const int my_rank = group.my_rank();
+    TaggedExchange exchange(comm.channel(comm::Plane::create_group), std::move(ranks), my_rank, tag);
+    View v = View::all(exchange);
+    uint64_t context = v.me == 0 ? comm::new_context() : 0;
+    if (const int error = co_await bcast(v, &context, sizeof context, byte_type(), 0)) co_return error;
+    result = make_intracomm(context, group.retain(), my_rank, comm.errhandler);
+    co_return MPI_SUCCESS;
+}
+
+Task merge(Comm& intercomm, bool high, Comm*& result) {
+    Exchange& exchange = exchange_of(intercomm);
+    View v = View::all(exchange);
+    std::vector<Claim> claims;
+    if (const int error = co_await exchange_claims(v, high, 0, claims)) co_return error;
+    const bool their_high = claims[static_cast<size_t>(exchange.remote_base)].color != 0;
+    const bool mine_first = high == their_high ? intercomm.local_first : !high;
+    comm::Group& local = intercomm.local_group();
+    comm::Group& remote = intercomm.remote_group();
+    result = mine_first ? make_intracomm(claims[0].context, concatenate(local, remote), intercomm.rank,
+                                         intercomm.errhandler)
+                        : make_intracomm(claims[0].context, concatenate(remote, local),
+                                         intercomm.peer_count + intercomm.rank, intercomm.errhandler);
+    co_return MPI_SUCCESS;
+}
+
+}  // namespace starling::collective

@@ -1,0 +1,53 @@
+// New communicators from old ones (MPI 5.0 sections 7.4 and 7.6). Every creation is one exchange of what is
+// needed; the context id that a leader draws travels with it, so that there is no agreement of its own.
+//
+// All tasks set `result` to the new communicator, with one reference and the error handler of the old one,
+// or leave it null where this process is no member. References must outlive the task. Attributes, info and
+// topologies are the caller's; so are checks of arguments.
+#pragma once
+
+#include <string_view>
+
+#include "collective/task.h"
+#include "comm/comm.h"
+
+namespace starling::collective {
+
+/// Same groups, new context. Inter-communicators too.
+Task duplicate(comm::Comm& comm, comm::Comm*& result);
+
+/// The members of `group`, a subset of the local group. All of comm's members take part.
+/// Inter-communicators: each side gives its own group.
+Task create(comm::Comm& comm, comm::Group& group, comm::Comm*& result);
+
+/// The members of `group`, a subset of an intra-communicator's; nobody else takes part. Messages go under
+/// `tag`.
+Task create_group(comm::Comm& comm, comm::Group& group, int tag, comm::Comm*& result);
+
+/// By color (MPI_UNDEFINED: none), ordered by key, then by old rank. Inter-communicators too.
+Task split(comm::Comm& comm, int color, int key, comm::Comm*& result);
+
+/// Where the leaders of two groups talk to each other; at other members it is not looked at.
+struct LeaderLink {
+    message::Channel* channel = nullptr;
+    int remote_leader = 0;  ///< rank in the channel
+    int tag = 0;
+    int error = MPI_SUCCESS;  ///< if set, the leader can't talk: all local members get this error
+};
+/// An inter-communicator of the members of `local` and those of another group, which make the same call.
+/// MPI_ERR_COMM on all sides if the groups share a process.
+Task create_intercomm(comm::Comm& local, int local_leader, LeaderLink link, comm::Comm*& result);
+
+/// Both groups of an inter-communicator in one; the one that passes high = false first, if they differ.
+Task merge(comm::Comm& intercomm, bool high, comm::Comm*& result);
+
+/// From groups alone: no communicator need exist. Calls at the same time in overlapping groups must differ
+/// in `name`. Errors are reported to `handler`, which the result gets.
+Task create_from_group(comm::Group& group, std::string_view name, comm::Errhandler* handler,
+                       comm::Comm*& result);
+/// `remote` and `remote_leader` matter at the local leader only.
+Task create_intercomm_from_groups(comm::Group& local, int local_leader, comm::Group* remote,
+                                  int remote_leader, std::string_view name, comm::Errhandler* handler,
+                                  comm::Comm*& result);
+
+}  // namespace starling::collective

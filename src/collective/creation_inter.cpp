@@ -1,0 +1,165 @@
+// Inter-communicators from two groups, and communicators from nothing but groups.
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "collective/buffers.h"
+#include "collective/channel_exchange.h"
+#include "collective/collective.h"
+#include "collective/creation.h"
+
+namespace starling::collective {
+
+using comm::Comm;
+
+namespace {
+
+// What the leaders tell each other, and then each its own group: an envelope of fixed size, and the bytes
+// of the remote group behind it.
+struct Envelope {
+    uint64_t context = 0;
+    uint64_t job = 0;  ///< with `rank`: the leader who speaks
+    uint32_t rank = 0;
+    uint32_t bytes = 0;
+    int32_t error = MPI_SUCCESS;
+    uint32_t local_first = 0;  ///< for the own group: whether it comes first in the common numbering
+};
+
+// Leaders: swaps envelopes and groups over their link. Afterwards `envelope` and `bytes` are for the own
+// group.
+Task talk_to_leader(LeaderLink link, const comm::Group& local, Envelope& envelope, std::string& bytes) {
+    TaggedExchange exchange(*link.channel, {link.channel->my_rank(), link.remote_leader}, 0, link.tag);
+    View v = View::all(exchange);
+    const link::Process me = link::self();
+    const std::string mine = encode(local);
+    const Envelope hello{comm::new_context(), me.job->address().id, me.rank,
+                         static_cast<uint32_t>(mine.size())};
+    Envelope theirs;
+    co_await v.send_receive(&hello, sizeof hello, byte_type(), 1, &theirs, sizeof theirs, byte_type(), 1);
+    if (v.error) co_return v.error;
+    bytes.resize(theirs.bytes);
+    co_await v.send_receive(mine.data(), static_cast<int64_t>(mine.size()), byte_type(), 1, bytes.data(),
+                            static_cast<int64_t>(bytes.size()), byte_type(), 1);
+    if (v.error) co_return v.error;
+    // The leader with the lower identity is first, and its context id counts.
+    const bool first = hello.job != theirs.job ? hello.job < theirs.job : hello.rank < theirs.rank;
+    envelope.context = first ? hello.context : theirs.context;
+    envelope.local_first = first;
+    envelope.bytes = theirs.bytes;
+    co_return MPI_SUCCESS;
+}
+
+// Everyone in `local`: the leader has (or is about to get) the other side's group, the rest hears of it
+// here.
+Task meet(Exchange& local_exchange, comm::Group& local, int local_leader, LeaderLink link,
+          comm::Errhandler* handler, Comm*& result) {
+    View v = View::all(local_exchange);
+    Envelope envelope;
+    std::string bytes;
+    int leader_error = MPI_SUCCESS;
+    if (v.me == local_leader) {
+        leader_error = link.error;
+        if (!leader_error) leader_error = co_await talk_to_leader(link, local, envelope, bytes);
+        envelope.error = leader_error;
+    }
+    if (const int error = co_await bcast(v, &envelope, sizeof envelope, byte_type(), local_leader))
+        co_return error;
+    if (leader_error) co_return leader_error;
+    if (envelope.error)
+        co_return fail(envelope.error, "rank %d could not reach the other group's leader", local_leader);
+    bytes.resize(envelope.bytes);
+    if (const int error = co_await bcast(v, bytes.data(), envelope.bytes, byte_type(), local_leader))
+        co_return error;
+    comm::Group* remote = comm::decode_group(bytes);
+    if (!remote) co_return MPI_ERR_INTERN;
+    if (remote->size() == 0 || !disjoint(local, *remote)) {
+        remote->release();
+        co_return fail(MPI_ERR_COMM, "the two groups of an inter-communicator share a process");
+    }
+    result =
+        make_intercomm(envelope.context, local.retain(), v.me, remote, envelope.local_first != 0, handler);
+    co_return MPI_SUCCESS;
+}
+
+uint64_t mix(uint64_t hash, std::string_view bytes) {
+    for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    return hash;
+}
+
+// A channel of a group that has no communicator yet. Kept for good: a message of a second creation of the
+// same name may come before the first one is over here.
+struct GroupChannel {
+    comm::Group* group;
+    std::unique_ptr<message::Channel> channel;
+};
+using GroupChannels = std::map<uint64_t, GroupChannel>;
+GroupChannels& group_channels() {
+    static auto* channels = new GroupChannels;
+    return *channels;
+}
+
+message::Channel& channel_of_group(comm::Group& group, std::string_view name) {
+    const uint64_t hash = mix(mix(0xcbf29ce484222325, name), encode(group));
+    const uint64_t context = (hash & ~comm::kPlaneMask) | static_cast<uint64_t>(comm::Plane::from_group);
+    GroupChannel& entry = group_channels()[context];
+    if (!entry.channel) {
+        entry.group = group.retain();
+        entry.channel = std::make_unique<message::Channel>(context, group, group.my_rank());
+    }
+    return *entry.channel;
+}
+
+TaggedExchange exchange_of_group(comm::Group& group, message::Channel& channel, int tag) {
+    std::vector<int> ranks(static_cast<size_t>(group.size()));
+    for (size_t i = 0; i < ranks.size(); ++i) ranks[i] = static_cast<int>(i);
+    return TaggedExchange(channel, std::move(ranks), group.my_rank(), tag);
+}
+
+// Tags on such channels.
+constexpr int kIntraTag = 0, kInterTag = 1, kLeaderTag = 2;
+
+// The two leaders as a group that both build alike: lower identity first.
+comm::Group* leaders_of(const link::Process& a, const link::Process& b) {
+    const auto id = [](const link::Process& p) { return std::pair(p.job->address().id, p.rank); };
+    comm::GroupBuilder builder;
+    builder.add(id(a) < id(b) ? a : b);
+    builder.add(id(a) < id(b) ? b : a);
+    return builder.build();
+}
+
+}  // namespace
+
+Task create_intercomm(Comm& local, int local_leader, LeaderLink link, Comm*& result) {
+    co_return co_await meet(exchange_of(local), local.local_group(), local_leader, link, local.errhandler,
+                            result);
+}
+
+Task create_from_group(comm::Group& group, std::string_view name, comm::Errhandler* handler,
+                       Comm*& result) {
+    TaggedExchange exchange = exchange_of_group(group, channel_of_group(group, name), kIntraTag);
+    View v = View::all(exchange);
+    uint64_t context = v.me == 0 ? comm::new_context() : 0;
+    if (const int error = co_await bcast(v, &context, sizeof context, byte_type(), 0)) co_return error;
+    result = make_intracomm(context, group.retain(), v.me, handler);
+    co_return MPI_SUCCESS;
+}
+
+Task create_intercomm_from_groups(comm::Group& local, int local_leader, comm::Group* remote,
+                                  int remote_leader, std::string_view name, comm::Errhandler* handler,
+                                  Comm*& result) {
+    TaggedExchange exchange = exchange_of_group(local, channel_of_group(local, name), kInterTag);
+    LeaderLink link;
+    if (local.my_rank() == local_leader) {
+        comm::Group* leaders = leaders_of(link::self(), remote->at(remote_leader));
+        link.channel = &channel_of_group(*leaders, name);
+        link.remote_leader = 1 - leaders->my_rank();
+        link.tag = kLeaderTag;
+        leaders->release();
+    }
+    co_return co_await meet(exchange, local, local_leader, link, handler, result);
+}
+
+}  // namespace starling::collective

@@ -1,0 +1,304 @@
+// New communicators: arguments, attributes and info around the creation tasks.
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
+#include "collective/creation.h"
+#include "collective/request.h"
+#include "mpi/check.h"
+#include "mpi/comm.h"
+#include "mpi/comm_hints.h"
+#include "mpi/errhandler_handle.h"
+#include "mpi/request_handle.h"
+
+namespace starling::mpi {
+
+using collective::Task;
+using comm::Comm;
+
+namespace {
+
+// A duplication under way. Attributes are copied when it starts (MPI 5.0 section 7.4.2): that is what
+// MPI_Comm_idup has to look like, and callbacks see the same for both.
+struct Duplication {
+    comm::AttributeSet attributes;
+    int copy_error = MPI_SUCCESS;
+    comm::Hints hints;
+    Comm* made = nullptr;
+    MPI_Comm* newcomm = nullptr;
+};
+
+Task run_duplication(Comm& comm, Duplication& state) {
+    *state.newcomm = MPI_COMM_NULL;
+    if (const int error = co_await collective::duplicate(comm, state.made)) co_return error;
+    const MPI_Comm handle = comm::to_handle(state.made);
+    state.made->attributes.take(state.attributes);
+    state.made->hints = state.hints;
+    if (state.copy_error) {
+        // The other members have a communicator by now; here it goes at once, and callbacks get to know.
+        state.made->attributes.clear(comm::AttributeHolder(handle));
+        comm::drop(state.made);
+        co_return state.copy_error;
+    }
+    *state.newcomm = handle;
+    co_return MPI_SUCCESS;
+}
+
+struct DuplicationRequest : collective::CollectiveRequest {
+    Duplication state;
+};
+
+RequestPool<DuplicationRequest>& duplication_pool() {
+    static auto* pool = new RequestPool<DuplicationRequest>;
+    return *pool;
+}
+
+constexpr message::RequestClass kDuplicationClass{.dispose = [](message::Request& request) {
+    duplication_pool().destroy(static_cast<DuplicationRequest&>(request));
+}};
+
+// Starts a duplication: arguments are checked, attributes copied.
+int prepare(MPI_Comm handle, MPI_Info info, MPI_Comm* newcomm, Comm*& comm, Duplication& state,
+            const char* function) {
+    comm = comm::from_handle(handle);
+    if (!comm) return bad_comm(handle, function);
+    if (!newcomm) return null_argument(comm, "newcomm", function);
+    const comm::Info* object = comm::from_handle(info);
+    if (!object && info != MPI_INFO_NULL) return bad_handle(comm, MPI_ERR_INFO, "info object", function);
+    read_hints(object, state.hints);
+    state.newcomm = newcomm;
+    state.copy_error = comm->attributes.copy_to(comm::AttributeHolder(handle), state.attributes);
+    return MPI_SUCCESS;
+}
+
+int duplicate(MPI_Comm handle, MPI_Info info, MPI_Comm* newcomm, const char* function) {
+    Lock lock;
+    Comm* comm = nullptr;
+    Duplication state;
+    if (const int error = prepare(handle, info, newcomm, comm, state, function)) return error;
+    return raise(comm, collective::run(run_duplication(*comm, state)), function);
+}
+
+int start_duplication(MPI_Comm handle, MPI_Info info, MPI_Comm* newcomm, MPI_Request* request,
+                      const char* function) {
+    Lock lock;
+    Comm* comm = comm::from_handle(handle);
+    if (!comm) return bad_comm(handle, function);
+    if (!request) return null_argument(comm, "request", function);
+    DuplicationRequest* made = duplication_pool().create(comm, kDuplicationClass);
+    if (const int error = prepare(handle, info, newcomm, comm, made->state, function)) {
+        duplication_pool().destroy(*made);
+        return error;
+    }
+    *request = request_to_handle(made);
+    collective::start(run_duplication(*comm, made->state), *made);
+    return MPI_SUCCESS;
+}
+
+// Gives the application what a creation task made.
+int finish(Comm* comm, int error, Comm* made, MPI_Comm* newcomm,
+           const char* function = __builtin_FUNCTION()) {
+    *newcomm = comm::to_handle(made);
+    return error ? raise(comm, error, function) : MPI_SUCCESS;
+}
+
+int check_subset(const comm::Group& group, const Comm& comm) {
+    for (const comm::Run& run : group.runs())
+        for (int i = 0; i < run.count; ++i)
+            if (comm.local_group().rank_of(run.at(i)) == MPI_UNDEFINED)
+                return fail(MPI_ERR_GROUP, "the group has members that the communicator does not have");
+    return MPI_SUCCESS;
+}
+
+// The color that MPI_Comm_split_type comes to on one machine; below 0: an argument is wrong.
+int color_of_type(int split_type, const comm::Info* info) {
+    switch (split_type) {
+        case MPI_UNDEFINED:
+            return MPI_UNDEFINED;
+        case MPI_COMM_TYPE_SHARED:
+            return 0;
+        // There is nothing finer than the machine yet.
+        case MPI_COMM_TYPE_HW_UNGUIDED:
+            return MPI_UNDEFINED;
+        case MPI_COMM_TYPE_HW_GUIDED:
+        case MPI_COMM_TYPE_RESOURCE_GUIDED: {
+            const std::string* type = info ? info->find("mpi_hw_resource_type") : nullptr;
+            return type && *type == "mpi_shared_memory" ? 0 : MPI_UNDEFINED;
+        }
+        default:
+            return -1;
+    }
+}
+
+// Arguments of creations from groups.
+int check_from_group(const char* stringtag, MPI_Info info, MPI_Errhandler errhandler,
+                     comm::Errhandler*& handler) {
+    if (!stringtag) return fail(MPI_ERR_ARG, "argument stringtag is a null pointer");
+    if (strnlen(stringtag, MPI_MAX_STRINGTAG_LEN) >= MPI_MAX_STRINGTAG_LEN)
+        return fail(MPI_ERR_ARG, "the string tag is longer than %d characters", MPI_MAX_STRINGTAG_LEN - 1);
+    if (info != MPI_INFO_NULL && !comm::from_handle(info))
+        return fail(MPI_ERR_INFO, "the info object is not valid; was it freed?");
+    handler = usable_errhandler(errhandler, comm::HandlerKind::comm);
+    return handler ? MPI_SUCCESS : MPI_ERR_ERRHANDLER;
+}
+
+}  // namespace
+
+int Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
+    return duplicate(comm, MPI_INFO_NULL, newcomm, "Comm_dup");
+}
+
+int Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
+    return duplicate(comm, info, newcomm, "Comm_dup_with_info");
+}
+
+int Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
+    return start_duplication(comm, MPI_INFO_NULL, newcomm, request, "Comm_idup");
+}
+
+int Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm, MPI_Request* request) {
+    return start_duplication(comm, info, newcomm, request, "Comm_idup_with_info");
+}
+
+int Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm) {
+    Lock lock;
+    Comm* c = comm::from_handle(comm);
+    if (!c) return bad_comm(comm);
+    comm::Group* g = comm::from_handle(group);
+    if (!g) return bad_handle(c, MPI_ERR_GROUP, "group");
+    if (!newcomm) return null_argument(c, "newcomm");
+    if (const int error = check_subset(*g, *c)) return raise(c, error);
+    Comm* made = nullptr;
+    const int error = collective::run(collective::create(*c, *g, made));
+    return finish(c, error, made, newcomm);
+}
+
+int Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* newcomm) {
+    Lock lock;
+    Comm* c = comm::from_handle(comm);
+    if (!c) return bad_comm(comm);
+    if (c->is_inter) return wrong_kind_of_comm(c);
+    comm::Group* g = comm::from_handle(group);
+    if (!g) return bad_handle(c, MPI_ERR_GROUP, "group");
+    if (!newcomm) return null_argument(c, "newcomm");
+    if (!valid_tag(tag)) return bad_tag(c, tag);
+    if (const int error = check_subset(*g, *c)) return raise(c, error);
+    Comm* made = nullptr;
+    // Processes outside may call, and have nothing to do.
+    const bool member = g->my_rank() != MPI_UNDEFINED;
+    const int error = member ? collective::run(collective::create_group(*c, *g, tag, made)) : MPI_SUCCESS;
+    return finish(c, error, made, newcomm);
+}
+
+int Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
+    Lock lock;
+    Comm* c = comm::from_handle(comm);
+    if (!c) return bad_comm(comm);
+    if (!newcomm) return null_argument(c, "newcomm");
+    if (color < 0 && color != MPI_UNDEFINED)
+        return raise(c, fail(MPI_ERR_ARG, "color %d is negative", color));
+    Comm* made = nullptr;
+    const int error = collective::run(collective::split(*c, color, key, made));
+    return finish(c, error, made, newcomm);
+}
+
+int Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm* newcomm) {
+    Lock lock;
+    Comm* c = comm::from_handle(comm);
+    if (!c) return bad_comm(comm);
+    if (!newcomm) return null_argument(c, "newcomm");
+    const comm::Info* object = comm::from_handle(info);
+    if (!object && info != MPI_INFO_NULL) return bad_handle(c, MPI_ERR_INFO, "info object");
+    const int color = color_of_type(split_type, object);
+    if (color == -1) return raise(c, fail(MPI_ERR_ARG, "%d is no split type", split_type));
+    Comm* made = nullptr;
+    const int error = collective::run(collective::split(*c, color, key, made));
+    if (made) read_hints(object, made->hints);
+    return finish(c, error, made, newcomm);
+}
+
+int Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag,
+                     MPI_Comm* newintercomm) {
+    Lock lock;
+    Comm* local = comm::from_handle(local_comm);
+    if (!local) return bad_comm(local_comm);
+    if (local->is_inter) return wrong_kind_of_comm(local);
+    if (local_leader < 0 || local_leader >= local->size) return bad_rank(local, local_leader);
+    if (!newintercomm) return null_argument(local, "newintercomm");
+    collective::LeaderLink link{.remote_leader = remote_leader, .tag = tag};
+    if (local->rank == local_leader) {
+        // A leader with wrong arguments tells its group, which would wait for it in vain.
+        Comm* peer = comm::from_handle(peer_comm);
+        if (!peer)
+            link.error = fail(MPI_ERR_COMM, "the peer communicator is null or not valid");
+        else if (remote_leader < 0 || remote_leader >= peer->peer_count)
+            link.error = fail(MPI_ERR_RANK, "there is no rank %d in a peer communicator of %d",
+                              remote_leader, peer->peer_count);
+        else if (!valid_tag(tag))
+            link.error = fail(MPI_ERR_TAG, "tag %d is negative", tag);
+        else
+            link.channel = &peer->channel(comm::Plane::leaders);
+    }
+    Comm* made = nullptr;
+    const int error = collective::run(collective::create_intercomm(*local, local_leader, link, made));
+    return finish(local, error, made, newintercomm);
+}
+
+int Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracomm) {
+    Lock lock;
+    Comm* c = comm::from_handle(intercomm);
+    if (!c) return bad_comm(intercomm);
+    if (!c->is_inter) return wrong_kind_of_comm(c);
+    if (!newintracomm) return null_argument(c, "newintracomm");
+    Comm* made = nullptr;
+    const int error = collective::run(collective::merge(*c, high != 0, made));
+    return finish(c, error, made, newintracomm);
+}
+
+int Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info, MPI_Errhandler errhandler,
+                           MPI_Comm* newcomm) {
+    Lock lock;
+    comm::Group* g = comm::from_handle(group);
+    if (!g) return bad_handle(nullptr, MPI_ERR_GROUP, "group");
+    if (!newcomm) return null_argument(nullptr, "newcomm");
+    comm::Errhandler* handler = nullptr;
+    if (const int error = check_from_group(stringtag, info, errhandler, handler))
+        return raise(nullptr, error);
+    Comm* made = nullptr;
+    if (g->size() > 0 && g->my_rank() == MPI_UNDEFINED)
+        return raise(nullptr, fail(MPI_ERR_GROUP, "this process is not in the group"));
+    int error = MPI_SUCCESS;
+    if (g->size() > 0) error = collective::run(collective::create_from_group(*g, stringtag, handler, made));
+    if (made) read_hints(comm::from_handle(info), made->hints);
+    return finish(nullptr, error, made, newcomm);
+}
+
+int Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Group remote_group,
+                                 int remote_leader, const char* stringtag, MPI_Info info,
+                                 MPI_Errhandler errhandler, MPI_Comm* newintercomm) {
+    Lock lock;
+    comm::Group* local = comm::from_handle(local_group);
+    if (!local || local->my_rank() == MPI_UNDEFINED)
+        return bad_handle(nullptr, MPI_ERR_GROUP, "local group");
+    if (local_leader < 0 || local_leader >= local->size())
+        return raise(nullptr, fail(MPI_ERR_RANK, "local leader %d is no rank of a group of %d",
+                                   local_leader, local->size()));
+    if (!newintercomm) return null_argument(nullptr, "newintercomm");
+    comm::Errhandler* handler = nullptr;
+    if (const int error = check_from_group(stringtag, info, errhandler, handler))
+        return raise(nullptr, error);
+    comm::Group* remote = comm::from_handle(remote_group);
+    if (local->my_rank() == local_leader) {
+        if (!remote) return bad_handle(nullptr, MPI_ERR_GROUP, "remote group");
+        if (remote_leader < 0 || remote_leader >= remote->size())
+            return raise(nullptr, fail(MPI_ERR_RANK, "remote leader %d is no rank of a group of %d",
+                                       remote_leader, remote->size()));
+    }
+    Comm* made = nullptr;
+    const int error = collective::run(collective::create_intercomm_from_groups(
+        *local, local_leader, remote, remote_leader, stringtag, handler, made));
+    if (made) read_hints(comm::from_handle(info), made->hints);
+    return finish(nullptr, error, made, newintercomm);
+}
+
+}  // namespace starling::mpi
