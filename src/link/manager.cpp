@@ -117,7 +117,8 @@ void on_connection_packet(Peer& peer, const Packet& packet) {
     switch (packet.header.kind) {
         case shm::Kind::open: return apply(peer, Event::open, slot);
         case shm::Kind::accept: return apply(peer, Event::accept, slot);
-        default: peer.backoff = 16; return apply(peer, Event::refuse, 0);
+        case shm::Kind::refuse: peer.backoff = 16; return apply(peer, Event::refuse, 0);
+        default: return;  // not of this version
     }
 }
 

@@ -5,10 +5,6 @@
 
 namespace starling::link {
 
-inline bool is_connection_packet(shm::Kind kind) {
-    return kind == shm::Kind::open || kind == shm::Kind::accept || kind == shm::Kind::refuse;
-}
-
 void on_connection_packet(Peer& peer, const Packet& packet);
 /// The close at the front of the peer's ring; it is not popped, the ring ends there.
 void on_close_packet(Peer& peer);

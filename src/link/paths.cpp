@@ -96,7 +96,18 @@ void mark_pending(Peer& peer) {
     if (!peer.pending_hook.linked()) pending->push_back(&peer);
 }
 
+bool anything_pending() { return !pending->empty(); }
+
 namespace {
+
+void dispatch(Peer& peer, const Packet& packet) {
+    if (packet.header.kind <= shm::Kind::piece) [[likely]]
+        upcalls.deliver(peer, packet);
+    else if (packet.header.kind == shm::Kind::spawn_control)
+        upcalls.spawn_control(peer, packet);
+    else
+        on_connection_packet(peer, packet);
+}
 
 bool poll_ring(Peer& peer) {
     int taken = 0;
@@ -109,7 +120,7 @@ bool poll_ring(Peer& peer) {
             on_close_packet(peer);
             return true;
         }
-        upcalls.deliver(peer, {*header, peer.in.payload()});
+        dispatch(peer, {*header, peer.in.payload()});
         peer.in.pop();
         ++taken;
     }
@@ -131,16 +142,7 @@ bool poll_inbox() {
         shm::Cell* cell = paths->inbox.front();
         if (!cell) break;
         // A sender whose job has gone meanwhile can't be answered, so its packet is dropped.
-        if (Peer* peer = sender_of(*cell)) {
-            const Packet packet{cell->header, cell->payload};
-            if (cell->header.kind == shm::Kind::spawn_control) {
-                upcalls.spawn_control(*peer, packet);
-            } else if (is_connection_packet(cell->header.kind)) {
-                on_connection_packet(*peer, packet);
-            } else {
-                upcalls.deliver(*peer, packet);
-            }
-        }
+        if (Peer* peer = sender_of(*cell)) dispatch(*peer, {cell->header, cell->payload});
         paths->inbox.pop();
         any = true;
     }

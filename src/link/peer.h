@@ -85,6 +85,9 @@ void request_close(Peer& peer);
 /// Puts the peer on the list of those with something pending; flush tries again at each poll.
 void mark_pending(Peer& peer);
 
+/// Whether any peer has something pending.
+bool anything_pending();
+
 /// One packet as it is delivered upward; valid during the call.
 struct Packet {
     const shm::Header& header;

@@ -197,6 +197,14 @@ void fail_sends(link::Job& job) {
     });
 }
 
+void drop_sends_to_finalized() {
+    offered.each([](SendRequest& request) {
+        const boot::RankCell& cell = request.peer->job.segment().cell(request.peer->rank);
+        if (request.stage == SendRequest::Stage::offered && cell.state.load() >= boot::RankState::finalized)
+            finish_offered(request, MPI_SUCCESS);
+    });
+}
+
 size_t open_sends() {
     size_t count = queued;
     offered.each([&count](SendRequest&) { ++count; });

@@ -14,6 +14,8 @@ void on_clear_to_stream(link::Peer& peer, uint32_t send_serial, uint32_t receive
 bool flush(link::Peer& peer);
 /// Completes all sends to the peers of a dead job with MPI_ERR_PROC_ABORTED.
 void fail_sends(link::Job& job);
+/// Gives up sends whose receivers have called MPI_Finalize: nobody will receive them.
+void drop_sends_to_finalized();
 /// Sends that are not complete, of any kind; MPI_Finalize waits for 0.
 size_t open_sends();
 

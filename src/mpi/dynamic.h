@@ -1,0 +1,30 @@
+// Dynamic process management (MPI 5.0 chapter 11).
+#pragma once
+
+#include "mpi.h"
+
+namespace starling::mpi {
+
+int Comm_spawn(const char* command, char* argv[], int maxprocs, MPI_Info info, int root, MPI_Comm comm,
+               MPI_Comm* intercomm, int array_of_errcodes[]);
+int Comm_spawn_multiple(int count, char* array_of_commands[], char** array_of_argv[], const int array_of_maxprocs[],
+                        const MPI_Info array_of_info[], int root, MPI_Comm comm, MPI_Comm* intercomm,
+                        int array_of_errcodes[]);
+int Comm_get_parent(MPI_Comm* parent);
+
+int Open_port(MPI_Info info, char* port_name);
+int Close_port(const char* port_name);
+int Comm_accept(const char* port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* newcomm);
+int Comm_connect(const char* port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* newcomm);
+int Comm_join(int fd, MPI_Comm* intercomm);
+
+int Publish_name(const char* service_name, MPI_Info info, const char* port_name);
+int Unpublish_name(const char* service_name, MPI_Info info, const char* port_name);
+int Lookup_name(const char* service_name, MPI_Info info, char* port_name);
+
+/// In MPI_Init: the inter-communicator with the parents of a spawned job, and the hooks of this chapter.
+void start_dynamic();
+/// After this process has arrived: wakes the parent that waits for the last one.
+void tell_parents_of_arrival();
+
+}  // namespace starling::mpi

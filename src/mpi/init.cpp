@@ -1,0 +1,149 @@
+#include "mpi/init.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "base/config.h"
+#include "base/error.h"
+#include "boot/environment.h"
+#include "comm/comm.h"
+#include "link/peer.h"
+#include "message/receive.h"
+#include "message/send.h"
+#include "mpi/check.h"
+#include "mpi/dynamic.h"
+#include "progress/engine.h"
+
+namespace starling::mpi {
+
+namespace {
+
+int thread_level = MPI_THREAD_SINGLE;
+pthread_t main_thread;
+
+/// Maps the job's segment, or makes one for a program that was started without a launcher.
+int join_job(boot::Identity& identity, boot::JobSegment& segment) {
+    if (const int error = boot::read_identity(identity)) return error;
+    if (identity.launched) return boot::JobSegment::open(identity.job, segment);
+    if (const int error = boot::JobSegment::create(1, nullptr, 0, segment)) return error;
+    std::snprintf(segment.header().command, sizeof segment.header().command, "%s", program_invocation_short_name);
+    return MPI_SUCCESS;
+}
+
+void fill_environment_info(const boot::JobHeader& header, int level) {
+    char directory[1024] = "", host[256] = "";
+    if (!getcwd(directory, sizeof directory)) directory[0] = '\0';
+    gethostname(host, sizeof host - 1);
+    comm::set_environment_info(program_invocation_name, "", static_cast<int>(header.size), directory, host, level);
+}
+
+int start(int required) {
+    read_config(reports_settings());
+    boot::Identity identity;
+    boot::JobSegment segment;
+    if (const int error = join_job(identity, segment)) return error;
+    boot::RankCell& cell = segment.cell(identity.rank);
+    if (cell.state.load() != boot::RankState::started)
+        return fail(MPI_ERR_OTHER, "rank %u has called MPI_Init already, in another process that mpiexec started", identity.rank);
+    cell.pid.store(getpid());
+    link::Job* job = link::adopt_own_job(std::move(segment), identity.rank);
+    link::start();
+    message::start();
+    progress::start();
+    if (required == MPI_THREAD_MULTIPLE) progress::multi_threaded = true;
+    thread_level = required;
+    main_thread = pthread_self();
+    comm::make_predefined();
+    fill_environment_info(job->segment().header(), required);
+    start_dynamic();
+    phase = Phase::running;
+    cell.state.store(boot::RankState::initialized);
+    job->segment().header().arrived.fetch_add(1);
+    tell_parents_of_arrival();
+    return MPI_SUCCESS;
+}
+
+/// What others still wait for from us. A send whose receiver has finalized without receiving it is an error
+/// of the program that must not keep this process for ever.
+bool all_sent() {
+    message::drop_sends_to_finalized();
+    return message::open_sends() == 0 && !link::anything_pending();
+}
+
+}  // namespace
+
+void abort_job(int code) {
+    const link::Process& me = link::self();
+    if (me.job) {
+        boot::RankCell& cell = me.job->segment().cell(me.rank);
+        cell.abort_code.store(code);
+        cell.aborted.store(1);
+    }
+    std::fflush(nullptr);
+    // Only the low eight bits reach the parent process; an abort must not look like success.
+    _exit((code & 0xff) != 0 ? code : 1);
+}
+
+int Init_thread(int*, char***, int required, int* provided) {
+    if (phase != Phase::before)
+        return raise(nullptr, fail(MPI_ERR_OTHER, "MPI was initialized already"));
+    if (required < MPI_THREAD_SINGLE || required > MPI_THREAD_MULTIPLE)
+        return raise(nullptr, fail(MPI_ERR_ARG, "%d is no thread level", required));
+    if (const int error = start(required)) return raise(nullptr, error);
+    if (provided) *provided = thread_level;
+    return MPI_SUCCESS;
+}
+
+int Init(int* argc, char*** argv) { return Init_thread(argc, argv, MPI_THREAD_SINGLE, nullptr); }
+
+int Finalize() {
+    if (phase != Phase::running) return not_running();
+    {
+        Lock lock;
+        comm::self()->attributes.clear(comm::AttributeHolder(MPI_COMM_SELF));
+        progress::wait_until([] { return all_sent(); });
+        progress::stop();
+        const link::Process& me = link::self();
+        me.job->segment().cell(me.rank).state.store(boot::RankState::finalized);
+        phase = Phase::finalized;
+    }
+    comm::drop_predefined();
+    return MPI_SUCCESS;
+}
+
+int Initialized(int* flag) {
+    if (!flag) return null_argument(nullptr, "flag");
+    *flag = phase != Phase::before;
+    return MPI_SUCCESS;
+}
+
+int Finalized(int* flag) {
+    if (!flag) return null_argument(nullptr, "flag");
+    *flag = phase == Phase::finalized;
+    return MPI_SUCCESS;
+}
+
+int Query_thread(int* provided) {
+    if (phase != Phase::running) return not_running();
+    if (!provided) return null_argument(nullptr, "provided");
+    *provided = thread_level;
+    return MPI_SUCCESS;
+}
+
+int Is_thread_main(int* flag) {
+    if (phase != Phase::running) return not_running();
+    if (!flag) return null_argument(nullptr, "flag");
+    *flag = pthread_equal(pthread_self(), main_thread) != 0;
+    return MPI_SUCCESS;
+}
+
+int Abort(MPI_Comm, int errorcode) {
+    // The standard asks to end the group of the communicator at least; a job can't go on without part of it.
+    abort_job(errorcode);
+}
+
+}  // namespace starling::mpi

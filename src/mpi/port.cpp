@@ -1,0 +1,317 @@
+// Ports, accept, connect and join (MPI 5.0 sections 11.9 and 11.10). A port name says where its owner's
+// inbox is, so no one stands between the two sides: the connecting root sends a request there, naming a
+// context for their talk, and both roots then exchange their groups on it.
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "base/error.h"
+#include "base/wire.h"
+#include "boot/environment.h"
+#include "datatype/datatype.h"
+#include "link/peer.h"
+#include "message/point_to_point.h"
+#include "mpi/check.h"
+#include "mpi/dynamic.h"
+#include "mpi/dynamic_common.h"
+#include "progress/engine.h"
+
+namespace starling::mpi {
+
+namespace {
+
+/// Payload of a spawn_control packet.
+struct Knock {
+    enum Type : uint32_t { connect, refused } type;
+    uint32_t port;
+    uint64_t context;  ///< of the talk between the two roots
+};
+
+struct Caller {
+    link::Peer* peer;
+    uint64_t context;
+};
+
+struct Ports {
+    uint32_t next = 1;
+    std::map<uint32_t, std::deque<Caller>> open;  ///< who knocked, oldest first
+    std::set<uint64_t> refused;                   ///< contexts of our own attempts
+};
+Ports& ports() {
+    static Ports* all = new Ports;
+    return *all;
+}
+
+void send_knock(link::Peer& peer, Knock knock) {
+    link::send_control(peer, shm::Kind::spawn_control, &knock, sizeof knock);
+}
+
+void on_knock(link::Peer& peer, const link::Packet& packet) {
+    Knock knock;
+    if (packet.header.bytes < sizeof knock) return;
+    std::memcpy(&knock, packet.payload, sizeof knock);
+    if (knock.type == Knock::refused) {
+        ports().refused.insert(knock.context);
+        return;
+    }
+    const auto port = ports().open.find(knock.port);
+    if (port == ports().open.end())
+        send_knock(peer, {Knock::refused, knock.port, knock.context});
+    else
+        port->second.push_back({&peer, knock.context});
+}
+
+struct PortName {
+    boot::JobAddress job;
+    uint32_t rank = 0;
+    uint32_t port = 0;
+};
+
+constexpr const char* kPrefix = "starling-port:";
+
+std::string to_text(const PortName& name) {
+    return kPrefix + std::to_string(name.rank) + ":" + std::to_string(name.port) + ":" + boot::to_string(name.job);
+}
+
+int parse(const char* text, PortName& name) {
+    int used = 0;
+    const size_t prefix = std::strlen(kPrefix);
+    if (text && std::strncmp(text, kPrefix, prefix) == 0 &&
+        std::sscanf(text + prefix, "%" SCNu32 ":%" SCNu32 ":%n", &name.rank, &name.port, &used) == 2 && used > 0 &&
+        boot::parse_address(text + prefix + used, name.job))
+        return MPI_SUCCESS;
+    return fail(MPI_ERR_PORT, "\"%.80s\" is not a port name of Starling; MPI_Open_port makes them", text ? text : "");
+}
+
+/// A group of one process.
+class OneProcess final : public message::Roster {
+  public:
+    explicit OneProcess(link::Process process) : process_(process) {}
+    int size() const override { return 1; }
+    link::Process at(int) const override { return process_; }
+
+  private:
+    link::Process process_;
+};
+
+/// A talk between two roots on a context of its own.
+class Talk {
+  public:
+    Talk(uint64_t context, link::Process other) : other_(other), channel_(context, other_, 0) {}
+
+    /// Sends `mine` and gets the other's. A refusal of `context` ends it early.
+    int swap(std::string_view mine, std::string& theirs, uint64_t context) {
+        const auto& byte = datatype::predefined(MPI_BYTE);
+        message::SendRequest send;
+        message::start_send(send, channel_, mine.data(), static_cast<int64_t>(mine.size()), byte, 0, 0,
+                            message::Mode::standard);
+        uint64_t size = 0;
+        message::SendRequest send_size;
+        const uint64_t my_size = mine.size();
+        message::start_send(send_size, channel_, &my_size, sizeof my_size, byte, 0, 1, message::Mode::standard);
+        message::ReceiveRequest receive_size;
+        message::start_receive(receive_size, channel_, &size, sizeof size, byte, 0, 1);
+        progress::wait_until([&] { return receive_size.done || ports().refused.count(context); });
+        if (ports().refused.erase(context)) {
+            message::cancel_receive(receive_size);
+            return fail(MPI_ERR_PORT, "the port is not open (any more)");
+        }
+        if (receive_size.outcome.error) return receive_size.outcome.error;
+        theirs.resize(size);
+        message::ReceiveRequest receive;
+        message::start_receive(receive, channel_, theirs.data(), static_cast<int64_t>(size), byte, 0, 0);
+        progress::wait(receive);
+        progress::wait(send);
+        progress::wait(send_size);
+        return receive.outcome.error ? receive.outcome.error : send.outcome.error;
+    }
+
+  private:
+    OneProcess other_;
+    message::Channel channel_;
+};
+
+/// What each root tells the other, and then its own side.
+struct Side {
+    uint64_t context = 0;  ///< the accepting side's counts
+    std::string group;
+};
+std::string encode(const Side& side) { return Writer().number(side.context).string(side.group).take(); }
+bool decode(std::string_view bytes, Side& side) {
+    Reader reader(bytes);
+    side.context = reader.number<uint64_t>();
+    side.group = reader.string();
+    return reader.done();
+}
+
+int meet(Talk& talk, comm::Comm& comm, uint64_t talk_context, uint64_t context, bool accepting, std::string& result) {
+    std::string theirs;
+    const Side mine{context, encode(comm.local_group())};
+    if (const int error = talk.swap(encode(mine), theirs, talk_context)) return error;
+    Side other;
+    if (!decode(theirs, other)) return fail(MPI_ERR_INTERN, "what the other side of a port told is garbled");
+    if (accepting) other.context = context;
+    result = encode(other);
+    return MPI_SUCCESS;
+}
+
+int accept(comm::Comm& comm, const char* name_text, std::string& result) {
+    PortName name;
+    if (const int error = parse(name_text, name)) return error;
+    const auto port = ports().open.find(name.port);
+    if (name.job != link::self().job->address() || name.rank != link::self().rank || port == ports().open.end())
+        return fail(MPI_ERR_PORT, "the port was not opened by this process, or was closed");
+    progress::wait_until([&] { return !port->second.empty(); });
+    const Caller caller = port->second.front();
+    port->second.pop_front();
+    Talk talk(caller.context, {&caller.peer->job, caller.peer->rank});
+    return meet(talk, comm, caller.context, comm::new_context(), true, result);
+}
+
+int connect(comm::Comm& comm, const char* name_text, std::string& result) {
+    PortName name;
+    if (const int error = parse(name_text, name)) return error;
+    link::Job* job = link::find_job(name.job);
+    link::Peer* peer = job->peer(name.rank);
+    if (!peer || peer->dead)
+        return fail(MPI_ERR_PORT, "the process that opened the port has ended");
+    const uint64_t context = comm::new_context();
+    Talk talk(context, {job, name.rank});
+    send_knock(*peer, {Knock::connect, name.port, context});
+    return meet(talk, comm, context, 0, false, result);
+}
+
+/// Makes the inter-communicator on one side from what its root learned. Every member maps the jobs it now
+/// depends on, so that their end is noticed.
+int join_sides(comm::Comm& comm, const std::string& result, bool accepting, MPI_Comm* out) {
+    Side other;
+    comm::Group* remote = decode(result, other) ? comm::decode_group(other.group) : nullptr;
+    if (!remote) return fail(MPI_ERR_INTERN, "what the root of a connection told is garbled");
+    for (const comm::Run& run : remote->runs())
+        if (const int error = run.job->map()) {
+            remote->release();
+            return error;
+        }
+    *out = comm::to_handle(comm::make_intercomm(other.context, comm.local_group().retain(), comm.rank, remote,
+                                                accepting, comm.errhandler));
+    return MPI_SUCCESS;
+}
+
+int open_connection(const char* port_name, int root, MPI_Comm handle, MPI_Comm* out, bool accepting,
+                    const char* function) {
+    Lock lock;
+    comm::Comm* comm = comm::from_handle(handle);
+    if (!comm) return bad_comm(handle, function);
+    if (comm->is_inter) return wrong_kind_of_comm(comm, function);
+    if (!valid_root(*comm, root)) return bad_root(comm, root, function);
+    if (!out) return null_argument(comm, "newcomm", function);
+    *out = MPI_COMM_NULL;
+    Verdict verdict;
+    if (comm->rank == root) {
+        verdict.error = accepting ? accept(*comm, port_name, verdict.result) : connect(*comm, port_name, verdict.result);
+        if (verdict.error) verdict.text = failure_text();
+    }
+    int error = spread(*comm, root, verdict);
+    if (!error) error = join_sides(*comm, verdict.result, accepting, out);
+    return raise(comm, error, function);
+}
+
+/// Moves exactly `size` bytes over a blocking or non-blocking socket.
+int move_all(int fd, char* bytes, size_t size, bool sending) {
+    while (size > 0) {
+        const ssize_t n = sending ? send(fd, bytes, size, MSG_NOSIGNAL) : recv(fd, bytes, size, 0);
+        if (n > 0) {
+            bytes += n;
+            size -= static_cast<size_t>(n);
+        } else if (n == 0) {
+            return fail(MPI_ERR_OTHER, "the other side closed the socket during MPI_Comm_join");
+        } else if (errno == EAGAIN) {
+            pollfd wait{fd, static_cast<short>(sending ? POLLOUT : POLLIN), 0};
+            poll(&wait, 1, -1);
+        } else if (errno != EINTR) {
+            return fail(MPI_ERR_OTHER, "the socket of MPI_Comm_join failed: %s", std::strerror(errno));
+        }
+    }
+    return MPI_SUCCESS;
+}
+
+struct Card {
+    char magic[8] = {'s', 't', 'a', 'r', 'j', 'o', 'i', 'n'};
+    boot::JobAddress job;
+    uint32_t rank = 0;
+    uint32_t reserved = 0;
+    uint64_t context = 0;
+};
+
+}  // namespace
+
+void start_ports() { link::upcalls.spawn_control = on_knock; }
+
+int Open_port(MPI_Info, char* port_name) {
+    Lock lock;
+    if (phase != Phase::running) return not_running();
+    if (!port_name) return null_argument(nullptr, "port_name");
+    const uint32_t number = ports().next++;
+    ports().open[number];
+    const std::string text = to_text({link::self().job->address(), link::self().rank, number});
+    std::snprintf(port_name, MPI_MAX_PORT_NAME, "%s", text.c_str());
+    return MPI_SUCCESS;
+}
+
+int Close_port(const char* port_name) {
+    Lock lock;
+    if (phase != Phase::running) return not_running();
+    PortName name;
+    if (const int error = parse(port_name, name)) return raise(nullptr, error);
+    const auto port = ports().open.find(name.port);
+    if (name.job != link::self().job->address() || port == ports().open.end())
+        return raise(nullptr, fail(MPI_ERR_PORT, "the port was not opened by this process, or was closed"));
+    for (const Caller& caller : port->second) send_knock(*caller.peer, {Knock::refused, name.port, caller.context});
+    ports().open.erase(port);
+    return MPI_SUCCESS;
+}
+
+int Comm_accept(const char* port_name, MPI_Info, int root, MPI_Comm comm, MPI_Comm* newcomm) {
+    return open_connection(port_name, root, comm, newcomm, true, "MPI_Comm_accept");
+}
+
+int Comm_connect(const char* port_name, MPI_Info, int root, MPI_Comm comm, MPI_Comm* newcomm) {
+    return open_connection(port_name, root, comm, newcomm, false, "MPI_Comm_connect");
+}
+
+int Comm_join(int fd, MPI_Comm* intercomm) {
+    Lock lock;
+    if (phase != Phase::running) return not_running();
+    if (!intercomm) return null_argument(nullptr, "intercomm");
+    *intercomm = MPI_COMM_NULL;
+    const link::Process& me = link::self();
+    Card mine, theirs;
+    mine.job = me.job->address();
+    mine.rank = me.rank;
+    mine.context = comm::new_context();
+    int error = move_all(fd, reinterpret_cast<char*>(&mine), sizeof mine, true);
+    if (!error) error = move_all(fd, reinterpret_cast<char*>(&theirs), sizeof theirs, false);
+    if (!error && std::memcmp(theirs.magic, mine.magic, sizeof mine.magic) != 0)
+        error = fail(MPI_ERR_OTHER, "the other side of the socket does not speak Starling's MPI_Comm_join");
+    if (error) return raise(nullptr, error);
+    const bool first = mine.context < theirs.context;
+    comm::GroupBuilder builder;
+    link::Job* job = link::find_job(theirs.job);
+    builder.add(link::Process{job, theirs.rank});
+    if (job->map() != MPI_SUCCESS) return raise(nullptr, MPI_ERR_PROC_ABORTED);
+    *intercomm = comm::to_handle(comm::make_intercomm(first ? mine.context : theirs.context,
+                                                      comm::self()->local_group().retain(), 0, builder.build(), first,
+                                                      comm::self()->errhandler));
+    return MPI_SUCCESS;
+}
+
+}  // namespace starling::mpi
