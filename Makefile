@@ -1,0 +1,52 @@
+# The short ways; CMakePresets.json has the long ones.
+PREFIX ?= /usr/local
+DESTDIR ?=
+BUILD ?= build
+JOBS ?= $(shell nproc)
+
+.PHONY: build demo test test-mpi4py install header packages format tidy clean
+
+build: packages
+	@cmake --preset release -B $(BUILD) >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
+	@rm -f $(BUILD).log
+	@ninja -C $(BUILD) -j $(JOBS)
+
+packages:
+	@tools/install-packages build
+
+demo:
+	@tools/install-packages build demo
+	@$(MAKE) --no-print-directory build
+	@PATH="$(CURDIR)/$(BUILD)/bin:$$PATH" examples/render-farm/demo
+
+# The sanitizer build first: its summary comes before the closing one.
+test:
+	@tools/install-packages build test
+	@$(MAKE) --no-print-directory build
+	@cmake --preset asan >/dev/null
+	@ninja -C build-asan -j $(JOBS)
+	@ctest --preset asan -j $(JOBS)
+	@ctest --preset release --test-dir $(BUILD) -j $(JOBS)
+
+test-mpi4py: build
+	@tests/mpi4py/run $(BUILD)
+
+install: build
+	@DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix "$(PREFIX)"
+
+# mpi.h alone, before anything is configured.
+header:
+	@tools/abi/generate.py header $(BUILD)/include/mpi.h
+
+SOURCES = $(shell git ls-files '*.c' '*.h' '*.cpp')
+
+format:
+	@tools/install-packages develop
+	@clang-format -i $(SOURCES)
+
+tidy: build
+	@tools/install-packages develop
+	@git ls-files 'src/*.cpp' 'tools/*.cpp' | xargs -P $(JOBS) -n 4 clang-tidy -p $(BUILD) --quiet
+
+clean:
+	@rm -rf build build-asan build-ubsan build-tsan build-debug

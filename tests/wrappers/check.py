@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""Builds small projects the way users do, against a tree of Starling: check.py CASE BUILD-DIRECTORY
+
+Cases: show, compile, cmake, autoconf, pkg-config, install.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+RING = str(HERE / "ring.c")
+RING_CXX = str(HERE / "ring.cpp")
+
+
+class Failure(Exception):
+    pass
+
+
+def expect(condition, message):
+    if not condition:
+        raise Failure(message)
+
+
+class Tree:
+    """A build tree or an installed tree."""
+
+    def __init__(self, root):
+        self.root = pathlib.Path(root).resolve()
+        self.environment = dict(os.environ, PATH=f"{self.root}/bin:{os.environ['PATH']}")
+        for name in list(self.environment):
+            if name.endswith(("_CC", "_CXX")) or name in ("CC", "CXX", "LD_LIBRARY_PATH", "DESTDIR"):
+                del self.environment[name]
+
+    def run(self, *command, cwd=None, fails=False, **variables):
+        """The command's standard output. Fails if its exit code is not as expected."""
+        result = subprocess.run(command, cwd=cwd, env={**self.environment, **variables}, timeout=200, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        expect((result.returncode != 0) == fails, f"{' '.join(map(str, command))}: exit {result.returncode}\n"
+                                                  f"{result.stdout}")
+        return result.stdout
+
+    def ring(self, program, ranks=3):
+        out = self.run("mpiexec", "-n", str(ranks), str(program))
+        expect(out == f"ring of {ranks}\n", f"{program} printed {out!r}")
+
+
+def show(tree, work):
+    for name, compiler in (("mpicc", "cc"), ("mpicc_abi", "cc"), ("mpicxx", "c++"), ("mpic++", "c++"),
+                           ("mpiCC", "c++"), ("mpicxx_abi", "c++")):
+        command = tree.run(name, "--showme:command").strip()
+        expect(command.endswith((compiler, compiler.replace("cc", "gcc").replace("c++", "g++"))), command)
+        compile_flags = tree.run(name, "--showme:compile").split()
+        link_flags = tree.run(name, "--showme:link").split()
+        expect(compile_flags == [f"-I{tree.root}/include"], compile_flags)
+        expect(f"-L{tree.root}/lib" in link_flags and "-lmpi_abi" in link_flags, link_flags)
+        expect(tree.run(name, "--showme:incdirs").strip() == f"{tree.root}/include", "incdirs")
+        expect(tree.run(name, "--showme:libdirs").strip() == f"{tree.root}/lib", "libdirs")
+        expect(tree.run(name, "--showme:libs").strip() == "mpi_abi", "libs")
+        expect("Starling" in tree.run(name, "--showme:version"), "version")
+        expect(tree.run(name, "-compile_info").split() == [command, *compile_flags], "-compile_info")
+        expect(tree.run(name, "-link_info").split() == [command, *link_flags], "-link_info")
+        full = [command, *compile_flags, *link_flags]
+        for option in ("-show", "--showme", "-showme"):
+            expect(tree.run(name, option).split() == full, option)
+        expect(tree.run(name, "-show", "-c", "x.c").split() == [command, *compile_flags, "-c", "x.c"], "-show -c")
+        expect("unknown option" in tree.run(name, "--showme:nothing", fails=True), "--showme:nothing")
+    for variable in ("STARLING_CC", "MPICH_CC", "OMPI_CC"):
+        expect(tree.run("mpicc", "-show", **{variable: "ccache gcc-99"}).startswith("ccache gcc-99 -I"), variable)
+    expect(tree.run("mpicxx", "-show", "-cxx=clang++").startswith("clang++ -I"), "-cxx=")
+    expect("no Fortran" in tree.run("mpifort", "x.f90", fails=True), "mpifort")
+    expect(tree.run("mpicc", "--version") == tree.run("cc", "--version"), "--version")
+
+
+def compile_programs(tree, work):
+    tree.run("mpicc", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-std=c99", RING, "-o", "one step", cwd=work)
+    tree.ring(work / "one step")
+    tree.run("mpicc", "-c", RING, "-o", "ring.o", '-DQUOTED="a b"', cwd=work)
+    tree.run("mpicc", "ring.o", "-o", "two_steps", cwd=work)
+    tree.ring(work / "two_steps")
+    tree.run("mpicxx", "-Wall", "-Wextra", "-Wpedantic", "-Werror", RING_CXX, "-o", "ring_cxx", cwd=work)
+    tree.ring(work / "ring_cxx")
+    link = work / "elsewhere"
+    link.symlink_to(tree.root / "bin" / "mpicc")
+    tree.run(str(link), RING, "-o", "through_link", cwd=work)
+    tree.ring(work / "through_link")
+
+
+def cmake(tree, work):
+    out = tree.run("cmake", "-S", str(HERE / "cmake-project"), "-B", str(work))
+    expect("MPI_C_VERSION=5.0 MPI_CXX_VERSION=5.0" in out, out)
+    expect(f"MPIEXEC={tree.root}/bin/mpiexec" in out and f"MPI_C_COMPILER={tree.root}/bin/mpicc" in out, out)
+    tree.run("cmake", "--build", str(work))
+    out = tree.run("ctest", "--test-dir", str(work), "--output-on-failure", "--timeout", "60")
+    expect("100% tests passed, 0 tests failed out of 2" in out, out)
+
+
+def autoconf(tree, work):
+    project = work / "project"
+    shutil.copytree(HERE / "autoconf-project", project)
+    for source in (RING, RING_CXX):
+        shutil.copy(source, work)
+    tree.run("autoreconf", "--install", cwd=project)
+    for compilers in ({}, {"MPICC": f"{tree.root}/bin/mpicc", "MPICXX": f"{tree.root}/bin/mpicxx"}):
+        out = tree.run("./configure", cwd=project, **compilers)
+        expect("checking size of MPI_Comm... 8" in out, out)
+        tree.run("make", "-B", cwd=project)
+        tree.ring(project / "ring_c")
+        tree.ring(project / "ring_cxx")
+
+
+def pkg_config(tree, work):
+    for name in ("starling", "mpi_abi"):
+        flags = tree.run("pkg-config", "--cflags", "--libs", name,
+                         PKG_CONFIG_PATH=f"{tree.root}/lib/pkgconfig").split()
+        tree.run("cc", RING, "-o", name, *flags, cwd=work)
+        tree.ring(work / name)
+
+
+def install(tree, work):
+    tree.run("cmake", "--install", str(tree.root), "--prefix", "/opt/starling", DESTDIR=str(work / "stage"))
+    staged = work / "stage" / "opt" / "starling"
+    expect(not [p for p in (work / "stage").rglob("*") if p.is_file() and staged not in p.parents],
+           "files outside the prefix")
+    moved = work / "moved"
+    staged.rename(moved)
+    installed = Tree(moved)
+    library = moved / "lib" / "libmpi_abi.so.1"
+    expect(library.is_file() and os.readlink(moved / "lib" / "libmpi_abi.so") == "libmpi_abi.so.1", "library names")
+    soname = tree.run("readelf", "-d", str(library))
+    expect("soname: [libmpi_abi.so.1]" in soname and "stdc++" not in soname, soname)
+    for path in (p for p in moved.rglob("*") if p.is_file() and p.stat().st_size < 1 << 16):
+        expect(str(tree.root) not in path.read_text(errors="replace"), f"{path} names the build tree")
+    show(installed, work)
+    compile_programs(installed, work)
+    pkg_config(installed, work)
+    out = installed.run("ldd", str(work / "ring_cxx"))
+    expect(f"{moved}/lib/libmpi_abi.so.1" in out, out)
+
+
+CASES = {"show": show, "compile": compile_programs, "cmake": cmake, "autoconf": autoconf, "pkg-config": pkg_config,
+         "install": install}
+
+
+def main():
+    case, build = sys.argv[1:]
+    with tempfile.TemporaryDirectory(prefix="wrappers-") as work:
+        try:
+            CASES[case](Tree(build), pathlib.Path(work).resolve())
+        except (Failure, subprocess.TimeoutExpired) as failure:
+            sys.exit(f"{case}: {failure}")
+    print(f"{case}: ok")
+
+
+if __name__ == "__main__":
+    main()
