@@ -1,0 +1,92 @@
+#pragma once
+
+#include <mpi.h>
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "picture.h"
+#include "povray.h"
+#include "progress.h"
+#include "protocol.h"
+
+namespace farm {
+
+/// What the user asked for.
+struct Plan {
+    Job job;
+    int tile_width = 0;  ///< pixels
+    int tile_height = 0;
+    int workers = 1;
+    int grow = 0;    ///< workers to add when a third of the tiles is done
+    int shrink = 0;  ///< workers to let go when two thirds are done
+    int kill = 0;    ///< workers to kill on the way, to show that nothing is lost
+    int ahead = 2;   ///< tiles a worker has at a time, so that one povray starts while another renders
+    bool verbose = false;
+    bool quiet = false;
+};
+
+/// What happened.
+struct Outcome {
+    std::string error;  ///< empty: the picture is complete
+    int tiles = 0;
+    int spawned = 0;
+    int lost = 0;              ///< workers that died
+    int let_go = 0;            ///< workers sent away before the end
+    double elapsed = 0;        ///< seconds from the first spawn to the last disconnect
+    double spawning = 0;       ///< seconds of it inside MPI_Comm_spawn
+    double disconnecting = 0;  ///< seconds of it inside MPI_Comm_disconnect
+    double tile_cpu = 0;       ///< processor seconds of all accepted tiles
+};
+
+/// Spawns workers, hands out tiles, collects pixels. Each worker has an inter-communicator of its own with
+/// MPI_ERRORS_RETURN, so the death of one is an error on its receive and concerns no other.
+class Coordinator {
+  public:
+    Coordinator(const Plan& plan, Picture* picture);
+
+    Outcome run();
+
+  private:
+    struct Worker {
+        int number = 0;  ///< 1 for the first that was spawned, never used again
+        int pid = 0;     ///< 0 until it has reported
+        MPI_Comm comm = MPI_COMM_NULL;
+        std::deque<int> tiles;    ///< numbers of the tiles it has
+        bool receiving = false;   ///< a receive is posted (in requests_)
+        int death = MPI_SUCCESS;  ///< the error that told of its death
+        bool leaving = false;     ///< gets no more tiles
+        std::vector<uint8_t> buffer;
+    };
+
+    void add_workers(int count);
+    void post_receive(size_t index);
+    void handle_arrival(size_t index, const MPI_Status& status);
+    void accept_result(Worker& worker, int bytes);
+    void replace_dead();
+    void bury(size_t index);
+    void send_order(size_t index);
+    void hand_out_to_idle();
+    void let_go(size_t index);
+    void follow_plan();
+    void shrink();
+    void kill_one();
+    bool done() const { return tiles_done_ == int(tiles_.size()) || !outcome_.error.empty(); }
+
+    const Plan plan_;
+    Picture* picture_;
+    std::string program_;
+    std::vector<Tile> tiles_;
+    std::vector<int> attempts_;  ///< per tile
+    std::deque<int> waiting_;    ///< numbers of the tiles no one has
+    int tiles_done_ = 0;
+    std::vector<std::unique_ptr<Worker>> workers_;
+    std::vector<MPI_Request> requests_;  ///< one per worker, same order
+    int grow_left_, shrink_left_, kill_left_;
+    Progress progress_;
+    Outcome outcome_;
+};
+
+}  // namespace farm
