@@ -1,0 +1,21 @@
+// Running collective tasks: to the end in a blocking call, or beside the program behind a request.
+#pragma once
+
+#include "collective/task.h"
+#include "message/request.h"
+
+namespace starling::collective {
+
+/// A non-blocking collective. Owns the task and what the task refers to.
+struct CollectiveRequest : message::Request {
+    CollectiveRequest() : Request(message::RequestKind::collective) {}
+    Task task;
+};
+
+/// Starts a task; it is done when `request` is, which may be on return. `request` must not move until then.
+void start(Task task, CollectiveRequest& request);
+
+/// Runs a task to its end and gives its result. Other communication goes on meanwhile.
+int run(Task task);
+
+}  // namespace starling::collective

@@ -1,0 +1,43 @@
+#include "collective/view.h"
+
+#include <cinttypes>
+
+#include "base/error.h"
+
+namespace starling::collective {
+
+int View::bad_receive(const message::ReceiveRequest& request, uint64_t expected) {
+    if (request.outcome.error != MPI_SUCCESS) return request.outcome.error;
+    return fail(MPI_ERR_OTHER,
+                "a collective operation received %" PRIu64 " bytes where %" PRIu64
+                " were expected: a member failed, or the members disagree on counts or types",
+                request.outcome.bytes, expected);
+}
+
+Group::~Group() {
+    for (int i = 0; i < sent_; ++i)
+        if (!sends_[i].done) panic("a collective operation ended with a send under way");
+    for (int i = 0; i < received_; ++i)
+        if (!receives_[i].request.done) panic("a collective operation ended with a receive under way");
+}
+
+bool Group::await_ready() const {
+    for (int i = 0; i < received_; ++i)
+        if (!receives_[i].request.done) return false;
+    for (int i = 0; i < sent_; ++i)
+        if (!sends_[i].done) return false;
+    return true;
+}
+
+void Group::await_suspend(std::coroutine_handle<> handle) {
+    for (int i = 0; i < received_; ++i) wait_for(receives_[i].request, handle);
+    for (int i = 0; i < sent_; ++i) wait_for(sends_[i], handle);
+}
+
+void Group::await_resume() {
+    for (int i = 0; i < received_; ++i) view_.finish(receives_[i].request, receives_[i].expected);
+    for (int i = 0; i < sent_; ++i) view_.finish(sends_[i]);
+    sent_ = received_ = 0;
+}
+
+}  // namespace starling::collective
