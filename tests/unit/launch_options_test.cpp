@@ -1,0 +1,188 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "boot/control_protocol.h"
+#include "launch/control_server.h"
+#include "launch/hosts.h"
+#include "launch/options.h"
+
+namespace starling::launch {
+namespace {
+
+std::string parse(const std::vector<std::string>& arguments, Options& out) {
+    return parse_options(arguments, out);
+}
+
+Options good(const std::vector<std::string>& arguments) {
+    Options options;
+    EXPECT_EQ(parse(arguments, options), "");
+    return options;
+}
+
+std::string bad(const std::vector<std::string>& arguments) {
+    Options options;
+    const std::string problem = parse(arguments, options);
+    EXPECT_NE(problem, "");
+    return problem;
+}
+
+bool mentions(const std::string& text, const char* part) {
+    return text.find(part) != std::string::npos;
+}
+
+TEST(Options, EndAtTheProgram) {
+    const Options options = good({"-n", "3", "./a", "-n", "7", "--tag-output", "--", "-x"});
+    ASSERT_EQ(options.programs.size(), 1u);
+    EXPECT_EQ(options.programs[0].count, 3u);
+    EXPECT_EQ(options.programs[0].argv,
+              (std::vector<std::string>{"./a", "-n", "7", "--tag-output", "--", "-x"}));
+    EXPECT_FALSE(options.tag_output);
+}
+
+TEST(Options, TakeOneDashOrTwoAndAttachedValues) {
+    for (const char* form : {"-n", "--n", "-np", "--np", "-c"})
+        EXPECT_EQ(good({form, "4", "a"}).programs[0].count, 4u) << form;
+    EXPECT_EQ(good({"-np=4", "a"}).programs[0].count, 4u);
+    EXPECT_EQ(good({"--timeout=9", "a"}).timeout_seconds, 9);
+}
+
+TEST(Options, SeveralCommandsGetNumbersAndTheirOwnOptions) {
+    const Options options =
+        good({"-x", "G=1", "-n", "2", "-wdir", "/tmp", "a", "b", ":", "-n", "3", "-env", "L", "2", "c"});
+    ASSERT_EQ(options.programs.size(), 2u);
+    EXPECT_EQ(options.programs[0].appnum, 0);
+    EXPECT_EQ(options.programs[1].appnum, 1);
+    EXPECT_EQ(options.programs[0].directory, "/tmp");
+    EXPECT_EQ(options.programs[1].directory, "");
+    EXPECT_EQ(options.programs[0].environment.size(), 1u);
+    EXPECT_EQ(options.programs[1].environment.size(), 2u);
+    EXPECT_EQ(options.programs[1].environment[1].first, "L");
+}
+
+TEST(Options, ExportFromTheEnvironment) {
+    setenv("LAUNCH_TEST_SET", "here", 1);
+    EXPECT_EQ(good({"-x", "LAUNCH_TEST_SET", "a"}).programs[0].environment[0].second, "here");
+    EXPECT_TRUE(mentions(bad({"-x", "LAUNCH_TEST_UNSET", "a"}), "LAUNCH_TEST_UNSET"));
+    EXPECT_EQ(good({"-x", "A=b=c", "a"}).programs[0].environment[0].second, "b=c");
+}
+
+TEST(Options, SetIsAVariableOfStarling) {
+    const auto environment =
+        good({"--set", "wait-mode=thread", "--set", "STARLING_X=1", "a"}).programs[0].environment;
+    EXPECT_EQ(environment[0].first, "STARLING_WAIT_MODE");
+    EXPECT_EQ(environment[0].second, "thread");
+    EXPECT_EQ(environment[1].first, "STARLING_X");
+}
+
+TEST(Options, MistakesAreNamed) {
+    EXPECT_TRUE(mentions(bad({"--tag-ouput", "a"}), "--tag-output"));
+    EXPECT_TRUE(mentions(bad({"--qwertyuiop", "a"}), "--qwertyuiop"));
+    EXPECT_FALSE(mentions(bad({"--qwertyuiop", "a"}), "did you mean"));
+    EXPECT_TRUE(mentions(bad({"-n", "0", "a"}), "number of processes"));
+    EXPECT_TRUE(mentions(bad({"-n", "4x", "a"}), "4x"));
+    EXPECT_TRUE(mentions(bad({"-n", "-4", "a"}), "-4"));
+    EXPECT_TRUE(mentions(bad({"-n", "99999999999", "a"}), "number of processes"));
+    EXPECT_TRUE(mentions(bad({"-n"}), "needs a value"));
+    EXPECT_TRUE(mentions(bad({"-genv", "A"}), "two values"));
+    EXPECT_TRUE(mentions(bad({"--tag-output=1", "a"}), "takes no value"));
+    EXPECT_TRUE(mentions(bad({"--bind-to", "socket", "a"}), "socket"));
+    EXPECT_TRUE(mentions(bad({"--timeout", "soon", "a"}), "soon"));
+    EXPECT_TRUE(mentions(bad({"--set", "progress", "a"}), "NAME=VALUE"));
+    bad({});
+    bad({"-n", "4"});
+    bad({"a", ":"});
+    bad({":", "a"});
+    bad({"a", ":", ":", "b"});
+    bad({""});
+}
+
+TEST(Options, AreAcceptedThoughNotNeeded) {
+    good({"--oversubscribe", "--allow-run-as-root", "--map-by", "core", "--map-by", "slot:PE=1", "--host",
+          "localhost:4", "a"});
+}
+
+TEST(Hosts, OnlyThisMachine) {
+    EXPECT_EQ(check_hosts("localhost,127.0.0.1:4," + host_name()), "");
+    EXPECT_TRUE(mentions(check_hosts("localhost,elsewhere:2"), "'elsewhere'"));
+    EXPECT_NE(check_hosts(""), "");
+    EXPECT_NE(check_hosts("localhost,,"), "");
+}
+
+class HostfileTest : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        const int fd = mkstemp(path_);
+        ASSERT_GE(fd, 0);
+        close(fd);
+    }
+    void TearDown() override { unlink(path_); }
+    std::string check(const char* content) {
+        FILE* file = std::fopen(path_, "w");
+        std::fputs(content, file);
+        std::fclose(file);
+        return check_hostfile(path_);
+    }
+    char path_[64] = "/tmp/starling-hostfile-XXXXXX";
+};
+
+TEST_F(HostfileTest, KnowsTheUsualForms) {
+    EXPECT_EQ(check("# all here\n\nlocalhost slots=4 max_slots=8\n  localhost:2\r\nlocalhost # one\n"), "");
+}
+
+TEST_F(HostfileTest, NamesFileAndLine) {
+    const std::string other = check("localhost\nnode17 slots=2\n");
+    EXPECT_TRUE(mentions(other, path_));
+    EXPECT_TRUE(mentions(other, "line 2"));
+    EXPECT_TRUE(mentions(other, "node17"));
+    EXPECT_TRUE(mentions(check("localhost slots=many\n"), "line 1"));
+    EXPECT_TRUE(mentions(check("{\"hosts\": 1}\n"), "line 1"));
+    EXPECT_TRUE(mentions(check_hostfile("/no/such/file"), "/no/such/file"));
+    EXPECT_NE(check_hostfile("/"), "");
+}
+
+TEST(Soft, ReadsNumbersAndRanges) {
+    std::vector<uint32_t> counts;
+    ASSERT_TRUE(parse_soft("1,4:6", 10, counts));
+    EXPECT_EQ(counts, (std::vector<uint32_t>{1, 4, 5, 6}));
+    counts.clear();
+    ASSERT_TRUE(parse_soft("0:10:3, 2", 7, counts));
+    EXPECT_EQ(counts, (std::vector<uint32_t>{0, 2, 3, 6}));
+    counts.clear();
+    ASSERT_TRUE(parse_soft("1:4294967295", 3, counts));
+    EXPECT_EQ(counts.size(), 3u);
+    for (const char* text : {"", "a", "1:", "1:2:0", "1,", "1;2", "-1"})
+        EXPECT_FALSE(parse_soft(text, 5, counts)) << text;
+}
+
+TEST(SpawnRequest, BecomesAJob) {
+    boot::SpawnRequest request;
+    request.blob = "b";
+    request.commands.push_back({{"a", "1"}, 2, {{"wdir", "/tmp"}, {"env", "A=1\nB=2"}, {"unknown", "x"}}});
+    request.commands.push_back({{"b"}, 3, {{"path", "/opt/bin"}}});
+    JobSpec spec;
+    ASSERT_EQ(job_of(request, 5, spec), "");
+    EXPECT_EQ(spec.parent, 5u);
+    ASSERT_EQ(spec.programs.size(), 2u);
+    EXPECT_EQ(spec.programs[0].directory, "/tmp");
+    EXPECT_EQ(spec.programs[0].environment.size(), 2u);
+    EXPECT_EQ(spec.programs[1].appnum, 1);
+    EXPECT_EQ(spec.programs[1].search_path, "/opt/bin");
+}
+
+TEST(SpawnRequest, RefusesWhatCannotBe) {
+    JobSpec spec;
+    EXPECT_NE(job_of({}, 1, spec), "");
+    EXPECT_NE(job_of({"", {{{}, 1, {}}}}, 1, spec), "");
+    EXPECT_NE(job_of({"", {{{""}, 1, {}}}}, 1, spec), "");
+    EXPECT_TRUE(mentions(job_of({"", {{{"a"}, 1, {{"host", "far"}}}}}, 1, spec), "'far'"));
+    EXPECT_TRUE(mentions(job_of({"", {{{"a"}, 1, {{"soft", "some"}}}}}, 1, spec), "some"));
+    EXPECT_TRUE(mentions(job_of({"", {{{"a"}, 1, {{"env", "A"}}}}}, 1, spec), "'A'"));
+}
+
+}  // namespace
+}  // namespace starling::launch
