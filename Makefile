@@ -17,7 +17,7 @@ packages:
 demo:
 	@tools/install-packages build demo
 	@$(MAKE) --no-print-directory build
-	@PATH="$(CURDIR)/$(BUILD)/bin:$$PATH" examples/render-farm/demo
+	@examples/render-farm/demo $(BUILD)
 
 # The sanitizer build first: its summary comes before the closing one.
 test:

@@ -1,0 +1,17 @@
+// The C functions of MPI 5.0 and which of them this build has.
+#pragma once
+
+#include <span>
+
+namespace starling {
+
+struct Function {
+    const char* name;
+    const char* topic;
+    const char* since;  ///< version of the standard
+    bool built;
+};
+
+std::span<const Function> functions();
+
+}  // namespace starling

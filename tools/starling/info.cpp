@@ -1,0 +1,206 @@
+#include "info.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/config.h"
+#include "collective/select.h"
+#include "functions.h"
+#include "transports.h"
+
+namespace starling {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const char* name(VariableSource source) {
+    constexpr const char* kNames[] = {"default", "file", "environment", "program"};
+    return kNames[static_cast<int>(source)];
+}
+
+const char* name(VariableType type) {
+    constexpr const char* kNames[] = {"integer", "size", "flag", "choice", "text", "reserved"};
+    return kNames[static_cast<int>(type)];
+}
+
+const char* name(VariableScope scope) {
+    constexpr const char* kNames[] = {"job", "process", "launcher"};
+    return kNames[static_cast<int>(scope)];
+}
+
+std::string printed(const Variable& variable, const Config& from) {
+    char text[4096];
+    print_value(variable, from, text, sizeof text);
+    return text;
+}
+
+Json installation() {
+    namespace fs = std::filesystem;
+    std::error_code ignored;
+    const fs::path prefix = fs::read_symlink("/proc/self/exe", ignored).parent_path().parent_path();
+    Json out;
+    out["version"] = STARLING_VERSION;
+    out["mpi"] = "5.0";
+    out["abi"] = "1.0";
+    out["prefix"] = prefix.string();
+    for (const char* file : {"lib/libmpi_abi.so.1", "include/mpi.h", "bin/mpicc", "bin/mpiexec"}) {
+        const fs::path path = prefix / file;
+        out["files"][file] = fs::exists(path, ignored) ? path.string() : "missing";
+    }
+    return out;
+}
+
+Json variable_list() {
+    Json out = Json::array();
+    size_t count = 0;
+    const Variable* rows = variables(count);
+    const Config defaults;
+    for (const Variable* v = rows; v != rows + count; ++v) {
+        Json row{{"name", v->name}, {"type", name(v->type)}};
+        if (v->type != VariableType::reserved) {
+            row["value"] = printed(*v, config());
+            row["default"] = printed(*v, defaults);
+            row["source"] = name(source_of(*v));
+            row["scope"] = name(v->scope);
+        }
+        if (v->type == VariableType::integer || v->type == VariableType::size)
+            row.update({{"least", v->least}, {"most", v->most}, {"unit", v->unit}});
+        for (const char* const* choice = v->choices; choice && *choice; ++choice)
+            row["choices"].push_back(*choice);
+        row["doc"] = v->doc;
+        out.push_back(row);
+    }
+    return out;
+}
+
+Json function_counts() {
+    std::map<std::string, std::pair<int, int>> topics;
+    int built = 0;
+    for (const Function& f : functions()) {
+        auto& [have, all] = topics[f.topic];
+        have += f.built;
+        built += f.built;
+        ++all;
+    }
+    Json out{{"built", built}, {"all", functions().size()}};
+    for (const auto& [topic, counts] : topics) out["topics"][topic] = {counts.first, counts.second};
+    return out;
+}
+
+Json function_names(bool missing_only) {
+    Json out = Json::array();
+    for (const Function& f : functions()) {
+        if (!f.built || !missing_only)
+            out.push_back({{"name", f.name}, {"topic", f.topic}, {"since", f.since}, {"built", f.built}});
+    }
+    return out;
+}
+
+Json transport_list() {
+    Json out = Json::object();
+    for (const TransportReport& report : transports()) out[report.name] = report.state;
+    return out;
+}
+
+Json collect(const InfoOptions& options, bool everything) {
+    Json out;
+    if (everything) out["installation"] = installation();
+    if (everything || options.transports) out["transports"] = transport_list();
+    if (everything || options.collectives) {
+        collective::read_overrides();
+        out["collectives"] = collective::describe_selection();
+    }
+    if (everything) out["functions"] = function_counts();
+    if (everything || options.variables) out["variables"] = variable_list();
+    if (options.functions || options.missing) out["function_list"] = function_names(!options.functions);
+    return out;
+}
+
+// Breaks at blanks so that lines hold at most `width` characters.
+std::string wrapped(std::string text, size_t width, const std::string& indent) {
+    std::string out;
+    while (!text.empty()) {
+        size_t cut = text.size() <= width ? text.size() : text.rfind(' ', width);
+        if (cut == std::string::npos || cut == 0) cut = text.size();
+        out += indent + text.substr(0, cut) + "\n";
+        text.erase(0, cut + 1);
+    }
+    return out;
+}
+
+void print_variable(const Json& row) {
+    const std::string variable = row["name"], doc = row["doc"];
+    if (row["type"] == "reserved") {
+        fmt::print("  {}\n{}", variable, wrapped(doc, 90, "      "));
+        return;
+    }
+    const std::string value = row["value"], source = row["source"], scope = row["scope"];
+    std::string takes = row["type"];
+    if (row.contains("choices")) {
+        takes.clear();
+        for (const std::string choice : row["choices"]) takes += (takes.empty() ? "" : " | ") + choice;
+    } else if (row.contains("unit")) {
+        takes = fmt::format("{} to {} {}", row["least"].get<int64_t>(), row["most"].get<int64_t>(),
+                            row["unit"].get<std::string>());
+    }
+    fmt::print("  {} = {}   ({}; {}; per {})\n{}", variable, value.empty() ? "(unset)" : value, source,
+               takes, scope, wrapped(doc, 90, "      "));
+}
+
+void print(const Json& all) {
+    if (all.contains("installation")) {
+        const Json& here = all["installation"];
+        fmt::print("Starling {}, MPI {}, standard ABI {}\n  prefix: {}\n",
+                   here["version"].get<std::string>(), here["mpi"].get<std::string>(),
+                   here["abi"].get<std::string>(), here["prefix"].get<std::string>());
+        for (const auto& [file, path] : here["files"].items())
+            if (path == "missing") fmt::print("  {}: missing\n", file);
+    }
+    if (all.contains("transports")) {
+        fmt::print("\nTransports\n");
+        for (const auto& [transport, state] : all["transports"].items())
+            fmt::print("  {}: {}\n", transport, state.get<std::string>());
+    }
+    if (all.contains("collectives"))
+        fmt::print("\nCollectives: the algorithm of each call\n{}", all["collectives"].get<std::string>());
+    if (all.contains("functions")) {
+        const Json& counts = all["functions"];
+        fmt::print("\nMPI functions: {} of {} built; --missing lists the others\n",
+                   counts["built"].get<int>(), counts["all"].get<int>());
+        for (const auto& [topic, pair] : counts["topics"].items())
+            fmt::print("  {:26} {:3} of {:3}\n", topic, pair[0].get<int>(), pair[1].get<int>());
+    }
+    if (all.contains("variables")) {
+        fmt::print("\nVariables\n");
+        for (const Json& row : all["variables"]) print_variable(row);
+    }
+    if (all.contains("function_list")) {
+        for (const Json& row : all["function_list"])
+            fmt::print("{:40} {:26} {:10} {}\n", row["name"].get<std::string>(),
+                       row["topic"].get<std::string>(), row["since"].get<std::string>(),
+                       row["built"].get<bool>() ? "built" : "missing");
+    }
+}
+
+}  // namespace
+
+int info(const InfoOptions& options) {
+    read_config(true);
+    const bool everything = !options.variables && !options.missing && !options.functions &&
+                            !options.transports && !options.collectives;
+    const Json all = collect(options, everything);
+    if (options.json)
+        fmt::print("{}\n", all.dump(2));
+    else
+        print(all);
+    return 0;
+}
+
+}  // namespace starling

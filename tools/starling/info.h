@@ -1,0 +1,15 @@
+// `starling info`.
+#pragma once
+
+namespace starling {
+
+/// Which parts to print; none: all, the functions as numbers only.
+struct InfoOptions {
+    bool variables = false, missing = false, functions = false, transports = false, collectives = false;
+    bool json = false;
+};
+
+/// Prints to standard output. Returns the exit code.
+int info(const InfoOptions& options);
+
+}  // namespace starling

@@ -1,0 +1,34 @@
+// starling: looks at an installation and manages the user's daemon. One file per subcommand.
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "info.h"
+#include "launch/daemon_command.h"
+
+int main(int argc, char** argv) {
+    CLI::App app("Starling, an MPI runtime for jobs that grow and shrink while they run", "starling");
+    app.set_version_flag("--version", "Starling " STARLING_VERSION);
+    app.require_subcommand(1);
+    int result = 0;
+
+    starling::InfoOptions info;
+    CLI::App* info_command = app.add_subcommand("info", "What this installation is, can and is set to");
+    info_command->add_flag("--variables", info.variables,
+                           "Variables with their values, sources and meaning");
+    info_command->add_flag("--missing", info.missing, "MPI functions that are not built yet");
+    info_command->add_flag("--functions", info.functions, "All MPI functions");
+    info_command->add_flag("--transports", info.transports, "Transports and what they may use here");
+    info_command->add_flag("--collectives", info.collectives,
+                           "Which algorithm serves which collective call");
+    info_command->add_flag("--json", info.json, "The same as JSON");
+    info_command->callback([&] { result = starling::info(info); });
+
+    CLI::App* daemon_command = app.add_subcommand("daemon", "The user's daemon: start, stop or status");
+    daemon_command->prefix_command();
+    daemon_command->callback(
+        [&] { result = starling::launch::daemon_command(daemon_command->remaining()); });
+
+    CLI11_PARSE(app, argc, argv);
+    return result;
+}
