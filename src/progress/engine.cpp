@@ -50,7 +50,10 @@ void* run_thread(void*) {
             quiet = poll() ? 0 : quiet + 1;
             hand_over_lock();
         }
-        block(100'000'000, waiting_calls > 0 ? Sleeper::progress_thread_quiet : Sleeper::progress_thread);
+        // While the application polls by itself, peers need not ring.
+        const bool armed = waiting_calls == 0;
+        const uint32_t rings = armed ? announce_sleep() : own_doorbell().rings.load();
+        if (!armed || !poll()) sleep_until_rung(rings, 100'000'000, Sleeper::progress_thread);
         link::check_liveness();
         release_lock();
     }

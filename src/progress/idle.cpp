@@ -47,28 +47,29 @@ void wake_own_threads() {
     syscall(SYS_futex, &doorbell->rings, FUTEX_WAKE, 1 << 30, nullptr, nullptr, 0);
 }
 
-bool block(uint64_t limit_ns, Sleeper sleeper) {
-    const uint32_t seen = doorbell->rings.load(std::memory_order_acquire);
-    if (sleeper != Sleeper::progress_thread_quiet) {
-        doorbell->sleeping.store(1, std::memory_order_seq_cst);
-        std::atomic_thread_fence(std::memory_order_seq_cst);
-        if (poll()) {
-            if (blocked_threads == 0) doorbell->sleeping.store(0, std::memory_order_relaxed);
-            return false;
-        }
-    }
+uint32_t announce_sleep() {
+    const uint32_t rings = doorbell->rings.load(std::memory_order_acquire);
+    doorbell->sleeping.store(1, std::memory_order_seq_cst);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    return rings;
+}
+
+void withdraw_sleep() {
+    if (blocked_threads == 0) doorbell->sleeping.store(0, std::memory_order_relaxed);
+}
+
+void sleep_until_rung(uint32_t rings, uint64_t limit_ns, Sleeper sleeper) {
     const bool application = sleeper == Sleeper::application;
     ++wait_counters.sleeps;
     if (application) ++blocked_threads;
     const timespec limit{static_cast<time_t>(limit_ns / 1'000'000'000),
                          static_cast<long>(limit_ns % 1'000'000'000)};
     const int held = multi_threaded ? release_lock_fully() : 0;
-    const long woken = syscall(SYS_futex, &doorbell->rings, FUTEX_WAIT, seen, &limit, nullptr, 0);
+    const long woken = syscall(SYS_futex, &doorbell->rings, FUTEX_WAIT, rings, &limit, nullptr, 0);
     if (multi_threaded) reacquire_lock(held);
     if (woken == 0) ++wait_counters.wakes_by_ring;
     if (application) --blocked_threads;
-    if (blocked_threads == 0) doorbell->sleeping.store(0, std::memory_order_relaxed);
-    return true;
+    withdraw_sleep();
 }
 
 void yield_core() {
@@ -86,11 +87,24 @@ void yield_core() {
     }
 }
 
+void Idle::withdraw() {
+    if (!announced_) return;
+    announced_ = false;
+    withdraw_sleep();
+}
+
 void Idle::yield() {
+    if (announced_) {
+        sleep_until_rung(rings_, kLongestSleepNs, Sleeper::application);
+        announced_ = false;
+        link::check_liveness();
+        return;
+    }
     yield_core();
     if (since_ == 0) since_ = last_yield;
-    if (may_block && last_yield - since_ > config().spin_us * uint64_t{1000}) {
-        if (!block(kLongestSleepNs, Sleeper::application)) reset();
+    if (may_block && last_yield - since_ > static_cast<uint64_t>(config().spin_us) * 1000) {
+        rings_ = announce_sleep();
+        announced_ = true;
     }
 }
 
@@ -101,7 +115,7 @@ void Idle::step() {
         return;
     }
     // Yield at every few polls only, so that an undisturbed wait still polls most of the time.
-    if (crowded() || polls_ % 16 == 0)
+    if (announced_ || crowded() || polls_ % 16 == 0)
         yield();
     else
         _mm_pause();

@@ -11,18 +11,24 @@ namespace starling::progress {
 /// someone else run, so others want this core, whichever job they belong to.
 class Idle {
   public:
+    ~Idle() { withdraw(); }
     /// Something happened: start over.
     void reset() {
+        withdraw();
         polls_ = 0;
         since_ = 0;
     }
-    /// One step of doing nothing.
+    /// One step of doing nothing. Blocking takes two: the first announces it, so that the caller looks once more
+    /// for what it waits for, whatever that is, before the second sleeps.
     void step();
 
   private:
     void yield();
+    void withdraw();
     uint32_t polls_ = 0;
     uint64_t since_ = 0;  ///< ns, when yielding began; 0 before
+    bool announced_ = false;
+    uint32_t rings_ = 0;  ///< of the doorbell, when it was announced
 };
 
 /// Lets another process have the core if one wants it, and notes the load that this showed. Gives up the lock.
@@ -31,13 +37,15 @@ void yield_core();
 /// The doorbell that block() sleeps on, and whether blocking is allowed at all (mode poll: no).
 void set_doorbell(boot::Doorbell& doorbell, bool may_block);
 
-/// Who blocks: a thread of the application inside a wait, or the progress thread, which peers need not ring
-/// (`quiet`) while the application polls by itself.
-enum class Sleeper { application, progress_thread, progress_thread_quiet };
+/// Who blocks: a thread of the application inside a wait, or the progress thread.
+enum class Sleeper { application, progress_thread };
 
-/// Blocks until the doorbell rings, for at most `limit_ns`; gives the lock up meanwhile. Looks once more for work after
-/// announcing it. Returns false if that found some.
-bool block(uint64_t limit_ns, Sleeper sleeper);
+/// Has peers ring from now on and gives the count of rings so far.
+uint32_t announce_sleep();
+/// Sleeps until the doorbell has rung more often than `rings`, for at most `limit_ns`; gives up the lock meanwhile.
+void sleep_until_rung(uint32_t rings, uint64_t limit_ns, Sleeper sleeper);
+/// Peers need not ring, unless another thread still sleeps.
+void withdraw_sleep();
 
 /// Wakes the application's threads that block: one of them may be waiting for what was just done.
 void wake_own_threads();
