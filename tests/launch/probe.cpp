@@ -2,12 +2,14 @@
 // is an action.
 //   init | finalize | abort CODE | exit CODE | crash | sleep MS | print TEXT | pid FILE
 //   spawn N COMMAND ARGUMENTS... | spawn-info KEY=VALUE N COMMAND ARGUMENTS... | disconnect
-//   wait-child STATE-NOT-RUNNING | publish NAME PORT | unpublish NAME | lookup NAME | wait-signal
+//   wait-child | publish NAME PORT | unpublish NAME | lookup NAME
+// In a spawned command ~ stands for a blank within an argument.
 #include <fcntl.h>
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -80,7 +82,10 @@ void spawn(std::istringstream& words, bool with_info) {
         command.info.emplace_back(word.substr(0, word.find('=')), word.substr(word.find('=') + 1));
     }
     words >> command.maxprocs;
-    while (words >> word) command.argv.push_back(word == "_" ? " " : word);
+    while (words >> word) {
+        std::replace(word.begin(), word.end(), '~', ' ');
+        command.argv.push_back(word);
+    }
     const double begin = now_ms();
     SpawnReply reply;
     if (!decode(call(MessageKind::spawn, encode(request)), reply)) fail_with("spawn reply");
@@ -90,9 +95,11 @@ void spawn(std::istringstream& words, bool with_info) {
     std::printf(" text '%s'", reply.text.c_str());
     if (std::getenv("PROBE_TIMES")) std::printf(" %.2f ms", took);
     if (reply.error_class == 0) {
-        if (JobSegment::open(reply.job, child)) fail_with("open child");
-        std::printf(" size %u blob %.*s", child.header().size, static_cast<int>(child.header().blob_size),
-                    reinterpret_cast<const char*>(child.blob()));
+        // A child that is not a probe may have come and gone.
+        if (JobSegment::open(reply.job, child) == 0)
+            std::printf(" size %u blob %.*s", child.header().size,
+                        static_cast<int>(child.header().blob_size),
+                        reinterpret_cast<const char*>(child.blob()));
     }
     std::printf("\n");
 }

@@ -1,0 +1,68 @@
+// What arrives at a launcher's or the daemon's socket: frames and every message in them.
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "boot/control_protocol.h"
+#include "boot/environment.h"
+
+using namespace starling::boot;
+
+namespace {
+
+// A payload that is taken for a message must be that message's encoding, byte for byte: nothing is read
+// into it.
+template <class Message>
+void check(std::string_view payload) {
+    Message message;
+    if (decode(payload, message) && encode(message) != payload) std::abort();
+}
+
+void check_address(std::string text) {
+    JobAddress address, again;
+    if (!parse_address(text.c_str(), address)) return;
+    if (!parse_address(to_string(address).c_str(), again) || !(again == address)) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    if (size == 0) return 0;
+    const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
+    const size_t step = data[0] == 0 ? 1 : data[0];  // how the stream is cut
+    FrameDecoder decoder(1 << 16);
+    Frame frame;
+    for (size_t at = 0; at < bytes.size(); at += step) {
+        decoder.feed(bytes.substr(at, step));
+        while (decoder.next(frame) == FrameDecoder::Result::frame) {
+            check<Hello>(frame.payload);
+            check<SpawnRequest>(frame.payload);
+            check<SpawnReply>(frame.payload);
+            check<NameRequest>(frame.payload);
+            check<NameReply>(frame.payload);
+            check<DisconnectNotice>(frame.payload);
+            check_address(frame.payload);
+        }
+    }
+    return 0;
+}
+
+/// Well-formed inputs to start from, for the replay driver.
+const std::string* fuzz_seeds(size_t& count) {
+    static const std::string seeds[] = {
+        std::string(1, '\x07') + encode_frame(MessageKind::hello, encode(Hello{1, 2, {3, 4}, 5})) +
+            encode_frame(
+                MessageKind::spawn,
+                encode(SpawnRequest{"blob", {{{"./a", "b"}, 2, {{"wdir", "/tmp"}}}, {{"c"}, 1, {}}}})),
+        std::string(1, '\xff') +
+            encode_frame(MessageKind::reply, encode(SpawnReply{53, "text", {1, 2, 3}, {0, 53}})),
+        std::string(1, '\x01') +
+            encode_frame(MessageKind::publish, encode(NameRequest{1, "service", "port"})) +
+            encode_frame(MessageKind::reply, encode(NameReply{38, "text", ""})),
+        std::string(1, '\x40') + encode_frame(MessageKind::disconnect, encode(DisconnectNotice{1, 2})) +
+            encode_frame(MessageKind::lookup, "12:3:abcdef"),
+    };
+    count = sizeof seeds / sizeof seeds[0];
+    return seeds;
+}

@@ -1,0 +1,774 @@
+#!/usr/bin/env python3
+"""What mpiexec promises, tried on programs without MPI.
+
+    launcher_test.py BUILD [TestClass[.test]]...
+
+After every test no process that the test has started may be left.
+"""
+
+import os
+import pathlib
+import pty
+import random
+import re
+import select
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import uuid
+
+BUILD = pathlib.Path(sys.argv[1]).resolve()
+MPIEXEC = str(BUILD / "bin" / "mpiexec")
+PROBE = str(BUILD / "tests" / "launch" / "probe")
+LIMIT = 30  # seconds for anything
+
+
+def marked(mark):
+    """pid → command of living processes that carry the mark in their environment."""
+    found = {}
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            environment = pathlib.Path("/proc", entry, "environ").read_bytes().split(b"\0")
+            state = pathlib.Path("/proc", entry, "stat").read_text().rpartition(")")[2].split()[0]
+            if mark.encode() in environment and state not in "ZX" and int(entry) != os.getpid():
+                found[int(entry)] = pathlib.Path("/proc", entry, "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        except OSError:
+            continue
+    return found
+
+
+def guards():
+    found = set()
+    for entry in os.listdir("/proc"):
+        try:
+            if entry.isdigit() and pathlib.Path("/proc", entry, "comm").read_text().strip() == "starling-guard":
+                if pathlib.Path("/proc", entry, "stat").read_text().rpartition(")")[2].split()[0] not in "ZX":
+                    found.add(int(entry))
+        except OSError:
+            continue
+    return found
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.mark = "LAUNCH_TEST=" + uuid.uuid4().hex
+        name, _, value = self.mark.partition("=")
+        # A universe of its own: no other test's daemon is met.
+        self.environment = dict(os.environ, STARLING_UNIVERSE=value[:16], **{name: value})
+        self.directory = tempfile.mkdtemp(prefix="starling-launch-")
+        self.started = []
+
+    def tearDown(self):
+        for process in self.started:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+            for stream in (process.stdin, process.stdout, process.stderr):
+                if stream:
+                    stream.close()
+        left = self.left_after(3)
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+        shutil.rmtree(self.directory)
+        self.assertEqual(left, {}, "left behind")
+
+    def left_after(self, seconds):
+        end = time.monotonic() + seconds
+        while (left := marked(self.mark)) and time.monotonic() < end:
+            time.sleep(0.01)
+        return left
+
+    def popen(self, *command, **options):
+        options.setdefault("stdin", subprocess.DEVNULL)
+        options.setdefault("env", self.environment)
+        process = subprocess.Popen([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   cwd=options.pop("cwd", self.directory), **options)
+        self.started.append(process)
+        return process
+
+    def run_command(self, *command, input=None, **options):
+        if input is not None:
+            options["stdin"] = subprocess.PIPE
+        process = self.popen(*command, **options)
+        out, err = process.communicate(input, timeout=LIMIT)
+        return process.returncode, out, err
+
+    def mpiexec(self, *arguments, **options):
+        return self.run_command(MPIEXEC, *arguments, **options)
+
+    def script(self, text, name="script"):
+        path = pathlib.Path(self.directory, name)
+        path.write_text("#!/bin/sh\n" + text + "\n")
+        path.chmod(0o755)
+        return str(path)
+
+    def wait_for(self, condition, what):
+        end = time.monotonic() + 10
+        while not condition():
+            self.assertLess(time.monotonic(), end, what)
+            time.sleep(0.005)
+
+    def files(self, *names):
+        """Waits until these files are there and not empty; their numbers."""
+        paths = [pathlib.Path(self.directory, n) for n in names]
+        self.wait_for(lambda: all(p.exists() and p.read_text().endswith("\n") for p in paths), f"no {names}")
+        return [int(p.read_text()) for p in paths]
+
+
+class Starting(Case):
+    def test_ranks_and_job(self):
+        code, out, err = self.mpiexec("-n", 4, "sh", "-c", "echo $STARLING_RANK $STARLING_JOB")
+        self.assertEqual((code, err), (0, ""))
+        lines = [line.split() for line in out.splitlines()]
+        self.assertEqual(sorted(l[0] for l in lines), ["0", "1", "2", "3"])
+        self.assertEqual(len({l[1] for l in lines}), 1)
+
+    def test_one_process_without_n(self):
+        self.assertEqual(self.mpiexec("echo", "one")[:2], (0, "one\n"))
+
+    def test_several_commands(self):
+        code, out, _ = self.mpiexec("-n", 1, "echo", "a", ":", "-n", 2, "echo", "b")
+        self.assertEqual((code, sorted(out.split())), (0, ["a", "b", "b"]))
+
+    def test_arguments_are_untouched(self):
+        code, out, _ = self.mpiexec("printf", "[%s]", "-n", "a b", "", "*", "--help")
+        self.assertEqual((code, out), (0, "[-n][a b][][*][--help]"))
+
+    def test_environment(self):
+        show = 'echo "$A-$B-$C-$STARLING_WAIT-${HOME:+home}"'
+        environment = dict(self.environment, A="1")
+        code, out, _ = self.mpiexec("-x", "A", "-x", "B=two words", "-genv", "C", "3", "--set", "wait=poll", "sh", "-c", show,
+                                    env=environment)
+        self.assertEqual((code, out), (0, "1-two words-3-poll-home\n"))
+        code, out, _ = self.mpiexec("-genvnone", "-x", "A=1", "/bin/sh", "-c", show, env=environment)
+        self.assertEqual((code, out), (0, "1----\n"))
+        code, out, _ = self.mpiexec("-env", "B", "b", "sh", "-c", show, ":", "sh", "-c", show, env=environment)
+        self.assertEqual(sorted(out.splitlines()), ["1----home", "1-b---home"])
+
+    def test_directory(self):
+        os.mkdir(self.directory + "/sub")
+        for option in ("-wdir", "--wdir", "-wd"):
+            self.assertEqual(self.mpiexec(option, "sub", "pwd")[:2], (0, os.path.realpath(self.directory) + "/sub\n"))
+        code, _, err = self.mpiexec("-wdir", "nowhere", "pwd")
+        self.assertNotEqual(code, 0)
+        self.assertRegex(err, r"nowhere.*directory can't be entered: No such file")
+
+    def test_programs_are_found(self):
+        self.script("echo found", "tool")
+        self.assertEqual(self.mpiexec("tool")[:2], (0, "found\n"))  # in the directory, last
+        self.assertEqual(self.mpiexec("./tool")[:2], (0, "found\n"))
+        os.mkdir(self.directory + "/bin")
+        os.rename(self.directory + "/tool", self.directory + "/bin/tool")
+        self.assertEqual(self.mpiexec("-path", self.directory + "/bin", "tool")[:2], (0, "found\n"))
+        path = pathlib.Path(self.directory, "plain")
+        path.write_text("echo no interpreter line $1\n")
+        path.chmod(0o755)
+        self.assertEqual(self.mpiexec("./plain", "x")[:2], (0, "no interpreter line x\n"))
+
+    def test_missing_programs(self):
+        for name, reason in (("nonesuch", "no such program in PATH"), ("./nonesuch", "No such file"), ("/etc/passwd", "chmod"),
+                             ("/", "directory")):
+            code, out, err = self.mpiexec("-n", 3, name)
+            self.assertEqual((code, out), (127, ""), name)
+            self.assertEqual(err.count("\n"), 1, err)
+            self.assertIn(f"'{name}'", err)
+            self.assertIn(reason, err)
+        path = pathlib.Path(self.directory, "bad")
+        path.write_text("#!/no/such/interpreter\n")
+        path.chmod(0o755)
+        self.assertIn("interpreter or loader", self.mpiexec("./bad")[2])
+
+    def test_a_missing_second_command_ends_the_first(self):
+        begin = time.monotonic()
+        code, _, err = self.mpiexec("-n", 2, "sleep", 60, ":", "nonesuch")
+        self.assertEqual(code, 127)
+        self.assertIn("nonesuch", err)
+        self.assertLess(time.monotonic() - begin, 5)
+
+    def test_bad_options(self):
+        for arguments, part in ((["--tag-ouput", "ls"], "--tag-output"), (["-n", "x", "ls"], "'-n x'"), ([], "no program"),
+                                (["--host", "far.example", "ls"], "'far.example'"), (["--bind-to", "moon", "ls"], "moon")):
+            code, out, err = self.mpiexec(*arguments)
+            self.assertEqual((code, out), (1, ""))
+            self.assertEqual(err.count("\n"), 1, err)
+            self.assertIn(part, err)
+
+    def test_hostfile(self):
+        path = pathlib.Path(self.directory, "hosts")
+        path.write_text("localhost slots=2\n")
+        self.assertEqual(self.mpiexec("--hostfile", path, "echo", 1)[:2], (0, "1\n"))
+        path.write_text("localhost\nfar.example\n")
+        code, _, err = self.mpiexec("--hostfile", path, "echo", 1)
+        self.assertEqual((code, err.count("\n")), (1, 1))
+        self.assertRegex(err, r"hosts', line 2: host 'far.example'")
+        self.assertIn("/no/file", self.mpiexec("--hostfile", "/no/file", "echo", 1)[2])
+
+    def test_help_and_version(self):
+        self.assertIn("--timeout", self.mpiexec("--help")[1])
+        self.assertRegex(self.mpiexec("--version")[1], r"^Starling.* \d")
+
+    def test_input_goes_to_rank_0(self):
+        code, out, _ = self.mpiexec("-n", 3, "sh", "-c", 'echo "$STARLING_RANK:$(cat)"', input="line\n")
+        self.assertEqual((code, sorted(out.splitlines())), (0, ["0:line", "1:", "2:"]))
+
+    def test_input_from_a_terminal(self):
+        process, terminal = self.on_terminal("-n", 2, "sh", "-c", 'read x; echo "$STARLING_RANK got $x"')
+        os.write(terminal, b"typed\n")
+        out = self.read_terminal(terminal)
+        self.assertEqual(process.wait(LIMIT), 0)
+        self.assertIn("0 got typed", out)
+        self.assertIn("1 got \r", out)
+        os.close(terminal)
+
+    def on_terminal(self, *arguments):
+        master, slave = pty.openpty()
+
+        def controlling():
+            os.setsid()
+            import fcntl
+            import termios
+            fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+
+        process = subprocess.Popen([MPIEXEC] + [str(a) for a in arguments], stdin=slave, stdout=slave, stderr=slave,
+                                   env=self.environment, preexec_fn=controlling)
+        self.started.append(process)
+        os.close(slave)
+        return process, master
+
+    def read_terminal(self, terminal, until=None):
+        text = ""
+        while select.select([terminal], [], [], LIMIT)[0]:
+            try:
+                data = os.read(terminal, 4096)
+            except OSError:
+                break
+            text += data.decode()
+            if until and until in text:
+                break
+        return text
+
+    def test_ctrl_c(self):
+        process, terminal = self.on_terminal("-n", 2, "sh", "-c", "echo ready; exec sleep 60")
+        self.read_terminal(terminal, "ready\r\nready")
+        os.write(terminal, b"\x03")
+        self.assertEqual(process.wait(LIMIT), 128 + signal.SIGINT)
+        os.close(terminal)
+
+    def test_ctrl_z_and_continue(self):
+        process, terminal = self.on_terminal("-n", 1, "sh", "-c", "echo ready; sleep 0.3; echo done")
+        self.read_terminal(terminal, "ready")
+        os.write(terminal, b"\x1a")
+        self.wait_for(lambda: pathlib.Path(f"/proc/{process.pid}/stat").read_text().split()[2] == "T", "not stopped")
+        time.sleep(0.5)
+        os.kill(process.pid, signal.SIGCONT)
+        self.assertIn("done", self.read_terminal(terminal))
+        self.assertEqual(process.wait(LIMIT), 0)
+        os.close(terminal)
+
+    def test_tagged_output(self):
+        for option in ("--tag-output", "-l", "-prepend-rank"):
+            code, out, err = self.mpiexec(option, "-n", 3, "sh", "-c", 'printf "a\\nb"; echo e >&2')
+            self.assertEqual(code, 0)
+            self.assertEqual(sorted(out.splitlines()), [f"[{r}] {t}" for r in range(3) for t in "ab"])
+            self.assertEqual(sorted(err.splitlines()), [f"[{r}] e" for r in range(3)])
+
+    def test_tagged_lines_stay_whole(self):
+        code, out, _ = self.mpiexec("-l", "-n", 4, "sh", "-c", "i=0; while [ $i -lt 300 ]; do printf x; printf 'yz%d\\n' $i; i=$((i+1)); done")
+        self.assertEqual(code, 0)
+        lines = out.splitlines()
+        self.assertEqual(len(lines), 1200)
+        for rank in range(4):
+            self.assertEqual([l for l in lines if l.startswith(f"[{rank}]")], [f"[{rank}] xyz{i}" for i in range(300)])
+
+    def test_tagged_output_to_a_slow_reader(self):
+        process = self.popen(MPIEXEC, "-l", "-n", 2, "sh", "-c", "head -c 3000000 /dev/zero | tr '\\0' 'x' | fold -w 99; echo")
+        time.sleep(0.5)
+        self.assertIsNone(process.poll())  # the pipe is full, and so the ranks wait
+        out = process.communicate(timeout=LIMIT)[0]
+        self.assertEqual(process.returncode, 0)
+        self.assertEqual(out.count("x"), 6000000)
+
+    def test_output_into_a_closed_pipe_ends(self):
+        process = self.popen(MPIEXEC, "-l", "-n", 2, "yes")
+        process.stdout.readline()
+        process.stdout.close()
+        process.stdout = None
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(LIMIT), 128 + signal.SIGTERM)
+
+    def test_binding(self):
+        if len(os.sched_getaffinity(0)) < 2:
+            self.skipTest("one core")
+        code, out, _ = self.mpiexec("--bind-to", "core", "-n", 2, "sh", "-c", "grep Cpus_allowed_list /proc/self/status")
+        self.assertEqual(code, 0)
+        self.assertEqual(len(set(out.splitlines())), 2)
+        code, out, _ = self.mpiexec("-n", 2, "sh", "-c", "grep Cpus_allowed_list /proc/self/status")
+        self.assertEqual(len(set(out.splitlines())), 1)
+
+    def test_descriptors_of_ranks(self):
+        code, out, _ = self.mpiexec("-n", 2, "sh", "-c", "ls /proc/self/fd | wc -l; ulimit -n")
+        plain = subprocess.run(["sh", "-c", "ls /proc/self/fd | wc -l; ulimit -n"], capture_output=True, text=True).stdout
+        self.assertEqual(sorted(out.split()), sorted(plain.split() * 2))
+
+    def test_signals_of_ranks(self):
+        code, out, _ = self.mpiexec("grep", "-E", "SigBlk|SigIgn", "/proc/self/status")
+        plain = subprocess.run(["grep", "-E", "SigBlk|SigIgn", "/proc/self/status"], capture_output=True, text=True,
+                               restore_signals=True).stdout
+        self.assertEqual(out, plain)
+
+    def test_closed_standard_descriptors(self):
+        self.assertEqual(self.run_command("sh", "-c", f"{MPIEXEC} -n 2 true <&- >&- 2>&-")[0], 0)
+
+    def test_few_descriptors(self):
+        code, _, err = self.run_command("sh", "-c", f"ulimit -n 6; {MPIEXEC} -l -n 8 true")
+        self.assertNotEqual(code, 0)
+        self.assertEqual(err.count("\n"), 1, err)
+        self.assertIn("ulimit -n", err)
+
+    def test_many_ranks(self):
+        code, out, _ = self.mpiexec("-n", 200, "sh", "-c", "echo $STARLING_RANK")
+        self.assertEqual(code, 0)
+        self.assertEqual(sorted(map(int, out.split())), list(range(200)))
+
+
+class Ending(Case):
+    def test_exit_codes(self):
+        for code in (1, 7, 255):
+            got, _, err = self.mpiexec("-n", 3, "sh", "-c", f"[ $STARLING_RANK = 1 ] && exit {code}; sleep 60")
+            self.assertEqual(got, code)
+            self.assertEqual(err.count("\n"), 1, err)
+            self.assertRegex(err, rf"rank 1 \(sh\), process \d+ on \S+, exited with code {code}; ending the other 2")
+
+    def test_killed_rank(self):
+        for name in ("SEGV", "KILL", "ABRT", "TERM"):
+            begin = time.monotonic()
+            code, _, err = self.mpiexec("-n", 4, "sh", "-c", f"[ $STARLING_RANK = 2 ] && kill -{name} $$; sleep 60")
+            self.assertEqual(code, 128 + getattr(signal, "SIG" + name))
+            self.assertLess(time.monotonic() - begin, 3)
+            self.assertRegex(err, rf"rank 2 .*SIG{name}")
+
+    def test_stubborn_ranks_are_killed(self):
+        begin = time.monotonic()
+        code, _, _ = self.mpiexec("-n", 3, "sh", "-c", "trap '' TERM; [ $STARLING_RANK = 0 ] && exit 3; while :; do sleep 1; done")
+        self.assertEqual(code, 3)
+        self.assertLess(time.monotonic() - begin, 2)
+
+    def test_ranks_may_clean_up(self):
+        code, out, _ = self.mpiexec("-n", 2, "sh", "-c", "trap 'echo cleaned; exit 0' TERM; "
+                                    "[ $STARLING_RANK = 0 ] && sleep 0.2 && exit 3; while :; do sleep 0.01; done")
+        self.assertEqual((code, out), (3, "cleaned\n"))
+
+    def test_quiet_is_quiet(self):
+        self.assertEqual(self.mpiexec("-q", "-n", 2, "false"), (1, "", ""))
+
+    def test_without_finalize(self):
+        code, _, err = self.mpiexec("-n", 2, PROBE, "init", "sleep 100", "exit 0")
+        self.assertEqual(code, 1)
+        self.assertIn("exited without calling MPI_Finalize", err)
+
+    def test_finalized_is_fine(self):
+        self.assertEqual(self.mpiexec("-n", 3, PROBE, "init", "finalize"), (0, "", ""))
+
+    def test_abort(self):
+        code, _, err = self.mpiexec("-n", 1, PROBE, "init", "sleep 100", "abort 42", ":", "-n", 2, PROBE, "init", "sleep 60000")
+        self.assertEqual(code, 42)
+        self.assertRegex(err, r"rank 0 .*called MPI_Abort with code 42; ending the other 2")
+        self.assertNotEqual(self.mpiexec(PROBE, "init", "abort 0")[0], 0)
+
+    def test_a_wrapped_rank_that_crashes(self):
+        wrapper = self.script('"$@"; exit 0')
+        code, _, err = self.mpiexec("-n", 1, wrapper, PROBE, "init", "crash", ":", "-n", 1, "sleep", 60)
+        self.assertEqual(code, 1)
+        self.assertIn("MPI_Finalize", err)
+
+    def test_grandchildren_end_with_a_failed_job(self):
+        wrapper = self.script('sleep 60 & setsid sleep 61 & trap "" TERM; [ $STARLING_RANK = 0 ] && sleep 0.2 && exit 5; wait; wait')
+        code, _, _ = self.mpiexec("-n", 2, wrapper)
+        self.assertEqual(code, 5)
+        self.assertEqual(self.left_after(0), {})
+
+    def test_timeout(self):
+        begin = time.monotonic()
+        code, _, err = self.mpiexec("--timeout", 1, "-n", 2, "sleep", 60)
+        self.assertEqual(code, 124)
+        self.assertLess(time.monotonic() - begin, 20)
+        self.assertIn("after 1 s", err)
+        for rank in (0, 1):
+            self.assertRegex(err, rf"rank {rank} \(sleep\), process \d+\n  state S")
+        if shutil.which("gdb"):
+            self.assertIn("nanosleep (", err)
+        self.assertEqual(self.mpiexec("--timeout", 20, "true")[0], 0)
+
+    def test_signals_are_passed_on(self):
+        for name in ("INT", "TERM", "HUP", "USR1", "USR2"):
+            process = self.popen(MPIEXEC, "-n", 2, "sh", "-c", f"trap 'echo got; exit 0' {name}; echo ready; while :; do sleep 0.01; done")
+            for _ in range(2):
+                self.assertEqual(process.stdout.readline(), "ready\n")
+            process.send_signal(getattr(signal, "SIG" + name))
+            out, err = process.communicate(timeout=LIMIT)
+            self.assertEqual((process.returncode, out), (0, "got\ngot\n"), name)
+
+    def test_second_interrupt_kills(self):
+        process = self.popen(MPIEXEC, "-n", 2, "sh", "-c", "trap '' INT TERM; echo ready; while :; do sleep 0.01; done")
+        for _ in range(2):
+            process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.2)
+        self.assertIsNone(process.poll())
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(5), 128 + signal.SIGKILL)
+
+    def test_terminated_mpiexec(self):
+        process = self.popen(MPIEXEC, "-n", 2, "sh", "-c", "echo ready; exec sleep 60")
+        for _ in range(2):
+            process.stdout.readline()
+        process.terminate()
+        out, err = process.communicate(timeout=LIMIT)
+        self.assertEqual((process.returncode, err), (128 + signal.SIGTERM, ""))
+
+
+class Spawning(Case):
+    def spawn(self, *actions, n=1):
+        return self.mpiexec("-n", n, PROBE, "init", *actions, "finalize")
+
+    def test_children_run(self):
+        code, out, _ = self.spawn("spawn 3 true", f"spawn 2 {PROBE} init sleep~100 finalize", "wait-child")
+        self.assertEqual(code, 0)
+        self.assertIn("spawn 0 codes 0 0 text '' size 2 blob parents", out)
+        self.assertIn("child state 2", out)
+
+    def test_by_a_singleton(self):
+        code, out, err = self.run_command(PROBE, "init", f"spawn 2 {PROBE} init sleep~100 finalize", "wait-child", "spawn 1 nonesuch", "finalize")
+        self.assertEqual((code, err), (0, ""))
+        self.assertIn("spawn 0 codes 0 0", out)
+        self.assertIn("child state 2", out)
+        self.assertRegex(out, r"spawn 53 codes 53 text '.*nonesuch")
+
+    def test_the_singletons_launcher_outlives_it_for_a_child(self):
+        child = self.script("sleep 0.4; echo 1 > survived")
+        self.assertEqual(self.run_command(PROBE, "init", f"spawn 1 {child}", "finalize")[0], 0)
+        self.assertTrue(os.path.exists(self.directory + "/survived"))  # it held the output open until then
+
+    def test_failures_are_codes(self):
+        for request, part in ((f"spawn 3 nonesuch", "nonesuch"), ("spawn-info wdir=/no/dir 3 true", "/no/dir"),
+                              ("spawn-info host=far 3 true", "'far'"), ("spawn-info soft=x 3 true", "soft='x'"),
+                              ("spawn-info hostfile=/none 3 true", "/none")):
+            code, out, err = self.spawn(request)
+            self.assertEqual((code, err), (0, ""))
+            self.assertRegex(out, r"^spawn 53 codes 53 53 53 text '.*" + re.escape(part))
+
+    def test_info(self):
+        os.mkdir(self.directory + "/sub")
+        self.script("pwd > out; echo $A >> out", "sub/tool")
+        code, out, _ = self.spawn("spawn-info wdir=sub 1 ./tool")
+        self.assertEqual((code, out.split()[:3]), (0, ["spawn", "0", "codes"]))
+        self.wait_for(lambda: os.path.exists(self.directory + "/sub/out"), "no child")
+        self.script("echo $A > out", "tool")
+        self.spawn("spawn-info env=A=5 1 ./tool", "sleep 200")
+        self.assertEqual(pathlib.Path(self.directory, "out").read_text(), "5\n")
+        self.spawn(f"spawn-info path={self.directory}/sub 1 tool")
+
+    def test_soft(self):
+        code, out, _ = self.spawn("spawn-info soft=1:3 5 sleep 0.2")
+        self.assertIn("spawn 0 codes 0 0 0 53 53", out)
+        self.assertIn("size 3", out)
+
+    def test_a_failed_child_does_not_fail_its_parent(self):
+        code, out, err = self.spawn(f"spawn 1 {PROBE} init sleep~100 crash", "wait-child")
+        self.assertEqual(code, 0)
+        self.assertIn("child state 3 failed rank 0", out)
+        self.assertRegex(err, r"rank 0 .* of spawned job \d+, process .*SIGSEGV")
+
+    def test_a_failed_parent_ends_its_children(self):
+        begin = time.monotonic()
+        code, _, _ = self.mpiexec(PROBE, "init", "spawn 2 sleep 60", "sleep 50", "crash")
+        self.assertEqual(code, 128 + signal.SIGSEGV)
+        self.assertLess(time.monotonic() - begin, 3)
+
+    def test_a_killed_singleton_takes_its_children_along(self):
+        process = self.popen(PROBE, "init", "spawn 2 sleep 60", "print ready", "sleep 60000")
+        while process.stdout.readline() != "ready\n":
+            pass
+        process.kill()
+        process.wait()
+        self.assertEqual(self.left_after(3), {})
+
+    def test_a_disconnected_child_outlives_a_failed_parent(self):
+        survivor = self.script("sleep 0.5; echo 1 > survived")
+        code, _, _ = self.mpiexec(PROBE, "init", f"spawn 1 {survivor}", "disconnect", "crash")
+        self.assertEqual(code, 128 + signal.SIGSEGV)
+        self.assertTrue(os.path.exists(self.directory + "/survived"))  # mpiexec has waited for it
+
+    def test_grandchildren_jobs_go_too(self):
+        begin = time.monotonic()
+        nested = self.script(f"exec {PROBE} init 'spawn 1 sleep 60' 'sleep 60000'")
+        code, _, _ = self.mpiexec(PROBE, "init", f"spawn 1 {nested}", "sleep 300", "crash")
+        self.assertEqual(code, 128 + signal.SIGSEGV)
+        self.assertLess(time.monotonic() - begin, 5)
+
+    def test_mpiexec_waits_for_spawned_jobs(self):
+        child = self.script("sleep 0.4; echo late")
+        code, out, _ = self.spawn(f"spawn 1 {child}")
+        self.assertEqual(code, 0)
+        self.assertTrue(out.endswith("late\n"), out)
+
+    def test_many_spawns(self):
+        code, out, _ = self.spawn(*["spawn 2 true"] * 50)
+        self.assertEqual(code, 0)
+
+    def test_tagged_children(self):
+        code, out, _ = self.mpiexec("-l", PROBE, "init", "spawn 2 echo hello", "finalize")
+        self.assertIn("[1:0] hello", out)
+        self.assertIn("[1:1] hello", out)
+
+
+class Naming(Case):
+    def names(self, *actions, mpiexec=True):
+        command = [PROBE, "init", *actions, "finalize"]
+        return self.mpiexec(*command)[1] if mpiexec else self.run_command(*command)[1]
+
+    def daemons(self):
+        return {pid: c for pid, c in marked(self.mark).items() if "starlingd names" in c}
+
+    def test_publish_look_up_unpublish(self):
+        for with_mpiexec in (True, False):
+            out = self.names("publish ocean port-1", "lookup ocean", "publish ocean x", "unpublish ocean", "lookup ocean",
+                             "unpublish ocean", mpiexec=with_mpiexec)
+            self.assertEqual(re.findall(r"^name (\d+) port '(.*?)'", out, re.M),
+                             [("0", ""), ("0", "port-1"), ("51", ""), ("0", ""), ("38", ""), ("51", "")])
+
+    def test_names_are_seen_by_other_jobs_and_go_with_their_own(self):
+        server = self.popen(MPIEXEC, PROBE, "init", "publish lake port-2", "print ready", "sleep 60000")
+        while server.stdout.readline() != "ready\n":
+            pass
+        self.assertIn("name 0 port 'port-2'", self.names("lookup lake"))
+        self.assertIn("name 51", self.names("unpublish lake"))
+        self.assertEqual(len(self.daemons()), 1)
+        server.terminate()
+        server.wait(LIMIT)
+        self.wait_for(lambda: not self.daemons(), "the daemon stays")
+        self.assertIn("name 38", self.names("lookup lake"))
+
+    def test_names_of_a_spawned_job_go_with_it(self):
+        publisher = self.script(f"exec {PROBE} init 'publish pond p' finalize")
+        out = self.names(f"spawn 1 {publisher}", "wait-child", "sleep 50", "lookup pond")
+        self.assertIn("name 38", out)
+
+    def test_a_killed_daemon_is_replaced_and_names_are_kept(self):
+        server = self.popen(MPIEXEC, PROBE, "init", "publish river port-3", "print ready", "sleep 60000")
+        while server.stdout.readline() != "ready\n":
+            pass
+        for _ in range(3):
+            (pid,) = self.daemons()
+            os.kill(pid, signal.SIGKILL)
+            self.wait_for(lambda: self.daemons() and pid not in self.daemons(), "no new daemon")
+            self.wait_for(lambda: "port-3" in self.names("lookup river"), "forgotten")
+
+    def test_many_start_the_daemon_at_once(self):
+        jobs = [self.popen(MPIEXEC, PROBE, "init", f"publish n{i} p{i}", "sleep 200", f"lookup n{(i + 1) % 6}", "finalize")
+                for i in range(6)]
+        for i, job in enumerate(jobs):
+            out = job.communicate(timeout=LIMIT)[0]
+            self.assertEqual(job.returncode, 0)
+            self.assertIn("name 0 port ''", out)
+        self.wait_for(lambda: not self.daemons(), "the daemon stays")
+
+    def test_daemon_command(self):
+        starling = BUILD / "bin" / "starling"
+        if not starling.exists():
+            self.skipTest("no starling tool here")
+        run = lambda verb: self.run_command(starling, "daemon", verb)
+        self.assertEqual(run("status")[0], 3)
+        self.assertEqual(run("start")[0], 0)
+        self.names("publish a b")
+        code, out, _ = run("status")
+        self.assertEqual(code, 0)
+        self.assertIn("stays until stopped", out)
+        self.assertEqual(run("start")[0], 0)
+        self.assertEqual(len(self.daemons()), 1)
+        self.assertEqual(run("stop")[0], 0)
+        self.wait_for(lambda: not self.daemons(), "the daemon stays")
+        self.assertEqual(run("status")[0], 3)
+        self.assertEqual(run("dance")[0], 2)
+
+
+class Intruding(Case):
+    """Nothing that a stranger sends may be believed or disturb."""
+
+    def job(self):
+        process = self.popen(MPIEXEC, PROBE, "init", "spawn 1 true", "pid pid", "sleep 2000", "spawn 1 true", "publish a b",
+                             "lookup a", "finalize")
+        self.files("pid")
+        names = re.findall(r"@(starling-\d+-%d-\S+)" % process.pid, pathlib.Path("/proc/net/unix").read_text())
+        self.assertTrue(names)
+        return process, names[0]
+
+    def finish(self, process):
+        out, err = process.communicate(timeout=LIMIT)
+        self.assertEqual((process.returncode, err), (0, ""))
+        self.assertEqual(out.count("spawn 0 codes 0"), 2)
+        self.assertIn("name 0 port 'b'", out)
+
+    def connect(self, name):
+        stream = socket.socket(socket.AF_UNIX)
+        stream.settimeout(LIMIT)
+        stream.connect("\0" + name)
+        return stream
+
+    def hung_up(self, stream):
+        try:
+            return stream.recv(1) == b""
+        except ConnectionResetError:
+            return True
+
+    def frame(self, kind, payload):
+        return struct.pack("<III", 0x4c525453, kind, len(payload)) + payload
+
+    def test_garbage(self):
+        process, name = self.job()
+        random.seed(5)
+        for i in range(50):
+            with self.connect(name) as stream:
+                try:
+                    stream.sendall(random.randbytes(random.choice((12, 13, 300, 5000))))
+                    self.assertTrue(self.hung_up(stream))
+                except BrokenPipeError:
+                    pass
+        self.finish(process)
+
+    def test_wrong_secrets_and_no_hello(self):
+        process, name = self.job()
+        environment = pathlib.Path(f"/proc/{self.files('pid')[0]}/environ").read_bytes()
+        job = int(re.search(rb"STARLING_JOB=\d+:\d+:(\w+)", environment).group(1), 16)
+        spawn = self.frame(2, struct.pack("<II", 0, 0))
+        hellos = [b"", self.frame(1, struct.pack("<IQQQI", 1, job, 1, 2, 0)), self.frame(1, struct.pack("<IQQQI", 1, job, 0, 0, 0)),
+                  self.frame(1, struct.pack("<IQQQI", 1, job + 1, 0, 0, 0)), self.frame(1, b"short"),
+                  self.frame(1, struct.pack("<IQQQI", 99, job, 0, 0, 0))]
+        for hello in hellos:
+            with self.connect(name) as stream:
+                stream.sendall(hello + spawn)
+                self.assertTrue(self.hung_up(stream))
+        self.finish(process)
+
+    def test_silent_and_many_connections(self):
+        process, name = self.job()
+        streams = [self.connect(name) for _ in range(200)]
+        for stream in streams[:50]:
+            stream.sendall(b"STRL")
+        self.finish(process)
+        for stream in streams:
+            stream.close()
+
+    def test_another_user(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs root")
+        process, name = self.job()
+        code = ("import os,socket,sys\nos.setgid(65534); os.setuid(65534)\ns = socket.socket(socket.AF_UNIX)\ns.settimeout(10)\n"
+                "s.connect('\\0' + sys.argv[1])\ntry:\n    s.send(b'STRL')\n    sys.exit(0 if s.recv(1) == b'' else 5)\n"
+                "except (BrokenPipeError, ConnectionResetError):\n    sys.exit(0)")
+        self.assertEqual(subprocess.run([sys.executable, "-c", code, name], timeout=LIMIT).returncode, 0)
+        self.finish(process)
+
+    def test_a_name_held_by_another_user(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs root")
+        code = ("import os,socket,sys,time\nos.setgid(65534); os.setuid(65534)\ns = socket.socket(socket.AF_UNIX)\n"
+                "s.bind('\\0' + sys.argv[1]); s.listen(); print('up', flush=True); time.sleep(60)")
+        holder = self.popen(sys.executable, "-c", code, f"starling-0-names-{self.environment['STARLING_UNIVERSE']}")
+        self.assertEqual(holder.stdout.readline(), "up\n")
+        out = self.mpiexec(PROBE, "init", "publish a b", "finalize")[1]
+        # Root trusts root; a foreign holder of root's name is not believed.
+        self.assertRegex(out, r"name 16 .*another user")
+        holder.kill()
+
+
+class Remaining(Case):
+    """Whatever is killed, nothing remains."""
+
+    def tree(self, n=2):
+        wrapper = self.script('echo $$ > started.$STARLING_RANK; sleep 60 & (setsid sleep 61 & ); sh -c "sleep 62; :" ; exit 0')
+        process = self.popen(MPIEXEC, "-n", n, wrapper)
+        self.files(*[f"started.{rank}" for rank in range(n)])
+        self.wait_for(lambda: len(marked(self.mark)) >= 1 + n * 4, "not all up")
+        return process
+
+    def test_killed_mpiexec(self):
+        before = guards()
+        process = self.tree()
+        process.kill()
+        process.wait()
+        self.assertEqual(self.left_after(2), {})
+        self.wait_for(lambda: guards() <= before, "the guard stays")
+
+    def test_killed_group_and_name(self):
+        process = self.tree()
+        for pid, command in marked(self.mark).items():
+            if "mpiexec" in command:  # as pkill -9 -f mpiexec would
+                os.kill(pid, signal.SIGKILL)
+        process.wait()
+        self.assertEqual(self.left_after(2), {})
+
+    def test_killed_guard_is_replaced(self):
+        before = guards()
+        process = self.tree()
+        for _ in range(3):
+            (guard,) = guards() - before
+            os.kill(guard, signal.SIGKILL)
+            self.wait_for(lambda: len(guards() - before - {guard}) == 1, "no new guard")
+        process.kill()
+        process.wait()
+        self.assertEqual(self.left_after(2), {})
+        self.wait_for(lambda: guards() <= before, "the guard stays")
+
+    def test_guard_keeps_nothing_open(self):
+        begin = time.monotonic()
+        process = self.popen("sh", "-c", f"{MPIEXEC} -n 1 sleep 60 | cat")
+        self.wait_for(lambda: any("sleep" in c and "mpiexec" not in c for c in marked(self.mark).values()), "not up")
+        for pid, command in marked(self.mark).items():
+            if command.startswith(MPIEXEC):
+                os.kill(pid, signal.SIGKILL)
+        process.communicate(timeout=5)  # cat sees the end
+
+    def test_killed_at_random(self):
+        random.seed(11)
+        for _ in range(25):
+            process = self.popen(MPIEXEC, "-n", 3, "sh", "-c", "sleep 60 & sleep 61; :")
+            time.sleep(random.uniform(0, 0.03))
+            process.kill()
+            process.wait()
+            self.assertEqual(self.left_after(2), {})
+
+    def test_a_killed_outer_job_ends_an_inner_mpiexec(self):
+        process = self.popen(MPIEXEC, "sh", "-c", f"echo ready; {MPIEXEC} -n 2 sh -c 'sleep 60; :'; :")
+        process.stdout.readline()
+        self.wait_for(lambda: sum("sleep 60" in c and "mpiexec" not in c for c in marked(self.mark).values()) >= 2, "not up")
+        process.kill()
+        process.wait()
+        self.assertEqual(self.left_after(3), {})
+
+    def test_killed_server_of_a_singleton(self):
+        process = self.popen(PROBE, "init", "spawn 2 sleep 60", "print ready", "sleep 1500", "finalize")
+        while process.stdout.readline() != "ready\n":
+            pass
+        for pid, command in marked(self.mark).items():
+            if "starlingd serve" in command:
+                os.kill(pid, signal.SIGKILL)
+        self.wait_for(lambda: not any("sleep 60" in c and "probe" not in c for c in marked(self.mark).values()), "children stay")
+        self.assertEqual(process.wait(LIMIT), 0)  # the singleton itself goes on
+
+    def test_the_server_of_a_singleton_ends_silently(self):
+        code, out, err = self.run_command(PROBE, "init", "spawn 1 true", "finalize")
+        self.assertEqual((code, err), (0, ""))
+        self.assertEqual(self.left_after(2), {})
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0]] + sys.argv[2:])
