@@ -15,6 +15,10 @@ namespace starling::shm {
 inline constexpr uint32_t kRingLines = 128;
 inline constexpr uint32_t kInlineBytes = 32;
 inline constexpr uint32_t kBulkBytes = 64 * 1024;
+/// The longest payload. Credit comes in quarters of the bulk area and a payload may have to skip the rest of it, so
+/// twice the payload and one quarter must fit for a drained ring always to have room.
+inline constexpr uint32_t kRingPayload = 16 * 1024;
+static_assert(2 * kRingPayload + kBulkBytes / 4 <= kBulkBytes);
 
 struct alignas(64) Line {
     Header header;
@@ -52,7 +56,7 @@ class RingWriter {
     explicit RingWriter(Ring& ring) : ring_(&ring) {}
     explicit operator bool() const { return ring_ != nullptr; }
 
-    /// Where to write `bytes` of payload (at most kBulkBytes / 2), nullptr if there is no room now. Nothing is
+    /// Where to write `bytes` of payload (at most kRingPayload), nullptr if there is no room now. Nothing is
     /// visible before commit(), and reserving again without a commit is free.
     std::byte* reserve(uint32_t bytes) {
         if (line_ - lines_limit_ >= kRingLines && !refresh_lines()) return nullptr;
