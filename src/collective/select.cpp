@@ -1,8 +1,8 @@
 #include "collective/select.h"
 
 #include <cstdio>
-#include <cstdlib>
 
+#include "base/config.h"
 #include "base/error.h"
 #include "mpi.h"
 
@@ -70,6 +70,7 @@ constexpr Row kTable[] = {
 };
 
 constinit Algorithm overrides[kKinds] = {};
+constinit bool overrides_read = false;
 
 bool exists(Kind kind, Algorithm algorithm) {
     using A = Algorithm;
@@ -144,6 +145,8 @@ bool can_serve(const Call& call, Algorithm algorithm) {
 }
 
 Algorithm select(const Call& call) {
+    if (!overrides_read) [[unlikely]]
+        read_overrides();
     const Algorithm forced = overrides[static_cast<int>(call.kind)];
     if (forced != Algorithm::automatic && can_serve(call, forced)) return forced;
     for (const Row& row : kTable)

@@ -1,0 +1,183 @@
+#include "mpi/collective_call.h"
+
+#include <utility>
+
+#include "base/error.h"
+#include "collective/channel_exchange.h"
+#include "mpi/message_check.h"
+#include "mpi/request_handle.h"
+
+namespace starling::mpi {
+
+namespace {
+
+/// A non-blocking collective behind a handle. What it refers to stays, whatever the application frees
+/// meanwhile.
+struct PendingCollective : collective::CollectiveRequest {
+    const Datatype* types[2] = {nullptr, nullptr};
+    const Op* op = nullptr;
+    std::vector<const Datatype*> block_types[2];
+
+    ~PendingCollective() {
+        for (const Datatype* type : types)
+            if (type) datatype::release(*type);
+        for (const auto& side : block_types)
+            for (const Datatype* type : side) datatype::release(*type);
+        if (op) datatype::release(*op);
+    }
+};
+
+constinit RequestPool<PendingCollective> pending;
+constinit const message::RequestClass kPending{.dispose = [](message::Request& request) {
+    pending.destroy(static_cast<PendingCollective&>(request));
+}};
+
+}  // namespace
+
+CollectiveCall::CollectiveCall(MPI_Comm handle, const char* function)
+    : comm_(comm::from_handle(handle)), function_(function) {
+    if (!comm_) [[unlikely]]
+        error_ = bad_comm(handle, function);
+}
+
+collective::View CollectiveCall::view() const {
+    return collective::View::all(collective::exchange_of(*comm_));
+}
+
+void CollectiveCall::request(const MPI_Request* request) {
+    if (ok() && !request) [[unlikely]]
+        error_ = null_argument(comm_, "request", function_);
+}
+
+void CollectiveCall::fail_with(int error_class, const char* sentence) {
+    if (ok()) error_ = raise(comm_, fail(error_class, "%s", sentence), function_);
+}
+
+void CollectiveCall::intra_only() {
+    if (ok() && comm_->is_inter) [[unlikely]]
+        error_ = wrong_kind_of_comm(comm_, function_);
+}
+
+void CollectiveCall::root(int root) {
+    if (ok() && !valid_root(*comm_, root)) [[unlikely]]
+        error_ = bad_root(comm_, root, function_);
+}
+
+void CollectiveCall::not_in_place(const void* buffer) {
+    if (buffer == MPI_IN_PLACE) [[unlikely]]
+        fail_with(MPI_ERR_BUFFER, "MPI_IN_PLACE is not allowed for this buffer");
+}
+
+bool CollectiveCall::in_place(const void* buffer) {
+    if (buffer != MPI_IN_PLACE) return false;
+    if (ok() && comm_->is_inter) [[unlikely]]
+        fail_with(MPI_ERR_BUFFER, "MPI_IN_PLACE is not allowed with an inter-communicator");
+    return true;
+}
+
+void CollectiveCall::not_aliased(const void* send, const void* receive, MPI_Count count) {
+    if (send == receive && send != MPI_BOTTOM && count > 0) [[unlikely]]
+        fail_with(MPI_ERR_BUFFER, "the send and the receive buffer are the same; use MPI_IN_PLACE");
+}
+
+const Datatype* CollectiveCall::type(MPI_Datatype handle) {
+    const Datatype* type = datatype::from_handle(handle);
+    if (!ok()) return nullptr;
+    if (!type || !type->committed) [[unlikely]] {
+        error_ = bad_type(comm_, handle, function_);
+        return nullptr;
+    }
+    types_[type_count_++] = type;
+    return type;
+}
+
+const Datatype* CollectiveCall::data(const void* buffer, MPI_Count count, MPI_Datatype handle) {
+    const Datatype* found = type(handle);
+    if (!found) return nullptr;
+    error_ = check_data(comm_, found, handle, buffer, count, function_);
+    return ok() ? found : nullptr;
+}
+
+void CollectiveCall::buffer(const void* buffer, MPI_Count count, MPI_Datatype handle,
+                            const Datatype* type) {
+    if (ok()) error_ = check_data(comm_, type, handle, buffer, count, function_);
+}
+
+void CollectiveCall::counts(Counts counts, int n) {
+    if (ok() && !counts) [[unlikely]]
+        error_ = null_argument(comm_, "counts", function_);
+    for (int i = 0; i < n && ok(); ++i)
+        if (counts[i] < 0) [[unlikely]]
+            error_ = bad_count(comm_, counts[i], function_);
+}
+
+const Op* CollectiveCall::op(MPI_Op handle, const Datatype* type) {
+    if (!ok()) return nullptr;
+    op_ = datatype::from_handle(handle);
+    if (!op_) [[unlikely]]
+        error_ = bad_handle(comm_, MPI_ERR_OP, "operation", function_);
+    else if (!datatype::op_valid_for(*op_, *type)) [[unlikely]]
+        fail_with(MPI_ERR_OP, "the operation is not defined for this datatype");
+    return ok() ? op_ : nullptr;
+}
+
+const Datatype* CollectiveCall::blocks(const void* buffer, Counts counts, Counts displacements,
+                                       MPI_Datatype handle) {
+    const Datatype* found = type(handle);
+    if (!found) return nullptr;
+    if (peers() > 0 && (!counts || !displacements)) [[unlikely]] {
+        error_ = null_argument(comm_, counts ? "displacements" : "counts", function_);
+        return nullptr;
+    }
+    for (int i = 0; i < peers() && ok(); ++i)
+        error_ = check_data(comm_, found, handle, buffer, counts[i], function_);
+    return ok() ? found : nullptr;
+}
+
+const Datatype* const* CollectiveCall::typed_blocks(const void* buffer, Counts counts, Counts displacements,
+                                                    const MPI_Datatype handles[], int side) {
+    if (!ok()) return nullptr;
+    if (!counts || !displacements || !handles) [[unlikely]] {
+        error_ = null_argument(comm_,
+                               !counts          ? "counts"
+                               : !displacements ? "displacements"
+                                                : "types",
+                               function_);
+        return nullptr;
+    }
+    std::vector<const Datatype*>& types = block_types_[side];
+    types.resize(static_cast<size_t>(peers()));
+    for (int i = 0; i < peers(); ++i) {
+        const Datatype* type = datatype::from_handle(handles[i]);
+        // The type of a block of nothing may be anything.
+        if (counts[i] == 0 && !type) type = &datatype::predefined(MPI_BYTE);
+        error_ = check_data(comm_, type, handles[i], buffer, counts[i], function_);
+        if (!ok()) return nullptr;
+        types[static_cast<size_t>(i)] = type;
+    }
+    return types.data();
+}
+
+int CollectiveCall::run(Task task) {
+    if (!ok()) [[unlikely]]
+        return error_;
+    const int error = collective::run(std::move(task));
+    return error == MPI_SUCCESS ? MPI_SUCCESS : raise(comm_, error, function_);
+}
+
+int CollectiveCall::start(Task task, MPI_Request* request) {
+    if (!ok()) [[unlikely]]
+        return error_;
+    PendingCollective* made = pending.create(comm_, kPending);
+    for (int i = 0; i < type_count_; ++i) datatype::retain(*(made->types[i] = types_[i]));
+    for (int side = 0; side < 2; ++side) {
+        for (const Datatype* type : block_types_[side]) datatype::retain(*type);
+        made->block_types[side] = std::move(block_types_[side]);
+    }
+    if (op_) datatype::retain(*(made->op = op_));
+    collective::start(std::move(task), *made);
+    *request = request_to_handle(made);
+    return MPI_SUCCESS;
+}
+
+}  // namespace starling::mpi
