@@ -1,12 +1,14 @@
 // Datatypes: how bytes in memory become the bytes of a message (MPI 5.0, chapter 5).
 //
 // A type's data, in the order of its type map, forms a stream of `size` bytes per element: the packed form.
-// pack(), unpack() and blocks() work on any range of that stream, so a message can be moved in pieces of any
-// size, and finding the place takes time logarithmic in the type's description, not linear in the offset.
+// pack(), unpack() and blocks() work on any range of that stream, so a message can be moved in pieces of
+// any size, and finding the place takes time logarithmic in the type's description, not linear in the
+// offset.
 #pragma once
 
 #include <sys/uio.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -23,8 +25,8 @@ namespace starling::datatype {
 struct Layout;
 struct Recipe;
 
-/// A datatype. Predefined ones live in a constant table, others in a pool. All sizes and displacements are bytes.
-/// Constructors (construct.h) guarantee that size, bounds and extents fit in 64 signed bits.
+/// A datatype. Predefined ones live in a constant table, others in a pool. All sizes and displacements are
+/// bytes. Constructors (construct.h) guarantee that size, bounds and extents fit in 64 signed bits.
 struct Datatype {
     static constexpr uint32_t kMagic = 0x54795065;
 
@@ -38,24 +40,26 @@ struct Datatype {
     bool contiguous = false;
     bool one_block = false;  ///< one element is one block of `size` bytes at true_lb
     bool committed = false;
-    bool predefined = false;   ///< in the table: never freed, not counted
-    bool permanent = false;    ///< predefined, or predefined without a name (f90, value-index): MPI_Type_free refuses
-    bool marked = false;       ///< lb and extent were set explicitly and outrank the data's bounds in enclosing types
-    Basic basic = Basic::none; ///< what reductions see; none for derived types
-    uint8_t alignment = 1;     ///< the largest of the elements'
+    bool predefined = false;  ///< in the table: never freed, not counted
+    bool permanent =
+        false;  ///< predefined, or predefined without a name (f90, value-index): MPI_Type_free refuses
+    bool marked =
+        false;  ///< lb and extent were set explicitly and outrank the data's bounds in enclosing types
+    Basic basic = Basic::none;                       ///< what reductions see; none for derived types
+    uint8_t alignment = 1;                           ///< the largest of the elements'
     Basic value = Basic::none, index = Basic::none;  ///< of a pair
     uint16_t index_offset = 0;                       ///< of a pair: where its index is
     int64_t lb = 0;
-    int64_t elements = 0;             ///< basic elements in one element
-    mutable uint32_t references = 0;  ///< handles, enclosing types and operations in flight
-    uint32_t handles = 0;             ///< handles the application holds
+    int64_t elements = 0;                    ///< basic elements in one element
+    mutable uint32_t references = 0;         ///< handles, enclosing types and operations in flight
+    uint32_t handles = 0;                    ///< handles the application holds
     mutable const Layout* layout = nullptr;  ///< made at commit or when an enclosing type needs it
     const Recipe* recipe = nullptr;          ///< how it was made; nullptr for named predefined types
     comm::AttributeSet* attributes = nullptr;
     char* name = nullptr;  ///< set by MPI_Type_set_name; nullptr: the default
 };
 
-extern Datatype predefined_types[256];
+extern std::array<Datatype, 256> predefined_types;
 
 /// The type behind a handle: nullptr for MPI_DATATYPE_NULL, freed handles and what is no datatype handle.
 inline Datatype* from_handle(MPI_Datatype handle) {
@@ -81,7 +85,8 @@ inline Datatype& predefined(MPI_Datatype handle) {
     return predefined_types[reinterpret_cast<uintptr_t>(handle) & 0xff];
 }
 
-/// MPI_Type_toint and _fromint: the ABI value, or 0x1000 + pool index. from_int gives nullptr if there is none.
+/// MPI_Type_toint and _fromint: the ABI value, or 0x1000 + pool index. from_int gives nullptr if there is
+/// none.
 int to_int(const Datatype* type);
 Datatype* from_int(int value);
 
@@ -104,9 +109,9 @@ inline bool packed_size_fits(const Datatype& type, int64_t count) {
     return !__builtin_mul_overflow(type.size, count, &bytes);
 }
 
-/// Bytes of memory that `count` elements span, from the first byte of data to behind the last. The lowest is at
-/// `buffer + span_offset(type, count)`; a temporary of span() bytes stands for the buffer at `temporary -
-/// span_offset()`.
+/// Bytes of memory that `count` elements span, from the first byte of data to behind the last. The lowest
+/// is at `buffer + span_offset(type, count)`; a temporary of span() bytes stands for the buffer at
+/// `temporary - span_offset()`.
 uint64_t span(const Datatype& type, int64_t count);
 int64_t span_offset(const Datatype& type, int64_t count);
 
@@ -118,12 +123,14 @@ inline void* block_address(const Datatype& type, const void* buffer) {
     return const_cast<std::byte*>(static_cast<const std::byte*>(buffer)) + type.true_lb;
 }
 
-uint64_t pack_scattered(const Datatype&, int64_t count, const void* buffer, uint64_t from, void* out, uint64_t max);
-uint64_t unpack_scattered(const Datatype&, int64_t count, void* buffer, uint64_t from, const void* in, uint64_t max);
+uint64_t pack_scattered(const Datatype&, int64_t count, const void* buffer, uint64_t from, void* out,
+                        uint64_t max);
+uint64_t unpack_scattered(const Datatype&, int64_t count, void* buffer, uint64_t from, const void* in,
+                          uint64_t max);
 
-/// Copies bytes [from, from + max) of the packed stream of `count` elements at `buffer` to `out`; less at the
-/// stream's end. Gives the number of bytes copied. `from` must not be beyond the end. The type need not be
-/// committed. Buffer may be MPI_BOTTOM where the type's displacements are addresses.
+/// Copies bytes [from, from + max) of the packed stream of `count` elements at `buffer` to `out`; less at
+/// the stream's end. Gives the number of bytes copied. `from` must not be beyond the end. The type need not
+/// be committed. Buffer may be MPI_BOTTOM where the type's displacements are addresses.
 inline uint64_t pack(const Datatype& type, int64_t count, const void* buffer, uint64_t from, void* out,
                      uint64_t max) {
     if (!is_block(type, count)) return pack_scattered(type, count, buffer, from, out, max);
@@ -150,8 +157,8 @@ int blocks(const Datatype& type, int64_t count, const void* buffer, uint64_t fro
 /// Copies `count` elements between two buffers of the same type; gaps stay untouched. Must not overlap.
 void copy(const Datatype& type, int64_t count, const void* source, void* target);
 
-/// What a message from a process to itself does. MPI_ERR_TRUNCATE, and nothing copied, if the data is longer than
-/// the target takes.
+/// What a message from a process to itself does. MPI_ERR_TRUNCATE, and nothing copied, if the data is
+/// longer than the target takes.
 int copy(const Datatype& source_type, int64_t source_count, const void* source, const Datatype& target_type,
          int64_t target_count, void* target);
 

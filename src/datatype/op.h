@@ -1,6 +1,7 @@
 // Reduction operations (MPI 5.0 section 6.9): predefined ones on basic elements, and the application's own.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "datatype/datatype.h"
@@ -36,12 +37,12 @@ struct Op {
     Operation operation = Operation::null;
     bool commutative = true;
     bool predefined = false;
-    mutable uint32_t references = 0;  ///< the handle and operations in flight
+    mutable uint32_t references = 0;                ///< the handle and operations in flight
     MPI_User_function* function = nullptr;          ///< of an operation from MPI_Op_create
     MPI_User_function_c* large_function = nullptr;  ///< from MPI_Op_create_c
 };
 
-extern Op predefined_ops[32];
+extern std::array<Op, 32> predefined_ops;
 
 /// The operation behind a handle: nullptr for MPI_OP_NULL, freed handles and what is no operation handle.
 inline Op* from_handle(MPI_Op handle) {
@@ -63,7 +64,9 @@ inline MPI_Op to_handle(const Op* op) {
 }
 
 /// A predefined operation, for use inside the library: predefined(MPI_SUM).
-inline Op& predefined(MPI_Op handle) { return predefined_ops[reinterpret_cast<uintptr_t>(handle) & 0x1f]; }
+inline Op& predefined(MPI_Op handle) {
+    return predefined_ops[reinterpret_cast<uintptr_t>(handle) & 0x1f];
+}
 
 /// Makes an operation of the application's function; one of the two is null. It starts with one reference.
 Op* make_op(MPI_User_function* function, MPI_User_function_c* large_function, bool commutative);
@@ -80,18 +83,20 @@ inline void release(const Op& op) {
     if (!op.predefined && --op.references == 0) destroy(op);
 }
 
-/// True if a reduction may combine the operation with the type: user-defined operations take any type, predefined
-/// ones the predefined types the standard lists. MPI_REPLACE and MPI_NO_OP are for windows only: false.
+/// True if a reduction may combine the operation with the type: user-defined operations take any type,
+/// predefined ones the predefined types the standard lists. MPI_REPLACE and MPI_NO_OP are for windows only:
+/// false.
 bool op_valid_for(const Op& op, const Datatype& type);
-/// The same for MPI_Accumulate and its kin: predefined operations, MPI_REPLACE and MPI_NO_OP included. `type` may be
-/// derived: what counts is the one kind of basic element it is made of.
+/// The same for MPI_Accumulate and its kin: predefined operations, MPI_REPLACE and MPI_NO_OP included.
+/// `type` may be derived: what counts is the one kind of basic element it is made of.
 bool op_valid_for_window(const Op& op, const Datatype& type);
 
-/// inout[i] = in[i] op inout[i]. MPI_ERR_OP with failure_text() if the operation is not valid for the type. A
-/// user-defined function is called here and must not be given memory it may not write to.
+/// inout[i] = in[i] op inout[i]. MPI_ERR_OP with failure_text() if the operation is not valid for the type.
+/// A user-defined function is called here and must not be given memory it may not write to.
 int apply(const Op& op, const void* in, void* inout, int64_t count, const Datatype& type);
 
-/// out[i] = a[i] op b[i]. `out` may be `a` or `b` for predefined operations, and must not overlap either otherwise.
+/// out[i] = a[i] op b[i]. `out` may be `a` or `b` for predefined operations, and must not overlap either
+/// otherwise.
 int apply_to(const Op& op, const void* a, const void* b, void* out, int64_t count, const Datatype& type);
 
 }  // namespace starling::datatype

@@ -1,0 +1,156 @@
+#include "datatype/layout.h"
+
+#include "datatype/recipe.h"
+
+namespace starling::datatype {
+
+namespace {
+
+// Lists and runs up to this long are taken apart where they are members of a list.
+constexpr int64_t kInline = 8;
+
+class Compiler {
+  public:
+    Compiler(Layout& layout) : layout_(layout) {}
+
+    void add(const Part& part) {
+        if (part.count == 0 || part.block == 0 || part.type->size == 0) return;
+        const auto keep = [this](const Node& node) { return this->keep(node); };
+        Node node = repeated(layout_of(*part.type).root, part.block, part.type->extent, keep);
+        node = repeated(node, part.count, part.stride, keep);
+        node.offset += part.offset;
+        append(node, 0);
+    }
+
+    Node finish() {
+        if (pieces_.empty()) return Node{};
+        if (pieces_.size() == 1) {
+            Node node;
+            if (!pieces_[0].node) return block(pieces_[0].offset, size_);
+            node = *pieces_[0].node;
+            node.offset += pieces_[0].offset;
+            return node;
+        }
+        pieces_.push_back({0, size_, nullptr});
+        return list();
+    }
+
+  private:
+    static Node block(int64_t offset, uint64_t length) {
+        Node node;
+        node.kind = Node::Kind::run;
+        node.offset = offset;
+        node.size = node.length = length;
+        node.count = 1;
+        return node;
+    }
+
+    const Node* keep(const Node& node) {
+        layout_.nodes.push_back(std::make_unique<Node>(node));
+        return layout_.nodes.back().get();
+    }
+
+    void append(const Node& node, int64_t origin) {
+        const int64_t at = origin + node.offset;
+        if (node.kind == Node::Kind::run && node.count <= kInline) {
+            for (int64_t i = 0; i < node.count; ++i) append_block(at + i * node.stride, node.length);
+        } else if (node.kind == Node::Kind::list && node.count <= kInline) {
+            for (const Piece* p = node.pieces; p != node.pieces + node.count; ++p) {
+                if (p->node)
+                    append(*p->node, at + p->offset);
+                else
+                    append_block(at + p->offset, p[1].start - p->start);
+            }
+        } else {
+            pieces_.push_back({origin, size_, keep(node)});
+            size_ += node.size;
+        }
+    }
+
+    void append_block(int64_t offset, uint64_t length) {
+        if (!pieces_.empty()) {
+            const Piece& last = pieces_.back();
+            if (!last.node && last.offset + static_cast<int64_t>(size_ - last.start) == offset) {
+                size_ += length;
+                return;
+            }
+        }
+        pieces_.push_back({offset, size_, nullptr});
+        size_ += length;
+    }
+
+    // Two or more pieces; if they are equal blocks at equal distances, a run.
+    Node list() {
+        const int64_t count = static_cast<int64_t>(pieces_.size()) - 1;
+        const uint64_t length = pieces_[1].start;
+        const int64_t stride = pieces_[1].offset - pieces_[0].offset;
+        bool even = true, spaced = true;
+        for (int64_t i = 0; i < count; ++i) {
+            const Piece& piece = pieces_[static_cast<size_t>(i)];
+            even = even && !piece.node && pieces_[static_cast<size_t>(i + 1)].start - piece.start == length;
+            spaced =
+                spaced && (i == 0 || piece.offset - pieces_[static_cast<size_t>(i - 1)].offset == stride);
+        }
+        Node node;
+        node.size = size_;
+        node.count = count;
+        if (even) node.length = length;
+        if (even && spaced) {
+            node.kind = Node::Kind::run;
+            node.offset = pieces_[0].offset;
+            node.stride = stride;
+            return node;
+        }
+        node.kind = Node::Kind::list;
+        node.even = even;
+        pieces_.shrink_to_fit();
+        layout_.lists.push_back(static_cast<std::vector<Piece>&&>(pieces_));
+        node.pieces = layout_.lists.back().data();
+        return node;
+    }
+
+    Layout& layout_;
+    std::vector<Piece> pieces_;
+    uint64_t size_ = 0;
+};
+
+// Named predefined types: the data, or for pairs the two blocks with the gap between them.
+void compile_named(Compiler& compiler, const Datatype& type) {
+    const Datatype& byte = predefined(MPI_BYTE);
+    if (type.one_block) return compiler.add({0, 1, 0, type.size, &byte});
+    const int64_t index_bytes = type.true_extent - type.index_offset;
+    compiler.add({0, 1, 0, type.size - index_bytes, &byte});
+    compiler.add({type.index_offset, 1, 0, index_bytes, &byte});
+}
+
+const Layout* compile(const Datatype& type) {
+    auto layout = std::make_unique<Layout>();
+    if (&type == &predefined(MPI_BYTE)) {
+        Node& root = layout->root;
+        root.kind = Node::Kind::run;
+        root.size = root.length = 1;
+        root.count = 1;
+        return layout.release();
+    }
+    Compiler compiler(*layout);
+    if (type.recipe)
+        for_each_part(*type.recipe, [&](const Part& part) { compiler.add(part); });
+    else
+        compile_named(compiler, type);
+    layout->root = compiler.finish();
+    return layout.release();
+}
+
+}  // namespace
+
+const Layout& layout_of(const Datatype& type) {
+    if (!type.layout) type.layout = compile(type);
+    return *type.layout;
+}
+
+void free_layout(const Datatype& type) {
+    delete type.layout;
+    type.layout = nullptr;
+}
+
+}  // namespace starling::datatype

@@ -1,0 +1,87 @@
+// Layouts: where the bytes of one element are, in packed order, without regard to what they mean. A small
+// tree whose leaves are runs of equal blocks; types share the subtrees of the types they are made of.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "datatype/datatype.h"
+
+namespace starling::datatype {
+
+struct Node;
+
+/// A member of a list: a block, or a subtree placed at `offset`.
+struct Piece {
+    int64_t offset;
+    uint64_t start;    ///< packed bytes of the list before this piece
+    const Node* node;  ///< nullptr: a block that ends where the next piece starts
+};
+
+struct Node {
+    enum class Kind : uint8_t {
+        empty,
+        run,   ///< `count` blocks of `length` bytes, `stride` apart
+        loop,  ///< `count` times `child`, `stride` apart
+        list,  ///< `count` pieces, and one more that marks the end
+    };
+    Kind kind = Kind::empty;
+    bool even = false;   ///< list: all pieces are blocks of `length` bytes
+    int64_t offset = 0;  ///< where the node's origin is, relative to its parent's
+    uint64_t size = 0;   ///< packed bytes
+    int64_t count = 0;
+    int64_t stride = 0;
+    uint64_t length = 0;
+    const Node* child = nullptr;
+    const Piece* pieces = nullptr;
+
+    bool is_block() const { return kind == Kind::run && count == 1; }
+};
+
+struct Layout {
+    Node root;
+    // What root's subtree points to, unless it belongs to a constituent type's layout.
+    std::vector<std::unique_ptr<Node>> nodes;
+    std::vector<std::vector<Piece>> lists;
+};
+
+/// The layout of one element; made on the first call. Not thread-safe.
+const Layout& layout_of(const Datatype& type);
+void free_layout(const Datatype& type);
+
+/// `count` times `node`, `stride` apart, in its simplest form. `keep` gives a copy of a node a place to
+/// stay.
+template <class Keep>
+Node repeated(Node node, int64_t count, int64_t stride, Keep&& keep) {
+    if (count == 0 || node.kind == Node::Kind::empty) return Node{};
+    if (count == 1) return node;
+    const uint64_t size = node.size * static_cast<uint64_t>(count);
+    if (node.kind == Node::Kind::run && node.count == 1) {
+        const bool adjoining = stride == static_cast<int64_t>(node.length);
+        node.size = size;
+        if (adjoining) {
+            node.length = size;
+        } else {
+            node.count = count;
+            node.stride = stride;
+        }
+        return node;
+    }
+    int64_t whole;
+    if ((node.kind == Node::Kind::run || node.kind == Node::Kind::loop) &&
+        !__builtin_mul_overflow(node.count, node.stride, &whole) && whole == stride) {
+        node.count *= count;
+        node.size = size;
+        return node;
+    }
+    Node loop;
+    loop.kind = Node::Kind::loop;
+    loop.size = size;
+    loop.count = count;
+    loop.stride = stride;
+    loop.child = keep(node);
+    return loop;
+}
+
+}  // namespace starling::datatype

@@ -1,0 +1,140 @@
+#include "datatype/op.h"
+
+#include <climits>
+
+#include "base/error.h"
+#include "base/pool.h"
+#include "datatype/kernels.h"
+#include "datatype/recipe.h"
+
+namespace starling::datatype {
+
+namespace {
+
+consteval std::array<Op, 32> make_table() {
+    std::array<Op, 32> table;
+    for (const Operation operation :
+         {Operation::sum, Operation::min, Operation::max, Operation::prod, Operation::band, Operation::bor,
+          Operation::bxor, Operation::land, Operation::lor, Operation::lxor, Operation::minloc,
+          Operation::maxloc, Operation::replace, Operation::no_op}) {
+        Op& op = table[static_cast<size_t>(operation)];
+        op.magic = Op::kMagic;
+        op.pool_index = 0x20 + static_cast<uint32_t>(operation);
+        op.operation = operation;
+        op.commutative = operation != Operation::replace && operation != Operation::no_op;
+        op.predefined = true;
+    }
+    return table;
+}
+
+Pool<Op>& pool() {
+    static Pool<Op>* pool = new Pool<Op>;  // never destroyed: handles outlive static destructors
+    return *pool;
+}
+
+bool is_window_only(const Op& op) {
+    return op.operation == Operation::replace || op.operation == Operation::no_op;
+}
+
+Kernel kernel_for(const Op& op, const Datatype& type) {
+    static const bool has_avx2 = __builtin_cpu_supports("avx2");
+    if (type.basic == Basic::pair) {
+        if (op.operation != Operation::minloc && op.operation != Operation::maxloc) return nullptr;
+        return find_pair_kernel(op.operation, type.value, type.index);
+    }
+    if (has_avx2)
+        if (const Kernel kernel = avx2::find_kernel(op.operation, type.basic)) return kernel;
+    return find_kernel(op.operation, type.basic);
+}
+
+// User functions with an int count get long vectors in pieces.
+void call_user(const Op& op, const void* in, void* inout, int64_t count, const Datatype& type) {
+    MPI_Datatype handle = to_handle(&type);
+    void* a = const_cast<void*>(in);
+    if (op.large_function) return op.large_function(a, inout, &count, &handle);
+    while (count > 0) {
+        int piece = count < INT_MAX ? static_cast<int>(count) : INT_MAX;
+        const int64_t step = int64_t{piece} * type.extent;
+        count -= piece;
+        op.function(a, inout, &piece, &handle);
+        a = static_cast<std::byte*>(a) + step;
+        inout = static_cast<std::byte*>(inout) + step;
+    }
+}
+
+// What a derived type is made of if it is all one predefined type, else nullptr.
+const Datatype* only_element(const Datatype& type) {
+    if (type.basic != Basic::none) return &type;
+    const Datatype* only = nullptr;
+    bool mixed = false;
+    for_each_part(*type.recipe, [&](const Part& part) {
+        if (mixed || part.count == 0 || part.block == 0 || part.type->size == 0) return;
+        const Datatype* here = only_element(*part.type);
+        mixed = !here || (only && only->basic != here->basic);
+        only = here;
+    });
+    return mixed ? nullptr : only;
+}
+
+}  // namespace
+
+constinit std::array<Op, 32> predefined_ops = make_table();
+
+Op* make_op(MPI_User_function* function, MPI_User_function_c* large_function, bool commutative) {
+    Op* op = pool().create();
+    op->operation = Operation::user;
+    op->commutative = commutative;
+    op->references = 1;
+    op->function = function;
+    op->large_function = large_function;
+    return op;
+}
+
+Op* op_at(uint32_t pool_index) {
+    return pool().at(pool_index);
+}
+
+void destroy(const Op& op) {
+    pool().destroy(const_cast<Op*>(&op));
+}
+
+bool op_valid_for(const Op& op, const Datatype& type) {
+    return op.operation == Operation::user || (!is_window_only(op) && kernel_for(op, type));
+}
+
+bool op_valid_for_window(const Op& op, const Datatype& type) {
+    if (!op.predefined) return false;
+    if (is_window_only(op)) return true;
+    const Datatype* element = only_element(type);
+    return element && kernel_for(op, *element);
+}
+
+int apply(const Op& op, const void* in, void* inout, int64_t count, const Datatype& type) {
+    if (op.operation == Operation::user) {
+        if (count > 0) call_user(op, in, inout, count, type);
+        return MPI_SUCCESS;
+    }
+    return apply_to(op, in, inout, inout, count, type);
+}
+
+int apply_to(const Op& op, const void* a, const void* b, void* out, int64_t count, const Datatype& type) {
+    if (op.operation == Operation::user) {
+        if (out != b) copy(type, count, b, out);
+        return apply(op, a, out, count, type);
+    }
+    if (is_window_only(op)) {
+        const void* kept = op.operation == Operation::replace ? a : b;
+        if (out != kept) copy(type, count, kept, out);
+        return MPI_SUCCESS;
+    }
+    const Kernel kernel = kernel_for(op, type);
+    if (!kernel) {
+        const char* name = type.name ? type.name : default_name(type);
+        return fail(MPI_ERR_OP, "the operation is not defined on elements of %s",
+                    *name ? name : "a derived datatype");
+    }
+    kernel(a, b, out, count);
+    return MPI_SUCCESS;
+}
+
+}  // namespace starling::datatype

@@ -1,0 +1,251 @@
+// Moving data between its places in memory and the packed stream.
+#include <cstring>
+#include <memory>
+
+#include "base/error.h"
+#include "datatype/datatype.h"
+#include "datatype/walk.h"
+
+namespace starling::datatype {
+
+namespace {
+
+// A copy of a few bytes without a call: overlapping moves of a fixed size, twice.
+template <class Word>
+inline void copy_twice(std::byte* to, const std::byte* from, uint64_t length) {
+    Word head, tail;
+    std::memcpy(&head, from, sizeof(Word));
+    std::memcpy(&tail, from + length - sizeof(Word), sizeof(Word));
+    std::memcpy(to, &head, sizeof(Word));
+    std::memcpy(to + length - sizeof(Word), &tail, sizeof(Word));
+}
+
+struct Words2 {
+    uint64_t word[2];
+};
+struct Words4 {
+    uint64_t word[4];
+};
+struct Words8 {
+    uint64_t word[8];
+};
+
+inline void copy_block(std::byte* to, const std::byte* from, uint64_t length) {
+    if (length > 128) {
+        std::memcpy(to, from, length);
+    } else if (length >= 64) {
+        copy_twice<Words8>(to, from, length);
+    } else if (length >= 32) {
+        copy_twice<Words4>(to, from, length);
+    } else if (length >= 16) {
+        copy_twice<Words2>(to, from, length);
+    } else if (length >= 8) {
+        copy_twice<uint64_t>(to, from, length);
+    } else if (length >= 4) {
+        copy_twice<uint32_t>(to, from, length);
+    } else if (length >= 2) {
+        copy_twice<uint16_t>(to, from, length);
+    } else if (length == 1) {
+        *to = *from;
+    }
+}
+
+// Blocks of a size known to the compiler; both sides advance by a stride.
+template <uint64_t length>
+void copy_fixed(std::byte* to, int64_t to_stride, const std::byte* from, int64_t from_stride,
+                int64_t count) {
+    for (int64_t i = 0; i < count; ++i) {
+        std::memcpy(to, from, length);
+        to += to_stride;
+        from += from_stride;
+    }
+}
+
+void copy_run(std::byte* to, int64_t to_stride, const std::byte* from, int64_t from_stride, int64_t count,
+              uint64_t length) {
+    switch (length) {
+        case 1:
+            return copy_fixed<1>(to, to_stride, from, from_stride, count);
+        case 2:
+            return copy_fixed<2>(to, to_stride, from, from_stride, count);
+        case 4:
+            return copy_fixed<4>(to, to_stride, from, from_stride, count);
+        case 8:
+            return copy_fixed<8>(to, to_stride, from, from_stride, count);
+        case 12:
+            return copy_fixed<12>(to, to_stride, from, from_stride, count);
+        case 16:
+            return copy_fixed<16>(to, to_stride, from, from_stride, count);
+        case 24:
+            return copy_fixed<24>(to, to_stride, from, from_stride, count);
+        case 32:
+            return copy_fixed<32>(to, to_stride, from, from_stride, count);
+        case 48:
+            return copy_fixed<48>(to, to_stride, from, from_stride, count);
+        case 64:
+            return copy_fixed<64>(to, to_stride, from, from_stride, count);
+        case 128:
+            return copy_fixed<128>(to, to_stride, from, from_stride, count);
+        default:
+            for (int64_t i = 0; i < count; ++i, to += to_stride, from += from_stride)
+                copy_block(to, from, length);
+    }
+}
+
+/// Gathers into (or, `unpacking`, scatters from) consecutive memory of limited size.
+template <bool unpacking>
+struct Mover {
+    std::byte* packed;
+    uint64_t left;
+
+    bool block(std::byte* at, uint64_t length) {
+        const uint64_t bytes = length < left ? length : left;
+        if constexpr (unpacking)
+            copy_block(at, packed, bytes);
+        else
+            copy_block(packed, at, bytes);
+        packed += bytes;
+        left -= bytes;
+        return left != 0;
+    }
+
+    bool run(std::byte* at, int64_t count, int64_t stride, uint64_t length) {
+        const int64_t step = static_cast<int64_t>(length);
+        const uint64_t room = left / length;
+        const int64_t whole = room < static_cast<uint64_t>(count) ? static_cast<int64_t>(room) : count;
+        if constexpr (unpacking)
+            copy_run(at, stride, packed, step, whole, length);
+        else
+            copy_run(packed, step, at, stride, whole, length);
+        packed += whole * step;
+        left -= static_cast<uint64_t>(whole) * length;
+        if (whole == count || left == 0) return left != 0;
+        return block(at + whole * stride, length);
+    }
+};
+
+/// Copies each block to the same place relative to another buffer.
+struct Copier {
+    const std::byte* source;
+    const std::byte* target;
+
+    std::byte* twin(std::byte* at) const { return const_cast<std::byte*>(target) + (at - source); }
+    bool block(std::byte* at, uint64_t length) {
+        copy_block(twin(at), at, length);
+        return true;
+    }
+    bool run(std::byte* at, int64_t count, int64_t stride, uint64_t length) {
+        copy_run(twin(at), stride, at, stride, count, length);
+        return true;
+    }
+};
+
+/// Lists blocks, merging those that adjoin.
+struct Lister {
+    iovec* out;
+    int max;
+    int used = 0;
+
+    bool block(std::byte* at, uint64_t length) {
+        if (used > 0) {
+            iovec& last = out[used - 1];
+            if (static_cast<std::byte*>(last.iov_base) + last.iov_len == at) {
+                last.iov_len += length;
+                return true;
+            }
+        }
+        if (used == max) return false;
+        out[used++] = {at, length};
+        return true;
+    }
+    bool run(std::byte* at, int64_t count, int64_t stride, uint64_t length) {
+        for (int64_t i = 0; i < count; ++i)
+            if (!block(at + i * stride, length)) return false;
+        return true;
+    }
+};
+
+std::byte* bytes_at(const void* buffer) {
+    return static_cast<std::byte*>(const_cast<void*>(buffer));
+}
+
+// Where neither side is one block: through a piece of memory that stays in the cache.
+constexpr uint64_t kStaging = 32 * 1024;
+
+}  // namespace
+
+uint64_t pack_scattered(const Datatype& type, int64_t count, const void* buffer, uint64_t from, void* out,
+                        uint64_t max) {
+    if (max == 0) return 0;
+    Mover<false> mover{static_cast<std::byte*>(out), max};
+    walk_elements(type, count, bytes_at(buffer), from, mover);
+    return max - mover.left;
+}
+
+uint64_t unpack_scattered(const Datatype& type, int64_t count, void* buffer, uint64_t from, const void* in,
+                          uint64_t max) {
+    if (max == 0) return 0;
+    Mover<true> mover{bytes_at(in), max};
+    walk_elements(type, count, bytes_at(buffer), from, mover);
+    return max - mover.left;
+}
+
+int blocks(const Datatype& type, int64_t count, const void* buffer, uint64_t from, iovec* out, int max) {
+    const uint64_t size = packed_size(type, count);
+    if (from >= size || max <= 0) return 0;
+    if (is_block(type, count)) {
+        out[0] = {static_cast<std::byte*>(block_address(type, buffer)) + from, size - from};
+        return 1;
+    }
+    Lister lister{out, max};
+    walk_elements(type, count, bytes_at(buffer), from, lister);
+    return lister.used;
+}
+
+void copy(const Datatype& type, int64_t count, const void* source, void* target) {
+    if (is_block(type, count)) {
+        if (const uint64_t size = packed_size(type, count))
+            std::memcpy(block_address(type, target), block_address(type, source), size);
+        return;
+    }
+    Copier copier{bytes_at(source), bytes_at(target)};
+    walk_elements(type, count, bytes_at(source), 0, copier);
+}
+
+int copy(const Datatype& source_type, int64_t source_count, const void* source, const Datatype& target_type,
+         int64_t target_count, void* target) {
+    const uint64_t size = packed_size(source_type, source_count);
+    if (size > packed_size(target_type, target_count))
+        return fail(MPI_ERR_TRUNCATE, "a message of %llu bytes is too long for a buffer of %llu",
+                    static_cast<unsigned long long>(size),
+                    static_cast<unsigned long long>(packed_size(target_type, target_count)));
+    if (size == 0) return MPI_SUCCESS;
+    if (is_block(source_type, source_count)) {
+        unpack(target_type, target_count, target, 0, block_address(source_type, source), size);
+    } else if (is_block(target_type, target_count)) {
+        pack(source_type, source_count, source, 0, block_address(target_type, target), size);
+    } else {
+        const uint64_t room = size < kStaging ? size : kStaging;
+        const std::unique_ptr<std::byte[]> staging(new std::byte[room]);
+        for (uint64_t at = 0; at < size;) {
+            const uint64_t bytes = pack(source_type, source_count, source, at, staging.get(), room);
+            unpack(target_type, target_count, target, at, staging.get(), bytes);
+            at += bytes;
+        }
+    }
+    return MPI_SUCCESS;
+}
+
+uint64_t span(const Datatype& type, int64_t count) {
+    if (count <= 0 || type.size == 0) return 0;
+    const int64_t step = type.extent < 0 ? -type.extent : type.extent;
+    return static_cast<uint64_t>(type.true_extent) +
+           static_cast<uint64_t>(step) * static_cast<uint64_t>(count - 1);
+}
+
+int64_t span_offset(const Datatype& type, int64_t count) {
+    if (count <= 0 || type.size == 0) return 0;
+    return type.true_lb + (type.extent < 0 ? type.extent * (count - 1) : 0);
+}
+
+}  // namespace starling::datatype

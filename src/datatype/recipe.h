@@ -1,0 +1,72 @@
+// Recipes: how a derived type was made. Kept for MPI_Type_get_contents, and what layouts, external32 and
+// element counts are worked out from.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "datatype/datatype.h"
+
+namespace starling::datatype {
+
+struct Recipe {
+    int combiner = MPI_COMBINER_NAMED;
+    bool large = false;  ///< made by the large-count form of its constructor
+    /// The constructor's numbers in the order of its C parameters, arrays in place.
+    std::vector<int64_t> args;
+    /// The constituent types, retained.
+    std::vector<Datatype*> types;
+    /// Subarrays, distributed arrays, value-index pairs: an equivalent made of simpler constructors,
+    /// retained.
+    Datatype* equivalent = nullptr;
+};
+
+/// Some copies of a constituent type: for i < count, for j < block, one at offset + i * stride + j *
+/// type.extent.
+struct Part {
+    int64_t offset;
+    int64_t count;
+    int64_t stride;
+    int64_t block;
+    const Datatype* type;
+};
+
+/// Calls visit(Part) for each part of a type that has a recipe, in type map order. Products are within 64
+/// bits for types that exist; while one is being made its part arithmetic must be checked first
+/// (construct.cpp).
+template <class Visit>
+void for_each_part(const Recipe& recipe, Visit&& visit) {
+    const int64_t* a = recipe.args.data();
+    const Datatype* old = recipe.equivalent      ? recipe.equivalent
+                          : recipe.types.empty() ? nullptr
+                                                 : recipe.types[0];
+    switch (recipe.combiner) {
+        case MPI_COMBINER_CONTIGUOUS:
+            return visit(Part{0, 1, 0, a[0], old});
+        case MPI_COMBINER_VECTOR:
+            return visit(Part{0, a[0], a[2] * old->extent, a[1], old});
+        case MPI_COMBINER_HVECTOR:
+            return visit(Part{0, a[0], a[2], a[1], old});
+        case MPI_COMBINER_INDEXED:
+            for (int64_t i = 1; i <= a[0]; ++i) visit(Part{a[a[0] + i] * old->extent, 1, 0, a[i], old});
+            return;
+        case MPI_COMBINER_HINDEXED:
+            for (int64_t i = 1; i <= a[0]; ++i) visit(Part{a[a[0] + i], 1, 0, a[i], old});
+            return;
+        case MPI_COMBINER_INDEXED_BLOCK:
+            for (int64_t i = 0; i < a[0]; ++i) visit(Part{a[2 + i] * old->extent, 1, 0, a[1], old});
+            return;
+        case MPI_COMBINER_HINDEXED_BLOCK:
+            for (int64_t i = 0; i < a[0]; ++i) visit(Part{a[2 + i], 1, 0, a[1], old});
+            return;
+        case MPI_COMBINER_STRUCT:
+            for (int64_t i = 1; i <= a[0]; ++i)
+                visit(Part{a[a[0] + i], 1, 0, a[i], recipe.types[static_cast<size_t>(i - 1)]});
+            return;
+        default:
+            if (old) visit(Part{0, 1, 0, 1, old});
+            return;
+    }
+}
+
+}  // namespace starling::datatype

@@ -1,0 +1,86 @@
+// Walking a layout: calls a sink for each run of equal blocks, in packed order, from any position on.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "datatype/layout.h"
+
+namespace starling::datatype {
+
+// A sink has
+//     bool block(std::byte* at, uint64_t length);
+//     bool run(std::byte* at, int64_t count, int64_t stride, uint64_t length);    // whole blocks
+// which give false when they want no more. A sink that takes part of what it is offered must give false.
+
+template <class Sink>
+bool walk_run(std::byte* at, int64_t count, int64_t stride, uint64_t length, uint64_t skip, Sink& sink) {
+    if (skip) {
+        const uint64_t first = skip / length, into = skip % length;
+        at += static_cast<int64_t>(first) * stride;
+        count -= static_cast<int64_t>(first);
+        if (into) {
+            if (!sink.block(at + into, length - into)) return false;
+            at += stride;
+            --count;
+        }
+    }
+    if (count == 1) return sink.block(at, length);
+    return count == 0 || sink.run(at, count, stride, length);
+}
+
+/// The piece that holds stream position `skip` of a list.
+inline const Piece* find_piece(const Node& list, uint64_t skip) {
+    if (skip == 0) return list.pieces;
+    if (list.even) return list.pieces + skip / list.length;
+    const Piece* end = list.pieces + list.count;
+    return std::upper_bound(list.pieces, end, skip,
+                            [](uint64_t s, const Piece& p) { return s < p.start; }) -
+           1;
+}
+
+/// `skip` must be less than the node's size.
+template <class Sink>
+bool walk(const Node& node, std::byte* origin, uint64_t skip, Sink& sink) {
+    origin += node.offset;
+    switch (node.kind) {
+        case Node::Kind::run:
+            return walk_run(origin, node.count, node.stride, node.length, skip, sink);
+        case Node::Kind::list: {
+            const Piece* piece = find_piece(node, skip);
+            skip -= piece->start;
+            for (const Piece* end = node.pieces + node.count; piece != end; ++piece, skip = 0) {
+                std::byte* at = origin + piece->offset;
+                if (!piece->node) {
+                    if (!sink.block(at + skip, piece[1].start - piece->start - skip)) return false;
+                } else if (!walk(*piece->node, at, skip, sink)) {
+                    return false;
+                }
+            }
+            return true;
+        }
+        case Node::Kind::loop: {
+            const uint64_t done = skip / node.child->size;
+            skip -= done * node.child->size;
+            std::byte* at = origin + static_cast<int64_t>(done) * node.stride;
+            for (int64_t i = static_cast<int64_t>(done); i < node.count; ++i, at += node.stride, skip = 0)
+                if (!walk(*node.child, at, skip, sink)) return false;
+            return true;
+        }
+        case Node::Kind::empty:
+            return true;
+    }
+    return true;
+}
+
+/// The stream of `count` elements from position `skip` on, which may be its end.
+template <class Sink>
+void walk_elements(const Datatype& type, int64_t count, std::byte* buffer, uint64_t skip, Sink& sink) {
+    if (type.size == 0 || skip >= packed_size(type, count)) return;
+    const Node& root = layout_of(type).root;
+    const Node all = repeated(root, count, type.extent, [&](const Node&) { return &root; });
+    walk(all, buffer, skip, sink);
+}
+
+}  // namespace starling::datatype
