@@ -240,9 +240,4 @@ int Attr_delete(MPI_Comm comm, int keyval) {
     return comm_delete(comm, keyval, "Attr_delete");
 }
 
-int delete_self_attributes() {
-    Lock lock;
-    return comm::self()->attributes.clear(AttributeHolder(MPI_COMM_SELF));
-}
-
 }  // namespace starling::mpi

@@ -33,9 +33,4 @@ int Attr_put(MPI_Comm comm, int keyval, void* attribute_val);
 int Attr_get(MPI_Comm comm, int keyval, void* attribute_val, int* flag);
 int Attr_delete(MPI_Comm comm, int keyval);
 
-/// The first step of MPI_Finalize: deletes the attributes of MPI_COMM_SELF, last set first, while MPI still
-/// works for their callbacks (MPI 5.0 section 11.2.4). Gives what the first failing callback returned.
-/// Without the library's lock.
-int delete_self_attributes();
-
 }  // namespace starling::mpi
