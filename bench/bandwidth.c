@@ -1,0 +1,81 @@
+/* Bandwidth between two processes: windows of messages on the way, each window acknowledged. One direction,
+ * or with
+ * --both two at a time (the sum is reported). As is usual, all messages of a window use one buffer, so
+ * sizes that fit the cache show the cache. */
+#include <stdlib.h>
+
+#include "common/bench.h"
+
+typedef struct {
+    char *out, *in;
+    int bytes, window, both, check;
+    MPI_Request* requests;
+} Stream;
+
+static int post(const Pair* pair, const Stream* s, int sends, MPI_Request* requests) {
+    for (int k = 0; k < s->window; ++k) {
+        if (sends) {
+            MPI_Isend(s->out, s->bytes, MPI_BYTE, pair->peer, 2, pair->comm, &requests[k]);
+        } else {
+            MPI_Irecv(s->in, s->bytes, MPI_BYTE, pair->peer, 2, pair->comm, &requests[k]);
+        }
+    }
+    return s->window;
+}
+
+static void windows(const Pair* pair, long iterations, void* context) {
+    const Stream* s = context;
+    char word = 0;
+    for (long i = 0; i < iterations; ++i) {
+        int posted = 0;
+        if (s->both || pair->role == 1) posted += post(pair, s, 0, s->requests);
+        if (s->both || pair->role == 0) posted += post(pair, s, 1, s->requests + posted);
+        MPI_Waitall(posted, s->requests, MPI_STATUSES_IGNORE);
+        if (pair->role == 1) {
+            MPI_Send(&word, 1, MPI_BYTE, pair->peer, 3, pair->comm);
+        } else {
+            MPI_Recv(&word, 1, MPI_BYTE, pair->peer, 3, pair->comm, MPI_STATUS_IGNORE);
+        }
+    }
+    if (s->check && (s->both || pair->role == 1)) {
+        bench_verify(s->in, (size_t)s->bytes, (unsigned)(1 - pair->role), "bandwidth");
+    }
+}
+
+/* Seconds per window, turned into MB/s. */
+static Stats to_rate(Stats t, double megabytes) {
+    Stats rate = {megabytes / t.value, megabytes / t.max, megabytes / t.mean, megabytes / t.min};
+    return rate;
+}
+
+int main(int argc, char** argv) {
+    MPI_Init(&argc, &argv);
+    Options defaults = bench_defaults();
+    defaults.min_bytes = 1;
+    defaults.max_bytes = 4 << 20;
+    Options options = bench_options(argc, argv, "bandwidth between two processes", defaults);
+    Pair pair = bench_pair(&options, argv);
+    Report* report = bench_report(options.both ? "bandwidth-both" : "bandwidth", "MB/s", &options);
+    Stream stream = {bench_buffer(options.max_bytes),
+                     bench_buffer(options.max_bytes),
+                     0,
+                     options.window,
+                     options.both,
+                     options.check,
+                     malloc(2 * (size_t)options.window * sizeof(MPI_Request))};
+    bench_fill(stream.out, options.max_bytes, (unsigned)pair.role);
+    options.warm_up = (options.warm_up + 9) / 10;
+    for (size_t bytes = options.min_bytes; bytes <= options.max_bytes; bytes = bench_next_size(bytes)) {
+        stream.bytes = (int)bytes;
+        Stats seconds = bench_pair_measure(&pair, &options, windows, &stream, 1.0);
+        double megabytes = 1e-6 * (double)bytes * options.window * (options.both ? 2 : 1);
+        if (pair.role == 0) bench_row(report, "", (long)bytes, to_rate(seconds, megabytes));
+    }
+    if (pair.role == 0) bench_print(report, pair.spawned ? "1+1" : "2");
+    bench_pair_end(&pair);
+    free(stream.out);
+    free(stream.in);
+    free(stream.requests);
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,201 @@
+/* Collective operations, in one job or between parents and children: time per call, the maximum over the
+ * processes (and their mean as a row of its own with -f). Roots rotate from call to call, so that calls
+ * can't run ahead of each other; between two groups the direction of rooted operations alternates, too.
+ * Sizes are bytes per block. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/team.h"
+
+typedef struct {
+    int *in, *out;
+    int count; /* ints per block */
+} Work;
+
+/* Who is the root of call i, and what the calling process passes as root. */
+typedef struct {
+    int side, rank; /* the root itself */
+    int argument;   /* what this process passes */
+    int i_am;       /* this process is the root */
+    int in_side;    /* 1: on the receiving side of a fan-out (or the sending one of a fan-in) */
+} Root;
+
+static Root root_of(const Team* t, long i) {
+    Root root = {0, 0, 0, 0, 0};
+    root.side = t->inter ? (int)(i % 2) : 0;
+    root.rank = (int)((t->inter ? i / 2 : i) % t->size[root.side]);
+    root.i_am = t->side == root.side && t->rank == root.rank;
+    root.in_side = !t->inter || t->side != root.side;
+    root.argument = root.rank;
+    if (t->inter && t->side == root.side) root.argument = root.i_am ? MPI_ROOT : MPI_PROC_NULL;
+    return root;
+}
+
+static void barrier(const Team* t, const Work* w, long i) {
+    (void)w, (void)i;
+    MPI_Barrier(t->comm);
+}
+static void bcast(const Team* t, const Work* w, long i) {
+    Root root = root_of(t, i);
+    MPI_Bcast(root.i_am ? w->in : w->out, w->count, MPI_INT, root.argument, t->comm);
+}
+static void reduce(const Team* t, const Work* w, long i) {
+    MPI_Reduce(w->in, w->out, w->count, MPI_INT, MPI_SUM, root_of(t, i).argument, t->comm);
+}
+static void gather(const Team* t, const Work* w, long i) {
+    MPI_Gather(w->in, w->count, MPI_INT, w->out, w->count, MPI_INT, root_of(t, i).argument, t->comm);
+}
+static void scatter(const Team* t, const Work* w, long i) {
+    MPI_Scatter(w->in, w->count, MPI_INT, w->out, w->count, MPI_INT, root_of(t, i).argument, t->comm);
+}
+static void allreduce(const Team* t, const Work* w, long i) {
+    (void)i;
+    MPI_Allreduce(w->in, w->out, w->count, MPI_INT, MPI_SUM, t->comm);
+}
+static void allgather(const Team* t, const Work* w, long i) {
+    (void)i;
+    MPI_Allgather(w->in, w->count, MPI_INT, w->out, w->count, MPI_INT, t->comm);
+}
+static void alltoall(const Team* t, const Work* w, long i) {
+    (void)i;
+    MPI_Alltoall(w->in, w->count, MPI_INT, w->out, w->count, MPI_INT, t->comm);
+}
+static void scan(const Team* t, const Work* w, long i) {
+    (void)i;
+    MPI_Scan(w->in, w->out, w->count, MPI_INT, MPI_SUM, t->comm);
+}
+static void reduce_scatter(const Team* t, const Work* w, long i) {
+    (void)i;
+    MPI_Reduce_scatter_block(w->in, w->out, w->count, MPI_INT, MPI_SUM, t->comm);
+}
+
+typedef void (*Call)(const Team*, const Work*, long);
+typedef struct {
+    const char* name;
+    Call call;
+    int sized;      /* 0: has no message size */
+    int inter;      /* exists between groups */
+    size_t largest; /* bytes per block above which it is not measured */
+} Operation;
+
+static const Operation kOperations[] = {
+    {"barrier", barrier, 0, 1, 0},
+    {"bcast", bcast, 1, 1, 1 << 20},
+    {"allreduce", allreduce, 1, 1, 1 << 20},
+    {"reduce", reduce, 1, 1, 1 << 20},
+    {"allgather", allgather, 1, 1, 1 << 16},
+    {"alltoall", alltoall, 1, 1, 1 << 16},
+    {"gather", gather, 1, 1, 1 << 16},
+    {"scatter", scatter, 1, 1, 1 << 16},
+    {"reduce_scatter_block", reduce_scatter, 1, 0, 1 << 16},
+    {"scan", scan, 1, 0, 1 << 16},
+};
+enum { kOperationCount = sizeof kOperations / sizeof kOperations[0] };
+
+/* What process (side, rank) puts at position j of its input. */
+static int element(int side, int rank, int j) {
+    return (side * 31 + rank) * 1009 + j % 997;
+}
+
+static int sum_of(int side, int j, int ranks) {
+    int sum = 0;
+    for (int r = 0; r < ranks; ++r) sum += element(side, r, j);
+    return sum;
+}
+
+/* What position j of the output must be after the call i; *known is 0 where nothing is said. */
+static int expected(const Team* t, const char* name, const Work* w, long i, int j, int* known) {
+    int from = t->inter ? 1 - t->side : t->side; /* the side whose data comes here */
+    int block = j / w->count, offset = j % w->count;
+    Root root = root_of(t, i);
+    *known = 1;
+    if (!strcmp(name, "allreduce") && block == 0) return sum_of(from, j, t->size[from]);
+    if (!strcmp(name, "allgather") && block < t->size[from]) return element(from, block, offset);
+    if (!strcmp(name, "alltoall") && block < t->size[from])
+        return element(from, block, t->rank * w->count + offset);
+    if (!strcmp(name, "scan") && block == 0) return sum_of(0, j, t->rank + 1);
+    if (!strcmp(name, "reduce_scatter_block") && block == 0) {
+        return sum_of(0, t->rank * w->count + offset, t->size[0]);
+    }
+    if (!strcmp(name, "bcast") && block == 0 && root.in_side && !root.i_am)
+        return element(root.side, root.rank, j);
+    if (!strcmp(name, "scatter") && block == 0 && root.in_side) {
+        return element(root.side, root.rank, t->rank * w->count + j);
+    }
+    if (!strcmp(name, "reduce") && block == 0 && root.i_am) return sum_of(from, j, t->size[from]);
+    if (!strcmp(name, "gather") && root.i_am && block < t->size[from]) return element(from, block, offset);
+    *known = 0;
+    return 0;
+}
+
+static void check(const Team* t, const Operation* o, const Work* w, int blocks) {
+    for (int j = 0; j < w->count * blocks; ++j) w->in[j] = element(t->side, t->rank, j);
+    for (long i = 0; i < 4; ++i) {
+        memset(w->out, 0xff, (size_t)w->count * (size_t)blocks * sizeof(int));
+        o->call(t, w, i);
+        for (int j = 0; j < w->count * blocks && o->sized; ++j) {
+            int known, right = expected(t, o->name, w, i, j, &known);
+            if (!known || w->out[j] == right) continue;
+            fprintf(stderr,
+                    "collectives: %s of %d ints, process %d of side %d: position %d is %d instead of %d\n",
+                    o->name, w->count, t->rank, t->side, j, w->out[j], right);
+            MPI_Abort(MPI_COMM_WORLD, 4);
+        }
+    }
+}
+
+typedef struct {
+    const Operation* operation;
+    Work work;
+} Context;
+
+static void repeat(const Team* t, long iterations, void* context) {
+    const Context* c = context;
+    for (long i = 0; i < iterations; ++i) c->operation->call(t, &c->work, i);
+}
+
+static void measure(const Team* t, const Options* options, const Operation* o, size_t bytes,
+                    Report* report) {
+    int blocks = t->size[0] > t->size[1] ? t->size[0] : t->size[1];
+    Context context = {o, {NULL, NULL, bytes < 4 ? 1 : (int)(bytes / 4)}};
+    size_t memory = (size_t)context.work.count * sizeof(int) * (size_t)blocks;
+    context.work.in = bench_buffer(memory);
+    context.work.out = bench_buffer(memory);
+    if (options->check) check(t, o, &context.work, blocks);
+    Stats slowest, mean;
+    bench_team_measure(t, options, repeat, &context, 1e6, &slowest, &mean);
+    bench_row(report, o->name, o->sized ? (long)context.work.count * 4 : 0, slowest);
+    if (options->full) {
+        char name[40];
+        snprintf(name, sizeof name, "%s-mean", o->name);
+        bench_row(report, name, o->sized ? (long)context.work.count * 4 : 0, mean);
+    }
+    free(context.work.in);
+    free(context.work.out);
+}
+
+int main(int argc, char** argv) {
+    MPI_Init(&argc, &argv);
+    Options defaults = bench_defaults();
+    defaults.min_bytes = 8;
+    defaults.warm_up = 2;
+    Options options = bench_options(argc, argv, "collective operations", defaults);
+    Team team = bench_team(&options, argv);
+    Report* report = bench_report("collectives", "us", &options);
+    for (int k = 0; k < kOperationCount; ++k) {
+        const Operation* o = &kOperations[k];
+        if (!bench_wanted(&options, o->name) || (team.inter && !o->inter)) continue;
+        size_t bytes = options.min_bytes < 4 ? 4 : options.min_bytes;
+        do {
+            measure(&team, &options, o, bytes, report);
+            bytes *= options.full ? 2 : 8;
+        } while (o->sized && bytes <= options.max_bytes && bytes <= o->largest);
+    }
+    char ranks[32];
+    bench_team_name(&team, ranks, sizeof ranks);
+    if (team.id == 0) bench_print(report, ranks);
+    bench_team_end(&team);
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,124 @@
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+
+static const char kUsage[] =
+    "options (each program uses those that concern it):\n"
+    "  -m MIN:MAX   message sizes in bytes         -i N   iterations per batch (default: as many as fill "
+    "the time)\n"
+    "  -x N         warm-up iterations             -t S   seconds per point\n"
+    "  -b N         batches; the value is their median\n"
+    "  -w N         messages on the way at a time  -f     minimum, mean and maximum, too\n"
+    "  -c           check the data received        -o A,B only these operations\n"
+    "  -k 1,2,4     counts (of children)           --both both directions at a time\n"
+    "  --spawn K    measure between the job and K spawned children\n"
+    "  --json       one line of JSON instead of the table\n";
+
+Options bench_defaults(void) {
+    Options options = {0};
+    options.max_bytes = 1 << 20;
+    options.warm_up = 10;
+    options.seconds = 0.2;
+    options.batches = 10;
+    options.window = 64;
+    return options;
+}
+
+static void refuse(const char* program, const char* message) {
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0) fprintf(stderr, "%s: %s\n%s", program, message, kUsage);
+    MPI_Abort(MPI_COMM_WORLD, 2);
+    exit(2);
+}
+
+static void read_sizes(const char* program, const char* text, Options* options) {
+    char* end;
+    const char* colon = strchr(text, ':');
+    options->min_bytes = colon ? strtoul(text, &end, 10) : 0;
+    options->max_bytes = strtoul(colon ? colon + 1 : text, &end, 10);
+    if (*end || options->max_bytes < options->min_bytes) refuse(program, "-m takes MIN:MAX or MAX");
+}
+
+Options bench_options(int argc, char** argv, const char* about, Options options) {
+    enum { kSpawn = 256, kJson, kBoth, kHelp };
+    const struct option table[] = {{"spawn", 1, NULL, kSpawn},
+                                   {"json", 0, NULL, kJson},
+                                   {"both", 0, NULL, kBoth},
+                                   {"help", 0, NULL, kHelp},
+                                   {NULL, 0, NULL, 0}};
+    int key;
+    opterr = 0;
+    while ((key = getopt_long(argc, argv, "m:i:x:t:b:w:o:k:fc", table, NULL)) != -1) {
+        switch (key) {
+            case 'm':
+                read_sizes(argv[0], optarg, &options);
+                break;
+            case 'i':
+                options.iterations = atol(optarg);
+                break;
+            case 'x':
+                options.warm_up = atoi(optarg);
+                break;
+            case 't':
+                options.seconds = atof(optarg);
+                break;
+            case 'b':
+                options.batches = atoi(optarg);
+                break;
+            case 'w':
+                options.window = atoi(optarg);
+                break;
+            case 'o':
+                options.operations = optarg;
+                break;
+            case 'k':
+                options.counts = optarg;
+                break;
+            case 'f':
+                options.full = 1;
+                break;
+            case 'c':
+                options.check = 1;
+                break;
+            case kSpawn:
+                options.children = atoi(optarg);
+                break;
+            case kJson:
+                options.json = 1;
+                break;
+            case kBoth:
+                options.both = 1;
+                break;
+            case kHelp:
+                refuse(argv[0], about);
+                break;
+            default:
+                refuse(argv[0], "unknown option");
+                break;
+        }
+    }
+    if (optind < argc) refuse(argv[0], "unknown argument");
+    if (options.batches < 1 || options.window < 1 || options.iterations < 0 || options.children < 0) {
+        refuse(argv[0], "a number is out of range");
+    }
+    return options;
+}
+
+int bench_wanted(const Options* options, const char* name) {
+    size_t length = strlen(name);
+    const char* list = options->operations;
+    while (list) {
+        if (strncmp(list, name, length) == 0 && (list[length] == ',' || list[length] == '\0')) return 1;
+        list = strchr(list, ',');
+        if (list) ++list;
+    }
+    return options->operations == NULL;
+}
+
+size_t bench_next_size(size_t bytes) {
+    return bytes == 0 ? 1 : bytes * 2;
+}

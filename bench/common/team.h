@@ -1,0 +1,33 @@
+/* The processes of a collective benchmark: one job, or parents and spawned children on an
+ * inter-communicator. */
+#ifndef TEAM_H
+#define TEAM_H
+
+#include "bench.h"
+
+typedef struct {
+    MPI_Comm comm;    /* what is measured: MPI_COMM_WORLD or the inter-communicator */
+    MPI_Comm control; /* all processes, to agree and to gather times; parents come first */
+    int inter;        /* 1: comm is an inter-communicator */
+    int side;         /* 0: parent (or the only side), 1: child */
+    int rank;         /* in comm, within the own side */
+    int size[2];      /* processes of side 0 and side 1 (0 if there is none) */
+    int id;           /* rank in control */
+    int total;
+} Team;
+
+Team bench_team(const Options* options, char** argv);
+void bench_team_end(Team* team);
+
+/* "16" or "1+7". */
+void bench_team_name(const Team* team, char* text, size_t length);
+
+/* One batch on every process. */
+typedef void (*TeamRound)(const Team* team, long iterations, void* context);
+
+/* Seconds per iteration times scale. slowest: over the batches, the maximum over processes; mean: their
+ * mean. Valid on id 0. */
+void bench_team_measure(const Team* team, const Options* options, TeamRound round, void* context,
+                        double scale, Stats* slowest, Stats* mean);
+
+#endif
