@@ -59,7 +59,7 @@ struct Request {
     bool active = true;            ///< false: persistent and not started
     bool orphaned = false;         ///< MPI_Request_free came first: complete() disposes of it
 
-    explicit Request(RequestKind k = RequestKind::send) : kind(k) {}
+    constexpr explicit Request(RequestKind k = RequestKind::send) : kind(k) {}
 
     /// Marks the operation done and schedules the waiter (of a group: with its last operation). Called with the
     /// library's lock held.

@@ -24,6 +24,8 @@ constinit const message::RequestClass kReceive{
 
 namespace {
 
+SendRequest* spare_send = nullptr;  ///< taken from the pool, started by no one
+
 inline int send_now(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm handle,
                     Mode mode, const char* function) {
     Lock lock;
@@ -51,8 +53,18 @@ inline int send_later(const void* buf, MPI_Count count, MPI_Datatype datatype, i
         *out = completed_request();
         return MPI_SUCCESS;
     }
-    SendRequest* request = send_pool.create(comm, kSend);
+    // Most sends are over when they are started; they need no handle of their own.
+    if (!spare_send) spare_send = send_pool.create(nullptr, kSend);
+    SendRequest* request = spare_send;
+    request->operations = nullptr;
     message::start_send(*request, comm->point_to_point, buf, count, *type, dest, tag, mode);
+    request->operations = &kSend;
+    if (request->done && request->outcome.error == MPI_SUCCESS) [[likely]] {
+        *out = completed_request();
+        return MPI_SUCCESS;
+    }
+    spare_send = nullptr;
+    request->communicator = comm->retain();
     *out = request_to_handle(request);
     return MPI_SUCCESS;
 }

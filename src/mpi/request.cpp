@@ -176,22 +176,19 @@ struct Numbers {
 Numbers* numbers = nullptr;
 
 // What eager sends return: done from the start, so there is nothing to tell them apart by.
-struct Finished : Request {
-    Finished();
-};
 constexpr message::RequestClass kFinished{nullptr};
-Finished::Finished() : Request(message::RequestKind::send) {
-    magic = kMagic;
-    done = true;
-    operations = &kFinished;
-}
+struct Finished : Request {
+    constexpr Finished() : Request(message::RequestKind::send) {
+        magic = kMagic;
+        done = true;
+        operations = &kFinished;
+    }
+};
+constinit Finished finished;
 
 }  // namespace
 
-MPI_Request completed_request() {
-    static Finished finished;
-    return request_to_handle(&finished);
-}
+MPI_Request completed_request() { return request_to_handle(&finished); }
 
 int request_to_int(MPI_Request handle) {
     if (handle == MPI_REQUEST_NULL) return static_cast<int>(reinterpret_cast<intptr_t>(MPI_REQUEST_NULL));
