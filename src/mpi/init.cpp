@@ -16,6 +16,7 @@
 #include "message/send.h"
 #include "mpi/check.h"
 #include "mpi/dynamic.h"
+#include "mpi/library.h"
 #include "progress/engine.h"
 
 namespace starling::mpi {
@@ -24,6 +25,10 @@ namespace {
 
 int thread_level = MPI_THREAD_SINGLE;
 pthread_t main_thread;
+
+// The library runs for MPI_Init and for every open session; MPI_Init happens once.
+bool world_started = false, world_ended = false;
+int open_sessions = 0;
 
 /// Maps the job's segment, or makes one for a program that was started without a launcher.
 int join_job(boot::Identity& identity, boot::JobSegment& segment) {
@@ -74,7 +79,48 @@ bool all_sent() {
     return message::open_sends() == 0 && !link::anything_pending();
 }
 
+void set_state(boot::RankState state) {
+    const link::Process& me = link::self();
+    me.job->segment().cell(me.rank).state.store(state);
+}
+
+void stop() {
+    {
+        Lock lock;
+        progress::wait_until([] { return all_sent(); });
+        progress::stop();
+        set_state(boot::RankState::finalized);
+        phase = Phase::finalized;
+    }
+    comm::drop_predefined();
+}
+
+/// Makes sure that the library runs, for threads as `required` says.
+int start_or_join(int required) {
+    if (phase == Phase::finalized) return fail(MPI_ERR_OTHER, "MPI has ended and can't be started again");
+    if (phase == Phase::before) return start(required);
+    if (required == MPI_THREAD_MULTIPLE) progress::multi_threaded = true;
+    if (required > thread_level) thread_level = required;
+    return MPI_SUCCESS;
+}
+
 }  // namespace
+
+int acquire_for_session(int level) {
+    if (const int error = start_or_join(level)) return error;
+    // A program that has closed all its sessions looks finalized, and may come back.
+    if (open_sessions++ == 0 && !world_started) set_state(boot::RankState::initialized);
+    return MPI_SUCCESS;
+}
+
+void release_for_session() {
+    if (--open_sessions > 0) return;
+    if (world_ended) return stop();
+    if (world_started) return;
+    Lock lock;
+    progress::wait_until([] { return all_sent(); });
+    set_state(boot::RankState::finalized);
+}
 
 void abort_job(int code) {
     const link::Process& me = link::self();
@@ -89,11 +135,12 @@ void abort_job(int code) {
 }
 
 int Init_thread(int*, char***, int required, int* provided) {
-    if (phase != Phase::before)
-        return raise(nullptr, fail(MPI_ERR_OTHER, "MPI was initialized already"));
+    if (world_started) return raise(nullptr, fail(MPI_ERR_OTHER, "MPI was initialized already"));
     if (required < MPI_THREAD_SINGLE || required > MPI_THREAD_MULTIPLE)
         return raise(nullptr, fail(MPI_ERR_ARG, "%d is no thread level", required));
-    if (const int error = start(required)) return raise(nullptr, error);
+    if (const int error = start_or_join(required)) return raise(nullptr, error);
+    world_started = true;
+    set_state(boot::RankState::initialized);
     if (provided) *provided = thread_level;
     return MPI_SUCCESS;
 }
@@ -101,29 +148,25 @@ int Init_thread(int*, char***, int required, int* provided) {
 int Init(int* argc, char*** argv) { return Init_thread(argc, argv, MPI_THREAD_SINGLE, nullptr); }
 
 int Finalize() {
-    if (phase != Phase::running) return not_running();
+    if (phase != Phase::running || !world_started || world_ended) return not_running();
     {
         Lock lock;
         comm::self()->attributes.clear(comm::AttributeHolder(MPI_COMM_SELF));
-        progress::wait_until([] { return all_sent(); });
-        progress::stop();
-        const link::Process& me = link::self();
-        me.job->segment().cell(me.rank).state.store(boot::RankState::finalized);
-        phase = Phase::finalized;
+        world_ended = true;
     }
-    comm::drop_predefined();
+    if (open_sessions == 0) stop();
     return MPI_SUCCESS;
 }
 
 int Initialized(int* flag) {
     if (!flag) return null_argument(nullptr, "flag");
-    *flag = phase != Phase::before;
+    *flag = world_started;
     return MPI_SUCCESS;
 }
 
 int Finalized(int* flag) {
     if (!flag) return null_argument(nullptr, "flag");
-    *flag = phase == Phase::finalized;
+    *flag = world_ended;
     return MPI_SUCCESS;
 }
 

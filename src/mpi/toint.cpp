@@ -33,11 +33,5 @@ int File_toint(MPI_File file) {
 MPI_File File_fromint(int file) {
     return predefined(file, MPI_FILE_NULL);
 }
-int Session_toint(MPI_Session session) {
-    return number(session);
-}
-MPI_Session Session_fromint(int session) {
-    return predefined(session, MPI_SESSION_NULL);
-}
 
 }  // namespace starling::mpi

@@ -1,0 +1,61 @@
+#include "comm/session.h"
+
+#include <strings.h>
+
+#include <iterator>
+
+#include "base/pool.h"
+#include "comm/comm.h"
+
+namespace starling::comm {
+
+namespace {
+
+Pool<Session>& pool() {
+    static auto* sessions = new Pool<Session>;
+    return *sessions;
+}
+
+constexpr const char* kProcessSets[] = {"mpi://WORLD", "mpi://SELF"};
+
+}  // namespace
+
+Session* make_session(Errhandler* handler, int thread_level) {
+    return pool().create(handler, thread_level);
+}
+
+void destroy(Session* session) {
+    pool().destroy(session);
+}
+
+Session* session_at(uint32_t pool_index) {
+    return pool().at(pool_index);
+}
+
+Session* from_handle(MPI_Session handle) {
+    const auto word = reinterpret_cast<uintptr_t>(handle);
+    if (word < 0x1000 || word % alignof(Session) != 0) return nullptr;
+    auto* session = reinterpret_cast<Session*>(handle);
+    return session->magic == Session::kMagic ? session : nullptr;
+}
+
+MPI_Session to_handle(const Session* session) {
+    return session ? reinterpret_cast<MPI_Session>(const_cast<Session*>(session)) : MPI_SESSION_NULL;
+}
+
+int process_set_count() {
+    return static_cast<int>(std::size(kProcessSets));
+}
+
+const char* process_set_name(int index) {
+    return kProcessSets[index];
+}
+
+Group* process_set(const char* name) {
+    // The names are URIs, of which case does not matter.
+    if (strcasecmp(name, kProcessSets[0]) == 0) return world()->local_group().retain();
+    if (strcasecmp(name, kProcessSets[1]) == 0) return self()->local_group().retain();
+    return nullptr;
+}
+
+}  // namespace starling::comm

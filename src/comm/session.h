@@ -1,0 +1,39 @@
+// Sessions: the library used by a part of a program on its own (MPI 5.0 section 11.3).
+#pragma once
+
+#include <cstdint>
+
+#include "comm/errhandler.h"
+#include "comm/group.h"
+#include "mpi.h"
+
+namespace starling::comm {
+
+struct Session {
+    static constexpr uint32_t kMagic = 0x53657373;
+    uint32_t magic = 0;
+    uint32_t pool_index = 0;
+    Errhandler* errhandler;  ///< never null
+    int thread_level;
+
+    Session(Errhandler* handler, int level) : errhandler(handler->retain()), thread_level(level) {}
+    ~Session() { errhandler->release(); }
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
+};
+
+Session* make_session(Errhandler* handler, int thread_level);
+void destroy(Session* session);
+Session* session_at(uint32_t pool_index);
+
+/// nullptr for MPI_SESSION_NULL, finalized or never valid handles.
+Session* from_handle(MPI_Session handle);
+MPI_Session to_handle(const Session* session);
+
+/// The process sets there are: "mpi://WORLD" and "mpi://SELF".
+int process_set_count();
+const char* process_set_name(int index);
+/// The group of a process set, a new reference; nullptr if there is none of that name.
+Group* process_set(const char* name);
+
+}  // namespace starling::comm
