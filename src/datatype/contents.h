@@ -1,0 +1,22 @@
+// What MPI_Type_get_contents gives back: a constructor's arguments, sorted into integers, addresses and
+// large counts.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "datatype/recipe.h"
+
+namespace starling::datatype {
+
+struct Contents {
+    std::vector<int> integers;
+    std::vector<int64_t> addresses;
+    std::vector<int64_t> large_counts;
+};
+
+/// The arguments as the constructor took them: with `large`, counts and displacements are large counts,
+/// else integers and addresses. False if a number does not fit in an int.
+bool sort_contents(const Recipe& recipe, bool large, Contents& out);
+
+}  // namespace starling::datatype
