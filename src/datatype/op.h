@@ -37,8 +37,9 @@ struct Op {
     Operation operation = Operation::null;
     bool commutative = true;
     bool predefined = false;
-    mutable uint32_t references = 0;                ///< the handle and operations in flight
-    MPI_User_function* function = nullptr;          ///< of an operation from MPI_Op_create
+    bool freed = false;                     ///< by the application; operations in flight may still use it
+    mutable uint32_t references = 0;        ///< the handle and operations in flight
+    MPI_User_function* function = nullptr;  ///< of an operation from MPI_Op_create
     MPI_User_function_c* large_function = nullptr;  ///< from MPI_Op_create_c
 };
 
