@@ -25,6 +25,7 @@ class Environment {
     Environment(const Program& program, const std::string& job, const std::string& mark) {
         for (const auto& [name, value] : program.environment) set(name, value);
         set(boot::kJobVariable, job);
+        set("STARLING_CHECKED", "1");  // bad settings have been told once, by mpiexec or the parent
         own_.push_back(mark);
         names_.push_back(mark.substr(0, mark.find('=')));
         set(boot::kRankVariable, "");

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/config.h"
+#include "base/error.h"
 #include "launch/hosts.h"
 
 namespace starling::launch {
@@ -297,7 +299,10 @@ class Parser {
         for (char& c : name)
             c = c == '-' || c == '.' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
         if (!name.starts_with("STARLING_")) name.insert(0, "STARLING_");
-        global_.emplace_back(name, text.substr(equals + 1));
+        const std::string value = text.substr(equals + 1);
+        if (check_setting(name.c_str(), value.c_str()) != 0)
+            error_ = "'--set " + text + "': " + std::string(failure_text());
+        global_.emplace_back(name, value);
     }
 
     void read_timeout(const std::string& given, const std::string& value) {

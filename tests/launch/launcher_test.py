@@ -153,6 +153,16 @@ class Starting(Case):
         code, out, _ = self.mpiexec("-env", "B", "b", "sh", "-c", show, ":", "sh", "-c", show, env=environment)
         self.assertEqual(sorted(out.splitlines()), ["1----home", "1-b---home"])
 
+    def test_settings_are_checked_once(self):
+        environment = dict(self.environment, STARLING_WIAT="poll")
+        code, out, err = self.mpiexec("-n", 3, "true", env=environment)
+        self.assertEqual((code, out, err.count("\n")), (0, "", 1))
+        self.assertRegex(err, r"STARLING_WIAT.*STARLING_WAIT")
+        for setting in ("wiat=poll", "wait=sometimes"):
+            code, _, err = self.mpiexec("--set", setting, "true")
+            self.assertEqual((code, err.count("\n")), (1, 1))
+            self.assertIn("STARLING_WAIT", err)
+
     def test_directory(self):
         os.mkdir(self.directory + "/sub")
         for option in ("-wdir", "--wdir", "-wd"):

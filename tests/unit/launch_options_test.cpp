@@ -73,10 +73,10 @@ TEST(Options, ExportFromTheEnvironment) {
 
 TEST(Options, SetIsAVariableOfStarling) {
     const auto environment =
-        good({"--set", "wait-mode=thread", "--set", "STARLING_X=1", "a"}).programs[0].environment;
-    EXPECT_EQ(environment[0].first, "STARLING_WAIT_MODE");
-    EXPECT_EQ(environment[0].second, "thread");
-    EXPECT_EQ(environment[1].first, "STARLING_X");
+        good({"--set", "single-copy=off", "--set", "STARLING_WAIT=poll", "a"}).programs[0].environment;
+    EXPECT_EQ(environment[0].first, "STARLING_SINGLE_COPY");
+    EXPECT_EQ(environment[0].second, "off");
+    EXPECT_EQ(environment[1].first, "STARLING_WAIT");
 }
 
 TEST(Options, MistakesAreNamed) {
@@ -93,6 +93,7 @@ TEST(Options, MistakesAreNamed) {
     EXPECT_TRUE(mentions(bad({"--bind-to", "socket", "a"}), "socket"));
     EXPECT_TRUE(mentions(bad({"--timeout", "soon", "a"}), "soon"));
     EXPECT_TRUE(mentions(bad({"--set", "progress", "a"}), "NAME=VALUE"));
+    EXPECT_TRUE(mentions(bad({"--set", "single-cpoy=on", "a"}), "STARLING_SINGLE_COPY"));
     bad({});
     bad({"-n", "4"});
     bad({"a", ":"});

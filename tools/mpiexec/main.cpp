@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
         return complain(problem);
     if (options.help) return std::fputs(launch::usage(), stdout) < 0;
     if (options.version) return std::printf("Starling mpiexec %s\n", STARLING_VERSION) < 0;
-    launch::check_settings(options.programs);
+    if (!options.quiet) launch::check_settings(options.programs);
 
     launch::LauncherSettings settings;
     settings.argv = argv;
