@@ -109,8 +109,9 @@ void start();
 /// Polls rings, inbox and pending sends once. Returns whether anything happened.
 bool poll();
 
-/// Looks whether other jobs' launchers and jobs still live; reports those that don't. For slow paths.
-void check_liveness();
+/// Looks whether other jobs' launchers and jobs still live; reports those that don't. Gives whether anything was
+/// delivered or reported. For slow paths.
+bool check_liveness();
 
 /// What link did so far, for `starling top` and MPI_T.
 struct Counters {
@@ -118,6 +119,5 @@ struct Counters {
     uint64_t opened = 0, closed = 0, refused = 0;
 };
 extern Counters counters;
-
 
 }  // namespace starling::link

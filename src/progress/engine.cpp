@@ -18,7 +18,13 @@ namespace {
 
 bool (*pollers[8])();
 int poller_count = 0;
-bool polling = false;  ///< a poll is on the stack: completion callbacks that wait poll the paths only
+bool polling = false;  ///< a poll is on the stack; packets must not be taken while one is being delivered
+
+/// Also when a poll ends by std::bad_alloc.
+struct Polling {
+    Polling() { polling = true; }
+    ~Polling() { polling = false; }
+};
 
 bool with_thread = false;
 pthread_t thread;
@@ -53,8 +59,10 @@ void* run_thread(void*) {
         // While the application polls by itself, peers need not ring.
         const bool armed = waiting_calls == 0;
         const uint32_t rings = armed ? announce_sleep() : own_doorbell().rings.load();
-        if (!armed || !poll()) sleep_until_rung(rings, 100'000'000, Sleeper::progress_thread);
-        link::check_liveness();
+        // stop() rings after it has said so: either we see that here, or the ring.
+        if ((!armed || !poll()) && !stopping.load())
+            sleep_until_rung(rings, longest_sleep(), Sleeper::progress_thread);
+        look_at_liveness();
         release_lock();
     }
     return nullptr;
@@ -85,10 +93,12 @@ void add_poller(bool (*poller)()) { pollers[poller_count++] = poller; }
 
 bool poll() {
     if (polling) return false;
-    polling = true;
-    bool any = link::poll();
-    for (int i = 0; i < poller_count; ++i) any |= pollers[i]();
-    polling = false;
+    bool any;
+    {
+        Polling now;
+        any = link::poll();
+        for (int i = 0; i < poller_count; ++i) any |= pollers[i]();
+    }
     any |= run_ready();
     if (any && multi_threaded) wake_own_threads();
     return any;
@@ -110,12 +120,14 @@ void notify() { wake_own_threads(); }
 void wait_until(bool (*condition)(void*), void* argument) {
     if (condition(argument)) return;
     if (waiting_calls++ == 0) disarm();
-    Idle idle;
-    while (!condition(argument)) {
-        if (poll())
-            idle.reset();
-        else
-            idle.step();
+    {
+        Idle idle;  // gone, and its announcement with it, before the progress thread is armed
+        while (!condition(argument)) {
+            if (poll())
+                idle.reset();
+            else
+                idle.step();
+        }
     }
     if (--waiting_calls == 0) arm();
 }

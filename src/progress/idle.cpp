@@ -24,6 +24,8 @@ constexpr uint64_t kLateYieldNs = 1000;    ///< an undisturbed sched_yield takes
 constexpr int kCrowdedAfter = 2;           ///< late yields in a row of eight
 constexpr uint64_t kLivenessNs = 20'000'000;
 constexpr uint64_t kLongestSleepNs = 100'000'000;
+/// With something to send that found no room: a receiver that makes room does not ring.
+constexpr uint64_t kRetryNs = 200'000;
 
 boot::Doorbell* doorbell = nullptr;
 bool may_block = true;
@@ -83,9 +85,15 @@ void yield_core() {
     last_yield = after;
     if (after > next_liveness) {
         next_liveness = after + kLivenessNs;
-        link::check_liveness();
+        look_at_liveness();
     }
 }
+
+void look_at_liveness() {
+    if (link::check_liveness() && multi_threaded) wake_own_threads();
+}
+
+uint64_t longest_sleep() { return link::anything_pending() ? kRetryNs : kLongestSleepNs; }
 
 void Idle::withdraw() {
     if (!announced_) return;
@@ -95,9 +103,9 @@ void Idle::withdraw() {
 
 void Idle::yield() {
     if (announced_) {
-        sleep_until_rung(rings_, kLongestSleepNs, Sleeper::application);
+        sleep_until_rung(rings_, longest_sleep(), Sleeper::application);
         announced_ = false;
-        link::check_liveness();
+        look_at_liveness();
         return;
     }
     yield_core();
@@ -109,7 +117,8 @@ void Idle::yield() {
 }
 
 void Idle::step() {
-    if (multi_threaded) hand_over_lock();
+    // Not between announcing and sleeping: who completes our operation then would see nobody to wake.
+    if (multi_threaded && !announced_) hand_over_lock();
     if (++polls_ < (crowded() ? kPollsCrowded : kPollsAlone)) {
         _mm_pause();
         return;

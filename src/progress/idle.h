@@ -47,6 +47,12 @@ void sleep_until_rung(uint32_t rings, uint64_t limit_ns, Sleeper sleeper);
 /// Peers need not ring, unless another thread still sleeps.
 void withdraw_sleep();
 
+/// How long a sleep may last before it must look again, ns.
+uint64_t longest_sleep();
+
+/// Looks whether other jobs live; what that completes wakes the threads that wait for it.
+void look_at_liveness();
+
 /// Wakes the application's threads that block: one of them may be waiting for what was just done.
 void wake_own_threads();
 
