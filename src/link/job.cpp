@@ -33,7 +33,7 @@ int Job::map() {
     if (segment_) return MPI_SUCCESS;
     if (dead_) return fail(MPI_ERR_PROC_ABORTED, "the job of the peer process has ended");
     const int error = boot::JobSegment::open(address_, segment_);
-    if (error) dead_ = true;
+    if (error == MPI_ERR_PROC_ABORTED) dead_ = true;  // too few descriptors, say, may pass
     return error;
 }
 
@@ -45,7 +45,9 @@ Peer* Job::peer(uint32_t rank) {
         return nullptr;
     }
     if (!peers_) peers_ = std::make_unique<Peer*[]>(segment_.header().size);
-    return peers_[rank] = new Peer(*this, rank, shm::Region(segment_.region(rank)));
+    Peer* peer = new Peer(*this, rank, shm::Region(segment_.region(rank)));
+    peer->dead = dead_;
+    return peers_[rank] = peer;
 }
 
 }  // namespace starling::link

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/config.h"
+#include "base/process.h"
 
 namespace starling::link {
 
@@ -11,6 +12,8 @@ namespace {
 struct Slots {
     uint64_t taken = 0;  ///< bit per ring slot of our region
     Peer* users[shm::kRingSlots] = {};
+    /// Who may still write to a slot though its job has failed: the slot is not given to another before it is gone.
+    pid_t last_writers[shm::kRingSlots] = {};
 };
 constinit Slots slots;
 
@@ -22,6 +25,12 @@ uint32_t slot_limit() {
 int free_slot() {
     for (uint32_t i = 0; i < slot_limit(); ++i)
         if (!(slots.taken >> i & 1)) return static_cast<int>(i);
+    for (uint32_t i = 0; i < slot_limit(); ++i) {
+        if (slots.last_writers[i] == 0 || !process_gone(slots.last_writers[i])) continue;
+        slots.last_writers[i] = 0;
+        slots.taken &= ~(uint64_t{1} << i);
+        return static_cast<int>(i);
+    }
     return -1;
 }
 
@@ -38,9 +47,13 @@ void take_slot(Peer& peer) {
 void give_slot(Peer& peer) {
     unwatch_ring(peer);
     peer.in = {};
-    slots.taken &= ~(uint64_t{1} << peer.in_slot);
     slots.users[peer.in_slot] = nullptr;
     ++counters.closed;
+    const pid_t pid = peer.dead ? peer.job.segment().cell(peer.rank).pid.load() : 0;
+    if (pid > 0 && !process_gone(pid))
+        slots.last_writers[peer.in_slot] = pid;
+    else
+        slots.taken &= ~(uint64_t{1} << peer.in_slot);
 }
 
 void apply(Peer& peer, Event event, uint32_t offered_slot) {

@@ -101,6 +101,8 @@ bool anything_pending() { return !pending->empty(); }
 namespace {
 
 void dispatch(Peer& peer, const Packet& packet) {
+    // A process may outlive its job's failure for a moment. Everything it had to do with us was ended then.
+    if (peer.dead) [[unlikely]] return;
     if (packet.header.kind <= shm::Kind::piece) [[likely]]
         upcalls.deliver(peer, packet);
     else if (packet.header.kind == shm::Kind::spawn_control)
@@ -142,7 +144,8 @@ bool poll_inbox() {
         shm::Cell* cell = paths->inbox.front();
         if (!cell) break;
         // A sender whose job has gone meanwhile can't be answered, so its packet is dropped.
-        if (Peer* peer = sender_of(*cell)) dispatch(*peer, {cell->header, cell->payload});
+        Peer* peer = cell->header.bytes <= shm::Cell::kPayload ? sender_of(*cell) : nullptr;
+        if (peer) dispatch(*peer, {cell->header, cell->payload});
         paths->inbox.pop();
         any = true;
     }
@@ -161,10 +164,12 @@ bool flush_pending() {
     bool any = false;
     for (Peer* peer = pending->front(); peer;) {
         Peer* next = pending->next(peer);
+        const uint64_t before = counters.messages_ring + counters.messages_inbox;
         if (flush_controls(*peer) && upcalls.flush(*peer)) {
             peer->pending_hook.unlink();
             any = true;
         }
+        any |= counters.messages_ring + counters.messages_inbox != before;
         peer = next;
     }
     return any;

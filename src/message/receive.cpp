@@ -115,8 +115,12 @@ void take_rendezvous(ReceiveRequest& request, link::Peer& peer, int source, int 
     request.outcome.error = offer.bytes > request.capacity ? truncated(request, offer.bytes) : MPI_SUCCESS;
     const uint64_t bytes = std::min(offer.bytes, request.capacity);
     int error = EPERM;
-    if (bytes == 0 || (offer.address && single_copy_allowed())) error = copy_from_sender(request, offer, bytes);
-    if (error == EPERM || error == ENOSYS) {
+    if (peer.dead)
+        error = ESRCH;  // nobody to ask, and the pid may be another's by now
+    else if (bytes == 0 || (offer.address && single_copy_allowed()))
+        error = copy_from_sender(request, offer, bytes);
+    // Forbidden, or memory that the kernel can't reach but the sender can (a device's, say).
+    if (error && error != ESRCH) {
         if (!request.retained) {
             datatype::retain(*request.type);
             request.retained = true;
@@ -124,9 +128,8 @@ void take_rendezvous(ReceiveRequest& request, link::Peer& peer, int source, int 
         return ask_for_pieces(request, offer, bytes);
     }
     if (error) {
-        return finish(request, fail(error == ESRCH ? MPI_ERR_PROC_ABORTED : MPI_ERR_OTHER,
-                                    "reading %llu bytes from rank %d failed: %s", static_cast<unsigned long long>(bytes),
-                                    source, std::strerror(error)));
+        return finish(request, fail(MPI_ERR_PROC_ABORTED, "rank %d ended before its message of %llu bytes was read",
+                                    source, static_cast<unsigned long long>(offer.bytes)));
     }
     const Fetched fetched{offer.serial};
     link::send_control(peer, shm::Kind::fetched, &fetched, sizeof fetched);
@@ -192,12 +195,12 @@ void match(const Envelope& envelope) {
     }
 }
 
-void on_piece(const link::Packet& packet) {
+void on_piece(link::Peer& peer, const link::Packet& packet) {
     ReceiveRequest* request = streaming.find(static_cast<uint32_t>(packet.header.tag));
-    if (!request) return;
-    datatype::unpack(*request->type, request->count, request->buffer, packet.header.context, packet.payload,
-                     packet.header.bytes);
-    request->moved += packet.header.bytes;
+    const uint64_t offset = packet.header.context, bytes = packet.header.bytes;
+    if (!request || request->peer != &peer || offset > request->expected || bytes > request->expected - offset) return;
+    datatype::unpack(*request->type, request->count, request->buffer, offset, packet.payload, bytes);
+    request->moved += bytes;
     if (request->moved < request->expected) return;
     streaming.remove(request->serial);
     finish(*request, request->outcome.error);
@@ -210,8 +213,8 @@ void deliver(link::Peer& peer, const link::Packet& packet) {
         case shm::Kind::rendezvous:
             if (h.sequence != peer.next_receive) [[unlikely]]
                 return keep_early(peer, packet);
-            ++peer.next_receive;
             match({peer, h.context, h.source, h.tag, h.kind == shm::Kind::rendezvous, h.bytes, packet.payload});
+            ++peer.next_receive;  // not before: what fails for want of memory comes again
             if (peer.early) [[unlikely]]
                 match_early(peer);
             return;
@@ -225,7 +228,7 @@ void deliver(link::Peer& peer, const link::Packet& packet) {
             std::memcpy(&clear, packet.payload, sizeof clear);
             return on_clear_to_stream(peer, clear.send_serial, clear.receive_serial, clear.bytes);
         }
-        case shm::Kind::piece: return on_piece(packet);
+        case shm::Kind::piece: return on_piece(peer, packet);
         default: return;  // a kind of a later version: nothing of ours waits for it
     }
 }

@@ -171,7 +171,8 @@ bool flush(link::Peer& peer) {
 
 void on_fetched(link::Peer& peer, uint32_t serial) {
     SendRequest* request = offered.find(serial);
-    if (request && request->peer == &peer) finish_offered(*request, MPI_SUCCESS);
+    if (!request || request->peer != &peer || request->stage != SendRequest::Stage::offered) return;
+    finish_offered(*request, MPI_SUCCESS);
 }
 
 void on_clear_to_stream(link::Peer& peer, uint32_t send_serial, uint32_t receive_serial, uint64_t bytes) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "boot/job_segment.h"
+#include "transport/shm/inbox_protocol.h"
 #include "transport/shm/packet.h"
 
 namespace starling::shm {
@@ -22,10 +23,8 @@ struct Sender {
     uint32_t reserved;
 };
 
-/// `state` = lap (40 bits) | phase (2 bits) | claimant's pid (22 bits), phases free, claimed, full. All zero is
-/// "free in lap 0", so a fresh memfd is an empty inbox.
 struct alignas(64) Cell {
-    std::atomic<uint64_t> state;
+    std::atomic<uint64_t> state;  ///< see inbox_protocol.h
     Sender sender;
     Header header;
     static constexpr uint32_t kPayload = kCellBytes - 64;
@@ -44,20 +43,6 @@ Cell* claim(Inbox& inbox, uint32_t pid);
 void publish(Cell& cell);
 
 /// The receiver's end. One per process; not thread-safe.
-class InboxReader {
-  public:
-    explicit InboxReader(Inbox& inbox) : inbox_(&inbox) {}
-    /// The oldest packet, nullptr if there is none (or its sender is still writing it).
-    Cell* front();
-    /// Gives the cell of front() back.
-    void pop();
-    /// If the oldest cell was claimed by a process that has died before publishing it, skips it. For slow
-    /// paths: asks the kernel. Returns whether it skipped one.
-    bool skip_dead();
-
-  private:
-    Inbox* inbox_;
-    uint64_t head_ = 0;
-};
+using InboxReader = BasicInboxReader<Inbox>;
 
 }  // namespace starling::shm

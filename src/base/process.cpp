@@ -1,0 +1,35 @@
+#include "base/process.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+
+namespace starling {
+
+bool process_gone(pid_t pid) {
+    if (kill(pid, 0) != 0) return errno == ESRCH;
+    // kill() finds zombies too, and where no one waits for orphans they stay.
+    char path[32], text[512];
+    std::snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return errno == ENOENT;
+    const ssize_t got = read(fd, text, sizeof text - 1);
+    close(fd);
+    if (got <= 0) return got < 0 && errno == ESRCH;
+    text[got] = '\0';
+    // The state follows the name, which ends at the last parenthesis; 17 fields further the threads are
+    // counted.
+    const char* field = std::strrchr(text, ')');
+    if (!field || field[1] != ' ' || (field[2] != 'Z' && field[2] != 'X')) return false;
+    field += 2;
+    for (int i = 0; field && i < 17; ++i)
+        if ((field = std::strchr(field, ' '))) ++field;
+    // A process whose first thread has ended is shown as a zombie while the others go on.
+    return !field || field[0] == '\0' || (field[0] <= '1' && field[1] == ' ');
+}
+
+}  // namespace starling

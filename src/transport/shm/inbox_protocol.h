@@ -1,0 +1,111 @@
+// How an inbox works: who owns a cell when. Templates over the shared memory's type, so that the tests can
+// put their own atomics in its place and try every order of steps; an Inbox has a `tail` and an array of
+// `cells`, each with a `state`.
+//
+// `state` = lap (40 bits) | phase (2 bits) | claimant's pid (22 bits). All zero is "free in lap 0", so
+// fresh memory is an empty inbox.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <iterator>
+
+#include "base/process.h"
+
+namespace starling::shm {
+
+namespace cell_state {
+enum Phase : uint64_t { kFree = 0, kClaimed = 1, kFull = 2 };
+
+constexpr uint64_t make(uint64_t lap, Phase phase, uint32_t pid) {
+    return lap << 24 | static_cast<uint64_t>(phase) << 22 | pid;
+}
+constexpr uint64_t lap_of(uint64_t state) {
+    return state >> 24;
+}
+constexpr Phase phase_of(uint64_t state) {
+    return static_cast<Phase>(state >> 22 & 3);
+}
+constexpr uint32_t pid_of(uint64_t state) {
+    return static_cast<uint32_t>(state & ((1u << 22) - 1));
+}
+}  // namespace cell_state
+
+/// Claims a cell for the process `pid`; nullptr if the inbox is full.
+template <class Inbox>
+auto* claim_cell(Inbox& inbox, uint32_t pid) {
+    using namespace cell_state;
+    const uint64_t count = std::size(inbox.cells);
+    uint64_t ticket = inbox.tail.load(std::memory_order_acquire);
+    for (;;) {
+        auto& cell = inbox.cells[ticket % count];
+        const uint64_t lap = ticket / count;
+        uint64_t seen = cell.state.load(std::memory_order_acquire);
+        if (lap_of(seen) < lap)
+            return static_cast<decltype(&cell)>(nullptr);  // holds a packet of the lap before: full
+        if (seen == make(lap, kFree, 0) &&
+            cell.state.compare_exchange_strong(seen, make(lap, kClaimed, pid), std::memory_order_acq_rel)) {
+            // The tail may have been moved on already by one who saw the claim; either way it is past us.
+            inbox.tail.compare_exchange_strong(ticket, ticket + 1, std::memory_order_acq_rel);
+            return &cell;
+        }
+        // Someone else has this ticket: help the tail on, so that a claimant killed here blocks no one.
+        if (inbox.tail.compare_exchange_strong(ticket, ticket + 1, std::memory_order_acq_rel)) ++ticket;
+    }
+}
+
+/// Shows the packet in a claimed cell to the receiver.
+template <class Cell>
+void publish_cell(Cell& cell) {
+    using namespace cell_state;
+    const uint64_t claimed = cell.state.load(std::memory_order_relaxed);
+    cell.state.store(make(lap_of(claimed), kFull, pid_of(claimed)), std::memory_order_release);
+}
+
+/// The receiver's end. One per process; not thread-safe.
+template <class Inbox>
+class BasicInboxReader {
+  public:
+    explicit BasicInboxReader(Inbox& inbox) : inbox_(&inbox) {}
+
+    /// The oldest packet, nullptr if there is none (or its sender is still writing it).
+    auto* front() {
+        using namespace cell_state;
+        auto& cell = head_cell();
+        const uint64_t seen = cell.state.load(std::memory_order_acquire);
+        return phase_of(seen) == kFull && lap_of(seen) == lap() ? &cell : nullptr;
+    }
+
+    /// Gives the cell of front() back.
+    void pop() {
+        head_cell().state.store(cell_state::make(lap() + 1, cell_state::kFree, 0),
+                                std::memory_order_release);
+        ++head_;
+    }
+
+    /// If the oldest cell was claimed by a process that has died before publishing it, skips it. For slow
+    /// paths: asks the kernel. Returns whether it skipped one.
+    bool skip_dead(bool (*gone)(pid_t) = process_gone) {
+        using namespace cell_state;
+        auto& cell = head_cell();
+        uint64_t seen = cell.state.load(std::memory_order_acquire);
+        if (phase_of(seen) != kClaimed || lap_of(seen) != lap()) return false;
+        if (!gone(static_cast<pid_t>(pid_of(seen)))) return false;
+        // The claimant may have published just before it died.
+        if (!cell.state.compare_exchange_strong(seen, make(lap() + 1, kFree, 0), std::memory_order_acq_rel))
+            return false;
+        ++head_;
+        return true;
+    }
+
+  private:
+    auto& head_cell() { return inbox_->cells[head_ % std::size(inbox_->cells)]; }
+    uint64_t lap() const { return head_ / std::size(inbox_->cells); }
+
+    Inbox* inbox_;
+    uint64_t head_ = 0;
+};
+
+}  // namespace starling::shm
