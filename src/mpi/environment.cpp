@@ -73,6 +73,13 @@ MPI_Aint Aint_diff(MPI_Aint addr1, MPI_Aint addr2) {
     return static_cast<MPI_Aint>(static_cast<uintptr_t>(addr1) - static_cast<uintptr_t>(addr2));
 }
 
+int Get_hw_resource_info(MPI_Info* hw_info) {
+    Lock lock;
+    if (!hw_info) return null_argument(nullptr, "hw_info");
+    *hw_info = comm::to_handle(comm::make_info());
+    return MPI_SUCCESS;
+}
+
 int Pcontrol(int) {
     return MPI_SUCCESS;
 }
