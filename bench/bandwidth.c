@@ -65,11 +65,11 @@ int main(int argc, char** argv) {
                      malloc(2 * (size_t)options.window * sizeof(MPI_Request))};
     bench_fill(stream.out, options.max_bytes, (unsigned)pair.role);
     options.warm_up = (options.warm_up + 9) / 10;
-    for (size_t bytes = options.min_bytes; bytes <= options.max_bytes; bytes = bench_next_size(bytes)) {
+    for (long bytes = bench_next_size(&options, -1); bytes >= 0; bytes = bench_next_size(&options, bytes)) {
         stream.bytes = (int)bytes;
         Stats seconds = bench_pair_measure(&pair, &options, windows, &stream, 1.0);
         double megabytes = 1e-6 * (double)bytes * options.window * (options.both ? 2 : 1);
-        if (pair.role == 0) bench_row(report, "", (long)bytes, to_rate(seconds, megabytes));
+        if (pair.role == 0) bench_row(report, "", bytes, to_rate(seconds, megabytes));
     }
     if (pair.role == 0) bench_print(report, pair.spawned ? "1+1" : "2");
     bench_pair_end(&pair);

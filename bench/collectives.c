@@ -74,9 +74,9 @@ typedef void (*Call)(const Team*, const Work*, long);
 typedef struct {
     const char* name;
     Call call;
-    int sized;      /* 0: has no message size */
-    int inter;      /* exists between groups */
-    size_t largest; /* bytes per block above which it is not measured */
+    int sized;    /* 0: has no message size */
+    int inter;    /* exists between groups */
+    long largest; /* bytes per block above which it is not measured */
 } Operation;
 
 static const Operation kOperations[] = {
@@ -186,11 +186,12 @@ int main(int argc, char** argv) {
     for (int k = 0; k < kOperationCount; ++k) {
         const Operation* o = &kOperations[k];
         if (!bench_wanted(&options, o->name) || (team.inter && !o->inter)) continue;
-        size_t bytes = options.min_bytes < 4 ? 4 : options.min_bytes;
-        do {
-            measure(&team, &options, o, bytes, report);
-            bytes *= options.full ? 2 : 8;
-        } while (o->sized && bytes <= options.max_bytes && bytes <= o->largest);
+        for (long bytes = bench_next_size(&options, -1); bytes >= 0;
+             bytes = bench_next_size(&options, bytes)) {
+            if (o->sized && (bytes < 4 || bytes > o->largest)) continue;
+            measure(&team, &options, o, (size_t)bytes, report);
+            if (!o->sized) break;
+        }
     }
     char ranks[32];
     bench_team_name(&team, ranks, sizeof ranks);

@@ -35,10 +35,9 @@ int main(int argc, char** argv) {
     Report* report = bench_report("latency", "us", &options);
     Message message = {bench_buffer(options.max_bytes), bench_buffer(options.max_bytes), 0, options.check};
     bench_fill(message.out, options.max_bytes, (unsigned)pair.role);
-    for (size_t bytes = options.min_bytes; bytes <= options.max_bytes; bytes = bench_next_size(bytes)) {
+    for (long bytes = bench_next_size(&options, -1); bytes >= 0; bytes = bench_next_size(&options, bytes)) {
         message.bytes = (int)bytes;
-        bench_row(report, "", (long)bytes,
-                  bench_pair_measure(&pair, &options, ping_pong, &message, 1e6 / 2));
+        bench_row(report, "", bytes, bench_pair_measure(&pair, &options, ping_pong, &message, 1e6 / 2));
     }
     if (pair.role == 0) bench_print(report, pair.spawned ? "1+1" : "2");
     bench_pair_end(&pair);

@@ -70,8 +70,8 @@ int main(int argc, char** argv) {
     Report* report = bench_report("message-rate", "million/s", &options);
     char* buffer = bench_buffer(options.max_bytes);
     MPI_Request* requests = malloc((size_t)options.window * sizeof *requests);
-    for (size_t bytes = options.min_bytes; bytes <= options.max_bytes; bytes = bench_next_size(bytes)) {
-        bench_row(report, "", (long)bytes,
+    for (long bytes = bench_next_size(&options, -1); bytes >= 0; bytes = bench_next_size(&options, bytes)) {
+        bench_row(report, "", bytes,
                   measure(sends, peer, buffer, (int)bytes, &options, size / 2, requests));
     }
     char ranks[16];

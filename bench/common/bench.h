@@ -9,6 +9,7 @@
 /* Options of all programs; each uses those that concern it. */
 typedef struct {
     size_t min_bytes, max_bytes; /* -m MIN:MAX; sizes are 0 (where MIN is 0) and powers of two */
+    const char* sizes;           /* -s LIST of sizes in ascending order, instead of -m */
     long iterations;             /* -i per batch; 0: as many as fill the time */
     int warm_up;                 /* -x iterations before the first batch */
     double seconds;              /* -t time per measured point */
@@ -32,8 +33,9 @@ Options bench_defaults(void);
 /* 1 if the name is in options->operations or there is no such list. */
 int bench_wanted(const Options* options, const char* name);
 
-/* The next size after bytes: 0, 1, 2, 4, ... Use: for (s = min; s <= max; s = bench_next_size(s)). */
-size_t bench_next_size(size_t bytes);
+/* The size after the given one: 0, 1, 2, 4, ... or those of -s, then -1. Use:
+ * for (long s = bench_next_size(o, -1); s >= 0; s = bench_next_size(o, s)). */
+long bench_next_size(const Options* options, long bytes);
 
 /* Seconds of a clock that never jumps. */
 double bench_now(void);

@@ -9,6 +9,7 @@ static const char kUsage[] =
     "options (each program uses those that concern it):\n"
     "  -m MIN:MAX   message sizes in bytes         -i N   iterations per batch (default: as many as fill "
     "the time)\n"
+    "  -s 8,1024    only these sizes\n"
     "  -x N         warm-up iterations             -t S   seconds per point\n"
     "  -b N         batches; the value is their median\n"
     "  -w N         messages on the way at a time  -f     minimum, mean and maximum, too\n"
@@ -43,6 +44,16 @@ static void read_sizes(const char* program, const char* text, Options* options) 
     if (*end || options->max_bytes < options->min_bytes) refuse(program, "-m takes MIN:MAX or MAX");
 }
 
+static void read_list(const char* program, const char* text, Options* options) {
+    long last = -1;
+    for (const char* p = text; p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL) {
+        if (atol(p) <= last) refuse(program, "-s takes sizes in ascending order, such as 8,1024");
+        last = atol(p);
+    }
+    options->sizes = text;
+    options->max_bytes = (size_t)last;
+}
+
 Options bench_options(int argc, char** argv, const char* about, Options options) {
     enum { kSpawn = 256, kJson, kBoth, kHelp };
     const struct option table[] = {{"spawn", 1, NULL, kSpawn},
@@ -52,10 +63,13 @@ Options bench_options(int argc, char** argv, const char* about, Options options)
                                    {NULL, 0, NULL, 0}};
     int key;
     opterr = 0;
-    while ((key = getopt_long(argc, argv, "m:i:x:t:b:w:o:k:fc", table, NULL)) != -1) {
+    while ((key = getopt_long(argc, argv, "m:s:i:x:t:b:w:o:k:fc", table, NULL)) != -1) {
         switch (key) {
             case 'm':
                 read_sizes(argv[0], optarg, &options);
+                break;
+            case 's':
+                read_list(argv[0], optarg, &options);
                 break;
             case 'i':
                 options.iterations = atol(optarg);
@@ -119,6 +133,18 @@ int bench_wanted(const Options* options, const char* name) {
     return options->operations == NULL;
 }
 
-size_t bench_next_size(size_t bytes) {
-    return bytes == 0 ? 1 : bytes * 2;
+static long next_of_list(const char* list, long bytes) {
+    while (list) {
+        long size = atol(list);
+        if (size > bytes) return size;
+        list = strchr(list, ',');
+        if (list) ++list;
+    }
+    return -1;
+}
+
+long bench_next_size(const Options* options, long bytes) {
+    if (options->sizes) return next_of_list(options->sizes, bytes);
+    long next = bytes < 0 ? (long)options->min_bytes : bytes == 0 ? 1 : bytes * 2;
+    return next <= (long)options->max_bytes ? next : -1;
 }

@@ -24,7 +24,12 @@ class Case:
 
 LATENCY_SIZES = (8, 1024, 8192, 65536, 1 << 20)
 BANDWIDTH_SIZES = (65536, 1 << 20, 4 << 20)
+COLLECTIVE_SIZES = (8, 4096, 65536, 1 << 20)
 COLLECTIVES = ("barrier", "bcast", "allreduce", "reduce", "allgather", "alltoall")
+
+
+def sizes(numbers):
+    return ",".join(map(str, numbers))
 
 
 def all_cases(quick):
@@ -42,12 +47,11 @@ def all_cases(quick):
 def point_to_point(time):
     cases = []
     for name, group, ranks, extra in (("", "p2p", 2, []), ("-parent-child", "inter", 1, ["--spawn", "1"])):
-        cases.append(Case("latency" + name, group, "latency", ranks, ["-t", time, "-m", "1:1048576"] + extra, 60,
-                          keep={"": LATENCY_SIZES}))
-        cases.append(Case("bandwidth" + name, group, "bandwidth", ranks, ["-t", time, "-m", "16384:4194304"] + extra,
+        cases.append(Case("latency" + name, group, "latency", ranks, ["-t", time, "-s", sizes(LATENCY_SIZES)] + extra, 60))
+        cases.append(Case("bandwidth" + name, group, "bandwidth", ranks, ["-t", time, "-s", sizes(BANDWIDTH_SIZES)] + extra,
                           60, keep={"": BANDWIDTH_SIZES}, larger_is_better=True))
-    cases.append(Case("bandwidth-both", "p2p", "bandwidth", 2, ["--both", "-t", time, "-m", "65536:4194304"], 60,
-                      keep={"": BANDWIDTH_SIZES}, larger_is_better=True))
+    cases.append(Case("bandwidth-both", "p2p", "bandwidth", 2, ["--both", "-t", time, "-s", sizes(BANDWIDTH_SIZES)], 60,
+                      larger_is_better=True))
     cases.append(Case("message-rate", "p2p", "message-rate", 2, ["-t", time], 30, larger_is_better=True))
     return cases
 
@@ -77,14 +81,13 @@ def collectives(time, quick):
             if quick and operation in ("reduce", "allgather"):
                 continue
             largest = 4096 if operation in ("alltoall", "allgather") else 65536 if ranks > 2 and quick else 1 << 20
+            wanted = [size for size in COLLECTIVE_SIZES if size <= largest]
             cases.append(Case(f"{operation}-{ranks}", group, "collectives", ranks,
-                              ["-o", operation, "-t", time, "-m", f"8:{largest}"], 30,
-                              keep={operation: (0, 8, 4096, 32768, 262144, 1 << 20)}))
+                              ["-o", operation, "-t", time, "-s", sizes(wanted)], 30))
     for parents, children in ((1, 7), (4, 4)):
         for operation in ("barrier", "bcast", "allreduce", "alltoall"):
             if quick and operation == "alltoall":
                 continue
             cases.append(Case(f"{operation}-{parents}+{children}", "inter", "collectives", parents,
-                              ["-o", operation, "-t", time, "-m", "8:32768", "--spawn", str(children)], 30,
-                              keep={operation: (0, 8, 32768)}))
+                              ["-o", operation, "-t", time, "-s", "8,65536", "--spawn", str(children)], 30))
     return cases
