@@ -70,8 +70,10 @@ function(starling_library_settings target)
     set_target_properties(${target} PROPERTIES VERSION 1 SOVERSION 1 LINK_DEPENDS ${exports})
     target_include_directories(${target} INTERFACE ${STARLING_INCLUDE})
     target_link_libraries(${target} PRIVATE Threads::Threads)
+    # Measured on what a program that only loads the library takes to start: fewer mappings save 2 % of 740 us;
+    # binding all symbols at load costs 2 %, -Bsymbolic changes nothing (the version script binds them already).
     target_link_options(${target} PRIVATE -Wl,--version-script=${exports} -Wl,--gc-sections -Wl,-O1
-        -Wl,--hash-style=gnu)
+        -Wl,--hash-style=gnu -Wl,-z,noseparate-code)
     if(NOT STARLING_SANITIZE)
         target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc -Wl,--exclude-libs,ALL)
         if(NOT STARLING_DRAFT)
