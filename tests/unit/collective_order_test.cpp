@@ -1,0 +1,212 @@
+// Collectives in every order of events (small cases), with failures, and one after the other.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/error.h"
+#include "collective/algorithms.h"
+#include "collective/collective.h"
+#include "collective/frame_pool.h"
+#include "collective/select.h"
+#include "collective_data.h"
+#include "collective_simulation.h"
+#include "datatype/op.h"
+#include "message/request.h"
+#include "progress/ready.h"
+
+namespace {
+
+using namespace data;
+using namespace simulation;
+namespace collective = starling::collective;
+using collective::Shares;
+
+/// Every participant's part of one operation of each kind, all with two pairs of numbers per rank.
+struct Everything {
+    int n;
+    std::vector<Values> own;
+    std::vector<Values> in, out;
+    explicit Everything(int size) : n(size) {
+        std::mt19937 random(7);
+        operand_shape = pairs()[0];
+        const auto all = static_cast<size_t>(4 * n);
+        for (int p = 0; p < n; ++p) {
+            own.push_back(random_values(random, 4 * n));
+            in.push_back(own.back());
+            out.emplace_back(all);
+        }
+    }
+
+    static constexpr int kOperations = 17;
+    Task task(int which, int p, View v) {
+        const Datatype& type = *pairs()[0]->type;
+        uint32_t* from = in[static_cast<size_t>(p)].data();
+        uint32_t* to = out[static_cast<size_t>(p)].data();
+        const int last = v.n - 1;
+        const collective::Blocks send(from, 2, type), receive(to, 2, type);
+        switch (which) {
+            case 0:
+                return collective::barrier_dissemination(v);
+            case 1:
+                return collective::barrier_tree(v);
+            case 2:
+                return collective::bcast_binomial(v, from, 2, type, last);
+            case 3:
+                return collective::bcast_scatter_allgather(v, from, 2, type, last);
+            case 4:
+                return collective::bcast_chain(v, from, 2, type, last);
+            case 5:
+                return collective::reduce_binomial(v, from, to, 2, type, *compose().op, last);
+            case 6:
+                return collective::reduce_rabenseifner(v, from, to, 2, type, *add().op, last);
+            case 7:
+                return collective::allreduce_recursive_doubling(v, from, to, 2, type, *compose().op);
+            case 8:
+                return collective::allreduce_ring(v, from, to, 2, type, *add().op);
+            case 9:
+                return collective::gather_binomial(v, from, 2, type, receive, last);
+            case 10:
+                return collective::scatter_binomial(v, send, to, 2, type, last);
+            case 11:
+                return collective::allgather(v, from, 2, type, receive);
+            case 12:
+                return collective::allgather_bruck(v, receive);
+            case 13:
+                return collective::alltoall_bruck(v, send, receive);
+            case 14:
+                return collective::alltoall_linear(v, send, receive);
+            case 15:
+                return collective::reduce_scatter_halving(v, from, to, Shares(2), type, *add().op);
+            default:
+                return collective::scan_recursive_doubling(v, from, to, 2, type, *compose().op, false);
+        }
+    }
+};
+
+TEST(CollectiveOrder, EveryOrderOfEventsEnds) {
+    // Three participants: their starts and every delivery in all orders, eager and not, up to a limit of
+    // runs.
+    for (int which = 0; which < Everything::kOperations; ++which) {
+        SCOPED_TRACE("operation " + std::to_string(which));
+        Chooser chooser;
+        std::vector<Values> first;
+        int runs = 0;
+        do {
+            Everything state(3);
+            World world(chooser, 3);
+            const auto errors = world.run([&](int p, View v) { return state.task(which, p, v); });
+            ASSERT_EQ(errors, (std::vector<int>{0, 0, 0}));
+            ASSERT_EQ(world.left_over(), 0u);
+            std::vector<Values> result = state.out;
+            result.insert(result.end(), state.in.begin(), state.in.end());
+            if (first.empty()) first = result;
+            ASSERT_EQ(result, first) << "the result depends on the order of messages";
+        } while (chooser.next() && ++runs < 3000);
+        EXPECT_GT(runs, 5);
+    }
+}
+
+TEST(CollectiveOrder, ConsecutiveOperationsDoNotMix) {
+    for (uint32_t seed = 0; seed < 300; ++seed) {
+        Chooser chooser(seed);
+        const int n = 2 + static_cast<int>(seed % 6);
+        World world(chooser, n);
+        // Sums of what the operation before gave: a message that strays changes the end.
+        std::vector<uint32_t> values(static_cast<size_t>(n));
+        std::vector<uint32_t> sums(static_cast<size_t>(n));
+        std::vector<int> done(static_cast<size_t>(n));
+        for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<uint32_t>(i + 1);
+        const auto errors = world.run(
+            [&](int p, View v) {
+                const auto i = static_cast<size_t>(p);
+                if (done[i]++ > 0) values[i] = sums[i] + static_cast<uint32_t>(i);
+                return collective::allreduce_recursive_doubling(v, &values[i], &sums[i], 1, *single().type,
+                                                                *sum().op);
+            },
+            4);
+        ASSERT_EQ(errors, std::vector<int>(static_cast<size_t>(n), 0));
+        uint32_t expected = static_cast<uint32_t>(n * (n + 1) / 2);
+        const auto ranks = static_cast<uint32_t>(n);
+        for (int i = 1; i < 4; ++i) expected = expected * ranks + ranks * (ranks - 1) / 2;
+        for (const uint32_t s : sums) ASSERT_EQ(s, expected) << "seed " << seed;
+    }
+}
+
+TEST(CollectiveOrder, ADeadParticipantHangsNobody) {
+    const size_t frames = collective::live_frames();
+    for (int which = 0; which < Everything::kOperations; ++which) {
+        for (int n = 2; n <= 9; ++n) {
+            for (int dead = 0; dead < n; ++dead) {
+                SCOPED_TRACE("operation " + std::to_string(which) + ", " + std::to_string(dead) + " of " +
+                             std::to_string(n) + " dead");
+                Chooser chooser(static_cast<uint64_t>(n * 100 + dead));
+                World world(chooser, n);
+                world.eager_limit = chooser.pick(2) * 1000;
+                world.dead.insert(dead);
+                Everything state(n);
+                const auto errors = world.run([&](int p, View v) { return state.task(which, p, v); });
+                ASSERT_NE(errors, std::vector<int>{-1}) << "deadlock";
+                int failed = 0;
+                for (const int error : errors) failed += error != MPI_SUCCESS;
+                EXPECT_GT(failed, 0);
+            }
+        }
+    }
+    EXPECT_EQ(collective::live_frames(), frames);
+}
+
+TEST(CollectiveOrder, ABadMessageGivesAnErrorAndEnds) {
+    for (int which = 2; which < Everything::kOperations; ++which) {
+        for (int n = 2; n <= 6; ++n) {
+            for (int64_t at = 0;; ++at) {
+                SCOPED_TRACE("operation " + std::to_string(which) + ", message " + std::to_string(at) +
+                             " of " + std::to_string(n) + " ranks");
+                Chooser chooser(static_cast<uint64_t>(n * 100 + at));
+                World world(chooser, n);
+                world.truncated = at;
+                Everything state(n);
+                const auto errors = world.run([&](int p, View v) { return state.task(which, p, v); });
+                ASSERT_NE(errors, std::vector<int>{-1}) << "deadlock";
+                if (at >= world.delivered()) break;
+                int truncated = 0;
+                for (const int error : errors) truncated += error == MPI_ERR_TRUNCATE;
+                EXPECT_EQ(truncated, 1);
+            }
+        }
+    }
+}
+
+TEST(CollectiveOrder, AFailureReachesThoseWhoDependOnIt) {
+    // A chain: what rank 1 could not receive, ranks 2 and 3 do not get either, and they get to know.
+    Chooser chooser(3);
+    World world(chooser, 4);
+    world.truncated = 0;
+    world.eager_limit = 0;
+    std::vector<uint32_t> values(4);
+    const auto errors = world.run([&](int p, View v) {
+        return collective::bcast_chain(v, &values[static_cast<size_t>(p)], 1, *single().type, 0);
+    });
+    EXPECT_EQ(errors[0], MPI_SUCCESS);
+    EXPECT_EQ(errors[1], MPI_ERR_TRUNCATE);
+    EXPECT_EQ(errors[2], MPI_ERR_OTHER);
+    EXPECT_EQ(errors[3], MPI_ERR_OTHER);
+}
+
+TEST(CollectiveSelect, OverridesAreCheckedAndOnlyUsedWhereTheyServe) {
+    using collective::Algorithm;
+    using collective::Call;
+    using collective::Kind;
+    EXPECT_EQ(collective::set_override(Kind::allreduce, "ring"), MPI_SUCCESS);
+    EXPECT_EQ(collective::select(Call{Kind::allreduce, 4, 8}), Algorithm::ring);
+    Call ordered{Kind::allreduce, 4, 1 << 20};
+    ordered.commutative = false;
+    EXPECT_EQ(collective::select(ordered), Algorithm::recursive_doubling);
+    EXPECT_EQ(collective::set_override(Kind::allreduce, "bruck"), MPI_ERR_ARG);
+    EXPECT_NE(starling::failure_text().find("recursive_doubling"), std::string_view::npos);
+    EXPECT_EQ(collective::set_override(Kind::allreduce, "rign"), MPI_ERR_ARG);
+    EXPECT_NE(collective::describe_selection().find("overridden: ring"), std::string::npos);
+    EXPECT_EQ(collective::set_override(Kind::allreduce, "auto"), MPI_SUCCESS);
+    EXPECT_NE(collective::select(Call{Kind::allreduce, 4, 8}), Algorithm::ring);
+}
+
+}  // namespace

@@ -1,0 +1,225 @@
+// A simulated exchange: all participants of a collective operation in one process, their messages delivered
+// in an order that a test chooses.
+#pragma once
+
+#include <coroutine>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "collective/exchange.h"
+#include "collective/request.h"
+#include "collective/view.h"
+#include "datatype/datatype.h"
+#include "progress/ready.h"
+
+namespace simulation {
+
+using starling::collective::Exchange;
+using starling::collective::Task;
+using starling::collective::View;
+using starling::datatype::Datatype;
+namespace datatype = starling::datatype;
+namespace message = starling::message;
+
+/// Decides what happens next: at random, or so that repeated runs go through all possibilities.
+class Chooser {
+  public:
+    explicit Chooser(uint64_t seed) : random_(seed), exhaustive_(false) {}
+    Chooser() : random_(0), exhaustive_(true) {}
+
+    /// A number below n.
+    size_t pick(size_t n) {
+        if (n <= 1) return 0;
+        if (!exhaustive_) return std::uniform_int_distribution<size_t>(0, n - 1)(random_);
+        if (depth_ == path_.size()) path_.push_back({0, n});
+        return path_[depth_++].choice;
+    }
+    /// Moves on to the next possibility; false if all have been seen.
+    bool next() {
+        depth_ = 0;
+        while (!path_.empty() && path_.back().choice + 1 == path_.back().of) path_.pop_back();
+        if (path_.empty()) return false;
+        ++path_.back().choice;
+        return true;
+    }
+
+  private:
+    struct Step {
+        size_t choice, of;
+    };
+    std::mt19937_64 random_;
+    bool exhaustive_;
+    std::vector<Step> path_;
+    size_t depth_ = 0;
+};
+
+class World {
+  public:
+    /// `first` of the n participants form one side of an inter-communicator; 0: an intra-communicator.
+    World(Chooser& chooser, int n, int first = 0)
+        : chooser_(chooser), participants_(static_cast<size_t>(n)) {
+        for (int i = 0; i < n; ++i) {
+            auto& p = participants_[static_cast<size_t>(i)];
+            p = std::make_unique<Participant>(*this);
+            p->size = n;
+            p->rank = i;
+            const bool low = first == 0 || i < first;
+            p->local_base = low ? 0 : first;
+            p->local_size = first == 0 ? n : low ? first : n - first;
+            p->remote_base = first == 0 || !low ? 0 : first;
+            p->remote_size = first == 0 ? 0 : n - p->local_size;
+        }
+    }
+
+    /// Sends up to this many bytes may be done before they are received.
+    uint64_t eager_limit = 64;
+    /// Participants that never take part; messages with them fail.
+    std::set<int> dead;
+    /// The message with this number (in order of delivery) arrives too long; -1: none.
+    int64_t truncated = -1;
+
+    Exchange& exchange(int participant) { return *participants_[static_cast<size_t>(participant)]; }
+    int64_t delivered() const { return delivered_; }
+
+    /// Runs one task per participant, `operations` times one after the other on each. Gives the errors, the
+    /// first of each participant; {-1} if they wait for each other for ever.
+    std::vector<int> run(const std::function<Task(int participant, View view)>& make, int operations = 1) {
+        const int n = static_cast<int>(participants_.size());
+        requests_.clear();
+        requests_.resize(participants_.size());
+        std::vector<int> started(participants_.size(), 0), errors(participants_.size(), MPI_SUCCESS);
+        for (;;) {
+            starling::progress::run_ready();
+            std::vector<std::function<void()>> events;
+            bool all_done = true;
+            for (int i = 0; i < n; ++i) {
+                const auto at = static_cast<size_t>(i);
+                if (dead.count(i)) continue;
+                if (requests_[at] && !requests_[at]->done) {
+                    all_done = false;
+                    continue;
+                }
+                if (requests_[at]) {
+                    if (errors[at] == MPI_SUCCESS) errors[at] = requests_[at]->outcome.error;
+                    requests_[at].reset();
+                }
+                if (started[at] == operations) continue;
+                all_done = false;
+                events.push_back([&, i, at] {
+                    ++started[at];
+                    requests_[at] = std::make_unique<starling::collective::CollectiveRequest>();
+                    starling::collective::start(make(i, View::all(exchange(i))), *requests_[at]);
+                });
+            }
+            if (all_done) return errors;
+            for (auto& [key, pair] : pairs_)
+                if (!pair.sends.empty() && !pair.receives.empty()) events.push_back([&] { deliver(pair); });
+            if (events.empty()) return {-1};
+            events[chooser_.pick(events.size())]();
+        }
+    }
+
+    /// Messages that nobody received.
+    size_t left_over() const {
+        size_t count = 0;
+        for (auto& [key, pair] : pairs_) count += pair.sends.size() + pair.receives.size();
+        return count;
+    }
+
+  private:
+    struct PendingSend {
+        message::SendRequest* request;  ///< null: eager and done
+        std::vector<std::byte> data;    ///< of an eager one
+        const void* buffer;
+        int64_t count;
+        const Datatype* type;
+    };
+    struct PendingReceive {
+        message::ReceiveRequest* request;
+        void* buffer;
+        int64_t count;
+        const Datatype* type;
+    };
+    struct Pair {
+        std::deque<PendingSend> sends;
+        std::deque<PendingReceive> receives;
+    };
+
+    struct Participant : Exchange {
+        explicit Participant(World& w) : world(w) {}
+        World& world;
+        void start_send(message::SendRequest& request, const void* buffer, int64_t count,
+                        const Datatype& type, int destination, int tag) override {
+            world.send(request, rank, destination, tag, {&request, {}, buffer, count, &type});
+        }
+        void start_receive(message::ReceiveRequest& request, void* buffer, int64_t count,
+                           const Datatype& type, int source, int tag) override {
+            world.receive(request, source, rank, tag, {&request, buffer, count, &type});
+        }
+    };
+
+    static std::vector<std::byte> packed(const PendingSend& send) {
+        std::vector<std::byte> bytes(datatype::packed_size(*send.type, send.count));
+        datatype::pack(*send.type, send.count, send.buffer, 0, bytes.data(), bytes.size());
+        return bytes;
+    }
+
+    static void fail(message::Request& request, int error) {
+        request.outcome.error = error;
+        request.complete();
+    }
+
+    void send(message::SendRequest& request, int from, int to, int tag, PendingSend pending) {
+        if (to < 0 || to >= static_cast<int>(participants_.size()) || to == from) std::abort();
+        if (dead.count(to)) return fail(request, MPI_ERR_PROC_ABORTED);
+        const bool eager =
+            datatype::packed_size(*pending.type, pending.count) <= eager_limit && chooser_.pick(2) == 0;
+        if (eager) {
+            pending.data = packed(pending);
+            pending.request = nullptr;
+        }
+        pairs_[{from, to, tag}].sends.push_back(std::move(pending));
+        if (eager) request.complete();
+    }
+
+    void receive(message::ReceiveRequest& request, int from, int to, int tag, PendingReceive pending) {
+        if (from < 0 || from >= static_cast<int>(participants_.size()) || to == from) std::abort();
+        if (dead.count(from)) return fail(request, MPI_ERR_PROC_ABORTED);
+        pairs_[{from, to, tag}].receives.push_back(pending);
+    }
+
+    void deliver(Pair& pair) {
+        PendingSend send = std::move(pair.sends.front());
+        const PendingReceive receive = pair.receives.front();
+        pair.sends.pop_front();
+        pair.receives.pop_front();
+        const std::vector<std::byte> data = send.request ? packed(send) : std::move(send.data);
+        const uint64_t capacity = datatype::packed_size(*receive.type, receive.count);
+        const bool too_long = data.size() > capacity || delivered_ == truncated;
+        ++delivered_;
+        if (too_long) {
+            receive.request->outcome.error = MPI_ERR_TRUNCATE;
+        } else {
+            datatype::unpack(*receive.type, receive.count, receive.buffer, 0, data.data(), data.size());
+            receive.request->outcome.bytes = data.size();
+        }
+        receive.request->complete();
+        if (send.request) send.request->complete();
+    }
+
+    Chooser& chooser_;
+    std::vector<std::unique_ptr<Participant>> participants_;
+    std::vector<std::unique_ptr<starling::collective::CollectiveRequest>> requests_;
+    std::map<std::tuple<int, int, int>, Pair> pairs_;
+    int64_t delivered_ = 0;
+};
+
+}  // namespace simulation
