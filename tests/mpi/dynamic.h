@@ -1,0 +1,30 @@
+// For programs that start themselves again as children.
+#pragma once
+
+#include <limits.h>
+#include <unistd.h>
+
+#include "check.h"
+
+/// The absolute path of the running program.
+__attribute__((unused)) static const char* own_path(void) {
+    static char path[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    CHECK(n > 0, "/proc/self/exe");
+    path[n] = 0;
+    return path;
+}
+
+/// Spawns `count` children of this program with one argument, all error codes checked.
+__attribute__((unused)) static MPI_Comm spawn_self(const char* argument, int count, MPI_Comm comm) {
+    char word[PATH_MAX];
+    char* arguments[] = {word, NULL};
+    snprintf(word, sizeof word, "%s", argument);
+    int* codes = (int*)malloc((size_t)count * sizeof *codes);
+    for (int i = 0; i < count; i++) codes[i] = -1;
+    MPI_Comm inter;
+    OK(MPI_Comm_spawn(own_path(), arguments, count, MPI_INFO_NULL, 0, comm, &inter, codes));
+    for (int i = 0; i < count; i++) EXPECT_INT(codes[i], MPI_SUCCESS);
+    free(codes);
+    return inter;
+}

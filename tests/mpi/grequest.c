@@ -1,0 +1,95 @@
+// Generalized requests: query, free and cancel callbacks in the right number and order, with every way to
+// complete them.
+#include "check.h"
+
+struct Record {
+    int queries, frees, cancels, complete_at_cancel, tag;
+};
+
+static int on_query(void* state, MPI_Status* status) {
+    struct Record* record = state;
+    record->queries++;
+    MPI_Status_set_elements(status, MPI_INT, 3);
+    MPI_Status_set_cancelled(status, record->cancels > 0 && !record->complete_at_cancel);
+    status->MPI_SOURCE = 4;
+    status->MPI_TAG = record->tag;
+    return MPI_SUCCESS;
+}
+
+static int on_free(void* state) {
+    ((struct Record*)state)->frees++;
+    return MPI_SUCCESS;
+}
+
+static int on_cancel(void* state, int complete) {
+    struct Record* record = state;
+    record->cancels++;
+    record->complete_at_cancel = complete;
+    return MPI_SUCCESS;
+}
+
+int main(int argc, char** argv) {
+    MPI_Request request, requests[3];
+    MPI_Status status, statuses[3];
+    int flag, count, cancelled, index;
+    OK(MPI_Init(&argc, &argv));
+
+    struct Record one = {.tag = 11};
+    OK(MPI_Grequest_start(on_query, on_free, on_cancel, &one, &request));
+    OK(MPI_Test(&request, &flag, &status));
+    EXPECT_INT(flag, 0);
+    EXPECT_INT(one.queries, 0);
+    OK(MPI_Grequest_complete(request));
+    OK(MPI_Request_get_status(request, &flag, &status));
+    EXPECT_INT(flag, 1);
+    EXPECT_INT(one.frees, 0);
+    OK(MPI_Wait(&request, &status));
+    CHECK(request == MPI_REQUEST_NULL);
+    EXPECT_INT(status.MPI_TAG, 11);
+    EXPECT_INT(status.MPI_SOURCE, 4);
+    OK(MPI_Get_count(&status, MPI_INT, &count));
+    EXPECT_INT(count, 3);
+    OK(MPI_Test_cancelled(&status, &cancelled));
+    EXPECT_INT(cancelled, 0);
+    EXPECT_INT(one.frees, 1);
+    EXPECT_INT(one.cancels, 0);
+
+    struct Record two = {.tag = 12};
+    OK(MPI_Grequest_start(on_query, on_free, on_cancel, &two, &request));
+    OK(MPI_Cancel(&request));
+    EXPECT_INT(two.cancels, 1);
+    EXPECT_INT(two.complete_at_cancel, 0);
+    OK(MPI_Grequest_complete(request));
+    OK(MPI_Wait(&request, &status));
+    OK(MPI_Test_cancelled(&status, &cancelled));
+    EXPECT_INT(cancelled, 1);
+    EXPECT_INT(two.frees, 1);
+
+    // Freed before it is complete: the free callback comes once both have happened.
+    struct Record three = {.tag = 13};
+    MPI_Request copy;
+    OK(MPI_Grequest_start(on_query, on_free, on_cancel, &three, &request));
+    copy = request;
+    OK(MPI_Grequest_complete(copy));
+    OK(MPI_Request_free(&request));
+    EXPECT_INT(three.frees, 1);
+
+    struct Record many[3] = {{.tag = 20}, {.tag = 21}, {.tag = 22}};
+    for (int i = 0; i < 3; i++)
+        OK(MPI_Grequest_start(on_query, on_free, on_cancel, &many[i], &requests[i]));
+    OK(MPI_Grequest_complete(requests[1]));
+    OK(MPI_Waitany(3, requests, &index, &status));
+    EXPECT_INT(index, 1);
+    EXPECT_INT(status.MPI_TAG, 21);
+    EXPECT_INT(many[1].frees, 1);
+    OK(MPI_Testall(3, requests, &flag, statuses));
+    EXPECT_INT(flag, 0);
+    OK(MPI_Grequest_complete(requests[0]));
+    OK(MPI_Grequest_complete(requests[2]));
+    OK(MPI_Waitall(3, requests, statuses));
+    EXPECT_INT(statuses[0].MPI_TAG, 20);
+    EXPECT_INT(statuses[2].MPI_TAG, 22);
+    for (int i = 0; i < 3; i++) EXPECT_INT(many[i].frees, 1);
+    OK(MPI_Finalize());
+    return 0;
+}

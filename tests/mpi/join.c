@@ -1,0 +1,59 @@
+// MPI_Comm_join over connected sockets: pairs of ranks meet over TCP on the loopback device, talk through
+// the new inter-communicator, and the socket is usable again afterwards.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "dynamic.h"
+
+static int connected_socket(int rank, int peer) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    CHECK(fd >= 0);
+    if (rank < peer) {
+        CHECK(bind(fd, (struct sockaddr*)&address, sizeof address) == 0);
+        CHECK(listen(fd, 1) == 0);
+        CHECK(getsockname(fd, (struct sockaddr*)&address, &length) == 0);
+        OK(MPI_Send(&address.sin_port, 1, MPI_UINT16_T, peer, 1, MPI_COMM_WORLD));
+        int connection = accept(fd, NULL, NULL);
+        CHECK(connection >= 0);
+        close(fd);
+        return connection;
+    }
+    OK(MPI_Recv(&address.sin_port, 1, MPI_UINT16_T, peer, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    CHECK(connect(fd, (struct sockaddr*)&address, sizeof address) == 0);
+    return fd;
+}
+
+int main(int argc, char** argv) {
+    int rank, size;
+    OK(MPI_Init(&argc, &argv));
+    OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
+    int peer = rank ^ 1;
+    if (peer < size) {
+        int fd = connected_socket(rank, peer);
+        for (int i = 0; i < 3; i++) {
+            MPI_Comm inter;
+            int local, remote, value = rank + i, got;
+            OK(MPI_Comm_join(fd, &inter));
+            CHECK(inter != MPI_COMM_NULL, "join found no way");
+            OK(MPI_Comm_size(inter, &local));
+            OK(MPI_Comm_remote_size(inter, &remote));
+            EXPECT_INT(local, 1);
+            EXPECT_INT(remote, 1);
+            OK(MPI_Sendrecv(&value, 1, MPI_INT, 0, 1, &got, 1, MPI_INT, 0, 1, inter, MPI_STATUS_IGNORE));
+            EXPECT_INT(got, peer + i);
+            OK(MPI_Comm_disconnect(&inter));
+            char mine = (char)('a' + rank), theirs = 0;  // the socket is quiescent and ours again
+            CHECK(write(fd, &mine, 1) == 1);
+            CHECK(read(fd, &theirs, 1) == 1 && theirs == (char)('a' + peer),
+                  "the socket holds a stray byte");
+        }
+        close(fd);
+    }
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    OK(MPI_Finalize());
+    return 0;
+}
