@@ -1,0 +1,322 @@
+// The connection's machine, tried in every order of events: two ends, a base path and a ring each way, all
+// reliable and in order by themselves, in any order among each other.
+#include "link/connection.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+namespace starling::link {
+namespace {
+
+// Packets by their letters; digits are messages.
+constexpr char kOpen = 'o', kAccept = 'a', kRefuse = 'r', kClose = 'c';
+
+/// One end, as link/manager and link/paths carry out what step() decides.
+struct End {
+    State state = State::closed;
+    bool has_slot = false;  ///< of our own memory, for the peer to write to
+    bool sends_on_ring = false;
+    bool close_pending = false;
+    bool open_deferred = false;
+    bool dead = false;       ///< sees the peer as dead
+    std::string controls;    ///< found no room yet
+    std::string base, ring;  ///< on the way to this end
+    std::string received;    ///< messages, sorted
+    int sent = 0, wants = 0;
+
+    void encode(std::string& key) const {
+        key += static_cast<char>('0' + static_cast<int>(state));
+        key += static_cast<char>(
+            '0' + (has_slot | sends_on_ring << 1 | close_pending << 2 | open_deferred << 3 | dead << 4));
+        key += static_cast<char>('0' + sent);
+        key += static_cast<char>('0' + wants);
+        for (const std::string* part : {&controls, &base, &ring, &received}) (key += *part) += '|';
+    }
+};
+
+struct World {
+    std::array<End, 2> ends;
+    std::string trace;
+    std::string key() const {
+        std::string key;
+        for (const End& end : ends) end.encode(key);
+        return key;
+    }
+};
+
+class Explorer {
+  public:
+    Explorer(int wants, int messages, bool deaths) : wants_(wants), messages_(messages), deaths_(deaths) {}
+
+    void run() {
+        push(World{});
+        while (!todo_.empty() && failures_ == 0) {
+            const World world = std::move(todo_.back());
+            todo_.pop_back();
+            expand(world);
+        }
+    }
+    size_t states() const { return seen_.size(); }
+    bool connected_once() const { return both_connected_; }
+
+  private:
+    void push(World&& world) {
+        if (seen_.insert(world.key()).second) todo_.push_back(std::move(world));
+    }
+
+    void fail(const World& world, const char* what) {
+        ++failures_;
+        ADD_FAILURE() << what << "\nafter " << world.trace << "\nin " << world.key();
+    }
+
+    /// `room` and `slot` choose what chance decides: whether a packet finds room at once, whether a slot is
+    /// free.
+    template <class F>
+    void branch(const World& world, const std::string& label, F&& act) {
+        for (const bool room : {true, false})
+            for (const bool slot : {true, false}) {
+                World next = world;
+                next.trace += label + (room ? "" : "!room") + (slot ? "" : "!slot") + " ";
+                room_ = room;
+                slot_ = slot;
+                act(next);
+                push(std::move(next));
+            }
+    }
+
+    void expand(const World& world) {
+        bool moved = false;
+        for (int e : {0, 1}) {
+            const std::string who(1, static_cast<char>('A' + e));
+            const End& end = world.ends[e];
+            if (end.dead) continue;  // nothing concerns it any more
+            if (!end.base.empty())
+                moved = true, branch(world, who + ":base ", [&](World& w) { take_base(w, e); });
+            const bool readable = end.has_slot && !end.ring.empty() &&
+                                  !(end.ring[0] == kClose && end.state == State::connecting);
+            if (readable) moved = true, branch(world, who + ":ring ", [&](World& w) { take_ring(w, e); });
+            if (!end.controls.empty() || end.close_pending)
+                moved = true, branch(world, who + ":flush ", [&](World& w) { flush(w, e); });
+            if (end.wants < wants_) {
+                if (end.state == State::closed && !end.close_pending)
+                    branch(world, who + ":want_open ",
+                           [&](World& w) { ++w.ends[e].wants, apply(w, e, Event::want_open); });
+                if (end.state == State::connected)
+                    branch(world, who + ":want_close ",
+                           [&](World& w) { ++w.ends[e].wants, apply(w, e, Event::want_close); });
+            }
+            if (end.sent < messages_) branch(world, who + ":send ", [&](World& w) { send_message(w, e); });
+            if (deaths_ && !world.ends[1 - e].dead)
+                branch(world, who + ":peer_dead ", [&](World& w) {
+                    w.ends[e].dead = true;
+                    w.ends[e].sends_on_ring = w.ends[e].close_pending = w.ends[e].open_deferred = false;
+                    apply(w, e, Event::peer_dead);
+                    w.ends[e].controls.clear();
+                });
+        }
+        if (!moved) check_at_rest(world);
+    }
+
+    void check_at_rest(const World& world) {
+        const End &a = world.ends[0], &b = world.ends[1];
+        for (const End* end : {&a, &b})
+            if (end->dead && (end->state != State::closed || end->has_slot || end->sends_on_ring))
+                fail(world, "something is kept for a dead peer");
+        if (a.dead || b.dead) return;
+        const bool closed = a.state == State::closed && b.state == State::closed;
+        const bool connected = a.state == State::connected && b.state == State::connected;
+        both_connected_ |= connected;
+        if (!closed && !connected) return fail(world, "at rest, and the ends disagree");
+        for (const End* end : {&a, &b}) {
+            if (end->has_slot != connected || end->sends_on_ring != connected)
+                fail(world, "at rest, slots are not as the state");
+            if (end->open_deferred) fail(world, "at rest, an open is still deferred");
+            if (!end->ring.empty()) fail(world, "at rest, a packet lies in a ring");
+        }
+        if (static_cast<int>(a.received.size()) != b.sent || static_cast<int>(b.received.size()) != a.sent)
+            fail(world, "a message is lost");
+    }
+
+    bool to_ring(const End& end) const { return end.sends_on_ring && !end.close_pending; }
+
+    void put(World& world, int e, char packet) {
+        End& peer = world.ends[1 - e];
+        if (!to_ring(world.ends[e])) {
+            peer.base += packet;
+        } else {
+            if (!peer.has_slot && !peer.dead) fail(world, "a packet goes into a slot that was given away");
+            peer.ring += packet;
+        }
+    }
+
+    void send_control(World& world, int e, char packet) {
+        End& end = world.ends[e];
+        if (end.controls.empty() && room_)
+            put(world, e, packet);
+        else
+            end.controls += packet;
+    }
+
+    void send_message(World& world, int e) { put(world, e, static_cast<char>('0' + world.ends[e].sent++)); }
+
+    bool try_close(World& world, int e) {
+        End& end = world.ends[e];
+        if (!end.controls.empty() || !room_) return false;
+        if (!end.sends_on_ring) {
+            fail(world, "a close without a ring to put it on");
+            return true;
+        }
+        world.ends[1 - e].ring += kClose;
+        end.sends_on_ring = end.close_pending = false;
+        return true;
+    }
+
+    void flush(World& world, int e) {
+        End& end = world.ends[e];
+        if (!room_) return;
+        if (!end.controls.empty()) {
+            const char packet = end.controls[0];
+            end.controls.erase(0, 1);
+            put(world, e, packet);
+        } else if (end.close_pending) {
+            try_close(world, e);
+        }
+    }
+
+    void take_slot(World& world, int e) {
+        End& end = world.ends[e];
+        if (end.has_slot) fail(world, "a second slot is taken");
+        if (world.ends[1 - e].sends_on_ring) fail(world, "a slot is reset while the peer writes to one");
+        if (!end.ring.empty()) fail(world, "a slot is reset with packets in it");
+        end.has_slot = true;
+    }
+
+    void give_slot(World& world, int e) {
+        End &end = world.ends[e], &peer = world.ends[1 - e];
+        if (!end.has_slot) fail(world, "a slot is given back that was not taken");
+        end.has_slot = false;
+        if (end.dead) {
+            end.ring.clear();
+            return;
+        }
+        if (peer.sends_on_ring && !peer.dead)
+            fail(world, "a slot is given back while the peer writes to it");
+        if (!end.ring.empty()) fail(world, "a slot is given back with packets in it");
+        const std::string coming = peer.base + peer.ring + end.controls;
+        if (!peer.dead && (coming.find(kOpen) != std::string::npos ||
+                           coming.find(kAccept) != std::string::npos || peer.open_deferred))
+            fail(world, "a slot is given back while its offer is on the way");
+    }
+
+    void apply(World& world, int e, Event event) {
+        End& end = world.ends[e];
+        const Step next = step(end.state, event, slot_);
+        end.state = next.next;
+        if (next.actions & kTakeSlot) take_slot(world, e);
+        if (next.actions & kUseOffer) {
+            if (end.sends_on_ring || end.close_pending) fail(world, "an offer replaces a ring in use");
+            if (!world.ends[1 - e].has_slot && !world.ends[1 - e].dead)
+                fail(world, "an offer of a slot that is not held is used");
+            end.sends_on_ring = true;
+        }
+        if (next.actions & kSendOpen) send_control(world, e, kOpen);
+        if (next.actions & kSendAccept) send_control(world, e, kAccept);
+        if (next.actions & kSendRefuse) send_control(world, e, kRefuse);
+        if (next.actions & kSendClose) {
+            end.close_pending = true;
+            try_close(world, e);
+        }
+        if (next.actions & kGiveSlot) give_slot(world, e);
+        if (next.actions & kDefer) {
+            if (end.open_deferred) fail(world, "a second open is deferred");
+            end.open_deferred = true;
+        }
+        if (end.state == State::closed && end.open_deferred) {
+            end.open_deferred = false;
+            apply(world, e, Event::open);
+        }
+    }
+
+    void take(World& world, int e, char packet) {
+        End& end = world.ends[e];
+        switch (packet) {
+            case kOpen:
+                return apply(world, e, Event::open);
+            case kAccept:
+                return apply(world, e, Event::accept);
+            case kRefuse:
+                return apply(world, e, Event::refuse);
+            case kClose:
+                return apply(world, e, Event::close);
+            default:
+                break;
+        }
+        if (end.received.find(packet) != std::string::npos) fail(world, "a message came twice");
+        end.received.insert(std::upper_bound(end.received.begin(), end.received.end(), packet), packet);
+    }
+
+    void take_base(World& world, int e) {
+        const char packet = world.ends[e].base[0];
+        world.ends[e].base.erase(0, 1);
+        take(world, e, packet);
+    }
+
+    void take_ring(World& world, int e) {
+        const char packet = world.ends[e].ring[0];
+        world.ends[e].ring.erase(0, 1);
+        take(world, e, packet);
+    }
+
+    const int wants_, messages_;
+    const bool deaths_;
+    bool room_ = true, slot_ = true;
+    bool both_connected_ = false;
+    int failures_ = 0;
+    std::unordered_set<std::string> seen_;
+    std::vector<World> todo_;
+};
+
+TEST(Connection, EveryOrderOfEventsEndsInAgreement) {
+    Explorer explorer(8, 0, false);
+    explorer.run();
+    EXPECT_TRUE(explorer.connected_once());
+    EXPECT_GT(explorer.states(), 1000u);
+    RecordProperty("states", static_cast<int>(explorer.states()));
+}
+
+TEST(Connection, NoMessageIsLostInAnyOrder) {
+    Explorer explorer(3, 2, false);
+    explorer.run();
+    EXPECT_TRUE(explorer.connected_once());
+    EXPECT_GT(explorer.states(), 1000u);
+    RecordProperty("states", static_cast<int>(explorer.states()));
+}
+
+TEST(Connection, ADeadPeerKeepsNothing) {
+    Explorer explorer(2, 1, true);
+    explorer.run();
+    EXPECT_GT(explorer.states(), 1000u);
+}
+
+TEST(Connection, WithoutAFreeSlotNobodyIsLeftWaiting) {
+    EXPECT_EQ(step(State::closed, Event::want_open, false).next, State::closed);
+    EXPECT_EQ(step(State::closed, Event::want_open, false).actions, kNothing);
+    EXPECT_EQ(step(State::closed, Event::open, false).actions, kSendRefuse);
+    EXPECT_EQ(step(State::connecting, Event::refuse, false).next, State::closed);
+}
+
+TEST(Connection, LateAndRepeatedPacketsChangeNothing) {
+    for (const State state : {State::closed, State::connected, State::quiescing})
+        for (const Event event : {Event::accept, Event::refuse}) {
+            EXPECT_EQ(step(state, event, true).next, state) << name(state);
+            EXPECT_EQ(step(state, event, true).actions, kNothing) << name(state);
+        }
+}
+
+}  // namespace
+}  // namespace starling::link
