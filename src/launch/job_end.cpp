@@ -197,10 +197,15 @@ void Launcher::finish(Job& job) {
 }
 
 void Launcher::remove_ended() {
-    jobs_.remove_if([this](const Job& job) {
+    jobs_.remove_if([this](Job& job) {
         const bool gone = job.running == 0 && job.deadline == 0;
-        if (gone) control_->job_ended(job.id());
-        return gone;
+        if (!gone) return false;
+        control_->job_ended(job.id());
+        // Parents may only now be about to look at a child that was as quick as that: to see that it was
+        // there, and how it ended, they need its segment.
+        if (job.parent != 0) ended_.push_back(std::move(job.segment));
+        if (ended_.size() > kEndedKept) ended_.pop_front();
+        return true;
     });
     if (jobs_.empty()) loop_.stop(timed_out_ ? 124 : exit_code_);
 }

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include <csignal>
+#include <deque>
 #include <list>
 #include <memory>
 #include <string>
@@ -127,6 +128,8 @@ class Launcher {
     bool descriptors_raised_ = false;
 
     std::list<Job> jobs_;
+    static constexpr size_t kEndedKept = 16;
+    std::deque<boot::JobSegment> ended_;  ///< of the spawned jobs that ended last
     std::unordered_map<pid_t, Running> running_;
     uint32_t jobs_started_ = 0;
     int exit_code_ = 0;

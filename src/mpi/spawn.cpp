@@ -10,6 +10,7 @@
 #include "boot/control_protocol.h"
 #include "boot/doorbell.h"
 #include "link/peer.h"
+#include "message/receive.h"
 #include "mpi/check.h"
 #include "mpi/dynamic.h"
 #include "mpi/dynamic_common.h"
@@ -190,8 +191,9 @@ int spawn(const Commands& commands, int root, MPI_Comm handle, MPI_Comm* out, in
     give_codes(child, codes);
     if (error) return raise(comm, error, function);
 
+    // A child that is gone by now was there: that it died is an error of the inter-communicator.
     link::Job* job = link::find_job(child.job);
-    if (const int lost = job->map()) return raise(comm, lost, function);
+    if (job->map() != MPI_SUCCESS) message::fail_job(*job);
     comm::Comm* inter = comm::make_intercomm(child.context, comm->local_group().retain(), comm->rank,
                                              whole_job(job, child.size), true, comm->errhandler);
     note_spawned(child.context, child.job.id);
