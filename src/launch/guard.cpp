@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "base/error.h"
 #include "mpi.h"
@@ -21,6 +22,8 @@
 namespace starling::launch {
 
 namespace {
+
+constexpr const char* kGuardName = "starling-guard";
 
 // Plain calls and a stack buffer: this runs in the guard, which must not depend on memory being there to be
 // had.
@@ -73,19 +76,15 @@ int kill_marked_once(const char* mark, size_t length) {
     return killed;
 }
 
-// The guard must be known neither by the launcher's command line (`pkill -f`) nor by an outer launcher's
-// mark.
-void hide_origin(char** argv) {
-    prctl(PR_SET_NAME, "starling-guard");
+// Where the kernel finds this process's command line and environment for others to read.
+std::string_view visible_origin(char** argv) {
     char* begin = argv[0];
     char* end = begin;
     for (char** a = argv; *a; ++a) end = *a + std::strlen(*a);
     for (char** e = environ; *e; ++e) {
         if (*e > begin && *e >= end && *e - end < 4096) end = *e + std::strlen(*e);
     }
-    if (!begin || end <= begin) return;
-    std::memset(begin, 0, static_cast<size_t>(end - begin));
-    std::snprintf(begin, static_cast<size_t>(end - begin), "starling-guard");
+    return begin ? std::string_view(begin, static_cast<size_t>(end - begin)) : std::string_view();
 }
 
 }  // namespace
@@ -117,9 +116,23 @@ bool Guard::start(std::string mark, char** argv) {
 bool Guard::restart() {
     const pid_t launcher = getpid();
     const int launcher_fd = static_cast<int>(syscall(SYS_pidfd_open, launcher, 0));
+    // The guard must be known neither by the launcher's command line (`pkill -f`) nor by an outer
+    // launcher's mark, not even before it runs for the first time: it is born without them.
+    const std::string_view origin = visible_origin(argv_);
+    auto* const begin = const_cast<char*>(origin.data());
+    const std::string kept(origin);
+    char name[16] = "mpiexec";
+    prctl(PR_GET_NAME, name);
+    prctl(PR_SET_NAME, kGuardName);
+    std::memset(begin, 0, origin.size());
+    std::snprintf(begin, origin.size(), "%s", kGuardName);
     pid_ = launcher_fd < 0 ? -1 : fork();
     if (pid_ == 0) serve(launcher, launcher_fd);
     const int error = errno;
+    std::memcpy(begin, kept.data(), kept.size());
+    prctl(PR_SET_NAME, name);
+    // Out of a group that may be killed as a whole, by the time there is anything to guard.
+    if (pid_ > 0) setpgid(pid_, pid_);
     if (launcher_fd >= 0) close(launcher_fd);
     if (pid_ > 0) return true;
     fail(MPI_ERR_OTHER, "cannot start the guard process: %s%s", std::strerror(error),
@@ -130,7 +143,6 @@ bool Guard::restart() {
 }
 
 void Guard::serve(pid_t launcher, int launcher_fd) {
-    setsid();
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, nullptr);
@@ -139,7 +151,6 @@ void Guard::serve(pid_t launcher, int launcher_fd) {
     dup2(launcher_fd, 0);
     syscall(SYS_close_range, 1u, ~0u, 0u);
     if (chdir("/") != 0) _exit(1);
-    hide_origin(argv_);
 
     pollfd dead{0, POLLIN, 0};
     while (getppid() == launcher && poll(&dead, 1, -1) < 0 && errno == EINTR) {

@@ -11,8 +11,9 @@ namespace starling::launch {
 /// Why a process and not only PR_SET_PDEATHSIG: that reaches the ranks themselves, but not what a rank
 /// started (a shell wrapper's program). Why not only process groups: a grandchild may have left its group.
 /// So: the death signal for the ranks, at once; the guard then kills their process groups; last it kills
-/// whoever carries the launcher's mark in its environment. The guard has a session of its own, another name
-/// and no mark, so that neither Ctrl-C nor `pkill mpiexec` nor the sweep of an outer launcher reaches it.
+/// whoever carries the launcher's mark in its environment. The guard has a process group of its own,
+/// another name and no mark, so that neither Ctrl-C nor `pkill mpiexec` nor the sweep of an outer launcher
+/// reaches it.
 class Guard {
   public:
     Guard() = default;

@@ -22,7 +22,7 @@
 namespace starling::launch {
 
 namespace {
-constexpr int kForwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT};
+constexpr int kForwarded[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT};
 }  // namespace
 
 Launcher::Launcher(EventLoop& loop, const LauncherSettings& settings) : loop_(loop), settings_(settings) {}
@@ -118,7 +118,8 @@ void Launcher::forward_signal(int signal) {
         for (Job& job : jobs_) kill_rest(job);
         return;
     }
-    if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP) forwarded_signal_ = signal;
+    if (signal == SIGINT || signal == SIGQUIT || signal == SIGTERM || signal == SIGHUP)
+        forwarded_signal_ = signal;
     for (const auto& [pid, who] : running_) kill(-pid, signal);
     if (signal == SIGTSTP) kill(getpid(), SIGSTOP);
     if (signal == SIGCONT && input_) input_->resume();

@@ -381,7 +381,7 @@ Output and control
 Accepted and not needed: --oversubscribe, --allow-run-as-root
 
 Standard input goes to rank 0. The exit code is that of the first process that failed, 128 + the signal's number
-if it was killed. SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP and SIGCONT are passed on; a second Ctrl-C
+if it was killed. SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP and SIGCONT are passed on; a second Ctrl-C
 ends everything.
 )";
 }

@@ -45,16 +45,20 @@ def marked(mark):
     return found
 
 
-def guards():
-    found = set()
-    for entry in os.listdir("/proc"):
-        try:
-            if entry.isdigit() and pathlib.Path("/proc", entry, "comm").read_text().strip() == "starling-guard":
-                if pathlib.Path("/proc", entry, "stat").read_text().rpartition(")")[2].split()[0] not in "ZX":
-                    found.add(int(entry))
-        except OSError:
-            continue
-    return found
+def status(pid, name):
+    try:
+        return re.search(rf"^{name}:\s+(\S+)", pathlib.Path(f"/proc/{pid}/status").read_text(), re.M).group(1)
+    except (OSError, AttributeError):
+        return ""
+
+
+def guards_of(launcher):
+    return {int(entry) for entry in os.listdir("/proc") if entry.isdigit() and status(entry, "Name") == "starling-guard"
+            and status(entry, "PPid") == str(launcher)}
+
+
+def gone(pids):
+    return all(status(pid, "State") in ("", "Z", "X") for pid in pids)
 
 
 class Case(unittest.TestCase):
@@ -711,12 +715,13 @@ class Remaining(Case):
         return process
 
     def test_killed_mpiexec(self):
-        before = guards()
         process = self.tree()
+        guard = guards_of(process.pid)
+        self.assertEqual(len(guard), 1)
         process.kill()
         process.wait()
         self.assertEqual(self.left_after(2), {})
-        self.wait_for(lambda: guards() <= before, "the guard stays")
+        self.wait_for(lambda: gone(guard), "the guard stays")
 
     def test_killed_group_and_name(self):
         process = self.tree()
@@ -727,16 +732,16 @@ class Remaining(Case):
         self.assertEqual(self.left_after(2), {})
 
     def test_killed_guard_is_replaced(self):
-        before = guards()
         process = self.tree()
         for _ in range(3):
-            (guard,) = guards() - before
+            (guard,) = guards_of(process.pid)
             os.kill(guard, signal.SIGKILL)
-            self.wait_for(lambda: len(guards() - before - {guard}) == 1, "no new guard")
+            self.wait_for(lambda: len(guards_of(process.pid) - {guard}) == 1 and gone({guard}), "no new guard")
+        guard = guards_of(process.pid)
         process.kill()
         process.wait()
         self.assertEqual(self.left_after(2), {})
-        self.wait_for(lambda: guards() <= before, "the guard stays")
+        self.wait_for(lambda: gone(guard), "the guard stays")
 
     def test_guard_keeps_nothing_open(self):
         begin = time.monotonic()
@@ -755,6 +760,31 @@ class Remaining(Case):
             process.kill()
             process.wait()
             self.assertEqual(self.left_after(2), {})
+
+    def test_any_part_killed_at_random(self):
+        """mpiexec, its guard, ranks, what they have started, spawned jobs: one of them dies, all go."""
+        random.seed(int(os.environ.get("LAUNCH_TEST_SEED", "12")))
+        wrapper = self.script(f"sleep 60 & {PROBE} init 'spawn 2 sleep 61' 'sleep 60000'")
+        for _ in range(int(os.environ.get("LAUNCH_TEST_KILLS", "30"))):
+            process = self.popen(MPIEXEC, "-q", "-n", 2, wrapper)
+            time.sleep(random.uniform(0, 0.08))
+            guard = guards_of(process.pid)
+            parts = sorted(marked(self.mark).items()) + [(pid, "guard") for pid in guard]
+            pid, name = random.choice(parts)
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            # The death of a mere helper or of the guard ends nothing; the test then ends the job as Ctrl-C would.
+            if pid != process.pid:
+                time.sleep(0.02)
+                process.terminate()
+            try:
+                process.wait(3)
+            except subprocess.TimeoutExpired:
+                self.fail(f"mpiexec hangs after {name} was killed; left: {marked(self.mark)}")
+            self.assertEqual(self.left_after(2), {}, name)
+            self.wait_for(lambda: gone(guard), f"the guard stays after {name} was killed")
 
     def test_a_killed_outer_job_ends_an_inner_mpiexec(self):
         process = self.popen(MPIEXEC, "sh", "-c", f"echo ready; {MPIEXEC} -n 2 sh -c 'sleep 60; :'; :")
