@@ -68,7 +68,8 @@ void publish_cell(Cell& cell) {
 template <class Inbox>
 class BasicInboxReader {
   public:
-    explicit BasicInboxReader(Inbox& inbox) : inbox_(&inbox) {}
+    /// `head`: how many packets were taken before.
+    explicit BasicInboxReader(Inbox& inbox, uint64_t head = 0) : inbox_(&inbox), head_(head) {}
 
     /// The oldest packet, nullptr if there is none (or its sender is still writing it).
     auto* front() {
@@ -105,7 +106,7 @@ class BasicInboxReader {
     uint64_t lap() const { return head_ / std::size(inbox_->cells); }
 
     Inbox* inbox_;
-    uint64_t head_ = 0;
+    uint64_t head_;
 };
 
 }  // namespace starling::shm

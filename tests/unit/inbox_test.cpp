@@ -1,0 +1,441 @@
+// The inbox in every order of steps on a tiny copy, with a producer killed at any of them; then the real
+// one between processes that are killed for real.
+#include "transport/shm/inbox.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <random>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+namespace starling::shm {
+namespace {
+
+// --- Every order of steps ---
+//
+// A thread of the model is an operation that is run again from its start for every step: its accesses to
+// shared memory give what they gave before, then one more is done for real, then it is left by an
+// exception. So all of the state of a run is the shared words and what each operation has seen, which can
+// be compared: orders that lead to the same state are tried once.
+
+struct Stop {};
+
+struct Operation {
+    std::vector<uint64_t> seen;  ///< what its accesses gave so far
+    size_t at = 0;
+    bool stepped = false;
+
+    template <class F>
+    uint64_t access(F&& act) {
+        if (at < seen.size()) return seen[at++];
+        if (stepped) throw Stop{};
+        stepped = true;
+        ++at;
+        return seen.emplace_back(act());
+    }
+};
+Operation* running = nullptr;
+
+/// Stands for std::atomic<uint64_t>, and for plain memory: every access is a step.
+struct Word {
+    uint64_t value = 0;
+    uint64_t load(std::memory_order = {}) {
+        return running->access([&] { return value; });
+    }
+    void store(uint64_t to, std::memory_order = {}) {
+        running->access([&] { return value = to; });
+    }
+    bool compare_exchange_strong(uint64_t& expected, uint64_t to, std::memory_order = {}) {
+        const uint64_t was = running->access([&] {
+            const uint64_t old = value;
+            if (old == expected) value = to;
+            return old;
+        });
+        const bool done = was == expected;
+        expected = was;
+        return done;
+    }
+};
+
+template <size_t kCells>
+struct TinyInbox {
+    struct Cell {
+        Word state, packet;
+    };
+    Word tail;
+    Cell cells[kCells];
+};
+
+constexpr uint32_t kFirstPid = 100;
+bool killed[4];  ///< by producer, of the world that is being stepped
+
+template <size_t kCells, int kProducers>
+class Model {
+  public:
+    Model(int messages, bool kills) : messages_(messages), kills_(kills) {}
+
+    void explore() {
+        add(World{}, 0);
+        for (size_t i = 0; i < worlds_.size() && !::testing::Test::HasFailure(); ++i) expand(i);
+        check_that_all_can_end();
+    }
+    size_t size() const { return worlds_.size(); }
+
+  private:
+    struct World {
+        TinyInbox<kCells> inbox;
+        Operation producers[kProducers], consumer;
+        int published[kProducers] = {};
+        bool dead[kProducers] = {};
+        uint64_t head = 0;
+        int last[kProducers] = {};  ///< number of the newest packet received from each
+
+        std::string key() const {
+            std::string key;
+            auto put = [&key](uint64_t v) { key.append(reinterpret_cast<const char*>(&v), sizeof v); };
+            auto put_operation = [&](const Operation& o) {
+                put(o.seen.size());
+                for (const uint64_t v : o.seen) put(v);
+            };
+            put(inbox.tail.value);
+            for (const auto& cell : inbox.cells) put(cell.state.value), put(cell.packet.value);
+            for (int p = 0; p < kProducers; ++p) {
+                put_operation(producers[p]);
+                put(published[p] << 16 | last[p] << 1 | dead[p]);
+            }
+            put_operation(consumer);
+            put(head);
+            return key;
+        }
+    };
+
+    void add(World&& world, size_t from) {
+        const auto [place, is_new] = numbers_.try_emplace(world.key(), worlds_.size());
+        if (is_new) {
+            worlds_.push_back(std::move(world));
+            parents_.emplace_back();
+        }
+        parents_[place->second].push_back(static_cast<uint32_t>(from));
+    }
+
+    /// One step of `operation`; true if that was its last.
+    template <class F>
+    static bool step(Operation& operation, F&& body) {
+        operation.at = 0;
+        operation.stepped = false;
+        running = &operation;
+        try {
+            body();
+        } catch (const Stop&) {
+            return false;
+        }
+        operation.seen.clear();
+        return true;
+    }
+
+    void expand(size_t from) {
+        for (int p = 0; p < kProducers; ++p) {
+            if (worlds_[from].dead[p] || worlds_[from].published[p] == messages_) continue;
+            World next = worlds_[from];
+            produce(next, p);
+            add(std::move(next), from);
+            if (kills_ && p == 0) {
+                World without = worlds_[from];
+                without.dead[p] = true;
+                add(std::move(without), from);
+            }
+        }
+        World next = worlds_[from];
+        consume(next);
+        add(std::move(next), from);
+    }
+
+    void produce(World& world, int p) {
+        bool full = false;
+        const bool over = step(world.producers[p], [&] {
+            auto* cell = claim_cell(world.inbox, kFirstPid + p);
+            full = !cell;
+            if (full) return;
+            cell->packet.store(packet(p, world.published[p] + 1));
+            publish_cell(*cell);
+        });
+        if (over && !full) ++world.published[p];
+    }
+
+    void consume(World& world) {
+        std::copy(world.dead, world.dead + kProducers, killed);
+        // The reader counts its head itself; the model keeps it where it was until the operation is over.
+        BasicInboxReader<TinyInbox<kCells>> reader(world.inbox, world.head);
+        uint64_t taken = 0;
+        bool passed = false;
+        const bool over = step(world.consumer, [&] {
+            if (auto* cell = reader.front()) {
+                taken = cell->packet.load();
+                reader.pop();
+                passed = true;
+            } else {
+                passed =
+                    reader.skip_dead([](pid_t pid) { return killed[pid - static_cast<pid_t>(kFirstPid)]; });
+            }
+        });
+        if (!over) return;
+        if (passed) ++world.head;
+        if (taken) receive(world, taken);
+    }
+
+    static uint64_t packet(int p, int number) {
+        return static_cast<uint64_t>(p + 1) << 8 | static_cast<unsigned>(number);
+    }
+
+    void receive(World& world, uint64_t what) {
+        const int p = static_cast<int>(what >> 8) - 1, number = static_cast<int>(what & 0xff);
+        ASSERT_EQ(number, world.last[p] + 1) << "lost, doubled or out of order, from producer " << p;
+        world.last[p] = number;
+    }
+
+    bool at_end(const World& world) const {
+        for (int p = 0; p < kProducers; ++p) {
+            if (!world.dead[p] && world.published[p] < messages_) return false;
+            // What a killed producer published just before is received, though it could not count it any
+            // more.
+            if (world.last[p] < world.published[p]) return false;
+        }
+        for (const auto& cell : world.inbox.cells)
+            if (cell_state::phase_of(cell.state.value) != cell_state::kFree) return false;
+        return true;
+    }
+
+    // Whatever has happened, what goes on can end with everything received: nobody is stuck for good.
+    void check_that_all_can_end() {
+        std::vector<bool> can(worlds_.size());
+        std::vector<uint32_t> todo;
+        for (size_t i = 0; i < worlds_.size(); ++i)
+            if (at_end(worlds_[i])) can[i] = true, todo.push_back(static_cast<uint32_t>(i));
+        while (!todo.empty()) {
+            const uint32_t i = todo.back();
+            todo.pop_back();
+            for (const uint32_t from : parents_[i])
+                if (!can[from]) can[from] = true, todo.push_back(from);
+        }
+        size_t stuck = 0;
+        for (const bool good : can) stuck += !good;
+        EXPECT_EQ(stuck, 0u) << "of " << worlds_.size() << " states";
+    }
+
+    const int messages_;
+    const bool kills_;
+    std::vector<World> worlds_;
+    std::vector<std::vector<uint32_t>> parents_;
+    std::unordered_map<std::string, size_t> numbers_;
+};
+
+template <size_t kCells, int kProducers>
+void explore(int messages, bool kills) {
+    Model<kCells, kProducers> model(messages, kills);
+    model.explore();
+    ::testing::Test::RecordProperty("states", static_cast<int>(model.size()));
+    EXPECT_GT(model.size(), 1000u);
+}
+
+TEST(InboxModel, TwoProducersInEveryOrder) {
+    explore<2, 2>(2, false);
+}
+
+TEST(InboxModel, ThreeProducersAndOneCellInEveryOrder) {
+    explore<1, 3>(1, false);
+}
+
+TEST(InboxModel, AProducerKilledAtAnyStep) {
+    explore<1, 2>(2, true);
+}
+
+TEST(InboxModel, AProducerKilledAtAnyStepAmongTwoCells) {
+    explore<2, 2>(1, true);
+}
+
+// --- The real one ---
+
+/// What producers and consumer share.
+struct Shared {
+    Inbox inbox;
+    std::atomic<uint64_t> published[16];  ///< by producer: packets it is sure of
+};
+
+Shared* make_shared_memory() {
+    void* memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? nullptr : static_cast<Shared*>(memory);
+}
+
+uint64_t word_of(uint64_t producer, uint64_t number, uint64_t i) {
+    return producer << 56 ^ number << 16 ^ i;
+}
+
+[[noreturn]] void produce_for_ever(Shared& shared, uint32_t producer) {
+    for (uint64_t number = 1;; ++number) {
+        Cell* cell;
+        while (!(cell = claim(shared.inbox, static_cast<uint32_t>(getpid())))) sched_yield();
+        cell->sender.rank = producer;
+        cell->header.context = number;
+        cell->header.bytes = static_cast<uint32_t>(number % (Cell::kPayload / 8) * 8);
+        for (uint64_t i = 0; i < cell->header.bytes / 8; ++i) {
+            const uint64_t word = word_of(producer, number, i);
+            std::memcpy(cell->payload + i * 8, &word, 8);
+        }
+        publish(*cell);
+        shared.published[producer].store(number);
+    }
+}
+
+struct Consumer {
+    explicit Consumer(Inbox& inbox) : reader(inbox) {}
+    InboxReader reader;
+    std::map<uint32_t, uint64_t> last;
+
+    bool take() {
+        const Cell* cell = reader.front();
+        if (!cell) return reader.skip_dead();
+        const uint32_t producer = cell->sender.rank;
+        const uint64_t number = cell->header.context;
+        EXPECT_EQ(number, last[producer] + 1) << "lost, doubled or out of order";
+        last[producer] = number;
+        for (uint64_t i = 0; i < cell->header.bytes / 8; ++i) {
+            uint64_t word;
+            std::memcpy(&word, cell->payload + i * 8, 8);
+            if (word != word_of(producer, number, i)) {
+                ADD_FAILURE() << "torn packet";
+                break;
+            }
+        }
+        reader.pop();
+        return true;
+    }
+};
+
+TEST(Inbox, NothingIsLostWhenProducersAreKilled) {
+    Shared* shared = make_shared_memory();
+    ASSERT_TRUE(shared);
+    Consumer consumer(shared->inbox);
+    std::mt19937 random(7);
+    pid_t pids[16] = {};
+    uint32_t started = 0, waited = 0;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+    auto last_kill = std::chrono::steady_clock::now();
+    while (std::chrono::steady_clock::now() < end && !HasFailure()) {
+        for (int i = 0; i < 200; ++i) consumer.take();
+        const auto now = std::chrono::steady_clock::now();
+        if (now - last_kill < std::chrono::milliseconds(100)) continue;
+        last_kill = now;
+        if (started < 16) {
+            if (const pid_t pid = fork(); pid == 0)
+                produce_for_ever(*shared, started);
+            else
+                pids[started++] = pid;
+        }
+        // Not waited for at once: a zombie must count as dead too.
+        if (started > 3 + waited) {
+            kill(pids[waited], SIGKILL);
+            if (random() % 2) waitpid(pids[waited], nullptr, 0), pids[waited] = 0;
+            ++waited;
+        }
+    }
+    for (uint32_t i = 0; i < started; ++i)
+        if (pids[i]) kill(pids[i], SIGKILL);
+    // The dead may need a moment to die; then everything that was published comes, and the inbox is empty.
+    for (int quiet = 0; quiet < 100; ++quiet) {
+        while (consumer.take()) quiet = 0;
+        usleep(1000);
+    }
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < started; ++i) {
+        EXPECT_GE(consumer.last[i], shared->published[i].load());
+        EXPECT_LE(consumer.last[i], shared->published[i].load() + 1);
+        total += consumer.last[i];
+    }
+    EXPECT_GT(total, 1000u);
+    for (const Cell& cell : shared->inbox.cells)
+        EXPECT_EQ(cell_state::phase_of(cell.state.load()), cell_state::kFree);
+    for (uint32_t i = 0; i < started; ++i)
+        if (pids[i]) waitpid(pids[i], nullptr, 0);
+    munmap(shared, sizeof(Shared));
+}
+
+TEST(Inbox, AFullOneSaysSo) {
+    Shared* shared = make_shared_memory();
+    ASSERT_TRUE(shared);
+    InboxReader reader(shared->inbox);
+    EXPECT_EQ(reader.front(), nullptr);
+    for (uint32_t lap = 0; lap < 3; ++lap) {
+        for (uint32_t i = 0; i < kInboxCells; ++i) {
+            Cell* cell = claim(shared->inbox, 1);
+            ASSERT_TRUE(cell);
+            cell->header.context = i;
+            publish(*cell);
+        }
+        EXPECT_EQ(claim(shared->inbox, 1), nullptr);
+        for (uint32_t i = 0; i < kInboxCells; ++i) {
+            ASSERT_TRUE(reader.front());
+            EXPECT_EQ(reader.front()->header.context, i);
+            reader.pop();
+        }
+    }
+    munmap(shared, sizeof(Shared));
+}
+
+TEST(Inbox, ALivingClaimantIsWaitedFor) {
+    Shared* shared = make_shared_memory();
+    ASSERT_TRUE(shared);
+    InboxReader reader(shared->inbox);
+    Cell* cell = claim(shared->inbox, static_cast<uint32_t>(getpid()));
+    ASSERT_TRUE(cell);
+    EXPECT_EQ(reader.front(), nullptr);
+    EXPECT_FALSE(reader.skip_dead());
+    publish(*cell);
+    EXPECT_EQ(reader.front(), cell);
+    EXPECT_FALSE(reader.skip_dead());
+    reader.pop();
+    EXPECT_FALSE(reader.skip_dead());
+    munmap(shared, sizeof(Shared));
+}
+
+// Threads in place of processes, for the thread sanitizer.
+TEST(Inbox, ThreadsProduceAtOnce) {
+    Shared* shared = make_shared_memory();
+    ASSERT_TRUE(shared);
+    constexpr int kProducers = 3;
+    constexpr uint64_t kEach = 20000;
+    std::vector<std::thread> producers;
+    for (uint32_t p = 0; p < kProducers; ++p)
+        producers.emplace_back([shared, p] {
+            for (uint64_t number = 1; number <= kEach; ++number) {
+                Cell* cell;
+                while (!(cell = claim(shared->inbox, static_cast<uint32_t>(getpid())))) sched_yield();
+                cell->sender.rank = p;
+                cell->header.context = number;
+                cell->header.bytes = 0;
+                publish(*cell);
+            }
+        });
+    Consumer consumer(shared->inbox);
+    for (uint64_t n = 0; n < kProducers * kEach;) {
+        if (consumer.reader.front())
+            consumer.take(), ++n;
+        else
+            sched_yield();
+    }
+    for (auto& producer : producers) producer.join();
+    EXPECT_EQ(consumer.reader.front(), nullptr);
+    munmap(shared, sizeof(Shared));
+}
+
+}  // namespace
+}  // namespace starling::shm
