@@ -38,8 +38,8 @@ class Bounds {
         good_ = good_ && fits(outer) && fits(inner);
         const Wide low = part.offset + std::min<Wide>(0, outer) + std::min<Wide>(0, inner);
         const Wide high = part.offset + std::max<Wide>(0, outer) + std::max<Wide>(0, inner);
-        (type.marked ? marks_ : data_).add(low + type.lb, high + type.lb + type.extent);
-        if (type.size > 0) true_.add(low + type.true_lb, high + type.true_lb + type.true_extent);
+        if (type.marked) marks_.add(low + type.lb, high + type.lb + type.extent);
+        if (type.size > 0) data_.add(low + type.true_lb, high + type.true_lb + type.true_extent);
         alignment_ = std::max(alignment_, type.alignment);
         Wide copies = Wide{part.count} * part.block;
         good_ = good_ && fits(copies);
@@ -49,25 +49,23 @@ class Bounds {
     }
 
     bool store(Datatype& type) {
-        if (marks_.any) {
-            data_ = marks_;
-        } else if (const Wide rest = (data_.high - data_.low) % alignment_) {
-            data_.high += alignment_ - rest;
-        }
-        if (!good_ || !data_.good() || !true_.good()) return false;
+        Range whole = marks_.any ? marks_ : data_;
+        const Wide rest = (whole.high - whole.low) % alignment_;
+        if (!marks_.any && rest) whole.high += alignment_ - rest;
+        if (!good_ || !data_.good() || !whole.good()) return false;
         type.size = static_cast<int64_t>(size_);
         type.elements = static_cast<int64_t>(elements_);
-        type.lb = static_cast<int64_t>(data_.low);
-        type.extent = static_cast<int64_t>(data_.high - data_.low);
-        type.true_lb = static_cast<int64_t>(true_.low);
-        type.true_extent = static_cast<int64_t>(true_.high - true_.low);
+        type.lb = static_cast<int64_t>(whole.low);
+        type.extent = static_cast<int64_t>(whole.high - whole.low);
+        type.true_lb = static_cast<int64_t>(data_.low);
+        type.true_extent = static_cast<int64_t>(data_.high - data_.low);
         type.marked = marks_.any;
         type.alignment = alignment_;
         return true;
     }
 
   private:
-    Range data_, marks_, true_;
+    Range data_, marks_;
     Wide size_ = 0, elements_ = 0;
     uint8_t alignment_ = 1;
     bool good_ = true;
