@@ -98,6 +98,10 @@ void mark_pending(Peer& peer) {
 
 bool anything_pending() { return !pending->empty(); }
 
+void each_pending(void (*visit)(Peer& peer)) {
+    for (Peer* peer = pending->front(); peer; peer = pending->next(peer)) visit(*peer);
+}
+
 namespace {
 
 void dispatch(Peer& peer, const Packet& packet) {

@@ -88,6 +88,9 @@ void mark_pending(Peer& peer);
 /// Whether any peer has something pending.
 bool anything_pending();
 
+/// Visits the peers with something pending; the visitor may take it away.
+void each_pending(void (*visit)(Peer& peer));
+
 /// One packet as it is delivered upward; valid during the call.
 struct Packet {
     const shm::Header& header;

@@ -11,6 +11,7 @@
 #include "message/point_to_point.h"
 #include "message/protocol.h"
 #include "message/serials.h"
+#include "message/split.h"
 
 namespace starling::message {
 
@@ -175,6 +176,13 @@ void on_fetched(link::Peer& peer, uint32_t serial) {
     finish_offered(*request, MPI_SUCCESS);
 }
 
+void on_share_copy(link::Peer& peer, const Share& share) {
+    SendRequest* request = offered.find(share.send_serial);
+    if (!request || request->peer != &peer || request->stage != SendRequest::Stage::offered) return;
+    if (share.bytes > request->bytes || !datatype::is_block(*request->type, request->count)) return;
+    help_copy(peer, share, datatype::block_address(*request->type, request->buffer));
+}
+
 void on_clear_to_stream(link::Peer& peer, uint32_t send_serial, uint32_t receive_serial, uint64_t bytes) {
     SendRequest* request = offered.find(send_serial);
     if (!request || request->peer != &peer || request->stage != SendRequest::Stage::offered) return;
@@ -184,25 +192,41 @@ void on_clear_to_stream(link::Peer& peer, uint32_t send_serial, uint32_t receive
     enqueue(*request);
 }
 
+namespace {
+
+/// Empties a peer's queue. Only eager sends end with that, the others are still among those offered.
+void empty_queue(link::Peer& peer, int error) {
+    while (!peer.sends.empty()) {
+        SendRequest* request = peer.sends.front();
+        peer.sends.pop_front();
+        --queued;
+        if (request->stage == SendRequest::Stage::eager) finish(*request, error);
+    }
+}
+
+bool has_finalized(const link::Peer& peer) {
+    return peer.job.segment().cell(peer.rank).state.load() >= boot::RankState::finalized;
+}
+
+}  // namespace
+
 void fail_sends(link::Job& job) {
-    job.each_peer([](link::Peer& peer) {
-        while (!peer.sends.empty()) {
-            SendRequest* request = peer.sends.front();
-            peer.sends.pop_front();
-            --queued;
-            if (request->stage == SendRequest::Stage::eager) finish(*request, MPI_ERR_PROC_ABORTED);
-        }
-    });
+    job.each_peer([](link::Peer& peer) { empty_queue(peer, MPI_ERR_PROC_ABORTED); });
     offered.each([&job](SendRequest& request) {
         if (&request.peer->job == &job) finish_offered(request, MPI_ERR_PROC_ABORTED);
     });
 }
 
 void drop_sends_to_finalized() {
+    link::each_pending([](link::Peer& peer) {
+        if (!has_finalized(peer)) return;
+        peer.controls.clear();
+        peer.close_pending = false;
+        empty_queue(peer, MPI_SUCCESS);
+    });
+    // A stream is queued but while it waits for room, and then it was dropped from the queue just now.
     offered.each([](SendRequest& request) {
-        const boot::RankCell& cell = request.peer->job.segment().cell(request.peer->rank);
-        if (request.stage == SendRequest::Stage::offered && cell.state.load() >= boot::RankState::finalized)
-            finish_offered(request, MPI_SUCCESS);
+        if (has_finalized(*request.peer)) finish_offered(request, MPI_SUCCESS);
     });
 }
 
