@@ -90,26 +90,6 @@ SendBuffer* buffer_of(comm::Comm& comm) {
     return comm.attached_buffer ? static_cast<SendBuffer*>(comm.attached_buffer) : process_buffer;
 }
 
-int attach(SendBuffer*& place, comm::Comm* comm, void* memory, MPI_Count size, const char* function) {
-    if (phase != Phase::running) return not_running(function);
-    if (place) return raise(comm, fail(MPI_ERR_BUFFER, "a buffer is attached already; detach it first"), function);
-    if (size < 0) return raise(comm, fail(MPI_ERR_ARG, "the size of the buffer is negative"), function);
-    place = new SendBuffer(memory, size);
-    return MPI_SUCCESS;
-}
-
-int detach(SendBuffer*& place, comm::Comm* comm, void* address, CountOut size, const char* function) {
-    if (phase != Phase::running) return not_running(function);
-    if (!address || !size) return null_argument(comm, address ? "size" : "buffer_addr", function);
-    if (!place) return raise(comm, fail(MPI_ERR_BUFFER, "no buffer is attached"), function);
-    place->flush();
-    *static_cast<void**>(address) = place->memory();
-    size.set(place->size());
-    delete place;
-    place = nullptr;
-    return MPI_SUCCESS;
-}
-
 /// Completes when all messages that were in the buffer have left it: asked for by polls.
 struct Flush : message::Request {
     SendBuffer* buffer = nullptr;
@@ -133,6 +113,27 @@ bool poll_flushes() {
         }
     }
     return any;
+}
+
+int attach(SendBuffer*& place, comm::Comm* comm, void* memory, MPI_Count size, const char* function) {
+    if (phase != Phase::running) return not_running(function);
+    if (place) return raise(comm, fail(MPI_ERR_BUFFER, "a buffer is attached already; detach it first"), function);
+    if (size < 0) return raise(comm, fail(MPI_ERR_ARG, "the size of the buffer is negative"), function);
+    place = new SendBuffer(memory, size);
+    return MPI_SUCCESS;
+}
+
+int detach(SendBuffer*& place, comm::Comm* comm, void* address, CountOut size, const char* function) {
+    if (phase != Phase::running) return not_running(function);
+    if (!address || !size) return null_argument(comm, address ? "size" : "buffer_addr", function);
+    if (!place) return raise(comm, fail(MPI_ERR_BUFFER, "no buffer is attached"), function);
+    place->flush();
+    poll_flushes();  // those of this buffer complete now, while it is there
+    *static_cast<void**>(address) = place->memory();
+    size.set(place->size());
+    delete place;
+    place = nullptr;
+    return MPI_SUCCESS;
 }
 
 int start_flush(SendBuffer* buffer, comm::Comm* comm, MPI_Request* out, const char* function) {

@@ -58,8 +58,9 @@ int start(int required) {
     link::Job* job = link::adopt_own_job(std::move(segment), identity.rank);
     link::start();
     message::start();
+    if (required == MPI_THREAD_MULTIPLE || config().wait == Wait::thread) progress::multi_threaded = true;
+    Lock lock;  // the progress thread runs from here on
     progress::start();
-    if (required == MPI_THREAD_MULTIPLE) progress::multi_threaded = true;
     thread_level = required;
     main_thread = pthread_self();
     comm::make_predefined();

@@ -89,7 +89,16 @@ bool all_done(int count, const MPI_Request handles[]) {
     return true;
 }
 
-/// Ends all of them. Statuses get their errors only if there is one (then the result is MPI_ERR_IN_STATUS).
+/// Notes the outcome of the operation behind statuses[n]. Their MPI_ERROR is touched only if there is an error among
+/// them (MPI 5.0 section 3.2.5), so those before the first are set when it comes.
+void note_error(MPI_Status* statuses, int n, int error, int& first_error) {
+    if (statuses && error && !first_error)
+        for (int i = 0; i < n; ++i) statuses[i].MPI_ERROR = MPI_SUCCESS;
+    if (error && !first_error) first_error = error;
+    if (statuses && first_error) statuses[n].MPI_ERROR = error;
+}
+
+/// Ends all of them; MPI_ERR_IN_STATUS if there are statuses that tell of an error.
 int finish_all(int count, MPI_Request handles[], MPI_Status* statuses, const char* function) {
     int first_error = MPI_SUCCESS;
     comm::Comm* comm = nullptr;
@@ -104,8 +113,7 @@ int finish_all(int count, MPI_Request handles[], MPI_Status* statuses, const cha
         } else {
             fill_empty(status);
         }
-        if (status) status->MPI_ERROR = error;
-        if (error && !first_error) first_error = error;
+        note_error(statuses, i, error, first_error);
     }
     if (!first_error) return MPI_SUCCESS;
     // Without statuses the application would not learn which error it was.
@@ -155,9 +163,7 @@ int take_some(int count, MPI_Request handles[], int* outcount, int indices[], MP
         if (!is_pending(request) || !request->done) continue;
         MPI_Status* status = statuses ? &statuses[n] : nullptr;
         if (request->outcome.error && !first_error && comm_of(*request)) comm = comm_of(*request)->retain();
-        const int error = finish(*request, handles[i], status);
-        if (status) status->MPI_ERROR = error;
-        if (error && !first_error) first_error = error;
+        note_error(statuses, n, finish(*request, handles[i], status), first_error);
         indices[n++] = i;
     }
     *outcount = n;
@@ -324,8 +330,11 @@ int Request_free(MPI_Request* handle) {
     if (request->done || !request->active) {
         request->operations->dispose(*request);
     } else {
-        forget_number(*request);
-        request->magic = 0;  // the handle is dead, the operation is not
+        // The handle is dead, the operation is not. Who runs a generalized one still names it by its handle.
+        if (request->kind != message::RequestKind::generalized) {
+            forget_number(*request);
+            request->magic = 0;
+        }
         request->persistent = false;
         request->orphaned = true;
     }
@@ -363,10 +372,9 @@ int Request_get_status_all(int count, const MPI_Request handles[], int* flag, MP
             error = report(*request, status);
         else
             fill_empty(status);
-        if (status) status->MPI_ERROR = error;
-        if (error) first_error = statuses ? MPI_ERR_IN_STATUS : error;
+        note_error(statuses, i, error, first_error);
     }
-    return raise(nullptr, first_error, "MPI_Request_get_status_all");
+    return raise(nullptr, first_error && statuses ? MPI_ERR_IN_STATUS : first_error, "MPI_Request_get_status_all");
 }
 
 int Request_get_status_any(int count, const MPI_Request handles[], int* indx, int* flag, MPI_Status* status) {
@@ -400,13 +408,11 @@ int Request_get_status_some(int incount, const MPI_Request handles[], int* outco
         any = true;
         if (!request->done) continue;
         MPI_Status* status = statuses ? &statuses[n] : nullptr;
-        const int error = report(*request, status);
-        if (status) status->MPI_ERROR = error;
-        if (error) first_error = statuses ? MPI_ERR_IN_STATUS : error;
+        note_error(statuses, n, report(*request, status), first_error);
         indices[n++] = i;
     }
     *outcount = any ? n : MPI_UNDEFINED;
-    return raise(nullptr, first_error, "MPI_Request_get_status_some");
+    return raise(nullptr, first_error && statuses ? MPI_ERR_IN_STATUS : first_error, "MPI_Request_get_status_some");
 }
 
 int Cancel(MPI_Request* handle) {
@@ -415,7 +421,10 @@ int Cancel(MPI_Request* handle) {
     Request* request = from_handle(*handle);
     if (!request) return bad_request("MPI_Cancel");
     // Sends are never cancelled: the standard lets a cancel fail, and deprecates it for sends.
-    if (request->active && !request->done && request->operations->cancel) request->operations->cancel(*request);
+    const bool asked_when_done = request->kind == message::RequestKind::generalized;
+    if (request->active && (!request->done || asked_when_done) && request->operations->cancel &&
+        request->operations->cancel(*request))
+        progress::notify();
     return MPI_SUCCESS;
 }
 

@@ -20,16 +20,19 @@ void reacquire_lock(int depth);
 /// Holds the lock for a scope. The same thread may nest it (callbacks that call MPI).
 class Lock {
   public:
-    Lock() {
-        if (multi_threaded) [[unlikely]]
+    Lock() : held_(multi_threaded) {
+        if (held_) [[unlikely]]
             acquire_lock();
     }
     ~Lock() {
-        if (multi_threaded) [[unlikely]]
+        if (held_) [[unlikely]]
             release_lock();
     }
     Lock(const Lock&) = delete;
     Lock& operator=(const Lock&) = delete;
+
+  private:
+    const bool held_;  ///< a call may be the one that makes the library multi-threaded
 };
 
 }  // namespace starling::progress
