@@ -103,6 +103,23 @@ class OneProcess final : public message::Roster {
     link::Process process_;
 };
 
+/// A send that may be left behind: when the other side refuses or ends, it goes by itself once it is done.
+struct Outgoing : message::SendRequest {
+    std::string bytes;
+
+    explicit Outgoing(std::string_view text) : bytes(text) { operations = &kClass; }
+    static void leave(Outgoing* send) {
+        if (send->done)
+            delete send;
+        else
+            send->orphaned = true;
+    }
+    static const message::RequestClass kClass;
+};
+constexpr message::RequestClass Outgoing::kClass{
+    .dispose = [](message::Request& r) { delete static_cast<Outgoing*>(&r); }};
+using OutgoingPointer = std::unique_ptr<Outgoing, decltype([](Outgoing* send) { Outgoing::leave(send); })>;
+
 /// A talk between two roots on a context of its own.
 class Talk {
   public:
@@ -111,13 +128,9 @@ class Talk {
     /// Sends `mine` and gets the other's. A refusal of `context` ends it early.
     int swap(std::string_view mine, std::string& theirs, uint64_t context) {
         const auto& byte = datatype::predefined(MPI_BYTE);
-        message::SendRequest send;
-        message::start_send(send, channel_, mine.data(), static_cast<int64_t>(mine.size()), byte, 0, 0,
-                            message::Mode::standard);
-        uint64_t size = 0;
-        message::SendRequest send_size;
-        const uint64_t my_size = mine.size();
-        message::start_send(send_size, channel_, &my_size, sizeof my_size, byte, 0, 1, message::Mode::standard);
+        const OutgoingPointer send = start(mine, 0);
+        uint64_t size = mine.size();
+        const OutgoingPointer send_size = start({reinterpret_cast<char*>(&size), sizeof size}, 1);
         message::ReceiveRequest receive_size;
         message::start_receive(receive_size, channel_, &size, sizeof size, byte, 0, 1);
         progress::wait_until([&] { return receive_size.done || ports().refused.count(context); });
@@ -130,12 +143,19 @@ class Talk {
         message::ReceiveRequest receive;
         message::start_receive(receive, channel_, theirs.data(), static_cast<int64_t>(size), byte, 0, 0);
         progress::wait(receive);
-        progress::wait(send);
-        progress::wait(send_size);
-        return receive.outcome.error ? receive.outcome.error : send.outcome.error;
+        progress::wait(*send);
+        progress::wait(*send_size);
+        return receive.outcome.error ? receive.outcome.error : send->outcome.error;
     }
 
   private:
+    OutgoingPointer start(std::string_view text, int tag) {
+        OutgoingPointer send(new Outgoing(text));
+        message::start_send(*send, channel_, send->bytes.data(), static_cast<int64_t>(send->bytes.size()),
+                            datatype::predefined(MPI_BYTE), 0, tag, message::Mode::standard);
+        return send;
+    }
+
     OneProcess other_;
     message::Channel channel_;
 };
@@ -167,10 +187,16 @@ int meet(Talk& talk, comm::Comm& comm, uint64_t talk_context, uint64_t context, 
 int accept(comm::Comm& comm, const char* name_text, std::string& result) {
     PortName name;
     if (const int error = parse(name_text, name)) return error;
-    const auto port = ports().open.find(name.port);
-    if (name.job != link::self().job->address() || name.rank != link::self().rank || port == ports().open.end())
+    const bool ours = name.job == link::self().job->address() && name.rank == link::self().rank;
+    auto port = ports().open.find(name.port);
+    // Another thread may close it meanwhile.
+    if (ours)
+        progress::wait_until([&] {
+            port = ports().open.find(name.port);
+            return port == ports().open.end() || !port->second.empty();
+        });
+    if (!ours || port == ports().open.end())
         return fail(MPI_ERR_PORT, "the port was not opened by this process, or was closed");
-    progress::wait_until([&] { return !port->second.empty(); });
     const Caller caller = port->second.front();
     port->second.pop_front();
     Talk talk(caller.context, {&caller.peer->job, caller.peer->rank});
