@@ -111,8 +111,11 @@ int not_added(int code) {
     return fail(MPI_ERR_ARG, "%d is not an error class or code that this program added", code);
 }
 
-int remove(int code) {
-    std::erase_if(added(), [code](const Added& entry) { return entry.number == code; });
+int remove(const Added& entry) {
+    const int number = entry.number;
+    if (!entry.text.empty())
+        return fail(MPI_ERR_ARG, "error code %d still has a string; remove that first", number);
+    std::erase_if(added(), [number](const Added& other) { return other.number == number; });
     return MPI_SUCCESS;
 }
 
@@ -174,13 +177,13 @@ int remove_class(int error_class) {
     for (const Added& code : added())
         if (code.of_class == error_class && code.number != error_class)
             return fail(MPI_ERR_ARG, "error class %d still has the code %d", error_class, code.number);
-    return remove(error_class);
+    return remove(*entry);
 }
 
 int remove_code(int code) {
     const Added* entry = find_added(code);
     if (!entry || entry->of_class == code) return not_added(code);
-    return remove(code);
+    return remove(*entry);
 }
 
 }  // namespace starling::comm

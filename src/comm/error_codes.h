@@ -26,7 +26,7 @@ int add_code(int of_class);  ///< a new code of an existing class
 /// These give MPI_ERR_ARG with failure_text() for what the application did not add.
 int set_text(int code, std::string_view text);
 int remove_text(int code);
-int remove_class(int error_class);  ///< its codes must have been removed
-int remove_code(int code);
+int remove_class(int error_class);  ///< its codes and its string must have been removed
+int remove_code(int code);          ///< its string must have been removed
 
 }  // namespace starling::comm

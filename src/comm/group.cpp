@@ -35,7 +35,7 @@ struct Group::Member {
     }
 };
 
-Group::Group(std::vector<Run> runs) : runs_(std::move(runs)) {
+Group::Group(std::vector<Run> runs, uint32_t origin) : session(origin), runs_(std::move(runs)) {
     runs_.shrink_to_fit();
     if (runs_.size() > 1) starts_.reserve(runs_.size());
     for (const Run& run : runs_) {
@@ -123,8 +123,8 @@ void GroupBuilder::add(const Group& group) {
     for (const Run& run : group.runs()) add(run);
 }
 
-Group* GroupBuilder::build() {
-    Group* group = pool().create(std::move(runs_));
+Group* GroupBuilder::build(uint32_t session) {
+    Group* group = pool().create(std::move(runs_), session);
     runs_.clear();
     return group;
 }

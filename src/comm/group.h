@@ -37,8 +37,11 @@ class Group final : public message::Roster {
     uint32_t pool_index = 0;
     uint32_t handles = 0;     ///< handles the application holds; from_handle() wants at least one
     uint32_t references = 1;  ///< handles and the library's own
+    /// The session it was derived from, as pool index + 1; 0: none (MPI_COMM_WORLD's kind). What is made
+    /// from a group, communicators included, belongs to the same session.
+    const uint32_t session;
 
-    explicit Group(std::vector<Run> runs);
+    Group(std::vector<Run> runs, uint32_t session);
     ~Group() override;
 
     int size() const override { return size_; }
@@ -81,7 +84,7 @@ class GroupBuilder {
     void add_slice(const Group& group, int first, int stride, int count);
     void add(const Group& group);
     /// A new group with one reference. The builder is empty afterwards.
-    Group* build();
+    Group* build(uint32_t session = 0);
 
   private:
     std::vector<Run> runs_;

@@ -46,7 +46,7 @@ Group* concatenate(const Group& a, const Group& b) {
     GroupBuilder builder;
     builder.add(a);
     builder.add(b);
-    return builder.build();
+    return builder.build(a.session);
 }
 
 Group* union_of(const Group& a, const Group& b) {
@@ -54,7 +54,7 @@ Group* union_of(const Group& a, const Group& b) {
     GroupBuilder builder;
     builder.add(a);
     if (!a.identical(b)) add_filtered(builder, b, a, false);
-    return builder.build();
+    return builder.build(a.session);
 }
 
 Group* intersection_of(const Group& a, const Group& b) {
@@ -63,7 +63,7 @@ Group* intersection_of(const Group& a, const Group& b) {
         builder.add(a);
     else if (share_a_job(a, b))
         add_filtered(builder, a, b, true);
-    return builder.build();
+    return builder.build(a.session);
 }
 
 Group* difference_of(const Group& a, const Group& b) {
@@ -72,13 +72,13 @@ Group* difference_of(const Group& a, const Group& b) {
         builder.add(a);
     else if (!a.identical(b))
         add_filtered(builder, a, b, false);
-    return builder.build();
+    return builder.build(a.session);
 }
 
 Group* include(const Group& group, std::span<const int> ranks) {
     GroupBuilder builder;
     for (const int rank : ranks) builder.add(group.at(rank));
-    return builder.build();
+    return builder.build(group.session);
 }
 
 Group* exclude(const Group& group, const std::vector<bool>& excluded) {
@@ -90,7 +90,7 @@ Group* exclude(const Group& group, const std::vector<bool>& excluded) {
         if (end > rank) builder.add_slice(group, rank, 1, end - rank);
         rank = end + 1;
     }
-    return builder.build();
+    return builder.build(group.session);
 }
 
 int compare(const Group& a, const Group& b) {

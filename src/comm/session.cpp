@@ -51,11 +51,20 @@ const char* process_set_name(int index) {
     return kProcessSets[index];
 }
 
-Group* process_set(const char* name) {
+Group* process_set(const Session& session, const char* name) {
+    GroupBuilder builder;
     // The names are URIs, of which case does not matter.
-    if (strcasecmp(name, kProcessSets[0]) == 0) return world()->local_group().retain();
-    if (strcasecmp(name, kProcessSets[1]) == 0) return self()->local_group().retain();
-    return nullptr;
+    if (strcasecmp(name, kProcessSets[0]) == 0)
+        builder.add(world()->local_group());
+    else if (strcasecmp(name, kProcessSets[1]) == 0)
+        builder.add(self()->local_group());
+    else
+        return nullptr;
+    return builder.build(session.pool_index + 1);
+}
+
+Session* session_of(const Group& group) {
+    return group.session ? session_at(group.session - 1) : nullptr;
 }
 
 }  // namespace starling::comm

@@ -15,6 +15,7 @@ struct Session {
     uint32_t pool_index = 0;
     Errhandler* errhandler;  ///< never null
     int thread_level;
+    void* attached_buffer = nullptr;  ///< of MPI_Session_attach_buffer, owned by the message chapter
 
     Session(Errhandler* handler, int level) : errhandler(handler->retain()), thread_level(level) {}
     ~Session() { errhandler->release(); }
@@ -33,7 +34,10 @@ MPI_Session to_handle(const Session* session);
 /// The process sets there are: "mpi://WORLD" and "mpi://SELF".
 int process_set_count();
 const char* process_set_name(int index);
-/// The group of a process set, a new reference; nullptr if there is none of that name.
-Group* process_set(const char* name);
+/// The group of a process set, derived from a session, a new reference; nullptr if there is none of that
+/// name.
+Group* process_set(const Session& session, const char* name);
+/// The session that a group or communicator was derived from; nullptr: none, or finalized.
+Session* session_of(const Group& group);
 
 }  // namespace starling::comm

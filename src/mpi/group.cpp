@@ -171,7 +171,7 @@ int Group_range_incl(MPI_Group group, int n, int ranges[][3], MPI_Group* newgrou
     if (const int error = mark_ranges(marked, n, ranges, slices)) return raise(nullptr, error);
     comm::GroupBuilder builder;
     for (const Slice& slice : slices) builder.add_slice(*g, slice.first, slice.stride, slice.count);
-    *newgroup = comm::give_handle(builder.build());
+    *newgroup = comm::give_handle(builder.build(g->session));
     return MPI_SUCCESS;
 }
 

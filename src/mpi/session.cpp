@@ -138,7 +138,7 @@ int Session_get_pset_info(MPI_Session session, const char* pset_name, MPI_Info* 
     Session* s = comm::from_handle(session);
     if (!s) return bad_session();
     if (!pset_name || !info) return null_argument(s, pset_name ? "info" : "pset_name");
-    comm::Group* group = comm::process_set(pset_name);
+    comm::Group* group = comm::process_set(*s, pset_name);
     if (!group) return unknown_set(s, pset_name);
     comm::Info* made = comm::make_info();
     made->set("mpi_size", std::to_string(group->size()));
@@ -152,7 +152,7 @@ int Group_from_session_pset(MPI_Session session, const char* pset_name, MPI_Grou
     Session* s = comm::from_handle(session);
     if (!s) return bad_session();
     if (!pset_name || !newgroup) return null_argument(s, pset_name ? "newgroup" : "pset_name");
-    comm::Group* group = comm::process_set(pset_name);
+    comm::Group* group = comm::process_set(*s, pset_name);
     if (!group) return unknown_set(s, pset_name);
     *newgroup = comm::give_handle(group);
     return MPI_SUCCESS;

@@ -62,6 +62,7 @@ TEST(ErrorCodes, AddedOnes) {
     EXPECT_EQ(text_of(code), "");
     EXPECT_EQ(set_text(code, "broken"), MPI_SUCCESS);
     EXPECT_EQ(text_of(code), "broken");
+    EXPECT_EQ(remove_code(code), MPI_ERR_ARG) << "it still has a string";
     EXPECT_EQ(remove_text(code), MPI_SUCCESS);
     EXPECT_EQ(text_of(code), "");
     EXPECT_EQ(remove_class(error_class), MPI_ERR_ARG) << "it still has a code";
