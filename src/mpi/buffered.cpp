@@ -5,6 +5,7 @@
 #include <new>
 
 #include "base/error.h"
+#include "comm/session.h"
 #include "message/point_to_point.h"
 #include "mpi/message_check.h"
 #include "mpi/request_handle.h"
@@ -87,7 +88,9 @@ namespace {
 SendBuffer* process_buffer = nullptr;
 
 SendBuffer* buffer_of(comm::Comm& comm) {
-    return comm.attached_buffer ? static_cast<SendBuffer*>(comm.attached_buffer) : process_buffer;
+    if (comm.attached_buffer) return static_cast<SendBuffer*>(comm.attached_buffer);
+    const comm::Session* session = comm::session_of(comm.local_group());
+    return session ? static_cast<SendBuffer*>(session->attached_buffer) : process_buffer;
 }
 
 /// Completes when all messages that were in the buffer have left it: asked for by polls.
@@ -151,6 +154,19 @@ int start_flush(SendBuffer* buffer, comm::Comm* comm, MPI_Request* out, const ch
     flushes = flush;
     *out = request_to_handle(flush);
     return MPI_SUCCESS;
+}
+
+SendBuffer*& session_buffer(comm::Session& session) {
+    return reinterpret_cast<SendBuffer*&>(session.attached_buffer);
+}
+
+int bad_session(const char* function = __builtin_FUNCTION()) {
+    return bad_handle(nullptr, MPI_ERR_SESSION, "session", function);
+}
+
+int raise(const comm::Session& session, int error, const char* function = __builtin_FUNCTION()) {
+    return raise_through(session.errhandler, comm::HandlerKind::session, {.session = comm::to_handle(&session)},
+                         error, function);
 }
 
 SendBuffer*& comm_buffer(comm::Comm& comm) { return reinterpret_cast<SendBuffer*&>(comm.attached_buffer); }
@@ -249,6 +265,40 @@ int Comm_iflush_buffer(MPI_Comm handle, MPI_Request* request) {
     comm::Comm* comm = comm::from_handle(handle);
     if (!comm) return bad_comm(handle);
     return start_flush(comm_buffer(*comm), comm, request, "MPI_Comm_iflush_buffer");
+}
+
+int Session_attach_buffer(MPI_Session handle, void* buffer, MPI_Count size) {
+    Lock lock;
+    comm::Session* session = comm::from_handle(handle);
+    if (!session) return bad_session();
+    SendBuffer*& place = session_buffer(*session);
+    if (place) return raise(*session, fail(MPI_ERR_BUFFER, "a buffer is attached already; detach it first"));
+    if (size < 0) return raise(*session, fail(MPI_ERR_ARG, "the size of the buffer is negative"));
+    return attach(place, nullptr, buffer, size, "MPI_Session_attach_buffer");
+}
+
+int Session_detach_buffer(MPI_Session handle, void* buffer_addr, CountOut size) {
+    Lock lock;
+    comm::Session* session = comm::from_handle(handle);
+    if (!session) return bad_session();
+    SendBuffer*& place = session_buffer(*session);
+    if (!place) return raise(*session, fail(MPI_ERR_BUFFER, "no buffer is attached"));
+    return detach(place, nullptr, buffer_addr, size, "MPI_Session_detach_buffer");
+}
+
+int Session_flush_buffer(MPI_Session handle) {
+    Lock lock;
+    comm::Session* session = comm::from_handle(handle);
+    if (!session) return bad_session();
+    if (SendBuffer* buffer = session_buffer(*session)) buffer->flush();
+    return MPI_SUCCESS;
+}
+
+int Session_iflush_buffer(MPI_Session handle, MPI_Request* request) {
+    Lock lock;
+    comm::Session* session = comm::from_handle(handle);
+    if (!session) return bad_session();
+    return start_flush(session_buffer(*session), nullptr, request, "MPI_Session_iflush_buffer");
 }
 
 }  // namespace starling::mpi
