@@ -84,9 +84,10 @@ class Compiler {
         const int64_t count = static_cast<int64_t>(pieces_.size()) - 1;
         const uint64_t length = pieces_[1].start;
         const int64_t stride = pieces_[1].offset - pieces_[0].offset;
-        bool even = true, spaced = true;
+        bool flat = true, even = true, spaced = true;
         for (int64_t i = 0; i < count; ++i) {
             const Piece& piece = pieces_[static_cast<size_t>(i)];
+            flat = flat && !piece.node;
             even = even && !piece.node && pieces_[static_cast<size_t>(i + 1)].start - piece.start == length;
             spaced =
                 spaced && (i == 0 || piece.offset - pieces_[static_cast<size_t>(i - 1)].offset == stride);
@@ -102,6 +103,7 @@ class Compiler {
             return node;
         }
         node.kind = Node::Kind::list;
+        node.flat = flat;
         node.even = even;
         pieces_.shrink_to_fit();
         layout_.lists.push_back(static_cast<std::vector<Piece>&&>(pieces_));

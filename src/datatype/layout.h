@@ -27,6 +27,7 @@ struct Node {
         list,  ///< `count` pieces, and one more that marks the end
     };
     Kind kind = Kind::empty;
+    bool flat = false;   ///< list: all pieces are blocks
     bool even = false;   ///< list: all pieces are blocks of `length` bytes
     int64_t offset = 0;  ///< where the node's origin is, relative to its parent's
     uint64_t size = 0;   ///< packed bytes
@@ -37,6 +38,8 @@ struct Node {
     const Piece* pieces = nullptr;
 
     bool is_block() const { return kind == Kind::run && count == 1; }
+    /// A list that is worth copying piece by piece where it is repeated.
+    bool short_list() const { return flat && count <= 16 && size <= 1024; }
 };
 
 struct Layout {

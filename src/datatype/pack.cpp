@@ -1,6 +1,8 @@
 // Moving data between its places in memory and the packed stream.
+#include <algorithm>
 #include <cstring>
 #include <memory>
+#include <type_traits>
 
 #include "base/error.h"
 #include "datatype/datatype.h"
@@ -50,46 +52,48 @@ inline void copy_block(std::byte* to, const std::byte* from, uint64_t length) {
     }
 }
 
-// Blocks of a size known to the compiler; both sides advance by a stride.
-template <uint64_t length>
-void copy_fixed(std::byte* to, int64_t to_stride, const std::byte* from, int64_t from_stride,
-                int64_t count) {
-    for (int64_t i = 0; i < count; ++i) {
-        std::memcpy(to, from, length);
-        to += to_stride;
-        from += from_stride;
+// Calls f(std::integral_constant) for the commoner lengths; false for others.
+template <class F>
+inline bool with_length(uint64_t length, F&& f) {
+    switch (length) {
+        case 1:
+            return f(std::integral_constant<uint64_t, 1>()), true;
+        case 2:
+            return f(std::integral_constant<uint64_t, 2>()), true;
+        case 4:
+            return f(std::integral_constant<uint64_t, 4>()), true;
+        case 8:
+            return f(std::integral_constant<uint64_t, 8>()), true;
+        case 12:
+            return f(std::integral_constant<uint64_t, 12>()), true;
+        case 16:
+            return f(std::integral_constant<uint64_t, 16>()), true;
+        case 24:
+            return f(std::integral_constant<uint64_t, 24>()), true;
+        case 32:
+            return f(std::integral_constant<uint64_t, 32>()), true;
+        case 40:
+            return f(std::integral_constant<uint64_t, 40>()), true;
+        case 48:
+            return f(std::integral_constant<uint64_t, 48>()), true;
+        case 64:
+            return f(std::integral_constant<uint64_t, 64>()), true;
+        case 128:
+            return f(std::integral_constant<uint64_t, 128>()), true;
+        default:
+            return false;
     }
 }
 
+// Equal blocks; both sides advance by a stride.
 void copy_run(std::byte* to, int64_t to_stride, const std::byte* from, int64_t from_stride, int64_t count,
               uint64_t length) {
-    switch (length) {
-        case 1:
-            return copy_fixed<1>(to, to_stride, from, from_stride, count);
-        case 2:
-            return copy_fixed<2>(to, to_stride, from, from_stride, count);
-        case 4:
-            return copy_fixed<4>(to, to_stride, from, from_stride, count);
-        case 8:
-            return copy_fixed<8>(to, to_stride, from, from_stride, count);
-        case 12:
-            return copy_fixed<12>(to, to_stride, from, from_stride, count);
-        case 16:
-            return copy_fixed<16>(to, to_stride, from, from_stride, count);
-        case 24:
-            return copy_fixed<24>(to, to_stride, from, from_stride, count);
-        case 32:
-            return copy_fixed<32>(to, to_stride, from, from_stride, count);
-        case 48:
-            return copy_fixed<48>(to, to_stride, from, from_stride, count);
-        case 64:
-            return copy_fixed<64>(to, to_stride, from, from_stride, count);
-        case 128:
-            return copy_fixed<128>(to, to_stride, from, from_stride, count);
-        default:
-            for (int64_t i = 0; i < count; ++i, to += to_stride, from += from_stride)
-                copy_block(to, from, length);
-    }
+    const auto fixed = [&](auto constant) {
+        for (int64_t i = 0; i < count; ++i, to += to_stride, from += from_stride)
+            std::memcpy(to, from, decltype(constant)::value);
+    };
+    if (with_length(length, fixed)) return;
+    for (int64_t i = 0; i < count; ++i, to += to_stride, from += from_stride) copy_block(to, from, length);
 }
 
 /// Gathers into (or, `unpacking`, scatters from) consecutive memory of limited size.
@@ -97,6 +101,8 @@ template <bool unpacking>
 struct Mover {
     std::byte* packed;
     uint64_t left;
+
+    Mover(std::byte* stream, uint64_t bytes) : packed(stream), left(bytes) {}
 
     bool block(std::byte* at, uint64_t length) {
         const uint64_t bytes = length < left ? length : left;
@@ -122,12 +128,86 @@ struct Mover {
         if (whole == count || left == 0) return left != 0;
         return block(at + whole * stride, length);
     }
+
+    bool even(std::byte* origin, const Piece* first, int64_t count, uint64_t length) {
+        const uint64_t room = left / length;
+        const int64_t whole = room < static_cast<uint64_t>(count) ? static_cast<int64_t>(room) : count;
+        const auto fixed = [&](auto constant) {
+            std::byte* stream = packed;
+            for (int64_t i = 0; i < whole; ++i, stream += constant()) {
+                if constexpr (unpacking)
+                    std::memcpy(origin + first[i].offset, stream, constant());
+                else
+                    std::memcpy(stream, origin + first[i].offset, constant());
+            }
+        };
+        if (!with_length(length, fixed)) {
+            for (int64_t i = 0; i < whole; ++i) {
+                std::byte* stream = packed + static_cast<uint64_t>(i) * length;
+                if constexpr (unpacking)
+                    copy_block(origin + first[i].offset, stream, length);
+                else
+                    copy_block(stream, origin + first[i].offset, length);
+            }
+        }
+        packed += static_cast<uint64_t>(whole) * length;
+        left -= static_cast<uint64_t>(whole) * length;
+        if (whole == count || left == 0) return left != 0;
+        return block(origin + first[whole].offset, length);
+    }
+
+    // Piece by piece, in batches that stay in the first-level cache: each piece then is a run.
+    bool grid(std::byte* origin, int64_t count, int64_t stride, const Node& list) {
+        const int64_t step = static_cast<int64_t>(list.size), batch = 1 + kBatch / step;
+        while (count > 0 && left >= list.size) {
+            const int64_t fit = static_cast<int64_t>(left / list.size);
+            const int64_t n = std::min({batch, count, fit});
+            for (const Piece* p = list.pieces; p != list.pieces + list.count; ++p) {
+                std::byte* stream = packed + p->start;
+                const uint64_t length = p[1].start - p->start;
+                if constexpr (unpacking)
+                    copy_run(origin + p->offset, stride, stream, step, n, length);
+                else
+                    copy_run(stream, step, origin + p->offset, stride, n, length);
+            }
+            packed += n * step;
+            left -= static_cast<uint64_t>(n * step);
+            origin += n * stride;
+            count -= n;
+        }
+        if (count == 0 || left == 0) return left != 0;
+        for (const Piece* p = list.pieces; p != list.pieces + list.count; ++p)
+            if (!block(origin + p->offset, p[1].start - p->start)) return false;
+        return true;
+    }
+
+  private:
+    static constexpr int64_t kBatch = 8192;
+};
+
+/// What the others do with lists: block by block.
+template <class Sink>
+struct BlockByBlock {
+    bool even(std::byte* origin, const Piece* first, int64_t count, uint64_t length) {
+        for (int64_t i = 0; i < count; ++i)
+            if (!self().block(origin + first[i].offset, length)) return false;
+        return true;
+    }
+    bool grid(std::byte* origin, int64_t count, int64_t stride, const Node& list) {
+        for (int64_t i = 0; i < count; ++i, origin += stride)
+            for (const Piece* p = list.pieces; p != list.pieces + list.count; ++p)
+                if (!self().block(origin + p->offset, p[1].start - p->start)) return false;
+        return true;
+    }
+    Sink& self() { return *static_cast<Sink*>(this); }
 };
 
 /// Copies each block to the same place relative to another buffer.
-struct Copier {
+struct Copier : BlockByBlock<Copier> {
     const std::byte* source;
     const std::byte* target;
+
+    Copier(const std::byte* from, const std::byte* to) : source(from), target(to) {}
 
     std::byte* twin(std::byte* at) const { return const_cast<std::byte*>(target) + (at - source); }
     bool block(std::byte* at, uint64_t length) {
@@ -141,10 +221,12 @@ struct Copier {
 };
 
 /// Lists blocks, merging those that adjoin.
-struct Lister {
+struct Lister : BlockByBlock<Lister> {
     iovec* out;
     int max;
     int used = 0;
+
+    Lister(iovec* list, int length) : out(list), max(length) {}
 
     bool block(std::byte* at, uint64_t length) {
         if (used > 0) {
@@ -177,7 +259,7 @@ constexpr uint64_t kStaging = 32 * 1024;
 uint64_t pack_scattered(const Datatype& type, int64_t count, const void* buffer, uint64_t from, void* out,
                         uint64_t max) {
     if (max == 0) return 0;
-    Mover<false> mover{static_cast<std::byte*>(out), max};
+    Mover<false> mover(static_cast<std::byte*>(out), max);
     walk_elements(type, count, bytes_at(buffer), from, mover);
     return max - mover.left;
 }
@@ -185,7 +267,7 @@ uint64_t pack_scattered(const Datatype& type, int64_t count, const void* buffer,
 uint64_t unpack_scattered(const Datatype& type, int64_t count, void* buffer, uint64_t from, const void* in,
                           uint64_t max) {
     if (max == 0) return 0;
-    Mover<true> mover{bytes_at(in), max};
+    Mover<true> mover(bytes_at(in), max);
     walk_elements(type, count, bytes_at(buffer), from, mover);
     return max - mover.left;
 }
@@ -197,7 +279,7 @@ int blocks(const Datatype& type, int64_t count, const void* buffer, uint64_t fro
         out[0] = {static_cast<std::byte*>(block_address(type, buffer)) + from, size - from};
         return 1;
     }
-    Lister lister{out, max};
+    Lister lister(out, max);
     walk_elements(type, count, bytes_at(buffer), from, lister);
     return lister.used;
 }
@@ -208,7 +290,7 @@ void copy(const Datatype& type, int64_t count, const void* source, void* target)
             std::memcpy(block_address(type, target), block_address(type, source), size);
         return;
     }
-    Copier copier{bytes_at(source), bytes_at(target)};
+    Copier copier(bytes_at(source), bytes_at(target));
     walk_elements(type, count, bytes_at(source), 0, copier);
 }
 

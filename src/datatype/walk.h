@@ -11,7 +11,10 @@ namespace starling::datatype {
 
 // A sink has
 //     bool block(std::byte* at, uint64_t length);
-//     bool run(std::byte* at, int64_t count, int64_t stride, uint64_t length);    // whole blocks
+//     bool run(std::byte* at, int64_t count, int64_t stride, uint64_t length);    // equal blocks
+//     bool even(std::byte* origin, const Piece* first, int64_t count, uint64_t length);  // equal blocks of
+//     a list bool grid(std::byte* origin, int64_t count, int64_t stride, const Node& list);  // a short
+//     list of blocks, repeated
 // which give false when they want no more. A sink that takes part of what it is offered must give false.
 
 template <class Sink>
@@ -49,10 +52,12 @@ bool walk(const Node& node, std::byte* origin, uint64_t skip, Sink& sink) {
             return walk_run(origin, node.count, node.stride, node.length, skip, sink);
         case Node::Kind::list: {
             const Piece* piece = find_piece(node, skip);
+            const Piece* const end = node.pieces + node.count;
             skip -= piece->start;
-            for (const Piece* end = node.pieces + node.count; piece != end; ++piece, skip = 0) {
+            for (; piece != end; ++piece, skip = 0) {
                 std::byte* at = origin + piece->offset;
                 if (!piece->node) {
+                    if (node.even && skip == 0) return sink.even(origin, piece, end - piece, node.length);
                     if (!sink.block(at + skip, piece[1].start - piece->start - skip)) return false;
                 } else if (!walk(*piece->node, at, skip, sink)) {
                     return false;
@@ -63,9 +68,13 @@ bool walk(const Node& node, std::byte* origin, uint64_t skip, Sink& sink) {
         case Node::Kind::loop: {
             const uint64_t done = skip / node.child->size;
             skip -= done * node.child->size;
+            int64_t left = node.count - static_cast<int64_t>(done);
             std::byte* at = origin + static_cast<int64_t>(done) * node.stride;
-            for (int64_t i = static_cast<int64_t>(done); i < node.count; ++i, at += node.stride, skip = 0)
+            for (; left > 0; --left, at += node.stride, skip = 0) {
+                if (skip == 0 && node.child->short_list())
+                    return sink.grid(at + node.child->offset, left, node.stride, *node.child);
                 if (!walk(*node.child, at, skip, sink)) return false;
+            }
             return true;
         }
         case Node::Kind::empty:

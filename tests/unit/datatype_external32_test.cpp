@@ -68,20 +68,6 @@ TEST(External32, DerivedTypesInTypeMapOrder) {
     EXPECT_EQ(numbers, (Bytes{8, 7, 6, 5, 2, 1, 4, 3}));
 }
 
-// True if no two elements share a byte, so that unpacking loses nothing.
-bool is_injective(const Sample& sample, int64_t count, Memory& memory) {
-    std::vector<bool> used(memory.bytes().size());
-    for (int64_t i = 0; i < count; ++i)
-        for (const Entry& e : sample.map.entries)
-            for (int64_t b = 0; b < e.size; ++b) {
-                const auto at =
-                    memory.origin() + i * sample.map.extent() + e.at + b - memory.bytes().data();
-                if (used[static_cast<size_t>(at)]) return false;
-                used[static_cast<size_t>(at)] = true;
-            }
-    return true;
-}
-
 TEST(External32, BackAndForth) {
     RandomTypes random(3);
     int compared = 0;

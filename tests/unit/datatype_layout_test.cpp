@@ -30,7 +30,7 @@ std::vector<uint8_t> pack_in_pieces(const Datatype& type, int64_t count, const v
     const uint64_t size = datatype::packed_size(type, count);
     std::vector<uint8_t> out(size);
     for (uint64_t at = 0; at < size;) {
-        const uint64_t want = static_cast<uint64_t>(random.number(1, random.number(1, 100)));
+        const uint64_t want = static_cast<uint64_t>(random.number(1, random.number(1, 300)));
         const uint64_t got =
             datatype::pack(type, count, buffer, at, out.data() + at, std::min(want, size - at));
         EXPECT_EQ(got, std::min(want, size - at));
@@ -60,6 +60,28 @@ std::vector<uint8_t> gather_blocks(const Datatype& type, int64_t count, const vo
     return out;
 }
 
+// At once and in pieces. Not for types that name a byte twice: the standard forbids receiving with them.
+void expect_unpacked(const Sample& sample, int64_t count, const std::vector<uint8_t>& stream,
+                     RandomTypes& random) {
+    const Datatype& type = *sample.type;
+    Memory wanted(sample.map, count, 0xaa), whole(sample.map, count, 0xaa), pieces(sample.map, count, 0xaa);
+    const uint8_t* from = stream.data();
+    for (int64_t i = 0; i < count; ++i)
+        for (const Entry& e : sample.map.entries) {
+            std::copy(from, from + e.size, wanted.origin() + i * sample.map.extent() + e.at);
+            from += e.size;
+        }
+    EXPECT_EQ(datatype::unpack(type, count, whole.origin(), 0, stream.data(), stream.size() + 9),
+              stream.size());
+    EXPECT_EQ(whole.bytes(), wanted.bytes());
+    for (uint64_t at = 0; at < stream.size();) {
+        const uint64_t want = std::min(static_cast<uint64_t>(random.number(1, 200)), stream.size() - at);
+        EXPECT_EQ(datatype::unpack(type, count, pieces.origin(), at, stream.data() + at, want), want);
+        at += want;
+    }
+    EXPECT_EQ(pieces.bytes(), wanted.bytes());
+}
+
 void expect_moves(const Sample& sample, int64_t count, RandomTypes& random) {
     const Datatype& type = *sample.type;
     Memory memory(sample.map, count);
@@ -69,21 +91,7 @@ void expect_moves(const Sample& sample, int64_t count, RandomTypes& random) {
     EXPECT_EQ(pack_in_pieces(type, count, memory.origin(), random), expected);
     EXPECT_EQ(gather_blocks(type, count, memory.origin(), random), expected);
 
-    // Unpacked in pieces, in order: where places overlap, the later element wins, as in the plain way.
-    Memory wanted(sample.map, count, 0xaa), got(sample.map, count, 0xaa);
-    const uint8_t* from = expected.data();
-    for (int64_t i = 0; i < count; ++i)
-        for (const Entry& e : sample.map.entries) {
-            std::copy(from, from + e.size, wanted.origin() + i * sample.map.extent() + e.at);
-            from += e.size;
-        }
-    for (uint64_t at = 0; at < expected.size();) {
-        const uint64_t want = std::min(static_cast<uint64_t>(random.number(1, 64)),
-                                       static_cast<uint64_t>(expected.size()) - at);
-        EXPECT_EQ(datatype::unpack(type, count, got.origin(), at, expected.data() + at, want), want);
-        at += want;
-    }
-    EXPECT_EQ(got.bytes(), wanted.bytes());
+    if (is_injective(sample, count, memory)) expect_unpacked(sample, count, expected, random);
 
     Memory copied(sample.map, count, 0xaa);
     datatype::copy(type, count, memory.origin(), copied.origin());

@@ -344,6 +344,20 @@ class Memory {
     std::vector<uint8_t> bytes_;
 };
 
+/// True if no two elements share a byte, so that unpacking loses nothing.
+inline bool is_injective(const Sample& sample, int64_t count, Memory& memory) {
+    std::vector<bool> used(memory.bytes().size());
+    for (int64_t i = 0; i < count; ++i)
+        for (const Entry& e : sample.map.entries)
+            for (int64_t b = 0; b < e.size; ++b) {
+                const auto at =
+                    memory.origin() + i * sample.map.extent() + e.at + b - memory.bytes().data();
+                if (used[static_cast<size_t>(at)]) return false;
+                used[static_cast<size_t>(at)] = true;
+            }
+    return true;
+}
+
 /// The packed stream, element by element.
 inline std::vector<uint8_t> pack_plainly(const Map& map, int64_t count, const uint8_t* origin) {
     std::vector<uint8_t> out;
