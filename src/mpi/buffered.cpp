@@ -173,6 +173,15 @@ SendBuffer*& comm_buffer(comm::Comm& comm) { return reinterpret_cast<SendBuffer*
 
 }  // namespace
 
+void drop_buffer(void*& attached) {
+    auto* buffer = static_cast<SendBuffer*>(attached);
+    if (!buffer) return;
+    buffer->flush();
+    poll_flushes();
+    delete buffer;
+    attached = nullptr;
+}
+
 int send_buffered(comm::Comm& comm, const void* data, MPI_Count count, const datatype::Datatype& type, int dest,
                   int tag) {
     SendBuffer* buffer = buffer_of(comm);

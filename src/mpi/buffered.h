@@ -29,6 +29,9 @@ int Session_detach_buffer(MPI_Session session, void* buffer_addr, CountOut size)
 int Session_flush_buffer(MPI_Session session);
 int Session_iflush_buffer(MPI_Session session, MPI_Request* request);
 
+/// A communicator or session ends: its buffer (may be null) is flushed and detached.
+void drop_buffer(void*& attached);
+
 /// Copies the message into the buffer that serves `comm` (its own, else its session's or the process's) and sends it from there. An
 /// MPI error class with failure_text(); MPI_ERR_BUFFER if there is no buffer or no room.
 int send_buffered(comm::Comm& comm, const void* buffer, MPI_Count count, const datatype::Datatype& type, int dest,

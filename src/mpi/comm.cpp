@@ -8,6 +8,7 @@
 #include "collective/channel_exchange.h"
 #include "collective/collective.h"
 #include "collective/request.h"
+#include "mpi/buffered.h"
 #include "mpi/check.h"
 #include "mpi/comm_hints.h"
 #include "mpi/handles.h"
@@ -153,6 +154,7 @@ int Comm_disconnect(MPI_Comm* comm) {
     Comm* c = comm::from_handle(*comm);
     if (!c) return bad_comm(*comm);
     if (is_predefined(*comm)) return not_to_be_freed(c);
+    drop_buffer(c->attached_buffer);
     // Nobody is disconnected before all have asked for it. Those that are gone can't be waited for, and
     // that is no error here.
     collective::run(collective::barrier(collective::View::all(collective::exchange_of(*c))));

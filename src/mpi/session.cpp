@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "comm/info.h"
 #include "comm/session.h"
+#include "mpi/buffered.h"
 #include "mpi/check.h"
 #include "mpi/errhandler_handle.h"
 #include "mpi/handles.h"
@@ -85,6 +86,7 @@ int Session_finalize(MPI_Session* session) {
         if (!session) return mpi::null_argument(static_cast<comm::Comm*>(nullptr), "session");
         Session* s = comm::from_handle(*session);
         if (!s) return bad_session();
+        drop_buffer(s->attached_buffer);
         comm::destroy(s);
         *session = MPI_SESSION_NULL;
     }
