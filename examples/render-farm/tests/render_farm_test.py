@@ -83,7 +83,10 @@ class Farm:
     def __init__(self, arguments, scene, directory, extra):
         self.picture = os.path.join(directory, "picture.png")
         self.report = os.path.join(directory, "report.json")
-        command = arguments.mpiexec.split() + ["-n", "1", arguments.render_farm, "--scene", scene, "--size",
+        launcher = arguments.mpiexec.split()
+        if os.path.exists(launcher[0]):
+            launcher[0] = os.path.abspath(launcher[0])
+        command = launcher + ["-n", "1", os.path.abspath(arguments.render_farm), "--scene", scene, "--size",
                                                "%dx%d" % SIZE, "--output", self.picture, "--json", self.report,
                                                "--verbose"] + extra
         self.pids, self.log = [], []
@@ -117,7 +120,7 @@ def kill_at_random(farm, seed, wanted):
     dice = random.Random(seed)
     killed, tried = 0, set()
     while farm.process.poll() is None and killed < wanted:
-        time.sleep(dice.uniform(0.1, 0.5))
+        time.sleep(dice.uniform(0.2, 1.0))
         candidates = [pid for pid in list(farm.pids) if pid not in tried]
         if candidates:
             victim = dice.choice(candidates)
