@@ -1,5 +1,7 @@
 #include "link/shared_area.h"
 
+#include <sys/mman.h>
+
 #include <cstring>
 #include <map>
 
@@ -15,6 +17,19 @@ std::map<uint64_t, uint64_t>* free_pieces = nullptr;
 
 std::byte* area_of(const Process& process) {
     return shm::Region(process.job->segment().region(process.rank)).collective();
+}
+
+// Whole pages go back to the system, so that clearing does not touch what nobody did.
+void clear(std::byte* begin, uint64_t bytes) {
+    constexpr uintptr_t kPage = 4096;
+    const auto first = reinterpret_cast<uintptr_t>(begin), last = first + bytes;
+    const uintptr_t pages = (first + kPage - 1) & ~(kPage - 1), pages_end = last & ~(kPage - 1);
+    if (pages >= pages_end || madvise(reinterpret_cast<void*>(pages), pages_end - pages, MADV_REMOVE) != 0) {
+        std::memset(begin, 0, bytes);
+        return;
+    }
+    std::memset(begin, 0, pages - first);
+    std::memset(reinterpret_cast<void*>(pages_end), 0, last - pages_end);
 }
 
 }  // namespace
@@ -33,7 +48,7 @@ SharedPiece allocate_shared(uint64_t bytes) {
 
 void free_shared(const SharedPiece& piece) {
     if (piece.bytes == 0) return;
-    std::memset(area_of(self()) + piece.offset, 0, piece.bytes);
+    clear(area_of(self()) + piece.offset, piece.bytes);
     auto [place, is_new] = free_pieces->emplace(piece.offset, piece.bytes);
     if (auto next = std::next(place); next != free_pieces->end() && place->first + place->second == next->first) {
         place->second += next->second;

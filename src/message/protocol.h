@@ -2,7 +2,7 @@
 //
 //   eager        whole message in one packet
 //   rendezvous   Offer; the receiver, once matched, either copies the data itself (kernel copy) and answers
-//                `fetched`, or answers `clear_to_stream` and gets `piece`s
+//                `fetched` (a large one both sides copy, message/split.h), or answers `clear_to_stream` and gets `piece`s
 #pragma once
 
 #include <cstdint>
@@ -28,6 +28,17 @@ struct ClearToStream {
     uint32_t send_serial;
     uint32_t receive_serial;
 };
+/// Payload of a share_copy packet: "write chunks of the message to my memory, from the back".
+struct Share {
+    uint64_t address;  ///< of the receiver's buffer
+    uint64_t bytes;
+    uint32_t send_serial;
+    int32_t pid;
+    uint16_t slot;
+    uint16_t generation;
+    uint32_t chunk;  ///< bytes
+};
+static_assert(sizeof(Share) == 32);
 // A piece's header: tag = receive_serial, context = offset in the message; pieces may overtake each other.
 
 }  // namespace starling::message

@@ -13,6 +13,7 @@
 #include "message/point_to_point.h"
 #include "message/send.h"
 #include "message/serials.h"
+#include "message/split.h"
 #include "progress/ready.h"
 #include "transport/shm/kernel_copy.h"
 
@@ -108,33 +109,40 @@ void ask_for_pieces(ReceiveRequest& request, const Offer& offer, uint64_t bytes)
     link::send_control(*request.peer, shm::Kind::clear_to_stream, &clear, sizeof clear);
 }
 
+/// The copy of a message has ended with `error` (an errno value): completes the receive, or finds another way.
+void after_copy(ReceiveRequest& request, const Offer& offer, int error) {
+    const uint64_t bytes = std::min(offer.bytes, request.capacity);
+    // Forbidden, or memory that the kernel can't reach but the sender can (a device's, say).
+    if (error && error != ESRCH) return ask_for_pieces(request, offer, bytes);
+    if (error) {
+        return finish(request, fail(MPI_ERR_PROC_ABORTED, "rank %d ended before its message of %llu bytes was read",
+                                    request.outcome.source, static_cast<unsigned long long>(offer.bytes)));
+    }
+    const Fetched fetched{offer.serial};
+    link::send_control(*request.peer, shm::Kind::fetched, &fetched, sizeof fetched);
+    request.outcome.bytes = bytes;
+    finish(request, request.outcome.error);
+}
+
 void take_rendezvous(ReceiveRequest& request, link::Peer& peer, int source, int tag, const Offer& offer) {
     request.peer = &peer;
     request.outcome.source = source;
     request.outcome.tag = tag;
     request.outcome.error = offer.bytes > request.capacity ? truncated(request, offer.bytes) : MPI_SUCCESS;
     const uint64_t bytes = std::min(offer.bytes, request.capacity);
-    int error = EPERM;
-    if (peer.dead)
-        error = ESRCH;  // nobody to ask, and the pid may be another's by now
-    else if (bytes == 0 || (offer.address && single_copy_allowed()))
-        error = copy_from_sender(request, offer, bytes);
-    // Forbidden, or memory that the kernel can't reach but the sender can (a device's, say).
-    if (error && error != ESRCH) {
-        if (!request.retained) {
-            datatype::retain(*request.type);
-            request.retained = true;
-        }
-        return ask_for_pieces(request, offer, bytes);
+    // The data may be under way for a while from here on.
+    if (!request.retained) {
+        datatype::retain(*request.type);
+        request.retained = true;
     }
-    if (error) {
-        return finish(request, fail(MPI_ERR_PROC_ABORTED, "rank %d ended before its message of %llu bytes was read",
-                                    source, static_cast<unsigned long long>(offer.bytes)));
+    if (peer.dead) return after_copy(request, offer, ESRCH);  // its pid may be another's by now
+    if (bytes > 0 && (!offer.address || !single_copy_allowed())) return after_copy(request, offer, EPERM);
+    if (datatype::is_block(*request.type, request.count)) {
+        void* target = datatype::block_address(*request.type, request.buffer);
+        const int error = start_split(request, offer, target, bytes, after_copy);
+        if (error != EAGAIN) return error ? after_copy(request, offer, error) : void();
     }
-    const Fetched fetched{offer.serial};
-    link::send_control(peer, shm::Kind::fetched, &fetched, sizeof fetched);
-    request.outcome.bytes = bytes;
-    finish(request, request.outcome.error);
+    after_copy(request, offer, copy_from_sender(request, offer, bytes));
 }
 
 void keep(Channel* channel, const Envelope& envelope) {
@@ -228,6 +236,11 @@ void deliver(link::Peer& peer, const link::Packet& packet) {
             std::memcpy(&clear, packet.payload, sizeof clear);
             return on_clear_to_stream(peer, clear.send_serial, clear.receive_serial, clear.bytes);
         }
+        case shm::Kind::share_copy: {
+            Share share;
+            std::memcpy(&share, packet.payload, sizeof share);
+            return on_share_copy(peer, share);
+        }
         case shm::Kind::piece: return on_piece(peer, packet);
         default: return;  // a kind of a later version: nothing of ours waits for it
     }
@@ -315,6 +328,7 @@ bool cancel_receive(ReceiveRequest& request) {
 void fail_job(link::Job& job) {
     any_job_failed = true;
     fail_sends(job);
+    fail_splits(job);
     streaming.each([&job](ReceiveRequest& request) {
         if (&request.peer->job != &job) return;
         streaming.remove(request.serial);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "link/peer.h"
+#include "message/protocol.h"
 #include "message/request.h"
 
 namespace starling::message {
@@ -10,6 +11,8 @@ namespace starling::message {
 void on_fetched(link::Peer& peer, uint32_t serial);
 /// The receiver wants the first `bytes` in pieces.
 void on_clear_to_stream(link::Peer& peer, uint32_t send_serial, uint32_t receive_serial, uint64_t bytes);
+/// The receiver copies, and asks us to do part of it.
+void on_share_copy(link::Peer& peer, const Share& share);
 /// Sends what is pending to a peer as far as there is room; false if something is left.
 bool flush(link::Peer& peer);
 /// Completes all sends to the peers of a dead job with MPI_ERR_PROC_ABORTED.

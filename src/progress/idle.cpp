@@ -38,6 +38,8 @@ bool crowded() { return __builtin_popcount(lateness & 0xff) >= kCrowdedAfter; }
 
 }  // namespace
 
+bool core_is_crowded() { return crowded(); }
+
 void set_doorbell(boot::Doorbell& own, bool blocking) {
     doorbell = &own;
     may_block = blocking;

@@ -34,6 +34,9 @@ class Idle {
 /// Lets another process have the core if one wants it, and notes the load that this showed. Gives up the lock.
 void yield_core();
 
+/// Whether other processes have lately wanted the core that this one waits on.
+bool core_is_crowded();
+
 /// The doorbell that block() sleeps on, and whether blocking is allowed at all (mode poll: no).
 void set_doorbell(boot::Doorbell& doorbell, bool may_block);
 

@@ -14,6 +14,7 @@ enum class Kind : uint8_t {
     rendezvous,      ///< a message's envelope; payload: Offer (message/protocol.h)
     fetched,         ///< the receiver has the data; payload: serial of the send
     clear_to_stream, ///< the receiver wants the data in pieces; payload: serials of send and receive
+    share_copy,      ///< the receiver copies and asks the sender to copy too; payload: Share
     piece,           ///< a piece of a streamed message
     open,            ///< asks for a connection; payload: ring slot for the way back
     accept,          ///< grants it; payload: ring slot

@@ -5,15 +5,18 @@
 #include "boot/job_segment.h"
 #include "transport/shm/inbox.h"
 #include "transport/shm/ring.h"
+#include "transport/shm/split.h"
 
 namespace starling::shm {
 
 inline constexpr uint32_t kRingSlots = 24;
 inline constexpr uint64_t kRingStride = 80 * 1024;
+inline constexpr uint64_t kSplitOffset = 1024;
 inline constexpr uint64_t kInboxOffset = 4096;
 inline constexpr uint64_t kRingsOffset = 128 * 1024;
 inline constexpr uint64_t kCollectiveOffset = kRingsOffset + kRingSlots * kRingStride;
 inline constexpr uint64_t kCollectiveBytes = boot::kRegionStride - kCollectiveOffset;
+static_assert(kSplitOffset + kSplitSlots * sizeof(SplitSlot) <= kInboxOffset);
 static_assert(sizeof(Ring) <= kRingStride);
 static_assert(kInboxOffset + sizeof(Inbox) <= kRingsOffset);
 static_assert(kCollectiveOffset + (1u << 20) <= boot::kRegionStride);
@@ -23,6 +26,9 @@ class Region {
   public:
     explicit Region(std::byte* base) : base_(base) {}
     boot::Doorbell& doorbell() const { return *reinterpret_cast<boot::Doorbell*>(base_); }
+    SplitSlot& split(uint32_t slot) const {
+        return reinterpret_cast<SplitSlot*>(base_ + kSplitOffset)[slot];
+    }
     Inbox& inbox() const { return *reinterpret_cast<Inbox*>(base_ + kInboxOffset); }
     Ring& ring(uint32_t slot) const {
         return *reinterpret_cast<Ring*>(base_ + kRingsOffset + slot * kRingStride);
