@@ -54,6 +54,9 @@ def execute(library, case):
         kill_marked(mark, process.pid)
         process.communicate()
         return Run("hang")
+    except BaseException:
+        kill_marked(mark, process.pid)
+        raise
     wall = time.monotonic() - started
     kill_marked(mark, None)
     return judge(process.returncode, output.decode(errors="replace"), errors.decode(errors="replace"), wall)
