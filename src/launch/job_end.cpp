@@ -87,7 +87,7 @@ void Launcher::note_exit(const Exit& exit) {
     if (job.number == 0 && rank == 0 && input_) input_->stop();
     // While a job fails its groups are remembered, for what a dead wrapper leaves behind; else they are
     // forgotten.
-    if (!job.failing) guard_.release_slot(record.guard_slot);
+    if (!job.failing) release_guard(record);
     if (job.running == 0) finish(job);
 }
 
@@ -160,10 +160,15 @@ void Launcher::fail_job(Job& job, int failed_rank, int exit_code) {
 
 void Launcher::fail_descendants(const Job& parent) {
     for (Job& job : jobs_) {
-        if (job.parent != parent.id() || !job.connected || job.failing) continue;
+        if (job.parent != parent.id() || !job.connected || job.failing || job.running == 0) continue;
         detail("spawned job %u ends with its parent", job.number);
         fail_job(job, -1, 1);
     }
+}
+
+void Launcher::release_guard(Rank& rank) {
+    if (rank.guard_slot) guard_.release_slot(rank.guard_slot);
+    rank.guard_slot = nullptr;
 }
 
 void Launcher::kill_rest(Job& job) {
@@ -187,9 +192,7 @@ void Launcher::finish(Job& job) {
         kill_rest(job);
     }
     if (job.failing) {
-        for (const Rank& rank : job.ranks) {
-            if (rank.guard_slot) guard_.release_slot(rank.guard_slot);
-        }
+        for (Rank& rank : job.ranks) release_guard(rank);
     } else {
         job.segment.header().state.store(JobState::ended, std::memory_order_release);
         ring_everyone();

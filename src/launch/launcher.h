@@ -110,6 +110,7 @@ class Launcher {
     void fail_job(Job& job, int failed_rank, int exit_code);
     void fail_descendants(const Job& parent);
     void kill_rest(Job& job);
+    void release_guard(Rank& rank);
     void finish(Job& job);
     void remove_ended();
     void ring_everyone();
