@@ -1,0 +1,234 @@
+// The direct ring against a plain queue, and between two processes.
+#include "transport/shm/ring.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <random>
+#include <thread>
+#include <vector>
+
+namespace starling::shm {
+namespace {
+
+Ring* make_ring() {
+    void* memory = mmap(nullptr, sizeof(Ring), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? nullptr : static_cast<Ring*>(memory);
+}
+
+/// A packet's bytes follow from its number.
+std::byte byte_of(uint64_t number, uint32_t i) {
+    return static_cast<std::byte>(number * 131 + i * 7 + i / 256);
+}
+
+bool send(RingWriter& writer, uint64_t number, uint32_t bytes) {
+    std::byte* payload = writer.reserve(bytes);
+    if (!payload) return false;
+    for (uint32_t i = 0; i < bytes; ++i) payload[i] = byte_of(number, i);
+    writer.header().context = number;
+    writer.commit(bytes);
+    return true;
+}
+
+void expect_packet(const RingReader& reader, uint64_t number, uint32_t bytes) {
+    const Header* header = reader.front();
+    ASSERT_TRUE(header) << "packet " << number << " is missing";
+    ASSERT_EQ(header->context, number);
+    ASSERT_EQ(header->bytes, bytes);
+    const std::byte* payload = reader.payload();
+    for (uint32_t i = 0; i < bytes; ++i)
+        ASSERT_EQ(payload[i], byte_of(number, i)) << "byte " << i << " of packet " << number;
+}
+
+uint32_t random_size(std::mt19937& random) {
+    constexpr uint32_t kEdges[] = {
+        0, 1, 31, 32, 33, 63, 64, 65, 127, 128, 129, kRingPayload - 64, kRingPayload - 1, kRingPayload};
+    switch (random() % 3) {
+        case 0:
+            return kEdges[random() % std::size(kEdges)];
+        case 1:
+            return random() % 200;
+        default:
+            return random() % (kRingPayload + 1);
+    }
+}
+
+struct Packet {
+    uint64_t number;
+    uint32_t bytes;
+};
+
+TEST(Ring, IsAQueue) {
+    Ring* ring = make_ring();
+    ASSERT_TRUE(ring);
+    for (unsigned seed = 0; seed < 20 && !HasFailure(); ++seed) {
+        std::mt19937 random(seed);
+        // The slot is used again each time, whatever the last user left in it.
+        RingReader reader;
+        reader.reset(*ring);
+        RingWriter writer(*ring);
+        std::deque<Packet> model;
+        uint64_t number = 0;
+        EXPECT_EQ(reader.front(), nullptr) << "a packet of the last user is seen";
+        for (int step = 0; step < 3000 && !HasFailure(); ++step) {
+            // Bursts, so that it is full at times and empty at times.
+            const bool sending = step / 200 % 2 ? random() % 4 == 0 : random() % 4 != 0;
+            if (sending) {
+                const uint32_t bytes = random_size(random);
+                if (send(writer, number, bytes))
+                    model.push_back({number++, bytes});
+                else
+                    ASSERT_FALSE(model.empty()) << "no room in a drained ring for " << bytes << " bytes";
+            } else if (model.empty()) {
+                ASSERT_EQ(reader.front(), nullptr);
+            } else {
+                expect_packet(reader, model.front().number, model.front().bytes);
+                reader.pop();
+                model.pop_front();
+            }
+        }
+        EXPECT_GT(number, 500u);
+    }
+    munmap(ring, sizeof(Ring));
+}
+
+// Credit comes in batches; wherever the positions stand, a drained ring has room for anything.
+TEST(Ring, ADrainedRingHasRoomForAnything) {
+    Ring* ring = make_ring();
+    ASSERT_TRUE(ring);
+    RingReader reader;
+    reader.reset(*ring);
+    RingWriter writer(*ring);
+    std::mt19937 random(3);
+    uint64_t number = 0;
+    for (int i = 0; i < 50000; ++i) {
+        // Small steps move the positions through every line; large ones ask for the most.
+        const uint32_t bytes = random() % 4 ? 33 + random() % 2000 : kRingPayload - random() % 3;
+        ASSERT_TRUE(writer.reserve(bytes)) << "step " << i;
+        writer.header().context = number;
+        writer.commit(bytes);
+        ASSERT_TRUE(reader.front());
+        ASSERT_EQ(reader.front()->context, number++);
+        reader.pop();
+    }
+    munmap(ring, sizeof(Ring));
+}
+
+TEST(Ring, TakesNoMoreThanItHolds) {
+    Ring* ring = make_ring();
+    ASSERT_TRUE(ring);
+    RingReader reader;
+    reader.reset(*ring);
+    RingWriter writer(*ring);
+    uint32_t lines = 0;
+    while (send(writer, lines, 8)) ++lines;
+    EXPECT_EQ(lines, kRingLines);
+    for (uint32_t i = 0; i < lines; ++i) {
+        expect_packet(reader, i, 8);
+        reader.pop();
+    }
+    uint32_t large = 0;
+    while (send(writer, large, kRingPayload)) ++large;
+    EXPECT_EQ(large, kBulkBytes / kRingPayload);
+    for (uint32_t i = 0; i < large; ++i) {
+        expect_packet(reader, i, kRingPayload);
+        reader.pop();
+    }
+    EXPECT_EQ(reader.front(), nullptr);
+    munmap(ring, sizeof(Ring));
+}
+
+TEST(Ring, ReservingAgainChangesNothing) {
+    Ring* ring = make_ring();
+    ASSERT_TRUE(ring);
+    RingReader reader;
+    reader.reset(*ring);
+    RingWriter writer(*ring);
+    for (uint64_t number = 0; number < 1000; ++number) {
+        for (const uint32_t bytes : {16384u, 8u, 5000u}) ASSERT_TRUE(writer.reserve(bytes));
+        EXPECT_EQ(reader.front(), nullptr);
+        const auto bytes = static_cast<uint32_t>(number % 300);
+        ASSERT_TRUE(send(writer, number, bytes));
+        expect_packet(reader, number, bytes);
+        reader.pop();
+    }
+    munmap(ring, sizeof(Ring));
+}
+
+void produce(Ring& ring, uint64_t count, unsigned seed) {
+    RingWriter writer(ring);
+    std::mt19937 random(seed);
+    for (uint64_t number = 0; number < count; ++number) {
+        const uint32_t bytes = random() % 8 ? random() % 300 : random_size(random);
+        while (!send(writer, number, bytes)) sched_yield();
+    }
+}
+
+void consume(RingReader& reader, uint64_t count, unsigned seed) {
+    std::mt19937 random(seed);
+    for (uint64_t number = 0; number < count && !::testing::Test::HasFatalFailure(); ++number) {
+        const uint32_t bytes = random() % 8 ? random() % 300 : random_size(random);
+        while (!reader.front()) sched_yield();
+        expect_packet(reader, number, bytes);
+        reader.pop();
+    }
+    EXPECT_EQ(reader.front(), nullptr);
+}
+
+TEST(Ring, BetweenProcesses) {
+    Ring* ring = make_ring();
+    ASSERT_TRUE(ring);
+    RingReader reader;
+    reader.reset(*ring);  // before anyone writes
+    constexpr uint64_t kCount = 50000;
+    const pid_t pid = fork();
+    if (pid == 0) {
+        alarm(60);
+        produce(*ring, kCount, 5);
+        _exit(0);
+    }
+    consume(reader, kCount, 5);
+    int status = 0;
+    if (HasFailure()) kill(pid, SIGKILL);
+    waitpid(pid, &status, 0);
+    EXPECT_EQ(status, 0);
+    munmap(ring, sizeof(Ring));
+}
+
+// For the thread sanitizer.
+TEST(Ring, BetweenThreads) {
+    Ring* ring = make_ring();
+    ASSERT_TRUE(ring);
+    RingReader reader;
+    reader.reset(*ring);
+    constexpr uint64_t kCount = 20000;
+    std::thread producer([ring] { produce(*ring, kCount, 6); });
+    consume(reader, kCount, 6);
+    producer.join();
+    munmap(ring, sizeof(Ring));
+}
+
+TEST(Ring, SpansAreWholeLinesInOnePiece) {
+    std::mt19937_64 random(1);
+    for (int i = 0; i < 100000; ++i) {
+        const uint64_t position = random() % (uint64_t{1} << (random() % 50 + 7)) / 64 * 64;
+        const auto bytes = static_cast<uint32_t>(random() % kRingPayload + 1);
+        const BulkSpan span = bulk_span(position, bytes);
+        ASSERT_GE(span.start, position);
+        ASSERT_LT(span.start - position, kRingPayload + 64);
+        ASSERT_GE(span.end - span.start, bytes);
+        ASSERT_EQ(span.end % 64, 0u);
+        ASSERT_EQ(span.start / kBulkBytes, (span.end - 1) / kBulkBytes);
+    }
+}
+
+}  // namespace
+}  // namespace starling::shm
