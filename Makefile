@@ -23,9 +23,9 @@ demo:
 test:
 	@tools/install-packages build test
 	@$(MAKE) --no-print-directory build
-	@cmake --preset asan >/dev/null
-	@ninja -C build-asan -j $(JOBS)
-	@ctest --preset asan -j $(JOBS)
+	@cmake --preset asan -B $(BUILD)-asan >/dev/null
+	@ninja -C $(BUILD)-asan -j $(JOBS)
+	@ctest --preset asan --test-dir $(BUILD)-asan -j $(JOBS)
 	@ctest --preset release --test-dir $(BUILD) -j $(JOBS)
 
 test-mpi4py: build
