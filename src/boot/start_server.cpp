@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -31,6 +32,7 @@ constexpr int kStartSeconds = 10;
 struct Launch {
     const char* program;
     char* const* argv;
+    char* const* envp;
     int ready;
     bool keep_output;
     char* inner_stack;
@@ -49,7 +51,7 @@ struct Launch {
         dup2(null, 2);
     }
     fcntl(launch.ready, F_SETFD, 0);
-    execv(launch.program, launch.argv);
+    execve(launch.program, launch.argv, launch.envp);
     launch.error = errno;
     _exit(127);
 }
@@ -77,6 +79,20 @@ std::string search_path(const char* name) {
         if (*at == ':') ++at;
     }
     return {};
+}
+
+// The environment without what says that a process belongs to a job: who is started here outlives the job.
+std::vector<char*> unmarked_environment() {
+    std::vector<char*> entries;
+    for (char** entry = environ; entry && *entry; ++entry) {
+        bool mark = false;
+        for (const std::string_view name : {"STARLING_JOB=", "STARLING_RANK=", "STARLING_LAUNCHER="}) {
+            mark = mark || std::strncmp(*entry, name.data(), name.size()) == 0;
+        }
+        if (!mark) entries.push_back(*entry);
+    }
+    entries.push_back(nullptr);
+    return entries;
 }
 
 bool wait_until_ready(int fd, std::string& problem) {
@@ -141,8 +157,9 @@ bool start_detached(const std::string& program, const char* const* arguments, bo
     for (; *arguments; ++arguments) argv.push_back(const_cast<char*>(*arguments));
     argv.push_back(ready);
     argv.push_back(nullptr);
+    const std::vector<char*> envp = unmarked_environment();
     auto* stack = static_cast<char*>(stacks);
-    Launch launch{program.c_str(), argv.data(), pipe_ends[1], keep_output, stack + kStack};
+    Launch launch{program.c_str(), argv.data(), envp.data(), pipe_ends[1], keep_output, stack + kStack};
 
     // No handler of the application may run in a child that shares its memory.
     sigset_t all, before;

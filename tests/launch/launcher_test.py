@@ -588,6 +588,23 @@ class Naming(Case):
             self.wait_for(lambda: self.daemons() and pid not in self.daemons(), "no new daemon")
             self.wait_for(lambda: "port-3" in self.names("lookup river"), "forgotten")
 
+    def test_the_daemon_belongs_to_no_job(self):
+        """Started for a job inside a job, it survives the end of both while another needs it."""
+        inner = self.script(f"{MPIEXEC} {PROBE} init 'publish brook p' 'sleep 60000' & sleep 0.5; echo started; wait")
+        outer = self.popen(MPIEXEC, inner)
+        self.assertEqual(outer.stdout.readline(), "name 0 port '' text ''\n")
+        other = self.popen(MPIEXEC, PROBE, "init", "publish creek q", "print ready", "sleep 60000")
+        while other.stdout.readline() != "ready\n":
+            pass
+        (pid,) = self.daemons()
+        outer.kill()
+        outer.wait()
+        self.wait_for(lambda: "name 38" in self.names("lookup brook"), "the name stays")
+        self.assertEqual(list(self.daemons()), [pid])
+        self.assertIn("port 'q'", self.names("lookup creek"))
+        other.terminate()
+        other.wait()
+
     def test_many_start_the_daemon_at_once(self):
         jobs = [self.popen(MPIEXEC, PROBE, "init", f"publish n{i} p{i}", "sleep 200", f"lookup n{(i + 1) % 6}", "finalize")
                 for i in range(6)]
