@@ -199,12 +199,13 @@ struct F90 {
     MPI_Datatype type;
 };
 
-bool is_number(Basic basic) {
-    return (basic >= Basic::int8 && basic <= Basic::uint64) ||
-           (basic >= Basic::float16 && basic <= Basic::float128);
-}
+// What pairs are made of: the numbers of C.
 bool is_integer(Basic basic) {
-    return basic >= Basic::int8 && basic <= Basic::uint64;
+    return basic >= Basic::int8 && basic <= Basic::uint64 && basic != Basic::int128;
+}
+bool is_number(Basic basic) {
+    return is_integer(basic) || basic == Basic::float32 || basic == Basic::float64 ||
+           basic == Basic::float80;
 }
 
 Datatype* named_pair(const Datatype& value, const Datatype& index) {

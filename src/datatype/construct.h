@@ -24,7 +24,7 @@ int find_value_index(Datatype& value, Datatype& index, Datatype** found);
 /// The named type with that class (MPI_TYPECLASS_…) and size; nullptr if there is none.
 Datatype* match_size(int type_class, int size);
 
-/// Makes a type ready for communication. Others than the application's handles need it too before pack() is
+/// Makes a type ready for communication; nothing more than a mark, for all work is done in make().
 /// fast.
 void commit(Datatype& type);
 

@@ -53,7 +53,7 @@ struct Datatype {
     int64_t elements = 0;                    ///< basic elements in one element
     mutable uint32_t references = 0;         ///< handles, enclosing types and operations in flight
     uint32_t handles = 0;                    ///< handles the application holds
-    mutable const Layout* layout = nullptr;  ///< made at commit or when an enclosing type needs it
+    mutable const Layout* layout = nullptr;  ///< of predefined types: made when first needed
     const Recipe* recipe = nullptr;          ///< how it was made; nullptr for named predefined types
     comm::AttributeSet* attributes = nullptr;
     char* name = nullptr;  ///< set by MPI_Type_set_name; nullptr: the default

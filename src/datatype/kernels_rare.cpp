@@ -127,8 +127,6 @@ Kernel by_index(Basic index) {
             return &locate<Better, Value, int32_t>;
         case Basic::int64:
             return &locate<Better, Value, int64_t>;
-        case Basic::int128:
-            return &locate<Better, Value, __int128>;
         case Basic::uint8:
             return &locate<Better, Value, uint8_t>;
         case Basic::uint16:
@@ -137,12 +135,9 @@ Kernel by_index(Basic index) {
             return &locate<Better, Value, uint32_t>;
         case Basic::uint64:
             return &locate<Better, Value, uint64_t>;
-        // MPI_2REAL and MPI_2DOUBLE_PRECISION.
-        case Basic::float32:
-            return &locate<Better, Value, float>;
-        case Basic::float64:
-            return &locate<Better, Value, double>;
         default:
+            // MPI_2REAL and MPI_2DOUBLE_PRECISION.
+            if constexpr (Value(1) / 2 != Value(0)) return &locate<Better, Value, Value>;
             return nullptr;
     }
 }
@@ -158,8 +153,6 @@ Kernel by_value(Basic value, Basic index) {
             return by_index<Better, int32_t>(index);
         case Basic::int64:
             return by_index<Better, int64_t>(index);
-        case Basic::int128:
-            return by_index<Better, __int128>(index);
         case Basic::uint8:
             return by_index<Better, uint8_t>(index);
         case Basic::uint16:
@@ -168,16 +161,12 @@ Kernel by_value(Basic value, Basic index) {
             return by_index<Better, uint32_t>(index);
         case Basic::uint64:
             return by_index<Better, uint64_t>(index);
-        case Basic::float16:
-            return by_index<Better, _Float16>(index);
         case Basic::float32:
             return by_index<Better, float>(index);
         case Basic::float64:
             return by_index<Better, double>(index);
         case Basic::float80:
             return by_index<Better, long double>(index);
-        case Basic::float128:
-            return by_index<Better, __float128>(index);
         default:
             return nullptr;
     }
