@@ -26,6 +26,10 @@ LATENCY_SIZES = (8, 1024, 8192, 65536, 1 << 20)
 BANDWIDTH_SIZES = (65536, 1 << 20, 4 << 20)
 COLLECTIVE_SIZES = (8, 4096, 65536, 1 << 20)
 COLLECTIVES = ("barrier", "bcast", "allreduce", "reduce", "allgather", "alltoall")
+# The cases that Starling's goals speak of.
+TARGETS = ("latency", "bandwidth", "latency-parent-child", "bandwidth-parent-child", "spawn-1", "spawn-32",
+           "spawn-50-in-a-row", "hello-64", "memory-16", "barrier-16", "allreduce-16", "barrier-1+7", "allreduce-1+7",
+           "barrier-4+4", "allreduce-4+4")
 
 
 def sizes(numbers):

@@ -163,7 +163,7 @@ def print_choices(libraries, cases):
     for library in libraries:
         where = f"PyPI: {library.wheel}" if library.wheel else library.launcher[0]
         print(f"  {library.key:16} {library.title} ({where})")
-    print("groups:", ", ".join(sorted({case.group for case in cases})))
+    print("groups:", ", ".join(sorted({case.group for case in cases})), "and targets")
     print("cases:", ", ".join(case.name for case in cases))
 
 

@@ -6,7 +6,7 @@ import statistics
 import sys
 
 from . import report
-from .cases import all_cases
+from .cases import TARGETS, all_cases
 from .execute import execute, wait_for_calm
 from .libraries import build, install_wheel, version_of
 
@@ -14,13 +14,18 @@ BUSY = 0.25  # a machine busier than this share before a run disturbs it
 
 
 def choose_cases(cases, only):
+    """The cases that a comma separated list names: by name, group or program, or "targets"."""
     if not only:
         return cases
     words = only.split(",")
     for word in words:
-        if not any(word in (case.name, case.group, case.program) for case in cases):
+        if not any(word in names_of(case) for case in cases):
             sys.exit(f"compare: no case, group or program is called {word}; see --list")
-    return [case for case in cases if any(word in (case.name, case.group, case.program) for word in words)]
+    return [case for case in cases if any(word in names_of(case) for word in words)]
+
+
+def names_of(case):
+    return (case.name, case.group, case.program) + (("targets",) if case.name in TARGETS else ())
 
 
 def choose_libraries(libraries, wanted, without):

@@ -165,6 +165,10 @@ Options read_options(int argc, char** argv) {
     plan.job.options.assign(argv + optind, argv + argc);
     if (plan.job.scene.empty()) refuse("--scene is missing; see --help");
     if (access(plan.job.scene.c_str(), R_OK) != 0) refuse(plan.job.scene + ": " + strerror(errno));
+    // Better now than after the work.
+    const int file = open(options.output.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (file < 0) refuse(options.output + ": " + strerror(errno));
+    close(file);
     if (plan.tile_width == 0) choose_tiles(&plan);
     plan.tile_width = std::min(plan.tile_width, plan.job.width);
     plan.tile_height = std::min(plan.tile_height, plan.job.height);
