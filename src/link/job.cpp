@@ -38,13 +38,13 @@ int Job::map() {
 }
 
 Peer* Job::peer(uint32_t rank) {
-    if (peers_ && peers_[rank]) return peers_[rank];
     if (map() != MPI_SUCCESS) return nullptr;
     if (rank >= segment_.header().size) {
         fail(MPI_ERR_INTERN, "a job of %u processes has no rank %u", segment_.header().size, rank);
         return nullptr;
     }
     if (!peers_) peers_ = std::make_unique<Peer*[]>(segment_.header().size);
+    if (peers_[rank]) return peers_[rank];
     Peer* peer = new Peer(*this, rank, shm::Region(segment_.region(rank)));
     peer->dead = dead_;
     return peers_[rank] = peer;

@@ -160,7 +160,7 @@ void keep(Channel* channel, const Envelope& envelope) {
         message->bytes = envelope.bytes;
         if (envelope.bytes > sizeof message->small)
             message->data = std::make_unique_for_overwrite<std::byte[]>(envelope.bytes);
-        std::memcpy(const_cast<std::byte*>(message->payload()), envelope.payload, envelope.bytes);
+        if (envelope.bytes) std::memcpy(const_cast<std::byte*>(message->payload()), envelope.payload, envelope.bytes);
     }
     if (channel)
         channel->queues().add(*message);
@@ -181,8 +181,10 @@ void match(const Envelope& envelope) {
 }
 
 [[gnu::noinline]] void keep_early(link::Peer& peer, const link::Packet& packet) {
-    if (!peer.early) peer.early = new Early;
     const shm::Header& h = packet.header;
+    // A broken one: in its packet it could be read past its end, in a copy of just its length it can't.
+    if (h.kind == shm::Kind::rendezvous && h.bytes < sizeof(Offer)) return;
+    if (!peer.early) peer.early = new Early;
     static_cast<Early*>(peer.early)->packets.try_emplace(
         h.sequence, Early::Kept{h.context, h.source, h.tag, h.kind == shm::Kind::rendezvous,
                                 {packet.payload, packet.payload + h.bytes}});

@@ -1,0 +1,173 @@
+// What another process puts into our inbox and rings: packets of any kind with any contents. A program of
+// one process with receives of every kind outstanding must neither crash nor write outside its buffers.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/config.h"
+#include "boot/job_segment.h"
+#include "datatype/datatype.h"
+#include "link/peer.h"
+#include "message/match.h"
+#include "message/point_to_point.h"
+#include "message/receive.h"
+#include "progress/engine.h"
+#include "transport/shm/region.h"
+
+using namespace starling;
+
+namespace {
+
+constexpr uint64_t kContext = 0x100;
+constexpr size_t kBuffer = 256;
+
+class Everyone final : public message::Roster {
+  public:
+    int size() const override { return 2; }
+    link::Process at(int rank) const override { return {link::self().job, static_cast<uint32_t>(rank)}; }
+};
+
+/// The process under attack: rank 0 of a job of two.
+struct Target {
+    Everyone everyone;
+    std::unique_ptr<message::Channel> channel;
+    shm::Inbox* inbox;
+    boot::JobAddress address;
+};
+
+Target& target() {
+    static Target* made = [] {
+        boot::JobSegment segment;
+        if (boot::JobSegment::create(2, nullptr, 0, segment)) std::abort();
+        auto* t = new Target;
+        t->address = segment.address();
+        // What a message's sender answers with is of no interest: the inbox of rank 1 fills and stays full.
+        link::Job* job = link::adopt_own_job(std::move(segment), 0);
+        set_variable("STARLING_SINGLE_COPY", "off");
+        link::start();
+        message::start();
+        link::upcalls.spawn_control = [](link::Peer&, const link::Packet&) {};
+        t->inbox = &shm::Region(job->segment().region(0)).inbox();
+        t->channel = std::make_unique<message::Channel>(kContext, t->everyone, 0);
+        return t;
+    }();
+    return *made;
+}
+
+/// A receive whose buffer has guards around it.
+struct Guarded {
+    static constexpr std::byte kGuard{0x5a};
+    std::vector<std::byte> memory = std::vector<std::byte>(3 * kBuffer, kGuard);
+    message::ReceiveRequest request;
+
+    void start(message::Channel& channel, int source, int tag) {
+        message::start_receive(request, channel, memory.data() + kBuffer, kBuffer,
+                               datatype::predefined(MPI_BYTE), source, tag);
+    }
+    void check() const {
+        for (size_t i = 0; i < kBuffer; ++i)
+            if (memory[i] != kGuard || memory[2 * kBuffer + i] != kGuard) std::abort();
+        if (request.done && request.outcome.bytes > kBuffer) std::abort();
+    }
+};
+
+/// What the input says of a packet; 24 bytes, then the payload.
+struct Recipe {
+    uint8_t kind, sender, sequence_step, payload_bytes;
+    uint32_t claimed_bytes;
+    int32_t tag;
+    int32_t source;
+    uint64_t context;
+};
+static_assert(sizeof(Recipe) == 24);
+
+void put(Target& t, const Recipe& recipe, const uint8_t* payload, size_t payload_bytes,
+         uint32_t& sequence) {
+    shm::Cell* cell = shm::claim(*t.inbox, static_cast<uint32_t>(getpid()));
+    if (!cell) return;
+    std::memset(cell->payload, 0, shm::Cell::kPayload);
+    cell->sender = {t.address, recipe.sender < 250 ? 1u : recipe.sender, 0};
+    cell->header.kind = static_cast<shm::Kind>(recipe.kind % 14);
+    cell->header.flags = 0;
+    // Mostly the sequence that is awaited, else nothing would ever match.
+    cell->header.sequence = recipe.sequence_step < 200 ? sequence : sequence + recipe.sequence_step - 220;
+    cell->header.tag = recipe.tag;
+    cell->header.source = recipe.source;
+    cell->header.context = recipe.context;
+    cell->header.bytes = recipe.claimed_bytes;
+    std::memcpy(cell->payload, payload, std::min<size_t>(payload_bytes, shm::Cell::kPayload));
+    shm::publish(*cell);
+    link::poll();
+    sequence = link::self().job->peer(1)->next_receive;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    Target& t = target();
+    link::Peer& peer = *link::self().job->peer(1);
+    uint32_t sequence = peer.next_receive;
+    // Receives are left behind by streams that never end, as in a program that waits; they must stay valid.
+    static std::vector<std::unique_ptr<Guarded>> waiting;
+    for (const int source : {0, 1, MPI_ANY_SOURCE})
+        for (const int tag : {1, MPI_ANY_TAG}) {
+            waiting.push_back(std::make_unique<Guarded>());
+            waiting.back()->start(*t.channel, source, tag);
+        }
+    while (size >= sizeof(Recipe)) {
+        Recipe recipe;
+        std::memcpy(&recipe, data, sizeof recipe);
+        data += sizeof recipe, size -= sizeof recipe;
+        const size_t payload_bytes = std::min<size_t>(recipe.payload_bytes, size);
+        put(t, recipe, data, payload_bytes, sequence);
+        data += payload_bytes, size -= payload_bytes;
+    }
+    for (const auto& one : waiting) one->check();
+    for (auto& one : waiting) message::cancel_receive(one->request);
+    std::erase_if(waiting, [](const auto& one) { return one->request.done; });
+    while (message::Unexpected* message = t.channel->queues().arrival.front()) {
+        message::MatchQueues::take(*message);
+        message::unexpected_pool.destroy(message);
+    }
+    peer.controls.clear();
+    return 0;
+}
+
+namespace {
+std::string packet(shm::Kind kind, uint32_t bytes, int tag, uint64_t context, const std::string& payload) {
+    const Recipe recipe{
+        static_cast<uint8_t>(kind), 1, 0, static_cast<uint8_t>(payload.size()), bytes, tag, 1, context};
+    return std::string(reinterpret_cast<const char*>(&recipe), sizeof recipe) + payload;
+}
+std::string offer(uint64_t bytes) {
+    std::string text(24, '\0');
+    std::memcpy(text.data(), &bytes, sizeof bytes);
+    return text;
+}
+}  // namespace
+
+/// Well-formed inputs to start from, for the replay driver.
+const std::string* fuzz_seeds(size_t& count) {
+    using shm::Kind;
+    static const std::string seeds[] = {
+        packet(Kind::eager, 5, 1, kContext, "hello") +
+            packet(Kind::eager, 200, 2, kContext, std::string(200, 'x')),
+        packet(Kind::rendezvous, 24, 1, kContext, offer(1000)) +
+            packet(Kind::piece, 100, 0, 0, std::string(100, 'a')) +
+            packet(Kind::piece, 156, 0, 100, std::string(156, 'b')),
+        packet(Kind::rendezvous, 24, 1, 77, offer(10)) +
+            packet(Kind::fetched, 4, 0, 0, std::string(4, '\0')) +
+            packet(Kind::clear_to_stream, 16, 0, 0, std::string(16, '\1')),
+        packet(Kind::open, 4, 0, 0, std::string("\3\0\0\0", 4)) +
+            packet(Kind::accept, 4, 0, 0, std::string("\1\0\0\0", 4)) + packet(Kind::refuse, 0, 0, 0, "") +
+            packet(Kind::close, 0, 0, 0, ""),
+    };
+    count = std::size(seeds);
+    return seeds;
+}
