@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "base/config.h"
+#include "base/process.h"
 #include "progress/engine.h"
 #include "progress/idle.h"
 #include "transport/shm/kernel_copy.h"
@@ -22,6 +23,8 @@ struct Split {
     uint64_t bytes = 0;
     uint64_t chunk = 0;
     void (*over)(ReceiveRequest&, const Offer&, int) = nullptr;
+    int error = 0;          ///< of our own reading
+    pid_t last_writer = 0;  ///< no request, but this process of a failed job may not have stopped writing
 
     uint32_t total() const { return static_cast<uint32_t>((bytes + chunk - 1) / chunk); }
     int read(uint64_t from, uint64_t to) const {
@@ -40,6 +43,7 @@ shm::SplitSlot& own_slot(uint32_t slot) {
 void finish(uint32_t index, int error) {
     Split split = splits[index];
     splits[index] = {};
+    if (error == ESRCH) splits[index].last_writer = split.offer.pid;
     --open_splits;
     split.over(*split.request, split.offer, error);
 }
@@ -51,7 +55,9 @@ bool settle(uint32_t index) {
     const uint32_t back = shm::claimed_from_back(slot);
     if (slot.written.load(std::memory_order_acquire) < back) return false;
     const bool failed = slot.failed.load(std::memory_order_relaxed) != 0;
-    finish(index, failed ? split.read((split.total() - back) * split.chunk, split.bytes) : 0);
+    int error = split.error;
+    if (!error && failed) error = split.read((split.total() - back) * split.chunk, split.bytes);
+    finish(index, error);
     return true;
 }
 
@@ -65,7 +71,7 @@ bool poll_splits() {
 
 int free_split() {
     for (uint32_t i = 0; i < shm::kSplitSlots; ++i)
-        if (!splits[i].request) return static_cast<int>(i);
+        if (!splits[i].request && (splits[i].last_writer == 0 || process_gone(splits[i].last_writer))) return static_cast<int>(i);
     return -1;
 }
 
@@ -77,7 +83,7 @@ int start_split(ReceiveRequest& request, const Offer& offer, void* target, uint6
     const int index = bytes < config().split_limit || progress::core_is_crowded() ? -1 : free_split();
     if (index < 0 || (&request.peer->job == link::self().job && request.peer->rank == link::self().rank)) return EAGAIN;
     const uint64_t chunk = std::max<uint64_t>((bytes / 16 + 4095) & ~uint64_t{4095}, 16384);
-    Split split{&request, offer, static_cast<std::byte*>(target), bytes, chunk, over};
+    Split split{&request, offer, static_cast<std::byte*>(target), bytes, chunk, over, 0, 0};
 
     static bool polled = false;
     if (!polled) progress::add_poller(poll_splits);
@@ -103,7 +109,7 @@ int start_split(ReceiveRequest& request, const Offer& offer, void* target, uint6
         --open_splits;
         return error;
     }
-    if (error) slot.failed.store(1);
+    splits[index].error = error;
     settle(static_cast<uint32_t>(index));
     return 0;
 }
@@ -119,6 +125,7 @@ void help_copy(link::Peer& peer, const Share& share, const void* source) {
             slot.failed.store(1, std::memory_order_relaxed);
         slot.written.fetch_add(1, std::memory_order_release);
     }
+    boot::ring(peer.region.doorbell());  // it may have gone to sleep over its wait for us
 }
 
 void fail_splits(link::Job& job) {
