@@ -30,15 +30,26 @@ class CommExchange final : public Exchange, public comm::CollectiveState {
         message::start_receive(request, channel_, buffer, count, type, source, tag);
     }
 
+    NodeOwner node;
+
   private:
     message::Channel& channel_;
 };
 
+CommExchange& comm_exchange(comm::Comm& comm) {
+    if (!comm.collective_state) comm.collective_state = std::make_unique<CommExchange>(comm);
+    return static_cast<CommExchange&>(*comm.collective_state);
+}
+
 }  // namespace
 
 Exchange& exchange_of(comm::Comm& comm) {
-    if (!comm.collective_state) comm.collective_state = std::make_unique<CommExchange>(comm);
-    return static_cast<CommExchange&>(*comm.collective_state);
+    return comm_exchange(comm);
+}
+
+Node* node_of(comm::Comm& comm) {
+    CommExchange& exchange = comm_exchange(comm);
+    return exchange.node.get(comm, exchange);
 }
 
 TaggedExchange::TaggedExchange(message::Channel& channel, std::vector<int> ranks, int me, int tag)

@@ -4,6 +4,7 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "collective/node_area.h"
 #include "mpi.h"
 
 namespace starling::collective {
@@ -13,14 +14,14 @@ namespace {
 constexpr std::string_view kKindNames[kKinds] = {"barrier",        "bcast",   "reduce",    "allreduce",
                                                  "gather",         "scatter", "allgather", "alltoall",
                                                  "reduce_scatter", "scan"};
-constexpr std::string_view kAlgorithmNames[kAlgorithms] = {"auto",          "linear",
-                                                           "binomial",      "tree",
-                                                           "dissemination", "scatter_allgather",
-                                                           "chain",         "recursive_doubling",
-                                                           "rabenseifner",  "ring",
-                                                           "reduce_bcast",  "bruck",
-                                                           "pairwise",      "halving",
-                                                           "reduce_scatter"};
+constexpr std::string_view kAlgorithmNames[kAlgorithms] = {"auto",           "linear",
+                                                           "binomial",       "tree",
+                                                           "dissemination",  "scatter_allgather",
+                                                           "chain",          "recursive_doubling",
+                                                           "rabenseifner",   "ring",
+                                                           "reduce_bcast",   "bruck",
+                                                           "pairwise",       "halving",
+                                                           "reduce_scatter", "node"};
 
 constexpr int kAny = 1 << 30;
 constexpr uint64_t kAnySize = ~uint64_t{0};
@@ -36,7 +37,16 @@ struct Row {
 
 // On one machine every message costs the same and what counts is how often a rank has to wait for another:
 // few rounds beat few messages until messages get many or large.
+// The node stage comes first where the data fits into its slots.
 constexpr Row kTable[] = {
+    {Kind::barrier, kAny, kAnySize, Algorithm::node},
+    {Kind::bcast, kAny, kAnySize, Algorithm::node},
+    {Kind::reduce, kAny, kAnySize, Algorithm::node},
+    {Kind::allreduce, kAny, kAnySize, Algorithm::node},
+    {Kind::gather, kAny, kAnySize, Algorithm::node},
+    {Kind::scatter, kAny, kAnySize, Algorithm::node},
+    {Kind::allgather, kAny, kAnySize, Algorithm::node},
+    {Kind::alltoall, kAny, kAnySize, Algorithm::node},
     {Kind::barrier, kAny, kAnySize, Algorithm::dissemination},
     {Kind::bcast, 8, 2048, Algorithm::linear},
     {Kind::bcast, kAny, 128 << 10, Algorithm::binomial},
@@ -74,6 +84,7 @@ constinit bool overrides_read = false;
 
 bool exists(Kind kind, Algorithm algorithm) {
     using A = Algorithm;
+    if (algorithm == A::node) return kind != Kind::reduce_scatter && kind != Kind::scan;
     switch (kind) {
         case Kind::barrier:
             return algorithm == A::dissemination || algorithm == A::tree;
@@ -101,6 +112,21 @@ bool exists(Kind kind, Algorithm algorithm) {
     return false;
 }
 
+/// Most bytes, counted as in Call, that the node stage takes.
+uint64_t node_limit(Kind kind, int n) {
+    const auto ranks = static_cast<uint64_t>(n);
+    switch (kind) {
+        case Kind::bcast:
+            return NodeLayout::kRingPayload;
+        case Kind::scatter:
+            return NodeLayout::kRingPayload / ranks;
+        case Kind::alltoall:
+            return NodeLayout::slot_payload(n) / ranks;
+        default:
+            return NodeLayout::slot_payload(n);
+    }
+}
+
 const char* variable_of(Kind kind) {
     static constexpr const char* kVariables[kKinds] = {
         "STARLING_COLL_BARRIER",   "STARLING_COLL_BCAST",    "STARLING_COLL_REDUCE",
@@ -126,6 +152,8 @@ void append_limit(std::string& text, std::string_view what, uint64_t limit, bool
 bool can_serve(const Call& call, Algorithm algorithm) {
     if (!exists(call.kind, algorithm)) return false;
     switch (algorithm) {
+        case Algorithm::node:
+            return call.node && call.uniform && call.bytes <= node_limit(call.kind, call.n);
         case Algorithm::rabenseifner:
         case Algorithm::halving:
             return call.commutative;

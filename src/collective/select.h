@@ -38,8 +38,9 @@ enum class Algorithm : uint8_t {
     pairwise,
     halving,
     reduce_scatter,
+    node,  ///< straight through shared memory; blocking calls only
 };
-inline constexpr int kAlgorithms = 15;
+inline constexpr int kAlgorithms = 16;
 
 /// One call as the choice sees it. All members of a communicator must come to the same choice, so
 /// everything here is what all of them know.
@@ -49,6 +50,7 @@ struct Call {
     uint64_t bytes = 0;  ///< whole vector (bcast, reductions) or one block (gather … alltoall)
     bool commutative = true;
     bool uniform = true;  ///< blocks are all of one size
+    bool node = false;    ///< the node stage is there for this call
 };
 
 /// The algorithm for a call: the override if it can serve the call, else the first row of the table that

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "collective/channel_exchange.h"
 #include "mpi/message_check.h"
 #include "mpi/request_handle.h"
 
@@ -34,14 +33,36 @@ constinit const message::RequestClass kPending{.dispose = [](message::Request& r
 
 }  // namespace
 
-CollectiveCall::CollectiveCall(MPI_Comm handle, const char* function)
-    : comm_(comm::from_handle(handle)), function_(function) {
+CollectiveCall::CollectiveCall(MPI_Comm handle, const char* function, bool blocking)
+    : comm_(comm::from_handle(handle)), function_(function), blocking_(blocking) {
     if (!comm_) [[unlikely]]
         error_ = bad_comm(handle, function);
 }
 
-collective::View CollectiveCall::view() const {
+collective::Node* CollectiveCall::node() {
+    if (!blocking_ || asked_for_node_) return node_;
+    asked_for_node_ = true;
+    return node_ = collective::node_of(*comm_);
+}
+
+collective::View CollectiveCall::view() {
+    node();
     return collective::View::all(collective::exchange_of(*comm_));
+}
+
+collective::Node* CollectiveCall::node_for(collective::Kind kind, uint64_t bytes, bool uniform) {
+    if (!node()) return nullptr;
+    collective::Call call{kind, exchange().size, bytes};
+    call.uniform = uniform;
+    call.node = true;
+    return collective::select(call) == collective::Algorithm::node ? node_ : nullptr;
+}
+
+Task CollectiveCall::finished(int error) {
+    finished_ = true;
+    if (error != MPI_SUCCESS) [[unlikely]]
+        error_ = raise(comm_, error, function_);
+    return {};
 }
 
 void CollectiveCall::request(const MPI_Request* request) {
@@ -159,8 +180,7 @@ const Datatype* const* CollectiveCall::typed_blocks(const void* buffer, Counts c
 }
 
 int CollectiveCall::run(Task task) {
-    if (!ok()) [[unlikely]]
-        return error_;
+    if (!ok() || finished_) return error_;
     const int error = collective::run(std::move(task));
     return error == MPI_SUCCESS ? MPI_SUCCESS : raise(comm_, error, function_);
 }

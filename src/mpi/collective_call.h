@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "collective/blocks.h"
+#include "collective/channel_exchange.h"
 #include "collective/request.h"
+#include "collective/select.h"
 #include "collective/view.h"
 #include "datatype/op.h"
 #include "mpi/check.h"
@@ -22,14 +24,23 @@ using datatype::Op;
 /// handler already) and every further one does nothing then.
 class CollectiveCall {
   public:
-    CollectiveCall(MPI_Comm handle, const char* function);
+    CollectiveCall(MPI_Comm handle, const char* function, bool blocking);
 
     int error() const { return error_; }
     bool ok() const { return error_ == MPI_SUCCESS; }
+    bool blocking() const { return blocking_; }
     comm::Comm& comm() const { return *comm_; }
     bool inter() const { return comm_->is_inter; }
     /// Everyone, under the tag of a new operation. Once per call, after all checks.
-    collective::View view() const;
+    collective::View view();
+    /// The communicator's node stage, for a blocking call if there is one. After all checks: every member
+    /// that gets here asks.
+    collective::Node* node();
+    /// The node stage if it serves this call; `n` participants, bytes as in collective::Call.
+    collective::Node* node_for(collective::Kind kind, uint64_t bytes, bool uniform = true);
+    const collective::Exchange& exchange() const { return collective::exchange_of(*comm_); }
+    /// The operation is over already. Gives the empty task.
+    Task finished(int error);
 
     /// Members of the group that blocks are counted by: remote in an inter-communicator.
     int peers() const { return comm_->peer_count; }
@@ -71,6 +82,10 @@ class CollectiveCall {
     comm::Comm* comm_;
     const char* function_;
     int error_ = MPI_SUCCESS;
+    bool blocking_;
+    bool asked_for_node_ = false;
+    bool finished_ = false;
+    collective::Node* node_ = nullptr;
     const Datatype* types_[2] = {nullptr, nullptr};  ///< kept alive by start()
     int type_count_ = 0;
     const Op* op_ = nullptr;

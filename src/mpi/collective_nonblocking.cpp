@@ -5,21 +5,21 @@
 namespace starling::mpi {
 
 int Ibarrier(MPI_Comm comm, MPI_Request* request) {
-    CollectiveCall call(comm, "MPI_Ibarrier");
+    CollectiveCall call(comm, "MPI_Ibarrier", false);
     call.request(request);
     return call.start(barrier_task(call), request);
 }
 
 int Ibcast(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm,
            MPI_Request* request) {
-    CollectiveCall call(comm, "MPI_Ibcast");
+    CollectiveCall call(comm, "MPI_Ibcast", false);
     call.request(request);
     return call.start(bcast_task(call, buffer, count, datatype, root), request);
 }
 
 int Igather(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
             MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
-    CollectiveCall call(comm, "MPI_Igather");
+    CollectiveCall call(comm, "MPI_Igather", false);
     call.request(request);
     return call.start(gather_task(call, sendbuf, sendcount, sendtype, {recvbuf, recvcount, recvtype}, root),
                       request);
@@ -28,7 +28,7 @@ int Igather(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, voi
 int Igatherv(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
              Counts recvcounts, Counts displs, MPI_Datatype recvtype, int root, MPI_Comm comm,
              MPI_Request* request) {
-    CollectiveCall call(comm, "MPI_Igatherv");
+    CollectiveCall call(comm, "MPI_Igatherv", false);
     call.request(request);
     return call.start(
         gather_task(call, sendbuf, sendcount, sendtype, {recvbuf, recvcounts, displs, recvtype}, root),
@@ -37,7 +37,7 @@ int Igatherv(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, vo
 
 int Iscatter(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
              MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
-    CollectiveCall call(comm, "MPI_Iscatter");
+    CollectiveCall call(comm, "MPI_Iscatter", false);
     call.request(request);
     return call.start(
         scatter_task(call, {sendbuf, sendcount, sendtype}, recvbuf, recvcount, recvtype, root), request);
@@ -45,7 +45,7 @@ int Iscatter(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, vo
 
 int Iscatterv(const void* sendbuf, Counts sendcounts, Counts displs, MPI_Datatype sendtype, void* recvbuf,
               MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
-    CollectiveCall call(comm, "MPI_Iscatterv");
+    CollectiveCall call(comm, "MPI_Iscatterv", false);
     call.request(request);
     return call.start(
         scatter_task(call, {sendbuf, sendcounts, displs, sendtype}, recvbuf, recvcount, recvtype, root),
@@ -54,7 +54,7 @@ int Iscatterv(const void* sendbuf, Counts sendcounts, Counts displs, MPI_Datatyp
 
 int Iallgather(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
                MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-    CollectiveCall call(comm, "MPI_Iallgather");
+    CollectiveCall call(comm, "MPI_Iallgather", false);
     call.request(request);
     return call.start(allgather_task(call, sendbuf, sendcount, sendtype, {recvbuf, recvcount, recvtype}),
                       request);
@@ -63,7 +63,7 @@ int Iallgather(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, 
 int Iallgatherv(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
                 Counts recvcounts, Counts displs, MPI_Datatype recvtype, MPI_Comm comm,
                 MPI_Request* request) {
-    CollectiveCall call(comm, "MPI_Iallgatherv");
+    CollectiveCall call(comm, "MPI_Iallgatherv", false);
     call.request(request);
     return call.start(
         allgather_task(call, sendbuf, sendcount, sendtype, {recvbuf, recvcounts, displs, recvtype}),
@@ -72,7 +72,7 @@ int Iallgatherv(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
 
 int Ialltoall(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
               MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-    CollectiveCall call(comm, "MPI_Ialltoall");
+    CollectiveCall call(comm, "MPI_Ialltoall", false);
     call.request(request);
     return call.start(alltoall_task(call, {sendbuf, sendcount, sendtype}, {recvbuf, recvcount, recvtype}),
                       request);
@@ -81,7 +81,7 @@ int Ialltoall(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, v
 int Ialltoallv(const void* sendbuf, Counts sendcounts, Counts sdispls, MPI_Datatype sendtype, void* recvbuf,
                Counts recvcounts, Counts rdispls, MPI_Datatype recvtype, MPI_Comm comm,
                MPI_Request* request) {
-    CollectiveCall call(comm, "MPI_Ialltoallv");
+    CollectiveCall call(comm, "MPI_Ialltoallv", false);
     call.request(request);
     return call.start(alltoall_task(call, {sendbuf, sendcounts, sdispls, sendtype},
                                     {recvbuf, recvcounts, rdispls, recvtype}),
@@ -91,7 +91,7 @@ int Ialltoallv(const void* sendbuf, Counts sendcounts, Counts sdispls, MPI_Datat
 int Ialltoallw(const void* sendbuf, Counts sendcounts, Counts sdispls, const MPI_Datatype sendtypes[],
                void* recvbuf, Counts recvcounts, Counts rdispls, const MPI_Datatype recvtypes[],
                MPI_Comm comm, MPI_Request* request) {
-    CollectiveCall call(comm, "MPI_Ialltoallw");
+    CollectiveCall call(comm, "MPI_Ialltoallw", false);
     call.request(request);
     return call.start(alltoallw_task(call, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
                                      rdispls, recvtypes),
@@ -100,42 +100,42 @@ int Ialltoallw(const void* sendbuf, Counts sendcounts, Counts sdispls, const MPI
 
 int Ireduce(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
             MPI_Comm comm, MPI_Request* request) {
-    CollectiveCall call(comm, "MPI_Ireduce");
+    CollectiveCall call(comm, "MPI_Ireduce", false);
     call.request(request);
     return call.start(reduce_task(call, sendbuf, recvbuf, count, datatype, op, root), request);
 }
 
 int Iallreduce(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
                MPI_Comm comm, MPI_Request* request) {
-    CollectiveCall call(comm, "MPI_Iallreduce");
+    CollectiveCall call(comm, "MPI_Iallreduce", false);
     call.request(request);
     return call.start(allreduce_task(call, sendbuf, recvbuf, count, datatype, op), request);
 }
 
 int Ireduce_scatter_block(const void* sendbuf, void* recvbuf, MPI_Count recvcount, MPI_Datatype datatype,
                           MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-    CollectiveCall call(comm, "MPI_Ireduce_scatter_block");
+    CollectiveCall call(comm, "MPI_Ireduce_scatter_block", false);
     call.request(request);
     return call.start(reduce_scatter_block_task(call, sendbuf, recvbuf, recvcount, datatype, op), request);
 }
 
 int Ireduce_scatter(const void* sendbuf, void* recvbuf, Counts recvcounts, MPI_Datatype datatype, MPI_Op op,
                     MPI_Comm comm, MPI_Request* request) {
-    CollectiveCall call(comm, "MPI_Ireduce_scatter");
+    CollectiveCall call(comm, "MPI_Ireduce_scatter", false);
     call.request(request);
     return call.start(reduce_scatter_task(call, sendbuf, recvbuf, recvcounts, datatype, op), request);
 }
 
 int Iscan(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
           MPI_Comm comm, MPI_Request* request) {
-    CollectiveCall call(comm, "MPI_Iscan");
+    CollectiveCall call(comm, "MPI_Iscan", false);
     call.request(request);
     return call.start(scan_task(call, sendbuf, recvbuf, count, datatype, op, false), request);
 }
 
 int Iexscan(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
             MPI_Comm comm, MPI_Request* request) {
-    CollectiveCall call(comm, "MPI_Iexscan");
+    CollectiveCall call(comm, "MPI_Iexscan", false);
     call.request(request);
     return call.start(scan_task(call, sendbuf, recvbuf, count, datatype, op, true), request);
 }

@@ -1,11 +1,13 @@
 #include "mpi/collective_tasks.h"
 
 #include "collective/collective.h"
+#include "collective/node_operations.h"
 
 namespace starling::mpi {
 
 namespace {
 
+using collective::Kind;
 using collective::Shares;
 
 /// What stands for blocks that only the root has.
@@ -30,6 +32,37 @@ struct Role {
           member(call.inter() ? root_argument >= 0 : true) {}
 };
 
+/// Root and members of a rooted operation as participants of the exchange.
+struct Rooted {
+    int me, root;
+    collective::node::Range members;
+    Rooted(const CollectiveCall& call, int root_argument) {
+        const collective::Exchange& exchange = call.exchange();
+        me = exchange.rank;
+        if (!call.inter()) {
+            root = root_argument;
+            members = {0, exchange.size};
+        } else if (root_argument == MPI_ROOT) {
+            root = me;
+            members = {exchange.remote_base, exchange.remote_base + exchange.remote_size};
+        } else {
+            root = exchange.remote_base + root_argument;
+            members = {exchange.local_base, exchange.local_base + exchange.local_size};
+        }
+    }
+};
+
+/// The node stage for a rooted operation. In an inter-communicator those beside the root do not know
+/// whether it serves the call, so it counts every rooted operation; they skip_rooted().
+collective::Node* rooted_node(CollectiveCall& call, Kind kind, uint64_t bytes, bool uniform = true) {
+    collective::Node* node = call.node_for(kind, bytes, uniform);
+    if (!node && call.inter() && call.node()) call.node()->skip();
+    return node;
+}
+Task skip_rooted(CollectiveCall& call) {
+    return call.finished(call.node() ? call.node()->skip() : MPI_SUCCESS);
+}
+
 const Datatype& any_type() {
     return datatype::predefined(MPI_BYTE);
 }
@@ -38,16 +71,23 @@ const Datatype& any_type() {
 
 Task barrier_task(CollectiveCall& call) {
     if (!call.ok()) return {};
+    if (collective::Node* node = call.node_for(Kind::barrier, 0)) return call.finished(node->barrier());
     return call.inter() ? collective::inter::barrier(call.view()) : collective::barrier(call.view());
 }
 
 Task bcast_task(CollectiveCall& call, void* buffer, MPI_Count count, MPI_Datatype datatype, int root) {
     call.root(root);
     if (!call.ok()) return {};
+    if (root == MPI_PROC_NULL && call.blocking()) return skip_rooted(call);
     if (root == MPI_PROC_NULL) return collective::inter::bcast(call.view(), nullptr, 0, any_type(), root);
     call.not_in_place(buffer);
     const Datatype* type = call.data(buffer, count, datatype);
     if (!call.ok()) return {};
+    if (collective::Node* node = rooted_node(call, Kind::bcast, datatype::packed_size(*type, count))) {
+        const Rooted r(call, root);
+        return call.finished(
+            collective::node::bcast(*node, r.root, r.members.has(r.me), buffer, count, *type));
+    }
     return call.inter() ? collective::inter::bcast(call.view(), buffer, count, *type, root)
                         : collective::bcast(call.view(), buffer, count, *type, root);
 }
@@ -69,7 +109,14 @@ Task gather_task(CollectiveCall& call, const void* send, MPI_Count count, MPI_Da
         if (role.root) call.not_aliased(send, receive.buffer, count);
     }
     if (!call.ok()) return {};
+    if (!role.root && !role.member && call.blocking()) return skip_rooted(call);
     const Blocks blocks = role.root ? blocks_of(receive, *receive_type) : no_blocks(receive.uniform, *type);
+    const uint64_t block = role.root ? blocks.bytes(0) : datatype::packed_size(*type, count);
+    if (collective::Node* node = rooted_node(call, Kind::gather, block, receive.uniform)) {
+        const Rooted r(call, root);
+        return call.finished(
+            collective::node::gather(*node, r.root, r.me, r.members, send, count, *type, blocks));
+    }
     return call.inter() ? collective::inter::gather(call.view(), send, count, *type, blocks, root)
                         : collective::gather(call.view(), send, count, *type, blocks, root);
 }
@@ -91,7 +138,14 @@ Task scatter_task(CollectiveCall& call, const BlockArguments& send, void* receiv
         if (role.root) call.not_aliased(send.buffer, receive, count);
     }
     if (!call.ok()) return {};
+    if (!role.root && !role.member && call.blocking()) return skip_rooted(call);
     const Blocks blocks = role.root ? blocks_of(send, *send_type) : no_blocks(send.uniform, *type);
+    const uint64_t block = role.root ? blocks.bytes(0) : datatype::packed_size(*type, count);
+    if (collective::Node* node = rooted_node(call, Kind::scatter, block, send.uniform)) {
+        const Rooted r(call, root);
+        return call.finished(
+            collective::node::scatter(*node, r.root, r.me, r.members, blocks, receive, count, *type));
+    }
     return call.inter() ? collective::inter::scatter(call.view(), blocks, receive, count, *type, root)
                         : collective::scatter(call.view(), blocks, receive, count, *type, root);
 }
@@ -108,6 +162,10 @@ Task allgather_task(CollectiveCall& call, const void* send, MPI_Count count, MPI
     }
     if (!call.ok()) return {};
     const Blocks blocks = blocks_of(receive, *receive_type);
+    if (!call.inter())
+        if (collective::Node* node = call.node_for(Kind::allgather, blocks.bytes(0), receive.uniform))
+            return call.finished(collective::node::allgather(*node, call.comm().rank, call.comm().size,
+                                                             send, count, *type, blocks));
     return call.inter() ? collective::inter::allgather(call.view(), send, count, *type, blocks)
                         : collective::allgather(call.view(), send, count, *type, blocks);
 }
@@ -124,6 +182,10 @@ Task alltoall_task(CollectiveCall& call, const BlockArguments& send, const Block
     }
     if (!call.ok()) return {};
     const Blocks in = blocks_of(receive, *receive_type), out = in_place ? in : blocks_of(send, *send_type);
+    if (!call.inter())
+        if (collective::Node* node = call.node_for(Kind::alltoall, in.bytes(0), receive.uniform))
+            return call.finished(
+                collective::node::alltoall(*node, call.comm().rank, call.comm().size, out, in));
     return call.inter() ? collective::inter::alltoall(call.view(), out, in)
                         : collective::alltoall(call.view(), in_place, out, in);
 }
@@ -150,6 +212,7 @@ Task reduce_task(CollectiveCall& call, const void* send, void* receive, MPI_Coun
     call.root(root);
     if (!call.ok()) return {};
     const Role role(call, root);
+    if (!role.root && !role.member && call.blocking()) return skip_rooted(call);
     if (!role.root && !role.member)
         return collective::inter::reduce(call.view(), nullptr, nullptr, 0, any_type(),
                                          datatype::predefined(MPI_SUM), root);
@@ -165,6 +228,12 @@ Task reduce_task(CollectiveCall& call, const void* send, void* receive, MPI_Coun
     }
     const Op* operation = call.op(op, type);
     if (!call.ok()) return {};
+    if (collective::Node* node = rooted_node(call, Kind::reduce, datatype::packed_size(*type, count))) {
+        const Rooted r(call, root);
+        return call.finished(collective::node::reduce(*node, r.root, r.members,
+                                                      send == MPI_IN_PLACE ? receive : send, receive, count,
+                                                      *type, *operation));
+    }
     return call.inter()
                ? collective::inter::reduce(call.view(), send, receive, count, *type, *operation, root)
                : collective::reduce(call.view(), send, receive, count, *type, *operation, root);
@@ -195,6 +264,11 @@ Task allreduce_task(CollectiveCall& call, const void* send, void* receive, MPI_C
                     MPI_Datatype datatype, MPI_Op op) {
     const ReductionArguments checked(call, send, count, receive, count, datatype, op);
     if (!call.ok()) return {};
+    if (collective::Node* node =
+            call.node_for(Kind::allreduce, datatype::packed_size(*checked.type, count)))
+        return call.finished(collective::node::allreduce(*node, call.exchange(),
+                                                         send == MPI_IN_PLACE ? receive : send, receive,
+                                                         count, *checked.type, *checked.op));
     return call.inter()
                ? collective::inter::allreduce(call.view(), send, receive, count, *checked.type, *checked.op)
                : collective::allreduce(call.view(), send, receive, count, *checked.type, *checked.op);

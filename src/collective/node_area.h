@@ -1,0 +1,96 @@
+// The node area: memory that the participants of an exchange share, when all are on one machine. It lies in
+// the job segment, in the part of the leader's region that is set aside for it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace starling::collective {
+
+/// Shared by all participants of an exchange; zero before the first use.
+struct NodeArea {
+    std::byte* base = nullptr;
+    size_t bytes = 0;
+};
+
+/// What lies where. Everything that one participant writes and others wait for is on cache lines of its
+/// own.
+class NodeLayout {
+  public:
+    /// Most participants that the node stage serves.
+    static constexpr int kMost = 256;
+    /// Buffers that broadcasts and results go through in turn, and bytes in each.
+    static constexpr uint32_t kRingBuffers = 8;
+    static constexpr uint32_t kRingBytes = 8192;
+
+    /// In front of every payload.
+    struct alignas(16) Header {
+        std::atomic<uint32_t> sequence;  ///< of the operation whose data is here; written last
+        uint32_t bytes;
+        uint32_t kind;  ///< what the writer thinks the operation is
+    };
+    static constexpr uint32_t kRingPayload = kRingBytes - sizeof(Header);
+
+    /// On a line each.
+    struct alignas(64) Line {
+        std::atomic<uint32_t> value;
+    };
+
+    NodeLayout(std::byte* base, int n) : base_(base), n_(n) {}
+
+    static uint32_t slot_bytes(int n) { return n <= 64 ? 4096 : n <= 128 ? 2048 : 1024; }
+    /// Payload of a participant's slot.
+    static uint32_t slot_payload(int n) { return slot_bytes(n) - static_cast<uint32_t>(sizeof(Header)); }
+    static size_t bytes(int n) {
+        const auto ranks = static_cast<size_t>(n);
+        return kLines * sizeof(Line) + ranks * sizeof(Line) + kRingBuffers * kRingBytes +
+               ranks * 2 * slot_bytes(n);
+    }
+
+    std::atomic<uint32_t>& arrivals() const {
+        return line(0);
+    }  ///< counts up, once per participant and meeting
+    std::atomic<uint32_t>& release() const { return line(1); }       ///< last meeting that all have come to
+    std::atomic<uint32_t>& done_waiters() const { return line(2); }  ///< participants that wait for done()
+    std::atomic<uint32_t>& detached() const {
+        return line(3);
+    }  ///< participants that will never look again
+    /// Last operation that a participant has finished; written by it alone.
+    std::atomic<uint32_t>& done(int participant) const {
+        return line(kLines + static_cast<size_t>(participant));
+    }
+
+    /// A participant's slot for operation `sequence`; there are two, used in turn.
+    Header& slot(int participant, uint32_t sequence) const {
+        const size_t index = static_cast<size_t>(participant) * 2 + sequence % 2;
+        return at(ring_offset() + kRingBuffers * kRingBytes + index * slot_bytes(n_));
+    }
+    Header& ring(uint32_t sequence) const {
+        return at(ring_offset() + sequence % kRingBuffers * kRingBytes);
+    }
+    static std::byte* payload(Header& header) { return reinterpret_cast<std::byte*>(&header + 1); }
+
+    /// Clears what a new owner must find zero.
+    void clear() const;
+
+  private:
+    static constexpr size_t kLines = 4;
+    size_t ring_offset() const { return (kLines + static_cast<size_t>(n_)) * sizeof(Line); }
+    std::atomic<uint32_t>& line(size_t index) const { return reinterpret_cast<Line*>(base_)[index].value; }
+    Header& at(size_t offset) const { return *reinterpret_cast<Header*>(base_ + offset); }
+
+    std::byte* base_;
+    int n_;
+};
+static_assert(sizeof(NodeLayout::Header) == 16);
+
+/// Where an area for `n` participants may lie in this process's region; -1 if there is no room. The leader
+/// hands it out and gives it back with retire_area() when it has left; it is used again when all have.
+int64_t allocate_area(int n);
+void retire_area(int64_t offset);
+/// The area that every process's region begins with is for the communicator of the whole job: no one need
+/// be told.
+inline constexpr int64_t kWorldArea = 0;
+
+}  // namespace starling::collective

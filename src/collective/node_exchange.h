@@ -1,0 +1,79 @@
+// The node stage of a communicator.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "boot/doorbell.h"
+#include "collective/exchange.h"
+#include "collective/node_stage.h"
+#include "comm/comm.h"
+
+namespace starling::collective {
+
+/// How processes of one machine see each other's words: through the engine, which keeps other communication
+/// going and notices jobs that are gone.
+class EngineSync {
+  public:
+    explicit EngineSync(int me) : me_(me) {}
+
+    /// Adds the next participant; false if its job is gone.
+    bool add_participant(const link::Process& process);
+
+    uint32_t load(const std::atomic<uint32_t>& word) const { return word.load(); }
+    void store(std::atomic<uint32_t>& word, uint32_t value) const {
+        word.store(value, std::memory_order_release);
+    }
+    void publish(std::atomic<uint32_t>& word, uint32_t value) const { word.store(value); }
+    uint32_t add(std::atomic<uint32_t>& word, uint32_t value) const { return word.fetch_add(value); }
+
+    void wake(int participant) const {
+        boot::Doorbell* doorbell = doorbells_[static_cast<size_t>(participant)];
+        if (doorbell->sleeping.load() != 0) [[unlikely]]
+            boot::ring(*doorbell);
+    }
+    void wake_all() const {
+        for (int i = 0; i < static_cast<int>(doorbells_.size()); ++i)
+            if (i != me_) wake(i);
+    }
+
+    template <class Condition>
+    bool wait(Condition condition) const {
+        // Most partners are here within a fraction of a microsecond, or not for long.
+        for (int i = 0; i < kSpins; ++i) {
+            if (condition()) return true;
+            __builtin_ia32_pause();
+        }
+        return wait_long([](void* c) { return (*static_cast<Condition*>(c))(); }, &condition);
+    }
+
+  private:
+    static constexpr int kSpins = 30;
+    bool wait_long(bool (*condition)(void*), void* argument) const;
+
+    int me_;
+    std::vector<boot::Doorbell*> doorbells_;
+    std::vector<const link::Job*> other_jobs_;
+};
+
+using Node = NodeStage<EngineSync>;
+
+/// Holds a communicator's node stage.
+class NodeOwner {
+  public:
+    NodeOwner() = default;
+    NodeOwner(const NodeOwner&) = delete;
+    ~NodeOwner();
+
+    /// The node stage for a blocking collective: all members call this at the same collective. It is made
+    /// at the second call (for the world at the first); null before, and where there is none.
+    Node* get(comm::Comm& comm, Exchange& exchange);
+
+  private:
+    std::unique_ptr<Node> node_;
+    int64_t offset_ = -1;  ///< in the leader's region; -1: the world's
+    int calls_ = 0;
+    bool tried_ = false, leads_ = false;
+};
+
+}  // namespace starling::collective

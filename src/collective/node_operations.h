@@ -1,0 +1,39 @@
+// Collective operations over the node stage, for buffers of any datatype. Arguments as in collective.h, but
+// ranks are participants of the exchange (see there for how an inter-communicator numbers them). Blocking;
+// every participant calls the same one. Sizes must fit: can_serve() of select.h says which do.
+#pragma once
+
+#include "collective/blocks.h"
+#include "collective/exchange.h"
+#include "collective/node_exchange.h"
+#include "collective/select.h"
+#include "datatype/op.h"
+
+namespace starling::collective::node {
+
+using datatype::Op;
+
+/// Participants [first, last).
+struct Range {
+    int first, last;
+    bool has(int i) const { return first <= i && i < last; }
+};
+
+/// `reads`: this participant wants the data.
+int bcast(Node& node, int root, bool reads, void* buffer, int64_t count, const Datatype& type);
+/// The operands of `range`, reduced in order, at the root. `input` is not MPI_IN_PLACE.
+int reduce(Node& node, int root, Range range, const void* input, void* receive, int64_t count,
+           const Datatype& type, const Op& op);
+/// Everyone gets the reduction of the other side's operands; in an intra-communicator of all.
+int allreduce(Node& node, const Exchange& exchange, const void* input, void* receive, int64_t count,
+              const Datatype& type, const Op& op);
+int gather(Node& node, int root, int me, Range range, const void* send, int64_t count, const Datatype& type,
+           const Blocks& receive);
+int scatter(Node& node, int root, int me, Range range, const Blocks& send, void* receive, int64_t count,
+            const Datatype& type);
+/// Intra-communicators only. `send` may be MPI_IN_PLACE.
+int allgather(Node& node, int me, int n, const void* send, int64_t count, const Datatype& type,
+              const Blocks& receive);
+int alltoall(Node& node, int me, int n, const Blocks& send, const Blocks& receive);
+
+}  // namespace starling::collective::node

@@ -1,0 +1,265 @@
+// The node stage: small collective operations straight through memory that all participants share.
+//
+// Operations are numbered, by everyone alike. A participant writes its operand to its slot (there are two,
+// used in turn) or, as the root of a broadcast, to the next buffer of a ring, then the number into the
+// header. A buffer is written again only when everyone has finished the operation that used it last: each
+// participant publishes the number of the last operation it has finished, but whoever has been at a meeting
+// (an operation that all must have come to) knows without looking that everyone has finished what was
+// before.
+//
+// With few participants everybody looks at everybody's slot. With many they count arrivals: the last one
+// does the work for all, writes the result and then one word that all others wait for, so that each needs
+// to run only once per operation, however many share a core.
+//
+// How words are read, written and waited for is a parameter, so that tests can go through all
+// interleavings.
+#pragma once
+
+#include <cstdint>
+
+#include "base/error.h"
+#include "collective/node_area.h"
+#include "mpi.h"
+
+namespace starling::collective {
+
+/// Protocols over an area. `Sync` has:
+///   uint32_t load(const std::atomic<uint32_t>&)          sequentially consistent
+///   void store(std::atomic<uint32_t>&, uint32_t)         release
+///   void publish(std::atomic<uint32_t>&, uint32_t)       sequentially consistent: a wake may follow
+///   uint32_t add(std::atomic<uint32_t>&, uint32_t)       sequentially consistent; gives the old value
+///   bool wait(condition)                                 true when it holds; false if a participant is
+///   gone void wake(int participant), void wake_all()          after publish or add: whoever sleeps looks
+///   again
+/// Data is moved by callbacks that get pointers into the area. Every call gives an MPI error class; after
+/// an error from wait the stage is broken and every call gives MPI_ERR_PROC_ABORTED.
+template <class Sync>
+class NodeStage {
+  public:
+    /// Up to so many everybody looks at everybody.
+    static constexpr int kFew = 4;
+
+    NodeStage(std::byte* base, int n, int me, Sync sync) : layout_(base, n), n_(n), me_(me), sync_(sync) {}
+
+    const NodeLayout& layout() const { return layout_; }
+    bool broken() const { return broken_; }
+    Sync& sync() { return sync_; }
+    bool few() const { return n_ <= kFew; }
+
+    int barrier() {
+        if (!begin(few() ? 2 : 0)) return gone();
+        if (few()) {
+            put(layout_.slot(me_, sequence_), 0, 0);
+            sync_.wake_all();
+            return meet_by_slots() ? finish_meeting() : gone();
+        }
+        return arrive([] {}) ? finish_meeting() : gone();
+    }
+
+    /// An operation that I have no part in, or that goes another way.
+    int skip() {
+        if (!begin(0)) return gone();
+        finish();
+        return MPI_SUCCESS;
+    }
+
+    /// `write(payload)` at the root, `read(payload)` at those who want the data.
+    template <class Write, class Read>
+    int bcast(uint32_t kind, int root, bool reads, uint32_t bytes, Write write, Read read) {
+        if (!begin(me_ == root ? NodeLayout::kRingBuffers : 0)) return gone();
+        NodeLayout::Header& header = layout_.ring(sequence_);
+        int error = MPI_SUCCESS;
+        if (me_ == root) {
+            write(NodeLayout::payload(header));
+            put(header, kind, bytes);
+            sync_.wake_all();
+        } else if (reads) {
+            if (!sync_.wait([&] { return sync_.load(header.sequence) == sequence_; })) return gone();
+            error = check(header, kind, bytes);
+            if (error == MPI_SUCCESS) read(static_cast<const std::byte*>(NodeLayout::payload(header)));
+        }
+        finish();
+        return error;
+    }
+
+    /// Those in [first, last) `write(payload)` their operand; then the root, which may be one of them,
+    /// `read(slot)`: slot(i) is the payload of participant i.
+    template <class Write, class Read>
+    int to_root(uint32_t kind, int root, int first, int last, uint32_t bytes, Write write, Read read) {
+        const bool writes = first <= me_ && me_ < last;
+        if (!begin(writes ? 2 : 0)) return gone();
+        int error = MPI_SUCCESS;
+        if (writes) {
+            NodeLayout::Header& header = layout_.slot(me_, sequence_);
+            write(NodeLayout::payload(header));
+            put(header, kind, bytes);
+            if (me_ != root) sync_.wake(root);
+        }
+        if (me_ == root) {
+            if (!wait_for_slots(first, last)) return gone();
+            error = check_slots(first, last, kind, bytes);
+            if (error == MPI_SUCCESS) read([this](int i) { return payload_of(i); });
+        }
+        finish();
+        return error;
+    }
+
+    /// Everyone writes and everyone reads everything: a meeting.
+    template <class Write, class Read>
+    int to_all(uint32_t kind, uint32_t bytes, Write write, Read read) {
+        if (!begin(2)) return gone();
+        NodeLayout::Header& header = layout_.slot(me_, sequence_);
+        write(NodeLayout::payload(header));
+        if (few()) {
+            put(header, kind, bytes);
+            sync_.wake_all();
+            if (!meet_by_slots()) return gone();
+        } else {
+            put_quietly(header, kind, bytes);
+            if (!arrive([] {})) return gone();
+        }
+        const int error = check_slots(0, n_, kind, bytes);
+        if (error == MPI_SUCCESS) read([this](int i) { return payload_of(i); });
+        finish_meeting();
+        return error;
+    }
+
+    /// Everyone writes; the last one to come `combine(slot, result)`s, giving an error class; everyone
+    /// reads the result: a meeting. The result may be as long as a ring buffer.
+    template <class Write, class Combine, class Read>
+    int combine(uint32_t kind, uint32_t bytes, Write write, Combine combine, Read read) {
+        if (!begin(2)) return gone();
+        NodeLayout::Header& header = layout_.slot(me_, sequence_);
+        NodeLayout::Header& result = layout_.ring(sequence_);
+        write(NodeLayout::payload(header));
+        put_quietly(header, kind, bytes);
+        const bool met = arrive([&] {
+            int error = check_slots(0, n_, kind, bytes);
+            if (error == MPI_SUCCESS)
+                error = combine([this](int i) { return payload_of(i); }, NodeLayout::payload(result));
+            result.bytes = static_cast<uint32_t>(error);
+            sync_.store(result.sequence, sequence_);
+        });
+        if (!met) return gone();
+        const int error = static_cast<int>(result.bytes);
+        if (error == MPI_SUCCESS) read(static_cast<const std::byte*>(NodeLayout::payload(result)));
+        finish_meeting();
+        return error == MPI_SUCCESS ? error
+                                    : fail(error, "the members of a collective operation disagree on it");
+    }
+
+  private:
+    static bool reached(uint32_t value, uint32_t wanted) {
+        return static_cast<int32_t>(value - wanted) >= 0;
+    }
+
+    /// Takes the next number. If I am going to write a buffer of which there are `buffers` in turn, waits
+    /// until everyone has finished with its last use.
+    bool begin(uint32_t buffers) {
+        if (broken_) return false;
+        ++sequence_;
+        if (buffers == 0 || reached(finished_by_all_, sequence_ - buffers)) return true;
+        return wait_for_done(sequence_ - buffers);
+    }
+
+    [[gnu::noinline]] bool wait_for_done(uint32_t wanted) {
+        const auto all_done = [&] {
+            uint32_t least = sequence_ - 1;
+            for (int i = 0; i < n_; ++i) {
+                const uint32_t done = i == me_ ? sequence_ - 1 : sync_.load(layout_.done(i));
+                if (!reached(done, least)) least = done;
+            }
+            finished_by_all_ = least;
+            return reached(least, wanted);
+        };
+        if (all_done()) return true;
+        sync_.add(layout_.done_waiters(), 1);
+        const bool here = sync_.wait(all_done);
+        sync_.add(layout_.done_waiters(), ~0u);
+        return here;
+    }
+
+    void put_quietly(NodeLayout::Header& header, uint32_t kind, uint32_t bytes) {
+        header.bytes = bytes;
+        header.kind = kind;
+        sync_.store(header.sequence, sequence_);
+    }
+    void put(NodeLayout::Header& header, uint32_t kind, uint32_t bytes) {
+        header.bytes = bytes;
+        header.kind = kind;
+        sync_.publish(header.sequence, sequence_);
+    }
+    bool wait_for_slots(int first, int last) {
+        int next = first;
+        return sync_.wait([&] {
+            for (; next < last; ++next)
+                if (!reached(sync_.load(layout_.slot(next, sequence_).sequence), sequence_)) return false;
+            return true;
+        });
+    }
+    bool meet_by_slots() { return wait_for_slots(0, n_); }
+
+    /// Counts me in; the last one does `work` and lets all go.
+    template <class Work>
+    bool arrive(Work work) {
+        meeting_end_ += static_cast<uint32_t>(n_);
+        if (sync_.add(layout_.arrivals(), 1) + 1 == meeting_end_) {
+            work();
+            sync_.publish(layout_.release(), sequence_);
+            sync_.wake_all();
+            return true;
+        }
+        return sync_.wait([this] { return reached(sync_.load(layout_.release()), sequence_); });
+    }
+
+    std::byte* payload_of(int i) { return NodeLayout::payload(layout_.slot(i, sequence_)); }
+
+    int check(const NodeLayout::Header& header, uint32_t kind, uint32_t bytes) const {
+        if (header.kind == kind && header.bytes == bytes) [[likely]]
+            return MPI_SUCCESS;
+        return disagreement(header, kind, bytes);
+    }
+    [[gnu::cold, gnu::noinline]] static int disagreement(const NodeLayout::Header& header, uint32_t kind,
+                                                         uint32_t bytes) {
+        if (header.kind != kind)
+            return fail(MPI_ERR_OTHER,
+                        "the members of a communicator called different collective operations");
+        return fail(MPI_ERR_TRUNCATE,
+                    "a member gave %u bytes to a collective operation where %u were expected", header.bytes,
+                    bytes);
+    }
+    int check_slots(int first, int last, uint32_t kind, uint32_t bytes) {
+        for (int i = first; i < last; ++i)
+            if (const int error = check(layout_.slot(i, sequence_), kind, bytes)) return error;
+        return MPI_SUCCESS;
+    }
+
+    /// I am through with this operation's buffers.
+    void finish() {
+        sync_.publish(layout_.done(me_), sequence_);
+        if (sync_.load(layout_.done_waiters()) != 0) [[unlikely]]
+            sync_.wake_all();
+    }
+    /// The same after a meeting: everyone has finished what was before it.
+    int finish_meeting() {
+        finish();
+        if (!reached(finished_by_all_, sequence_ - 1)) finished_by_all_ = sequence_ - 1;
+        return MPI_SUCCESS;
+    }
+
+    [[gnu::cold]] int gone() {
+        broken_ = true;
+        return fail(MPI_ERR_PROC_ABORTED,
+                    "a member of the communicator is gone; collective operations on it fail");
+    }
+
+    NodeLayout layout_;
+    int n_, me_;
+    Sync sync_;
+    bool broken_ = false;
+    uint32_t sequence_ = 0;
+    uint32_t finished_by_all_ = 0;
+    uint32_t meeting_end_ = 0;  ///< arrivals() at the end of the last meeting by counting
+};
+
+}  // namespace starling::collective

@@ -1,0 +1,29 @@
+// Waiting for words in shared memory that other processes write, as the node stage of collectives does. Who
+// writes such a word rings the doorbells of those who may sleep on it.
+#pragma once
+
+#include "base/list.h"
+
+namespace starling::progress {
+
+/// One thing waited for. `ready` is asked at every poll, so it must be cheap, and must not call into the
+/// library.
+struct FlagWait {
+    ListHook hook;
+    bool (*ready)(void*);
+    void* argument;
+};
+
+/// True if something waited for is there; the engine's poller for flags.
+bool poll_flags();
+
+/// Blocks until `ready(argument)`, in the job's waiting mode; other communication goes on. Needs the
+/// library's lock.
+void wait_for_flags(bool (*ready)(void*), void* argument);
+
+template <class F>
+void wait_for_flags(F& ready) {
+    wait_for_flags([](void* f) { return static_cast<bool>((*static_cast<F*>(f))()); }, &ready);
+}
+
+}  // namespace starling::progress
