@@ -3,6 +3,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 BUILD ?= build
 JOBS ?= $(shell nproc)
+ASAN_OPTIONS ?= detect_leaks=0:allocator_may_return_null=1
 
 .PHONY: build demo test test-mpi4py install header packages format tidy clean
 
@@ -25,8 +26,8 @@ test:
 	@$(MAKE) --no-print-directory build
 	@cmake --preset asan -B $(BUILD)-asan >/dev/null
 	@ninja -C $(BUILD)-asan -j $(JOBS)
-	@ctest --preset asan --test-dir $(BUILD)-asan -j $(JOBS)
-	@ctest --preset release --test-dir $(BUILD) -j $(JOBS)
+	@ASAN_OPTIONS=$(ASAN_OPTIONS) ctest --test-dir $(BUILD)-asan -LE 'bench|example|wrappers' --output-on-failure -j $(JOBS)
+	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
 
 test-mpi4py: build
 	@tests/mpi4py/run $(BUILD)
