@@ -5,7 +5,6 @@
 namespace starling::comm {
 
 Comm* predefined[4];
-Comm* parent;
 void (*on_disconnect)(Comm&);
 
 namespace {
@@ -44,7 +43,7 @@ Comm::Comm(uint64_t context, Group* local, int my_rank, Group* remote, bool firs
       point_to_point(context, remote ? *remote : *local, my_rank),
       collective(on_plane(context, Plane::collective), all_ ? *all_ : *local,
                  remote && !first ? remote->size() + my_rank : my_rank),
-      errhandler((handler ? handler : default_errhandler())->retain()) {}
+      errhandler((handler ? handler : errors_are_fatal())->retain()) {}
 
 Comm::~Comm() {
     errhandler->release();
@@ -79,7 +78,6 @@ Comm* make_intercomm(uint64_t context, Group* local, int my_rank, Group* remote,
 }
 
 void drop(Comm* comm) {
-    if (comm == parent) parent = nullptr;
     comm->magic = 0;
     comm->release();
 }

@@ -92,8 +92,8 @@ struct Comm {
     uint32_t references = 1;
 
     /// Makes a communicator of which this process is the member `my_rank` of `local`. Takes over one
-    /// reference of each group (and no reference of `errhandler`, it retains its own; null: the default).
-    /// `remote` null: intra.
+    /// reference of each group (and no reference of `errhandler`, it retains its own; null:
+    /// MPI_ERRORS_ARE_FATAL). `remote` null: intra.
     Comm(uint64_t context, Group* local, int my_rank, Group* remote, bool local_first,
          Errhandler* errhandler);
     ~Comm();
@@ -140,10 +140,6 @@ inline Comm* world() {
 inline Comm* self() {
     return predefined[2];
 }
-
-/// The inter-communicator to the parents, null if there are none or it was freed; set where spawned jobs
-/// start.
-extern Comm* parent;
 
 /// Takes a communicator from the application: its handle dies at once, the object with its last pending
 /// operation. Attributes must have been cleared.

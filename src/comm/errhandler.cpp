@@ -23,8 +23,6 @@ constinit Errhandler are_fatal = predefined_handler(HandlerAction::fatal);
 constinit Errhandler abort_one = predefined_handler(HandlerAction::abort);
 constinit Errhandler give_back = predefined_handler(HandlerAction::give_back);
 
-Errhandler* by_default = &are_fatal;
-
 }  // namespace
 
 Errhandler* errors_are_fatal() {
@@ -35,13 +33,6 @@ Errhandler* errors_abort() {
 }
 Errhandler* errors_return() {
     return &give_back;
-}
-
-Errhandler* default_errhandler() {
-    return by_default;
-}
-void set_default_errhandler(Errhandler* predefined) {
-    by_default = predefined;
 }
 
 void Errhandler::release() {

@@ -39,13 +39,6 @@ Errhandler* errors_are_fatal();
 Errhandler* errors_abort();
 Errhandler* errors_return();
 
-/// What new communicators get that are made from none, and what handles errors while there is no
-/// MPI_COMM_SELF.
-Errhandler* default_errhandler();
-/// Replaces it: MPI_ERRORS_ARE_FATAL at first, else what the launcher was told (info key
-/// mpi_initial_errhandler).
-void set_default_errhandler(Errhandler* predefined);
-
 Errhandler* make_errhandler(HandlerKind kind);  ///< one reference, one handle; action call, function unset
 Errhandler* errhandler_at(uint32_t pool_index);
 

@@ -82,7 +82,7 @@ int raise(comm::Comm* comm, int error, const char* function) {
     if (error == MPI_SUCCESS) return error;
     if (!comm) comm = comm::self();
     ErrorSubject subject{.comm = comm::to_handle(comm)};
-    return raise_through(comm ? comm->errhandler : comm::default_errhandler(), comm::HandlerKind::comm,
+    return raise_through(comm ? comm->errhandler : comm::errors_are_fatal(), comm::HandlerKind::comm,
                          subject, error, function);
 }
 

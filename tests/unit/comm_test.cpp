@@ -101,12 +101,6 @@ TEST_F(Comms, PendingOperationsOutliveTheHandle) {
     group->release();
 }
 
-TEST_F(Comms, TheParentIsForgottenWithItsCommunicator) {
-    parent = make_intercomm(new_context(), run(own, 0, 4), 2, run(other, 0, 1), false, nullptr);
-    drop(parent);
-    EXPECT_EQ(parent, nullptr);
-}
-
 TEST_F(Comms, ErrorHandlersAreHeld) {
     Comm* comm = make_intracomm(new_context(), run(own, 0, 4), 2, nullptr);
     EXPECT_EQ(comm->errhandler, errors_are_fatal());
