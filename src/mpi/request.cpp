@@ -26,7 +26,11 @@ int bad_request(const char* function) {
 }
 
 /// The status of a null or inactive request.
-void fill_empty(MPI_Status* status) { message::fill_status(status, Outcome{}); }
+/// The standard's empty status, which has MPI_ERROR = MPI_SUCCESS (MPI 5.0 section 3.7.3).
+void fill_empty(MPI_Status* status) {
+    message::fill_status(status, Outcome{});
+    if (status) status->MPI_ERROR = MPI_SUCCESS;
+}
 
 /// Reads a done request into `status` (null: ignored) without ending it; gives its error.
 int report(Request& request, MPI_Status* status) {
@@ -36,20 +40,27 @@ int report(Request& request, MPI_Status* status) {
     return request.operations->query(request, status ? *status : ignored);
 }
 
-/// Ends a done request: a persistent one becomes inactive, any other is freed and its handle set to null.
-void retire(Request& request, MPI_Request& handle) {
+/// What the application's free or cancel function of a generalized request said last: the call that led to it
+/// returns that (MPI 5.0 section 13.2). Under the library's lock.
+int callback_error = MPI_SUCCESS;
+
+/// Ends a done request: a persistent one becomes inactive, any other is freed and its handle set to null. Gives
+/// the error of the free function, if there is one.
+int retire(Request& request, MPI_Request& handle) {
     if (request.persistent) {
         request.active = false;
-        return;
+        return MPI_SUCCESS;
     }
     handle = MPI_REQUEST_NULL;
+    callback_error = MPI_SUCCESS;
     if (request.operations->dispose) request.operations->dispose(request);
+    return callback_error;
 }
 
 int finish(Request& request, MPI_Request& handle, MPI_Status* status) {
     const int error = report(request, status);
-    retire(request, handle);
-    return error;
+    const int error_of_free = retire(request, handle);
+    return error ? error : error_of_free;
 }
 
 /// As finish, and tells the error handler of the request's communicator.
@@ -422,10 +433,11 @@ int Cancel(MPI_Request* handle) {
     if (!request) return bad_request("MPI_Cancel");
     // Sends are never cancelled: the standard lets a cancel fail, and deprecates it for sends.
     const bool asked_when_done = request->kind == message::RequestKind::generalized;
+    callback_error = MPI_SUCCESS;
     if (request->active && (!request->done || asked_when_done) && request->operations->cancel &&
         request->operations->cancel(*request))
         progress::notify();
-    return MPI_SUCCESS;
+    return callback_error ? raise(nullptr, callback_error, "MPI_Cancel") : MPI_SUCCESS;
 }
 
 int Test_cancelled(const MPI_Status* status, int* flag) {
@@ -480,13 +492,15 @@ constinit RequestPool<Generalized> generalized_pool;
 constexpr message::RequestClass kGeneralized{
     [](Request& request) {
         auto& self = static_cast<Generalized&>(request);
-        if (self.free_function) self.free_function(self.extra_state);
+        callback_error = self.free_function ? self.free_function(self.extra_state) : MPI_SUCCESS;
         generalized_pool.destroy(self);
     },
     nullptr,
     [](Request& request) {
         auto& self = static_cast<Generalized&>(request);
-        return self.cancel_function && self.cancel_function(self.extra_state, self.done) == MPI_SUCCESS;
+        if (!self.cancel_function) return false;
+        callback_error = self.cancel_function(self.extra_state, self.done);
+        return callback_error == MPI_SUCCESS;
     },
     [](Request& request, MPI_Status& status) {
         auto& self = static_cast<Generalized&>(request);
