@@ -86,7 +86,7 @@ bool try_control(Peer& peer, const Control& control) {
 void send_control(Peer& peer, shm::Kind kind, const void* payload, uint32_t bytes) {
     if (peer.dead) return;
     Control control{kind, bytes, {}};
-    std::memcpy(control.payload, payload, bytes);
+    if (bytes) std::memcpy(control.payload, payload, bytes);
     if (peer.controls.empty() && try_control(peer, control)) return;
     peer.controls.push_back(control);
     mark_pending(peer);
