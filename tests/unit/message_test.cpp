@@ -122,7 +122,7 @@ class Team {
 
   private:
     [[noreturn]] void run(int me, const Settings& settings, const std::function<void(Node&)>& body) {
-        alarm(60);
+        alarm(30);
         for (const auto& [name, value] : settings)
             EXPECT_EQ(set_variable(name, value), MPI_SUCCESS) << failure_text();
         std::vector<link::Job*> jobs;
