@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "base/error.h"
 #include "collective/node_area.h"
@@ -39,12 +40,13 @@ class NodeStage {
     /// Up to so many everybody looks at everybody.
     static constexpr int kFew = 4;
 
-    NodeStage(std::byte* base, int n, int me, Sync sync) : layout_(base, n), n_(n), me_(me), sync_(sync) {}
+    NodeStage(std::byte* base, int n, int me, Sync sync, int few = kFew)
+        : layout_(base, n), n_(n), me_(me), few_(n <= few), sync_(std::move(sync)) {}
 
     const NodeLayout& layout() const { return layout_; }
     bool broken() const { return broken_; }
     Sync& sync() { return sync_; }
-    bool few() const { return n_ <= kFew; }
+    bool few() const { return few_; }
 
     int barrier() {
         if (!begin(few() ? 2 : 0)) return gone();
@@ -255,6 +257,7 @@ class NodeStage {
 
     NodeLayout layout_;
     int n_, me_;
+    bool few_;
     Sync sync_;
     bool broken_ = false;
     uint32_t sequence_ = 0;

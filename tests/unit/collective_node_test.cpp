@@ -1,0 +1,467 @@
+// The node stage's protocols in all interleavings: every access to shared memory is a point where another
+// participant may go on. Sleeping is modelled too, so that a wake that is lost shows as a deadlock.
+#include <gtest/gtest.h>
+#include <ucontext.h>
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "collective/node_area.h"
+#include "collective/node_stage.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace {
+
+using namespace starling::collective;
+
+constexpr size_t kStackBytes = 128 * 1024;
+
+/// Decides who goes on. The schedule with as few switches as possible, and from there all that have up to
+/// `preemptions` more; or any at random.
+class Scheduler {
+  public:
+    explicit Scheduler(int preemptions) : preemptions_(preemptions) {}
+    explicit Scheduler(uint64_t seed) : random_(seed), at_random_(true) {}
+
+    void restart() {
+        depth_ = 0;
+        used_ = 0;
+    }
+    /// One of `ready`, the first of which is the present one if it can go on.
+    int pick(const std::vector<int>& ready, bool can_stay) {
+        size_t choices = ready.size();
+        if (at_random_) return ready[random_() % choices];
+        if (can_stay && used_ == preemptions_) choices = 1;
+        if (choices == 1) return ready[0];
+        if (depth_ == path_.size()) path_.push_back({0, choices});
+        const size_t choice = path_[depth_++].choice;
+        if (can_stay && choice != 0) ++used_;
+        return ready[choice];
+    }
+    bool next() {
+        while (!path_.empty() && path_.back().choice + 1 == path_.back().of) path_.pop_back();
+        if (path_.empty()) return false;
+        ++path_.back().choice;
+        return true;
+    }
+
+  private:
+    struct Step {
+        size_t choice, of;
+    };
+    std::mt19937_64 random_;
+    bool at_random_ = false;
+    int preemptions_ = 0, used_ = 0;
+    std::vector<Step> path_;
+    size_t depth_ = 0;
+};
+
+/// Participants on stacks of their own, one running at a time.
+class Machine {
+  public:
+    Machine(Scheduler& scheduler, int n) : scheduler_(scheduler), participants_(static_cast<size_t>(n)) {}
+
+    /// True if all bodies ended; false on a deadlock. Those of `dead` are not run: when nothing else can go
+    /// on, waits of the others end with false.
+    bool run(const std::function<void(int)>& body, int dead = -1) {
+        body_ = &body;
+        dead_ = dead;
+        current = this;
+        scheduler_.restart();
+        for (size_t i = 0; i < participants_.size(); ++i) {
+            Participant& p = participants_[i];
+            p = Participant{};
+            p.done = static_cast<int>(i) == dead;
+            p.stack.resize(kStackBytes);
+            getcontext(&p.context);
+            p.context.uc_stack.ss_sp = p.stack.data();
+            p.context.uc_stack.ss_size = p.stack.size();
+            p.context.uc_link = nullptr;
+            makecontext(&p.context, enter, 0);
+        }
+        running_ = -1;
+        for (;;) {
+            std::vector<int> ready;
+            const bool can_stay = running_ >= 0 && can_run(running_);
+            if (can_stay) ready.push_back(running_);
+            for (int i = 0; i < static_cast<int>(participants_.size()); ++i)
+                if (i != running_ && can_run(i)) ready.push_back(i);
+            if (ready.empty()) {
+                bool all_done = true;
+                for (auto& p : participants_) all_done = all_done && p.done;
+                if (all_done) return true;
+                if (dead_ < 0 || given_up_) return false;
+                given_up_ = true;
+                continue;
+            }
+            running_ = scheduler_.pick(ready, can_stay);
+            resume(participants_[static_cast<size_t>(running_)]);
+        }
+    }
+
+    /// Another participant may go on here.
+    void point() { suspend(); }
+
+    // What the engine's sleeping comes to: announce, look again, sleep until rung.
+    bool wait(const std::function<bool()>& condition) {
+        Participant& me = participants_[static_cast<size_t>(running_)];
+        for (;;) {
+            if (condition()) return true;
+            if (given_up_) return false;
+            point();
+            me.rung = false;
+            me.sleeping = true;
+            if (condition()) {
+                me.sleeping = false;
+                return true;
+            }
+            // A futex: does not sleep if rung since.
+            if (!me.rung) {
+                me.asleep = true;
+                suspend();
+            }
+            me.asleep = me.sleeping = false;
+        }
+    }
+    void wake(int i) {
+        Participant& p = participants_[static_cast<size_t>(i)];
+        point();
+        if (!p.sleeping) return;
+        p.rung = true;
+        p.asleep = false;
+    }
+    int size() const { return static_cast<int>(participants_.size()); }
+
+    static Machine* current;
+
+  private:
+    struct Participant {
+        ucontext_t context;
+        std::vector<char> stack;
+        bool done = false, sleeping = false, rung = false, asleep = false;
+        void* fake_stack = nullptr;
+    };
+    bool can_run(int i) const {
+        const Participant& p = participants_[static_cast<size_t>(i)];
+        return !p.done && (!p.asleep || given_up_);
+    }
+
+    static void enter() {
+        Machine& machine = *current;
+        machine.arrived(nullptr);
+        (*machine.body_)(machine.running_);
+        machine.participants_[static_cast<size_t>(machine.running_)].done = true;
+        machine.suspend();
+    }
+
+    void resume(Participant& p) {
+        leave(&scheduler_fake_stack_, p.stack.data(), p.stack.size());
+        swapcontext(&scheduler_context_, &p.context);
+        arrived(scheduler_fake_stack_);
+    }
+    void suspend() {
+        Participant& p = participants_[static_cast<size_t>(running_)];
+        leave(p.done ? nullptr : &p.fake_stack, scheduler_stack_, scheduler_stack_bytes_);
+        swapcontext(&p.context, &scheduler_context_);
+        arrived(p.fake_stack);
+    }
+    // The address sanitizer wants to know about changes of stack.
+    void leave([[maybe_unused]] void** fake_stack, [[maybe_unused]] const void* to,
+               [[maybe_unused]] size_t bytes) {
+#if defined(__SANITIZE_ADDRESS__)
+        __sanitizer_start_switch_fiber(fake_stack, to, bytes);
+#endif
+    }
+    void arrived([[maybe_unused]] void* fake_stack) {
+#if defined(__SANITIZE_ADDRESS__)
+        const void* from;
+        size_t bytes;
+        __sanitizer_finish_switch_fiber(fake_stack, &from, &bytes);
+        if (!scheduler_stack_) {
+            scheduler_stack_ = from;
+            scheduler_stack_bytes_ = bytes;
+        }
+#endif
+    }
+
+    Scheduler& scheduler_;
+    std::vector<Participant> participants_;
+    const std::function<void(int)>* body_ = nullptr;
+    ucontext_t scheduler_context_;
+    void* scheduler_fake_stack_ = nullptr;
+    const void* scheduler_stack_ = nullptr;
+    size_t scheduler_stack_bytes_ = 0;
+    int running_ = -1, dead_ = -1;
+    bool given_up_ = false;
+};
+Machine* Machine::current = nullptr;
+
+struct ModelSync {
+    int me;
+    uint32_t load(const std::atomic<uint32_t>& word) const {
+        Machine::current->point();
+        return word.load();
+    }
+    void store(std::atomic<uint32_t>& word, uint32_t value) const {
+        Machine::current->point();
+        word.store(value);
+    }
+    void publish(std::atomic<uint32_t>& word, uint32_t value) const { store(word, value); }
+    uint32_t add(std::atomic<uint32_t>& word, uint32_t value) const {
+        Machine::current->point();
+        return word.fetch_add(value);
+    }
+    template <class Condition>
+    bool wait(Condition condition) const {
+        return Machine::current->wait(std::ref(condition));
+    }
+    void wake(int participant) const { Machine::current->wake(participant); }
+    void wake_all() const {
+        for (int i = 0; i < Machine::current->size(); ++i)
+            if (i != me) wake(i);
+    }
+};
+
+using Stage = NodeStage<ModelSync>;
+
+/// Two words, so that one can be seen without the other.
+struct Data {
+    uint32_t first, second;
+    static Data of(int participant, int operation) {
+        const auto value = static_cast<uint32_t>(participant * 1000 + operation + 1);
+        return {value, ~value};
+    }
+    void write(std::byte* to) const {
+        auto* words = reinterpret_cast<uint32_t*>(to);
+        words[0] = first;
+        Machine::current->point();
+        words[1] = second;
+    }
+    static Data read(const std::byte* from) {
+        const auto* words = reinterpret_cast<const uint32_t*>(from);
+        Data data;
+        data.first = words[0];
+        Machine::current->point();
+        data.second = words[1];
+        return data;
+    }
+    bool operator==(const Data&) const = default;
+};
+
+enum Operation { kBarrier, kBcastFirst, kBcastLast, kToRoot, kToAll, kCombine, kSkip, kOperations };
+
+struct Program {
+    Machine& machine;
+    int n, few, dead;
+    std::vector<Operation> operations;
+    std::vector<std::byte> memory;
+    std::vector<int> entered;   ///< operations that each has begun
+    std::vector<int> failures;  ///< operations that ended in an error
+    std::string wrong;
+
+    Program(Machine& m, int few_limit, std::vector<Operation> list, int dead_participant = -1)
+        : machine(m),
+          n(m.size()),
+          few(few_limit),
+          dead(dead_participant),
+          operations(std::move(list)),
+          memory(NodeLayout::bytes(m.size()) + 64),
+          entered(static_cast<size_t>(n)),
+          failures(static_cast<size_t>(n)) {}
+
+    std::byte* base() {
+        const auto address = reinterpret_cast<uintptr_t>(memory.data());
+        return memory.data() + (64 - address % 64) % 64;
+    }
+    bool run() {
+        return machine.run([this](int me) { participant(me); }, dead);
+    }
+    void expect(bool condition, int me, int at, const char* what) {
+        if (!condition && wrong.empty())
+            wrong = "participant " + std::to_string(me) + ", operation " + std::to_string(at) + ": " + what;
+    }
+
+    void participant(int me) {
+        Stage stage(base(), n, me, ModelSync{me}, few);
+        for (int at = 0; at < static_cast<int>(operations.size()); ++at) {
+            ++entered[static_cast<size_t>(me)];
+            const int error = one(stage, me, at);
+            if (error != MPI_SUCCESS) ++failures[static_cast<size_t>(me)];
+            expect(error == MPI_SUCCESS || dead >= 0, me, at, "an error");
+        }
+    }
+    int one(Stage& stage, int me, int at) {
+        const Data mine = Data::of(me, at);
+        const auto write = [&](std::byte* payload) { mine.write(payload); };
+        const auto all_entered = [&] {
+            for (int i = 0; i < n; ++i)
+                expect(entered[static_cast<size_t>(i)] > at || i == dead, me, at,
+                       "a meeting ended without all");
+        };
+        switch (operations[static_cast<size_t>(at)]) {
+            case kBarrier: {
+                const int error = stage.barrier();
+                if (error == MPI_SUCCESS) all_entered();
+                return error;
+            }
+            case kBcastFirst:
+            case kBcastLast: {
+                const int root = operations[static_cast<size_t>(at)] == kBcastFirst ? 0 : n - 1;
+                return stage.bcast(1, root, true, sizeof(Data), write, [&](const std::byte* payload) {
+                    expect(Data::read(payload) == Data::of(root, at), me, at, "broadcast data");
+                });
+            }
+            case kToRoot:
+                return stage.to_root(2, 0, 0, n, sizeof(Data), write, [&](auto slot) {
+                    for (int i = 0; i < n; ++i)
+                        expect(Data::read(slot(i)) == Data::of(i, at), me, at, "gathered data");
+                });
+            case kToAll: {
+                const int error = stage.to_all(3, sizeof(Data), write, [&](auto slot) {
+                    for (int i = 0; i < n; ++i)
+                        expect(Data::read(slot(i)) == Data::of(i, at), me, at, "exchanged data");
+                });
+                if (error == MPI_SUCCESS) all_entered();
+                return error;
+            }
+            case kCombine:
+                return stage.combine(
+                    4, sizeof(Data), write,
+                    [&](auto slot, std::byte* result) {
+                        uint32_t sum = 0;
+                        for (int i = 0; i < n; ++i) {
+                            const Data operand = Data::read(slot(i));
+                            expect(operand == Data::of(i, at), me, at, "operand");
+                            sum += operand.first;
+                        }
+                        Data{sum, ~sum}.write(result);
+                        return MPI_SUCCESS;
+                    },
+                    [&](const std::byte* result) {
+                        uint32_t sum = 0;
+                        for (int i = 0; i < n; ++i) sum += Data::of(i, at).first;
+                        expect(Data::read(result) == Data{sum, ~sum}, me, at, "combined data");
+                    });
+            default:
+                return stage.skip();
+        }
+    }
+};
+
+std::string names(const std::vector<Operation>& operations) {
+    static const char* const kNames[] = {"barrier", "bcast-first", "bcast-last", "to-root",
+                                         "to-all",  "combine",     "skip"};
+    std::string text;
+    for (const Operation operation : operations) text.append(kNames[operation]).append(" ");
+    return text;
+}
+
+/// All schedules with so many preemptions, or the first `limit` of them.
+void explore(int n, int few, const std::vector<Operation>& operations, int preemptions, int limit) {
+    Scheduler scheduler(preemptions);
+    int runs = 0;
+    do {
+        Machine machine(scheduler, n);
+        Program run(machine, few, operations);
+        ASSERT_TRUE(run.run()) << "deadlock: " << names(operations) << "with " << n << ", few " << few;
+        ASSERT_EQ(run.wrong, "") << names(operations) << "with " << n << ", few " << few;
+    } while (scheduler.next() && ++runs < limit);
+    EXPECT_GT(runs, n);
+}
+
+// Few = 4: everybody looks at everybody. Few = 0: by counting arrivals.
+TEST(NodeStage, ThreeOperationsOfTwoInAllInterleavings) {
+    for (int few : {0, 4})
+        for (int a = 0; a < kOperations; ++a)
+            for (int b = 0; b < kOperations; ++b)
+                for (int c = 0; c < kOperations; ++c) {
+                    explore(2, few, {Operation(a), Operation(b), Operation(c)}, 2, 400);
+                    if (testing::Test::HasFailure()) return;
+                }
+}
+
+TEST(NodeStage, ThreeOperationsOfThreeInManyInterleavings) {
+    for (int few : {0, 4})
+        for (int a = 0; a < kOperations; ++a)
+            for (int b = 0; b < kOperations; ++b)
+                for (int c = 0; c < kOperations; ++c) {
+                    explore(3, few, {Operation(a), Operation(b), Operation(c)}, 1, 60);
+                    if (testing::Test::HasFailure()) return;
+                }
+}
+
+TEST(NodeStage, TheSameOperationsDeeper) {
+    for (int few : {0, 4})
+        for (int a = 0; a < kOperations; ++a) {
+            explore(2, few, std::vector<Operation>(3, Operation(a)), 3, 4000);
+            explore(3, few, std::vector<Operation>(3, Operation(a)), 2, 2000);
+            if (testing::Test::HasFailure()) return;
+        }
+}
+
+// Whoever need not wait runs ahead as far as the buffers go.
+TEST(NodeStage, BuffersComeRound) {
+    for (int few : {0, 4})
+        for (int n : {2, 3})
+            for (int a = 0; a < kOperations; ++a) {
+                explore(n, few, std::vector<Operation>(2 * NodeLayout::kRingBuffers + 3, Operation(a)), 1,
+                        400);
+                if (testing::Test::HasFailure()) return;
+            }
+}
+
+TEST(NodeStage, LongSequencesAtRandom) {
+    for (uint64_t seed = 0; seed < 600; ++seed) {
+        std::mt19937_64 random(seed);
+        Scheduler scheduler(seed);
+        const int n = 2 + static_cast<int>(random() % 5);
+        std::vector<Operation> operations(40);
+        // Some sequences of one kind of operation only, which is where buffers come round soonest.
+        const auto kinds = 1 + random() % kOperations;
+        for (auto& operation : operations) operation = Operation((seed + random() % kinds) % kOperations);
+        Machine machine(scheduler, n);
+        Program run(machine, random() % 2 ? 4 : 0, operations);
+        ASSERT_TRUE(run.run()) << "deadlock, seed " << seed << ": " << names(operations);
+        ASSERT_EQ(run.wrong, "") << "seed " << seed << ": " << names(operations);
+    }
+}
+
+TEST(NodeStage, ADeadParticipantEndsTheWaitsOfAllOthers) {
+    for (uint64_t seed = 0; seed < 200; ++seed) {
+        std::mt19937_64 random(seed);
+        Scheduler scheduler(seed);
+        const int n = 2 + static_cast<int>(random() % 4);
+        const int dead = static_cast<int>(random() % static_cast<uint64_t>(n));
+        Machine machine(scheduler, n);
+        Program run(machine, random() % 2 ? 4 : 0, {kBcastFirst, kToAll, kCombine, kBarrier}, dead);
+        ASSERT_TRUE(run.run()) << "seed " << seed;
+        for (int i = 0; i < n; ++i)
+            EXPECT_TRUE(i == dead || run.failures[static_cast<size_t>(i)] >= 3) << "seed " << seed;
+    }
+}
+
+TEST(NodeStage, MembersThatDisagreeGetAnError) {
+    Scheduler scheduler(uint64_t{1});
+    Machine machine(scheduler, 2);
+    std::vector<std::byte> memory(NodeLayout::bytes(2) + 64);
+    auto* base = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64;
+    std::array<int, 2> errors{};
+    const auto nothing = [](auto&&...) {};
+    const std::function<void(int)> body = [&](int me) {
+        Stage stage(base, 2, me, ModelSync{me});
+        errors[static_cast<size_t>(me)] = stage.to_all(1, me == 0 ? 8 : 16, nothing, nothing);
+    };
+    ASSERT_TRUE(machine.run(body));
+    EXPECT_EQ(errors[0], MPI_ERR_TRUNCATE);
+    EXPECT_EQ(errors[1], MPI_ERR_TRUNCATE);
+}
+
+}  // namespace
