@@ -28,6 +28,7 @@
 #include "message/receive.h"
 #include "message/send.h"
 #include "progress/engine.h"
+#include "progress/lock.h"
 #include "transport/shm/region.h"
 
 namespace starling::message {
@@ -136,6 +137,8 @@ class Team {
         for (link::Job* job : jobs) EXPECT_EQ(job->map(), MPI_SUCCESS) << failure_text();
         link::start();
         message::start();
+        progress::multi_threaded = config().wait == Wait::thread;
+        progress::Lock lock;  // as entry points do: with a progress thread we are two
         progress::start();
         node.channel = std::make_unique<Channel>(kContext, node.everyone, me);
         body(node);
