@@ -53,13 +53,19 @@ struct Rooted {
 };
 
 /// The node stage for a rooted operation. In an inter-communicator those beside the root do not know
-/// whether it serves the call, so it counts every rooted operation; they skip_rooted().
+/// whether it serves the call, so every rooted operation counts in the node stage and takes a tag; they
+/// skip_rooted().
 collective::Node* rooted_node(CollectiveCall& call, Kind kind, uint64_t bytes, bool uniform = true) {
     collective::Node* node = call.node_for(kind, bytes, uniform);
-    if (!node && call.inter() && call.node()) call.node()->skip();
+    if (!call.inter()) return node;
+    if (node)
+        call.view();
+    else if (call.node())
+        call.node()->skip();
     return node;
 }
 Task skip_rooted(CollectiveCall& call) {
+    call.view();
     return call.finished(call.node() ? call.node()->skip() : MPI_SUCCESS);
 }
 
