@@ -133,8 +133,10 @@ class Talk {
         const OutgoingPointer send_size = start({reinterpret_cast<char*>(&size), sizeof size}, 1);
         message::ReceiveRequest receive_size;
         message::start_receive(receive_size, channel_, &size, sizeof size, byte, 0, 1);
-        progress::wait_until([&] { return receive_size.done || ports().refused.count(context); });
-        if (ports().refused.erase(context)) {
+        progress::wait_until([&] { return receive_size.done || ports().refused.count(context) || finalized(); });
+        progress::poll();  // what the other side said last
+        const bool refused = ports().refused.erase(context) > 0;
+        if (refused || !receive_size.done) {
             message::cancel_receive(receive_size);
             return fail(MPI_ERR_PORT, "the port is not open (any more)");
         }
@@ -149,6 +151,12 @@ class Talk {
     }
 
   private:
+    /// The other side will not answer any more: it has called MPI_Finalize.
+    bool finalized() const {
+        const link::Process other = other_.at(0);
+        return other.job->segment().cell(other.rank).state.load() >= boot::RankState::finalized;
+    }
+
     OutgoingPointer start(std::string_view text, int tag) {
         OutgoingPointer send(new Outgoing(text));
         message::start_send(*send, channel_, send->bytes.data(), static_cast<int64_t>(send->bytes.size()),

@@ -3,8 +3,10 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <iterator>
 
 #include "base/config.h"
+#include "base/error.h"
 #include "link/peer.h"
 #include "progress/idle.h"
 #include "progress/lock.h"
@@ -89,7 +91,10 @@ void stop() {
     own_doorbell().sleeping.store(0);
 }
 
-void add_poller(bool (*poller)()) { pollers[poller_count++] = poller; }
+void add_poller(bool (*poller)()) {
+    if (poller_count == static_cast<int>(std::size(pollers))) panic("more pollers than progress/engine has places");
+    pollers[poller_count++] = poller;
+}
 
 bool poll() {
     if (polling) return false;
