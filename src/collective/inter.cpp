@@ -137,7 +137,7 @@ Task alltoall(View v, Blocks send, Blocks receive) {
 Task reduce_scatter(View v, const void* send, void* receive, Shares shares, const Datatype& type,
                     const Op& op) {
     View side = v.local();
-    const int64_t count = shares.total(side.n);
+    const int64_t count = shares.total(side.n), share = shares[side.me];
     Temporary result, mine;
     std::vector<int64_t> counts, offsets;
     if (side.me == 0) {
@@ -154,7 +154,7 @@ Task reduce_scatter(View v, const void* send, void* receive, Shares shares, cons
                                 remote_leader(v));
     side.error = v.error;
     const Blocks blocks(result.data(), Counts(counts.data()), Counts(offsets.data()), type);
-    co_return co_await scatter_linear(side, blocks, receive, shares[side.me], type, 0);
+    co_return co_await scatter_linear(side, blocks, receive, share, type, 0);
 }
 
 }  // namespace starling::collective::inter
