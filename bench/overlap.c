@@ -97,7 +97,7 @@ int main(int argc, char** argv) {
     Options options = bench_options(argc, argv, "communication behind computation", defaults);
     options.children = 0;
     Team team = bench_team(&options, argv);
-    Report* report = bench_report("overlap", "%", &options);
+    Report* report = bench_report("overlap", "% or us", &options);
     for (size_t k = 0; k < sizeof kOperations / sizeof kOperations[0]; ++k) {
         const Operation* o = &kOperations[k];
         if (!bench_wanted(&options, o->name)) continue;
