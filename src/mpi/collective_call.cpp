@@ -47,6 +47,7 @@ collective::Node* CollectiveCall::node() {
 
 collective::View CollectiveCall::view() {
     node();
+    drew_tag_ = true;
     return collective::View::all(collective::exchange_of(*comm_));
 }
 
@@ -59,6 +60,8 @@ collective::Node* CollectiveCall::node_for(collective::Kind kind, uint64_t bytes
 }
 
 Task CollectiveCall::finished(int error) {
+    // Who has no part in a rooted operation does not know which way it went: every call counts.
+    if (!drew_tag_) collective::exchange_of(*comm_).next_tag();
     finished_ = true;
     if (error != MPI_SUCCESS) [[unlikely]]
         error_ = raise(comm_, error, function_);

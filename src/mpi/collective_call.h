@@ -85,6 +85,7 @@ class CollectiveCall {
     bool blocking_;
     bool asked_for_node_ = false;
     bool finished_ = false;
+    bool drew_tag_ = false;
     collective::Node* node_ = nullptr;
     const Datatype* types_[2] = {nullptr, nullptr};  ///< kept alive by start()
     int type_count_ = 0;
