@@ -203,12 +203,18 @@ int set_override(Kind kind, std::string_view algorithm) {
 }
 
 void read_overrides() {
+    overrides_read = true;
+    const Config& c = config();
+    const char* const values[kKinds] = {
+        c.coll_barrier, c.coll_bcast,     c.coll_reduce,   c.coll_allreduce,      c.coll_gather,
+        c.coll_scatter, c.coll_allgather, c.coll_alltoall, c.coll_reduce_scatter, c.coll_scan};
     for (int i = 0; i < kKinds; ++i) {
         const Kind kind = static_cast<Kind>(i);
-        const char* value = std::getenv(variable_of(kind));
-        if (value && *value && set_override(kind, value) != MPI_SUCCESS)
+        if (!values[i] || !*values[i] || set_override(kind, values[i]) == MPI_SUCCESS) continue;
+        if (reports_settings())
             std::fprintf(stderr, "starling: %s: %s\n", variable_of(kind),
                          std::string(failure_text()).c_str());
+        clear_failure();
     }
 }
 
