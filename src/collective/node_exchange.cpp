@@ -5,10 +5,19 @@
 #include "collective/algorithms.h"
 #include "collective/channel_exchange.h"
 #include "collective/request.h"
+#include "progress/engine.h"
 #include "progress/flags.h"
+#include "progress/idle.h"
 #include "transport/shm/region.h"
 
 namespace starling::collective {
+
+namespace {
+
+/// Yields before the engine takes over, which may sleep.
+constexpr int kCrowdedYields = 30;
+
+}  // namespace
 
 bool EngineSync::add_participant(const link::Process& process) {
     if (process.job->dead() || process.job->map() != MPI_SUCCESS) return false;
@@ -27,7 +36,13 @@ bool EngineSync::wait_long(bool (*condition)(void*), void* argument) const {
             if (job->dead()) return true;
         return false;
     };
-    progress::wait_for_flags(ready);
+    // On a crowded core every look but the first after a yield is a waste.
+    for (int i = 0; i < kCrowdedYields && progress::core_is_crowded(); ++i) {
+        progress::yield_core();
+        if (ready()) return here;
+        progress::poll();
+    }
+    if (!ready()) progress::wait_for_flags(ready);
     return here;
 }
 

@@ -8,6 +8,7 @@
 #include "collective/exchange.h"
 #include "collective/node_stage.h"
 #include "comm/comm.h"
+#include "progress/idle.h"
 
 namespace starling::collective {
 
@@ -39,8 +40,9 @@ class EngineSync {
 
     template <class Condition>
     bool wait(Condition condition) const {
-        // Most partners are here within a fraction of a microsecond, or not for long.
-        for (int i = 0; i < kSpins; ++i) {
+        // Most partners are here within a fraction of a microsecond, or not for long; one that shares this
+        // core will not come before we let go.
+        for (int i = progress::core_is_crowded() ? kSpins - 1 : 0; i < kSpins; ++i) {
             if (condition()) return true;
             __builtin_ia32_pause();
         }
