@@ -128,10 +128,13 @@ void wait_until(bool (*condition)(void*), void* argument) {
     {
         Idle idle;  // gone, and its announcement with it, before the progress thread is armed
         while (!condition(argument)) {
-            if (poll())
-                idle.reset();
-            else
+            if (!poll()) {
                 idle.step();
+                continue;
+            }
+            idle.reset();
+            // What came may be for a thread that needs the lock to take it, and come again until it has.
+            if (multi_threaded && !condition(argument)) hand_over_lock();
         }
     }
     if (--waiting_calls == 0) arm();
