@@ -39,6 +39,8 @@ Task allreduce_rabenseifner(View v, const void* send, void* receive, int64_t cou
                             const Op& op);
 Task allreduce_ring(View v, const void* send, void* receive, int64_t count, const Datatype& type,
                     const Op& op);
+Task allreduce_linear(View v, const void* send, void* receive, int64_t count, const Datatype& type,
+                      const Op& op);
 Task allreduce_reduce_bcast(View v, const void* send, void* receive, int64_t count, const Datatype& type,
                             const Op& op);
 

@@ -1,6 +1,7 @@
 #include <vector>
 
 #include "collective/algorithms.h"
+#include "collective/collective.h"
 #include "collective/halving.h"
 
 namespace starling::collective {
@@ -72,12 +73,46 @@ Task allreduce_ring(View v, const void* send, void* receive, int64_t count, cons
     co_return v.error;
 }
 
+Task allreduce_linear(View v, const void* send, void* receive, int64_t count, const Datatype& type,
+                      const Op& op) {
+    const void* input = input_of(send, receive);
+    const Piece mine = piece_of(count, v.n, v.me);
+    Temporary room(type, mine.count * v.n);
+    const auto operand = [&](int rank) { return element(room.data(), rank * mine.count, type); };
+    Group group(v, v.n, v.n);
+
+    // Everyone gets its piece of all operands, and so reduces in rank order, whatever the operation.
+    for (int i = 1; i < v.n; ++i) {
+        const int from = (v.me - i + v.n) % v.n;
+        group.receive(operand(from), mine.count, type, from);
+    }
+    for (int i = 1; i < v.n; ++i) {
+        const int to = (v.me + i) % v.n;
+        const Piece piece = piece_of(count, v.n, to);
+        group.send(element(input, piece.offset, type), piece.count, type, to);
+    }
+    datatype::copy(type, mine.count, element(input, mine.offset, type), operand(v.me));
+    co_await group;
+    for (int rank = v.n - 2; rank >= 0; --rank)
+        v.note(datatype::apply(op, operand(rank), operand(v.n - 1), mine.count, type));
+
+    for (int i = 1; i < v.n; ++i) {
+        const int from = (v.me - i + v.n) % v.n;
+        const Piece piece = piece_of(count, v.n, from);
+        group.receive(element(receive, piece.offset, type), piece.count, type, from);
+    }
+    for (int i = 1; i < v.n; ++i) group.send(operand(v.n - 1), mine.count, type, (v.me + i) % v.n);
+    datatype::copy(type, mine.count, operand(v.n - 1), element(receive, mine.offset, type));
+    co_await group;
+    co_return v.error;
+}
+
 Task allreduce_reduce_bcast(View v, const void* send, void* receive, int64_t count, const Datatype& type,
                             const Op& op) {
     // MPI_IN_PLACE is for the root of a reduction only.
     const void* input = v.me == 0 ? send : input_of(send, receive);
-    v.note(co_await reduce_binomial(v, input, receive, count, type, op, 0));
-    v.note(co_await bcast_binomial(v, receive, count, type, 0));
+    v.note(co_await reduce(v, input, receive, count, type, op, 0));
+    v.note(co_await bcast(v, receive, count, type, 0));
     co_return v.error;
 }
 

@@ -48,14 +48,18 @@ constexpr Row kTable[] = {
     {Kind::allgather, kAny, kAnySize, Algorithm::node},
     {Kind::alltoall, kAny, kAnySize, Algorithm::node},
     {Kind::barrier, kAny, kAnySize, Algorithm::dissemination},
-    {Kind::bcast, 8, 2048, Algorithm::linear},
+    {Kind::bcast, 32, kAnySize, Algorithm::linear},
     {Kind::bcast, kAny, 128 << 10, Algorithm::binomial},
-    {Kind::bcast, 4, kAnySize, Algorithm::linear},
     {Kind::bcast, kAny, kAnySize, Algorithm::scatter_allgather},
+    {Kind::reduce, 32, kAnySize, Algorithm::binomial},
     {Kind::reduce, kAny, 64 << 10, Algorithm::binomial},
     {Kind::reduce, kAny, kAnySize, Algorithm::rabenseifner},
     {Kind::reduce, kAny, kAnySize, Algorithm::binomial},
+    {Kind::allreduce, 4, 16 << 10, Algorithm::recursive_doubling},
+    {Kind::allreduce, 32, 16 << 10, Algorithm::linear},
     {Kind::allreduce, kAny, 16 << 10, Algorithm::recursive_doubling},
+    {Kind::allreduce, 2, kAnySize, Algorithm::reduce_bcast},
+    {Kind::allreduce, 32, 256 << 10, Algorithm::reduce_bcast},
     {Kind::allreduce, kAny, 4 << 20, Algorithm::rabenseifner},
     {Kind::allreduce, kAny, kAnySize, Algorithm::ring},
     {Kind::allreduce, kAny, kAnySize, Algorithm::recursive_doubling},
@@ -95,7 +99,7 @@ bool exists(Kind kind, Algorithm algorithm) {
             return algorithm == A::linear || algorithm == A::binomial || algorithm == A::rabenseifner;
         case Kind::allreduce:
             return algorithm == A::recursive_doubling || algorithm == A::rabenseifner ||
-                   algorithm == A::ring || algorithm == A::reduce_bcast;
+                   algorithm == A::ring || algorithm == A::reduce_bcast || algorithm == A::linear;
         case Kind::gather:
         case Kind::scatter:
             return algorithm == A::linear || algorithm == A::binomial;
