@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <ucontext.h>
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "collective/node_stage.h"
 
 #if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -22,7 +24,12 @@ namespace {
 
 using namespace starling::collective;
 
-constexpr size_t kStackBytes = 128 * 1024;
+constexpr size_t kStackBytes = 64 * 1024;
+#if defined(__SANITIZE_ADDRESS__)
+constexpr int kFewer = 10;  ///< sanitized runs are slow, and are after other faults
+#else
+constexpr int kFewer = 1;
+#endif
 
 /// Decides who goes on. The schedule with as few switches as possible, and from there all that have up to
 /// `preemptions` more; or any at random.
@@ -76,17 +83,8 @@ class Machine {
         dead_ = dead;
         current = this;
         scheduler_.restart();
-        for (size_t i = 0; i < participants_.size(); ++i) {
-            Participant& p = participants_[i];
-            p = Participant{};
-            p.done = static_cast<int>(i) == dead;
-            p.stack.resize(kStackBytes);
-            getcontext(&p.context);
-            p.context.uc_stack.ss_sp = p.stack.data();
-            p.context.uc_stack.ss_size = p.stack.size();
-            p.context.uc_link = nullptr;
-            makecontext(&p.context, enter, 0);
-        }
+        for (size_t i = 0; i < participants_.size(); ++i)
+            prepare(participants_[i], i, static_cast<int>(i) == dead);
         running_ = -1;
         for (;;) {
             std::vector<int> ready;
@@ -145,7 +143,7 @@ class Machine {
   private:
     struct Participant {
         ucontext_t context;
-        std::vector<char> stack;
+        char* stack = nullptr;
         bool done = false, sleeping = false, rung = false, asleep = false;
         void* fake_stack = nullptr;
     };
@@ -154,6 +152,26 @@ class Machine {
         return !p.done && (!p.asleep || given_up_);
     }
 
+    // Stacks are used again by the next machine: there are many.
+    static char* stack_of(size_t index) {
+        static std::vector<std::unique_ptr<char[]>> stacks;
+        while (stacks.size() <= index) stacks.emplace_back(new char[kStackBytes]);
+#if defined(__SANITIZE_ADDRESS__)
+        __asan_unpoison_memory_region(stacks[index].get(), kStackBytes);
+#endif
+        return stacks[index].get();
+    }
+    // Apart from run(): getcontext() may return twice as far as the compiler knows.
+    [[gnu::noinline]] static void prepare(Participant& p, size_t index, bool done) {
+        p = Participant{};
+        p.done = done;
+        p.stack = stack_of(index);
+        getcontext(&p.context);
+        p.context.uc_stack.ss_sp = p.stack;
+        p.context.uc_stack.ss_size = kStackBytes;
+        p.context.uc_link = nullptr;
+        makecontext(&p.context, enter, 0);
+    }
     static void enter() {
         Machine& machine = *current;
         machine.arrived(nullptr);
@@ -163,7 +181,7 @@ class Machine {
     }
 
     void resume(Participant& p) {
-        leave(&scheduler_fake_stack_, p.stack.data(), p.stack.size());
+        leave(&scheduler_fake_stack_, p.stack, kStackBytes);
         swapcontext(&scheduler_context_, &p.context);
         arrived(scheduler_fake_stack_);
     }
@@ -373,8 +391,8 @@ void explore(int n, int few, const std::vector<Operation>& operations, int preem
         Program run(machine, few, operations);
         ASSERT_TRUE(run.run()) << "deadlock: " << names(operations) << "with " << n << ", few " << few;
         ASSERT_EQ(run.wrong, "") << names(operations) << "with " << n << ", few " << few;
-    } while (scheduler.next() && ++runs < limit);
-    EXPECT_GT(runs, n);
+    } while (scheduler.next() && ++runs < limit / kFewer);
+    EXPECT_GE(runs, std::min(n, limit / kFewer));
 }
 
 // Few = 4: everybody looks at everybody. Few = 0: by counting arrivals.
