@@ -37,6 +37,9 @@ add_compile_options(-Wall -Wextra -Werror)
 if(STARLING_SANITIZE)
     add_compile_options(-fsanitize=${STARLING_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
     add_link_options(-fsanitize=${STARLING_SANITIZE})
+    if(STARLING_SANITIZE MATCHES thread)
+        add_compile_options(-Wno-tsan)  # fences, which the sanitizer does not model
+    endif()
     # GCC 12 warns about its own sanitizer instrumentation.
     add_compile_options(-Wno-maybe-uninitialized)
 endif()
