@@ -67,7 +67,7 @@ class Case(unittest.TestCase):
         name, _, value = self.mark.partition("=")
         # A universe of its own: no other test's daemon is met.
         self.environment = dict(os.environ, STARLING_UNIVERSE=value[:16], **{name: value})
-        self.directory = tempfile.mkdtemp(prefix="starling-launch-")
+        self.directory = tempfile.mkdtemp(prefix="launch-test-")
         self.started = []
 
     def tearDown(self):
