@@ -76,7 +76,7 @@ TEST(Config, MisspeltNamesGiveTheNearest) {
 }
 
 TEST(Config, FileThenEnvironment) {
-    const std::string path = ::testing::TempDir() + "starling_config_test.conf";
+    const std::string path = ::testing::TempDir() + "config_test.conf";
     std::ofstream(path)
         << "# comment\n\n  verbose = 2  \nSTARLING_MAX_DIRECT=7\nwait=nonsense\nnot a setting\n";
     setenv("STARLING_CONFIG", path.c_str(), 1);

@@ -128,7 +128,7 @@ class HostfileTest : public ::testing::Test {
         std::fclose(file);
         return check_hostfile(path_);
     }
-    char path_[64] = "/tmp/starling-hostfile-XXXXXX";
+    char path_[64] = "/tmp/options-hostfile-XXXXXX";
 };
 
 TEST_F(HostfileTest, KnowsTheUsualForms) {
