@@ -6,15 +6,29 @@
 
 namespace starling::boot {
 
+/// How a rank sleeps: bits of Doorbell::sleeping.
+inline constexpr uint32_t kOnFutex = 1;   ///< threads in futex wait on `rings`
+inline constexpr uint32_t kOnSocket = 2;  ///< a thread waits for its sockets, the wake socket among them
+
 /// Owned by the rank whose region it starts; rung by anyone who gave it work (peers, the launcher).
 struct alignas(64) Doorbell {
-    std::atomic<uint32_t> rings;  ///< futex word; incremented to wake
-    std::atomic<uint32_t>
-        sleeping;  ///< 1 while the rank is, or is about to be, blocked in futex wait on `rings`
+    std::atomic<uint32_t> rings;     ///< futex word; incremented to wake
+    std::atomic<uint32_t> sleeping;  ///< not 0 while the rank is, or is about to be, blocked; says how
+    /// Name of the abstract datagram socket that wakes a thread which waits for sockets; set before kOnSocket is.
+    char wake_name[16];
+    uint32_t wake_name_length;
 };
+static_assert(sizeof(Doorbell) == 64);
 
 /// Wakes the rank if it sleeps. The caller must have made its message visible before; the check is ordered
 /// after it. Safe from any process that maps the region.
 void ring(Doorbell& doorbell);
+
+/// The owner's: makes the socket that ring() writes to and puts its name into the doorbell. Non-blocking and
+/// close-on-exec; what comes on it says nothing but "look". -1 with errno.
+int open_wake_socket(Doorbell& doorbell);
+
+/// The owner's: takes what has come on the wake socket; whether anything had.
+bool drain_wake_socket(int fd);
 
 }  // namespace starling::boot
