@@ -2,11 +2,11 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -49,19 +49,6 @@ int creation_failure(const char* step, uint32_t size) {
                 size, step, std::strerror(error));
 }
 
-void draw(void* bytes, size_t size) {
-    auto* next = static_cast<char*>(bytes);
-    while (size > 0) {
-        const ssize_t got = getrandom(next, size, 0);
-        if (got < 0) {
-            if (errno == EINTR) continue;
-            panic("getrandom: %s", std::strerror(errno));
-        }
-        next += got;
-        size -= static_cast<size_t>(got);
-    }
-}
-
 void path_of(const JobAddress& address, char (&path)[64]) {
     std::snprintf(path, sizeof path, "/proc/%d/fd/%d", address.owner_pid, address.owner_fd);
 }
@@ -70,15 +57,31 @@ bool inside(uint64_t offset, uint64_t count, uint64_t unit, uint64_t bytes) {
     return offset <= bytes && (count == 0 || unit <= (bytes - offset) / count);
 }
 
+bool runs_consistent(const JobHeader& header, const std::byte* base) {
+    const auto* runs = reinterpret_cast<const Placement*>(base + header.runs_offset);
+    for (uint64_t i = 0; i < header.runs; ++i) {
+        if (runs[i].stride == 0 || runs[i].host >= header.hosts) return false;
+        if (runs[i].host == header.my_host && runs[i].local + uint64_t{runs[i].count} > header.local_ranks) return false;
+    }
+    return true;
+}
+
 // The owner wrote the header, but it may be a broken or foreign build: nothing in it may lead outside the
 // mapping.
 bool consistent(const JobHeader& header, uint64_t bytes) {
-    return header.size > 0 && header.cells_offset % alignof(RankCell) == 0 &&
+    return header.size > 0 && header.hosts > 0 && header.local_ranks <= header.size &&
+           (header.my_host < header.hosts || header.local_ranks == 0) && header.context_step > 0 &&
+           header.cells_offset % alignof(RankCell) == 0 && header.hosts_offset % alignof(HostEntry) == 0 &&
+           header.runs_offset % alignof(Placement) == 0 && header.ports_offset % alignof(uint32_t) == 0 &&
            header.regions_offset % kPage == 0 && header.region_stride >= sizeof(uint64_t) &&
            header.region_stride % kPage == 0 &&
-           inside(header.cells_offset, header.size, sizeof(RankCell), bytes) &&
+           inside(header.hosts_offset, header.hosts, sizeof(HostEntry), bytes) &&
+           inside(header.runs_offset, header.runs, sizeof(Placement), bytes) &&
+           inside(header.ports_offset, header.size, sizeof(uint32_t), bytes) &&
+           inside(header.cells_offset, header.local_ranks, sizeof(RankCell), bytes) &&
            inside(header.blob_offset, 1, header.blob_size, bytes) &&
-           inside(header.regions_offset, header.size, header.region_stride, bytes);
+           inside(header.regions_offset, header.local_ranks, header.region_stride, bytes) &&
+           runs_consistent(header, reinterpret_cast<const std::byte*>(&header));
 }
 
 }  // namespace
@@ -103,52 +106,132 @@ JobSegment::~JobSegment() {
 }
 
 int JobSegment::create(uint32_t size, const void* blob, size_t blob_size, JobSegment& out) {
+    JobDescription description;
+    description.draw();
+    description.size = description.universe_size = size;
+    description.hosts.resize(1);
+    description.hosts[0].id = this_host();
+    gethostname(description.hosts[0].name, sizeof description.hosts[0].name - 1);
+    description.placements.push_back({0, 1, size, 0, 0});
+    if (blob_size > 0) description.blob.assign(static_cast<const char*>(blob), blob_size);
+    return create(description, 0, out);
+}
+
+int JobSegment::create(const JobDescription& description, uint32_t my_host, JobSegment& out) {
     JobSegment segment;
-    const uint64_t cells_offset = sizeof(JobHeader);
-    const uint64_t blob_offset = cells_offset + uint64_t{size} * sizeof(RankCell);
-    const uint64_t regions_offset = round_up(blob_offset + blob_size, kPage);
-    segment.bytes_ = regions_offset + uint64_t{size} * kRegionStride;
+    const uint32_t local_ranks = my_host == kNoHost ? 0 : description.ranks_on(my_host);
+    const auto hosts = static_cast<uint32_t>(description.hosts.size());
+    const uint64_t hosts_offset = sizeof(JobHeader);
+    const uint64_t runs_offset = hosts_offset + hosts * sizeof(HostEntry);
+    const uint64_t cells_offset = round_up(runs_offset + description.placements.size() * sizeof(Placement), 64);
+    const uint64_t blob_offset = cells_offset + uint64_t{local_ranks} * sizeof(RankCell);
+    // From here on nothing is used before it is needed, so nothing is taken from the machine.
+    const uint64_t ports_offset = round_up(blob_offset + description.blob.size(), kPage);
+    const uint64_t regions_offset = round_up(ports_offset + uint64_t{description.size} * sizeof(uint32_t), kPage);
+    segment.bytes_ = regions_offset + uint64_t{local_ranks} * kRegionStride;
 
     segment.fd_ = open_memfd();
-    if (segment.fd_ < 0) return creation_failure("memfd_create", size);
+    if (segment.fd_ < 0) return creation_failure("memfd_create", local_ranks);
     if (ftruncate(segment.fd_, static_cast<off_t>(segment.bytes_)) != 0)
-        return creation_failure("ftruncate", size);
+        return creation_failure("ftruncate", local_ranks);
     // Memory that is missing must show here, as an error, not as a SIGBUS at the first store.
-    if (posix_fallocate(segment.fd_, 0, static_cast<off_t>(regions_offset)) != 0)
-        return creation_failure("fallocate", size);
+    if (posix_fallocate(segment.fd_, 0, static_cast<off_t>(ports_offset)) != 0)
+        return creation_failure("fallocate", local_ranks);
     fcntl(segment.fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
     void* base =
         mmap(nullptr, segment.bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, segment.fd_, 0);
-    if (base == MAP_FAILED) return creation_failure("mmap", size);
+    if (base == MAP_FAILED) return creation_failure("mmap", local_ranks);
     segment.base_ = static_cast<std::byte*>(base);
     struct stat status;
-    if (fstat(segment.fd_, &status) != 0) return creation_failure("fstat", size);
+    if (fstat(segment.fd_, &status) != 0) return creation_failure("fstat", local_ranks);
     segment.inode_ = status.st_ino;
 
     auto* header = new (base) JobHeader();
     header->version = JobHeader::kVersion;
-    header->size = size;
-    do {
-        draw(&header->id, sizeof header->id);
-    } while (header->id == 0);
-    draw(header->secret, sizeof header->secret);
+    header->size = description.size;
+    header->id = description.id;
+    header->host = this_host();
+    header->key = description.key;
+    header->local_ranks = local_ranks;
+    header->hosts = hosts;
+    header->my_host = my_host;
+    header->several_hosts = description.several_hosts || hosts > 1;
+    header->context_step = hosts;
+    std::memcpy(header->secret, description.secret, sizeof header->secret);
     header->owner_pid = getpid();
     header->owner_fd = segment.fd_;
-    header->universe_size = size;
+    header->universe_size = description.universe_size;
+    header->hosts_offset = hosts_offset;
+    header->runs_offset = runs_offset;
+    header->runs = description.placements.size();
+    header->ports_offset = ports_offset;
     header->cells_offset = cells_offset;
     header->blob_offset = blob_offset;
-    header->blob_size = blob_size;
+    header->blob_size = description.blob.size();
     header->regions_offset = regions_offset;
     header->region_stride = kRegionStride;
+    std::snprintf(header->command, sizeof header->command, "%s", description.command.c_str());
     header->state.store(JobState::running, std::memory_order_relaxed);
     header->failed_rank.store(-1, std::memory_order_relaxed);
-    header->next_context.store(16, std::memory_order_relaxed);
-    for (uint32_t rank = 0; rank < size; ++rank) (new (&segment.cell(rank)) RankCell())->cpu = kNotBound;
-    if (blob_size > 0) std::memcpy(segment.base_ + blob_offset, blob, blob_size);
+    header->next_context.store(16 + (my_host == kNoHost ? 0 : my_host), std::memory_order_relaxed);
+    std::copy(description.hosts.begin(), description.hosts.end(),
+              reinterpret_cast<HostEntry*>(segment.base_ + hosts_offset));
+    std::copy(description.placements.begin(), description.placements.end(),
+              reinterpret_cast<Placement*>(segment.base_ + runs_offset));
+    auto* cells = reinterpret_cast<RankCell*>(segment.base_ + cells_offset);
+    for (uint32_t i = 0; i < local_ranks; ++i) (new (cells + i) RankCell())->cpu = kNotBound;
+    description.blob.copy(reinterpret_cast<char*>(segment.base_ + blob_offset), description.blob.size());
     // Last: whoever sees the magic sees all of it.
     __atomic_store_n(&header->magic, JobHeader::kMagic, __ATOMIC_RELEASE);
     out = std::move(segment);
     return MPI_SUCCESS;
+}
+
+uint32_t JobSegment::look_up_index(uint32_t rank) const {
+    uint32_t index = 0;
+    for (uint64_t i = 0; i < header().runs; ++i) {
+        const Placement& at = run(i);
+        if (at.holds(rank, index)) return at.host == header().my_host ? at.local + index : kNotHere;
+    }
+    return kNotHere;
+}
+
+uint32_t JobSegment::here(uint32_t rank) const {
+    const uint32_t index = local_index(rank);
+    if (index >= header().local_ranks) [[unlikely]]
+        panic("rank %u of job %llx has no memory on this host", rank, static_cast<unsigned long long>(header().id));
+    return index;
+}
+
+uint32_t JobSegment::local_rank(uint32_t index) const {
+    for (uint64_t i = 0; i < header().runs; ++i) {
+        const Placement& at = run(i);
+        if (at.host == header().my_host && index - at.local < at.count) return at.first + (index - at.local) * at.stride;
+    }
+    panic("job %llx has no rank number %u on this host", static_cast<unsigned long long>(header().id), index);
+}
+
+uint32_t JobSegment::host_of(uint32_t rank) const {
+    uint32_t index = 0;
+    for (uint64_t i = 0; i < header().runs; ++i)
+        if (run(i).holds(rank, index)) return run(i).host;
+    return kNoHost;
+}
+
+JobDescription JobSegment::description() const {
+    const JobHeader& from = header();
+    JobDescription to;
+    to.id = from.id;
+    std::memcpy(to.secret, from.secret, sizeof to.secret);
+    to.key = from.key;
+    to.size = from.size;
+    to.universe_size = from.universe_size;
+    to.several_hosts = from.several_hosts != 0;
+    to.hosts.assign(&host(0), &host(0) + from.hosts);
+    to.placements.assign(&run(0), &run(0) + from.runs);
+    to.command.assign(from.command, strnlen(from.command, sizeof from.command));
+    to.blob.assign(reinterpret_cast<const char*>(blob()), from.blob_size);
+    return to;
 }
 
 int JobSegment::open(const JobAddress& address, JobSegment& out) {

@@ -1,7 +1,11 @@
-// The job segment: the one piece of memory that the processes of a job and their launcher share. The
-// launcher creates it before it starts the first rank; every rank maps all of it in MPI_Init, which
-// costs address space only. Written to by processes that may be killed at any instruction: every field
-// that changes after creation is an atomic with a documented owner.
+// The job segment: the one piece of memory that the processes of a job on one host share with their daemon
+// (mpiexec, or starlingd on other hosts). The daemon creates it before it starts the first rank; every rank maps all
+// of it in MPI_Init, which costs address space only. Written to by processes that may be killed at any
+// instruction: every field that changes after creation is an atomic with a documented owner.
+//
+// A job on several hosts has one segment on each of them, with cells and regions for the ranks of that host only, and
+// with what is known of the whole job: its size, hosts, placement, and a table of addresses that fills up on demand. A
+// host that has no rank of a job but talks to it gets a segment of it too, without ranks: a stub.
 #pragma once
 
 #include <sys/types.h>
@@ -10,16 +14,19 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "boot/job_description.h"
+
 namespace starling::boot {
 
-using JobId = uint64_t;  ///< random, never 0
-
-/// Where a job segment is found: /proc/<owner_pid>/fd/<owner_fd>, holding a header with this id.
+/// Where a job segment is found: on host `host`, /proc/<owner_pid>/fd/<owner_fd>, holding a header with this id. On
+/// any other host the daemon tells where that host's segment of the job is (MessageKind::resolve).
 struct JobAddress {
     JobId id = 0;
     int32_t owner_pid = 0;
     int32_t owner_fd = -1;
-    bool operator==(const JobAddress&) const = default;
+    HostId host = 0;  ///< 0: the host where this is read
+    /// Ids are unique; the rest says how to get there, which differs from host to host.
+    bool operator==(const JobAddress& other) const { return id == other.id; }
 };
 
 enum class JobState : uint32_t {
@@ -37,7 +44,7 @@ enum class RankState : uint32_t {
     not_started = 5,  ///< set by the launcher: exec failed; `exit_status` holds errno
 };
 
-/// One per rank, on a cache line of its own.
+/// One per rank of this host, on a cache line of its own.
 struct alignas(64) RankCell {
     std::atomic<RankState> state;
     std::atomic<int32_t> pid;          ///< first the launcher's child, then getpid() of the rank itself
@@ -52,28 +59,54 @@ inline constexpr uint32_t kNotBound = ~0u;
 
 struct alignas(4096) JobHeader {
     static constexpr uint64_t kMagic = 0x31676e696c726174;  // "tarling1"
-    static constexpr uint32_t kVersion = 1;
+    static constexpr uint32_t kVersion = 2;
 
     uint64_t magic;
     uint32_t version;
-    uint32_t size;  ///< ranks
+    uint32_t size;  ///< ranks, on all hosts
     JobId id;
+    HostId host;            ///< where this segment is
+    uint64_t key;           ///< every datagram and connection to a rank of this job shows it
+    uint32_t local_ranks;   ///< cells and regions in this segment
+    uint32_t hosts;         ///< entries of the host table, at least 1
+    uint32_t my_host;       ///< this host's entry, kNoHost in a stub
+    uint32_t several_hosts; ///< 1 if the universe has other hosts, whether or not this job uses them
+    uint32_t context_step;  ///< next_context grows by this, so that hosts never draw the same number
     uint64_t secret[2];      ///< proves to the control socket that the sender can read this segment
     int32_t owner_pid;       ///< the process whose death ends the job: mpiexec, or the singleton itself
     int32_t owner_fd;        ///< its descriptor of this memfd
     uint32_t universe_size;  ///< MPI_UNIVERSE_SIZE
-    uint64_t cells_offset;   ///< RankCell[size]
+    uint64_t hosts_offset;                  ///< HostEntry[hosts]
+    uint64_t runs_offset, runs;             ///< Placement[runs]
+    uint64_t ports_offset;                  ///< std::atomic<uint32_t>[size], see PortWord; sparse
+    uint64_t cells_offset;                  ///< RankCell[local_ranks]
     uint64_t blob_offset,
         blob_size;  ///< opaque to boot: the parents' description for a spawned job; size 0 if none
     uint64_t regions_offset,
-        region_stride;        ///< rank r's region (doorbell, inbox, rings): offset + r * stride
+        region_stride;        ///< region i (doorbell, inbox, rings) of this host: offset + i * stride
     char control_socket[64];  ///< abstract Unix socket name without the leading NUL; empty: none (yet)
     char command[192];        ///< for messages: what was started
 
     alignas(64) std::atomic<JobState> state;
     std::atomic<int32_t> failed_rank;           ///< first rank that failed, -1; valid when state is failed
-    alignas(64) std::atomic<uint32_t> arrived;  ///< ranks that have reached the end of MPI_Init
-    alignas(64) std::atomic<uint32_t> next_context;  ///< next number of a context id; starts at 16
+    /// Ranks of this host that have reached the end of MPI_Init.
+    alignas(64) std::atomic<uint32_t> arrived;
+    /// 1 when all ranks on all hosts have; set by the daemon if there are several hosts, else not used.
+    std::atomic<uint32_t> all_arrived;
+    alignas(64) std::atomic<uint32_t> next_context;  ///< next number of a context id; starts at 16 + my_host
+};
+
+/// What is known of where a rank listens and whether it lives, in one word of the address table: it is written by the
+/// rank itself in its own host's segment, by the daemon, and by processes that had a datagram from that rank.
+struct PortWord {
+    enum State : uint32_t { unknown = 0, running = 1, finalized = 2, failed = 3 };
+    uint16_t port = 0;  ///< UDP, host byte order; 0: not known
+    State state = unknown;
+
+    static PortWord of(uint32_t word) {
+        return {static_cast<uint16_t>(word & 0xffff), static_cast<State>(word >> 16 & 3)};
+    }
+    uint32_t word() const { return port | static_cast<uint32_t>(state) << 16; }
 };
 
 /// Bytes of one rank's region. Virtual: untouched pages cost nothing.
@@ -87,10 +120,14 @@ class JobSegment {
     JobSegment& operator=(JobSegment&& other) noexcept;
     ~JobSegment();
 
-    /// Creates a memfd (close-on-exec) for `size` ranks with a random id and secret, state running, all
-    /// cells started, owner = this process. Returns MPI_SUCCESS, or MPI_ERR_NO_MEM / MPI_ERR_OTHER with
-    /// failure_text(). `blob` is copied behind the cells. The descriptor stays open in fd().
+    /// Creates a memfd (close-on-exec) for a job of `size` ranks, all on this host, with a random id, secret and key,
+    /// state running, all cells started, owner = this process. Returns MPI_SUCCESS, or MPI_ERR_NO_MEM / MPI_ERR_OTHER
+    /// with failure_text(). `blob` is copied into it. The descriptor stays open in fd().
     static int create(uint32_t size, const void* blob, size_t blob_size, JobSegment& out);
+
+    /// The same for this host's part of the job described, `my_host` being its entry in the host table; kNoHost makes a
+    /// stub. Everything random is taken from the description.
+    static int create(const JobDescription& description, uint32_t my_host, JobSegment& out);
 
     /// Maps the segment of another process, checks magic, version and id. Returns MPI_ERR_PROC_ABORTED with
     /// failure_text() if its owner is gone or it is not that job. Keeps no descriptor open.
@@ -98,20 +135,56 @@ class JobSegment {
 
     explicit operator bool() const { return base_ != nullptr; }
     JobHeader& header() const { return *reinterpret_cast<JobHeader*>(base_); }
+    /// Whether the rank is on this host, that is, has a cell and a region here.
+    bool is_local(uint32_t rank) const { return local_index(rank) != kNotHere; }
+    /// The rank's place among those of this host, kNotHere if it is on another.
+    uint32_t local_index(uint32_t rank) const {
+        if (header().local_ranks == header().size) [[likely]] return rank;
+        return look_up_index(rank);
+    }
+    /// The rank that has this place among those of this host (index < local_ranks).
+    uint32_t local_rank(uint32_t index) const;
+    /// The rank's host, as an index into the host table.
+    uint32_t host_of(uint32_t rank) const;
+    const HostEntry& host(uint32_t index) const {
+        return reinterpret_cast<const HostEntry*>(base_ + header().hosts_offset)[index];
+    }
+    /// The rank's word in the address table; of any rank, on whatever host.
+    std::atomic<uint32_t>& port(uint32_t rank) const {
+        return reinterpret_cast<std::atomic<uint32_t>*>(base_ + header().ports_offset)[rank];
+    }
+
+    /// Cell and region of a rank that is on this host; panics on others.
     RankCell& cell(uint32_t rank) const {
-        return reinterpret_cast<RankCell*>(base_ + header().cells_offset)[rank];
+        return reinterpret_cast<RankCell*>(base_ + header().cells_offset)[here(rank)];
     }
     std::byte* region(uint32_t rank) const {
-        return base_ + header().regions_offset + rank * header().region_stride;
+        return base_ + header().regions_offset + here(rank) * header().region_stride;
     }
+    /// Whether all ranks on all hosts have reached the end of MPI_Init.
+    bool all_arrived() const {
+        return header().hosts == 1 ? header().arrived.load() == header().size : header().all_arrived.load() != 0;
+    }
+    /// Draws the number of a new context id.
+    uint32_t draw_context() const { return header().next_context.fetch_add(header().context_step); }
+
     const std::byte* blob() const { return base_ + header().blob_offset; }
-    JobAddress address() const { return {header().id, header().owner_pid, header().owner_fd}; }
+    JobAddress address() const { return {header().id, header().owner_pid, header().owner_fd, header().host}; }
+    /// What another host needs to make its segment of this job.
+    JobDescription description() const;
     int fd() const { return fd_; }
     size_t bytes() const { return bytes_; }
     /// True while the owner process lives and holds this very segment. One system call.
     bool owner_alive() const;
 
   private:
+    static constexpr uint32_t kNotHere = ~0u;
+    uint32_t look_up_index(uint32_t rank) const;
+    uint32_t here(uint32_t rank) const;
+    const Placement& run(uint64_t index) const {
+        return reinterpret_cast<const Placement*>(base_ + header().runs_offset)[index];
+    }
+
     std::byte* base_ = nullptr;
     size_t bytes_ = 0;
     int fd_ = -1;

@@ -27,8 +27,8 @@ uint64_t on_plane(uint64_t context, Plane plane) {
 }  // namespace
 
 uint64_t new_context() {
-    auto& header = link::self().job->segment().header();
-    return make_context(header.id, header.next_context.fetch_add(1, std::memory_order_relaxed));
+    const boot::JobSegment& segment = link::self().job->segment();
+    return make_context(segment.header().id, segment.draw_context());
 }
 
 Comm::Comm(uint64_t context, Group* local, int my_rank, Group* remote, bool first, Errhandler* handler)

@@ -12,7 +12,6 @@
 namespace starling::link {
 
 constinit Upcalls upcalls{};
-constinit Counters counters{};
 
 namespace {
 
@@ -34,6 +33,7 @@ Peer::Peer(Job& its_job, uint32_t its_rank, shm::Region its_region)
 
 void start() {
     const Process& me = self();
+    share_counters(shm::Region(me.job->segment().region(me.rank)).counters());
     paths = new Paths{shm::InboxReader(shm::Region(me.job->segment().region(me.rank)).inbox()),
                       static_cast<uint32_t>(getpid()), me.job->address()};
     pending = new List<Peer, &Peer::pending_hook>;
@@ -54,7 +54,7 @@ bool reserve(Peer& peer, uint32_t bytes, Slot& slot) {
     if (bytes > shm::Cell::kPayload) return false;  // the ring was closed since payload_limit()
     slot.cell = shm::claim(peer.region.inbox(), paths->pid);
     if (!slot.cell) return false;
-    slot.cell->sender = {paths->address, self().rank, 0};
+    slot.cell->sender = {paths->address.id, paths->address.owner_pid, paths->address.owner_fd, self().rank, 0};
     slot.header = &slot.cell->header;
     slot.payload = slot.cell->payload;
     return true;
@@ -136,8 +136,8 @@ bool poll_ring(Peer& peer) {
 Peer* sender_of(const shm::Cell& cell) {
     static Peer* last = nullptr;
     const shm::Sender& sender = cell.sender;
-    if (last && last->rank == sender.rank && last->job.address() == sender.job) return last;
-    Peer* peer = find_job(sender.job)->peer(sender.rank);
+    if (last && last->rank == sender.rank && last->job.address().id == sender.job) return last;
+    Peer* peer = find_job(sender.address())->peer(sender.rank);
     if (peer) last = peer;
     return peer;
 }

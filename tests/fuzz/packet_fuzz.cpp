@@ -92,7 +92,7 @@ void put(Target& t, const Recipe& recipe, const uint8_t* payload, size_t payload
     shm::Cell* cell = shm::claim(*t.inbox, static_cast<uint32_t>(getpid()));
     if (!cell) return;
     std::memset(cell->payload, 0, shm::Cell::kPayload);
-    cell->sender = {t.address, recipe.sender < 250 ? 1u : recipe.sender, 0};
+    cell->sender = {t.address.id, t.address.owner_pid, t.address.owner_fd, recipe.sender < 250 ? 1u : recipe.sender, 0};
     cell->header.kind = static_cast<shm::Kind>(recipe.kind % 14);
     cell->header.flags = 0;
     // Mostly the sequence that is awaited, else nothing would ever match.

@@ -16,11 +16,13 @@ namespace starling::shm {
 inline constexpr uint32_t kInboxCells = 64;
 inline constexpr uint32_t kCellBytes = 1024;
 
-/// Who put a packet into an inbox; enough to answer.
+/// Who put a packet into an inbox; enough to answer. A process on this host, so its job's address needs no host.
 struct Sender {
-    boot::JobAddress job;
+    boot::JobId job;
+    int32_t owner_pid, owner_fd;
     uint32_t rank;
     uint32_t reserved;
+    boot::JobAddress address() const { return {job, owner_pid, owner_fd, 0}; }
 };
 
 struct alignas(64) Cell {
