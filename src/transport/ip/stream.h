@@ -1,0 +1,88 @@
+// Streams: the data of a large message on its way over several paths at once, in pieces. Both classes are pure
+// book-keeping: what is still to be sent, and what has arrived. A path may die at any time; what it carried is sent
+// again over another, so a piece may come twice, and the receiver alone knows when everything is there.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/list.h"
+
+namespace starling::ip {
+
+class Connection;
+
+/// Bytes [begin, end) of a message.
+struct Range {
+    uint64_t begin = 0, end = 0;
+    uint64_t bytes() const { return end - begin; }
+    bool empty() const { return begin == end; }
+    bool operator==(const Range&) const = default;
+};
+
+/// Names a path among those that carry pieces. kReliablePath: a session, which repeats what is lost by itself.
+using PathId = uint32_t;
+inline constexpr PathId kReliablePath = 0;
+
+/// The sending side: what has not been given to a path yet, and which path carries what. Lives from the receiver's
+/// wish for the data until its confirmation (`fetched`), and must not move while a connection knows it. Not
+/// thread-safe.
+class OutStream {
+  public:
+    /// What the pieces' headers say, and where the data is: `memory`, or if it is null whatever `pack` writes.
+    struct Source {
+        uint32_t serial = 0;      ///< the receiver's name for its request; header.tag
+        uint32_t generation = 0;  ///< tells requests of the same serial apart: the message's sequence; header.sequence
+        uint64_t bytes = 0;
+        const std::byte* memory = nullptr;
+        void (*pack)(void* user, uint64_t offset, std::byte* to, uint64_t bytes) = nullptr;
+        void* user = nullptr;
+    };
+    explicit OutStream(const Source& source) : source_(source) {}
+    ~OutStream() { hook.unlink(); }
+    OutStream(const OutStream&) = delete;
+    OutStream& operator=(const OutStream&) = delete;
+
+    const Source& source() const { return source_; }
+    /// Whether bytes wait for a path.
+    bool has_work() const { return next_ < source_.bytes || !again_.empty(); }
+    uint64_t waiting_bytes() const;
+
+    /// Gives the next at most `most` bytes to a path: first what another one lost. Empty if nothing waits.
+    Range take(PathId path, uint64_t most);
+    /// The path died: all it took waits again, but for what the receiver has confirmed. Whether that was anything.
+    bool lose(PathId path);
+    /// The receiver has everything before `offset`: it need not be sent again.
+    void confirm(uint64_t offset);
+
+    ListHook hook;                     ///< in its connection's list
+    Connection* connection = nullptr;  ///< that carries it; null: the message room sends it on the base path
+
+  private:
+    struct Taken {
+        Range range;
+        PathId path;
+    };
+    Source source_;
+    uint64_t next_ = 0;         ///< first byte that no path ever took
+    std::vector<Range> again_;  ///< lost by a path; the last is taken first
+    std::vector<Taken> taken_;  ///< by paths that may die
+};
+
+/// The receiving side: which bytes of a message have arrived. Not thread-safe.
+class Coverage {
+  public:
+    /// Notes that a range has arrived; gives how many of its bytes are new.
+    uint64_t add(Range range);
+    uint64_t bytes() const { return bytes_; }
+    /// All bytes before this one have arrived.
+    uint64_t prefix() const { return prefix_; }
+    void clear() { *this = {}; }
+
+  private:
+    uint64_t prefix_ = 0, bytes_ = 0;
+    std::vector<Range> islands_;  ///< beyond the prefix: sorted, apart from each other
+};
+
+}  // namespace starling::ip
