@@ -56,8 +56,11 @@ void give_slot(Peer& peer) {
         slots.taken &= ~(uint64_t{1} << peer.in_slot);
 }
 
+uint64_t has_connection(State state) { return state == State::connected || state == State::quiescing; }
+
 void apply(Peer& peer, Event event, uint32_t offered_slot) {
     const Step next = step(peer.state, event, free_slot() >= 0);
+    counters.connections += has_connection(next.next) - has_connection(peer.state);
     peer.state = next.next;
     if (next.actions & kTakeSlot) take_slot(peer);
     if (next.actions & kUseOffer) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 
+#include "base/counters.h"
 #include "base/list.h"
 #include "link/connection.h"
 #include "link/job.h"
@@ -115,12 +116,5 @@ bool poll();
 /// Looks whether other jobs' launchers and jobs still live; reports those that don't. Gives whether anything was
 /// delivered or reported. For slow paths.
 bool check_liveness();
-
-/// What link did so far, for `starling top` and MPI_T.
-struct Counters {
-    uint64_t messages_ring = 0, messages_inbox = 0, bytes_ring = 0, bytes_inbox = 0;
-    uint64_t opened = 0, closed = 0, refused = 0;
-};
-extern Counters counters;
 
 }  // namespace starling::link

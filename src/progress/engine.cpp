@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "base/config.h"
+#include "base/counters.h"
 #include "base/error.h"
 #include "link/peer.h"
 #include "progress/idle.h"
@@ -13,8 +14,6 @@
 #include "progress/ready.h"
 
 namespace starling::progress {
-
-constinit WaitCounters wait_counters{};
 
 namespace {
 
@@ -31,7 +30,6 @@ struct Polling {
 bool with_thread = false;
 pthread_t thread;
 std::atomic<bool> stopping{false};
-int waiting_calls = 0;  ///< threads of the application inside a wait; they poll, so no one need ring
 
 boot::Doorbell& own_doorbell() {
     const link::Process& me = link::self();
@@ -54,12 +52,12 @@ void disarm() {
 void* run_thread(void*) {
     while (!stopping.load()) {
         acquire_lock();
-        for (int quiet = 0; quiet < 200 && waiting_calls == 0 && !stopping.load();) {
+        for (int quiet = 0; quiet < 200 && counters.waiting == 0 && !stopping.load();) {
             quiet = poll() ? 0 : quiet + 1;
             hand_over_lock();
         }
         // While the application polls by itself, peers need not ring.
-        const bool armed = waiting_calls == 0;
+        const bool armed = counters.waiting == 0;
         const uint32_t rings = armed ? announce_sleep() : own_doorbell().rings.load();
         // stop() rings after it has said so: either we see that here, or the ring.
         if ((!armed || !poll()) && !stopping.load())
@@ -124,7 +122,7 @@ void notify() { wake_own_threads(); }
 
 void wait_until(bool (*condition)(void*), void* argument) {
     if (condition(argument)) return;
-    if (waiting_calls++ == 0) disarm();
+    if (counters.waiting++ == 0) disarm();
     {
         Idle idle;  // gone, and its announcement with it, before the progress thread is armed
         while (!condition(argument)) {
@@ -137,7 +135,7 @@ void wait_until(bool (*condition)(void*), void* argument) {
             if (multi_threaded && !condition(argument)) hand_over_lock();
         }
     }
-    if (--waiting_calls == 0) arm();
+    if (--counters.waiting == 0) arm();
 }
 
 }  // namespace starling::progress

@@ -40,10 +40,4 @@ inline void wait(message::Request& request) {
                &request);
 }
 
-/// What waiting did so far, for MPI_T and `starling top`.
-struct WaitCounters {
-    unsigned long long yields = 0, sleeps = 0, wakes_by_ring = 0;
-};
-extern WaitCounters wait_counters;
-
 }  // namespace starling::progress

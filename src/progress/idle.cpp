@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/config.h"
+#include "base/counters.h"
 #include "link/peer.h"
 #include "progress/engine.h"
 #include "progress/lock.h"
@@ -29,7 +30,6 @@ constexpr uint64_t kRetryNs = 200'000;
 
 boot::Doorbell* doorbell = nullptr;
 bool may_block = true;
-int blocked_threads = 0;
 uint32_t lateness = 0;  ///< history of yields, a bit each, 1 = late
 uint64_t next_liveness = 0;
 uint64_t last_yield = 0;
@@ -46,7 +46,7 @@ void set_doorbell(boot::Doorbell& own, bool blocking) {
 }
 
 void wake_own_threads() {
-    if (blocked_threads == 0) return;
+    if (counters.sleeping == 0) return;
     doorbell->rings.fetch_add(1);
     syscall(SYS_futex, &doorbell->rings, FUTEX_WAKE, 1 << 30, nullptr, nullptr, 0);
 }
@@ -59,26 +59,32 @@ uint32_t announce_sleep() {
 }
 
 void withdraw_sleep() {
-    if (blocked_threads == 0) doorbell->sleeping.store(0, std::memory_order_relaxed);
+    if (counters.sleeping == 0) doorbell->sleeping.store(0, std::memory_order_relaxed);
 }
 
-void sleep_until_rung(uint32_t rings, uint64_t limit_ns, Sleeper sleeper) {
+uint64_t sleep_until_rung(uint32_t rings, uint64_t limit_ns, Sleeper sleeper) {
     const bool application = sleeper == Sleeper::application;
-    ++wait_counters.sleeps;
-    if (application) ++blocked_threads;
+    const uint64_t before = now_ns();
+    ++counters.sleeps;
+    if (application) ++counters.sleeping;
     const timespec limit{static_cast<time_t>(limit_ns / 1'000'000'000),
                          static_cast<long>(limit_ns % 1'000'000'000)};
     const int held = multi_threaded ? release_lock_fully() : 0;
     const long woken = syscall(SYS_futex, &doorbell->rings, FUTEX_WAIT, rings, &limit, nullptr, 0);
     if (multi_threaded) reacquire_lock(held);
-    if (woken == 0) ++wait_counters.wakes_by_ring;
-    if (application) --blocked_threads;
+    const uint64_t after = now_ns();
+    if (woken == 0) ++counters.wakes_by_ring;
+    if (application) {
+        --counters.sleeping;
+        counters.slept += after - before;
+    }
     withdraw_sleep();
+    return after;
 }
 
-void yield_core() {
+uint64_t yield_core() {
     const uint64_t before = now_ns();
-    ++wait_counters.yields;
+    ++counters.yields;
     const int held = multi_threaded ? release_lock_fully() : 0;
     sched_yield();
     if (multi_threaded) reacquire_lock(held);
@@ -89,6 +95,7 @@ void yield_core() {
         next_liveness = after + kLivenessNs;
         look_at_liveness();
     }
+    return before;
 }
 
 void look_at_liveness() {
@@ -103,15 +110,21 @@ void Idle::withdraw() {
     withdraw_sleep();
 }
 
+void Idle::count_until(uint64_t now) {
+    counters.waited += now - counted_;
+    counted_ = now;
+}
+
 void Idle::yield() {
     if (announced_) {
-        sleep_until_rung(rings_, longest_sleep(), Sleeper::application);
+        count_until(sleep_until_rung(rings_, longest_sleep(), Sleeper::application));
         announced_ = false;
         look_at_liveness();
         return;
     }
-    yield_core();
-    if (since_ == 0) since_ = last_yield;
+    const uint64_t began = yield_core();
+    if (since_ == 0) since_ = counted_ = began;
+    count_until(last_yield);
     if (may_block && last_yield - since_ > static_cast<uint64_t>(config().spin_us) * 1000) {
         rings_ = announce_sleep();
         announced_ = true;

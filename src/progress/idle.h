@@ -25,14 +25,17 @@ class Idle {
   private:
     void yield();
     void withdraw();
+    void count_until(uint64_t now);
     uint32_t polls_ = 0;
     uint64_t since_ = 0;  ///< ns, when yielding began; 0 before
+    uint64_t counted_ = 0;  ///< ns, up to when counters.waited has this wait
     bool announced_ = false;
     uint32_t rings_ = 0;  ///< of the doorbell, when it was announced
 };
 
 /// Lets another process have the core if one wants it, and notes the load that this showed. Gives up the lock.
-void yield_core();
+/// Returns when it began, ns.
+uint64_t yield_core();
 
 /// Whether other processes have lately wanted the core that this one waits on.
 bool core_is_crowded();
@@ -46,7 +49,8 @@ enum class Sleeper { application, progress_thread };
 /// Has peers ring from now on and gives the count of rings so far.
 uint32_t announce_sleep();
 /// Sleeps until the doorbell has rung more often than `rings`, for at most `limit_ns`; gives up the lock meanwhile.
-void sleep_until_rung(uint32_t rings, uint64_t limit_ns, Sleeper sleeper);
+/// Returns when it ended, ns.
+uint64_t sleep_until_rung(uint32_t rings, uint64_t limit_ns, Sleeper sleeper);
 /// Peers need not ring, unless another thread still sleeps.
 void withdraw_sleep();
 

@@ -405,10 +405,10 @@ TEST(Message, TrafficByDefault) {
 
 TEST(Message, TrafficOverSwitchingPaths) {
     traffic({0, 0, 0}, {{"STARLING_DIRECT_THRESHOLD", "4"}}, true, 40, [](Node&) {
-        EXPECT_GT(link::counters.opened, 4u);
-        EXPECT_GT(link::counters.closed, 4u);
-        EXPECT_GT(link::counters.messages_ring, 100u);
-        EXPECT_GT(link::counters.messages_inbox, 100u);
+        EXPECT_GT(counters.opened, 4u);
+        EXPECT_GT(counters.closed, 4u);
+        EXPECT_GT(counters.messages_ring, 100u);
+        EXPECT_GT(counters.messages_inbox, 100u);
     });
 }
 
@@ -418,17 +418,17 @@ TEST(Message, TrafficBetweenJobsOverSwitchingPaths) {
 
 TEST(Message, TrafficInTwoCopiesOverSwitchingPaths) {
     traffic({0, 0, 0}, {{"STARLING_DIRECT_THRESHOLD", "4"}, {"STARLING_SINGLE_COPY", "off"}}, true, 32,
-            [](Node&) { EXPECT_GT(link::counters.closed, 4u); });
+            [](Node&) { EXPECT_GT(counters.closed, 4u); });
 }
 
 TEST(Message, TrafficOnTheBasePathAlone) {
     traffic({0, 0}, {{"STARLING_MAX_DIRECT", "0"}, {"STARLING_SINGLE_COPY", "off"}}, false, 12,
-            [](Node&) { EXPECT_EQ(link::counters.messages_ring, 0u); });
+            [](Node&) { EXPECT_EQ(counters.messages_ring, 0u); });
 }
 
 TEST(Message, TrafficWithOneSlotForMany) {
     traffic({0, 0, 0}, {{"STARLING_MAX_DIRECT", "1"}, {"STARLING_DIRECT_THRESHOLD", "4"}}, true, 24,
-            [](Node&) { EXPECT_GT(link::counters.opened, 0u); });
+            [](Node&) { EXPECT_GT(counters.opened, 0u); });
 }
 
 TEST(Message, TrafficWithRendezvousForEverything) {
@@ -804,7 +804,7 @@ TEST(DeadJob, AWriterThatStillRunsHarmsNobody) {
                 progress::wait(r.request);
                 r.expect({1, 0, i, 8, 1, false, false, false});
             }
-            EXPECT_GT(link::counters.opened, 0u);
+            EXPECT_GT(counters.opened, 0u);
             node.peer(1).job.segment().header().state.store(boot::JobState::failed);
             node.wait_for([&] { return node.peer(1).dead; });
             node.meet(0, 2);

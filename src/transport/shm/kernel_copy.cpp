@@ -2,7 +2,18 @@
 
 #include <cerrno>
 
+#include "base/counters.h"
+
 namespace starling::shm {
+
+namespace {
+
+void count(ssize_t bytes) {
+    ++counters.copies;
+    counters.bytes_copied += static_cast<uint64_t>(bytes);
+}
+
+}  // namespace
 
 int read_remote(pid_t pid, uint64_t remote, const iovec* blocks, size_t block_count, uint64_t bytes) {
     constexpr size_t kMost = 1024;  // IOV_MAX
@@ -22,6 +33,7 @@ int read_remote(pid_t pid, uint64_t remote, const iovec* blocks, size_t block_co
             return errno;
         }
         if (got == 0) return EFAULT;
+        count(got);
         remote += static_cast<uint64_t>(got);
         bytes -= static_cast<uint64_t>(got);
         uint64_t left = static_cast<uint64_t>(got);
@@ -50,6 +62,7 @@ int write_remote(pid_t pid, uint64_t remote, const void* local, uint64_t bytes) 
             return errno;
         }
         if (put == 0) return EFAULT;
+        count(put);
         from += put;
         remote += static_cast<uint64_t>(put);
         bytes -= static_cast<uint64_t>(put);

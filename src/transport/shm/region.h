@@ -1,6 +1,7 @@
 // What lies in a rank's region of the job segment.
 #pragma once
 
+#include "base/counters.h"
 #include "boot/doorbell.h"
 #include "boot/job_segment.h"
 #include "transport/shm/inbox.h"
@@ -13,12 +14,14 @@ inline constexpr uint32_t kRingSlots = 24;
 inline constexpr uint64_t kRingStride = 80 * 1024;
 inline constexpr uint64_t kSplitOffset = 1024;
 inline constexpr uint64_t kInboxOffset = 4096;
+inline constexpr uint64_t kCountersOffset = 72 * 1024;
 inline constexpr uint64_t kRingsOffset = 128 * 1024;
 inline constexpr uint64_t kCollectiveOffset = kRingsOffset + kRingSlots * kRingStride;
 inline constexpr uint64_t kCollectiveBytes = boot::kRegionStride - kCollectiveOffset;
 static_assert(kSplitOffset + kSplitSlots * sizeof(SplitSlot) <= kInboxOffset);
 static_assert(sizeof(Ring) <= kRingStride);
-static_assert(kInboxOffset + sizeof(Inbox) <= kRingsOffset);
+static_assert(kInboxOffset + sizeof(Inbox) <= kCountersOffset);
+static_assert(kCountersOffset % kCounterPage == 0 && kCountersOffset + kCounterPage <= kRingsOffset);
 static_assert(kCollectiveOffset + (1u << 20) <= boot::kRegionStride);
 
 /// A view of one rank's region; cheap to copy.
@@ -30,6 +33,8 @@ class Region {
         return reinterpret_cast<SplitSlot*>(base_ + kSplitOffset)[slot];
     }
     Inbox& inbox() const { return *reinterpret_cast<Inbox*>(base_ + kInboxOffset); }
+    /// The page that becomes this rank's counters (share_counters); read-only for others.
+    Counters* counters() const { return reinterpret_cast<Counters*>(base_ + kCountersOffset); }
     Ring& ring(uint32_t slot) const {
         return *reinterpret_cast<Ring*>(base_ + kRingsOffset + slot * kRingStride);
     }
