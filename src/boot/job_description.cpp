@@ -17,7 +17,7 @@ namespace starling::boot {
 namespace {
 
 constexpr uint32_t kMostRanks = 1u << 24;
-constexpr size_t kHostBytes = 8 + 4 + 4;        // the least that an encoded host takes
+constexpr size_t kHostBytes = 8 + 8 + 4 + 4;        // the least that an encoded host takes
 constexpr size_t kPlacementBytes = 5 * 4;
 
 void draw_bytes(void* bytes, size_t size) {
@@ -116,7 +116,7 @@ std::string encode(const JobDescription& description) {
     writer.number(static_cast<uint8_t>(description.several_hosts));
     writer.number(static_cast<uint32_t>(description.hosts.size()));
     for (const HostEntry& host : description.hosts) {
-        writer.number(host.id).string({host.name, strnlen(host.name, sizeof host.name)}).number(host.addresses);
+        writer.number(host.id).number(host.key).string({host.name, strnlen(host.name, sizeof host.name)}).number(host.addresses);
         for (uint32_t i = 0; i < host.addresses; ++i) writer.number(host.ipv4[i]);
     }
     writer.number(static_cast<uint32_t>(description.placements.size()));
@@ -137,6 +137,7 @@ bool decode(std::string_view bytes, JobDescription& out) {
     out.hosts.assign(reader.count(kHostBytes), {});
     for (HostEntry& host : out.hosts) {
         host.id = reader.number<uint64_t>();
+        host.key = reader.number<uint64_t>();
         const std::string_view name = reader.string();
         name.copy(host.name, sizeof host.name - 1);
         host.addresses = reader.number<uint32_t>();

@@ -20,8 +20,11 @@ HostId this_host();
 struct HostEntry {
     static constexpr uint32_t kMost = 6;
     HostId id = 0;
+    uint64_t key = 0;  ///< what a datagram or connection to a rank there must show
     char name[64] = {};
-    uint32_t addresses = 0;     ///< how many of the following are valid
+    /// How many of the following are valid. 0: nothing is known of this host yet; whoever learns it (under a foreign
+    /// process manager, on demand) writes everything else first, then this with release.
+    uint32_t addresses = 0;
     uint32_t ipv4[kMost] = {};  ///< network byte order; one per interface that peers may use
     uint32_t reserved = 0;
 };
@@ -45,7 +48,7 @@ struct Placement {
 struct JobDescription {
     JobId id = 0;
     uint64_t secret[2] = {};
-    uint64_t key = 0;
+    uint64_t key = 0;  ///< for the hosts whose entries have none
     uint32_t size = 0;
     uint32_t universe_size = 0;
     bool several_hosts = false;  ///< the universe has other hosts than this one

@@ -151,7 +151,6 @@ int JobSegment::create(const JobDescription& description, uint32_t my_host, JobS
     header->size = description.size;
     header->id = description.id;
     header->host = this_host();
-    header->key = description.key;
     header->local_ranks = local_ranks;
     header->hosts = hosts;
     header->my_host = my_host;
@@ -174,8 +173,12 @@ int JobSegment::create(const JobDescription& description, uint32_t my_host, JobS
     header->state.store(JobState::running, std::memory_order_relaxed);
     header->failed_rank.store(-1, std::memory_order_relaxed);
     header->next_context.store(16 + (my_host == kNoHost ? 0 : my_host), std::memory_order_relaxed);
-    std::copy(description.hosts.begin(), description.hosts.end(),
-              reinterpret_cast<HostEntry*>(segment.base_ + hosts_offset));
+    auto* entries = reinterpret_cast<HostEntry*>(segment.base_ + hosts_offset);
+    for (uint32_t i = 0; i < hosts; ++i) {
+        entries[i] = description.hosts[i];
+        if (entries[i].key == 0) entries[i].key = description.key;
+        if (i == my_host) header->key = entries[i].key;
+    }
     std::copy(description.placements.begin(), description.placements.end(),
               reinterpret_cast<Placement*>(segment.base_ + runs_offset));
     auto* cells = reinterpret_cast<RankCell*>(segment.base_ + cells_offset);
@@ -223,7 +226,6 @@ JobDescription JobSegment::description() const {
     JobDescription to;
     to.id = from.id;
     std::memcpy(to.secret, from.secret, sizeof to.secret);
-    to.key = from.key;
     to.size = from.size;
     to.universe_size = from.universe_size;
     to.several_hosts = from.several_hosts != 0;

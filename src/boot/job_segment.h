@@ -66,7 +66,7 @@ struct alignas(4096) JobHeader {
     uint32_t size;  ///< ranks, on all hosts
     JobId id;
     HostId host;            ///< where this segment is
-    uint64_t key;           ///< every datagram and connection to a rank of this job shows it
+    uint64_t key;           ///< of this host's entry: datagrams and connections to ranks here must show it
     uint32_t local_ranks;   ///< cells and regions in this segment
     uint32_t hosts;         ///< entries of the host table, at least 1
     uint32_t my_host;       ///< this host's entry, kNoHost in a stub
@@ -146,8 +146,8 @@ class JobSegment {
     uint32_t local_rank(uint32_t index) const;
     /// The rank's host, as an index into the host table.
     uint32_t host_of(uint32_t rank) const;
-    const HostEntry& host(uint32_t index) const {
-        return reinterpret_cast<const HostEntry*>(base_ + header().hosts_offset)[index];
+    HostEntry& host(uint32_t index) const {
+        return reinterpret_cast<HostEntry*>(base_ + header().hosts_offset)[index];
     }
     /// The rank's word in the address table; of any rank, on whatever host.
     std::atomic<uint32_t>& port(uint32_t rank) const {
