@@ -1,7 +1,5 @@
 #include "boot/control_protocol.h"
 
-#include "base/wire.h"
-
 namespace starling::boot {
 
 std::string encode_frame(MessageKind kind, std::string_view payload) {
@@ -27,7 +25,7 @@ FrameDecoder::Result FrameDecoder::next(Frame& out) {
     const auto kind = reader.number<uint32_t>();
     const auto length = reader.number<uint32_t>();
     if (magic != kFrameMagic || kind < static_cast<uint32_t>(MessageKind::hello) ||
-        kind > static_cast<uint32_t>(MessageKind::status) || length > max_payload_) {
+        kind > static_cast<uint32_t>(MessageKind::last) || length > max_payload_) {
         garbage_ = true;
         buffer_.clear();
         return Result::garbage;
@@ -37,6 +35,19 @@ FrameDecoder::Result FrameDecoder::next(Frame& out) {
     out.payload = rest.substr(kFrameHeader, length);
     begin_ += kFrameHeader + length;
     return Result::frame;
+}
+
+void write(Writer& writer, const JobAddress& address) {
+    writer.number(address.id).number(address.owner_pid).number(address.owner_fd).number(address.host);
+}
+
+JobAddress read_address(Reader& reader) {
+    JobAddress address;
+    address.id = reader.number<JobId>();
+    address.owner_pid = reader.number<int32_t>();
+    address.owner_fd = reader.number<int32_t>();
+    address.host = reader.number<HostId>();
+    return address;
 }
 
 std::string encode(const Hello& message) {
@@ -89,7 +100,7 @@ bool decode(std::string_view payload, SpawnRequest& out) {
 std::string encode(const SpawnReply& message) {
     Writer writer;
     writer.number(message.error_class).string(message.text);
-    writer.number(message.job.id).number(message.job.owner_pid).number(message.job.owner_fd);
+    write(writer, message.job);
     writer.number(static_cast<uint32_t>(message.codes.size()));
     for (const int32_t code : message.codes) writer.number(code);
     return writer.take();
@@ -99,9 +110,7 @@ bool decode(std::string_view payload, SpawnReply& out) {
     Reader reader(payload);
     out.error_class = reader.number<int32_t>();
     out.text = reader.string();
-    out.job.id = reader.number<JobId>();
-    out.job.owner_pid = reader.number<int32_t>();
-    out.job.owner_fd = reader.number<int32_t>();
+    out.job = read_address(reader);
     out.codes.resize(reader.count(4));
     for (int32_t& code : out.codes) code = reader.number<int32_t>();
     return reader.done();
@@ -145,6 +154,32 @@ bool decode(std::string_view payload, DisconnectNotice& out) {
     Reader reader(payload);
     out.child = reader.number<JobId>();
     out.parent = reader.number<JobId>();
+    return reader.done();
+}
+
+std::string encode(const JobQuery& message) {
+    return Writer().number(message.job).number(message.rank).take();
+}
+
+bool decode(std::string_view payload, JobQuery& out) {
+    Reader reader(payload);
+    out.job = reader.number<JobId>();
+    out.rank = reader.number<uint32_t>();
+    return reader.done();
+}
+
+std::string encode(const JobReply& message) {
+    Writer writer;
+    writer.number(message.error_class).string(message.text);
+    write(writer, message.job);
+    return writer.take();
+}
+
+bool decode(std::string_view payload, JobReply& out) {
+    Reader reader(payload);
+    out.error_class = reader.number<int32_t>();
+    out.text = reader.string();
+    out.job = read_address(reader);
     return reader.done();
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/wire.h"
 #include "boot/job_segment.h"
 
 namespace starling::boot {
@@ -25,13 +26,32 @@ enum class MessageKind : uint32_t {
     persist = 9,    ///< tool → daemon: stay when the last client leaves
     stop = 10,      ///< tool → daemon: end
     status = 11,    ///< tool → daemon → NameReply whose text is one line per fact
+    resolve = 12,   ///< JobQuery → JobReply: where this host's segment of a job is; it is made if there is none
+    /// JobQuery → JobReply: fill the address table of that job for the host of that rank, in this host's segment. The
+    /// reply comes when the rank's port is known or it has ended (its word in the table tells which); whoever does not
+    /// want to wait may hang up: the table is filled all the same, and the asker rung.
+    locate = 13,
+    /// JobQuery of the own job → JobReply: all ranks of this host have reached the end of MPI_Init. Sent by the last of
+    /// them if the universe has several hosts; to hang up without waiting for the reply is fine.
+    arrived = 14,
+
+    // mpiexec and a standing daemon (launch/client_protocol.h).
+    submit = 20,    ///< client → daemon: a job
+    started = 21,   ///< daemon → client
+    output = 22,    ///< daemon → client: what ranks print
+    written = 23,   ///< client → daemon: so much of it has been written
+    input = 24,     ///< client → daemon: standard input, empty at its end
+    taken = 25,     ///< daemon → client: the input has gone on
+    signal = 26,    ///< client → daemon
+    finished = 27,  ///< daemon → client: the exit code
+    last = finished,
 };
 
 inline constexpr uint32_t kFrameMagic = 0x4c525453;  ///< "STRL"
 inline constexpr uint32_t kFrameHeader = 12;         ///< bytes: magic, kind, length, each 32 bits
 inline constexpr uint32_t kMaxFrame = 64u << 20;     ///< payload of an authenticated peer
 inline constexpr uint32_t kMaxHello = 256;           ///< payload before that
-inline constexpr uint32_t kProtocolVersion = 1;
+inline constexpr uint32_t kProtocolVersion = 2;
 
 std::string encode_frame(MessageKind kind, std::string_view payload);
 
@@ -102,12 +122,29 @@ struct DisconnectNotice {
     JobId child = 0, parent = 0;
 };
 
+struct JobQuery {
+    JobId job = 0;
+    uint32_t rank = 0;  ///< for locate
+};
+
+struct JobReply {
+    int32_t error_class = 0;
+    std::string text;  ///< sentence
+    JobAddress job;    ///< on the asker's host
+};
+
+/// A JobAddress within another message; its host goes along.
+void write(Writer& writer, const JobAddress& address);
+JobAddress read_address(Reader& reader);
+
 std::string encode(const Hello& message);
 std::string encode(const SpawnRequest& message);
 std::string encode(const SpawnReply& message);
 std::string encode(const NameRequest& message);
 std::string encode(const NameReply& message);
 std::string encode(const DisconnectNotice& message);
+std::string encode(const JobQuery& message);
+std::string encode(const JobReply& message);
 
 /// False if `payload` is not exactly one such message; `out` is then unspecified.
 bool decode(std::string_view payload, Hello& out);
@@ -116,5 +153,7 @@ bool decode(std::string_view payload, SpawnReply& out);
 bool decode(std::string_view payload, NameRequest& out);
 bool decode(std::string_view payload, NameReply& out);
 bool decode(std::string_view payload, DisconnectNotice& out);
+bool decode(std::string_view payload, JobQuery& out);
+bool decode(std::string_view payload, JobReply& out);
 
 }  // namespace starling::boot
