@@ -8,6 +8,7 @@ namespace starling {
 
 enum class Wait : uint8_t { poll, adaptive, thread };
 enum class SingleCopy : uint8_t { automatic, on, off };
+enum class Pmi : uint8_t { automatic, none, pmix, pmi2, pmi1 };
 
 /// The names a variable of an enum type takes, in the order of its values; the specialisations end with
 /// nullptr.
@@ -17,6 +18,8 @@ template <>
 inline constexpr const char* const kChoices<Wait>[] = {"poll", "adaptive", "thread", nullptr};
 template <>
 inline constexpr const char* const kChoices<SingleCopy>[] = {"auto", "on", "off", nullptr};
+template <>
+inline constexpr const char* const kChoices<Pmi>[] = {"auto", "none", "pmix", "pmi2", "pmi1", nullptr};
 
 /// The value of every variable. Numbers are in the unit of the variable's row. Texts live as long as the
 /// process.
