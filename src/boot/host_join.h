@@ -1,0 +1,46 @@
+// How the processes that another manager has started on one host find each other: through a helper, `starlingd host`,
+// which owns this host's segment of their job. The first to come starts it; it ends with the last of them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "boot/job_segment.h"
+#include "boot/manager.h"
+
+namespace starling::boot {
+
+/// What a process says to the helper, as the payload of a `hello` frame.
+struct HostJoin {
+    static constexpr uint32_t kVersion = 1;
+
+    uint32_t version = kVersion;
+    JobId job = 0;
+    uint32_t size = 0;
+    uint32_t rank = 0;
+    int32_t pid = 0;
+    uint32_t appnum = 0;
+};
+
+/// What it is told, as the payload of a `reply` frame.
+struct HostWelcome {
+    std::string refusal;  ///< a sentence; empty if welcome
+    JobAddress job;
+};
+
+std::string encode(const HostJoin& message);
+std::string encode(const HostWelcome& message);
+bool decode(std::string_view payload, HostJoin& out);
+bool decode(std::string_view payload, HostWelcome& out);
+
+/// The job's id, which every host must find out for itself: from the manager's protocol and name of it.
+JobId id_of(const ManagedJob& job, const char* protocol);
+
+/// The abstract socket of the helper for this user and job.
+std::string host_socket_name(JobId job);
+
+/// Maps this host's segment of the job, `id` being what id_of() says. It is made if this process is the first. MPI_SUCCESS, or an error class with
+/// failure_text().
+int join_host(const ManagedJob& job, JobId id, JobSegment& out);
+
+}  // namespace starling::boot

@@ -1,0 +1,195 @@
+#include "boot/identity.h"
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <unordered_set>
+#include <utility>
+
+#include "base/config.h"
+#include "base/error.h"
+#include "boot/doorbell.h"
+#include "boot/environment.h"
+#include "boot/host_join.h"
+#include "boot/host_record.h"
+#include "boot/manager.h"
+#include "mpi.h"
+
+namespace starling::boot {
+
+namespace {
+
+constexpr const char* kPortKey = "port";
+
+/// The manager that started this process and what it is asked for. Made when there is one, never freed: PMIx's
+/// thread may still look at it when the process ends.
+struct Management {
+    std::unique_ptr<Manager> manager;
+    JobSegment* segment = nullptr;  ///< where answers are written, once a port was published
+    uint32_t rank = 0;
+    std::unordered_set<uint32_t> asked;  ///< ranks whose look-up is under way
+    bool left = false;
+};
+Management* management = nullptr;
+
+bool in_environment(const char* name) {
+    const char* value = std::getenv(name);
+    return value && *value;
+}
+
+bool pmix_is_there() {
+    return in_environment("PMIX_NAMESPACE") && in_environment("PMIX_RANK");
+}
+
+int no_pmix() {
+    return fail(MPI_ERR_OTHER,
+                "this program was started by a PMIx process manager but can't speak to it (%s); install OpenPMIx and "
+                "build Starling with it, or set STARLING_PMI=none to run every process on its own",
+                std::string(failure_text()).c_str());
+}
+
+// The manager to be believed, null if there is none.
+int find_manager(std::unique_ptr<Manager>& out) {
+    const Pmi wish = config().pmi;
+    if (wish == Pmi::none) return MPI_SUCCESS;
+    const bool pmi = in_environment("PMI_FD") && wish != Pmi::pmix;
+    if ((wish == Pmi::automatic || wish == Pmi::pmix) && pmix_is_there()) {
+        out = make_pmix_manager();
+        if (!out && !pmi) return no_pmix();
+    }
+    if (!out && pmi) out = make_pmi_manager(wish == Pmi::pmi1 ? 1 : 2);
+    if (!out && in_environment("PMI_PORT") && wish != Pmi::pmix) {
+        return fail(MPI_ERR_OTHER,
+                    "the process manager wants to be spoken to at PMI_PORT=%s, which Starling does not do; start "
+                    "without the manager's -pmi-port, or set STARLING_PMI=none to run every process on its own",
+                    std::getenv("PMI_PORT"));
+    }
+    return MPI_SUCCESS;
+}
+
+// Four programs of their own where one job of four was meant is a trap worth a line.
+void warn_of_lonely_step() {
+    const char* tasks = std::getenv("SLURM_STEP_NUM_TASKS");
+    const char* task = std::getenv("SLURM_PROCID");
+    if (!tasks || !task || std::atoi(tasks) < 2 || std::strcmp(task, "0") != 0 || config().pmi == Pmi::none) return;
+    std::fprintf(stderr,
+                 "starling: the %s tasks of this Slurm step run on their own, since srun was not told how they find "
+                 "each other; use srun --mpi=pmix or --mpi=pmi2 (or STARLING_PMI=none, if this is meant)\n",
+                 tasks);
+}
+
+// A program that used sessions only has finalized when it closed the last, but might have opened another.
+void leave_at_exit() {
+    if (!management->segment) return;
+    if (management->segment->cell(management->rank).state.load() == RankState::finalized) leave_manager();
+}
+
+int join_managed(std::unique_ptr<Manager> manager, uint32_t& rank, JobSegment& segment) {
+    ManagedJob job;
+    if (const int error = manager->start(job)) return error;
+    if (const int error = join_host(job, id_of(job, manager->protocol()), segment)) return error;
+    if (config().verbose > 0) {
+        std::fprintf(stderr, "starling: rank %u of %u, started by another manager, found by %s as %s on %zu host%s\n",
+                     job.rank, job.size, manager->protocol(), job.name.c_str(), job.hosts.size(),
+                     job.hosts.size() == 1 ? "" : "s");
+    }
+    rank = job.rank;
+    management = new Management;
+    management->manager = std::move(manager);
+    management->rank = rank;
+    std::atexit(leave_at_exit);
+    return MPI_SUCCESS;
+}
+
+// Two processes of this host may write the same at the same time.
+void store_record(JobSegment& segment, uint32_t rank, const HostRecord& record) {
+    HostEntry& entry = segment.host(segment.host_of(rank));
+    const std::atomic_ref<uint32_t> addresses(entry.addresses);
+    if (addresses.load(std::memory_order_acquire) == 0) {
+        entry.id = record.host.id;
+        entry.key = record.host.key;
+        std::memcpy(entry.name, record.host.name, sizeof entry.name);
+        std::memcpy(entry.ipv4, record.host.ipv4, sizeof entry.ipv4);
+        addresses.store(record.host.addresses, std::memory_order_release);
+    }
+    uint32_t none = 0;
+    const PortWord word{record.port, PortWord::running};
+    segment.port(rank).compare_exchange_strong(none, word.word(), std::memory_order_release);
+}
+
+// On PMIx's thread, or on the caller's.
+void on_found(void* context, uint32_t rank, std::string_view value) {
+    auto& asker = *static_cast<Management*>(context);
+    HostRecord record;
+    uint32_t none = 0;
+    if (decode(value, record)) {
+        store_record(*asker.segment, rank, record);
+    } else {
+        // Nobody is there who could be written to: that must not look like one who is late.
+        const PortWord word{0, PortWord::failed};
+        asker.segment->port(rank).compare_exchange_strong(none, word.word(), std::memory_order_release);
+    }
+    ring(*reinterpret_cast<Doorbell*>(asker.segment->region(asker.rank)));
+}
+
+}  // namespace
+
+int join_job(uint32_t& rank, JobSegment& segment) {
+    Identity identity;
+    if (const int error = read_identity(identity)) return error;
+    rank = identity.rank;
+    if (identity.launched) return JobSegment::open(identity.job, segment);
+    std::unique_ptr<Manager> manager;
+    if (const int error = find_manager(manager)) return error;
+    if (manager) return join_managed(std::move(manager), rank, segment);
+    warn_of_lonely_step();
+    if (const int error = JobSegment::create(1, nullptr, 0, segment)) return error;
+    std::snprintf(segment.header().command, sizeof segment.header().command, "%s", program_invocation_short_name);
+    return MPI_SUCCESS;
+}
+
+int publish_port(JobSegment& segment) {
+    if (!management) return MPI_SUCCESS;
+    management->segment = &segment;
+    if (segment.header().hosts < 2) return MPI_SUCCESS;
+    const uint32_t rank = management->rank;
+    const HostRecord record{segment.host(segment.header().my_host), PortWord::of(segment.port(rank).load()).port};
+    if (record.host.addresses == 0 || record.port == 0) {
+        return fail(MPI_ERR_OTHER, "rank %u has no network address that other hosts could use; bring an interface up",
+                    rank);
+    }
+    if (const int error = management->manager->put(kPortKey, encode(record))) return error;
+    return management->manager->publish();
+}
+
+bool is_managed() {
+    return management != nullptr;
+}
+
+bool locate_through_manager(JobSegment& segment, uint32_t rank) {
+    if (segment.port(rank).load(std::memory_order_acquire) != 0) return true;
+    if (management->asked.contains(rank)) return false;
+    bool asked = false;
+    if (management->manager->look_up(rank, kPortKey, on_found, management, asked) != MPI_SUCCESS) {
+        on_found(management, rank, {});
+        return true;
+    }
+    if (asked) management->asked.insert(rank);
+    return segment.port(rank).load(std::memory_order_acquire) != 0;
+}
+
+void leave_manager() {
+    if (!management || std::exchange(management->left, true)) return;
+    // Nobody can do anything about a manager that has gone by now.
+    management->manager->leave();
+}
+
+void abort_through_manager(int code) {
+    if (!management) return;
+    char text[64];
+    std::snprintf(text, sizeof text, "MPI_Abort by rank %u with code %d", management->rank, code);
+    management->manager->abort(code, text);
+}
+
+}  // namespace starling::boot

@@ -1,0 +1,135 @@
+// The library's side of PMIx: the functions of boot/pmix_plugin.h by OpenPMIx's client library. Loaded when PMIX_* is in
+// the environment, and never unloaded.
+#include <pmix.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "boot/pmix_plugin.h"
+
+namespace {
+
+using starling::boot::PmixJob;
+using starling::boot::PmixPlugin;
+
+pmix_proc_t myself;
+
+int tell(const char* step, pmix_status_t status, char* problem, size_t size) {
+    if (status == PMIX_SUCCESS) return 0;
+    std::snprintf(problem, size, "%s failed: %s", step, PMIx_Error_string(status));
+    return 1;
+}
+
+pmix_proc_t process(uint32_t rank) {
+    pmix_proc_t out;
+    PMIX_LOAD_PROCID(&out, myself.nspace, rank);
+    return out;
+}
+
+// A fact about `who`; false if the manager does not know it.
+bool read_number(const pmix_proc_t& who, const char* key, uint32_t& out) {
+    pmix_value_t* value = nullptr;
+    if (PMIx_Get(&who, key, nullptr, 0, &value) != PMIX_SUCCESS || !value) return false;
+    pmix_status_t status;
+    PMIX_VALUE_GET_NUMBER(status, value, out, uint32_t);
+    PMIX_VALUE_RELEASE(value);
+    return status == PMIX_SUCCESS;
+}
+
+// The ranks of one host as "rank,rank,…;".
+bool append_ranks(const char* host, std::string& out) {
+    pmix_proc_t* procs = nullptr;
+    size_t count = 0;
+    if (PMIx_Resolve_peers(host, myself.nspace, &procs, &count) != PMIX_SUCCESS) return false;
+    for (size_t i = 0; i < count; ++i) {
+        if (i > 0) out.push_back(',');
+        out += std::to_string(procs[i].rank);
+    }
+    out.push_back(';');
+    PMIX_PROC_FREE(procs, count);
+    return true;
+}
+
+pmix_status_t list_hosts(std::string& out) {
+    char* names = nullptr;
+    const pmix_status_t status = PMIx_Resolve_nodes(myself.nspace, &names);
+    if (status != PMIX_SUCCESS) return status;
+    bool ok = names != nullptr;
+    char* rest = nullptr;
+    for (char* name = names ? strtok_r(names, ",", &rest) : nullptr; ok && name; name = strtok_r(nullptr, ",", &rest)) {
+        out += std::string(name) + ":";
+        ok = append_ranks(name, out);
+    }
+    std::free(names);
+    return ok ? PMIX_SUCCESS : PMIX_ERR_NOT_FOUND;
+}
+
+int start(PmixJob* job, char* problem, size_t size) {
+    pmix_status_t status = PMIx_Init(&myself, nullptr, 0);
+    if (status != PMIX_SUCCESS) return tell("PMIx_Init", status, problem, size);
+    std::snprintf(job->name, sizeof job->name, "%s", myself.nspace);
+    job->rank = myself.rank;
+    const pmix_proc_t all = process(PMIX_RANK_WILDCARD);
+    if (!read_number(all, PMIX_JOB_SIZE, job->size)) return tell("PMIX_JOB_SIZE", PMIX_ERR_NOT_FOUND, problem, size);
+    if (!read_number(all, PMIX_UNIV_SIZE, job->universe_size)) job->universe_size = 0;
+    if (!read_number(myself, PMIX_APPNUM, job->appnum)) job->appnum = 0;
+    std::string hosts;
+    status = list_hosts(hosts);
+    if (status != PMIX_SUCCESS) return tell("asking for the job's hosts", status, problem, size);
+    job->hosts = strdup(hosts.c_str());
+    return 0;
+}
+
+int put(const char* key, const char* text, char* problem, size_t size) {
+    pmix_value_t value;
+    PMIX_VALUE_CONSTRUCT(&value);
+    value.type = PMIX_STRING;
+    value.data.string = strdup(text);
+    const pmix_status_t status = PMIx_Put(PMIX_GLOBAL, key, &value);
+    PMIX_VALUE_DESTRUCT(&value);
+    return tell("PMIx_Put", status, problem, size);
+}
+
+int commit(char* problem, size_t size) {
+    return tell("PMIx_Commit", PMIx_Commit(), problem, size);
+}
+
+struct Request {
+    void (*found)(void* context, uint32_t rank, const char* value);
+    void* context;
+    uint32_t rank;
+};
+
+void on_value(pmix_status_t status, pmix_value_t* value, void* context) {
+    auto* request = static_cast<Request*>(context);
+    const bool text = status == PMIX_SUCCESS && value && value->type == PMIX_STRING;
+    request->found(request->context, request->rank, text ? value->data.string : nullptr);
+    delete request;
+}
+
+int get(uint32_t rank, const char* key, void (*found)(void*, uint32_t, const char*), void* context, char* problem,
+        size_t size) {
+    const pmix_proc_t who = process(rank);
+    auto* request = new Request{found, context, rank};
+    const pmix_status_t status = PMIx_Get_nb(&who, key, nullptr, 0, on_value, request);
+    if (status == PMIX_SUCCESS) return 0;
+    delete request;
+    return tell("PMIx_Get_nb", status, problem, size);
+}
+
+int leave(char* problem, size_t size) {
+    return tell("PMIx_Finalize", PMIx_Finalize(nullptr, 0), problem, size);
+}
+
+void abort_job(int code, const char* text) {
+    PMIx_Abort(code, text, nullptr, 0);
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) const PmixPlugin starling_pmix_plugin;
+const PmixPlugin starling_pmix_plugin = {
+    starling::boot::kPmixPluginVersion, start, put, commit, get, leave, abort_job,
+};
