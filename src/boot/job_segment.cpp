@@ -190,13 +190,21 @@ int JobSegment::create(const JobDescription& description, uint32_t my_host, JobS
     return MPI_SUCCESS;
 }
 
+const Placement* JobSegment::find_run(uint32_t rank, uint32_t& index) const {
+    const uint64_t runs = header().runs;
+    for (uint64_t i = 0; i < runs; ++i) {
+        const uint64_t at = last_run_ + i < runs ? last_run_ + i : last_run_ + i - runs;
+        if (!run(at).holds(rank, index)) continue;
+        last_run_ = at;
+        return &run(at);
+    }
+    return nullptr;
+}
+
 uint32_t JobSegment::look_up_index(uint32_t rank) const {
     uint32_t index = 0;
-    for (uint64_t i = 0; i < header().runs; ++i) {
-        const Placement& at = run(i);
-        if (at.holds(rank, index)) return at.host == header().my_host ? at.local + index : kNotHere;
-    }
-    return kNotHere;
+    const Placement* at = find_run(rank, index);
+    return at && at->host == header().my_host ? at->local + index : kNotHere;
 }
 
 uint32_t JobSegment::here(uint32_t rank) const {
@@ -216,9 +224,8 @@ uint32_t JobSegment::local_rank(uint32_t index) const {
 
 uint32_t JobSegment::host_of(uint32_t rank) const {
     uint32_t index = 0;
-    for (uint64_t i = 0; i < header().runs; ++i)
-        if (run(i).holds(rank, index)) return run(i).host;
-    return kNoHost;
+    const Placement* at = find_run(rank, index);
+    return at ? at->host : kNoHost;
 }
 
 JobDescription JobSegment::description() const {

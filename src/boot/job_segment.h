@@ -180,6 +180,8 @@ class JobSegment {
   private:
     static constexpr uint32_t kNotHere = ~0u;
     uint32_t look_up_index(uint32_t rank) const;
+    /// The run that holds `rank`, as which of its ranks; null if there is none. Neighbours are found at once.
+    const Placement* find_run(uint32_t rank, uint32_t& index) const;
     uint32_t here(uint32_t rank) const;
     const Placement& run(uint64_t index) const {
         return reinterpret_cast<const Placement*>(base_ + header().runs_offset)[index];
@@ -188,6 +190,7 @@ class JobSegment {
     std::byte* base_ = nullptr;
     size_t bytes_ = 0;
     int fd_ = -1;
+    mutable uint64_t last_run_ = 0;  ///< where find_run() found one
     uint64_t inode_ = 0;  ///< of the memfd: tells it from one that got the same pid and descriptor later
 };
 

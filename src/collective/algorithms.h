@@ -82,4 +82,15 @@ Task scan_recursive_doubling(View v, const void* send, void* receive, int64_t co
 Task scan_linear(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op,
                  bool exclusive);
 
+// Two levels, on views that are a whole side of an exchange with hosts(): within the hosts and between them. The
+// reductions need hosts of consecutive ranks, or a commutative operation.
+Task barrier_two_level(View v);
+Task bcast_two_level(View v, void* buffer, int64_t count, const Datatype& type, int root);
+Task reduce_two_level(View v, const void* send, void* receive, int64_t count, const Datatype& type,
+                      const Op& op, int root);
+Task allreduce_two_level(View v, const void* send, void* receive, int64_t count, const Datatype& type,
+                         const Op& op);
+/// Every rank's own block is in place in `blocks` already.
+Task allgather_two_level(View v, Blocks blocks);
+
 }  // namespace starling::collective

@@ -1,6 +1,8 @@
 #include "collective/channel_exchange.h"
 
+#include <map>
 #include <utility>
+#include <vector>
 
 #include "message/point_to_point.h"
 
@@ -30,11 +32,37 @@ class CommExchange final : public Exchange, public comm::CollectiveState {
         message::start_receive(request, channel_, buffer, count, type, source, tag);
     }
 
+    const HostMap* hosts() override {
+        if (!hosts_known_) [[unlikely]]
+            find_hosts();
+        return hosts_.leaders.empty() ? nullptr : &hosts_;
+    }
+
     NodeOwner node;
 
   private:
+    void find_hosts();
+
     message::Channel& channel_;
+    HostMap hosts_;
+    bool hosts_known_ = false;
 };
+
+// All members must come to the same map. So a host is known by its place in its job's host table, which all have alike,
+// not by its id, which only some may have learned; two jobs on one host count as two hosts.
+void CommExchange::find_hosts() {
+    hosts_known_ = true;
+    if (!link::self().job->segment().header().several_hosts) return;
+    std::map<std::pair<const link::Job*, uint32_t>, int> numbers;
+    std::vector<int> identity;
+    for (int i = 0; i < local_size; ++i) {
+        const link::Process& process = channel_.roster().at(local_base + i);
+        if (process.job->map() != MPI_SUCCESS) return;
+        const std::pair key(process.job, process.job->segment().host_of(process.rank));
+        identity.push_back(numbers.emplace(key, static_cast<int>(numbers.size())).first->second);
+    }
+    hosts_ = make_host_map(identity, local_base, rank - local_base);
+}
 
 CommExchange& comm_exchange(comm::Comm& comm) {
     if (!comm.collective_state) comm.collective_state = std::make_unique<CommExchange>(comm);

@@ -8,11 +8,19 @@ namespace starling::collective {
 namespace {
 
 Call call_of(Kind kind, const View& v, uint64_t bytes) {
-    return Call{kind, v.n, bytes};
+    Call call{kind, v.n, bytes};
+    call.network = v.network;
+    if (const HostMap* hosts = v.whole_side() ? v.exchange->hosts() : nullptr) {
+        call.two_levels = true;
+        call.consecutive = hosts->contiguous;
+    }
+    return call;
 }
 
 Call call_of(Kind kind, const View& v, int64_t count, const Datatype& type, const Op& op) {
-    return Call{kind, v.n, datatype::packed_size(type, count), op.commutative};
+    Call call = call_of(kind, v, datatype::packed_size(type, count));
+    call.commutative = op.commutative;
+    return call;
 }
 
 Task finished(int error) {
@@ -29,8 +37,14 @@ Task copied(const void* send, void* receive, int64_t count, const Datatype& type
 
 Task barrier(View v) {
     if (v.n == 1) return finished(v.error);
-    if (select(call_of(Kind::barrier, v, 0)) == Algorithm::tree) return barrier_tree(v);
-    return barrier_dissemination(v);
+    switch (select(call_of(Kind::barrier, v, 0))) {
+        case Algorithm::tree:
+            return barrier_tree(v);
+        case Algorithm::two_level:
+            return barrier_two_level(v);
+        default:
+            return barrier_dissemination(v);
+    }
 }
 
 Task bcast(View v, void* buffer, int64_t count, const Datatype& type, int root) {
@@ -43,6 +57,8 @@ Task bcast(View v, void* buffer, int64_t count, const Datatype& type, int root) 
             return bcast_scatter_allgather(v, buffer, count, type, root);
         case Algorithm::chain:
             return bcast_chain(v, buffer, count, type, root);
+        case Algorithm::two_level:
+            return bcast_two_level(v, buffer, count, type, root);
         default:
             return bcast_binomial(v, buffer, count, type, root);
     }
@@ -57,6 +73,8 @@ Task reduce(View v, const void* send, void* receive, int64_t count, const Dataty
             return reduce_linear(v, send, receive, count, type, op, root);
         case Algorithm::rabenseifner:
             return reduce_rabenseifner(v, send, receive, count, type, op, root);
+        case Algorithm::two_level:
+            return reduce_two_level(v, send, receive, count, type, op, root);
         default:
             return reduce_binomial(v, send, receive, count, type, op, root);
     }
@@ -72,6 +90,8 @@ Task allreduce(View v, const void* send, void* receive, int64_t count, const Dat
             return allreduce_ring(v, send, receive, count, type, op);
         case Algorithm::reduce_bcast:
             return allreduce_reduce_bcast(v, send, receive, count, type, op);
+        case Algorithm::two_level:
+            return allreduce_two_level(v, send, receive, count, type, op);
         default:
             return allreduce_recursive_doubling(v, send, receive, count, type, op);
     }
@@ -98,7 +118,7 @@ Task allgather(View v, const void* send, int64_t count, const Datatype& type, Bl
         v.note(
             datatype::copy(type, count, send, receive.type(v.me), receive.count(v.me), receive.at(v.me)));
     if (v.n == 1) return finished(v.error);
-    Call call{Kind::allgather, v.n, receive.bytes(0)};
+    Call call = call_of(Kind::allgather, v, receive.bytes(0));
     call.uniform = receive.uniform();
     if (!call.uniform) {
         call.bytes = 0;
@@ -114,6 +134,8 @@ Task allgather(View v, const void* send, int64_t count, const Datatype& type, Bl
             return allgather_recursive_doubling(v, receive);
         case Algorithm::bruck:
             return allgather_bruck(v, receive);
+        case Algorithm::two_level:
+            return allgather_two_level(v, receive);
         default:
             return allgather_ring(v, receive);
     }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "collective/host_map.h"
 #include "datatype/datatype.h"
 #include "message/request.h"
 
@@ -33,6 +34,9 @@ class Exchange {
                             const datatype::Datatype& type, int destination, int tag) = 0;
     virtual void start_receive(message::ReceiveRequest& request, void* buffer, int64_t count,
                                const datatype::Datatype& type, int source, int tag) = 0;
+
+    /// How my side lies on hosts; null if two levels make no sense for it. Lasts as long as the exchange.
+    virtual const HostMap* hosts() { return nullptr; }
 
     /// The tag of the next collective operation. Every participant starts the collectives of a communicator
     /// in the same order, so they all draw the same one.

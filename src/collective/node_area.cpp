@@ -49,7 +49,7 @@ int64_t allocate_area(int n) {
         layout.clear();
         return part.offset;
     }
-    const int world = static_cast<int>(link::self().job->segment().header().size);
+    const int world = static_cast<int>(link::self().job->segment().header().local_ranks);
     int64_t end = world <= NodeLayout::kMost ? static_cast<int64_t>(NodeLayout::bytes(world)) : 0;
     for (const Part& part : *parts) end += static_cast<int64_t>(NodeLayout::bytes(part.n));
     if (static_cast<uint64_t>(end) + NodeLayout::bytes(n) > shm::kCollectiveBytes) return -1;

@@ -1,6 +1,7 @@
 #include "collective/node_exchange.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "collective/algorithms.h"
 #include "collective/channel_exchange.h"
@@ -57,6 +58,16 @@ Task agree(View v, int64_t& offset, int& usable) {
     co_return v.error;
 }
 
+// Where one member sees another host, every member does.
+bool all_here(const message::Roster& members, int n) {
+    if (!link::self().job->segment().header().several_hosts) return true;
+    for (int i = 0; i < n; ++i) {
+        const link::Process& process = members.at(i);
+        if (process.job->map() != MPI_SUCCESS || !process.job->segment().is_local(process.rank)) return false;
+    }
+    return true;
+}
+
 }  // namespace
 
 NodeOwner::~NodeOwner() {
@@ -68,38 +79,47 @@ NodeOwner::~NodeOwner() {
 
 Node* NodeOwner::get(comm::Comm& comm, Exchange& exchange) {
     if (node_) return node_.get();
-    if (tried_ || exchange.size == 1 || exchange.size > NodeLayout::kMost) return nullptr;
-    const bool is_world = &comm == comm::world();
-    if (!is_world && ++calls_ < 2) return nullptr;
+    if (tried_) return nullptr;
+    if (&comm != comm::world() && ++calls_ < 2) return nullptr;
     tried_ = true;
-    const message::Roster& members = comm.collective.roster();
-    EngineSync sync(exchange.rank);
+    if (const HostMap* hosts = exchange.inter() ? nullptr : exchange.hosts()) {
+        make(comm, exchange, hosts->mine, hosts->my_place);
+    } else if (all_here(comm.collective.roster(), exchange.size)) {
+        std::vector<int> everyone(static_cast<size_t>(exchange.size));
+        std::iota(everyone.begin(), everyone.end(), 0);
+        make(comm, exchange, everyone, exchange.rank);
+    }
+    return node_.get();
+}
+
+void NodeOwner::make(comm::Comm& comm, Exchange& exchange, const std::vector<int>& members, int me) {
+    const auto n = static_cast<int>(members.size());
+    if (n == 1 || n > NodeLayout::kMost) return;
+    const bool is_world = &comm == comm::world();
+    const message::Roster& roster = comm.collective.roster();
+    EngineSync sync(me);
     int usable = 1;
-    for (int i = 0; i < exchange.size && usable; ++i) usable = sync.add_participant(members.at(i));
+    for (int i = 0; i < n && usable; ++i) usable = sync.add_participant(roster.at(members[static_cast<size_t>(i)]));
     int64_t offset = kWorldArea;
     if (!is_world) {
-        leads_ = exchange.rank == 0;
-        offset = leads_ ? allocate_area(exchange.size) : 0;
+        leads_ = me == 0;
+        offset = leads_ ? allocate_area(n) : 0;
         const int64_t allocated = offset;
-        const int error = run(agree(View::all(exchange), offset, usable));
+        const int error = run(agree(View::all(exchange).of(members, me), offset, usable));
         if (error != MPI_SUCCESS || !usable) {
             // Nobody has used it.
             if (leads_ && allocated >= 0) {
                 shm::Region region(link::self().job->segment().region(link::self().rank));
-                NodeLayout(region.collective() + allocated, exchange.size)
-                    .detached()
-                    .store(static_cast<uint32_t>(exchange.size));
+                NodeLayout(region.collective() + allocated, n).detached().store(static_cast<uint32_t>(n));
                 retire_area(allocated);
             }
-            return nullptr;
+            return;
         }
         offset_ = offset;
     }
-    const link::Process leader = members.at(0);
+    const link::Process leader = roster.at(members[0]);
     const shm::Region region(leader.job->segment().region(leader.rank));
-    node_ =
-        std::make_unique<Node>(region.collective() + offset, exchange.size, exchange.rank, std::move(sync));
-    return node_.get();
+    node_ = std::make_unique<Node>(region.collective() + offset, n, me, std::move(sync));
 }
 
 }  // namespace starling::collective

@@ -60,7 +60,7 @@ class EngineSync {
 
 using Node = NodeStage<EngineSync>;
 
-/// Holds a communicator's node stage.
+/// Holds a communicator's node stage: of all its members if they share a host, else of those on this host.
 class NodeOwner {
   public:
     NodeOwner() = default;
@@ -72,6 +72,8 @@ class NodeOwner {
     Node* get(comm::Comm& comm, Exchange& exchange);
 
   private:
+    void make(comm::Comm& comm, Exchange& exchange, const std::vector<int>& members, int me);
+
     std::unique_ptr<Node> node_;
     int64_t offset_ = -1;  ///< in the leader's region; -1: the world's
     int calls_ = 0;

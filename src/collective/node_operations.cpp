@@ -60,6 +60,14 @@ int fold_packed(Slot slot, Range range, std::byte* result, int64_t count, const 
 
 }  // namespace
 
+int arrive(Node& node, int n) {
+    return node.to_root(kind_of(Kind::barrier), 0, 0, n, 0, [](std::byte*) {}, [](auto) {});
+}
+
+int release(Node& node, int me) {
+    return node.bcast(kind_of(Kind::barrier), 0, me != 0, 0, [](std::byte*) {}, [](const std::byte*) {});
+}
+
 int bcast(Node& node, int root, bool reads, void* buffer, int64_t count, const Datatype& type) {
     return node.bcast(
         kind_of(Kind::bcast, root), root, reads, bytes_of(type, count),

@@ -19,6 +19,9 @@ struct Range {
     bool has(int i) const { return first <= i && i < last; }
 };
 
+/// The two halves of a barrier: participant 0 waits for all; all wait for participant 0.
+int arrive(Node& node, int n);
+int release(Node& node, int me);
 /// `reads`: this participant wants the data.
 int bcast(Node& node, int root, bool reads, void* buffer, int64_t count, const Datatype& type);
 /// The operands of `range`, reduced in order, at the root. `input` is not MPI_IN_PLACE.

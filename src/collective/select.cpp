@@ -21,7 +21,8 @@ constexpr std::string_view kAlgorithmNames[kAlgorithms] = {"auto",           "li
                                                            "rabenseifner",   "ring",
                                                            "reduce_bcast",   "bruck",
                                                            "pairwise",       "halving",
-                                                           "reduce_scatter", "node"};
+                                                           "reduce_scatter", "node",
+                                                           "two_level"};
 
 constexpr int kAny = 1 << 30;
 constexpr uint64_t kAnySize = ~uint64_t{0};
@@ -33,6 +34,7 @@ struct Row {
     int up_to_ranks;
     uint64_t up_to_bytes;
     Algorithm algorithm;
+    bool one_host = false;  ///< not for participants on different hosts
 };
 
 // On one machine every message costs the same and what counts is how often a rank has to wait for another:
@@ -47,8 +49,14 @@ constexpr Row kTable[] = {
     {Kind::scatter, kAny, kAnySize, Algorithm::node},
     {Kind::allgather, kAny, kAnySize, Algorithm::node},
     {Kind::alltoall, kAny, kAnySize, Algorithm::node},
+    // What crosses the network once per host beats what crosses it once per process.
+    {Kind::barrier, kAny, kAnySize, Algorithm::two_level},
+    {Kind::bcast, kAny, kAnySize, Algorithm::two_level},
+    {Kind::reduce, kAny, kAnySize, Algorithm::two_level},
+    {Kind::allreduce, kAny, kAnySize, Algorithm::two_level},
+    {Kind::allgather, kAny, 4 << 10, Algorithm::two_level},
     {Kind::barrier, kAny, kAnySize, Algorithm::dissemination},
-    {Kind::bcast, 32, kAnySize, Algorithm::linear},
+    {Kind::bcast, 32, kAnySize, Algorithm::linear, true},
     {Kind::bcast, kAny, 128 << 10, Algorithm::binomial},
     {Kind::bcast, kAny, kAnySize, Algorithm::scatter_allgather},
     {Kind::reduce, 32, kAnySize, Algorithm::binomial},
@@ -56,7 +64,7 @@ constexpr Row kTable[] = {
     {Kind::reduce, kAny, kAnySize, Algorithm::rabenseifner},
     {Kind::reduce, kAny, kAnySize, Algorithm::binomial},
     {Kind::allreduce, 4, 16 << 10, Algorithm::recursive_doubling},
-    {Kind::allreduce, 32, 16 << 10, Algorithm::linear},
+    {Kind::allreduce, 32, 16 << 10, Algorithm::linear, true},
     {Kind::allreduce, kAny, 16 << 10, Algorithm::recursive_doubling},
     {Kind::allreduce, 2, kAnySize, Algorithm::reduce_bcast},
     {Kind::allreduce, 32, 256 << 10, Algorithm::reduce_bcast},
@@ -69,7 +77,7 @@ constexpr Row kTable[] = {
     {Kind::scatter, 64, kAnySize, Algorithm::linear},
     {Kind::scatter, kAny, 2048, Algorithm::binomial},
     {Kind::scatter, kAny, kAnySize, Algorithm::linear},
-    {Kind::allgather, 32, kAnySize, Algorithm::linear},
+    {Kind::allgather, 32, kAnySize, Algorithm::linear, true},
     {Kind::allgather, kAny, 8 << 10, Algorithm::recursive_doubling},
     {Kind::allgather, kAny, 8 << 10, Algorithm::bruck},
     {Kind::allgather, kAny, kAnySize, Algorithm::ring},
@@ -89,6 +97,9 @@ constinit bool overrides_read = false;
 bool exists(Kind kind, Algorithm algorithm) {
     using A = Algorithm;
     if (algorithm == A::node) return kind != Kind::reduce_scatter && kind != Kind::scan;
+    if (algorithm == A::two_level)
+        return kind == Kind::barrier || kind == Kind::bcast || kind == Kind::reduce || kind == Kind::allreduce ||
+               kind == Kind::allgather;
     switch (kind) {
         case Kind::barrier:
             return algorithm == A::dissemination || algorithm == A::tree;
@@ -158,6 +169,8 @@ bool can_serve(const Call& call, Algorithm algorithm) {
     switch (algorithm) {
         case Algorithm::node:
             return call.node && call.uniform && call.bytes <= node_limit(call.kind, call.n);
+        case Algorithm::two_level:
+            return call.two_levels && (call.commutative || call.consecutive);
         case Algorithm::rabenseifner:
         case Algorithm::halving:
             return call.commutative;
@@ -183,7 +196,7 @@ Algorithm select(const Call& call) {
     if (forced != Algorithm::automatic && can_serve(call, forced)) return forced;
     for (const Row& row : kTable)
         if (row.kind == call.kind && call.n <= row.up_to_ranks && call.bytes <= row.up_to_bytes &&
-            can_serve(call, row.algorithm))
+            !(row.one_host && call.network) && can_serve(call, row.algorithm))
             return row.algorithm;
     panic("no algorithm for %s", kKindNames[static_cast<int>(call.kind)].data());
 }
@@ -241,6 +254,7 @@ std::string describe_selection() {
             text.append("    ").append(name(row.algorithm));
             append_limit(text, "ranks", static_cast<uint64_t>(row.up_to_ranks), row.up_to_ranks == kAny);
             append_limit(text, "bytes", row.up_to_bytes, row.up_to_bytes == kAnySize);
+            if (row.one_host) text.append(", on one host");
             text.append("\n");
         }
     }

@@ -38,9 +38,10 @@ enum class Algorithm : uint8_t {
     pairwise,
     halving,
     reduce_scatter,
-    node,  ///< straight through shared memory; blocking calls only
+    node,       ///< straight through shared memory; blocking calls only
+    two_level,  ///< within hosts, then between them
 };
-inline constexpr int kAlgorithms = 16;
+inline constexpr int kAlgorithms = 17;
 
 /// One call as the choice sees it. All members of a communicator must come to the same choice, so
 /// everything here is what all of them know.
@@ -51,6 +52,9 @@ struct Call {
     bool commutative = true;
     bool uniform = true;  ///< blocks are all of one size
     bool node = false;    ///< the node stage is there for this call
+    bool two_levels = false;   ///< participants are on several hosts, and some share one
+    bool consecutive = false;  ///< then: each host's ranks are consecutive
+    bool network = false;      ///< no two participants share a host
 };
 
 /// The algorithm for a call: the override if it can serve the call, else the first row of the table that

@@ -1,5 +1,5 @@
-// The view: what an algorithm works on. A contiguous subset of an exchange's participants, renumbered from
-// 0, with the tag of this operation and the first error that happened in it.
+// The view: what an algorithm works on. A subset of an exchange's participants, contiguous or listed, renumbered
+// from 0, with the tag of this operation and the first error that happened in it.
 //
 // Errors do not shorten an algorithm: a participant that fails goes on with the same pattern of messages,
 // so that no other one waits for it in vain, but sends empty messages from then on. Data of a collective
@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "collective/exchange.h"
 #include "collective/task.h"
@@ -24,11 +25,13 @@ class PairAwaiter;
 /// Copied into every task (parameters by value). Ranks in all calls are of the view.
 struct View {
     Exchange* exchange;
-    int base = 0;  ///< participant number of rank 0
+    int base = 0;  ///< participant number of rank 0, if they are contiguous
     int n = 0;
     int me = 0;
     int tag = 0;
-    int error = MPI_SUCCESS;  ///< the first error so far; a task gives it back
+    int error = MPI_SUCCESS;        ///< the first error so far; a task gives it back
+    const int* members = nullptr;  ///< participant numbers by rank, if they are not contiguous; outlives the task
+    bool network = false;          ///< every two of them are on different hosts
 
     /// Everyone in the exchange; draws the tag of a new operation.
     static View all(Exchange& exchange) {
@@ -42,6 +45,15 @@ struct View {
                     exchange->rank - exchange->local_base,
                     tag,
                     error};
+    }
+    /// The participants listed, of whom I am number `mine`. The list must outlive the task.
+    View of(const std::vector<int>& list, int mine) const {
+        return View{exchange, 0, static_cast<int>(list.size()), mine, tag, error, list.data(), false};
+    }
+    int participant(int of_rank) const { return members ? members[of_rank] : base + of_rank; }
+    /// Whether this is all of one side (or of an intra-communicator), the only kind of view that spans hosts.
+    bool whole_side() const {
+        return !members && base == exchange->local_base && n == exchange->local_size;
     }
 
     /// Remembers the first error.
@@ -60,11 +72,11 @@ struct View {
     // What the awaitables stand on.
     void start(message::SendRequest& request, const void* buffer, int64_t count, const Datatype& type,
                int to) {
-        exchange->start_send(request, buffer, error == MPI_SUCCESS ? count : 0, type, base + to, tag);
+        exchange->start_send(request, buffer, error == MPI_SUCCESS ? count : 0, type, participant(to), tag);
     }
     void start(message::ReceiveRequest& request, void* buffer, int64_t count, const Datatype& type,
                int from) {
-        exchange->start_receive(request, buffer, count, type, base + from, tag);
+        exchange->start_receive(request, buffer, count, type, participant(from), tag);
     }
     void finish(const message::SendRequest& request) { note(request.outcome.error); }
     void finish(const message::ReceiveRequest& request, uint64_t expected) {

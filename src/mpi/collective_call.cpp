@@ -52,11 +52,25 @@ collective::View CollectiveCall::view() {
 }
 
 collective::Node* CollectiveCall::node_for(collective::Kind kind, uint64_t bytes, bool uniform) {
-    if (!node()) return nullptr;
+    if (!node() || node_is_part()) return nullptr;
     collective::Call call{kind, exchange().size, bytes};
     call.uniform = uniform;
     call.node = true;
     return collective::select(call) == collective::Algorithm::node ? node_ : nullptr;
+}
+
+bool CollectiveCall::node_is_part() const { return !comm_->is_inter && collective::exchange_of(*comm_).hosts(); }
+
+collective::Node* CollectiveCall::part_for(collective::Kind kind, uint64_t bytes, bool commutative) {
+    if (!node() || !node_is_part()) return nullptr;
+    const collective::HostMap& hosts = *collective::exchange_of(*comm_).hosts();
+    collective::Call call{kind, exchange().size, bytes, commutative};
+    call.two_levels = true;
+    call.consecutive = hosts.contiguous;
+    if (collective::select(call) != collective::Algorithm::two_level) return nullptr;
+    collective::Call within{kind, static_cast<int>(hosts.mine.size()), bytes, commutative};
+    within.node = true;
+    return collective::can_serve(within, collective::Algorithm::node) ? node_ : nullptr;
 }
 
 Task CollectiveCall::finished(int error) {

@@ -38,6 +38,9 @@ class CollectiveCall {
     collective::Node* node();
     /// The node stage if it serves this call; `n` participants, bytes as in collective::Call.
     collective::Node* node_for(collective::Kind kind, uint64_t bytes, bool uniform = true);
+    /// The node stage of this host's members where the communicator is on several hosts, if two levels with it serve
+    /// this call.
+    collective::Node* part_for(collective::Kind kind, uint64_t bytes, bool commutative = true);
     const collective::Exchange& exchange() const { return collective::exchange_of(*comm_); }
     /// The operation is over already. Gives the empty task.
     Task finished(int error);
@@ -78,6 +81,7 @@ class CollectiveCall {
     int start(Task task, MPI_Request* request);
 
   private:
+    bool node_is_part() const;
     Lock lock_;
     comm::Comm* comm_;
     const char* function_;

@@ -2,6 +2,7 @@
 
 #include "collective/collective.h"
 #include "collective/node_operations.h"
+#include "collective/two_level_node.h"
 
 namespace starling::mpi {
 
@@ -78,6 +79,8 @@ const Datatype& any_type() {
 Task barrier_task(CollectiveCall& call) {
     if (!call.ok()) return {};
     if (collective::Node* node = call.node_for(Kind::barrier, 0)) return call.finished(node->barrier());
+    if (collective::Node* part = call.part_for(Kind::barrier, 0))
+        return call.finished(collective::two_level::barrier(*part, call.view()));
     return call.inter() ? collective::inter::barrier(call.view()) : collective::barrier(call.view());
 }
 
@@ -94,6 +97,8 @@ Task bcast_task(CollectiveCall& call, void* buffer, MPI_Count count, MPI_Datatyp
         return call.finished(
             collective::node::bcast(*node, r.root, r.members.has(r.me), buffer, count, *type));
     }
+    if (collective::Node* part = call.part_for(Kind::bcast, datatype::packed_size(*type, count)))
+        return call.finished(collective::two_level::bcast(*part, call.view(), buffer, count, *type, root));
     return call.inter() ? collective::inter::bcast(call.view(), buffer, count, *type, root)
                         : collective::bcast(call.view(), buffer, count, *type, root);
 }
@@ -240,6 +245,10 @@ Task reduce_task(CollectiveCall& call, const void* send, void* receive, MPI_Coun
                                                       send == MPI_IN_PLACE ? receive : send, receive, count,
                                                       *type, *operation));
     }
+    if (collective::Node* part =
+            call.part_for(Kind::reduce, datatype::packed_size(*type, count), operation->commutative))
+        return call.finished(collective::two_level::reduce(*part, call.view(), send == MPI_IN_PLACE ? receive : send,
+                                                           receive, count, *type, *operation, root));
     return call.inter()
                ? collective::inter::reduce(call.view(), send, receive, count, *type, *operation, root)
                : collective::reduce(call.view(), send, receive, count, *type, *operation, root);
@@ -275,6 +284,11 @@ Task allreduce_task(CollectiveCall& call, const void* send, void* receive, MPI_C
         return call.finished(collective::node::allreduce(*node, call.exchange(),
                                                          send == MPI_IN_PLACE ? receive : send, receive,
                                                          count, *checked.type, *checked.op));
+    if (collective::Node* part = call.part_for(Kind::allreduce, datatype::packed_size(*checked.type, count),
+                                               checked.op->commutative))
+        return call.finished(collective::two_level::allreduce(*part, call.view(),
+                                                              send == MPI_IN_PLACE ? receive : send, receive, count,
+                                                              *checked.type, *checked.op));
     return call.inter()
                ? collective::inter::allreduce(call.view(), send, receive, count, *checked.type, *checked.op)
                : collective::allreduce(call.view(), send, receive, count, *checked.type, *checked.op);

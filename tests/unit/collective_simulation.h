@@ -127,6 +127,15 @@ class World {
         }
     }
 
+    /// Puts the participants on hosts, numbered in any way.
+    void spread(const std::vector<int>& host_of) {
+        for (auto& p : participants_) {
+            const auto first = host_of.begin() + p->local_base;
+            p->map = starling::collective::make_host_map({first, first + p->local_size}, p->local_base,
+                                                         p->rank - p->local_base);
+        }
+    }
+
     /// Messages that nobody received.
     size_t left_over() const {
         size_t count = 0;
@@ -156,6 +165,8 @@ class World {
     struct Participant : Exchange {
         explicit Participant(World& w) : world(w) {}
         World& world;
+        starling::collective::HostMap map;
+        const starling::collective::HostMap* hosts() override { return map.leaders.empty() ? nullptr : &map; }
         void start_send(message::SendRequest& request, const void* buffer, int64_t count,
                         const Datatype& type, int destination, int tag) override {
             world.send(request, rank, destination, tag, {&request, {}, buffer, count, &type});

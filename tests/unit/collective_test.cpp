@@ -37,6 +37,15 @@ struct Case {
           first(first_group),
           count(static_cast<int64_t>(random() % 4 == 0 ? random() % 2 : random() % 60)) {
         world.eager_limit = random() % 3 * 50;
+        if (coin()) spread();
+    }
+    /// On up to four hosts, one after the other or as it comes.
+    void spread() {
+        const int hosts = 1 + below(4);
+        const bool consecutive = coin();
+        std::vector<int> host_of;
+        for (int i = 0; i < n; ++i) host_of.push_back(consecutive ? i * hosts / n : below(hosts));
+        world.spread(host_of);
     }
     bool inter() const { return first != 0; }
     int below(int64_t limit) { return static_cast<int>(random() % static_cast<uint64_t>(limit)); }
