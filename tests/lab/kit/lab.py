@@ -1,0 +1,164 @@
+"""A lab: hosts lab1, lab2, ... and the switch between them, as something to call from tests and benchmarks.
+
+    with Lab.temporary(4, rails=2) as lab:
+        lab.run(1, ["hostname"])
+        lab.wire(3, 0).cut()
+"""
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import time
+import uuid
+from pathlib import Path
+
+from . import places
+from .places import Problem
+from .wires import Wire
+
+SWITCH = 0
+UP_SECONDS = 60
+
+
+class Lab:
+    def __init__(self, name):
+        if not name or "/" in name or name.startswith("."):
+            raise Problem(f"'{name}' can't be the name of a lab")
+        self.name = name
+        self.state = places.LABS / name
+        self.supervisor = None  # of a lab that ends with this process
+
+    @classmethod
+    @contextlib.contextmanager
+    def temporary(cls, hosts, **options):
+        """A lab of its own name that ends with the block, or with this process if it is killed."""
+        lab = cls(f"run-{os.getpid()}-{uuid.uuid4().hex[:6]}")
+        lab.up(hosts, tied=True, **options)
+        try:
+            yield lab
+        finally:
+            lab.down()
+
+    # Life
+
+    def is_up(self):
+        """Its supervisor lives: it holds the lock."""
+        try:
+            with open(self.state / "lock", "rb") as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                return False
+        except BlockingIOError:
+            return True
+        except FileNotFoundError:
+            return False
+
+    def up(self, hosts, rails=1, mtu=1500, shared_tmp=False, tied=False):
+        places.check_machine()
+        places.LABS.mkdir(mode=0o755, exist_ok=True)
+        if self.is_up():
+            raise Problem(f"the lab '{self.name}' is already up; end it with: lab --name {self.name} down")
+        shutil.rmtree(self.state, ignore_errors=True)
+        self.state.mkdir()
+        command = [str(places.programs() / "lab-hosts"), "--state", str(self.state), "--hosts", str(hosts),
+                   "--rails", str(rails), "--mtu", str(mtu)]
+        command += ["--shared-tmp"] * shared_tmp + ["--tied"] * tied
+        process = subprocess.Popen(command, stdin=subprocess.PIPE if tied else subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, start_new_session=True)
+        if process.stdout.readline() != b"ready\n":
+            process.kill()
+            process.wait()
+            shutil.rmtree(self.state, ignore_errors=True)
+            raise Problem("the hosts did not come up (the reason stands above)")
+        process.stdout.close()
+        self.supervisor = process if tied else None
+
+    def down(self):
+        """Ends it, whatever state it is in; also what is left of one that was killed."""
+        if self.is_up():
+            supervisor = self.pids()[0] if (self.state / "pids").exists() else None
+            if supervisor:
+                os.kill(supervisor, signal.SIGTERM)
+        deadline = time.monotonic() + UP_SECONDS
+        while self.is_up():
+            if time.monotonic() > deadline:
+                raise Problem(f"the lab '{self.name}' does not end")
+            time.sleep(0.005)
+        if self.supervisor:
+            self.supervisor.wait()
+            self.supervisor.stdin.close()
+            self.supervisor = None
+        shutil.rmtree(self.state, ignore_errors=True)
+
+    # Hosts
+
+    def pids(self):
+        """Process numbers as this machine sees them: supervisor, switch, lab1, ..."""
+        try:
+            return [int(line) for line in (self.state / "pids").read_text().split()]
+        except FileNotFoundError:
+            raise Problem(f"there is no lab '{self.name}'; make one with: lab --name {self.name} up 4") from None
+
+    def size(self):
+        return len(self.pids()) - 2
+
+    def rails(self):
+        lines = (self.state / "hosts").read_text().splitlines()
+        return sum(1 for line in lines if line.split()[1].split("-")[0] == "lab1")
+
+    def pid(self, host):
+        pids = self.pids()
+        if not 0 <= host <= len(pids) - 2:
+            raise Problem(f"there is no host {host}; there are 1 to {len(pids) - 2}")
+        return pids[host + 1]
+
+    def alive(self, host):
+        try:
+            return b"lab-hosts" in Path(f"/proc/{self.pid(host)}/cmdline").read_bytes()
+        except OSError:
+            return False
+
+    def entering(self, host, command):
+        """The command that runs a command on a host (or, as host 0, on the switch)."""
+        return [str(places.programs() / "lab-enter"), str(self.pid(host))] + [str(word) for word in command]
+
+    def run(self, host, command, **options):
+        """subprocess.run on a host, with output as text."""
+        options = {"capture_output": True, "text": True, "timeout": 120, "stdin": subprocess.DEVNULL} | options
+        return subprocess.run(self.entering(host, command), check=False, **options)
+
+    def must(self, host, command):
+        result = self.run(host, command)
+        if result.returncode != 0:
+            raise Problem(f"'{' '.join(map(str, command))}' failed on host {host}: {result.stderr.strip()}")
+        return result.stdout
+
+    def processes(self, host):
+        """What runs on a host besides its process 1: process number there → command line."""
+        script = 'cd /proc; for p in [0-9]*; do [ $p = 1 ] || [ $p = $$ ] || ' \
+                 '{ printf "%s " $p; tr "\\0" " " < $p/cmdline; echo; }; done 2>/dev/null'
+        found = {}
+        for line in self.must(host, ["sh", "-c", script]).splitlines():
+            number, _, command = line.partition(" ")
+            if number.isdigit() and command.strip() and not command.startswith(("sh -c cd /proc", "tr ")):
+                found[int(number)] = command.strip()
+        return found
+
+    def crash(self, host):
+        """Pulls the plug: all its processes are killed at once and its cables lose their carrier."""
+        os.kill(self.pid(host), signal.SIGKILL)
+
+    def wire(self, host, rail):
+        self.pid(host)
+        if not 0 <= rail < self.rails():
+            raise Problem(f"there is no rail{rail}; there are rail0 to rail{self.rails() - 1}")
+        return Wire(self, host, rail)
+
+    def agent(self):
+        """The stand-in for ssh, for mpiexec --launcher-agent."""
+        return places.programs() / "agent"
+
+    def shared(self):
+        """A directory that all hosts and the machine see under the same name."""
+        return self.state / "shared"

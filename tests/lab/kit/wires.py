@@ -1,0 +1,137 @@
+"""The cable between a host's rail and the switch, and what can be wrong with it."""
+import json
+import re
+import subprocess
+
+from . import places
+from .places import Problem
+
+FAULTS = ("drop", "duplicate", "reorder", "delay", "jitter")
+NO_SEGMENTS = "tso off gso off tx-udp-segmentation off"
+SEGMENTS = "tso on gso on tx-udp-segmentation on"
+
+
+def probability(text):
+    """5% or 0.05 → 0.05"""
+    match = re.fullmatch(r"([0-9.]+)(%?)", text)
+    if not match or not 0 <= float(match[1]) / (100 if match[2] else 1) <= 1:
+        raise Problem(f"'{text}' is no share; say 5% or 0.05")
+    return float(match[1]) / (100 if match[2] else 1)
+
+
+def milliseconds(text):
+    """20ms, 20 or 1s → 20.0, 20.0, 1000.0"""
+    match = re.fullmatch(r"([0-9.]+)(ms|s|us|)", text)
+    if not match:
+        raise Problem(f"'{text}' is no time; say 20ms")
+    return float(match[1]) * {"s": 1000, "us": 0.001}.get(match[2], 1)
+
+
+def bits_per_second(text):
+    match = re.fullmatch(r"([0-9.]+)([kmg]?)bit", text)
+    if not match:
+        raise Problem(f"'{text}' is no rate; say 10mbit")
+    return float(match[1]) * {"k": 1e3, "m": 1e6, "g": 1e9, "": 1}[match[2]]
+
+
+class Wire:
+    def __init__(self, lab, host, rail):
+        self.lab, self.host, self.rail = lab, host, rail
+        self.end = f"rail{rail}"  # on the host
+        self.port = f"h{host}r{rail}"  # on the switch
+        self.bridge = f"bridge{rail}"
+        self.file = lab.state / f"wire-{self.port}.json"
+        self.pid_file = lab.state / f"wire-{self.port}.pid"
+
+    def state(self):
+        """What is wrong with it: {"cut": true, "slow": "10mbit", "drop": 0.05, ...}; {}: nothing."""
+        return json.loads(self.file.read_text()) if self.file.exists() else {}
+
+    def _remember(self, changes):
+        state = {key: value for key, value in (self.state() | changes).items() if value not in (None, False, 0)}
+        self.file.write_text(json.dumps(state))
+        return state
+
+    def _on_switch(self, *commands):
+        self.lab.must(0, ["sh", "-ec", "\n".join(commands)])
+
+    def _on_host(self, *commands):
+        if self.lab.alive(self.host):
+            self.lab.must(self.host, ["sh", "-ec", "\n".join(commands)])
+
+    def cut(self):
+        """As if pulled: both ends lose their carrier."""
+        self._on_switch(f"ip link set {self.port} down")
+        self._remember({"cut": True})
+
+    def slow(self, rate):
+        """Both directions get this rate (\"10mbit\") and a queue of 50 ms. None: as fast as it can."""
+        if rate is None:
+            self._on_switch(f"tc qdisc del dev {self.port} root 2>/dev/null || true")
+            self._on_host(f"tc qdisc del dev {self.end} root 2>/dev/null || true")
+        else:
+            burst = max(int(bits_per_second(rate) / 8 / 250), 16384)
+            shape = f"root tbf rate {rate} burst {burst} latency 50ms"
+            self._on_switch(f"tc qdisc replace dev {self.port} {shape}")
+            self._on_host(f"tc qdisc replace dev {self.end} {shape}")
+        self._remember({"slow": rate})
+
+    def trouble(self, **faults):
+        """Changes its faults: drop, duplicate, reorder (0 to 1), delay, jitter (ms), only (\"toward-host\" or
+        \"from-host\"), seed."""
+        state = self._remember(faults)
+        wanted = any(state.get(key) for key in FAULTS)
+        if wanted and not self.pid_file.exists():
+            self._insert()
+        self._stop()
+        if wanted:
+            self._start(state)
+        else:
+            self._remove()
+
+    def mend(self):
+        """As good as new."""
+        self.trouble(**{key: None for key in FAULTS + ("only", "seed")})
+        self.slow(None)
+        self._on_switch(f"ip link set {self.port} up")
+        self.file.unlink(missing_ok=True)
+
+    # The relay sits between the host's port and a pair of interfaces of its own, whose other end takes the
+    # port's place in the bridge.
+
+    def _insert(self):
+        inner, outer = f"w{self.host}r{self.rail}", f"b{self.host}r{self.rail}"
+        self._on_host(f"ethtool -K {self.end} {NO_SEGMENTS}")
+        self._on_switch(f"ip link del {inner} 2>/dev/null || true",
+                        f"mtu=$(cat /sys/class/net/{self.port}/mtu)",
+                        f"ip link add {inner} mtu $mtu type veth peer name {outer} mtu $mtu",
+                        f"ethtool -K {outer} {NO_SEGMENTS}",
+                        f"ip link set {self.port} nomaster",
+                        f"ip link set {outer} master {self.bridge} up",
+                        f"ip link set {inner} up")
+
+    def _start(self, state):
+        command = [places.programs() / "lab-wire", self.port, f"w{self.host}r{self.rail}", "--pid", self.pid_file]
+        for key in FAULTS + ("seed",):
+            if state.get(key):
+                command += [f"--{key}", state[key]]
+        if state.get("only"):
+            command.append("--" + state["only"])
+        self.lab.must(0, command)
+
+    def _stop(self):
+        if self.pid_file.exists():
+            self.lab.run(0, ["kill", self.pid_file.read_text().strip()])
+            self.pid_file.unlink()
+
+    def _remove(self):
+        inner = f"w{self.host}r{self.rail}"
+        self._on_switch(f"[ ! -e /sys/class/net/{inner} ] || ip link del {inner}",
+                        f"ip link set {self.port} master {self.bridge}")
+        self._on_host(f"ethtool -K {self.end} {SEGMENTS}")
+
+    def carries(self):
+        """Whether the host's end has a carrier."""
+        shown = self.lab.run(self.host, ["cat", f"/sys/class/net/{self.end}/carrier"], stderr=subprocess.DEVNULL,
+                             capture_output=False, stdout=subprocess.PIPE)
+        return shown.stdout.strip() == "1"
