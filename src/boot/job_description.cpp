@@ -113,7 +113,7 @@ std::string encode(const JobDescription& description) {
     Writer writer;
     writer.number(description.id).number(description.secret[0]).number(description.secret[1]);
     writer.number(description.key).number(description.size).number(description.universe_size);
-    writer.number(static_cast<uint8_t>(description.several_hosts));
+    writer.number(static_cast<uint8_t>(description.several_hosts)).number(static_cast<uint8_t>(description.recovers));
     writer.number(static_cast<uint32_t>(description.hosts.size()));
     for (const HostEntry& host : description.hosts) {
         writer.number(host.id).number(host.key).string({host.name, strnlen(host.name, sizeof host.name)}).number(host.addresses);
@@ -134,6 +134,7 @@ bool decode(std::string_view bytes, JobDescription& out) {
     out.size = reader.number<uint32_t>();
     out.universe_size = reader.number<uint32_t>();
     out.several_hosts = reader.number<uint8_t>() != 0;
+    out.recovers = reader.number<uint8_t>() != 0;
     out.hosts.assign(reader.count(kHostBytes), {});
     for (HostEntry& host : out.hosts) {
         host.id = reader.number<uint64_t>();

@@ -71,6 +71,7 @@ struct alignas(4096) JobHeader {
     uint32_t hosts;         ///< entries of the host table, at least 1
     uint32_t my_host;       ///< this host's entry, kNoHost in a stub
     uint32_t several_hosts; ///< 1 if the universe has other hosts, whether or not this job uses them
+    uint32_t recovers;      ///< 1: the job goes on when a rank dies; `failures` and the ports say which
     uint32_t context_step;  ///< next_context grows by this, so that hosts never draw the same number
     uint64_t secret[2];      ///< proves to the control socket that the sender can read this segment
     int32_t owner_pid;       ///< the process whose death ends the job: mpiexec, or the singleton itself
@@ -89,6 +90,9 @@ struct alignas(4096) JobHeader {
 
     alignas(64) std::atomic<JobState> state;
     std::atomic<int32_t> failed_rank;           ///< first rank that failed, -1; valid when state is failed
+    /// If the job recovers: how many of its ranks have failed, on all hosts. The daemon first marks the rank in the
+    /// address table (PortWord::failed), then counts it here, then rings.
+    std::atomic<uint32_t> failures;
     /// Ranks of this host that have reached the end of MPI_Init.
     alignas(64) std::atomic<uint32_t> arrived;
     /// 1 when all ranks on all hosts have; set by the daemon if there are several hosts, else not used.

@@ -18,6 +18,7 @@ JobDescription describe(const std::vector<uint32_t>& host_of_rank, uint32_t host
     job.draw();
     job.size = job.universe_size = static_cast<uint32_t>(host_of_rank.size());
     job.several_hosts = hosts > 1;
+    job.recovers = hosts == 2;
     job.command = "program";
     job.blob = std::string("par\0ents", 8);
     job.hosts.resize(hosts);
