@@ -57,7 +57,7 @@ void read_config(bool report);
 bool reports_settings();
 
 enum class VariableType : uint8_t { integer, size, flag, choice, text, reserved };
-enum class VariableScope : uint8_t { job, process, launcher };
+enum class VariableScope : uint8_t { job, process, live, launcher };
 enum class VariableSource : uint8_t { built_in, file, environment, program };
 
 /// One row of the table.

@@ -18,4 +18,14 @@ inline int enter(const char* name, F&& body) {
     }
 }
 
+/// The same for a function of the tool interface, which reports errors by its result alone.
+template <class F>
+inline int enter_tool(F&& body) {
+    try {
+        return body();
+    } catch (const std::bad_alloc&) {
+        return MPI_T_ERR_MEMORY;
+    }
+}
+
 }  // namespace starling::mpi

@@ -47,7 +47,7 @@ void fill_environment_info(const boot::JobHeader& header, int level) {
 }
 
 int start(int required) {
-    read_config(reports_settings());
+    read_settings();
     boot::Identity identity;
     boot::JobSegment segment;
     if (const int error = join_job(identity, segment)) return error;
@@ -106,6 +106,12 @@ int start_or_join(int required) {
 }
 
 }  // namespace
+
+void read_settings() {
+    // Once: what a tool has set since then stays.
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, [] { read_config(reports_settings()); });
+}
 
 int acquire_for_session(int level) {
     if (const int error = start_or_join(level)) return error;

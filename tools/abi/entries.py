@@ -86,7 +86,8 @@ def entry(function, implementation):
     if implementation:
         parameters = function.prototype("P" + name)
         # The names of the standard's parameters never clash with the namespace's: they are local.
-        body = f"    return enter(\"{name}\", [&] {{ return starling::mpi::{implementation}({arguments}); }});\n"
+        guard = "enter_tool(" if is_tool(function) else f"enter(\"{name}\", "
+        body = f"    return {guard}[&] {{ return starling::mpi::{implementation}({arguments}); }});\n"
         if function.returns != "int" or function.prefixed.endswith("_toint"):
             body = f"    return starling::mpi::{implementation}({arguments});\n"
     else:
@@ -126,7 +127,7 @@ def write(directory):
         implementations = {f.name: built.implementation(f.prefixed) for f in mine}
         headers = sorted({built.header[i] for i in implementations.values() if i})
         text = OPENING + "".join(f"#include \"mpi/{h}\"\n" for h in headers)
-        text += "\nusing starling::mpi::enter;\nusing starling::mpi::unsupported;\n\nextern \"C\" {\n\n"
+        text += "\nusing starling::mpi::enter;\nusing starling::mpi::enter_tool;\nusing starling::mpi::unsupported;\n\nextern \"C\" {\n\n"
         text += "\n".join(entry(f, implementations[f.name]) for f in mine)
         files[f"entries_{part}.cpp"] = text + "\n}  // extern \"C\"\n"
     rows = [f"{{\"{f.name}\", \"{f.topic.split(';')[0]}\", \"{f.version}\", "

@@ -31,7 +31,7 @@ const char* name(VariableType type) {
 }
 
 const char* name(VariableScope scope) {
-    constexpr const char* kNames[] = {"job", "process", "launcher"};
+    constexpr const char* kNames[] = {"job", "process", "process, at any time", "launcher"};
     return kNames[static_cast<int>(scope)];
 }
 
