@@ -53,11 +53,13 @@ class OutStream {
     Range take(PathId path, uint64_t most);
     /// The path died: all it took waits again, but for what the receiver has confirmed. Whether that was anything.
     bool lose(PathId path);
+    /// All paths that may die did.
+    void lose_all();
     /// The receiver has everything before `offset`: it need not be sent again.
     void confirm(uint64_t offset);
 
     ListHook hook;                     ///< in its connection's list
-    Connection* connection = nullptr;  ///< that carries it; null: the message room sends it on the base path
+    Connection* connection = nullptr;  ///< that it was given to; null: none, or one that was dropped
 
   private:
     struct Taken {

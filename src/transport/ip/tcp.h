@@ -22,6 +22,8 @@ namespace starling::ip {
 
 struct Session;
 class Connection;
+struct ConnectionParts;
+struct TcpEngine;
 
 inline constexpr uint32_t kTcpFrame = 66560;      ///< bytes of the longest session frame: 64 KB and their headers
 inline constexpr uint32_t kOfferedAddresses = 5;  ///< rails that one offer can name
@@ -93,7 +95,8 @@ struct TcpUpcalls {
     void (*unpack)(Connection&, const Piece& piece, uint64_t done, const std::byte* data, uint64_t bytes) = nullptr;
     /// All bytes of the piece are where they belong. It may be one that has come before: count with Coverage.
     void (*piece)(Connection&, const Piece& piece) = nullptr;
-    /// The connection can't carry the rest of the stream (stream.connection is null now): send it on the base path.
+    /// The connection will carry nothing more of the stream: send what it has left (has_work()) on the base path. Comes
+    /// again if a socket dies and what it carried has to be sent once more.
     void (*stranded)(OutStream&) = nullptr;
 };
 
@@ -118,6 +121,9 @@ class Connection final : public Carrier {
         open,
         dropped,
     };
+    Connection();
+    ~Connection() override;
+
     ProcessId peer;
     void* user = nullptr;        ///< of who opened it
     Session* session = nullptr;  ///< whose frames it carries
@@ -129,13 +135,10 @@ class Connection final : public Carrier {
     uint32_t frame_limit() const override { return kTcpFrame; }
 
   private:
-    friend class Tcp;
-    struct Parts;
-    Connection();
-    ~Connection() override;
+    friend struct TcpEngine;
     State state_ = State::idle;
     bool finished_ = false;
-    std::unique_ptr<Parts> parts_;
+    std::unique_ptr<ConnectionParts> parts_;
 };
 
 /// All TCP of one process.
@@ -160,10 +163,11 @@ class Tcp {
     /// The peer has offered: connects, on every rail that reaches one of its addresses, and tells by opened() or failed().
     /// If both have offered, the lower process waits and the higher one connects; call this on both sides.
     int dial(Connection& connection, const ConnectionOffer& offer);
-    /// We will send nothing more: the peer hears ended() after all we sent. Streams are stranded.
+    /// We will send nothing more: the peer hears ended() after all we sent. Streams are stranded, but stay with the
+    /// connection until they are removed or it is dropped.
     void finish(Connection& connection);
     /// Forgets the connection, whatever its state, and closes its sockets: no upcall comes for it any more, but stranded()
-    /// for its streams during this call. What was given to send() may not arrive, unless both sides had finished.
+    /// for its streams during this call, since what it took of them may not have arrived; nor may what send() took.
     void drop(Connection& connection);
 
     /// Sends a stream over all sockets of an open connection. Keep it, and its memory, until the receiver has confirmed;
@@ -180,9 +184,8 @@ class Tcp {
     const TcpCounters& counters() const;
 
   private:
-    struct Parts;
-    explicit Tcp(std::unique_ptr<Parts> parts);
-    std::unique_ptr<Parts> parts_;
+    explicit Tcp(std::unique_ptr<TcpEngine> engine);
+    std::unique_ptr<TcpEngine> engine_;
 };
 
 }  // namespace starling::ip

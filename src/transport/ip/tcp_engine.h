@@ -1,0 +1,156 @@
+// What is behind class Tcp: sockets, connections and the listener. For the files tcp*.cpp only.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/list.h"
+#include "transport/ip/tcp.h"
+#include "transport/ip/tcp_frames.h"
+#include "transport/ip/tcp_hello.h"
+#include "transport/ip/tcp_rails.h"
+
+namespace starling::ip {
+
+/// One socket, from connect() or accept() on.
+struct TcpSocket {
+    enum class State : uint8_t {
+        connecting,
+        greeting,  ///< hello sent, answer awaited
+        caller,    ///< accepted, hello awaited; of no connection yet
+        open,
+        dead,
+    };
+    State state = State::connecting;
+    bool blocked = false;    ///< the kernel took no more; EPOLLOUT ends it
+    bool unsettled = false;  ///< something was written since its health was last looked at, or waits for an answer
+    bool unread = false;     ///< a read has left something: epoll won't tell of it again
+    bool ended = false;      ///< the peer has said that nothing more comes
+    bool shut = false;       ///< we have
+    bool doomed = false;     ///< the next poll buries it
+    bool hot = false;        ///< read at every poll, without asking epoll
+    int fd = -1;
+    PathId path = 0;  ///< unique in this process
+    Connection* connection = nullptr;
+    RailPair rail;
+    uint64_t deadline = 0;     ///< of the states before open
+    uint64_t last_active = 0;  ///< number of the poll
+    size_t read_bytes = 0;     ///< what the next read asks for
+    FrameReader reader;
+    FrameWriter writer;
+    std::unique_ptr<std::byte[]> packed;  ///< a piece of data that does not lie in one block
+    std::byte words[sizeof(Hello)] = {};  ///< hello or welcome as far as it has come
+    size_t word_bytes = 0;
+    std::string grave;  ///< what it died of
+};
+
+using StreamList = List<OutStream, &OutStream::hook>;
+
+struct ConnectionParts {
+    TcpEngine* engine = nullptr;
+    uint64_t peer_key = 0;
+    uint64_t token = 0;             ///< of our offer; 0: none
+    ConnectionOffer theirs;         ///< what we dial
+    bool dialler = false;           ///< we connected: then more sockets are ours to open, too
+    bool room_wanted = false;       ///< send() has said busy
+    bool addresses_wanted = false;  ///< our rails have changed and the dialler has not been told yet
+    bool ended_told = false;
+    bool to_pump = false;
+    uint64_t deadline = UINT64_MAX;   ///< in state waiting
+    uint64_t redial_at = UINT64_MAX;
+    uint64_t redial_pause = 0;
+    std::vector<TcpSocket*> sockets;  ///< of it, whatever their state
+    TcpSocket* primary = nullptr;     ///< carries the frames
+    StreamList working;               ///< streams that have work, next first
+    StreamList waiting;               ///< all given to sockets, not confirmed yet
+    std::string last_failure;
+};
+
+struct TcpEngine {
+    TcpOptions options;
+    TcpUpcalls upcalls;
+    TcpCounters counters;
+    int epoll = -1;
+    int listener = -1;
+    int spare = -1;  ///< given up for a moment to hang up on a caller when descriptors have run out
+    uint16_t port = 0;
+    bool told_descriptors = false;
+    bool anything = false;  ///< happened in this poll
+    uint64_t now = 0, polls = 0;
+    uint64_t next_event = UINT64_MAX;  ///< no time limit ends before; 0: a poll is due
+    PathId next_path = 1;
+    int blocked = 0, callers = 0;  ///< sockets that are
+    std::vector<TcpRail> rails;
+    std::vector<std::unique_ptr<Connection>> connections;
+    std::vector<std::unique_ptr<TcpSocket>> sockets;
+    std::vector<TcpSocket*> hot, doomed;
+    std::vector<Connection*> to_pump;  ///< had more to send than one poll may take
+    std::vector<std::unique_ptr<TcpSocket>> buried;      ///< freed when no call can be using them
+    std::vector<std::unique_ptr<Connection>> forgotten;  ///< likewise
+    std::unique_ptr<std::byte[]> buffer;                 ///< of reads
+
+    ~TcpEngine();
+    static ConnectionParts& parts(Connection& connection) { return *connection.parts_; }
+
+    // tcp.cpp: lives and deaths, and the poll
+    Connection& add(const ProcessId& peer, uint64_t peer_key, void* user, Session* session);
+    TcpSocket& adopt(int fd, TcpSocket::State state, Connection* connection);
+    void doom(TcpSocket& socket, std::string why);
+    void bury_doomed();
+    void bury(TcpSocket& socket);
+    void close_socket(TcpSocket& socket);
+    void lose_path(Connection& connection, PathId path);
+    void broken(Connection& connection, const std::string& why);
+    void drop(Connection& connection);
+    void heat(TcpSocket& socket);
+    void cool(size_t index);
+    void take_events();
+    void handle(TcpSocket& socket, uint32_t events);
+    void watch_clock();
+    void look_at_health(TcpSocket& socket);
+    bool poll(uint64_t time);
+    void arm(uint64_t time) { next_event = time < next_event ? time : next_event; }
+
+    // tcp_open.cpp: until a socket is open, and rails
+    int ensure_listener();
+    int offer(Connection& connection, ConnectionOffer& out);
+    int dial(Connection& connection, const ConnectionOffer& theirs);
+    void dial_missing(Connection& connection);
+    void dial_one(Connection& connection, RailPair rail);
+    void accept_callers();
+    bool hang_up_for_want_of_descriptors();
+    bool read_words(TcpSocket& socket, size_t wanted);
+    void on_connected(TcpSocket& socket);
+    void on_welcome(TcpSocket& socket);
+    void on_hello(TcpSocket& socket);
+    Answer take_caller(TcpSocket& socket, const Hello& hello);
+    void answer(TcpSocket& socket, Answer answer, uint64_t key);
+    void become_open(TcpSocket& socket);
+    void attempt_failed(Connection& connection);
+    void too_late(TcpSocket& socket);
+    void set_rails(std::span<const TcpRail> usable);
+    bool take_addresses(Connection& connection, const std::byte* contents, size_t bytes);
+    void tell_addresses(Connection& connection);
+
+    // tcp_traffic.cpp: open sockets
+    void receive(TcpSocket& socket);
+    void at_end(TcpSocket& socket);
+    void tell_ended(Connection& connection);
+    Sent send(Connection& connection, const iovec* parts, int count);
+    Sent write_frame(TcpSocket& socket, FrameKind kind, const iovec* contents, int count);
+    bool write_parts(TcpSocket& socket, const iovec* list, int count, size_t& written);
+    bool write_begun(TcpSocket& socket);
+    void on_writable(TcpSocket& socket);
+    bool give_room(Connection& connection);
+    void pump(Connection& connection);
+    bool begin_next_piece(Connection& connection, TcpSocket& socket);
+    void add_stream(Connection& connection, OutStream& stream);
+    void remove_stream(OutStream& stream);
+    void strand(Connection& connection);
+    void finish(Connection& connection);
+    void try_shutdown(Connection& connection);
+};
+
+}  // namespace starling::ip

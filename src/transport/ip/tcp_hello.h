@@ -1,0 +1,48 @@
+// The first words on a TCP socket: who calls, whom, and by which offer; and the answer. Fixed sizes, so that garbage is
+// known as such after 48 bytes at most. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "transport/ip/tcp.h"
+
+namespace starling::ip {
+
+inline constexpr uint16_t kTcpVersion = 1;
+
+/// From the one that connects.
+struct Hello {
+    uint32_t magic = kMagic;
+    uint16_t version = kTcpVersion;
+    uint16_t reserved = 0;
+    boot::JobId job = 0, target_job = 0;
+    uint32_t rank = 0, target_rank = 0;
+    uint64_t key = 0;    ///< that the target wants to be shown
+    uint64_t token = 0;  ///< of the target's offer
+    static constexpr uint32_t kMagic = 0x706c7473;  // "stlp"
+};
+static_assert(sizeof(Hello) == 48 && std::has_unique_object_representations_v<Hello>);
+
+enum class Answer : uint8_t { welcome = 1, wrong_version, not_expected, too_many };
+
+/// From the one that listens.
+struct Welcome {
+    uint32_t magic = kMagic;
+    uint16_t version = kTcpVersion;
+    Answer answer = Answer::welcome;
+    uint8_t reserved = 0;
+    uint64_t key = 0;  ///< what the caller's job wants to be shown: the listener is whom the offer came from
+    static constexpr uint32_t kMagic = 0x776c7473;  // "stlw"
+};
+static_assert(sizeof(Welcome) == 16 && std::has_unique_object_representations_v<Welcome>);
+
+/// Whether `hello` is one of this version, of any caller, for `self`.
+enum class Greeting : uint8_t { fits, other_version, stranger };
+Greeting judge(const Hello& hello, const ProcessId& self, uint64_t key);
+
+/// nullptr if `welcome` lets the caller in, else why not (a sentence's end, in a static buffer where the version is told).
+const char* refusal(const Welcome& welcome, uint64_t own_key);
+
+}  // namespace starling::ip

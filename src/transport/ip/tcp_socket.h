@@ -1,0 +1,32 @@
+// System calls on TCP sockets: opening, tuning, and what the kernel knows of a socket's health.
+#pragma once
+
+#include <cstdint>
+
+#include "transport/ip/tcp.h"
+
+namespace starling::ip {
+
+/// A non-blocking listener on all interfaces, at a port of the kernel's choice (host byte order). The descriptor, or
+/// -1 with errno.
+int open_listener(uint16_t& port);
+
+/// Begins to connect from `local` (0: the kernel's choice) to `remote` (both network byte order). The descriptor, or
+/// -1 with errno. It becomes writable when the attempt has ended; then connect_error().
+int begin_connect(uint32_t local, uint32_t remote, uint16_t port, const TcpOptions& options);
+int connect_error(int fd);
+
+/// What each socket of a connection is given: no delay, buffers, little unsent data in the kernel.
+void tune(int fd, const TcpOptions& options);
+
+/// What the kernel says of data under way.
+struct Health {
+    bool outstanding = false;  ///< data or probes wait for an answer
+    bool silent = false;       ///< and the other host has not answered for the limit, though asked several times
+};
+Health examine(int fd, uint64_t silence_limit_ns);
+
+/// "10.1.0.2 port 4711", in a static buffer.
+const char* print_address(uint32_t address, uint16_t port);
+
+}  // namespace starling::ip
