@@ -245,10 +245,16 @@ JobDescription JobSegment::description() const {
     return to;
 }
 
-int JobSegment::open(const JobAddress& address, JobSegment& out) {
+int JobSegment::open(const JobAddress& address, JobSegment& out) { return map(address, true, out); }
+
+int JobSegment::observe(int32_t owner_pid, int32_t owner_fd, JobSegment& out) {
+    return map({0, owner_pid, owner_fd, 0}, false, out);
+}
+
+int JobSegment::map(const JobAddress& address, bool writable, JobSegment& out) {
     char path[64];
     path_of(address, path);
-    const int fd = ::open(path, O_RDWR | O_CLOEXEC);
+    const int fd = ::open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
     if (fd < 0) {
         const int error = errno;
         if (error == EMFILE || error == ENFILE) {
@@ -266,7 +272,7 @@ int JobSegment::open(const JobAddress& address, JobSegment& out) {
     const bool plausible = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
                            static_cast<uint64_t>(status.st_size) >= sizeof(JobHeader);
     if (plausible) {
-        base = mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ | PROT_WRITE,
+        base = mmap(nullptr, static_cast<size_t>(status.st_size), writable ? PROT_READ | PROT_WRITE : PROT_READ,
                     MAP_SHARED | MAP_NORESERVE, fd, 0);
     }
     const int map_error = errno;
@@ -291,7 +297,7 @@ int JobSegment::open(const JobAddress& address, JobSegment& out) {
                     "library speaks %u); use the mpiexec and the library of one installation",
                     static_cast<unsigned long long>(address.id), header.version, JobHeader::kVersion);
     }
-    if (header.id != address.id || !consistent(header, segment.bytes_)) {
+    if ((address.id != 0 && header.id != address.id) || !consistent(header, segment.bytes_)) {
         return fail(MPI_ERR_PROC_ABORTED, "job %llx is gone: %s belongs to another job by now",
                     static_cast<unsigned long long>(address.id), path);
     }

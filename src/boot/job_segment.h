@@ -137,6 +137,10 @@ class JobSegment {
     /// failure_text() if its owner is gone or it is not that job. Keeps no descriptor open.
     static int open(const JobAddress& address, JobSegment& out);
 
+    /// Maps whatever job's segment /proc/<owner_pid>/fd/<owner_fd> is, to look on: nothing in it may be written. The pid
+    /// is one of this process's /proc. Errors as of open().
+    static int observe(int32_t owner_pid, int32_t owner_fd, JobSegment& out);
+
     explicit operator bool() const { return base_ != nullptr; }
     JobHeader& header() const { return *reinterpret_cast<JobHeader*>(base_); }
     /// Whether the rank is on this host, that is, has a cell and a region here.
@@ -182,6 +186,8 @@ class JobSegment {
     bool owner_alive() const;
 
   private:
+    static int map(const JobAddress& address, bool writable, JobSegment& out);
+
     static constexpr uint32_t kNotHere = ~0u;
     uint32_t look_up_index(uint32_t rank) const;
     /// The run that holds `rank`, as which of its ranks; null if there is none. Neighbours are found at once.
