@@ -1,0 +1,45 @@
+"""What is measured between two hosts, and what the project wants of it."""
+from dataclasses import dataclass
+
+
+@dataclass
+class Case:
+    name: str
+    title: str
+    program: str  # of bench/
+    raw: str  # of bench/network/
+    sizes: tuple
+    larger_is_better: bool = False
+    seconds: str = "0.3"
+    timeout: float = 60
+
+    def sizes_text(self):
+        return ",".join(map(str, self.sizes))
+
+    def best(self, values):
+        return max(values) if self.larger_is_better else min(values)
+
+    def advantage(self, ours, theirs):
+        """How many times better ours is."""
+        return ours / theirs if self.larger_is_better else theirs / ours
+
+
+@dataclass
+class Goal:
+    case: str
+    size: int
+    key: str  # the contestant it speaks of
+    raw_ratio: float  # its value by the best of the plain sockets: at most, or where larger is better at least
+    advantage: float = 1.2  # over the best of the other libraries
+
+
+def all_cases(quick):
+    seconds = "0.1" if quick else "0.5"
+    return [Case("udp-latency", "half a round trip, us", "latency", "udp-latency", (8, 1024), seconds=seconds),
+            Case("tcp-latency", "half a round trip, us", "latency", "tcp-latency", (8, 1024, 65536), seconds=seconds),
+            Case("tcp-bandwidth", "bandwidth, MB/s", "bandwidth", "tcp-bandwidth", (65536, 1 << 20, 4 << 20), True,
+                 seconds)]
+
+
+GOALS = [Goal("udp-latency", 8, "starling-udp", 1.25), Goal("tcp-latency", 8, "starling", 1.25),
+         Goal("tcp-bandwidth", 1 << 20, "starling", 0.95)]
