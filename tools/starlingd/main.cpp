@@ -1,6 +1,6 @@
 // starlingd: what must run beside the jobs. `names`: the daemon that keeps a user's published names.
-// `serve`: the launcher of one program that was started without mpiexec. Neither is called by hand; each is
-// started on demand and ends by itself.
+// `serve`: the launcher of one program that was started without mpiexec. `host`: the helper of a job that another
+// process manager has started, one per host. None is called by hand; each is started on demand and ends by itself.
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "boot/environment.h"
+#include "launch/host_job.h"
 #include "launch/launcher.h"
 #include "launch/name_daemon.h"
 
@@ -63,6 +64,34 @@ int serve(char** argv, const boot::JobAddress& address, int ready) {
     return launcher.run();
 }
 
+// Of a job that another process manager has started.
+int help_host(char** argv, int ready) {
+    boot::JobDescription description;
+    uint32_t my_host;
+    const auto rank = static_cast<uint32_t>(std::strtoul(argv[2], nullptr, 10));
+    if (!launch::read_description(argv[3], rank, description, my_host)) {
+        tell(ready, failure_text());
+        return 1;
+    }
+    launch::forget_manager();
+    launch::LauncherSettings settings;
+    settings.name = "starling";
+    settings.argv = argv;
+    launch::EventLoop loop;
+    launch::Launcher launcher(loop, settings);
+    launch::HostJob job(loop, launcher);
+    auto outcome = launch::HostJob::Start::failed;
+    if (launcher.prepare()) outcome = job.start(description, my_host);
+    const bool faster = outcome == launch::HostJob::Start::another_was_faster;
+    tell(ready, outcome == launch::HostJob::Start::failed ? failure_text() : "ready");
+    if (outcome == launch::HostJob::Start::ready) {
+        launcher.run();
+        return 0;  // how the job ended is its manager's business
+    }
+    launcher.shut_down();
+    return faster ? 0 : 1;
+}
+
 int usage() {
     std::fprintf(stderr, "starlingd is started by Starling itself; see: starling daemon status\n");
     return 2;
@@ -84,5 +113,6 @@ int main(int argc, char** argv) {
     if (mode == "names-persistent" && argc == 3) return keep_names(true, ready);
     if (mode == "serve" && argc == 4 && boot::parse_address(argv[2], address))
         return serve(argv, address, ready);
+    if (mode == "host" && argc == 5) return help_host(argv, ready);
     return usage();
 }
