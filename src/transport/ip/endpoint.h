@@ -30,8 +30,8 @@ struct Upcalls {
     /// `payload` is aligned to 8 and header.stamp means nothing.
     void (*deliver)(void* user, const shm::Header& header, const std::byte* payload);
     /// A datagram with our key from a process that has no session yet. Gives the session to use (made with
-    /// Endpoint::add, and `key` is what the sender says datagrams to it must show), or nullptr: the datagram is
-    /// dropped and the sender will repeat it.
+    /// Endpoint::add, and `key` is what the sender says datagrams to it must show, 0 if it does not), or nullptr: the
+    /// datagram is dropped and the sender will repeat it.
     Session* (*unknown)(boot::JobId job, uint32_t rank, uint64_t key);
     /// The peer has neither been heard of nor vouched for (Endpoint::vouch) for STARLING_IP_TIMEOUT seconds while it
     /// had something to acknowledge, or it is another incarnation than the one that was talked to. The session takes
@@ -127,7 +127,7 @@ class Endpoint {
 
     // For connections (tcp).
 
-    /// From now on the session sends through the carrier as long as it takes frames, else by UDP. At most kMaxCarriers.
+    /// From now on the session sends through its carriers only, the first that is not busy. False if it has kMaxCarriers.
     bool attach(Session& session, Carrier& carrier);
     /// The carrier is gone or about to go: what it had taken and is not acknowledged is sent again another way.
     void detach(Session& session, Carrier& carrier);

@@ -1,11 +1,23 @@
 // A session: everything between this process and one peer on the base path, made reliable. A pure protocol: no
 // sockets and no clock; time and datagrams are passed in, so that it runs against a simulated network.
+//
+// Packets (a 32-byte shm::Header and a payload) form one stream of bytes per direction. A datagram carries a
+// stretch of it, so that what was cut for one path can be cut anew for another; the receiver acknowledges bytes, at
+// this level, whatever brought them. docs/network.md tells it whole.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "base/list.h"
+#include "transport/ip/datagram.h"
+#include "transport/ip/session_buffer.h"
 #include "transport/ip/session_carrier.h"
+#include "transport/ip/session_flight.h"
+#include "transport/ip/session_path.h"
+#include "transport/ip/session_ranges.h"
+#include "transport/ip/session_reassembly.h"
+#include "transport/shm/packet.h"
 
 namespace starling::ip {
 
@@ -13,7 +25,219 @@ namespace starling::ip {
 inline constexpr uint32_t kMaxPayload = 64 * 1024;
 inline constexpr int kMaxAddresses = 4;  ///< of a peer that are used; also paths by UDP
 inline constexpr int kMaxCarriers = 4;   ///< connections of one session at the same time
+static_assert(kFirstCarrier >= kMaxAddresses);
+/// Selective acknowledgements in a datagram that has stream bytes; one without holds kMostRanges.
+inline constexpr int kRangesWithData = 4;
 
 class Session;
+
+/// A process as the base path names it.
+struct Name {
+    uint64_t job = 0;
+    uint32_t rank = 0;
+    bool operator==(const Name&) const = default;
+};
+
+struct SessionCounters {
+    uint64_t packets_sent = 0, packets_received = 0;
+    uint64_t acks_alone = 0, repeated = 0, timeouts = 0, duplicates = 0, out_of_order = 0, stale = 0, malformed = 0;
+};
+
+/// What all sessions of a process share, and what they need from outside.
+class Outside {
+  public:
+    /// Sends a datagram, or keeps it until flush(). The first part is valid during the call, the others until flush().
+    /// One that was not taken is told by Session::refused(number, …), from here or from flush().
+    virtual void send(Session& session, const Route& route, uint32_t number, const iovec* parts, int count) = 0;
+    virtual void flush() = 0;
+    virtual void deliver(Session& session, const shm::Header& header, const std::byte* payload) = 0;
+    /// The peer is given up. Once per session; the session holds nothing any more.
+    virtual void unreachable(Session& session) = 0;
+    /// A number that is later than all it gave before, also in earlier runs of this process; not 0.
+    virtual uint64_t new_epoch() = 0;
+
+    Name self;
+    uint64_t key = 0;                          ///< our own
+    uint32_t window = 1 << 20;                 ///< bytes a session keeps, sent or received; at most 16 MB
+    uint64_t timeout = 30 * kSecond;           ///< of silence until a peer is given up, ns
+    SlabPool slabs;
+    SessionCounters counters;
+
+  protected:
+    ~Outside() = default;
+};
+
+/// Not thread-safe. `now` never runs backwards.
+class Session : private PacketSink {
+  public:
+    Session(Outside& outside, Name peer, uint64_t key, void* user);
+    ~Session() = default;
+
+    const Name peer;
+    void* user;
+    ListHook active_hook;  ///< for the owner: in the list of those with a deadline
+
+    // Where the peer is.
+
+    uint64_t key() const { return key_; }
+    void set_key(uint64_t key) { key_ = key; }
+    /// Sets path `index` (< kMaxAddresses). `datagram`: the longest that the rail takes, UDP payload bytes.
+    void set_path(int index, const Route& route, uint32_t datagram);
+    /// What is under way on it is sent again another way.
+    void remove_path(int index);
+    const Path& path(int index) const { return paths_[index]; }
+    bool reachable() const { return key_ != 0 && (has_path() || carrier_count_ > 0); }
+
+    void attach(Carrier& carrier);
+    bool can_attach() const { return !dead_ && carrier_count_ < kMaxCarriers; }
+    void detach(Carrier& carrier);
+    void writable(Carrier& carrier);
+    bool has_carrier() const { return carrier_count_ > 0; }
+
+    // Sending.
+
+    /// Room for a packet, nullptr if the buffer is full; see Endpoint::reserve.
+    shm::Header* reserve(uint32_t payload) {
+        const uint32_t bytes = packet_bytes(payload);
+        if (buffer_.kept() + bytes > outside_.window && buffer_.kept() != 0) [[unlikely]] return refuse_room();
+        if (dead_) [[unlikely]] return nullptr;
+        return buffer_.reserve(payload);
+    }
+    void commit(uint32_t payload, uint64_t now) {
+        if (waiting_since_ == 0) waiting_since_ = now;
+        buffer_.commit(payload);
+        ++outside_.counters.packets_sent;
+    }
+    uint32_t payload_limit() const;
+    /// Sends what may be sent now, and the acknowledgement if it is due.
+    void transmit(uint64_t now);
+    /// Sends the acknowledgement that is being held back, if there is one.
+    void flush_ack(uint64_t now);
+    /// The datagram was not taken by the kernel.
+    void refused(uint32_t number, Sent why, uint64_t now);
+
+    // Receiving.
+
+    /// What came with a datagram; false if it was dropped. `path`: the one it came by, -1 if by none of them or by
+    /// `carrier`. Delivers, but does not answer: transmit() does, once for several.
+    bool receive(const Datagram& datagram, int path, Carrier* carrier, uint64_t now);
+    /// Of a dead session: whether the datagram is from a later incarnation of the peer than the one given up.
+    bool is_successor(const DatagramHeader& header) const {
+        return header.epoch > peer_epoch_ && header.epoch > past_epoch_;
+    }
+
+    // Time.
+
+    /// When on_timer() must be called; UINT64_MAX: never.
+    uint64_t deadline() const;
+    void on_timer(uint64_t now);
+
+    // State.
+
+    bool idle() const { return buffer_.kept() == 0; }
+    bool dead() const { return dead_; }
+    /// Whether room was made since reserve() last said no; forgets it.
+    bool take_room_made();
+    uint64_t stalled_since() const;
+    void vouch(uint64_t now) { vouched_at_ = now; }
+    uint64_t round_trip() const;
+    uint64_t epoch() const { return epoch_; }
+    uint64_t peer_epoch() const { return peer_epoch_; }
+    /// Lets go of everything; takes nothing any more. revive() makes it a new stream, to another incarnation.
+    void close();
+    void revive(uint64_t key, void* new_user);
+    /// For tests: bytes under way on all paths.
+    uint64_t in_flight() const;
+
+  private:
+    // session.cpp
+    bool deliver(const shm::Header& header, const std::byte* payload) override;
+    shm::Header* refuse_room();
+    bool has_path() const;
+    void fail();
+    void reset_sending();
+    void give_up(uint8_t via);
+
+    // session_send.cpp
+    struct Head;
+    Range next_range();
+    int pick_path();
+    int pick_carrier() const;
+    bool carriers_serve() const;
+    bool send_next(uint64_t now);
+    bool send_frame(int index, Range range, uint64_t now);
+    bool send_datagram(int index, Range range, uint64_t now);
+    void fill(Head& head, uint64_t offset, uint32_t stream_bytes, int most_ranges, uint32_t number, uint64_t now);
+    void cut(Range& range, uint32_t room);
+    void count_as_sent(Range range);
+    void send_bare(int index, bool probe, uint64_t now);
+    bool ack_due(uint64_t now) const { return ack_at_ != 0 && ack_at_ <= now; }
+    int reply_path() const;
+
+    // session_receive.cpp
+    bool right_incarnation(const Datagram& datagram, uint64_t now);
+    void take_acks(const Datagram& datagram, uint64_t now);
+    uint64_t mark_arrived(bool everything);
+    void arrived(Flown& flown);
+    void take_echo(const DatagramHeader& header, uint64_t now);
+    void find_losses(uint64_t now);
+    void lose(Flown& flown, bool congestion);
+    void note_loss_of_size(Path& path, uint32_t length);
+    void want_ack(uint64_t at) {
+        if (ack_at_ == 0 || at < ack_at_) ack_at_ = at;
+    }
+
+    // session_timer.cpp
+    void on_path_timeout(int index, uint64_t now);
+    void probe_suspended(uint64_t now);
+    bool waiting() const { return waiting_since_ != 0; }
+    uint64_t silent_since() const;
+
+    Outside& outside_;
+    uint64_t key_;
+
+    // Our stream.
+    uint64_t epoch_;
+    SendBuffer buffer_;
+    uint64_t next_ = 0;         ///< first byte that was never sent
+    uint64_t packet_hint_ = 0;  ///< where a packet begins, at or before next_
+    uint64_t limit_;            ///< as far as the peer takes
+    RangeSet sacked_;           ///< arrived beyond the first hole
+    RangeSet lost_;             ///< to be sent again
+    Flight flight_;
+    uint32_t repeats_ = 0;      ///< records in flight whose order is not that of the stream
+    uint64_t told_end_ = UINT64_MAX;  ///< the last selective acknowledgement leaves out nothing below this
+    uint64_t loss_check_at_ = 0;  ///< when a datagram that was overtaken counts as lost; 0: none
+    uint64_t blocked_until_ = 0;  ///< the kernel's buffer is full
+    uint64_t resent_ = 0;       ///< bytes sent again since a path was given up for the time being
+
+    // Their stream.
+    uint64_t peer_epoch_ = 0;  ///< 0: not heard of
+    uint64_t past_epoch_ = 0;  ///< of the incarnation that was given up, if there was one
+    Reassembly in_;
+    uint64_t ack_at_ = 0;      ///< when the acknowledgement must go out; 0: none is owed
+    uint64_t owed_bytes_ = 0;  ///< that came over carriers since the last acknowledgement
+    uint32_t owed_ = 0;        ///< datagrams since the last acknowledgement
+    uint32_t echo_ = 0;        ///< number of the last datagram
+    uint64_t echo_at_ = 0;
+    int8_t last_path_ = -1;    ///< by which the last datagram came
+
+    // Life.
+    uint64_t waiting_since_ = 0, heard_at_ = 0, vouched_at_ = 0;
+    uint64_t probe_at_ = 0;  ///< of suspended paths; 0: none
+    bool dead_ = false;
+    bool room_refused_ = false, room_made_ = false;
+    bool refused_ = false;        ///< the kernel did not take something since transmit() began
+    bool heard_us_ = false;  ///< the peer has acknowledged something of this stream: it needs no introduction
+
+    uint8_t carrier_count_ = 0;
+    struct Attached {
+        Carrier* carrier = nullptr;
+        bool busy = false;
+        bool gone = false;
+    };
+    Attached carriers_[kMaxCarriers];
+    Path paths_[kMaxAddresses];
+};
 
 }  // namespace starling::ip

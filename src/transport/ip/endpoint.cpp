@@ -1,0 +1,326 @@
+#include "transport/ip/endpoint.h"
+
+#include <arpa/inet.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/error.h"
+#include "mpi.h"
+#include "transport/ip/endpoint_state.h"
+
+namespace starling::ip {
+
+namespace {
+Member& member_of(Session& session) {
+    return static_cast<Member&>(session);
+}
+}  // namespace
+
+int Endpoint::open(const Identity& self, const Upcalls& upcalls, Endpoint*& out) {
+    auto state = std::make_unique<State>();
+    const int error = state->open(self, upcalls);
+    if (error != MPI_SUCCESS) return error;
+    out = new Endpoint(state.release());
+    return MPI_SUCCESS;
+}
+
+int Endpoint::State::open(const Identity& who, const Upcalls& calls) {
+    identity = who;
+    upcalls = calls;
+    self = {who.job, who.rank};
+    key = who.key;
+    window = static_cast<uint32_t>(config().ip_window);
+    timeout = static_cast<uint64_t>(config().ip_timeout) * kSecond;
+    RailChoice choice;
+    int error = RailChoice::parse(config().ip_interfaces, choice);
+    if (error == MPI_SUCCESS) error = rails.open(choice);
+    if (error == MPI_SUCCESS) error = udp.open();
+    if (error != MPI_SUCCESS) return error;
+    udp.on_refused(
+        [](void* state, void* session, uint32_t number, Sent why) {
+            auto& me = *static_cast<State*>(state);
+            static_cast<Session*>(session)->refused(number, why, me.polling ? me.now : now_ns());
+        },
+        this);
+    epoll = epoll_create1(EPOLL_CLOEXEC);
+    epoll_event readable{};
+    readable.events = EPOLLIN;
+    readable.data.u64 = 0;
+    if (epoll < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, udp.fd(), &readable) != 0)
+        return fail(MPI_ERR_OTHER, "no epoll descriptor for the network: %s", std::strerror(errno));
+    readable.data.u64 = 1;
+    if (rails.fd() >= 0) (void)epoll_ctl(epoll, EPOLL_CTL_ADD, rails.fd(), &readable);
+    return MPI_SUCCESS;
+}
+
+// The wall clock, so that a process that takes the place of an earlier one has later epochs.
+uint64_t Endpoint::State::new_epoch() {
+    timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    const auto time = static_cast<uint64_t>(t.tv_sec) * kSecond + static_cast<uint64_t>(t.tv_nsec);
+    return last_epoch = std::max(last_epoch + 1, time);
+}
+
+void Endpoint::State::send(Session& session, const Route& route, uint32_t number, const iovec* parts, int count) {
+    Destination where;
+    std::memset(&where.to, 0, sizeof where.to);
+    where.to.sin_family = AF_INET;
+    where.to.sin_addr.s_addr = route.remote;
+    where.to.sin_port = htons(route.port);
+    uint64_t bytes = 0;
+    for (int i = 0; i < count; ++i) bytes += parts[i].iov_len;
+    if (route.rail < rails.count()) {
+        Rail& rail = rails[route.rail];
+        rail.bytes_sent += bytes;
+        // With one rail the kernel finds the way by itself, which costs less than being told.
+        if (rails.count() > 1) {
+            where.interface = rail.index;
+            where.from = rail.address;
+        }
+    }
+    ++totals.datagrams_sent;
+    totals.bytes_sent += bytes;
+    udp.queue(where, &session, number, parts, count);
+}
+
+// Pairs our rails with the peer's addresses: those on one network belong together. Where none is on a network of
+// ours, the kernel's routes must know the way.
+void Endpoint::State::find_paths(Member& member) {
+    Route wanted[kMaxAddresses];
+    int count = 0;
+    uint32_t used = 0;
+    const auto add = [&](uint32_t address, uint16_t rail) {
+        if (rail != Rails::kRouted) used |= 1u << rail;
+        wanted[count++] = {address, member.port, rail};
+    };
+    const bool known = member.port != 0;
+    for (int i = 0; known && i < member.address_count; ++i) {
+        const uint16_t rail = rails.towards(member.addresses[i], used);
+        // An address that we have ourselves, as of a bridge that every host has, is not the peer's to us.
+        if (rail != Rails::kRouted && !rails.is_own(member.addresses[i])) add(member.addresses[i], rail);
+    }
+    for (int i = 0; known && count == 0 && i < member.address_count; ++i)
+        add(member.addresses[i], Rails::kRouted);
+
+    bool have[kMaxAddresses] = {};
+    for (int p = 0; p < kMaxAddresses; ++p) {
+        if (!member.path(p).present) continue;
+        const Route* const end = wanted + count;
+        const Route* const found = std::find(wanted, wanted + count, member.path(p).route);
+        if (found == end)
+            member.remove_path(p);
+        else
+            have[found - wanted] = true;
+    }
+    for (int w = 0; w < count; ++w) {
+        const uint32_t mtu = wanted[w].rail == Rails::kRouted ? 1500 : rails[wanted[w].rail].mtu;
+        const uint32_t datagram = std::max(mtu, 576u) - 28;
+        int place = -1;
+        for (int p = 0; p < kMaxAddresses; ++p) {
+            if (have[w] ? member.path(p).present && member.path(p).route == wanted[w]
+                        : place < 0 && !member.path(p).present)
+                place = p;
+        }
+        if (place >= 0) member.set_path(place, wanted[w], datagram);
+    }
+}
+
+int Endpoint::State::path_of(const Member& member, const Arrival& arrival) const {
+    int by_address = -1;
+    for (int p = 0; p < kMaxAddresses; ++p) {
+        const Path& path = member.path(p);
+        if (!path.present || path.route.remote != arrival.address || path.route.port != arrival.port) continue;
+        if (path.route.rail < rails.count() && rails[path.route.rail].index == arrival.interface) return p;
+        by_address = p;
+    }
+    return by_address;
+}
+
+// A datagram has come from where the peer was not known to be.
+void Endpoint::State::learn(Member& member, const Arrival& arrival) {
+    if (member.port != arrival.port) {
+        member.port = arrival.port;
+        member.address_count = 0;
+    }
+    const uint32_t* const end = member.addresses + member.address_count;
+    if (std::find(member.addresses + 0, member.addresses + member.address_count, arrival.address) == end) {
+        if (member.address_count == kMaxAddresses) return;
+        member.addresses[member.address_count++] = arrival.address;
+    }
+    find_paths(member);
+}
+
+void Endpoint::State::watch(Member& member) {
+    const uint64_t at = member.deadline();
+    if (at == UINT64_MAX) return;
+    if (!member.active_hook.linked()) active.push_back(&member);
+    earliest = std::min(earliest, at);
+}
+
+void Endpoint::State::serve(Member& member, uint64_t time) {
+    if (batches > 0) {
+        if (!member.dirty) dirty.push_back(&member);
+        member.dirty = true;
+        return;
+    }
+    member.transmit(time);
+    watch(member);
+}
+
+uint16_t Endpoint::port() const { return state_->udp.port(); }
+const Identity& Endpoint::identity() const { return state_->identity; }
+int Endpoint::wait_fd() const { return state_->epoll; }
+
+Session* Endpoint::add(boot::JobId job, uint32_t rank, uint64_t key, void* user) {
+    std::unique_ptr<Member>& member = state_->members[Name{job, rank}];
+    if (!member) {
+        member = std::make_unique<Member>(*state_, Name{job, rank}, key, user);
+    } else if (member->dead()) {
+        member->revive(key, user);
+    } else {
+        member->user = user;
+        if (key != 0) member->set_key(key);
+    }
+    return member.get();
+}
+
+Session* Endpoint::find(boot::JobId job, uint32_t rank) const {
+    const auto found = state_->members.find(Name{job, rank});
+    return found == state_->members.end() || found->second->dead() ? nullptr : found->second.get();
+}
+
+void Endpoint::set_addresses(Session& session, const uint32_t* addresses, size_t count, uint16_t port) {
+    Member& member = member_of(session);
+    member.address_count = static_cast<uint8_t>(std::min<size_t>(count, kMaxAddresses));
+    std::copy_n(addresses, member.address_count, member.addresses);
+    member.port = port;
+    state_->find_paths(member);
+    state_->serve(member, now_ns());
+}
+
+void Endpoint::set_key(Session& session, uint64_t key) {
+    session.set_key(key);
+    state_->serve(member_of(session), now_ns());
+}
+
+bool Endpoint::reachable(const Session& session) const { return session.reachable(); }
+
+bool Endpoint::reserve(Session& session, uint32_t bytes, std::byte*& payload, shm::Header*& header) {
+    header = session.reserve(bytes);
+    if (!header) return false;
+    payload = reinterpret_cast<std::byte*>(header + 1);
+    return true;
+}
+
+void Endpoint::commit(Session& session, uint32_t bytes) {
+    const uint64_t now = now_ns();
+    session.commit(bytes, now);
+    state_->serve(member_of(session), now);
+}
+
+void Endpoint::begin_batch() { ++state_->batches; }
+
+void Endpoint::end_batch() {
+    if (--state_->batches > 0 || state_->dirty.empty()) return;
+    const uint64_t now = now_ns();
+    for (Member* member : state_->dirty) {
+        member->dirty = false;
+        state_->serve(*member, now);
+    }
+    state_->dirty.clear();
+}
+
+uint32_t Endpoint::payload_limit(const Session& session) const { return session.payload_limit(); }
+
+bool Endpoint::poll(uint64_t now) { return state_->poll(now); }
+
+uint64_t Endpoint::next_deadline() const { return state_->earliest; }
+
+void Endpoint::flush_acks() {
+    const uint64_t now = now_ns();
+    for (Session* session = state_->active.front(); session; session = state_->active.next(session))
+        session->flush_ack(now);
+}
+
+bool Endpoint::idle(const Session& session) const { return session.idle(); }
+uint64_t Endpoint::stalled_since(const Session& session) const { return session.stalled_since(); }
+
+void Endpoint::vouch(Session& session) { session.vouch(now_ns()); }
+
+void Endpoint::close(Session& session) {
+    Member& member = member_of(session);
+    member.close();
+    member.active_hook.unlink();
+}
+
+uint64_t Endpoint::round_trip(const Session& session) const { return session.round_trip(); }
+void* Endpoint::user(const Session& session) const { return session.user; }
+
+bool Endpoint::attach(Session& session, Carrier& carrier) {
+    if (!session.can_attach()) return false;
+    session.attach(carrier);
+    state_->serve(member_of(session), now_ns());
+    return true;
+}
+
+void Endpoint::detach(Session& session, Carrier& carrier) {
+    session.detach(carrier);
+    state_->serve(member_of(session), now_ns());
+}
+
+void Endpoint::writable(Session& session, Carrier& carrier) {
+    session.writable(carrier);
+    state_->serve(member_of(session), now_ns());
+}
+
+size_t Endpoint::addresses(uint32_t* out, size_t most) const {
+    size_t count = 0;
+    for (uint16_t i = 0; i < state_->rails.count() && count < most; ++i)
+        if (state_->rails[i].usable) out[count++] = state_->rails[i].address;
+    return count;
+}
+
+bool Endpoint::route(uint32_t remote, uint32_t& local) const {
+    const uint16_t rail = state_->rails.towards(remote, 0);
+    local = rail == Rails::kRouted ? 0 : state_->rails[rail].address;
+    return rail != Rails::kRouted || state_->rails.usable() > 0;
+}
+
+uint32_t Endpoint::rails_version() const { return state_->rails.version(); }
+
+Counters Endpoint::counters() const {
+    Counters all = state_->totals;
+    const SessionCounters& inner = state_->counters;
+    all.packets_sent = inner.packets_sent;
+    all.packets_received = inner.packets_received;
+    all.acks_alone = inner.acks_alone;
+    all.repeated = inner.repeated;
+    all.timeouts = inner.timeouts;
+    all.duplicates = inner.duplicates;
+    all.out_of_order = inner.out_of_order;
+    all.strangers += inner.malformed + state_->udp.truncated_count();
+    all.stale = inner.stale;
+    all.busy = state_->udp.busy_count();
+    return all;
+}
+
+size_t Endpoint::rail_counters(RailCounters* out, size_t most) const {
+    const Rails& rails = state_->rails;
+    for (uint16_t i = 0; i < rails.count() && i < most; ++i) {
+        std::memcpy(out[i].name, rails[i].name, sizeof out[i].name);
+        out[i].address = rails[i].address;
+        out[i].usable = rails[i].usable;
+        out[i].bytes_sent = rails[i].bytes_sent;
+        out[i].bytes_received = rails[i].bytes_received;
+    }
+    return rails.count();
+}
+
+}  // namespace starling::ip

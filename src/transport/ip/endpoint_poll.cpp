@@ -1,0 +1,121 @@
+// One poll: what has come, the answers to it, and what time demands.
+#include <algorithm>
+
+#include "base/clock.h"
+#include "transport/ip/endpoint_state.h"
+
+namespace starling::ip {
+
+namespace {
+constexpr int kRounds = 4;  ///< batches of datagrams in one poll
+constexpr uint64_t kRailsInterval = 100 * kMillisecond;
+}  // namespace
+
+bool Endpoint::State::poll(uint64_t time) {
+    now = time;
+    polling = true;
+    const uint64_t before = counters.packets_received;
+    for (int round = 0; round < kRounds; ++round) {
+        const int count = udp.receive();
+        for (int i = 0; i < count; ++i) take(udp.arrivals()[i], time);
+        if (count < Udp::kReceiveBatch) break;
+    }
+    room_made = false;
+    if (!touched.empty()) answer_all(time);
+    if (earliest <= time) run_timers(time);
+    if (rails_at <= time) follow_rails(time);
+    polling = false;
+    return room_made || counters.packets_received != before;
+}
+
+void Endpoint::State::take(const Arrival& arrival, uint64_t time) {
+    ++totals.datagrams_received;
+    totals.bytes_received += arrival.bytes;
+    Datagram datagram;
+    if (!decode(arrival.data, arrival.bytes, datagram) || datagram.header.key != identity.key ||
+        datagram.header.target_rank != identity.rank) {
+        ++totals.strangers;
+        return;
+    }
+    Member* const member = member_for(datagram);
+    if (!member) {
+        ++totals.unknown;
+        return;
+    }
+    if (member->key() == 0 && datagram.introduction.key != 0) member->set_key(datagram.introduction.key);
+    int path = path_of(*member, arrival);
+    if (path < 0) {
+        learn(*member, arrival);
+        path = path_of(*member, arrival);
+    }
+    if (path >= 0 && member->path(path).route.rail < rails.count())
+        rails[member->path(path).route.rail].bytes_received += arrival.bytes;
+    last = member;
+    if (touched.empty() || touched.back() != member) touched.push_back(member);
+    member->receive(datagram, path, nullptr, time);
+}
+
+// The session with the sender. Whether there is to be one with a process not known, or with the successor of one
+// that was given up, is for link to say.
+Member* Endpoint::State::member_for(const Datagram& datagram) {
+    const DatagramHeader& header = datagram.header;
+    const Name name{header.job, header.rank};
+    if (last && last->peer == name && !last->dead()) [[likely]] return last;
+    const auto found = members.find(name);
+    if (found != members.end() && (!found->second->dead() || !found->second->is_successor(header)))
+        return found->second.get();
+    return static_cast<Member*>(upcalls.unknown(header.job, header.rank, datagram.introduction.key));
+}
+
+bool Endpoint::State::answer_all(uint64_t time) {
+    for (size_t i = 0; i < touched.size(); ++i) {
+        Member& member = *touched[i];
+        room_made |= member.take_room_made();
+        serve(member, time);
+    }
+    touched.clear();
+    return room_made;
+}
+
+void Endpoint::State::run_timers(uint64_t time) {
+    // A timer may end in an upcall that closes this session and others, so the list is not held meanwhile.
+    for (Session* session = active.front(); session; session = active.next(session))
+        if (session->deadline() <= time) touched.push_back(static_cast<Member*>(session));
+    for (size_t i = 0; i < touched.size(); ++i) touched[i]->on_timer(time);
+    touched.clear();
+    earliest = UINT64_MAX;
+    for (Session *session = active.front(), *next; session; session = next) {
+        next = active.next(session);
+        const uint64_t at = session->deadline();
+        if (at == UINT64_MAX) session->active_hook.unlink();
+        earliest = std::min(earliest, at);
+    }
+}
+
+void Endpoint::State::follow_rails(uint64_t time) {
+    rails_at = time + kRailsInterval;
+    if (!rails.refresh()) return;
+    for (auto& [name, member] : members) {
+        if (member->dead()) continue;
+        find_paths(*member);
+        serve(*member, time);
+    }
+}
+
+bool Endpoint::receive_frame(Session& session, Carrier& carrier, const std::byte* frame, size_t bytes, uint64_t now) {
+    Datagram datagram;
+    const Identity& me = state_->identity;
+    if (!decode(frame, bytes, datagram) || datagram.header.key != me.key || datagram.header.target_rank != me.rank ||
+        datagram.header.job != session.peer.job || datagram.header.rank != session.peer.rank) {
+        ++state_->totals.strangers;
+        return false;
+    }
+    auto& member = static_cast<Member&>(session);
+    if (member.key() == 0 && datagram.introduction.key != 0) member.set_key(datagram.introduction.key);
+    member.receive(datagram, -1, &carrier, now);
+    state_->room_made |= member.take_room_made();
+    if (!member.dead()) state_->serve(member, now);
+    return true;
+}
+
+}  // namespace starling::ip

@@ -1,0 +1,76 @@
+// The inside of an endpoint, shared by its files.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "base/list.h"
+#include "transport/ip/endpoint.h"
+#include "transport/ip/rails.h"
+#include "transport/ip/session.h"
+#include "transport/ip/udp.h"
+
+namespace starling::ip {
+
+/// A session with what the endpoint knows of where the peer is.
+struct Member final : Session {
+    using Session::Session;
+    uint32_t addresses[kMaxAddresses] = {};  ///< network byte order
+    uint8_t address_count = 0;
+    bool dirty = false;    ///< in State::dirty: something is to be sent when the batch ends
+    uint16_t port = 0;     ///< host byte order; 0: not known
+};
+
+struct NameHash {
+    size_t operator()(const Name& name) const { return static_cast<size_t>(name.job ^ name.rank * 0x9e3779b97f4a7c15u); }
+};
+
+struct Endpoint::State final : Outside {
+    // Outside
+    void send(Session& session, const Route& route, uint32_t number, const iovec* parts, int count) override;
+    void flush() override { udp.flush(); }
+    void deliver(Session& session, const shm::Header& header, const std::byte* payload) override {
+        upcalls.deliver(session.user, header, payload);
+    }
+    void unreachable(Session& session) override { upcalls.unreachable(session.user); }
+    uint64_t new_epoch() override;
+
+    // endpoint.cpp
+    int open(const Identity& who, const Upcalls& calls);
+    void find_paths(Member& member);
+    void learn(Member& member, const Arrival& arrival);
+    int path_of(const Member& member, const Arrival& arrival) const;
+    /// Sends what may be sent, now or when the batch ends, and sees to it that the session's timer is served.
+    void serve(Member& member, uint64_t now);
+    void watch(Member& member);
+
+    // endpoint_poll.cpp
+    bool poll(uint64_t now);
+    void take(const Arrival& arrival, uint64_t now);
+    Member* member_for(const Datagram& datagram);
+    bool answer_all(uint64_t now);
+    void run_timers(uint64_t now);
+    void follow_rails(uint64_t now);
+
+    Identity identity;
+    Upcalls upcalls;
+    Udp udp;
+    Rails rails;
+    int epoll = -1;
+    std::unordered_map<Name, std::unique_ptr<Member>, NameHash> members;
+    Member* last = nullptr;  ///< whose datagram came last
+    List<Session, &Session::active_hook> active;
+    uint64_t earliest = UINT64_MAX;  ///< no deadline is before this
+    uint64_t rails_at = 0;           ///< when to look for changes of rails
+    uint64_t last_epoch = 0;
+    uint64_t now = 0;  ///< of the poll that runs
+    int batches = 0;
+    bool polling = false;
+    bool room_made = false;
+    std::vector<Member*> dirty;    ///< to be sent from when the batch ends
+    std::vector<Member*> touched;  ///< had datagrams in this poll
+    Counters totals;               ///< those of datagrams; `counters` has the sessions'
+};
+
+}  // namespace starling::ip

@@ -1,0 +1,56 @@
+// What is under way: one record per datagram sent and not acknowledged.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+namespace starling::ip {
+
+/// A datagram, or a stretch of the stream given to a carrier, that is under way.
+struct Flown {
+    uint64_t offset;
+    uint64_t sent_at;   ///< ns
+    uint64_t order;     ///< on its path
+    uint32_t length;    ///< 0: a probe
+    uint8_t via;        ///< path index, or kFirstCarrier + carrier index
+    bool in_flight;     ///< neither acknowledged nor given up
+    bool repeat;        ///< its bytes were sent before
+    uint8_t reserved;
+    uint64_t end() const { return offset + length; }
+};
+inline constexpr uint8_t kFirstCarrier = 4;
+
+/// Records by number, in the order of sending. Grows with what is under way, up to kMost; small when nothing is.
+class Flight {
+  public:
+    static constexpr uint32_t kMost = 4096;
+
+    bool empty() const { return first_ == next_; }
+    bool full() const { return next_ - first_ >= kMost - 1; }
+    uint32_t first() const { return first_; }
+    uint32_t next() const { return next_; }
+    /// The record of this number, nullptr if it is not (any more) here.
+    Flown* find(uint32_t number) {
+        return number - first_ < next_ - first_ ? &records_[number & mask_] : nullptr;
+    }
+    Flown& operator[](uint32_t number) { return records_[number & mask_]; }
+    const Flown& operator[](uint32_t number) const { return records_[number & mask_]; }
+    /// A record for the next number. Not if full().
+    Flown& add();
+    /// Forgets the newest one: it was not sent after all.
+    void drop_last() { --next_; }
+    /// Forgets the oldest ones that are not in flight.
+    void trim();
+    void clear();
+
+  private:
+    static constexpr uint32_t kLeastCapacity = 16, kKeptCapacity = 64;
+    Flown& append();
+    void resize(uint32_t capacity);
+
+    std::unique_ptr<Flown[]> records_;
+    uint32_t mask_ = 0;              ///< capacity - 1; nothing if records_ is null
+    uint32_t first_ = 1, next_ = 1;  ///< numbers; they wrap, and 0 names none
+};
+
+}  // namespace starling::ip

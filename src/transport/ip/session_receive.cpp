@@ -1,0 +1,230 @@
+// What a datagram does to a session: whose it is, what it acknowledges, what it brings.
+#include <algorithm>
+#include <cstring>
+
+#include "transport/ip/session.h"
+
+namespace starling::ip {
+
+namespace {
+
+constexpr uint64_t kReorder = 3;     ///< datagrams that may overtake one before it counts as lost (RFC 5681's three)
+constexpr uint32_t kOwedMost = 32;   ///< datagrams that go unacknowledged at most
+constexpr uint64_t kOwedBytes = 64 * 1024;  ///< bytes over carriers, likewise
+constexpr uint8_t kSizeLosses = 12;  ///< long datagrams lost in a row, while short ones arrive: the path is narrower
+
+uint32_t cost_of(const Flown& flown) { return flown.length + kDatagramCost; }
+
+}  // namespace
+
+bool Session::receive(const Datagram& datagram, int path, Carrier* carrier, uint64_t now) {
+    if (dead_ || !right_incarnation(datagram, now)) {
+        ++outside_.counters.stale;
+        return false;
+    }
+    const DatagramHeader& header = datagram.header;
+    heard_at_ = now;
+    if (!carrier) last_path_ = static_cast<int8_t>(path);
+    if (header.target_epoch == epoch_) {
+        heard_us_ = true;
+        take_acks(datagram, now);
+    }
+    if (header.number != 0) {
+        echo_ = header.number;
+        echo_at_ = now;
+        ++owed_;
+        want_ack(header.flags & datagram_flag::kAckNow || owed_ >= kOwedMost ? now : now + kAckDelay);
+    }
+    if (datagram.stream_bytes == 0) return true;
+    if (carrier) {
+        owed_bytes_ += datagram.stream_bytes;
+        const bool much = owed_bytes_ >= kOwedBytes || header.flags & datagram_flag::kAckNow;
+        want_ack(much ? now : now + kCarrierAckDelay);
+    }
+    switch (in_.accept(header.offset, datagram.stream, datagram.stream_bytes, *this)) {
+        case Reassembly::Result::in_order:
+            if (in_.has_holes()) want_ack(now);
+            return true;
+        case Reassembly::Result::early:
+            ++outside_.counters.out_of_order;
+            want_ack(now);
+            return true;
+        case Reassembly::Result::duplicate:
+            ++outside_.counters.duplicates;
+            want_ack(now);
+            return true;
+        case Reassembly::Result::beyond:
+            want_ack(now);
+            return true;
+        case Reassembly::Result::broken:
+            ++outside_.counters.malformed;
+            fail();
+            return false;
+        case Reassembly::Result::stopped:
+            return true;
+    }
+    return true;
+}
+
+// A stream is named by its epoch, and one that begins anew takes a later one. So a datagram for, or from, a process
+// that is no more is told from the others; docs/network.md has the cases.
+bool Session::right_incarnation(const Datagram& datagram, uint64_t now) {
+    const DatagramHeader& header = datagram.header;
+    if (header.target_epoch != 0 && header.target_epoch != epoch_) {
+        // It speaks to an earlier stream of ours: say which one is there now. Only to what wants an answer, lest two such
+        // answers go back and forth.
+        if (header.target_epoch < epoch_ && (header.number != 0 || datagram.stream_bytes > 0)) want_ack(now);
+        return false;
+    }
+    if (header.epoch == peer_epoch_) return true;
+    if (header.epoch <= std::max(peer_epoch_, past_epoch_)) return false;
+    if (peer_epoch_ != 0) {
+        // Another process than the one that we sent to: what is on the way to that one is void.
+        fail();
+        return false;
+    }
+    peer_epoch_ = header.epoch;
+    return true;
+}
+
+void Session::take_acks(const Datagram& datagram, uint64_t now) {
+    const DatagramHeader& header = datagram.header;
+    if (header.ack > next_) {
+        ++outside_.counters.malformed;
+        return;
+    }
+    const bool advanced = header.ack > buffer_.begin();
+    bool news = advanced;
+    if (advanced && !lost_.empty()) lost_.remove({0, header.ack});
+    if (advanced && !sacked_.empty()) sacked_.remove({0, header.ack});
+    if (advanced) buffer_.release(header.ack);
+    for (int i = 0; i < header.ranges; ++i) {
+        const Range range{header.ack + datagram.ranges[i].start,
+                          header.ack + datagram.ranges[i].start + datagram.ranges[i].length};
+        if (range.end > next_) break;
+        if (range.start < buffer_.begin() || sacked_.covers(range)) continue;
+        sacked_.add(range);
+        news = true;
+    }
+    limit_ = std::max(limit_, header.ack + uint64_t{header.window} * kWindowUnit);
+    // How far the answer speaks of single datagrams: beyond, one that is missing may only be left out of it.
+    told_end_ = header.flags & datagram_flag::kMoreRanges && header.ranges > 0
+                    ? header.ack + datagram.ranges[header.ranges - 1].start + datagram.ranges[header.ranges - 1].length
+                    : UINT64_MAX;
+    const uint64_t resent = resent_;
+    const uint64_t bytes = news ? mark_arrived(repeats_ > 0 || !sacked_.empty()) : 0;
+    take_echo(header, now);
+    if (bytes > 0)
+        for (Path& path : paths_) {
+            path.backoff = 0;
+            // More came than was sent again: the answers had only been late, as from a process that computes.
+            if (path.collapsed_at != 0 && bytes > resent) path.window.restore();
+            path.collapsed_at = 0;
+            resent_ = 0;
+        }
+    if (!flight_.empty()) find_losses(now);
+    flight_.trim();
+    if (advanced && room_refused_) {
+        room_refused_ = false;
+        room_made_ = true;
+    }
+    if (buffer_.kept() == 0) waiting_since_ = 0;
+}
+
+// Takes what arrived out of the flight. Gives the stream bytes of it. Without repeats and holes the records are
+// in the stream's order, and the first that has not arrived ends the search.
+uint64_t Session::mark_arrived(bool everything) {
+    uint64_t bytes = 0;
+    for (uint32_t n = flight_.first(); n != flight_.next(); ++n) {
+        Flown& flown = flight_[n];
+        if (!flown.in_flight || flown.length == 0) continue;
+        if (flown.end() <= buffer_.begin() || sacked_.covers({std::max(flown.offset, buffer_.begin()), flown.end()})) {
+            bytes += flown.length;
+            arrived(flown);
+        } else if (!everything) {
+            if (flown.offset >= buffer_.begin()) break;
+            // A long stretch on a carrier, acknowledged in part.
+            if (flown.via >= kFirstCarrier) {
+                bytes += buffer_.begin() - flown.offset;
+                flown.length = static_cast<uint32_t>(flown.end() - buffer_.begin());
+                flown.offset = buffer_.begin();
+            }
+            break;
+        }
+    }
+    return bytes;
+}
+
+void Session::arrived(Flown& flown) {
+    flown.in_flight = false;
+    repeats_ -= flown.repeat;
+    if (flown.via >= kFirstCarrier) return;
+    Path& path = paths_[flown.via];
+    path.window.acknowledged(flown.length, path.full);
+    path.in_flight -= cost_of(flown);
+    path.big_losses = flown.length > next_smaller_datagram(path.datagram) ? 0 : path.big_losses;
+    // Which copy of repeated bytes arrived is not known.
+    if (!flown.repeat) path.best_order = std::max(path.best_order, flown.order);
+    if (path.in_flight < path.window.bytes() / 2) path.full = false;
+}
+
+// The number of a datagram that arrived tells its path and when it was sent, whatever way the answer took.
+void Session::take_echo(const DatagramHeader& header, uint64_t now) {
+    if (header.echo == 0) return;
+    Flown* const flown = flight_.find(header.echo);
+    if (!flown || flown->sent_at == 0 || flown->via >= kFirstCarrier) return;
+    Path& path = paths_[flown->via];
+    const uint64_t held = uint64_t{header.echo_delay} * kMicrosecond;
+    const uint64_t passed = now - flown->sent_at;
+    path.round_trip.sample(passed > held ? passed - held : 1);
+    path.best_order = std::max(path.best_order, flown->order);
+    path.backoff = 0;
+    path.suspended = false;
+    flown->sent_at = 0;  // one sample per datagram
+    if (flown->in_flight && flown->length == 0) {
+        flown->in_flight = false;
+        path.in_flight -= cost_of(*flown);
+    }
+}
+
+// A datagram is lost when later ones on its path have arrived: three of them, or any after a while (RFC 8985).
+void Session::find_losses(uint64_t now) {
+    loss_check_at_ = 0;
+    for (uint32_t n = flight_.first(); n != flight_.next(); ++n) {
+        Flown& flown = flight_[n];
+        if (!flown.in_flight || flown.via >= kFirstCarrier) continue;
+        const Path& path = paths_[flown.via];
+        if (flown.order >= path.best_order || flown.end() > told_end_) continue;
+        const uint64_t time = std::max(path.round_trip.smoothed(), path.round_trip.latest());
+        const uint64_t late_at = flown.sent_at + time + time / 4 + kMillisecond / 4;
+        if (path.best_order - flown.order >= kReorder || late_at <= now)
+            lose(flown, true);
+        else if (loss_check_at_ == 0 || late_at < loss_check_at_)
+            loss_check_at_ = late_at;
+    }
+    flight_.trim();
+}
+
+void Session::lose(Flown& flown, bool congestion) {
+    flown.in_flight = false;
+    repeats_ -= flown.repeat;
+    const Range range{std::max(flown.offset, buffer_.begin()), std::max(flown.end(), buffer_.begin())};
+    lost_.add(range);
+    if (flown.via >= kFirstCarrier) return;
+    Path& path = paths_[flown.via];
+    path.in_flight -= cost_of(flown);
+    if (!congestion) return;
+    path.window.lost(flown.order, path.next_order);
+    note_loss_of_size(path, flown.length);
+}
+
+void Session::note_loss_of_size(Path& path, uint32_t length) {
+    const uint32_t smaller = next_smaller_datagram(path.datagram);
+    if (length <= smaller || smaller >= path.datagram) return;
+    if (++path.big_losses < kSizeLosses) return;
+    path.big_losses = 0;
+    path.datagram = smaller;
+    path.window.set_datagram(smaller);
+}
+
+}  // namespace starling::ip

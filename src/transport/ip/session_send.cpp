@@ -1,0 +1,283 @@
+// The sending half of a session: what goes next, by which way, in what datagram.
+#include <algorithm>
+#include <cstring>
+
+#include "transport/ip/session.h"
+
+namespace starling::ip {
+
+/// The front of a datagram, with room for all that may follow.
+struct Session::Head {
+    DatagramHeader header;
+    std::byte more[sizeof(Introduction) + kMostRanges * sizeof(AckRange)];
+    uint32_t bytes;  ///< of header and what follows it
+};
+
+// What was lost goes first; else new bytes, as far as the peer takes them.
+Range Session::next_range() {
+    while (!lost_.empty()) {
+        Range range = lost_.front();
+        const Range gap = sacked_.first_gap({std::max(range.start, buffer_.begin()), std::max(range.end, buffer_.begin())});
+        if (gap.start < gap.end) return gap;
+        lost_.remove(range);
+    }
+    return {next_, std::max(next_, std::min(buffer_.end(), limit_))};
+}
+
+int Session::pick_carrier() const {
+    for (int i = 0; i < kMaxCarriers; ++i)
+        if (carriers_[i].carrier && !carriers_[i].busy && !carriers_[i].gone) return i;
+    return -1;
+}
+
+// While a connection lives nothing goes beside it, however busy it is.
+bool Session::carriers_serve() const {
+    if (carrier_count_ == 0) [[likely]] return false;
+    return std::any_of(std::begin(carriers_), std::end(carriers_),
+                       [](const Attached& place) { return place.carrier && !place.gone; });
+}
+
+// The first path with room: the others are used when it is full, so each carries what it can.
+int Session::pick_path() {
+    bool any = false, suspended = false;
+    for (int i = 0; i < kMaxAddresses; ++i) {
+        Path& path = paths_[i];
+        if (!path.present) continue;
+        suspended |= path.suspended;
+        if (path.suspended) continue;
+        any = true;
+        if (path.in_flight < path.window.bytes() || path.credit) return i;
+        path.full = true;
+    }
+    if (any || !suspended) return -1;
+    // None answers: then the one is as good as the other.
+    for (int i = 0; i < kMaxAddresses; ++i) paths_[i].suspended = false;
+    probe_at_ = 0;
+    return pick_path();
+}
+
+void Session::transmit(uint64_t now) {
+    if (dead_ || key_ == 0) return;
+    // What is refused is cut anew, or goes another way.
+    for (int attempt = 0; attempt < 4; ++attempt) {
+        refused_ = false;
+        while (send_next(now)) {}
+        outside_.flush();
+        if (!refused_) break;
+    }
+    if (ack_due(now)) flush_ack(now);
+}
+
+bool Session::send_next(uint64_t now) {
+    const Range range = next_range();
+    if (range.start == range.end || flight_.full() || now < blocked_until_) return false;
+    if (carriers_serve()) {
+        const int carrier = pick_carrier();
+        return carrier >= 0 && send_frame(carrier, range, now);
+    }
+    const int path = pick_path();
+    return path >= 0 && send_datagram(path, range, now);
+}
+
+void Session::fill(Head& head, uint64_t offset, uint32_t stream_bytes, int most_ranges, uint32_t number, uint64_t now) {
+    DatagramHeader& header = head.header;
+    header.magic = DatagramHeader::kMagic;
+    header.version = DatagramHeader::kVersion;
+    header.flags = 0;
+    header.key = key_;
+    header.job = outside_.self.job;
+    header.rank = outside_.self.rank;
+    header.target_rank = peer.rank;
+    header.epoch = epoch_;
+    header.target_epoch = peer_epoch_;
+    header.offset = offset;
+    header.ack = in_.expected();
+    header.number = number;
+    header.echo = echo_;
+    header.echo_delay = echo_ ? static_cast<uint32_t>(std::min<uint64_t>((now - echo_at_) / kMicrosecond, UINT32_MAX)) : 0;
+    header.window = static_cast<uint16_t>(std::min<uint32_t>(in_.window() / kWindowUnit, UINT16_MAX));
+    header.ranges = 0;
+    header.reserved = 0;
+    head.bytes = sizeof header;
+    if (!heard_us_) [[unlikely]] {
+        header.flags |= datagram_flag::kIntroduce;
+        std::memcpy(head.more, &outside_.key, sizeof(Introduction));
+        head.bytes += sizeof(Introduction);
+    }
+    if (in_.has_holes()) [[unlikely]] {
+        AckRange ranges[kMostRanges];
+        bool more = false;
+        header.ranges = static_cast<uint8_t>(in_.ranges(ranges, most_ranges, more));
+        if (more) header.flags |= datagram_flag::kMoreRanges;
+        std::memcpy(reinterpret_cast<std::byte*>(&head) + head.bytes, ranges, header.ranges * sizeof(AckRange));
+        head.bytes += static_cast<uint32_t>(header.ranges * sizeof(AckRange));
+    }
+    header.bytes = head.bytes + stream_bytes;
+    // With this everything is acknowledged.
+    owed_ = 0;
+    owed_bytes_ = 0;
+    echo_ = 0;
+    ack_at_ = 0;
+}
+
+// Takes as many whole packets as there is room for, or a part of one that is longer than that.
+void Session::cut(Range& range, uint32_t room) {
+    if (range.length() > room)
+        range.end = buffer_.cut(range, room & ~(kGrain - 1), packet_hint_);
+    else if (range.end == buffer_.end())
+        packet_hint_ = range.end;
+}
+
+void Session::count_as_sent(Range range) {
+    if (range.start >= next_) {
+        next_ = range.end;
+        return;
+    }
+    lost_.remove(range);
+    ++outside_.counters.repeated;
+    resent_ += range.length();
+}
+
+bool Session::send_frame(int index, Range range, uint64_t now) {
+    Attached& place = carriers_[index];
+    const uint32_t room = place.carrier->frame_limit() - static_cast<uint32_t>(offsetof(Head, bytes));
+    cut(range, room);
+    iovec parts[Carrier::kMost];
+    const int count = 1 + buffer_.parts(range, parts + 1, Carrier::kMost - 1);
+    const uint32_t owed = owed_, echo = echo_;
+    const uint64_t owed_bytes = owed_bytes_, ack_at = ack_at_;
+    Head head;
+    fill(head, range.start, static_cast<uint32_t>(range.length()), kRangesWithData, 0, now);
+    parts[0] = {&head, head.bytes};
+    Carrier* const carrier = place.carrier;
+    const Sent sent = carrier->send(parts, count);
+    if (sent != Sent::done) {
+        owed_ = owed, echo_ = echo;
+        owed_bytes_ = owed_bytes, ack_at_ = ack_at;
+        (sent == Sent::busy ? place.busy : place.gone) = true;
+        return true;        // there may be another way
+    }
+    const bool repeat = range.start < next_;
+    const uint8_t via = static_cast<uint8_t>(kFirstCarrier + index);
+    // Carriers keep order and lose nothing while they live: one record does for as long as no other way is used.
+    Flown* last = flight_.empty() ? nullptr : &flight_[flight_.next() - 1];
+    if (last && last->in_flight && last->via == via && last->end() == range.start && !repeat &&
+        last->length < (1u << 30)) {
+        last->length += static_cast<uint32_t>(range.length());
+    } else {
+        flight_.add() = {range.start, now, 0, static_cast<uint32_t>(range.length()), via, true, repeat, 0};
+        repeats_ += repeat;
+    }
+    count_as_sent(range);
+    return true;
+}
+
+bool Session::send_datagram(int index, Range range, uint64_t now) {
+    Path& path = paths_[index];
+    uint32_t front = sizeof(DatagramHeader) + (heard_us_ ? 0 : sizeof(Introduction));
+    if (in_.has_holes()) front += kRangesWithData * sizeof(AckRange);
+    cut(range, path.datagram - front);
+    iovec parts[Carrier::kMost];
+    const int count = 1 + buffer_.parts(range, parts + 1, Carrier::kMost - 1);
+
+    const bool repeat = range.start < next_;
+    if (path.in_flight == 0) path.since_ask = 0;
+    path.credit = false;
+    Flown& flown = flight_.add();
+    const uint32_t number = flight_.next() - 1;
+    flown = {range.start, now, path.next_order++, static_cast<uint32_t>(range.length()), static_cast<uint8_t>(index),
+             true, repeat, 0};
+    repeats_ += repeat;
+    count_as_sent(range);
+
+    Head head;
+    fill(head, range.start, flown.length, kRangesWithData, number, now);
+    parts[0] = {&head, head.bytes};
+    const uint32_t cost = flown.length + kDatagramCost;
+    path.in_flight += cost;
+    path.since_ask += cost;
+    path.last_sent = now;
+    // An acknowledgement is asked for four times per window, and when the window is used up.
+    if (path.since_ask >= path.window.bytes() / 4 || repeat) {
+        head.header.flags |= datagram_flag::kAckNow;
+        path.since_ask = 0;
+    }
+    outside_.send(*this, path.route, number, parts, count);
+    return true;
+}
+
+int Session::reply_path() const {
+    // The way it came by is known to work, for the peer at least.
+    if (last_path_ >= 0 && paths_[last_path_].present) return last_path_;
+    for (int i = 0; i < kMaxAddresses; ++i)
+        if (paths_[i].usable()) return i;
+    for (int i = 0; i < kMaxAddresses; ++i)
+        if (paths_[i].present) return i;
+    return -1;
+}
+
+void Session::flush_ack(uint64_t now) {
+    if (ack_at_ == 0 || dead_ || key_ == 0) return;
+    const int path = reply_path();
+    if (path >= 0) {
+        send_bare(path, false, now);
+        outside_.flush();
+        return;
+    }
+    // Nothing but connections leads there.
+    const int index = pick_carrier();
+    if (index < 0) {
+        ack_at_ = now + kAckDelay;
+        return;
+    }
+    Head head;
+    fill(head, next_, 0, kMostRanges, 0, now);
+    const iovec part{&head, head.bytes};
+    if (carriers_[index].carrier->send(&part, 1) != Sent::done) {
+        carriers_[index].busy = true;
+        ack_at_ = now + kAckDelay;
+    }
+    ++outside_.counters.acks_alone;
+}
+
+// A datagram without stream bytes: an acknowledgement, or a probe, which wants one.
+void Session::send_bare(int index, bool probe, uint64_t now) {
+    Path& path = paths_[index];
+    uint32_t number = 0;
+    if (probe) {
+        if (flight_.full()) return;
+        Flown& flown = flight_.add();
+        number = flight_.next() - 1;
+        flown = {next_, now, path.next_order++, 0, static_cast<uint8_t>(index), true, false, 0};
+        path.in_flight += kDatagramCost;
+        path.last_sent = now;
+    } else {
+        ++outside_.counters.acks_alone;
+    }
+    Head head;
+    fill(head, next_, 0, kMostRanges, number, now);
+    if (probe) head.header.flags |= datagram_flag::kAckNow;
+    const iovec part{&head, head.bytes};
+    outside_.send(*this, path.route, number, &part, 1);
+}
+
+void Session::refused(uint32_t number, Sent why, uint64_t now) {
+    Flown* const flown = flight_.find(number);
+    if (!flown || !flown->in_flight) return;
+    Path& path = paths_[flown->via];
+    refused_ = true;
+    if (why == Sent::too_long) {
+        path.datagram = next_smaller_datagram(path.datagram);
+        path.window.set_datagram(path.datagram);
+    } else if (why == Sent::gone) {
+        // Rails tells when it works again; until then it is probed.
+        path.suspended = true;
+        probe_at_ = now + kProbeInterval;
+    } else {
+        blocked_until_ = now + kMillisecond;
+    }
+    lose(*flown, why == Sent::busy);
+    flight_.trim();
+}
+
+}  // namespace starling::ip

@@ -1,0 +1,81 @@
+// What a session does when time has passed.
+#include <algorithm>
+
+#include "transport/ip/session.h"
+
+namespace starling::ip {
+
+namespace {
+constexpr uint8_t kSuspendAfter = 3;   ///< timeouts in a row, if another path answers
+constexpr uint8_t kCollapseAfter = 2;  ///< timeouts in a row until all that is under way is given up
+
+uint64_t earlier(uint64_t a, uint64_t b) { return b != 0 && b < a ? b : a; }
+}  // namespace
+
+uint64_t Session::deadline() const {
+    if (dead_) return UINT64_MAX;
+    uint64_t at = earlier(UINT64_MAX, key_ != 0 ? ack_at_ : 0);
+    at = earlier(at, loss_check_at_);
+    at = earlier(at, probe_at_);
+    at = earlier(at, blocked_until_);
+    for (const Path& path : paths_)
+        if (path.present && path.in_flight > 0) at = earlier(at, path.timeout_at());
+    if (waiting()) at = earlier(at, silent_since() + outside_.timeout);
+    return at;
+}
+
+void Session::on_timer(uint64_t now) {
+    if (dead_) return;
+    if (waiting() && silent_since() + outside_.timeout <= now) {
+        fail();
+        return;
+    }
+    if (blocked_until_ != 0 && blocked_until_ <= now) blocked_until_ = 0;
+    if (loss_check_at_ != 0 && loss_check_at_ <= now) find_losses(now);
+    for (int i = 0; i < kMaxAddresses; ++i)
+        if (paths_[i].present && paths_[i].in_flight > 0 && paths_[i].timeout_at() <= now) on_path_timeout(i, now);
+    if (probe_at_ != 0 && probe_at_ <= now) probe_suspended(now);
+    transmit(now);
+}
+
+// Nothing came back in time. First only the oldest datagram goes again: its answer tells what else is missing. A
+// peer that computes and does not look at its socket thus costs one datagram now and then.
+void Session::on_path_timeout(int index, uint64_t now) {
+    Path& path = paths_[index];
+    ++outside_.counters.timeouts;
+    if (path.backoff < UINT8_MAX) ++path.backoff;
+    path.last_sent = now;
+    path.credit = true;
+    const bool all = path.backoff >= kCollapseAfter;
+    for (uint32_t n = flight_.first(); n != flight_.next(); ++n) {
+        Flown& flown = flight_[n];
+        if (!flown.in_flight || flown.via != index) continue;
+        lose(flown, false);
+        if (!all) break;
+    }
+    flight_.trim();
+    if (all && path.collapsed_at == 0) {
+        path.collapsed_at = now;
+        path.window.collapse();
+    }
+    if (path.backoff < kSuspendAfter) return;
+    const bool another = std::any_of(std::begin(paths_), std::end(paths_),
+                                     [&](const Path& other) { return &other != &path && other.usable(); });
+    if (!another && !carriers_serve()) return;
+    path.suspended = true;
+    probe_at_ = probe_at_ != 0 ? probe_at_ : now + kProbeInterval;
+}
+
+void Session::probe_suspended(uint64_t now) {
+    probe_at_ = 0;
+    for (int i = 0; i < kMaxAddresses; ++i) {
+        Path& path = paths_[i];
+        if (!path.present || !path.suspended) continue;
+        // The last probe was not answered: its place is needed for this one.
+        give_up(static_cast<uint8_t>(i));
+        send_bare(i, true, now);
+        probe_at_ = now + kProbeInterval;
+    }
+}
+
+}  // namespace starling::ip

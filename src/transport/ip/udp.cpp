@@ -1,0 +1,262 @@
+#include "transport/ip/udp.h"
+
+#include <netinet/udp.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.h"
+#include "mpi.h"
+
+namespace starling::ip {
+
+namespace {
+
+constexpr int kSocketBuffer = 4 << 20;  ///< bytes asked of the kernel, each way
+/// What a run of datagrams that the kernel cuts may have in all, and in how many it is cut at most.
+constexpr uint32_t kRunBytes = 65000;
+constexpr int kRunMost = 32;
+
+/// The most that the kernel gives: with CAP_NET_ADMIN all of it.
+void ask_for_buffers(int fd) {
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &kSocketBuffer, sizeof kSocketBuffer) != 0)
+        (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &kSocketBuffer, sizeof kSocketBuffer);
+    if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &kSocketBuffer, sizeof kSocketBuffer) != 0)
+        (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &kSocketBuffer, sizeof kSocketBuffer);
+}
+
+/// Room for the control messages of one datagram or run: which interface, which size.
+struct alignas(cmsghdr) Control {
+    char bytes[CMSG_SPACE(sizeof(in_pktinfo)) + CMSG_SPACE(sizeof(uint16_t))];
+};
+
+Sent meaning_of(int error) {
+    switch (error) {
+        case EMSGSIZE:
+            return Sent::too_long;
+        case EAGAIN:
+        case ENOBUFS:
+        case ENOMEM:
+            return Sent::busy;
+        default:
+            return Sent::gone;
+    }
+}
+
+}  // namespace
+
+struct Udp::Outgoing {
+    Destination where;
+    void* token;
+    uint32_t number;
+    uint32_t bytes;
+    int count;
+    iovec parts[kMostParts];
+    alignas(8) std::byte front[kMostFront];
+};
+
+struct Udp::Incoming {
+    // Pages that no datagram was long enough to reach are never touched.
+    static constexpr size_t kStride = 12 * 1024;
+    static_assert(kStride >= kMostDatagram && kStride % 4096 == 0);
+    mmsghdr messages[kReceiveBatch];
+    iovec parts[kReceiveBatch];
+    sockaddr_in from[kReceiveBatch];
+    Control control[kReceiveBatch];
+    std::byte* buffers;
+    ~Incoming() {
+        if (buffers) munmap(buffers, kReceiveBatch * kStride);
+    }
+};
+
+Udp::Udp() = default;
+
+Udp::~Udp() {
+    if (fd_ >= 0) close(fd_);
+}
+
+int Udp::open() {
+    fd_ = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd_ < 0) return fail(MPI_ERR_OTHER, "no UDP socket: %s", std::strerror(errno));
+    sockaddr_in any{};
+    any.sin_family = AF_INET;
+    socklen_t length = sizeof any;
+    if (bind(fd_, reinterpret_cast<const sockaddr*>(&any), sizeof any) != 0 ||
+        getsockname(fd_, reinterpret_cast<sockaddr*>(&any), &length) != 0)
+        return fail(MPI_ERR_OTHER, "no UDP port to bind to: %s", std::strerror(errno));
+    port_ = ntohs(any.sin_port);
+    ask_for_buffers(fd_);
+    const int on = 1, discover = IP_PMTUDISC_DO;
+    (void)setsockopt(fd_, IPPROTO_IP, IP_PKTINFO, &on, sizeof on);
+    (void)setsockopt(fd_, IPPROTO_IP, IP_MTU_DISCOVER, &discover, sizeof discover);
+    int segment = 0;
+    socklen_t size = sizeof segment;
+    segmentation_ = getsockopt(fd_, IPPROTO_UDP, UDP_SEGMENT, &segment, &size) == 0;
+
+    out_ = std::make_unique<Outgoing[]>(kBatch);
+    in_ = std::make_unique<Incoming>();
+    void* const memory = mmap(nullptr, kReceiveBatch * Incoming::kStride, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) return fail(MPI_ERR_NO_MEM, "no memory to receive datagrams into");
+    in_->buffers = static_cast<std::byte*>(memory);
+    for (int i = 0; i < kReceiveBatch; ++i) {
+        in_->parts[i] = {in_->buffers + i * Incoming::kStride, Incoming::kStride};
+        in_->messages[i].msg_hdr = {&in_->from[i], sizeof in_->from[i], &in_->parts[i], 1, &in_->control[i],
+                                    sizeof in_->control[i], 0};
+    }
+    return MPI_SUCCESS;
+}
+
+void Udp::queue(const Destination& where, void* token, uint32_t number, const iovec* parts, int count) {
+    if (queued_ == kBatch) flush_queued();
+    Outgoing& out = out_[queued_++];
+    out.where = where;
+    out.token = token;
+    out.number = number;
+    out.count = count;
+    std::memcpy(out.front, parts[0].iov_base, parts[0].iov_len);
+    out.parts[0] = {out.front, parts[0].iov_len};
+    size_t bytes = parts[0].iov_len;
+    for (int i = 1; i < count; ++i) {
+        out.parts[i] = parts[i];
+        bytes += parts[i].iov_len;
+    }
+    out.bytes = static_cast<uint32_t>(bytes);
+}
+
+// How many from `first` on the kernel may cut from one run: to one place, of one size but for the last.
+int Udp::run_of_equals(int first) const {
+    const Outgoing& head = out_[first];
+    uint32_t sum = head.bytes;
+    int run = 1;
+    while (segmentation_ && first + run < queued_ && run < kRunMost) {
+        const Outgoing& next = out_[first + run];
+        if (next.where.to.sin_addr.s_addr != head.where.to.sin_addr.s_addr ||
+            next.where.to.sin_port != head.where.to.sin_port || next.where.interface != head.where.interface ||
+            next.bytes > head.bytes || sum + next.bytes > kRunBytes)
+            break;
+        sum += next.bytes;
+        ++run;
+        if (next.bytes < head.bytes) break;
+    }
+    return run;
+}
+
+void Udp::describe(int first, int run, msghdr& message, iovec* parts, void* control) {
+    Outgoing& head = out_[first];
+    size_t count = 0;
+    for (int i = first; i < first + run; ++i)
+        for (int p = 0; p < out_[i].count; ++p) parts[count++] = out_[i].parts[p];
+    message = {&head.where.to, sizeof head.where.to, parts, count, nullptr, 0, 0};
+    if (head.where.interface == 0 && run == 1) [[likely]] return;
+    message.msg_control = control;
+    message.msg_controllen = sizeof(Control);
+    cmsghdr* item = CMSG_FIRSTHDR(&message);
+    size_t used = 0;
+    if (head.where.interface != 0) {
+        const in_pktinfo info{static_cast<int>(head.where.interface), {head.where.from}, {0}};
+        item->cmsg_level = IPPROTO_IP;
+        item->cmsg_type = IP_PKTINFO;
+        item->cmsg_len = CMSG_LEN(sizeof info);
+        std::memcpy(CMSG_DATA(item), &info, sizeof info);
+        used += CMSG_SPACE(sizeof info);
+        item = reinterpret_cast<cmsghdr*>(static_cast<char*>(control) + used);
+    }
+    if (run > 1) {
+        const auto size = static_cast<uint16_t>(head.bytes);
+        item->cmsg_level = IPPROTO_UDP;
+        item->cmsg_type = UDP_SEGMENT;
+        item->cmsg_len = CMSG_LEN(sizeof size);
+        std::memcpy(CMSG_DATA(item), &size, sizeof size);
+        used += CMSG_SPACE(sizeof size);
+    }
+    message.msg_controllen = used;
+}
+
+// Sends one datagram or run; 0 or errno. An error that an earlier datagram left behind comes up once.
+int Udp::send_run(int first, int run) {
+    msghdr message;
+    iovec parts[kRunMost * kMostParts];
+    Control control;
+    describe(first, run, message, parts, &control);
+    for (int attempt = 0; attempt < 3; ++attempt) {
+        if (sendmsg(fd_, &message, MSG_DONTWAIT) >= 0) return 0;
+        if (errno != EINTR && errno != ECONNREFUSED) break;
+    }
+    return errno;
+}
+
+void Udp::flush_queued() {
+    for (int first = 0; first < queued_;) {
+        int run = run_of_equals(first);
+        int error = send_run(first, run);
+        if (error != 0 && run > 1 && error != EAGAIN) {
+            // Perhaps the run is what the device can't do: one by one tells which, and why.
+            if (error == EIO || error == EINVAL || error == EOPNOTSUPP) segmentation_ = false;
+            run = 1;
+            error = send_run(first, run);
+        }
+        if (error == EAGAIN) {
+            refuse(first, queued_ - first, error);
+            break;
+        }
+        if (error != 0) refuse(first, run, error);
+        first += run;
+    }
+    queued_ = 0;
+}
+
+void Udp::refuse(int first, int count, int error) {
+    busy_ += meaning_of(error) == Sent::busy;
+    for (int i = first; i < first + count; ++i) refused_(context_, out_[i].token, out_[i].number, meaning_of(error));
+}
+
+// One datagram at a time while they come one by one: asking for more costs a second look into the socket.
+void Udp::adapt(int received) {
+    if (received == wanted_)
+        wanted_ = std::min(2 * wanted_, kReceiveBatch);
+    else if (received <= wanted_ / 4)
+        wanted_ = std::max(wanted_ / 2, 1);
+}
+
+int Udp::receive() {
+    int received;
+    if (wanted_ == 1) {
+        const ssize_t n = recvmsg(fd_, &in_->messages[0].msg_hdr, MSG_DONTWAIT);
+        in_->messages[0].msg_len = static_cast<unsigned>(n);
+        received = n >= 0;
+    } else {
+        received = recvmmsg(fd_, in_->messages, static_cast<unsigned>(wanted_), MSG_DONTWAIT, nullptr);
+    }
+    if (received <= 0) {
+        wanted_ = 1;
+        return 0;
+    }
+    int kept = 0;
+    for (int i = 0; i < received; ++i) {
+        Arrival& arrival = arrivals_[kept];
+        msghdr& message = in_->messages[i].msg_hdr;
+        arrival = {static_cast<const std::byte*>(in_->parts[i].iov_base), in_->messages[i].msg_len,
+                   in_->from[i].sin_addr.s_addr, ntohs(in_->from[i].sin_port), 0};
+        for (cmsghdr* item = CMSG_FIRSTHDR(&message); item; item = CMSG_NXTHDR(&message, item)) {
+            if (item->cmsg_level != IPPROTO_IP || item->cmsg_type != IP_PKTINFO) continue;
+            in_pktinfo info;
+            std::memcpy(&info, CMSG_DATA(item), sizeof info);
+            arrival.interface = static_cast<uint32_t>(info.ipi_ifindex);
+        }
+        if (message.msg_flags & MSG_TRUNC)
+            ++truncated_;
+        else
+            ++kept;
+        message.msg_namelen = sizeof in_->from[i];
+        message.msg_controllen = sizeof in_->control[i];
+        message.msg_flags = 0;
+    }
+    adapt(received);
+    return kept;
+}
+
+}  // namespace starling::ip

@@ -1,0 +1,95 @@
+// The one UDP socket of a process: datagrams out in batches, datagrams in, and what the kernel says about them.
+#pragma once
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "transport/ip/session_carrier.h"
+#include "transport/ip/session_path.h"
+
+namespace starling::ip {
+
+/// Where a datagram goes, and by which interface.
+struct Destination {
+    sockaddr_in to;
+    uint32_t interface = 0;  ///< 0: as the kernel routes
+    uint32_t from = 0;       ///< our address on it, network byte order
+};
+
+/// A datagram that came; valid until the next receive().
+struct Arrival {
+    const std::byte* data;  ///< aligned to 64
+    uint32_t bytes;
+    uint32_t address;    ///< of the sender, network byte order
+    uint16_t port;       ///< of the sender, host byte order
+    uint32_t interface;  ///< it came by; 0: not known
+};
+
+/// Not thread-safe.
+class Udp {
+  public:
+    static constexpr int kBatch = 32;        ///< datagrams kept until flush(), at most
+    static constexpr int kReceiveBatch = 16; ///< datagrams in one receive(), at most
+    static constexpr int kMostParts = Carrier::kMost;
+    static constexpr size_t kMostFront = 256;  ///< bytes of a datagram's first part
+
+    Udp();
+    Udp(const Udp&) = delete;
+    Udp& operator=(const Udp&) = delete;
+    ~Udp();
+
+    /// Binds to any address and a port that the kernel chooses. MPI_ERR_OTHER with failure_text().
+    int open();
+    int fd() const { return fd_; }
+    uint16_t port() const { return port_; }
+
+    /// Told of datagrams that the kernel did not take: `token` as given to queue(), and why.
+    using Refused = void (*)(void* context, void* token, uint32_t number, Sent why);
+    void on_refused(Refused refused, void* context) {
+        refused_ = refused;
+        context_ = context;
+    }
+
+    /// Takes a datagram; sends it with the others at flush(), or when there are many. The first part is copied, the
+    /// others must stay until then.
+    void queue(const Destination& where, void* token, uint32_t number, const iovec* parts, int count);
+    void flush() {
+        if (queued_ > 0) flush_queued();
+    }
+
+    /// Reads what has come, at most kReceiveBatch; gives how many and writes them to arrivals().
+    int receive();
+    const Arrival* arrivals() const { return arrivals_; }
+
+    uint64_t busy_count() const { return busy_; }
+    uint64_t truncated_count() const { return truncated_; }
+
+  private:
+    struct Outgoing;
+    struct Incoming;
+    void flush_queued();
+    int send_run(int first, int count);
+    int run_of_equals(int first) const;
+    void describe(int first, int run, msghdr& message, iovec* parts, void* control);
+    void refuse(int first, int count, int error);
+    void adapt(int received);
+
+    int fd_ = -1;
+    uint16_t port_ = 0;
+    bool segmentation_ = false;  ///< the kernel cuts runs of datagrams itself (UDP_SEGMENT)
+    int queued_ = 0;
+    int wanted_ = 1;  ///< datagrams asked for at the next receive()
+    std::unique_ptr<Outgoing[]> out_;
+    std::unique_ptr<Incoming> in_;
+    Arrival arrivals_[kReceiveBatch];
+    Refused refused_ = nullptr;
+    void* context_ = nullptr;
+    uint64_t busy_ = 0, truncated_ = 0;
+};
+
+}  // namespace starling::ip
