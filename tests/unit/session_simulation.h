@@ -1,0 +1,274 @@
+// A network in memory for sessions: it loses, doubles, delays and reorders datagrams, has rails that die and links that
+// are narrow, all by a seed. Time is a number that the network moves from event to event.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <queue>
+#include <random>
+#include <vector>
+
+#include "transport/ip/session.h"
+
+namespace starling::ip {
+
+/// What the network does to datagrams; probabilities in percent.
+struct Weather {
+    int lost = 0;
+    int doubled = 0;
+    uint64_t delay = 20 * kMicrosecond;
+    uint64_t jitter = 0;  ///< added at random, so that datagrams overtake each other
+};
+
+class Network;
+
+/// A process: its sessions' outside, and one session with the other end.
+class End final : public Outside {
+  public:
+    End(Network& its_network, uint32_t rank, uint64_t its_key);
+
+    void send(Session& session, const Route& route, uint32_t number, const iovec* parts, int count) override;
+    void flush() override {}
+    void deliver(Session& session, const shm::Header& header, const std::byte* payload) override {
+        if (on_packet) on_packet(session, header, payload);
+    }
+    void unreachable(Session&) override { ++given_up; }
+    uint64_t new_epoch() override { return ++epochs; }
+
+    static inline uint64_t epochs = 0;  ///< later processes have later epochs
+    Network& network;
+    std::unique_ptr<Session> session;
+    std::function<void(Session&, const shm::Header&, const std::byte*)> on_packet;
+    int given_up = 0;
+    bool listening = true;  ///< else what comes stays in the socket, of which there is so much:
+    size_t socket_bytes = 200'000;
+    uint64_t timer = UINT64_MAX;
+    uint64_t datagrams = 0, bytes = 0;
+};
+
+class Network {
+  public:
+    explicit Network(uint64_t seed) : random(seed), ends{} {
+        make(0);
+        make(1);
+    }
+
+    /// A process, or the next one in its place: with rails paths between the two.
+    void make(int which, int rails = 1) {
+        auto made = std::make_unique<End>(*this, static_cast<uint32_t>(which), 100 + static_cast<uint64_t>(which));
+        made->session = std::make_unique<Session>(*made, Name{7, static_cast<uint32_t>(1 - which)},
+                                                  100 + static_cast<uint64_t>(1 - which), nullptr);
+        if (ends[which]) graves.push_back(std::move(ends[which]));
+        ends[which] = std::move(made);
+        waiting[which].clear();
+        set_rails(which, rails);
+    }
+    void set_rails(int which, int rails) {
+        for (int i = 0; i < rails; ++i) ends[which]->session->set_path(i, route(i), mtu[i] - 28);
+    }
+    static Route route(int rail) { return {static_cast<uint32_t>(rail + 1), 9, static_cast<uint16_t>(rail)}; }
+
+    Session& session(int which) { return *ends[which]->session; }
+
+    /// Sends a packet with so much payload, made from `number`; false if the session has no room.
+    bool send(int from, uint64_t number, uint32_t bytes) {
+        Session& s = session(from);
+        shm::Header* const header = s.reserve(bytes);
+        if (!header) return false;
+        header->kind = shm::Kind::eager;
+        header->flags = 0;
+        header->sequence = static_cast<uint32_t>(number);
+        header->tag = 0;
+        header->source = from;
+        header->context = number;
+        auto* const payload = reinterpret_cast<std::byte*>(header + 1);
+        for (uint32_t i = 0; i < bytes; ++i) payload[i] = byte_of(number, i);
+        s.commit(bytes, now);
+        s.transmit(now);
+        arm(from);
+        return true;
+    }
+    static std::byte byte_of(uint64_t number, uint32_t i) { return static_cast<std::byte>(number * 131 + i * 7 + i / 256); }
+
+    /// Takes one step: the next datagram or timer. False if nothing is to come.
+    bool step() {
+        const uint64_t timer = std::min(ends[0]->timer, ends[1]->timer);
+        if (events.empty() && timer == UINT64_MAX) return false;
+        if (!events.empty() && events.top().at <= timer) {
+            const Event event = events.top();
+            events.pop();
+            now = std::max(now, event.at);
+            arrive(event);
+            return true;
+        }
+        now = std::max(now, timer);
+        const int which = ends[0]->timer == timer ? 0 : 1;
+        if (ends[which]->listening)
+            session(which).on_timer(now);
+        arm(which);
+        if (!ends[which]->listening) ends[which]->timer = UINT64_MAX;  // it computes
+        return true;
+    }
+    void run_until(uint64_t time) {
+        while (now < time) {
+            const uint64_t next = std::min({ends[0]->timer, ends[1]->timer, events.empty() ? UINT64_MAX : events.top().at});
+            if (next > time) break;
+            step();
+        }
+        now = std::max(now, time);
+    }
+    void arm(int which) { ends[which]->timer = session(which).deadline(); }
+
+    /// The process looks at its socket again.
+    void listen(int which) {
+        ends[which]->listening = true;
+        auto pile = std::move(waiting[which]);
+        waiting[which].clear();
+        for (auto& one : pile) take(which, one.second, one.first, nullptr);
+        session(which).transmit(now);
+        arm(which);
+    }
+
+    void carry(int from, const Route& route, std::vector<std::byte> bytes) {
+        const int rail = route.rail;
+        End& end = *ends[from];
+        ++end.datagrams;
+        end.bytes += bytes.size();
+        if (rail_dead[rail] || bytes.size() + 28 > black_hole[rail]) return;
+        if (percent() < weather.lost) return;
+        const int copies = 1 + (percent() < weather.doubled);
+        for (int i = 0; i < copies; ++i) {
+            const uint64_t delay = weather.delay + (weather.jitter ? random() % weather.jitter : 0);
+            events.push({now + delay, ++order, 1 - from, rail, bytes});
+        }
+    }
+    bool too_long(int rail, size_t bytes) const { return bytes + 28 > mtu[rail]; }
+
+    struct Event {
+        uint64_t at, order;
+        int to, rail;
+        std::vector<std::byte> bytes;
+        bool operator<(const Event& other) const {
+            return at != other.at ? at > other.at : order > other.order;
+        }
+    };
+
+    std::mt19937_64 random;
+    Weather weather;
+    uint64_t now = kSecond;
+    std::unique_ptr<End> ends[2];
+    std::vector<std::unique_ptr<End>> graves;  ///< processes that were replaced
+    uint32_t mtu[kMaxAddresses] = {1500, 1500, 1500, 1500};
+    uint32_t black_hole[kMaxAddresses] = {~0u, ~0u, ~0u, ~0u};  ///< longer ones vanish without a word
+    bool rail_dead[kMaxAddresses] = {};
+    std::priority_queue<Event> events;
+    bool undecodable = false;  ///< a session sent something that is no datagram
+
+    int percent() { return static_cast<int>(random() % 100); }
+
+  private:
+    void arrive(const Event& event) {
+        End& end = *ends[event.to];
+        if (!end.listening) {
+            size_t sum = event.bytes.size();
+            for (const auto& one : waiting[event.to]) sum += one.second.size() + 512;
+            if (sum <= end.socket_bytes) waiting[event.to].push_back({event.rail, event.bytes});
+            return;
+        }
+        take(event.to, event.bytes, event.rail, &end);
+        end.session->transmit(now);
+        arm(event.to);
+    }
+    void take(int which, const std::vector<std::byte>& bytes, int rail, End*) {
+        // A copy of exactly this size, aligned as a receive buffer is, for the sanitizer.
+        std::unique_ptr<uint64_t[]> copy(new uint64_t[(bytes.size() + 7) / 8]);
+        std::memcpy(copy.get(), bytes.data(), bytes.size());
+        Datagram datagram;
+        if (!decode(reinterpret_cast<const std::byte*>(copy.get()), bytes.size(), datagram)) {
+            undecodable = true;
+            return;
+        }
+        session(which).receive(datagram, rail, nullptr, now);
+    }
+
+    uint64_t order = 0;
+    std::vector<std::pair<int, std::vector<std::byte>>> waiting[2];
+};
+
+inline End::End(Network& its_network, uint32_t rank, uint64_t its_key) : network(its_network) {
+    self = {7, rank};
+    key = its_key;
+}
+
+inline void End::send(Session& from, const Route& route, uint32_t number, const iovec* parts, int count) {
+    std::vector<std::byte> bytes;
+    for (int i = 0; i < count; ++i) {
+        const auto* const part = static_cast<const std::byte*>(parts[i].iov_base);
+        bytes.insert(bytes.end(), part, part + parts[i].iov_len);
+    }
+    if (network.too_long(route.rail, bytes.size())) {
+        from.refused(number, Sent::too_long, network.now);
+        return;
+    }
+    network.carry(static_cast<int>(self.rank), route, std::move(bytes));
+}
+
+/// Sends numbered messages of random sizes both ways and checks that each arrives once, whole and in turn.
+class Exchange {
+  public:
+    Exchange(Network& its_network, uint64_t count, uint32_t most_bytes, bool both_ways = true)
+        : network(its_network), messages(count), most(most_bytes), ways(both_ways ? 2 : 1) {
+        for (int i = 0; i < 2; ++i) watch(i);
+    }
+    void watch(int which) {
+        network.ends[which]->on_packet = [this, which](Session&, const shm::Header& header, const std::byte* payload) {
+            check(which, header, payload);
+        };
+    }
+
+    /// Until everything was delivered and acknowledged; false if it was not after `steps`.
+    bool run(uint64_t steps) {
+        for (uint64_t i = 0; i < steps; ++i) {
+            fill();
+            if (complete()) return true;
+            if (failed || !network.step()) return false;
+        }
+        return false;
+    }
+    void fill() {
+        for (int from = 0; from < ways; ++from)
+            while (sent[from] < messages && network.send(from, sent[from], size_of(sent[from]))) ++sent[from];
+    }
+    bool complete() const {
+        for (int from = 0; from < ways; ++from)
+            if (got[1 - from] < messages || !network.session(from).idle()) return false;
+        return true;
+    }
+
+    Network& network;
+    const uint64_t messages;
+    const uint32_t most;
+    const int ways;
+    uint64_t sent[2] = {}, got[2] = {};
+    bool failed = false;
+
+  private:
+    uint32_t size_of(uint64_t number) const {
+        const uint64_t mixed = (number + 1) * 0x9e3779b97f4a7c15u;
+        return mixed >> 60 == 0 ? static_cast<uint32_t>(mixed >> 8) % (most + 1)
+                                : static_cast<uint32_t>(mixed >> 8) % std::min(most + 1, 200u);
+    }
+    void check(int which, const shm::Header& header, const std::byte* payload) {
+        const uint64_t number = got[which]++;
+        if (failed) return;
+        failed = header.context != number || header.bytes != size_of(number);
+        for (uint32_t i = 0; !failed && i < header.bytes; ++i) failed = payload[i] != Network::byte_of(number, i);
+        EXPECT_FALSE(failed) << "to " << which << ": message " << number << " of " << size_of(number)
+                             << " bytes is number " << header.context << " of " << header.bytes << " bytes, or spoilt";
+    }
+};
+
+}  // namespace starling::ip
