@@ -20,7 +20,7 @@
 
 namespace starling::ip {
 
-struct Session;
+class Session;
 class Connection;
 struct ConnectionParts;
 struct TcpEngine;
