@@ -1,9 +1,9 @@
-// The secret that all daemons of one universe share, and what is proved with it.
+// The secret that all daemons of one universe share.
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
-#include <string>
 #include <string_view>
 
 namespace starling::launch {
@@ -11,9 +11,12 @@ namespace starling::launch {
 /// 256 random bits. Never in an argument list, an environment or a message.
 struct TreeKey {
     std::array<uint8_t, 32> bytes{};
+
+    std::string_view view() const { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 };
 
 /// From the kernel's generator.
 TreeKey make_key();
+void fill_random(void* bytes, size_t size);
 
 }  // namespace starling::launch

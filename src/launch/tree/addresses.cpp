@@ -1,0 +1,99 @@
+#include "launch/tree/addresses.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.h"
+#include "mpi.h"
+
+namespace starling::launch {
+
+namespace {
+
+struct Interface {
+    std::string name, address;
+    in_addr_t network = 0, mask = 0;
+    bool loopback = false;
+};
+
+std::vector<Interface> interfaces() {
+    std::vector<Interface> found;
+    ifaddrs* list = nullptr;
+    if (getifaddrs(&list) != 0) return found;
+    for (const ifaddrs* i = list; i; i = i->ifa_next) {
+        if (!i->ifa_addr || i->ifa_addr->sa_family != AF_INET || !(i->ifa_flags & IFF_UP)) continue;
+        const in_addr address = reinterpret_cast<const sockaddr_in*>(i->ifa_addr)->sin_addr;
+        Interface one;
+        one.name = i->ifa_name;
+        char text[INET_ADDRSTRLEN];
+        one.address = inet_ntop(AF_INET, &address, text, sizeof text);
+        if (i->ifa_netmask) one.mask = reinterpret_cast<const sockaddr_in*>(i->ifa_netmask)->sin_addr.s_addr;
+        one.network = address.s_addr & one.mask;
+        one.loopback = i->ifa_flags & IFF_LOOPBACK;
+        found.push_back(std::move(one));
+    }
+    freeifaddrs(list);
+    return found;
+}
+
+}  // namespace
+
+int own_addresses(std::string_view filter, std::vector<std::string>& out) {
+    out.clear();
+    const std::vector<Interface> all = interfaces();
+    if (filter.empty()) {
+        for (const bool loopback : {false, true}) {
+            for (const Interface& i : all) {
+                if (i.loopback == loopback && out.size() < 16) out.push_back(i.address);
+            }
+            if (!out.empty()) return MPI_SUCCESS;
+        }
+        return fail(MPI_ERR_OTHER, "this machine has no network interface that is up, not even loopback");
+    }
+    while (!filter.empty()) {
+        const size_t comma = std::min(filter.find(','), filter.size());
+        const std::string wanted(filter.substr(0, comma));
+        filter.remove_prefix(std::min(comma + 1, filter.size()));
+        const size_t before = out.size();
+        for (const Interface& i : all) {
+            if (i.name == wanted || i.address == wanted) out.push_back(i.address);
+        }
+        if (out.size() > before || wanted.empty()) continue;
+        std::string known;
+        for (const Interface& i : all) known += (known.empty() ? "" : ", ") + i.name + " " + i.address;
+        return fail(MPI_ERR_ARG, "STARLING_DAEMON_INTERFACES names '%s', but this machine has %s up", wanted.c_str(),
+                    known.c_str());
+    }
+    if (out.empty()) return fail(MPI_ERR_ARG, "STARLING_DAEMON_INTERFACES names no interface");
+    return MPI_SUCCESS;
+}
+
+std::vector<Endpoint> nearest_first(std::vector<Endpoint> endpoints) {
+    const std::vector<Interface> own = interfaces();
+    std::stable_partition(endpoints.begin(), endpoints.end(), [&](const Endpoint& e) {
+        sockaddr_in address{};
+        if (!socket_address(e, address)) return false;
+        return std::any_of(own.begin(), own.end(), [&](const Interface& i) {
+            return (address.sin_addr.s_addr & i.mask) == i.network;
+        });
+    });
+    return endpoints;
+}
+
+bool socket_address(const Endpoint& endpoint, sockaddr_in& out) {
+    out = {};
+    out.sin_family = AF_INET;
+    out.sin_port = htons(endpoint.port);
+    return inet_pton(AF_INET, endpoint.address.c_str(), &out.sin_addr) == 1;
+}
+
+std::string to_text(const Endpoint& endpoint) {
+    return endpoint.address + " port " + std::to_string(endpoint.port);
+}
+
+}  // namespace starling::launch

@@ -1,0 +1,205 @@
+#include "launch/tree/connection.h"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace starling::launch {
+
+namespace {
+
+constexpr size_t kWriteAhead = 256 * 1024;  // what is sealed already can't be overtaken: not too much of it
+constexpr size_t kReadAtOnce = 256 * 1024;  // then the other connections have their turn
+constexpr int kMaxPieces = 64;
+
+}  // namespace
+
+TreeConnection::TreeConnection(EventLoop& loop, int fd, Handshake::Role role, const TreeKey& key,
+                               Handlers handlers)
+    : loop_(loop), fd_(fd), handlers_(std::move(handlers)), handshake_(role, key) {
+    loop_.watch(fd_, EPOLLIN, [this](uint32_t events) { on_ready(events); });
+    if (std::string opening = handshake_.opening(); !opening.empty()) {
+        queued_ += opening.size();
+        pieces_.push_back({std::move(opening), nullptr});
+        pump();
+    }
+}
+
+TreeConnection::~TreeConnection() { hang_up(); }
+
+void TreeConnection::hang_up() {
+    if (fd_ < 0) return;
+    loop_.forget(fd_);
+    if (flush_timer_ != 0) loop_.cancel(flush_timer_);
+    flush_timer_ = 0;
+    ::close(fd_);
+    fd_ = -1;
+}
+
+void TreeConnection::close() {
+    if (fd_ < 0) return;
+    if (sealer_) write_some();
+    hang_up();
+}
+
+void TreeConnection::lose(const std::string& why) {
+    if (fd_ < 0) return;
+    hang_up();
+    const auto tell = handlers_.on_close;  // which may replace the handlers
+    if (tell) tell(why);
+}
+
+void TreeConnection::on_ready(uint32_t events) {
+    if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) receive();
+    if (fd_ >= 0 && (events & EPOLLOUT)) flush();
+}
+
+void TreeConnection::receive() {
+    static thread_local char buffer[64 * 1024];
+    for (size_t total = 0; total < kReadAtOnce && fd_ >= 0;) {
+        const ssize_t n = recv(fd_, buffer, sizeof buffer, 0);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0 && errno == EAGAIN) return;
+        if (n < 0) return lose(std::strerror(errno));
+        if (n == 0) {
+            return lose(sealer_ ? "it closed the connection"
+                                : "it closed the connection before the key was proved: it belongs to another universe, "
+                                  "or is busy with strangers");
+        }
+        total += static_cast<size_t>(n);
+        heard_ = Clock::now();
+        if (!take({buffer, static_cast<size_t>(n)})) return;
+    }
+}
+
+// False when the connection is gone.
+bool TreeConnection::take(std::string_view bytes) {
+    if (!opener_ && !greet(bytes)) return false;
+    while (!bytes.empty()) {
+        FrameKind kind{};
+        std::string body;
+        const auto result = opener_->feed(bytes, kind, body);
+        if (result == FrameOpener::Result::garbage) {
+            lose("what arrived is damaged, or not from the other daemon");
+            return false;
+        }
+        if (result == FrameOpener::Result::frame && kind != FrameKind::heartbeat) handlers_.on_frame(kind, body);
+        if (fd_ < 0) return false;
+    }
+    return true;
+}
+
+bool TreeConnection::greet(std::string_view& bytes) {
+    std::string answer;
+    const auto state = handshake_.feed(bytes, answer);
+    if (!answer.empty()) {
+        queued_ += answer.size();
+        pieces_.push_back({std::move(answer), nullptr});
+        pump();
+    }
+    if (state == Handshake::State::refused) {
+        lose("it does not hold this universe's key");
+        return false;
+    }
+    if (state == Handshake::State::waiting) return true;
+    sealer_.emplace(handshake_.key_to_send());
+    opener_.emplace(handshake_.key_to_receive());
+    const auto tell = handlers_.on_open;  // which may replace the handlers
+    if (tell) tell();
+    return fd_ >= 0;
+}
+
+void TreeConnection::add(Outgoing frame) {
+    const std::string_view payload = frame.content ? frame.content->payload : std::string_view();
+    std::string head = sealer_->head(frame.kind, frame.head.size() + payload.size() + frame.tail.size());
+    std::string mac = sealer_->mac(head, frame.head, payload, frame.tail);
+    queued_ += head.size() + frame.head.size() + payload.size() + frame.tail.size() + mac.size();
+    // Small frames, the common ones, are one piece.
+    head += frame.head;
+    if (payload.size() <= 4096) {
+        head.append(payload).append(frame.tail).append(mac);
+        pieces_.push_back({std::move(head), nullptr});
+        return;
+    }
+    pieces_.push_back({std::move(head), nullptr});
+    pieces_.push_back({{}, std::move(frame.content)});
+    pieces_.push_back({std::move(frame.tail.append(mac)), nullptr});
+}
+
+void TreeConnection::send(FrameKind kind, std::string body) {
+    if (!is_open()) return;
+    add({kind, std::move(body), nullptr, {}});
+    pump();
+}
+
+void TreeConnection::pump() {
+    if (fd_ < 0 || flush_timer_ != 0 || wants_room_) return;
+    flush_timer_ = loop_.after(std::chrono::milliseconds(0), [this] {
+        flush_timer_ = 0;
+        flush();
+    });
+}
+
+bool TreeConnection::refill() {
+    Outgoing frame;
+    while (queued_ < kWriteAhead && sealer_ && handlers_.pull && handlers_.pull(frame)) {
+        add(std::move(frame));
+        frame = {};
+    }
+    return !pieces_.empty();
+}
+
+void TreeConnection::flush() {
+    while (fd_ >= 0 && refill()) {
+        if (!write_some()) return;
+    }
+    watch_for_room(false);
+}
+
+// False if the kernel takes no more, or the connection is gone.
+bool TreeConnection::write_some() {
+    iovec parts[kMaxPieces];
+    int n = 0;
+    for (auto piece = pieces_.begin(); piece != pieces_.end() && n < kMaxPieces; ++piece, ++n) {
+        const std::string_view view = piece->view();
+        const size_t skip = n == 0 ? written_ : 0;
+        parts[n] = {const_cast<char*>(view.data() + skip), view.size() - skip};
+    }
+    if (n == 0) return true;
+    msghdr message{};
+    message.msg_iov = parts;
+    message.msg_iovlen = static_cast<size_t>(n);
+    const ssize_t sent = sendmsg(fd_, &message, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) return true;
+    if (sent < 0 && errno == EAGAIN) {
+        watch_for_room(true);
+        return false;
+    }
+    if (sent < 0) {
+        // Reported on reading, so that what the other side has still said is heard first.
+        pieces_.clear();
+        queued_ = written_ = 0;
+        shutdown(fd_, SHUT_WR);
+        return false;
+    }
+    said_ = Clock::now();
+    queued_ -= static_cast<size_t>(sent);
+    for (written_ += static_cast<size_t>(sent); !pieces_.empty() && written_ >= pieces_.front().view().size();) {
+        written_ -= pieces_.front().view().size();
+        pieces_.pop_front();
+    }
+    return true;
+}
+
+void TreeConnection::watch_for_room(bool wanted) {
+    if (fd_ < 0 || wants_room_ == wanted) return;
+    wants_room_ = wanted;
+    loop_.change(fd_, wanted ? EPOLLIN | EPOLLOUT : EPOLLIN);
+}
+
+}  // namespace starling::launch

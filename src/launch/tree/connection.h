@@ -1,0 +1,94 @@
+// One TCP connection between two daemons: the handshake, then sealed frames both ways, and the signs of life.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "launch/event_loop.h"
+#include "launch/tree/frame.h"
+#include "launch/tree/handshake.h"
+#include "launch/tree/messages.h"
+
+namespace starling::launch {
+
+/// A frame to be sent: head, the content's payload, and tail make its body.
+struct Outgoing {
+    FrameKind kind = FrameKind::heartbeat;
+    std::string head;
+    std::shared_ptr<const Content> content;  ///< may be null
+    std::string tail;
+};
+
+/// Not to be destroyed from within its own handlers: close() it and put it aside.
+class TreeConnection {
+  public:
+    using Clock = EventLoop::Clock;
+    struct Handlers {
+        std::function<void()> on_open;  ///< the other end has proved itself
+        std::function<void(FrameKind, std::string& body)> on_frame;
+        std::function<void(const std::string& why)> on_close;  ///< not after close()
+        /// Asked for more to send when there is room; false if there is nothing.
+        std::function<bool(Outgoing&)> pull;
+    };
+
+    /// Owns `fd`, which is connected and non-blocking.
+    TreeConnection(EventLoop& loop, int fd, Handshake::Role role, const TreeKey& key, Handlers handlers);
+    TreeConnection(const TreeConnection&) = delete;
+    TreeConnection& operator=(const TreeConnection&) = delete;
+    ~TreeConnection();
+
+    void set_handlers(Handlers handlers) { handlers_ = std::move(handlers); }
+
+    /// Sent before what pull() gives from now on. The body may be empty.
+    void send(FrameKind kind, std::string body);
+    /// pull() would give something now. Writes at the end of the loop's turn.
+    void pump();
+    /// Writes what the kernel takes and hangs up, without on_close.
+    void close();
+    /// Hangs up and calls on_close.
+    void lose(const std::string& why);
+
+    bool is_open() const { return fd_ >= 0 && sealer_.has_value(); }
+    bool is_closed() const { return fd_ < 0; }
+    bool all_written() const { return pieces_.empty(); }
+    Clock::time_point heard() const { return heard_; }
+    Clock::time_point said() const { return said_; }
+    void forgive() { heard_ = Clock::now(); }  ///< this process itself has slept
+
+  private:
+    struct Piece {
+        std::string own;
+        std::shared_ptr<const Content> content;  ///< if set, its payload instead
+        std::string_view view() const { return content ? content->payload : std::string_view(own); }
+    };
+
+    void on_ready(uint32_t events);
+    void receive();
+    bool take(std::string_view bytes);
+    bool greet(std::string_view& bytes);
+    void add(Outgoing frame);
+    void flush();
+    bool refill();
+    bool write_some();
+    void watch_for_room(bool wanted);
+    void hang_up();
+
+    EventLoop& loop_;
+    int fd_;
+    Handlers handlers_;
+    Handshake handshake_;
+    std::optional<FrameSealer> sealer_;  ///< set when proved
+    std::optional<FrameOpener> opener_;
+    std::deque<Piece> pieces_;
+    size_t queued_ = 0;   ///< bytes in pieces_
+    size_t written_ = 0;  ///< bytes of the first piece that are gone
+    bool wants_room_ = false;
+    EventLoop::TimerId flush_timer_ = 0;
+    Clock::time_point heard_ = Clock::now(), said_ = heard_;
+};
+
+}  // namespace starling::launch

@@ -1,0 +1,53 @@
+// How two daemons prove to each other that they hold the universe's key, without sending it: each hashes the other's
+// fresh random number with it. Pure: bytes in, bytes out; no socket, no clock.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "base/sha256.h"
+#include "launch/tree/key.h"
+
+namespace starling::launch {
+
+/// child → parent: magic, universe's tag, nonce; parent → child: nonce, proof; child → parent: proof. Anything
+/// else ends it. The keys of the connection's frames come from both nonces, so that nothing can be replayed.
+class Handshake {
+  public:
+    enum class Role { child, parent };
+    enum class State { waiting, proved, refused };
+
+    Handshake(Role role, const TreeKey& key);
+
+    /// Takes what it needs from the front of `bytes`; what is left after `proved` are frames. Appends to
+    /// `out` what has to be sent.
+    State feed(std::string_view& bytes, std::string& out);
+    /// What a child begins with; empty for a parent.
+    std::string opening();
+
+    /// Valid when proved.
+    Sha256Digest key_to_send() const { return frame_key(role_); }
+    Sha256Digest key_to_receive() const {
+        return frame_key(role_ == Role::child ? Role::parent : Role::child);
+    }
+
+    static constexpr size_t kNonce = 16, kHello = 32, kProof = 32;
+
+  private:
+    State take_hello(std::string& out);
+    State take_challenge(std::string& out);
+    State take_proof();
+    Sha256Digest proof(Role of) const;
+    Sha256Digest frame_key(Role of) const;
+    std::string tag() const;
+
+    Role role_;
+    TreeKey key_;
+    State state_ = State::waiting;
+    std::string child_nonce_, parent_nonce_;
+    std::string buffer_;
+    bool challenged_ = false;  ///< the parent's part of the exchange is out
+};
+
+}  // namespace starling::launch

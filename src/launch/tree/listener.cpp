@@ -1,0 +1,119 @@
+#include "launch/tree/listener.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.h"
+#include "launch/tree/addresses.h"
+#include "mpi.h"
+
+namespace starling::launch {
+
+namespace {
+constexpr std::chrono::milliseconds kAcceptPause{50};
+constexpr int kAcceptsAtOnce = 16;
+}  // namespace
+
+TreeListener::~TreeListener() {
+    for (const int fd : sockets_) {
+        loop_.forget(fd);
+        close(fd);
+    }
+    for (const auto timer : {expiry_, burial_, pause_}) {
+        if (timer != 0) loop_.cancel(timer);
+    }
+}
+
+int TreeListener::open(const std::string& filter) {
+    std::vector<std::string> addresses;
+    if (const int error = own_addresses(filter, addresses); error != MPI_SUCCESS) return error;
+    for (const std::string& address : addresses) {
+        if (const int error = listen_on(address); error != MPI_SUCCESS) return error;
+    }
+    return MPI_SUCCESS;
+}
+
+int TreeListener::listen_on(const std::string& address) {
+    sockaddr_in name{};
+    socket_address({address, 0}, name);
+    socklen_t length = sizeof name;
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || bind(fd, reinterpret_cast<sockaddr*>(&name), sizeof name) != 0 || listen(fd, SOMAXCONN) != 0 ||
+        getsockname(fd, reinterpret_cast<sockaddr*>(&name), &length) != 0) {
+        const int error = errno;
+        if (fd >= 0) close(fd);
+        return fail(MPI_ERR_OTHER, "cannot listen on %s for other hosts' daemons: %s%s", address.c_str(),
+                    std::strerror(error), error == EMFILE ? "; raise `ulimit -n`" : "");
+    }
+    sockets_.push_back(fd);
+    endpoints_.push_back({address, ntohs(name.sin_port)});
+    loop_.watch(fd, EPOLLIN, [this, fd](uint32_t) { on_connect(fd); });
+    return MPI_SUCCESS;
+}
+
+void TreeListener::on_connect(int listener) {
+    for (int i = 0; i < kAcceptsAtOnce; ++i) {
+        const int fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd >= 0) {
+            admit(fd);
+        } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+            // It would be reported ready again at once: look away until others have gone.
+            for (const int s : sockets_) loop_.change(s, 0);
+            if (pause_ != 0) loop_.cancel(pause_);
+            pause_ = loop_.after(kAcceptPause, [this] {
+                pause_ = 0;
+                for (const int s : sockets_) loop_.change(s, EPOLLIN);
+            });
+            return;
+        } else if (errno != EINTR && errno != ECONNABORTED) {
+            return;
+        }
+    }
+}
+
+void TreeListener::admit(int fd) {
+    const int on = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    // A daemon proves itself within a round trip, so among too many the one that has waited longest is no daemon.
+    if (strangers_.size() >= kMaxStrangers) drop(strangers_.begin());
+    const auto it = strangers_.insert(strangers_.end(), {nullptr, EventLoop::Clock::now()});
+    TreeConnection::Handlers handlers;
+    handlers.on_open = [this, it] {
+        auto connection = std::move(it->connection);
+        strangers_.erase(it);
+        on_peer_(std::move(connection));
+    };
+    handlers.on_close = [this, it](const std::string&) { drop(it); };
+    it->connection =
+        std::make_unique<TreeConnection>(loop_, fd, Handshake::Role::parent, key_, std::move(handlers));
+    if (expiry_ == 0) expiry_ = loop_.after(kTimeToProve, [this] { expire(); });
+}
+
+void TreeListener::drop(std::list<Stranger>::iterator stranger) {
+    stranger->connection->close();
+    graves_.push_back(std::move(stranger->connection));
+    strangers_.erase(stranger);
+    if (burial_ == 0) burial_ = loop_.after(std::chrono::milliseconds(0), [this] { bury(); });
+}
+
+void TreeListener::bury() {
+    burial_ = 0;
+    graves_.clear();
+}
+
+void TreeListener::expire() {
+    expiry_ = 0;
+    const auto now = EventLoop::Clock::now();
+    while (!strangers_.empty() && now - strangers_.front().since >= kTimeToProve) drop(strangers_.begin());
+    if (strangers_.empty()) return;
+    const auto left = kTimeToProve - (now - strangers_.front().since);
+    expiry_ = loop_.after(std::chrono::ceil<std::chrono::milliseconds>(left), [this] { expire(); });
+}
+
+}  // namespace starling::launch

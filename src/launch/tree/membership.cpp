@@ -1,0 +1,271 @@
+// Who hangs where: daemons that come, daemons that have lost their parent, and those that are gone.
+//
+// The truth about where a host hangs is local: every daemon knows which of its branches it is below. A host that
+// comes by another way than expected has lost its parent, so it is taken from the branch it was below, with all that is
+// still to be delivered to it; the branch is told. What is in no branch has been given up, for good.
+#include <algorithm>
+
+#include "launch/tree/implementation.h"
+
+namespace starling::launch {
+
+using Implementation = Tree::Implementation;
+
+Branch* Implementation::branch_of(HostId host) {
+    for (Branch& branch : branches) {
+        if (branch.members.contains(host)) return &branch;
+    }
+    return nullptr;
+}
+
+uint32_t Implementation::attempt_of(HostId host) const {
+    const auto found = attempts.find(host);
+    return found == attempts.end() ? 1 : found->second;
+}
+
+void Implementation::on_peer(std::unique_ptr<TreeConnection> connection) {
+    TreeConnection* const newcomer = connection.get();
+    newcomers.push_back({std::move(connection), EventLoop::Clock::now()});
+    TreeConnection::Handlers handlers;
+    handlers.on_frame = [this, newcomer](FrameKind kind, std::string& body) {
+        if (kind == FrameKind::attach) return on_attach(newcomer, std::string(body));
+        newcomer->lose("it did not say who it is");
+    };
+    handlers.on_close = [this, newcomer](const std::string&) {
+        const auto it = std::find_if(newcomers.begin(), newcomers.end(),
+                                     [&](const Newcomer& n) { return n.connection.get() == newcomer; });
+        if (it == newcomers.end()) return;
+        bury(std::move(it->connection));
+        newcomers.erase(it);
+    };
+    newcomer->set_handlers(std::move(handlers));
+}
+
+void Implementation::on_attach(TreeConnection* newcomer, const std::string& body) {
+    const auto it = std::find_if(newcomers.begin(), newcomers.end(),
+                                 [&](const Newcomer& n) { return n.connection.get() == newcomer; });
+    auto connection = std::move(it->connection);
+    newcomers.erase(it);
+    Attach attach;
+    std::string refusal = "it does not understand this daemon; both must be of the same version of Starling";
+    Branch* branch = decode(body, attach) ? adopt(attach, refusal) : nullptr;
+    if (!branch) {
+        connection->send(FrameKind::refuse, refusal);
+        connection->close();
+        bury(std::move(connection));
+        return;
+    }
+    TreeConnection* const peer = connection.get();
+    connect(
+        *branch, std::move(connection),
+        [this, branch](FrameKind kind, std::string& frame) { on_branch_frame(*branch, kind, frame); },
+        [this, branch](const std::string& why) { on_branch_closed(*branch, why); });
+    peer->send(FrameKind::welcome, encode(ancestors_of_child()));
+    HostSet not_ours = attach.members;
+    not_ours.remove(branch->members);
+    if (!not_ours.empty()) peer->send(FrameKind::moved, encode(not_ours));
+    if (!branch->waiting.empty()) peer->send(FrameKind::grow, encode(Grow{std::exchange(branch->waiting, {})}));
+}
+
+// The branch that is the newcomer's from now on, or null and why not.
+Branch* Implementation::adopt(const Attach& attach, std::string& refusal) {
+    Branch* const old = branch_of(attach.host);
+    if (!old || attempt_of(attach.host) != attach.attempt || orphan) {
+        refusal = "this host has been given up by its tree, or does not belong to it";
+        return nullptr;
+    }
+    const bool at_its_place = old->head.host == attach.host;
+    if (at_its_place && old->state != Branch::State::starting && old->incarnation != attach.incarnation) {
+        refusal = "another daemon serves this host in the tree already";
+        return nullptr;
+    }
+    std::unordered_map<HostId, uint32_t> theirs(attach.later_attempts.begin(), attach.later_attempts.end());
+    HostSet members, known;
+    for (const Branch& branch : branches) known.add(branch.members.intersection(attach.members));
+    members = known;
+    for (const auto& [host, attempt] : attempts) {
+        const auto found = theirs.find(host);
+        if (known.contains(host) && (found == theirs.end() ? 1 : found->second) != attempt) members.remove(host);
+    }
+    for (const auto& [host, attempt] : theirs) {
+        if (known.contains(host) && attempt_of(host) != attempt) members.remove(host);
+    }
+
+    Branch* branch = old;
+    if (!at_its_place) {
+        branch = &branches.emplace_back();
+        branch->head = {attach.host, attach.attempt, {}};
+    }
+    std::vector<Outbox::Message> messages;
+    release(members, branch, messages);
+    // Hosts that were left to it and that it knows nothing of: it has given them up, or was never told.
+    HostSet unknown = branch->members;
+    unknown.remove(members);
+    for (const GrowHost& host : branch->waiting) unknown.remove(host.host);
+    branch->members.add(members);
+    branch->state = Branch::State::live;
+    branch->incarnation = attach.incarnation;
+    if (branch->timer != 0) loop.cancel(branch->timer);
+    branch->timer = 0;
+    if (branch->start) agents.push_back(std::move(branch->start));
+    for (auto& message : messages) branch->outbox.push(std::move(message));
+    if (!unknown.empty()) {
+        branch->timer = loop.after(settings.grace, [this, branch, unknown] {
+            branch->timer = 0;
+            lose_members(*branch, unknown, "was to be started when the connections to it broke");
+        });
+    }
+    return branch;
+}
+
+// Takes hosts out of all branches but `keep`, which may be null, with what was to be delivered to them.
+void Implementation::release(const HostSet& hosts, Branch* keep, std::vector<Outbox::Message>& messages) {
+    std::vector<GrowHost> homeless;
+    std::vector<Outbox::Message> theirs;  // of the homeless
+    std::vector<Branch*> emptied;
+    for (Branch& branch : branches) {
+        HostSet gone = branch.members.intersection(hosts);
+        if (&branch == keep || gone.empty()) continue;
+        branch.members.remove(gone);
+        for (auto& message : branch.outbox.take(gone)) messages.push_back(std::move(message));
+        if (branch.state == Branch::State::live && !gone.contains(branch.head.host))
+            branch.connection->send(FrameKind::moved, encode(gone));
+        std::erase_if(branch.waiting, [&](const GrowHost& host) { return gone.contains(host.host); });
+        if (gone.contains(branch.head.host)) {
+            if (branch.state == Branch::State::starting) {
+                for (auto& message : branch.outbox.take(branch.members)) theirs.push_back(std::move(message));
+                branch.members = {};
+                std::move(branch.waiting.begin(), branch.waiting.end(), std::back_inserter(homeless));
+                branch.waiting.clear();
+            } else if (branch.state == Branch::State::live) {
+                limbo(branch, "it has moved to another place in the tree");
+            }
+        }
+        if (branch.members.empty()) emptied.push_back(&branch);
+    }
+    for (Branch* branch : emptied) remove_branch(*branch);
+    place(std::move(homeless));
+    for (const auto& message : theirs) route(message.content, message.to, message.receipt, nullptr);
+}
+
+// From above: these hosts, below us until now, have found somebody else.
+void Implementation::on_moved(const HostSet& hosts) {
+    std::vector<Outbox::Message> messages;
+    release(hosts, nullptr, messages);
+    for (const auto& message : messages) route(message.content, message.to, message.receipt, nullptr);
+    check_end();
+}
+
+void Implementation::on_branch_frame(Branch& branch, FrameKind kind, std::string& body) {
+    switch (kind) {
+        case FrameKind::message:
+            on_message(branch, body);
+            break;
+        case FrameKind::done:
+            on_done(branch, body);
+            break;
+        case FrameKind::bye:
+            remove_branch(branch);
+            break;
+        default:
+            branch.connection->lose("it sent what only a parent sends");
+    }
+    check_end();
+}
+
+void Implementation::on_branch_closed(Branch& branch, const std::string& why) { limbo(branch, why); }
+
+void Implementation::limbo(Branch& branch, const std::string& why) {
+    disconnect(branch);
+    branch.state = Branch::State::limbo;
+    branch.trouble = why;
+    if (branch.timer != 0) loop.cancel(branch.timer);
+    branch.timer = loop.after(settings.grace, [this, &branch] {
+        branch.timer = 0;
+        const HostSet lost = branch.members;
+        const std::string name = branch.head.name.empty() ? std::string("its parent") : branch.head.name;
+        lose_members(branch, lost, "lost the connection to the daemon on " + name + ": " + branch.trouble);
+    });
+}
+
+void Implementation::remove_branch(Branch& branch) {
+    disconnect(branch);
+    if (branch.timer != 0) loop.cancel(branch.timer);
+    for (const auto& run : branch.members.runs()) {
+        for (HostId host = run.first; !attempts.empty() && host < run.end; ++host) attempts.erase(host);
+    }
+    // It may be what called us.
+    if (branch.start) defer([start = std::shared_ptr<NodeStart>(std::move(branch.start))] {});
+    branches.remove_if([&](const Branch& b) { return &b == &branch; });
+}
+
+// Hosts of a branch are given up, unless they have gone elsewhere meanwhile.
+void Implementation::lose_members(Branch& branch, const HostSet& hosts, const std::string& why) {
+    const HostSet lost = branch.members.intersection(hosts);
+    branch.members.remove(lost);
+    branch.outbox.take(lost);
+    for (const auto& [host, attempt] : std::unordered_map(attempts)) {
+        if (lost.contains(host)) attempts.erase(host);
+    }
+    if (branch.members.empty()) remove_branch(branch);
+    if (!lost.empty()) report({Report::What::lost, lost, 1, why});
+    check_end();
+}
+
+void Implementation::report(const Report& report) {
+    if (is_root()) return on_report(report);
+    originate(encode(report), {}, HostSet::one(kRootHost), Urgency::control, true);
+}
+
+// A report comes through from below. False if nothing of it is right any more.
+bool Implementation::pass_report(Branch& from, Content& content) {
+    Report report;
+    if (!decode(content.payload, report)) return false;
+    if (report.what == Report::What::ready) return true;
+    const HostSet right = report.hosts.intersection(from.members);
+    if (right.empty()) return false;
+    if (report.what == Report::What::failed && attempt_of(report.hosts.front()) != report.attempt) return false;
+    from.members.remove(right);
+    for (const auto& [host, attempt] : std::unordered_map(attempts)) {
+        if (right.contains(host)) attempts.erase(host);
+    }
+    report.hosts = right;
+    content.storage = encode(report);
+    content.payload = content.storage;
+    return true;
+}
+
+// At the root.
+void Implementation::on_report(const Report& report) {
+    for (const HostId id : report.hosts.list()) {
+        if (id >= hosts.size()) continue;
+        KnownHost& host = hosts[id];
+        if (report.what == Report::What::lost) {
+            on_host_lost(id, report.text);
+        } else if (host.state == KnownHost::State::starting && host.attempt == report.attempt) {
+            const bool ready = report.what == Report::What::ready;
+            host.state = ready ? KnownHost::State::up : KnownHost::State::failed;
+            if (ready && handlers.on_ready) handlers.on_ready(id, report.text);
+            if (!ready && handlers.on_failed) handlers.on_failed(id, report.text);
+        }
+    }
+}
+
+void Implementation::on_host_lost(HostId id, const std::string& why) {
+    constexpr uint32_t kMostAttempts = 3;
+    KnownHost& host = hosts[id];
+    if (host.state == KnownHost::State::starting && host.attempt < kMostAttempts && !ending) {
+        // Who was to start it died: that says nothing against the host itself.
+        ++host.attempt;
+        defer([this, id] { place({{id, hosts[id].attempt, hosts[id].name}}); });
+        return;
+    }
+    const bool was_up = host.state == KnownHost::State::up;
+    if (!was_up && host.state != KnownHost::State::starting) return;
+    host.state = was_up ? KnownHost::State::lost : KnownHost::State::failed;
+    const std::string sentence = "host " + host.name + ": " + why;
+    if (was_up && handlers.on_lost) handlers.on_lost(id, sentence);
+    if (!was_up && handlers.on_failed) handlers.on_failed(id, sentence);
+}
+
+}  // namespace starling::launch

@@ -1,0 +1,152 @@
+#include "launch/tree/node.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "base/wire.h"
+#include "launch/tree/implementation.h"
+
+namespace starling::launch {
+
+namespace {
+
+constexpr int kOrdersSeconds = 30;
+constexpr size_t kMostOrders = 16u << 20;
+
+// Reads `size` more bytes of standard input; false at its end, or when nothing comes for long.
+bool read_more(std::string& into, size_t size) {
+    char buffer[65536];
+    while (size > 0) {
+        pollfd input{0, POLLIN, 0};
+        const int ready = poll(&input, 1, kOrdersSeconds * 1000);
+        if (ready < 0 && errno == EINTR) continue;
+        if (ready <= 0) return false;
+        const ssize_t n = read(0, buffer, std::min(size, sizeof buffer));
+        if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+        if (n <= 0) return false;
+        into.append(buffer, static_cast<size_t>(n));
+        size -= static_cast<size_t>(n);
+    }
+    return true;
+}
+
+bool read_line(std::string& line) {
+    while (line.size() < 1000) {
+        if (!read_more(line, 1)) return false;
+        if (line.back() != '\n') continue;
+        line.pop_back();
+        return true;
+    }
+    return false;
+}
+
+void tell(int fd, std::string_view text) {
+    while (!text.empty()) {
+        const ssize_t n = write(fd, text.data(), text.size());
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return;
+        text.remove_prefix(static_cast<size_t>(n));
+    }
+}
+
+// Why there are no orders; empty if there are.
+std::string read_orders(Orders& orders) {
+    std::string line, version, length, body;
+    if (!read_line(line) || !parse_greeting(line, version))
+        return "starlingd node is started by Starling itself, through an agent that passes standard input on";
+    if (version != STARLING_VERSION) {
+        // The other side says more, having read our greeting.
+        return "the daemon that started this one is of Starling " + version + ", this one of " STARLING_VERSION;
+    }
+    const bool complete = read_more(length, 4);
+    const size_t size = complete ? Reader(length).number<uint32_t>() : 0;
+    if (!complete || size > kMostOrders || !read_more(body, size) || !decode(body, orders))
+        return "what the agent passed on is not what the daemon above sent";
+    orders.settings.version = STARLING_VERSION;
+    return {};
+}
+
+// What the agent started: it lives until the daemon is connected, so that the agent can tell failure from success, or
+// as long as the daemon if the agent ends everything with itself.
+int wait_for_daemon(int report, pid_t daemon, bool keep) {
+    std::string line;
+    char c = 0;
+    for (ssize_t n; (n = read(report, &c, 1)) != 0;) {
+        if (n < 0 && errno != EINTR) break;
+        if (n > 0) line.push_back(c);
+    }
+    tell(1, line.empty() ? "failed its daemon ended before it was connected\n" : line);
+    if (line != "connected\n") return 1;
+    if (!keep) return 0;
+    close(1);
+    close(2);
+    int status = 0;
+    while (waitpid(daemon, &status, 0) < 0 && errno == EINTR) {
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+void close_agents_ends() {
+    const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (const int fd : {0, 1, 2}) dup2(null, fd);
+    if (null > 2) close(null);
+}
+
+int serve(Orders orders, int report, const MakeNodeService& make) {
+    EventLoop loop;
+    const auto connected = [&](const std::string& trouble) {
+        tell(report, trouble.empty() ? "connected\n" : "failed " + trouble + "\n");
+        close(report);
+        close_agents_ends();
+        if (!trouble.empty()) loop.stop(1);
+    };
+    auto implementation =
+        std::make_unique<Tree::Implementation>(loop, std::move(orders), make_agent_starter(loop), connected);
+    Tree tree(std::move(implementation));
+    const std::shared_ptr<void> service = make(loop, tree);
+    return loop.run();
+}
+
+}  // namespace
+
+int run_node(const MakeNodeService& make) {
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    tell(1, greeting_line(STARLING_VERSION));
+    Orders orders;
+    if (const std::string problem = read_orders(orders); !problem.empty()) {
+        tell(2, "starlingd: " + problem + "\n");
+        return 1;
+    }
+    int report[2];
+    if (pipe2(report, O_CLOEXEC) != 0 || chdir("/") != 0) {
+        tell(1, std::string("failed ") + std::strerror(errno) + "\n");
+        return 1;
+    }
+    const pid_t daemon = fork();
+    if (daemon < 0) {
+        tell(1, std::string("failed no process can be started there: ") + std::strerror(errno) + "\n");
+        return 1;
+    }
+    if (daemon > 0) {
+        close(report[1]);
+        return wait_for_daemon(report[0], daemon, orders.settings.keep_agent);
+    }
+    close(report[0]);
+    setsid();
+    // The agent's pipes end with what it has started; complaints of the first moments still go to it.
+    const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    dup2(null, 0);
+    dup2(null, 1);
+    if (null > 2) close(null);
+    return serve(std::move(orders), report[1], make);
+}
+
+}  // namespace starling::launch

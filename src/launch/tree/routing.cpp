@@ -1,0 +1,187 @@
+// Messages: from here, to here, and through here.
+#include "base/error.h"
+#include "launch/tree/implementation.h"
+
+namespace starling::launch {
+
+using Implementation = Tree::Implementation;
+
+// A copy of what the caller gave, laid out as if it had arrived.
+static std::shared_ptr<Content> make_content(std::string payload,
+                                             const std::vector<std::pair<HostId, std::string>>& parts) {
+    auto content = std::make_shared<Content>();
+    const size_t shared = payload.size();
+    content->storage = std::move(payload);
+    size_t total = shared;
+    for (const auto& part : parts) total += part.second.size();
+    content->storage.reserve(total);
+    for (const auto& part : parts) content->storage += part.second;
+    const std::string_view all(content->storage);
+    content->payload = all.substr(0, shared);
+    size_t at = shared;
+    for (const auto& [host, part] : parts) {
+        content->parts.emplace_back(host, all.substr(at, part.size()));
+        at += part.size();
+    }
+    return content;
+}
+
+void Implementation::originate(std::string payload, std::vector<std::pair<HostId, std::string>> parts,
+                               HostSet to, Urgency urgency, bool internal) {
+    to.remove(self.host);
+    if (to.empty() || orphan) return;
+    const auto content = make_content(std::move(payload), parts);
+    if (content->storage.size() > kMaxTreePayload) {
+        panic("a message of %zu bytes to another host's daemon; at most %zu can be sent", content->storage.size(),
+              kMaxTreePayload);
+    }
+    content->origin = self.host;
+    content->urgency = urgency;
+    content->internal = internal;
+    content->number = ++numbers[static_cast<size_t>(urgency)];
+    Receipt receipt;
+    if (urgency == Urgency::bulk) {
+        const size_t bytes = content->storage.size();
+        backlog += bytes;
+        receipt = Receipt(nullptr, [this, bytes](void*) { backlog -= bytes; });
+    }
+    route(content, std::move(to), receipt, nullptr);
+}
+
+void Implementation::push(Neighbour& to, Outbox::Message message) {
+    to.outbox.push(std::move(message));
+    if (to.connection) to.connection->pump();
+}
+
+void Implementation::route(const std::shared_ptr<const Content>& content, HostSet to, const Receipt& receipt,
+                           const Neighbour* from) {
+    if (to.contains(self.host)) {
+        to.remove(self.host);
+        deliver(content, receipt);
+    }
+    for (Branch& branch : branches) {
+        if (to.empty()) return;
+        HostSet theirs = to.intersection(branch.members);
+        if (theirs.empty()) continue;
+        to.remove(theirs);
+        push(branch, {content, std::move(theirs), receipt});
+    }
+    // What comes from above for hosts that are not below any more has been sent to where they are by whoever took
+    // them there. At the root the rest is for hosts that are lost.
+    if (!to.empty() && !is_root() && !orphan && from != &uplink) push(uplink, {content, std::move(to), receipt});
+}
+
+void Implementation::deliver(const std::shared_ptr<const Content>& content, const Receipt& receipt) {
+    uint64_t& last = seen[static_cast<size_t>(content->urgency)][content->origin];
+    if (content->number <= last) return;  // it came before, by an edge that broke
+    last = content->number;
+    if (content->internal) {
+        Report report;
+        if (!is_root()) {
+            begin_end();  // the only thing that a root says to nodes themselves
+        } else if (decode(content->payload, report)) {
+            on_report(report);
+        }
+        return;
+    }
+    if (content->urgency == Urgency::bulk && (hold_bulk || !held.empty())) {
+        held.emplace_back(content, receipt);
+        return;
+    }
+    hand_over(*content);
+}
+
+void Implementation::hand_over(const Content& content) {
+    if (!handlers.on_message) return;
+    TreeMessage message{content.origin, content.payload, {}};
+    for (const auto& [host, part] : content.parts) {
+        if (host == self.host) message.own = part;
+    }
+    handlers.on_message(message);
+}
+
+void Implementation::release_bulk() {
+    while (!hold_bulk && !held.empty()) {
+        const auto [content, receipt] = std::move(held.front());
+        held.pop_front();
+        hand_over(*content);
+    }
+}
+
+void Implementation::on_message(Neighbour& from, std::string& body) {
+    auto content = std::make_shared<Content>();
+    MessageHead head;
+    if (!decode_message(std::move(body), head, *content)) {
+        from.connection->lose("it sent a message that is none");
+        return;
+    }
+    const uint64_t serial = from.serial, number = head.edge_number;
+    const Urgency urgency = content->urgency;
+    const Receipt receipt(nullptr, [this, serial, urgency, number](void*) { arrived(serial, urgency, number); });
+    // Reports pass through every hop between a host and the root, and each holds them against what it knows.
+    if (content->internal && &from != &uplink && !pass_report(static_cast<Branch&>(from), *content)) return;
+    route(content, std::move(head.to), receipt, &from);
+}
+
+void Implementation::on_done(Neighbour& from, const std::string& body) {
+    DoneRanges done;
+    bool good = decode(body, done);
+    for (const auto& [first, last] : done.ranges) good = good && from.outbox.done(done.urgency, first, last);
+    if (!good) return from.connection->lose("it acknowledged what it was never sent");
+    if (from.connection) from.connection->pump();  // the window of bulk messages may have opened
+}
+
+// All receivers of a message have it, or are lost.
+void Implementation::arrived(uint64_t serial, Urgency urgency, uint64_t number) {
+    if (destroying) return;
+    const auto found = by_serial.find(serial);
+    if (found == by_serial.end()) return;
+    auto& ranges = found->second->done[static_cast<size_t>(urgency)].ranges;
+    if (!ranges.empty() && ranges.back().second + 1 == number) {
+        ranges.back().second = number;
+    } else {
+        ranges.emplace_back(number, number);
+    }
+    found->second->connection->pump();
+}
+
+bool Implementation::pull(Neighbour& to, Outgoing& out) {
+    for (DoneRanges& done : to.done) {
+        if (done.ranges.empty()) continue;
+        out.kind = FrameKind::done;
+        out.head = encode(done);
+        done.ranges.clear();
+        return true;
+    }
+    MessageHead head;
+    out.content = to.outbox.next(head);
+    if (!out.content) return false;
+    out.kind = FrameKind::message;
+    out.head = encode_head(head, *out.content);
+    out.tail = encode_tail(head, *out.content);
+    return true;
+}
+
+void Implementation::connect(Neighbour& neighbour, std::unique_ptr<TreeConnection> connection,
+                             std::function<void(FrameKind, std::string&)> on_frame,
+                             std::function<void(const std::string&)> on_close) {
+    disconnect(neighbour);
+    neighbour.serial = ++last_serial;
+    by_serial[neighbour.serial] = &neighbour;
+    neighbour.outbox.restart();
+    neighbour.connection = std::move(connection);
+    neighbour.connection->set_handlers({{},
+                                        std::move(on_frame),
+                                        std::move(on_close),
+                                        [this, &neighbour](Outgoing& out) { return pull(neighbour, out); }});
+    neighbour.connection->pump();
+}
+
+void Implementation::disconnect(Neighbour& neighbour) {
+    if (!neighbour.connection) return;
+    by_serial.erase(neighbour.serial);
+    for (DoneRanges& done : neighbour.done) done.ranges.clear();
+    bury(std::move(neighbour.connection));
+}
+
+}  // namespace starling::launch

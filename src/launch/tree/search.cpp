@@ -1,0 +1,185 @@
+#include "launch/tree/search.h"
+
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "launch/tree/addresses.h"
+
+namespace starling::launch {
+
+namespace {
+constexpr std::chrono::milliseconds kStagger{250};  // before the next address is tried besides
+constexpr std::chrono::milliseconds kPause{100};    // between rounds
+}  // namespace
+
+UplinkSearch::UplinkSearch(EventLoop& loop, const TreeKey& key, const std::vector<Ancestor>& candidates,
+                           std::string attach, std::chrono::milliseconds limit, OnFound on_found,
+                           OnFailed on_failed)
+    : loop_(loop),
+      key_(key),
+      attach_(std::move(attach)),
+      deadline_(EventLoop::Clock::now() + limit),
+      on_found_(std::move(on_found)),
+      on_failed_(std::move(on_failed)) {
+    for (const Ancestor& candidate : candidates) {
+        for (Endpoint& endpoint : nearest_first(candidate.endpoints))
+            targets_.push_back({candidate.name, std::move(endpoint)});
+    }
+    limit_ = loop_.after(limit, [this] {
+        limit_ = 0;
+        give_up();
+    });
+    stagger_ = loop_.after(std::chrono::milliseconds(0), [this] { begin_round(); });
+}
+
+UplinkSearch::~UplinkSearch() {
+    for (Attempt& attempt : attempts_) {
+        if (attempt.fd < 0) continue;
+        loop_.forget(attempt.fd);
+        close(attempt.fd);
+    }
+    for (const auto timer : {stagger_, limit_}) {
+        if (timer != 0) loop_.cancel(timer);
+    }
+}
+
+void UplinkSearch::begin_round() {
+    stagger_ = 0;
+    next_ = 0;
+    hopeless_ = true;
+    graves_.clear();
+    next();
+}
+
+void UplinkSearch::next() {
+    if (ended_) return;
+    if (stagger_ != 0) loop_.cancel(stagger_);
+    stagger_ = 0;
+    if (next_ == targets_.size()) {
+        if (attempts_.empty()) round_over();
+        return;
+    }
+    stagger_ = loop_.after(kStagger, [this] {
+        stagger_ = 0;
+        next();
+    });
+    try_target(next_++);
+}
+
+void UplinkSearch::try_target(size_t target) {
+    sockaddr_in name{};
+    const auto attempt = attempts_.insert(attempts_.end(), Attempt{target, -1, nullptr, false});
+    if (!socket_address(targets_[target].endpoint, name)) return failed(attempt, "not an address", true);
+    attempt->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (attempt->fd < 0) return failed(attempt, std::strerror(errno), false);
+    const int on = 1;
+    setsockopt(attempt->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (connect(attempt->fd, reinterpret_cast<sockaddr*>(&name), sizeof name) != 0 && errno != EINPROGRESS)
+        return failed(attempt, std::strerror(errno), errno == ECONNREFUSED);
+    loop_.watch(attempt->fd, EPOLLOUT, [this, attempt](uint32_t) { on_connected(attempt); });
+}
+
+void UplinkSearch::on_connected(Attempts::iterator attempt) {
+    int error = 0;
+    socklen_t length = sizeof error;
+    getsockopt(attempt->fd, SOL_SOCKET, SO_ERROR, &error, &length);
+    loop_.forget(attempt->fd);
+    if (error == 0) return converse(attempt);
+    failed(attempt, error == ECONNREFUSED ? "refused; nobody listens there, or a firewall rejects it" : std::strerror(error),
+           error == ECONNREFUSED);
+}
+
+void UplinkSearch::converse(Attempts::iterator attempt) {
+    TreeConnection::Handlers handlers;
+    handlers.on_open = [this, attempt] {
+        attempt->proved = true;
+        ask_one();
+    };
+    handlers.on_frame = [this, attempt](FrameKind kind, std::string& body) { on_frame(attempt, kind, body); };
+    handlers.on_close = [this, attempt](const std::string& why) { failed(attempt, why, false); };
+    const int fd = std::exchange(attempt->fd, -1);
+    attempt->connection =
+        std::make_unique<TreeConnection>(loop_, fd, Handshake::Role::child, key_, std::move(handlers));
+}
+
+// One at a time: two addresses may belong to one daemon, which takes us in once.
+void UplinkSearch::ask_one() {
+    if (asked_ || ended_) return;
+    for (Attempt& attempt : attempts_) {
+        if (!attempt.proved) continue;
+        asked_ = &attempt;
+        attempt.connection->send(FrameKind::attach, attach_);
+        return;
+    }
+}
+
+void UplinkSearch::on_frame(Attempts::iterator attempt, FrameKind kind, const std::string& body) {
+    std::vector<Ancestor> ancestors;
+    if (kind == FrameKind::refuse) {
+        attempt->connection->close();
+        return failed(attempt, body, true);
+    }
+    if (kind != FrameKind::welcome || !decode(body, ancestors)) {
+        attempt->connection->close();
+        return failed(attempt, "it speaks another language", true);
+    }
+    ended_ = true;
+    Found found{std::move(attempt->connection), std::move(ancestors)};
+    attempts_.erase(attempt);
+    // The callback may destroy this object: nothing of it may be used after.
+    const OnFound tell = on_found_;
+    tell(std::move(found));
+}
+
+void UplinkSearch::failed(Attempts::iterator attempt, const std::string& why, bool final) {
+    targets_[attempt->target].outcome = why;
+    hopeless_ = hopeless_ && final;
+    set_aside(attempt);
+    if (stagger_ != 0) loop_.cancel(stagger_);
+    stagger_ = loop_.after(std::chrono::milliseconds(0), [this] {
+        stagger_ = 0;
+        ask_one();
+        next();
+    });
+}
+
+void UplinkSearch::set_aside(Attempts::iterator attempt) {
+    if (attempt->fd >= 0) {
+        loop_.forget(attempt->fd);
+        close(attempt->fd);
+    }
+    if (attempt->connection) {
+        attempt->connection->close();
+        graves_.push_back(std::move(attempt->connection));
+    }
+    if (asked_ == &*attempt) asked_ = nullptr;
+    attempts_.erase(attempt);
+}
+
+void UplinkSearch::round_over() {
+    if (hopeless_ || EventLoop::Clock::now() >= deadline_) return give_up();
+    stagger_ = loop_.after(kPause, [this] { begin_round(); });
+}
+
+void UplinkSearch::give_up() {
+    if (ended_) return;
+    ended_ = true;
+    const OnFailed tell = on_failed_;
+    tell(sentence());
+}
+
+std::string UplinkSearch::sentence() const {
+    std::string text;
+    for (const Target& target : targets_) {
+        text += text.empty() ? "cannot connect to " : "; to ";
+        text += target.host + " at " + to_text(target.endpoint) + ": " + target.outcome;
+    }
+    return text.empty() ? "there is no address to connect to" : text;
+}
+
+}  // namespace starling::launch

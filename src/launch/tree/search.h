@@ -1,0 +1,76 @@
+// A node's search for someone above it: its parent at first, an ancestor when the parent is gone.
+#pragma once
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "launch/tree/connection.h"
+
+namespace starling::launch {
+
+/// Tries addresses in order, the next one when the last has failed or has been silent for a while, round after round.
+/// The first that proves the key and takes us in wins.
+class UplinkSearch {
+  public:
+    struct Found {
+        std::unique_ptr<TreeConnection> connection;  ///< its handlers are to be set
+        std::vector<Ancestor> ancestors;             ///< ours from now on
+    };
+    using OnFound = std::function<void(Found)>;
+    /// The sentence tells every address and what became of it.
+    using OnFailed = std::function<void(const std::string& sentence)>;
+
+    /// Starts at once; calls back from the loop, once. `candidates` in order of preference.
+    UplinkSearch(EventLoop& loop, const TreeKey& key, const std::vector<Ancestor>& candidates, std::string attach,
+                 std::chrono::milliseconds limit, OnFound on_found, OnFailed on_failed);
+    UplinkSearch(const UplinkSearch&) = delete;
+    UplinkSearch& operator=(const UplinkSearch&) = delete;
+    ~UplinkSearch();
+
+  private:
+    struct Target {
+        std::string host;
+        Endpoint endpoint;
+        std::string outcome = "no answer; a firewall may drop what is sent to this port";
+    };
+    struct Attempt {
+        size_t target;
+        int fd = -1;  ///< while it is being connected
+        std::unique_ptr<TreeConnection> connection;
+        bool proved = false;
+    };
+    using Attempts = std::list<Attempt>;
+
+    void begin_round();
+    void next();
+    void try_target(size_t target);
+    void on_connected(Attempts::iterator attempt);
+    void converse(Attempts::iterator attempt);
+    void ask_one();
+    void on_frame(Attempts::iterator attempt, FrameKind kind, const std::string& body);
+    void failed(Attempts::iterator attempt, const std::string& why, bool final);
+    void set_aside(Attempts::iterator attempt);
+    void round_over();
+    void give_up();
+    std::string sentence() const;
+
+    EventLoop& loop_;
+    TreeKey key_;
+    std::string attach_;
+    EventLoop::Clock::time_point deadline_;
+    OnFound on_found_;
+    OnFailed on_failed_;
+    std::vector<Target> targets_;
+    Attempts attempts_;
+    const Attempt* asked_ = nullptr;  ///< the one that has been sent the attach
+    bool ended_ = false;
+    bool hopeless_ = true;  ///< in this round all have said no, none was silent
+    size_t next_ = 0;
+    EventLoop::TimerId stagger_ = 0, limit_ = 0;
+    std::vector<std::unique_ptr<TreeConnection>> graves_;
+};
+
+}  // namespace starling::launch

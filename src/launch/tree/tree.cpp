@@ -1,0 +1,214 @@
+#include "launch/tree/tree.h"
+
+#include <climits>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/config.h"
+#include "boot/start_server.h"
+#include "launch/tree/implementation.h"
+
+namespace starling::launch {
+
+using Implementation = Tree::Implementation;
+
+namespace {
+
+std::vector<std::string> words(std::string_view text) {
+    std::vector<std::string> list;
+    while (!text.empty()) {
+        const size_t end = std::min(text.find(' '), text.size());
+        if (end > 0) list.emplace_back(text.substr(0, end));
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return list;
+}
+
+std::string machine_name() {
+    char name[HOST_NAME_MAX + 1] = "localhost";
+    gethostname(name, sizeof name - 1);
+    return name;
+}
+
+}  // namespace
+
+TreeSettings TreeSettings::from_config() {
+    const Config& variables = config();
+    TreeSettings settings;
+    settings.key = make_key();
+    settings.version = STARLING_VERSION;
+    settings.agent = words(variables.launcher_agent ? variables.launcher_agent : "");
+    settings.program = boot::find_starlingd();
+    settings.interfaces = variables.daemon_interfaces ? variables.daemon_interfaces : "";
+    settings.fanout = static_cast<uint32_t>(variables.tree_fanout);
+    settings.keep_agent = variables.keep_agent;
+    settings.start_limit = std::chrono::seconds(variables.launch_timeout);
+    settings.heartbeat = std::chrono::milliseconds(variables.heartbeat_ms);
+    settings.silence_limit = std::chrono::milliseconds(variables.silence_ms);
+    settings.grace = std::chrono::milliseconds(variables.reattach_ms);
+    return settings;
+}
+
+Implementation::Implementation(EventLoop& event_loop, TreeSettings given, std::unique_ptr<NodeStarter> how)
+    : loop(event_loop), settings(std::move(given)), self{kRootHost, 1, machine_name()}, starter(std::move(how)) {
+    hosts.push_back({self.name, KnownHost::State::up, 1});
+    tick();
+}
+
+Implementation::Implementation(EventLoop& event_loop, Orders orders, std::unique_ptr<NodeStarter> how,
+                               std::function<void(const std::string&)> tell)
+    : loop(event_loop),
+      settings(std::move(orders.settings)),
+      self(std::move(orders.self)),
+      starter(std::move(how)),
+      connected(std::move(tell)),
+      ancestors(std::move(orders.ancestors)) {
+    fill_random(&incarnation, sizeof incarnation);
+    // Only now may the owner set handlers and facts; both are needed as soon as the parent has been found.
+    defer([this] {
+        report({Report::What::ready, HostSet::one(self.host), self.attempt, facts});
+        search_uplink(true);
+    });
+    tick();
+}
+
+Implementation::~Implementation() {
+    destroying = true;
+    *alive = false;
+    if (heartbeat_timer != 0) loop.cancel(heartbeat_timer);
+    if (end_timer != 0) loop.cancel(end_timer);
+    for (Branch& branch : branches) {
+        if (branch.timer != 0) loop.cancel(branch.timer);
+    }
+    held.clear();
+    branches.clear();
+    uplink.outbox.take(HostSet::everyone());
+}
+
+void Implementation::defer(std::function<void()> action) {
+    loop.after(std::chrono::milliseconds(0), [still = alive, action = std::move(action)] {
+        if (*still) action();
+    });
+}
+
+// A connection may be ended from within its own handlers: it is destroyed when they have returned.
+void Implementation::bury(std::unique_ptr<TreeConnection> connection) {
+    if (!connection) return;
+    connection->close();
+    if (graves.empty()) defer([this] { graves.clear(); });
+    graves.push_back(std::move(connection));
+}
+
+HostId Implementation::grow(const std::vector<std::string>& names) {
+    const auto first = static_cast<HostId>(hosts.size());
+    std::vector<GrowHost> list;
+    for (const std::string& name : names) {
+        list.push_back({static_cast<HostId>(hosts.size()), 1, name});
+        hosts.push_back({name, KnownHost::State::starting, 1});
+    }
+    place(std::move(list));
+    return first;
+}
+
+// Signs of life, and who gives none.
+void Implementation::tick() {
+    const auto now = EventLoop::Clock::now();
+    const auto period = std::max(settings.heartbeat / 2, std::chrono::milliseconds(1));
+    // A daemon that was stopped itself has heard nobody, and that is nobody's fault.
+    const bool slept = last_tick != EventLoop::Clock::time_point{} && now - last_tick > settings.silence_limit / 2;
+    last_tick = now;
+    heartbeat_timer = loop.after(period, [this] { tick(); });
+    std::vector<TreeConnection*> all;
+    for (const auto& [serial, neighbour] : by_serial) all.push_back(neighbour->connection.get());
+    for (TreeConnection* connection : all) {
+        if (connection->is_closed()) continue;
+        if (slept) connection->forgive();
+        if (now - connection->heard() > settings.silence_limit) {
+            connection->lose("no sign of life for " + std::to_string(settings.silence_limit.count()) + " ms");
+        } else if (now - connection->said() >= period) {
+            connection->send(FrameKind::heartbeat, {});
+        }
+    }
+    while (!newcomers.empty() && now - newcomers.front().since > TreeListener::kTimeToProve)
+        newcomers.front().connection->lose("it did not say who it is");
+    agents.remove_if([](const auto& agent) { return agent->finished(); });
+}
+
+// Nothing is started any more; what is being started is given up.
+void Implementation::begin_end() {
+    if (ending) return;
+    ending = true;
+    for (auto it = branches.begin(); it != branches.end();) {
+        Branch& branch = *it++;
+        if (branch.state == Branch::State::starting) remove_branch(branch);
+    }
+    if (is_root()) return;
+    if (handlers.on_shut_down) {
+        handlers.on_shut_down();
+    } else {
+        leave(settings.grace, {});
+    }
+}
+
+void Implementation::shut_down(std::chrono::milliseconds limit,
+                               std::function<void(const std::vector<HostId>&)> done) {
+    if (on_ended) return;
+    on_ended = std::move(done);
+    begin_end();
+    HostSet everybody;
+    for (const Branch& branch : branches) everybody.add(branch.members);
+    originate({}, {}, everybody, Urgency::control, true);
+    end_limit = EventLoop::Clock::now() + limit;
+    leaving = true;
+    defer([this] { check_end(); });
+    end_timer = loop.after(limit, [this] {
+        end_timer = 0;
+        check_end();
+    });
+}
+
+void Implementation::leave(std::chrono::milliseconds limit, std::function<void()> done) {
+    if (leaving) return;
+    leaving = true;
+    ending = true;
+    on_left = std::move(done);
+    end_limit = EventLoop::Clock::now() + limit;
+    defer([this] { check_end(); });
+    end_timer = loop.after(limit, [this] {
+        end_timer = 0;
+        check_end();
+    });
+}
+
+// Whether the end that was asked for has been reached.
+void Implementation::check_end() {
+    if (!leaving) return;
+    const bool late = EventLoop::Clock::now() >= end_limit;
+    if (!late && !branches.empty()) return;
+    if (is_root()) {
+        std::vector<HostId> left;
+        for (const Branch& branch : branches) {
+            const auto members = branch.members.list();
+            left.insert(left.end(), members.begin(), members.end());
+        }
+        leaving = false;
+        defer([this, left] {
+            if (const auto tell = std::exchange(on_ended, nullptr)) tell(left);
+        });
+        return;
+    }
+    const bool nothing_to_say = orphan || (uplink.outbox.empty() && uplink.connection);
+    if (!late && !nothing_to_say) return;
+    leaving = false;
+    said_bye = true;
+    if (uplink.connection) {
+        uplink.connection->send(FrameKind::bye, {});
+        disconnect(uplink);
+    }
+    defer([this] {
+        if (const auto tell = std::exchange(on_left, nullptr)) tell();
+    });
+}
+
+}  // namespace starling::launch
