@@ -20,9 +20,9 @@ TEST(OutStream, GivesEveryByteOnceInOrder) {
     OutStream stream(of_bytes(1000));
     EXPECT_TRUE(stream.has_work());
     EXPECT_EQ(stream.waiting_bytes(), 1000u);
-    EXPECT_EQ(stream.take(1, 300), (Range{0, 300}));
-    EXPECT_EQ(stream.take(2, 300), (Range{300, 600}));
-    EXPECT_EQ(stream.take(kReliablePath, 1000), (Range{600, 1000}));
+    EXPECT_EQ(stream.take(1, 300), (StreamRange{0, 300}));
+    EXPECT_EQ(stream.take(2, 300), (StreamRange{300, 600}));
+    EXPECT_EQ(stream.take(kReliablePath, 1000), (StreamRange{600, 1000}));
     EXPECT_FALSE(stream.has_work());
     EXPECT_TRUE(stream.take(1, 10).empty());
 }
@@ -34,9 +34,9 @@ TEST(OutStream, ALostPathsBytesComeAgain) {
     EXPECT_TRUE(stream.lose(1));
     EXPECT_FALSE(stream.lose(1));
     EXPECT_EQ(stream.waiting_bytes(), 700u);
-    EXPECT_EQ(stream.take(2, 200), (Range{0, 200}));
-    EXPECT_EQ(stream.take(2, 200), (Range{200, 300}));
-    EXPECT_EQ(stream.take(2, 2000), (Range{600, 1000}));
+    EXPECT_EQ(stream.take(2, 200), (StreamRange{0, 200}));
+    EXPECT_EQ(stream.take(2, 200), (StreamRange{200, 300}));
+    EXPECT_EQ(stream.take(2, 2000), (StreamRange{600, 1000}));
     EXPECT_TRUE(stream.lose(2));
     EXPECT_EQ(stream.waiting_bytes(), 1000u);
 }
@@ -47,7 +47,7 @@ TEST(OutStream, AReliablePathLosesNothing) {
     stream.take(3, 40);
     stream.lose_all();
     EXPECT_EQ(stream.waiting_bytes(), 40u);
-    EXPECT_EQ(stream.take(kReliablePath, 100), (Range{60, 100}));
+    EXPECT_EQ(stream.take(kReliablePath, 100), (StreamRange{60, 100}));
 }
 
 TEST(OutStream, WhatIsConfirmedIsNotSentAgain) {
@@ -91,7 +91,7 @@ TEST(Streams, EverythingArrivesWhateverDies) {
         Coverage coverage;
         uint64_t sent = 0, lost = 0;
         struct Flight {
-            Range range;
+            StreamRange range;
             PathId path;
         };
         std::vector<Flight> flight;
@@ -102,7 +102,7 @@ TEST(Streams, EverythingArrivesWhateverDies) {
             const auto dice = random() % 100;
             if (dice < 45) {
                 const PathId path = alive[random() % alive.size()];
-                const Range range = stream.take(path, random() % 400 + 1);
+                const StreamRange range = stream.take(path, random() % 400 + 1);
                 if (!range.empty()) flight.push_back({range, path});
                 sent += range.bytes();
             } else if (dice < 95 && !flight.empty()) {

@@ -35,7 +35,7 @@ void append_frame(Bytes& stream, FrameKind kind, const Bytes& contents) {
 }
 
 /// The stream that a writer makes of a piece.
-void append_piece(Bytes& stream, const OutStream& out, Range range, const Bytes& data, std::mt19937& random) {
+void append_piece(Bytes& stream, const OutStream& out, StreamRange range, const Bytes& data, std::mt19937& random) {
     FrameWriter writer;
     writer.begin_piece(out, range, data.data());
     while (writer.busy()) {

@@ -6,14 +6,14 @@ namespace starling::ip {
 
 uint64_t OutStream::waiting_bytes() const {
     uint64_t sum = source_.bytes - next_;
-    for (const Range& range : again_) sum += range.bytes();
+    for (const StreamRange& range : again_) sum += range.bytes();
     return sum;
 }
 
-Range OutStream::take(PathId path, uint64_t most) {
-    Range taken;
+StreamRange OutStream::take(PathId path, uint64_t most) {
+    StreamRange taken;
     if (!again_.empty()) {
-        Range& first = again_.back();
+        StreamRange& first = again_.back();
         taken = {first.begin, first.begin + std::min(most, first.bytes())};
         first.begin = taken.end;
         if (first.empty()) again_.pop_back();
@@ -45,7 +45,7 @@ void OutStream::lose_all() {
 }
 
 void OutStream::confirm(uint64_t offset) {
-    const auto shorten = [offset](Range& range) {
+    const auto shorten = [offset](StreamRange& range) {
         range.begin = std::clamp(offset, range.begin, range.end);
         return range.empty();
     };
@@ -53,7 +53,7 @@ void OutStream::confirm(uint64_t offset) {
     std::erase_if(again_, shorten);
 }
 
-uint64_t Coverage::add(Range range) {
+uint64_t Coverage::add(StreamRange range) {
     range.begin = std::max(range.begin, prefix_);
     if (range.begin >= range.end) return 0;
     const uint64_t before = bytes_;
@@ -64,7 +64,7 @@ uint64_t Coverage::add(Range range) {
     }
     // All islands that the range meets become one with it.
     auto first = std::lower_bound(islands_.begin(), islands_.end(), range.begin,
-                                  [](const Range& island, uint64_t at) { return island.end < at; });
+                                  [](const StreamRange& island, uint64_t at) { return island.end < at; });
     auto last = first;
     uint64_t known = 0;
     for (; last != islands_.end() && last->begin <= range.end; ++last) {

@@ -14,11 +14,11 @@ namespace starling::ip {
 class Connection;
 
 /// Bytes [begin, end) of a message.
-struct Range {
+struct StreamRange {
     uint64_t begin = 0, end = 0;
     uint64_t bytes() const { return end - begin; }
     bool empty() const { return begin == end; }
-    bool operator==(const Range&) const = default;
+    bool operator==(const StreamRange&) const = default;
 };
 
 /// Names a path among those that carry pieces. kReliablePath: a session, which repeats what is lost by itself.
@@ -50,7 +50,7 @@ class OutStream {
     uint64_t waiting_bytes() const;
 
     /// Gives the next at most `most` bytes to a path: first what another one lost. Empty if nothing waits.
-    Range take(PathId path, uint64_t most);
+    StreamRange take(PathId path, uint64_t most);
     /// The path died: all it took waits again, but for what the receiver has confirmed. Whether that was anything.
     bool lose(PathId path);
     /// All paths that may die did.
@@ -63,12 +63,12 @@ class OutStream {
 
   private:
     struct Taken {
-        Range range;
+        StreamRange range;
         PathId path;
     };
     Source source_;
     uint64_t next_ = 0;         ///< first byte that no path ever took
-    std::vector<Range> again_;  ///< lost by a path; the last is taken first
+    std::vector<StreamRange> again_;  ///< lost by a path; the last is taken first
     std::vector<Taken> taken_;  ///< by paths that may die
 };
 
@@ -76,7 +76,7 @@ class OutStream {
 class Coverage {
   public:
     /// Notes that a range has arrived; gives how many of its bytes are new.
-    uint64_t add(Range range);
+    uint64_t add(StreamRange range);
     uint64_t bytes() const { return bytes_; }
     /// All bytes before this one have arrived.
     uint64_t prefix() const { return prefix_; }
@@ -84,7 +84,7 @@ class Coverage {
 
   private:
     uint64_t prefix_ = 0, bytes_ = 0;
-    std::vector<Range> islands_;  ///< beyond the prefix: sorted, apart from each other
+    std::vector<StreamRange> islands_;  ///< beyond the prefix: sorted, apart from each other
 };
 
 }  // namespace starling::ip

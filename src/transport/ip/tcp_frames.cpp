@@ -152,7 +152,7 @@ void FrameReader::keep(const std::byte* data, size_t bytes, size_t whole) {
     whole_ = static_cast<uint32_t>(whole);
 }
 
-void FrameWriter::begin_piece(const OutStream& stream, Range range, const std::byte* data) {
+void FrameWriter::begin_piece(const OutStream& stream, StreamRange range, const std::byte* data) {
     const FramePrefix prefix{static_cast<uint32_t>(sizeof(PieceHead) + range.bytes()), FrameKind::piece, 0, FramePrefix::kMark};
     const PieceHead head{stream.source().serial, stream.source().generation, range.begin};
     std::memcpy(head_, &prefix, sizeof prefix);

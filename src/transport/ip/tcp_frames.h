@@ -101,7 +101,7 @@ class FrameWriter {
     const OutStream* stream() const { return piece_left() > 0 ? stream_ : nullptr; }
 
     /// Begins a piece; only if not busy. `data` stays valid until it is written, or the socket dies.
-    void begin_piece(const OutStream& stream, Range range, const std::byte* data);
+    void begin_piece(const OutStream& stream, StreamRange range, const std::byte* data);
     /// Keeps what the kernel did not take of a frame; only if not busy.
     void keep_tail(const iovec* parts, int count, size_t taken);
     /// What is to be written next. Gives how many parts, 0 if not busy.

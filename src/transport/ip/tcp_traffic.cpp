@@ -251,7 +251,7 @@ bool TcpEngine::begin_next_piece(Connection& connection, TcpSocket& socket) {
         most = std::min(most, std::max(share, kShortestShare));
     }
     if (!source.memory) most = std::min(most, kPackedBytes);
-    const Range range = stream->take(socket.path, most);
+    const StreamRange range = stream->take(socket.path, most);
     const std::byte* data = source.memory + range.begin;
     if (!source.memory) {
         if (!socket.packed) socket.packed = std::make_unique_for_overwrite<std::byte[]>(kPackedBytes);
