@@ -28,6 +28,8 @@ class ControlCall {
     /// replies this costs one load. An error class with failure_text() if the launcher is gone.
     int poll(bool& done);
     const std::string& reply() const { return reply_.payload; }
+    /// Readable when the reply comes; -1 when it has.
+    int descriptor() const { return fd_; }
 
   private:
     int fd_ = -1;

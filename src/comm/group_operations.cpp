@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/wire.h"
+#include "boot/control_protocol.h"
 #include "comm/group.h"
 
 namespace starling::comm {
@@ -31,7 +32,7 @@ struct EncodedRun {
     uint32_t job;
     int32_t first, stride, count;
 };
-constexpr std::size_t kEncodedJob = sizeof(boot::JobId) + 2 * sizeof(int32_t);
+constexpr std::size_t kEncodedJob = sizeof(boot::JobId) + 2 * sizeof(int32_t) + sizeof(boot::HostId);
 
 bool plausible(const EncodedRun& run, std::size_t jobs, int64_t total) {
     if (run.job >= jobs || run.first < 0 || run.count < 1 || run.stride == 0) return false;
@@ -118,8 +119,7 @@ std::string encode(const Group& group) {
         if (std::find(jobs.begin(), jobs.end(), run.job) == jobs.end()) jobs.push_back(run.job);
     Writer writer;
     writer.number(static_cast<uint32_t>(jobs.size()));
-    for (const link::Job* job : jobs)
-        writer.number(job->address().id).number(job->address().owner_pid).number(job->address().owner_fd);
+    for (const link::Job* job : jobs) boot::write(writer, job->address());
     writer.number(static_cast<uint32_t>(group.runs().size()));
     for (const Run& run : group.runs()) {
         const auto job = std::find(jobs.begin(), jobs.end(), run.job) - jobs.begin();
@@ -136,10 +136,7 @@ Group* decode_group(std::string_view bytes) {
     Reader reader(bytes);
     std::vector<link::Job*> jobs;
     for (uint32_t left = reader.count(kEncodedJob); left > 0; --left) {
-        boot::JobAddress address;
-        address.id = reader.number<boot::JobId>();
-        address.owner_pid = reader.number<int32_t>();
-        address.owner_fd = reader.number<int32_t>();
+        const boot::JobAddress address = boot::read_address(reader);
         if (address.id == 0 || address.owner_pid <= 0 || address.owner_fd < 0) return malformed();
         jobs.push_back(link::find_job(address));
     }

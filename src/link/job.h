@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
+#include <vector>
 
 #include "boot/job_segment.h"
 #include "mpi.h"
@@ -17,18 +19,18 @@ class Job {
   public:
     explicit Job(const boot::JobAddress& address) : address_(address) {}
 
+    /// Once the job is mapped, that of its segment on this host.
     const boot::JobAddress& address() const { return address_; }
-    /// Maps the segment if it isn't yet. MPI_ERR_PROC_ABORTED with failure_text() if the job is gone.
+    /// Maps this host's segment of the job if it isn't yet. If the address is one of another host, this host's daemon is
+    /// asked, which may take until it has asked others. MPI_ERR_PROC_ABORTED with failure_text() if the job is gone.
     int map();
     bool mapped() const { return static_cast<bool>(segment_); }
     boot::JobSegment& segment() { return segment_; }
 
-    /// Visits every peer object there is.
+    /// Visits every peer object there is: those that were met, not the whole job.
     template <class F>
     void each_peer(F&& visit) {
-        if (!peers_) return;
-        for (uint32_t r = 0; r < segment_.header().size; ++r)
-            if (peers_[r]) visit(*peers_[r]);
+        for (size_t i = 0; i < met_.size(); ++i) visit(*met_[i]);
     }
     /// The job's processes can no longer be reached; set once, by check_liveness().
     bool dead() const { return dead_; }
@@ -36,17 +38,28 @@ class Job {
 
     /// The peer object of a rank, made at first use; nullptr with failure_text() if the job is gone.
     Peer* peer(uint32_t rank);
+    /// The same if the rank was met already, else nullptr.
+    Peer* peer_if_met(uint32_t rank) const { return peers_ ? peers_[rank] : nullptr; }
 
   private:
     friend Job* adopt_own_job(boot::JobSegment&& segment, uint32_t rank);
+    int map_here();
+
+    struct Free {
+        void operator()(Peer** table) const { std::free(table); }
+    };
     boot::JobAddress address_;
     boot::JobSegment segment_;
-    std::unique_ptr<Peer*[]> peers_;  ///< by rank, filled lazily
+    std::unique_ptr<Peer*[], Free> peers_;  ///< by rank; from calloc, so that of a large job only what is used is touched
+    std::vector<Peer*> met_;
     bool dead_ = false;
 };
 
 /// The interned job of this address.
 Job* find_job(const boot::JobAddress& address);
+
+/// The interned job with this id; nullptr if none was met.
+Job* job_with_id(boot::JobId id);
 
 /// Jobs in the order in which they were met; nullptr past the end.
 Job* job_at(size_t index);
@@ -61,5 +74,8 @@ struct Process {
     bool operator==(const Process&) const = default;
 };
 const Process& self();
+
+/// Whether the process is on this host, so that its memory can be reached. Maps its job; false if that is gone.
+bool on_this_host(const Process& process);
 
 }  // namespace starling::link

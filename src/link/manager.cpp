@@ -110,6 +110,7 @@ void consider_opening(Peer& peer) {
     if (peer.sent_since_check < threshold || (&peer.job == self().job && peer.rank == self().rank)) return;
     peer.value = peer.value / 2 + peer.sent_since_check;
     peer.sent_since_check = 0;
+    if (peer.remote) return;
     if (slot_limit() == 0 || peer.dead || peer.close_pending) return;
     if (peer.backoff > 0) {
         --peer.backoff;
@@ -127,6 +128,7 @@ void request_close(Peer& peer) {
 }
 
 void on_connection_packet(Peer& peer, const Packet& packet) {
+    if (peer.remote) return;
     uint32_t slot = 0;
     if (packet.header.bytes >= sizeof slot) std::memcpy(&slot, packet.payload, sizeof slot);
     if (slot >= shm::kRingSlots) return;

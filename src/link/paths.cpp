@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "link/manager.h"
 #include "link/peer.h"
+#include "link/remote.h"
 
 namespace starling::link {
 
@@ -31,12 +32,13 @@ constinit std::vector<Peer*> rings;  ///< peers that may write to a ring of ours
 Peer::Peer(Job& its_job, uint32_t its_rank, shm::Region its_region)
     : job(its_job), rank(its_rank), region(its_region) {}
 
-void start() {
+int start() {
     const Process& me = self();
     share_counters(shm::Region(me.job->segment().region(me.rank)).counters());
     paths = new Paths{shm::InboxReader(shm::Region(me.job->segment().region(me.rank)).inbox()),
                       static_cast<uint32_t>(getpid()), me.job->address()};
     pending = new List<Peer, &Peer::pending_hook>;
+    return me.job->segment().header().several_hosts ? open_network() : MPI_SUCCESS;
 }
 
 void watch_ring(Peer& peer) { rings.push_back(&peer); }
@@ -48,12 +50,14 @@ bool reserve(Peer& peer, uint32_t bytes, Slot& slot) {
         slot.payload = peer.out.reserve(bytes);
         if (!slot.payload) return false;
         slot.header = &peer.out.header();
-        slot.cell = nullptr;
+        slot.path = Slot::Path::ring;
         return true;
     }
+    if (peer.remote) return reserve_remote(peer, bytes, slot);
     if (bytes > shm::Cell::kPayload) return false;  // the ring was closed since payload_limit()
     slot.cell = shm::claim(peer.region.inbox(), paths->pid);
     if (!slot.cell) return false;
+    slot.path = Slot::Path::inbox;
     slot.cell->sender = {paths->address.id, paths->address.owner_pid, paths->address.owner_fd, self().rank, 0};
     slot.header = &slot.cell->header;
     slot.payload = slot.cell->payload;
@@ -61,10 +65,12 @@ bool reserve(Peer& peer, uint32_t bytes, Slot& slot) {
 }
 
 void commit(Peer& peer, Slot& slot, uint32_t bytes) {
-    if (!slot.cell) [[likely]] {
+    if (slot.path == Slot::Path::ring) [[likely]] {
         peer.out.commit(bytes);
         ++counters.messages_ring;
         counters.bytes_ring += bytes;
+    } else if (slot.path == Slot::Path::session) {
+        return commit_remote(peer, bytes);
     } else {
         slot.header->bytes = bytes;
         shm::publish(*slot.cell);
@@ -98,11 +104,17 @@ void mark_pending(Peer& peer) {
 
 bool anything_pending() { return !pending->empty(); }
 
+bool anything_waits_for_room_here() {
+    for (Peer* peer = pending->front(); peer; peer = pending->next(peer))
+        if (!peer->remote) return true;
+    return false;
+}
+
 void each_pending(void (*visit)(Peer& peer)) {
     for (Peer* peer = pending->front(); peer; peer = pending->next(peer)) visit(*peer);
 }
 
-namespace {
+uint32_t piece_limit(const Peer& peer) { return peer.remote ? remote_piece_limit(peer) : payload_limit(peer); }
 
 void dispatch(Peer& peer, const Packet& packet) {
     // A process may outlive its job's failure for a moment. Everything it had to do with us was ended then.
@@ -111,9 +123,13 @@ void dispatch(Peer& peer, const Packet& packet) {
         upcalls.deliver(peer, packet);
     else if (packet.header.kind == shm::Kind::spawn_control)
         upcalls.spawn_control(peer, packet);
-    else
+    else if (packet.header.kind != shm::Kind::segment)
         on_connection_packet(peer, packet);
+    else if (upcalls.segment)
+        upcalls.segment(peer, packet);
 }
+
+namespace {
 
 bool poll_ring(Peer& peer) {
     int taken = 0;
@@ -164,16 +180,19 @@ bool flush_controls(Peer& peer) {
     return !peer.close_pending || try_close(peer);
 }
 
+uint64_t packets_sent() { return counters.messages_ring + counters.messages_inbox + counters.messages_udp; }
+
 bool flush_pending() {
     bool any = false;
+    const NetworkBatch batch;
     for (Peer* peer = pending->front(); peer;) {
         Peer* next = pending->next(peer);
-        const uint64_t before = counters.messages_ring + counters.messages_inbox;
+        const uint64_t before = packets_sent();
         if (flush_controls(*peer) && upcalls.flush(*peer)) {
             peer->pending_hook.unlink();
             any = true;
         }
-        any |= counters.messages_ring + counters.messages_inbox != before;
+        any |= packets_sent() != before;
         peer = next;
     }
     return any;
@@ -185,6 +204,8 @@ bool poll() {
     bool any = false;
     for (size_t i = 0; i < rings.size(); ++i) any |= poll_ring(*rings[i]);
     any |= poll_inbox();
+    if (network) [[unlikely]]
+        any |= poll_remote(any);
     if (!pending->empty()) [[unlikely]]
         any |= flush_pending();
     return any;

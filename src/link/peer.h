@@ -13,6 +13,9 @@
 namespace starling::message {
 struct SendRequest;
 }
+namespace starling::ip {
+class Session;
+}
 
 namespace starling::link {
 
@@ -23,13 +26,21 @@ struct Control {
     std::byte payload[shm::kInlineBytes];
 };
 
+/// The longest payload of a packet to another host.
+inline constexpr uint32_t kRemotePayload = 16 * 1024;
+
 /// Comes into being at the first message in either direction; lives until the process ends.
 struct Peer {
     Peer(Job& job, uint32_t rank, shm::Region region);
 
     Job& job;
     const uint32_t rank;
-    shm::Region region;  ///< of the peer: its doorbell, inbox, rings
+    shm::Region region;  ///< of the peer: its doorbell, inbox, rings; on another host it has none that we see
+
+    bool remote = false;             ///< on another host; all that follows is for such peers
+    uint16_t port = 0;               ///< UDP, as the session was told; 0: not known yet
+    ip::Session* session = nullptr;  ///< null when the peer is dead
+    uint64_t asked_at = 0;           ///< ns; when the daemon was last asked whether it lives
 
     shm::RingWriter out;  ///< set while we may send on a ring of theirs
     shm::RingReader in;   ///< set while they may send on a ring of ours
@@ -60,11 +71,17 @@ struct Peer {
 struct Slot {
     std::byte* payload = nullptr;
     shm::Header* header = nullptr;
-    shm::Cell* cell = nullptr;  ///< set if on the base path
+    enum class Path : uint8_t { ring, inbox, session } path = Path::ring;
+    shm::Cell* cell = nullptr;  ///< of the inbox
 };
 
-/// The longest payload that one packet to this peer can take now.
-inline uint32_t payload_limit(const Peer& peer) { return peer.out && !peer.close_pending ? shm::kRingPayload : shm::Cell::kPayload; }
+/// The longest payload that one packet to this peer can take now. On the way to another host a longer one is cut.
+inline uint32_t payload_limit(const Peer& peer) {
+    if (peer.out && !peer.close_pending) [[likely]] return shm::kRingPayload;
+    return peer.remote ? kRemotePayload : shm::Cell::kPayload;
+}
+/// The longest piece of a longer message that is worth a packet of its own.
+uint32_t piece_limit(const Peer& peer);
 
 /// Finds room for a packet of `bytes` (at most payload_limit). False if there is none now. Fill header (kind, flags,
 /// sequence, tag, context, source) and payload, then commit: a slot that was reserved must be committed.
@@ -88,6 +105,8 @@ void mark_pending(Peer& peer);
 
 /// Whether any peer has something pending.
 bool anything_pending();
+/// Whether one of them waits for room in this host's memory: whoever makes it does not ring.
+bool anything_waits_for_room_here();
 
 /// Visits the peers with something pending; the visitor may take it away.
 void each_pending(void (*visit)(Peer& peer));
@@ -103,12 +122,18 @@ struct Upcalls {
     void (*deliver)(Peer& peer, const Packet& packet);  ///< kinds eager … piece
     bool (*flush)(Peer& peer);  ///< try to send what is pending; false if something is left
     void (*spawn_control)(Peer& peer, const Packet& packet);
+    void (*segment)(Peer& peer, const Packet& packet);  ///< null as long as this process has exposed and accessed none
     void (*job_failed)(Job& job);  ///< after everything it had sent was delivered
+    void (*peer_failed)(Peer& peer);  ///< on another host, while its job goes on; failure_text() says what happened
 };
 extern Upcalls upcalls;
 
-/// Begins to receive: once, after adopt_own_job().
-void start();
+/// Takes a packet in, whatever path has brought it.
+void dispatch(Peer& peer, const Packet& packet);
+
+/// Begins to receive: once, after adopt_own_job(). Opens the network if the universe has other hosts: MPI_ERR_OTHER with
+/// failure_text() if that fails.
+int start();
 
 /// Polls rings, inbox and pending sends once. Returns whether anything happened.
 bool poll();

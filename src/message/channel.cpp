@@ -1,5 +1,7 @@
 #include "message/channel.h"
 
+#include <new>
+
 #include "base/error.h"
 #include "link/peer.h"
 #include "message/directory.h"
@@ -59,7 +61,10 @@ Channel::~Channel() {
 }
 
 link::Peer* Channel::find_peer(int rank) {
-    if (!peers_) peers_ = std::make_unique<link::Peer*[]>(static_cast<size_t>(roster_.size()));
+    if (!peers_) {
+        peers_.reset(static_cast<link::Peer**>(std::calloc(static_cast<size_t>(roster_.size()), sizeof(link::Peer*))));
+        if (!peers_) throw std::bad_alloc();
+    }
     const link::Process process = roster_.at(rank);
     return peers_[rank] = process.job->peer(process.rank);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 
 #include "link/job.h"
@@ -46,7 +47,10 @@ class Channel {
     uint64_t context_;
     const Roster& roster_;
     int my_rank_;
-    std::unique_ptr<link::Peer*[]> peers_;  ///< filled lazily
+    struct Free {
+        void operator()(link::Peer** table) const { std::free(table); }
+    };
+    std::unique_ptr<link::Peer*[], Free> peers_;  ///< filled lazily; from calloc, so that only what is used is touched
     std::unique_ptr<MatchQueues> queues_;
 };
 

@@ -24,7 +24,7 @@ namespace {
 constinit Serials<ReceiveRequest> streaming;  ///< receives that get their data in pieces
 /// Messages for contexts that this process does not know yet, oldest first.
 constinit std::vector<Unexpected*> orphans;
-bool any_job_failed = false;
+bool anyone_failed = false;
 
 /// What a message says of itself, whether it lies in a packet or was kept.
 struct Envelope {
@@ -136,7 +136,7 @@ void take_rendezvous(ReceiveRequest& request, link::Peer& peer, int source, int 
         request.retained = true;
     }
     if (peer.dead) return after_copy(request, offer, ESRCH);  // its pid may be another's by now
-    if (bytes > 0 && (!offer.address || !single_copy_allowed())) return after_copy(request, offer, EPERM);
+    if (bytes > 0 && (peer.remote || !offer.address || !single_copy_allowed())) return after_copy(request, offer, EPERM);
     if (datatype::is_block(*request.type, request.count)) {
         void* target = datatype::block_address(*request.type, request.buffer);
         const int error = start_split(request, offer, target, bytes, after_copy);
@@ -182,8 +182,6 @@ void match(const Envelope& envelope) {
 
 [[gnu::noinline]] void keep_early(link::Peer& peer, const link::Packet& packet) {
     const shm::Header& h = packet.header;
-    // A broken one: in its packet it could be read past its end, in a copy of just its length it can't.
-    if (h.kind == shm::Kind::rendezvous && h.bytes < sizeof(Offer)) return;
     if (!peer.early) peer.early = new Early;
     static_cast<Early*>(peer.early)->packets.try_emplace(
         h.sequence, Early::Kept{h.context, h.source, h.tag, h.kind == shm::Kind::rendezvous,
@@ -216,11 +214,21 @@ void on_piece(link::Peer& peer, const link::Packet& packet) {
     finish(*request, request->outcome.error);
 }
 
+/// False if the packet is shorter than what it should hold.
+template <class T>
+bool read(const link::Packet& packet, T& out) {
+    if (packet.header.bytes < sizeof out) return false;
+    std::memcpy(&out, packet.payload, sizeof out);
+    return true;
+}
+
 void deliver(link::Peer& peer, const link::Packet& packet) {
     const shm::Header& h = packet.header;
     switch (h.kind) {
-        case shm::Kind::eager:
         case shm::Kind::rendezvous:
+            if (h.bytes < sizeof(Offer)) return;  // broken
+            [[fallthrough]];
+        case shm::Kind::eager:
             if (h.sequence != peer.next_receive) [[unlikely]]
                 return keep_early(peer, packet);
             match({peer, h.context, h.source, h.tag, h.kind == shm::Kind::rendezvous, h.bytes, packet.payload});
@@ -230,18 +238,16 @@ void deliver(link::Peer& peer, const link::Packet& packet) {
             return;
         case shm::Kind::fetched: {
             Fetched fetched;
-            std::memcpy(&fetched, packet.payload, sizeof fetched);
-            return on_fetched(peer, fetched.serial);
+            return read(packet, fetched) ? on_fetched(peer, fetched.serial) : void();
         }
         case shm::Kind::clear_to_stream: {
             ClearToStream clear;
-            std::memcpy(&clear, packet.payload, sizeof clear);
+            if (!read(packet, clear)) return;
             return on_clear_to_stream(peer, clear.send_serial, clear.receive_serial, clear.bytes);
         }
         case shm::Kind::share_copy: {
             Share share;
-            std::memcpy(&share, packet.payload, sizeof share);
-            return on_share_copy(peer, share);
+            return !peer.remote && read(packet, share) ? on_share_copy(peer, share) : void();
         }
         case shm::Kind::piece: return on_piece(peer, packet);
         default: return;  // a kind of a later version: nothing of ours waits for it
@@ -254,13 +260,30 @@ void start() {
     link::upcalls.deliver = deliver;
     link::upcalls.flush = flush;
     link::upcalls.job_failed = fail_job;
+    link::upcalls.peer_failed = fail_peer;
 }
 
+namespace {
+bool is_gone(const link::Process& process) {
+    if (process.job->dead()) return true;
+    const link::Peer* peer = process.job->peer_if_met(process.rank);
+    return peer && peer->dead;
+}
+
+int sender_has_ended(Channel& channel, int source) {
+    if (source == MPI_ANY_SOURCE) return fail(MPI_ERR_PROC_ABORTED, "a rank that could have sent the message has ended");
+    if (channel.roster().at(source).job->dead())
+        return fail(MPI_ERR_PROC_ABORTED, "rank %d has ended: its job is gone", source);
+    return fail(MPI_ERR_PROC_ABORTED, "rank %d has failed, or can't be reached any more", source);
+}
+
+}  // namespace
+
 bool sender_gone(Channel& channel, int source) {
-    if (!any_job_failed) return false;
-    if (source != MPI_ANY_SOURCE) return channel.roster().at(source).job->dead();
+    if (!anyone_failed) return false;
+    if (source != MPI_ANY_SOURCE) return is_gone(channel.roster().at(source));
     for (int r = 0; r < channel.roster().size(); ++r)
-        if (channel.roster().at(r).job->dead()) return true;
+        if (is_gone(channel.roster().at(r))) return true;
     return false;
 }
 
@@ -305,7 +328,7 @@ void start_receive(ReceiveRequest& request, Channel& channel, void* buffer, int6
         return receive_unexpected(request, *message);
     }
     if (sender_gone(channel, source)) [[unlikely]]
-        return finish(request, fail(MPI_ERR_PROC_ABORTED, "rank %d has ended: its job is gone", source));
+        return finish(request, sender_has_ended(channel, source));
     if (!type.predefined) {
         datatype::retain(type);
         request.retained = true;
@@ -327,15 +350,10 @@ bool cancel_receive(ReceiveRequest& request) {
     return true;
 }
 
-void fail_job(link::Job& job) {
-    any_job_failed = true;
-    fail_sends(job);
-    fail_splits(job);
-    streaming.each([&job](ReceiveRequest& request) {
-        if (&request.peer->job != &job) return;
-        streaming.remove(request.serial);
-        finish(request, fail(MPI_ERR_PROC_ABORTED, "the sender of a message that was being received has ended"));
-    });
+namespace {
+
+/// Fails the receives whose messages can't come any more.
+void fail_receives() {
     // Completing a receive may post another (a coroutine never does so at once, but schedules itself), so
     // collect first.
     std::vector<ReceiveRequest*> lost;
@@ -349,8 +367,34 @@ void fail_job(link::Job& job) {
     });
     for (ReceiveRequest* request : lost) {
         request->hook.unlink();
-        finish(*request, fail(MPI_ERR_PROC_ABORTED, "rank %d has ended: its job is gone", request->source));
+        finish(*request, sender_has_ended(*request->channel, request->source));
     }
+}
+
+template <class F>
+void fail_streams(F&& is_gone) {
+    streaming.each([&](ReceiveRequest& request) {
+        if (!is_gone(*request.peer)) return;
+        streaming.remove(request.serial);
+        finish(request, fail(MPI_ERR_PROC_ABORTED, "the sender of a message that was being received has ended"));
+    });
+}
+
+}  // namespace
+
+void fail_job(link::Job& job) {
+    anyone_failed = true;
+    fail_sends(job);
+    fail_splits(job);
+    fail_streams([&](const link::Peer& peer) { return &peer.job == &job; });
+    fail_receives();
+}
+
+void fail_peer(link::Peer& peer) {
+    anyone_failed = true;
+    fail_sends(peer);
+    fail_streams([&](const link::Peer& other) { return &other == &peer; });
+    fail_receives();
 }
 
 }  // namespace starling::message

@@ -17,5 +17,7 @@ void receive_unexpected(ReceiveRequest& request, Unexpected& message);
 
 /// Fails everything that waits for processes of a job that is gone.
 void fail_job(link::Job& job);
+/// The same for one process on another host that can't be reached, while its job goes on; failure_text() says why.
+void fail_peer(link::Peer& peer);
 
 }  // namespace starling::message

@@ -8,6 +8,7 @@
 #include "base/config.h"
 #include "base/error.h"
 #include "datatype/datatype.h"
+#include "link/remote.h"
 #include "message/point_to_point.h"
 #include "message/protocol.h"
 #include "message/serials.h"
@@ -45,6 +46,12 @@ void fill(shm::Header& header, const SendRequest& request, shm::Kind kind) {
     header.source = request.source_rank;
 }
 
+/// What a message to a process that is gone comes to.
+int ended(const link::Peer& peer, int rank) {
+    return peer.job.dead() ? fail(MPI_ERR_PROC_ABORTED, "rank %d has ended: its job is gone", rank)
+                           : fail(MPI_ERR_PROC_ABORTED, "rank %d has failed, or can't be reached any more", rank);
+}
+
 bool try_eager(SendRequest& request) {
     link::Slot slot;
     const auto bytes = static_cast<uint32_t>(request.bytes);
@@ -72,7 +79,7 @@ bool try_envelope(SendRequest& request) {
 bool try_stream(SendRequest& request) {
     while (request.moved < request.bytes) {
         const uint64_t rest = request.bytes - request.moved;
-        const auto bytes = static_cast<uint32_t>(std::min<uint64_t>(rest, link::payload_limit(*request.peer)));
+        const auto bytes = static_cast<uint32_t>(std::min<uint64_t>(rest, link::piece_limit(*request.peer)));
         link::Slot slot;
         if (!link::reserve(*request.peer, bytes, slot)) return false;
         slot.header->kind = shm::Kind::piece;
@@ -134,8 +141,7 @@ void start_send(SendRequest& request, Channel& channel, const void* buffer, int6
     request.outcome = Outcome{};
     link::Peer* peer = channel.peer(destination);
     if (!peer || peer->dead) [[unlikely]] {
-        if (peer) fail(MPI_ERR_PROC_ABORTED, "rank %d has ended: its job is gone", destination);
-        return finish(request, MPI_ERR_PROC_ABORTED);
+        return finish(request, !peer ? MPI_ERR_PROC_ABORTED : ended(*peer, destination));
     }
     request.buffer = buffer;
     request.count = count;
@@ -204,10 +210,6 @@ void empty_queue(link::Peer& peer, int error) {
     }
 }
 
-bool has_finalized(const link::Peer& peer) {
-    return peer.job.segment().cell(peer.rank).state.load() >= boot::RankState::finalized;
-}
-
 }  // namespace
 
 void fail_sends(link::Job& job) {
@@ -217,16 +219,23 @@ void fail_sends(link::Job& job) {
     });
 }
 
+void fail_sends(link::Peer& peer) {
+    empty_queue(peer, MPI_ERR_PROC_ABORTED);
+    offered.each([&peer](SendRequest& request) {
+        if (request.peer == &peer) finish_offered(request, MPI_ERR_PROC_ABORTED);
+    });
+}
+
 void drop_sends_to_finalized() {
     link::each_pending([](link::Peer& peer) {
-        if (!has_finalized(peer)) return;
+        if (!link::has_finalized(peer)) return;
         peer.controls.clear();
         peer.close_pending = false;
         empty_queue(peer, MPI_SUCCESS);
     });
     // A stream is queued but while it waits for room, and then it was dropped from the queue just now.
     offered.each([](SendRequest& request) {
-        if (has_finalized(*request.peer)) finish_offered(request, MPI_SUCCESS);
+        if (link::has_finalized(*request.peer)) finish_offered(request, MPI_SUCCESS);
     });
 }
 

@@ -17,6 +17,8 @@ void on_share_copy(link::Peer& peer, const Share& share);
 bool flush(link::Peer& peer);
 /// Completes all sends to the peers of a dead job with MPI_ERR_PROC_ABORTED.
 void fail_sends(link::Job& job);
+/// The same for one process.
+void fail_sends(link::Peer& peer);
 /// Gives up sends whose receivers have called MPI_Finalize: nobody will receive them.
 void drop_sends_to_finalized();
 /// Sends that are not complete, of any kind; MPI_Finalize waits for 0.

@@ -9,9 +9,11 @@
 
 #include "base/config.h"
 #include "base/error.h"
-#include "boot/environment.h"
+#include "boot/identity.h"
 #include "comm/comm.h"
+#include "link/locate.h"
 #include "link/peer.h"
+#include "link/remote.h"
 #include "message/receive.h"
 #include "message/send.h"
 #include "mpi/check.h"
@@ -30,15 +32,6 @@ pthread_t main_thread;
 bool world_started = false, world_ended = false;
 int open_sessions = 0;
 
-/// Maps the job's segment, or makes one for a program that was started without a launcher.
-int join_job(boot::Identity& identity, boot::JobSegment& segment) {
-    if (const int error = boot::read_identity(identity)) return error;
-    if (identity.launched) return boot::JobSegment::open(identity.job, segment);
-    if (const int error = boot::JobSegment::create(1, nullptr, 0, segment)) return error;
-    std::snprintf(segment.header().command, sizeof segment.header().command, "%s", program_invocation_short_name);
-    return MPI_SUCCESS;
-}
-
 void fill_environment_info(const boot::JobHeader& header, int level) {
     char directory[1024] = "", host[256] = "";
     if (!getcwd(directory, sizeof directory)) directory[0] = '\0';
@@ -48,16 +41,18 @@ void fill_environment_info(const boot::JobHeader& header, int level) {
 
 int start(int required) {
     read_settings();
-    boot::Identity identity;
+    uint32_t rank;
     boot::JobSegment segment;
-    if (const int error = join_job(identity, segment)) return error;
-    boot::RankCell& cell = segment.cell(identity.rank);
+    if (const int error = boot::join_job(rank, segment)) return error;
+    boot::RankCell& cell = segment.cell(rank);
     if (cell.state.load() != boot::RankState::started)
-        return fail(MPI_ERR_OTHER, "rank %u has called MPI_Init already, in another process that mpiexec started", identity.rank);
+        return fail(MPI_ERR_OTHER, "rank %u has called MPI_Init already, in another process that was started as it", rank);
     cell.pid.store(getpid());
-    link::Job* job = link::adopt_own_job(std::move(segment), identity.rank);
-    link::start();
+    link::Job* job = link::adopt_own_job(std::move(segment), rank);
     message::start();
+    if (const int error = link::start()) return error;
+    if (const int error = boot::publish_port(job->segment())) return error;
+    if (boot::is_managed()) link::other_locate = boot::locate_through_manager;
     if (required == MPI_THREAD_MULTIPLE || config().wait == Wait::thread) progress::multi_threaded = true;
     Lock lock;  // the progress thread runs from here on
     progress::start();
@@ -68,7 +63,6 @@ int start(int required) {
     start_dynamic();
     phase = Phase::running;
     cell.state.store(boot::RankState::initialized);
-    job->segment().header().arrived.fetch_add(1);
     tell_parents_of_arrival();
     return MPI_SUCCESS;
 }
@@ -77,22 +71,25 @@ int start(int required) {
 /// of the program that must not keep this process for ever.
 bool all_sent() {
     message::drop_sends_to_finalized();
-    return message::open_sends() == 0 && !link::anything_pending();
+    return message::open_sends() == 0 && !link::anything_pending() && link::all_acknowledged();
 }
 
 void set_state(boot::RankState state) {
     const link::Process& me = link::self();
     me.job->segment().cell(me.rank).state.store(state);
+    link::publish_state(state >= boot::RankState::finalized);
 }
 
 void stop() {
     {
         Lock lock;
         progress::wait_until([] { return all_sent(); });
+        link::flush_network();
         progress::stop();
         set_state(boot::RankState::finalized);
         phase = Phase::finalized;
     }
+    boot::leave_manager();
     comm::drop_predefined();
 }
 
@@ -126,6 +123,7 @@ void release_for_session() {
     if (world_started) return;
     Lock lock;
     progress::wait_until([] { return all_sent(); });
+    link::flush_network();
     set_state(boot::RankState::finalized);
 }
 
@@ -137,6 +135,7 @@ void abort_job(int code) {
         cell.aborted.store(1);
     }
     std::fflush(nullptr);
+    boot::abort_through_manager(code);
     // Only the low eight bits reach the parent process; an abort must not look like success.
     _exit((code & 0xff) != 0 ? code : 1);
 }

@@ -19,6 +19,7 @@
 #include "boot/environment.h"
 #include "datatype/datatype.h"
 #include "link/peer.h"
+#include "link/remote.h"
 #include "message/point_to_point.h"
 #include "mpi/check.h"
 #include "mpi/dynamic.h"
@@ -79,16 +80,21 @@ struct PortName {
 constexpr const char* kPrefix = "starling-port:";
 
 std::string to_text(const PortName& name) {
-    return kPrefix + std::to_string(name.rank) + ":" + std::to_string(name.port) + ":" + boot::to_string(name.job);
+    char host[24];
+    std::snprintf(host, sizeof host, ":%" PRIx64 ":", name.job.host);
+    return kPrefix + std::to_string(name.rank) + ":" + std::to_string(name.port) + host + boot::to_string(name.job);
 }
 
 int parse(const char* text, PortName& name) {
     int used = 0;
+    uint64_t host = 0;
     const size_t prefix = std::strlen(kPrefix);
     if (text && std::strncmp(text, kPrefix, prefix) == 0 &&
-        std::sscanf(text + prefix, "%" SCNu32 ":%" SCNu32 ":%n", &name.rank, &name.port, &used) == 2 && used > 0 &&
-        boot::parse_address(text + prefix + used, name.job))
+        std::sscanf(text + prefix, "%" SCNu32 ":%" SCNu32 ":%" SCNx64 ":%n", &name.rank, &name.port, &host, &used) == 3 &&
+        used > 0 && boot::parse_address(text + prefix + used, name.job)) {
+        name.job.host = host;
         return MPI_SUCCESS;
+    }
     return fail(MPI_ERR_PORT, "\"%.80s\" is not a port name of Starling; MPI_Open_port makes them", text ? text : "");
 }
 
@@ -153,8 +159,8 @@ class Talk {
   private:
     /// The other side will not answer any more: it has called MPI_Finalize.
     bool finalized() const {
-        const link::Process other = other_.at(0);
-        return other.job->segment().cell(other.rank).state.load() >= boot::RankState::finalized;
+        const link::Peer* other = other_.at(0).job->peer_if_met(other_.at(0).rank);
+        return other && link::has_finalized(*other);
     }
 
     OutgoingPointer start(std::string_view text, int tag) {

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/wire.h"
-#include "boot/control_protocol.h"
+#include "boot/control.h"
 #include "boot/doorbell.h"
 #include "link/peer.h"
 #include "message/receive.h"
@@ -53,7 +53,8 @@ struct Child {
 
 std::string encode(const Child& child) {
     Writer writer;
-    writer.number(child.context).number(child.job.id).number(child.job.owner_pid).number(child.job.owner_fd);
+    writer.number(child.context);
+    boot::write(writer, child.job);
     writer.number(child.size).number(static_cast<uint32_t>(child.codes.size()));
     for (const int32_t code : child.codes) writer.number(code);
     return writer.take();
@@ -62,9 +63,7 @@ std::string encode(const Child& child) {
 bool decode(std::string_view bytes, Child& child) {
     Reader reader(bytes);
     child.context = reader.number<uint64_t>();
-    child.job.id = reader.number<uint64_t>();
-    child.job.owner_pid = reader.number<int32_t>();
-    child.job.owner_fd = reader.number<int32_t>();
+    child.job = boot::read_address(reader);
     child.size = reader.number<uint32_t>();
     child.codes.resize(reader.count(sizeof(int32_t)));
     for (int32_t& code : child.codes) code = reader.number<int32_t>();
@@ -103,21 +102,23 @@ int read_commands(const Commands& in, std::vector<boot::SpawnCommand>& out) {
 
 enum class Arrival { waiting, complete, failed };
 
-/// Children that have ended without calling MPI_Init will never arrive; the launcher marks them.
+/// Children that have ended without calling MPI_Init will never arrive; the launcher marks those of this host, and ends
+/// the job for those of others.
 Arrival look_for_arrival(boot::JobSegment& segment) {
     const boot::JobHeader& header = segment.header();
-    if (header.arrived.load() == header.size) return Arrival::complete;
-    for (uint32_t r = 0; r < header.size; ++r)
-        if (segment.cell(r).state.load() == boot::RankState::started)
-            return boot::job_alive(segment) ? Arrival::waiting : Arrival::failed;
-    return header.arrived.load() == header.size ? Arrival::complete : Arrival::failed;
+    if (segment.all_arrived()) return Arrival::complete;
+    bool may_come = header.local_ranks < header.size;
+    for (uint32_t i = 0; i < header.local_ranks && !may_come; ++i)
+        may_come = segment.cell(segment.local_rank(i)).state.load() == boot::RankState::started;
+    if (may_come) return boot::job_alive(segment) ? Arrival::waiting : Arrival::failed;
+    return segment.all_arrived() ? Arrival::complete : Arrival::failed;
 }
 
 int wait_for_children(boot::JobSegment& segment) {
     uint64_t look_closely_at = now_ns() + 5'000'000;
     Arrival arrival = Arrival::waiting;
     progress::wait_until([&] {
-        if (segment.header().arrived.load() == segment.header().size) arrival = Arrival::complete;
+        if (segment.all_arrived()) arrival = Arrival::complete;
         if (arrival != Arrival::waiting) return true;
         if (const uint64_t now = now_ns(); now > look_closely_at) {
             look_closely_at = now + 5'000'000;
@@ -248,9 +249,18 @@ void start_dynamic() {
 }
 
 void tell_parents_of_arrival() {
-    if (!parent_root.job) return;
-    const boot::JobHeader& header = link::self().job->segment().header();
-    if (header.arrived.load() != header.size) return;
+    const link::Process& me = link::self();
+    boot::JobSegment& segment = me.job->segment();
+    boot::JobHeader& header = segment.header();
+    const bool last_here = header.arrived.fetch_add(1) + 1 == header.local_ranks;
+    if (!parent_root.job || !last_here) return;
+    if (header.several_hosts) {
+        // The daemons count the hosts, and ring the parents when all are there.
+        boot::ControlCall call;
+        const boot::JobQuery query{header.id, me.rank};
+        boot::ControlCall::start(segment, me.rank, boot::MessageKind::arrived, boot::encode(query), call);
+    }
+    if (!on_this_host(parent_root)) return;
     if (link::Peer* root = parent_root.job->peer(parent_root.rank)) boot::ring(root->region.doorbell());
 }
 

@@ -40,8 +40,7 @@ boot::Doorbell& own_doorbell() {
 // application waits inside the library: those that do poll by themselves, and a peer then pays for no wake.
 void arm() {
     if (!with_thread) return;
-    own_doorbell().sleeping.store(1, std::memory_order_seq_cst);
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    announce_sleep();
     poll();
 }
 
@@ -60,7 +59,9 @@ void* run_thread(void*) {
         const bool armed = counters.waiting == 0;
         const uint32_t rings = armed ? announce_sleep() : own_doorbell().rings.load();
         // stop() rings after it has said so: either we see that here, or the ring.
-        if ((!armed || !poll()) && !stopping.load())
+        if (!armed && !stopping.load())
+            sleep_until_rung(rings, longest_sleep_aside(), Sleeper::aside);
+        else if (!poll() && !stopping.load())
             sleep_until_rung(rings, longest_sleep(), Sleeper::progress_thread);
         look_at_liveness();
         release_lock();
@@ -80,8 +81,8 @@ void start() {
 void stop() {
     if (!with_thread) return;
     stopping.store(true);
+    announce_sleep();
     const int held = release_lock_fully();
-    own_doorbell().sleeping.store(1);
     boot::ring(own_doorbell());
     pthread_join(thread, nullptr);
     reacquire_lock(held);

@@ -2,16 +2,20 @@
 
 #include <immintrin.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <ctime>
 
 #include "base/clock.h"
 #include "base/config.h"
 #include "base/counters.h"
+#include "link/locate.h"
 #include "link/peer.h"
+#include "link/remote.h"
 #include "progress/engine.h"
 #include "progress/lock.h"
 
@@ -27,12 +31,53 @@ constexpr uint64_t kLivenessNs = 20'000'000;
 constexpr uint64_t kLongestSleepNs = 100'000'000;
 /// With something to send that found no room: a receiver that makes room does not ring.
 constexpr uint64_t kRetryNs = 200'000;
+/// With a question to a process manager that does not ring when it is answered.
+constexpr uint64_t kAnswersNs = 1'000'000;
+/// Of a progress thread that leaves the sockets to the application, until it looks whether that still waits.
+constexpr uint64_t kAsideNs = 1'000'000;
 
 boot::Doorbell* doorbell = nullptr;
 bool may_block = true;
+/// With peers on other hosts one thread sleeps on the sockets, any other on the futex; this socket wakes the former.
+int wake_socket = -1;
+bool sleeping_on_sockets = false;
 uint32_t lateness = 0;  ///< history of yields, a bit each, 1 = late
 uint64_t next_liveness = 0;
 uint64_t last_yield = 0;
+
+/// How peers must ring: bits of Doorbell::sleeping.
+uint32_t ways_to_wake() {
+    if (link::network_descriptor() < 0) return boot::kOnFutex;
+    if (wake_socket < 0 && (wake_socket = boot::open_wake_socket(*doorbell)) < 0) return boot::kOnFutex;
+    return multi_threaded ? boot::kOnFutex | boot::kOnSocket : boot::kOnSocket;
+}
+
+timespec time_of(uint64_t ns) {
+    return {static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
+}
+
+/// True if it was rung.
+bool sleep_on_futex(uint32_t rings, uint64_t limit_ns) {
+    const timespec limit = time_of(limit_ns);
+    const int held = multi_threaded ? release_lock_fully() : 0;
+    const long woken = syscall(SYS_futex, &doorbell->rings, FUTEX_WAIT, rings, &limit, nullptr, 0);
+    if (multi_threaded) reacquire_lock(held);
+    return woken == 0;
+}
+
+/// True if it was rung or a socket has something.
+bool sleep_on_sockets(uint64_t limit_ns) {
+    const uint64_t now = now_ns(), deadline = link::network_deadline();
+    const timespec limit = time_of(deadline <= now ? 0 : std::min(limit_ns, deadline - now));
+    pollfd sockets[] = {{wake_socket, POLLIN, 0}, {link::network_descriptor(), POLLIN, 0}};
+    sleeping_on_sockets = true;
+    const int held = multi_threaded ? release_lock_fully() : 0;
+    const int ready = ppoll(sockets, 2, &limit, nullptr);
+    if (multi_threaded) reacquire_lock(held);
+    sleeping_on_sockets = false;
+    if (sockets[0].revents) boot::drain_wake_socket(wake_socket);
+    return ready > 0;
+}
 
 bool crowded() { return __builtin_popcount(lateness & 0xff) >= kCrowdedAfter; }
 
@@ -46,14 +91,12 @@ void set_doorbell(boot::Doorbell& own, bool blocking) {
 }
 
 void wake_own_threads() {
-    if (counters.sleeping == 0) return;
-    doorbell->rings.fetch_add(1);
-    syscall(SYS_futex, &doorbell->rings, FUTEX_WAKE, 1 << 30, nullptr, nullptr, 0);
+    if (counters.sleeping > 0) boot::ring(*doorbell);
 }
 
 uint32_t announce_sleep() {
     const uint32_t rings = doorbell->rings.load(std::memory_order_acquire);
-    doorbell->sleeping.store(1, std::memory_order_seq_cst);
+    doorbell->sleeping.store(ways_to_wake(), std::memory_order_seq_cst);
     std::atomic_thread_fence(std::memory_order_seq_cst);
     return rings;
 }
@@ -67,17 +110,15 @@ uint64_t sleep_until_rung(uint32_t rings, uint64_t limit_ns, Sleeper sleeper) {
     const uint64_t before = now_ns();
     ++counters.sleeps;
     if (application) ++counters.sleeping;
-    const timespec limit{static_cast<time_t>(limit_ns / 1'000'000'000),
-                         static_cast<long>(limit_ns % 1'000'000'000)};
-    const int held = multi_threaded ? release_lock_fully() : 0;
-    const long woken = syscall(SYS_futex, &doorbell->rings, FUTEX_WAIT, rings, &limit, nullptr, 0);
-    if (multi_threaded) reacquire_lock(held);
+    const bool on_sockets = sleeper != Sleeper::aside && wake_socket >= 0 && !sleeping_on_sockets;
+    if (on_sockets ? sleep_on_sockets(limit_ns) : sleep_on_futex(rings, limit_ns)) ++counters.wakes_by_ring;
     const uint64_t after = now_ns();
-    if (woken == 0) ++counters.wakes_by_ring;
     if (application) {
         --counters.sleeping;
         counters.slept += after - before;
     }
+    // Another thread has to watch the sockets now.
+    if (on_sockets) wake_own_threads();
     withdraw_sleep();
     return after;
 }
@@ -102,7 +143,12 @@ void look_at_liveness() {
     if (link::check_liveness() && multi_threaded) wake_own_threads();
 }
 
-uint64_t longest_sleep() { return link::anything_pending() ? kRetryNs : kLongestSleepNs; }
+uint64_t longest_sleep_aside() { return wake_socket >= 0 ? kAsideNs : kLongestSleepNs; }
+
+uint64_t longest_sleep() {
+    if (link::anything_waits_for_room_here()) return kRetryNs;
+    return link::must_look_for_answers() ? kAnswersNs : kLongestSleepNs;
+}
 
 void Idle::withdraw() {
     if (!announced_) return;

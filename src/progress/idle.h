@@ -43,12 +43,14 @@ bool core_is_crowded();
 /// The doorbell that block() sleeps on, and whether blocking is allowed at all (mode poll: no).
 void set_doorbell(boot::Doorbell& doorbell, bool may_block);
 
-/// Who blocks: a thread of the application inside a wait, or the progress thread.
-enum class Sleeper { application, progress_thread };
+/// Who blocks: a thread of the application inside a wait, the progress thread in its place, or the progress thread while
+/// the application waits and looks at everything by itself.
+enum class Sleeper { application, progress_thread, aside };
 
 /// Has peers ring from now on and gives the count of rings so far.
 uint32_t announce_sleep();
-/// Sleeps until the doorbell has rung more often than `rings`, for at most `limit_ns`; gives up the lock meanwhile.
+/// Sleeps until the doorbell has rung more often than `rings` or, with peers on other hosts, the sockets have something,
+/// for at most `limit_ns`; gives up the lock meanwhile.
 /// Returns when it ended, ns.
 uint64_t sleep_until_rung(uint32_t rings, uint64_t limit_ns, Sleeper sleeper);
 /// Peers need not ring, unless another thread still sleeps.
@@ -56,6 +58,8 @@ void withdraw_sleep();
 
 /// How long a sleep may last before it must look again, ns.
 uint64_t longest_sleep();
+/// The same for Sleeper::aside.
+uint64_t longest_sleep_aside();
 
 /// Looks whether other jobs live; what that completes wakes the threads that wait for it.
 void look_at_liveness();

@@ -1,0 +1,212 @@
+#include "link/remote.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "link/locate.h"
+#include "link/manager.h"
+
+namespace starling::link {
+
+constinit ip::Endpoint* network = nullptr;
+
+namespace {
+
+/// How often the daemon is asked about the same peer.
+constexpr uint64_t kAskAgainNs = 500'000'000;
+/// In MPI_Finalize, where a peer that is silent has most likely ended.
+constexpr uint64_t kFinalPatienceNs = 10'000'000;
+/// Polls that may pass without a look at the sockets: while shared memory brings packets, and while nothing comes at
+/// all but what came last came by shared memory.
+constexpr uint32_t kSkipBusy = 16, kSkipQuiet = 4;
+
+constinit std::vector<Peer*> remotes;   ///< with a session
+constinit std::vector<Peer*> unplaced;  ///< of these, those whose port is not known
+
+boot::PortWord word_of(const Peer& peer) {
+    return boot::PortWord::of(peer.job.segment().port(peer.rank).load(std::memory_order_acquire));
+}
+
+void deliver(void* user, const shm::Header& header, const std::byte* payload) {
+    dispatch(*static_cast<Peer*>(user), {header, payload});
+}
+
+/// A process that we have not met sends us something. Its datagram is lost if its job has to be found first; it will
+/// come again.
+ip::Session* meet(boot::JobId id, uint32_t rank, uint64_t key) {
+    Job* job = job_with_id(id);
+    if (!job || !job->mapped()) {
+        resolve_later(id);
+        return nullptr;
+    }
+    if (job->dead() || rank >= job->segment().header().size || job->segment().is_local(rank)) return nullptr;
+    Peer* peer = job->peer(rank);
+    if (peer && peer->session && key != 0) network->set_key(*peer->session, key);
+    return peer ? peer->session : nullptr;
+}
+
+void fail_peer(Peer& peer) {
+    if (peer.dead) return;
+    on_peer_dead(peer);
+    drop_session(peer);
+    upcalls.peer_failed(peer);
+}
+
+const char* host_name(const Peer& peer) {
+    const boot::JobSegment& segment = peer.job.segment();
+    return segment.host(segment.host_of(peer.rank)).name;
+}
+
+void lose(void* user) {
+    Peer& peer = *static_cast<Peer*>(user);
+    fail(MPI_ERR_PROC_ABORTED, "rank %u on host %s can't be reached any more: nothing has come from it by any network",
+         peer.rank, host_name(peer));
+    fail_peer(peer);
+}
+
+constexpr ip::Upcalls kUpcalls{deliver, meet, lose};
+
+/// Tells the session where the peer is, if that is known (anew).
+bool place(Peer& peer) {
+    const boot::JobSegment& segment = peer.job.segment();
+    const boot::HostEntry& host = segment.host(segment.host_of(peer.rank));
+    const boot::PortWord word = word_of(peer);
+    // Who fills in a host's entry writes this last.
+    const uint32_t addresses = __atomic_load_n(&host.addresses, __ATOMIC_ACQUIRE);
+    if (word.port == 0 || addresses == 0) return false;
+    if (peer.port == word.port) return true;
+    peer.port = word.port;
+    network->set_key(*peer.session, host.key);
+    network->set_addresses(*peer.session, host.ipv4, std::min(addresses, boot::HostEntry::kMost), word.port);
+    return true;
+}
+
+bool place_peers() {
+    return std::erase_if(unplaced, [](Peer* peer) { return !peer->session || place(*peer); }) > 0;
+}
+
+}  // namespace
+
+int open_network() {
+    if (network) return MPI_SUCCESS;
+    const Process& me = self();
+    boot::JobSegment& segment = me.job->segment();
+    const ip::Identity identity{segment.header().id, me.rank, segment.header().key};
+    ip::Endpoint* opened = nullptr;
+    if (const int error = ip::Endpoint::open(identity, kUpcalls, opened)) return error;
+    network = opened;
+    segment.port(me.rank).store(boot::PortWord{network->port(), boot::PortWord::running}.word());
+    return MPI_SUCCESS;
+}
+
+void publish_state(bool finalized) {
+    if (!network) return;
+    const Process& me = self();
+    me.job->segment().port(me.rank).store(
+        boot::PortWord{network->port(), finalized ? boot::PortWord::finalized : boot::PortWord::running}.word());
+}
+
+int network_descriptor() { return network ? network->wait_fd() : -1; }
+
+uint64_t network_deadline() { return network ? network->next_deadline() : UINT64_MAX; }
+
+int attach_session(Peer& peer) {
+    if (const int error = open_network()) return error;
+    peer.remote = true;
+    if (peer.dead) return MPI_SUCCESS;
+    peer.session = network->add(peer.job.address().id, peer.rank, 0, &peer);
+    if (!peer.session)
+        return fail(MPI_ERR_OTHER, "no memory for a session with rank %u on host %s", peer.rank, host_name(peer));
+    remotes.push_back(&peer);
+    if (place(peer)) return MPI_SUCCESS;
+    unplaced.push_back(&peer);
+    locate(peer.job, peer.rank);
+    return MPI_SUCCESS;
+}
+
+void drop_session(Peer& peer) {
+    if (!peer.session) return;
+    network->close(*peer.session);
+    peer.session = nullptr;
+    std::erase(remotes, &peer);
+    std::erase(unplaced, &peer);
+}
+
+bool reserve_remote(Peer& peer, uint32_t bytes, Slot& slot) {
+    if (!peer.session || bytes > kRemotePayload) return false;
+    slot.path = Slot::Path::session;
+    return network->reserve(*peer.session, bytes, slot.payload, slot.header);
+}
+
+void commit_remote(Peer& peer, uint32_t bytes) {
+    network->commit(*peer.session, bytes);
+    ++counters.messages_udp;
+    counters.bytes_udp += bytes;
+}
+
+uint32_t remote_piece_limit(const Peer& peer) {
+    return peer.session ? std::min(network->payload_limit(*peer.session), kRemotePayload) : kRemotePayload;
+}
+
+bool poll_remote(bool busy) {
+    static uint32_t skipped = 0, skip_quiet = 1;
+    if (++skipped < (busy ? kSkipBusy : skip_quiet)) return false;
+    skipped = 0;
+    bool any = network->poll(now_ns());
+    if (any)
+        skip_quiet = 1;
+    else if (busy)
+        skip_quiet = kSkipQuiet;
+    if (anything_asked()) [[unlikely]]
+        any |= poll_answers();
+    if (!unplaced.empty()) [[unlikely]]
+        any |= place_peers();
+    return any;
+}
+
+void on_located(Peer& peer, int error) {
+    if (!peer.session) return;
+    const boot::PortWord word = word_of(peer);
+    if (word.state == boot::PortWord::failed || error == MPI_ERR_PROC_ABORTED) {
+        if (!error) fail(MPI_ERR_PROC_ABORTED, "rank %u on host %s has failed", peer.rank, host_name(peer));
+        return fail_peer(peer);
+    }
+    if (error) return;  // asked again, if it stays silent
+    place(peer);
+    // It lives, and computes perhaps; or it has finalized, and may come back as long as it runs.
+    if (network->stalled_since(*peer.session) != 0) network->vouch(*peer.session);
+}
+
+void ask_after_silent_peers(uint64_t patience_ns) {
+    if (!network) return;
+    const uint64_t now = now_ns();
+    for (Peer* peer : remotes) {
+        const uint64_t since = network->stalled_since(*peer->session);
+        const bool silent = since != 0 && now - since > patience_ns;
+        if ((!silent && peer->port != 0) || now - peer->asked_at < std::min(patience_ns, kAskAgainNs)) continue;
+        peer->asked_at = now;
+        locate(peer->job, peer->rank);
+    }
+}
+
+bool has_finalized(const Peer& peer) {
+    if (peer.dead) return true;
+    if (!peer.remote) return peer.job.segment().cell(peer.rank).state.load() >= boot::RankState::finalized;
+    return word_of(peer).state >= boot::PortWord::finalized;
+}
+
+bool all_acknowledged() {
+    if (!network) return true;
+    bool all = true;
+    for (Peer* peer : remotes) all = all && (network->idle(*peer->session) || has_finalized(*peer));
+    if (!all) ask_after_silent_peers(kFinalPatienceNs);
+    return all;
+}
+
+void flush_network() {
+    if (network) network->flush_acks();
+}
+
+}  // namespace starling::link

@@ -1,0 +1,49 @@
+// Messages between processes of several hosts, with the real endpoints over the loopback interface.
+#include "link/remote.h"
+#include "message/point_to_point.h"
+#include "message_traffic.h"
+
+namespace starling::message::test {
+namespace {
+
+void traffic_over_hosts(Placement placement, const Settings& settings, int rounds,
+                        const std::function<void(Node&)>& check = nullptr) {
+    Team team(std::move(placement));
+    traffic(team, settings, false, rounds, check);
+}
+
+TEST(MessageOverHosts, TrafficBetweenTwo) {
+    traffic_over_hosts({{0, 0}, {0, 1}}, {}, 24, [](Node& node) {
+        EXPECT_GT(counters.messages_udp, 100u);
+        EXPECT_TRUE(node.peer(1 - node.rank).remote);
+        progress::wait_until([] { return link::all_acknowledged(); });
+    });
+}
+
+TEST(MessageOverHosts, TrafficWithinAndBetweenHosts) {
+    traffic_over_hosts({{0, 0, 0, 0}, {0, 1, 0, 1}}, {{"STARLING_DIRECT_THRESHOLD", "4"}}, 12, [](Node&) {
+        EXPECT_GT(counters.messages_udp, 100u);
+        EXPECT_GT(counters.messages_ring + counters.messages_inbox, 100u);
+    });
+}
+
+TEST(MessageOverHosts, TrafficBetweenJobs) { traffic_over_hosts({{0, 1, 1}, {0, 0, 1}}, {}, 16); }
+
+TEST(MessageOverHosts, TrafficWithRendezvousForEverything) {
+    traffic_over_hosts({{0, 0}, {0, 1}}, {{"STARLING_EAGER_LIMIT", "0"}}, 12);
+}
+
+TEST(MessageOverHosts, TrafficWithAProgressThread) {
+    traffic_over_hosts({{0, 0}, {0, 1}}, {{"STARLING_WAIT", "thread"}}, 12);
+}
+
+TEST(MessageOverHosts, TrafficThatSleepsAtOnce) {
+    traffic_over_hosts({{0, 0, 0}, {0, 1, 1}}, {{"STARLING_SPIN_US", "0"}}, 12);
+}
+
+TEST(MessageOverHosts, TrafficThatNeverSleeps) {
+    traffic_over_hosts({{0, 0}, {0, 1}}, {{"STARLING_WAIT", "poll"}}, 12);
+}
+
+}  // namespace
+}  // namespace starling::message::test

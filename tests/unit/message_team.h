@@ -1,0 +1,216 @@
+// Real processes without a launcher: the test makes the job segments, forks the processes, and plays the launcher's
+// part when one is killed. Processes may be placed on several hosts, which then share no memory but talk by IP over the
+// loopback interface; the test plays the daemons that tell them each other's ports.
+#pragma once
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/config.h"
+#include "base/counters.h"
+#include "base/error.h"
+#include "boot/job_segment.h"
+#include "datatype/construct.h"
+#include "datatype/datatype.h"
+#include "link/peer.h"
+#include "message/match.h"
+#include "message/point_to_point.h"
+#include "message/receive.h"
+#include "message/send.h"
+#include "progress/engine.h"
+#include "progress/lock.h"
+#include "transport/shm/region.h"
+
+namespace starling::message::test {
+
+using Setting = std::pair<const char*, const char*>;
+using Settings = std::vector<Setting>;
+
+constexpr uint64_t kContext = 0x1230;
+
+/// Counters that all processes of a test see.
+struct Board {
+    std::atomic<int> arrived[8];
+    std::atomic<int> stage;
+};
+
+class Everyone final : public Roster {
+  public:
+    std::vector<link::Process> members;
+    int size() const override { return static_cast<int>(members.size()); }
+    link::Process at(int rank) const override { return members[static_cast<size_t>(rank)]; }
+};
+
+/// What a test's body sees in its process.
+struct Node {
+    int rank;
+    int size;
+    Board& board;
+    Everyone everyone;
+    std::unique_ptr<Channel> channel;
+
+    link::Peer& peer(int other) { return *channel->peer(other); }
+    /// Waits for all, moving messages meanwhile.
+    void barrier(int which) { meet(which, size); }
+    void meet(int which, int count) {
+        board.arrived[which].fetch_add(1);
+        wait_for([&] { return board.arrived[which].load() >= count; });
+    }
+    /// For conditions that no packet announces: never sleeps.
+    void wait_for(const std::function<bool()>& condition) {
+        while (!condition()) progress::test();
+    }
+};
+
+/// Which job and which host each process belongs to, from 0 in order of the processes' jobs.
+struct Placement {
+    std::vector<int> jobs, hosts;
+    int job_count() const { return jobs.back() + 1; }
+    int host_count() const { return *std::max_element(hosts.begin(), hosts.end()) + 1; }
+
+    boot::JobDescription describe(int job) const {
+        boot::JobDescription to;
+        to.draw();
+        to.several_hosts = host_count() > 1;
+        for (int h = 0; h < host_count(); ++h) {
+            boot::HostEntry& host = to.hosts.emplace_back();
+            host.id = boot::this_host();
+            std::snprintf(host.name, sizeof host.name, "host%d", h);
+            host.addresses = 1;
+            host.ipv4[0] = htonl(INADDR_LOOPBACK);
+        }
+        std::vector<uint32_t> host_of_rank, next_local(to.hosts.size());
+        for (size_t i = 0; i < jobs.size(); ++i)
+            if (jobs[i] == job) host_of_rank.push_back(static_cast<uint32_t>(hosts[i]));
+        to.size = to.universe_size = static_cast<uint32_t>(host_of_rank.size());
+        to.placements = boot::fold_placements(host_of_rank, 0, next_local);
+        return to;
+    }
+};
+
+/// Processes of one or several jobs, on one or several hosts.
+class Team {
+  public:
+    explicit Team(std::vector<int> jobs) : Team(Placement{jobs, std::vector<int>(jobs.size(), 0)}) {}
+    explicit Team(Placement placement) : place_(std::move(placement)), segments_(static_cast<size_t>(place_.job_count())) {
+        void* memory =
+            mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        board_ = static_cast<Board*>(memory);
+        for (int j = 0; j < place_.job_count(); ++j) {
+            const boot::JobDescription job = place_.describe(j);
+            auto& of_job = segments_[static_cast<size_t>(j)];
+            of_job.resize(job.hosts.size());
+            for (uint32_t h = 0; h < of_job.size(); ++h)
+                EXPECT_EQ(boot::JobSegment::create(job, h, of_job[h]), MPI_SUCCESS) << failure_text();
+        }
+    }
+    ~Team() {
+        for (const pid_t pid : pids_)
+            if (pid > 0) kill(pid, SIGKILL), waitpid(pid, nullptr, 0);
+        over_.store(true);
+        if (daemon_.joinable()) daemon_.join();
+        munmap(board_, sizeof(Board));
+    }
+
+    void start(const Settings& settings, const std::function<void(Node&)>& body) {
+        for (size_t i = 0; i < place_.jobs.size(); ++i) {
+            const pid_t pid = fork();
+            if (pid == 0) run(static_cast<int>(i), settings, body);
+            pids_.push_back(pid);
+        }
+        if (place_.host_count() > 1) daemon_ = std::thread([this] { spread_ports(); });
+    }
+    /// Waits for a process's end.
+    void expect_success(size_t i) {
+        int status = 0;
+        waitpid(pids_[i], &status, 0);
+        pids_[i] = 0;
+        EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0)
+            << "process " << i << " ended with status " << status;
+    }
+    void expect_success() {
+        for (size_t i = 0; i < pids_.size(); ++i) expect_success(i);
+    }
+    /// What becomes of a job when its process is killed.
+    void kill_process(size_t i) {
+        kill_silently(i);
+        for (auto& segment : segments_[static_cast<size_t>(place_.jobs[i])])
+            segment.header().state.store(boot::JobState::failed);
+    }
+    /// Nobody is told.
+    void kill_silently(size_t i) {
+        kill(pids_[i], SIGKILL);
+        waitpid(pids_[i], nullptr, 0);
+        pids_[i] = 0;
+    }
+    Board& board() { return *board_; }
+    /// The word of a rank in a host's address table.
+    std::atomic<uint32_t>& port(int job, int host, uint32_t rank) {
+        return segments_[static_cast<size_t>(job)][static_cast<size_t>(host)].port(rank);
+    }
+
+  private:
+    // What the daemons do, without being asked: every host learns what the others' ranks have written.
+    void spread_ports() {
+        for (; !over_.load(); usleep(500))
+            for (auto& of_job : segments_)
+                for (uint32_t rank = 0; rank < of_job[0].header().size; ++rank) {
+                    const uint32_t word = of_job[of_job[0].host_of(rank)].port(rank).load();
+                    for (auto& segment : of_job)
+                        if (segment.port(rank).load() < word) segment.port(rank).store(word);
+                }
+    }
+
+    [[noreturn]] void run(int me, const Settings& settings, const std::function<void(Node&)>& body) {
+        alarm(30);
+        for (const auto& [name, value] : settings)
+            EXPECT_EQ(set_variable(name, value), MPI_SUCCESS) << failure_text();
+        const auto host = static_cast<size_t>(place_.hosts[static_cast<size_t>(me)]);
+        std::vector<link::Job*> jobs;
+        std::vector<uint32_t> ranks(segments_.size());
+        for (const auto& of_job : segments_) jobs.push_back(link::find_job(of_job[host].address()));
+        Node node{me, static_cast<int>(place_.jobs.size()), *board_, {}, nullptr};
+        for (const int job : place_.jobs) node.everyone.members.push_back({jobs[job], ranks[job]++});
+        const link::Process self = node.everyone.members[me];
+        boot::JobSegment& own = segments_[place_.jobs[me]][host];
+        // There is no daemon to ask, and none may be started: what it would tell comes by itself.
+        std::snprintf(own.header().control_socket, sizeof own.header().control_socket, "starling-test-nobody");
+        own.cell(self.rank).pid.store(getpid());
+        link::adopt_own_job(std::move(own), self.rank);
+        message::start();
+        EXPECT_EQ(link::start(), MPI_SUCCESS) << failure_text();
+        for (link::Job* job : jobs) EXPECT_EQ(job->map(), MPI_SUCCESS) << failure_text();
+        progress::multi_threaded = config().wait == Wait::thread;
+        progress::Lock lock;  // as entry points do: with a progress thread we are two
+        progress::start();
+        node.channel = std::make_unique<Channel>(kContext, node.everyone, me);
+        body(node);
+        std::fflush(nullptr);
+        _exit(::testing::Test::HasFailure() ? 1 : 0);
+    }
+
+    Placement place_;
+    std::vector<std::vector<boot::JobSegment>> segments_;  ///< by job, then by host
+    std::vector<pid_t> pids_;
+    std::thread daemon_;
+    std::atomic<bool> over_{false};
+    Board* board_;
+};
+
+}  // namespace starling::message::test
