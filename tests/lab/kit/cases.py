@@ -1,0 +1,44 @@
+"""The base of the tests that run jobs over the hosts of a lab."""
+import sys
+import unittest
+
+from . import places
+from .jobs import GRACE, Build, Job
+from .lab import Lab
+from .places import SKIPPED, Problem
+
+
+class HostsTest(unittest.TestCase):
+    """One lab for all tests of a class. Every job must leave nothing on any host."""
+
+    hosts, rails = 2, 1
+
+    @classmethod
+    def setUpClass(cls):
+        cls.build = Build()
+        cls.traffic = cls.build.program("lab/traffic")
+        cls.lab = cls.enterClassContext(Lab.temporary(cls.hosts, rails=cls.rails))
+
+    def start_job(self, words, hosts=2, ranks=2, **options):
+        return Job(self.lab, self.build, words, hosts, ranks, **options)
+
+    def end_job(self, job, within=60, grace=GRACE):
+        outcome = job.end(within, grace)
+        self.assertIsNotNone(outcome.code, outcome)
+        self.assertEqual(outcome.left, [], outcome)
+        return outcome
+
+    def run_job(self, words, hosts=2, ranks=2, within=60, grace=GRACE, **options):
+        return self.end_job(self.start_job(words, hosts, ranks, **options), within, grace)
+
+
+def main():
+    try:
+        places.check_machine()
+        missing = Build().missing()
+        if missing:
+            raise Problem(missing, SKIPPED)
+    except Problem as reason:
+        print(f"skipped: {reason}")
+        sys.exit(reason.code)
+    unittest.main(verbosity=2)

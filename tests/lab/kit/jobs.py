@@ -1,0 +1,127 @@
+"""Jobs of Starling in a lab: started on a host as a user would, and looked after until nothing of them is left."""
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from . import places
+from .lab import Lab
+
+GRACE = 5.0  # seconds in which everything of a job must be gone from the hosts, once mpiexec has ended
+
+
+@dataclass
+class Outcome:
+    code: int  # None: it did not end in time and was killed
+    output: str
+    errors: str
+    seconds: float
+    left: list = field(default_factory=list)  # what remained on the hosts, in words
+
+    def __str__(self):
+        end = "did not end" if self.code is None else f"exit code {self.code}"
+        return f"{end} after {self.seconds:.1f} s\n--- output\n{self.output[-3000:]}\n--- errors\n{self.errors[-3000:]}\n" + \
+            "".join(f"left: {line}\n" for line in self.left)
+
+
+class Build:
+    def __init__(self, folder=None):
+        self.folder = Path(folder).resolve() if folder else places.programs().parent.parent
+        self.mpiexec = self.folder / "bin" / "mpiexec"
+
+    def program(self, name):
+        return self.folder / "tests" / name
+
+    def missing(self):
+        return "" if self.mpiexec.exists() else f"{self.mpiexec} is not built"
+
+
+def host_list(hosts, ranks):
+    """lab1:2,lab2:1 ...: ranks spread over the first hosts as evenly as can be."""
+    numbers = list(hosts) if not isinstance(hosts, int) else list(range(1, hosts + 1))
+    shares = [ranks // len(numbers) + (i < ranks % len(numbers)) for i in range(len(numbers))]
+    return ",".join(f"lab{host}:{share}" for host, share in zip(numbers, shares) if share > 0)
+
+
+class Job:
+    """A running mpiexec. `words` are its arguments after the agent and the hosts."""
+
+    def __init__(self, lab: Lab, build: Build, words, hosts=None, ranks=None, on=1, agent=None, environment=None,
+                 stdin=subprocess.DEVNULL):
+        self.lab = lab
+        self.before = remains(lab)
+        agent = agent or lab.agent()
+        command = [build.mpiexec, "--launcher-agent", agent]
+        if hosts is not None:
+            command += ["--host", host_list(hosts, ranks), "-n", ranks]
+        self.files = tempfile.TemporaryFile(), tempfile.TemporaryFile()
+        self.started = time.monotonic()
+        self.process = subprocess.Popen(lab.entering(on, command + list(words)), stdin=stdin, stdout=self.files[0],
+                                        stderr=self.files[1], env=os.environ | (environment or {}))
+
+    def output(self):
+        """What it has written so far."""
+        return os.pread(self.files[0].fileno(), 1 << 24, 0).decode(errors="replace")
+
+    def errors(self):
+        return os.pread(self.files[1].fileno(), 1 << 24, 0).decode(errors="replace")
+
+    def wait_for(self, text, seconds=30):
+        """Until the output has this text. False if that doesn't happen."""
+        deadline = time.monotonic() + seconds
+        while text not in self.output():
+            if time.monotonic() > deadline or self.process.poll() is not None:
+                return text in self.output()
+            time.sleep(0.02)
+        return True
+
+    def end(self, within=60, grace=GRACE):
+        """Waits for its end, then for that of everything it has started anywhere."""
+        code = None
+        try:
+            code = self.process.wait(timeout=within)
+        except subprocess.TimeoutExpired:
+            self.process.send_signal(signal.SIGKILL)
+            self.process.wait()
+        seconds = time.monotonic() - self.started
+        left = self._left(grace)
+        outcome = Outcome(code, self.output(), self.errors(), seconds, left)
+        for file in self.files:
+            file.close()
+        return outcome
+
+    def _left(self, grace):
+        deadline = time.monotonic() + grace
+        while True:
+            left = sorted(remains(self.lab) - self.before)
+            if not left or time.monotonic() > deadline:
+                return left
+            time.sleep(0.1)
+
+
+LOOK = r"""
+cd /proc; for p in [0-9]*; do
+  if [ $p != 1 ] && [ $p != $$ ] && [ -r $p/cmdline ]; then
+    c=$(tr '\0' ' ' < $p/cmdline) && [ -n "$c" ] && echo "process $p: $c"; fi; done
+for f in /dev/shm/* /tmp/*; do [ -e "$f" ] && echo "file $f"; done
+grep -o '@.*starling.*' /proc/net/unix | sed 's/^/socket /'
+true
+"""
+
+
+def remains(lab):
+    """All processes, files in /dev/shm and /tmp, and Starling's named sockets on the hosts that are up."""
+    found = set()
+    for host in range(1, lab.size() + 1):
+        if not lab.alive(host):
+            continue
+        shown = lab.run(host, ["sh", "-c", LOOK]).stdout
+        found |= {f"lab{host}: {line}" for line in shown.splitlines() if "sh -c \ncd /proc" not in line}
+    return {line for line in found if " sshd" not in line and "/usr/sbin/sshd" not in line}
+
+
+def run(lab, build, words, hosts=2, ranks=2, within=60, grace=GRACE, **options):
+    return Job(lab, build, words, hosts, ranks, **options).end(within, grace)
