@@ -1,0 +1,211 @@
+// Whole trees of daemons in one process over loopback: real sockets and real routing; only the agent is replaced.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "launch/event_loop.h"
+#include "launch/tree/implementation.h"
+
+namespace starling::launch {
+
+class Forest {
+  public:
+    explicit Forest(uint32_t fanout, uint32_t seed = 1) : random(seed) {
+        settings.key = make_key();
+        settings.fanout = fanout;
+        settings.interfaces = "127.0.0.1";
+        settings.version = "test";
+        settings.start_limit = std::chrono::milliseconds(20000);
+        settings.heartbeat = std::chrono::milliseconds(100);
+        settings.silence_limit = std::chrono::milliseconds(5000);
+        settings.grace = std::chrono::milliseconds(700);
+    }
+
+    ~Forest() {
+        nodes.clear();
+        root.reset();
+    }
+
+    /// To be called when the settings are as wanted.
+    void plant() {
+        auto made = std::make_unique<Tree::Implementation>(loop, settings, std::make_unique<Starter>(*this));
+        root_inside = made.get();
+        root = std::make_unique<Tree>(std::move(made));
+        TreeHandlers handlers;
+        handlers.on_ready = [this](HostId host, std::string_view facts) {
+            EXPECT_EQ(facts, "facts of " + root->name_of(host));
+            EXPECT_TRUE(ready.insert(host).second) << "host " << host << " was reported twice";
+        };
+        handlers.on_failed = [this](HostId host, const std::string& why) {
+            EXPECT_TRUE(failed.emplace(host, why).second);
+            EXPECT_FALSE(ready.contains(host));
+        };
+        handlers.on_lost = [this](HostId host, const std::string& why) {
+            EXPECT_TRUE(lost.emplace(host, why).second);
+            EXPECT_TRUE(ready.contains(host));
+        };
+        handlers.on_message = [this](const TreeMessage& message) { on_message(kRootHost, message); };
+        root->set_handlers(std::move(handlers));
+    }
+
+    std::vector<std::string> names(size_t n, const std::string& stem = "host") {
+        std::vector<std::string> list;
+        for (size_t i = 0; i < n; ++i) list.push_back(stem + std::to_string(i));
+        return list;
+    }
+
+    Tree& at(HostId host) { return host == kRootHost ? *root : *nodes.at(host).tree; }
+    bool lives(HostId host) const { return host == kRootHost || nodes.contains(host); }
+
+    /// As when its process is killed: all its connections close at once.
+    void kill(HostId host) {
+        killed.insert(host);
+        nodes.erase(host);
+    }
+
+    std::vector<HostId> living() const {
+        std::vector<HostId> list;
+        for (const auto& [host, node] : nodes) list.push_back(host);
+        return list;
+    }
+
+    HostId any_living() {
+        const auto list = living();
+        return list[random() % list.size()];
+    }
+
+    /// Does `action`, then waits until `reached`; steps follow one another.
+    void step(std::string name, std::function<void()> action, std::function<bool()> reached) {
+        steps_.push_back({std::move(name), std::move(action), std::move(reached)});
+    }
+
+    void run(int seconds = 60) {
+        const auto limit = loop.after(std::chrono::seconds(seconds), [this] {
+            ADD_FAILURE() << "stuck at: " << (at_ < steps_.size() ? steps_[at_].name : "the end");
+            loop.stop(1);
+        });
+        loop.after(std::chrono::milliseconds(0), [this] { advance(true); });
+        loop.run();
+        loop.cancel(limit);
+    }
+
+    struct Node {
+        std::unique_ptr<Tree> tree;
+        Tree::Implementation* inside = nullptr;
+    };
+
+    EventLoop loop;
+    std::mt19937 random;
+    TreeSettings settings;
+    Tree::Implementation* root_inside = nullptr;
+    std::unique_ptr<Tree> root;
+    std::map<HostId, Node> nodes;
+    std::set<HostId> ready, killed, orphaned, told_to_end;
+    std::map<HostId, std::string> failed, lost;
+    std::function<void(HostId at, const TreeMessage&)> on_message = [](HostId, const TreeMessage&) {};
+    /// Whether a host of this name can be started; the sentence if not.
+    std::function<std::string(const std::string&)> trouble = [](const std::string&) { return std::string(); };
+    int most_delay_ms = 5;
+    bool ends_when_told = true;
+
+  private:
+    struct Step {
+        std::string name;
+        std::function<void()> action;
+        std::function<bool()> reached;
+    };
+
+    class Start : public NodeStart {
+      public:
+        explicit Start(std::shared_ptr<bool> wanted) : wanted_(std::move(wanted)) {}
+        ~Start() override { *wanted_ = false; }
+        bool finished() const override { return !*wanted_; }
+
+      private:
+        std::shared_ptr<bool> wanted_;
+    };
+
+    class Starter : public NodeStarter {
+      public:
+        explicit Starter(Forest& forest) : forest_(forest) {}
+        std::unique_ptr<NodeStart> start(const Orders& orders,
+                                         std::function<void(const std::string&)> on_failed) override {
+            auto wanted = std::make_shared<bool>(true);
+            const auto delay = std::chrono::milliseconds(
+                forest_.most_delay_ms == 0 ? 0 : static_cast<int>(forest_.random() % static_cast<unsigned>(forest_.most_delay_ms)));
+            // What goes through the agent must survive it.
+            const std::string bytes = encode(orders);
+            forest_.loop.after(delay, [&forest = forest_, wanted, bytes, on_failed] {
+                if (!*wanted) return;
+                Orders copy;
+                ASSERT_TRUE(decode(bytes, copy));
+                *wanted = false;
+                const std::string why = forest.trouble(copy.self.name);
+                if (!why.empty()) return on_failed(why);
+                forest.sprout(std::move(copy), on_failed);
+            });
+            return std::make_unique<Start>(wanted);
+        }
+
+      private:
+        Forest& forest_;
+    };
+
+    void sprout(Orders orders, const std::function<void(const std::string&)>& on_failed) {
+        const HostId host = orders.self.host;
+        const std::string name = orders.self.name;
+        orders.settings.version = "test";
+        auto made = std::make_unique<Tree::Implementation>(
+            loop, std::move(orders), std::make_unique<Starter>(*this), [this, host, on_failed](const std::string& why) {
+                if (why.empty()) return;
+                on_failed(why);
+                end(host);
+            });
+        Node& node = nodes[host];
+        node.inside = made.get();
+        node.tree = std::make_unique<Tree>(std::move(made));
+        node.tree->set_facts("facts of " + name);
+        TreeHandlers handlers;
+        handlers.on_message = [this, host](const TreeMessage& message) { on_message(host, message); };
+        handlers.on_orphaned = [this, host](const std::string&) {
+            orphaned.insert(host);
+            end(host);
+        };
+        handlers.on_shut_down = [this, host] {
+            told_to_end.insert(host);
+            if (!ends_when_told) return;
+            nodes.at(host).tree->leave(std::chrono::seconds(30), [this, host] { end(host); });
+        };
+        node.tree->set_handlers(std::move(handlers));
+    }
+
+    // Not from within its own calls.
+    void end(HostId host) {
+        const Tree* const tree = nodes.contains(host) ? nodes[host].tree.get() : nullptr;
+        loop.after(std::chrono::milliseconds(0), [this, host, tree] {
+            if (nodes.contains(host) && nodes[host].tree.get() == tree) nodes.erase(host);
+        });
+    }
+
+    void advance(bool fresh) {
+        if (at_ == steps_.size()) return loop.stop(0);
+        if (fresh && steps_[at_].action) steps_[at_].action();
+        const bool reached = steps_[at_].reached();
+        if (reached) ++at_;
+        loop.after(std::chrono::milliseconds(reached ? 0 : 2), [this, reached] { advance(reached); });
+    }
+
+    std::vector<Step> steps_;
+    size_t at_ = 0;
+};
+
+}  // namespace starling::launch
