@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/config.h"
+#include "base/counters.h"
 #include "collective/select.h"
 #include "functions.h"
 #include "transports.h"
@@ -80,6 +81,19 @@ Json variable_list() {
     return out;
 }
 
+Json counter_list() {
+    constexpr const char* kKinds[] = {"counter", "level", "timer"};
+    size_t count = 0, groups = 0;
+    const Counter* rows = counter_table(count);
+    const CounterGroupInfo* group = counter_groups(groups);
+    Json out = Json::array();
+    for (const Counter* row = rows; row != rows + count; ++row) {
+        out.push_back({{"name", row->name}, {"kind", kKinds[static_cast<int>(row->kind)]}, {"unit", row->unit},
+                       {"group", group[static_cast<int>(row->group)].name}, {"doc", row->doc}});
+    }
+    return out;
+}
+
 Json function_counts() {
     std::map<std::string, std::pair<int, int>> topics;
     int built = 0;
@@ -119,6 +133,7 @@ Json collect(const InfoOptions& options, bool everything) {
     }
     if (everything) out["functions"] = function_counts();
     if (everything || options.variables) out["variables"] = variable_list();
+    if (everything || options.counters) out["counters"] = counter_list();
     if (options.functions || options.missing) out["function_list"] = function_names(!options.functions);
     return out;
 }
@@ -154,6 +169,21 @@ void print_variable(const Json& row) {
                takes, scope, wrapped(doc, 90, "      "));
 }
 
+// Group by group, each with what it is about.
+void print_counters(const Json& list) {
+    size_t groups = 0;
+    const CounterGroupInfo* group = counter_groups(groups);
+    fmt::print("\nCounters of every process, for `starling top` and MPI_T\n");
+    for (const CounterGroupInfo* g = group; g != group + groups; ++g) {
+        fmt::print(" {}: {}\n", g->name, g->doc);
+        for (const Json& row : list) {
+            if (row["group"] != g->name) continue;
+            fmt::print("  {}   ({} of {})\n{}", row["name"].get<std::string>(), row["kind"].get<std::string>(),
+                       row["unit"].get<std::string>(), wrapped(row["doc"], 90, "      "));
+        }
+    }
+}
+
 void print(const Json& all) {
     if (all.contains("installation")) {
         const Json& here = all["installation"];
@@ -181,6 +211,7 @@ void print(const Json& all) {
         fmt::print("\nVariables\n");
         for (const Json& row : all["variables"]) print_variable(row);
     }
+    if (all.contains("counters")) print_counters(all["counters"]);
     if (all.contains("function_list")) {
         for (const Json& row : all["function_list"])
             fmt::print("{:40} {:26} {:10} {}\n", row["name"].get<std::string>(),
@@ -194,7 +225,7 @@ void print(const Json& all) {
 int info(const InfoOptions& options) {
     read_config(true);
     const bool everything = !options.variables && !options.missing && !options.functions &&
-                            !options.transports && !options.collectives;
+                            !options.transports && !options.collectives && !options.counters;
     const Json all = collect(options, everything);
     if (options.json)
         fmt::print("{}\n", all.dump(2));

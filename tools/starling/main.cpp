@@ -5,6 +5,7 @@
 
 #include "info.h"
 #include "launch/daemon_command.h"
+#include "top.h"
 
 int main(int argc, char** argv) {
     CLI::App app("Starling, an MPI runtime for jobs that grow and shrink while they run", "starling");
@@ -21,8 +22,21 @@ int main(int argc, char** argv) {
     info_command->add_flag("--transports", info.transports, "Transports and what they may use here");
     info_command->add_flag("--collectives", info.collectives,
                            "Which algorithm serves which collective call");
+    info_command->add_flag("--counters", info.counters, "What every process counts");
     info_command->add_flag("--json", info.json, "The same as JSON");
     info_command->callback([&] { result = starling::info(info); });
+
+    starling::TopOptions top;
+    CLI::App* top_command = app.add_subcommand("top", "The jobs that run on this machine, live");
+    top_command->add_option("job", top.job, "Only jobs whose id begins with this, or whose command contains it");
+    top_command->add_option("--interval", top.interval, "Seconds between two pictures")
+        ->check(CLI::Range(0.1, 3600.0))->capture_default_str();
+    top_command->add_option("--sort", top.sort, "Order of a job's ranks: rank, waiting, messages or bytes")
+        ->check(CLI::IsMember({"rank", "waiting", "messages", "bytes"}))->capture_default_str();
+    top_command->add_flag("--totals", top.totals, "Numbers since the start instead of per second");
+    top_command->add_flag("--once", top.once, "One picture, after one interval");
+    top_command->add_flag("--json", top.json, "One JSON object per picture, on a line of its own");
+    top_command->callback([&] { result = starling::run_top(top); });
 
     CLI::App* daemon_command = app.add_subcommand("daemon", "The user's daemon: start, stop or status");
     daemon_command->prefix_command();

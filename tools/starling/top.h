@@ -1,0 +1,20 @@
+// `starling top`: the running jobs, live.
+#pragma once
+
+#include <string>
+
+namespace starling {
+
+struct TopOptions {
+    double interval = 1;   ///< seconds between two pictures
+    bool once = false;     ///< one picture, then end
+    bool json = false;
+    bool totals = false;
+    std::string sort = "rank";
+    std::string job;       ///< only these: begin of an id, part of a command
+};
+
+/// Runs until it is told to end; gives the exit code.
+int run_top(const TopOptions& options);
+
+}  // namespace starling
