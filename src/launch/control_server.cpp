@@ -41,6 +41,10 @@ bool ControlServer::on_frame(FrameServer::ConnectionId id, const boot::Frame& fr
     if (asker == askers_.end()) return false;
     Job* job = launcher_.find_job(asker->second.job);
     if (!job) return false;
+    if (job->is_part) {
+        return launcher_.superior()->ask(*job, asker->second.rank, frame.kind, frame.payload,
+                                         [this, id](const std::string& payload) { reply(id, payload); });
+    }
     switch (frame.kind) {
         case MessageKind::spawn:
             return spawn(id, *job, frame);
@@ -50,6 +54,10 @@ bool ControlServer::on_frame(FrameServer::ConnectionId id, const boot::Frame& fr
             return name(id, *job, frame);
         case MessageKind::disconnect:
             return disconnect(id, *job, frame);
+        case MessageKind::resolve:
+        case MessageKind::locate:
+        case MessageKind::arrived:
+            return find(id, frame);
         default:
             return false;
     }
@@ -60,7 +68,7 @@ bool ControlServer::greet(FrameServer::ConnectionId id, const boot::Frame& frame
     if (askers_.contains(id) || !decode(frame.payload, hello) || hello.version != boot::kProtocolVersion)
         return false;
     const Job* job = launcher_.find_job(hello.job);
-    if (!job || hello.rank >= job->segment.header().size) return false;
+    if (!job || hello.rank >= job->segment.header().size || !job->segment.is_local(hello.rank)) return false;
     const uint64_t* secret = job->segment.header().secret;
     if (((hello.secret[0] ^ secret[0]) | (hello.secret[1] ^ secret[1])) != 0) return false;
     askers_[id] = {hello.job, hello.rank};
@@ -111,6 +119,20 @@ bool ControlServer::name(FrameServer::ConnectionId id, Job& job, const boot::Fra
     request.job = job.id();
     names_.request(frame.kind, std::move(request),
                    [this, id](const boot::NameReply& answer) { reply(id, encode(answer)); });
+    return true;
+}
+
+// All is on this host here: what there is needs no asking elsewhere.
+bool ControlServer::find(FrameServer::ConnectionId id, const boot::Frame& frame) {
+    boot::JobQuery query;
+    if (!decode(frame.payload, query)) return false;
+    boot::JobReply answer;
+    if (!launcher_.find_segment(query.job, answer.job)) {
+        answer.error_class = MPI_ERR_PROC_ABORTED;
+        answer.text = "that job is gone, or was started by another mpiexec on another host: start the daemons of one "
+                      "universe first (starling daemon start), so that jobs on several hosts can meet";
+    }
+    reply(id, encode(answer));
     return true;
 }
 

@@ -35,6 +35,7 @@ class ControlServer {
     bool spawn(FrameServer::ConnectionId id, Job& job, const boot::Frame& frame);
     bool name(FrameServer::ConnectionId id, Job& job, const boot::Frame& frame);
     bool disconnect(FrameServer::ConnectionId id, Job& job, const boot::Frame& frame);
+    bool find(FrameServer::ConnectionId id, const boot::Frame& frame);
     void reply(FrameServer::ConnectionId id, std::string_view payload);
 
     Launcher& launcher_;
@@ -44,8 +45,9 @@ class ControlServer {
     std::unordered_map<FrameServer::ConnectionId, Asker> askers_;
 };
 
-/// A spawn request as a job; an empty string, or the sentence that tells what can't be done.
-std::string job_of(const boot::SpawnRequest& request, boot::JobId parent, JobSpec& out);
+/// A spawn request as a job; with `here_only` hosts other than this one are refused. An empty string, or the sentence that tells what can't be done.
+std::string job_of(const boot::SpawnRequest& request, boot::JobId parent, JobSpec& out,
+                   bool here_only = true);
 
 /// The counts of a soft set like "1,4:8" or "2:8:2" that are at most `most`, ascending. False if malformed.
 bool parse_soft(std::string_view text, uint32_t most, std::vector<uint32_t>& out);

@@ -8,11 +8,45 @@
 
 namespace starling::launch {
 
-InputForwarder::~InputForwarder() {
-    if (to_rank_ >= 0) close(to_rank_);
+bool InputReader::in_foreground() const {
+    return !isatty(0) || tcgetpgrp(0) == getpgrp();
 }
 
-int InputForwarder::open_pipe() {
+void InputReader::next() {
+    if (ended_ || watching_ || soon_ != 0) return;
+    if (!in_foreground()) return;
+    watching_ = loop_.watch(0, EPOLLIN, [this](uint32_t) { on_ready(); });
+    if (watching_) return;
+    // A regular file is always ready, and the kernel does not watch it.
+    soon_ = loop_.after(std::chrono::milliseconds(0), [this] {
+        soon_ = 0;
+        on_ready();
+    });
+}
+
+void InputReader::stop() {
+    ended_ = true;
+    if (watching_) loop_.forget(0);
+    if (soon_ != 0) loop_.cancel(soon_);
+    watching_ = false;
+    soon_ = 0;
+}
+
+void InputReader::on_ready() {
+    if (watching_) loop_.forget(0);
+    watching_ = false;
+    if (!in_foreground()) return;
+    char buffer[16 * 1024];
+    const ssize_t n = read(0, buffer, sizeof buffer);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN)) {
+        next();
+        return;
+    }
+    if (n <= 0) ended_ = true;
+    on_data_(std::string(buffer, n > 0 ? static_cast<size_t>(n) : 0));
+}
+
+int InputPipe::open_pipe() {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return -1;
     to_rank_ = ends[1];
@@ -20,58 +54,42 @@ int InputForwarder::open_pipe() {
     return ends[0];
 }
 
-void InputForwarder::resume() {
-    // In the background a read would stop the launcher (SIGTTIN).
-    if (to_rank_ < 0 || ended_ || reading_ || !pending_.empty() || tcgetpgrp(0) != getpgrp()) return;
-    reading_ = loop_.watch(0, EPOLLIN, [this](uint32_t) { on_input(); });
+void InputPipe::feed(std::string data) {
+    if (data.empty()) {
+        close_pipe();
+        return;
+    }
+    if (to_rank_ < 0) {
+        on_taken_();  // to no one: the sender may go on until its end
+        return;
+    }
+    pending_ += data;
+    on_writable();
 }
 
-void InputForwarder::stop() {
-    ended_ = true;
+void InputPipe::close_pipe() {
     pending_.clear();
-    close_pipe();
-}
-
-void InputForwarder::close_pipe() {
-    if (reading_) loop_.forget(0);
-    reading_ = false;
     if (to_rank_ < 0) return;
-    loop_.forget(to_rank_);
+    if (watching_) loop_.forget(to_rank_);
+    watching_ = false;
     close(to_rank_);
     to_rank_ = -1;
 }
 
-void InputForwarder::on_input() {
-    if (tcgetpgrp(0) != getpgrp()) {
-        loop_.forget(0);
-        reading_ = false;
-        return;
-    }
-    char buffer[4096];
-    const ssize_t n = read(0, buffer, sizeof buffer);
-    if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
-    if (n <= 0) {
-        stop();
-        return;
-    }
-    pending_.assign(buffer, static_cast<size_t>(n));
-    loop_.forget(0);
-    reading_ = false;
-    on_writable();
-}
-
-void InputForwarder::on_writable() {
+void InputPipe::on_writable() {
     const ssize_t n = write(to_rank_, pending_.data(), pending_.size());
     if (n < 0 && errno != EAGAIN && errno != EINTR) {
-        stop();
+        close_pipe();
+        on_taken_();
         return;
     }
     if (n > 0) pending_.erase(0, static_cast<size_t>(n));
-    loop_.forget(to_rank_);
     if (pending_.empty()) {
-        resume();
-    } else {
-        loop_.watch(to_rank_, EPOLLOUT, [this](uint32_t) { on_writable(); });
+        if (watching_) loop_.forget(to_rank_);
+        watching_ = false;
+        on_taken_();
+    } else if (!watching_) {
+        watching_ = loop_.watch(to_rank_, EPOLLOUT, [this](uint32_t) { on_writable(); });
     }
 }
 

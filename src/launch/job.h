@@ -10,8 +10,17 @@
 
 #include "boot/job_segment.h"
 #include "launch/event_loop.h"
+#include "launch/hosts.h"
+#include "launch/placement.h"
 
 namespace starling::launch {
+
+/// Which variables of mpiexec's environment reach processes on other hosts; on its own host all of them do.
+enum class Forward : uint32_t {
+    usual,  ///< STARLING_..., PATH and LD_LIBRARY_PATH, on top of what the daemon there has
+    all,    ///< every one
+    none,   ///< none, here too: only what is set explicitly
+};
 
 /// One command of a job: `count` processes that run the same program.
 struct Program {
@@ -20,18 +29,41 @@ struct Program {
     std::string directory;                                         ///< absolute; empty: the launcher's
     std::string search_path;                                       ///< ':'-separated; empty: PATH
     std::vector<std::pair<std::string, std::string>> environment;  ///< set on top of the launcher's
-    bool clean_environment = false;                                ///< not on top of it, but alone
+    Forward forward = Forward::usual;
     int32_t appnum = 0;
     std::vector<uint32_t> soft;  ///< counts that will do as well, ascending; empty: only `count` will
+    std::vector<HostSlots> hosts;  ///< where it may run; empty: wherever the job may
+    Mapping mapping = Mapping::slot;
+    uint32_t per_host = 0;  ///< 0: by the hosts' slots
 };
 
 struct JobSpec {
     std::vector<Program> programs;
     std::string blob;            ///< for the segment: the parents' description, opaque here
     boot::JobId parent = 0;      ///< the job that asked for the spawn, 0 if none
-    bool forward_input = false;  ///< the launcher's standard input goes to rank 0
+    bool forward_input = false;  ///< standard input goes to rank 0
+    uint32_t size() const;       ///< processes of all programs
 };
 
+/// How a job is treated, besides what it runs.
+struct JobStyle {
+    bool tag_output = false;
+    bool bind_to_core = false;
+    bool capture = false;  ///< output is sent to the job's root instead of to the launcher's own descriptors
+};
+
+/// This host's part of a job of several hosts.
+struct JobPart {
+    boot::JobDescription description;
+    uint32_t my_host = boot::kNoHost;   ///< entry of the description's host table; kNoHost: no rank is here
+    std::vector<uint32_t> tree_hosts;   ///< the daemon tree's number of each host in that table
+    uint32_t number = 0;                ///< as Job::number
+    JobStyle style;
+    std::vector<std::string> environment;  ///< NAME=value, on top of the daemon's own or instead of it
+    bool whole_environment = false;        ///< instead
+};
+
+/// A process of a job on this host.
 struct Rank {
     pid_t pid = -1;  ///< also its process group
     bool running = false;
@@ -42,17 +74,25 @@ struct Rank {
 struct Job {
     uint32_t number = 0;  ///< 0 for the job mpiexec was called for, then counting the spawned
     boot::JobSegment segment;
-    std::vector<Rank> ranks;
+    std::vector<Rank> ranks;            ///< of this host, by JobSegment::local_index
     std::vector<std::string> programs;  ///< by appnum, for messages
-    uint32_t running = 0;               ///< ranks not reaped yet
+    uint32_t running = 0;               ///< ranks of this host not reaped yet
     boot::JobId parent = 0;
     bool connected = true;  ///< to its parent: goes down with it
     bool external = false;  ///< a singleton's: not started by this launcher
     bool failing = false;
     int exit_code = 0;                ///< of the first rank that failed
     EventLoop::TimerId deadline = 0;  ///< when failing: the time for SIGKILL
+    JobStyle style;
+
+    bool is_part = false;              ///< of a job that the universe's root decides about, not this launcher
+    bool reported = false;             ///< the root knows that all ranks of this host are gone
+    std::vector<uint32_t> tree_hosts;  ///< as in JobPart
 
     boot::JobId id() const { return segment.header().id; }
+    uint32_t rank_of(size_t index) const { return segment.local_rank(static_cast<uint32_t>(index)); }
+    Rank& at(uint32_t rank) { return ranks[segment.local_index(rank)]; }
+    const Rank& at(uint32_t rank) const { return ranks[segment.local_index(rank)]; }
 };
 
 }  // namespace starling::launch

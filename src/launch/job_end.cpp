@@ -44,7 +44,16 @@ void Launcher::reap() {
             continue;
         }
         const auto found = running_.find(pid);
-        if (found == running_.end()) continue;
+        if (found == running_.end()) {
+            if (const auto helper = helpers_.find(pid); helper != helpers_.end()) {
+                const auto done = std::move(helper->second);
+                helpers_.erase(helper);
+                done();
+            } else if (on_other_child) {
+                on_other_child(pid, status);
+            }
+            continue;
+        }
         exits.push_back({found->second, status});
         running_.erase(found);
     }
@@ -69,22 +78,21 @@ bool Launcher::counts_as_failure(const Job& job, uint32_t rank, int status) cons
 void Launcher::note_exit(const Exit& exit) {
     Job& job = *exit.who.job;
     const uint32_t rank = exit.who.rank;
-    Rank& record = job.ranks[rank];
+    Rank& record = job.at(rank);
     record.running = false;
     --job.running;
     if (record.core >= 0) cores_.release(static_cast<uint32_t>(record.core));
     boot::RankCell& cell = job.segment.cell(rank);
     const bool failed = counts_as_failure(job, rank, exit.status);
-    if (failed && !job.failing) report(job, rank, exit.status);
+    const bool first = failed && !job.failing;
+    if (first && !job.is_part) report(job, rank, exit.status);
     cell.exit_status.store(exit.status, std::memory_order_relaxed);
     cell.state.store(failed ? RankState::failed : RankState::exited, std::memory_order_release);
-    if (failed && !job.failing) {
-        int code = exit_code_of(exit.status);
-        if (cell.aborted.load(std::memory_order_acquire) != 0)
-            code = cell.abort_code.load(std::memory_order_relaxed) & 0xff;
-        fail_job(job, static_cast<int>(rank), code == 0 ? 1 : code);
-    }
+    if (first) note_failure(job, rank, exit.status);
     if (job.number == 0 && rank == 0 && input_) input_->stop();
+    if (rank == 0) {
+        if (const auto pipe = input_pipes_.find(job.id()); pipe != input_pipes_.end()) pipe->second->close_pipe();
+    }
     // While a job fails its groups are remembered, for what a dead wrapper leaves behind; else they are
     // forgotten.
     if (!job.failing) release_guard(record);
@@ -95,9 +103,17 @@ void Launcher::on_external_exit(Job& job, int pid_fd) {
     loop_.forget(pid_fd);
     close(pid_fd);
     // How it ended only its parent can know; whether it was meant to, its cell tells.
+    external_exit(job, 0, job.segment.cell(0).state.load(std::memory_order_acquire) == RankState::initialized);
+    release(job);
+}
+
+void Launcher::external_exit(Job& job, uint32_t rank, bool failed) {
+    job.segment.cell(rank).state.store(failed ? RankState::failed : RankState::exited, std::memory_order_release);
+    if (failed) fail_job(job, static_cast<int>(rank), 1);
+}
+
+void Launcher::release(Job& job) {
     job.running = 0;
-    if (job.segment.cell(0).state.load(std::memory_order_acquire) == RankState::initialized)
-        fail_job(job, 0, 1);
     finish(job);
     remove_ended();
 }
@@ -110,36 +126,65 @@ std::string Launcher::name_of(const Job& job, uint32_t rank) const {
     return text;
 }
 
-void Launcher::report(const Job& job, uint32_t rank, int status) {
+std::string Launcher::what_happened(const Job& job, uint32_t rank, int status) const {
     const boot::RankCell& cell = job.segment.cell(rank);
-    const std::string name = name_of(job, rank);
-    const pid_t pid = job.ranks[rank].pid;
-    const char* host = host_name().c_str();
-    if (timed_out_ || (WIFSIGNALED(status) && WTERMSIG(status) == forwarded_signal_)) return;
-    char rest[64] = "";
-    if (job.running > 0) std::snprintf(rest, sizeof rest, "; ending the other %u", job.running);
+    char text[768];
+    const int length = std::snprintf(text, sizeof text, "%s, process %d on %s, ", name_of(job, rank).c_str(),
+                                     job.at(rank).pid, host_name().c_str());
+    const size_t used = std::min(static_cast<size_t>(length), sizeof text - 1);
+    char* rest = text + used;
+    const size_t room = sizeof text - used;
     if (cell.aborted.load(std::memory_order_acquire) != 0) {
-        say("%s, process %d on %s, called MPI_Abort with code %d%s", name.c_str(), pid, host,
-            cell.abort_code.load(std::memory_order_relaxed), rest);
+        std::snprintf(rest, room, "called MPI_Abort with code %d",
+                      cell.abort_code.load(std::memory_order_relaxed));
     } else if (WIFSIGNALED(status)) {
         const int signal = WTERMSIG(status);
         const char* abbreviation = sigabbrev_np(signal);
-        say("%s, process %d on %s, was killed by signal %d (SIG%s, %s)%s%s", name.c_str(), pid, host,
-            signal, abbreviation ? abbreviation : "?", strsignal(signal),
-            WCOREDUMP(status) ? ", core dumped" : "", rest);
+        std::snprintf(rest, room, "was killed by signal %d (SIG%s, %s)%s", signal,
+                      abbreviation ? abbreviation : "?", strsignal(signal),
+                      WCOREDUMP(status) ? ", core dumped" : "");
     } else if (WEXITSTATUS(status) != 0) {
-        say("%s, process %d on %s, exited with code %d%s", name.c_str(), pid, host, WEXITSTATUS(status),
-            rest);
+        std::snprintf(rest, room, "exited with code %d", WEXITSTATUS(status));
     } else {
-        say("%s, process %d on %s, exited without calling MPI_Finalize%s", name.c_str(), pid, host, rest);
+        std::snprintf(rest, room, "exited without calling MPI_Finalize");
     }
+    return text;
+}
+
+void Launcher::report(const Job& job, uint32_t rank, int status) {
+    if (timed_out_ || (WIFSIGNALED(status) && WTERMSIG(status) == forwarded_signal_)) return;
+    const std::string what = what_happened(job, rank, status);
+    if (job.running > 0) {
+        say("%s; ending the other %u", what.c_str(), job.running);
+    } else {
+        say("%s", what.c_str());
+    }
+}
+
+void Launcher::note_failure(Job& job, uint32_t rank, int status) {
+    const boot::RankCell& cell = job.segment.cell(rank);
+    Failure failure{rank, status, exit_code_of(status), cell.aborted.load(std::memory_order_acquire) != 0, {}};
+    if (failure.aborted) failure.exit_code = cell.abort_code.load(std::memory_order_relaxed) & 0xff;
+    if (failure.exit_code == 0) failure.exit_code = 1;
+    if (!job.is_part) {
+        fail_job(job, static_cast<int>(rank), failure.exit_code);
+        return;
+    }
+    failure.sentence = what_happened(job, rank, status);
+    end_ranks(job, static_cast<int>(rank));
+    superior_->failed(job, failure);
 }
 
 void Launcher::fail_job(Job& job, int failed_rank, int exit_code) {
     if (job.failing) return;
-    job.failing = true;
     job.exit_code = exit_code;
     if (job.number == 0 && exit_code_ == 0) exit_code_ = exit_code;
+    end_ranks(job, failed_rank);
+    fail_descendants(job);
+}
+
+void Launcher::end_ranks(Job& job, int failed_rank) {
+    job.failing = true;
     boot::JobHeader& header = job.segment.header();
     header.failed_rank.store(failed_rank, std::memory_order_relaxed);
     header.state.store(JobState::failed, std::memory_order_release);
@@ -147,15 +192,13 @@ void Launcher::fail_job(Job& job, int failed_rank, int exit_code) {
     for (const Rank& rank : job.ranks) {
         if (rank.pid > 0) kill(-rank.pid, SIGTERM);
     }
-    if (!job.external) {
-        job.deadline = loop_.after(kMercy, [this, &job] {
-            job.deadline = 0;
-            kill_rest(job);
-            if (job.running == 0) finish(job);
-            remove_ended();
-        });
-    }
-    fail_descendants(job);
+    if (job.external || job.ranks.empty()) return;
+    job.deadline = loop_.after(kMercy, [this, &job] {
+        job.deadline = 0;
+        kill_rest(job);
+        if (job.running == 0) finish(job);
+        remove_ended();
+    });
 }
 
 void Launcher::fail_descendants(const Job& parent) {
@@ -193,7 +236,10 @@ void Launcher::finish(Job& job) {
     }
     if (job.failing) {
         for (Rank& rank : job.ranks) release_guard(rank);
-    } else {
+    }
+    if (job.is_part) {
+        part_is_gone(job);
+    } else if (!job.failing) {
         job.segment.header().state.store(JobState::ended, std::memory_order_release);
         ring_everyone();
     }
@@ -201,26 +247,32 @@ void Launcher::finish(Job& job) {
 
 void Launcher::remove_ended() {
     jobs_.remove_if([this](Job& job) {
-        const bool gone = job.running == 0 && job.deadline == 0;
+        const bool gone = job.running == 0 && job.deadline == 0 && !job.is_part;
         if (!gone) return false;
         control_->job_ended(job.id());
-        // Parents may only now be about to look at a child that was as quick as that: to see that it was
-        // there, and how it ended, they need its segment.
-        if (job.parent != 0) ended_.push_back(std::move(job.segment));
-        if (ended_.size() > kEndedKept) ended_.pop_front();
+        if (job.parent != 0) keep_ended(job);
         return true;
     });
-    if (jobs_.empty()) loop_.stop(timed_out_ ? 124 : exit_code_);
+    if (jobs_.empty() && !superior_) loop_.stop(timed_out_ ? 124 : exit_code_);
+}
+
+void Launcher::keep_ended(Job& job) {
+    // Parents may only now be about to look at a child that was as quick as that: to see that it was
+    // there, and how it ended, they need its segment.
+    ended_.push_back(std::move(job.segment));
+    if (ended_.size() > kEndedKept) ended_.pop_front();
 }
 
 void Launcher::ring_everyone() {
-    for (Job& job : jobs_) {
-        for (uint32_t rank = 0; rank < job.ranks.size(); ++rank) {
-            // The doorbell of a rank that has never slept is memory not touched so far: leave it so.
-            if (job.segment.cell(rank).state.load(std::memory_order_acquire) != RankState::initialized)
-                continue;
-            boot::ring(*reinterpret_cast<boot::Doorbell*>(job.segment.region(rank)));
-        }
+    for (const Job& job : jobs_) ring_ranks(job);
+}
+
+void Launcher::ring_ranks(const Job& job) {
+    for (size_t i = 0; i < job.ranks.size(); ++i) {
+        const uint32_t rank = job.rank_of(i);
+        // The doorbell of a rank that has never slept is memory not touched so far: leave it so.
+        if (job.segment.cell(rank).state.load(std::memory_order_acquire) != RankState::initialized) continue;
+        boot::ring(*reinterpret_cast<boot::Doorbell*>(job.segment.region(rank)));
     }
 }
 
@@ -232,7 +284,7 @@ void Launcher::on_timeout() {
         for (uint32_t rank = 0; rank < job.ranks.size(); ++rank) {
             // Behind a wrapper the rank is another process than the one that was started.
             const pid_t pid = job.segment.cell(rank).pid.load(std::memory_order_relaxed);
-            if (job.ranks[rank].running) processes.emplace_back(name_of(job, rank), pid);
+            if (job.at(rank).running) processes.emplace_back(name_of(job, rank), pid);
         }
     }
     print_stacks(processes);

@@ -13,77 +13,83 @@
 #include "launch/input.h"
 #include "launch/launcher.h"
 #include "launch/output.h"
+#include "launch/process_environment.h"
 #include "mpi.h"
 
 namespace starling::launch {
 
 namespace {
 
-// A program's environment: the launcher's, the command's own on top, room for Starling's three at the end.
-class Environment {
+// The file to execute for each rank in turn: ranks of one program follow each other, so what is known of one is kept.
+class ProgramFiles {
   public:
-    Environment(const Program& program, const std::string& job, const std::string& mark) {
-        for (const auto& [name, value] : program.environment) set(name, value);
-        set(boot::kJobVariable, job);
-        set("STARLING_CHECKED", "1");  // bad settings have been told once, by mpiexec or the parent
-        own_.push_back(mark);
-        names_.push_back(mark.substr(0, mark.find('=')));
-        set(boot::kRankVariable, "");
-        rank_ = own_.size() - 1;
-        if (!program.clean_environment) {
-            for (char** entry = environ; *entry; ++entry) {
-                if (!overridden(*entry)) pointers_.push_back(*entry);
-            }
-        }
-        const size_t inherited = pointers_.size();
-        for (std::string& entry : own_) pointers_.push_back(entry.data());
-        pointers_.push_back(nullptr);
-        rank_slot_ = inherited + rank_;
+    ProgramFiles(const JobSpec& spec, const JobPart* part, const std::string& address, const std::string& mark)
+        : spec_(spec), part_(part), address_(address), mark_(mark) {}
+
+    struct File {
+        ProcessEnvironment environment;
+        std::string path;  ///< empty: not found
+        std::vector<char*> argv;
+    };
+
+    /// Which program a rank runs, and which of its processes it is.
+    size_t index_of(uint32_t rank, uint32_t& which) {
+        while (rank < first_) first_ -= spec_.programs[--index_].count;
+        while (rank >= first_ + spec_.programs[index_].count) first_ += spec_.programs[index_++].count;
+        which = rank - first_;
+        return index_;
     }
 
-    char* const* for_rank(uint32_t rank) {
-        own_[rank_] = std::string(boot::kRankVariable) + "=" + std::to_string(rank);
-        pointers_[rank_slot_] = own_[rank_].data();
-        return pointers_.data();
-    }
-
-    std::string_view value(std::string_view name) const {
-        for (char* entry : pointers_) {
-            const std::string_view text = entry ? entry : "";
-            if (text.size() > name.size() && text.starts_with(name) && text[name.size()] == '=')
-                return text.substr(name.size() + 1);
-        }
-        return {};
+    File& file(size_t index) {
+        files_.resize(spec_.programs.size());
+        if (!files_[index]) files_[index] = find(spec_.programs[index]);
+        return *files_[index];
     }
 
   private:
-    void set(std::string_view name, std::string_view value) {
-        std::string entry = std::string(name) + "=" + std::string(value);
-        const auto known = std::find(names_.begin(), names_.end(), name);
-        if (known != names_.end()) {
-            own_[static_cast<size_t>(known - names_.begin())] = std::move(entry);
-            return;
-        }
-        names_.emplace_back(name);
-        own_.push_back(std::move(entry));
-    }
-    bool overridden(std::string_view entry) const {
-        const std::string_view name = entry.substr(0, entry.find('='));
-        return std::find(names_.begin(), names_.end(), name) != names_.end();
+    std::unique_ptr<File> find(const Program& program) const {
+        static const std::vector<std::string> nothing;
+        static char* const empty[] = {nullptr};
+        char* const* base = part_ && part_->whole_environment ? empty : environ;
+        std::unique_ptr<File> file(new File{
+            ProcessEnvironment(program, base, part_ ? part_->environment : nothing, address_, mark_), {}, {}});
+        std::string_view path = program.search_path;
+        if (path.empty()) path = file->environment.value("PATH");
+        if (path.empty()) path = "/usr/local/bin:/usr/bin:/bin";
+        file->path = find_program(program.argv[0], path, program.directory);
+        file->argv = c_strings(program.argv);
+        return file;
     }
 
-    std::vector<std::string> own_;
-    std::vector<std::string> names_;
-    std::vector<char*> pointers_;
-    size_t rank_ = 0, rank_slot_ = 0;
+    const JobSpec& spec_;
+    const JobPart* part_;
+    const std::string& address_;
+    const std::string& mark_;
+    size_t index_ = 0;
+    uint32_t first_ = 0;
+    std::vector<std::unique_ptr<File>> files_;
 };
 
 }  // namespace
 
+uint32_t JobSpec::size() const {
+    uint32_t size = 0;
+    for (const Program& program : programs) size += program.count;
+    return size;
+}
+
+void Launcher::describe(Job& job, const JobSpec& spec) const {
+    job.parent = spec.parent;
+    job.ranks.resize(job.segment.header().local_ranks);
+    boot::JobHeader& header = job.segment.header();
+    std::snprintf(header.control_socket, sizeof header.control_socket, "%s", control_->name().c_str());
+    std::snprintf(header.command, sizeof header.command, "%s", spec.programs[0].argv[0].c_str());
+    for (const Program& program : spec.programs) job.programs.push_back(program.argv[0]);
+}
+
 StartOutcome Launcher::start_job(const JobSpec& spec) {
     StartOutcome outcome;
-    uint32_t size = 0;
-    for (const Program& program : spec.programs) size += program.count;
+    const uint32_t size = spec.size();
     if (size == 0) return {MPI_ERR_SPAWN, "a job of no processes can't be started", nullptr, {}};
     Job job;
     outcome.error_class = boot::JobSegment::create(size, spec.blob.data(), spec.blob.size(), job.segment);
@@ -92,20 +98,17 @@ StartOutcome Launcher::start_job(const JobSpec& spec) {
         return outcome;
     }
     job.number = jobs_started_;
-    job.parent = spec.parent;
-    job.ranks.resize(size);
-    boot::JobHeader& header = job.segment.header();
+    job.style.tag_output = settings_.tag_output;
+    job.style.bind_to_core = settings_.bind_to_core;
+    describe(job, spec);
     cpu_set_t usable;
     if (sched_getaffinity(0, sizeof usable, &usable) == 0) {
-        header.universe_size = std::max(size, static_cast<uint32_t>(CPU_COUNT(&usable)));
+        job.segment.header().universe_size = std::max(size, static_cast<uint32_t>(CPU_COUNT(&usable)));
     }
-    std::snprintf(header.control_socket, sizeof header.control_socket, "%s", control_->name().c_str());
-    std::snprintf(header.command, sizeof header.command, "%s", spec.programs[0].argv[0].c_str());
-    for (const Program& program : spec.programs) job.programs.push_back(program.argv[0]);
 
     jobs_.push_back(std::move(job));
     Job& placed = jobs_.back();
-    if (launch_all(placed, spec, outcome)) {
+    if (launch_all(placed, spec, nullptr, outcome)) {
         ++jobs_started_;
         outcome.job = &placed;
         outcome.codes.assign(size, MPI_SUCCESS);
@@ -115,38 +118,36 @@ StartOutcome Launcher::start_job(const JobSpec& spec) {
     return outcome;
 }
 
-bool Launcher::launch_all(Job& job, const JobSpec& spec, StartOutcome& outcome) {
+bool Launcher::launch_all(Job& job, const JobSpec& spec, const JobPart* part, StartOutcome& outcome) {
     const std::string address = boot::to_string(job.segment.address());
-    uint32_t rank = 0;
-    for (size_t index = 0; index < spec.programs.size(); ++index) {
+    ProgramFiles files(spec, part, address, mark_);
+    for (uint32_t local = 0; local < job.ranks.size(); ++local) {
+        const uint32_t rank = job.rank_of(local);
+        uint32_t which = 0;
+        const size_t index = files.index_of(rank, which);
         const Program& program = spec.programs[index];
-        Environment environment(program, address, mark_);
-        std::string_view path = program.search_path;
-        if (path.empty()) path = environment.value("PATH");
-        if (path.empty()) path = "/usr/local/bin:/usr/bin:/bin";
-        const std::string file = find_program(program.argv[0], path, program.directory);
-        const std::vector<char*> argv = c_strings(program.argv);
-
+        ProgramFiles::File& file = files.file(index);
         ProcessStart start;
-        start.path = file.empty() ? nullptr : file.c_str();
-        start.argv = argv.data();
+        start.path = file.path.empty() ? nullptr : file.path.c_str();
+        start.argv = file.argv.data();
+        start.envp = file.environment.for_rank(rank);
         start.directory = program.directory.empty() ? nullptr : program.directory.c_str();
         start.signals = &original_mask_;
         start.descriptors = descriptors_raised_ ? &original_descriptors_ : nullptr;
-        for (uint32_t i = 0; i < program.count; ++i, ++rank) {
-            job.segment.cell(rank).appnum = program.appnum;
-            start.envp = environment.for_rank(rank);
-            const StartedProcess process = launch_one(job, rank, start, spec.forward_input && rank == 0);
-            if (process.pid > 0) continue;
-            outcome.error_class = MPI_ERR_SPAWN;
-            outcome.text = start_failure(program.argv[0], program.directory, process);
-            outcome.codes.assign(job.ranks.size(), MPI_ERR_SPAWN);
-            outcome.failed_program = index;
-            outcome.failed_index = i;
-            take_back(job);
-            return false;
-        }
-        detail("started %u of %s", program.count, program.argv[0].c_str());
+        job.segment.cell(rank).appnum = program.appnum;
+        const StartedProcess process = launch_one(job, rank, start, spec.forward_input && rank == 0);
+        if (process.pid > 0) continue;
+        outcome.error_class = MPI_ERR_SPAWN;
+        outcome.text = start_failure(program.argv[0], program.directory, process);
+        outcome.codes.assign(spec.size(), MPI_ERR_SPAWN);
+        outcome.failed_program = index;
+        outcome.failed_index = which;
+        take_back(job);
+        return false;
+    }
+    if (!part) {
+        for (const Program& program : spec.programs)
+            detail("started %u of %s", program.count, program.argv[0].c_str());
     }
     if (spec.forward_input && input_) input_->resume();
     return true;
@@ -162,28 +163,24 @@ StartedProcess Launcher::launch_one(Job& job, uint32_t rank, ProcessStart start,
     start.input = null_input_;
     int ours[3] = {-1, -1, -1};  // the ranks' ends of pipes
     process.step = "pipe";
-    if (forward_input) {
-        start.input = 0;
-        if (isatty(0)) {
-            input_ = std::make_unique<InputForwarder>(loop_);
-            start.input = ours[0] = input_->open_pipe();
-        }
-    }
-    if (settings_.tag_output) {
-        if (!output_) output_ = std::make_unique<OutputTagger>(loop_);
-        std::string prefix =
-            "[" + (job.number > 0 ? std::to_string(job.number) + ":" : "") + std::to_string(rank) + "] ";
-        start.output = ours[1] = output_->open_pipe(1, prefix);
-        start.error = ours[2] = ours[1] < 0 ? -1 : output_->open_pipe(2, prefix);
+    if (forward_input) start.input = open_input(job, ours[0]);
+    const bool piped = job.style.tag_output || job.style.capture;
+    if (piped) {
+        std::string prefix;
+        if (job.style.tag_output)
+            prefix = "[" + (job.number > 0 ? std::to_string(job.number) + ":" : "") + std::to_string(rank) + "] ";
+        const boot::JobId to = job.style.capture ? job.id() : 0;
+        start.output = ours[1] = output().open_pipe(1, prefix, to);
+        start.error = ours[2] = ours[1] < 0 ? -1 : output().open_pipe(2, prefix, to);
     }
     cpu_set_t cpus;
     int core = -1;
-    if (settings_.bind_to_core) {
+    if (job.style.bind_to_core) {
         core = static_cast<int>(cores_.take(cpus));
         start.cpus = &cpus;
         job.segment.cell(rank).cpu = cores_.first_cpu(static_cast<uint32_t>(core));
     }
-    if (start.input < 0 || (settings_.tag_output && start.error < 0)) {
+    if (start.input < 0 || (piped && start.error < 0)) {
         process.error = errno;
     } else {
         start.guard_slot = guard_.acquire_slot();
@@ -204,21 +201,40 @@ StartedProcess Launcher::launch_one(Job& job, uint32_t rank, ProcessStart start,
     // wrapper.
     int32_t none = 0;
     job.segment.cell(rank).pid.compare_exchange_strong(none, process.pid, std::memory_order_relaxed);
-    job.ranks[rank] = {process.pid, true, start.guard_slot, core};
+    job.at(rank) = {process.pid, true, start.guard_slot, core};
     running_[process.pid] = {&job, rank};
     ++job.running;
     return process;
 }
 
+int Launcher::open_input(Job& job, int& pipe_end) {
+    if (job.is_part && job.style.capture) {
+        const boot::JobId id = job.id();
+        auto pipe = std::make_unique<InputPipe>(loop_, [this, id] {
+            if (on_input_taken) on_input_taken(id);
+        });
+        pipe_end = pipe->open_pipe();
+        input_pipes_[id] = std::move(pipe);
+        return pipe_end;
+    }
+    if (!isatty(0)) return 0;
+    input_ = std::make_unique<InputForwarder>(loop_);
+    return pipe_end = input_->open_pipe();
+}
+
 void Launcher::take_back(Job& job) {
-    for (const Rank& rank : job.ranks) {
+    for (Rank& rank : job.ranks) {
         if (!rank.running) continue;
         kill(-rank.pid, SIGKILL);
         waitpid(rank.pid, nullptr, 0);
         running_.erase(rank.pid);
+        rank.running = false;
+        --job.running;
         if (rank.core >= 0) cores_.release(static_cast<uint32_t>(rank.core));
-        guard_.release_slot(rank.guard_slot);
+        release_guard(rank);
     }
+    input_pipes_.erase(job.id());
+    if (output_ && job.style.capture) output_->end_job(job.id());
 }
 
 StartOutcome Launcher::start_soft(JobSpec spec) {

@@ -42,6 +42,7 @@ void Launcher::say(const char* format, ...) {
         std::vsnprintf(text + length, sizeof text - static_cast<size_t>(length) - 1, format, arguments);
     va_end(arguments);
     length = std::min<int>(length, sizeof text - 2);
+    if (on_say) return on_say(std::string(text, static_cast<size_t>(length)));
     text[length++] = '\n';
     if (write(2, text, static_cast<size_t>(length)) < 0) return;
 }
@@ -114,6 +115,11 @@ void Launcher::on_signals() {
 }
 
 void Launcher::forward_signal(int signal) {
+    if (on_signal && on_signal(signal)) {
+        if (signal == SIGINT || signal == SIGQUIT || signal == SIGTERM || signal == SIGHUP)
+            forwarded_signal_ = signal;
+        return;
+    }
     if (signal == SIGINT && ++interrupts_ > 1) {
         for (Job& job : jobs_) kill_rest(job);
         return;
@@ -129,6 +135,25 @@ Job* Launcher::find_job(boot::JobId id) {
     const auto found =
         std::find_if(jobs_.begin(), jobs_.end(), [id](const Job& job) { return job.id() == id; });
     return found == jobs_.end() ? nullptr : &*found;
+}
+
+bool Launcher::find_segment(boot::JobId id, boot::JobAddress& out) const {
+    for (const Job& job : jobs_) {
+        if (job.id() != id) continue;
+        out = job.segment.address();
+        return true;
+    }
+    for (const boot::JobSegment& segment : ended_) {
+        if (segment.header().id != id) continue;
+        out = segment.address();
+        return true;
+    }
+    return false;
+}
+
+OutputTagger& Launcher::output() {
+    if (!output_) output_ = std::make_unique<OutputTagger>(loop_);
+    return *output_;
 }
 
 bool Launcher::adopt(const boot::JobAddress& address) {
@@ -150,6 +175,19 @@ bool Launcher::adopt(const boot::JobAddress& address) {
     Job& placed = jobs_.back();
     return loop_.watch(pid_fd, EPOLLIN,
                        [this, pid_fd, &placed](uint32_t) { on_external_exit(placed, pid_fd); });
+}
+
+Job& Launcher::adopt(boot::JobSegment&& segment) {
+    Job& job = jobs_.emplace_back();
+    job.segment = std::move(segment);
+    boot::JobHeader& header = job.segment.header();
+    job.number = jobs_started_++;
+    job.external = true;
+    job.running = 1;  // whoever has adopted it
+    job.ranks.resize(header.local_ranks);
+    job.programs.push_back(header.command);
+    std::snprintf(header.control_socket, sizeof header.control_socket, "%s", control_->name().c_str());
+    return job;
 }
 
 int Launcher::run() {

@@ -1,5 +1,8 @@
-// The launcher: starts jobs, watches their processes, and ends what must end. The heart of mpiexec, and of
-// the server that a program started without mpiexec gets when it spawns.
+// The launcher: starts processes on this host, watches them, and ends what must end. The heart of mpiexec, of the
+// server that a program started without mpiexec gets when it spawns, and of the daemons on other hosts.
+//
+// A job that is here as a whole it decides about itself. Of a job on several hosts it has a part, and does with it what
+// its Superior says.
 #pragma once
 
 #include <sched.h>
@@ -7,6 +10,7 @@
 
 #include <csignal>
 #include <deque>
+#include <functional>
 #include <list>
 #include <memory>
 #include <string>
@@ -18,12 +22,14 @@
 #include "launch/guard.h"
 #include "launch/job.h"
 #include "launch/process_start.h"
+#include "launch/superior.h"
 
 namespace starling::launch {
 
 class ControlServer;
 class OutputTagger;
 class InputForwarder;
+class InputPipe;
 
 inline constexpr uint32_t kMaxProcesses = 1000000;  ///< of one job
 
@@ -67,8 +73,49 @@ class Launcher {
     /// were asked for.
     StartOutcome start_soft(JobSpec spec);
 
+    // --- parts of jobs that a Superior decides about ---
+
+    void set_superior(Superior* superior) { superior_ = superior; }
+    Superior* superior() const { return superior_; }
+    /// Creates this host's segment of the job and starts its ranks here, if it has any.
+    StartOutcome start_part(const JobSpec& spec, const JobPart& part);
+    /// A segment of a job that has no ranks here. Null with failure_text().
+    Job* make_stub(const boot::JobDescription& description, const std::vector<uint32_t>& tree_hosts,
+                   uint32_t number);
+    /// SIGTERM, and SIGKILL a moment later, to the ranks here; then Superior::all_gone. Harmless if they are being
+    /// ended already.
+    void end_part(Job& job, int failed_rank);
+    /// SIGKILL at once.
+    void kill_part(Job& job) { kill_rest(job); }
+    void signal_part(const Job& job, int signal);
+    /// The whole job is over, everywhere: processes that have met it see `state`, and nothing of it is kept.
+    void release_part(Job& job, boot::JobState state);
+    /// As if it had never been started.
+    void take_back_part(Job& job);
+    /// Standard input for rank 0, which is here; empty: its end. `taken` as in InputPipe.
+    void feed_input(Job& job, std::string data);
+    std::function<void(boot::JobId)> on_input_taken;
+    /// The stacks of the job's ranks here, to the job's standard error, while this goes on; `done` is called then.
+    void show_stacks(Job& job, std::function<void()> done);
+
+    /// Asked first about every signal; true: it has been dealt with.
+    std::function<bool(int signal)> on_signal;
+    /// Told of child processes that are not ranks.
+    std::function<void(pid_t pid, int status)> on_other_child;
+    /// Says instead of writing to standard error.
+    std::function<void(const std::string& sentence)> on_say;
+
     /// Takes on a singleton's job, whose process this launcher did not start and serves.
     bool adopt(const boot::JobAddress& address);
+
+    /// Takes on a job whose processes another manager starts, and whose segment is this process's own, until release().
+    Job& adopt(boot::JobSegment&& segment);
+    /// A rank that this launcher did not start is gone.
+    void external_exit(Job& job, uint32_t rank, bool failed);
+    /// A job that this launcher did not start has failed, though none of its ranks here has.
+    void fail_external(Job& job) { fail_job(job, -1, 1); }
+    /// Nobody of a job that this launcher did not start is here any more. `job` is gone then.
+    void release(Job& job);
 
     /// Runs until all jobs have ended. Returns mpiexec's exit code.
     int run();
@@ -77,11 +124,18 @@ class Launcher {
     void shut_down() { guard_.dismiss(); }
 
     Job* find_job(boot::JobId id);
+    std::list<Job>& jobs() { return jobs_; }
+    /// Where the segment of a job is that is here or was a moment ago. False if there is none.
+    bool find_segment(boot::JobId id, boot::JobAddress& out) const;
     /// The child and its parents part: one may fail without the other.
     void disconnect(Job& child) { child.connected = false; }
 
     EventLoop& loop() { return loop_; }
     const LauncherSettings& settings() const { return settings_; }
+    OutputTagger& output();
+    std::string name_of(const Job& job, uint32_t rank) const;
+    void ring_ranks(const Job& job);
+    int forwarded_signal() const { return forwarded_signal_; }
 
     /// "<name>: <sentence>" to standard error, as one write. say() is silent with --quiet.
     [[gnu::format(printf, 2, 3)]] void say(const char* format, ...);
@@ -97,8 +151,10 @@ class Launcher {
         int status;
     };
 
-    bool launch_all(Job& job, const JobSpec& spec, StartOutcome& outcome);
+    void describe(Job& job, const JobSpec& spec) const;
+    bool launch_all(Job& job, const JobSpec& spec, const JobPart* part, StartOutcome& outcome);
     StartedProcess launch_one(Job& job, uint32_t rank, ProcessStart start, bool forward_input);
+    int open_input(Job& job, int& pipe_end);
     void take_back(Job& job);
     bool watch_signals();
     void on_signals();
@@ -106,7 +162,10 @@ class Launcher {
     void reap();
     void note_exit(const Exit& exit);
     bool counts_as_failure(const Job& job, uint32_t rank, int status) const;
+    std::string what_happened(const Job& job, uint32_t rank, int status) const;
     void report(const Job& job, uint32_t rank, int status);
+    void note_failure(Job& job, uint32_t rank, int status);
+    void end_ranks(Job& job, int failed_rank);
     void fail_job(Job& job, int failed_rank, int exit_code);
     void fail_descendants(const Job& parent);
     void kill_rest(Job& job);
@@ -116,7 +175,8 @@ class Launcher {
     void ring_everyone();
     void on_timeout();
     void on_external_exit(Job& job, int pid_fd);
-    std::string name_of(const Job& job, uint32_t rank) const;
+    void part_is_gone(Job& job);
+    void keep_ended(Job& job);
 
     EventLoop& loop_;
     LauncherSettings settings_;
@@ -142,6 +202,9 @@ class Launcher {
 
     std::unique_ptr<OutputTagger> output_;
     std::unique_ptr<InputForwarder> input_;
+    std::unordered_map<boot::JobId, std::unique_ptr<InputPipe>> input_pipes_;
+    Superior* superior_ = nullptr;
+    std::unordered_map<pid_t, std::function<void()>> helpers_;  ///< children that are not ranks, and what follows them
 };
 
 }  // namespace starling::launch

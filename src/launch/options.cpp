@@ -32,8 +32,14 @@ enum class Id {
     timeout,
     bind,
     map,
+    per_host,
     host,
     hostfile,
+    agent,
+    launcher,
+    prefix,
+    way,
+    foreign,
     ignored,
     verbose,
     quiet,
@@ -69,12 +75,26 @@ constexpr Option kOptions[] = {
     {"timeout", Id::timeout, 1},
     {"bind-to", Id::bind, 1},
     {"map-by", Id::map, 1},
+    {"ppn", Id::per_host, 1},
+    {"perhost", Id::per_host, 1},
+    {"npernode", Id::per_host, 1},
+    {"N", Id::per_host, 1},
     {"host", Id::host, 1},
     {"hosts", Id::host, 1},
     {"H", Id::host, 1},
     {"hostfile", Id::hostfile, 1},
     {"machinefile", Id::hostfile, 1},
     {"f", Id::hostfile, 1},
+    {"launcher-agent", Id::agent, 1},
+    {"launcher-exec", Id::agent, 1},
+    {"bootstrap-exec", Id::agent, 1},
+    {"launcher", Id::launcher, 1},
+    {"bootstrap", Id::launcher, 1},
+    {"prefix", Id::prefix, 1},
+    {"via", Id::way, 1},
+    {"mca", Id::foreign, 2},
+    {"pmixmca", Id::foreign, 2},
+    {"prtemca", Id::foreign, 2},
     {"oversubscribe", Id::ignored, 0},
     {"allow-run-as-root", Id::ignored, 0},
     {"verbose", Id::verbose, 0},
@@ -136,6 +156,7 @@ class Parser {
     // One command of the MPMD list: options, program, its arguments, up to ':' or the end.
     void section() {
         program_ = Program{};
+        counted_ = false;
         while (next_ < arguments_.size() && error_.empty()) {
             const std::string& argument = arguments_[next_];
             if (argument.size() < 2 || argument[0] != '-') break;
@@ -157,6 +178,8 @@ class Parser {
                                                     : "no program given; try: mpiexec -n 4 ./program";
             return;
         }
+        if (!counted_ && program_.per_host > 0 && !program_.hosts.empty())
+            program_.count = program_.per_host * static_cast<uint32_t>(program_.hosts.size());
         program_.appnum = static_cast<int32_t>(out_.programs.size());
         out_.programs.push_back(std::move(program_));
     }
@@ -199,6 +222,7 @@ class Parser {
     void apply(Id id, const std::string& given, const std::string& value, const std::string& second) {
         switch (id) {
             case Id::count:
+                counted_ = true;
                 if (!parse_number(value, program_.count) || program_.count == 0 ||
                     program_.count > 1000000) {
                     error_ = "'" + given + " " + value + "' is not a number of processes (1 to 1000000)";
@@ -217,9 +241,10 @@ class Parser {
                 export_list(value);
                 break;
             case Id::env_all:
+                forward_ = Forward::all;
                 break;
             case Id::env_none:
-                clean_ = true;
+                forward_ = Forward::none;
                 break;
             case Id::directory:
                 program_.directory = absolute(value);
@@ -239,11 +264,31 @@ class Parser {
             case Id::map:
                 read_mapping(value);
                 break;
+            case Id::per_host:
+                read_per_host(given, value);
+                break;
             case Id::host:
-                error_ = check_hosts(value);
+                error_ = read_hosts(value, program_.hosts);
                 break;
             case Id::hostfile:
-                error_ = check_hostfile(value);
+                error_ = read_hostfile(value, program_.hosts);
+                break;
+            case Id::agent:
+                out_.agent = value;
+                break;
+            case Id::launcher:
+                if (value != "ssh" && value != "rsh")
+                    error_ = "'" + given + " " + value + "': it is ssh or rsh; other commands by --launcher-agent";
+                out_.agent = value;
+                break;
+            case Id::prefix:
+                out_.prefix = value;
+                break;
+            case Id::way:
+                read_way(value);
+                break;
+            case Id::foreign:
+                read_foreign(given, value, second);
                 break;
             case Id::ignored:
                 break;
@@ -280,7 +325,7 @@ class Parser {
     }
 
     void export_list(std::string_view names) {
-        clean_ = true;
+        forward_ = Forward::none;
         while (!names.empty()) {
             const size_t comma = names.find(',');
             const std::string name(names.substr(0, comma));
@@ -321,11 +366,45 @@ class Parser {
     }
 
     void read_mapping(const std::string& value) {
-        const std::string_view unit = std::string_view(value).substr(0, value.find(':'));
-        for (std::string_view known : {"core", "slot", "node", "socket", "numa", "hwthread", ""}) {
-            if (unit == known) return;
+        const size_t colon = value.find(':');
+        const std::string unit = value.substr(0, colon);
+        if (unit == "node") {
+            program_.mapping = Mapping::node;
+        } else if (unit == "core") {
+            program_.mapping = Mapping::core;
+        } else if (unit.starts_with("ppr")) {
+            error_ = "'--map-by " + value + "': use -ppn N for N processes per host";
+        } else if (unit != "slot" && unit != "socket" && unit != "numa" && unit != "hwthread" && !unit.empty()) {
+            error_ = "'--map-by " + value + "': it is slot, node or core";
         }
-        error_ = "'--map-by " + value + "': it is core, slot, node, socket, numa or hwthread";
+        // Modifiers (PE=2, oversubscribe, ...) say how crowded a host may get; here it may get as crowded as asked for.
+        if (colon != std::string::npos && error_.empty())
+            out_.notes.push_back("the modifier in --map-by " + value + " is not needed and ignored");
+    }
+
+    void read_per_host(const std::string& given, const std::string& value) {
+        if (!parse_number(value, program_.per_host) || program_.per_host == 0 || program_.per_host > 1000000)
+            error_ = "'" + given + " " + value + "' is not a number of processes per host";
+    }
+
+    void read_way(const std::string& value) {
+        if (value == "direct") {
+            out_.way = Way::direct;
+        } else if (value == "agent") {
+            out_.way = Way::agent;
+        } else if (value == "daemons") {
+            out_.way = Way::standing;
+        } else if (value != "auto") {
+            error_ = "'--via " + value + "': it is auto, direct, agent or daemons";
+        }
+    }
+
+    void read_foreign(const std::string& given, const std::string& key, const std::string& value) {
+        if (key == "plm_rsh_agent" || key == "plm_ssh_agent") {
+            out_.agent = value;
+        } else {
+            out_.notes.push_back("'" + given + " " + key + " " + value + "' is a setting of another MPI: ignored");
+        }
     }
 
     static std::string absolute(const std::string& directory) {
@@ -338,7 +417,7 @@ class Parser {
     void finish() {
         for (Program& program : out_.programs) {
             program.environment.insert(program.environment.begin(), global_.begin(), global_.end());
-            program.clean_environment = clean_;
+            program.forward = forward_;
         }
     }
 
@@ -347,7 +426,8 @@ class Parser {
     size_t next_ = 0;
     Program program_;
     std::vector<std::pair<std::string, std::string>> global_;
-    bool clean_ = false;
+    Forward forward_ = Forward::usual;
+    bool counted_ = false;
     std::string error_;
 };
 
@@ -367,18 +447,25 @@ Processes
   -wdir, -wd DIR            directory to start them in
   -path DIR[:DIR...]        where to look for the program, instead of PATH
   --bind-to core|none       bind each process to a core (none)
-  --map-by UNIT             accepted; all processes are on this machine
-  --host NAMES, --hostfile FILE   this machine only, so far
-Environment
+Hosts (without these, this one)
+  --host, -H NAME[:SLOTS],...     hosts to run on, and how many processes have room there (one per core)
+  --hostfile, -machinefile, -f FILE   the same, one per line: NAME [slots=N], or NAME:N
+  -ppn, -npernode N         so many processes on each host before the next
+  --map-by slot|node|core   fill host by host (slot, core), or deal out one by one (node)
+  --launcher-agent COMMAND  run as COMMAND HOST PROGRAM ARGUMENTS instead of ssh
+  --prefix DIR              where Starling is installed on the other hosts, if not in the same place
+  --via auto|direct|agent|daemons   start through mpiexec alone, daemons by the agent, or those of `starling
+                            daemon start`; auto takes the fastest (--verbose tells which and why)
+Environment (on other hosts: STARLING_..., PATH and LD_LIBRARY_PATH, and what is named here)
   -x NAME[=VALUE]           set a variable for all processes
   -genv NAME VALUE          the same;  -env NAME VALUE: for this command only
-  -genvlist NAMES, -genvnone      hand on only these variables, or none
+  -genvlist NAMES, -genvnone, -genvall   hand on only these variables, none, or all
   --set NAME=VALUE          set a variable of Starling (starling info lists them)
 Output and control
   --tag-output, -l, -prepend-rank   begin each line with its rank
   --timeout SECONDS         print stacks and end the job after this time (exit code 124)
   -v, --verbose; -q, --quiet; --version; --help
-Accepted and not needed: --oversubscribe, --allow-run-as-root
+Accepted and not needed: --oversubscribe, --allow-run-as-root, --mca KEY VALUE
 
 Standard input goes to rank 0. The exit code is that of the first process that failed, 128 + the signal's number
 if it was killed. SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP and SIGCONT are passed on; a second Ctrl-C

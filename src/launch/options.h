@@ -8,8 +8,20 @@
 
 namespace starling::launch {
 
+/// How a job's daemons come about.
+enum class Way {
+    automatic,  ///< the fastest that can serve the job
+    direct,     ///< mpiexec itself: this host only
+    agent,      ///< mpiexec starts daemons through ssh or another agent
+    standing,   ///< daemons that run already
+};
+
 struct Options {
     std::vector<Program> programs;
+    std::string agent;   ///< command that runs another on a host; empty: ssh
+    std::string prefix;  ///< where Starling is installed on the hosts; empty: where it is here
+    Way way = Way::automatic;
+    std::vector<std::string> notes;  ///< what was read and ignored, one sentence each
     bool tag_output = false;
     bool verbose = false;
     bool quiet = false;

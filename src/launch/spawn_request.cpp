@@ -25,6 +25,18 @@ std::string absolute(const std::string& directory) {
     return std::string(here) + "/" + directory;
 }
 
+std::string read_mapping(const std::string& value, Mapping& out) {
+    const std::string unit = value.substr(0, value.find(':'));
+    if (unit == "node") {
+        out = Mapping::node;
+    } else if (unit == "slot" || unit == "core") {
+        out = unit == "slot" ? Mapping::slot : Mapping::core;
+    } else {
+        return "the info value map_by='" + value + "' is none of slot, node and core";
+    }
+    return {};
+}
+
 std::string read_environment(std::string_view text, Program& out) {
     while (!text.empty()) {
         const size_t newline = text.find('\n');
@@ -44,16 +56,33 @@ std::string apply_info(const std::string& key, const std::string& value, uint32_
         out.directory = absolute(value);
     } else if (key == "path") {
         out.search_path = value;
-    } else if (key == "host" || key == "add-host") {
-        return check_hosts(value);
-    } else if (key == "hostfile" || key == "add-hostfile") {
-        return check_hostfile(value);
+    } else if (key == "host" || key == "add-host" || key == "add_host") {
+        return read_hosts(value, out.hosts);
+    } else if (key == "hostfile" || key == "add-hostfile" || key == "add_hostfile") {
+        return read_hostfile(value, out.hosts);
+    } else if (key == "map_by" || key == "map-by" || key == "mapby") {
+        return read_mapping(value, out.mapping);
+    } else if (key == "ppn" || key == "npernode" || key == "ppr") {
+        std::string_view text = value;
+        if (!take_number(text, out.per_host) || !text.empty())
+            return "the info value " + key + "='" + value + "' is not a number of processes per host";
     } else if (key == "env") {
         return read_environment(value, out);
     } else if (key == "soft" && !parse_soft(value, maxprocs, out.soft)) {
         return "the info value soft='" + value + "' is not a list of numbers or ranges a:b or a:b:c";
     }
     return {};  // what is not known is ignored, as MPI demands
+}
+
+// A universe of one host has nothing but it: no socket was opened for what may lie beyond.
+std::string all_here(const std::vector<HostSlots>& hosts) {
+    for (const HostSlots& host : hosts) {
+        if (!is_this_machine(host.name))
+            return "host '" + host.name + "' is not this machine (" + host_name() +
+                   "), and the job was started on this machine alone; start it with mpiexec --host or "
+                   "--hostfile and all hosts that it may spread to";
+    }
+    return {};
 }
 
 }  // namespace
@@ -85,7 +114,8 @@ bool parse_soft(std::string_view text, uint32_t most, std::vector<uint32_t>& out
     return true;
 }
 
-std::string job_of(const boot::SpawnRequest& request, boot::JobId parent, JobSpec& out) {
+std::string job_of(const boot::SpawnRequest& request, boot::JobId parent, JobSpec& out,
+                   bool here_only) {
     if (request.commands.empty()) return "a spawn of no commands";
     out.blob = request.blob;
     out.parent = parent;
@@ -99,6 +129,9 @@ std::string job_of(const boot::SpawnRequest& request, boot::JobId parent, JobSpe
         for (const auto& [key, value] : command.info) {
             if (std::string problem = apply_info(key, value, command.maxprocs, program); !problem.empty())
                 return problem;
+        }
+        if (here_only) {
+            if (std::string problem = all_here(program.hosts); !problem.empty()) return problem;
         }
         out.programs.push_back(std::move(program));
     }

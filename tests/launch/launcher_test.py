@@ -209,7 +209,8 @@ class Starting(Case):
 
     def test_bad_options(self):
         for arguments, part in ((["--tag-ouput", "ls"], "--tag-output"), (["-n", "x", "ls"], "'-n x'"), ([], "no program"),
-                                (["--host", "far.example", "ls"], "'far.example'"), (["--bind-to", "moon", "ls"], "moon")):
+                                (["--host", "-far", "ls"], "'-far'"), (["--bind-to", "moon", "ls"], "moon"),
+                                (["--via", "direct", "--host", "far.example", "ls"], "'far.example'")):
             code, out, err = self.mpiexec(*arguments)
             self.assertEqual((code, out), (1, ""))
             self.assertEqual(err.count("\n"), 1, err)
@@ -219,10 +220,10 @@ class Starting(Case):
         path = pathlib.Path(self.directory, "hosts")
         path.write_text("localhost slots=2\n")
         self.assertEqual(self.mpiexec("--hostfile", path, "echo", 1)[:2], (0, "1\n"))
-        path.write_text("localhost\nfar.example\n")
+        path.write_text("localhost\nfar example\n")
         code, _, err = self.mpiexec("--hostfile", path, "echo", 1)
         self.assertEqual((code, err.count("\n")), (1, 1))
-        self.assertRegex(err, r"hosts', line 2: host 'far.example'")
+        self.assertRegex(err, r"hosts', line 2: 'far example' is not")
         self.assertIn("/no/file", self.mpiexec("--hostfile", "/no/file", "echo", 1)[2])
 
     def test_help_and_version(self):

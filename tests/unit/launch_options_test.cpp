@@ -103,15 +103,50 @@ TEST(Options, MistakesAreNamed) {
 }
 
 TEST(Options, AreAcceptedThoughNotNeeded) {
-    good({"--oversubscribe", "--allow-run-as-root", "--map-by", "core", "--map-by", "slot:PE=1", "--host",
-          "localhost:4", "a"});
+    EXPECT_TRUE(good({"--oversubscribe", "--allow-run-as-root", "a"}).notes.empty());
+    EXPECT_EQ(good({"--mca", "btl", "tcp", "--map-by", "slot:PE=1", "a"}).notes.size(), 2u);
 }
 
-TEST(Hosts, OnlyThisMachine) {
-    EXPECT_EQ(check_hosts("localhost,127.0.0.1:4," + host_name()), "");
-    EXPECT_TRUE(mentions(check_hosts("localhost,elsewhere:2"), "'elsewhere'"));
-    EXPECT_NE(check_hosts(""), "");
-    EXPECT_NE(check_hosts("localhost,,"), "");
+TEST(Options, HostsBelongToTheirCommand) {
+    const Options options = good({"-H", "a:2,b", "-npernode", "2", "x", ":", "--map-by", "node", "-n", "3", "y"});
+    EXPECT_EQ(options.programs[0].hosts, (std::vector<HostSlots>{{"a", 2}, {"b", 0}}));
+    EXPECT_EQ(options.programs[0].per_host, 2u);
+    EXPECT_EQ(options.programs[0].count, 4u);  // two on each, since -n is not given
+    EXPECT_TRUE(options.programs[1].hosts.empty());
+    EXPECT_EQ(options.programs[1].mapping, Mapping::node);
+    EXPECT_TRUE(mentions(bad({"--map-by", "moon", "a"}), "moon"));
+    EXPECT_TRUE(mentions(bad({"-ppn", "0", "a"}), "-ppn"));
+}
+
+TEST(Options, TheAgentHasManyNames) {
+    for (const char* name : {"--launcher-agent", "-launcher-exec", "-bootstrap-exec"})
+        EXPECT_EQ(good({name, "my agent", "a"}).agent, "my agent") << name;
+    EXPECT_EQ(good({"--mca", "plm_rsh_agent", "other", "a"}).agent, "other");
+    EXPECT_TRUE(mentions(bad({"-launcher", "carrier-pigeon", "a"}), "--launcher-agent"));
+    EXPECT_EQ(good({"--via", "daemons", "a"}).way, Way::standing);
+    EXPECT_TRUE(mentions(bad({"--via", "sea", "a"}), "daemons"));
+}
+
+TEST(Hosts, AreReadWithTheirSlots) {
+    std::vector<HostSlots> hosts;
+    EXPECT_EQ(read_hosts("a,b:4,10.0.0.1:2,[fe80::1]:3,fe80::2,a", hosts), "");
+    EXPECT_EQ(hosts, (std::vector<HostSlots>{
+                         {"a", 2}, {"b", 4}, {"10.0.0.1", 2}, {"[fe80::1]", 3}, {"fe80::2", 0}}));
+    for (const char* wrong : {"", "a,,", "a:", "a:0", "a:x", "-oProxyCommand=x", "a;b", "a b"})
+        EXPECT_NE(read_hosts(wrong, hosts), "") << wrong;
+    EXPECT_TRUE(mentions(read_hosts("good,wr!ong:2", hosts), "'wr!ong:2'"));
+}
+
+TEST(Hosts, ThisMachineHasManyNames) {
+    EXPECT_TRUE(is_this_machine("localhost"));
+    EXPECT_TRUE(is_this_machine("127.0.0.1"));
+    EXPECT_TRUE(is_this_machine(host_name()));
+    EXPECT_FALSE(is_this_machine("elsewhere"));
+    EXPECT_FALSE(is_this_machine("192.0.2.1"));
+    EXPECT_TRUE(same_host("node1", "node1.example"));
+    EXPECT_TRUE(same_host("localhost", host_name()));
+    EXPECT_FALSE(same_host("node1.a.example", "node1.b.example"));
+    EXPECT_FALSE(same_host("10.0.0.1", "10.0.0.2"));
 }
 
 class HostfileTest : public ::testing::Test {
@@ -126,24 +161,29 @@ class HostfileTest : public ::testing::Test {
         FILE* file = std::fopen(path_, "w");
         std::fputs(content, file);
         std::fclose(file);
-        return check_hostfile(path_);
+        hosts_.clear();
+        return read_hostfile(path_, hosts_);
     }
+    std::vector<HostSlots> hosts_;
     char path_[64] = "/tmp/options-hostfile-XXXXXX";
 };
 
 TEST_F(HostfileTest, KnowsTheUsualForms) {
-    EXPECT_EQ(check("# all here\n\nlocalhost slots=4 max_slots=8\n  localhost:2\r\nlocalhost # one\n"), "");
+    EXPECT_EQ(check("# all here\n\nnode1 slots=4 max_slots=8\n  node2:2\r\nnode3 # one\n"), "");
+    EXPECT_EQ(hosts_, (std::vector<HostSlots>{{"node1", 4}, {"node2", 2}, {"node3", 0}}));
+    EXPECT_EQ(check("a\na\nb\na\n"), "");
+    EXPECT_EQ(hosts_, (std::vector<HostSlots>{{"a", 3}, {"b", 0}}));
 }
 
 TEST_F(HostfileTest, NamesFileAndLine) {
-    const std::string other = check("localhost\nnode17 slots=2\n");
+    const std::string other = check("localhost\nnode17 slots=many\n");
     EXPECT_TRUE(mentions(other, path_));
     EXPECT_TRUE(mentions(other, "line 2"));
     EXPECT_TRUE(mentions(other, "node17"));
-    EXPECT_TRUE(mentions(check("localhost slots=many\n"), "line 1"));
     EXPECT_TRUE(mentions(check("{\"hosts\": 1}\n"), "line 1"));
-    EXPECT_TRUE(mentions(check_hostfile("/no/such/file"), "/no/such/file"));
-    EXPECT_NE(check_hostfile("/"), "");
+    EXPECT_TRUE(mentions(check("# nothing\n"), "names no host"));
+    EXPECT_TRUE(mentions(read_hostfile("/no/such/file", hosts_), "/no/such/file"));
+    EXPECT_NE(read_hostfile("/", hosts_), "");
 }
 
 TEST(Soft, ReadsNumbersAndRanges) {

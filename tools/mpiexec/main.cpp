@@ -5,9 +5,11 @@
 #include <cstdio>
 
 #include "base/error.h"
+#include "launch/hosts_run.h"
 #include "launch/launcher.h"
 #include "launch/options.h"
 #include "launch/settings.h"
+#include "launch/way.h"
 
 namespace {
 
@@ -35,6 +37,13 @@ int main(int argc, char** argv) {
     if (options.version) return std::printf("Starling mpiexec %s\n", STARLING_VERSION) < 0;
     if (!options.quiet) launch::check_settings(options.programs);
 
+    if (!options.quiet) {
+        for (const std::string& note : options.notes) complain(note);
+    }
+    const launch::Choice choice = launch::choose_way(options);
+    if (!choice.problem.empty()) return complain(choice.problem);
+    if (choice.way == launch::Way::agent) return launch::run_over_hosts(options, argv, choice.why);
+
     launch::LauncherSettings settings;
     settings.argv = argv;
     settings.tag_output = options.tag_output;
@@ -46,6 +55,7 @@ int main(int argc, char** argv) {
     launch::EventLoop loop;
     launch::Launcher launcher(loop, settings);
     if (!launcher.prepare()) return complain(failure_text());
+    launcher.detail("%s", choice.why.c_str());
     launch::JobSpec spec;
     spec.programs = std::move(options.programs);
     spec.forward_input = true;

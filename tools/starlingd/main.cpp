@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <memory>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -17,6 +18,8 @@
 #include "launch/host_job.h"
 #include "launch/launcher.h"
 #include "launch/name_daemon.h"
+#include "launch/node_daemon.h"
+#include "launch/tree/node.h"
 
 namespace {
 
@@ -100,6 +103,11 @@ int usage() {
 }  // namespace
 
 int main(int argc, char** argv) {
+    if (argc == 2 && std::string_view(argv[1]) == "node") {
+        return launch::run_node([argv](launch::EventLoop& loop, launch::Tree& tree) {
+            return std::make_shared<launch::NodeDaemon>(loop, tree, argv);
+        });
+    }
     if (argc < 3) return usage();
     const int ready = std::atoi(argv[argc - 1]);
     if (ready < 3) return usage();

@@ -1,0 +1,24 @@
+// What a daemon tells of its host when it joins a universe.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "boot/job_description.h"
+
+namespace starling::launch {
+
+struct HostFacts {
+    boot::HostEntry entry;  ///< id, name, addresses: as it goes into the jobs' host tables
+    uint32_t cores = 1;     ///< that processes may use
+};
+
+/// Of this host. Addresses are those of the interfaces that are up, without loopback unless there is nothing else;
+/// STARLING_IP_INTERFACES (names or addresses, separated by commas) chooses among them.
+HostFacts own_facts();
+
+std::string encode(const HostFacts& facts);
+bool decode(std::string_view bytes, HostFacts& out);
+
+}  // namespace starling::launch

@@ -1,0 +1,137 @@
+#include "launch/locator.h"
+
+#include <algorithm>
+
+#include "launch/launcher.h"
+#include "mpi.h"
+
+namespace starling::launch {
+
+namespace {
+
+using boot::PortWord;
+using boot::RankState;
+
+constexpr std::chrono::milliseconds kFirstPause{1}, kLongestPause{20};
+
+// What this host knows of one of its ranks.
+PortWord word_of(const boot::JobSegment& segment, uint32_t rank) {
+    PortWord word = PortWord::of(segment.port(rank).load(std::memory_order_acquire));
+    switch (segment.cell(rank).state.load(std::memory_order_acquire)) {
+        case RankState::started:
+        case RankState::initialized:
+            word.state = word.port != 0 ? PortWord::running : PortWord::unknown;
+            break;
+        case RankState::finalized:
+        case RankState::exited:
+            word.state = PortWord::finalized;
+            break;
+        case RankState::failed:
+        case RankState::not_started:
+            word.state = PortWord::failed;
+            break;
+    }
+    return word;
+}
+
+// Knowledge only grows: a port may have been learned from a datagram meanwhile, and who has ended does not come back.
+void learn(std::atomic<uint32_t>& entry, PortWord news) {
+    uint32_t known = entry.load(std::memory_order_relaxed);
+    uint32_t merged = 0;
+    do {
+        const PortWord before = PortWord::of(known);
+        const PortWord after{news.port != 0 ? news.port : before.port, std::max(before.state, news.state)};
+        merged = after.word();
+    } while (merged != known && !entry.compare_exchange_weak(known, merged, std::memory_order_release));
+}
+
+}  // namespace
+
+Locator::Locator(Launcher& launcher, uint32_t self, Send send)
+    : launcher_(launcher), self_(self), send_(std::move(send)) {}
+
+Locator::~Locator() {
+    if (timer_ != 0) launcher_.loop().cancel(timer_);
+}
+
+void Locator::reply(boot::JobId job, const Superior::Answer& answer) const {
+    boot::JobReply reply;
+    launcher_.find_segment(job, reply.job);
+    answer(encode(reply));
+}
+
+void Locator::locate(Job& job, uint32_t rank, Superior::Answer answer) {
+    const uint32_t host = job.segment.host_of(rank);
+    const bool here = host < job.tree_hosts.size() && job.tree_hosts[host] == self_;
+    if (here || job.segment.header().state.load(std::memory_order_acquire) != boot::JobState::running) {
+        reply(job.id(), answer);
+        return;
+    }
+    std::vector<Superior::Answer>& answers = asked_[{job.id(), rank}];
+    answers.push_back(std::move(answer));
+    if (answers.size() == 1) send_(job.tree_hosts[host], {OrderKind::want_ports, job.id(), rank, 0, 0, {}, {}});
+}
+
+void Locator::on_question(uint32_t from, const Order& order) {
+    const Question question{from, order.job, order.rank};
+    if (answer_question(question)) return;
+    open_.push_back(question);
+    if (timer_ != 0) return;
+    // A rank stores its port without telling anyone; a look now and then is cheaper than a word from each of them.
+    pause_ = kFirstPause;
+    timer_ = launcher_.loop().after(pause_, [this] { look_again(); });
+}
+
+void Locator::look_again() {
+    timer_ = 0;
+    std::erase_if(open_, [this](const Question& question) { return answer_question(question); });
+    pause_ = std::min(pause_ * 2, kLongestPause);
+    if (!open_.empty()) timer_ = launcher_.loop().after(pause_, [this] { look_again(); });
+}
+
+bool Locator::answer_question(const Question& question) {
+    Order answer{OrderKind::ports, question.job, question.rank, boot::kNoHost, 0, {}, {}};
+    Job* job = launcher_.find_job(question.job);
+    // A job that is not here (any more) has an answer too: none.
+    if (job && question.rank < job->segment.header().size && job->segment.is_local(question.rank)) {
+        const PortWord wanted = word_of(job->segment, question.rank);
+        if (wanted.state == PortWord::unknown) return false;
+        Writer words;
+        for (uint32_t i = 0; i < job->segment.header().local_ranks; ++i)
+            words.number(word_of(job->segment, job->segment.local_rank(i)).word());
+        answer.a = job->segment.header().my_host;
+        answer.bytes = words.take();
+    }
+    send_(question.from, answer);
+    return true;
+}
+
+void Locator::on_answer(const Order& order) {
+    Job* job = launcher_.find_job(order.job);
+    if (job && order.a < job->segment.header().hosts) {
+        Reader words(order.bytes);
+        std::vector<uint32_t> by_local(order.bytes.size() / sizeof(uint32_t));
+        for (uint32_t& word : by_local) word = words.number<uint32_t>();
+        const auto description = job->segment.description();
+        for (const boot::Placement& run : description.placements) {
+            if (run.host != order.a) continue;
+            for (uint32_t i = 0; i < run.count && run.local + i < by_local.size(); ++i)
+                learn(job->segment.port(run.first + i * run.stride), PortWord::of(by_local[run.local + i]));
+        }
+    }
+    const auto found = asked_.find({order.job, order.rank});
+    if (found == asked_.end()) return;
+    const std::vector<Superior::Answer> answers = std::move(found->second);
+    asked_.erase(found);
+    for (const Superior::Answer& answer : answers) reply(order.job, answer);
+}
+
+void Locator::forget(boot::JobId job) {
+    for (auto next = asked_.lower_bound({job, 0}); next != asked_.end() && next->first.first == job;) {
+        const std::vector<Superior::Answer> answers = std::move(next->second);
+        next = asked_.erase(next);
+        for (const Superior::Answer& answer : answers) reply(job, answer);
+    }
+}
+
+}  // namespace starling::launch

@@ -1,0 +1,185 @@
+#include "launch/order.h"
+
+namespace starling::launch {
+
+namespace {
+
+bool known(uint32_t kind) {
+    const auto in = [kind](OrderKind first, OrderKind last) {
+        return kind >= static_cast<uint32_t>(first) && kind <= static_cast<uint32_t>(last);
+    };
+    return in(OrderKind::start, OrderKind::stacks) || in(OrderKind::started, OrderKind::stacks_shown) ||
+           in(OrderKind::want_ports, OrderKind::ports);
+}
+
+}  // namespace
+
+static void write(Writer& writer, const std::vector<uint32_t>& numbers) {
+    writer.number(static_cast<uint32_t>(numbers.size()));
+    for (const uint32_t number : numbers) writer.number(number);
+}
+
+static void read(Reader& reader, std::vector<uint32_t>& out) {
+    out.resize(reader.count(4));
+    for (uint32_t& number : out) number = reader.number<uint32_t>();
+}
+
+static void write(Writer& writer, const Program& program) {
+    write(writer, program.argv);
+    writer.number(program.count).string(program.directory).string(program.search_path);
+    writer.number(static_cast<uint32_t>(program.environment.size()));
+    for (const auto& [name, value] : program.environment) writer.string(name).string(value);
+    writer.number(static_cast<uint32_t>(program.forward)).number(program.appnum);
+    write(writer, program.soft);
+    writer.number(static_cast<uint32_t>(program.hosts.size()));
+    for (const HostSlots& host : program.hosts) writer.string(host.name).number(host.slots);
+    writer.number(static_cast<uint32_t>(program.mapping)).number(program.per_host);
+}
+
+static bool read(Reader& reader, Program& out) {
+    read(reader, out.argv);
+    out.count = reader.number<uint32_t>();
+    out.directory = reader.string();
+    out.search_path = reader.string();
+    out.environment.resize(reader.count(8));
+    for (auto& [name, value] : out.environment) {
+        name = reader.string();
+        value = reader.string();
+    }
+    const auto forward = reader.number<uint32_t>();
+    out.forward = static_cast<Forward>(forward);
+    out.appnum = reader.number<int32_t>();
+    read(reader, out.soft);
+    out.hosts.resize(reader.count(8));
+    for (HostSlots& host : out.hosts) {
+        host.name = reader.string();
+        host.slots = reader.number<uint32_t>();
+    }
+    const auto mapping = reader.number<uint32_t>();
+    out.mapping = static_cast<Mapping>(mapping);
+    out.per_host = reader.number<uint32_t>();
+    return reader.ok() && !out.argv.empty() && forward <= static_cast<uint32_t>(Forward::none) &&
+           mapping <= static_cast<uint32_t>(Mapping::core);
+}
+
+void write(Writer& writer, const std::vector<std::string>& strings) {
+    writer.number(static_cast<uint32_t>(strings.size()));
+    for (const std::string& text : strings) writer.string(text);
+}
+
+void read(Reader& reader, std::vector<std::string>& out) {
+    out.resize(reader.count(4));
+    for (std::string& text : out) text = reader.string();
+}
+
+void write(Writer& writer, const JobSpec& spec) {
+    writer.number(static_cast<uint32_t>(spec.programs.size()));
+    for (const Program& program : spec.programs) write(writer, program);
+    writer.number(spec.parent).number(static_cast<uint32_t>(spec.forward_input));
+}
+
+bool read(Reader& reader, JobSpec& out) {
+    constexpr size_t kLeast = 40;  // bytes that an encoded program takes
+    out.programs.resize(reader.count(kLeast));
+    for (Program& program : out.programs) {
+        if (!read(reader, program)) return false;
+    }
+    out.parent = reader.number<boot::JobId>();
+    out.forward_input = reader.number<uint32_t>() != 0;
+    return reader.ok() && !out.programs.empty();
+}
+
+std::string encode(const Order& order) {
+    Writer writer;
+    writer.number(static_cast<uint32_t>(order.kind)).number(order.job).number(order.rank);
+    writer.number(order.a).number(order.b).string(order.text).string(order.bytes);
+    return writer.take();
+}
+
+bool decode(std::string_view payload, Order& out) {
+    Reader reader(payload);
+    const auto kind = reader.number<uint32_t>();
+    out.kind = static_cast<OrderKind>(kind);
+    out.job = reader.number<boot::JobId>();
+    out.rank = reader.number<uint32_t>();
+    out.a = reader.number<uint64_t>();
+    out.b = reader.number<uint64_t>();
+    out.text = reader.string();
+    out.bytes = reader.string();
+    return reader.done() && known(kind);
+}
+
+std::string encode(const StartOrder& order) {
+    Writer writer;
+    write(writer, order.spec);
+    writer.string(encode(order.part.description));
+    write(writer, order.part.tree_hosts);
+    write(writer, order.part.environment);
+    const JobStyle& style = order.part.style;
+    writer.number(order.part.number);
+    writer.number(static_cast<uint32_t>(style.tag_output | style.bind_to_core << 1 | style.capture << 2 |
+                                        order.part.whole_environment << 3));
+    return writer.take();
+}
+
+bool decode(std::string_view bytes, StartOrder& out) {
+    Reader reader(bytes);
+    if (!read(reader, out.spec) || !decode(reader.string(), out.part.description)) return false;
+    read(reader, out.part.tree_hosts);
+    read(reader, out.part.environment);
+    out.part.number = reader.number<uint32_t>();
+    const auto flags = reader.number<uint32_t>();
+    out.part.style = {(flags & 1) != 0, (flags & 2) != 0, (flags & 4) != 0};
+    out.part.whole_environment = (flags & 8) != 0;
+    return reader.done() && out.part.tree_hosts.size() == out.part.description.hosts.size() &&
+           out.spec.size() == out.part.description.size;
+}
+
+std::string encode(const StartReport& report) {
+    Writer writer;
+    writer.number(report.error_class).number(report.failed_program).number(report.failed_index);
+    return writer.string(report.text).take();
+}
+
+bool decode(std::string_view bytes, StartReport& out) {
+    Reader reader(bytes);
+    out.error_class = reader.number<int32_t>();
+    out.failed_program = reader.number<uint32_t>();
+    out.failed_index = reader.number<uint32_t>();
+    out.text = reader.string();
+    return reader.done();
+}
+
+std::string encode(const StubOrder& order) {
+    Writer writer;
+    writer.string(encode(order.description));
+    write(writer, order.tree_hosts);
+    writer.number(order.number).number(static_cast<uint32_t>(order.all_arrived));
+    return writer.take();
+}
+
+bool decode(std::string_view bytes, StubOrder& out) {
+    Reader reader(bytes);
+    if (!decode(reader.string(), out.description)) return false;
+    read(reader, out.tree_hosts);
+    out.number = reader.number<uint32_t>();
+    out.all_arrived = reader.number<uint32_t>() != 0;
+    return reader.done() && out.tree_hosts.size() == out.description.hosts.size();
+}
+
+std::string encode(const FailureReport& report) {
+    Writer writer;
+    writer.number(report.rank).number(report.status).number(report.exit_code).string(report.sentence);
+    return writer.take();
+}
+
+bool decode(std::string_view bytes, FailureReport& out) {
+    Reader reader(bytes);
+    out.rank = reader.number<uint32_t>();
+    out.status = reader.number<int32_t>();
+    out.exit_code = reader.number<int32_t>();
+    out.sentence = reader.string();
+    return reader.done();
+}
+
+}  // namespace starling::launch

@@ -1,0 +1,150 @@
+// What ranks ask of the universe's root: spawns, names, other jobs.
+#include <algorithm>
+
+#include "launch/control_server.h"
+#include "launch/universe_job.h"
+#include "mpi.h"
+
+namespace starling::launch {
+
+using boot::MessageKind;
+
+/// A spawn on its way; with MPI's `soft` it may take more than one attempt.
+struct Universe::Spawn {
+    boot::JobId parent;
+    uint32_t host;  ///< of who asked
+    Order asked;
+    JobSpec spec;
+    std::vector<uint32_t> wanted;  ///< processes of each command, as first asked for
+};
+
+void Universe::answer(uint32_t host, const Order& asked, std::string bytes) {
+    tell(host, Order{OrderKind::answer, asked.job, asked.rank, asked.a, asked.b, {}, std::move(bytes)});
+}
+
+void Universe::on_ask(Job& job, uint32_t host, const Order& order) {
+    const auto kind = static_cast<MessageKind>(order.b);
+    switch (kind) {
+        case MessageKind::spawn:
+            return spawn(job, host, order);
+        case MessageKind::resolve:
+            return resolve(job, host, order);
+        case MessageKind::arrived:
+            return on_arrived(job, host);
+        case MessageKind::disconnect: {
+            boot::DisconnectNotice notice;
+            Job* child = nullptr;
+            if (decode(order.bytes, notice) && (notice.child == job.id() || notice.parent == job.id()))
+                child = find(notice.child);
+            if (child && child->spec.parent == notice.parent) child->connected = false;
+            return answer(host, order, encode(boot::NameReply{}));
+        }
+        case MessageKind::publish:
+        case MessageKind::unpublish:
+        case MessageKind::lookup: {
+            boot::NameRequest request;
+            if (!decode(order.bytes, request))
+                return answer(host, order, encode(boot::NameReply{MPI_ERR_OTHER, "a garbled request", {}}));
+            request.job = job.id();
+            names_.request(kind, std::move(request), [this, host, order](const boot::NameReply& reply) {
+                answer(host, order, encode(reply));
+            });
+            return;
+        }
+        default:
+            return;
+    }
+}
+
+void Universe::spawn(Job& job, uint32_t host, const Order& order) {
+    boot::SpawnRequest request;
+    boot::SpawnReply reply;
+    auto spawn = std::make_shared<Spawn>();
+    size_t asked = 0;
+    if (!decode(order.bytes, request)) {
+        reply.text = "a garbled request";
+    } else {
+        for (const boot::SpawnCommand& command : request.commands) asked += command.maxprocs;
+        reply.text = asked > kMaxProcesses ? "a spawn of more than a million processes"
+                                           : job_of(request, job.id(), spawn->spec, false);
+    }
+    if (reply.text.empty() && (job.failing || !job.patron)) reply.text = "the job is being ended";
+    if (!reply.text.empty()) {
+        reply.error_class = MPI_ERR_SPAWN;
+        reply.codes.assign(std::min<size_t>(asked, kMaxProcesses), MPI_ERR_SPAWN);
+        return answer(host, order, encode(reply));
+    }
+    spawn->parent = job.id();
+    spawn->host = host;
+    spawn->asked = order;
+    std::vector<HostSlots> fresh;
+    for (Program& program : spawn->spec.programs) {
+        spawn->wanted.push_back(program.count);
+        if (!program.soft.empty()) program.count = program.soft.back();
+        for (const HostSlots& named : program.hosts) {
+            if (!knows(named.name)) add_host(fresh, named);
+        }
+    }
+    if (fresh.empty()) return try_spawn(spawn);
+    add_hosts(fresh, false, [this, spawn](const std::string&) { try_spawn(spawn); });
+}
+
+void Universe::try_spawn(std::shared_ptr<Spawn> spawn) {
+    Job* parent = find(spawn->parent);
+    if (!parent || !parent->patron) return;
+    start(spawn->spec, *parent->patron, true, [this, spawn](const PlacedOutcome& outcome) {
+        if (outcome.job == 0 && outcome.error_class == MPI_ERR_SPAWN) {
+            // Fewer may do: the largest number allowed of those that could be started.
+            Program& program = spawn->spec.programs[outcome.failed_program];
+            const auto above = std::upper_bound(program.soft.begin(), program.soft.end(), outcome.failed_index);
+            if (above != program.soft.begin() && above[-1] != 0 && above[-1] < program.count) {
+                program.count = above[-1];
+                return try_spawn(spawn);
+            }
+        }
+        boot::SpawnReply reply;
+        reply.error_class = outcome.error_class;
+        reply.text = outcome.text;
+        reply.job.id = outcome.job;
+        for (size_t i = 0; i < spawn->wanted.size(); ++i) {
+            for (uint32_t n = 0; n < spawn->wanted[i]; ++n) {
+                const bool runs = outcome.job != 0 && n < spawn->spec.programs[i].count;
+                reply.codes.push_back(runs ? MPI_SUCCESS : outcome.job ? MPI_ERR_SPAWN : outcome.error_class);
+            }
+        }
+        if (Job* child = find(outcome.job)) send_stub(*child, spawn->host);
+        answer(spawn->host, spawn->asked, encode(reply));
+    });
+}
+
+void Universe::send_stub(const Job& about, uint32_t host) {
+    Job& job = const_cast<Job&>(about);
+    if (!job.holders.insert(host).second) return;
+    Order order = job.order(OrderKind::stub);
+    order.bytes = encode(StubOrder{job.description, job.tree_hosts, job.number, job.all_arrived()});
+    tell(host, order);
+    if (job.failing) tell(host, job.order(OrderKind::fail, ~0u));
+}
+
+void Universe::resolve(Job&, uint32_t host, const Order& order) {
+    boot::JobQuery query;
+    boot::JobReply reply;
+    Job* about = decode(order.bytes, query) ? find(query.job) : nullptr;
+    if (about) {
+        send_stub(*about, host);
+    } else {
+        reply.error_class = MPI_ERR_PROC_ABORTED;
+        reply.text =
+            "that job is gone, or belongs to another universe: start the daemons of one first (starling daemon start "
+            "--hostfile), so that jobs started one by one can meet";
+    }
+    answer(host, order, encode(reply));
+}
+
+void Universe::on_arrived(Job& job, uint32_t host) {
+    if (job.arriving.erase(host) == 0 || !job.arriving.empty()) return;
+    tell(job.holders, job.order(OrderKind::all_arrived));
+    if (Job* parent = find(job.spec.parent)) tell(parent->present, parent->order(OrderKind::ring));
+}
+
+}  // namespace starling::launch
