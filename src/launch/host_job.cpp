@@ -82,6 +82,14 @@ void cancel_slurm_step() {
     }
 }
 
+/// A manager may wait until nobody can write to it any more. We have output for what our job spawns, which nobody is
+/// left to do.
+void drop_output() {
+    const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    for (const int fd : {1, 2}) dup2(null, fd);
+    close(null);
+}
+
 }  // namespace
 
 bool read_description(const char* path, uint32_t rank, boot::JobDescription& out, uint32_t& my_host) {
@@ -269,8 +277,10 @@ void HostJob::end_rest() {
 // The helper ends with the last who may need it.
 void HostJob::settle() {
     if (!job_ || turn_ != 0 || anybody(Where::here)) return;
+    const bool nobody_came = !manager_known_;
     if (anybody(Where::awaited) && !failing_ && !manager_gone_) {
         if (linger_ != 0) return;
+        if (!nobody_came) drop_output();
         linger_ = loop_.after(kLinger, [this] { release(); });
         return;
     }
