@@ -31,9 +31,9 @@ std::vector<Candidate> candidates(const PlacementRequest& request, const std::ve
     return out;
 }
 
-// a's share of its slots in use is smaller than b's; the earlier host if they are equal.
+// With one process more, a would have less of its slots in use than b.
 bool emptier(const Candidate& a, const Candidate& b) {
-    return uint64_t{a.placed} * b.slots < uint64_t{b.placed} * a.slots;
+    return (uint64_t{a.placed} + 1) * b.slots < (uint64_t{b.placed} + 1) * a.slots;
 }
 
 // Block after block: up to `room` of each host, then around again.
