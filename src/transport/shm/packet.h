@@ -20,6 +20,7 @@ enum class Kind : uint8_t {
     accept,          ///< grants it; payload: ring slot
     refuse,          ///< the other side is at its limit
     close,           ///< last packet on a ring: the sender of this has stopped writing to it
+    segment,         ///< put, get or update of exposed memory, or the answer (window/packets.h)
     spawn_control,   ///< connect, accept and disconnect between jobs (mpi/dynamic)
 };
 
