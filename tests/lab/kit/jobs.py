@@ -23,7 +23,7 @@ class Outcome:
 
     def __str__(self):
         end = "did not end" if self.code is None else f"exit code {self.code}"
-        return f"{end} after {self.seconds:.1f} s\n--- output\n{self.output[-3000:]}\n--- errors\n{self.errors[-3000:]}\n" + \
+        return f"{end} after {self.seconds:.1f} s\n--- output\n{self.output[-3000:]}\n--- errors\n{self.errors[-12000:]}\n" + \
             "".join(f"left: {line}\n" for line in self.left)
 
 
@@ -80,15 +80,16 @@ class Job:
 
     def end(self, within=60, grace=GRACE):
         """Waits for its end, then for that of everything it has started anywhere."""
-        code = None
+        code, stacks = None, ""
         try:
             code = self.process.wait(timeout=within)
         except subprocess.TimeoutExpired:
+            stacks = stacks_of(self.lab)
             self.process.send_signal(signal.SIGKILL)
             self.process.wait()
         seconds = time.monotonic() - self.started
         left = self._left(grace)
-        outcome = Outcome(code, self.output(), self.errors(), seconds, left)
+        outcome = Outcome(code, self.output(), self.errors() + stacks, seconds, left)
         for file in self.files:
             file.close()
         return outcome
@@ -121,6 +122,20 @@ def remains(lab):
         shown = lab.run(host, ["sh", "-c", LOOK]).stdout
         found |= {f"lab{host}: {line}" for line in shown.splitlines() if "sh -c \ncd /proc" not in line}
     return {line for line in found if " sshd" not in line and "/usr/sbin/sshd" not in line}
+
+
+# Where each process of a hanging job is, for whoever has to find out why.
+STACKS = r"""
+cd /proc; for p in [0-9]*; do
+  if [ $p != 1 ] && [ $p != $$ ] && [ "$(tr -d '\0' < $p/cmdline)" ] && ! grep -q '^sh\|gdb' $p/comm; then
+    echo "--- $(hostname) $p $(tr '\0' ' ' < $p/cmdline | cut -c1-100)"
+    timeout 20 gdb -batch -nx -p $p -ex 'thread apply all bt 12' 2>/dev/null | grep '^#\|^Thread' | cut -c1-160; fi; done
+"""
+
+
+def stacks_of(lab):
+    hosts = [host for host in range(1, lab.size() + 1) if lab.alive(host)]
+    return "".join(lab.run(host, ["sh", "-c", STACKS], timeout=300).stdout for host in hosts)
 
 
 def run(lab, build, words, hosts=2, ranks=2, within=60, grace=GRACE, **options):
