@@ -9,6 +9,7 @@
 #include <memory>
 #include <queue>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "transport/ip/session.h"
@@ -24,6 +25,9 @@ struct Weather {
 };
 
 class Network;
+
+/// What happens to one datagram, when a test decides.
+enum class Fate { arrives, lost, doubled, late };
 
 /// A process: its sessions' outside, and one session with the other end.
 class End final : public Outside {
@@ -127,7 +131,7 @@ class Network {
         ends[which]->listening = true;
         auto pile = std::move(waiting[which]);
         waiting[which].clear();
-        for (auto& one : pile) take(which, one.second, one.first, nullptr);
+        for (auto& one : pile) take(which, one.second, one.first);
         session(which).transmit(now);
         arm(which);
     }
@@ -138,6 +142,14 @@ class Network {
         ++end.datagrams;
         end.bytes += bytes.size();
         if (rail_dead[rail] || bytes.size() + 28 > black_hole[rail]) return;
+        if (fate) {
+            const Fate what = fate();
+            if (what == Fate::lost) return;
+            const uint64_t late = what == Fate::late ? 300 * kMicrosecond : 0;
+            events.push({now + weather.delay + late, ++order, 1 - from, rail, bytes});
+            if (what == Fate::doubled) events.push({now + weather.delay + 150 * kMicrosecond, ++order, 1 - from, rail, bytes});
+            return;
+        }
         if (percent() < weather.lost) return;
         const int copies = 1 + (percent() < weather.doubled);
         for (int i = 0; i < copies; ++i) {
@@ -151,6 +163,7 @@ class Network {
         uint64_t at, order;
         int to, rail;
         std::vector<std::byte> bytes;
+        std::function<void()> pipe = nullptr;  ///< instead of a datagram: something that a connection does
         bool operator<(const Event& other) const {
             return at != other.at ? at > other.at : order > other.order;
         }
@@ -165,24 +178,40 @@ class Network {
     uint32_t black_hole[kMaxAddresses] = {~0u, ~0u, ~0u, ~0u};  ///< longer ones vanish without a word
     bool rail_dead[kMaxAddresses] = {};
     std::priority_queue<Event> events;
+    std::function<Fate()> fate;  ///< decides instead of the weather
     bool undecodable = false;  ///< a session sent something that is no datagram
+
+    /// Runs `what` for the process `which` after `delay`, in the order in which it was asked for.
+    void later(int which, uint64_t delay, std::function<void()> what) {
+        events.push({now + delay, ++order, which, 0, {}, std::move(what)});
+    }
+    void take_frame(int which, const std::vector<std::byte>& bytes, Carrier& carrier) {
+        take(which, bytes, -1, &carrier);
+        session(which).transmit(now);
+        arm(which);
+    }
 
     int percent() { return static_cast<int>(random() % 100); }
 
   private:
     void arrive(const Event& event) {
         End& end = *ends[event.to];
-        if (!end.listening) {
+        if (!end.listening && !event.pipe) {
             size_t sum = event.bytes.size();
             for (const auto& one : waiting[event.to]) sum += one.second.size() + 512;
             if (sum <= end.socket_bytes) waiting[event.to].push_back({event.rail, event.bytes});
             return;
         }
-        take(event.to, event.bytes, event.rail, &end);
+        if (event.pipe) {
+            event.pipe();
+            arm(event.to);
+            return;
+        }
+        take(event.to, event.bytes, event.rail);
         end.session->transmit(now);
         arm(event.to);
     }
-    void take(int which, const std::vector<std::byte>& bytes, int rail, End*) {
+    void take(int which, const std::vector<std::byte>& bytes, int rail, Carrier* carrier = nullptr) {
         // A copy of exactly this size, aligned as a receive buffer is, for the sanitizer.
         std::unique_ptr<uint64_t[]> copy(new uint64_t[(bytes.size() + 7) / 8]);
         std::memcpy(copy.get(), bytes.data(), bytes.size());
@@ -191,7 +220,7 @@ class Network {
             undecodable = true;
             return;
         }
-        session(which).receive(datagram, rail, nullptr, now);
+        session(which).receive(datagram, rail, carrier, now);
     }
 
     uint64_t order = 0;
@@ -215,6 +244,61 @@ inline void End::send(Session& from, const Route& route, uint32_t number, const 
     }
     network.carry(static_cast<int>(self.rank), route, std::move(bytes));
 }
+
+/// One end of a connection: whole frames, in order, as long as it lives; takes `room` bytes before it is busy.
+class Pipe final : public Carrier {
+  public:
+    Pipe(Network& its_network, int its_end) : network(its_network), end(its_end) {}
+    Sent send(const iovec* parts, int count) override {
+        if (!alive) return Sent::gone;
+        std::vector<std::byte> bytes;
+        for (int i = 0; i < count; ++i) {
+            const auto* const part = static_cast<const std::byte*>(parts[i].iov_base);
+            bytes.insert(bytes.end(), part, part + parts[i].iov_len);
+        }
+        if (under_way > 0 && under_way + bytes.size() > room) return Sent::busy;
+        longest = std::max(longest, bytes.size());
+        under_way += bytes.size();
+        ++frames;
+        network.later(1 - end, 30 * kMicrosecond, [this, bytes] {
+            if (!alive) return;
+            under_way -= bytes.size();
+            network.take_frame(1 - end, bytes, *other);
+            network.session(end).writable(*this);
+            network.session(end).transmit(network.now);
+            network.arm(end);
+        });
+        return Sent::done;
+    }
+    uint32_t frame_limit() const override { return 66'560; }
+
+    Network& network;
+    const int end;
+    Pipe* other = nullptr;
+    bool alive = true;
+    size_t room = 200'000, under_way = 0, longest = 0;
+    uint64_t frames = 0;
+};
+
+/// A connection between the two sessions. What it swallowed when it dies is gone.
+struct Connection {
+    explicit Connection(Network& its_network) : network(its_network), ends{{network, 0}, {network, 1}} {
+        for (int i = 0; i < 2; ++i) {
+            ends[i].other = &ends[1 - i];
+            network.session(i).attach(ends[i]);
+        }
+    }
+    void die() {
+        for (Pipe& one : ends) one.alive = false;
+        for (int i = 0; i < 2; ++i) {
+            network.session(i).detach(ends[i]);
+            network.session(i).transmit(network.now);
+            network.arm(i);
+        }
+    }
+    Network& network;
+    Pipe ends[2];
+};
 
 /// Sends numbered messages of random sizes both ways and checks that each arrives once, whole and in turn.
 class Exchange {
@@ -241,6 +325,19 @@ class Exchange {
     void fill() {
         for (int from = 0; from < ways; ++from)
             while (sent[from] < messages && network.send(from, sent[from], size_of(sent[from]))) ++sent[from];
+    }
+    /// For messages of failed tests: where each direction stands.
+    std::string state() const {
+        std::string text;
+        for (int i = 0; i < 2; ++i) {
+            const Session& s = network.session(i);
+            text += "end " + std::to_string(i) + ": sent " + std::to_string(sent[i]) + " got " + std::to_string(got[i]) +
+                    (s.dead() ? " dead" : "") + (s.idle() ? " idle" : "") + " in flight " + std::to_string(s.in_flight()) +
+                    " datagram " + std::to_string(s.path(0).datagram) + " timeouts " +
+                    std::to_string(network.ends[i]->counters.timeouts) + " malformed " +
+                    std::to_string(network.ends[i]->counters.malformed) + "; ";
+        }
+        return text + "at " + std::to_string(network.now / kMillisecond) + " ms";
     }
     bool complete() const {
         for (int from = 0; from < ways; ++from)

@@ -13,7 +13,7 @@ inline constexpr uint64_t kAckDelay = 1 * kMillisecond;         ///< an acknowle
 inline constexpr uint64_t kCarrierAckDelay = 20 * kMillisecond; ///< one for what came over a carrier
 inline constexpr uint64_t kFirstTimeout = 100 * kMillisecond;   ///< before anything was measured
 inline constexpr uint64_t kLeastTimeout = 4 * kMillisecond;
-inline constexpr uint64_t kMostTimeout = 500 * kMillisecond;
+inline constexpr uint64_t kMostTimeout = 1000 * kMillisecond;
 inline constexpr uint64_t kProbeInterval = 250 * kMillisecond;  ///< of paths that seem dead
 
 /// The round-trip time as RFC 6298 smooths it; ns.
@@ -75,6 +75,7 @@ struct Path {
     bool credit = false;     ///< one datagram may go though the window is full: the timer asks for an answer
     uint8_t backoff = 0;     ///< timeouts in a row
     uint8_t big_losses = 0;  ///< long datagrams lost in a row
+    bool small_arrived = false;  ///< and a short one has arrived meanwhile
     uint32_t datagram = 0;   ///< longest datagram, UDP payload bytes
     uint32_t datagram_most = 0;  ///< what the rail allows; `datagram` may have been found to be less
     uint64_t in_flight = 0;  ///< bytes, with what each datagram costs besides its contents
@@ -87,6 +88,9 @@ struct Path {
     CongestionWindow window;
 
     bool usable() const { return present && !suspended; }
+    /// Timeouts in a row after which all that is under way is given up, and only the timer sends.
+    static constexpr uint8_t kCollapseAfter = 2;
+    bool has_room() const { return credit || (backoff < kCollapseAfter && in_flight < window.bytes()); }
     /// When to act if nothing comes back.
     uint64_t timeout_at() const;
 };

@@ -15,6 +15,11 @@ constexpr uint8_t kSizeLosses = 12;  ///< long datagrams lost in a row, while sh
 
 uint32_t cost_of(const Flown& flown) { return flown.length + kDatagramCost; }
 
+/// Whether a datagram with so many stream bytes is longer than the next smaller size to try.
+bool is_long(const Path& path, uint32_t length) {
+    return length + sizeof(DatagramHeader) > next_smaller_datagram(path.datagram);
+}
+
 }  // namespace
 
 bool Session::receive(const Datagram& datagram, int path, Carrier* carrier, uint64_t now) {
@@ -116,7 +121,6 @@ void Session::take_acks(const Datagram& datagram, uint64_t now) {
     take_echo(header, now);
     if (bytes > 0)
         for (Path& path : paths_) {
-            path.backoff = 0;
             // More came than was sent again: the answers had only been late, as from a process that computes.
             if (path.collapsed_at != 0 && bytes > resent) path.window.restore();
             path.collapsed_at = 0;
@@ -162,9 +166,15 @@ void Session::arrived(Flown& flown) {
     Path& path = paths_[flown.via];
     path.window.acknowledged(flown.length, path.full);
     path.in_flight -= cost_of(flown);
-    path.big_losses = flown.length > next_smaller_datagram(path.datagram) ? 0 : path.big_losses;
+    if (is_long(path, flown.length))
+        path.big_losses = 0;
+    else
+        path.small_arrived = true;
     // Which copy of repeated bytes arrived is not known.
-    if (!flown.repeat) path.best_order = std::max(path.best_order, flown.order);
+    if (!flown.repeat) {
+        path.best_order = std::max(path.best_order, flown.order);
+        path.backoff = 0;
+    }
     if (path.in_flight < path.window.bytes() / 2) path.full = false;
 }
 
@@ -182,6 +192,7 @@ void Session::take_echo(const DatagramHeader& header, uint64_t now) {
     path.suspended = false;
     flown->sent_at = 0;  // one sample per datagram
     if (flown->in_flight && flown->length == 0) {
+        path.small_arrived = true;
         flown->in_flight = false;
         path.in_flight -= cost_of(*flown);
     }
@@ -213,15 +224,16 @@ void Session::lose(Flown& flown, bool congestion) {
     if (flown.via >= kFirstCarrier) return;
     Path& path = paths_[flown.via];
     path.in_flight -= cost_of(flown);
-    if (!congestion) return;
-    path.window.lost(flown.order, path.next_order);
+    if (congestion) path.window.lost(flown.order, path.next_order);
     note_loss_of_size(path, flown.length);
 }
 
 void Session::note_loss_of_size(Path& path, uint32_t length) {
     const uint32_t smaller = next_smaller_datagram(path.datagram);
-    if (length <= smaller || smaller >= path.datagram) return;
-    if (++path.big_losses < kSizeLosses) return;
+    if (!is_long(path, length) || smaller >= path.datagram) return;
+    if (path.big_losses == 0) path.small_arrived = false;
+    if (path.big_losses < kSizeLosses) ++path.big_losses;
+    if (path.big_losses < kSizeLosses || !path.small_arrived) return;
     path.big_losses = 0;
     path.datagram = smaller;
     path.window.set_datagram(smaller);

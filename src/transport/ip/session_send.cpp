@@ -46,7 +46,7 @@ int Session::pick_path() {
         suspended |= path.suspended;
         if (path.suspended) continue;
         any = true;
-        if (path.in_flight < path.window.bytes() || path.credit) return i;
+        if (path.has_room()) return i;
         path.full = true;
     }
     if (any || !suspended) return -1;
@@ -140,7 +140,7 @@ void Session::count_as_sent(Range range) {
 
 bool Session::send_frame(int index, Range range, uint64_t now) {
     Attached& place = carriers_[index];
-    const uint32_t room = place.carrier->frame_limit() - static_cast<uint32_t>(offsetof(Head, bytes));
+    const uint32_t room = std::min(place.carrier->frame_limit(), kMostFrame) - static_cast<uint32_t>(offsetof(Head, bytes));
     cut(range, room);
     iovec parts[Carrier::kMost];
     const int count = 1 + buffer_.parts(range, parts + 1, Carrier::kMost - 1);

@@ -7,7 +7,6 @@ namespace starling::ip {
 
 namespace {
 constexpr uint8_t kSuspendAfter = 3;   ///< timeouts in a row, if another path answers
-constexpr uint8_t kCollapseAfter = 2;  ///< timeouts in a row until all that is under way is given up
 
 uint64_t earlier(uint64_t a, uint64_t b) { return b != 0 && b < a ? b : a; }
 }  // namespace
@@ -46,7 +45,7 @@ void Session::on_path_timeout(int index, uint64_t now) {
     if (path.backoff < UINT8_MAX) ++path.backoff;
     path.last_sent = now;
     path.credit = true;
-    const bool all = path.backoff >= kCollapseAfter;
+    const bool all = path.backoff >= Path::kCollapseAfter;
     for (uint32_t n = flight_.first(); n != flight_.next(); ++n) {
         Flown& flown = flight_[n];
         if (!flown.in_flight || flown.via != index) continue;
@@ -58,6 +57,8 @@ void Session::on_path_timeout(int index, uint64_t now) {
         path.collapsed_at = now;
         path.window.collapse();
     }
+    // A short one besides: if it is answered and long ones are not, they are too long.
+    if (all) send_bare(index, true, now);
     if (path.backoff < kSuspendAfter) return;
     const bool another = std::any_of(std::begin(paths_), std::end(paths_),
                                      [&](const Path& other) { return &other != &path && other.usable(); });
