@@ -1,0 +1,180 @@
+// What the network brings to a session: bytes of any kind, and datagrams that are well-formed and lie. The decoder must
+// not read past them; the session must deliver nothing outside of what came, and keep within its window.
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+#include <memory>
+#include <string>
+
+#include "transport/ip/session.h"
+
+using namespace starling;
+using namespace starling::ip;
+
+namespace {
+
+constexpr uint64_t kTheirEpoch = 1000;
+
+/// The process under attack.
+class Target final : public Outside {
+  public:
+    Target() {
+        self = {7, 0};
+        key = 11;
+        window = 128 * 1024;
+        session = std::make_unique<Session>(*this, Name{7, 1}, 22, nullptr);
+        session->set_path(0, {1, 9, 0}, 1472);
+        session->set_path(1, {2, 9, 1}, 1472);
+    }
+    void send(Session&, const Route&, uint32_t, const iovec* parts, int count) override {
+        for (int i = 0; i < count; ++i) touch(static_cast<const std::byte*>(parts[i].iov_base), parts[i].iov_len);
+        ++sent;
+    }
+    void flush() override {}
+    void deliver(Session&, const shm::Header& header, const std::byte* payload) override {
+        if (header.bytes > kMaxPayload || reinterpret_cast<uintptr_t>(payload) % kGrain != 0) std::abort();
+        touch(payload, header.bytes);
+    }
+    void unreachable(Session&) override {}
+    uint64_t new_epoch() override { return ++epoch; }
+
+    /// Reads every byte, for the sanitizer to see.
+    void touch(const std::byte* bytes, size_t count) {
+        for (size_t i = 0; i < count; ++i) sum = sum + static_cast<unsigned>(bytes[i]);
+    }
+    void commit_some(uint32_t bytes, uint64_t now) {
+        shm::Header* const header = session->reserve(bytes);
+        if (!header) return;
+        std::memset(static_cast<void*>(header), 0, sizeof *header + bytes);
+        session->commit(bytes, now);
+        session->transmit(now);
+    }
+
+    std::unique_ptr<Session> session;
+    uint64_t epoch = 0, sent = 0;
+    volatile unsigned sum = 0;
+};
+
+/// What the input says of a datagram; stream bytes follow.
+struct Recipe {
+    uint8_t liar = 0;  ///< bits: which fields are taken from here and not made right
+    uint8_t flags = 0;
+    uint8_t ranges = 0;
+    uint8_t stream_words = 0;
+    uint32_t offset = 0;
+    uint32_t ack = 0;
+    uint32_t echo = 0;
+    uint32_t number = 0;
+    uint16_t window = 0;
+    uint8_t epoch = 0, target_epoch = 0;
+    uint8_t commit = 0, pause = 0;
+    uint16_t packet_bytes = 0;  ///< payload that the first packet claims
+    uint32_t range_words[2] = {};
+};
+
+/// Makes the datagram of a recipe; the rest of the input, as far as it is used, is the stream. Gives what it used.
+size_t build(const Recipe& recipe, const Target& target, const uint8_t* data, size_t size, std::string& out) {
+    DatagramHeader header{};
+    header.magic = DatagramHeader::kMagic;
+    header.version = DatagramHeader::kVersion;
+    header.flags = recipe.liar & 1 ? recipe.flags : recipe.flags & datagram_flag::kAll;
+    header.key = 11;
+    header.job = 7;
+    header.rank = 1;
+    header.epoch = recipe.liar & 2 ? recipe.epoch : kTheirEpoch;
+    header.target_epoch = recipe.liar & 4 ? recipe.target_epoch : target.session->epoch();
+    header.offset = recipe.liar & 8 ? recipe.offset : recipe.offset % 2048 * kGrain;
+    header.ack = recipe.liar & 16 ? recipe.ack : recipe.ack % 512 * kGrain;
+    header.number = recipe.number;
+    header.echo = recipe.liar & 32 ? recipe.echo : recipe.echo % 64;
+    header.window = recipe.window;
+    header.ranges = static_cast<uint8_t>(recipe.ranges % 3);
+    AckRange ranges[2];
+    uint32_t at = kGrain;
+    for (int i = 0; i < header.ranges; ++i) {
+        const uint32_t word = recipe.range_words[i];
+        ranges[i] = recipe.liar & 64 ? AckRange{word >> 16, word & 0xffff}
+                                     : AckRange{at + (word >> 16) % 64 * kGrain, (word % 64 + 1) * kGrain};
+        at = ranges[i].start + ranges[i].length + kGrain;
+    }
+    std::string stream(reinterpret_cast<const char*>(data), std::min<size_t>(size, recipe.stream_words * kGrain));
+    const size_t used = stream.size();
+    stream.resize((used + kGrain - 1) / kGrain * kGrain);
+    if (stream.size() >= sizeof(shm::Header) && !(recipe.liar & 128)) {
+        const uint32_t claimed = recipe.packet_bytes;
+        std::memcpy(stream.data() + offsetof(shm::Header, bytes), &claimed, sizeof claimed);
+    }
+    const Introduction introduction{22};
+    out.assign(reinterpret_cast<const char*>(&header), sizeof header);
+    if (header.flags & datagram_flag::kIntroduce) out.append(reinterpret_cast<const char*>(&introduction), sizeof introduction);
+    out.append(reinterpret_cast<const char*>(ranges), header.ranges * sizeof(AckRange));
+    out += stream;
+    const auto bytes = static_cast<uint32_t>(out.size());
+    std::memcpy(out.data() + offsetof(DatagramHeader, bytes), &bytes, sizeof bytes);
+    return used;
+}
+
+/// Gives the bytes to the session as a socket would: aligned, and with nothing readable behind them.
+void take(Target& target, const std::string& bytes, uint64_t now) {
+    const auto copy = std::make_unique<std::byte[]>(bytes.size());
+    std::memcpy(copy.get(), bytes.data(), bytes.size());
+    Datagram datagram;
+    if (!decode(copy.get(), bytes.size(), datagram)) return;
+    target.session->receive(datagram, static_cast<int>(now / kMillisecond % 3) - 1, nullptr, now);
+    target.session->transmit(now);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    Target target;
+    uint64_t now = kSecond;
+    take(target, std::string(reinterpret_cast<const char*>(data), size), now);
+    while (size >= sizeof(Recipe)) {
+        Recipe recipe;
+        std::memcpy(&recipe, data, sizeof recipe);
+        data += sizeof recipe, size -= sizeof recipe;
+        if (recipe.commit) target.commit_some(recipe.commit * 37u, now);
+        std::string datagram;
+        const size_t used = build(recipe, target, data, size, datagram);
+        data += used, size -= used;
+        take(target, datagram, now);
+        now += recipe.pause * kMillisecond;
+        if (target.session->deadline() <= now) target.session->on_timer(now);
+        if (target.session->dead()) target.session->revive(22, nullptr);
+    }
+    // Whatever it was told, it must come to an end by itself when nothing comes any more.
+    for (int i = 0; i < 200 && target.session->deadline() != UINT64_MAX; ++i) {
+        now = std::max(now, target.session->deadline());
+        target.session->on_timer(now);
+    }
+    if (target.session->deadline() <= now) std::abort();
+    return 0;
+}
+
+namespace {
+std::string one(Recipe recipe, const std::string& stream) {
+    recipe.stream_words = static_cast<uint8_t>(stream.size() / kGrain);
+    return std::string(reinterpret_cast<const char*>(&recipe), sizeof recipe) + stream;
+}
+}  // namespace
+
+/// Well-formed inputs to start from, for the replay driver.
+const std::string* fuzz_seeds(size_t& count) {
+    static const std::string seeds[] = {
+        one({.number = 1, .window = 512, .packet_bytes = 8}, std::string(40, 'a')) +
+            one({.offset = 5, .number = 2, .window = 512, .packet_bytes = 24}, std::string(56, 'b')),
+        one({.offset = 5, .number = 1, .window = 512, .packet_bytes = 8}, std::string(40, 'l')) +
+            one({.offset = 15, .number = 2, .window = 512, .packet_bytes = 8}, std::string(40, 'm')) +
+            one({.number = 3, .window = 512, .packet_bytes = 8}, std::string(40, 'f')),
+        one({.window = 512, .commit = 10}, "") + one({.ranges = 2, .echo = 1, .window = 512, .commit = 20, .range_words = {1, 2}}, "") +
+            one({.ack = 50, .echo = 2, .window = 512, .pause = 20}, ""),
+        one({.number = 1, .window = 512, .packet_bytes = 500}, std::string(40, 'x')) +
+            one({.offset = 5, .number = 2, .window = 512, .packet_bytes = 60000}, std::string(496, 'y')),
+        one({.liar = 6, .epoch = 200, .target_epoch = 1, .commit = 3}, std::string(40, 'z')),
+    };
+    count = std::size(seeds);
+    return seeds;
+}
