@@ -1,12 +1,14 @@
 #include "boot/identity.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <unordered_set>
+#include <unordered_map>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/config.h"
 #include "base/error.h"
 #include "boot/doorbell.h"
@@ -22,13 +24,23 @@ namespace {
 
 constexpr const char* kPortKey = "port";
 
+// A manager may say that it knows nothing of a rank that is only late: it is asked again, after pauses that grow.
+constexpr uint64_t kFirstPauseNs = 1'000'000, kLongestPauseNs = 100'000'000;
+
+/// Where a rank listens, as a question to the manager.
+struct Question {
+    enum State : uint32_t { idle, asked, too_early };
+    std::atomic<uint32_t> state = idle;  ///< set to too_early by whatever thread the manager answers on
+    uint64_t next = 0, pause = kFirstPauseNs;
+};
+
 /// The manager that started this process and what it is asked for. Made when there is one, never freed: PMIx's
 /// thread may still look at it when the process ends.
 struct Management {
     std::unique_ptr<Manager> manager;
     JobSegment* segment = nullptr;  ///< where answers are written, once a port was published
     uint32_t rank = 0;
-    std::unordered_set<uint32_t> asked;  ///< ranks whose look-up is under way
+    std::unordered_map<uint32_t, Question> questions;  ///< by rank
     bool left = false;
 };
 Management* management = nullptr;
@@ -118,19 +130,45 @@ void store_record(JobSegment& segment, uint32_t rank, const HostRecord& record) 
     segment.port(rank).compare_exchange_strong(none, word.word(), std::memory_order_release);
 }
 
-// On PMIx's thread, or on the caller's.
-void on_found(void* context, uint32_t rank, std::string_view value) {
-    auto& asker = *static_cast<Management*>(context);
-    HostRecord record;
+// Nobody is there who could be written to: that must not look for ever like one who is late.
+void mark_failed(JobSegment& segment, uint32_t rank) {
     uint32_t none = 0;
-    if (decode(value, record)) {
-        store_record(*asker.segment, rank, record);
+    const PortWord word{0, PortWord::failed};
+    segment.port(rank).compare_exchange_strong(none, word.word(), std::memory_order_release);
+}
+
+// On PMIx's thread, or on the caller's.
+void on_found(void* context, uint32_t rank, Outcome outcome, std::string_view value) {
+    JobSegment& segment = *management->segment;
+    HostRecord record;
+    if (outcome == Outcome::too_early) {
+        static_cast<Question*>(context)->state.store(Question::too_early, std::memory_order_release);
+    } else if (outcome == Outcome::found && decode(value, record)) {
+        store_record(segment, rank, record);
     } else {
-        // Nobody is there who could be written to: that must not look like one who is late.
-        const PortWord word{0, PortWord::failed};
-        asker.segment->port(rank).compare_exchange_strong(none, word.word(), std::memory_order_release);
+        mark_failed(segment, rank);
     }
-    ring(*reinterpret_cast<Doorbell*>(asker.segment->region(asker.rank)));
+    ring(*reinterpret_cast<Doorbell*>(segment.region(management->rank)));
+}
+
+void advance(Question& question, JobSegment& segment, uint32_t rank) {
+    switch (question.state.load(std::memory_order_acquire)) {
+        case Question::asked:
+            return;
+        case Question::too_early:
+            question.state.store(Question::idle, std::memory_order_relaxed);
+            question.next = now_ns() + question.pause;
+            question.pause = std::min(2 * question.pause, kLongestPauseNs);
+            return;
+        default:
+            break;
+    }
+    if (question.next != 0 && now_ns() < question.next) return;
+    bool asked = false;
+    question.state.store(Question::asked, std::memory_order_relaxed);
+    if (management->manager->look_up(rank, kPortKey, on_found, &question, asked) != MPI_SUCCESS)
+        return mark_failed(segment, rank);
+    if (!asked) question.state.store(Question::idle, std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -168,15 +206,9 @@ bool is_managed() {
 }
 
 bool locate_through_manager(JobSegment& segment, uint32_t rank) {
-    if (segment.port(rank).load(std::memory_order_acquire) != 0) return true;
-    if (management->asked.contains(rank)) return false;
-    bool asked = false;
-    if (management->manager->look_up(rank, kPortKey, on_found, management, asked) != MPI_SUCCESS) {
-        on_found(management, rank, {});
-        return true;
-    }
-    if (asked) management->asked.insert(rank);
-    return segment.port(rank).load(std::memory_order_acquire) != 0;
+    const std::atomic<uint32_t>& word = segment.port(rank);
+    if (word.load(std::memory_order_acquire) == 0) advance(management->questions[rank], segment, rank);
+    return word.load(std::memory_order_acquire) != 0;
 }
 
 void leave_manager() {

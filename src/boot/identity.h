@@ -23,7 +23,7 @@ int publish_port(JobSegment& segment);
 
 /// If is_managed(): has the address of `rank` of this process's own job, on another host, looked up and written into the
 /// segment's tables. Called again and again until it returns true; this process's doorbell is rung when something has
-/// come. A rank that the manager does not know is marked as failed.
+/// come. A rank that the manager says will never be known is marked as failed.
 bool locate_through_manager(JobSegment& segment, uint32_t rank);
 
 /// This process needs its manager no more.

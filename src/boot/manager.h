@@ -22,9 +22,15 @@ struct ManagedJob {
     std::vector<std::string> hosts;          ///< one per host; names may be empty where the manager does not say
 };
 
-/// Told once what a look-up came to, possibly on another thread, possibly before look_up() returns: `value` is empty if
-/// there is none. Must not call the manager.
-using Found = void (*)(void* context, uint32_t rank, std::string_view value);
+enum class Outcome {
+    found,
+    too_early,  ///< the manager knows nothing yet; to be asked again
+    nothing,    ///< there is nothing and there will be nothing
+};
+
+/// Told once what a look-up came to, possibly on another thread, possibly before look_up() returns. Must not call the
+/// manager.
+using Found = void (*)(void* context, uint32_t rank, Outcome outcome, std::string_view value);
 
 /// Calls come from one thread at a time. Every wait ends: with an answer, at the manager's death, or, unless the answer
 /// depends on other processes, after kAnswerSeconds.

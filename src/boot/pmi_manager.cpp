@@ -319,7 +319,7 @@ int PmiManager::look_up(uint32_t rank, std::string_view key, Found found, void* 
     std::string value;
     bool exists = false;
     if (const int error = get_named(name_of(rank, key), value, exists)) return error;
-    found(context, rank, exists ? value : std::string_view());
+    found(context, rank, exists ? Outcome::found : Outcome::nothing, value);
     return MPI_SUCCESS;
 }
 

@@ -44,9 +44,10 @@ struct LookUp {
     void* context;
 };
 
-void on_found(void* context, uint32_t rank, const char* value) {
+void on_found(void* context, uint32_t rank, const char* value, bool later) {
     auto* request = static_cast<LookUp*>(context);
-    request->found(request->context, rank, value ? std::string_view(value) : std::string_view());
+    const Outcome outcome = value ? Outcome::found : later ? Outcome::too_early : Outcome::nothing;
+    request->found(request->context, rank, outcome, value ? value : "");
     delete request;
 }
 

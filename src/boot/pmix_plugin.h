@@ -19,15 +19,16 @@ struct PmixJob {
     char* hosts;
 };
 
+using PmixFound = void (*)(void* context, uint32_t rank, const char* value, bool later);
+
 /// Every function returns 0 or, with a sentence in `problem`, something else.
 struct PmixPlugin {
     uint32_t version;
     int (*start)(PmixJob* job, char* problem, size_t problem_size);
     int (*put)(const char* key, const char* value, char* problem, size_t problem_size);
     int (*commit)(char* problem, size_t problem_size);
-    /// `found` is called once, on PMIx's thread, with the value or nullptr.
-    int (*get)(uint32_t rank, const char* key, void (*found)(void* context, uint32_t rank, const char* value),
-               void* context, char* problem, size_t problem_size);
+    /// `found` is called once, on PMIx's thread, with the value or nullptr; `later`: asking again may help.
+    int (*get)(uint32_t rank, const char* key, PmixFound found, void* context, char* problem, size_t problem_size);
     int (*leave)(char* problem, size_t problem_size);
     void (*abort)(int code, const char* text);
 };

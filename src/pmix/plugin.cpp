@@ -11,6 +11,7 @@
 
 namespace {
 
+using starling::boot::PmixFound;
 using starling::boot::PmixJob;
 using starling::boot::PmixPlugin;
 
@@ -97,7 +98,7 @@ int commit(char* problem, size_t size) {
 }
 
 struct Request {
-    void (*found)(void* context, uint32_t rank, const char* value);
+    PmixFound found;
     void* context;
     uint32_t rank;
 };
@@ -105,12 +106,13 @@ struct Request {
 void on_value(pmix_status_t status, pmix_value_t* value, void* context) {
     auto* request = static_cast<Request*>(context);
     const bool text = status == PMIX_SUCCESS && value && value->type == PMIX_STRING;
-    request->found(request->context, request->rank, text ? value->data.string : nullptr);
+    // Some servers wait until the other process has committed, some say at once that they know nothing.
+    const bool later = status == PMIX_ERR_NOT_FOUND || status == PMIX_ERR_TIMEOUT;
+    request->found(request->context, request->rank, text ? value->data.string : nullptr, later);
     delete request;
 }
 
-int get(uint32_t rank, const char* key, void (*found)(void*, uint32_t, const char*), void* context, char* problem,
-        size_t size) {
+int get(uint32_t rank, const char* key, PmixFound found, void* context, char* problem, size_t size) {
     const pmix_proc_t who = process(rank);
     auto* request = new Request{found, context, rank};
     const pmix_status_t status = PMIx_Get_nb(&who, key, nullptr, 0, on_value, request);

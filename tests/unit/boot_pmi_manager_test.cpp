@@ -115,10 +115,11 @@ constexpr size_t kFactsTwo = 5;
 struct Finding {
     std::string value = "(not called)";
     uint32_t rank = ~0u;
+    Outcome outcome = Outcome::too_early;
 };
 
-void note(void* context, uint32_t rank, std::string_view value) {
-    *static_cast<Finding*>(context) = {std::string(value), rank};
+void note(void* context, uint32_t rank, Outcome outcome, std::string_view value) {
+    *static_cast<Finding*>(context) = {std::string(value), rank, outcome};
 }
 
 int look_up(Manager& manager, uint32_t rank, Finding& finding) {
@@ -137,8 +138,9 @@ int converse(Manager& manager, ManagedJob& job) {
     if (const int error = look_up(manager, 3, finding)) return error;
     EXPECT_EQ(finding.value, "there");
     EXPECT_EQ(finding.rank, 3u);
+    EXPECT_EQ(finding.outcome, Outcome::found);
     if (const int error = look_up(manager, 2, finding)) return error;
-    EXPECT_EQ(finding.value, "") << "nobody there";
+    EXPECT_EQ(finding.outcome, Outcome::nothing);
     return manager.leave();
 }
 
