@@ -102,7 +102,7 @@ GroupChannels& group_channels() {
 }
 
 message::Channel& channel_of_group(comm::Group& group, std::string_view name) {
-    const uint64_t hash = mix(mix(0xcbf29ce484222325, name), encode(group));
+    const uint64_t hash = mix(mix(0xcbf29ce484222325, name), fingerprint(group));
     const uint64_t context = (hash & ~comm::kPlaneMask) | static_cast<uint64_t>(comm::Plane::from_group);
     GroupChannel& entry = group_channels()[context];
     if (!entry.channel) {

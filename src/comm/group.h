@@ -107,6 +107,8 @@ bool disjoint(const Group& a, const Group& b);
 
 /// For messages between processes: addresses of the jobs and runs of ranks (base/wire.h).
 std::string encode(const Group& group);
+/// The same bytes in every process, on whatever host, for groups of the same processes in the same order.
+std::string fingerprint(const Group& group);
 /// The group in `bytes`, which may come from anywhere: a new reference, nullptr with failure_text() if they
 /// are malformed.
 Group* decode_group(std::string_view bytes);

@@ -34,6 +34,21 @@ struct EncodedRun {
 };
 constexpr std::size_t kEncodedJob = sizeof(boot::JobId) + 2 * sizeof(int32_t) + sizeof(boot::HostId);
 
+std::vector<const link::Job*> jobs_of(const Group& group) {
+    std::vector<const link::Job*> jobs;
+    for (const Run& run : group.runs())
+        if (std::find(jobs.begin(), jobs.end(), run.job) == jobs.end()) jobs.push_back(run.job);
+    return jobs;
+}
+
+void write_runs(Writer& writer, const Group& group, const std::vector<const link::Job*>& jobs) {
+    writer.number(static_cast<uint32_t>(group.runs().size()));
+    for (const Run& run : group.runs()) {
+        const auto job = std::find(jobs.begin(), jobs.end(), run.job) - jobs.begin();
+        writer.number(static_cast<uint32_t>(job)).number(run.first).number(run.stride).number(run.count);
+    }
+}
+
 bool plausible(const EncodedRun& run, std::size_t jobs, int64_t total) {
     if (run.job >= jobs || run.first < 0 || run.count < 1 || run.stride == 0) return false;
     const int64_t last = run.first + static_cast<int64_t>(run.stride) * (run.count - 1);
@@ -114,17 +129,19 @@ bool disjoint(const Group& a, const Group& b) {
 }
 
 std::string encode(const Group& group) {
-    std::vector<const link::Job*> jobs;
-    for (const Run& run : group.runs())
-        if (std::find(jobs.begin(), jobs.end(), run.job) == jobs.end()) jobs.push_back(run.job);
+    const std::vector<const link::Job*> jobs = jobs_of(group);
     Writer writer;
     writer.number(static_cast<uint32_t>(jobs.size()));
     for (const link::Job* job : jobs) boot::write(writer, job->address());
-    writer.number(static_cast<uint32_t>(group.runs().size()));
-    for (const Run& run : group.runs()) {
-        const auto job = std::find(jobs.begin(), jobs.end(), run.job) - jobs.begin();
-        writer.number(static_cast<uint32_t>(job)).number(run.first).number(run.stride).number(run.count);
-    }
+    write_runs(writer, group, jobs);
+    return writer.take();
+}
+
+std::string fingerprint(const Group& group) {
+    const std::vector<const link::Job*> jobs = jobs_of(group);
+    Writer writer;
+    for (const link::Job* job : jobs) writer.number(job->address().id);
+    write_runs(writer, group, jobs);
     return writer.take();
 }
 
