@@ -1,0 +1,246 @@
+"""How a job starts over many hosts and ends: agents, the tree of daemons, the order down, processes, reports up.
+
+Host 0 is the root: mpiexec, or the first of the standing daemons. It has processes of the job like the others.
+"""
+import dataclasses
+import math
+import random
+
+from .engine import Link, Machine, Simulation, Worker, share_out
+from .topology import Tree
+
+SMALL_FRAME = 64  # bytes
+
+
+@dataclasses.dataclass
+class Shape:
+    """What is started where."""
+    hosts: int
+    per_host: int
+    fanout: int = 16
+    cores: int = 64            # of each host
+    shared_cores: int = 0      # all hosts on one machine of so many cores, as in the lab; 0: each host is a machine
+    standing: bool = False     # daemons are up and connected before
+    seed: int = 1
+
+
+@dataclasses.dataclass
+class Times:
+    """Seconds since mpiexec's start."""
+    daemons_up: float = 0.0    # the root knows that all are
+    ordered: float = 0.0       # the last host has its order
+    executed: float = 0.0      # the last process has been exec'ed
+    initialized: float = 0.0   # the last process is at the end of MPI_Init
+    known: float = 0.0         # the root knows that
+    ended: float = 0.0         # mpiexec ends, if all processes end at once after MPI_Init
+    events: int = 0
+    root_busy: float = 0.0     # processor time of the root's daemon
+    agent_processor: float = 0.0
+
+
+class Start:
+    def __init__(self, costs, shape):
+        self.costs = costs
+        self.shape = shape
+        self.times = Times()
+        self.simulation = Simulation()
+        self.tree = Tree(shape.hosts, shape.fanout)
+        self.random = random.Random(shape.seed)
+        hosts = range(shape.hosts)
+        if shape.shared_cores:
+            machine = Machine(self.simulation, shape.shared_cores)
+            self.machines = [machine] * shape.hosts
+        else:
+            self.machines = [Machine(self.simulation, shape.cores) for _ in hosts]
+        self.daemons = [Worker(self.machines[h]) for h in hosts]
+        self.links = [Link(self.simulation, costs.bandwidth, costs.rtt / 2) for _ in hosts]
+        self.to_finish = [shape.per_host] * shape.hosts
+        self.below = [len(self.tree.children[h]) for h in hosts]  # children that have not said farewell
+        self.left = {}
+
+    def run(self):
+        self.daemons[0].run(self.costs.mpiexec, self.begin)
+        self.simulation.run()
+        self.times.events = self.simulation.events
+        self.times.root_busy = self.daemons[0].busy
+        return self.times
+
+    # Counting what has to happen
+
+    def count(self, what, number, then):
+        self.left[what] = (number, then)
+        if number == 0:
+            self.simulation.after(0, then)
+
+    def tick(self, what):
+        number, then = self.left[what]
+        self.left[what] = (number - 1, then)
+        if number == 1:
+            then()
+
+    # Frames
+
+    def send(self, source, target, size, then, *arguments):
+        cost = self.costs.frame + size * self.costs.byte
+        self.daemons[source].run(cost, self.links[source].send, size, self.receive, target, cost, then, arguments)
+
+    def receive(self, target, cost, then, arguments):
+        self.daemons[target].run(cost, then, *arguments)
+
+    def report(self, host, what, at=None):
+        """A message from a host to the root, from daemon to daemon."""
+        at = host if at is None else at
+        if at == 0:
+            self.daemons[0].run(self.costs.report if host else 0.0, self.tick, what)
+        else:
+            self.send(at, self.tree.parent[at], self.costs.report_bytes, self.report, host, what, self.tree.parent[at])
+
+    def order(self, host, size, then):
+        """A message from the root to all, which `then` takes on each host, after it has been passed on."""
+        for child in self.tree.children[host]:
+            self.send(host, child, size, self.order, child, size, then)
+        self.daemons[host].run(0.0, then, host)
+
+    # Daemons
+
+    def begin(self):
+        self.count("up", 0 if self.shape.standing else self.shape.hosts - 1, self.all_up)
+        if not self.shape.standing:
+            self.grow(0)
+
+    def grow(self, host):
+        for child in self.tree.children[host]:
+            self.daemons[host].run(self.costs.agent_fork, self.agent, host, child)
+
+    def agent(self, parent, host):
+        self.times.agent_processor += self.costs.agent_local + self.costs.agent_remote
+        self.machines[parent].run(self.costs.agent_local, self.login, parent, host)
+
+    def login(self, parent, host):
+        wait = self.costs.agent_wait
+        if self.costs.agent_spread:
+            wait *= math.exp(self.random.gauss(0, self.costs.agent_spread))
+        self.simulation.after(wait, self.machines[host].run, self.costs.agent_remote, self.node, parent, host)
+
+    def node(self, parent, host):
+        self.daemons[host].run(self.costs.node_start, self.connect, parent, host)
+
+    def connect(self, parent, host):
+        # TCP's own exchange, then hello, challenge and proof.
+        self.daemons[host].run(self.costs.handshake, self.simulation.after, 2.5 * self.costs.rtt, self.accept, parent,
+                               host)
+
+    def accept(self, parent, host):
+        self.daemons[parent].run(self.costs.handshake, self.attached, parent, host)
+
+    def attached(self, parent, host):
+        below = self.tree.end[host] - host - 1
+        if below:
+            self.send(parent, host, SMALL_FRAME + below * self.costs.grow_bytes, self.grow, host)
+        self.report(host, "up")
+
+    # The job
+
+    def all_up(self):
+        costs, shape = self.costs, self.shape
+        self.times.daemons_up = self.simulation.now
+        self.count("arrived", shape.hosts, self.all_arrived)
+        self.count("started", shape.hosts, lambda: None)
+        self.count("gone", shape.hosts, self.all_gone)
+        size = costs.order_bytes + shape.hosts * costs.host_bytes
+        processes = shape.hosts * shape.per_host
+        self.daemons[0].run(processes * costs.place + shape.hosts * costs.host_entry, self.order, 0, size, self.take_order)
+
+    def take_order(self, host):
+        self.times.ordered = self.simulation.now
+        cost = self.costs.segment + self.shape.hosts * self.costs.host_entry
+        self.daemons[host].run(cost, self.start_all if not self.shape.shared_cores else self.start_one, host, 0)
+
+    def start_one(self, host, index):
+        """One process after the other, each at once on its way: cores are shared by many hosts."""
+        def started():
+            self.times.executed = self.simulation.now
+            self.machines[host].run(self.costs.rank_init, self.initialized, host)
+            if index + 1 < self.shape.per_host:
+                self.start_one(host, index + 1)
+            else:
+                self.report(host, "started")
+        self.daemons[host].run(self.costs.rank_start, started)
+
+    def start_all(self, host, _):
+        """The same for a host that is a machine of its own: no one else wants its cores."""
+        costs, shape = self.costs, self.shape
+        ready = [costs.rank_start * (i + 1) for i in range(shape.per_host)]
+        begin = self.simulation.now
+        others = max(shape.cores - 1, 1)  # the daemon has one
+        last = max(share_out([costs.rank_init] * shape.per_host, others, ready))
+        self.daemons[host].run(ready[-1], self.executed, host)
+        for _ in range(shape.per_host - 1):
+            self.to_finish[host] -= 1
+        self.simulation.at(begin + last, self.initialized, host)
+
+    def executed(self, host):
+        self.times.executed = self.simulation.now
+        self.report(host, "started")
+
+    def initialized(self, host):
+        self.to_finish[host] -= 1
+        if self.to_finish[host] == 0:
+            self.times.initialized = self.simulation.now
+            self.report(host, "arrived")
+
+    def all_arrived(self):
+        self.times.known = self.simulation.now
+        self.count("ending", 1, lambda: None)
+        self.order(0, SMALL_FRAME, self.end)
+
+    # The end: the processes end when they hear that all have arrived, as after a barrier
+
+    def end(self, host):
+        shape, costs = self.shape, self.costs
+        rounds = math.ceil(shape.per_host / (shape.shared_cores or shape.cores))
+        self.machines[host].run(costs.rank_exit * (shape.per_host if shape.shared_cores else rounds), self.reap, host)
+
+    def reap(self, host):
+        self.daemons[host].run(self.costs.reap * self.shape.per_host, self.report, host, "gone")
+
+    def all_gone(self):
+        if self.shape.standing:
+            self.times.ended = self.simulation.now
+        else:
+            self.order(0, SMALL_FRAME, self.leave)
+
+    def leave(self, host):
+        if self.below[host] == 0:
+            self.farewell(host)
+
+    def farewell(self, host):
+        if host == 0:
+            self.times.ended = self.simulation.now
+        else:
+            self.send(host, self.tree.parent[host], SMALL_FRAME, self.bye, self.tree.parent[host])
+
+    def bye(self, host):
+        self.below[host] -= 1
+        if self.below[host] == 0:
+            self.farewell(host)
+
+
+def start(costs, **shape):
+    """Runs one start. Returns its Times."""
+    return Start(costs, Shape(**shape)).run()
+
+
+def spawn(costs, children, hosts, universe, **shape):
+    """Seconds until `children` processes, over `hosts` of a universe's hosts with standing daemons, are at the end of
+    MPI_Init and their parent knows: its request to the root and the answer go over its daemon."""
+    fanout = shape.get("fanout", 16)
+    depth = max(Tree(universe, fanout).depth)
+    small = costs.frame + costs.report_bytes * costs.byte
+    way = (depth + 1) * (2 * small + costs.rtt / 2 + costs.report_bytes / costs.bandwidth)  # +1: process and daemon
+    quiet = costs.with_(mpiexec=0.0)
+    times = start(quiet, hosts=hosts, per_host=math.ceil(children / hosts), standing=True, **shape)
+    # Hosts that take part lie in the whole tree: the order's and the report's ways are longer by what the small tree lacks.
+    own_depth = max(Tree(hosts, fanout).depth)
+    extra = (depth - own_depth) * (2 * small + costs.rtt / 2) if depth > own_depth else 0.0
+    return way + times.known + 2 * extra + way

@@ -1,0 +1,107 @@
+"""How processes find each other: addresses fetched when they are needed, or gathered for all beforehand.
+
+A fetch goes from the asking host's daemon through the tree to the daemon of the host in question and back, and brings
+the addresses of all processes of that host. The all-gather goes up the tree and down again.
+"""
+import dataclasses
+import random
+
+from .engine import Link, Machine, Simulation, Worker
+from .topology import Tree
+
+HEAD = 64      # bytes of a frame besides addresses
+ADDRESS = 4    # bytes of one process's address
+
+
+@dataclasses.dataclass
+class Outcome:
+    seconds: float = 0.0      # until the last one has what it asked for
+    root_seconds: float = 0.0  # processor time at the root's daemon
+    busiest: float = 0.0      # and at the busiest one
+    frames: int = 0
+
+
+class Store:
+    def __init__(self, costs, hosts, per_host, fanout=16, seed=1):
+        self.costs = costs
+        self.per_host = per_host
+        self.simulation = Simulation()
+        self.tree = Tree(hosts, fanout)
+        self.random = random.Random(seed)
+        self.daemons = [Worker(Machine(self.simulation, 1)) for _ in range(hosts)]
+        self.links = [Link(self.simulation, costs.bandwidth, costs.rtt / 2) for _ in range(hosts)]
+        self.outcome = Outcome()
+
+    def send(self, source, target, size, then, *arguments):
+        self.outcome.frames += 1
+        cost = self.costs.frame + size * self.costs.byte
+        self.daemons[source].run(cost, self.links[source].send, size, self.receive, target, cost, then, arguments)
+
+    def receive(self, target, cost, then, arguments):
+        self.daemons[target].run(cost, then, *arguments)
+
+    def finish(self):
+        self.simulation.run()
+        self.outcome.seconds = self.simulation.now
+        self.outcome.root_seconds = self.daemons[0].busy
+        self.outcome.busiest = max(daemon.busy for daemon in self.daemons)
+        return self.outcome
+
+    # On demand
+
+    def fetch(self, host, target):
+        path = self.tree.path(host, target)
+        self.step(path, 0, HEAD, self.answer)
+
+    def step(self, path, at, size, then):
+        if at + 1 == len(path):
+            then(path)
+        else:
+            self.send(path[at], path[at + 1], size, self.step, path, at + 1, size, then)
+
+    def answer(self, path):
+        self.step(path[::-1], 0, HEAD + ADDRESS * self.per_host, lambda _: None)
+
+    def on_demand(self, peers):
+        """Every process wants `peers` random others at the same instant; a host asks once for each other host."""
+        hosts = self.tree.hosts
+        for host in range(hosts):
+            wanted = {self.random.randrange(hosts) for _ in range(self.per_host * peers)} - {host}
+            for target in wanted:
+                self.fetch(host, target)
+        return self.finish()
+
+    def neighbours(self):
+        """Every process wants the next one only: a host asks for one other."""
+        hosts = self.tree.hosts
+        for host in range(hosts):
+            if hosts > 1:
+                self.fetch(host, (host + 1) % hosts)
+        return self.finish()
+
+    # All-gather
+
+    def all_gather(self):
+        self.missing = [len(children) for children in self.tree.children]
+        for host in range(self.tree.hosts):
+            if self.missing[host] == 0:
+                self.gathered(host)
+        return self.finish()
+
+    def gathered(self, host):
+        parent = self.tree.parent[host]
+        if parent < 0:
+            self.spread(0)
+            return
+        size = HEAD + ADDRESS * self.per_host * (self.tree.end[host] - host)
+        self.send(host, parent, size, self.collect, parent)
+
+    def collect(self, host):
+        self.missing[host] -= 1
+        if self.missing[host] == 0:
+            self.gathered(host)
+
+    def spread(self, host):
+        size = HEAD + ADDRESS * self.per_host * self.tree.hosts
+        for child in self.tree.children[host]:
+            self.send(host, child, size, self.spread, child)
