@@ -110,20 +110,27 @@ int check_subset(const comm::Group& group, const Comm& comm) {
     return MPI_SUCCESS;
 }
 
-// The color that MPI_Comm_split_type comes to on one machine; below 0: an argument is wrong.
-int color_of_type(int split_type, const comm::Info* info) {
+// Which host this is among the group's: the rank of its first member there.
+int host_color(const comm::Group& group) {
+    int rank = 0;
+    while (!link::on_this_host(group.at(rank))) ++rank;  // this process is a member
+    return rank;
+}
+
+// The color that MPI_Comm_split_type comes to; below 0: an argument is wrong.
+int color_of_type(int split_type, const comm::Info* info, const comm::Group& group) {
     switch (split_type) {
         case MPI_UNDEFINED:
             return MPI_UNDEFINED;
         case MPI_COMM_TYPE_SHARED:
-            return 0;
-        // There is nothing finer than the machine yet.
+            return host_color(group);
+        // There is nothing finer than the host yet.
         case MPI_COMM_TYPE_HW_UNGUIDED:
             return MPI_UNDEFINED;
         case MPI_COMM_TYPE_HW_GUIDED:
         case MPI_COMM_TYPE_RESOURCE_GUIDED: {
             const std::string* type = info ? info->find("mpi_hw_resource_type") : nullptr;
-            return type && *type == "mpi_shared_memory" ? 0 : MPI_UNDEFINED;
+            return type && *type == "mpi_shared_memory" ? host_color(group) : MPI_UNDEFINED;
         }
         default:
             return -1;
@@ -209,7 +216,7 @@ int Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_C
     if (!newcomm) return null_argument(c, "newcomm");
     const comm::Info* object = comm::from_handle(info);
     if (!object && info != MPI_INFO_NULL) return bad_handle(c, MPI_ERR_INFO, "info object");
-    const int color = color_of_type(split_type, object);
+    const int color = color_of_type(split_type, object, c->local_group());
     if (color == -1) return raise(c, fail(MPI_ERR_ARG, "%d is no split type", split_type));
     Comm* made = nullptr;
     const int error = collective::run(collective::split(*c, color, key, made));
