@@ -6,6 +6,7 @@
 #include "collective/algorithms.h"
 #include "collective/channel_exchange.h"
 #include "collective/request.h"
+#include "link/peer.h"
 #include "progress/engine.h"
 #include "progress/flags.h"
 #include "progress/idle.h"
@@ -26,6 +27,7 @@ bool EngineSync::add_participant(const link::Process& process) {
     if (process.job != link::self().job &&
         std::find(other_jobs_.begin(), other_jobs_.end(), process.job) == other_jobs_.end())
         other_jobs_.push_back(process.job);
+    if (process.job->segment().header().recovers) mortals_.push_back(process);
     return true;
 }
 
@@ -35,6 +37,8 @@ bool EngineSync::wait_long(bool (*condition)(void*), void* argument) const {
         if ((here = condition(argument))) return true;
         for (const link::Job* job : other_jobs_)
             if (job->dead()) return true;
+        for (const link::Process& process : mortals_)
+            if (const link::Peer* peer = process.job->peer_if_met(process.rank); peer && peer->dead) return true;
         return false;
     };
     // On a crowded core every look but the first after a yield is a waste.

@@ -56,6 +56,7 @@ class EngineSync {
     int me_;
     std::vector<boot::Doorbell*> doorbells_;
     std::vector<const link::Job*> other_jobs_;
+    std::vector<link::Process> mortals_;  ///< participants whose jobs go on without them
 };
 
 using Node = NodeStage<EngineSync>;

@@ -1,0 +1,47 @@
+// A job that was started with --enable-recovery goes on when one of its ranks dies: whoever has to do with the dead one gets
+// an error, the others talk on.
+#include <signal.h>
+
+#include "check.h"
+
+enum { kLarge = 4 << 20 };
+
+static void expect_failure(int code, const char* what) {
+    int class;
+    OK(MPI_Error_class(code, &class));
+    EXPECT_INT(class, MPI_ERR_PROC_ABORTED);
+    CHECK(code != MPI_SUCCESS, "%s a dead rank succeeded", what);
+}
+
+static void talk(int rank, int others) {
+    // A ring of all but the last, who is dead.
+    int value = rank, next = (rank + 1) % others, before = (rank + others - 1) % others;
+    OK(MPI_Sendrecv(&rank, 1, MPI_INT, next, 3, &value, 1, MPI_INT, before, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    EXPECT_INT(value, before);
+}
+
+int main(int argc, char** argv) {
+    int rank, size, value = 0;
+    OK(MPI_Init(&argc, &argv));
+    OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    const int doomed = size - 1;
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    if (rank == doomed) {
+        if (size > 1) OK(MPI_Recv(&value, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        raise(SIGKILL);
+    }
+    MPI_Request early;
+    OK(MPI_Irecv(&value, 1, MPI_INT, doomed, 9, MPI_COMM_WORLD, &early));
+    if (rank == 0) OK(MPI_Send(&value, 1, MPI_INT, doomed, 1, MPI_COMM_WORLD));
+    expect_failure(MPI_Wait(&early, MPI_STATUS_IGNORE), "receiving from");
+    expect_failure(MPI_Recv(&value, 1, MPI_INT, doomed, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE), "receiving from");
+    static char large[kLarge];
+    expect_failure(MPI_Ssend(large, kLarge, MPI_BYTE, doomed, 8, MPI_COMM_WORLD), "sending to");
+    const int code = MPI_Barrier(MPI_COMM_WORLD);
+    CHECK(code != MPI_SUCCESS, "a barrier with a dead rank succeeded");
+    if (size > 2) talk(rank, size - 1);
+    OK(MPI_Finalize());
+    return 0;
+}
