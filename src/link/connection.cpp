@@ -3,8 +3,10 @@
 namespace starling::link {
 
 // Simultaneous requests need no tie-break: each end's open carries a slot, so the two opens serve as each
-// other's accepts. Closing is answered in kind on the ring itself, behind everything sent on it, so nothing is lost;
-// an open that overtakes the peer's close (it travels on the base path) waits for it.
+// other's accepts (which of two processes that offer TCP ports to each other connects, its transport decides).
+// Closing is answered in kind on the path itself, behind everything sent on it, so nothing is lost; an open that
+// overtakes the peer's close (it travels on the base path) waits for it. What breaks is closed without an answer, since
+// the peer sees the same; only one that never opened is refused, lest the peer wait.
 Step step(State state, Event event, bool slot_free) {
     if (event == Event::peer_dead) {
         const bool has_slot = state != State::closed;
@@ -14,20 +16,23 @@ Step step(State state, Event event, bool slot_free) {
         case State::closed:
             if (event == Event::want_open && slot_free) return {State::connecting, kTakeSlot | kSendOpen};
             if (event == Event::open && slot_free)
-                return {State::connected, kTakeSlot | kUseOffer | kSendAccept};
+                return {State::connecting, kTakeSlot | kUseOffer | kSendAccept};
             if (event == Event::open) return {State::closed, kSendRefuse};
             break;
         case State::connecting:
-            if (event == Event::accept || event == Event::open) return {State::connected, kUseOffer};
+            if (event == Event::accept || event == Event::open) return {State::connecting, kUseOffer};
+            if (event == Event::ready) return {State::connected, kNothing};
             if (event == Event::refuse) return {State::closed, kGiveSlot};
+            if (event == Event::broken) return {State::closed, kSendRefuse | kGiveSlot};
             break;
         case State::connected:
             if (event == Event::want_close) return {State::quiescing, kSendClose};
             if (event == Event::close) return {State::closed, kSendClose | kGiveSlot};
             if (event == Event::open) return {State::connected, kDefer};
+            if (event == Event::broken) return {State::closed, kGiveSlot};
             break;
         case State::quiescing:
-            if (event == Event::close) return {State::closed, kGiveSlot};
+            if (event == Event::close || event == Event::broken) return {State::closed, kGiveSlot};
             if (event == Event::open) return {State::quiescing, kDefer};
             break;
     }

@@ -1,5 +1,6 @@
 // The life of a connection, whatever the transport: a table of states and events. Both ends run the same machine;
-// what it decides is carried out by link/peer. Tested exhaustively in tests/unit/connection_test.cpp.
+// what it decides is carried out by link/manager for direct rings (a slot is a ring of the own memory) and by link/wires
+// for TCP (a slot is a place among the connections of the process, offered by port and token). Tested exhaustively in tests/unit/connection_test.cpp.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,9 @@ enum class Event : uint8_t {
     open,        ///< packet: the peer asks, and offers a slot for our sending
     accept,      ///< packet: the peer grants, with a slot for our sending
     refuse,      ///< packet: the peer has no slot to give
-    close,       ///< packet, last on the ring: the peer has stopped sending on it
+    close,       ///< last on the path: the peer has stopped sending on it
+    ready,       ///< the path to the peer carries: a ring at once, TCP when it is connected
+    broken,      ///< it does not, or not any more: could not connect, was reset
     peer_dead,   ///< the peer's job is gone
 };
 
@@ -22,11 +25,11 @@ enum class Event : uint8_t {
 enum Action : uint8_t {
     kNothing = 0,
     kTakeSlot = 1,     ///< take a slot of our own for the peer to write to; if none is free, see step()
-    kUseOffer = 2,     ///< from now on send through the slot the packet named
+    kUseOffer = 2,     ///< begin to send through the slot the packet named; `ready` tells that it can be done
     kSendOpen = 4,     ///< packet open with our slot, on the base path
     kSendAccept = 8,   ///< packet accept with our slot, on the base path
     kSendRefuse = 16,  ///< packet refuse, on the base path
-    kSendClose = 32,   ///< packet close, last on the ring; send on the base path from then on
+    kSendClose = 32,   ///< close, last on the path; send on the base path from then on
     kGiveSlot = 64,    ///< our slot is drained and no longer written: free it
     kDefer = 128,      ///< keep the packet until the state is closed, then take it as if it came then
 };

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "boot/job_segment.h"
@@ -35,6 +36,8 @@ class Job {
     /// The job's processes can no longer be reached; set once, by check_liveness().
     bool dead() const { return dead_; }
     void mark_dead() { dead_ = true; }
+    /// Of a job that recovers: whether more ranks have failed than at the last call.
+    bool count_failures(uint32_t failures) { return std::exchange(failures_, failures) != failures; }
 
     /// The peer object of a rank, made at first use; nullptr with failure_text() if the job is gone.
     Peer* peer(uint32_t rank);
@@ -53,6 +56,7 @@ class Job {
     std::unique_ptr<Peer*[], Free> peers_;  ///< by rank; from calloc, so that of a large job only what is used is touched
     std::vector<Peer*> met_;
     bool dead_ = false;
+    uint32_t failures_ = 0;
 };
 
 /// The interned job of this address.

@@ -1,3 +1,4 @@
+#include "base/error.h"
 #include "link/manager.h"
 #include "link/remote.h"
 
@@ -18,6 +19,22 @@ void drain() {
     }
 }
 
+// Of a job that goes on without those of its ranks that have failed. They get peer objects even if they were never
+// met: whoever waits for one must find it dead.
+bool note_failed_ranks(Job& job) {
+    const boot::JobHeader& header = job.segment().header();
+    if (!header.recovers || !job.count_failures(header.failures.load(std::memory_order_acquire))) return false;
+    drain();
+    for (uint32_t rank = 0; rank < header.size; ++rank) {
+        if (boot::PortWord::of(job.segment().port(rank).load()).state != boot::PortWord::failed) continue;
+        Peer* peer = job.peer(rank);
+        if (!peer || peer->dead) continue;
+        fail(MPI_ERR_PROC_ABORTED, "rank %u has failed", rank);
+        fail_peer(*peer);
+    }
+    return true;
+}
+
 }  // namespace
 
 bool check_liveness() {
@@ -25,7 +42,9 @@ bool check_liveness() {
     ask_after_silent_peers(kPatienceNs);
     for (; recover_inbox(); any = true) poll();
     for (size_t i = 0; Job* job = job_at(i); ++i) {
-        if (job->dead() || !job->mapped() || job == self().job) continue;
+        if (job->dead() || !job->mapped()) continue;
+        any |= note_failed_ranks(*job);
+        if (job == self().job) continue;
         if (boot::job_alive(job->segment())) continue;
         drain();
         job->mark_dead();

@@ -1,5 +1,6 @@
 #include "link/manager.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/config.h"
@@ -16,6 +17,13 @@ struct Slots {
     pid_t last_writers[shm::kRingSlots] = {};
 };
 constinit Slots slots;
+
+/// A connection's worth: messages, and long ones by their length, lately more than long ago.
+void note_value(Peer& peer) {
+    peer.value = peer.value / 2 + peer.sent_since_check + static_cast<uint32_t>(peer.bytes_since_check / 16384);
+    peer.sent_since_check = 0;
+    peer.bytes_since_check = 0;
+}
 
 uint32_t slot_limit() {
     const auto limit = static_cast<uint32_t>(config().max_direct);
@@ -34,6 +42,8 @@ int free_slot() {
     return -1;
 }
 
+bool any_slot_free() { return free_slot() >= 0; }
+
 void take_slot(Peer& peer) {
     const int slot = free_slot();
     peer.in_slot = static_cast<uint32_t>(slot);
@@ -44,11 +54,27 @@ void take_slot(Peer& peer) {
     watch_ring(peer);
 }
 
+uint32_t describe_slot(Peer& peer, shm::Kind, std::byte* payload) {
+    std::memcpy(payload, &peer.in_slot, sizeof peer.in_slot);
+    return sizeof peer.in_slot;
+}
+
+void use_slot(Peer& peer, shm::Kind, const std::byte* offer) {
+    uint32_t slot = 0;
+    std::memcpy(&slot, offer, sizeof slot);
+    peer.out = shm::RingWriter(peer.region.ring(slot));
+    apply(peer, Event::ready);
+}
+
+void send_close(Peer& peer) {
+    peer.close_pending = true;
+    if (!try_close(peer)) mark_pending(peer);
+}
+
 void give_slot(Peer& peer) {
     unwatch_ring(peer);
     peer.in = {};
     slots.users[peer.in_slot] = nullptr;
-    ++counters.closed;
     const pid_t pid = peer.dead ? peer.job.segment().cell(peer.rank).pid.load() : 0;
     if (pid > 0 && !process_gone(pid))
         slots.last_writers[peer.in_slot] = pid;
@@ -56,91 +82,118 @@ void give_slot(Peer& peer) {
         slots.taken &= ~(uint64_t{1} << peer.in_slot);
 }
 
+void each_slot_user(void (*visit)(Peer& peer, void* argument), void* argument) {
+    for (uint32_t i = 0; i < slot_limit(); ++i)
+        if (slots.users[i]) visit(*slots.users[i], argument);
+}
+
+const Medium& medium(const Peer& peer) { return peer.remote ? kWires : kRings; }
+
 uint64_t has_connection(State state) { return state == State::connected || state == State::quiescing; }
 
-void apply(Peer& peer, Event event, uint32_t offered_slot) {
-    const Step next = step(peer.state, event, free_slot() >= 0);
-    counters.connections += has_connection(next.next) - has_connection(peer.state);
-    peer.state = next.next;
-    if (next.actions & kTakeSlot) take_slot(peer);
-    if (next.actions & kUseOffer) {
-        peer.out = shm::RingWriter(peer.region.ring(offered_slot));
-        ++counters.opened;
-    }
-    if (next.actions & kSendOpen) send_control(peer, shm::Kind::open, &peer.in_slot, sizeof peer.in_slot);
-    if (next.actions & kSendAccept)
-        send_control(peer, shm::Kind::accept, &peer.in_slot, sizeof peer.in_slot);
-    if (next.actions & kSendRefuse) {
-        ++counters.refused;
-        send_control(peer, shm::Kind::refuse, nullptr, 0);
-    }
-    if (next.actions & kSendClose) {
-        peer.close_pending = true;
-        if (!try_close(peer)) mark_pending(peer);
-    }
-    if (next.actions & kGiveSlot) give_slot(peer);
-    if (next.actions & kDefer) {
-        peer.open_deferred = true;
-        peer.deferred_slot = offered_slot;
-    }
-    if (peer.state == State::closed && peer.open_deferred) {
-        peer.open_deferred = false;
-        apply(peer, Event::open, peer.deferred_slot);
-    }
+void send_offer(Peer& peer, shm::Kind kind) {
+    std::byte payload[shm::kInlineBytes];
+    const uint32_t bytes = medium(peer).describe_slot(peer, kind, payload);
+    send_control(peer, kind, payload, bytes);
 }
 
 // The limit is reached: let go of the connection that has carried least since it was last looked at, if
 // it is worth less than half of the one that asks.
 void make_room_for(Peer& asking) {
     Peer* least = nullptr;
-    for (uint32_t i = 0; i < slot_limit(); ++i) {
-        Peer* user = slots.users[i];
-        if (!user || user->state != State::connected) continue;
-        user->value = user->value / 2 + user->sent_since_check;
-        user->sent_since_check = 0;
-        if (!least || user->value < least->value) least = user;
-    }
-    if (least && least->value < asking.value / 2) apply(*least, Event::want_close, 0);
+    const auto compare = [](Peer& user, void* argument) {
+        Peer*& found = *static_cast<Peer**>(argument);
+        if (user.state != State::connected) return;
+        note_value(user);
+        if (!found || user.value < found->value) found = &user;
+    };
+    medium(asking).each_user(compare, &least);
+    if (least && least->value < asking.value / 2) apply(*least, Event::want_close);
 }
 
 }  // namespace
 
-void consider_opening(Peer& peer) {
-    const auto threshold = static_cast<uint32_t>(config().direct_threshold);
-    if (peer.sent_since_check < threshold || (&peer.job == self().job && peer.rank == self().rank)) return;
-    peer.value = peer.value / 2 + peer.sent_since_check;
-    peer.sent_since_check = 0;
-    if (peer.remote) return;
-    if (slot_limit() == 0 || peer.dead || peer.close_pending) return;
+constexpr Medium kRings{any_slot_free, take_slot, describe_slot, use_slot, send_close, give_slot, each_slot_user};
+
+void apply(Peer& peer, Event event, const std::byte* offer) {
+    const Medium& by = medium(peer);
+    const Step next = step(peer.state, event, by.slot_free());
+    const uint64_t had = has_connection(peer.state), has = has_connection(next.next);
+    counters.connections += has - had;
+    counters.opened += has > had;
+    counters.closed += has < had;
+    peer.state = next.next;
+    if (next.actions & kTakeSlot) by.take_slot(peer);
+    if (next.actions & kUseOffer) by.use_offer(peer, event == Event::accept ? shm::Kind::accept : shm::Kind::open, offer);
+    if (next.actions & kSendOpen) send_offer(peer, shm::Kind::open);
+    if (next.actions & kSendAccept) send_offer(peer, shm::Kind::accept);
+    if (next.actions & kSendRefuse) {
+        ++counters.refused;
+        send_control(peer, shm::Kind::refuse, nullptr, 0);
+    }
+    if (next.actions & kSendClose) by.send_close(peer);
+    if (next.actions & kGiveSlot) by.give_slot(peer);
+    if (next.actions & kDefer) {
+        peer.open_deferred = true;
+        std::memcpy(peer.deferred_offer, offer, sizeof peer.deferred_offer);
+    }
+    if (peer.state == State::closed && peer.open_deferred) {
+        peer.open_deferred = false;
+        std::byte deferred[sizeof peer.deferred_offer];
+        std::memcpy(deferred, peer.deferred_offer, sizeof deferred);
+        apply(peer, Event::open, deferred);
+    }
+}
+
+void want_connection(Peer& peer) {
+    if (peer.dead || peer.close_pending || peer.state != State::closed) return;
     if (peer.backoff > 0) {
         --peer.backoff;
         return;
     }
-    if (free_slot() < 0) {
+    if (medium(peer).slot_free())
+        apply(peer, Event::want_open);
+    else
         make_room_for(peer);
-        return;
+}
+
+void consider_opening(Peer& peer) {
+    if (peer.remote) {
+        const auto messages = static_cast<uint32_t>(config().connect_messages);
+        if (peer.sent_since_check < messages && peer.bytes_since_check < config().connect_bytes) return;
+    } else {
+        const auto threshold = static_cast<uint32_t>(config().direct_threshold);
+        if (peer.sent_since_check < threshold || (&peer.job == self().job && peer.rank == self().rank)) return;
     }
-    apply(peer, Event::want_open, 0);
+    note_value(peer);
+    want_connection(peer);
+}
+
+void request_connection(Peer& peer) {
+    if (&peer.job == self().job && peer.rank == self().rank) return;
+    peer.backoff = 0;
+    want_connection(peer);
 }
 
 void request_close(Peer& peer) {
-    if (peer.state == State::connected) apply(peer, Event::want_close, 0);
+    if (peer.state == State::connected) apply(peer, Event::want_close);
 }
 
 void on_connection_packet(Peer& peer, const Packet& packet) {
-    if (peer.remote) return;
+    std::byte offer[shm::kInlineBytes] = {};
+    std::memcpy(offer, packet.payload, std::min<size_t>(packet.header.bytes, sizeof offer));
     uint32_t slot = 0;
-    if (packet.header.bytes >= sizeof slot) std::memcpy(&slot, packet.payload, sizeof slot);
-    if (slot >= shm::kRingSlots) return;
+    std::memcpy(&slot, offer, sizeof slot);
+    if (!peer.remote && slot >= shm::kRingSlots) return;
     switch (packet.header.kind) {
-        case shm::Kind::open: return apply(peer, Event::open, slot);
-        case shm::Kind::accept: return apply(peer, Event::accept, slot);
-        case shm::Kind::refuse: peer.backoff = 16; return apply(peer, Event::refuse, 0);
+        case shm::Kind::open: return apply(peer, Event::open, offer);
+        case shm::Kind::accept: return apply(peer, Event::accept, offer);
+        case shm::Kind::refuse: peer.backoff = 16; return apply(peer, Event::refuse);
         default: return;  // not of this version
     }
 }
 
-void on_close_packet(Peer& peer) { apply(peer, Event::close, 0); }
+void on_close_packet(Peer& peer) { apply(peer, Event::close); }
 
 bool try_close(Peer& peer) {
     if (!peer.controls.empty() || !peer.out.reserve(0)) return false;
@@ -157,7 +210,7 @@ void on_peer_dead(Peer& peer) {
     peer.out = {};
     peer.close_pending = false;
     peer.open_deferred = false;
-    apply(peer, Event::peer_dead, 0);
+    apply(peer, Event::peer_dead);
     peer.controls.clear();
 }
 

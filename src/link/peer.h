@@ -14,10 +14,14 @@ namespace starling::message {
 struct SendRequest;
 }
 namespace starling::ip {
+class OutStream;
 class Session;
+struct Piece;
 }
 
 namespace starling::link {
+
+struct Wire;
 
 /// A small packet that found no room; payload at most shm::kInlineBytes.
 struct Control {
@@ -41,6 +45,8 @@ struct Peer {
     uint16_t port = 0;               ///< UDP, as the session was told; 0: not known yet
     ip::Session* session = nullptr;  ///< null when the peer is dead
     uint64_t asked_at = 0;           ///< ns; when the daemon was last asked whether it lives
+    Wire* wire = nullptr;            ///< the TCP connection (link/wires.h), in states other than closed
+    uint64_t bytes_since_check = 0;  ///< of long messages; decides with sent_since_check
 
     shm::RingWriter out;  ///< set while we may send on a ring of theirs
     shm::RingReader in;   ///< set while they may send on a ring of ours
@@ -48,7 +54,7 @@ struct Peer {
     State state = State::closed;
     bool close_pending = false;  ///< the ring waits for room for its close; send on the base path meanwhile
     bool open_deferred = false;
-    uint32_t deferred_slot = 0;
+    std::byte deferred_offer[shm::kInlineBytes] = {};
     bool dead = false;
 
     uint32_t next_send = 0;     ///< sequence number of the next message to them
@@ -97,6 +103,15 @@ inline void count_message(Peer& peer) {
     if (++peer.sent_since_check >= 4 && peer.state == State::closed) consider_opening(peer);
 }
 
+/// Counts a long message to another host for the same.
+inline void count_bytes(Peer& peer, uint64_t bytes) {
+    if (!peer.remote) return;
+    peer.bytes_since_check += bytes;
+    if (peer.state == State::closed) consider_opening(peer);
+}
+/// Asks for a connection whatever the traffic, if there is a place for it (a hint).
+void request_connection(Peer& peer);
+
 /// Closes a connection (policy, tests). Messages go on over the base path.
 void request_close(Peer& peer);
 
@@ -124,7 +139,13 @@ struct Upcalls {
     void (*spawn_control)(Peer& peer, const Packet& packet);
     void (*segment)(Peer& peer, const Packet& packet);  ///< null as long as this process has exposed and accessed none
     void (*job_failed)(Job& job);  ///< after everything it had sent was delivered
-    void (*peer_failed)(Peer& peer);  ///< on another host, while its job goes on; failure_text() says what happened
+    void (*peer_failed)(Peer& peer);  ///< while its job goes on; failure_text() says what happened
+
+    // Streams over TCP: see ip::TcpUpcalls.
+    std::byte* (*target)(Peer& peer, const ip::Piece& piece, uint64_t done, uint64_t bytes);
+    void (*unpack)(Peer& peer, const ip::Piece& piece, uint64_t done, const std::byte* data, uint64_t bytes);
+    void (*piece)(Peer& peer, const ip::Piece& piece);
+    void (*stranded)(ip::OutStream& stream);
 };
 extern Upcalls upcalls;
 

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "link/locate.h"
 #include "link/manager.h"
+#include "link/wires.h"
 
 namespace starling::link {
 
@@ -21,6 +22,7 @@ constexpr uint64_t kFinalPatienceNs = 10'000'000;
 /// Polls that may pass without a look at the sockets: while shared memory brings packets, and while nothing comes at
 /// all but what came last came by shared memory.
 constexpr uint32_t kSkipBusy = 16, kSkipQuiet = 4;
+constexpr uint32_t kSkipUdp = 8;
 
 constinit std::vector<Peer*> remotes;   ///< with a session
 constinit std::vector<Peer*> unplaced;  ///< of these, those whose port is not known
@@ -45,13 +47,6 @@ ip::Session* meet(boot::JobId id, uint32_t rank, uint64_t key) {
     Peer* peer = job->peer(rank);
     if (peer && peer->session && key != 0) network->set_key(*peer->session, key);
     return peer ? peer->session : nullptr;
-}
-
-void fail_peer(Peer& peer) {
-    if (peer.dead) return;
-    on_peer_dead(peer);
-    drop_session(peer);
-    upcalls.peer_failed(peer);
 }
 
 const char* host_name(const Peer& peer) {
@@ -110,7 +105,9 @@ void publish_state(bool finalized) {
 
 int network_descriptor() { return network ? network->wait_fd() : -1; }
 
-uint64_t network_deadline() { return network ? network->next_deadline() : UINT64_MAX; }
+uint64_t network_deadline() {
+    return network ? std::min(network->next_deadline(), wires_deadline()) : UINT64_MAX;
+}
 
 int attach_session(Peer& peer) {
     if (const int error = open_network()) return error;
@@ -124,6 +121,13 @@ int attach_session(Peer& peer) {
     unplaced.push_back(&peer);
     locate(peer.job, peer.rank);
     return MPI_SUCCESS;
+}
+
+void fail_peer(Peer& peer) {
+    if (peer.dead) return;
+    on_peer_dead(peer);
+    drop_session(peer);
+    upcalls.peer_failed(peer);
 }
 
 void drop_session(Peer& peer) {
@@ -142,8 +146,9 @@ bool reserve_remote(Peer& peer, uint32_t bytes, Slot& slot) {
 
 void commit_remote(Peer& peer, uint32_t bytes) {
     network->commit(*peer.session, bytes);
-    ++counters.messages_udp;
-    counters.bytes_udp += bytes;
+    const bool by_wire = goes_by_wire(peer);
+    (by_wire ? counters.messages_tcp : counters.messages_udp) += 1;
+    (by_wire ? counters.bytes_tcp : counters.bytes_udp) += bytes;
 }
 
 uint32_t remote_piece_limit(const Peer& peer) {
@@ -154,7 +159,14 @@ bool poll_remote(bool busy) {
     static uint32_t skipped = 0, skip_quiet = 1;
     if (++skipped < (busy ? kSkipBusy : skip_quiet)) return false;
     skipped = 0;
-    bool any = network->poll(now_ns());
+    const uint64_t now = now_ns();
+    bool any = poll_wires(now);
+    // While TCP brings everything, the other socket is looked at now and then.
+    static uint32_t by_wire_alone = 0;
+    if (!wires_are_busy(now) || ++by_wire_alone >= kSkipUdp || network->next_deadline() <= now) {
+        by_wire_alone = 0;
+        any |= network->poll(now);
+    }
     if (any)
         skip_quiet = 1;
     else if (busy)

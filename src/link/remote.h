@@ -29,6 +29,9 @@ int attach_session(Peer& peer);
 /// Ends what we have with a peer that is gone.
 void drop_session(Peer& peer);
 
+/// A process is gone, or can't be reached, though its job goes on; failure_text() says what happened. On any host.
+void fail_peer(Peer& peer);
+
 /// As reserve() and commit(), for peers on other hosts.
 bool reserve_remote(Peer& peer, uint32_t bytes, Slot& slot);
 void commit_remote(Peer& peer, uint32_t bytes);

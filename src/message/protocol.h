@@ -27,6 +27,8 @@ struct ClearToStream {
     uint64_t bytes;
     uint32_t send_serial;
     uint32_t receive_serial;
+    uint32_t generation;  ///< tells requests that use one receive_serial after the other apart
+    uint32_t reserved;
 };
 /// Payload of a share_copy packet: "write chunks of the message to my memory, from the back".
 struct Share {
@@ -39,6 +41,7 @@ struct Share {
     uint32_t chunk;  ///< bytes
 };
 static_assert(sizeof(Share) == 32);
-// A piece's header: tag = receive_serial, context = offset in the message; pieces may overtake each other.
+// A piece's header: tag = receive_serial, sequence = generation, context = offset in the message; pieces may overtake each
+// other. Between hosts they may come twice, and the receiver answers with `fetched` when it has them all.
 
 }  // namespace starling::message

@@ -12,7 +12,7 @@
 #include "message/directory.h"
 #include "message/point_to_point.h"
 #include "message/send.h"
-#include "message/serials.h"
+#include "message/streams.h"
 #include "message/split.h"
 #include "progress/ready.h"
 #include "transport/shm/kernel_copy.h"
@@ -21,7 +21,6 @@ namespace starling::message {
 
 namespace {
 
-constinit Serials<ReceiveRequest> streaming;  ///< receives that get their data in pieces
 /// Messages for contexts that this process does not know yet, oldest first.
 constinit std::vector<Unexpected*> orphans;
 bool anyone_failed = false;
@@ -99,15 +98,6 @@ int copy_from_sender(ReceiveRequest& request, const Offer& offer, uint64_t bytes
 }
 
 bool single_copy_allowed() { return config().single_copy != SingleCopy::off; }
-
-void ask_for_pieces(ReceiveRequest& request, const Offer& offer, uint64_t bytes) {
-    request.moved = 0;
-    request.outcome.bytes = bytes;
-    request.expected = bytes;
-    request.serial = streaming.add(request);
-    const ClearToStream clear{bytes, offer.serial, request.serial};
-    link::send_control(*request.peer, shm::Kind::clear_to_stream, &clear, sizeof clear);
-}
 
 /// The copy of a message has ended with `error` (an errno value): completes the receive, or finds another way.
 void after_copy(ReceiveRequest& request, const Offer& offer, int error) {
@@ -203,17 +193,6 @@ void match(const Envelope& envelope) {
     }
 }
 
-void on_piece(link::Peer& peer, const link::Packet& packet) {
-    ReceiveRequest* request = streaming.find(static_cast<uint32_t>(packet.header.tag));
-    const uint64_t offset = packet.header.context, bytes = packet.header.bytes;
-    if (!request || request->peer != &peer || offset > request->expected || bytes > request->expected - offset) return;
-    datatype::unpack(*request->type, request->count, request->buffer, offset, packet.payload, bytes);
-    request->moved += bytes;
-    if (request->moved < request->expected) return;
-    streaming.remove(request->serial);
-    finish(*request, request->outcome.error);
-}
-
 /// False if the packet is shorter than what it should hold.
 template <class T>
 bool read(const link::Packet& packet, T& out) {
@@ -243,7 +222,7 @@ void deliver(link::Peer& peer, const link::Packet& packet) {
         case shm::Kind::clear_to_stream: {
             ClearToStream clear;
             if (!read(packet, clear)) return;
-            return on_clear_to_stream(peer, clear.send_serial, clear.receive_serial, clear.bytes);
+            return on_clear_to_stream(peer, clear);
         }
         case shm::Kind::share_copy: {
             Share share;
@@ -261,6 +240,7 @@ void start() {
     link::upcalls.flush = flush;
     link::upcalls.job_failed = fail_job;
     link::upcalls.peer_failed = fail_peer;
+    start_streams(enqueue_stream);
 }
 
 namespace {
@@ -278,6 +258,8 @@ int sender_has_ended(Channel& channel, int source) {
 }
 
 }  // namespace
+
+void finish_receive(ReceiveRequest& request, int error) { finish(request, error); }
 
 bool sender_gone(Channel& channel, int source) {
     if (!anyone_failed) return false;
@@ -371,29 +353,21 @@ void fail_receives() {
     }
 }
 
-template <class F>
-void fail_streams(F&& is_gone) {
-    streaming.each([&](ReceiveRequest& request) {
-        if (!is_gone(*request.peer)) return;
-        streaming.remove(request.serial);
-        finish(request, fail(MPI_ERR_PROC_ABORTED, "the sender of a message that was being received has ended"));
-    });
-}
-
 }  // namespace
 
 void fail_job(link::Job& job) {
     anyone_failed = true;
     fail_sends(job);
     fail_splits(job);
-    fail_streams([&](const link::Peer& peer) { return &peer.job == &job; });
+    fail_streams([](const link::Peer& peer, const void* gone) { return static_cast<const void*>(&peer.job) == gone; }, &job);
     fail_receives();
 }
 
 void fail_peer(link::Peer& peer) {
     anyone_failed = true;
     fail_sends(peer);
-    fail_streams([&](const link::Peer& other) { return &other == &peer; });
+    fail_splits(peer);
+    fail_streams([](const link::Peer& other, const void* gone) { return static_cast<const void*>(&other) == gone; }, &peer);
     fail_receives();
 }
 

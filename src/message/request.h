@@ -13,6 +13,10 @@ struct Datatype;
 namespace starling::link {
 struct Peer;
 }
+namespace starling::ip {
+class Coverage;
+class OutStream;
+}  // namespace starling::ip
 
 namespace starling::message {
 
@@ -81,8 +85,11 @@ struct SendRequest : Request {
     uint32_t sequence = 0;
     uint32_t serial = 0;      ///< what the receiver names this request by
     uint32_t stream_to = 0;   ///< what we name the receiver's request by
+    uint32_t generation = 0;  ///< goes with stream_to
+    ip::OutStream* stream = nullptr;  ///< to another host, from clear_to_stream on; owned
     enum class Stage : uint8_t { eager, envelope, offered, stream } stage = Stage::eager;
     bool retained = false;    ///< holds a reference of `type`
+    bool queued = false;      ///< is in its peer's queue; kept for those with a stream
 };
 
 /// A receive from start to completion. Filled by start_receive(); must not move while it is not done.
@@ -100,6 +107,8 @@ struct ReceiveRequest : Request {
     int source = 0;  ///< as posted: a rank or MPI_ANY_SOURCE
     int tag = 0;     ///< as posted: a tag or MPI_ANY_TAG
     uint32_t serial = 0;
+    uint32_t send_serial = 0, generation = 0;  ///< of a message that comes in pieces
+    ip::Coverage* coverage = nullptr;          ///< of one that comes from another host in pieces; owned
     bool retained = false;  ///< holds a reference of `type`
     ListHook hook;          ///< posted queue
 };

@@ -13,6 +13,7 @@
 #include "message/protocol.h"
 #include "message/serials.h"
 #include "message/split.h"
+#include "message/streams.h"
 
 namespace starling::message {
 
@@ -28,7 +29,17 @@ void finish(SendRequest& request, int error) {
     request.complete();
 }
 
+void take_from_queue(SendRequest& request) {
+    std::erase(request.peer->sends, &request);
+    request.queued = false;
+    --queued;
+}
+
 void finish_offered(SendRequest& request, int error) {
+    if (request.stream) {
+        end_stream(request);
+        if (request.queued) take_from_queue(request);
+    }
     offered.remove(request.serial);
     finish(request, error);
 }
@@ -84,11 +95,25 @@ bool try_stream(SendRequest& request) {
         if (!link::reserve(*request.peer, bytes, slot)) return false;
         slot.header->kind = shm::Kind::piece;
         slot.header->tag = static_cast<int32_t>(request.stream_to);
+        slot.header->sequence = request.generation;
         slot.header->context = request.moved;
         datatype::pack(*request.type, request.count, request.buffer, request.moved, slot.payload, bytes);
         link::commit(*request.peer, slot, bytes);
         request.moved += bytes;
     }
+    return true;
+}
+
+/// A stream to another host, for as far as it goes by the base path. It ends with the receiver's answer. If others
+/// wait, it goes behind them from time to time.
+bool advance_remote(SendRequest& request) {
+    switch (advance_stream(request)) {
+        case Turn::no_room: return false;
+        case Turn::done: request.queued = false; return true;
+        case Turn::over: break;
+    }
+    request.peer->sends.push_back(&request);
+    ++queued;
     return true;
 }
 
@@ -99,6 +124,7 @@ bool advance(SendRequest& request) {
             // The ring may have been closed since this was queued: what the base path can't take is offered.
             if (request.bytes > link::payload_limit(*request.peer)) {
                 request.stage = SendRequest::Stage::envelope;
+                request.stream = nullptr;
                 request.serial = offered.add(request);
                 return advance(request);
             }
@@ -110,6 +136,7 @@ bool advance(SendRequest& request) {
             request.stage = SendRequest::Stage::offered;
             return true;
         case SendRequest::Stage::stream:
+            if (request.stream) return advance_remote(request);
             if (!try_stream(request)) return false;
             finish_offered(request, MPI_SUCCESS);
             return true;
@@ -127,7 +154,9 @@ void enqueue(SendRequest& request) {
 [[gnu::noinline]] void start_queued(SendRequest& request) {
     keep_type(request);
     if (request.stage == SendRequest::Stage::envelope) {
+        request.stream = nullptr;
         request.serial = offered.add(request);
+        link::count_bytes(*request.peer, request.bytes);
         if (request.peer->sends.empty() && request.peer->controls.empty() && advance(request)) return;
     }
     enqueue(request);
@@ -178,7 +207,8 @@ bool flush(link::Peer& peer) {
 
 void on_fetched(link::Peer& peer, uint32_t serial) {
     SendRequest* request = offered.find(serial);
-    if (!request || request->peer != &peer || request->stage != SendRequest::Stage::offered) return;
+    if (!request || request->peer != &peer) return;
+    if (request->stage != SendRequest::Stage::offered && !request->stream) return;
     finish_offered(*request, MPI_SUCCESS);
 }
 
@@ -189,13 +219,22 @@ void on_share_copy(link::Peer& peer, const Share& share) {
     help_copy(peer, share, datatype::block_address(*request->type, request->buffer));
 }
 
-void on_clear_to_stream(link::Peer& peer, uint32_t send_serial, uint32_t receive_serial, uint64_t bytes) {
-    SendRequest* request = offered.find(send_serial);
+void on_clear_to_stream(link::Peer& peer, const ClearToStream& clear) {
+    SendRequest* request = offered.find(clear.send_serial);
     if (!request || request->peer != &peer || request->stage != SendRequest::Stage::offered) return;
     request->stage = SendRequest::Stage::stream;
-    request->stream_to = receive_serial;
-    request->bytes = std::min(request->bytes, bytes);
-    enqueue(*request);
+    request->stream_to = clear.receive_serial;
+    request->generation = clear.generation;
+    request->bytes = std::min(request->bytes, clear.bytes);
+    if (!peer.remote) return enqueue(*request);
+    request->queued = false;
+    if (begin_stream(*request)) enqueue_stream(*request);
+}
+
+void enqueue_stream(SendRequest& request) {
+    if (request.queued) return;
+    request.queued = true;
+    enqueue(request);
 }
 
 namespace {
@@ -206,6 +245,7 @@ void empty_queue(link::Peer& peer, int error) {
         SendRequest* request = peer.sends.front();
         peer.sends.pop_front();
         --queued;
+        request->queued = false;
         if (request->stage == SendRequest::Stage::eager) finish(*request, error);
     }
 }

@@ -10,7 +10,9 @@ namespace starling::message {
 /// The receiver has all data of the send called `serial`.
 void on_fetched(link::Peer& peer, uint32_t serial);
 /// The receiver wants the first `bytes` in pieces.
-void on_clear_to_stream(link::Peer& peer, uint32_t send_serial, uint32_t receive_serial, uint64_t bytes);
+void on_clear_to_stream(link::Peer& peer, const ClearToStream& clear);
+/// A stream to another host has something for the base path again.
+void enqueue_stream(SendRequest& request);
 /// The receiver copies, and asks us to do part of it.
 void on_share_copy(link::Peer& peer, const Share& share);
 /// Sends what is pending to a peer as far as there is room; false if something is left.

@@ -133,4 +133,9 @@ void fail_splits(link::Job& job) {
         if (splits[i].request && &splits[i].request->peer->job == &job) finish(i, ESRCH);
 }
 
+void fail_splits(link::Peer& peer) {
+    for (uint32_t i = 0; i < shm::kSplitSlots; ++i)
+        if (splits[i].request && splits[i].request->peer == &peer) finish(i, ESRCH);
+}
+
 }  // namespace starling::message

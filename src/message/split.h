@@ -18,5 +18,7 @@ void help_copy(link::Peer& peer, const Share& share, const void* source);
 
 /// Gives up what is under way with the peers of a dead job: `over` is called with ESRCH.
 void fail_splits(link::Job& job);
+/// The same for one process.
+void fail_splits(link::Peer& peer);
 
 }  // namespace starling::message

@@ -223,6 +223,7 @@ class Explorer {
             if (!world.ends[1 - e].has_slot && !world.ends[1 - e].dead)
                 fail(world, "an offer of a slot that is not held is used");
             end.sends_on_ring = true;
+            apply(world, e, Event::ready);
         }
         if (next.actions & kSendOpen) send_control(world, e, kOpen);
         if (next.actions & kSendAccept) send_control(world, e, kAccept);

@@ -7,14 +7,15 @@ namespace starling::message::test {
 namespace {
 
 void traffic_over_hosts(Placement placement, const Settings& settings, int rounds,
-                        const std::function<void(Node&)>& check = nullptr) {
+                        const std::function<void(Node&)>& check = nullptr, bool switching = false) {
     Team team(std::move(placement));
-    traffic(team, settings, false, rounds, check);
+    traffic(team, settings, switching, rounds, check);
 }
 
 TEST(MessageOverHosts, TrafficBetweenTwo) {
-    traffic_over_hosts({{0, 0}, {0, 1}}, {}, 24, [](Node& node) {
+    traffic_over_hosts({{0, 0}, {0, 1}}, {{"STARLING_MAX_CONNECTIONS", "0"}}, 24, [](Node& node) {
         EXPECT_GT(counters.messages_udp, 100u);
+        EXPECT_EQ(counters.messages_tcp, 0u);
         EXPECT_TRUE(node.peer(1 - node.rank).remote);
         progress::wait_until([] { return link::all_acknowledged(); });
     });
@@ -22,9 +23,34 @@ TEST(MessageOverHosts, TrafficBetweenTwo) {
 
 TEST(MessageOverHosts, TrafficWithinAndBetweenHosts) {
     traffic_over_hosts({{0, 0, 0, 0}, {0, 1, 0, 1}}, {{"STARLING_DIRECT_THRESHOLD", "4"}}, 12, [](Node&) {
-        EXPECT_GT(counters.messages_udp, 100u);
+        EXPECT_GT(counters.messages_udp + counters.messages_tcp, 100u);
         EXPECT_GT(counters.messages_ring + counters.messages_inbox, 100u);
     });
+}
+
+TEST(MessageOverHosts, TrafficByTcp) {
+    traffic_over_hosts({{0, 0}, {0, 1}}, {}, 24, [](Node& node) {
+        EXPECT_GT(counters.messages_tcp, 100u);
+        EXPECT_EQ(counters.connections, 1u);
+        EXPECT_EQ(node.peer(1 - node.rank).state, link::State::connected);
+    });
+}
+
+TEST(MessageOverHosts, TrafficOverConnectionsThatComeAndGo) {
+    traffic_over_hosts({{0, 0, 0}, {0, 1, 2}}, {{"STARLING_CONNECT_MESSAGES", "4"}, {"STARLING_IP_SOCKETS", "2"}}, 24,
+                       [](Node&) {
+                           EXPECT_GT(counters.opened, 4u);
+                           EXPECT_GT(counters.closed, 2u);
+                           EXPECT_GT(counters.messages_tcp, 50u);
+                           EXPECT_GT(counters.messages_udp, 50u);
+                       },
+                       true);
+}
+
+TEST(MessageOverHosts, MorePeersThanConnections) {
+    traffic_over_hosts({{0, 0, 0, 0}, {0, 1, 2, 3}},
+                       {{"STARLING_CONNECT_MESSAGES", "4"}, {"STARLING_MAX_CONNECTIONS", "1"}}, 12,
+                       [](Node&) { EXPECT_LE(counters.connections, 1u); });
 }
 
 TEST(MessageOverHosts, TrafficBetweenJobs) { traffic_over_hosts({{0, 1, 1}, {0, 0, 1}}, {}, 16); }
