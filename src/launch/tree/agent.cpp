@@ -280,7 +280,9 @@ void AgentStart::fail(const std::string& why) {
 
 class AgentStarter : public NodeStarter {
   public:
-    explicit AgentStarter(EventLoop& loop) : loop_(loop) {}
+    explicit AgentStarter(EventLoop& loop) : loop_(loop) {
+        signal(SIGPIPE, SIG_IGN);  // an agent may end without having read a word
+    }
     std::unique_ptr<NodeStart> start(const Orders& orders,
                                      std::function<void(const std::string&)> on_failed) override {
         return std::make_unique<AgentStart>(loop_, orders, std::move(on_failed));

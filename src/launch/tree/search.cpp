@@ -18,12 +18,13 @@ constexpr std::chrono::milliseconds kPause{100};    // between rounds
 }  // namespace
 
 UplinkSearch::UplinkSearch(EventLoop& loop, const TreeKey& key, const std::vector<Ancestor>& candidates,
-                           std::string attach, std::chrono::milliseconds limit, OnFound on_found,
-                           OnFailed on_failed)
+                           std::string attach, std::chrono::milliseconds limit, bool patient,
+                           OnFound on_found, OnFailed on_failed)
     : loop_(loop),
       key_(key),
       attach_(std::move(attach)),
       deadline_(EventLoop::Clock::now() + limit),
+      patient_(patient),
       on_found_(std::move(on_found)),
       on_failed_(std::move(on_failed)) {
     for (const Ancestor& candidate : candidates) {
@@ -80,7 +81,7 @@ void UplinkSearch::try_target(size_t target) {
     const int on = 1;
     setsockopt(attempt->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     if (connect(attempt->fd, reinterpret_cast<sockaddr*>(&name), sizeof name) != 0 && errno != EINPROGRESS)
-        return failed(attempt, std::strerror(errno), errno == ECONNREFUSED);
+        return not_connected(attempt, errno);
     loop_.watch(attempt->fd, EPOLLOUT, [this, attempt](uint32_t) { on_connected(attempt); });
 }
 
@@ -90,8 +91,13 @@ void UplinkSearch::on_connected(Attempts::iterator attempt) {
     getsockopt(attempt->fd, SOL_SOCKET, SO_ERROR, &error, &length);
     loop_.forget(attempt->fd);
     if (error == 0) return converse(attempt);
-    failed(attempt, error == ECONNREFUSED ? "refused; nobody listens there, or a firewall rejects it" : std::strerror(error),
-           error == ECONNREFUSED);
+    not_connected(attempt, error);
+}
+
+void UplinkSearch::not_connected(Attempts::iterator attempt, int error) {
+    const bool refused = error == ECONNREFUSED;
+    failed(attempt, refused ? "refused; nobody listens there, or a firewall rejects it" : std::strerror(error),
+           refused || !patient_);
 }
 
 void UplinkSearch::converse(Attempts::iterator attempt) {

@@ -23,9 +23,10 @@ class UplinkSearch {
     /// The sentence tells every address and what became of it.
     using OnFailed = std::function<void(const std::string& sentence)>;
 
-    /// Starts at once; calls back from the loop, once. `candidates` in order of preference.
+    /// Starts at once; calls back from the loop, once. `candidates` in order of preference. `patient`: that a
+    /// network is unreachable may pass; else it is as good as a refusal.
     UplinkSearch(EventLoop& loop, const TreeKey& key, const std::vector<Ancestor>& candidates, std::string attach,
-                 std::chrono::milliseconds limit, OnFound on_found, OnFailed on_failed);
+                 std::chrono::milliseconds limit, bool patient, OnFound on_found, OnFailed on_failed);
     UplinkSearch(const UplinkSearch&) = delete;
     UplinkSearch& operator=(const UplinkSearch&) = delete;
     ~UplinkSearch();
@@ -51,6 +52,7 @@ class UplinkSearch {
     void converse(Attempts::iterator attempt);
     void ask_one();
     void on_frame(Attempts::iterator attempt, FrameKind kind, const std::string& body);
+    void not_connected(Attempts::iterator attempt, int error);
     void failed(Attempts::iterator attempt, const std::string& why, bool final);
     void set_aside(Attempts::iterator attempt);
     void round_over();
@@ -61,6 +63,7 @@ class UplinkSearch {
     TreeKey key_;
     std::string attach_;
     EventLoop::Clock::time_point deadline_;
+    bool patient_;
     OnFound on_found_;
     OnFailed on_failed_;
     std::vector<Target> targets_;
