@@ -97,6 +97,8 @@ Node* NodeOwner::get(comm::Comm& comm, Exchange& exchange) {
 }
 
 void NodeOwner::make(comm::Comm& comm, Exchange& exchange, const std::vector<int>& members, int me) {
+    // Drawn by all members alike, though on some hosts there may be nothing to agree on.
+    const View all = View::all(exchange);
     const auto n = static_cast<int>(members.size());
     if (n == 1 || n > NodeLayout::kMost) return;
     const bool is_world = &comm == comm::world();
@@ -109,7 +111,7 @@ void NodeOwner::make(comm::Comm& comm, Exchange& exchange, const std::vector<int
         leads_ = me == 0;
         offset = leads_ ? allocate_area(n) : 0;
         const int64_t allocated = offset;
-        const int error = run(agree(View::all(exchange).of(members, me), offset, usable));
+        const int error = run(agree(all.of(members, me), offset, usable));
         if (error != MPI_SUCCESS || !usable) {
             // Nobody has used it.
             if (leads_ && allocated >= 0) {
