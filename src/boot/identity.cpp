@@ -1,5 +1,7 @@
 #include "boot/identity.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -41,7 +43,8 @@ struct Management {
     JobSegment* segment = nullptr;  ///< where answers are written, once a port was published
     uint32_t rank = 0;
     std::unordered_map<uint32_t, Question> questions;  ///< by rank
-    bool left = false;
+    bool left = false, aborted = false;
+    pid_t owner = 0;  ///< a forked child is not the rank
 };
 Management* management = nullptr;
 
@@ -91,10 +94,14 @@ void warn_of_lonely_step() {
                  tasks);
 }
 
-// A program that used sessions only has finalized when it closed the last, but might have opened another.
+// A program that used sessions only has finalized when it closed the last, but might have opened another. One that
+// never finalizes looks to most managers like any that ends with code 0: nobody else would tell why its job ends.
 void leave_at_exit() {
-    if (!management->segment) return;
-    if (management->segment->cell(management->rank).state.load() == RankState::finalized) leave_manager();
+    if (!management->segment || management->aborted) return;
+    const RankState state = management->segment->cell(management->rank).state.load();
+    if (state == RankState::finalized) leave_manager();
+    if (state != RankState::initialized || management->owner != getpid()) return;
+    std::fprintf(stderr, "starling: rank %u exits without calling MPI_Finalize\n", management->rank);
 }
 
 int join_managed(std::unique_ptr<Manager> manager, uint32_t& rank, JobSegment& segment) {
@@ -110,6 +117,7 @@ int join_managed(std::unique_ptr<Manager> manager, uint32_t& rank, JobSegment& s
     management = new Management;
     management->manager = std::move(manager);
     management->rank = rank;
+    management->owner = getpid();
     std::atexit(leave_at_exit);
     return MPI_SUCCESS;
 }
@@ -212,13 +220,14 @@ bool locate_through_manager(JobSegment& segment, uint32_t rank) {
 }
 
 void leave_manager() {
-    if (!management || std::exchange(management->left, true)) return;
+    if (!management || management->owner != getpid() || std::exchange(management->left, true)) return;
     // Nobody can do anything about a manager that has gone by now.
     management->manager->leave();
 }
 
 void abort_through_manager(int code) {
     if (!management) return;
+    management->aborted = true;
     char text[64];
     std::snprintf(text, sizeof text, "MPI_Abort by rank %u with code %d", management->rank, code);
     management->manager->abort(code, text);

@@ -254,12 +254,11 @@ void HostJob::on_manager_gone() {
 void HostJob::end_all(uint32_t failed) {
     const auto left = std::count_if(members_.begin(), members_.end(),
                                     [](const Member& member) { return member.where == Where::here; });
-    const bool elsewhere = job_->segment.header().hosts > 1;
-    if ((left > 0 || elsewhere) && !manager_gone_) {
-        launcher_.say("rank %u (%s) has died without MPI_Finalize and the job goes on; ending it", failed,
-                      job_->segment.header().command);
-        cancel_slurm_step();
+    if (left > 0 && !manager_gone_) {
+        launcher_.say("rank %u (%s) has died without MPI_Finalize; ending the other %ld on this host", failed,
+                      job_->segment.header().command, static_cast<long>(left));
     }
+    if (left > 0 || job_->segment.header().hosts > 1) cancel_slurm_step();
     end_rest();
 }
 
