@@ -43,6 +43,7 @@ int Endpoint::State::open(const Identity& who, const Upcalls& calls) {
     if (error == MPI_SUCCESS) error = rails.open(choice);
     if (error == MPI_SUCCESS) error = udp.open();
     if (error != MPI_SUCCESS) return error;
+    udp.tell_interfaces(rails.count() > 1);
     udp.on_refused(
         [](void* state, void* session, uint32_t number, Sent why) {
             auto& me = *static_cast<State*>(state);

@@ -95,6 +95,7 @@ void Endpoint::State::run_timers(uint64_t time) {
 void Endpoint::State::follow_rails(uint64_t time) {
     rails_at = time + kRailsInterval;
     if (!rails.refresh()) return;
+    udp.tell_interfaces(rails.count() > 1);
     for (auto& [name, member] : members) {
         if (member->dead()) continue;
         find_paths(*member);

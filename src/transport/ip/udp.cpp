@@ -55,7 +55,7 @@ struct Udp::Outgoing {
     uint32_t bytes;
     int count;
     iovec parts[kMostParts];
-    alignas(8) std::byte front[kMostFront];
+    alignas(8) std::byte front[kCopied];
 };
 
 struct Udp::Incoming {
@@ -89,8 +89,7 @@ int Udp::open() {
         return fail(MPI_ERR_OTHER, "no UDP port to bind to: %s", std::strerror(errno));
     port_ = ntohs(any.sin_port);
     ask_for_buffers(fd_);
-    const int on = 1, discover = IP_PMTUDISC_DO;
-    (void)setsockopt(fd_, IPPROTO_IP, IP_PKTINFO, &on, sizeof on);
+    const int discover = IP_PMTUDISC_DO;
     (void)setsockopt(fd_, IPPROTO_IP, IP_MTU_DISCOVER, &discover, sizeof discover);
     int segment = 0;
     socklen_t size = sizeof segment;
@@ -108,6 +107,12 @@ int Udp::open() {
                                     sizeof in_->control[i], 0};
     }
     return MPI_SUCCESS;
+}
+
+void Udp::tell_interfaces(bool wanted) {
+    const int on = wanted;
+    if (wanted != interfaces_) (void)setsockopt(fd_, IPPROTO_IP, IP_PKTINFO, &on, sizeof on);
+    interfaces_ = wanted;
 }
 
 void Udp::queue(const Destination& where, void* token, uint32_t number, const iovec* parts, int count) {
@@ -176,8 +181,24 @@ void Udp::describe(int first, int run, msghdr& message, iovec* parts, void* cont
     message.msg_controllen = used;
 }
 
+// A small datagram alone: one piece of memory and the plainest call cost 0.2 us less than a list of parts.
+int Udp::send_small(Outgoing& out) {
+    size_t bytes = out.parts[0].iov_len;
+    for (int p = 1; p < out.count; ++p) {
+        std::memcpy(out.front + bytes, out.parts[p].iov_base, out.parts[p].iov_len);
+        bytes += out.parts[p].iov_len;
+    }
+    const auto* const to = reinterpret_cast<const sockaddr*>(&out.where.to);
+    for (int attempt = 0; attempt < 3; ++attempt) {
+        if (sendto(fd_, out.front, bytes, MSG_DONTWAIT, to, sizeof out.where.to) >= 0) return 0;
+        if (errno != EINTR && errno != ECONNREFUSED) break;
+    }
+    return errno;
+}
+
 // Sends one datagram or run; 0 or errno. An error that an earlier datagram left behind comes up once.
 int Udp::send_run(int first, int run) {
+    if (run == 1 && out_[first].bytes <= kCopied && out_[first].where.interface == 0) return send_small(out_[first]);
     msghdr message;
     iovec parts[kRunMost * kMostParts];
     Control control;
@@ -222,15 +243,22 @@ void Udp::adapt(int received) {
         wanted_ = std::max(wanted_ / 2, 1);
 }
 
+// The plainest call, for traffic back and forth.
+bool Udp::receive_one() {
+    socklen_t length = sizeof in_->from[0];
+    const ssize_t n = recvfrom(fd_, in_->buffers, Incoming::kStride, MSG_DONTWAIT | MSG_TRUNC,
+                               reinterpret_cast<sockaddr*>(&in_->from[0]), &length);
+    if (n < 0) return false;
+    in_->messages[0].msg_len = static_cast<unsigned>(n);
+    in_->messages[0].msg_hdr.msg_controllen = 0;
+    in_->messages[0].msg_hdr.msg_flags = static_cast<size_t>(n) > Incoming::kStride ? MSG_TRUNC : 0;
+    return true;
+}
+
 int Udp::receive() {
-    int received;
-    if (wanted_ == 1) {
-        const ssize_t n = recvmsg(fd_, &in_->messages[0].msg_hdr, MSG_DONTWAIT);
-        in_->messages[0].msg_len = static_cast<unsigned>(n);
-        received = n >= 0;
-    } else {
-        received = recvmmsg(fd_, in_->messages, static_cast<unsigned>(wanted_), MSG_DONTWAIT, nullptr);
-    }
+    const int received = wanted_ == 1 && !interfaces_
+                             ? receive_one()
+                             : recvmmsg(fd_, in_->messages, static_cast<unsigned>(wanted_), MSG_DONTWAIT, nullptr);
     if (received <= 0) {
         wanted_ = 1;
         return 0;

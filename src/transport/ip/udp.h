@@ -37,6 +37,7 @@ class Udp {
     static constexpr int kReceiveBatch = 16; ///< datagrams in one receive(), at most
     static constexpr int kMostParts = Carrier::kMost;
     static constexpr size_t kMostFront = 256;  ///< bytes of a datagram's first part
+    static constexpr size_t kCopied = 1024;    ///< datagrams up to this size are put together before they are sent
 
     Udp();
     Udp(const Udp&) = delete;
@@ -47,6 +48,9 @@ class Udp {
     int open();
     int fd() const { return fd_; }
     uint16_t port() const { return port_; }
+
+    /// Whether arrivals say by which interface they came, and destinations may name one: where there are several.
+    void tell_interfaces(bool wanted);
 
     /// Told of datagrams that the kernel did not take: `token` as given to queue(), and why.
     using Refused = void (*)(void* context, void* token, uint32_t number, Sent why);
@@ -76,11 +80,14 @@ class Udp {
     int send_run(int first, int count);
     int run_of_equals(int first) const;
     void describe(int first, int run, msghdr& message, iovec* parts, void* control);
+    int send_small(Outgoing& out);
+    bool receive_one();
     void refuse(int first, int count, int error);
     void adapt(int received);
 
     int fd_ = -1;
     uint16_t port_ = 0;
+    bool interfaces_ = false;
     bool segmentation_ = false;  ///< the kernel cuts runs of datagrams itself (UDP_SEGMENT)
     int queued_ = 0;
     int wanted_ = 1;  ///< datagrams asked for at the next receive()
