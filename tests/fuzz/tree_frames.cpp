@@ -1,0 +1,114 @@
+// What arrives at a daemon's port: the handshake, frames, and every message in them.
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "launch/tree/frame.h"
+#include "launch/tree/handshake.h"
+#include "launch/tree/messages.h"
+
+using namespace starling::launch;
+
+namespace {
+
+// A payload that is taken for a message must be that message's encoding, byte for byte: nothing is read into it.
+template <class Message>
+void check(std::string_view bytes) {
+    Message message;
+    if (decode(bytes, message) && encode(message) != bytes) std::abort();
+}
+
+void check_orders(std::string_view bytes) {
+    // Limits are clamped, so only what was decoded once must come back the same.
+    Orders orders, again;
+    if (!decode(bytes, orders)) return;
+    const std::string first = encode(orders);
+    if (!decode(first, again) || encode(again) != first) std::abort();
+}
+
+void check_message(std::string_view bytes) {
+    MessageHead head;
+    Content content;
+    if (!decode_message(std::string(bytes), head, content)) return;
+    const std::string again = encode_head(head, content) + std::string(content.payload) + encode_tail(head, content);
+    if (again != bytes) std::abort();
+}
+
+void check_all(std::string_view bytes) {
+    check_orders(bytes);
+    check_message(bytes);
+    check<Attach>(bytes);
+    check<std::vector<Ancestor>>(bytes);
+    check<Grow>(bytes);
+    check<HostSet>(bytes);
+    check<DoneRanges>(bytes);
+    check<Report>(bytes);
+    std::string version;
+    parse_greeting(bytes, version);
+}
+
+// Nobody proves a key that it does not hold, and no frame is taken that was not sealed with the right one.
+void check_stream(std::string_view bytes, size_t step) {
+    static const TreeKey key = make_key();
+    Handshake parent(Handshake::Role::parent, key), child(Handshake::Role::child, key);
+    FrameOpener opener({1, 2, 3});
+    for (size_t at = 0; at < bytes.size(); at += step) {
+        std::string answer, body;
+        FrameKind kind{};
+        std::string_view part = bytes.substr(at, step);
+        if (parent.feed(part, answer) == Handshake::State::proved) std::abort();
+        part = bytes.substr(at, step);
+        if (child.feed(part, answer) == Handshake::State::proved) std::abort();
+        part = bytes.substr(at, step);
+        if (opener.feed(part, kind, body) == FrameOpener::Result::frame) std::abort();
+    }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    if (size == 0) return 0;
+    const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
+    check_all(bytes);
+    check_stream(bytes, data[0] == 0 ? 1 : data[0]);
+    return 0;
+}
+
+/// Well-formed inputs to start from, for the replay driver.
+const std::string* fuzz_seeds(size_t& count) {
+    static const std::string none(1, '\x40');
+    static const auto message = [] {
+        Content content;
+        content.storage = "payloadAB";
+        const std::string_view all(content.storage);
+        content.payload = all.substr(0, 7);
+        content.parts = {{2, all.substr(7, 1)}, {9, all.substr(8, 1)}};
+        const MessageHead head{5, HostSet::of({2, 9})};
+        return encode_head(head, content) + std::string(content.payload) + encode_tail(head, content);
+    };
+    static const std::vector<Ancestor> ancestors{{0, "root", {{"10.0.0.1", 4711}, {"10.1.0.1", 4712}}}};
+    static const auto orders = [] {
+        Orders o;
+        o.settings.agent = {"ssh", "-x"};
+        o.settings.program = "/opt/starling/bin/starlingd";
+        o.self = {3, 1, "lab3"};
+        o.ancestors = ancestors;
+        return encode(o);
+    };
+    static const std::string seeds[] = {
+        none + message(),
+        none + orders(),
+        none + encode(Attach{4, 2, 77, HostSet::of({4, 5, 6, 9}), {{4, 2}}}),
+        none + encode(ancestors),
+        none + encode(Grow{{{1, 1, "a"}, {2, 3, "b"}}}),
+        none + encode(HostSet::of({1, 2, 3, 7, 8})),
+        none + encode(DoneRanges{Urgency::bulk, {{1, 4}, {7, 7}}}),
+        none + encode(Report{Report::What::lost, HostSet::of({3, 4}), 1, "why"}),
+        none + Handshake(Handshake::Role::child, make_key()).opening() + std::string(80, 'x'),
+        none + FrameSealer({1, 2, 4}).seal(FrameKind::message, message()),
+        none + greeting_line("0.1.0"),
+    };
+    count = sizeof seeds / sizeof seeds[0];
+    return seeds;
+}

@@ -1,0 +1,275 @@
+// The pure parts of the tree: sets of hosts, the handshake, sealed frames, messages, outboxes.
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+
+#include "launch/tree/frame.h"
+#include "launch/tree/handshake.h"
+#include "launch/tree/messages.h"
+#include "launch/tree/outbox.h"
+
+namespace starling::launch {
+namespace {
+
+HostSet random_set(std::mt19937& random, std::set<HostId>& same) {
+    std::vector<HostId> hosts;
+    same.clear();
+    for (size_t n = random() % 20; n > 0; --n) {
+        const HostId first = random() % 60;
+        for (HostId host = first; host < first + random() % 6; ++host) hosts.push_back(host);
+    }
+    same.insert(hosts.begin(), hosts.end());
+    return HostSet::of(hosts);
+}
+
+std::vector<HostId> list_of(const std::set<HostId>& set) { return {set.begin(), set.end()}; }
+
+TEST(HostSet, IsASet) {
+    std::mt19937 random(1);
+    for (int round = 0; round < 3000; ++round) {
+        std::set<HostId> a, b;
+        const HostSet x = random_set(random, a), y = random_set(random, b);
+        EXPECT_EQ(x.list(), list_of(a));
+        EXPECT_EQ(x.size(), a.size());
+        HostSet sum = x, rest = x;
+        sum.add(y);
+        rest.remove(y);
+        std::set<HostId> sum_of = a, rest_of = a, both_of;
+        sum_of.insert(b.begin(), b.end());
+        for (const HostId host : b) {
+            rest_of.erase(host);
+            if (a.contains(host)) both_of.insert(host);
+        }
+        EXPECT_EQ(sum.list(), list_of(sum_of));
+        EXPECT_EQ(rest.list(), list_of(rest_of));
+        EXPECT_EQ(x.intersection(y).list(), list_of(both_of));
+        for (HostId host = 0; host < 70; ++host) EXPECT_EQ(x.contains(host), a.contains(host));
+        // Equal sets are equal: runs never touch.
+        EXPECT_EQ(sum, HostSet::of(list_of(sum_of)));
+        HostSet again;
+        EXPECT_TRUE(decode(encode(sum), again));
+        EXPECT_EQ(again, sum);
+    }
+}
+
+TEST(HostSet, RefusesWhatIsNone) {
+    HostSet out;
+    for (const std::vector<uint32_t>& runs : {std::vector<uint32_t>{5, 5}, {6, 5}, {1, 3, 3, 4}, {5, 6, 1, 2},
+                                              {0, kMostHosts + 1}, {0, 2, 1, 4}}) {
+        Writer bytes;
+        bytes.number(static_cast<uint32_t>(runs.size() / 2));
+        for (const uint32_t n : runs) bytes.number(n);
+        EXPECT_FALSE(decode(bytes.view(), out));
+    }
+    EXPECT_FALSE(decode(Writer().number(1u << 30).take(), out));
+}
+
+// Both ends of a handshake over a wire that `spoil` may change. True if both have proved.
+bool shake(Handshake& child, Handshake& parent, size_t step,
+           const std::function<void(std::string&)>& spoil = [](std::string&) {}) {
+    std::string up = child.opening(), down;
+    auto child_state = Handshake::State::waiting, parent_state = child_state;
+    spoil(up);
+    while (!up.empty() || !down.empty()) {
+        std::string_view part = std::string_view(up).substr(0, step);
+        const size_t given = part.size();
+        std::string answer;
+        if (parent_state == Handshake::State::waiting) parent_state = parent.feed(part, answer);
+        up.erase(0, given);
+        if (!answer.empty()) spoil(answer);
+        down += answer;
+        part = std::string_view(down).substr(0, step);
+        const size_t taken = part.size();
+        answer.clear();
+        if (child_state == Handshake::State::waiting) child_state = child.feed(part, answer);
+        down.erase(0, taken);
+        if (!answer.empty()) spoil(answer);
+        up += answer;
+    }
+    return child_state == Handshake::State::proved && parent_state == Handshake::State::proved;
+}
+
+TEST(Handshake, SucceedsWithTheSameKeyOnly) {
+    const TreeKey key = make_key();
+    for (const size_t step : {1, 7, 1000}) {
+        Handshake child(Handshake::Role::child, key), parent(Handshake::Role::parent, key);
+        ASSERT_TRUE(shake(child, parent, step));
+        EXPECT_EQ(child.key_to_send(), parent.key_to_receive());
+        EXPECT_EQ(child.key_to_receive(), parent.key_to_send());
+        EXPECT_NE(child.key_to_send(), child.key_to_receive());
+    }
+    TreeKey other = key;
+    other.bytes[31] ^= 1;
+    Handshake child(Handshake::Role::child, key), parent(Handshake::Role::parent, other);
+    EXPECT_FALSE(shake(child, parent, 1000));
+}
+
+TEST(Handshake, EveryBitMatters) {
+    const TreeKey key = make_key();
+    const size_t bits = 8 * (Handshake::kHello + Handshake::kNonce + 2 * Handshake::kProof);
+    for (size_t bit = 0; bit < bits; ++bit) {
+        Handshake child(Handshake::Role::child, key), parent(Handshake::Role::parent, key);
+        size_t seen = 0;
+        EXPECT_FALSE(shake(child, parent, 1000, [&](std::string& bytes) {
+            if (bit >= seen && bit < seen + 8 * bytes.size()) {
+                bytes[(bit - seen) / 8] = static_cast<char>(bytes[(bit - seen) / 8] ^ (1 << (bit - seen) % 8));
+            }
+            seen += 8 * bytes.size();
+        })) << bit;
+    }
+}
+
+TEST(Handshake, WhatWasHeardIsNoUse) {
+    // A stranger repeats what a daemon said: the parent's nonce is another one.
+    const TreeKey key = make_key();
+    std::vector<std::string> heard;
+    Handshake child(Handshake::Role::child, key), parent(Handshake::Role::parent, key);
+    ASSERT_TRUE(shake(child, parent, 1000, [&](std::string& bytes) { heard.push_back(bytes); }));
+    Handshake again(Handshake::Role::parent, key);
+    std::string answer;
+    std::string_view hello(heard[0]), proof(heard[2]);
+    EXPECT_EQ(again.feed(hello, answer), Handshake::State::waiting);
+    EXPECT_EQ(again.feed(proof, answer), Handshake::State::refused);
+    // A stranger sends the parent's own proof back.
+    Handshake mirror(Handshake::Role::parent, key);
+    std::string challenge;
+    hello = heard[0];
+    mirror.feed(hello, challenge);
+    std::string_view reflected = std::string_view(challenge).substr(Handshake::kNonce);
+    EXPECT_EQ(mirror.feed(reflected, answer), Handshake::State::refused);
+}
+
+TEST(Frames, ArriveWholeWhateverTheCuts) {
+    const Sha256Digest key{1, 2, 3};
+    for (const size_t step : {size_t{1}, size_t{5}, size_t{100000}}) {
+        FrameSealer sealer(key);
+        FrameOpener opener(key);
+        std::string stream;
+        std::vector<std::string> bodies{"", "a", std::string(3000, 'x'), "end"};
+        for (const std::string& body : bodies) stream += sealer.seal(FrameKind::message, body);
+        std::vector<std::string> got;
+        for (size_t at = 0; at < stream.size(); at += step) {
+            std::string_view part = std::string_view(stream).substr(at, step);
+            while (!part.empty()) {
+                FrameKind kind{};
+                std::string body;
+                const auto result = opener.feed(part, kind, body);
+                ASSERT_NE(result, FrameOpener::Result::garbage);
+                if (result == FrameOpener::Result::frame) got.push_back(body);
+            }
+        }
+        EXPECT_EQ(got, bodies);
+    }
+}
+
+// How many of the frames in `stream` are taken.
+size_t frames_taken(std::string_view stream, const Sha256Digest& key) {
+    FrameOpener opener(key);
+    size_t n = 0;
+    while (!stream.empty()) {
+        FrameKind kind{};
+        std::string body;
+        const auto result = opener.feed(stream, kind, body);
+        if (result == FrameOpener::Result::garbage) break;
+        n += result == FrameOpener::Result::frame;
+    }
+    return n;
+}
+
+TEST(Frames, ChangedRepeatedAndMissingOnesAreFound) {
+    const Sha256Digest key{9};
+    FrameSealer sealer(key);
+    const std::string a = sealer.seal(FrameKind::message, "first"), b = sealer.seal(FrameKind::message, "other");
+    EXPECT_EQ(frames_taken(a + b, key), 2u);
+    EXPECT_EQ(frames_taken(a + a, key), 1u);
+    EXPECT_EQ(frames_taken(b, key), 0u);
+    EXPECT_EQ(frames_taken(a + b, Sha256Digest{8}), 0u);
+    for (size_t bit = 0; bit < 8 * a.size(); ++bit) {
+        std::string changed = a;
+        changed[bit / 8] = static_cast<char>(changed[bit / 8] ^ (1 << bit % 8));
+        EXPECT_EQ(frames_taken(changed + b, key), 0u) << bit;
+    }
+}
+
+TEST(Messages, CarryOnlyThePartsOfTheirReceivers) {
+    Content content;
+    content.origin = 3;
+    content.number = 17;
+    content.storage = "sharedABCD";
+    const std::string_view all(content.storage);
+    content.payload = all.substr(0, 6);
+    for (HostId host = 1; host <= 4; ++host) content.parts.emplace_back(host, all.substr(5 + host, 1));
+    const MessageHead head{99, HostSet::of({2, 4})};
+    const std::string bytes = encode_head(head, content) + std::string(content.payload) + encode_tail(head, content);
+    MessageHead got_head;
+    Content got;
+    ASSERT_TRUE(decode_message(bytes, got_head, got));
+    EXPECT_EQ(got_head.edge_number, 99u);
+    EXPECT_EQ(got_head.to, head.to);
+    EXPECT_EQ(got.origin, 3u);
+    EXPECT_EQ(got.number, 17u);
+    EXPECT_EQ(got.payload, "shared");
+    ASSERT_EQ(got.parts.size(), 2u);
+    EXPECT_EQ(got.parts[0].second, "B");
+    EXPECT_EQ(got.parts[1].second, "D");
+    for (size_t length = 0; length < bytes.size(); ++length)
+        EXPECT_FALSE(decode_message(bytes.substr(0, length), got_head, got)) << length;
+    EXPECT_FALSE(decode_message(bytes + "x", got_head, got));
+}
+
+std::shared_ptr<Content> numbered(uint64_t number, Urgency urgency = Urgency::control, size_t bytes = 1) {
+    auto content = std::make_shared<Content>();
+    content->number = number;
+    content->urgency = urgency;
+    content->storage = std::string(bytes, 'x');
+    content->payload = content->storage;
+    return content;
+}
+
+TEST(Outbox, KeepsUntilAllHaveIt) {
+    Outbox box;
+    int receipts = 0;
+    for (uint64_t n = 1; n <= 4; ++n)
+        box.push({numbered(n), HostSet::of({1, 2}), Receipt(nullptr, [&](void*) { ++receipts; })});
+    MessageHead head;
+    for (uint64_t n = 1; n <= 3; ++n) {
+        EXPECT_EQ(box.next(head)->number, n);
+        EXPECT_EQ(head.edge_number, n);
+    }
+    EXPECT_FALSE(box.done(Urgency::control, 4, 4)) << "it has never been sent";
+    EXPECT_FALSE(box.done(Urgency::bulk, 1, 1));
+    EXPECT_TRUE(box.done(Urgency::control, 2, 2));
+    EXPECT_TRUE(box.done(Urgency::control, 2, 2)) << "what is repeated after a break";
+    EXPECT_EQ(receipts, 1);
+    box.restart();
+    std::vector<uint64_t> again;
+    while (const auto content = box.next(head)) again.push_back(content->number);
+    EXPECT_EQ(again, (std::vector<uint64_t>{1, 3, 4}));
+    EXPECT_EQ(head.edge_number, 4u);
+    // One of the receivers goes elsewhere: the other still counts.
+    const auto taken = box.take(HostSet::one(2));
+    ASSERT_EQ(taken.size(), 3u);
+    EXPECT_EQ(taken[0].to, HostSet::one(2));
+    EXPECT_TRUE(box.done(Urgency::control, 1, 4));
+    EXPECT_TRUE(box.empty());
+    EXPECT_EQ(receipts, 1) << "the second receiver has not got them";
+}
+
+TEST(Outbox, BulkMessagesWaitForTheirReceivers) {
+    Outbox box;
+    const size_t each = Outbox::kBulkWindow / 4;
+    for (uint64_t n = 1; n <= 10; ++n) box.push({numbered(n, Urgency::bulk, each), HostSet::one(1), nullptr});
+    box.push({numbered(11), HostSet::one(1), nullptr});
+    MessageHead head;
+    EXPECT_EQ(box.next(head)->number, 11u) << "control messages overtake";
+    int sent = 0;
+    while (box.next(head)) ++sent;
+    EXPECT_EQ(sent, 4);
+    EXPECT_TRUE(box.done(Urgency::bulk, 1, 2));
+    while (box.next(head)) ++sent;
+    EXPECT_EQ(sent, 6);
+}
+
+}  // namespace
+}  // namespace starling::launch
