@@ -1,13 +1,29 @@
-// MPI_Comm_join over connected sockets: pairs of ranks meet over TCP on the loopback device, talk through
+// MPI_Comm_join over connected sockets: pairs of ranks meet over TCP, on the loopback device if they share a host, talk through
 // the new inter-communicator, and the socket is usable again afterwards.
 #include <arpa/inet.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
 #include "dynamic.h"
 
+// Where a peer on another host is; on the own one nothing but the loopback device is needed.
+static in_addr_t address_of(const char* host, const char* own) {
+    struct addrinfo hints = {.ai_family = AF_INET}, *found;
+    if (strcmp(host, own) == 0) return htonl(INADDR_LOOPBACK);
+    CHECK(getaddrinfo(host, NULL, &hints, &found) == 0, "%s has no address", host);
+    in_addr_t address = ((struct sockaddr_in*)found->ai_addr)->sin_addr.s_addr;
+    freeaddrinfo(found);
+    return address;
+}
+
 static int connected_socket(int rank, int peer) {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY)};
+    char own[MPI_MAX_PROCESSOR_NAME] = "", theirs[MPI_MAX_PROCESSOR_NAME] = "";
+    int name_length;
+    OK(MPI_Get_processor_name(own, &name_length));
+    OK(MPI_Sendrecv(own, sizeof own, MPI_CHAR, peer, 2, theirs, sizeof theirs, MPI_CHAR, peer, 2, MPI_COMM_WORLD,
+                    MPI_STATUS_IGNORE));
     socklen_t length = sizeof address;
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     CHECK(fd >= 0);
@@ -22,6 +38,7 @@ static int connected_socket(int rank, int peer) {
         return connection;
     }
     OK(MPI_Recv(&address.sin_port, 1, MPI_UINT16_T, peer, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    address.sin_addr.s_addr = address_of(theirs, own);
     CHECK(connect(fd, (struct sockaddr*)&address, sizeof address) == 0);
     return fd;
 }
