@@ -27,7 +27,6 @@ namespace starling::boot {
 namespace {
 
 constexpr size_t kStack = 64 * 1024;
-constexpr int kStartSeconds = 10;
 
 struct Launch {
     const char* program;
@@ -95,15 +94,15 @@ std::vector<char*> unmarked_environment() {
     return entries;
 }
 
-bool wait_until_ready(int fd, std::string& problem) {
+bool wait_until_ready(int fd, int seconds, std::string& problem) {
     std::string line;
     char c = 0;
     pollfd ready{fd, POLLIN, 0};
     while (line.size() < 1000) {
-        const int n = ::poll(&ready, 1, kStartSeconds * 1000);
+        const int n = ::poll(&ready, 1, seconds * 1000);
         if (n < 0 && errno == EINTR) continue;
         if (n == 0) {
-            problem = "it was not ready within " + std::to_string(kStartSeconds) + " s";
+            problem = "it was not ready within " + std::to_string(seconds) + " s";
             return false;
         }
         const ssize_t got = read(fd, &c, 1);
@@ -137,7 +136,7 @@ std::string find_starlingd() {
 }
 
 bool start_detached(const std::string& program, const char* const* arguments, bool keep_output,
-                    std::string& problem) {
+                    std::string& problem, int seconds) {
     int pipe_ends[2];
     if (pipe2(pipe_ends, O_CLOEXEC) != 0) {
         problem = std::string("pipe: ") + std::strerror(errno) + "; raise `ulimit -n`";
@@ -178,7 +177,7 @@ bool start_detached(const std::string& program, const char* const* arguments, bo
     if (error != 0) {
         problem = std::strerror(error);
     } else {
-        started = wait_until_ready(pipe_ends[0], problem);
+        started = wait_until_ready(pipe_ends[0], seconds, problem);
     }
     close(pipe_ends[0]);
     return started;

@@ -1,4 +1,4 @@
-// `starling daemon start|stop|status`.
+// `starling daemon start|stop|status`: the keeper of names, and the standing daemons on several hosts.
 #pragma once
 
 #include <string>

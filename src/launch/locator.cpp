@@ -56,7 +56,12 @@ Locator::~Locator() {
 
 void Locator::reply(boot::JobId job, const Superior::Answer& answer) const {
     boot::JobReply reply;
+    const Job* about = launcher_.find_job(job);
     launcher_.find_segment(job, reply.job);
+    if (!about || about->segment.header().state.load(std::memory_order_acquire) == boot::JobState::failed) {
+        reply.error_class = MPI_ERR_PROC_ABORTED;
+        reply.text = "that job has ended";
+    }
     answer(encode(reply));
 }
 

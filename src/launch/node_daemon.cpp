@@ -35,16 +35,7 @@ NodeDaemon::NodeDaemon(EventLoop& loop, Tree& tree, char** argv)
     };
 
     TreeHandlers handlers;
-    handlers.on_message = [this](const TreeMessage& message) {
-        // The number is known once the tree is joined, which it is by now.
-        if (!deputy_) {
-            deputy_ = std::make_unique<Deputy>(
-                launcher_, tree_.self(), [this](uint32_t to, std::string payload, bool bulk) {
-                    tree_.send(to, std::move(payload), bulk ? Urgency::bulk : Urgency::control);
-                });
-        }
-        deputy_->on_order(message.from, message.payload);
-    };
+    handlers.on_message = [this](const TreeMessage& message) { on_message(message); };
     handlers.on_orphaned = [this](const std::string&) { end(1); };
     handlers.on_shut_down = [this] {
         if (deputy_) deputy_->end_everything();
@@ -52,6 +43,34 @@ NodeDaemon::NodeDaemon(EventLoop& loop, Tree& tree, char** argv)
         tree_.leave(std::chrono::seconds(2), [this] { end(0); });
     };
     tree_.set_handlers(std::move(handlers));
+}
+
+void NodeDaemon::on_message(const TreeMessage& message) {
+    // The number is known once the tree is joined, which it is by now.
+    if (!deputy_) {
+        deputy_ =
+            std::make_unique<Deputy>(launcher_, tree_.self(), [this](uint32_t to, std::string payload, bool bulk) {
+                tree_.send(to, std::move(payload), bulk ? Urgency::bulk : Urgency::control);
+            });
+    }
+    if (message.from != kRootHost || !on_client_order(message.payload))
+        deputy_->on_order(message.from, message.payload);
+}
+
+bool NodeDaemon::on_client_order(std::string_view payload) {
+    const OrderKind kind = kind_of(payload);
+    Order order;
+    if (kind != OrderKind::to_client && kind != OrderKind::serve_clients) return false;
+    if (!decode(payload, order)) return false;
+    if (kind == OrderKind::to_client) {
+        if (relay_) relay_->on_order(order);
+        return true;
+    }
+    relay_ = std::make_unique<ClientRelay>(
+        loop_, [this](uint32_t to, std::string bytes, bool) { tree_.send(to, std::move(bytes)); });
+    // Held by another of this user's daemons: then clients here are served by that one.
+    if (!relay_->listen(order.text)) relay_.reset();
+    return true;
 }
 
 NodeDaemon::~NodeDaemon() {

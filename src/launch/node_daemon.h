@@ -1,6 +1,7 @@
 // What lives in `starlingd node`: the launcher of its host, led by the universe's root through the tree.
 #pragma once
 
+#include "launch/client_relay.h"
 #include "launch/deputy.h"
 #include "launch/launcher.h"
 #include "launch/tree/tree.h"
@@ -16,6 +17,8 @@ class NodeDaemon {
     ~NodeDaemon();
 
   private:
+    void on_message(const TreeMessage& message);
+    bool on_client_order(std::string_view payload);
     void end(int result);
     bool on_signal(int signal);
 
@@ -23,6 +26,7 @@ class NodeDaemon {
     Tree& tree_;
     Launcher launcher_;
     std::unique_ptr<Deputy> deputy_;
+    std::unique_ptr<ClientRelay> relay_;  ///< of standing daemons only
     bool ending_ = false;
 };
 

@@ -8,7 +8,7 @@ bool known(uint32_t kind) {
     const auto in = [kind](OrderKind first, OrderKind last) {
         return kind >= static_cast<uint32_t>(first) && kind <= static_cast<uint32_t>(last);
     };
-    return in(OrderKind::start, OrderKind::stacks) || in(OrderKind::started, OrderKind::stacks_shown) ||
+    return in(OrderKind::start, OrderKind::to_client) || in(OrderKind::started, OrderKind::client_gone) ||
            in(OrderKind::want_ports, OrderKind::ports);
 }
 
@@ -94,6 +94,10 @@ std::string encode(const Order& order) {
     writer.number(static_cast<uint32_t>(order.kind)).number(order.job).number(order.rank);
     writer.number(order.a).number(order.b).string(order.text).string(order.bytes);
     return writer.take();
+}
+
+OrderKind kind_of(std::string_view payload) {
+    return static_cast<OrderKind>(Reader(payload).number<uint32_t>());
 }
 
 bool decode(std::string_view payload, Order& out) {

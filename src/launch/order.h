@@ -27,6 +27,8 @@ enum class OrderKind : uint32_t {
     written = 11,     ///< a: descriptor, b: bytes of the job's output that have gone on
     answer = 12,      ///< to an ask; a: its token, b: its kind, bytes: the reply
     stacks = 13,      ///< the stacks of the job's ranks, to its standard error
+    serve_clients = 14,  ///< text: the socket's name; this host's mpiexecs may come there
+    to_client = 15,      ///< a: connection, b: MessageKind, bytes: the payload
 
     // deputy → root
     started = 32,      ///< of start; bytes: StartReport
@@ -37,6 +39,8 @@ enum class OrderKind : uint32_t {
     ask = 37,          ///< by a rank: a: token, b: MessageKind, rank, bytes: the request
     say = 38,          ///< text: for whoever started the daemons
     stacks_shown = 39,  ///< the stacks have all been sent (bulk)
+    client = 40,        ///< as to_client, from it
+    client_gone = 41,   ///< a: connection
 
     // deputy → deputy
     want_ports = 64,  ///< rank: which one's port matters; answered when it is known
@@ -53,6 +57,8 @@ struct Order {
 };
 
 std::string encode(const Order& order);
+/// Of an encoded order; anything of none.
+OrderKind kind_of(std::string_view payload);
 /// False if `payload` is not exactly one order of a known kind.
 bool decode(std::string_view payload, Order& out);
 

@@ -156,12 +156,16 @@ void Universe::on_message(uint32_t from, std::string_view payload) {
         return;
     }
     // What the root orders its own deputy comes here too when it is the deputy who sends to the root's deputy.
-    if (order.kind < OrderKind::started || order.kind > OrderKind::stacks_shown) {
+    if (order.kind < OrderKind::started || order.kind > OrderKind::client_gone) {
         deputy_.on_order(from, payload);
         return;
     }
     if (order.kind == OrderKind::say) {
         if (on_say) on_say(hosts_[from].name + ": " + order.text);
+        return;
+    }
+    if (order.kind == OrderKind::client || order.kind == OrderKind::client_gone) {
+        if (on_client) on_client(from, order);
         return;
     }
     Job* job = find(order.job);
@@ -256,6 +260,15 @@ void Universe::input(Patron& patron, std::string data) {
     Order order = job->order(OrderKind::input);
     order.bytes = std::move(data);
     tell(job->host_of_first(), order);
+}
+
+void Universe::listen_for_clients(const std::string& socket_name) {
+    Order order{OrderKind::serve_clients, 0, 0, 0, 0, socket_name, {}};
+    tree_->broadcast(encode(order));
+}
+
+void Universe::send_to_client(uint32_t host, uint64_t connection, boot::MessageKind kind, const std::string& payload) {
+    tell(host, Order{OrderKind::to_client, 0, 0, connection, static_cast<uint64_t>(kind), {}, payload});
 }
 
 void Universe::shut_down(std::function<void()> done) {

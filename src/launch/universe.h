@@ -81,6 +81,12 @@ class Universe {
 
     std::function<void(const std::string& sentence)> on_say;  ///< what concerns no patron
 
+    // --- clients of standing daemons that come in on other hosts (launch/client_relay.h) ---
+
+    void listen_for_clients(const std::string& socket_name);
+    std::function<void(uint32_t host, const Order& order)> on_client;
+    void send_to_client(uint32_t host, uint64_t connection, boot::MessageKind kind, const std::string& payload);
+
   private:
     struct Job;
     struct Spawn;

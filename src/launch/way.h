@@ -13,7 +13,10 @@ struct Choice {
     std::string problem;  ///< not empty: the job can't be started the way that was asked for
 };
 
-/// The fastest way that can serve the job. Hosts that are all this machine need nothing but mpiexec.
-Choice choose_way(const Options& options);
+/// The fastest way that can serve the job, in order: mpiexec itself if all hosts named are this machine; standing daemons,
+/// since nothing has to be started first; the agent. A job that names no host goes to standing daemons if there are any,
+/// for its children may spread over their hosts, and runs here otherwise. `standing`: whether such daemons may be tried;
+/// `refusal`: why these did not take the job.
+Choice choose_way(const Options& options, bool standing, const std::string& refusal);
 
 }  // namespace starling::launch

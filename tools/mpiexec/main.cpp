@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "base/error.h"
+#include "launch/client.h"
 #include "launch/hosts_run.h"
 #include "launch/launcher.h"
 #include "launch/options.h"
@@ -40,7 +41,12 @@ int main(int argc, char** argv) {
     if (!options.quiet) {
         for (const std::string& note : options.notes) complain(note);
     }
-    const launch::Choice choice = launch::choose_way(options);
+    launch::Choice choice = launch::choose_way(options, true, {});
+    if (choice.way == launch::Way::standing) {
+        const launch::ClientOutcome outcome = launch::run_as_client(options);
+        if (outcome.served) return outcome.exit_code;
+        choice = launch::choose_way(options, false, outcome.text);
+    }
     if (!choice.problem.empty()) return complain(choice.problem);
     if (choice.way == launch::Way::agent) return launch::run_over_hosts(options, argv, choice.why);
 

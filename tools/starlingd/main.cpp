@@ -13,12 +13,14 @@
 #include <string>
 #include <string_view>
 
+#include "base/config.h"
 #include "base/error.h"
 #include "boot/environment.h"
 #include "launch/host_job.h"
 #include "launch/launcher.h"
 #include "launch/name_daemon.h"
 #include "launch/node_daemon.h"
+#include "launch/standing.h"
 #include "launch/tree/node.h"
 
 namespace {
@@ -95,6 +97,17 @@ int help_host(char** argv, int ready) {
     return faster ? 0 : 1;
 }
 
+int keep_universe(char** argv, int ready) {
+    read_config(false);
+    if (chdir("/") != 0) return 1;
+    launch::EventLoop loop;
+    launch::StandingRoot root(loop, argv, [&](const std::string& line) {
+        if (ready >= 0) tell(ready, line);
+        ready = -1;
+    });
+    return root.run(argv[2], argv[3]);
+}
+
 int usage() {
     std::fprintf(stderr, "starlingd is started by Starling itself; see: starling daemon status\n");
     return 2;
@@ -121,6 +134,7 @@ int main(int argc, char** argv) {
     if (mode == "names-persistent" && argc == 3) return keep_names(true, ready);
     if (mode == "serve" && argc == 4 && boot::parse_address(argv[2], address))
         return serve(argv, address, ready);
+    if (mode == "universe" && argc == 5) return keep_universe(argv, ready);
     if (mode == "host" && argc == 5) return help_host(argv, ready);
     return usage();
 }

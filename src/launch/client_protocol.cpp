@@ -1,0 +1,62 @@
+#include "launch/client_protocol.h"
+
+#include "boot/local_socket.h"
+#include "launch/order.h"
+
+namespace starling::launch {
+
+std::string universe_socket_name() {
+    return boot::daemon_socket_name() + ".hosts";
+}
+
+std::string encode(const Submission& message) {
+    Writer writer;
+    write(writer, message.spec);
+    writer.number(static_cast<uint32_t>(message.style.tag_output | message.style.bind_to_core << 1 |
+                                        message.verbose << 2 | message.quiet << 3));
+    writer.number(message.timeout_seconds).string(message.directory);
+    write(writer, message.environment);
+    return writer.take();
+}
+
+bool decode(std::string_view payload, Submission& out) {
+    Reader reader(payload);
+    if (!read(reader, out.spec)) return false;
+    const auto flags = reader.number<uint32_t>();
+    out.style.tag_output = (flags & 1) != 0;
+    out.style.bind_to_core = (flags & 2) != 0;
+    out.verbose = (flags & 4) != 0;
+    out.quiet = (flags & 8) != 0;
+    out.timeout_seconds = reader.number<uint32_t>();
+    out.directory = reader.string();
+    read(reader, out.environment);
+    return reader.done() && out.timeout_seconds < 1u << 30;
+}
+
+std::string encode(const SubmissionReply& message) {
+    Writer writer;
+    writer.number(message.error_class).number(static_cast<uint32_t>(message.unknown_host));
+    return writer.string(message.text).number(message.hosts).take();
+}
+
+bool decode(std::string_view payload, SubmissionReply& out) {
+    Reader reader(payload);
+    out.error_class = reader.number<int32_t>();
+    out.unknown_host = reader.number<uint32_t>() != 0;
+    out.text = reader.string();
+    out.hosts = reader.number<uint32_t>();
+    return reader.done();
+}
+
+std::string encode(const ClientNotice& message) {
+    return Writer().number(message.number).string(message.bytes).take();
+}
+
+bool decode(std::string_view payload, ClientNotice& out) {
+    Reader reader(payload);
+    out.number = reader.number<uint32_t>();
+    out.bytes = reader.string();
+    return reader.done();
+}
+
+}  // namespace starling::launch
