@@ -15,6 +15,7 @@ namespace {
 constexpr CounterGroupInfo kGroups[] = {
     {"paths", "packets and bytes sent, by the path they took"},
     {"connections", "connections to peers, of any transport"},
+    {"network", "datagrams between hosts, and what becomes of them"},
     {"waiting", "how the process waits for others"},
 };
 

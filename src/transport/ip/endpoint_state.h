@@ -52,6 +52,7 @@ struct Endpoint::State final : Outside {
     bool answer_all(uint64_t now);
     void run_timers(uint64_t now);
     void follow_rails(uint64_t now);
+    void publish();
 
     Identity identity;
     Upcalls upcalls;
