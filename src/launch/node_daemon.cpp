@@ -34,6 +34,12 @@ NodeDaemon::NodeDaemon(EventLoop& loop, Tree& tree, char** argv)
         tree_.send(kRootHost, encode(Order{OrderKind::say, 0, 0, 0, 0, sentence, {}}));
     };
 
+    // From the beginning: a launcher without a superior ends when a child exits and it has no jobs, and the agents that
+    // start the daemons below this one are children.
+    deputy_ = std::make_unique<Deputy>(launcher_, tree_.self(), [this](uint32_t to, std::string payload, bool bulk) {
+        tree_.send(to, std::move(payload), bulk ? Urgency::bulk : Urgency::control);
+    });
+
     TreeHandlers handlers;
     handlers.on_message = [this](const TreeMessage& message) { on_message(message); };
     handlers.on_orphaned = [this](const std::string&) { end(1); };
@@ -46,13 +52,6 @@ NodeDaemon::NodeDaemon(EventLoop& loop, Tree& tree, char** argv)
 }
 
 void NodeDaemon::on_message(const TreeMessage& message) {
-    // The number is known once the tree is joined, which it is by now.
-    if (!deputy_) {
-        deputy_ =
-            std::make_unique<Deputy>(launcher_, tree_.self(), [this](uint32_t to, std::string payload, bool bulk) {
-                tree_.send(to, std::move(payload), bulk ? Urgency::bulk : Urgency::control);
-            });
-    }
     if (message.from != kRootHost || !on_client_order(message.payload))
         deputy_->on_order(message.from, message.payload);
 }
