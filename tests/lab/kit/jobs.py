@@ -106,7 +106,7 @@ class Job:
 LOOK = r"""
 cd /proc; for p in [0-9]*; do
   if [ $p != 1 ] && [ $p != $$ ] && [ -r $p/cmdline ]; then
-    c=$(tr '\0' ' ' < $p/cmdline) && [ -n "$c" ] && echo "process $p: $c"; fi; done
+    c=$(tr '\0\n' '  ' < $p/cmdline) && [ -n "$c" ] && echo "process $p: $c"; fi; done
 for f in /dev/shm/* /tmp/*; do [ -e "$f" ] && echo "file $f"; done
 grep -o '@.*starling.*' /proc/net/unix | sed 's/^/socket /'
 true
@@ -120,7 +120,7 @@ def remains(lab):
         if not lab.alive(host):
             continue
         shown = lab.run(host, ["sh", "-c", LOOK]).stdout
-        found |= {f"lab{host}: {line}" for line in shown.splitlines() if "sh -c \ncd /proc" not in line}
+        found |= {f"lab{host}: {line}" for line in shown.splitlines() if "sh -c  cd /proc" not in line}
     return {line for line in found if " sshd" not in line and "/usr/sbin/sshd" not in line}
 
 
