@@ -50,11 +50,4 @@ bool decode(const std::byte* data, size_t bytes, Datagram& out) {
     return out.stream_bytes % kGrain == 0;
 }
 
-bool other_version(const std::byte* data, size_t bytes) {
-    DatagramHeader header;
-    if (bytes < offsetof(DatagramHeader, bytes)) return false;
-    std::memcpy(&header, data, offsetof(DatagramHeader, bytes));
-    return header.magic == DatagramHeader::kMagic && header.version != DatagramHeader::kVersion;
-}
-
 }  // namespace starling::ip

@@ -76,7 +76,4 @@ struct Datagram {
 /// things that no sender says (a reserved bit, ranges out of order, bytes that are not a multiple of kGrain).
 bool decode(const std::byte* data, size_t bytes, Datagram& out);
 
-/// Whether it begins like one of ours but is of another version.
-bool other_version(const std::byte* data, size_t bytes);
-
 }  // namespace starling::ip

@@ -248,6 +248,7 @@ void Endpoint::flush_acks() {
     const uint64_t now = now_ns();
     for (Session* session = state_->active.front(); session; session = state_->active.next(session))
         session->flush_ack(now);
+    state_->publish();
 }
 
 bool Endpoint::idle(const Session& session) const { return session.idle(); }

@@ -25,6 +25,8 @@ class Flight {
   public:
     static constexpr uint32_t kMost = 4096;
 
+    explicit Flight(uint32_t first_number = 1) : first_(first_number), next_(first_number) {}
+
     bool empty() const { return first_ == next_; }
     bool full() const { return next_ - first_ >= kMost - 1; }
     uint32_t first() const { return first_; }
@@ -49,8 +51,8 @@ class Flight {
     void resize(uint32_t capacity);
 
     std::unique_ptr<Flown[]> records_;
-    uint32_t mask_ = 0;              ///< capacity - 1; nothing if records_ is null
-    uint32_t first_ = 1, next_ = 1;  ///< numbers; they wrap, and 0 names none
+    uint32_t mask_ = 0;      ///< capacity - 1; nothing if records_ is null
+    uint32_t first_, next_;  ///< numbers; they wrap, and 0 names none
 };
 
 }  // namespace starling::ip

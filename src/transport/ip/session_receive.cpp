@@ -185,7 +185,8 @@ void Session::take_echo(const DatagramHeader& header, uint64_t now) {
     if (!flown || flown->sent_at == 0 || flown->via >= kFirstCarrier) return;
     Path& path = paths_[flown->via];
     const uint64_t held = uint64_t{header.echo_delay} * kMicrosecond;
-    const uint64_t passed = now - flown->sent_at;
+    // A poll's time is taken at its beginning, and the datagram may have been sent, and answered, within it.
+    const uint64_t passed = now > flown->sent_at ? now - flown->sent_at : 0;
     path.round_trip.sample(passed > held ? passed - held : 1);
     path.best_order = std::max(path.best_order, flown->order);
     path.backoff = 0;
@@ -201,11 +202,17 @@ void Session::take_echo(const DatagramHeader& header, uint64_t now) {
 // A datagram is lost when later ones on its path have arrived: three of them, or any after a while (RFC 8985).
 void Session::find_losses(uint64_t now) {
     loss_check_at_ = 0;
+    const bool one_path = std::count_if(std::begin(paths_), std::end(paths_),
+                                        [](const Path& path) { return path.in_flight > 0; }) == 1;
     for (uint32_t n = flight_.first(); n != flight_.next(); ++n) {
         Flown& flown = flight_[n];
         if (!flown.in_flight || flown.via >= kFirstCarrier) continue;
         const Path& path = paths_[flown.via];
-        if (flown.order >= path.best_order || flown.end() > told_end_) continue;
+        if (flown.order >= path.best_order) {
+            if (one_path) break;
+            continue;
+        }
+        if (flown.end() > told_end_) continue;
         const uint64_t time = std::max(path.round_trip.smoothed(), path.round_trip.latest());
         const uint64_t late_at = flown.sent_at + time + time / 4 + kMillisecond / 4;
         if (path.best_order - flown.order >= kReorder || late_at <= now)

@@ -94,7 +94,9 @@ void Session::fill(Head& head, uint64_t offset, uint32_t stream_bytes, int most_
     header.ack = in_.expected();
     header.number = number;
     header.echo = echo_;
-    header.echo_delay = echo_ ? static_cast<uint32_t>(std::min<uint64_t>((now - echo_at_) / kMicrosecond, UINT32_MAX)) : 0;
+    header.echo_delay = 0;
+    if (echo_ != 0 && now > echo_at_)
+        header.echo_delay = static_cast<uint32_t>(std::min<uint64_t>((now - echo_at_) / kMicrosecond, UINT32_MAX));
     header.window = static_cast<uint16_t>(std::min<uint32_t>(in_.window() / kWindowUnit, UINT16_MAX));
     header.ranges = 0;
     header.reserved = 0;
