@@ -114,6 +114,7 @@ std::string encode(const JobDescription& description) {
     writer.number(description.id).number(description.secret[0]).number(description.secret[1]);
     writer.number(description.key).number(description.size).number(description.universe_size);
     writer.number(static_cast<uint8_t>(description.several_hosts)).number(static_cast<uint8_t>(description.recovers));
+    writer.number(static_cast<uint8_t>(description.hosts_open));
     writer.number(static_cast<uint32_t>(description.hosts.size()));
     for (const HostEntry& host : description.hosts) {
         writer.number(host.id).number(host.key).string({host.name, strnlen(host.name, sizeof host.name)}).number(host.addresses);
@@ -135,6 +136,7 @@ bool decode(std::string_view bytes, JobDescription& out) {
     out.universe_size = reader.number<uint32_t>();
     out.several_hosts = reader.number<uint8_t>() != 0;
     out.recovers = reader.number<uint8_t>() != 0;
+    out.hosts_open = reader.number<uint8_t>() != 0;
     out.hosts.assign(reader.count(kHostBytes), {});
     for (HostEntry& host : out.hosts) {
         host.id = reader.number<uint64_t>();

@@ -52,6 +52,7 @@ struct JobDescription {
     uint32_t size = 0;
     uint32_t universe_size = 0;
     bool several_hosts = false;  ///< the universe has other hosts than this one
+    bool hosts_open = false;     ///< hosts become known on demand, to some before others (under a foreign manager)
     bool recovers = false;       ///< goes on when a rank dies: its peers get errors
     std::vector<HostEntry> hosts;
     std::vector<Placement> placements;  ///< every rank in exactly one

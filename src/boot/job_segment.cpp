@@ -155,6 +155,7 @@ int JobSegment::create(const JobDescription& description, uint32_t my_host, JobS
     header->hosts = hosts;
     header->my_host = my_host;
     header->recovers = description.recovers;
+    header->hosts_open = description.hosts_open;
     header->several_hosts = description.several_hosts || hosts > 1;
     header->context_step = hosts;
     std::memcpy(header->secret, description.secret, sizeof header->secret);
@@ -238,6 +239,7 @@ JobDescription JobSegment::description() const {
     to.universe_size = from.universe_size;
     to.several_hosts = from.several_hosts != 0;
     to.recovers = from.recovers != 0;
+    to.hosts_open = from.hosts_open != 0;
     to.hosts.assign(&host(0), &host(0) + from.hosts);
     to.placements.assign(&run(0), &run(0) + from.runs);
     to.command.assign(from.command, strnlen(from.command, sizeof from.command));

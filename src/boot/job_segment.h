@@ -71,6 +71,7 @@ struct alignas(4096) JobHeader {
     uint32_t hosts;         ///< entries of the host table, at least 1
     uint32_t my_host;       ///< this host's entry, kNoHost in a stub
     uint32_t several_hosts; ///< 1 if the universe has other hosts, whether or not this job uses them
+    uint32_t hosts_open;    ///< 1: the host table fills on demand, on some hosts before others
     uint32_t recovers;      ///< 1: the job goes on when a rank dies; `failures` and the ports say which
     uint32_t context_step;  ///< next_context grows by this, so that hosts never draw the same number
     uint64_t secret[2];      ///< proves to the control socket that the sender can read this segment

@@ -48,17 +48,19 @@ class CommExchange final : public Exchange, public comm::CollectiveState {
     bool hosts_known_ = false;
 };
 
-// All members must come to the same map. So a host is known by its place in its job's host table, which all have alike,
-// not by its id, which only some may have learned; two jobs on one host count as two hosts.
+// All members must come to the same map, so nothing counts but what all of them know: the ids in the host tables, or,
+// of jobs whose tables fill on demand, the place in the table.
 void CommExchange::find_hosts() {
     hosts_known_ = true;
-    if (!link::self().job->segment().header().several_hosts) return;
-    std::map<std::pair<const link::Job*, uint32_t>, int> numbers;
+    std::map<std::pair<const link::Job*, boot::HostId>, int> numbers;
     std::vector<int> identity;
     for (int i = 0; i < local_size; ++i) {
         const link::Process& process = channel_.roster().at(local_base + i);
         if (process.job->map() != MPI_SUCCESS) return;
-        const std::pair key(process.job, process.job->segment().host_of(process.rank));
+        const boot::JobSegment& segment = process.job->segment();
+        const uint32_t host = segment.host_of(process.rank);
+        const bool open = segment.header().hosts_open;
+        const std::pair key(open ? process.job : nullptr, open ? host : segment.host(host).id);
         identity.push_back(numbers.emplace(key, static_cast<int>(numbers.size())).first->second);
     }
     hosts_ = make_host_map(identity, local_base, rank - local_base);

@@ -64,7 +64,6 @@ Task agree(View v, int64_t& offset, int& usable) {
 
 // Where one member sees another host, every member does.
 bool all_here(const message::Roster& members, int n) {
-    if (!link::self().job->segment().header().several_hosts) return true;
     for (int i = 0; i < n; ++i) {
         const link::Process& process = members.at(i);
         if (process.job->map() != MPI_SUCCESS || !process.job->segment().is_local(process.rank)) return false;
@@ -88,7 +87,7 @@ Node* NodeOwner::get(comm::Comm& comm, Exchange& exchange) {
     tried_ = true;
     if (const HostMap* hosts = exchange.inter() ? nullptr : exchange.hosts()) {
         make(comm, exchange, hosts->mine, hosts->my_place);
-    } else if (all_here(comm.collective.roster(), exchange.size)) {
+    } else if (exchange.size <= NodeLayout::kMost && all_here(comm.collective.roster(), exchange.size)) {
         std::vector<int> everyone(static_cast<size_t>(exchange.size));
         std::iota(everyone.begin(), everyone.end(), 0);
         make(comm, exchange, everyone, exchange.rank);
