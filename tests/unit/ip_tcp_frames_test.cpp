@@ -201,6 +201,7 @@ TEST(TcpFrames, AFrameThatIsNoneEndsTheReading) {
     EXPECT_TRUE(refused({sizeof(PieceHead), FrameKind::piece, 0, FramePrefix::kMark}));
     EXPECT_TRUE(refused({~0u, FrameKind::piece, 0, FramePrefix::kMark}));
     EXPECT_TRUE(refused({7, FrameKind::addresses, 0, FramePrefix::kMark}));
+    EXPECT_TRUE(refused({16, FrameKind::finish, 0, FramePrefix::kMark}));
     EXPECT_TRUE(refused({8, static_cast<FrameKind>(9), 0, FramePrefix::kMark}));
     EXPECT_FALSE(refused({56, FrameKind::session, 0, FramePrefix::kMark}));
 }

@@ -126,6 +126,7 @@ void TcpEngine::bury(TcpSocket& socket) {
     const TcpSocket::State was = socket.state;
     Connection* connection = socket.connection;
     const bool carried_frames = connection && parts(*connection).primary == &socket;
+    abandon(socket.fd);
     close_socket(socket);
     if (!connection) return;
     ConnectionParts& of = parts(*connection);

@@ -27,8 +27,9 @@ struct TcpSocket {
     bool blocked = false;    ///< the kernel took no more; EPOLLOUT ends it
     bool unsettled = false;  ///< something was written since its health was last looked at, or waits for an answer
     bool unread = false;     ///< a read has left something: epoll won't tell of it again
-    bool ended = false;      ///< the peer has said that nothing more comes
-    bool shut = false;       ///< we have
+    bool finishing = false;  ///< the peer has said that nothing more comes,
+    bool ended = false;      ///< and nothing more has
+    bool finish_said = false, shut = false;  ///< we have said so, and sent it
     bool doomed = false;     ///< the next poll buries it
     bool hot = false;        ///< read at every poll, without asking epoll
     int fd = -1;

@@ -17,6 +17,7 @@ bool plausible(const FramePrefix& prefix) {
         case FrameKind::session: return prefix.bytes <= kTcpFrame;
         case FrameKind::piece: return prefix.bytes > sizeof(PieceHead) && prefix.bytes <= sizeof(PieceHead) + kLongestPiece;
         case FrameKind::addresses: return prefix.bytes <= 4 * kOfferedAddresses && prefix.bytes % 4 == 0;
+        case FrameKind::finish: return prefix.bytes == kFinishBytes;
     }
     return false;
 }

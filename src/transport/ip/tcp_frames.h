@@ -23,6 +23,7 @@ enum class FrameKind : uint8_t {
     session = 1,  ///< opaque
     piece,        ///< PieceHead, then bytes of a stream
     addresses,    ///< of the rails of the side that listens, 4 bytes each
+    finish,       ///< the last: a stream that ends without it has been cut off
 };
 
 struct FramePrefix {
@@ -40,6 +41,7 @@ struct PieceHead {
 };
 static_assert(sizeof(PieceHead) == 16);
 
+inline constexpr uint32_t kFinishBytes = 8;  ///< zeros
 inline constexpr uint64_t kLongestPiece = 16u << 20;
 inline constexpr uint64_t kFrameAlignment = 8;
 inline constexpr size_t kPieceStart = sizeof(FramePrefix) + sizeof(PieceHead);

@@ -81,6 +81,11 @@ void tune(int fd, const TcpOptions& options) {
     if (options.receive_buffer > 0) set(fd, SOL_SOCKET, SO_RCVBUF, options.receive_buffer);
 }
 
+void abandon(int fd) {
+    const linger at_once{1, 0};
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+}
+
 Health examine(int fd, uint64_t silence_limit_ns) {
     tcp_info info{};
     socklen_t length = sizeof info;

@@ -19,6 +19,9 @@ int connect_error(int fd);
 /// What each socket of a connection is given: no delay, buffers, little unsent data in the kernel.
 void tune(int fd, const TcpOptions& options);
 
+/// The kernel forgets what it has not sent, when the socket is closed.
+void abandon(int fd);
+
 /// What the kernel says of data under way.
 struct Health {
     bool outstanding = false;  ///< data or probes wait for an answer
