@@ -140,6 +140,8 @@ void drop_session(Peer& peer) {
 
 bool reserve_remote(Peer& peer, uint32_t bytes, Slot& slot) {
     if (!peer.session || bytes > kRemotePayload) return false;
+    // Not before it can leave: a send that is complete must not lie here while the program computes or blocks elsewhere.
+    if (peer.port == 0 && !network->reachable(*peer.session)) [[unlikely]] return false;
     slot.path = Slot::Path::session;
     return network->reserve(*peer.session, bytes, slot.payload, slot.header);
 }
