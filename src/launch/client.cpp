@@ -60,6 +60,7 @@ class Client {
         Submission submission;
         submission.spec.programs = options_.programs;
         submission.spec.forward_input = true;
+        submission.spec.recovers = options_.recovers;
         submission.style.tag_output = options_.tag_output;
         submission.style.bind_to_core = options_.bind_to_core;
         submission.verbose = options_.verbose;

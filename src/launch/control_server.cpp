@@ -102,6 +102,7 @@ bool ControlServer::spawn(FrameServer::ConnectionId id, Job& job, const boot::Fr
         answer.error_class = MPI_ERR_SPAWN;
         answer.text = "the job is being ended";
     } else {
+        spec.recovers = job.segment.header().recovers != 0;
         StartOutcome outcome = launcher_.start_soft(std::move(spec));
         answer.error_class = outcome.error_class;
         answer.text = std::move(outcome.text);

@@ -82,6 +82,9 @@ void Deputy::on_job_order(Job& job, Order& order) {
         case OrderKind::kill:
             launcher_.kill_part(job);
             break;
+        case OrderKind::ranks_failed:
+            ranks_failed(job, order);
+            break;
         case OrderKind::signal:
             launcher_.signal_part(job, static_cast<int>(order.a));
             break;
@@ -145,8 +148,21 @@ void Deputy::all_arrived(Job& job) {
     if (header.local_ranks == 0) header.arrived.store(header.size, std::memory_order_release);
 }
 
+void Deputy::ranks_failed(Job& job, const Order& order) {
+    RankRuns runs;
+    if (!decode(order.bytes, runs)) return;
+    const uint32_t size = job.segment.header().size;
+    std::vector<uint32_t> ranks;
+    for (const boot::Placement& run : runs) {
+        for (uint64_t i = 0, rank = run.first; i < run.count && rank < size; ++i, rank += run.stride)
+            ranks.push_back(static_cast<uint32_t>(rank));
+    }
+    launcher_.mark_failed(job, ranks);
+    locator_.forget(job.id(), ranks);
+}
+
 void Deputy::failed(Job& job, const Failure& failure) {
-    const FailureReport report{failure.rank, failure.status, failure.exit_code, failure.sentence};
+    const FailureReport report{failure.rank, failure.status, failure.exit_code, failure.aborted, failure.sentence};
     tell({OrderKind::failed, job.id(), failure.rank, 0, 0, {}, encode(report)});
 }
 

@@ -40,6 +40,7 @@ class Deputy : public Superior {
     void start(const Order& order);
     void make_stub(const Order& order);
     void all_arrived(Job& job);
+    void ranks_failed(Job& job, const Order& order);
     void on_job_order(Job& job, Order& order);
     void on_answer(Order& order);
     void ask_root(Job& job, uint32_t rank, boot::MessageKind kind, const std::string& payload, Answer answer);

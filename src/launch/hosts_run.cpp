@@ -106,6 +106,7 @@ class Terminal : public Patron {
         JobSpec spec;
         spec.programs = options_.programs;
         spec.forward_input = true;
+        spec.recovers = options_.recovers;
         universe_.submit(spec, *this, [this](const PlacedOutcome& outcome) {
             if (outcome.job == 0) {
                 std::fprintf(stderr, "mpiexec: %s\n", outcome.text.c_str());

@@ -42,6 +42,7 @@ struct JobSpec {
     std::string blob;            ///< for the segment: the parents' description, opaque here
     boot::JobId parent = 0;      ///< the job that asked for the spawn, 0 if none
     bool forward_input = false;  ///< standard input goes to rank 0
+    bool recovers = false;       ///< a rank's death is not the end: the others get errors and go on
     uint32_t size() const;       ///< processes of all programs
 };
 

@@ -154,8 +154,10 @@ std::string Launcher::what_happened(const Job& job, uint32_t rank, int status) c
 void Launcher::report(const Job& job, uint32_t rank, int status) {
     if (timed_out_ || (WIFSIGNALED(status) && WTERMSIG(status) == forwarded_signal_)) return;
     const std::string what = what_happened(job, rank, status);
+    const bool goes_on = job.segment.header().recovers &&
+                         job.segment.cell(rank).aborted.load(std::memory_order_acquire) == 0;
     if (job.running > 0) {
-        say("%s; ending the other %u", what.c_str(), job.running);
+        say(goes_on ? "%s; the other %u go on" : "%s; ending the other %u", what.c_str(), job.running);
     } else {
         say("%s", what.c_str());
     }
@@ -166,6 +168,17 @@ void Launcher::note_failure(Job& job, uint32_t rank, int status) {
     Failure failure{rank, status, exit_code_of(status), cell.aborted.load(std::memory_order_acquire) != 0, {}};
     if (failure.aborted) failure.exit_code = cell.abort_code.load(std::memory_order_relaxed) & 0xff;
     if (failure.exit_code == 0) failure.exit_code = 1;
+    if (job.segment.header().recovers && !failure.aborted) {
+        kill(-job.at(rank).pid, SIGKILL);  // what it has started
+        if (job.is_part) {
+            failure.sentence = what_happened(job, rank, status);
+            superior_->failed(job, failure);
+        } else {
+            if (job.number == 0 && exit_code_ == 0) exit_code_ = failure.exit_code;
+            mark_failed(job, {rank});
+        }
+        return;
+    }
     if (!job.is_part) {
         fail_job(job, static_cast<int>(rank), failure.exit_code);
         return;
@@ -181,6 +194,16 @@ void Launcher::fail_job(Job& job, int failed_rank, int exit_code) {
     if (job.number == 0 && exit_code_ == 0) exit_code_ = exit_code;
     end_ranks(job, failed_rank);
     fail_descendants(job);
+}
+
+void Launcher::mark_failed(Job& job, const std::vector<uint32_t>& ranks) {
+    for (const uint32_t rank : ranks) {
+        const boot::PortWord word = boot::PortWord::of(job.segment.port(rank).load(std::memory_order_relaxed));
+        job.segment.port(rank).store(boot::PortWord{word.port, boot::PortWord::failed}.word(),
+                                     std::memory_order_release);
+    }
+    job.segment.header().failures.fetch_add(static_cast<uint32_t>(ranks.size()), std::memory_order_release);
+    ring_everyone();
 }
 
 void Launcher::end_ranks(Job& job, int failed_rank) {

@@ -101,6 +101,7 @@ StartOutcome Launcher::start_job(const JobSpec& spec) {
     job.style.tag_output = settings_.tag_output;
     job.style.bind_to_core = settings_.bind_to_core;
     describe(job, spec);
+    job.segment.header().recovers = spec.recovers;
     cpu_set_t usable;
     if (sched_getaffinity(0, sizeof usable, &usable) == 0) {
         job.segment.header().universe_size = std::max(size, static_cast<uint32_t>(CPU_COUNT(&usable)));

@@ -88,6 +88,8 @@ class Launcher {
     /// SIGKILL at once.
     void kill_part(Job& job) { kill_rest(job); }
     void signal_part(const Job& job, int signal);
+    /// Of a job that goes on without these ranks: all who look at this segment see it, and are rung.
+    void mark_failed(Job& job, const std::vector<uint32_t>& ranks);
     /// The whole job is over, everywhere: processes that have met it see `state`, and nothing of it is kept.
     void release_part(Job& job, boot::JobState state);
     /// As if it had never been started.

@@ -54,13 +54,16 @@ Locator::~Locator() {
     if (timer_ != 0) launcher_.loop().cancel(timer_);
 }
 
-void Locator::reply(boot::JobId job, const Superior::Answer& answer) const {
+void Locator::reply(boot::JobId job, uint32_t rank, const Superior::Answer& answer) const {
     boot::JobReply reply;
     const Job* about = launcher_.find_job(job);
     launcher_.find_segment(job, reply.job);
     if (!about || about->segment.header().state.load(std::memory_order_acquire) == boot::JobState::failed) {
         reply.error_class = MPI_ERR_PROC_ABORTED;
         reply.text = "that job has ended";
+    } else if (PortWord::of(about->segment.port(rank).load(std::memory_order_acquire)).state == PortWord::failed) {
+        reply.error_class = MPI_ERR_PROC_ABORTED;
+        reply.text = "that rank has died";
     }
     answer(encode(reply));
 }
@@ -69,7 +72,7 @@ void Locator::locate(Job& job, uint32_t rank, Superior::Answer answer) {
     const uint32_t host = job.segment.host_of(rank);
     const bool here = host < job.tree_hosts.size() && job.tree_hosts[host] == self_;
     if (here || job.segment.header().state.load(std::memory_order_acquire) != boot::JobState::running) {
-        reply(job.id(), answer);
+        reply(job.id(), rank, answer);
         return;
     }
     std::vector<Superior::Answer>& answers = asked_[{job.id(), rank}];
@@ -128,14 +131,25 @@ void Locator::on_answer(const Order& order) {
     if (found == asked_.end()) return;
     const std::vector<Superior::Answer> answers = std::move(found->second);
     asked_.erase(found);
-    for (const Superior::Answer& answer : answers) reply(order.job, answer);
+    for (const Superior::Answer& answer : answers) reply(order.job, order.rank, answer);
 }
 
 void Locator::forget(boot::JobId job) {
     for (auto next = asked_.lower_bound({job, 0}); next != asked_.end() && next->first.first == job;) {
+        const uint32_t rank = next->first.second;
         const std::vector<Superior::Answer> answers = std::move(next->second);
         next = asked_.erase(next);
-        for (const Superior::Answer& answer : answers) reply(job, answer);
+        for (const Superior::Answer& answer : answers) reply(job, rank, answer);
+    }
+}
+
+void Locator::forget(boot::JobId job, const std::vector<uint32_t>& ranks) {
+    for (const uint32_t rank : ranks) {
+        const auto found = asked_.find({job, rank});
+        if (found == asked_.end()) continue;
+        const std::vector<Superior::Answer> answers = std::move(found->second);
+        asked_.erase(found);
+        for (const Superior::Answer& answer : answers) reply(job, rank, answer);
     }
 }
 

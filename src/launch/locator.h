@@ -34,6 +34,8 @@ class Locator {
     void on_answer(const Order& order);
     /// No one answers for this job any more: its state tells all there is.
     void forget(boot::JobId job);
+    /// The same for some of its ranks.
+    void forget(boot::JobId job, const std::vector<uint32_t>& ranks);
 
   private:
     struct Question {
@@ -44,7 +46,7 @@ class Locator {
 
     bool answer_question(const Question& question);
     void look_again();
-    void reply(boot::JobId job, const Superior::Answer& answer) const;
+    void reply(boot::JobId job, uint32_t rank, const Superior::Answer& answer) const;
 
     Launcher& launcher_;
     uint32_t self_;

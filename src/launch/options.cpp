@@ -29,6 +29,7 @@ enum class Id {
     directory,
     path,
     tag_output,
+    recover,
     timeout,
     bind,
     map,
@@ -72,6 +73,9 @@ constexpr Option kOptions[] = {
     {"tag-output", Id::tag_output, 0},
     {"l", Id::tag_output, 0},
     {"prepend-rank", Id::tag_output, 0},
+    {"enable-recovery", Id::recover, 0},
+    {"disable-auto-cleanup", Id::recover, 0},
+    {"continuous", Id::recover, 0},
     {"timeout", Id::timeout, 1},
     {"bind-to", Id::bind, 1},
     {"map-by", Id::map, 1},
@@ -254,6 +258,9 @@ class Parser {
                 break;
             case Id::tag_output:
                 out_.tag_output = true;
+                break;
+            case Id::recover:
+                out_.recovers = true;
                 break;
             case Id::timeout:
                 read_timeout(given, value);
@@ -463,6 +470,7 @@ Environment (on other hosts: STARLING_..., PATH and LD_LIBRARY_PATH, and what is
   --set NAME=VALUE          set a variable of Starling (starling info lists them)
 Output and control
   --tag-output, -l, -prepend-rank   begin each line with its rank
+  --enable-recovery         a rank or host that dies does not end the job: the others get errors and go on
   --timeout SECONDS         print stacks and end the job after this time (exit code 124)
   -v, --verbose; -q, --quiet; --version; --help
 Accepted and not needed: --oversubscribe, --allow-run-as-root, --mca KEY VALUE

@@ -26,6 +26,7 @@ struct Options {
     bool verbose = false;
     bool quiet = false;
     bool bind_to_core = false;
+    bool recovers = false;
     int timeout_seconds = 0;
     bool help = false;
     bool version = false;

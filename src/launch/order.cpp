@@ -8,7 +8,7 @@ bool known(uint32_t kind) {
     const auto in = [kind](OrderKind first, OrderKind last) {
         return kind >= static_cast<uint32_t>(first) && kind <= static_cast<uint32_t>(last);
     };
-    return in(OrderKind::start, OrderKind::to_client) || in(OrderKind::started, OrderKind::client_gone) ||
+    return in(OrderKind::start, OrderKind::ranks_failed) || in(OrderKind::started, OrderKind::client_gone) ||
            in(OrderKind::want_ports, OrderKind::ports);
 }
 
@@ -75,7 +75,7 @@ void read(Reader& reader, std::vector<std::string>& out) {
 void write(Writer& writer, const JobSpec& spec) {
     writer.number(static_cast<uint32_t>(spec.programs.size()));
     for (const Program& program : spec.programs) write(writer, program);
-    writer.number(spec.parent).number(static_cast<uint32_t>(spec.forward_input));
+    writer.number(spec.parent).number(static_cast<uint32_t>(spec.forward_input | spec.recovers << 1));
 }
 
 bool read(Reader& reader, JobSpec& out) {
@@ -85,7 +85,9 @@ bool read(Reader& reader, JobSpec& out) {
         if (!read(reader, program)) return false;
     }
     out.parent = reader.number<boot::JobId>();
-    out.forward_input = reader.number<uint32_t>() != 0;
+    const auto flags = reader.number<uint32_t>();
+    out.forward_input = (flags & 1) != 0;
+    out.recovers = (flags & 2) != 0;
     return reader.ok() && !out.programs.empty();
 }
 
@@ -173,7 +175,8 @@ bool decode(std::string_view bytes, StubOrder& out) {
 
 std::string encode(const FailureReport& report) {
     Writer writer;
-    writer.number(report.rank).number(report.status).number(report.exit_code).string(report.sentence);
+    writer.number(report.rank).number(report.status).number(report.exit_code);
+    writer.number(static_cast<uint8_t>(report.aborted)).string(report.sentence);
     return writer.take();
 }
 
@@ -182,7 +185,26 @@ bool decode(std::string_view bytes, FailureReport& out) {
     out.rank = reader.number<uint32_t>();
     out.status = reader.number<int32_t>();
     out.exit_code = reader.number<int32_t>();
+    out.aborted = reader.number<uint8_t>() != 0;
     out.sentence = reader.string();
+    return reader.done();
+}
+
+std::string encode(const RankRuns& runs) {
+    Writer writer;
+    writer.number(static_cast<uint32_t>(runs.size()));
+    for (const boot::Placement& run : runs) writer.number(run.first).number(run.stride).number(run.count);
+    return writer.take();
+}
+
+bool decode(std::string_view bytes, RankRuns& out) {
+    Reader reader(bytes);
+    out.resize(reader.count(12));
+    for (boot::Placement& run : out) {
+        run.first = reader.number<uint32_t>();
+        run.stride = reader.number<uint32_t>();
+        run.count = reader.number<uint32_t>();
+    }
     return reader.done();
 }
 

@@ -29,6 +29,7 @@ enum class OrderKind : uint32_t {
     stacks = 13,      ///< the stacks of the job's ranks, to its standard error
     serve_clients = 14,  ///< text: the socket's name; this host's mpiexecs may come there
     to_client = 15,      ///< a: connection, b: MessageKind, bytes: the payload
+    ranks_failed = 16,   ///< of a job that goes on; bytes: RankRuns
 
     // deputy → root
     started = 32,      ///< of start; bytes: StartReport
@@ -84,18 +85,24 @@ struct StubOrder {
 struct FailureReport {
     uint32_t rank = 0;
     int32_t status = 0, exit_code = 0;
+    bool aborted = false;
     std::string sentence;
 };
+
+/// Some ranks of a job: of each run first, stride and count count.
+using RankRuns = std::vector<boot::Placement>;
 
 std::string encode(const StartOrder& order);
 std::string encode(const StartReport& report);
 std::string encode(const StubOrder& order);
 std::string encode(const FailureReport& report);
+std::string encode(const RankRuns& runs);
 /// False on anything that is not exactly one such thing, or contradicts itself; `out` is then unspecified.
 bool decode(std::string_view bytes, StartOrder& out);
 bool decode(std::string_view bytes, StartReport& out);
 bool decode(std::string_view bytes, StubOrder& out);
 bool decode(std::string_view bytes, FailureReport& out);
+bool decode(std::string_view bytes, RankRuns& out);
 
 /// A job as a client submits it: its programs and all that goes with them.
 void write(Writer& writer, const JobSpec& spec);

@@ -119,6 +119,7 @@ class Universe {
     // ending
     void on_failed(Job& job, uint32_t host, const Order& order);
     void fail(Job& job, int failed_rank, int exit_code);
+    void go_on_without(Job& job, const RankRuns& ranks, int exit_code);
     void on_gone(Job& job, uint32_t host);
     void check_over(Job& job);
     void remove(Job& job, boot::JobState state);

@@ -18,8 +18,13 @@ void Universe::on_failed(Job& job, uint32_t host, const Order& order) {
     Patron* patron = job.patron;
     const bool asked_for =
         patron && (patron->timed_out || (WIFSIGNALED(report.status) && WTERMSIG(report.status) == patron->forwarded_signal));
-    if (patron && !asked_for)
-        patron->say(report.sentence + (job.description.size > 1 ? "; ending the others" : ""));
+    const bool goes_on = job.spec.recovers && !report.aborted && !(patron && patron->timed_out);
+    const bool others = job.failures + 1 < job.description.size;
+    if (patron && !asked_for) {
+        const char* rest = !others ? "" : goes_on ? "; the others go on" : "; ending the others";
+        patron->say(report.sentence + rest);
+    }
+    if (goes_on) return go_on_without(job, {{report.rank, 1, 1, 0, 0}}, report.exit_code);
     fail(job, static_cast<int>(report.rank), report.exit_code);
 }
 
@@ -33,6 +38,14 @@ void Universe::fail(Job& job, int failed_rank, int exit_code) {
         if (child.patron) detail(*child.patron, "spawned job " + std::to_string(child.number) + " ends with its parent");
         fail(child, -1, 1);
     }
+}
+
+void Universe::go_on_without(Job& job, const RankRuns& ranks, int exit_code) {
+    for (const boot::Placement& run : ranks) job.failures += run.count;
+    if (job.patron && job.number == 0 && job.patron->exit_code == 0) job.patron->exit_code = exit_code;
+    Order order = job.order(OrderKind::ranks_failed);
+    order.bytes = encode(ranks);
+    tell(job.holders, order);
 }
 
 void Universe::on_gone(Job& job, uint32_t host) {
@@ -82,8 +95,18 @@ void Universe::on_host_lost(uint32_t host, const std::string& sentence) {
             continue;
         }
         if (job->present.erase(host) == 0) continue;
-        if (job->patron && !job->failing && told.insert(job->patron).second) job->patron->say(sentence);
-        fail(*job, -1, 1);
+        RankRuns ranks_there;
+        for (const boot::Placement& run : job->description.placements) {
+            if (job->tree_hosts[run.host] == host) ranks_there.push_back(run);
+        }
+        const bool goes_on = job->spec.recovers && !job->present.empty() && !job->failing;
+        if (job->patron && !job->failing && told.insert(job->patron).second)
+            job->patron->say(sentence + (goes_on ? "; the ranks on other hosts go on" : "; ending the job"));
+        if (goes_on) {
+            go_on_without(*job, ranks_there, 1);
+        } else {
+            fail(*job, -1, 1);
+        }
         check_over(*job);
     }
     if (told.empty() && on_say) on_say(sentence);

@@ -76,6 +76,7 @@ void Universe::spawn(Job& job, uint32_t host, const Order& order) {
     }
     spawn->parent = job.id();
     spawn->host = host;
+    spawn->spec.recovers = job.spec.recovers;
     spawn->asked = order;
     std::vector<HostSlots> fresh;
     for (Program& program : spawn->spec.programs) {

@@ -86,6 +86,7 @@ void Universe::describe(Job& job, std::vector<uint32_t> host_of_rank) {
     description.size = static_cast<uint32_t>(host_of_rank.size());
     description.universe_size = std::max(description.size, slots());
     description.several_hosts = hosts_.size() > 1;
+    description.recovers = job.spec.recovers;
     description.command = job.spec.programs[0].argv[0];
     description.blob = std::move(job.spec.blob);
     for (const uint32_t host : host_of_rank) ++hosts_[host].placed;

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "base/error.h"
+#include "launch/allocation.h"
 #include "launch/client.h"
 #include "launch/hosts_run.h"
 #include "launch/launcher.h"
@@ -37,6 +38,9 @@ int main(int argc, char** argv) {
     if (options.help) return std::fputs(launch::usage(), stdout) < 0;
     if (options.version) return std::printf("Starling mpiexec %s\n", STARLING_VERSION) < 0;
     if (!options.quiet) launch::check_settings(options.programs);
+    if (options.way != launch::Way::direct) {
+        if (const std::string problem = launch::use_allocation(options); !problem.empty()) return complain(problem);
+    }
 
     if (!options.quiet) {
         for (const std::string& note : options.notes) complain(note);
@@ -65,6 +69,7 @@ int main(int argc, char** argv) {
     launch::JobSpec spec;
     spec.programs = std::move(options.programs);
     spec.forward_input = true;
+    spec.recovers = options.recovers;
     const launch::StartOutcome outcome = launcher.start_job(spec);
     if (!outcome.job) {
         complain(outcome.text);

@@ -1,0 +1,389 @@
+#!/usr/bin/env python3
+"""mpiexec over several hosts, without any: the agent runs each daemon on this machine, under the name it was given.
+
+    hosts_test.py BUILD [TestClass[.test]]...
+
+What needs real hosts (networks, name spaces, cables) is tested in tests/lab.
+"""
+
+import os
+import pathlib
+import re
+import signal
+import time
+import unittest
+
+from launcher_test import BUILD, LIMIT, MPIEXEC, PROBE, Case, marked, status
+
+STARLING = str(BUILD / "bin" / "starling")
+
+
+class HostsCase(Case):
+    def setUp(self):
+        super().setUp()
+        # What each host is called is in FAKE_HOST, so that programs can tell where they are.
+        self.agent = self.script('case $1 in *.example) echo "no route to $1" >&2; exit 255;; esac\n'
+                                 'FAKE_HOST=$1; export FAKE_HOST; shift; exec sh -c "$*"', "agent")
+        self.environment["STARLING_LAUNCHER_AGENT"] = self.agent
+
+    def over(self, hosts, *arguments, **options):
+        return self.mpiexec("--host", hosts, *arguments, **options)
+
+    def nodes(self):
+        return {pid for pid, command in marked(self.mark).items() if "starlingd node" in command}
+
+    def guards(self):
+        return {pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if status(pid, "Name") == "starling-guard"}
+
+
+class Starting(HostsCase):
+    def test_placement(self):
+        show = ("sh", "-c", "echo $STARLING_RANK $FAKE_HOST")
+        cases = (("a:2,b:1", ["-n", 3], "aab"), ("a:2,b:2", ["-n", 3, "--map-by", "node"], "aba"),
+                 ("a:9,b:9", ["-ppn", 2], "aabb"), ("a:1,b:1", ["-n", 4], "abab"), ("b,a", ["-ppn", 1, "-n", 3], "bab"))
+        for hosts, options, where in cases:
+            code, out, err = self.over(hosts, *options, *show)
+            self.assertEqual((code, err), (0, ""), hosts)
+            self.assertEqual([line.split()[1] for line in sorted(out.splitlines())], list(where), (hosts, options))
+
+    def test_a_hostfile_and_several_commands(self):
+        path = pathlib.Path(self.directory, "hosts")
+        path.write_text("a slots=1\nb:2 # two\n")
+        code, out, _ = self.mpiexec("--hostfile", path, "-n", 3, "sh", "-c", "echo $FAKE_HOST")
+        self.assertEqual((code, sorted(out.split())), (0, ["a", "b", "b"]))
+        code, out, _ = self.mpiexec("--host", "a", "sh", "-c", "echo one $FAKE_HOST", ":", "--host", "b", "-n", 2, "sh", "-c",
+                                    "echo two $FAKE_HOST")
+        self.assertEqual((code, sorted(out.splitlines())), (0, ["one a", "two b", "two b"]))
+
+    def test_ranks_of_one_job_have_a_segment_per_host(self):
+        code, out, _ = self.over("a:2,b:2", "-n", 4, "sh", "-c", "echo $STARLING_JOB")
+        self.assertEqual(code, 0)
+        jobs = [line.rpartition(":") for line in out.split()]
+        self.assertEqual((len({j[0] for j in jobs}), len({j[2] for j in jobs})), (2, 1))
+
+    def test_this_machine_takes_part(self):
+        code, out, _ = self.over("localhost:1,b:1", "-n", 2, "sh", "-c", "echo ${FAKE_HOST:-here}")
+        self.assertEqual((code, sorted(out.split())), (0, ["b", "here"]))
+
+    def test_the_way_is_told(self):
+        code, _, err = self.over("a,b", "--verbose", "-n", 2, "true")
+        self.assertEqual(code, 0)
+        self.assertRegex(err, r"daemons on 2 hosts through the agent: no standing daemons run")
+        code, _, err = self.over("localhost", "--verbose", "true")
+        self.assertIn("by mpiexec itself: all processes are on this machine", err)
+
+    def test_environment_and_directory(self):
+        environment = dict(self.environment, A="1", B="2")
+        show = 'echo "$A-$B-$C-$STARLING_WAIT-$PWD"'
+        agent = self.script('shift; exec env -i LAUNCH_TEST="$LAUNCH_TEST" PATH=/usr/bin:/bin sh -c "$*"', "bare")
+        directory = os.path.realpath(self.directory)
+        code, out, _ = self.over("far", "--launcher-agent", agent, "-x", "A", "-env", "C", "3", "--set", "wait=poll",
+                                 "sh", "-c", show, env=environment)
+        self.assertEqual((code, out), (0, f"1--3-poll-{directory}\n"))
+        code, out, _ = self.over("far", "--launcher-agent", agent, "-genvall", "-wdir", "/usr", "sh", "-c", show, env=environment)
+        self.assertEqual((code, out), (0, "1-2---/usr\n"))
+
+    def test_settings_of_other_launchers_are_ignored_and_said_so(self):
+        code, out, err = self.over("a", "--mca", "btl", "tcp,self", "--map-by", "slot:PE=2", "echo", "ran")
+        self.assertEqual((code, out, err.count("\n")), (0, "ran\n", 2))
+        self.assertIn("btl tcp,self", err)
+
+    def test_an_unreachable_host_is_named(self):
+        for hosts in ("far.example", "a,far.example,b"):
+            code, out, err = self.over(hosts, "-n", 3, "echo", "ran")
+            self.assertNotEqual(code, 0)
+            self.assertEqual(out, "")
+            self.assertRegex(err, r"far\.example.*no route to far\.example")
+        code, _, err = self.mpiexec("--launcher-agent", "/no/such/agent", "--host", "a", "true")
+        self.assertNotEqual(code, 0)
+        self.assertIn("/no/such/agent", err)
+
+    def test_a_program_that_is_missing_on_one_host_ends_all(self):
+        agent = self.script(f'[ $1 = b ] && PATH=/nowhere && export PATH; [ $1 = b ] && shift && exec /bin/sh -c "$*"\n'
+                            f'shift; exec sh -c "$*"', "uneven")
+        directory = pathlib.Path(self.directory, "elsewhere")
+        directory.mkdir()
+        begin = time.monotonic()
+        code, out, err = self.over("a:1,b:1", "--launcher-agent", agent, "-n", 1, "sleep", 60, ":", "-n", 1, "./nonesuch")
+        self.assertEqual((code, out, err.count("\n")), (127, "", 1))
+        self.assertRegex(err, r"'\./nonesuch'.*No such file.*on host b")
+        self.assertLess(time.monotonic() - begin, 10)
+
+
+class Streams(HostsCase):
+    def test_output_of_all_hosts_is_whole(self):
+        code, out, _ = self.over("a:2,b:2", "-n", 4, "sh", "-c", "seq 1 20000; echo no newline >&2 | printf end$STARLING_RANK")
+        self.assertEqual(code, 0)
+        for rank in range(4):
+            out = out.replace(f"end{rank}", "", 1)
+        self.assertEqual(sorted(out.split()), sorted([str(n) for n in range(1, 20001)] * 4))
+
+    def test_tagged_lines(self):
+        code, out, err = self.over("a,b", "-ppn", 1, "-n", 2, "-l", "sh", "-c", 'printf "x\\ny"; echo e >&2')
+        self.assertEqual((code, sorted(out.splitlines())), (0, ["[0] x", "[0] y", "[1] x", "[1] y"]))
+        self.assertEqual(sorted(err.splitlines()), ["[0] e", "[1] e"])
+
+    def test_a_slow_reader_holds_the_ranks_back(self):
+        file = pathlib.Path(self.directory, "written")
+        process = self.popen(MPIEXEC, "--host", "a", "-n", 1, "sh", "-c",
+                             f"i=0; while [ $i -lt 100 ]; do head -c 100000 /dev/zero; i=$((i+1)); echo $i > {file}; done")
+        self.wait_for(lambda: file.exists() and file.read_text(), "nothing was written")
+        seen = -1
+        while seen != (now := int(file.read_text() or 0)):
+            seen = now
+            time.sleep(0.5)
+        self.assertLess(seen, 30)  # a megabyte or so is on its way, not ten
+        self.assertEqual(len(process.communicate(timeout=LIMIT)[0]), 10000000)
+
+    def test_input_goes_to_rank_0_wherever_it_is(self):
+        text = "line\n" * 40000
+        code, out, _ = self.over("a:1,b:1", "-n", 2, "wc", "-l", input=text)
+        self.assertEqual((code, sorted(out.split())), (0, ["0", "40000"]))
+        code, out, _ = self.over("a", "sh", "-c", "read x; echo got $x", input="one\nmore\n")
+        self.assertEqual((code, out), (0, "got one\n"))
+
+    def test_input_from_a_file(self):
+        path = pathlib.Path(self.directory, "text")
+        path.write_text("abc\n" * 30000)
+        with open(path) as stream:
+            code, out, _ = self.over("a,b", "-n", 1, "cat", stdin=stream)
+        self.assertEqual((code, out), (0, path.read_text()))
+
+
+class Ending(HostsCase):
+    def test_exit_codes(self):
+        code, _, err = self.over("a:2,b:2", "-n", 4, "sh", "-c", "[ $STARLING_RANK = 3 ] && exit 9; sleep 60")
+        self.assertEqual((code, err.count("\n")), (9, 1))
+        self.assertRegex(err, r"rank 3 \(sh\).*exited with code 9; ending the others")
+
+    def test_a_killed_rank(self):
+        code, _, err = self.over("a:1,b:1", "-n", 2, "sh", "-c", "[ $STARLING_RANK = 1 ] && kill -SEGV $$; sleep 60")
+        self.assertEqual(code, 128 + signal.SIGSEGV)
+        self.assertIn("SIGSEGV", err)
+
+    def test_abort(self):
+        code, _, err = self.over("a:1,b:1", "-n", 2, PROBE, "init", "abort 5")
+        self.assertEqual(code, 5)
+        self.assertIn("called MPI_Abort with code 5", err)
+
+    def test_signals_are_passed_on(self):
+        process = self.popen(MPIEXEC, "--host", "a:1,b:1", "-n", 2, "sh", "-c",
+                             f"trap 'echo told; exit 0' USR1; echo 1 > {self.directory}/up$STARLING_RANK; while :; do sleep 0.05; done")
+        self.files("up0", "up1")
+        process.send_signal(signal.SIGUSR1)
+        out, _ = process.communicate(timeout=LIMIT)
+        self.assertEqual((process.returncode, out), (0, "told\ntold\n"))
+
+    def test_termination(self):
+        process = self.popen(MPIEXEC, "--host", "a:1,b:1", "-n", 2, "sh", "-c", f"echo 1 > {self.directory}/up$STARLING_RANK; sleep 60")
+        self.files("up0", "up1")
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(LIMIT), 128 + signal.SIGTERM)
+
+    def test_timeout_shows_stacks_from_all_hosts(self):
+        code, _, err = self.over("a:1,b:1", "-n", 2, "--timeout", 1, "sleep", 60)
+        self.assertEqual(code, 124)
+        for rank in range(2):
+            self.assertIn(f"---- rank {rank} (sleep)", err)
+
+    def start_sleepers(self, *options):
+        process = self.popen(MPIEXEC, "--host", "a:1,b:1", *options, "-n", 2, "sh", "-c",
+                             f"echo $$ > {self.directory}/up$STARLING_RANK; sleep 60")
+        self.files("up0", "up1")
+        return process
+
+    def test_mpiexec_is_killed(self):
+        process = self.start_sleepers()
+        process.kill()
+        process.wait()
+        self.assertEqual(self.left_after(8), {})
+
+    def test_a_daemon_is_killed(self):
+        process = self.start_sleepers()
+        os.kill(min(self.nodes()), signal.SIGKILL)
+        _, err = process.communicate(timeout=LIMIT)
+        self.assertNotEqual(process.returncode, 0)
+        self.assertRegex(err, r"host (a|b).*daemon")
+        self.assertEqual(self.left_after(8), {})
+
+    def test_recovery_goes_on_without_the_dead(self):
+        process = self.popen(MPIEXEC, "--host", "a:1,b:2", "--enable-recovery", "-n", 3, "sh", "-c",
+                             "[ $STARLING_RANK = 2 ] && kill -9 $$; sleep 1; echo lives")
+        out, err = process.communicate(timeout=LIMIT)
+        self.assertEqual((process.returncode, out), (128 + 9, "lives\nlives\n"))
+        self.assertIn("the others go on", err)
+
+    def test_recovery_on_this_machine(self):
+        code, out, err = self.mpiexec("--enable-recovery", "-n", 3, "sh", "-c", "[ $STARLING_RANK = 1 ] && exit 4; sleep 0.5; echo lives")
+        self.assertEqual((code, out), (4, "lives\nlives\n"))
+        self.assertIn("the other 2 go on", err)
+
+
+class Spawning(HostsCase):
+    def test_children_spread_over_hosts(self):
+        code, out, err = self.over("a:1,b:1,c:1", "-n", 1, PROBE, "init", "spawn 4 sh -c echo~child~$FAKE_HOST", "sleep 300", "finalize")
+        self.assertEqual((code, err), (0, ""))
+        self.assertIn("spawn 0 codes 0 0 0 0", out)
+        self.assertIn("size 4", out)
+        # The parent's host is the fullest, and so gets no more than another.
+        self.assertEqual(sorted(re.findall(r"child (\w)", out)), ["a", "b", "b", "c"])
+
+    def test_the_info_keys(self):
+        for key, where in (("host=c", "ccc"), ("host=b:1,c:2", "bcc")):
+            code, out, _ = self.over("a:1,b:1,c:1", "-n", 1, PROBE, "init", f"spawn-info {key} 3 sh -c echo~child~$FAKE_HOST",
+                                     "sleep 300", "finalize")
+            self.assertEqual((code, "".join(sorted(re.findall(r"child (\w)", out)))), (0, where))
+        path = pathlib.Path(self.directory, "two")
+        path.write_text("c\nb\n")
+        code, out, _ = self.over("a:1,b:1,c:1", "-n", 1, PROBE, "init", f"spawn-info hostfile={path} 2 sh -c echo~child~$FAKE_HOST",
+                                 "sleep 300", "finalize")
+        self.assertEqual((code, sorted(re.findall(r"child (\w)", out))), (0, ["b", "c"]))
+
+    def test_a_host_that_is_new_gets_a_daemon(self):
+        code, out, _ = self.over("a", "-n", 1, PROBE, "init", "spawn-info add-host=new 1 sh -c echo~child~$FAKE_HOST", "sleep 300", "finalize")
+        self.assertEqual(code, 0)
+        self.assertIn("child new", out)
+
+    def test_a_host_that_is_not_there_fails_the_spawn_only(self):
+        code, out, _ = self.over("a", "-n", 1, PROBE, "init", "spawn-info host=far.example 2 true", "print on", "finalize")
+        self.assertEqual(code, 0)
+        self.assertRegex(out, r"spawn \d+ codes [1-9]\d* [1-9]\d* text '.*far\.example")
+        self.assertIn("on\n", out)
+
+    def test_a_missing_program(self):
+        code, out, _ = self.over("a:1,b:1", "-n", 1, PROBE, "init", "spawn 2 ./nonesuch", "print on", "finalize")
+        self.assertEqual(code, 0)
+        self.assertRegex(out, r"spawn [1-9]\d* .*text '.*\./nonesuch.*on host")
+        self.assertIn("on\n", out)
+
+    def test_children_end_with_their_parent_unless_disconnected(self):
+        code, _, err = self.over("a:1,b:1", "-n", 1, PROBE, "init", "spawn-info host=b 1 sleep 60", "exit 3")
+        self.assertEqual(code, 3)
+        code, out, err = self.over("a:1,b:1", "-n", 1, PROBE, "init", "spawn-info host=b 1 sh -c sleep~1;echo~finished", "disconnect",
+                                   "finalize", "exit 3")
+        self.assertEqual((code, out.count("finished")), (3, 1))
+
+    def test_the_end_of_children_is_seen_on_another_host(self):
+        for command, state in (("true", 2), ("false", 3)):
+            code, out, _ = self.over("a:1,b:1", "-n", 1, PROBE, "init", f"spawn-info host=b 1 sh -c sleep~0.3;{command}", "wait-child", "finalize")
+            self.assertEqual(code, 0)
+            self.assertIn(f"child state {state}", out)
+
+    def test_names_are_shared(self):
+        code, out, _ = self.over("a:1,b:1", "-n", 1, PROBE, "init", "publish s port-of-a", "sleep 1500", "finalize", ":",
+                                 "-n", 1, PROBE, "init", "sleep 500", "lookup s", "finalize")
+        self.assertEqual(code, 0)
+        self.assertIn("port 'port-of-a'", out)
+
+
+class Standing(HostsCase):
+    def setUp(self):
+        super().setUp()
+        code, out, err = self.run_command(STARLING, "daemon", "start", "--host", "a:2,b:2")
+        self.assertEqual((code, err), (0, ""))
+
+    def tearDown(self):
+        code, _, _ = self.run_command(STARLING, "daemon", "stop")
+        super().tearDown()
+
+    def test_jobs_come_and_go(self):
+        for _ in range(3):
+            code, out, err = self.mpiexec("-n", 3, "-v", "sh", "-c", "echo $FAKE_HOST")
+            self.assertEqual((code, sorted(out.split())), (0, ["a", "a", "b"]))
+            self.assertIn("through the standing daemons of 2 hosts", err)
+        _, out, _ = self.run_command(STARLING, "daemon", "status")
+        self.assertRegex(out, r"0 jobs.*\n  a: up, 0 of 2 slots in use\n  b: up")
+
+    def test_the_user_s_environment_and_directory(self):
+        environment = dict(self.environment, STARLING_SPIN_US="77")
+        code, out, _ = self.mpiexec("-x", "A=1", "sh", "-c", "echo $A $STARLING_SPIN_US $PWD", env=environment)
+        self.assertEqual((code, out), (0, f"1 77 {os.path.realpath(self.directory)}\n"))
+
+    def test_streams_and_exit_codes(self):
+        code, out, err = self.mpiexec("-n", 2, "sh", "-c", "wc -l; [ $STARLING_RANK = 0 ] && exit 6; sleep 60", input="x\n" * 50000)
+        self.assertEqual(code, 6)
+        self.assertIn("50000", out)
+        self.assertIn("exited with code 6", err)
+
+    def test_a_missing_program(self):
+        code, _, err = self.mpiexec("-n", 2, "./nonesuch")
+        self.assertEqual((code, err.count("\n")), (127, 1))
+        self.assertRegex(err, r"'\./nonesuch'.*on host a")
+
+    def test_signals(self):
+        process = self.popen(MPIEXEC, "-n", 3, "sh", "-c", f"echo 1 > {self.directory}/up$STARLING_RANK; sleep 60")
+        self.files("up0", "up1", "up2")
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(LIMIT), 128 + signal.SIGTERM)
+
+    def sleepers(self):
+        return {pid for pid, command in marked(self.mark).items() if command.startswith("sleep 60")}
+
+    def test_a_killed_client_takes_its_job_along_and_no_other(self):
+        first = self.popen(MPIEXEC, "-n", 2, "sleep", 60)
+        second = self.popen(MPIEXEC, "-n", 1, "sh", "-c", f"read x < {self.directory}/wait; echo whole")
+        os.mkfifo(self.directory + "/wait")
+        self.wait_for(lambda: len(self.sleepers()) == 2, "no sleepers")
+        first.kill()
+        self.wait_for(lambda: not self.sleepers(), "they stay")
+        second.kill()
+
+    def test_hosts_elsewhere_are_started_by_the_agent(self):
+        code, out, err = self.mpiexec("--host", "c", "-v", "sh", "-c", "echo $FAKE_HOST")
+        self.assertEqual((code, out), (0, "c\n"))
+        self.assertIn("host 'c' is not one of the 2 hosts of the standing daemons", err)
+        code, _, err = self.mpiexec("--host", "c", "--via", "daemons", "true")
+        self.assertNotEqual(code, 0)
+        self.assertIn("'c'", err)
+
+    def test_loads_of_all_jobs_count(self):
+        first = self.popen(MPIEXEC, "-n", 3, "sleep", 60)
+        self.wait_for(lambda: len(self.sleepers()) == 3, "no sleepers")
+        code, out, _ = self.mpiexec("-n", 1, "sh", "-c", "echo $FAKE_HOST")
+        self.assertEqual((code, out), (0, "b\n"))
+        first.kill()
+
+    def test_a_daemon_dies_and_the_others_stay(self):
+        process = self.popen(MPIEXEC, "-n", 4, "sh", "-c", f"echo 1 > {self.directory}/up$STARLING_RANK; sleep 60")
+        self.files("up0", "up1", "up2", "up3")
+        os.kill(max(self.nodes()), signal.SIGKILL)
+        _, err = process.communicate(timeout=LIMIT)
+        self.assertNotEqual(process.returncode, 0)
+        self.assertRegex(err, r"host (a|b).*ending the job")
+        code, out, _ = self.mpiexec("-n", 3, "echo", "still")
+        self.assertEqual((code, out), (0, "still\n" * 3))
+
+    def test_the_root_dies_and_nothing_stays(self):
+        process = self.popen(MPIEXEC, "-n", 4, "sh", "-c", f"echo 1 > {self.directory}/up$STARLING_RANK; sleep 60")
+        self.files("up0", "up1", "up2", "up3")
+        for pid, command in marked(self.mark).items():
+            if "starlingd universe" in command:
+                os.kill(pid, signal.SIGKILL)
+        _, err = process.communicate(timeout=LIMIT)
+        self.assertNotEqual(process.returncode, 0)
+        self.assertIn("the standing daemon has gone", err)
+        self.assertEqual(self.left_after(8), {})
+
+    def test_there_is_one_at_a_time(self):
+        code, _, err = self.run_command(STARLING, "daemon", "start", "--host", "c")
+        self.assertEqual(code, 1)
+        self.assertIn("run already", err)
+
+    def test_spawned_children_spread(self):
+        code, out, _ = self.mpiexec("-n", 1, PROBE, "init", "spawn 3 sh -c echo~child~$FAKE_HOST", "sleep 300", "finalize")
+        self.assertEqual((code, sorted(re.findall(r"child (\w)", out))), (0, ["a", "b", "b"]))
+
+
+class StandingStart(HostsCase):
+    def test_problems_are_told_and_nothing_stays(self):
+        for arguments, part in ((["--host", "a,far.example"], "far.example"), (["--hostfile", "/no/file"], "/no/file"),
+                                (["--hots", "a"], "hots"), (["--host"], "value")):
+            code, _, err = self.run_command(STARLING, "daemon", "start", *arguments)
+            self.assertNotEqual(code, 0)
+            self.assertIn(part, err)
+            self.assertEqual(self.left_after(5), {})
+
+
+if __name__ == "__main__":
+    import sys
+    unittest.main(argv=[sys.argv[0]] + sys.argv[2:])
