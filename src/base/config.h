@@ -7,6 +7,7 @@
 namespace starling {
 
 enum class Wait : uint8_t { poll, adaptive, thread };
+enum class Authentication : uint8_t { key, munge };
 enum class SingleCopy : uint8_t { automatic, on, off };
 enum class Pmi : uint8_t { automatic, none, pmix, pmi2, pmi1 };
 
@@ -16,6 +17,8 @@ template <class Enum>
 inline constexpr const char* const kChoices[] = {nullptr};
 template <>
 inline constexpr const char* const kChoices<Wait>[] = {"poll", "adaptive", "thread", nullptr};
+template <>
+inline constexpr const char* const kChoices<Authentication>[] = {"key", "munge", nullptr};
 template <>
 inline constexpr const char* const kChoices<SingleCopy>[] = {"auto", "on", "off", nullptr};
 template <>

@@ -15,8 +15,10 @@
 #include <set>
 #include <sstream>
 
+#include "base/config.h"
 #include "base/process.h"
 #include "launch/event_loop.h"
+#include "launch/tree/munge.h"
 #include "launch/tree/node.h"
 #include "launch/tree/tree.h"
 
@@ -270,6 +272,77 @@ TEST_F(Agents, NothingOfAnAgentThatTalksForeverIsKept) {
     settings.start_limit = std::chrono::milliseconds(1500);
     agent("yes noise & yes noise >&2\n");
     contains(failure_of(), "no daemon after");
+}
+
+// A munged of our own, if there is one to be had.
+class Munged {
+  public:
+    explicit Munged(const std::string& directory) : directory_(directory) {
+        std::ofstream(directory + "/key") << std::string(64, 'k');
+        chmod((directory + "/key").c_str(), 0600);
+        pid_ = fork();
+        if (pid_ == 0) {
+            close(2);
+            const auto option = [&](const char* name) { return "--" + std::string(name) + "=" + directory_ + "/"; };
+            execlp("munged", "munged", "--foreground", "--force", (option("key-file") + "key").c_str(),
+                   (option("socket") + "socket").c_str(), (option("pid-file") + "pid").c_str(),
+                   (option("seed-file") + "seed").c_str(), (option("log-file") + "log").c_str(), nullptr);
+            _exit(127);
+        }
+        static std::string socket;  // variables keep what they are given
+        socket = directory_ + "/socket";
+        set_variable("STARLING_MUNGE_SOCKET", socket.c_str());
+        setenv("STARLING_MUNGE_SOCKET", socket.c_str(), 1);
+        std::string credential, why;
+        for (int i = 0; i < 300 && !runs_; ++i) {
+            runs_ = munge_seal("x", credential, why);
+            if (!runs_) usleep(10000);
+        }
+    }
+    ~Munged() {
+        ::kill(pid_, SIGTERM);
+        waitpid(pid_, nullptr, 0);
+        for (const char* file : {"/key", "/socket", "/socket.lock", "/pid", "/seed", "/log"})
+            unlink((directory_ + file).c_str());
+        unsetenv("STARLING_MUNGE_SOCKET");
+    }
+    bool runs() const { return runs_; }
+
+  private:
+    std::string directory_;
+    pid_t pid_ = -1;
+    bool runs_ = false;
+};
+
+TEST_F(Agents, MungeVouchesForBothEnds) {
+    Munged munged(directory);
+    if (!munged.runs()) GTEST_SKIP() << "munged can't be run here";
+    settings.munge = true;
+    EventLoop loop;
+    Tree tree(loop, settings);
+    start(tree, loop, {"a", "b", "c", "d", "e"}, [&] {
+        tree.shut_down(std::chrono::seconds(20), [&](const auto&) { loop.stop(0); });
+    });
+    loop.run();
+    EXPECT_TRUE(failed.empty()) << failed.begin()->second;
+    EXPECT_EQ(ready.size(), 5u);
+}
+
+TEST_F(Agents, TheKeyAloneIsNotEnoughWithMunge) {
+    Munged munged(directory);
+    if (!munged.runs()) GTEST_SKIP() << "munged can't be run here";
+    settings.munge = true;
+    settings.start_limit = std::chrono::milliseconds(3000);
+    agent("shift\nSTARLING_MUNGE_SOCKET=/nowhere exec sh -c \"$*\"\n");
+    const std::string why = failure_of();
+    contains(why, "MUNGE");
+    contains(why, "is munged running here");
+}
+
+TEST_F(Agents, SayThatMungeDoesNotRun) {
+    set_variable("STARLING_MUNGE_SOCKET", "/nowhere/socket");
+    settings.munge = true;
+    contains(failure_of(), "MUNGE");
 }
 
 }  // namespace

@@ -39,8 +39,8 @@ std::vector<std::string> command_for(const Orders& orders) {
     if (is_this_machine(orders.self.name)) return {s.program, "node"};
     std::vector<std::string> words = s.agent;
     if (words.empty()) {
-        // Never a question that nobody could answer; all else as the user's configuration of ssh has it.
-        const auto seconds = std::max<int64_t>(1, s.start_limit.count() / 1000);
+        // It should give up, and say why, before its time is over here. Never a question that nobody could answer; all else as the user's configuration of ssh has it.
+        const auto seconds = std::max<int64_t>(1, s.start_limit.count() * 2 / 3000);
         words = {"ssh", "-x", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=" + std::to_string(seconds)};
     }
     words.push_back(orders.self.name);
@@ -88,6 +88,11 @@ class AgentStart : public NodeStart {
     }
 
     bool finished() const override { return pid_ < 0 && out_ < 0 && err_ < 0; }
+
+    std::string said() const override {
+        if (version_seen_) return "the daemon was started there but has not connected";
+        return last_words(complaints_);
+    }
 
     bool child_exited(pid_t pid, int status) override {
         if (pid != pid_) return false;

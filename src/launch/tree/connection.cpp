@@ -19,9 +19,9 @@ constexpr int kMaxPieces = 64;
 
 }  // namespace
 
-TreeConnection::TreeConnection(EventLoop& loop, int fd, Handshake::Role role, const TreeKey& key,
-                               Handlers handlers)
-    : loop_(loop), fd_(fd), handlers_(std::move(handlers)), handshake_(role, key) {
+TreeConnection::TreeConnection(EventLoop& loop, int fd, Handshake::Role role,
+                               const TreeCredentials& credentials, Handlers handlers)
+    : loop_(loop), fd_(fd), handlers_(std::move(handlers)), handshake_(role, credentials) {
     loop_.watch(fd_, EPOLLIN, [this](uint32_t events) { on_ready(events); });
     if (std::string opening = handshake_.opening(); !opening.empty()) {
         queued_ += opening.size();
@@ -103,7 +103,7 @@ bool TreeConnection::greet(std::string_view& bytes) {
         pump();
     }
     if (state == Handshake::State::refused) {
-        lose("it does not hold this universe's key");
+        lose(handshake_.why());
         return false;
     }
     if (state == Handshake::State::waiting) return true;

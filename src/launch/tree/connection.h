@@ -36,7 +36,8 @@ class TreeConnection {
     };
 
     /// Owns `fd`, which is connected and non-blocking.
-    TreeConnection(EventLoop& loop, int fd, Handshake::Role role, const TreeKey& key, Handlers handlers);
+    TreeConnection(EventLoop& loop, int fd, Handshake::Role role, const TreeCredentials& credentials,
+                   Handlers handlers);
     TreeConnection(const TreeConnection&) = delete;
     TreeConnection& operator=(const TreeConnection&) = delete;
     ~TreeConnection();

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "launch/tree/implementation.h"
+#include "launch/tree/munge.h"
 #include "mpi.h"
 
 namespace starling::launch {
@@ -72,9 +73,10 @@ void Implementation::start(std::vector<GrowHost> list) {
                                   [this, id = branch.id](const std::string& why) { start_failed(id, why); });
     branch.timer = loop.after(settings.start_limit, [this, &branch] {
         branch.timer = 0;
-        const auto seconds = std::to_string((settings.start_limit.count() + 999) / 1000);
-        start_failed(branch.id, "no daemon after " + seconds +
-                                    " s; the host may be unreachable or slow (STARLING_LAUNCH_TIMEOUT sets the limit)");
+        const std::string seconds = std::to_string((settings.start_limit.count() + 999) / 1000);
+        const std::string said = branch.start->said();
+        start_failed(branch.id, "no daemon after " + seconds + " s" + (said.empty() ? "" : ": " + said) +
+                                    "; the host may be unreachable or slow (STARLING_LAUNCH_TIMEOUT sets the limit)");
     });
 }
 
@@ -105,8 +107,10 @@ void Implementation::start_failed(uint64_t id, const std::string& why) {
 // Who starts nobody does not listen.
 int Implementation::listen() {
     if (listener) return MPI_SUCCESS;
+    std::string credential, why;
+    if (settings.munge && !munge_seal("", credential, why)) return fail(MPI_ERR_OTHER, "%s", why.c_str());
     auto ear = std::make_unique<TreeListener>(
-        loop, settings.key, [this](std::unique_ptr<TreeConnection> connection) { on_peer(std::move(connection)); });
+        loop, TreeCredentials(settings.key, settings.munge), [this](std::unique_ptr<TreeConnection> connection) { on_peer(std::move(connection)); });
     if (const int error = ear->open(settings.interfaces); error != MPI_SUCCESS) return error;
     listener = std::move(ear);
     return MPI_SUCCESS;

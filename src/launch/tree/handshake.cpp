@@ -2,12 +2,15 @@
 
 #include <algorithm>
 
+#include "base/wire.h"
+#include "launch/tree/munge.h"
+
 namespace starling::launch {
 
 namespace {
 
 constexpr std::string_view kMagic("STARLNG\x01", 8);
-constexpr size_t kTag = 8;
+constexpr size_t kTag = 8, kLength = 2;
 
 std::string fresh_nonce() {
     std::string nonce(Handshake::kNonce, '\0');
@@ -17,8 +20,9 @@ std::string fresh_nonce() {
 
 }  // namespace
 
-Handshake::Handshake(Role role, const TreeKey& key) : role_(role), key_(key) {
-    (role == Role::child ? child_nonce_ : parent_nonce_) = fresh_nonce();
+Handshake::Handshake(Role role, const TreeCredentials& credentials)
+    : role_(role), key_(credentials.key), munge_(credentials.munge) {
+    (role_ == Role::child ? child_nonce_ : parent_nonce_) = fresh_nonce();
 }
 
 // Tells universes apart before anyone has to prove anything.
@@ -31,6 +35,7 @@ Sha256Digest Handshake::proof(Role of) const {
     hmac.update(of == Role::child ? "starling child  " : "starling parent ");
     hmac.update(child_nonce_);
     hmac.update(parent_nonce_);
+    hmac.update(secret_);
     return hmac.finish();
 }
 
@@ -39,6 +44,7 @@ Sha256Digest Handshake::frame_key(Role of) const {
     hmac.update(of == Role::child ? "starling frames up  " : "starling frames down");
     hmac.update(child_nonce_);
     hmac.update(parent_nonce_);
+    hmac.update(secret_);
     return hmac.finish();
 }
 
@@ -47,17 +53,25 @@ std::string Handshake::opening() {
     return std::string(kMagic) + tag() + child_nonce_;
 }
 
+// How many bytes the present step takes; more is known when the length of a credential is.
+size_t Handshake::wanted() const {
+    if (role_ == Role::parent) return challenged_ ? kProof : kHello;
+    const size_t fixed = kNonce + kProof + (munge_ ? kLength : 0);
+    if (!munge_ || buffer_.size() < fixed) return fixed;
+    Reader in(std::string_view(buffer_).substr(kNonce + kProof));
+    return fixed + in.number<uint16_t>();
+}
+
 Handshake::State Handshake::feed(std::string_view& bytes, std::string& out) {
     while (state_ == State::waiting && !bytes.empty()) {
-        const size_t wanted = role_ == Role::child ? kNonce + kProof : challenged_ ? kProof : kHello;
-        const size_t part = std::min(bytes.size(), wanted - buffer_.size());
+        const size_t part = std::min(bytes.size(), wanted() - buffer_.size());
         buffer_.append(bytes.substr(0, part));
         bytes.remove_prefix(part);
         // A wrong first byte is enough: whoever speaks another protocol is not kept waiting.
         const size_t known = std::min(buffer_.size(), kMagic.size());
         if (role_ == Role::parent && !challenged_ && buffer_.substr(0, known) != kMagic.substr(0, known))
             return state_ = State::refused;
-        if (buffer_.size() < wanted) break;
+        if (buffer_.size() < wanted()) continue;
         state_ = role_ == Role::child ? take_challenge(out) : challenged_ ? take_proof() : take_hello(out);
         buffer_.clear();
     }
@@ -68,14 +82,38 @@ Handshake::State Handshake::take_hello(std::string& out) {
     if (!equal_secret(std::string_view(buffer_).substr(kMagic.size(), kTag), tag())) return State::refused;
     child_nonce_ = buffer_.substr(kMagic.size() + kTag);
     challenged_ = true;
+    std::string credential;
+    if (munge_ && !add_credential(credential)) return State::refused;
     out += parent_nonce_;
     out += bytes_of(proof(Role::parent));
+    out += credential;
     return State::waiting;
+}
+
+bool Handshake::add_credential(std::string& out) {
+    std::string credential;
+    TreeKey secret = make_key();
+    secret_ = secret.view();
+    if (!munge_seal(secret_ + child_nonce_, credential, why_) || credential.size() > kMostCredential) return false;
+    out = Writer().number(static_cast<uint16_t>(credential.size())).take() + credential;
+    return true;
+}
+
+// The child's own nonce in it tells that it was made for this connection.
+bool Handshake::open_credential() {
+    std::string opened;
+    const std::string credential = buffer_.substr(kNonce + kProof + kLength);
+    if (credential.find('\0') != std::string::npos || !munge_open(credential, opened, why_)) return false;
+    if (opened.size() != sizeof(TreeKey) + kNonce || !equal_secret(opened.substr(sizeof(TreeKey)), child_nonce_))
+        return false;
+    secret_ = opened.substr(0, sizeof(TreeKey));
+    return true;
 }
 
 Handshake::State Handshake::take_challenge(std::string& out) {
     parent_nonce_ = buffer_.substr(0, kNonce);
-    if (!equal_secret(std::string_view(buffer_).substr(kNonce), bytes_of(proof(Role::parent))))
+    if (munge_ && !open_credential()) return State::refused;
+    if (!equal_secret(std::string_view(buffer_).substr(kNonce, kProof), bytes_of(proof(Role::parent))))
         return State::refused;
     out += bytes_of(proof(Role::child));
     return State::proved;

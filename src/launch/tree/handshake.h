@@ -13,18 +13,23 @@ namespace starling::launch {
 
 /// child → parent: magic, universe's tag, nonce; parent → child: nonce, proof; child → parent: proof. Anything
 /// else ends it. The keys of the connection's frames come from both nonces, so that nothing can be replayed.
+/// With MUNGE the parent adds a credential with a secret in it, which is hashed in with the key: only this user
+/// can open it. (Then it is not pure: it asks munged.)
 class Handshake {
   public:
     enum class Role { child, parent };
     enum class State { waiting, proved, refused };
 
-    Handshake(Role role, const TreeKey& key);
+    Handshake(Role role, const TreeCredentials& credentials);
 
     /// Takes what it needs from the front of `bytes`; what is left after `proved` are frames. Appends to
     /// `out` what has to be sent.
     State feed(std::string_view& bytes, std::string& out);
     /// What a child begins with; empty for a parent.
     std::string opening();
+
+    /// Why it was refused.
+    const std::string& why() const { return why_; }
 
     /// Valid when proved.
     Sha256Digest key_to_send() const { return frame_key(role_); }
@@ -41,9 +46,15 @@ class Handshake {
     Sha256Digest proof(Role of) const;
     Sha256Digest frame_key(Role of) const;
     std::string tag() const;
+    size_t wanted() const;
+    bool add_credential(std::string& out);
+    bool open_credential();
 
     Role role_;
     TreeKey key_;
+    bool munge_;
+    std::string secret_;  ///< from the credential
+    std::string why_ = "it does not hold this universe's key";
     State state_ = State::waiting;
     std::string child_nonce_, parent_nonce_;
     std::string buffer_;

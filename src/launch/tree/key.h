@@ -15,6 +15,14 @@ struct TreeKey {
     std::string_view view() const { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 };
 
+/// What a daemon proves itself with.
+struct TreeCredentials {
+    TreeKey key;
+    bool munge = false;  ///< MUNGE has to vouch for both ends besides
+
+    TreeCredentials(const TreeKey& k, bool with_munge = false) : key(k), munge(with_munge) {}
+};
+
 /// From the kernel's generator.
 TreeKey make_key();
 void fill_random(void* bytes, size_t size);

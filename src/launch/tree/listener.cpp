@@ -91,7 +91,7 @@ void TreeListener::admit(int fd) {
     };
     handlers.on_close = [this, it](const std::string&) { drop(it); };
     it->connection =
-        std::make_unique<TreeConnection>(loop_, fd, Handshake::Role::parent, key_, std::move(handlers));
+        std::make_unique<TreeConnection>(loop_, fd, Handshake::Role::parent, credentials_, std::move(handlers));
     if (expiry_ == 0) expiry_ = loop_.after(kTimeToProve, [this] { expire(); });
 }
 

@@ -15,8 +15,8 @@ class TreeListener {
     /// Given a connection whose other end has proved to hold the key; its handlers are to be set.
     using OnPeer = std::function<void(std::unique_ptr<TreeConnection>)>;
 
-    TreeListener(EventLoop& loop, const TreeKey& key, OnPeer on_peer)
-        : loop_(loop), key_(key), on_peer_(std::move(on_peer)) {}
+    TreeListener(EventLoop& loop, const TreeCredentials& credentials, OnPeer on_peer)
+        : loop_(loop), credentials_(credentials), on_peer_(std::move(on_peer)) {}
     TreeListener(const TreeListener&) = delete;
     TreeListener& operator=(const TreeListener&) = delete;
     ~TreeListener();
@@ -46,7 +46,7 @@ class TreeListener {
     void bury();
 
     EventLoop& loop_;
-    TreeKey key_;
+    TreeCredentials credentials_;
     OnPeer on_peer_;
     std::vector<int> sockets_;
     std::vector<Endpoint> endpoints_;

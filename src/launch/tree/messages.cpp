@@ -66,6 +66,7 @@ std::string encode(const Orders& orders) {
     out.string(s.key.view());
     put_list(out, s.agent, [&](const std::string& word) { out.string(word); });
     out.string(s.program).string(s.interfaces).number(s.fanout).number(static_cast<uint8_t>(s.keep_agent));
+    out.number(static_cast<uint8_t>(s.munge));
     for (const auto limit : {s.start_limit, s.heartbeat, s.silence_limit, s.grace}) put_limit(out, limit);
     put(out, orders.self);
     put(out, orders.ancestors);
@@ -84,8 +85,10 @@ bool decode(std::string_view bytes, Orders& out) {
     s.fanout = in.number<uint32_t>();
     const auto keep = in.number<uint8_t>();
     s.keep_agent = keep == 1;
+    const auto munge = in.number<uint8_t>();
+    s.munge = munge == 1;
     for (auto* limit : {&s.start_limit, &s.heartbeat, &s.silence_limit, &s.grace}) *limit = get_limit(in);
-    return get(in, out.self) && get(in, out.ancestors) && in.done() && keep <= 1 && s.fanout >= 1 &&
+    return get(in, out.self) && get(in, out.ancestors) && in.done() && keep <= 1 && munge <= 1 && s.fanout >= 1 &&
            !out.ancestors.empty();
 }
 

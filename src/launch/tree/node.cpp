@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "base/config.h"
 #include "base/wire.h"
 #include "launch/tree/implementation.h"
 
@@ -140,6 +141,7 @@ int run_node(const MakeNodeService& make) {
         return wait_for_daemon(report[0], daemon, orders.settings.keep_agent);
     }
     close(report[0]);
+    read_config(false);
     setsid();
     // The agent's pipes end with what it has started; complaints of the first moments still go to it.
     const int null = open("/dev/null", O_RDWR | O_CLOEXEC);

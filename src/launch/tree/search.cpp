@@ -17,11 +17,11 @@ constexpr std::chrono::milliseconds kStagger{250};  // before the next address i
 constexpr std::chrono::milliseconds kPause{100};    // between rounds
 }  // namespace
 
-UplinkSearch::UplinkSearch(EventLoop& loop, const TreeKey& key, const std::vector<Ancestor>& candidates,
+UplinkSearch::UplinkSearch(EventLoop& loop, const TreeCredentials& credentials, const std::vector<Ancestor>& candidates,
                            std::string attach, std::chrono::milliseconds limit, bool patient,
                            OnFound on_found, OnFailed on_failed)
     : loop_(loop),
-      key_(key),
+      credentials_(credentials),
       attach_(std::move(attach)),
       deadline_(EventLoop::Clock::now() + limit),
       patient_(patient),
@@ -110,7 +110,7 @@ void UplinkSearch::converse(Attempts::iterator attempt) {
     handlers.on_close = [this, attempt](const std::string& why) { failed(attempt, why, false); };
     const int fd = std::exchange(attempt->fd, -1);
     attempt->connection =
-        std::make_unique<TreeConnection>(loop_, fd, Handshake::Role::child, key_, std::move(handlers));
+        std::make_unique<TreeConnection>(loop_, fd, Handshake::Role::child, credentials_, std::move(handlers));
 }
 
 // One at a time: two addresses may belong to one daemon, which takes us in once.

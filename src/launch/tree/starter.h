@@ -17,6 +17,8 @@ class NodeStart {
     virtual ~NodeStart() = default;
     /// Nothing is left to be done or cleaned up for it.
     virtual bool finished() const = 0;
+    /// What has been heard so far, if it tells something about a start that takes too long.
+    virtual std::string said() const { return {}; }
     /// The status of a child process that somebody else has waited for. False if it is not of this start.
     virtual bool child_exited(pid_t, int) { return false; }
 };

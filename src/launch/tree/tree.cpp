@@ -38,6 +38,7 @@ TreeSettings TreeSettings::from_config() {
     TreeSettings settings;
     settings.key = make_key();
     settings.version = STARLING_VERSION;
+    settings.munge = variables.authentication == Authentication::munge;
     settings.agent = words(variables.launcher_agent ? variables.launcher_agent : "");
     settings.program = boot::find_starlingd();
     settings.interfaces = variables.daemon_interfaces ? variables.daemon_interfaces : "";

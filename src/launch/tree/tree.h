@@ -57,6 +57,7 @@ struct TreeHandlers {
 
 struct TreeSettings {
     TreeKey key;                ///< a fresh one for each universe: make_key()
+    bool munge = false;         ///< MUNGE has to vouch for both ends besides
     std::vector<std::string> agent;  ///< called as `agent... host command`; ssh by default
     std::string program;        ///< starlingd as the other hosts know it
     std::string interfaces;     ///< names or addresses to listen on, separated by commas; empty: all that are up

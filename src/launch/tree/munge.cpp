@@ -1,0 +1,102 @@
+#include "launch/tree/munge.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "base/config.h"
+
+namespace starling::launch {
+
+namespace {
+
+// From munge.h, which need not be installed where Starling is built; version 2 of the library has no others.
+constexpr int kOptionSocket = 8, kOptionUser = 9;
+constexpr int kSuccess = 0, kExpired = 15, kRewound = 16;
+
+struct Library {
+    int (*encode)(char** credential, void* context, const void* bytes, int size) = nullptr;
+    int (*decode)(const char* credential, void* context, void** bytes, int* size, uid_t* user, gid_t* group) = nullptr;
+    const char* (*message)(int error) = nullptr;
+    void* (*create)() = nullptr;
+    void (*destroy)(void*) = nullptr;
+    int (*set)(void*, int, ...) = nullptr;
+    bool complete = false;
+};
+
+template <class Function>
+bool find(void* library, const char* name, Function*& function) {
+    function = reinterpret_cast<Function*>(dlsym(library, name));
+    return function != nullptr;
+}
+
+const Library& library() {
+    static const Library loaded = [] {
+        Library l;
+        void* const file = dlopen("libmunge.so.2", RTLD_NOW | RTLD_LOCAL);
+        l.complete = file && find(file, "munge_encode", l.encode) && find(file, "munge_decode", l.decode) &&
+                     find(file, "munge_strerror", l.message) && find(file, "munge_ctx_create", l.create) &&
+                     find(file, "munge_ctx_destroy", l.destroy) && find(file, "munge_ctx_set", l.set);
+        return l;
+    }();
+    return loaded;
+}
+
+class Context {
+  public:
+    Context() : context_(library().create()) {
+        if (context_ && config().munge_socket) library().set(context_, kOptionSocket, config().munge_socket);
+    }
+    ~Context() {
+        if (context_) library().destroy(context_);
+    }
+    void* get() const { return context_; }
+
+  private:
+    void* context_;
+};
+
+bool usable(std::string& why) {
+    if (library().complete) return true;
+    why = "MUNGE is not installed here (libmunge.so.2); install it, or set STARLING_AUTHENTICATION=key";
+    return false;
+}
+
+bool explain(int error, std::string& why) {
+    why = std::string("MUNGE: ") + library().message(error);
+    if (error == kExpired || error == kRewound) why += "; the hosts' clocks differ by more than it allows";
+    why += error == kExpired || error == kRewound ? "" : "; is munged running here, with the site's key?";
+    return false;
+}
+
+}  // namespace
+
+bool munge_seal(std::string_view bytes, std::string& credential, std::string& why) {
+    if (!usable(why)) return false;
+    const Context context;
+    library().set(context.get(), kOptionUser, geteuid());
+    char* text = nullptr;
+    const int error = library().encode(&text, context.get(), bytes.data(), static_cast<int>(bytes.size()));
+    if (error == kSuccess) credential = text;
+    std::free(text);
+    return error == kSuccess || explain(error, why);
+}
+
+bool munge_open(const std::string& credential, std::string& bytes, std::string& why) {
+    if (!usable(why)) return false;
+    const Context context;
+    void* data = nullptr;
+    int size = 0;
+    uid_t user = 0;
+    gid_t group = 0;
+    const int error = library().decode(credential.c_str(), context.get(), &data, &size, &user, &group);
+    if (error == kSuccess) bytes.assign(static_cast<const char*>(data), static_cast<size_t>(size));
+    std::free(data);
+    if (error != kSuccess) return explain(error, why);
+    if (user == geteuid()) return true;
+    why = "MUNGE: it is of another user";
+    return false;
+}
+
+}  // namespace starling::launch
