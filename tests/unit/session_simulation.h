@@ -141,7 +141,7 @@ class Network {
         End& end = *ends[from];
         ++end.datagrams;
         end.bytes += bytes.size();
-        if (rail_dead[rail] || bytes.size() + 28 > black_hole[rail]) return;
+        if (rail_dead[rail] || deaf[1 - from] || bytes.size() + 28 > black_hole[rail]) return;
         if (fate) {
             const Fate what = fate();
             if (what == Fate::lost) return;
@@ -177,6 +177,7 @@ class Network {
     uint32_t mtu[kMaxAddresses] = {1500, 1500, 1500, 1500};
     uint32_t black_hole[kMaxAddresses] = {~0u, ~0u, ~0u, ~0u};  ///< longer ones vanish without a word
     bool rail_dead[kMaxAddresses] = {};
+    bool deaf[2] = {};  ///< nothing reaches this end
     std::priority_queue<Event> events;
     std::function<Fate()> fate;  ///< decides instead of the weather
     bool undecodable = false;  ///< a session sent something that is no datagram
@@ -281,8 +282,8 @@ class Pipe final : public Carrier {
 };
 
 /// A connection between the two sessions. What it swallowed when it dies is gone.
-struct Connection {
-    explicit Connection(Network& its_network) : network(its_network), ends{{network, 0}, {network, 1}} {
+struct PipePair {
+    explicit PipePair(Network& its_network) : network(its_network), ends{{network, 0}, {network, 1}} {
         for (int i = 0; i < 2; ++i) {
             ends[i].other = &ends[1 - i];
             network.session(i).attach(ends[i]);

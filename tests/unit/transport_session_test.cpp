@@ -189,6 +189,26 @@ TEST(Session, WithAllRailsGoneThePeerIsGivenUpAfterTheStatedTime) {
     EXPECT_EQ(network.session(0).deadline(), UINT64_MAX) << "nothing may be left that wakes the process";
 }
 
+TEST(Session, APeerThatIsHeardButDoesNotHearIsGivenUp) {
+    for (const bool both_ways : {false, true})
+        for (const int deaf : {0, 1}) {
+            Network network(14);
+            network.deaf[deaf] = true;
+            Exchange exchange(network, 100, 1000, both_ways);
+            // The daemons see both processes alive, and say so.
+            for (int i = 0; i < 40; ++i) {
+                exchange.fill();
+                network.run_until(network.now + kSecond);
+                for (int end = 0; end < 2; ++end) network.session(end).vouch(network.now);
+            }
+            // The one that hears notices, whether it waits for an answer or gets the same again and again. Who sends
+            // into the void without hearing anything can't tell that from a peer that computes.
+            const bool noticed = both_ways || deaf == 0;
+            EXPECT_EQ(network.ends[1 - deaf]->given_up, noticed ? 1 : 0) << both_ways << deaf;
+            EXPECT_TRUE(!noticed || network.session(1 - deaf).failure() == Failure::deaf);
+        }
+}
+
 TEST(Session, APeerThatComputesIsWaitedFor) {
     Network network(10);
     Exchange exchange(network, 50'000, 3000, false);
@@ -263,7 +283,7 @@ TEST(Session, AConnectionTakesOverAndItsDeathLosesNothing) {
         Network network(seed);
         network.weather.lost = static_cast<int>(seed % 3) * 5;
         Exchange exchange(network, 3000, seed % 2 ? kMaxPayload : 2000);
-        std::vector<std::unique_ptr<Connection>> connections;
+        std::vector<std::unique_ptr<PipePair>> connections;
         std::mt19937_64 random(seed);
         for (uint64_t step = 0; !exchange.complete(); ++step) {
             ASSERT_LT(step, 5'000'000u) << "seed " << seed;
@@ -275,7 +295,7 @@ TEST(Session, AConnectionTakesOverAndItsDeathLosesNothing) {
             if (open)
                 connections.back()->die();
             else
-                connections.push_back(std::make_unique<Connection>(network));
+                connections.push_back(std::make_unique<PipePair>(network));
         }
         EXPECT_FALSE(network.undecodable);
     }
@@ -283,7 +303,7 @@ TEST(Session, AConnectionTakesOverAndItsDeathLosesNothing) {
 
 TEST(Session, OverAConnectionAcknowledgementsAreRare) {
     Network network(12);
-    Connection connection(network);
+    PipePair connection(network);
     Exchange exchange(network, 20'000, 8, false);
     ASSERT_TRUE(exchange.run(kSteps)) << exchange.state();
     EXPECT_EQ(network.ends[0]->datagrams, 0u);

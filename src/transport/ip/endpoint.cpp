@@ -256,6 +256,8 @@ uint64_t Endpoint::stalled_since(const Session& session) const { return session.
 
 void Endpoint::vouch(Session& session) { session.vouch(now_ns()); }
 
+Failure Endpoint::failure(const Session& session) const { return session.failure(); }
+
 void Endpoint::close(Session& session) {
     Member& member = member_of(session);
     member.close();

@@ -159,7 +159,7 @@ void Session::close() {
     dead_ = true;
     reset_sending();
     in_.clear();
-    ack_at_ = probe_at_ = 0;
+    ack_at_ = probe_at_ = deaf_since_ = 0;
     owed_ = echo_ = 0;
     owed_bytes_ = 0;
     for (Attached& place : carriers_) place = {};
@@ -168,6 +168,7 @@ void Session::close() {
 
 void Session::revive(uint64_t key, void* new_user) {
     dead_ = false;
+    failure_ = Failure::none;
     past_epoch_ = std::max(past_epoch_, peer_epoch_);
     peer_epoch_ = 0;
     key_ = key;
@@ -175,9 +176,10 @@ void Session::revive(uint64_t key, void* new_user) {
     heard_at_ = vouched_at_ = 0;
 }
 
-void Session::fail() {
+void Session::fail(Failure why) {
     if (dead_) return;
     close();
+    failure_ = why;
     outside_.unreachable(*this);
 }
 

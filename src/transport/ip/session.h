@@ -38,6 +38,15 @@ struct Name {
     bool operator==(const Name&) const = default;
 };
 
+/// Why a session ended.
+enum class Failure : uint8_t {
+    none,
+    silent,     ///< nothing was heard for too long, and nobody vouched for the peer
+    deaf,       ///< the peer is heard, but what is sent to it does not arrive: a firewall, as a rule
+    successor,  ///< another process has taken the peer's place
+    broken,     ///< its stream is no stream
+};
+
 struct SessionCounters {
     uint64_t packets_sent = 0, packets_received = 0;
     uint64_t acks_alone = 0, repeated = 0, timeouts = 0, duplicates = 0, out_of_order = 0, stale = 0, malformed = 0;
@@ -136,6 +145,7 @@ class Session : private PacketSink {
 
     bool idle() const { return buffer_.kept() == 0; }
     bool dead() const { return dead_; }
+    Failure failure() const { return failure_; }
     /// Whether room was made since reserve() last said no; forgets it.
     bool take_room_made();
     uint64_t stalled_since() const;
@@ -154,7 +164,7 @@ class Session : private PacketSink {
     bool deliver(const shm::Header& header, const std::byte* payload) override;
     shm::Header* refuse_room();
     bool has_path() const;
-    void fail();
+    void fail(Failure why);
     void reset_sending();
     void give_up(uint8_t via);
 
@@ -176,10 +186,12 @@ class Session : private PacketSink {
 
     // session_receive.cpp
     bool right_incarnation(const Datagram& datagram, uint64_t now);
-    void take_acks(const Datagram& datagram, uint64_t now);
+    /// These give whether the datagram shows that the peer gets what we send.
+    bool take_acks(const Datagram& datagram, uint64_t now);
     uint64_t mark_arrived(bool everything);
     void arrived(Flown& flown);
-    void take_echo(const DatagramHeader& header, uint64_t now);
+    bool take_echo(const DatagramHeader& header, uint64_t now);
+    bool take_stream(const Datagram& datagram, Carrier* carrier, uint64_t now);
     void find_losses(uint64_t now);
     void lose(Flown& flown, bool congestion);
     void note_loss_of_size(Path& path, uint32_t length);
@@ -192,6 +204,7 @@ class Session : private PacketSink {
     void probe_suspended(uint64_t now);
     bool waiting() const { return waiting_since_ != 0; }
     uint64_t silent_since() const;
+    bool is_given_up(uint64_t now);
 
     Outside& outside_;
     uint64_t key_;
@@ -225,6 +238,8 @@ class Session : private PacketSink {
     // Life.
     uint64_t waiting_since_ = 0, heard_at_ = 0, vouched_at_ = 0;
     uint64_t probe_at_ = 0;  ///< of suspended paths; 0: none
+    uint64_t deaf_since_ = 0;  ///< the peer is heard since then, but does not seem to hear us; 0: it does
+    Failure failure_ = Failure::none;
     bool dead_ = false;
     bool room_refused_ = false, room_made_ = false;
     bool refused_ = false;        ///< the kernel did not take something since transmit() began

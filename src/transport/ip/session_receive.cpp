@@ -30,9 +30,10 @@ bool Session::receive(const Datagram& datagram, int path, Carrier* carrier, uint
     const DatagramHeader& header = datagram.header;
     heard_at_ = now;
     if (!carrier) last_path_ = static_cast<int8_t>(path);
+    bool hears_us = false;
     if (header.target_epoch == epoch_) {
         heard_us_ = true;
-        take_acks(datagram, now);
+        hears_us = take_acks(datagram, now);
     }
     if (header.number != 0) {
         echo_ = header.number;
@@ -40,7 +41,15 @@ bool Session::receive(const Datagram& datagram, int path, Carrier* carrier, uint
         ++owed_;
         want_ack(header.flags & datagram_flag::kAckNow || owed_ >= kOwedMost ? now : now + kAckDelay);
     }
-    if (datagram.stream_bytes == 0) return true;
+    if (hears_us)
+        deaf_since_ = 0;
+    else if (waiting() && deaf_since_ == 0)
+        deaf_since_ = now;
+    return datagram.stream_bytes == 0 || take_stream(datagram, carrier, now);
+}
+
+bool Session::take_stream(const Datagram& datagram, Carrier* carrier, uint64_t now) {
+    const DatagramHeader& header = datagram.header;
     if (carrier) {
         owed_bytes_ += datagram.stream_bytes;
         const bool much = owed_bytes_ >= kOwedBytes || header.flags & datagram_flag::kAckNow;
@@ -49,6 +58,7 @@ bool Session::receive(const Datagram& datagram, int path, Carrier* carrier, uint
     switch (in_.accept(header.offset, datagram.stream, datagram.stream_bytes, *this)) {
         case Reassembly::Result::in_order:
             if (in_.has_holes()) want_ack(now);
+            if (!waiting()) deaf_since_ = 0;
             return true;
         case Reassembly::Result::early:
             ++outside_.counters.out_of_order;
@@ -57,13 +67,15 @@ bool Session::receive(const Datagram& datagram, int path, Carrier* carrier, uint
         case Reassembly::Result::duplicate:
             ++outside_.counters.duplicates;
             want_ack(now);
+            // It repeats what we have: our acknowledgements do not arrive, this one or all.
+            if (deaf_since_ == 0) deaf_since_ = now;
             return true;
         case Reassembly::Result::beyond:
             want_ack(now);
             return true;
         case Reassembly::Result::broken:
             ++outside_.counters.malformed;
-            fail();
+            fail(Failure::broken);
             return false;
         case Reassembly::Result::stopped:
             return true;
@@ -85,18 +97,18 @@ bool Session::right_incarnation(const Datagram& datagram, uint64_t now) {
     if (header.epoch <= std::max(peer_epoch_, past_epoch_)) return false;
     if (peer_epoch_ != 0) {
         // Another process than the one that we sent to: what is on the way to that one is void.
-        fail();
+        fail(Failure::successor);
         return false;
     }
     peer_epoch_ = header.epoch;
     return true;
 }
 
-void Session::take_acks(const Datagram& datagram, uint64_t now) {
+bool Session::take_acks(const Datagram& datagram, uint64_t now) {
     const DatagramHeader& header = datagram.header;
     if (header.ack > next_) {
         ++outside_.counters.malformed;
-        return;
+        return false;
     }
     const bool advanced = header.ack > buffer_.begin();
     bool news = advanced;
@@ -118,7 +130,7 @@ void Session::take_acks(const Datagram& datagram, uint64_t now) {
                     : UINT64_MAX;
     const uint64_t resent = resent_;
     const uint64_t bytes = news ? mark_arrived(repeats_ > 0 || !sacked_.empty()) : 0;
-    take_echo(header, now);
+    const bool echoed = take_echo(header, now);
     if (bytes > 0)
         for (Path& path : paths_) {
             // More came than was sent again: the answers had only been late, as from a process that computes.
@@ -133,6 +145,7 @@ void Session::take_acks(const Datagram& datagram, uint64_t now) {
         room_made_ = true;
     }
     if (buffer_.kept() == 0) waiting_since_ = 0;
+    return news || echoed;
 }
 
 // Takes what arrived out of the flight. Gives the stream bytes of it. Without repeats and holes the records are
@@ -179,10 +192,10 @@ void Session::arrived(Flown& flown) {
 }
 
 // The number of a datagram that arrived tells its path and when it was sent, whatever way the answer took.
-void Session::take_echo(const DatagramHeader& header, uint64_t now) {
-    if (header.echo == 0) return;
+bool Session::take_echo(const DatagramHeader& header, uint64_t now) {
+    if (header.echo == 0) return false;
     Flown* const flown = flight_.find(header.echo);
-    if (!flown || flown->sent_at == 0 || flown->via >= kFirstCarrier) return;
+    if (!flown || flown->sent_at == 0 || flown->via >= kFirstCarrier) return false;
     Path& path = paths_[flown->via];
     const uint64_t held = uint64_t{header.echo_delay} * kMicrosecond;
     // A poll's time is taken at its beginning, and the datagram may have been sent, and answered, within it.
@@ -197,6 +210,7 @@ void Session::take_echo(const DatagramHeader& header, uint64_t now) {
         flown->in_flight = false;
         path.in_flight -= cost_of(*flown);
     }
+    return true;
 }
 
 // A datagram is lost when later ones on its path have arrived: three of them, or any after a while (RFC 8985).

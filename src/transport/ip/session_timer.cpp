@@ -20,21 +20,34 @@ uint64_t Session::deadline() const {
     for (const Path& path : paths_)
         if (path.present && path.in_flight > 0) at = earlier(at, path.timeout_at());
     if (waiting()) at = earlier(at, silent_since() + outside_.timeout);
+    if (deaf_since_ != 0) at = earlier(at, deaf_since_ + outside_.timeout);
     return at;
 }
 
 void Session::on_timer(uint64_t now) {
     if (dead_) return;
-    if (waiting() && silent_since() + outside_.timeout <= now) {
-        fail();
-        return;
-    }
+    if (is_given_up(now)) return;
     if (blocked_until_ != 0 && blocked_until_ <= now) blocked_until_ = 0;
     if (loss_check_at_ != 0 && loss_check_at_ <= now) find_losses(now);
     for (int i = 0; i < kMaxAddresses; ++i)
         if (paths_[i].present && paths_[i].in_flight > 0 && paths_[i].timeout_at() <= now) on_path_timeout(i, now);
     if (probe_at_ != 0 && probe_at_ <= now) probe_suspended(now);
     transmit(now);
+}
+
+bool Session::is_given_up(uint64_t now) {
+    if (waiting() && silent_since() + outside_.timeout <= now) {
+        fail(Failure::silent);
+        return true;
+    }
+    if (deaf_since_ == 0 || deaf_since_ + outside_.timeout > now) return false;
+    // It spoke all the time, so it is there and looks at its socket; else it may have been computing.
+    if (heard_at_ >= deaf_since_ + outside_.timeout / 2) {
+        fail(Failure::deaf);
+        return true;
+    }
+    deaf_since_ = 0;
+    return false;
 }
 
 // Nothing came back in time. First only the oldest datagram goes again: its answer tells what else is missing. A
