@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+"""What starling top shows of a job whose state is known.
+
+    top_test.py BUILD [TestClass[.test]]...
+"""
+import fcntl
+import json
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+import unittest
+from pathlib import Path
+
+BUILD = Path(sys.argv[1]).resolve()
+STARLING, MPIEXEC = str(BUILD / "bin" / "starling"), str(BUILD / "bin" / "mpiexec")
+JOB = str(BUILD / "tests" / "top" / "uneven")
+RANKS = 3
+LIMIT = 60  # seconds for anything
+
+
+def top(*words):
+    result = subprocess.run([STARLING, "top", *words], capture_output=True, text=True, timeout=LIMIT, check=False)
+    return result.returncode, result.stdout, result.stderr
+
+
+def name_of(pid):
+    return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip()
+
+
+class WithJob(unittest.TestCase):
+    """While a job runs, which every test of the class looks at."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.job = subprocess.Popen([MPIEXEC, "-n", str(RANKS), JOB], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert cls.job.stdout.readline() == "ready\n"
+        # Other jobs may run here: ours is the one whose launcher is ours.
+        cls.id = next(job["id"] for job in cls.seen() if job["launcher"] == cls.job.pid)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.job.stdin.close()
+        cls.job.stdout.close()
+        assert cls.job.wait(LIMIT) == 0
+
+    @staticmethod
+    def seen(*words):
+        code, out, err = top("--once", "--json", "--interval", "0.4", *words)
+        assert code == 0, err
+        return json.loads(out)["jobs"]
+
+    def mine(self):
+        jobs = self.seen(self.id)
+        self.assertEqual([job["id"] for job in jobs], [self.id])
+        return jobs[0]
+
+
+class Shown(WithJob):
+    def test_every_process_is_there(self):
+        job = self.mine()
+        self.assertEqual((job["size"], job["hosts"], job["state"]), (RANKS, 1, "running"))
+        self.assertIn("uneven", job["command"])
+        self.assertEqual(job["host"], os.uname().nodename)
+        self.assertEqual([rank["rank"] for rank in job["ranks"]], list(range(RANKS)))
+        for rank in job["ranks"]:
+            self.assertEqual(name_of(rank["pid"]), "uneven")
+
+    def test_who_computes_and_who_waits(self):
+        for _ in range(5):  # a process that waits looks up from its sleep ten times a second
+            ranks = self.mine()["ranks"]
+            if all(rank["state"] != "computing" for rank in ranks[1:]):
+                break
+        self.assertEqual(ranks[0]["state"], "computing")
+        self.assertLess(ranks[0]["waiting"], 0.1)
+        for rank in ranks[1:]:
+            self.assertIn(rank["state"], ("asleep", "in MPI"))
+            self.assertGreater(rank["waiting"], 0.9)
+            self.assertLessEqual(rank["asleep"], rank["waiting"])
+
+    def test_messages_by_path(self):
+        ranks = self.mine()["ranks"]
+        first = ranks[0]["counters"]
+        packets = first["messages_ring"] + first["messages_inbox"]
+        # 101 messages to each, and what connections and the barrier take.
+        self.assertGreaterEqual(packets, 101 * (RANKS - 1))
+        self.assertLess(packets, 101 * (RANKS - 1) + 100)
+        self.assertGreater(first["messages_ring"], 0)
+        self.assertGreaterEqual(first["bytes_ring"] + first["bytes_inbox"], 400 * (RANKS - 1))
+        self.assertEqual(first["connections"], RANKS - 1)
+        copied = sum(rank["counters"]["bytes_copied"] for rank in ranks)
+        self.assertIn(copied, (0, (RANKS - 1) << 20))  # 0 where the kernel does not let processes copy
+        self.assertEqual(first["messages_tcp"] + first["messages_udp"], 0)
+
+    def test_looking_changes_nothing(self):
+        before, after = self.mine()["ranks"], self.mine()["ranks"]
+        for old, new in zip(before, after):
+            for name, value in old["counters"].items():
+                if name.startswith(("messages", "bytes", "open", "clos", "refused")):
+                    self.assertEqual(new["counters"][name], value, name)
+
+    def test_jobs_are_chosen_by_id_and_command(self):
+        self.assertEqual(len(self.seen(self.id[:12])), 1)
+        self.assertIn(self.id, [job["id"] for job in self.seen("uneven")])
+        self.assertEqual(self.seen("no such job"), [])
+
+    def test_text(self):
+        code, out, _ = top("--once", "--interval", "0.2", "--totals", self.id)
+        self.assertEqual(code, 0)
+        lines = out.splitlines()
+        head = next(i for i, line in enumerate(lines) if self.id in line)
+        self.assertIn("3 ranks on " + os.uname().nodename, lines[head])
+        for column in ("rank", "host", "pid", "state", "wait%", "conns", "ring msg"):
+            self.assertIn(column, lines[head + 1])
+        self.assertEqual([line.split()[0] for line in lines[head + 2:head + 2 + RANKS]], ["0", "1", "2"])
+        self.assertNotIn("\033", out)
+
+    def test_sorting(self):
+        code, out, _ = top("--once", "--interval", "0.3", "--sort", "waiting", self.id)
+        self.assertEqual(code, 0)
+        rows = [line.split() for line in out.splitlines() if os.uname().nodename[:12] in line and line[:6].strip().isdigit()]
+        self.assertEqual(rows[-1][0], "0")
+
+    def test_bad_words_are_refused(self):
+        for words in (["--sort", "colour"], ["--interval", "0"], ["--interval", "soon"]):
+            code, _, err = top("--once", *words)
+            self.assertNotEqual(code, 0)
+            self.assertIn(words[0], err)
+
+
+class Screen:
+    """starling top in a terminal."""
+
+    def __init__(self, *words):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.execv(STARLING, [STARLING, "top", *words])
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+        self.text = ""
+
+    def read_until(self, wanted, after=0):
+        end = time.monotonic() + LIMIT
+        while wanted not in self.text[after:] and time.monotonic() < end:
+            if not select.select([self.fd], [], [], 0.2)[0]:
+                continue
+            try:
+                self.text += os.read(self.fd, 1 << 16).decode(errors="replace")
+            except OSError:  # the terminal has ended
+                break
+        return wanted in self.text[after:]
+
+    def press(self, keys):
+        at = len(self.text)
+        os.write(self.fd, keys.encode())
+        return at
+
+    def end(self):
+        self.read_until("\033[?1049l")
+        code = os.waitpid(self.pid, 0)[1]
+        os.close(self.fd)
+        return code
+
+
+class Terminal(WithJob):
+    def test_keys(self):
+        screen = Screen(self.id, "--interval", "0.3")
+        self.assertTrue(screen.read_until("1 job, 3 processes here"), screen.text)
+        self.assertTrue(screen.read_until("sort (rank)"))
+        self.assertTrue(screen.read_until("sort (waiting)", screen.press("s")))
+        self.assertTrue(screen.read_until("ring msg ", screen.press("t")))
+        screen.press("q")
+        self.assertEqual(screen.end(), 0)
+        self.assertTrue(screen.text.endswith("\033[?25h\033[?1049l"), screen.text[-40:])
+
+    def test_no_line_is_wider_than_the_screen(self):
+        screen = Screen(self.id, "--interval", "0.2")
+        self.assertTrue(screen.read_until("q: quit"))
+        at = len(screen.text)
+        self.assertTrue(screen.read_until("q: quit", at))
+        screen.press("q")
+        screen.end()
+        picture = screen.text[at:screen.text.rindex("q: quit")]
+        for line in picture.replace("\r", "").split("\n"):
+            while "\033[" in line:
+                start = line.index("\033[")
+                end = start + 2
+                while not line[end].isalpha():
+                    end += 1
+                line = line[:start] + line[end + 1:]
+            self.assertLessEqual(len(line), 100, line)
+
+    def test_a_signal_ends_it_and_restores_the_terminal(self):
+        screen = Screen(self.id)
+        self.assertTrue(screen.read_until("q: quit"))
+        os.kill(screen.pid, signal.SIGINT)
+        self.assertEqual(screen.end(), 0)
+        self.assertTrue(screen.text.endswith("\033[?25h\033[?1049l"), screen.text[-40:])
+
+
+class Ending(unittest.TestCase):
+    def test_a_job_that_has_ended_is_gone(self):
+        job = subprocess.run([MPIEXEC, "-n", "2", JOB], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=LIMIT,
+                             check=True)
+        self.assertEqual(job.stdout, b"ready\n")
+        code, out, _ = top("--once", "--json", "--interval", "0.1", JOB)
+        self.assertEqual((code, json.loads(out)["jobs"]), (0, []))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:])
