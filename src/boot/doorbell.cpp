@@ -29,7 +29,7 @@ int ringing_socket() {
 }
 
 // A full queue needs no further word, and a socket that is gone nobody sleeps on: failures mean nothing.
-[[gnu::noinline]] void write_to_wake_socket(const Doorbell& doorbell) {
+void write_to_wake_socket(const Doorbell& doorbell) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     const uint32_t length = doorbell.wake_name_length;
@@ -42,17 +42,20 @@ int ringing_socket() {
     errno = saved;
 }
 
+// Apart from ring(), which most often has nothing to do and should cost nothing then.
+[[gnu::noinline]] void wake(Doorbell& doorbell, uint32_t how) {
+    doorbell.rings.fetch_add(1, std::memory_order_release);
+    if (how & kOnFutex) syscall(SYS_futex, &doorbell.rings, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+    if (how & kOnSocket) write_to_wake_socket(doorbell);
+}
+
 }  // namespace
 
 void ring(Doorbell& doorbell) {
     // Pairs with the sleeper's store to `sleeping` followed by its last look for work: one of the two sees
     // the other.
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    const uint32_t how = doorbell.sleeping.load(std::memory_order_relaxed);
-    if (how == 0) return;
-    doorbell.rings.fetch_add(1, std::memory_order_release);
-    if (how & kOnFutex) syscall(SYS_futex, &doorbell.rings, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
-    if (how & kOnSocket) write_to_wake_socket(doorbell);
+    if (const uint32_t how = doorbell.sleeping.load(std::memory_order_relaxed)) [[unlikely]] wake(doorbell, how);
 }
 
 int open_wake_socket(Doorbell& doorbell) {

@@ -64,19 +64,24 @@ bool reserve(Peer& peer, uint32_t bytes, Slot& slot) {
     return true;
 }
 
+namespace {
+
+[[gnu::noinline]] void commit_on_base_path(Peer& peer, Slot& slot, uint32_t bytes) {
+    if (slot.path == Slot::Path::session) return commit_remote(peer, bytes);
+    slot.header->bytes = bytes;
+    shm::publish(*slot.cell);
+    ++counters.messages_inbox;
+    counters.bytes_inbox += bytes;
+    boot::ring(peer.region.doorbell());
+}
+
+}  // namespace
+
 void commit(Peer& peer, Slot& slot, uint32_t bytes) {
-    if (slot.path == Slot::Path::ring) [[likely]] {
-        peer.out.commit(bytes);
-        ++counters.messages_ring;
-        counters.bytes_ring += bytes;
-    } else if (slot.path == Slot::Path::session) {
-        return commit_remote(peer, bytes);
-    } else {
-        slot.header->bytes = bytes;
-        shm::publish(*slot.cell);
-        ++counters.messages_inbox;
-        counters.bytes_inbox += bytes;
-    }
+    if (slot.path != Slot::Path::ring) [[unlikely]] return commit_on_base_path(peer, slot, bytes);
+    peer.out.commit(bytes);
+    ++counters.messages_ring;
+    counters.bytes_ring += bytes;
     boot::ring(peer.region.doorbell());
 }
 
