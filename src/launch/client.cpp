@@ -88,7 +88,7 @@ class Client {
             const int number = static_cast<int>(info.ssi_signo);
             const bool deadly = number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
             // Before the job has started there is nothing to forward to: to hang up ends it.
-            if (deadly && !started_) return end(128 + number);
+            if (deadly && (!started_ || finished_)) return end(128 + number);
             send(MessageKind::signal, encode(ClientNotice{info.ssi_signo, {}}));
             if (number == SIGTSTP) kill(getpid(), SIGSTOP);
             if (number == SIGCONT && reading_) reader_.next();
@@ -100,7 +100,7 @@ class Client {
     }
 
     void lost() {
-        if (loop_.stopped()) return;
+        if (loop_.stopped() || finished_) return;
         std::fprintf(stderr, "mpiexec: the standing daemon has gone, and the job with it\n");
         outcome_.served = true;
         end(1);
@@ -117,7 +117,10 @@ class Client {
         char buffer[64 * 1024];
         const ssize_t n = recv(socket_, buffer, sizeof buffer, MSG_DONTWAIT);
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
-        if (n <= 0) return lost();
+        if (n <= 0) {
+            loop_.forget(socket_);
+            return lost();
+        }
         decoder_.feed({buffer, static_cast<size_t>(n)});
         boot::Frame frame;
         while (!loop_.stopped()) {
@@ -142,7 +145,8 @@ class Client {
                 return true;
             case MessageKind::finished:
                 if (!decode(frame.payload, notice)) return false;
-                end(static_cast<int>(notice.number));
+                finished_ = true;
+                output_.when_written([this, code = static_cast<int>(notice.number)] { end(code); });
                 return true;
             default:
                 return false;
@@ -182,6 +186,7 @@ class Client {
     int signals_ = -1;
     sigset_t before_{};
     bool started_ = false;
+    bool finished_ = false;
     bool reading_ = false;
 };
 

@@ -89,7 +89,9 @@ class Terminal : public Patron {
 
     void input_taken() override { reader_.next(); }
 
-    void finished(int code) override { end(code); }
+    void finished(int code) override {
+        launcher_.output().when_written([this, code] { end(code); });
+    }
 
   private:
     void detail(const std::string& sentence) {

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "launch/control_server.h"
+#include "launch/hosts.h"
 #include "launch/input.h"
 #include "launch/launcher.h"
 #include "launch/output.h"
@@ -116,7 +117,8 @@ void Launcher::show_stacks(Job& job, std::function<void()> done) {
         if (job.ranks[i].running)
             processes.emplace_back(name_of(job, rank), job.segment.cell(rank).pid.load(std::memory_order_relaxed));
     }
-    const int to = job.style.capture ? output().open_pipe(2, "", job.id()) : dup(2);
+    // Those of several hosts come at the same time: each line says from where.
+    const int to = job.style.capture ? output().open_pipe(2, host_name() + ": ", job.id()) : dup(2);
     if (to < 0) return done();
     // A debugger takes its time; the loop has to go on meanwhile.
     const pid_t pid = fork();

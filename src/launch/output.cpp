@@ -143,7 +143,20 @@ void OutputTagger::regulate(Sink& sink) {
         loop_.change(source.fd, pause ? 0 : static_cast<uint32_t>(EPOLLIN));
     }
     if (pause) return;
+    if (sink.job == 0 && sink.pending.empty()) check_written();
     for (const auto& room : std::exchange(sink.on_room, {})) room();
+}
+
+void OutputTagger::when_written(std::function<void()> done) {
+    when_written_ = std::move(done);
+    check_written();
+}
+
+void OutputTagger::check_written() {
+    for (const auto& [key, sink] : sinks_) {
+        if (sink.job == 0 && !sink.pending.empty()) return;
+    }
+    if (const auto done = std::exchange(when_written_, nullptr)) done();
 }
 
 void OutputTagger::acknowledge(boot::JobId job, int target, size_t bytes) {

@@ -39,6 +39,9 @@ class OutputTagger {
     /// room for more.
     void write_lines(int target, std::string_view lines, std::function<void()> written);
 
+    /// Calls `done`, now or later, when all lines for this process's own descriptors are written, or nobody reads them.
+    void when_written(std::function<void()> done);
+
     /// Hands on what is in the job's pipes and closes them: its ranks are gone.
     void end_job(boot::JobId job);
 
@@ -72,11 +75,13 @@ class OutputTagger {
     void flush(Sink& sink, bool may_block);
     void write_out(Sink& sink, bool may_block);
     void regulate(Sink& sink);
+    void check_written();
     Sink& sink(int target, boot::JobId job);
 
     EventLoop& loop_;
     std::list<Source> sources_;
     std::map<std::pair<boot::JobId, int>, Sink> sinks_;
+    std::function<void()> when_written_;
 };
 
 }  // namespace starling::launch

@@ -135,6 +135,12 @@ class Streams(HostsCase):
         self.assertLess(seen, 30)  # a megabyte or so is on its way, not ten
         self.assertEqual(len(process.communicate(timeout=LIMIT)[0]), 10000000)
 
+    def test_nothing_is_lost_on_a_reader_that_comes_late(self):
+        process = self.popen(MPIEXEC, "--host", "a", "-n", 1, "sh", "-c", "head -c 250000 /dev/zero")
+        self.wait_for(lambda: not any(command.startswith("head") for command in marked(self.mark).values()), "it still writes")
+        time.sleep(3)
+        self.assertEqual(len(process.communicate(timeout=LIMIT)[0]), 250000)
+
     def test_input_goes_to_rank_0_wherever_it_is(self):
         text = "line\n" * 40000
         code, out, _ = self.over("a:1,b:1", "-n", 2, "wc", "-l", input=text)
