@@ -1,0 +1,315 @@
+// The connection's machine with TCP under it, tried in every order of events: two ends, a base path that delivers in
+// order, and sockets that connect, fail, break and close whenever they like. As link/wires and transport/ip/tcp carry it
+// out: only an end that was told a token connects, the hello shows it, and of two offers that cross the lower end's counts.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "link/connection.h"
+
+namespace starling::link {
+namespace {
+
+constexpr char kAccept = 'a', kRefuse = 'r', kFirstToken = 'A';  // packets; an open is its token's letter
+
+struct Socket {
+    int dialler = 0, token = 0;
+    bool hello = true;     ///< on its way to the listener
+    bool welcome = false;  ///< on its way back
+    bool refused = false;
+    bool cut = false;
+    std::array<bool, 2> closed{}, finished{};
+
+    void encode(std::string& key) const {
+        key += static_cast<char>('0' + dialler);
+        key += static_cast<char>(kFirstToken + token);
+        key += static_cast<char>('0' + (hello | welcome << 1 | refused << 2 | cut << 3));
+        key += static_cast<char>('0' + (closed[0] | closed[1] << 1 | finished[0] << 2 | finished[1] << 3));
+    }
+};
+
+enum class Wire : uint8_t { none, idle, waiting, dialling, open };
+
+struct End {
+    State state = State::closed;
+    Wire wire = Wire::none;
+    int token = 0, deferred = 0;
+    int socket = -1;
+    int wants = 0;
+    bool ended_told = false, dead = false;
+    std::string base;  ///< on the way to this end
+
+    void encode(std::string& key) const {
+        for (const int part : {static_cast<int>(state), static_cast<int>(wire), token, deferred, socket + 1, wants,
+                               ended_told | dead << 1})
+            key += static_cast<char>('0' + part);
+        key += base + '|';
+    }
+};
+
+struct World {
+    std::array<End, 2> ends;
+    std::vector<Socket> sockets;
+    int tokens = 0, cuts = 0;
+    std::string trace;
+    std::string key() const {
+        std::string key;
+        for (const End& end : ends) end.encode(key);
+        for (const Socket& socket : sockets) socket.encode(key);
+        key += static_cast<char>('0' + tokens);
+        key += static_cast<char>('0' + cuts);
+        return key;
+    }
+};
+
+class Explorer {
+  public:
+    Explorer(int wants, int cuts, bool deaths) : wants_(wants), cuts_(cuts), deaths_(deaths) {}
+
+    void run() {
+        push(World{});
+        while (!todo_.empty() && failures_ == 0) {
+            const World world = std::move(todo_.back());
+            todo_.pop_back();
+            expand(world);
+        }
+    }
+    size_t states() const { return seen_.size(); }
+    bool connected_once() const { return connected_; }
+
+  private:
+    void push(World&& world) {
+        collect(world);
+        if (seen_.insert(world.key()).second) todo_.push_back(std::move(world));
+    }
+    /// Sockets that nobody holds and that bring no hello any more are forgotten.
+    static void collect(World& world) {
+        for (int i = static_cast<int>(world.sockets.size()) - 1; i >= 0; --i) {
+            if (world.sockets[static_cast<size_t>(i)].hello || world.ends[0].socket == i || world.ends[1].socket == i) continue;
+            world.sockets.erase(world.sockets.begin() + i);
+            for (End& end : world.ends)
+                if (end.socket > i) --end.socket;
+        }
+    }
+    void fail(const World& world, const char* what) {
+        ++failures_;
+        ADD_FAILURE() << what << "\nafter " << world.trace << "\nin " << world.key();
+    }
+    /// With a place for another connection and without.
+    template <class F>
+    void branch(const World& world, const std::string& label, F&& act) {
+        for (const bool slot : {true, false}) {
+            World next = world;
+            next.trace += label + (slot ? " " : "!slot ");
+            slot_ = slot;
+            act(next);
+            push(std::move(next));
+        }
+    }
+
+    void expand(const World& world) {
+        bool moved = false;
+        const auto move = [&](const std::string& label, auto&& act) {
+            moved = true;
+            branch(world, label, act);
+        };
+        for (size_t i = 0; i < world.sockets.size(); ++i)
+            if (world.sockets[i].hello) move("hello", [&](World& w) { take_hello(w, static_cast<int>(i)); });
+        for (int e : {0, 1}) {
+            const std::string who(1, static_cast<char>('0' + e));
+            const End& end = world.ends[static_cast<size_t>(e)];
+            if (end.dead) continue;
+            if (!end.base.empty()) move(who + ":base", [&](World& w) { take_base(w, e); });
+            if (end.wire == Wire::waiting) move(who + ":nobody-came", [&](World& w) { break_off(w, e); });
+            if (end.wire == Wire::dialling) {
+                const Socket& socket = world.sockets[static_cast<size_t>(end.socket)];
+                if (socket.welcome && !socket.cut) move(who + ":welcome", [&](World& w) { welcome(w, e); });
+                move(who + ":no-answer", [&](World& w) { break_off(w, e); });
+            }
+            if (end.wire == Wire::open) look_at_socket(world, e, who, move);
+            want(world, e, who);
+            if (deaths_ && !world.ends[static_cast<size_t>(1 - e)].dead)
+                branch(world, who + ":peer-dead", [&](World& w) {
+                    w.ends[static_cast<size_t>(e)].dead = true;
+                    w.ends[static_cast<size_t>(e)].deferred = 0;
+                    apply(w, e, Event::peer_dead);
+                });
+        }
+        if (!moved) check_at_rest(world);
+    }
+    template <class Move>
+    void look_at_socket(const World& world, int e, const std::string& who, Move&& move) {
+        const Socket& socket = world.sockets[static_cast<size_t>(world.ends[static_cast<size_t>(e)].socket)];
+        const auto other = static_cast<size_t>(1 - e);
+        if (socket.cut || (socket.closed[other] && !socket.finished[other]))
+            move(who + ":broken", [&](World& w) { break_off(w, e); });
+        else if (socket.finished[other] && !world.ends[static_cast<size_t>(e)].ended_told)
+            move(who + ":ended", [&](World& w) {
+                w.ends[static_cast<size_t>(e)].ended_told = true;
+                apply(w, e, Event::close);
+            });
+        if (!socket.cut && world.cuts < cuts_)
+            branch(world, "cut", [&](World& w) {
+                ++w.cuts;
+                w.sockets[static_cast<size_t>(w.ends[static_cast<size_t>(e)].socket)].cut = true;
+            });
+    }
+    void want(const World& world, int e, const std::string& who) {
+        const End& end = world.ends[static_cast<size_t>(e)];
+        if (end.wants == wants_) return;
+        const auto event = end.state == State::closed ? Event::want_open : Event::want_close;
+        if (end.state != State::closed && end.state != State::connected) return;
+        branch(world, who + (event == Event::want_open ? ":want-open" : ":want-close"), [&](World& w) {
+            ++w.ends[static_cast<size_t>(e)].wants;
+            apply(w, e, event);
+        });
+    }
+
+    void check_at_rest(const World& world) {
+        const End &a = world.ends[0], &b = world.ends[1];
+        for (const End* end : {&a, &b}) {
+            if ((end->state == State::closed) != (end->wire == Wire::none)) fail(world, "at rest, a wire is not as the state");
+            if (end->dead && end->state != State::closed) fail(world, "something is kept for a dead peer");
+        }
+        if (a.dead || b.dead) return;
+        const bool closed = a.state == State::closed && b.state == State::closed;
+        const bool connected = a.state == State::connected && b.state == State::connected && a.socket == b.socket;
+        connected_ |= connected;
+        if (!closed && !connected) fail(world, "at rest, and the ends disagree");
+    }
+
+    // What tcp does.
+
+    void take_hello(World& world, int index) {
+        Socket& socket = world.sockets[static_cast<size_t>(index)];
+        const int listener = 1 - socket.dialler;
+        End& end = world.ends[static_cast<size_t>(listener)];
+        socket.hello = false;
+        if (end.dead || end.wire != Wire::waiting || end.token != socket.token) {
+            socket.refused = true;
+            socket.closed[static_cast<size_t>(listener)] = true;
+            return;
+        }
+        end.wire = Wire::open;
+        end.socket = index;
+        socket.welcome = true;
+        apply(world, listener, Event::ready);
+    }
+    void welcome(World& world, int e) {
+        End& end = world.ends[static_cast<size_t>(e)];
+        world.sockets[static_cast<size_t>(end.socket)].welcome = false;
+        end.wire = Wire::open;
+        apply(world, e, Event::ready);
+    }
+    void break_off(World& world, int e) {
+        End& end = world.ends[static_cast<size_t>(e)];
+        close_socket(world, e);
+        end.wire = Wire::idle;
+        end.token = 0;
+        apply(world, e, Event::broken);
+    }
+    void close_socket(World& world, int e) {
+        End& end = world.ends[static_cast<size_t>(e)];
+        if (end.socket >= 0) world.sockets[static_cast<size_t>(end.socket)].closed[static_cast<size_t>(e)] = true;
+        end.socket = -1;
+    }
+    void dial(World& world, int e, int token) {
+        End& end = world.ends[static_cast<size_t>(e)];
+        if (end.wire == Wire::waiting) {
+            if (e == 0) return;  // the lower one waits
+            end.wire = Wire::idle;
+            end.token = 0;
+        }
+        if (end.wire != Wire::idle) return;
+        end.wire = Wire::dialling;
+        end.socket = static_cast<int>(world.sockets.size());
+        Socket socket;
+        socket.dialler = e;
+        socket.token = token;
+        world.sockets.push_back(socket);
+    }
+
+    // What link does.
+
+    void send(World& world, int e, char packet) {
+        End& peer = world.ends[static_cast<size_t>(1 - e)];
+        if (!world.ends[static_cast<size_t>(e)].dead && !peer.dead) peer.base += packet;
+    }
+    void apply(World& world, int e, Event event, int token = 0) {
+        End& end = world.ends[static_cast<size_t>(e)];
+        const Step next = step(end.state, event, slot_);
+        end.state = next.next;
+        if (next.actions & kTakeSlot) {
+            if (end.wire != Wire::none) fail(world, "a second connection with the same peer");
+            end.wire = Wire::idle;
+            end.ended_told = false;
+        }
+        if (next.actions & kUseOffer && event == Event::open) dial(world, e, token);
+        if (next.actions & kSendOpen) {
+            end.token = ++world.tokens;
+            end.wire = Wire::waiting;
+            send(world, e, static_cast<char>(kFirstToken + end.token));
+        }
+        if (next.actions & kSendAccept) send(world, e, kAccept);
+        if (next.actions & kSendRefuse) send(world, e, kRefuse);
+        if (next.actions & kSendClose) {
+            if (end.wire != Wire::open) fail(world, "a close without a connection");
+            world.sockets[static_cast<size_t>(end.socket)].finished[static_cast<size_t>(e)] = true;
+        }
+        if (next.actions & kGiveSlot) {
+            if (end.wire == Wire::none) fail(world, "a connection is given back that was not taken");
+            close_socket(world, e);
+            end.wire = Wire::none;
+            end.token = 0;
+        }
+        if (next.actions & kDefer) end.deferred = token;
+        if (end.state == State::closed && end.deferred) {
+            const int deferred = end.deferred;
+            end.deferred = 0;
+            apply(world, e, Event::open, deferred);
+        }
+    }
+    void take_base(World& world, int e) {
+        std::string& base = world.ends[static_cast<size_t>(e)].base;
+        const char packet = base[0];
+        base.erase(0, 1);
+        if (packet == kAccept) return apply(world, e, Event::accept);
+        if (packet == kRefuse) return apply(world, e, Event::refuse);
+        apply(world, e, Event::open, packet - kFirstToken);
+    }
+
+    const int wants_, cuts_;
+    const bool deaths_;
+    bool slot_ = true, connected_ = false;
+    int failures_ = 0;
+    std::unordered_set<std::string> seen_;
+    std::vector<World> todo_;
+};
+
+TEST(ConnectionByTcp, EveryOrderOfEventsEndsInAgreement) {
+    Explorer explorer(2, 0, false);
+    explorer.run();
+    EXPECT_TRUE(explorer.connected_once());
+    EXPECT_GT(explorer.states(), 1000u);
+    RecordProperty("states", static_cast<int>(explorer.states()));
+}
+
+TEST(ConnectionByTcp, WhateverBreaks) {
+    Explorer explorer(2, 1, false);
+    explorer.run();
+    EXPECT_TRUE(explorer.connected_once());
+    EXPECT_GT(explorer.states(), 1000u);
+    RecordProperty("states", static_cast<int>(explorer.states()));
+}
+
+TEST(ConnectionByTcp, ADeadPeerKeepsNothing) {
+    Explorer explorer(1, 1, true);
+    explorer.run();
+    EXPECT_GT(explorer.states(), 1000u);
+}
+
+}  // namespace
+}  // namespace starling::link
