@@ -1,0 +1,77 @@
+"""What is asked of the models. Each experiment gives rows: dictionaries with the inputs and the results."""
+from .start import Start, Shape, spawn
+from .store import Store
+
+PER_HOST = 64  # processes, and cores, of the cluster's hosts
+
+
+def _start(costs, **shape):
+    model = Start(costs, Shape(**shape))
+    times = model.run()
+    row = {key: value for key, value in shape.items() if key in ("hosts", "per_host", "fanout", "standing")}
+    row["processes"] = shape["hosts"] * shape["per_host"]
+    row["depth"] = max(model.tree.depth)
+    row.update(times.__dict__)
+    return row
+
+
+def in_the_lab(costs, measured):
+    """The lab: all hosts share this machine's two cores. What was measured there is put beside it."""
+    per_host = measured["per_host"]
+    rows = []
+    for hosts in (1, 4, 16, 64):
+        row = _start(costs["lab"], hosts=hosts, per_host=per_host, shared_cores=2)
+        row["measured"] = measured["points"].get(str(row["processes"]))
+        rows.append(row)
+    return rows
+
+
+def start_by_size(costs, sizes):
+    """From one host to a million processes, through ssh and with standing daemons."""
+    return [_start(costs["cluster"], hosts=hosts, per_host=PER_HOST, cores=PER_HOST, standing=standing)
+            for standing in (False, True) for hosts in sizes]
+
+
+def start_by_fanout(costs, sizes, fanouts):
+    rows = []
+    for hosts in sizes:
+        for fanout in fanouts:
+            for standing in (False, True):
+                rows.append(_start(costs["cluster"], hosts=hosts, per_host=PER_HOST, cores=PER_HOST, fanout=fanout,
+                                   standing=standing))
+    return rows
+
+
+def finding(costs, sizes, most_random):
+    """Addresses: five random peers or the next process of each, on demand, and all of them by all-gather."""
+    rows = []
+    for hosts in sizes:
+        row = {"hosts": hosts, "processes": hosts * PER_HOST}
+        cluster = costs["cluster"]
+        row["neighbours"] = Store(cluster, hosts, PER_HOST).neighbours().seconds
+        row["all_gather"] = Store(cluster, hosts, PER_HOST).all_gather().seconds
+        row["random"] = Store(cluster, hosts, PER_HOST).on_demand(5).seconds if hosts <= most_random else None
+        rows.append(row)
+    return rows
+
+
+def spawning(costs, sizes):
+    """Children over as many hosts as they need at 8 each, in a universe of 16,384 hosts."""
+    rows = []
+    for hosts in sizes:
+        children = hosts * 8
+        seconds = spawn(costs["cluster"], children, hosts, 16384, cores=PER_HOST)
+        rows.append({"children": children, "hosts": hosts, "seconds": seconds})
+    return rows
+
+
+def all_of(costs, measured, quick):
+    sizes = (1, 2, 4) if quick else (1, 4, 16, 64, 256, 1024, 4096, 15625)
+    fanouts = (2, 16) if quick else (2, 4, 8, 16, 32, 64, 128, 256)
+    return {
+        "lab": in_the_lab(costs, measured),
+        "start": start_by_size(costs, sizes),
+        "fanout": start_by_fanout(costs, (4,) if quick else (64, 1024, 4096), fanouts),
+        "finding": finding(costs, (2, 4) if quick else (2, 16, 64, 256, 1024, 4096, 15625), 4 if quick else 1024),
+        "spawn": spawning(costs, (1, 2) if quick else (1, 8, 64, 512, 4096, 16384)),
+    }
