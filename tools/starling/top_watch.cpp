@@ -82,7 +82,7 @@ const char* name(Doing doing) {
 }
 
 bool matches(const std::string& filter, boot::JobId id, const std::string& command) {
-    return filter.empty() || fmt::format("{:x}", id).starts_with(filter) || command.find(filter) != std::string::npos;
+    return filter.empty() || fmt::format("{:016x}", id).starts_with(filter) || command.find(filter) != std::string::npos;
 }
 
 void Watch::find_in(int32_t pid) {
