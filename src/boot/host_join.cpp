@@ -52,6 +52,7 @@ JobDescription describe(const ManagedJob& job, JobId id) {
     description.size = job.size;
     description.universe_size = job.universe_size > job.size ? job.universe_size : job.size;
     description.several_hosts = job.hosts.size() > 1;
+    description.hosts_open = description.several_hosts;
     description.hosts.resize(job.hosts.size());
     for (size_t i = 0; i < job.hosts.size(); ++i)
         std::snprintf(description.hosts[i].name, sizeof description.hosts[i].name, "%s", job.hosts[i].c_str());

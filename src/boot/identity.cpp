@@ -73,7 +73,9 @@ int find_manager(std::unique_ptr<Manager>& out) {
         out = make_pmix_manager();
         if (!out && !pmi) return no_pmix();
     }
-    if (!out && pmi) out = make_pmi_manager(wish == Pmi::pmi1 ? 1 : 2);
+    // Slurm names the job and does both alike; Hydra does not, and its PMI-2 lacks commands that its PMI-1 has.
+    const bool two = wish == Pmi::pmi2 || (wish != Pmi::pmi1 && in_environment("PMI_JOBID"));
+    if (!out && pmi) out = make_pmi_manager(two ? 2 : 1, wish == Pmi::pmi1 || wish == Pmi::pmi2);
     if (!out && in_environment("PMI_PORT") && wish != Pmi::pmix) {
         return fail(MPI_ERR_OTHER,
                     "the process manager wants to be spoken to at PMI_PORT=%s, which Starling does not do; start "
@@ -101,7 +103,12 @@ void leave_at_exit() {
     const RankState state = management->segment->cell(management->rank).state.load();
     if (state == RankState::finalized) leave_manager();
     if (state != RankState::initialized || management->owner != getpid()) return;
-    std::fprintf(stderr, "starling: rank %u exits without calling MPI_Finalize\n", management->rank);
+    char text[64];
+    std::snprintf(text, sizeof text, "rank %u exits without calling MPI_Finalize", management->rank);
+    std::fprintf(stderr, "starling: %s\n", text);
+    std::fflush(nullptr);
+    management->manager->abort(1, text);
+    _exit(1);  // not 0, whatever the program meant: some managers look at nothing else
 }
 
 int join_managed(std::unique_ptr<Manager> manager, uint32_t& rank, JobSegment& segment) {

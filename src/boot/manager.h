@@ -66,8 +66,8 @@ class Manager {
 
 inline constexpr int kAnswerSeconds = 60;
 
-/// By PMI-1 or PMI-2 over the socket PMI_FD names. `most` is the highest version to be tried.
-std::unique_ptr<Manager> make_pmi_manager(int most);
+/// By PMI-1 or PMI-2 over the socket that PMI_FD names. `first` is the version to be tried first; `insist`: and no other.
+std::unique_ptr<Manager> make_pmi_manager(int first, bool insist);
 
 /// By the PMIx plugin beside the library. Null with failure_text() if it can't be loaded.
 std::unique_ptr<Manager> make_pmix_manager();

@@ -57,7 +57,7 @@ bool read_number(const char* name, int least, int most, int& out) {
 
 class PmiManager final : public Manager {
   public:
-    explicit PmiManager(int most) : most_(most) {}
+    PmiManager(int first, bool insist) : first_(first), insist_(insist) {}
     ~PmiManager() override {
         if (fd_ >= 0) close(fd_);
     }
@@ -90,7 +90,8 @@ class PmiManager final : public Manager {
     int lost(const char* how);
     Message request(const Calls& calls) const { return Message(spoken(calls).command); }
 
-    int most_;
+    int first_;
+    bool insist_;
     int fd_ = -1;
     int rank_ = 0, size_ = 0;
     Version version_ = Version::one;
@@ -208,21 +209,22 @@ int PmiManager::greet(Version version, Message& answer) {
 }
 
 int PmiManager::agree_on_version() {
-    for (const Version version : {Version::two, Version::one}) {
-        if (static_cast<int>(version) > most_) continue;
+    for (const int number : {first_, 3 - first_}) {
+        if (insist_ && number != first_) continue;
+        const auto version = static_cast<Version>(number);
         Message answer;
         if (const int error = greet(version, answer)) return error;
         int rc = -1, theirs = 0;
         if (answer.number("rc", rc) && rc == 0 && answer.number("pmi_version", theirs) &&
-            theirs == static_cast<int>(version)) {
+            theirs == number) {
             version_ = version;
             decoder_.set_version(version);
             return MPI_SUCCESS;
         }
     }
     return fail(MPI_ERR_OTHER,
-                "the process manager that started rank %d speaks no version of PMI that this library knows (%s)", rank_,
-                most_ >= 2 ? "1 and 2" : "1");
+                "the process manager that started rank %d speaks no version of PMI that it may be asked for (%s)", rank_,
+                !insist_ ? "1 and 2" : first_ == 2 ? "2" : "1");
 }
 
 int PmiManager::ask_facts_one(ManagedJob& out, std::string& mapping) {
@@ -345,8 +347,8 @@ void PmiManager::abort(int code, std::string_view text) {
 
 }  // namespace
 
-std::unique_ptr<Manager> make_pmi_manager(int most) {
-    return std::make_unique<PmiManager>(most);
+std::unique_ptr<Manager> make_pmi_manager(int first, bool insist) {
+    return std::make_unique<PmiManager>(first, insist);
 }
 
 }  // namespace starling::boot

@@ -9,6 +9,7 @@
 #include "base/wire.h"
 #include "boot/control.h"
 #include "boot/doorbell.h"
+#include "boot/identity.h"
 #include "link/peer.h"
 #include "message/receive.h"
 #include "mpi/check.h"
@@ -130,6 +131,12 @@ int wait_for_children(boot::JobSegment& segment) {
     return fail(MPI_ERR_SPAWN, "a process of %s ended before it called MPI_Init", segment.header().command);
 }
 
+bool all_on_this_host(const comm::Group& group) {
+    for (int rank = 0; rank < group.size(); ++rank)
+        if (!on_this_host(group.at(rank))) return false;
+    return true;
+}
+
 /// The root's part: has the children started and waits until all have called MPI_Init.
 int start_children(comm::Comm& comm, const Commands& commands, Child& child) {
     boot::SpawnRequest request;
@@ -137,6 +144,12 @@ int start_children(comm::Comm& comm, const Commands& commands, Child& child) {
     uint32_t wanted = 0;
     for (const auto& command : request.commands) wanted += command.maxprocs;
     child.codes.assign(wanted, MPI_ERR_SPAWN);
+    // The helpers on the hosts of such a job know nothing of what the others start.
+    if (boot::is_managed() && !all_on_this_host(comm.local_group())) {
+        return fail(MPI_ERR_SPAWN,
+                    "processes on several hosts can't spawn together in a job that another manager than Starling's has "
+                    "started; start it with Starling's mpiexec, which uses the hosts of a Slurm allocation");
+    }
     child.context = comm::new_context();
     request.blob = encode(Parents{child.context, static_cast<uint32_t>(comm.rank), encode(comm.local_group())});
 

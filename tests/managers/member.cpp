@@ -3,7 +3,8 @@
 //   spawn N      N more of this program, merged with the first and summed up
 //   wait         each rank prints "rank R pid P", and all but rank 0 wait for a message that never comes
 //   abort CODE   the last rank calls MPI_Abort, the others wait
-//   leave        the last rank exits without MPI_Finalize, the others wait
+//   leave        the last rank returns from main without MPI_Finalize, the others wait
+//   vanish       the same by _exit
 //   late         rank 0 comes a second after the others, who have sent it something by then
 //   never        rank 0 does not call MPI at all
 //   session      MPI by a session, without MPI_Init
@@ -160,11 +161,13 @@ int main(int argc, char** argv) {
         std::printf("rank %d: the second ended with %s\n", rank, code == 0 ? "success" : "an error");
     }
     if (mode == "wait") std::printf("rank %d pid %d\n", rank, getpid());
-    if (mode == "abort" || mode == "leave") {
+    if (mode == "abort" || mode == "leave" || mode == "vanish") {
         MPI_Barrier(MPI_COMM_WORLD);
         if (rank == size - 1 && mode == "abort") MPI_Abort(MPI_COMM_WORLD, number);
+        if (rank == size - 1 && mode == "leave") return 0;
         if (rank == size - 1) _exit(0);
+        wait_forever();
     }
-    if (mode == "wait" || mode == "abort" || mode == "leave") wait_forever();
+    if (mode == "wait") wait_forever();
     MPI_Finalize();
 }

@@ -156,7 +156,7 @@ void expect_facts(const ManagedJob& job, const char* name) {
 
 TEST(PmiManager, VersionOneFromHelloToGoodbye) {
     Server server(script_one());
-    const auto manager = make_pmi_manager(1);
+    const auto manager = make_pmi_manager(1, true);
     ManagedJob job;
     EXPECT_EQ(converse(*manager, job), MPI_SUCCESS) << failure_text();
     expect_facts(job, "kvs_7_0");
@@ -165,7 +165,7 @@ TEST(PmiManager, VersionOneFromHelloToGoodbye) {
 
 TEST(PmiManager, VersionTwoFromHelloToGoodbye) {
     Server server(script_two());
-    const auto manager = make_pmi_manager(2);
+    const auto manager = make_pmi_manager(2, false);
     ManagedJob job;
     EXPECT_EQ(converse(*manager, job), MPI_SUCCESS) << failure_text();
     expect_facts(job, "12.0");
@@ -176,26 +176,33 @@ TEST(PmiManager, VersionOneIsTriedWhereTwoIsRefused) {
     Script script = script_one();
     script.insert(script.begin(), {"init", "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=-1\n"});
     Server server(script);
-    const auto manager = make_pmi_manager(2);
+    const auto manager = make_pmi_manager(2, false);
     ManagedJob job;
     EXPECT_EQ(converse(*manager, job), MPI_SUCCESS) << failure_text();
     EXPECT_STREQ(manager->protocol(), "PMI-1");
 }
 
+TEST(PmiManager, WhoInsistsOnAVersionGetsNoOther) {
+    Server server(Script{{"init", "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=-1\n"}});
+    ManagedJob job;
+    EXPECT_EQ(make_pmi_manager(2, true)->start(job), MPI_ERR_OTHER);
+    EXPECT_NE(failure_text().find("no version of PMI"), std::string_view::npos) << failure_text();
+}
+
 TEST(PmiManager, NobodySpeaksNothing) {
     Server server({{"init", "cmd=response_to_init pmi_version=3 rc=0\n"}, {"init", "cmd=response_to_init rc=-1\n"}});
     ManagedJob job;
-    EXPECT_EQ(make_pmi_manager(2)->start(job), MPI_ERR_OTHER);
+    EXPECT_EQ(make_pmi_manager(2, false)->start(job), MPI_ERR_OTHER);
     EXPECT_NE(failure_text().find("no version of PMI"), std::string_view::npos) << failure_text();
 }
 
 // Plays the script with line `at` answered by `answer`; what it comes to must be an error with a sentence, in time.
-void expect_failure(Script script, size_t at, const std::string& answer, int most) {
+void expect_failure(Script script, size_t at, const std::string& answer, int version) {
     script[at].answer = answer;
     Server server(script);
     clear_failure();
     ManagedJob job;
-    const auto manager = make_pmi_manager(most);
+    const auto manager = make_pmi_manager(version, true);
     EXPECT_NE(converse(*manager, job), MPI_SUCCESS) << "line " << at << ": " << answer;
     EXPECT_FALSE(failure_text().empty());
 }
@@ -233,7 +240,7 @@ TEST(PmiManager, UnimportantFactsMayBeMissing) {
     script[1].answer = "cmd=fullinit-response;rc=0;";
     Server server(script);
     ManagedJob job;
-    const auto manager = make_pmi_manager(2);
+    const auto manager = make_pmi_manager(2, false);
     EXPECT_EQ(converse(*manager, job), MPI_SUCCESS) << failure_text();
     EXPECT_EQ(job.universe_size, 0u);
     EXPECT_EQ(job.appnum, 0u);
@@ -246,7 +253,7 @@ TEST(PmiManager, ALookUpDoesNotWaitForABarrier) {
         script[6].answer = "";  // the others have not come
         Server server(script);
         ManagedJob job;
-        const auto manager = make_pmi_manager(version);
+        const auto manager = make_pmi_manager(version, true);
         ASSERT_EQ(manager->start(job), MPI_SUCCESS);
         ASSERT_EQ(manager->put("port", "mine"), MPI_SUCCESS);
         ASSERT_EQ(manager->publish(), MPI_SUCCESS);
@@ -265,7 +272,7 @@ TEST(PmiManager, AnAbortIsSaidAndNotWaitedFor) {
     script.push_back({"abort", ""});
     Server server(script);
     ManagedJob job;
-    const auto manager = make_pmi_manager(1);
+    const auto manager = make_pmi_manager(1, true);
     ASSERT_EQ(manager->start(job), MPI_SUCCESS);
     manager->abort(3, "text");
 }
@@ -276,7 +283,7 @@ TEST(PmiManager, AnAbortInVersionTwoMayHaveBlanksInItsText) {
     script.push_back({"abort", ""});
     Server server(script);
     ManagedJob job;
-    const auto manager = make_pmi_manager(2);
+    const auto manager = make_pmi_manager(2, false);
     ASSERT_EQ(manager->start(job), MPI_SUCCESS);
     manager->abort(3, "a text; with everything");
 }
@@ -287,7 +294,7 @@ void expect_bad_environment(const char* fd, const char* rank, const char* size) 
     setenv("PMI_SIZE", size, 1);
     ManagedJob job;
     clear_failure();
-    EXPECT_NE(make_pmi_manager(2)->start(job), MPI_SUCCESS) << fd << " " << rank << " " << size;
+    EXPECT_NE(make_pmi_manager(2, false)->start(job), MPI_SUCCESS) << fd << " " << rank << " " << size;
     EXPECT_FALSE(failure_text().empty());
     for (const char* name : {"PMI_FD", "PMI_RANK", "PMI_SIZE"}) unsetenv(name);
 }
