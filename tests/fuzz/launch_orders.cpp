@@ -1,0 +1,127 @@
+// What daemons of one universe order each other, and what mpiexec says to standing daemons: every message in it.
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "launch/client_protocol.h"
+#include "launch/order.h"
+
+using namespace starling;
+using namespace starling::launch;
+
+namespace {
+
+// What is taken for a message must mean one thing only: encoded again it is taken again, and comes out the same.
+template <class Message>
+void check(std::string_view bytes) {
+    Message message, again;
+    if (!decode(bytes, message)) return;
+    const std::string first = encode(message);
+    if (!decode(first, again) || encode(again) != first) std::abort();
+}
+
+void check_all(std::string_view bytes) {
+    check<StartOrder>(bytes);
+    check<StartReport>(bytes);
+    check<StubOrder>(bytes);
+    check<FailureReport>(bytes);
+    check<RankRuns>(bytes);
+    check<Submission>(bytes);
+    check<SubmissionReply>(bytes);
+    check<ClientNotice>(bytes);
+}
+
+JobSpec spec() {
+    JobSpec s;
+    s.programs.emplace_back();
+    s.programs[0].argv = {"./a.out", "1"};
+    s.programs[0].count = 3;
+    s.programs[0].environment = {{"NAME", "value"}};
+    return s;
+}
+
+boot::JobDescription description() {
+    boot::JobDescription d;
+    d.id = 7;
+    d.size = d.universe_size = 3;
+    d.several_hosts = true;
+    d.hosts.resize(2);
+    for (uint32_t i = 0; i < 2; ++i) {
+        d.hosts[i].id = i + 1;
+        d.hosts[i].name[0] = static_cast<char>('a' + i);
+        d.hosts[i].addresses = 1;
+    }
+    d.placements = {{0, 1, 2, 0, 0}, {2, 1, 1, 1, 0}};
+    return d;
+}
+
+// A seed that is refused teaches nothing.
+template <class Message>
+std::string seed(const Message& message) {
+    Message out;
+    const std::string bytes = encode(message);
+    if (!decode(bytes, out)) std::abort();
+    return bytes;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+    kind_of(bytes);
+    check_all(bytes);
+    Order order;
+    if (decode(bytes, order)) {
+        if (encode(order) != bytes) std::abort();
+        check_all(order.bytes);
+    }
+    return 0;
+}
+
+/// Well-formed inputs to start from, for the replay driver.
+const std::string* fuzz_seeds(size_t& count) {
+    static const auto start = [] {
+        StartOrder order;
+        order.spec = spec();
+        order.part.description = description();
+        order.part.tree_hosts = {0, 1};
+        order.part.environment = {"A=b"};
+        return seed(order);
+    };
+    static const auto submission = [] {
+        Submission s;
+        s.spec = spec();
+        s.directory = "/tmp";
+        s.environment = {"A=b", "C=d"};
+        return seed(s);
+    };
+    static const auto stub = [] {
+        StubOrder order;
+        order.description = description();
+        order.tree_hosts = {0, 1};
+        return seed(order);
+    };
+    static const auto failure = [] {
+        FailureReport report;
+        report.rank = 3;
+        report.status = 9;
+        report.sentence = "rank 3 was killed";
+        return seed(report);
+    };
+    static const std::string seeds[] = {
+        start(),
+        seed(Order{OrderKind::start, 7, 0, 1, 2, "text", start()}),
+        seed(StartReport{1, 2, 3, "why"}),
+        stub(),
+        failure(),
+        seed(Order{OrderKind::failed, 7, 3, 0, 0, {}, failure()}),
+        seed(RankRuns{{0, 1, 2, 0, 0}}),
+        submission(),
+        seed(SubmissionReply{1, true, "why", 4}),
+        seed(ClientNotice{1, "a line\n"}),
+        seed(Order{OrderKind::ports, 7, 2, 1, 0, {}, std::string(16, '\3')}),
+    };
+    count = sizeof seeds / sizeof seeds[0];
+    return seeds;
+}
