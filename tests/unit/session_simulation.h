@@ -177,6 +177,8 @@ class Network {
     uint32_t mtu[kMaxAddresses] = {1500, 1500, 1500, 1500};
     uint32_t black_hole[kMaxAddresses] = {~0u, ~0u, ~0u, ~0u};  ///< longer ones vanish without a word
     bool rail_dead[kMaxAddresses] = {};
+    Sent refuses[kMaxAddresses] = {};  ///< what the kernels say to every datagram for the rail, if not done
+    uint64_t refusals = 0;
     bool deaf[2] = {};  ///< nothing reaches this end
     std::priority_queue<Event> events;
     std::function<Fate()> fate;  ///< decides instead of the weather
@@ -238,6 +240,11 @@ inline void End::send(Session& from, const Route& route, uint32_t number, const 
     for (int i = 0; i < count; ++i) {
         const auto* const part = static_cast<const std::byte*>(parts[i].iov_base);
         bytes.insert(bytes.end(), part, part + parts[i].iov_len);
+    }
+    if (network.refuses[route.rail] != Sent::done) {
+        ++network.refusals;
+        from.refused(number, network.refuses[route.rail], network.now);
+        return;
     }
     if (network.too_long(route.rail, bytes.size())) {
         from.refused(number, Sent::too_long, network.now);

@@ -168,6 +168,36 @@ TEST(Session, ARailThatIsTakenAwayLosesNothing) {
     ASSERT_TRUE(exchange.run(kSteps)) << exchange.state();
 }
 
+TEST(Session, AKernelThatTakesNothingIsAskedNowAndThen) {
+    for (const Sent why : {Sent::busy, Sent::gone, Sent::too_long}) {
+        Network network(15);
+        for (int i = 0; i < 2; ++i) network.set_rails(i, 2);
+        Exchange exchange(network, 3000, 3000);
+        while (exchange.got[1] < 500) {
+            exchange.fill();
+            ASSERT_TRUE(network.step());
+        }
+        for (const int rails : {1, 2}) {
+            if (why == Sent::busy && rails == 1) continue;  // the rails share a socket, and its buffer
+            for (int i = 0; i < rails; ++i) network.refuses[i] = why;
+            exchange.fill();
+            const uint64_t end = network.now + 500 * kMillisecond;
+            while (network.now < end && network.refusals < 100'000 && !exchange.complete()) {
+                network.step();
+                exchange.fill();
+            }
+            EXPECT_LT(network.refusals, 5000u) << static_cast<int>(why) << " " << rails;
+            EXPECT_TRUE(rails == 2 || exchange.complete()) << "the other rail does";
+            for (int i = 0; i < rails; ++i) network.refuses[i] = Sent::done;
+            if (rails == 1) {
+                exchange.got[0] = exchange.got[1] = exchange.sent[0] = exchange.sent[1] = 0;
+                exchange.fill();
+            }
+        }
+        EXPECT_TRUE(exchange.run(kSteps)) << static_cast<int>(why) << ": " << exchange.state();
+    }
+}
+
 TEST(Session, WithAllRailsGoneThePeerIsGivenUpAfterTheStatedTime) {
     Network network(9);
     for (int i = 0; i < 2; ++i) network.set_rails(i, 2);

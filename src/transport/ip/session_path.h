@@ -14,6 +14,7 @@ inline constexpr uint64_t kCarrierAckDelay = 20 * kMillisecond; ///< one for wha
 inline constexpr uint64_t kFirstTimeout = 100 * kMillisecond;   ///< before anything was measured
 inline constexpr uint64_t kLeastTimeout = 4 * kMillisecond;
 inline constexpr uint64_t kMostTimeout = 1000 * kMillisecond;
+inline constexpr uint64_t kRefusedWait = 20 * kMillisecond;   ///< when the kernel knows no way at all
 inline constexpr uint64_t kProbeInterval = 250 * kMillisecond;  ///< of paths that seem dead
 
 /// The round-trip time as RFC 6298 smooths it; ns.
@@ -88,9 +89,12 @@ struct Path {
     CongestionWindow window;
 
     bool usable() const { return present && !suspended; }
-    /// Timeouts in a row after which all that is under way is given up, and only the timer sends.
+    /// Timeouts in a row after which all that is under way is given up, and only the timer sends, which runs while
+    /// something is under way.
     static constexpr uint8_t kCollapseAfter = 2;
-    bool has_room() const { return credit || (backoff < kCollapseAfter && in_flight < window.bytes()); }
+    bool has_room() const {
+        return credit || in_flight == 0 || (backoff < kCollapseAfter && in_flight < window.bytes());
+    }
     /// When to act if nothing comes back.
     uint64_t timeout_at() const;
 };

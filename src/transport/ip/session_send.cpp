@@ -268,15 +268,17 @@ void Session::refused(uint32_t number, Sent why, uint64_t now) {
     if (!flown || !flown->in_flight) return;
     Path& path = paths_[flown->via];
     refused_ = true;
-    if (why == Sent::too_long) {
+    if (why == Sent::too_long && path.datagram > kLeastDatagram) {
         path.datagram = next_smaller_datagram(path.datagram);
         path.window.set_datagram(path.datagram);
-    } else if (why == Sent::gone) {
-        // Rails tells when it works again; until then it is probed.
+    } else if (why == Sent::busy) {
+        blocked_until_ = now + kMillisecond;
+    } else {
+        // Rails tells when it works again; until then it is probed. If there is no other way, not again at once.
         path.suspended = true;
         probe_at_ = now + kProbeInterval;
-    } else {
-        blocked_until_ = now + kMillisecond;
+        if (std::none_of(std::begin(paths_), std::end(paths_), [](const Path& other) { return other.usable(); }))
+            blocked_until_ = now + kRefusedWait;
     }
     lose(*flown, why == Sent::busy);
     flight_.trim();
