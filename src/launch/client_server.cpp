@@ -15,8 +15,7 @@ class ClientServer::Client : public Patron {
     Client(ClientServer& server, Key key) : server_(server), key_(key) {}
 
     void say(const std::string& sentence) override {
-        if (!quiet) server_.send(key_, MessageKind::output, encode(ClientNotice{2, "mpiexec: " + sentence + "\n"}));
-        if (!quiet) written_.emplace_back();
+        if (!quiet) output(2, "mpiexec: " + sentence + "\n", nullptr);
     }
     void output(int target, std::string_view lines, std::function<void()> written) override {
         written_.push_back(std::move(written));
@@ -50,7 +49,7 @@ ClientServer::ClientServer(EventLoop& loop, Universe& universe)
       universe_(universe),
       server_(
           loop, [this](auto id, const boot::Frame& frame) { return on_frame({0, id}, frame.kind, frame.payload); },
-          [this](auto id) { on_close({0, id}); }) {}
+          [this](auto id) { close_soon({0, id}); }) {}
 
 ClientServer::~ClientServer() {
     for (auto& [key, client] : clients_) loop_.cancel(client->timer);
@@ -74,7 +73,7 @@ void ClientServer::on_relayed(uint32_t host, uint64_t connection, MessageKind ki
 }
 
 void ClientServer::on_relayed_end(uint32_t host, uint64_t connection) {
-    on_close({host, connection});
+    close_soon({host, connection});
 }
 
 bool ClientServer::on_frame(Key key, MessageKind kind, const std::string& payload) {
@@ -147,6 +146,11 @@ bool ClientServer::submit(Key key, const std::string& payload) {
         send(key, MessageKind::started, encode(done));
     });
     return true;
+}
+
+// Not at once: a connection breaks while something is sent on it, by someone who will still look at the client.
+void ClientServer::close_soon(Key key) {
+    loop_.after(std::chrono::milliseconds(0), [this, key] { on_close(key); });
 }
 
 void ClientServer::on_close(Key key) {

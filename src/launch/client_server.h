@@ -43,6 +43,7 @@ class ClientServer {
     bool on_frame(Key key, boot::MessageKind kind, const std::string& payload);
     bool submit(Key key, const std::string& payload);
     void reply_to_tool(Key key, boot::MessageKind kind);
+    void close_soon(Key key);
     void on_close(Key key);
     void send(Key key, boot::MessageKind kind, const std::string& payload);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include "base/error.h"
 #include "launch/universe_job.h"
 #include "mpi.h"
 
@@ -32,10 +33,7 @@ Universe::Universe(EventLoop& loop, Launcher& launcher, TreeSettings settings)
 
     launcher_.on_other_child = [this](pid_t pid, int status) { tree_->child_exited(pid, status); };
     TreeHandlers handlers;
-    handlers.on_message = [this](const TreeMessage& message) {
-        Order order;
-        on_message(message.from, message.payload);
-    };
+    handlers.on_message = [this](const TreeMessage& message) { on_message(message.from, message.payload); };
     handlers.on_ready = [this](HostId host, std::string_view facts) { on_host_ready(host, facts); };
     handlers.on_failed = [this](HostId host, const std::string& sentence) { on_host_failed(host, sentence); };
     handlers.on_lost = [this](HostId host, const std::string& sentence) { on_host_lost(host, sentence); };
@@ -99,7 +97,8 @@ void Universe::add_hosts(const std::vector<HostSlots>& hosts, bool offered,
         fresh.push_back(host.name);
     }
     growing_.push_back(std::move(growth));
-    if (!fresh.empty()) tree_->grow(fresh);
+    if (!fresh.empty() && tree_->grow(fresh) != hosts_.size() - fresh.size())
+        panic("the daemon tree counts its hosts in another way");
     post([this] { check_growth(); });
 }
 
