@@ -128,6 +128,8 @@ void dispatch(Peer& peer, const Packet& packet) {
         upcalls.deliver(peer, packet);
     else if (packet.header.kind == shm::Kind::spawn_control)
         upcalls.spawn_control(peer, packet);
+    else if (packet.header.kind == shm::Kind::farewell)
+        on_farewell(peer);
     else if (packet.header.kind != shm::Kind::segment)
         on_connection_packet(peer, packet);
     else if (upcalls.segment)

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/config.h"
 #include "base/error.h"
 #include "link/locate.h"
 #include "link/manager.h"
@@ -56,8 +57,22 @@ const char* host_name(const Peer& peer) {
 
 void lose(void* user) {
     Peer& peer = *static_cast<Peer*>(user);
-    fail(MPI_ERR_PROC_ABORTED, "rank %u on host %s can't be reached any more: nothing has come from it by any network",
-         peer.rank, host_name(peer));
+    const char* host = host_name(peer);
+    switch (network->failure(*peer.session)) {
+        case ip::Failure::deaf:
+            fail(MPI_ERR_PROC_ABORTED,
+                 "rank %u on host %s is heard, but nothing sent to its UDP port %u has arrived for %d s: let datagrams "
+                 "through the firewall of that host, or choose other networks with STARLING_IP_INTERFACES",
+                 peer.rank, host, peer.port, static_cast<int>(config().ip_timeout));
+            break;
+        case ip::Failure::successor:
+            fail(MPI_ERR_PROC_ABORTED, "rank %u on host %s has ended: another process is in its place", peer.rank, host);
+            break;
+        default:
+            fail(MPI_ERR_PROC_ABORTED,
+                 "rank %u on host %s can't be reached any more: nothing has come from it for %d s (STARLING_IP_TIMEOUT)",
+                 peer.rank, host, static_cast<int>(config().ip_timeout));
+    }
     fail_peer(peer);
 }
 
@@ -217,6 +232,20 @@ bool all_acknowledged() {
     for (Peer* peer : remotes) all = all && (network->idle(*peer->session) || has_finalized(*peer));
     if (!all) ask_after_silent_peers(kFinalPatienceNs);
     return all;
+}
+
+void say_farewell() {
+    for (Peer* peer : remotes)
+        if (!has_finalized(*peer)) send_control(*peer, shm::Kind::farewell, nullptr, 0);
+    flush_network();
+}
+
+void on_farewell(Peer& peer) {
+    if (!peer.remote) return;
+    boot::PortWord word = word_of(peer);
+    if (word.state >= boot::PortWord::finalized) return;
+    word.state = boot::PortWord::finalized;
+    peer.job.segment().port(peer.rank).store(word.word());
 }
 
 void flush_network() {

@@ -68,4 +68,9 @@ bool all_acknowledged();
 /// This process will not poll for a long time, or never again: acknowledgements that were held back go out.
 void flush_network();
 
+/// In MPI_Finalize, when all is acknowledged: tells the peers on other hosts, so that they need not ask the daemon what
+/// has become of us. Waits for no answer; who misses it asks.
+void say_farewell();
+void on_farewell(Peer& peer);
+
 }  // namespace starling::link

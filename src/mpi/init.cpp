@@ -84,7 +84,7 @@ void stop() {
     {
         Lock lock;
         progress::wait_until([] { return all_sent(); });
-        link::flush_network();
+        link::say_farewell();
         progress::stop();
         set_state(boot::RankState::finalized);
         phase = Phase::finalized;

@@ -22,6 +22,7 @@ enum class Kind : uint8_t {
     close,           ///< last packet on a ring: the sender of this has stopped writing to it
     segment,         ///< put, get or update of exposed memory, or the answer (window/packets.h)
     spawn_control,   ///< connect, accept and disconnect between jobs (mpi/dynamic)
+    farewell,        ///< between hosts: the sender's last packet, it has called MPI_Finalize
 };
 
 /// First 32 bytes of a ring line and of an inbox cell's packet. `stamp` is used by rings only.
