@@ -36,9 +36,9 @@ class Contestant:
             return self._measure_sockets(lab, build, case)
         program = self.library.program(case.program)
         command = [*self.library.launcher, *self.launcher, program, "-s", case.sizes_text(), "-t", case.seconds,
-                   "--json"]
+                   "-b", case.batches, "--json"]
         environment = os.environ | self.library.environment | self.environment
-        return run_and_read(lab.entering(1, command), environment, case.timeout)
+        return run_and_read(lab.entering(1, command), environment, case)
 
     def _measure_sockets(self, lab, build, case):
         program = build / "bench" / "network" / case.raw
@@ -47,14 +47,18 @@ class Contestant:
         how = ["--poll"] if self.poll else []
         server = subprocess.Popen(lab.entering(2, [program, "--listen", PORT, *how]), stdin=subprocess.DEVNULL)
         try:
-            command = [program, "--connect", f"lab2:{PORT}", *how, "-s", case.sizes_text(), "-t", case.seconds, "--json"]
-            return run_and_read(lab.entering(1, command), os.environ, case.timeout)
+            command = [program, "--connect", f"lab2:{PORT}", *how, "-s", case.sizes_text(), "-t", case.seconds, "-b",
+                       case.batches, "--json"]
+            return run_and_read(lab.entering(1, command), os.environ, case)
         finally:
             server.terminate()
             server.wait()
 
 
-def run_and_read(command, environment, timeout):
+def run_and_read(command, environment, case):
+    """The chosen value of each size: the median over batches, or the best of them."""
+    pick = "value" if not case.best_batch else "max" if case.larger_is_better else "min"
+    timeout = case.timeout
     process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True)
     try:
@@ -70,7 +74,7 @@ def run_and_read(command, environment, timeout):
         lines = [line.strip() for line in (errors + output).splitlines() if len(line.strip()) > 8]
         return f"exit code {process.returncode}: {lines[0][:150] if lines else 'no output'}"
     rows = json.loads(output[start:].splitlines()[0])["rows"]
-    return {row["size"]: row["value"] for row in rows}
+    return {row["size"]: row[pick] for row in rows}
 
 
 def all_contestants(build, lab):

@@ -224,9 +224,12 @@ int raw_measure(const Raw* raw, int fd, RawRound round, const char* benchmark, c
         }
         qsort(times, (size_t)raw->batches, sizeof *times, compare_doubles);
         double median = (times[raw->batches / 2] + times[(raw->batches - 1) / 2]) / 2;
+        double a = value(raw, bytes, times[0]), b = value(raw, bytes, times[raw->batches - 1]);
         const char* form =
-            raw->json ? "%s{\"what\": \"\", \"size\": %zu, \"value\": %.6g}" : "%s%10zu %14.3f\n";
-        printf(form, raw->json && s > 0 ? ", " : "", bytes, value(raw, bytes, median));
+            raw->json ? "%s{\"what\": \"\", \"size\": %zu, \"value\": %.6g, \"min\": %.6g, \"max\": %.6g}"
+                      : "%s%10zu %14.3f %14.3f %14.3f\n";
+        printf(form, raw->json && s > 0 ? ", " : "", bytes, value(raw, bytes, median), a < b ? a : b,
+               a < b ? b : a);
     }
     if (raw->json) printf("]}\n");
     free(buffer);
