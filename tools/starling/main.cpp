@@ -33,6 +33,8 @@ int main(int argc, char** argv) {
         ->check(CLI::Range(0.1, 3600.0))->capture_default_str();
     top_command->add_option("--sort", top.sort, "Order of a job's ranks: rank, waiting, messages or bytes")
         ->check(CLI::IsMember({"rank", "waiting", "messages", "bytes"}))->capture_default_str();
+    top_command->add_flag("--all-hosts", top.all_hosts, "Also the other hosts of jobs that this one knows, through the agent");
+    top_command->add_option("--host", top.hosts, "These hosts too, separated by commas, through the agent")->delimiter(',');
     top_command->add_flag("--totals", top.totals, "Numbers since the start instead of per second");
     top_command->add_flag("--once", top.once, "One picture, after one interval");
     top_command->add_flag("--json", top.json, "One JSON object per picture, on a line of its own");

@@ -12,7 +12,9 @@
 #include <ctime>
 
 #include "base/clock.h"
+#include "base/config.h"
 #include "base/process.h"
+#include "top_remote.h"
 #include "top_show.h"
 #include "top_watch.h"
 
@@ -23,6 +25,8 @@ namespace {
 /// What a process does is looked at this often between two pictures, unless there are very many processes.
 constexpr int kLooks = 100;
 constexpr uint64_t kLeastLookNs = 2'000'000, kLookNsPerProcess = 20'000;
+
+constexpr uint64_t kPatienceNs = 20'000'000'000;  ///< with hosts that have said nothing yet
 
 volatile std::sig_atomic_t interrupted = 0;
 
@@ -67,7 +71,8 @@ std::string clock_text() {
 
 class Top {
   public:
-    explicit Top(const TopOptions& options) : options_(options), watch_(options.job) {
+    explicit Top(const TopOptions& options)
+        : options_(options), watch_(options.job, options.all_hosts), remote_(options.interval, options.job) {
         style_.totals = options.totals;
         const auto* found = std::find(std::begin(top::kOrderNames), std::end(top::kOrderNames), options.sort);
         style_.order = static_cast<top::Order>(found - top::kOrderNames);
@@ -90,14 +95,23 @@ class Top {
     void take_picture() {
         watch_.find_jobs();
         jobs_ = watch_.snapshot();
+        for (const std::string& host : options_.hosts) remote_.watch(host);
+        if (options_.all_hosts) {
+            for (const top::JobView& job : jobs_)
+                for (const std::string& host : job.other_hosts) remote_.watch(host);
+        }
+        remote_.add_to(jobs_);
     }
 
     /// Pictures one after the other, as text: for a pipe or a file.
     int print_pictures() {
         take_picture();
+        const uint64_t patience = now_ns() + kPatienceNs;
         do {
             if (!pass(options_.interval, false)) break;
             take_picture();
+            // One picture is to be one of all hosts.
+            if (options_.once && !remote_.settled() && now_ns() < patience) continue;
             if (options_.json) {
                 fmt::print("{}\n", top::json(jobs_, options_.interval));
             } else {
@@ -106,7 +120,8 @@ class Top {
                 for (const std::string& line : top::lines(jobs_, style_)) fmt::print("{}\n", line);
             }
             std::fflush(stdout);
-        } while (!options_.once && !interrupted && !std::ferror(stdout));
+            if (options_.once) break;
+        } while (!interrupted && !std::ferror(stdout));
         return 0;
     }
 
@@ -115,6 +130,7 @@ class Top {
                                        jobs_.size() == 1 ? "" : "s", watch_.processes());
         if (watch_.unreadable() > 0)
             text += fmt::format("; {} more of another version of Starling", watch_.unreadable());
+        if (const std::string trouble = remote_.trouble(); !trouble.empty()) text += "; " + trouble;
         return text;
     }
 
@@ -186,6 +202,7 @@ class Top {
 
     TopOptions options_;
     top::Watch watch_;
+    top::RemoteHosts remote_;
     top::Style style_;
     std::vector<top::JobView> jobs_;
     size_t first_line_ = 0;
@@ -194,6 +211,7 @@ class Top {
 }  // namespace
 
 int run_top(const TopOptions& options) {
+    read_config(true);
     struct sigaction action{};
     action.sa_handler = [](int) { interrupted = 1; };
     for (int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);

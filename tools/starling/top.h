@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace starling {
 
@@ -11,6 +12,8 @@ struct TopOptions {
     bool json = false;
     bool totals = false;
     std::string sort = "rank";
+    bool all_hosts = false;          ///< also the other hosts of the jobs seen here
+    std::vector<std::string> hosts;  ///< these hosts too
     std::string job;       ///< only these: begin of an id, part of a command
 };
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <numeric>
+#include <set>
 
 #include "base/counters.h"
 
@@ -70,9 +70,12 @@ std::string age(double seconds) {
 }
 
 std::string head_of(const JobView& job) {
-    std::string where = job.ranks.size() == job.size
-                            ? fmt::format("{} ranks on {}", job.size, job.host)
-                            : fmt::format("{} of {} ranks, on {}, of {} hosts", job.ranks.size(), job.size, job.host, job.hosts);
+    std::set<std::string> hosts;
+    for (const RankView& rank : job.ranks) hosts.insert(rank.host);
+    const std::string on = hosts.size() == 1 ? "on " + *hosts.begin() : fmt::format("on {} hosts", hosts.size());
+    const std::string where = job.ranks.size() == job.size
+                                  ? fmt::format("{} ranks {}", job.size, on)
+                                  : fmt::format("{} of {} ranks seen, {} of {}", job.ranks.size(), job.size, on, job.hosts);
     return fmt::format("job {:016x}  {}  {}, {}, {}, launcher {}", job.id, job.command, where, job.state, age(job.age),
                        job.owner_pid);
 }
@@ -86,10 +89,10 @@ std::string titles(const std::vector<Path>& shown, const Style& style) {
     return line;
 }
 
-std::string line_of(const JobView& job, const RankView& rank, const std::vector<Path>& shown, const Style& style) {
+std::string line_of(const RankView& rank, const std::vector<Path>& shown, const Style& style) {
     static const size_t kConnections = row("connections");
     const std::string connections = rank.counted ? fmt::format("{}", rank.values[kConnections]) : "-";
-    std::string line = fmt::format("{:>6} {:<12.12} {:>8} {:<11} {:>5.0f} {:>5}", rank.rank, job.host, rank.pid,
+    std::string line = fmt::format("{:>6} {:<12.12} {:>8} {:<11} {:>5.0f} {:>5}", rank.rank, rank.host, rank.pid,
                                    name(rank.doing), rank.waiting * 100, connections);
     for (const Path& path : shown) {
         line += fmt::format(" | {:>11} {:>6}", short_number(number(rank, path.messages, style.totals)),
@@ -113,8 +116,8 @@ const char* color(Doing doing) {
     }
 }
 
-Json json_of(const JobView& job, const RankView& rank) {
-    Json out{{"rank", rank.rank}, {"host", job.host}, {"pid", rank.pid}, {"state", name(rank.doing)},
+Json json_of(const RankView& rank) {
+    Json out{{"rank", rank.rank}, {"host", rank.host}, {"pid", rank.pid}, {"state", name(rank.doing)},
              {"waiting", rank.waiting}, {"asleep", rank.asleep}};
     if (rank.core != boot::kNotBound) out["core"] = rank.core;
     if (!rank.counted) return out;
@@ -155,7 +158,7 @@ std::vector<std::string> lines(const std::vector<JobView>& jobs, const Style& st
     for (const JobView& job : jobs) {
         add(out, head_of(job), style, "\033[1m");
         add(out, titles(shown, style), style, "\033[7m");
-        for (const RankView& rank : job.ranks) add(out, line_of(job, rank, shown, style), style, color(rank.doing));
+        for (const RankView& rank : job.ranks) add(out, line_of(rank, shown, style), style, color(rank.doing));
         add(out, "", style);
     }
     return out;
@@ -167,7 +170,7 @@ std::string json(const std::vector<JobView>& jobs, double interval) {
         Json entry{{"id", fmt::format("{:016x}", job.id)}, {"command", job.command}, {"host", job.host},
                    {"launcher", job.owner_pid}, {"state", job.state}, {"size", job.size}, {"hosts", job.hosts},
                    {"age_s", job.age}, {"ranks", Json::array()}};
-        for (const RankView& rank : job.ranks) entry["ranks"].push_back(json_of(job, rank));
+        for (const RankView& rank : job.ranks) entry["ranks"].push_back(json_of(rank));
         out["jobs"].push_back(std::move(entry));
     }
     return out.dump();

@@ -102,7 +102,7 @@ void Watch::find_in(int32_t pid) {
             return;
         }
         const boot::JobHeader& header = job.segment.header();
-        if (header.local_ranks == 0 || !matches(filter_, header.id, header.command)) return;
+        if ((header.local_ranks == 0 && !stubs_) || !matches(filter_, header.id, header.command)) return;
         job.ranks.resize(header.local_ranks);
         jobs_.emplace(key, std::move(job));
     });
@@ -171,9 +171,12 @@ std::vector<JobView> Watch::snapshot() {
         view.owner_pid = key.first;
         view.size = header.size;
         view.hosts = header.hosts;
+        for (uint32_t i = 0; i < header.hosts; ++i)
+            if (i != header.my_host && job.segment.host(i).name[0]) view.other_hosts.push_back(job.segment.host(i).name);
         view.ranks.resize(job.ranks.size());
         for (uint32_t i = 0; i < view.ranks.size(); ++i) {
             RankView& rank = view.ranks[i];
+            rank.host = view.host;
             view_rank(job, i, job.ranks[i], seconds, rank);
             if (!rank.counted) continue;
             const uint64_t since = counters_of(job.segment, rank.rank)->since;

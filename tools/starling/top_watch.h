@@ -19,6 +19,7 @@ const char* name(Doing doing);
 struct RankView {
     uint32_t rank = 0;
     int32_t pid = 0;
+    std::string host;
     uint32_t core = boot::kNotBound;
     Doing doing = Doing::starting;
     double waiting = 0;  ///< share of the instants looked at at which it was inside a wait, sleep included
@@ -28,7 +29,7 @@ struct RankView {
     std::vector<double> rates;     ///< per second, of counters and timers; 0 for levels
 };
 
-/// One job, as far as it runs on one host.
+/// One job, as far as it has been seen.
 struct JobView {
     boot::JobId id = 0;
     std::string command, host, state;
@@ -37,6 +38,7 @@ struct JobView {
     uint32_t hosts = 1;
     double age = 0;  ///< seconds since the first of its ranks seen here was initialized
     std::vector<RankView> ranks;  ///< of this host
+    std::vector<std::string> other_hosts;  ///< where else it has ranks
 };
 
 /// Which jobs are looked at: those whose id begins with, or whose command contains, a text. Empty: all.
@@ -45,7 +47,8 @@ bool matches(const std::string& filter, boot::JobId id, const std::string& comma
 /// Follows the jobs. Not thread-safe.
 class Watch {
   public:
-    explicit Watch(std::string filter) : filter_(std::move(filter)) {}
+    /// `stubs`: also jobs that have no rank here, if this host knows them.
+    Watch(std::string filter, bool stubs) : filter_(std::move(filter)), stubs_(stubs) {}
 
     /// Looks for jobs that have come, and forgets those that are gone. Reads /proc.
     void find_jobs();
@@ -76,6 +79,7 @@ class Watch {
     void view_rank(const Job& job, uint32_t index, Rank& rank, double seconds, RankView& view) const;
 
     std::string filter_;
+    bool stubs_;
     std::map<Key, Job> jobs_;
     size_t unreadable_ = 0;
     uint64_t last_snapshot_ = 0;  ///< ns
