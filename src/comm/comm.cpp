@@ -43,7 +43,9 @@ Comm::Comm(uint64_t context, Group* local, int my_rank, Group* remote, bool firs
       point_to_point(context, remote ? *remote : *local, my_rank),
       collective(on_plane(context, Plane::collective), all_ ? *all_ : *local,
                  remote && !first ? remote->size() + my_rank : my_rank),
-      errhandler((handler ? handler : errors_are_fatal())->retain()) {}
+      errhandler((handler ? handler : errors_are_fatal())->retain()) {
+    point_to_point.connect_hint = &hints.connect;
+}
 
 Comm::~Comm() {
     errhandler->release();

@@ -50,6 +50,8 @@ struct Topology {
 /// The hints that the library knows; all are assertions of the application, none is needed for correctness.
 struct Hints {
     bool no_any_tag = false, no_any_source = false, exact_length = false, allow_overtaking = false;
+    /// starling_connect: peers are worth a connection from the first message on this communicator.
+    bool connect = false;
 };
 
 /// A communicator. The handle holds one reference and every pending operation another, so that it outlives

@@ -66,7 +66,15 @@ link::Peer* Channel::find_peer(int rank) {
         if (!peers_) throw std::bad_alloc();
     }
     const link::Process process = roster_.at(rank);
-    return peers_[rank] = process.job->peer(process.rank);
+    peers_[rank] = process.job->peer(process.rank);
+    if (connect_hint && *connect_hint && peers_[rank]) link::request_connection(*peers_[rank]);
+    return peers_[rank];
+}
+
+void Channel::connect_known_peers() {
+    if (!peers_) return;
+    for (int rank = 0; rank < roster_.size(); ++rank)
+        if (peers_[rank]) link::request_connection(*peers_[rank]);
 }
 
 }  // namespace starling::message

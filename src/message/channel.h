@@ -41,6 +41,11 @@ class Channel {
     }
     MatchQueues& queues() { return *queues_; }
 
+    /// Whether peers get a connection with the first message, without waiting for traffic; null: no. Not owned.
+    const bool* connect_hint = nullptr;
+    /// Follows a hint that was given when there had been messages already.
+    void connect_known_peers();
+
   private:
     link::Peer* find_peer(int rank);
 

@@ -45,6 +45,7 @@ constexpr HintName kHints[] = {
     {"mpi_assert_no_any_source", &comm::Hints::no_any_source},
     {"mpi_assert_exact_length", &comm::Hints::exact_length},
     {"mpi_assert_allow_overtaking", &comm::Hints::allow_overtaking},
+    {"starling_connect", &comm::Hints::connect},
 };
 
 void copy_name(const char* name, char* out, int* length) {
@@ -188,7 +189,9 @@ int Comm_set_info(MPI_Comm comm, MPI_Info info) {
     if (!c) return bad_comm(comm);
     const comm::Info* object = comm::from_handle(info);
     if (!object && info != MPI_INFO_NULL) return bad_handle(c, MPI_ERR_INFO, "info object");
+    const bool before = c->hints.connect;
     read_hints(object, c->hints);
+    if (c->hints.connect && !before) c->point_to_point.connect_known_peers();
     return MPI_SUCCESS;
 }
 

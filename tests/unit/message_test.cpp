@@ -78,6 +78,35 @@ TEST(Message, WaitsForAContextThatIsNotKnownYet) {
     team.expect_success();
 }
 
+// Traffic alone would not have opened it for a long time.
+void expect_a_connection(Team& team) {
+    team.start({{"STARLING_DIRECT_THRESHOLD", "1000000"}}, [](Node& node) {
+        const bool hint = true;
+        Channel hinted(0x4560, node.everyone, node.rank);
+        hinted.connect_hint = &hint;
+        Receiving receiving(8, false);
+        start_receive(receiving.request, hinted, receiving.buffer.memory.data(), 8, bytes_type(), 1 - node.rank, 5);
+        Sending sending({node.rank, 1 - node.rank, 0, 8, 5, false, false, false});
+        start_send(sending.request, hinted, sending.buffer.memory.data(), 8, bytes_type(), 1 - node.rank, 5,
+                   Mode::standard);
+        progress::wait(receiving.request);
+        receiving.expect({1 - node.rank, node.rank, 0, 8, 5, false, false, false});
+        node.wait_for([&] { return node.peer(1 - node.rank).state == link::State::connected; });
+        node.barrier(0);
+    });
+    team.expect_success();
+}
+
+TEST(Message, AHintOpensARingWithTheFirstMessage) {
+    Team team({0, 0});
+    expect_a_connection(team);
+}
+
+TEST(Message, AHintOpensATcpConnectionWithTheFirstMessage) {
+    Team team(Placement{{0, 0}, {0, 1}});
+    expect_a_connection(team);
+}
+
 TEST(Message, ACancelledReceiveTakesNothing) {
     Team team({0, 0});
     team.start({}, [](Node& node) {
