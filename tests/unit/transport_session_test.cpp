@@ -13,8 +13,10 @@ namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr uint64_t kMessages = 20'000;
+constexpr uint64_t kTroubles = 30;
 #else
 constexpr uint64_t kMessages = 1'000'000;
+constexpr uint64_t kTroubles = 150;
 #endif
 
 constexpr uint64_t kSteps = 20'000'000;
@@ -339,6 +341,61 @@ TEST(Session, OverAConnectionAcknowledgementsAreRare) {
     EXPECT_EQ(network.ends[0]->datagrams, 0u);
     EXPECT_LT(network.ends[1]->datagrams + connection.ends[1].frames, 100u);
     EXPECT_LE(connection.ends[0].longest, connection.ends[0].frame_limit());
+}
+
+// Everything at once: what happens next is drawn by the seed; in the end all troubles are over and all must have arrived.
+TEST(Session, AnyTroubleThatEndsIsSurvived) {
+    uint64_t unfinished = 0;
+    for (uint64_t seed = 0; seed < kTroubles; ++seed) {
+        Network network(seed);
+        std::mt19937_64 random(seed + 12345);
+        for (int i = 0; i < 2; ++i) network.set_rails(i, 1 + static_cast<int>(seed % 3));
+        network.weather = {static_cast<int>(random() % 20), 3, 20 * kMicrosecond, random() % (200 * kMicrosecond) + 1};
+        Exchange exchange(network, 6000, seed % 4 == 0 ? kMaxPayload : 3000);
+        std::vector<std::unique_ptr<PipePair>> pipes;
+        const auto trouble = [&] {
+            const auto rail = static_cast<int>(random() % (1 + seed % 3));
+            const auto end = static_cast<int>(random() % 2);
+            switch (random() % 8) {
+                case 0: network.rail_dead[rail] = !network.rail_dead[rail]; break;
+                case 1: network.refuses[rail] = static_cast<Sent>(random() % 4); break;
+                case 2: network.refuses[rail] = Sent::done; break;
+                case 3: network.session(end).remove_path(rail); break;
+                case 4: network.set_rails(end, 1 + static_cast<int>(seed % 3)); break;
+                case 5: network.mtu[rail] = random() % 2 ? 1500 : 1000; break;
+                case 6:
+                    if (network.ends[end]->listening)
+                        network.ends[end]->listening = false;
+                    else
+                        network.listen(end);
+                    break;
+                case 7:
+                    if (!pipes.empty() && pipes.back()->ends[0].alive)
+                        pipes.back()->die();
+                    else if (seed % 2 == 0)
+                        pipes.push_back(std::make_unique<PipePair>(network));
+                    break;
+            }
+        };
+        for (int i = 0; i < 60; ++i) {
+            trouble();
+            exchange.fill();
+            network.run_until(network.now + random() % (random() % 10 == 0 ? 3 * kSecond : 10 * kMillisecond));
+            for (int end = 0; end < 2; ++end) network.session(end).vouch(network.now);
+        }
+        unfinished += !exchange.complete();
+        for (int rail = 0; rail < kMaxAddresses; ++rail) {
+            network.rail_dead[rail] = false;
+            network.refuses[rail] = Sent::done;
+        }
+        for (int end = 0; end < 2; ++end) {
+            network.set_rails(end, 1 + static_cast<int>(seed % 3));
+            network.listen(end);
+        }
+        ASSERT_TRUE(exchange.run(3'000'000)) << "seed " << seed << ": " << exchange.state();
+        ASSERT_FALSE(network.undecodable);
+    }
+    EXPECT_GT(unfinished, kTroubles / 4) << "the troubles came after all was over";
 }
 
 TEST(Session, ABrokenStreamEndsTheSession) {

@@ -71,7 +71,7 @@ uint64_t Endpoint::State::new_epoch() {
 
 void Endpoint::State::send(Session& session, const Route& route, uint32_t number, const iovec* parts, int count) {
     Destination where;
-    std::memset(&where.to, 0, sizeof where.to);
+    std::memset(&where, 0, sizeof where);
     where.to.sin_family = AF_INET;
     where.to.sin_addr.s_addr = route.remote;
     where.to.sin_port = htons(route.port);

@@ -55,7 +55,7 @@ struct Udp::Outgoing {
     uint32_t bytes;
     int count;
     iovec parts[kMostParts];
-    alignas(8) std::byte front[kCopied];
+    alignas(8) std::byte front[kMostFront];
 };
 
 struct Udp::Incoming {
@@ -95,7 +95,8 @@ int Udp::open() {
     socklen_t size = sizeof segment;
     segmentation_ = getsockopt(fd_, IPPROTO_UDP, UDP_SEGMENT, &segment, &size) == 0;
 
-    out_ = std::make_unique<Outgoing[]>(kBatch);
+    // Not cleared: most processes never use more than the first few.
+    out_ = std::make_unique_for_overwrite<Outgoing[]>(kBatch);
     in_ = std::make_unique<Incoming>();
     void* const memory = mmap(nullptr, kReceiveBatch * Incoming::kStride, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -183,14 +184,15 @@ void Udp::describe(int first, int run, msghdr& message, iovec* parts, void* cont
 
 // A small datagram alone: one piece of memory and the plainest call cost 0.2 us less than a list of parts.
 int Udp::send_small(Outgoing& out) {
-    size_t bytes = out.parts[0].iov_len;
-    for (int p = 1; p < out.count; ++p) {
-        std::memcpy(out.front + bytes, out.parts[p].iov_base, out.parts[p].iov_len);
+    std::byte whole[kCopied];
+    size_t bytes = 0;
+    for (int p = 0; p < out.count; ++p) {
+        std::memcpy(whole + bytes, out.parts[p].iov_base, out.parts[p].iov_len);
         bytes += out.parts[p].iov_len;
     }
     const auto* const to = reinterpret_cast<const sockaddr*>(&out.where.to);
     for (int attempt = 0; attempt < 3; ++attempt) {
-        if (sendto(fd_, out.front, bytes, MSG_DONTWAIT, to, sizeof out.where.to) >= 0) return 0;
+        if (sendto(fd_, whole, bytes, MSG_DONTWAIT, to, sizeof out.where.to) >= 0) return 0;
         if (errno != EINTR && errno != ECONNREFUSED) break;
     }
     return errno;

@@ -17,8 +17,8 @@ namespace starling::ip {
 /// Where a datagram goes, and by which interface.
 struct Destination {
     sockaddr_in to;
-    uint32_t interface = 0;  ///< 0: as the kernel routes
-    uint32_t from = 0;       ///< our address on it, network byte order
+    uint32_t interface;  ///< 0: as the kernel routes
+    uint32_t from;       ///< our address on it, network byte order
 };
 
 /// A datagram that came; valid until the next receive().
