@@ -66,6 +66,7 @@ void detach(Peer& peer) {
 
 bool on_frame(ip::Connection& connection, const std::byte* frame, size_t bytes) {
     Peer& peer = peer_of(connection);
+    const NetworkBatch batch;  // what its packets make us answer goes out together
     return peer.session && network->receive_frame(*peer.session, connection, frame, bytes, last_traffic);
 }
 
@@ -220,13 +221,28 @@ void act_on_news() {
 
 constexpr Medium kWires{wire_free, take_wire, describe_wire, use_wire, finish_wire, give_wire, each_wire_user};
 
+namespace {
+/// Pieces do not pass the session, where packets are counted.
+void count_pieces() {
+    static uint64_t pieces = 0, bytes = 0;
+    const ip::TcpCounters& so_far = tcp->counters();
+    counters.messages_tcp += so_far.pieces_sent - pieces;
+    counters.bytes_tcp += so_far.piece_bytes_sent - bytes;
+    pieces = so_far.pieces_sent;
+    bytes = so_far.piece_bytes_sent;
+}
+}  // namespace
+
 bool poll_wires(uint64_t now) {
     if (!tcp) return false;
     follow_rails();
     const uint64_t before = last_traffic;
     last_traffic = now;
     const bool any = tcp->poll(now);
-    if (!any) last_traffic = before;
+    if (any)
+        count_pieces();
+    else
+        last_traffic = before;
     if (!told.empty()) [[unlikely]]
         act_on_news();
     return any;
