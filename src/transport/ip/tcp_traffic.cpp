@@ -6,7 +6,6 @@
 #include <cstring>
 #include <iterator>
 
-#include "base/counters.h"
 #include "transport/ip/tcp_engine.h"
 #include "transport/ip/tcp_socket.h"
 
@@ -264,8 +263,6 @@ bool TcpEngine::begin_next_piece(Connection& connection, TcpSocket& socket) {
     socket.writer.begin_piece(*stream, range, data);
     ++counters.pieces_sent;
     counters.piece_bytes_sent += range.bytes();
-    ++starling::counters.messages_tcp;
-    starling::counters.bytes_tcp += range.bytes();
     StreamList::remove(stream);
     (stream->has_work() ? of.working : of.waiting).push_back(stream);
     return true;
