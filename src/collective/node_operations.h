@@ -22,6 +22,8 @@ struct Range {
 /// The two halves of a barrier: participant 0 waits for all; all wait for participant 0.
 int arrive(Node& node, int n);
 int release(Node& node, int me);
+/// Instead of a broadcast by this root, or the release: the others get an error.
+void give_up(Node& node, int root);
 /// `reads`: this participant wants the data.
 int bcast(Node& node, int root, bool reads, void* buffer, int64_t count, const Datatype& type);
 /// The operands of `range`, reduced in order, at the root. `input` is not MPI_IN_PLACE.

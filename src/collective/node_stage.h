@@ -37,6 +37,8 @@ namespace starling::collective {
 template <class Sync>
 class NodeStage {
   public:
+    /// The kind that a root gives to a broadcast instead of its own, to tell the others that there is nothing to read.
+    static constexpr uint32_t kFailed = ~0u;
     /// Up to so many everybody looks at everybody.
     static constexpr int kFew = 4;
 
@@ -223,6 +225,8 @@ class NodeStage {
     }
     [[gnu::cold, gnu::noinline]] static int disagreement(const NodeLayout::Header& header, uint32_t kind,
                                                          uint32_t bytes) {
+        if (header.kind == kFailed)
+            return fail(MPI_ERR_PROC_ABORTED, "a collective operation failed on another host: a member is gone");
         if (header.kind != kind)
             return fail(MPI_ERR_OTHER,
                         "the members of a communicator called different collective operations");

@@ -43,7 +43,9 @@ Task barrier_two_level(View v) {
     Group all(node, node.n, node.n);
     for (int i = 1; i < node.n; ++i) all.receive(nullptr, 0, byte_type(), i);
     co_await all;
-    node.note(co_await barrier_dissemination(between(v, hosts.leaders, hosts)));
+    View leaders = between(v, hosts.leaders, hosts);
+    leaders.error = node.error;
+    node.note(co_await barrier_dissemination(leaders));
     for (int i = 1; i < node.n; ++i) all.send(nullptr, 0, byte_type(), i);
     co_await all;
     co_return node.error;

@@ -6,7 +6,14 @@
 
 namespace starling::collective {
 
+void View::start_failed(message::SendRequest& request, uint64_t expected, int to) {
+    static const char byte = 0;
+    exchange->start_send(request, &byte, expected == 0 ? 1 : 0, datatype::predefined(MPI_BYTE), participant(to), tag);
+}
+
 int View::bad_receive(const message::ReceiveRequest& request, uint64_t expected) {
+    if (expected == 0 && request.outcome.error == MPI_ERR_TRUNCATE)
+        return fail(MPI_ERR_TRUNCATE, "a collective operation failed elsewhere: a member is gone, or had an error");
     if (request.outcome.error != MPI_SUCCESS) return request.outcome.error;
     return fail(MPI_ERR_OTHER,
                 "a collective operation received %" PRIu64 " bytes where %" PRIu64

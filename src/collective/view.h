@@ -2,9 +2,9 @@
 // from 0, with the tag of this operation and the first error that happened in it.
 //
 // Errors do not shorten an algorithm: a participant that fails goes on with the same pattern of messages,
-// so that no other one waits for it in vain, but sends empty messages from then on. Data of a collective
-// always has the length that the receiver expects, so a short message tells the receiver that something
-// went wrong elsewhere.
+// so that no other one waits for it in vain, but sends empty messages from then on, and a byte where nothing is
+// expected. Data of a collective always has the length that the receiver expects, so a message of another length tells
+// the receiver that something went wrong elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -72,8 +72,12 @@ struct View {
     // What the awaitables stand on.
     void start(message::SendRequest& request, const void* buffer, int64_t count, const Datatype& type,
                int to) {
-        exchange->start_send(request, buffer, error == MPI_SUCCESS ? count : 0, type, participant(to), tag);
+        if (error != MPI_SUCCESS) [[unlikely]]
+            return start_failed(request, datatype::packed_size(type, count), to);
+        exchange->start_send(request, buffer, count, type, participant(to), tag);
     }
+    /// Sends what is not as long as expected.
+    [[gnu::cold]] void start_failed(message::SendRequest& request, uint64_t expected, int to);
     void start(message::ReceiveRequest& request, void* buffer, int64_t count, const Datatype& type,
                int from) {
         exchange->start_receive(request, buffer, count, type, participant(from), tag);

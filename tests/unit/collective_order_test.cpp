@@ -168,9 +168,10 @@ TEST(CollectiveOrder, ABadMessageGivesAnErrorAndEnds) {
                 const auto errors = world.run([&](int p, View v) { return state.task(which, p, v); });
                 ASSERT_NE(errors, std::vector<int>{-1}) << "deadlock";
                 if (at >= world.delivered()) break;
+                // Whoever gets it, and those whom he then sends a byte where nothing was expected.
                 int truncated = 0;
                 for (const int error : errors) truncated += error == MPI_ERR_TRUNCATE;
-                EXPECT_EQ(truncated, 1);
+                EXPECT_GE(truncated, 1);
             }
         }
     }
