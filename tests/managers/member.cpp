@@ -45,14 +45,14 @@ void ring(int bytes) {
     for (const char c : in) check(c == static_cast<char>(from), "what came around the ring");
 }
 
-int hosts(int& here) {
+int hosts(MPI_Comm comm, int& here) {
     MPI_Comm node;
-    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
     MPI_Comm_size(node, &here);
     int place, leader, leaders;
     MPI_Comm_rank(node, &place);
     leader = place == 0;
-    MPI_Allreduce(&leader, &leaders, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Allreduce(&leader, &leaders, 1, MPI_INT, MPI_SUM, comm);
     MPI_Comm_free(&node);
     return leaders;
 }
@@ -64,7 +64,7 @@ void work() {
     MPI_Alltoall(out.data(), 1, MPI_INT, in.data(), 1, MPI_INT, MPI_COMM_WORLD);
     for (int i = 0; i < size; ++i) check(in[static_cast<size_t>(i)] == i, "an exchange");
     int here;
-    const int all = hosts(here);
+    const int all = hosts(MPI_COMM_WORLD, here);
     std::printf("rank %d of %d: %d on this host, %d hosts\n", rank, size, here, all);
     MPI_Barrier(MPI_COMM_WORLD);
 }
@@ -79,7 +79,9 @@ void spawn(const char* program, int count) {
     int all;
     MPI_Comm_size(family, &all);
     check(all == size + count, "the family's size");
-    if (rank == 0) std::printf("family of %d\n", all);
+    int here;
+    const int places = hosts(family, here);
+    if (rank == 0) std::printf("family of %d on %d hosts\n", all, places);
     MPI_Comm_disconnect(&children);
     MPI_Comm_free(&family);
 }
@@ -90,6 +92,8 @@ void grown() {
     check(parent != MPI_COMM_NULL, "the parent");
     MPI_Intercomm_merge(parent, 1, &family);
     sum(family);
+    int here;
+    hosts(family, here);
     MPI_Comm_disconnect(&parent);
     MPI_Comm_free(&family);
 }
