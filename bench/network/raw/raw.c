@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { kMaxBatches = 1000 };
+enum { kMaxBatches = 1000, kPatience = 20 /* seconds for a message */ };
 
 static void die(const char* what) {
     fprintf(stderr, "raw: %s: %s\n", what, strerror(errno));
@@ -133,7 +133,7 @@ int raw_tcp(const Raw* raw) {
 
 int raw_udp(const Raw* raw) {
     struct sockaddr_in mine = {.sin_family = AF_INET}, theirs;
-    struct timeval limit = {1, 0};
+    struct timeval limit = {kPatience, 0};
     int fd = socket(AF_INET, SOCK_DGRAM, 0);
     if (fd < 0 || bind(fd, (struct sockaddr*)&mine, sizeof mine) != 0) die("UDP socket");
     socklen_t length = sizeof mine;
@@ -161,13 +161,19 @@ void raw_send(const Raw* raw, int fd, const void* data, size_t bytes) {
 
 void raw_receive(const Raw* raw, int fd, void* data, size_t bytes) {
     char* next = data;
-    long tries = 0;
-    while (bytes > 0) {
+    double limit = 0;
+    for (long tries = 1; bytes > 0; ++tries) {
         ssize_t n = recv(fd, next, bytes, raw->poll ? MSG_DONTWAIT : 0);
-        if (n < 0 && (errno == EINTR || (errno == EAGAIN && raw->poll && ++tries < 100000000))) continue;
-        if (n <= 0) die("receive");
-        next += n;
-        bytes -= (size_t)n;
+        if (n > 0) {
+            next += n;
+            bytes -= (size_t)n;
+            continue;
+        }
+        if (n == 0 || (errno != EINTR && (errno != EAGAIN || !raw->poll))) die("receive");
+        if (tries % 1000000 != 0) continue;
+        /* Polling can't be told apart from a peer that has no core. */
+        if (limit == 0) limit = now() + kPatience;
+        if (now() > limit) die("receive");
     }
 }
 
