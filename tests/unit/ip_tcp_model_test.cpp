@@ -8,9 +8,7 @@
 #include <random>
 
 #include "ip_tcp_pair.h"
-#define Connection StandIn
 #include "session_simulation.h"
-#undef Connection
 #include "transport/ip/tcp.h"
 
 namespace starling::ip {
@@ -297,7 +295,7 @@ class World {
 };
 
 TEST(TcpModel, NothingIsLostDoubledOrReorderedWhateverDies) {
-    for (uint64_t seed = 1; seed <= 8; ++seed) {
+    for (uint64_t seed = 1; seed <= 4; ++seed) {
         World world(seed);
         ASSERT_TRUE(world.run()) << "seed " << seed << ": messages " << world.exchange.got[0] << ", " << world.exchange.got[1]
                                  << ", streams " << world.streams[0].done << ", " << world.streams[1].done << ", killed "
