@@ -88,8 +88,8 @@ void StandingRoot::on_ready(const std::string& problem) {
         tell_(problem);
         return end(1);
     }
-    universe_->listen_for_clients(universe_socket_name());
-    tell_("ready");
+    // Ready when all hosts listen: an mpiexec there would else not find its daemon, and run the job by itself.
+    universe_->listen_for_clients(universe_socket_name(), [this] { tell_("ready"); });
 }
 
 void StandingRoot::note(const std::string& sentence) {

@@ -261,9 +261,9 @@ void Universe::input(Patron& patron, std::string data) {
     tell(job->host_of_first(), order);
 }
 
-void Universe::listen_for_clients(const std::string& socket_name) {
+void Universe::listen_for_clients(const std::string& socket_name, std::function<void()> done) {
     Order order{OrderKind::serve_clients, 0, 0, 0, 0, socket_name, {}};
-    tree_->broadcast(encode(order));
+    tree_->broadcast(encode(order), Urgency::control, std::move(done));
 }
 
 void Universe::send_to_client(uint32_t host, uint64_t connection, boot::MessageKind kind, const std::string& payload) {

@@ -83,7 +83,7 @@ class Universe {
 
     // --- clients of standing daemons that come in on other hosts (launch/client_relay.h) ---
 
-    void listen_for_clients(const std::string& socket_name);
+    void listen_for_clients(const std::string& socket_name, std::function<void()> done);
     std::function<void(uint32_t host, const Order& order)> on_client;
     void send_to_client(uint32_t host, uint64_t connection, boot::MessageKind kind, const std::string& payload);
 

@@ -108,6 +108,26 @@ TEST(Tree, MessagesToThoseWhoAreStillComingWaitForThem) {
     forest.run();
 }
 
+TEST(Tree, TellsWhenAllHaveIt) {
+    Forest forest(2);
+    forest.plant();
+    size_t got = 0;
+    bool nobody = false, everybody = false;
+    forest.on_message = [&](HostId, const TreeMessage&) { ++got; };
+    forest.step("nobody", [&] { forest.root->broadcast("a", Urgency::control, [&] { nobody = true; }); },
+                [&] { return nobody; });
+    forest.step("everybody",
+                [&] {
+                    forest.root->grow(forest.names(14));
+                    forest.root->broadcast("b", Urgency::control, [&] {
+                        EXPECT_EQ(got, 14u);
+                        everybody = true;
+                    });
+                },
+                [&] { return everybody; });
+    forest.run();
+}
+
 TEST(Tree, GrowsAgainAndAgain) {
     Forest forest(3);
     forest.plant();

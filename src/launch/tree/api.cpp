@@ -41,10 +41,10 @@ void Tree::multicast(const std::vector<HostId>& to, std::string payload, Urgency
     implementation_->originate(std::move(payload), {}, HostSet::of(to), urgency, false);
 }
 
-void Tree::broadcast(std::string payload, Urgency urgency) {
+void Tree::broadcast(std::string payload, Urgency urgency, std::function<void()> arrived) {
     HostSet everybody;
     for (const Branch& branch : implementation_->branches) everybody.add(branch.members);
-    implementation_->originate(std::move(payload), {}, std::move(everybody), urgency, false);
+    implementation_->originate(std::move(payload), {}, std::move(everybody), urgency, false, std::move(arrived));
 }
 
 void Tree::scatter(std::string shared, std::vector<std::pair<HostId, std::string>> parts, Urgency urgency) {

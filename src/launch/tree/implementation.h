@@ -75,7 +75,7 @@ struct Tree::Implementation {
 
     // routing.cpp
     void originate(std::string payload, std::vector<std::pair<HostId, std::string>> parts, HostSet to,
-                   Urgency urgency, bool internal);
+                   Urgency urgency, bool internal, std::function<void()> arrived = {});
     void route(const std::shared_ptr<const Content>& content, HostSet to, const Receipt& receipt,
                const Neighbour* from);
     void deliver(const std::shared_ptr<const Content>& content, const Receipt& receipt);

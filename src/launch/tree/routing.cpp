@@ -27,8 +27,9 @@ static std::shared_ptr<Content> make_content(std::string payload,
 }
 
 void Implementation::originate(std::string payload, std::vector<std::pair<HostId, std::string>> parts,
-                               HostSet to, Urgency urgency, bool internal) {
+                               HostSet to, Urgency urgency, bool internal, std::function<void()> arrived) {
     to.remove(self.host);
+    if (to.empty() && arrived) defer(std::move(arrived));
     if (to.empty() || orphan) return;
     const auto content = make_content(std::move(payload), parts);
     if (content->storage.size() > kMaxTreePayload) {
@@ -40,10 +41,13 @@ void Implementation::originate(std::string payload, std::vector<std::pair<HostId
     content->internal = internal;
     content->number = ++numbers[static_cast<size_t>(urgency)];
     Receipt receipt;
-    if (urgency == Urgency::bulk) {
-        const size_t bytes = content->storage.size();
-        backlog += bytes;
-        receipt = Receipt(nullptr, [this, bytes](void*) { backlog -= bytes; });
+    const size_t bytes = urgency == Urgency::bulk ? content->storage.size() : 0;
+    backlog += bytes;
+    if (bytes > 0 || arrived) {
+        receipt = Receipt(nullptr, [this, bytes, arrived = std::move(arrived)](void*) {
+            backlog -= bytes;
+            if (arrived && !destroying) defer(arrived);
+        });
     }
     route(content, std::move(to), receipt, nullptr);
 }

@@ -112,8 +112,9 @@ class Tree {
     void send(HostId to, std::string payload, Urgency urgency = Urgency::control);
     /// To several hosts; every connection carries it once. Root only, as the next two.
     void multicast(const std::vector<HostId>& to, std::string payload, Urgency urgency = Urgency::control);
-    /// To all that are up or still starting (they get it first of all).
-    void broadcast(std::string payload, Urgency urgency = Urgency::control);
+    /// To all that are up or still starting (they get it first of all). `arrived` is called when on_message of each has
+    /// returned, or its host is lost.
+    void broadcast(std::string payload, Urgency urgency = Urgency::control, std::function<void()> arrived = {});
     /// `shared` to all of them and to each its own part besides; a connection carries only the parts of those below it.
     void scatter(std::string shared, std::vector<std::pair<HostId, std::string>> parts,
                  Urgency urgency = Urgency::control);
