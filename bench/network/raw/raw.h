@@ -31,7 +31,7 @@ int raw_tcp(const Raw* raw);
 int raw_udp(const Raw* raw);
 
 /* Sends or receives exactly so many bytes of a stream, or one datagram; waits as --poll says. A datagram
- * that doesn't come within a second ends the program: nothing is repeated here. */
+ * that doesn't come for long ends the program: nothing is repeated here. */
 void raw_send(const Raw* raw, int fd, const void* data, size_t bytes);
 void raw_receive(const Raw* raw, int fd, void* data, size_t bytes);
 
