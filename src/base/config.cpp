@@ -311,8 +311,11 @@ int set_variable(const char* name, const char* value, VariableSource source) {
 
 bool reports_settings() {
     if (std::getenv("STARLING_CHECKED")) return false;
-    const char* rank = std::getenv("STARLING_RANK");
-    return !rank || !std::strcmp(rank, "0");
+    // Another process manager's names are as good.
+    for (const char* name : {"STARLING_RANK", "PMIX_RANK", "PMI_RANK"}) {
+        if (const char* rank = std::getenv(name)) return !std::strcmp(rank, "0");
+    }
+    return true;
 }
 
 void read_config(bool report) {

@@ -55,7 +55,8 @@ JobDescription describe(const ManagedJob& job, JobId id) {
     description.hosts_open = description.several_hosts;
     description.hosts.resize(job.hosts.size());
     for (size_t i = 0; i < job.hosts.size(); ++i)
-        std::snprintf(description.hosts[i].name, sizeof description.hosts[i].name, "%s", job.hosts[i].c_str());
+        std::snprintf(description.hosts[i].name, sizeof description.hosts[i].name, "%s",
+                      job.hosts[i].c_str());
     description.placements = job.placements;
     for (const Placement& run : job.placements) {
         uint32_t index;
@@ -73,7 +74,8 @@ int start_helper(const ManagedJob& job, JobId id) {
     const std::string program = find_starlingd();
     if (program.empty()) {
         return fail(MPI_ERR_OTHER,
-                    "a program started by another manager than Starling's mpiexec needs starlingd, but it is neither "
+                    "a program started by another manager than Starling's mpiexec needs starlingd, but it "
+                    "is neither "
                     "beside the MPI library nor in PATH; add Starling's bin directory to PATH");
     }
     const std::string bytes = encode(describe(job, id));
@@ -108,7 +110,8 @@ Answer ask(int fd, const HostJoin& join, uint64_t deadline, HostWelcome& out) {
         if (result == FrameDecoder::Result::garbage || frame.kind != MessageKind::reply ||
             !decode(frame.payload, out)) {
             out.refusal =
-                "starlingd answered with something that is not a welcome; use the starlingd and the library of one "
+                "starlingd answered with something that is not a welcome; use the starlingd and the "
+                "library of one "
                 "installation";
             return Answer::refused;
         }
@@ -193,9 +196,10 @@ int join_host(const ManagedJob& job, JobId id, JobSegment& out) {
             }
         }
         if (errno == EPERM)
-            return fail(MPI_ERR_OTHER, "the socket %s, which is for this job, is held by another user", name.c_str());
-        // One of the processes that find no helper starts it; the others look again. Who holds the lock may have
-        // started it since we looked; whoever dies drops the lock.
+            return fail(MPI_ERR_OTHER, "the socket %s, which is for this job, is held by another user",
+                        name.c_str());
+        // One of the processes that find no helper starts it; the others look again. Who holds the lock may
+        // have started it since we looked; whoever dies drops the lock.
         const Descriptor lock(listen_local(name + "-start"));
         if (!lock) {
             usleep(kPause);
@@ -204,7 +208,8 @@ int join_host(const ManagedJob& job, JobId id, JobSegment& out) {
         if (Descriptor(connect_local(name))) continue;
         if (const int error = start_helper(job, id)) return error;
     }
-    return fail(MPI_ERR_OTHER, "the helper of this job on this host (starlingd host) has not answered within %d s",
+    return fail(MPI_ERR_OTHER,
+                "the helper of this job on this host (starlingd host) has not answered within %d s",
                 static_cast<int>(kJoinSeconds));
 }
 

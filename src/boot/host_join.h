@@ -1,5 +1,6 @@
-// How the processes that another manager has started on one host find each other: through a helper, `starlingd host`,
-// which owns this host's segment of their job. The first to come starts it; it ends with the last of them.
+// How the processes that another manager has started on one host find each other: through a helper,
+// `starlingd host`, which owns this host's segment of their job. The first to come starts it; it ends with
+// the last of them.
 #pragma once
 
 #include <string>
@@ -39,8 +40,8 @@ JobId id_of(const ManagedJob& job, const char* protocol);
 /// The abstract socket of the helper for this user and job.
 std::string host_socket_name(JobId job);
 
-/// Maps this host's segment of the job, `id` being what id_of() says. It is made if this process is the first. MPI_SUCCESS, or an error class with
-/// failure_text().
+/// Maps this host's segment of the job, `id` being what id_of() says. It is made if this process is the
+/// first. MPI_SUCCESS, or an error class with failure_text().
 int join_host(const ManagedJob& job, JobId id, JobSegment& out);
 
 }  // namespace starling::boot

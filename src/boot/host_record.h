@@ -1,5 +1,5 @@
-// What a process tells the others through its manager's key-value store: where it listens. A line of text without
-// blanks, since that is what PMI-1 can carry.
+// What a process tells the others through its manager's key-value store: where it listens. A line of text
+// without blanks, since that is what PMI-1 can carry.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@ struct HostRecord {
 };
 
 std::string encode(const HostRecord& record);
-/// False if `text` is not exactly one record with a port and at least one address; `out` is then unspecified.
+/// False if `text` is not exactly one record with a port and at least one address; `out` is then
+/// unspecified.
 bool decode(std::string_view text, HostRecord& out);
 
 }  // namespace starling::boot

@@ -26,7 +26,8 @@ namespace {
 
 constexpr const char* kPortKey = "port";
 
-// A manager may say that it knows nothing of a rank that is only late: it is asked again, after pauses that grow.
+// A manager may say that it knows nothing of a rank that is only late: it is asked again, after pauses that
+// grow.
 constexpr uint64_t kFirstPauseNs = 1'000'000, kLongestPauseNs = 100'000'000;
 
 /// Where a rank listens, as a question to the manager.
@@ -36,8 +37,8 @@ struct Question {
     uint64_t next = 0, pause = kFirstPauseNs;
 };
 
-/// The manager that started this process and what it is asked for. Made when there is one, never freed: PMIx's
-/// thread may still look at it when the process ends.
+/// The manager that started this process and what it is asked for. Made when there is one, never freed:
+/// PMIx's thread may still look at it when the process ends.
 struct Management {
     std::unique_ptr<Manager> manager;
     JobSegment* segment = nullptr;  ///< where answers are written, once a port was published
@@ -59,7 +60,8 @@ bool pmix_is_there() {
 
 int no_pmix() {
     return fail(MPI_ERR_OTHER,
-                "this program was started by a PMIx process manager but can't speak to it (%s); install OpenPMIx and "
+                "this program was started by a PMIx process manager but can't speak to it (%s); install "
+                "OpenPMIx and "
                 "build Starling with it, or set STARLING_PMI=none to run every process on its own",
                 std::string(failure_text()).c_str());
 }
@@ -73,14 +75,16 @@ int find_manager(std::unique_ptr<Manager>& out) {
         out = make_pmix_manager();
         if (!out && !pmi) return no_pmix();
     }
-    // Slurm names the job and does both alike; Hydra does not, and its PMI-2 lacks commands that its PMI-1 has.
+    // Slurm names the job and does both alike; Hydra does not, and its PMI-2 lacks commands that its PMI-1
+    // has.
     const bool two = wish == Pmi::pmi2 || (wish != Pmi::pmi1 && in_environment("PMI_JOBID"));
     if (!out && pmi) out = make_pmi_manager(two ? 2 : 1, wish == Pmi::pmi1 || wish == Pmi::pmi2);
     if (!out && in_environment("PMI_PORT") && wish != Pmi::pmix) {
-        return fail(MPI_ERR_OTHER,
-                    "the process manager wants to be spoken to at PMI_PORT=%s, which Starling does not do; start "
-                    "without the manager's -pmi-port, or set STARLING_PMI=none to run every process on its own",
-                    std::getenv("PMI_PORT"));
+        return fail(
+            MPI_ERR_OTHER,
+            "the process manager wants to be spoken to at PMI_PORT=%s, which Starling does not do; start "
+            "without the manager's -pmi-port, or set STARLING_PMI=none to run every process on its own",
+            std::getenv("PMI_PORT"));
     }
     return MPI_SUCCESS;
 }
@@ -89,15 +93,18 @@ int find_manager(std::unique_ptr<Manager>& out) {
 void warn_of_lonely_step() {
     const char* tasks = std::getenv("SLURM_STEP_NUM_TASKS");
     const char* task = std::getenv("SLURM_PROCID");
-    if (!tasks || !task || std::atoi(tasks) < 2 || std::strcmp(task, "0") != 0 || config().pmi == Pmi::none) return;
-    std::fprintf(stderr,
-                 "starling: the %s tasks of this Slurm step run on their own, since srun was not told how they find "
-                 "each other; use srun --mpi=pmix or --mpi=pmi2 (or STARLING_PMI=none, if this is meant)\n",
-                 tasks);
+    if (!tasks || !task || std::atoi(tasks) < 2 || std::strcmp(task, "0") != 0 || config().pmi == Pmi::none)
+        return;
+    std::fprintf(
+        stderr,
+        "starling: the %s tasks of this Slurm step run on their own, since srun was not told how they find "
+        "each other; use srun --mpi=pmix or --mpi=pmi2 (or STARLING_PMI=none, if this is meant)\n",
+        tasks);
 }
 
-// A program that used sessions only has finalized when it closed the last, but might have opened another. One that
-// never finalizes looks to most managers like any that ends with code 0: nobody else would tell why its job ends.
+// A program that used sessions only has finalized when it closed the last, but might have opened another.
+// One that never finalizes looks to most managers like any that ends with code 0: nobody else would tell
+// why its job ends.
 void leave_at_exit() {
     if (!management->segment || management->aborted) return;
     const RankState state = management->segment->cell(management->rank).state.load();
@@ -116,9 +123,11 @@ int join_managed(std::unique_ptr<Manager> manager, uint32_t& rank, JobSegment& s
     if (const int error = manager->start(job)) return error;
     if (const int error = join_host(job, id_of(job, manager->protocol()), segment)) return error;
     if (config().verbose > 0) {
-        std::fprintf(stderr, "starling: rank %u of %u, started by another manager, found by %s as %s on %zu host%s\n",
-                     job.rank, job.size, manager->protocol(), job.name.c_str(), job.hosts.size(),
-                     job.hosts.size() == 1 ? "" : "s");
+        std::fprintf(
+            stderr,
+            "starling: rank %u of %u, started by another manager, found by %s as %s on %zu host%s\n",
+            job.rank, job.size, manager->protocol(), job.name.c_str(), job.hosts.size(),
+            job.hosts.size() == 1 ? "" : "s");
     }
     rank = job.rank;
     management = new Management;
@@ -198,7 +207,8 @@ int join_job(uint32_t& rank, JobSegment& segment) {
     if (manager) return join_managed(std::move(manager), rank, segment);
     warn_of_lonely_step();
     if (const int error = JobSegment::create(1, nullptr, 0, segment)) return error;
-    std::snprintf(segment.header().command, sizeof segment.header().command, "%s", program_invocation_short_name);
+    std::snprintf(segment.header().command, sizeof segment.header().command, "%s",
+                  program_invocation_short_name);
     return MPI_SUCCESS;
 }
 
@@ -207,9 +217,11 @@ int publish_port(JobSegment& segment) {
     management->segment = &segment;
     if (segment.header().hosts < 2) return MPI_SUCCESS;
     const uint32_t rank = management->rank;
-    const HostRecord record{segment.host(segment.header().my_host), PortWord::of(segment.port(rank).load()).port};
+    const HostRecord record{segment.host(segment.header().my_host),
+                            PortWord::of(segment.port(rank).load()).port};
     if (record.host.addresses == 0 || record.port == 0) {
-        return fail(MPI_ERR_OTHER, "rank %u has no network address that other hosts could use; bring an interface up",
+        return fail(MPI_ERR_OTHER,
+                    "rank %u has no network address that other hosts could use; bring an interface up",
                     rank);
     }
     if (const int error = management->manager->put(kPortKey, encode(record))) return error;

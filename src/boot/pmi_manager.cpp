@@ -1,5 +1,5 @@
-// PMI-1 and PMI-2: one request and one reply at a time over an inherited socket. What differs between the two is how
-// a request is written and what it is called; the conversation is the same.
+// PMI-1 and PMI-2: one request and one reply at a time over an inherited socket. What differs between the
+// two is how a request is written and what it is called; the conversation is the same.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -84,7 +84,9 @@ class PmiManager final : public Manager {
     int expect(const Call& call, const Message& answer);
     int call_either(const Calls& calls, const Message& request, Message& answer);
     int finish_barrier(Wait wait);
-    const Call& spoken(const Calls& calls) const { return version_ == Version::two ? calls.two : calls.one; }
+    const Call& spoken(const Calls& calls) const {
+        return version_ == Version::two ? calls.two : calls.one;
+    }
     int send(const Message& request);
     int receive(Message& answer, Wait wait);
     int lost(const char* how);
@@ -107,32 +109,34 @@ std::string name_of(uint32_t rank, std::string_view key) {
 int PmiManager::read_environment() {
     if (!read_number("PMI_FD", 0, INT_MAX, fd_)) {
         return fail(MPI_ERR_OTHER,
-                    "PMI_FD='%s' is not a descriptor; it is set by the process manager, not by hand; unset it or set "
+                    "PMI_FD='%s' is not a descriptor; it is set by the process manager, not by hand; unset "
+                    "it or set "
                     "STARLING_PMI=none to run as a program of its own",
                     std::getenv("PMI_FD"));
     }
-    if (!read_number("PMI_RANK", 0, kMostRanks - 1, rank_) || !read_number("PMI_SIZE", 1, kMostRanks, size_) ||
-        rank_ >= size_) {
+    if (!read_number("PMI_RANK", 0, kMostRanks - 1, rank_) ||
+        !read_number("PMI_SIZE", 1, kMostRanks, size_) || rank_ >= size_) {
         const char *rank = std::getenv("PMI_RANK"), *size = std::getenv("PMI_SIZE");
-        return fail(MPI_ERR_OTHER, "PMI_FD is set but PMI_RANK='%s' of PMI_SIZE='%s' makes no sense", rank ? rank : "",
-                    size ? size : "");
+        return fail(MPI_ERR_OTHER, "PMI_FD is set but PMI_RANK='%s' of PMI_SIZE='%s' makes no sense",
+                    rank ? rank : "", size ? size : "");
     }
     int type = 0;
     socklen_t length = sizeof type;
     if (getsockopt(fd_, SOL_SOCKET, SO_TYPE, &type, &length) != 0 || type != SOCK_STREAM) {
         const int fd = std::exchange(fd_, -1);  // not ours to close
-        return fail(MPI_ERR_OTHER,
-                    "PMI_FD=%d is no open socket (any more): the process manager's socket does not reach through "
-                    "whatever started this program; set STARLING_PMI=none to run as a program of its own",
-                    fd);
+        return fail(
+            MPI_ERR_OTHER,
+            "PMI_FD=%d is no open socket (any more): the process manager's socket does not reach through "
+            "whatever started this program; set STARLING_PMI=none to run as a program of its own",
+            fd);
     }
     fcntl(fd_, F_SETFD, FD_CLOEXEC);
     return MPI_SUCCESS;
 }
 
 int PmiManager::lost(const char* how) {
-    return fail(MPI_ERR_OTHER, "the process manager that started rank %d (%s on descriptor %d) %s", rank_, protocol(),
-                fd_, how);
+    return fail(MPI_ERR_OTHER, "the process manager that started rank %d (%s on descriptor %d) %s", rank_,
+                protocol(), fd_, how);
 }
 
 int PmiManager::send(const Message& request) {
@@ -157,7 +161,8 @@ int PmiManager::receive(Message& answer, Wait wait) {
     for (;;) {
         const auto result = decoder_.next(answer);
         if (result == pmi::Decoder::Result::message) return MPI_SUCCESS;
-        if (result == pmi::Decoder::Result::garbage) return lost("answered with something that is no PMI message");
+        if (result == pmi::Decoder::Result::garbage)
+            return lost("answered with something that is no PMI message");
         pollfd ready{fd_, POLLIN, 0};
         const int n = poll(&ready, 1, wait == Wait::none ? 0 : 1000);
         if (n == 0 && wait == Wait::none) return answer = {}, MPI_SUCCESS;
@@ -179,8 +184,9 @@ int PmiManager::call(const Call& call, const Message& request, Message& answer) 
 
 int PmiManager::expect(const Call& call, const Message& answer) {
     if (answer.command() == call.reply) return MPI_SUCCESS;
-    return fail(MPI_ERR_OTHER, "the process manager that started rank %d answered '%s' with '%.*s' instead of '%s'",
-                rank_, call.command, static_cast<int>(std::min<size_t>(answer.command().size(), 60)),
+    return fail(MPI_ERR_OTHER,
+                "the process manager that started rank %d answered '%s' with '%.*s' instead of '%s'", rank_,
+                call.command, static_cast<int>(std::min<size_t>(answer.command().size(), 60)),
                 answer.command().data(), call.reply);
 }
 
@@ -197,14 +203,16 @@ int PmiManager::finish_barrier(Wait wait) {
     in_barrier_ = false;
     if (const int error = expect(spoken(kBarrier), answer)) return error;
     int rc = 0;
-    if (answer.has("rc") && (!answer.number("rc", rc) || rc != 0)) return lost("broke a barrier of the job");
+    if (answer.has("rc") && (!answer.number("rc", rc) || rc != 0))
+        return lost("broke a barrier of the job");
     return MPI_SUCCESS;
 }
 
 // Said the same way in both versions.
 int PmiManager::greet(Version version, Message& answer) {
     Message hello("init");
-    hello.set("pmi_version", static_cast<int>(version)).set("pmi_subversion", version == Version::one ? 1 : 0);
+    hello.set("pmi_version", static_cast<int>(version))
+        .set("pmi_subversion", version == Version::one ? 1 : 0);
     return call({"init", "response_to_init"}, hello, answer);
 }
 
@@ -222,21 +230,27 @@ int PmiManager::agree_on_version() {
             return MPI_SUCCESS;
         }
     }
-    return fail(MPI_ERR_OTHER,
-                "the process manager that started rank %d speaks no version of PMI that it may be asked for (%s)", rank_,
-                !insist_ ? "1 and 2" : first_ == 2 ? "2" : "1");
+    return fail(
+        MPI_ERR_OTHER,
+        "the process manager that started rank %d speaks no version of PMI that it may be asked for (%s)",
+        rank_,
+        !insist_      ? "1 and 2"
+        : first_ == 2 ? "2"
+                      : "1");
 }
 
 int PmiManager::ask_facts_one(ManagedJob& out, std::string& mapping) {
     Message answer;
-    if (const int error = call({"get_my_kvsname", "my_kvsname"}, Message("get_my_kvsname"), answer)) return error;
+    if (const int error = call({"get_my_kvsname", "my_kvsname"}, Message("get_my_kvsname"), answer))
+        return error;
     store_ = answer.get("kvsname");
     if (store_.empty()) return lost("has no name for the job");
     out.name = store_;
     int number = 0;
     if (const int error = call({"get_appnum", "appnum"}, Message("get_appnum"), answer)) return error;
     if (answer.number("appnum", number) && number >= 0) out.appnum = static_cast<uint32_t>(number);
-    if (const int error = call({"get_universe_size", "universe_size"}, Message("get_universe_size"), answer))
+    if (const int error =
+            call({"get_universe_size", "universe_size"}, Message("get_universe_size"), answer))
         return error;
     if (answer.number("size", number) && number > 0) out.universe_size = static_cast<uint32_t>(number);
     bool found;
@@ -251,7 +265,8 @@ int PmiManager::ask_facts_two(ManagedJob& out, std::string& mapping) {
     int rc = -1, number = 0;
     if (!answer.number("rc", rc) || rc != 0) return lost("refused to know this process");
     if (answer.number("appnum", number) && number >= 0) out.appnum = static_cast<uint32_t>(number);
-    if (const int error = call({"job-getid", "job-getid-response"}, Message("job-getid"), answer)) return error;
+    if (const int error = call({"job-getid", "job-getid-response"}, Message("job-getid"), answer))
+        return error;
     store_ = answer.get("jobid");
     if (store_.empty()) return lost("has no name for the job");
     out.name = store_;
@@ -312,8 +327,8 @@ int PmiManager::publish() {
     return MPI_SUCCESS;
 }
 
-// Once the barrier is complete the value is with the manager's process on this host: one round trip to it is not worth
-// a callback.
+// Once the barrier is complete the value is with the manager's process on this host: one round trip to it
+// is not worth a callback.
 int PmiManager::look_up(uint32_t rank, std::string_view key, Found found, void* context, bool& asked) {
     if (const int error = finish_barrier(Wait::none)) return error;
     asked = !in_barrier_;

@@ -18,8 +18,8 @@ bool split(std::string_view text, std::string& name, std::string& value) {
     return true;
 }
 
-// Attributes separated by blanks. The last one, `value` or `msg`, may be followed by words that belong to no
-// attribute: some managers write sentences.
+// Attributes separated by blanks. The last one, `value` or `msg`, may be followed by words that belong to
+// no attribute: some managers write sentences.
 bool parse_line(std::string_view line, Message& out) {
     out = {};
     while (!line.empty()) {

@@ -1,6 +1,6 @@
-// The messages of the PMI wire protocols, which a process speaks with the manager that started it over an inherited
-// socket: PMI-1 is lines of blank-separated attributes, PMI-2 (after the first exchange) is attributes that end in
-// semicolons, behind a length of six characters. What arrives is not trusted.
+// The messages of the PMI wire protocols, which a process speaks with the manager that started it over an
+// inherited socket: PMI-1 is lines of blank-separated attributes, PMI-2 (after the first exchange) is
+// attributes that end in semicolons, behind a length of six characters. What arrives is not trusted.
 #pragma once
 
 #include <cstddef>
@@ -36,11 +36,11 @@ class Message {
 
 enum class Version { one = 1, two = 2 };
 
-inline constexpr size_t kMostLine = 64 * 1024;     ///< bytes of a PMI-1 line; managers send up to 4 KB
-inline constexpr size_t kMostBody = 999999;        ///< bytes of a PMI-2 body: what six digits can say
+inline constexpr size_t kMostLine = 64 * 1024;  ///< bytes of a PMI-1 line; managers send up to 4 KB
+inline constexpr size_t kMostBody = 999999;     ///< bytes of a PMI-2 body: what six digits can say
 
-/// What goes on the wire. Empty if the message can't be said: a PMI-1 value with a blank or a line's end in it, or a
-/// PMI-2 body that is too long.
+/// What goes on the wire. Empty if the message can't be said: a PMI-1 value with a blank or a line's end in
+/// it, or a PMI-2 body that is too long.
 std::string encode(Version version, const Message& message);
 
 /// Cuts the byte stream into messages. Not thread-safe.

@@ -10,8 +10,8 @@
 
 namespace starling::boot {
 
-/// Reads "name:rank,rank,…;" once per host. False unless every rank of `size` is on exactly one host. Hosts without
-/// ranks are left out; the others keep their order.
+/// Reads "name:rank,rank,…;" once per host. False unless every rank of `size` is on exactly one host. Hosts
+/// without ranks are left out; the others keep their order.
 bool parse_pmix_hosts(std::string_view text, uint32_t size, std::vector<Placement>& placements,
                       std::vector<std::string>& hosts);
 

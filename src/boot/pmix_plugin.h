@@ -1,6 +1,6 @@
-// What the library and its PMIx plugin say to each other. The plugin is the only part of Starling that needs OpenPMIx's
-// library; it is loaded into processes that a PMIx manager has started and into no others. Plain C, since each side
-// has a C++ library of its own.
+// What the library and its PMIx plugin say to each other. The plugin is the only part of Starling that
+// needs OpenPMIx's library; it is loaded into processes that a PMIx manager has started and into no others.
+// Plain C, since each side has a C++ library of its own.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,8 @@ struct PmixPlugin {
     int (*put)(const char* key, const char* value, char* problem, size_t problem_size);
     int (*commit)(char* problem, size_t problem_size);
     /// `found` is called once, on PMIx's thread, with the value or nullptr; `later`: asking again may help.
-    int (*get)(uint32_t rank, const char* key, PmixFound found, void* context, char* problem, size_t problem_size);
+    int (*get)(uint32_t rank, const char* key, PmixFound found, void* context, char* problem,
+               size_t problem_size);
     int (*leave)(char* problem, size_t problem_size);
     void (*abort)(int code, const char* text);
 };

@@ -48,7 +48,8 @@ uint64_t ranks_of_a_pass(const std::vector<Block>& blocks) {
 
 }  // namespace
 
-bool parse_process_mapping(std::string_view text, uint32_t size, std::vector<Placement>& out, uint32_t& hosts) {
+bool parse_process_mapping(std::string_view text, uint32_t size, std::vector<Placement>& out,
+                           uint32_t& hosts) {
     std::vector<Block> blocks;
     if (!parse_blocks(text, blocks) || ranks_of_a_pass(blocks) == 0) return false;
     std::vector<uint32_t> host_of_rank;

@@ -67,7 +67,8 @@ pid_t parent_of(pid_t pid) {
     if (!read_file("/proc/" + std::to_string(pid) + "/stat", stat)) return -1;
     const size_t name_end = stat.rfind(')');
     int parent = -1;
-    if (name_end == std::string::npos || std::sscanf(stat.c_str() + name_end, ") %*c %d", &parent) != 1) return -1;
+    if (name_end == std::string::npos || std::sscanf(stat.c_str() + name_end, ") %*c %d", &parent) != 1)
+        return -1;
     return parent;
 }
 
@@ -82,8 +83,8 @@ void cancel_slurm_step() {
     }
 }
 
-/// A manager may wait until nobody can write to it any more. We have output for what our job spawns, which nobody is
-/// left to do.
+/// A manager may wait until nobody can write to it any more. We have output for what our job spawns, which
+/// nobody is left to do.
 void drop_output() {
     const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
     for (const int fd : {1, 2}) dup2(null, fd);
@@ -106,8 +107,9 @@ bool read_description(const char* path, uint32_t rank, boot::JobDescription& out
         }
     }
     if (my_host != boot::kNoHost) return true;
-    fail(MPI_ERR_OTHER, "what the first process said of its job is garbled; use the starlingd and the library of one "
-                        "installation");
+    fail(MPI_ERR_OTHER,
+         "what the first process said of its job is garbled; use the starlingd and the library of one "
+         "installation");
     return false;
 }
 
@@ -191,7 +193,8 @@ std::string HostJob::admit(const boot::HostJoin& join) {
         return who + " has called MPI_Init already, in another process that was started as it";
     record.pid_fd = open_process(join.pid);
     if (record.pid_fd < 0)
-        return "cannot watch process " + std::to_string(join.pid) + ", " + who + ": " + std::strerror(errno);
+        return "cannot watch process " + std::to_string(join.pid) + ", " + who + ": " +
+               std::strerror(errno);
     const uint32_t rank = join.rank;
     loop_.watch(record.pid_fd, EPOLLIN, [this, rank](uint32_t) { on_exit(rank); });
     record.where = Where::here;
@@ -255,8 +258,8 @@ void HostJob::end_all(uint32_t failed) {
     const auto left = std::count_if(members_.begin(), members_.end(),
                                     [](const Member& member) { return member.where == Where::here; });
     if (left > 0 && !manager_gone_) {
-        launcher_.say("rank %u (%s) has died without MPI_Finalize; ending the other %ld on this host", failed,
-                      job_->segment.header().command, static_cast<long>(left));
+        launcher_.say("rank %u (%s) has died without MPI_Finalize; ending the other %ld on this host",
+                      failed, job_->segment.header().command, static_cast<long>(left));
     }
     if (left > 0 || job_->segment.header().hosts > 1) cancel_slurm_step();
     end_rest();

@@ -1,5 +1,6 @@
-// `starlingd host`: the helper of a job that another manager has started, on one host. It owns this host's segment of
-// the job, is the launcher of whatever the job spawns here, and sees to it that nobody waits for the dead.
+// `starlingd host`: the helper of a job that another manager has started, on one host. It owns this host's
+// segment of the job, is the launcher of whatever the job spawns here, and sees to it that nobody waits for
+// the dead.
 #pragma once
 
 #include <string>
@@ -12,14 +13,16 @@
 
 namespace starling::launch {
 
-/// Reads the file at `path` as the description of a job of which `rank` is on this host. False with failure_text().
+/// Reads the file at `path` as the description of a job of which `rank` is on this host. False with
+/// failure_text().
 bool read_description(const char* path, uint32_t rank, boot::JobDescription& out, uint32_t& my_host);
 
-/// The process that watches over the process `pid` for its manager: its nearest ancestor that is not itself that rank (a
-/// wrapper has the same rank in its environment). -1 if there is none.
+/// The process that watches over the process `pid` for its manager: its nearest ancestor that is not itself
+/// that rank (a wrapper has the same rank in its environment). -1 if there is none.
 pid_t manager_of(pid_t pid);
 
-/// Takes the manager's marks out of this process's environment: what the job spawns is no rank of the manager's.
+/// Takes the manager's marks out of this process's environment: what the job spawns is no rank of the
+/// manager's.
 void forget_manager();
 
 class HostJob {

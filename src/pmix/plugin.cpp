@@ -1,5 +1,5 @@
-// The library's side of PMIx: the functions of boot/pmix_plugin.h by OpenPMIx's client library. Loaded when PMIX_* is in
-// the environment, and never unloaded.
+// The library's side of PMIx: the functions of boot/pmix_plugin.h by OpenPMIx's client library. Loaded when
+// PMIX_* is in the environment, and never unloaded.
 #include <pmix.h>
 
 #include <cstdio>
@@ -59,7 +59,8 @@ pmix_status_t list_hosts(std::string& out) {
     if (status != PMIX_SUCCESS) return status;
     bool ok = names != nullptr;
     char* rest = nullptr;
-    for (char* name = names ? strtok_r(names, ",", &rest) : nullptr; ok && name; name = strtok_r(nullptr, ",", &rest)) {
+    for (char* name = names ? strtok_r(names, ",", &rest) : nullptr; ok && name;
+         name = strtok_r(nullptr, ",", &rest)) {
         out += std::string(name) + ":";
         ok = append_ranks(name, out);
     }
@@ -73,7 +74,8 @@ int start(PmixJob* job, char* problem, size_t size) {
     std::snprintf(job->name, sizeof job->name, "%s", myself.nspace);
     job->rank = myself.rank;
     const pmix_proc_t all = process(PMIX_RANK_WILDCARD);
-    if (!read_number(all, PMIX_JOB_SIZE, job->size)) return tell("PMIX_JOB_SIZE", PMIX_ERR_NOT_FOUND, problem, size);
+    if (!read_number(all, PMIX_JOB_SIZE, job->size))
+        return tell("PMIX_JOB_SIZE", PMIX_ERR_NOT_FOUND, problem, size);
     if (!read_number(all, PMIX_UNIV_SIZE, job->universe_size)) job->universe_size = 0;
     if (!read_number(myself, PMIX_APPNUM, job->appnum)) job->appnum = 0;
     std::string hosts;

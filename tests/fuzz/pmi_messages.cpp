@@ -72,10 +72,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 /// Well-formed inputs to start from, for the replay driver.
 const std::string* fuzz_seeds(size_t& count) {
     static const std::string seeds[] = {
-        "\x07" "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\ncmd=get_result rc=0 msg=success value=x\n",
-        "\x09" "35    cmd=kvs-get-response;value=a;;b;rc=0;",
+        "\x07"
+        "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\ncmd=get_result rc=0 msg=success "
+        "value=x\n",
+        "\x09"
+        "35    cmd=kvs-get-response;value=a;;b;rc=0;",
         "\x04(vector,(0,2,2),(2,1,1))",
-        "\x03" "a:0,2;b:1,3;",
+        "\x03"
+        "a:0,2;b:1,3;",
         "\x01s1,9c41,fedc,7,2,100007f,ffffffff,name",
         std::string(1, '\x02') + encode(HostJoin{1, 2, 3, 1, 4, 5}),
         std::string(1, '\x02') + encode(HostWelcome{"no", {1, 2, 3, 4}}),

@@ -108,6 +108,11 @@ TEST(Config, OneProcessReports) {
     EXPECT_FALSE(reports_settings());
     unsetenv("STARLING_CHECKED");
     unsetenv("STARLING_RANK");
+    for (const char* name : {"PMIX_RANK", "PMI_RANK"}) {
+        setenv(name, "3", 1);
+        EXPECT_FALSE(reports_settings()) << name;
+        unsetenv(name);
+    }
     EXPECT_TRUE(reports_settings());
 }
 

@@ -21,8 +21,8 @@ using pmi::Decoder;
 using pmi::Message;
 using pmi::Version;
 
-/// What is expected and what is answered. An answer is written as it stands in the form of the version spoken; empty:
-/// none. "HANG UP" closes the socket.
+/// What is expected and what is answered. An answer is written as it stands in the form of the version
+/// spoken; empty: none. "HANG UP" closes the socket.
 struct Line {
     const char* expected;
     std::string answer;
@@ -70,7 +70,8 @@ class Server {
                 answer = length + answer;
             }
             if (send(fd_, answer.data(), answer.size(), MSG_NOSIGNAL) < 0) return;
-            if (answer.find("pmi_version=2") != std::string::npos && answer.find("rc=0") != std::string::npos) {
+            if (answer.find("pmi_version=2") != std::string::npos &&
+                answer.find("rc=0") != std::string::npos) {
                 version = Version::two;
                 decoder.set_version(version);
             }
@@ -97,16 +98,17 @@ Script script_one() {
 }
 
 Script script_two() {
-    return {{"init", "cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=0\n"},
-            {"fullinit", "cmd=fullinit-response;pmi-version=2;pmi-subversion=0;rank=1;size=4;appnum=2;rc=0;"},
-            {"job-getid", "cmd=job-getid-response;jobid=12.0;rc=0;"},
-            {"info-getjobattr", "cmd=info-getjobattr-response;found=TRUE;value=16;rc=0;"},
-            {"info-getjobattr", "cmd=info-getjobattr-response;found=TRUE;value=(vector,(0,2,2));rc=0;"},
-            {"kvs-put", "cmd=kvs-put-response;rc=0;"},
-            {"kvs-fence", "cmd=kvs-fence-response;rc=0;"},
-            {"kvs-get", "cmd=kvs-get-response;found=TRUE;value=there;rc=0;"},
-            {"kvs-get", "cmd=kvs-get-response;found=FALSE;rc=0;"},
-            {"finalize", "cmd=finalize-response;rc=0;"}};
+    return {
+        {"init", "cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=0\n"},
+        {"fullinit", "cmd=fullinit-response;pmi-version=2;pmi-subversion=0;rank=1;size=4;appnum=2;rc=0;"},
+        {"job-getid", "cmd=job-getid-response;jobid=12.0;rc=0;"},
+        {"info-getjobattr", "cmd=info-getjobattr-response;found=TRUE;value=16;rc=0;"},
+        {"info-getjobattr", "cmd=info-getjobattr-response;found=TRUE;value=(vector,(0,2,2));rc=0;"},
+        {"kvs-put", "cmd=kvs-put-response;rc=0;"},
+        {"kvs-fence", "cmd=kvs-fence-response;rc=0;"},
+        {"kvs-get", "cmd=kvs-get-response;found=TRUE;value=there;rc=0;"},
+        {"kvs-get", "cmd=kvs-get-response;found=FALSE;rc=0;"},
+        {"finalize", "cmd=finalize-response;rc=0;"}};
 }
 
 constexpr size_t kFactsOne = 5;  ///< lines of the scripts that start() plays
@@ -190,13 +192,15 @@ TEST(PmiManager, WhoInsistsOnAVersionGetsNoOther) {
 }
 
 TEST(PmiManager, NobodySpeaksNothing) {
-    Server server({{"init", "cmd=response_to_init pmi_version=3 rc=0\n"}, {"init", "cmd=response_to_init rc=-1\n"}});
+    Server server(
+        {{"init", "cmd=response_to_init pmi_version=3 rc=0\n"}, {"init", "cmd=response_to_init rc=-1\n"}});
     ManagedJob job;
     EXPECT_EQ(make_pmi_manager(2, false)->start(job), MPI_ERR_OTHER);
     EXPECT_NE(failure_text().find("no version of PMI"), std::string_view::npos) << failure_text();
 }
 
-// Plays the script with line `at` answered by `answer`; what it comes to must be an error with a sentence, in time.
+// Plays the script with line `at` answered by `answer`; what it comes to must be an error with a sentence,
+// in time.
 void expect_failure(Script script, size_t at, const std::string& answer, int version) {
     script[at].answer = answer;
     Server server(script);
@@ -213,7 +217,8 @@ TEST(PmiManager, AWrongAnswerAnywhereIsAnErrorAndNoHang) {
         for (size_t at = 0; at < script.size(); ++at) {
             const bool framed = version == 2 && at > 0;
             expect_failure(script, at, "HANG UP", version);
-            expect_failure(script, at, framed ? "cmd=something-else;rc=0;" : "cmd=something_else rc=0\n", version);
+            expect_failure(script, at, framed ? "cmd=something-else;rc=0;" : "cmd=something_else rc=0\n",
+                           version);
             expect_failure(script, at, framed ? "abcdef" : "no message at all\n", version);
             expect_failure(script, at, framed ? "12    cmd=x;novalue" : "\n", version);
             expect_failure(script, at, std::string(100000, '\xff') + "\n", version);
@@ -222,8 +227,8 @@ TEST(PmiManager, AWrongAnswerAnywhereIsAnErrorAndNoHang) {
 }
 
 TEST(PmiManager, RefusalsAreErrors) {
-    expect_failure(script_one(), 1, "cmd=my_kvsname\n", 1);                         // no name
-    expect_failure(script_one(), 4, "cmd=get_result rc=-1 msg=no\n", 1);            // no mapping
+    expect_failure(script_one(), 1, "cmd=my_kvsname\n", 1);               // no name
+    expect_failure(script_one(), 4, "cmd=get_result rc=-1 msg=no\n", 1);  // no mapping
     expect_failure(script_one(), 4, "cmd=get_result rc=0 value=(vector,(0,1)\n", 1);
     expect_failure(script_one(), 5, "cmd=put_result rc=-1 msg=full\n", 1);
     expect_failure(script_one(), 6, "cmd=barrier_out rc=-1\n", 1);
