@@ -161,12 +161,24 @@ void Deputy::ranks_failed(Job& job, const Order& order) {
     locator_.forget(job.id(), ranks);
 }
 
+// The last of them says so, but may be seen to have died before its word is read: then it had arrived all the same.
+void Deputy::tell_arrival(Job& job) {
+    const boot::JobHeader& header = job.segment.header();
+    if (job.arrival_told || header.local_ranks == 0 || header.blob_size == 0 ||
+        header.arrived.load(std::memory_order_acquire) < header.local_ranks)
+        return;
+    job.arrival_told = true;
+    tell({OrderKind::ask, job.id(), 0, 0, static_cast<uint64_t>(MessageKind::arrived), {}, {}});
+}
+
 void Deputy::failed(Job& job, const Failure& failure) {
+    tell_arrival(job);
     const FailureReport report{failure.rank, failure.status, failure.exit_code, failure.aborted, failure.sentence};
     tell({OrderKind::failed, job.id(), failure.rank, 0, 0, {}, encode(report)});
 }
 
 void Deputy::all_gone(Job& job) {
+    tell_arrival(job);
     tell({OrderKind::gone, job.id(), 0, 0, 0, {}, {}}, true);
 }
 
@@ -211,7 +223,7 @@ bool Deputy::find(Job& job, uint32_t rank, MessageKind kind, const std::string& 
     if (!decode(payload, query)) return false;
     boot::JobReply reply;
     if (kind == MessageKind::arrived) {
-        tell({OrderKind::ask, job.id(), rank, 0, static_cast<uint64_t>(kind), {}, payload});
+        tell_arrival(job);
         answer(encode(reply));
         return true;
     }

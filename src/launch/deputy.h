@@ -46,6 +46,7 @@ class Deputy : public Superior {
     void ask_root(Job& job, uint32_t rank, boot::MessageKind kind, const std::string& payload, Answer answer);
     bool find(Job& job, uint32_t rank, boot::MessageKind kind, const std::string& payload, Answer answer);
     void tell(const Order& order, bool bulk = false);
+    void tell_arrival(Job& job);
     Job* find_part(boot::JobId id);
 
     Launcher& launcher_;

@@ -87,6 +87,7 @@ struct Job {
     JobStyle style;
 
     bool is_part = false;              ///< of a job that the universe's root decides about, not this launcher
+    bool arrival_told = false;         ///< the root knows that all ranks of this host have reached the end of MPI_Init
     bool reported = false;             ///< the root knows that all ranks of this host are gone
     std::vector<uint32_t> tree_hosts;  ///< as in JobPart
 
