@@ -1,12 +1,15 @@
 // A program to be started by other process managers. What it does is its first argument:
-//   work         sums, rings and exchanges among all; each rank prints "rank R of N: S on this host, T
-//   hosts" spawn N      N more of this program, merged with the first and summed up wait         each rank
-//   prints "rank R pid P", and all but rank 0 wait for a message that never comes abort CODE   the last
-//   rank calls MPI_Abort, the others wait leave        the last rank returns from main without
-//   MPI_Finalize, the others wait vanish       the same by _exit late         rank 0 comes a second after
-//   the others, who have sent it something by then never        rank 0 does not call MPI at all session MPI
-//   by a session, without MPI_Init twice        each rank runs this program again by system(), which must
-//   be told off and not hang
+//
+//   - work: sums, rings and exchanges among all; each rank prints "rank R of N: S on this host, T hosts"
+//   - spawn N: N more of this program, merged with the first and summed up
+//   - wait: each rank prints "rank R pid P", and all wait for a message that never comes
+//   - abort CODE: the last rank calls MPI_Abort, the others wait
+//   - leave: the last rank returns from main without MPI_Finalize, the others wait
+//   - vanish: the same by _exit
+//   - late: rank 0 comes a second after the others, who have sent it something by then
+//   - never: rank 0 does not call MPI at all
+//   - session: MPI by a session, without MPI_Init
+//   - twice: each rank runs this program again by system(), which must be told off and not hang
 #include <mpi.h>
 #include <unistd.h>
 
