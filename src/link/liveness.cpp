@@ -11,11 +11,12 @@ constexpr uint64_t kPatienceNs = 300'000'000;
 
 // A job that ended normally may have sent last words: everything in our memory is delivered before the job
 // is reported, and a dead sender's half-written cell must not hide what lies behind it. No more than lies
-// there now, 64 cells and 128 lines per ring, taken 16 at a poll: others may send without end.
+// there and in the sockets now, 64 cells and 128 lines per ring, taken 16 at a poll: others may send without end.
 void drain() {
     for (int i = 0; i < 8; ++i) {
         recover_inbox();
         poll();
+        poll_sockets();
     }
 }
 

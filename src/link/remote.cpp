@@ -195,6 +195,13 @@ bool poll_remote(bool busy) {
     return any;
 }
 
+bool poll_sockets() {
+    if (!network) return false;
+    const uint64_t now = now_ns();
+    const bool by_wire = poll_wires(now);
+    return network->poll(now) || by_wire;
+}
+
 void on_located(Peer& peer, int error) {
     if (!peer.session) return;
     const boot::PortWord word = word_of(peer);

@@ -52,6 +52,9 @@ struct NetworkBatch {
 /// not looked at every time. Whether anything came, or there is room for what waited.
 bool poll_remote(bool busy);
 
+/// The same, whether or not it is time to: for what has come before a peer's end and must not be overlooked.
+bool poll_sockets();
+
 /// The daemon has answered about this peer: `error` is an MPI error class with failure_text() if it could not tell.
 void on_located(Peer& peer, int error);
 
