@@ -1,6 +1,7 @@
 #include "link/remote.h"
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "base/clock.h"
@@ -36,12 +37,16 @@ void deliver(void* user, const shm::Header& header, const std::byte* payload) {
     dispatch(*static_cast<Peer*>(user), {header, payload});
 }
 
-/// A process that we have not met sends us something. Its datagram is lost if its job has to be found first; it will
-/// come again.
+/// A process that we have not met sends us something. If its job has to be found first, the endpoint holds the datagram and
+/// asks again at every poll; the daemon is not asked as often.
 ip::Session* meet(boot::JobId id, uint32_t rank, uint64_t key) {
     Job* job = job_with_id(id);
     if (!job || !job->mapped()) {
-        resolve_later(id);
+        static uint64_t asked = 0;
+        if (const uint64_t now = now_ns(); now - asked > 1'000'000) {
+            asked = now;
+            resolve_later(id);
+        }
         return nullptr;
     }
     if (job->dead() || rank >= job->segment().header().size || job->segment().is_local(rank)) return nullptr;
@@ -206,7 +211,13 @@ void on_located(Peer& peer, int error) {
     if (!peer.session) return;
     const boot::PortWord word = word_of(peer);
     if (word.state == boot::PortWord::failed || error == MPI_ERR_PROC_ABORTED) {
-        if (!error) fail(MPI_ERR_PROC_ABORTED, "rank %u on host %s has failed", peer.rank, host_name(peer));
+        const std::string why(failure_text());
+        poll_sockets();  // what it has sent before
+        if (peer.dead) return;
+        if (error)
+            fail(error, "%s", why.c_str());
+        else
+            fail(MPI_ERR_PROC_ABORTED, "rank %u on host %s has failed", peer.rank, host_name(peer));
         return fail_peer(peer);
     }
     if (error) return;  // asked again, if it stays silent

@@ -1,5 +1,6 @@
 // One poll: what has come, the answers to it, and what time demands.
 #include <algorithm>
+#include <cstring>
 
 #include "base/counters.h"
 #include "transport/ip/endpoint_state.h"
@@ -9,15 +10,24 @@ namespace starling::ip {
 namespace {
 constexpr int kRounds = 4;  ///< batches of datagrams in one poll
 constexpr uint64_t kRailsInterval = 100 * kMillisecond;
+constexpr size_t kMostHeld = 16;
+constexpr uint64_t kHoldTime = 1000 * kMillisecond;
 }  // namespace
 
 bool Endpoint::State::poll(uint64_t time) {
     now = time;
     polling = true;
     const uint64_t before = counters.packets_received;
+    if (!held.empty()) [[unlikely]]
+        take_held(time);
     for (int round = 0; round < kRounds; ++round) {
         const int count = udp.receive();
-        for (int i = 0; i < count; ++i) take(udp.arrivals()[i], time);
+        for (int i = 0; i < count; ++i) {
+            const Arrival& arrival = udp.arrivals()[i];
+            ++totals.datagrams_received;
+            totals.bytes_received += arrival.bytes;
+            if (!take(arrival, time)) hold(arrival, time);
+        }
         if (count < Udp::kReceiveBatch) break;
     }
     room_made = false;
@@ -31,20 +41,33 @@ bool Endpoint::State::poll(uint64_t time) {
     return room_made || counters.packets_received != before;
 }
 
-void Endpoint::State::take(const Arrival& arrival, uint64_t time) {
-    ++totals.datagrams_received;
-    totals.bytes_received += arrival.bytes;
+// What the sender has said must not be lost if it ends before link has found out who it is: nobody would repeat it.
+void Endpoint::State::hold(const Arrival& arrival, uint64_t time) {
+    ++totals.unknown;
+    if (held.size() == kMostHeld) return;
+    auto* copy = static_cast<std::byte*>(std::aligned_alloc(64, (arrival.bytes + 63) / 64 * 64));
+    if (!copy) return;
+    std::memcpy(copy, arrival.data, arrival.bytes);
+    held.push_back({arrival, time, std::unique_ptr<std::byte, Held::Free>(copy)});
+    held.back().arrival.data = copy;
+}
+
+void Endpoint::State::take_held(uint64_t time) {
+    std::vector<Held> waiting = std::move(held);
+    held.clear();
+    for (Held& one : waiting)
+        if (!take(one.arrival, time) && time - one.since < kHoldTime) held.push_back(std::move(one));
+}
+
+bool Endpoint::State::take(const Arrival& arrival, uint64_t time) {
     Datagram datagram;
     if (!decode(arrival.data, arrival.bytes, datagram) || datagram.header.key != identity.key ||
         datagram.header.target_rank != identity.rank) {
         ++totals.strangers;
-        return;
+        return true;
     }
     Member* const member = member_for(datagram);
-    if (!member) {
-        ++totals.unknown;
-        return;
-    }
+    if (!member) return false;
     if (member->key() == 0 && datagram.introduction.key != 0) member->set_key(datagram.introduction.key);
     int path = path_of(*member, arrival);
     if (path < 0) {
@@ -56,6 +79,7 @@ void Endpoint::State::take(const Arrival& arrival, uint64_t time) {
     last = member;
     if (touched.empty() || touched.back() != member) touched.push_back(member);
     member->receive(datagram, path, nullptr, time);
+    return true;
 }
 
 // The session with the sender. Whether there is to be one with a process not known, or with the successor of one

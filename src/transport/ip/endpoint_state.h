@@ -1,6 +1,7 @@
 // The inside of an endpoint, shared by its files.
 #pragma once
 
+#include <cstdlib>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -26,6 +27,16 @@ struct NameHash {
     size_t operator()(const Name& name) const { return static_cast<size_t>(name.job ^ name.rank * 0x9e3779b97f4a7c15u); }
 };
 
+/// A datagram whose sender link has to find first. Kept for a while: the sender may have ended, and not repeat it.
+struct Held {
+    struct Free {
+        void operator()(std::byte* data) const { std::free(data); }
+    };
+    Arrival arrival;
+    uint64_t since;
+    std::unique_ptr<std::byte, Free> data;
+};
+
 struct Endpoint::State final : Outside {
     // Outside
     void send(Session& session, const Route& route, uint32_t number, const iovec* parts, int count) override;
@@ -47,7 +58,10 @@ struct Endpoint::State final : Outside {
 
     // endpoint_poll.cpp
     bool poll(uint64_t now);
-    void take(const Arrival& arrival, uint64_t now);
+    /// False if nobody wants a session with the sender (yet).
+    bool take(const Arrival& arrival, uint64_t now);
+    void hold(const Arrival& arrival, uint64_t now);
+    void take_held(uint64_t now);
     Member* member_for(const Datagram& datagram);
     bool answer_all(uint64_t now);
     void run_timers(uint64_t now);
@@ -71,6 +85,7 @@ struct Endpoint::State final : Outside {
     bool room_made = false;
     std::vector<Member*> dirty;    ///< to be sent from when the batch ends
     std::vector<Member*> touched;  ///< had datagrams in this poll
+    std::vector<Held> held;        ///< datagrams of those that link does not know yet
     Counters totals;               ///< those of datagrams; `counters` has the sessions'
 };
 
