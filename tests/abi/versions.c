@@ -90,10 +90,17 @@ static void check_memory_and_clock(void) {
 
 static void check_missing(void) {
     MPI_Win win;
-    int value = 0, provided = 0;
+    int value = 0;
     CHECK(MPI_Win_create(&value, sizeof value, 1, MPI_INFO_NULL, MPI_COMM_SELF, &win) ==
           MPI_ERR_UNSUPPORTED_OPERATION);
-    CHECK(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) == MPI_T_ERR_CANNOT_INIT);
+}
+
+static void check_tools(void) {
+    int value = 0, provided = 0;
+    CHECK(MPI_T_cvar_get_num(&value) == MPI_T_ERR_NOT_INITIALIZED);
+    CHECK(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) == MPI_SUCCESS);
+    CHECK(MPI_T_cvar_get_num(&value) == MPI_SUCCESS && value > 0);
+    CHECK(MPI_T_finalize() == MPI_SUCCESS);
     CHECK(MPI_T_cvar_get_num(&value) == MPI_T_ERR_NOT_INITIALIZED);
 }
 
@@ -116,6 +123,7 @@ int main(int argc, char** argv) {
     check_integers();
     check_memory_and_clock();
     check_missing();
+    check_tools();
     check_status();
     MPI_Finalize();
     check_versions();

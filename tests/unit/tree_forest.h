@@ -17,6 +17,13 @@
 
 namespace starling::launch {
 
+/// How long those whose parent died may look for another: all of them and their parents share one thread here.
+#ifdef __SANITIZE_ADDRESS__
+constexpr std::chrono::milliseconds kGrace{2500};
+#else
+constexpr std::chrono::milliseconds kGrace{1200};
+#endif
+
 class Forest {
   public:
     explicit Forest(uint32_t fanout, uint32_t seed = 1) : random(seed) {
@@ -27,7 +34,7 @@ class Forest {
         settings.start_limit = std::chrono::milliseconds(20000);
         settings.heartbeat = std::chrono::milliseconds(100);
         settings.silence_limit = std::chrono::milliseconds(5000);
-        settings.grace = std::chrono::milliseconds(700);
+        settings.grace = kGrace;
     }
 
     ~Forest() {
