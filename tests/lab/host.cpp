@@ -13,8 +13,10 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <climits>
 #include <csignal>
 
 #include "frames.h"
@@ -54,6 +56,26 @@ void mount_run() {
     close(labs);
 }
 
+// The directory in /tmp that these programs lie in, empty if they lie elsewhere: a build there is to be seen by all hosts.
+std::string build_in_tmp() {
+    char path[PATH_MAX];
+    const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
+    const std::string program(path, length > 0 ? static_cast<size_t>(length) : 0);
+    return program.starts_with("/tmp/") ? program.substr(0, program.find('/', 5)) : std::string();
+}
+
+// An empty /tmp, but for the build if that is there.
+void mount_tmp() {
+    const std::string build = build_in_tmp();
+    int kept = build.empty() ? -1 : must(open(build.c_str(), O_PATH | O_CLOEXEC), build.c_str());
+    mount_fresh("tmpfs", "/tmp", "mode=1777");
+    if (kept < 0) return;
+    must(mkdir(build.c_str(), 0755), build.c_str());
+    std::string through = "/proc/self/fd/" + std::to_string(kept);
+    must(mount(through.c_str(), build.c_str(), nullptr, MS_BIND | MS_REC, nullptr), build.c_str());
+    close(kept);
+}
+
 // Own /proc, /sys, /dev/shm, /run and /tmp; the rest of the file system is one for all, like a shared home.
 void mount_own(const Plan& plan) {
     must(mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr), "private mounts");
@@ -63,7 +85,7 @@ void mount_own(const Plan& plan) {
     must(mount("/mnt", "/sys/fs/cgroup", nullptr, MS_MOVE, nullptr), "/sys/fs/cgroup");
     mount_fresh("tmpfs", "/dev/shm", "mode=1777");
     mount_run();
-    if (!plan.shared_tmp) mount_fresh("tmpfs", "/tmp", "mode=1777");
+    if (!plan.shared_tmp) mount_tmp();
     for (const char* file : {"hosts", "resolv.conf", "nsswitch.conf"}) {
         std::string own = plan.state + "/" + file, place = std::string("/etc/") + file;
         must(mount(own.c_str(), place.c_str(), nullptr, MS_BIND, nullptr), place.c_str());
