@@ -56,6 +56,7 @@ struct Peer {
     bool open_deferred = false;
     std::byte deferred_offer[shm::kInlineBytes] = {};
     bool dead = false;
+    char* why_dead = nullptr;  ///< the sentence for those who ask for it, if it died while its job went on
 
     uint32_t next_send = 0;     ///< sequence number of the next message to them
     uint32_t next_receive = 0;  ///< of the next message from them to match

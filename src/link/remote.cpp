@@ -1,6 +1,7 @@
 #include "link/remote.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -145,9 +146,16 @@ int attach_session(Peer& peer) {
 
 void fail_peer(Peer& peer) {
     if (peer.dead) return;
+    peer.why_dead = strdup(std::string(failure_text()).c_str());
     on_peer_dead(peer);
     drop_session(peer);
     upcalls.peer_failed(peer);
+}
+
+int why_dead(const Peer& peer, int rank) {
+    if (peer.job.dead()) return fail(MPI_ERR_PROC_ABORTED, "rank %d has ended: its job is gone", rank);
+    if (peer.why_dead && *peer.why_dead) return fail(MPI_ERR_PROC_ABORTED, "%s", peer.why_dead);
+    return fail(MPI_ERR_PROC_ABORTED, "rank %d has failed, or can't be reached any more", rank);
 }
 
 void drop_session(Peer& peer) {

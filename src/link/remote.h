@@ -31,6 +31,8 @@ void drop_session(Peer& peer);
 
 /// A process is gone, or can't be reached, though its job goes on; failure_text() says what happened. On any host.
 void fail_peer(Peer& peer);
+/// MPI_ERR_PROC_ABORTED with the reason why the peer is dead as failure_text(); `rank` is how the caller calls it.
+int why_dead(const Peer& peer, int rank);
 
 /// As reserve() and commit(), for peers on other hosts.
 bool reserve_remote(Peer& peer, uint32_t bytes, Slot& slot);

@@ -9,6 +9,7 @@
 #include "base/config.h"
 #include "base/error.h"
 #include "datatype/datatype.h"
+#include "link/remote.h"
 #include "message/directory.h"
 #include "message/point_to_point.h"
 #include "message/send.h"
@@ -252,9 +253,9 @@ bool is_gone(const link::Process& process) {
 
 int sender_has_ended(Channel& channel, int source) {
     if (source == MPI_ANY_SOURCE) return fail(MPI_ERR_PROC_ABORTED, "a rank that could have sent the message has ended");
-    if (channel.roster().at(source).job->dead())
-        return fail(MPI_ERR_PROC_ABORTED, "rank %d has ended: its job is gone", source);
-    return fail(MPI_ERR_PROC_ABORTED, "rank %d has failed, or can't be reached any more", source);
+    const link::Process& process = channel.roster().at(source);
+    if (const link::Peer* peer = process.job->peer_if_met(process.rank)) return link::why_dead(*peer, source);
+    return fail(MPI_ERR_PROC_ABORTED, "rank %d has ended: its job is gone", source);
 }
 
 }  // namespace

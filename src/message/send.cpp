@@ -57,12 +57,6 @@ void fill(shm::Header& header, const SendRequest& request, shm::Kind kind) {
     header.source = request.source_rank;
 }
 
-/// What a message to a process that is gone comes to.
-int ended(const link::Peer& peer, int rank) {
-    return peer.job.dead() ? fail(MPI_ERR_PROC_ABORTED, "rank %d has ended: its job is gone", rank)
-                           : fail(MPI_ERR_PROC_ABORTED, "rank %d has failed, or can't be reached any more", rank);
-}
-
 bool try_eager(SendRequest& request) {
     link::Slot slot;
     const auto bytes = static_cast<uint32_t>(request.bytes);
@@ -170,7 +164,7 @@ void start_send(SendRequest& request, Channel& channel, const void* buffer, int6
     request.outcome = Outcome{};
     link::Peer* peer = channel.peer(destination);
     if (!peer || peer->dead) [[unlikely]] {
-        return finish(request, !peer ? MPI_ERR_PROC_ABORTED : ended(*peer, destination));
+        return finish(request, !peer ? MPI_ERR_PROC_ABORTED : link::why_dead(*peer, destination));
     }
     request.buffer = buffer;
     request.count = count;
