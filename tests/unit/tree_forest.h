@@ -133,12 +133,14 @@ class Forest {
 
     class Start : public NodeStart {
       public:
-        explicit Start(std::shared_ptr<bool> wanted) : wanted_(std::move(wanted)) {}
-        ~Start() override { *wanted_ = false; }
+        Start(std::shared_ptr<bool> wanted, std::shared_ptr<bool> heard)
+            : wanted_(std::move(wanted)), heard_(std::move(heard)) {}
+        ~Start() override { *wanted_ = *heard_ = false; }
         bool finished() const override { return !*wanted_; }
 
       private:
-        std::shared_ptr<bool> wanted_;
+        std::shared_ptr<bool> wanted_;  ///< not started yet
+        std::shared_ptr<bool> heard_;   ///< whoever asked for the start still wants to know of failures
     };
 
     class Starter : public NodeStarter {
@@ -146,21 +148,24 @@ class Forest {
         explicit Starter(Forest& forest) : forest_(forest) {}
         std::unique_ptr<NodeStart> start(const Orders& orders,
                                          std::function<void(const std::string&)> on_failed) override {
-            auto wanted = std::make_shared<bool>(true);
+            auto wanted = std::make_shared<bool>(true), heard = std::make_shared<bool>(true);
+            const auto tell = [heard, on_failed](const std::string& why) {
+                if (*heard) on_failed(why);
+            };
             const auto delay = std::chrono::milliseconds(
                 forest_.most_delay_ms == 0 ? 0 : static_cast<int>(forest_.random() % static_cast<unsigned>(forest_.most_delay_ms)));
             // What goes through the agent must survive it.
             const std::string bytes = encode(orders);
-            forest_.loop.after(delay, [&forest = forest_, wanted, bytes, on_failed] {
+            forest_.loop.after(delay, [&forest = forest_, wanted, bytes, tell] {
                 if (!*wanted) return;
                 Orders copy;
                 ASSERT_TRUE(decode(bytes, copy));
                 *wanted = false;
                 const std::string why = forest.trouble(copy.self.name);
-                if (!why.empty()) return on_failed(why);
-                forest.sprout(std::move(copy), on_failed);
+                if (!why.empty()) return tell(why);
+                forest.sprout(std::move(copy), tell);
             });
-            return std::make_unique<Start>(wanted);
+            return std::make_unique<Start>(wanted, heard);
         }
 
       private:
