@@ -135,7 +135,7 @@ TEST_P(Seeds, DeathsWhileTheTreeGrows) {
         if (deaths < 6 && !forest.nodes.empty() && forest.random() % 3 == 0) {
             const HostId host = forest.any_living();
             // Whoever dies before it was reported is started again: another death of the same host would be its
-            // third attempt at some time. Who dies before it is connected has failed, as the agent would say.
+            // last attempt at some time. Who dies before it is connected has failed, as the agent would say.
             if (forest.killed.contains(host) || !forest.nodes.at(host).inside->uplink.connection) return false;
             forest.kill(host);
             ++deaths;

@@ -252,7 +252,7 @@ void Implementation::on_report(const Report& report) {
 }
 
 void Implementation::on_host_lost(HostId id, const std::string& why) {
-    constexpr uint32_t kMostAttempts = 3;
+    constexpr uint32_t kMostAttempts = 8;
     KnownHost& host = hosts[id];
     if (host.state == KnownHost::State::starting && host.attempt < kMostAttempts && !ending) {
         // Who was to start it died: that says nothing against the host itself.
