@@ -22,10 +22,11 @@ struct Tops {
     }
 };
 
-/// The view of one process per host; `list` must outlive it.
-inline View between(const View& v, const std::vector<int>& list, const HostMap& hosts) {
+/// The view of one process per host, told of what went wrong on mine; `list` must outlive it.
+inline View between(const View& v, const std::vector<int>& list, const HostMap& hosts, int error = MPI_SUCCESS) {
     View view = v.of(list, hosts.my_host);
     view.network = true;
+    view.note(error);
     return view;
 }
 

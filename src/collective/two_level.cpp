@@ -43,9 +43,7 @@ Task barrier_two_level(View v) {
     Group all(node, node.n, node.n);
     for (int i = 1; i < node.n; ++i) all.receive(nullptr, 0, byte_type(), i);
     co_await all;
-    View leaders = between(v, hosts.leaders, hosts);
-    leaders.error = node.error;
-    node.note(co_await barrier_dissemination(leaders));
+    node.note(co_await barrier_dissemination(between(v, hosts.leaders, hosts, node.error)));
     for (int i = 1; i < node.n; ++i) all.send(nullptr, 0, byte_type(), i);
     co_await all;
     co_return node.error;
@@ -102,8 +100,7 @@ Task allgather_two_level(View v, Blocks blocks) {
             receives.receive(place(rank), bytes(rank), byte_type(), i);
         }
         co_await receives;
-        View leaders = between(v, hosts.leaders, hosts);
-        leaders.error = node.error;
+        const View leaders = between(v, hosts.leaders, hosts, node.error);
         const Blocks parts(room.data(), Counts(packed.bytes.data()), Counts(packed.begin.data()), byte_type());
         node.note(co_await allgather(leaders, MPI_IN_PLACE, 0, byte_type(), parts));
     } else {

@@ -13,19 +13,12 @@ node::Range everyone(const HostMap& hosts) { return {0, static_cast<int>(hosts.m
 
 int first_of(int error, int next) { return error != MPI_SUCCESS ? error : next; }
 
-/// The processes that talk for their hosts, told of what went wrong on mine.
-View tops_view(const View& v, const std::vector<int>& list, const HostMap& hosts, int error) {
-    View view = between(v, list, hosts);
-    view.note(error);
-    return view;
-}
-
 }  // namespace
 
 int barrier(Node& part, View v) {
     const HostMap& hosts = *v.exchange->hosts();
     int error = node::arrive(part, everyone(hosts).last);
-    if (hosts.leads()) error = run(collective::barrier(tops_view(v, hosts.leaders, hosts, error)));
+    if (hosts.leads()) error = run(collective::barrier(between(v, hosts.leaders, hosts, error)));
     if (error == MPI_SUCCESS || !hosts.leads()) return first_of(error, node::release(part, hosts.my_place));
     node::give_up(part, 0);
     return error;
@@ -36,8 +29,10 @@ int bcast(Node& part, View v, void* buffer, int64_t count, const Datatype& type,
     const Tops tops(v, hosts, root);
     if (tops.is_top) {
         const int error = run(collective::bcast(between(v, tops.list, hosts), buffer, count, type, tops.root_host));
-        if (error != MPI_SUCCESS) node::give_up(part, tops.place);
-        if (error != MPI_SUCCESS) return error;
+        if (error != MPI_SUCCESS) {
+            node::give_up(part, tops.place);
+            return error;
+        }
     }
     return node::bcast(part, tops.place, !tops.is_top, buffer, count, type);
 }
@@ -56,7 +51,7 @@ int reduce(Node& part, View v, const void* input, void* receive, int64_t count, 
     const int error = node::reduce(part, tops.place, everyone(hosts), input, value, count, type, op);
     if (!tops.is_top) return error;
     const void* mine = v.me == root ? MPI_IN_PLACE : value;
-    return run(collective::reduce(tops_view(v, tops.list, hosts, error), mine, receive, count, type, op, tops.root_host));
+    return run(collective::reduce(between(v, tops.list, hosts, error), mine, receive, count, type, op, tops.root_host));
 }
 
 int allreduce(Node& part, View v, const void* input, void* receive, int64_t count, const Datatype& type,
@@ -65,10 +60,12 @@ int allreduce(Node& part, View v, const void* input, void* receive, int64_t coun
     const HostMap& hosts = *v.exchange->hosts();
     int error = node::reduce(part, 0, everyone(hosts), input, receive, count, type, op);
     if (hosts.leads()) {
-        error = run(collective::allreduce(tops_view(v, hosts.leaders, hosts, error), MPI_IN_PLACE, receive, count, type,
+        error = run(collective::allreduce(between(v, hosts.leaders, hosts, error), MPI_IN_PLACE, receive, count, type,
                                           op));
-        if (error != MPI_SUCCESS) node::give_up(part, 0);
-        if (error != MPI_SUCCESS) return error;
+        if (error != MPI_SUCCESS) {
+            node::give_up(part, 0);
+            return error;
+        }
     }
     return first_of(error, node::bcast(part, 0, !hosts.leads(), receive, count, type));
 }
