@@ -30,22 +30,22 @@ std::string Handshake::tag() const {
     return std::string(bytes_of(hmac_sha256(key_.view(), "starling universe")).substr(0, kTag));
 }
 
-Sha256Digest Handshake::proof(Role of) const {
+// What only holders of the key can make of this very conversation, for one purpose.
+Sha256Digest Handshake::derive(std::string_view purpose) const {
     HmacSha256 hmac(key_.view());
-    hmac.update(of == Role::child ? "starling child  " : "starling parent ");
+    hmac.update(purpose);
     hmac.update(child_nonce_);
     hmac.update(parent_nonce_);
     hmac.update(secret_);
     return hmac.finish();
 }
 
+Sha256Digest Handshake::proof(Role of) const {
+    return derive(of == Role::child ? "starling child  " : "starling parent ");
+}
+
 Sha256Digest Handshake::frame_key(Role of) const {
-    HmacSha256 hmac(key_.view());
-    hmac.update(of == Role::child ? "starling frames up  " : "starling frames down");
-    hmac.update(child_nonce_);
-    hmac.update(parent_nonce_);
-    hmac.update(secret_);
-    return hmac.finish();
+    return derive(of == Role::child ? "starling frames up  " : "starling frames down");
 }
 
 std::string Handshake::opening() {

@@ -43,6 +43,7 @@ class Handshake {
     State take_hello(std::string& out);
     State take_challenge(std::string& out);
     State take_proof();
+    Sha256Digest derive(std::string_view purpose) const;
     Sha256Digest proof(Role of) const;
     Sha256Digest frame_key(Role of) const;
     std::string tag() const;
