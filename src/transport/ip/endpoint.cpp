@@ -299,9 +299,11 @@ bool Endpoint::route(uint32_t remote, uint32_t& local) const {
 
 uint32_t Endpoint::rails_version() const { return state_->rails.version(); }
 
-Counters Endpoint::counters() const {
-    Counters all = state_->totals;
-    const SessionCounters& inner = state_->counters;
+Counters Endpoint::counters() const { return state_->sum(); }
+
+Counters Endpoint::State::sum() const {
+    Counters all = totals;
+    const SessionCounters& inner = counters;
     all.packets_sent = inner.packets_sent;
     all.packets_received = inner.packets_received;
     all.acks_alone = inner.acks_alone;
@@ -309,9 +311,9 @@ Counters Endpoint::counters() const {
     all.timeouts = inner.timeouts;
     all.duplicates = inner.duplicates;
     all.out_of_order = inner.out_of_order;
-    all.strangers += inner.malformed + state_->udp.truncated_count();
+    all.strangers += inner.malformed + udp.truncated_count();
     all.stale = inner.stale;
-    all.busy = state_->udp.busy_count();
+    all.busy = udp.busy_count();
     return all;
 }
 

@@ -122,15 +122,16 @@ void Endpoint::State::run_timers(uint64_t time) {
 // Whoever looks at this process from outside sees its numbers as they were a tenth of a second ago.
 void Endpoint::State::publish() {
     starling::Counters& shown = starling::counters;
-    shown.datagrams_sent = totals.datagrams_sent;
-    shown.datagrams_received = totals.datagrams_received;
-    shown.acks_alone = counters.acks_alone;
-    shown.repeated = counters.repeated;
-    shown.timeouts = counters.timeouts;
-    shown.duplicates = counters.duplicates;
-    shown.out_of_order = counters.out_of_order;
-    shown.strangers = totals.strangers + counters.malformed + udp.truncated_count();
-    shown.send_busy = udp.busy_count();
+    const Counters all = sum();
+    shown.datagrams_sent = all.datagrams_sent;
+    shown.datagrams_received = all.datagrams_received;
+    shown.acks_alone = all.acks_alone;
+    shown.repeated = all.repeated;
+    shown.timeouts = all.timeouts;
+    shown.duplicates = all.duplicates;
+    shown.out_of_order = all.out_of_order;
+    shown.strangers = all.strangers;
+    shown.send_busy = all.busy;
 }
 
 void Endpoint::State::follow_rails(uint64_t time) {

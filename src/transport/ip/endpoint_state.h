@@ -55,6 +55,8 @@ struct Endpoint::State final : Outside {
     /// Sends what may be sent, now or when the batch ends, and sees to it that the session's timer is served.
     void serve(Member& member, uint64_t now);
     void watch(Member& member);
+    /// All that is counted, of datagrams and of sessions.
+    Counters sum() const;
 
     // endpoint_poll.cpp
     bool poll(uint64_t now);
