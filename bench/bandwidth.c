@@ -1,7 +1,6 @@
 /* Bandwidth between two processes: windows of messages on the way, each window acknowledged. One direction,
- * or with
- * --both two at a time (the sum is reported). As is usual, all messages of a window use one buffer, so
- * sizes that fit the cache show the cache. */
+ * or with --both two at a time (the sum is reported). As is usual, all messages of a window use one buffer,
+ * so sizes that fit the cache show the cache. */
 #include <stdlib.h>
 
 #include "common/bench.h"
@@ -42,12 +41,6 @@ static void windows(const Pair* pair, long iterations, void* context) {
     }
 }
 
-/* Seconds per window, turned into MB/s. */
-static Stats to_rate(Stats t, double megabytes) {
-    Stats rate = {megabytes / t.value, megabytes / t.max, megabytes / t.mean, megabytes / t.min};
-    return rate;
-}
-
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     Options defaults = bench_defaults();
@@ -69,7 +62,7 @@ int main(int argc, char** argv) {
         stream.bytes = (int)bytes;
         Stats seconds = bench_pair_measure(&pair, &options, windows, &stream, 1.0);
         double megabytes = 1e-6 * (double)bytes * options.window * (options.both ? 2 : 1);
-        if (pair.role == 0) bench_row(report, "", bytes, to_rate(seconds, megabytes));
+        if (pair.role == 0) bench_row(report, "", bytes, bench_rate(seconds, megabytes));
     }
     if (pair.role == 0) bench_print(report, pair.spawned ? "1+1" : "2");
     bench_pair_end(&pair);

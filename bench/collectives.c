@@ -1,7 +1,7 @@
-/* Collective operations, in one job or between parents and children: time per call, the maximum over the
- * processes (and their mean as a row of its own with -f). Roots rotate from call to call, so that calls
- * can't run ahead of each other; between two groups the direction of rooted operations alternates, too.
- * Sizes are bytes per block. */
+/* Collective operations, in one job or between parents and children: time per call in the slowest process
+ * (-f: the minimum, mean and maximum over the processes, too). Roots rotate from call to call, so that
+ * calls can't run ahead of each other; between two groups the direction of rooted operations alternates,
+ * too. Sizes are bytes per block. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,9 @@
 
 typedef struct {
     int *in, *out;
-    int count; /* ints per block */
+    int count;   /* ints per block */
+    int blocks;  /* as many as the larger group has processes */
+    int* shares; /* of all blocks' ints, what each process of the own group gets of a reduce_scatter */
 } Work;
 
 /* Who is the root of call i, and what the calling process passes as root. */
@@ -67,31 +69,43 @@ static void scan(const Team* t, const Work* w, long i) {
 }
 static void reduce_scatter(const Team* t, const Work* w, long i) {
     (void)i;
-    MPI_Reduce_scatter_block(w->in, w->out, w->count, MPI_INT, MPI_SUM, t->comm);
+    MPI_Reduce_scatter(w->in, w->out, w->shares, MPI_INT, MPI_SUM, t->comm);
+}
+static void reduce_scatter_block(const Team* t, const Work* w, long i) {
+    (void)i;
+    MPI_Reduce_scatter_block(w->in, w->out, w->shares[0], MPI_INT, MPI_SUM, t->comm);
 }
 
 typedef void (*Call)(const Team*, const Work*, long);
+enum { kNever, kAlways, kEqual };
 typedef struct {
     const char* name;
     Call call;
     int sized;    /* 0: has no message size */
-    int inter;    /* exists between groups */
+    int inter;    /* exists between groups: always, never, or where both can have equal shares */
     long largest; /* bytes per block above which it is not measured */
 } Operation;
 
 static const Operation kOperations[] = {
-    {"barrier", barrier, 0, 1, 0},
-    {"bcast", bcast, 1, 1, 1 << 20},
-    {"allreduce", allreduce, 1, 1, 1 << 20},
-    {"reduce", reduce, 1, 1, 1 << 20},
-    {"allgather", allgather, 1, 1, 1 << 16},
-    {"alltoall", alltoall, 1, 1, 1 << 16},
-    {"gather", gather, 1, 1, 1 << 16},
-    {"scatter", scatter, 1, 1, 1 << 16},
-    {"reduce_scatter_block", reduce_scatter, 1, 0, 1 << 16},
-    {"scan", scan, 1, 0, 1 << 16},
+    {"barrier", barrier, 0, kAlways, 0},
+    {"bcast", bcast, 1, kAlways, 1 << 20},
+    {"allreduce", allreduce, 1, kAlways, 1 << 20},
+    {"reduce", reduce, 1, kAlways, 1 << 20},
+    {"allgather", allgather, 1, kAlways, 1 << 16},
+    {"alltoall", alltoall, 1, kAlways, 1 << 16},
+    {"gather", gather, 1, kAlways, 1 << 16},
+    {"scatter", scatter, 1, kAlways, 1 << 16},
+    {"reduce_scatter", reduce_scatter, 1, kAlways, 1 << 16},
+    {"reduce_scatter_block", reduce_scatter_block, 1, kEqual, 1 << 16},
+    {"scan", scan, 1, kNever, 1 << 16},
 };
 enum { kOperationCount = sizeof kOperations / sizeof kOperations[0] };
+
+static int exists(const Team* t, const Operation* o) {
+    int small = t->size[0] < t->size[1] ? t->size[0] : t->size[1];
+    int large = t->size[0] + t->size[1] - small;
+    return !t->inter || o->inter == kAlways || (o->inter == kEqual && large % small == 0);
+}
 
 /* What process (side, rank) puts at position j of its input. */
 static int element(int side, int rank, int j) {
@@ -115,8 +129,10 @@ static int expected(const Team* t, const char* name, const Work* w, long i, int 
     if (!strcmp(name, "alltoall") && block < t->size[from])
         return element(from, block, t->rank * w->count + offset);
     if (!strcmp(name, "scan") && block == 0) return sum_of(0, j, t->rank + 1);
-    if (!strcmp(name, "reduce_scatter_block") && block == 0) {
-        return sum_of(0, t->rank * w->count + offset, t->size[0]);
+    if (!strncmp(name, "reduce_scatter", 14) && j < w->shares[t->rank]) {
+        int before = 0;
+        for (int r = 0; r < t->rank; ++r) before += w->shares[r];
+        return sum_of(from, before + j, t->size[from]);
     }
     if (!strcmp(name, "bcast") && block == 0 && root.in_side && !root.i_am)
         return element(root.side, root.rank, j);
@@ -129,12 +145,12 @@ static int expected(const Team* t, const char* name, const Work* w, long i, int 
     return 0;
 }
 
-static void check(const Team* t, const Operation* o, const Work* w, int blocks) {
-    for (int j = 0; j < w->count * blocks; ++j) w->in[j] = element(t->side, t->rank, j);
+static void check(const Team* t, const Operation* o, const Work* w) {
+    for (int j = 0; j < w->count * w->blocks; ++j) w->in[j] = element(t->side, t->rank, j);
     for (long i = 0; i < 4; ++i) {
-        memset(w->out, 0xff, (size_t)w->count * (size_t)blocks * sizeof(int));
+        memset(w->out, 0xff, (size_t)w->count * (size_t)w->blocks * sizeof(int));
         o->call(t, w, i);
-        for (int j = 0; j < w->count * blocks && o->sized; ++j) {
+        for (int j = 0; j < w->count * w->blocks && o->sized; ++j) {
             int known, right = expected(t, o->name, w, i, j, &known);
             if (!known || w->out[j] == right) continue;
             fprintf(stderr,
@@ -155,24 +171,27 @@ static void repeat(const Team* t, long iterations, void* context) {
     for (long i = 0; i < iterations; ++i) c->operation->call(t, &c->work, i);
 }
 
+static Work make_work(const Team* t, size_t bytes) {
+    Work w = {NULL, NULL, bytes < 4 ? 1 : (int)(bytes / 4), 0, NULL};
+    w.blocks = t->size[0] > t->size[1] ? t->size[0] : t->size[1];
+    size_t memory = (size_t)w.count * sizeof(int) * (size_t)w.blocks;
+    w.in = bench_buffer(memory);
+    w.out = bench_buffer(memory);
+    int all = w.count * w.blocks, own = t->size[t->side];
+    w.shares = malloc((size_t)own * sizeof(int));
+    for (int r = 0; r < own; ++r) w.shares[r] = all / own + (r < all % own);
+    return w;
+}
+
 static void measure(const Team* t, const Options* options, const Operation* o, size_t bytes,
                     Report* report) {
-    int blocks = t->size[0] > t->size[1] ? t->size[0] : t->size[1];
-    Context context = {o, {NULL, NULL, bytes < 4 ? 1 : (int)(bytes / 4)}};
-    size_t memory = (size_t)context.work.count * sizeof(int) * (size_t)blocks;
-    context.work.in = bench_buffer(memory);
-    context.work.out = bench_buffer(memory);
-    if (options->check) check(t, o, &context.work, blocks);
-    Stats slowest, mean;
-    bench_team_measure(t, options, repeat, &context, 1e6, &slowest, &mean);
-    bench_row(report, o->name, o->sized ? (long)context.work.count * 4 : 0, slowest);
-    if (options->full) {
-        char name[40];
-        snprintf(name, sizeof name, "%s-mean", o->name);
-        bench_row(report, name, o->sized ? (long)context.work.count * 4 : 0, mean);
-    }
+    Context context = {o, make_work(t, bytes)};
+    if (options->check) check(t, o, &context.work);
+    Stats stats = bench_team_measure(t, options, repeat, &context, 1e6);
+    bench_row(report, o->name, o->sized ? (long)context.work.count * 4 : 0, stats);
     free(context.work.in);
     free(context.work.out);
+    free(context.work.shares);
 }
 
 int main(int argc, char** argv) {
@@ -185,7 +204,7 @@ int main(int argc, char** argv) {
     Report* report = bench_report("collectives", "us", &options);
     for (int k = 0; k < kOperationCount; ++k) {
         const Operation* o = &kOperations[k];
-        if (!bench_wanted(&options, o->name) || (team.inter && !o->inter)) continue;
+        if (!bench_wanted(&options, o->name) || !exists(&team, o)) continue;
         for (long bytes = bench_next_size(&options, -1); bytes >= 0;
              bytes = bench_next_size(&options, bytes)) {
             if (o->sized && (bytes < 4 || bytes > o->largest)) continue;

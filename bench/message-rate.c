@@ -3,57 +3,39 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/bench.h"
+#include "common/team.h"
 
 enum { kData = 4, kAnswer };
 
-static void windows(int sends, int peer, char* buffer, int bytes, int window, long iterations,
-                    MPI_Request* requests) {
+typedef struct {
+    char* buffer;
+    int bytes, window, check;
+    MPI_Request* requests;
+} Stream;
+
+static void windows(const Team* t, long iterations, void* context) {
+    const Stream* s = context;
+    int half = t->total / 2, sends = t->rank < half, peer = sends ? t->rank + half : t->rank - half;
     char word = 0;
     for (long i = 0; i < iterations; ++i) {
-        for (int k = 0; k < window; ++k) {
+        for (int k = 0; k < s->window; ++k) {
             if (sends) {
-                MPI_Isend(buffer, bytes, MPI_BYTE, peer, kData, MPI_COMM_WORLD, &requests[k]);
+                MPI_Isend(s->buffer, s->bytes, MPI_BYTE, peer, kData, t->comm, &s->requests[k]);
             } else {
-                MPI_Irecv(buffer, bytes, MPI_BYTE, peer, kData, MPI_COMM_WORLD, &requests[k]);
+                MPI_Irecv(s->buffer, s->bytes, MPI_BYTE, peer, kData, t->comm, &s->requests[k]);
             }
         }
-        MPI_Waitall(window, requests, MPI_STATUSES_IGNORE);
+        MPI_Waitall(s->window, s->requests, MPI_STATUSES_IGNORE);
         if (sends) {
-            MPI_Recv(&word, 1, MPI_BYTE, peer, kAnswer, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Recv(&word, 1, MPI_BYTE, peer, kAnswer, t->comm, MPI_STATUS_IGNORE);
         } else {
-            MPI_Send(&word, 1, MPI_BYTE, peer, kAnswer, MPI_COMM_WORLD);
+            MPI_Send(&word, 1, MPI_BYTE, peer, kAnswer, t->comm);
         }
     }
-}
-
-/* Seconds of the slowest process for one batch. */
-static double batch(int sends, int peer, char* buffer, int bytes, const Options* o, long iterations,
-                    MPI_Request* r) {
-    MPI_Barrier(MPI_COMM_WORLD);
-    double before = bench_now(), slowest;
-    windows(sends, peer, buffer, bytes, o->window, iterations, r);
-    double own = bench_now() - before;
-    MPI_Allreduce(&own, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-    return slowest;
-}
-
-static Stats measure(int sends, int peer, char* buffer, int bytes, const Options* o, double pairs,
-                     MPI_Request* r) {
-    double* rates = malloc((size_t)o->batches * sizeof *rates);
-    long iterations = o->iterations ? o->iterations : 1;
-    batch(sends, peer, buffer, bytes, o, 2, r);
-    while (!o->iterations &&
-           batch(sends, peer, buffer, bytes, o, iterations, r) < o->seconds / o->batches / 2) {
-        iterations *= 2;
+    if (s->check && !sends) {
+        bench_verify(s->buffer, (size_t)s->bytes, (unsigned)peer, "message rate");
+        bench_fill(s->buffer, (size_t)s->bytes, (unsigned)t->rank);
     }
-    for (int i = 0; i < o->batches; ++i) {
-        double seconds = batch(sends, peer, buffer, bytes, o, iterations, r);
-        rates[i] = 1e-6 * (double)iterations * o->window * pairs / seconds;
-    }
-    Stats stats = bench_stats(rates, o->batches);
-    free(rates);
-    return stats;
 }
 
 int main(int argc, char** argv) {
@@ -62,23 +44,24 @@ int main(int argc, char** argv) {
     defaults.min_bytes = 8;
     defaults.max_bytes = 8;
     Options options = bench_options(argc, argv, "messages per second of several pairs", defaults);
-    int rank, size;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    bench_require(size % 2 == 0, "an even number of processes is needed");
-    int sends = rank < size / 2, peer = sends ? rank + size / 2 : rank - size / 2;
+    options.children = 0;
+    options.warm_up = (options.warm_up + 9) / 10;
+    Team team = bench_team(&options, argv);
+    bench_require(team.total % 2 == 0, "an even number of processes is needed");
     Report* report = bench_report("message-rate", "million/s", &options);
-    char* buffer = bench_buffer(options.max_bytes);
-    MPI_Request* requests = malloc((size_t)options.window * sizeof *requests);
+    Stream stream = {bench_buffer(options.max_bytes), 0, options.window, options.check,
+                     malloc((size_t)options.window * sizeof(MPI_Request))};
     for (long bytes = bench_next_size(&options, -1); bytes >= 0; bytes = bench_next_size(&options, bytes)) {
-        bench_row(report, "", bytes,
-                  measure(sends, peer, buffer, (int)bytes, &options, size / 2, requests));
+        stream.bytes = (int)bytes;
+        bench_fill(stream.buffer, (size_t)bytes, (unsigned)team.rank);
+        Stats seconds = bench_team_measure(&team, &options, windows, &stream, 1.0);
+        bench_row(report, "", bytes, bench_rate(seconds, 1e-6 * options.window * (team.total / 2)));
     }
-    char ranks[16];
-    snprintf(ranks, sizeof ranks, "%d", size);
-    if (rank == 0) bench_print(report, ranks);
-    free(buffer);
-    free(requests);
+    char ranks[32];
+    bench_team_name(&team, ranks, sizeof ranks);
+    if (team.id == 0) bench_print(report, ranks);
+    free(stream.buffer);
+    free(stream.requests);
     MPI_Finalize();
     return 0;
 }

@@ -20,7 +20,8 @@ typedef struct {
     int children; /* --spawn K: spawn K children, measure between parents and children; 0: one job */
     int window;   /* -w messages on the way at a time */
     const char* operations; /* -o LIST of operations, comma separated; NULL: all */
-    const char* counts;     /* -k LIST of numbers, comma separated; NULL: the program's default */
+    const char* counts;     /* -k LIST of numbers in ascending order; NULL: the program's default */
+    const char* compute;    /* --compute LIST of microseconds of work, in ascending order; NULL: as above */
     int both;               /* --both directions at a time */
 } Options;
 
@@ -37,6 +38,10 @@ int bench_wanted(const Options* options, const char* name);
  * for (long s = bench_next_size(o, -1); s >= 0; s = bench_next_size(o, s)). */
 long bench_next_size(const Options* options, long bytes);
 
+/* The first number of an ascending list that is larger than the given one, then -1. Use:
+ * for (long n = bench_next_of(list, -1); n >= 0; n = bench_next_of(list, n)). */
+long bench_next_of(const char* list, long number);
+
 /* Seconds of a clock that never jumps. */
 double bench_now(void);
 
@@ -48,6 +53,12 @@ typedef struct {
 
 /* The statistics of n values (sorts them). */
 Stats bench_stats(double* values, int n);
+
+/* Seconds turned into what was done per second, times amount: the shortest time gives the maximum. */
+Stats bench_rate(Stats seconds, double amount);
+
+/* The statistics over the processes of a communicator of one value each: valid on rank 0. */
+Stats bench_over_processes(MPI_Comm comm, double own);
 
 /* Output on one process. Rows are kept until the end so that a table's columns fit and JSON is one line. */
 typedef struct Report Report;
@@ -73,6 +84,12 @@ typedef void (*PairRound)(const Pair* pair, long iterations, void* context);
  * times scale. */
 Stats bench_pair_measure(const Pair* pair, const Options* options, PairRound round, void* context,
                          double scale);
+
+/* Work that makes no MPI call and counts operations, not time: an interruption makes it longer. One unit is
+ * about a microsecond on a current processor. */
+void bench_compute(long units);
+/* Units that take so many microseconds on this processor when nothing interrupts them: measured once. */
+long bench_units(double microseconds);
 
 /* Ends the job with a message if a check failed. */
 void bench_require(int condition, const char* message);

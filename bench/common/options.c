@@ -14,7 +14,8 @@ static const char kUsage[] =
     "  -b N         batches; the value is their median\n"
     "  -w N         messages on the way at a time  -f     minimum, mean and maximum, too\n"
     "  -c           check the data received        -o A,B only these operations\n"
-    "  -k 1,2,4     counts (of children)           --both both directions at a time\n"
+    "  -k 1,2,4     counts (of children, ...)      --both both directions at a time\n"
+    "  --compute U  microseconds of work to do meanwhile, such as 0,100\n"
     "  --spawn K    measure between the job and K spawned children\n"
     "  --json       one line of JSON instead of the table\n";
 
@@ -39,28 +40,39 @@ static void refuse(const char* program, const char* message) {
 static void read_sizes(const char* program, const char* text, Options* options) {
     char* end;
     const char* colon = strchr(text, ':');
+    options->sizes = NULL;
     options->min_bytes = colon ? strtoul(text, &end, 10) : 0;
     options->max_bytes = strtoul(colon ? colon + 1 : text, &end, 10);
     if (*end || options->max_bytes < options->min_bytes) refuse(program, "-m takes MIN:MAX or MAX");
 }
 
-static void read_list(const char* program, const char* text, Options* options) {
+/* The list itself, if it is one of ascending numbers. */
+static const char* checked_list(const char* program, const char* text, const char* option) {
+    char message[80];
     long last = -1;
     for (const char* p = text; p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL) {
-        if (atol(p) <= last) refuse(program, "-s takes sizes in ascending order, such as 8,1024");
-        last = atol(p);
+        char* end;
+        long number = strtol(p, &end, 10);
+        if (end == p || (*end && *end != ',') || number <= last) {
+            snprintf(message, sizeof message, "%s takes numbers in ascending order, such as 8,1024",
+                     option);
+            refuse(program, message);
+        }
+        last = number;
     }
-    options->sizes = text;
-    options->max_bytes = (size_t)last;
+    return text;
+}
+
+static void read_list(const char* program, const char* text, Options* options) {
+    options->sizes = checked_list(program, text, "-s");
+    for (long size = -1; (size = bench_next_of(text, size)) >= 0;) options->max_bytes = (size_t)size;
 }
 
 Options bench_options(int argc, char** argv, const char* about, Options options) {
-    enum { kSpawn = 256, kJson, kBoth, kHelp };
-    const struct option table[] = {{"spawn", 1, NULL, kSpawn},
-                                   {"json", 0, NULL, kJson},
-                                   {"both", 0, NULL, kBoth},
-                                   {"help", 0, NULL, kHelp},
-                                   {NULL, 0, NULL, 0}};
+    enum { kSpawn = 256, kJson, kBoth, kCompute, kHelp };
+    const struct option table[] = {{"spawn", 1, NULL, kSpawn}, {"json", 0, NULL, kJson},
+                                   {"both", 0, NULL, kBoth},   {"compute", 1, NULL, kCompute},
+                                   {"help", 0, NULL, kHelp},   {NULL, 0, NULL, 0}};
     int key;
     opterr = 0;
     while ((key = getopt_long(argc, argv, "m:s:i:x:t:b:w:o:k:fc", table, NULL)) != -1) {
@@ -90,7 +102,7 @@ Options bench_options(int argc, char** argv, const char* about, Options options)
                 options.operations = optarg;
                 break;
             case 'k':
-                options.counts = optarg;
+                options.counts = checked_list(argv[0], optarg, "-k");
                 break;
             case 'f':
                 options.full = 1;
@@ -106,6 +118,9 @@ Options bench_options(int argc, char** argv, const char* about, Options options)
                 break;
             case kBoth:
                 options.both = 1;
+                break;
+            case kCompute:
+                options.compute = checked_list(argv[0], optarg, "--compute");
                 break;
             case kHelp:
                 refuse(argv[0], about);
@@ -133,10 +148,10 @@ int bench_wanted(const Options* options, const char* name) {
     return options->operations == NULL;
 }
 
-static long next_of_list(const char* list, long bytes) {
+long bench_next_of(const char* list, long number) {
     while (list) {
-        long size = atol(list);
-        if (size > bytes) return size;
+        long next = atol(list);
+        if (next > number) return next;
         list = strchr(list, ',');
         if (list) ++list;
     }
@@ -144,7 +159,7 @@ static long next_of_list(const char* list, long bytes) {
 }
 
 long bench_next_size(const Options* options, long bytes) {
-    if (options->sizes) return next_of_list(options->sizes, bytes);
+    if (options->sizes) return bench_next_of(options->sizes, bytes);
     long next = bytes < 0 ? (long)options->min_bytes : bytes == 0 ? 1 : bytes * 2;
     return next <= (long)options->max_bytes ? next : -1;
 }

@@ -34,6 +34,24 @@ Stats bench_stats(double* values, int n) {
     return stats;
 }
 
+Stats bench_rate(Stats seconds, double amount) {
+    Stats rate = {amount / seconds.value, amount / seconds.max, amount / seconds.mean,
+                  amount / seconds.min};
+    return rate;
+}
+
+Stats bench_over_processes(MPI_Comm comm, double own) {
+    Stats stats = {0};
+    int rank, size;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    double* all = malloc((size_t)size * sizeof *all);
+    MPI_Gather(&own, 1, MPI_DOUBLE, all, 1, MPI_DOUBLE, 0, comm);
+    if (rank == 0) stats = bench_stats(all, size);
+    free(all);
+    return stats;
+}
+
 Report* bench_report(const char* benchmark, const char* unit, const Options* options) {
     Report* report = calloc(1, sizeof *report);
     report->benchmark = benchmark;

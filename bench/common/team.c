@@ -68,18 +68,22 @@ static long calibrate(const Team* team, const Options* options, TeamRound round,
     return iterations;
 }
 
-void bench_team_measure(const Team* team, const Options* options, TeamRound round, void* context,
-                        double scale, Stats* slowest, Stats* mean) {
-    static double longest[kMaxBatches], average[kMaxBatches];
+Stats bench_team_measure(const Team* team, const Options* options, TeamRound round, void* context,
+                         double scale) {
+    static double shortest[kMaxBatches], average[kMaxBatches], longest[kMaxBatches];
     int batches = options->batches < kMaxBatches ? options->batches : kMaxBatches;
     if (options->warm_up > 0) batch(team, round, context, options->iterations ? options->warm_up : 1);
     long iterations = options->iterations ? options->iterations : calibrate(team, options, round, context);
     for (int i = 0; i < batches; ++i) {
         double own = batch(team, round, context, iterations) / (double)iterations * scale;
-        MPI_Reduce(&own, &longest[i], 1, MPI_DOUBLE, MPI_MAX, 0, team->control);
+        MPI_Reduce(&own, &shortest[i], 1, MPI_DOUBLE, MPI_MIN, 0, team->control);
         MPI_Reduce(&own, &average[i], 1, MPI_DOUBLE, MPI_SUM, 0, team->control);
+        MPI_Reduce(&own, &longest[i], 1, MPI_DOUBLE, MPI_MAX, 0, team->control);
         average[i] /= team->total;
     }
-    *slowest = bench_stats(longest, batches);
-    *mean = bench_stats(average, batches);
+    Stats stats = bench_stats(longest, batches);
+    stats.max = stats.value;
+    stats.min = bench_stats(shortest, batches).value;
+    stats.mean = bench_stats(average, batches).value;
+    return stats;
 }

@@ -25,9 +25,9 @@ void bench_team_name(const Team* team, char* text, size_t length);
 /* One batch on every process. */
 typedef void (*TeamRound)(const Team* team, long iterations, void* context);
 
-/* Seconds per iteration times scale. slowest: over the batches, the maximum over processes; mean: their
- * mean. Valid on id 0. */
-void bench_team_measure(const Team* team, const Options* options, TeamRound round, void* context,
-                        double scale, Stats* slowest, Stats* mean);
+/* Seconds per iteration times scale: the value is that of the slowest process; minimum, mean and maximum
+ * are those over the processes; each the median over the batches. Valid on id 0. */
+Stats bench_team_measure(const Team* team, const Options* options, TeamRound round, void* context,
+                         double scale);
 
 #endif
