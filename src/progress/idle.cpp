@@ -24,6 +24,7 @@ namespace starling::progress {
 namespace {
 
 constexpr uint32_t kPollsAlone = 2000;     ///< about 40 µs: longer than most partners need
+constexpr uint32_t kPollsOfSockets = 100;  ///< the same time, where each poll asks the kernel
 constexpr uint32_t kPollsCrowded = 20;     ///< others wait for this core: the partner may be among them
 constexpr uint64_t kLateYieldNs = 1000;    ///< an undisturbed sched_yield takes a third of this
 constexpr int kCrowdedAfter = 2;           ///< late yields in a row of eight
@@ -180,7 +181,8 @@ void Idle::yield() {
 void Idle::step() {
     // Not between announcing and sleeping: who completes our operation then would see nobody to wake.
     if (multi_threaded && !announced_) hand_over_lock();
-    if (++polls_ < (crowded() ? kPollsCrowded : kPollsAlone)) {
+    const uint32_t alone = link::network_descriptor() < 0 ? kPollsAlone : kPollsOfSockets;
+    if (++polls_ < (crowded() ? kPollsCrowded : alone)) {
         _mm_pause();
         return;
     }
