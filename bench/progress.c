@@ -1,0 +1,91 @@
+/* What waiting costs those who have something to do, as it shows when processes outnumber cores:
+ *   pairs     all pairs of neighbours send 8 bytes back and forth: half a round trip (us)
+ *   waiting   only processes 0 and 1 do, the others wait in a barrier meanwhile (us)
+ *   ring      a token goes round: time per hop (us)
+ *   work      every other process computes for 1000 us, the rest wait for it in a barrier: time per round
+ * (us); at best, half the processes' work divided by the cores Rows carry the number of processes as their
+ * size. */
+#include <stdio.h>
+
+#include "common/team.h"
+
+enum { kTag = 3 };
+
+static void send_token(const Team* t, long token, int to) {
+    MPI_Send(&token, 1, MPI_LONG, to, kTag, t->comm);
+}
+
+static void take_token(const Team* t, long expected, int from) {
+    long token = -1;
+    MPI_Recv(&token, 1, MPI_LONG, from, kTag, t->comm, MPI_STATUS_IGNORE);
+    bench_require(token == expected, "a token is wrong");
+}
+
+static void back_and_forth(const Team* t, long iterations) {
+    int peer = t->rank ^ 1;
+    if (peer >= t->total) return;
+    for (long i = 0; i < iterations; ++i) {
+        if (t->rank < peer) send_token(t, i, peer);
+        take_token(t, i, peer);
+        if (t->rank > peer) send_token(t, i, peer);
+    }
+}
+
+static void pairs(const Team* t, long iterations, void* context) {
+    (void)context;
+    back_and_forth(t, iterations);
+}
+
+static void waiting(const Team* t, long iterations, void* context) {
+    (void)context;
+    if (t->rank < 2) back_and_forth(t, iterations);
+    MPI_Barrier(t->comm);
+}
+
+static void ring(const Team* t, long iterations, void* context) {
+    (void)context;
+    int next = (t->rank + 1) % t->total, last = (t->rank + t->total - 1) % t->total;
+    for (long i = 0; i < iterations; ++i) {
+        if (t->rank == 0) send_token(t, i, next);
+        take_token(t, i, last);
+        if (t->rank != 0) send_token(t, i, next);
+    }
+}
+
+static void work(const Team* t, long iterations, void* context) {
+    const long* units = context;
+    for (long i = 0; i < iterations; ++i) {
+        if (t->rank % 2 == 0) bench_compute(*units);
+        MPI_Barrier(t->comm);
+    }
+}
+
+int main(int argc, char** argv) {
+    MPI_Init(&argc, &argv);
+    Options defaults = bench_defaults();
+    defaults.warm_up = 2;
+    Options options = bench_options(argc, argv, "waiting; -o pairs,waiting,ring,work", defaults);
+    options.children = 0;
+    Team team = bench_team(&options, argv);
+    bench_require(team.total >= 2, "at least two processes are needed");
+    const struct {
+        const char* name;
+        TeamRound round;
+        double scale;
+    } operations[] = {{"pairs", pairs, 1e6 / 2},
+                      {"waiting", waiting, 1e6 / 2},
+                      {"ring", ring, 1e6 / team.total},
+                      {"work", work, 1e6}};
+    long units = bench_units(1000);
+    Report* report = bench_report("progress", "us", &options);
+    for (size_t k = 0; k < sizeof operations / sizeof operations[0]; ++k) {
+        if (!bench_wanted(&options, operations[k].name)) continue;
+        Stats s = bench_team_measure(&team, &options, operations[k].round, &units, operations[k].scale);
+        bench_row(report, operations[k].name, team.total, s);
+    }
+    char ranks[32];
+    bench_team_name(&team, ranks, sizeof ranks);
+    if (team.id == 0) bench_print(report, ranks);
+    MPI_Finalize();
+    return 0;
+}
