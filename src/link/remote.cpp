@@ -25,10 +25,28 @@ constexpr uint64_t kFinalPatienceNs = 10'000'000;
 /// Polls that may pass without a look at the sockets: while shared memory brings packets, and while nothing comes at
 /// all but what came last came by shared memory.
 constexpr uint32_t kSkipBusy = 16, kSkipQuiet = 4;
-constexpr uint32_t kSkipUdp = 8;
+/// And without a look at datagrams or connections while the others bring everything, as they have for so long, ns.
+constexpr uint32_t kSkipOther = 8;
+constexpr uint64_t kBusyNs = 1'000'000;
 
 constinit std::vector<Peer*> remotes;   ///< with a session
 constinit std::vector<Peer*> unplaced;  ///< of these, those whose port is not known
+
+/// One of two ways that packets come by.
+struct Bringer {
+    uint64_t last = 0;    ///< ns, when it brought something
+    uint32_t passed = 0;  ///< polls that left it out
+
+    bool busy(uint64_t now) const { return now - last < kBusyNs; }
+    bool due(uint64_t now, const Bringer& other, uint64_t deadline) {
+        return busy(now) || !other.busy(now) || ++passed >= kSkipOther || deadline <= now;
+    }
+    bool looked(uint64_t now, bool any) {
+        passed = 0;
+        if (any) last = now;
+        return any;
+    }
+};
 
 boot::PortWord word_of(const Peer& peer) {
     return boot::PortWord::of(peer.job.segment().port(peer.rank).load(std::memory_order_acquire));
@@ -190,13 +208,10 @@ bool poll_remote(bool busy) {
     if (++skipped < (busy ? kSkipBusy : skip_quiet)) return false;
     skipped = 0;
     const uint64_t now = now_ns();
-    bool any = poll_wires(now);
-    // While TCP brings everything, the other socket is looked at now and then.
-    static uint32_t by_wire_alone = 0;
-    if (!wires_are_busy(now) || ++by_wire_alone >= kSkipUdp || network->next_deadline() <= now) {
-        by_wire_alone = 0;
-        any |= network->poll(now);
-    }
+    static Bringer wires, datagrams;
+    bool any = false;
+    if (wires.due(now, datagrams, wires_deadline())) any |= wires.looked(now, poll_wires(now));
+    if (datagrams.due(now, wires, network->next_deadline())) any |= datagrams.looked(now, network->poll(now));
     if (any)
         skip_quiet = 1;
     else if (busy)

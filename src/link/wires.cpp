@@ -35,7 +35,6 @@ constinit std::vector<Peer*> told;   ///< of these, those with news
 constinit uint32_t rails_seen = 0;
 constinit uint64_t last_traffic = 0;
 
-constexpr uint64_t kBusyNs = 1'000'000;
 constexpr uint32_t kBackoff = 16;  ///< windows of traffic after a connection that did not open
 
 Peer& peer_of(ip::Connection& connection) { return *static_cast<Peer*>(connection.user); }
@@ -252,8 +251,6 @@ uint64_t wires_deadline() {
     if (!told.empty()) return 0;
     return tcp ? tcp->next_deadline() : UINT64_MAX;
 }
-
-bool wires_are_busy(uint64_t now) { return now - last_traffic < kBusyNs; }
 
 bool goes_by_wire(const Peer& peer) { return peer.wire && peer.wire->attached; }
 

@@ -13,8 +13,6 @@ namespace starling::link {
 bool poll_wires(uint64_t now);
 /// When poll_wires() must be called though nothing is readable; ns, UINT64_MAX: never.
 uint64_t wires_deadline();
-/// Whether something came by TCP lately, so that it will most likely be TCP that brings the next.
-bool wires_are_busy(uint64_t now);
 
 /// Whether packets to the peer go by TCP now.
 bool goes_by_wire(const Peer& peer);

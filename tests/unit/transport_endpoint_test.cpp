@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -150,6 +152,42 @@ TEST(Endpoint, PingPongIsOneDatagramEachWay) {
     EXPECT_LT(a.endpoint->counters().datagrams_sent, 1100u);
     EXPECT_LT(b.endpoint->counters().datagrams_sent, 1100u);
     EXPECT_GT(a.endpoint->round_trip(to_b), 0u);
+}
+
+size_t open_descriptors() {
+    return static_cast<size_t>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
+}
+
+// More busy peers than lanes: they change hands while answers are under way, also to long and to many packets at a time.
+TEST(Endpoint, TheBusiestPeersHaveLanesAndNothingIsLostWhenTheyChangeHands) {
+    constexpr uint32_t kPeers = 7;
+    Process hub(0);
+    std::vector<std::unique_ptr<Process>> peers;
+    std::vector<Session*> sessions;
+    for (uint32_t i = 0; i < kPeers; ++i) {
+        peers.push_back(std::make_unique<Process>(i + 1));
+        sessions.push_back(&hub.meet(i + 1, peers[i]->endpoint->port()));
+        Session& back = peers[i]->meet(0, hub.endpoint->port());
+        peers[i]->on_packet = [&back, me = peers[i].get()] { me->send(back, me->got.back().first, me->got.back().second); };
+    }
+    const size_t before = open_descriptors();
+    uint64_t expected = 0;
+    const auto exchange_with = [&](uint64_t whom, size_t bytes) {
+        const std::string text(bytes, static_cast<char>('a' + whom));
+        return hub.send(*sessions[whom], expected++, text) &&
+               poll_until({&hub, peers[whom].get()}, [&] { return hub.got.size() == expected; }) &&
+               hub.got.back() == std::make_pair(expected - 1, text);
+    };
+    // Each in its turn becomes the busiest; now and then the others have a word, so nobody's lane is quiet.
+    for (uint64_t chosen = 0; chosen < kPeers; ++chosen) {
+        const uint64_t end = now_ns() + 10 * kSecond;
+        for (uint64_t round = 0; hub.endpoint->counters().lanes <= chosen; ++round) {
+            ASSERT_LT(now_ns(), end) << chosen;
+            ASSERT_TRUE(exchange_with(round % 50 == 0 ? round / 50 % kPeers : chosen, round % 100 == 1 ? 5000 : 8)) << chosen;
+        }
+    }
+    // The hub's four and one of each peer.
+    EXPECT_EQ(open_descriptors(), before + 4 + kPeers);
 }
 
 TEST(Endpoint, ManyAndLongPacketsArriveInOrder) {

@@ -343,6 +343,36 @@ TEST(Session, OverAConnectionAcknowledgementsAreRare) {
     EXPECT_LE(connection.ends[0].longest, connection.ends[0].frame_limit());
 }
 
+TEST(Session, BesideAConnectionWhatIsShortAndAloneGoesAsADatagram) {
+    Network network(13);
+    Exchange before(network, 10, 8);  // the way is known to work
+    ASSERT_TRUE(before.run(kSteps));
+    PipePair connection(network);
+    const auto run = [&](uint64_t first, uint64_t count, uint32_t bytes) {
+        const uint64_t datagrams = network.ends[0]->datagrams, frames = connection.ends[0].frames;
+        uint64_t answered = 0;
+        network.ends[1]->on_packet = [&](Session&, const shm::Header& header, const std::byte*) {
+            EXPECT_TRUE(network.send(1, header.context, 8));
+        };
+        network.ends[0]->on_packet = [&](Session&, const shm::Header&, const std::byte*) { ++answered; };
+        for (uint64_t i = 0; i < count; ++i) {
+            EXPECT_TRUE(network.send(0, first + i, bytes));
+            while (answered <= i) EXPECT_TRUE(network.step());
+        }
+        return std::make_pair(network.ends[0]->datagrams - datagrams, connection.ends[0].frames - frames);
+    };
+    const auto small = run(100, 50, 8);
+    EXPECT_GE(small.first, 50u);
+    EXPECT_EQ(small.second, 0u);
+    const auto large = run(200, 50, 20'000);
+    EXPECT_GE(large.second, 50u);
+    // A datagram that is lost goes again by the connection, and what follows it does not wait.
+    network.weather.lost = 30;
+    const auto lossy = run(300, 300, 8);
+    EXPECT_GT(lossy.first, 0u);
+    EXPECT_GT(lossy.second, 0u);
+}
+
 // Everything at once: what happens next is drawn by the seed; in the end all troubles are over and all must have arrived.
 TEST(Session, AnyTroubleThatEndsIsSurvived) {
     uint64_t unfinished = 0;

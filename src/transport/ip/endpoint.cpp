@@ -88,12 +88,14 @@ void Endpoint::State::send(Session& session, const Route& route, uint32_t number
     }
     ++totals.datagrams_sent;
     totals.bytes_sent += bytes;
+    where.lane = lane_for(member_of(session), where);
     udp.queue(where, &session, number, parts, count);
 }
 
 // Pairs our rails with the peer's addresses: those on one network belong together. Where none is on a network of
 // ours, the kernel's routes must know the way.
 void Endpoint::State::find_paths(Member& member) {
+    leave_lane(member);
     Route wanted[kMaxAddresses];
     int count = 0;
     uint32_t used = 0;
@@ -260,6 +262,7 @@ Failure Endpoint::failure(const Session& session) const { return session.failure
 
 void Endpoint::close(Session& session) {
     Member& member = member_of(session);
+    state_->leave_lane(member);
     member.close();
     member.active_hook.unlink();
 }

@@ -54,6 +54,7 @@ struct Counters {
     uint64_t stale = 0;         ///< dropped: from or for an earlier incarnation of a process
     uint64_t unknown = 0;       ///< dropped: nobody wanted a session with the sender
     uint64_t busy = 0;          ///< the kernel's send buffer was full
+    uint64_t lanes = 0;         ///< times that a peer was given a socket of its own
 };
 
 /// Bytes per rail, for the same.

@@ -136,6 +136,7 @@ void Endpoint::State::publish() {
 
 void Endpoint::State::follow_rails(uint64_t time) {
     rails_at = time + kRailsInterval;
+    ++span;
     if (!rails.refresh()) return;
     udp.tell_interfaces(rails.count() > 1);
     for (auto& [name, member] : members) {

@@ -21,6 +21,9 @@ struct Member final : Session {
     uint8_t address_count = 0;
     bool dirty = false;    ///< in State::dirty: something is to be sent when the batch ends
     uint16_t port = 0;     ///< host byte order; 0: not known
+    int lane = Destination::kNoLane;
+    uint32_t heat = 0;       ///< datagrams sent to it of late
+    uint64_t heated_at = 0;  ///< in which span of time they were counted
 };
 
 struct NameHash {
@@ -58,6 +61,13 @@ struct Endpoint::State final : Outside {
     /// All that is counted, of datagrams and of sessions.
     Counters sum() const;
 
+    // endpoint_lanes.cpp
+    /// Counts a datagram to a place, and chooses the socket that it goes by.
+    int lane_for(Member& member, const Destination& where);
+    int seek_lane(Member& member, const Destination& where);
+    /// The peer may be elsewhere now.
+    void leave_lane(Member& member);
+
     // endpoint_poll.cpp
     bool poll(uint64_t now);
     /// False if nobody wants a session with the sender (yet).
@@ -74,6 +84,13 @@ struct Endpoint::State final : Outside {
     Upcalls upcalls;
     Udp udp;
     Rails rails;
+    struct Lane {
+        Member* user = nullptr;
+        Destination where;
+        bool open = false;
+    };
+    Lane lanes[Udp::kLanes];
+    uint64_t span = 0;  ///< of time, for the members' heat
     int epoll = -1;
     std::unordered_map<Name, std::unique_ptr<Member>, NameHash> members;
     Member* last = nullptr;  ///< whose datagram came last

@@ -173,6 +173,7 @@ class Session : private PacketSink {
     Range next_range();
     int pick_path();
     int pick_carrier() const;
+    int pick_path_beside(const Range& range) const;
     bool carriers_serve() const;
     bool send_next(uint64_t now);
     bool send_frame(int index, Range range, uint64_t now);

@@ -6,6 +6,10 @@
 
 namespace starling::ip {
 
+namespace {
+constexpr uint64_t kBesideMost = 1280;  ///< bytes that may go as a datagram while there is a connection
+}  // namespace
+
 /// The front of a datagram, with room for all that may follow.
 struct Session::Head {
     DatagramHeader header;
@@ -30,11 +34,21 @@ int Session::pick_carrier() const {
     return -1;
 }
 
-// While a connection lives nothing goes beside it, however busy it is.
 bool Session::carriers_serve() const {
     if (carrier_count_ == 0) [[likely]] return false;
     return std::any_of(std::begin(carriers_), std::end(carriers_),
                        [](const Attached& place) { return place.carrier && !place.gone; });
+}
+
+// While a connection lives it carries everything, however busy it is, but for what is short and alone: that arrives
+// sooner as a datagram, and has nothing before it that it could overtake.
+int Session::pick_path_beside(const Range& range) const {
+    if (range.start != buffer_.begin() || range.end != buffer_.end() || range.length() > kBesideMost || resent_ != 0) return -1;
+    for (int i = 0; i < kMaxAddresses; ++i) {
+        const Path& path = paths_[i];
+        if (path.usable() && path.backoff == 0 && path.in_flight == 0 && path.round_trip.smoothed() != 0) return i;
+    }
+    return -1;
 }
 
 // The first path with room: the others are used when it is full, so each carries what it can.
@@ -72,6 +86,8 @@ bool Session::send_next(uint64_t now) {
     const Range range = next_range();
     if (range.start == range.end || flight_.full() || now < blocked_until_) return false;
     if (carriers_serve()) {
+        const int beside = pick_path_beside(range);
+        if (beside >= 0) return send_datagram(beside, range, now);
         const int carrier = pick_carrier();
         return carrier >= 0 && send_frame(carrier, range, now);
     }

@@ -28,6 +28,20 @@ void ask_for_buffers(int fd) {
         (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &kSocketBuffer, sizeof kSocketBuffer);
 }
 
+/// What all sockets of the port have in common. That others of this user may share the port is said only after it was
+/// chosen, or the kernel would choose one that is shared already.
+void prepare(int fd) {
+    ask_for_buffers(fd);
+    const int discover = IP_PMTUDISC_DO, share = 1;
+    (void)setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &discover, sizeof discover);
+    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &share, sizeof share);
+}
+
+void say_interface(int fd, bool wanted) {
+    const int on = wanted;
+    (void)setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &on, sizeof on);
+}
+
 /// Room for the control messages of one datagram or run: which interface, which size.
 struct alignas(cmsghdr) Control {
     char bytes[CMSG_SPACE(sizeof(in_pktinfo)) + CMSG_SPACE(sizeof(uint16_t))];
@@ -75,25 +89,26 @@ struct Udp::Incoming {
 Udp::Udp() = default;
 
 Udp::~Udp() {
-    if (fd_ >= 0) close(fd_);
+    for (const Socket& socket : sockets_)
+        if (socket.fd >= 0) close(socket.fd);
 }
 
 int Udp::open() {
-    fd_ = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd_ < 0) return fail(MPI_ERR_OTHER, "no UDP socket: %s", std::strerror(errno));
+    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) return fail(MPI_ERR_OTHER, "no UDP socket: %s", std::strerror(errno));
+    sockets_[0].fd = fd;
+    socket_count_ = 1;
     sockaddr_in any{};
     any.sin_family = AF_INET;
     socklen_t length = sizeof any;
-    if (bind(fd_, reinterpret_cast<const sockaddr*>(&any), sizeof any) != 0 ||
-        getsockname(fd_, reinterpret_cast<sockaddr*>(&any), &length) != 0)
+    if (bind(fd, reinterpret_cast<const sockaddr*>(&any), sizeof any) != 0 ||
+        getsockname(fd, reinterpret_cast<sockaddr*>(&any), &length) != 0)
         return fail(MPI_ERR_OTHER, "no UDP port to bind to: %s", std::strerror(errno));
     port_ = ntohs(any.sin_port);
-    ask_for_buffers(fd_);
-    const int discover = IP_PMTUDISC_DO;
-    (void)setsockopt(fd_, IPPROTO_IP, IP_MTU_DISCOVER, &discover, sizeof discover);
+    prepare(fd);
     int segment = 0;
     socklen_t size = sizeof segment;
-    segmentation_ = getsockopt(fd_, IPPROTO_UDP, UDP_SEGMENT, &segment, &size) == 0;
+    segmentation_ = getsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, &segment, &size) == 0;
 
     // Not cleared: most processes never use more than the first few.
     out_ = std::make_unique_for_overwrite<Outgoing[]>(kBatch);
@@ -111,9 +126,40 @@ int Udp::open() {
 }
 
 void Udp::tell_interfaces(bool wanted) {
-    const int on = wanted;
-    if (wanted != interfaces_) (void)setsockopt(fd_, IPPROTO_IP, IP_PKTINFO, &on, sizeof on);
+    for (int i = 0; wanted != interfaces_ && i < socket_count_; ++i) say_interface(sockets_[i].fd, wanted);
     interfaces_ = wanted;
+}
+
+int Udp::point_lane(int lane, const Destination& where) {
+    const bool is_new = lane + 1 == socket_count_;
+    int& fd = sockets_[lane + 1].fd;
+    sockaddr_in mine{};
+    mine.sin_family = AF_INET;
+    mine.sin_port = htons(port_);
+    mine.sin_addr.s_addr = where.from;
+    if (!is_new) {
+        // Bound to an address of another rail, it can't be turned round.
+        sockaddr_in bound;
+        socklen_t length = sizeof bound;
+        if (interfaces_ && (getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &length) != 0 ||
+                            bound.sin_addr.s_addr != where.from))
+            return -1;
+    } else {
+        fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (fd < 0) return -1;
+        prepare(fd);
+        if (interfaces_) say_interface(fd, true);
+    }
+    if ((!is_new || bind(fd, reinterpret_cast<const sockaddr*>(&mine), sizeof mine) == 0) &&
+        ::connect(fd, reinterpret_cast<const sockaddr*>(&where.to), sizeof where.to) == 0) {
+        socket_count_ += is_new;
+        return fd;
+    }
+    if (is_new) {
+        close(fd);
+        fd = -1;
+    }
+    return -1;
 }
 
 void Udp::queue(const Destination& where, void* token, uint32_t number, const iovec* parts, int count) {
@@ -140,9 +186,7 @@ int Udp::run_of_equals(int first) const {
     int run = 1;
     while (segmentation_ && first + run < queued_ && run < kRunMost) {
         const Outgoing& next = out_[first + run];
-        if (next.where.to.sin_addr.s_addr != head.where.to.sin_addr.s_addr ||
-            next.where.to.sin_port != head.where.to.sin_port || next.where.interface != head.where.interface ||
-            next.bytes > head.bytes || sum + next.bytes > kRunBytes)
+        if (!next.where.same_place(head.where) || next.where.lane != head.where.lane || next.bytes > head.bytes || sum + next.bytes > kRunBytes)
             break;
         sum += next.bytes;
         ++run;
@@ -156,13 +200,16 @@ void Udp::describe(int first, int run, msghdr& message, iovec* parts, void* cont
     size_t count = 0;
     for (int i = first; i < first + run; ++i)
         for (int p = 0; p < out_[i].count; ++p) parts[count++] = out_[i].parts[p];
-    message = {&head.where.to, sizeof head.where.to, parts, count, nullptr, 0, 0};
-    if (head.where.interface == 0 && run == 1) [[likely]] return;
+    const bool by_lane = head.where.lane != Destination::kNoLane;
+    const bool interface = head.where.interface != 0 && !by_lane;
+    message = {by_lane ? nullptr : &head.where.to, by_lane ? 0u : static_cast<socklen_t>(sizeof head.where.to), parts, count,
+               nullptr, 0, 0};
+    if (!interface && run == 1) [[likely]] return;
     message.msg_control = control;
     message.msg_controllen = sizeof(Control);
     cmsghdr* item = CMSG_FIRSTHDR(&message);
     size_t used = 0;
-    if (head.where.interface != 0) {
+    if (interface) {
         const in_pktinfo info{static_cast<int>(head.where.interface), {head.where.from}, {0}};
         item->cmsg_level = IPPROTO_IP;
         item->cmsg_type = IP_PKTINFO;
@@ -190,9 +237,11 @@ int Udp::send_small(Outgoing& out) {
         std::memcpy(whole + bytes, out.parts[p].iov_base, out.parts[p].iov_len);
         bytes += out.parts[p].iov_len;
     }
-    const auto* const to = reinterpret_cast<const sockaddr*>(&out.where.to);
+    const bool by_lane = out.where.lane != Destination::kNoLane;
+    const auto* const to = by_lane ? nullptr : reinterpret_cast<const sockaddr*>(&out.where.to);
+    const socklen_t length = by_lane ? 0 : sizeof out.where.to;
     for (int attempt = 0; attempt < 3; ++attempt) {
-        if (sendto(fd_, whole, bytes, MSG_DONTWAIT, to, sizeof out.where.to) >= 0) return 0;
+        if (sendto(socket_of(out.where), whole, bytes, MSG_DONTWAIT, to, length) >= 0) return 0;
         if (errno != EINTR && errno != ECONNREFUSED) break;
     }
     return errno;
@@ -200,13 +249,15 @@ int Udp::send_small(Outgoing& out) {
 
 // Sends one datagram or run; 0 or errno. An error that an earlier datagram left behind comes up once.
 int Udp::send_run(int first, int run) {
-    if (run == 1 && out_[first].bytes <= kCopied && out_[first].where.interface == 0) return send_small(out_[first]);
+    const Destination& where = out_[first].where;
+    if (run == 1 && out_[first].bytes <= kCopied && (where.interface == 0 || where.lane != Destination::kNoLane))
+        return send_small(out_[first]);
     msghdr message;
     iovec parts[kRunMost * kMostParts];
     Control control;
     describe(first, run, message, parts, &control);
     for (int attempt = 0; attempt < 3; ++attempt) {
-        if (sendmsg(fd_, &message, MSG_DONTWAIT) >= 0) return 0;
+        if (sendmsg(socket_of(where), &message, MSG_DONTWAIT) >= 0) return 0;
         if (errno != EINTR && errno != ECONNREFUSED) break;
     }
     return errno;
@@ -238,17 +289,19 @@ void Udp::refuse(int first, int count, int error) {
 }
 
 // One datagram at a time while they come one by one: asking for more costs a second look into the socket.
-void Udp::adapt(int received) {
-    if (received == wanted_)
-        wanted_ = std::min(2 * wanted_, kReceiveBatch);
-    else if (received <= wanted_ / 4)
-        wanted_ = std::max(wanted_ / 2, 1);
+void Udp::adapt(Socket& socket, int received) {
+    const bool filled = received == socket.wanted;
+    if (filled && socket.filled)
+        socket.wanted = std::min(2 * socket.wanted, kReceiveBatch);
+    else if (received <= socket.wanted / 4)
+        socket.wanted = std::max(socket.wanted / 2, 1);
+    socket.filled = filled;
 }
 
 // The plainest call, for traffic back and forth.
-bool Udp::receive_one() {
+bool Udp::receive_one(int fd) {
     socklen_t length = sizeof in_->from[0];
-    const ssize_t n = recvfrom(fd_, in_->buffers, Incoming::kStride, MSG_DONTWAIT | MSG_TRUNC,
+    const ssize_t n = recvfrom(fd, in_->buffers, Incoming::kStride, MSG_DONTWAIT | MSG_TRUNC,
                                reinterpret_cast<sockaddr*>(&in_->from[0]), &length);
     if (n < 0) return false;
     in_->messages[0].msg_len = static_cast<unsigned>(n);
@@ -257,12 +310,27 @@ bool Udp::receive_one() {
     return true;
 }
 
+// Three looks of four are for the socket that brought something last, the others take turns.
+Udp::Socket& Udp::next_to_read() {
+    if (socket_count_ == 1 || ++turn_ % 4 != 0) [[likely]] return sockets_[productive_];
+    return sockets_[turn_ / 4 % static_cast<uint32_t>(socket_count_)];
+}
+
 int Udp::receive() {
-    const int received = wanted_ == 1 && !interfaces_
-                             ? receive_one()
-                             : recvmmsg(fd_, in_->messages, static_cast<unsigned>(wanted_), MSG_DONTWAIT, nullptr);
+    Socket& socket = next_to_read();
+    const int received = receive(socket);
+    if (received > 0) productive_ = static_cast<int>(&socket - sockets_);
+    return received;
+}
+
+int Udp::receive(Socket& socket) {
+    const int received =
+        socket.wanted == 1 && !interfaces_
+            ? receive_one(socket.fd)
+            : recvmmsg(socket.fd, in_->messages, static_cast<unsigned>(socket.wanted), MSG_DONTWAIT, nullptr);
     if (received <= 0) {
-        wanted_ = 1;
+        socket.wanted = 1;
+        socket.filled = false;
         return 0;
     }
     int kept = 0;
@@ -285,7 +353,7 @@ int Udp::receive() {
         message.msg_controllen = sizeof in_->control[i];
         message.msg_flags = 0;
     }
-    adapt(received);
+    adapt(socket, received);
     return kept;
 }
 

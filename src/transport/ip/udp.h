@@ -1,4 +1,6 @@
-// The one UDP socket of a process: datagrams out in batches, datagrams in, and what the kernel says about them.
+// The UDP port of a process: datagrams out in batches, datagrams in, and what the kernel says about them. One socket
+// serves all peers; a few peers may have a lane, a socket of their own on the same port that is connected to them: the
+// kernel then looks for neither route nor neighbour, which is a fifth of what a small datagram costs both hosts.
 #pragma once
 
 #include <netinet/in.h>
@@ -19,6 +21,13 @@ struct Destination {
     sockaddr_in to;
     uint32_t interface;  ///< 0: as the kernel routes
     uint32_t from;       ///< our address on it, network byte order
+    int lane;            ///< that is connected to there; kNoLane: by the socket for all
+    static constexpr int kNoLane = -1;
+
+    bool same_place(const Destination& other) const {
+        return to.sin_addr.s_addr == other.to.sin_addr.s_addr && to.sin_port == other.to.sin_port &&
+               interface == other.interface && from == other.from;
+    }
 };
 
 /// A datagram that came; valid until the next receive().
@@ -38,6 +47,7 @@ class Udp {
     static constexpr int kMostParts = Carrier::kMost;
     static constexpr size_t kMostFront = 256;  ///< bytes of a datagram's first part
     static constexpr size_t kCopied = 1024;    ///< datagrams up to this size are put together before they are sent
+    static constexpr int kLanes = 4;           ///< each costs a descriptor, and a look into it now and then
 
     Udp();
     Udp(const Udp&) = delete;
@@ -46,11 +56,15 @@ class Udp {
 
     /// Binds to any address and a port that the kernel chooses. MPI_ERR_OTHER with failure_text().
     int open();
-    int fd() const { return fd_; }
+    int fd() const { return sockets_[0].fd; }
     uint16_t port() const { return port_; }
 
     /// Whether arrivals say by which interface they came, and destinations may name one: where there are several.
     void tell_interfaces(bool wanted);
+
+    /// Connects lane `lane` (< kLanes) with a place, opening it if it is not. What comes for it is read whoever sent it, so
+    /// a lane may change hands. Gives its descriptor, -1 if none is to be had.
+    int point_lane(int lane, const Destination& where);
 
     /// Told of datagrams that the kernel did not take: `token` as given to queue(), and why.
     using Refused = void (*)(void* context, void* token, uint32_t number, Sent why);
@@ -66,7 +80,8 @@ class Udp {
         if (queued_ > 0) flush_queued();
     }
 
-    /// Reads what has come, at most kReceiveBatch; gives how many and writes them to arrivals().
+    /// Reads what has come on one of the sockets, mostly that which brought something last; at most kReceiveBatch. Gives
+    /// how many and writes them to arrivals().
     int receive();
     const Arrival* arrivals() const { return arrivals_; }
 
@@ -76,21 +91,31 @@ class Udp {
   private:
     struct Outgoing;
     struct Incoming;
+    struct Socket {
+        int fd = -1;
+        int wanted = 1;  ///< datagrams asked for at the next receive()
+        bool filled = false;  ///< the last receive() brought as many as were wanted
+    };
+    int socket_of(const Destination& where) const { return sockets_[where.lane + 1].fd; }
+    Socket& next_to_read();
+    int receive(Socket& socket);
     void flush_queued();
     int send_run(int first, int count);
     int run_of_equals(int first) const;
     void describe(int first, int run, msghdr& message, iovec* parts, void* control);
     int send_small(Outgoing& out);
-    bool receive_one();
+    bool receive_one(int fd);
     void refuse(int first, int count, int error);
-    void adapt(int received);
+    static void adapt(Socket& socket, int received);
 
-    int fd_ = -1;
+    Socket sockets_[1 + kLanes];  ///< the one for all, then the lanes
+    int socket_count_ = 0;
+    int productive_ = 0;  ///< that brought something last
+    uint32_t turn_ = 0;
     uint16_t port_ = 0;
     bool interfaces_ = false;
     bool segmentation_ = false;  ///< the kernel cuts runs of datagrams itself (UDP_SEGMENT)
     int queued_ = 0;
-    int wanted_ = 1;  ///< datagrams asked for at the next receive()
     std::unique_ptr<Outgoing[]> out_;
     std::unique_ptr<Incoming> in_;
     Arrival arrivals_[kReceiveBatch];
