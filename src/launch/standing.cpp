@@ -22,12 +22,12 @@ LauncherSettings root_settings(char** argv) {
     return settings;
 }
 
-const char* name_of(UniverseHost::State state) {
-    switch (state) {
+const char* state_of(const UniverseHost& host) {
+    switch (host.state) {
         case UniverseHost::State::starting:
             return "starting";
         case UniverseHost::State::up:
-            return "up";
+            return host.doubtful ? "not answering" : "up";
         case UniverseHost::State::failed:
             return "failed";
         case UniverseHost::State::lost:
@@ -109,7 +109,7 @@ std::string StandingRoot::status() const {
                        " processes\n";
     for (const UniverseHost& host : universe_->hosts()) {
         if (!host.offered && host.placed == 0) continue;
-        text += "  " + host.name + ": " + name_of(host.state) + ", " + std::to_string(host.placed) + " of " +
+        text += "  " + host.name + ": " + state_of(host) + ", " + std::to_string(host.placed) + " of " +
                 std::to_string(host.slots ? host.slots : host.facts.cores) + " slots in use" +
                 (host.problem.empty() ? "" : "; " + host.problem) + "\n";
     }

@@ -37,6 +37,9 @@ Universe::Universe(EventLoop& loop, Launcher& launcher, TreeSettings settings)
     handlers.on_ready = [this](HostId host, std::string_view facts) { on_host_ready(host, facts); };
     handlers.on_failed = [this](HostId host, const std::string& sentence) { on_host_failed(host, sentence); };
     handlers.on_lost = [this](HostId host, const std::string& sentence) { on_host_lost(host, sentence); };
+    handlers.on_doubt = [this](HostId host, bool doubtful) {
+        if (host < hosts_.size()) hosts_[host].doubtful = doubtful;
+    };
     tree_->set_handlers(std::move(handlers));
 }
 

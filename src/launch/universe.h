@@ -42,6 +42,7 @@ struct UniverseHost {
     HostFacts facts;
     uint32_t placed = 0;    ///< processes of all jobs there now
     bool offered = true;    ///< jobs that name no host may go there
+    bool doubtful = false;  ///< up, but perhaps lost: only what names it goes there
     std::string problem;    ///< when failed or lost
 };
 
@@ -101,6 +102,7 @@ class Universe {
     void on_host_ready(uint32_t host, std::string_view facts);
     void on_host_failed(uint32_t host, const std::string& sentence);
     void on_host_lost(uint32_t host, const std::string& sentence);
+    std::vector<uint32_t> offered_hosts() const;
     void check_growth();
     bool has_grown(const Growth& growth, std::string& problem) const;
     void remove_load(uint32_t host, uint32_t processes);

@@ -7,6 +7,20 @@
 
 namespace starling::launch {
 
+// For what names no host. A host that may be lost is left out as long as there are others: a job that has begun to run
+// can't be moved any more.
+std::vector<uint32_t> Universe::offered_hosts() const {
+    std::vector<uint32_t> sure, all;
+    for (uint32_t i = 0; i < hosts_.size(); ++i) {
+        const UniverseHost& host = hosts_[i];
+        if (!host.offered) continue;
+        all.push_back(i);
+        if (host.state == UniverseHost::State::up && !host.doubtful) sure.push_back(i);
+    }
+    if (!sure.empty()) return sure;
+    return all.empty() ? std::vector<uint32_t>{kRootHost} : all;
+}
+
 bool Universe::find_rooms(const Program& program, bool spawned, PlacementRequest& request, std::string& problem) {
     request.count = program.count;
     request.mapping = program.mapping;
@@ -26,10 +40,7 @@ bool Universe::find_rooms(const Program& program, bool spawned, PlacementRequest
         request.slots.push_back(wanted.slots);
     }
     if (!request.hosts.empty()) return true;
-    for (size_t i = 0; i < hosts_.size(); ++i) {
-        if (hosts_[i].offered) request.hosts.push_back(static_cast<uint32_t>(i));
-    }
-    if (request.hosts.empty()) request.hosts.push_back(kRootHost);
+    request.hosts = offered_hosts();
     return true;
 }
 

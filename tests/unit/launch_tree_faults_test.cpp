@@ -80,6 +80,7 @@ void expect_truth(const Forest& forest) {
     for (const auto& [host, why] : forest.lost)
         EXPECT_TRUE(forest.killed.contains(host)) << "host " << host << " lives, but: " << why;
     for (const auto& [host, why] : forest.failed) ADD_FAILURE() << host << " failed: " << why;
+    for (const HostId host : forest.doubtful) ADD_FAILURE() << "host " << host << " is still doubtful";
     EXPECT_TRUE(forest.orphaned.empty());
 }
 
@@ -205,6 +206,26 @@ TEST(Tree, AConnectionThatBreaksBetweenTwoWhoLiveLosesNothing) {
     forest.run();
     expect_truth(forest);
     EXPECT_TRUE(forest.lost.empty());
+    EXPECT_FALSE(forest.ever_doubtful.empty());
+}
+
+TEST(Tree, WhoseConnectionBreaksIsDoubtedLongBeforeItIsLost) {
+    for (const uint32_t fanout : {2u, 8u}) {
+        Forest forest(fanout);
+        forest.plant();
+        // With a fanout of 2, some hosts hang far from the root, and die with hosts below them.
+        const std::set<HostId> dying{3, 7};
+        forest.step("start", [&] { forest.root->grow(forest.names(14)); }, [&] { return forest.ready.size() == 14; });
+        forest.step("doubt", [&] {
+            for (const HostId host : dying) forest.kill(host);
+        }, [&] {
+            return forest.doubtful.contains(3) && forest.doubtful.contains(7);
+        });
+        forest.step("loss", [&] { EXPECT_TRUE(forest.lost.empty()); }, [&] { return forest.doubtful.empty(); });
+        forest.run();
+        expect_truth(forest);
+        EXPECT_EQ(forest.lost.size(), 2u);
+    }
 }
 
 TEST(Tree, WhoIsSilentIsLost) {
@@ -222,7 +243,8 @@ TEST(Tree, WhoIsSilentIsLost) {
             neighbour->connection->set_handlers({{}, [](FrameKind, std::string&) {}, {}, {}});
         inside.by_serial.clear();
         forest.killed.insert(1);
-    }, [&] { return forest.lost.size() == 1; });
+    }, [&] { return forest.doubtful.contains(1); });
+    forest.step("loss", [&] { EXPECT_TRUE(forest.lost.empty()); }, [&] { return forest.lost.size() == 1; });
     forest.step("others", [&] {
         forest.kill(1);
         traffic.broadcast();

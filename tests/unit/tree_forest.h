@@ -59,6 +59,13 @@ class Forest {
         handlers.on_lost = [this](HostId host, const std::string& why) {
             EXPECT_TRUE(lost.emplace(host, why).second);
             EXPECT_TRUE(ready.contains(host));
+            doubtful.erase(host);
+        };
+        handlers.on_doubt = [this](HostId host, bool doubt) {
+            EXPECT_TRUE(ready.contains(host));
+            EXPECT_FALSE(lost.contains(host));
+            EXPECT_TRUE(doubt ? doubtful.insert(host).second : doubtful.erase(host) == 1) << host << " twice";
+            if (doubt) ever_doubtful.insert(host);
         };
         handlers.on_message = [this](const TreeMessage& message) { on_message(kRootHost, message); };
         root->set_handlers(std::move(handlers));
@@ -117,6 +124,7 @@ class Forest {
     std::unique_ptr<Tree> root;
     std::map<HostId, Node> nodes;
     std::set<HostId> ready, killed, orphaned, told_to_end;
+    std::set<HostId> doubtful, ever_doubtful;  ///< now; at any time
     std::map<HostId, std::string> failed, lost;
     std::function<void(HostId at, const TreeMessage&)> on_message = [](HostId, const TreeMessage&) {};
     /// Whether a host of this name can be started; the sentence if not.

@@ -38,6 +38,7 @@ struct Branch : Neighbour {
     HostSet members;  ///< the head, and all below it, ready or not
     State state = State::starting;
     uint64_t incarnation = 0;
+    bool doubted = false;           ///< live, but silent for a while
     std::vector<GrowHost> waiting;  ///< to be started by the head, when it is there
     std::unique_ptr<NodeStart> start;
     EventLoop::TimerId timer = 0;  ///< of the start, or of limbo
@@ -50,6 +51,7 @@ struct KnownHost {
     std::string name;
     State state = State::starting;
     uint32_t attempt = 1;
+    bool doubtful = false;  ///< while up
 };
 
 struct Tree::Implementation {
@@ -110,10 +112,12 @@ struct Tree::Implementation {
     void release(const HostSet& hosts, Branch* keep, std::vector<Outbox::Message>& messages);
     void remove_branch(Branch& branch);
     void limbo(Branch& branch, const std::string& why);
+    void doubt_silent_branches(EventLoop::Clock::time_point now);
     void lose_members(Branch& branch, const HostSet& hosts, const std::string& why);
     void report(const Report& report);
     bool pass_report(Branch& from, Content& content);
     void on_report(const Report& report);
+    void on_doubt(HostId host, bool doubtful);
     void on_host_lost(HostId host, const std::string& why);
     Branch* branch_of(HostId host);
     uint32_t attempt_of(HostId host) const;

@@ -91,6 +91,7 @@ Branch* Implementation::adopt(const Attach& attach, std::string& refusal) {
         if (known.contains(host) && attempt_of(host) != attempt) members.remove(host);
     }
 
+    const bool is_new = at_its_place && old->state == Branch::State::starting;
     Branch* branch = old;
     if (!at_its_place) {
         branch = &branches.emplace_back();
@@ -115,6 +116,7 @@ Branch* Implementation::adopt(const Attach& attach, std::string& refusal) {
             lose_members(*branch, unknown, "was to be started when the connections to it broke");
         });
     }
+    if (!is_new && !members.empty()) report({Report::What::sure, members, 1, {}});
     return branch;
 }
 
@@ -179,6 +181,8 @@ void Implementation::limbo(Branch& branch, const std::string& why) {
     disconnect(branch);
     branch.state = Branch::State::limbo;
     branch.trouble = why;
+    branch.doubted = false;
+    if (!branch.members.empty()) report({Report::What::doubtful, branch.members, 1, {}});
     if (branch.timer != 0) loop.cancel(branch.timer);
     branch.timer = loop.after(settings.grace, [this, &branch] {
         branch.timer = 0;
@@ -186,6 +190,17 @@ void Implementation::limbo(Branch& branch, const std::string& why) {
         const std::string name = branch.head.name.empty() ? std::string("its parent") : branch.head.name;
         lose_members(branch, lost, "lost the connection to the daemon on " + name + ": " + branch.trouble);
     });
+}
+
+// Long before who is silent counts as lost, nothing new should be entrusted to it.
+void Implementation::doubt_silent_branches(EventLoop::Clock::time_point now) {
+    constexpr int kBeats = 3;  // one is late now and then
+    for (Branch& branch : branches) {
+        if (!branch.connection || branch.members.empty()) continue;
+        const bool silent = now - branch.connection->heard() > settings.heartbeat * kBeats;
+        if (std::exchange(branch.doubted, silent) == silent) continue;
+        report({silent ? Report::What::doubtful : Report::What::sure, branch.members, 1, {}});
+    }
 }
 
 void Implementation::remove_branch(Branch& branch) {
@@ -225,9 +240,11 @@ bool Implementation::pass_report(Branch& from, Content& content) {
     const HostSet right = report.hosts.intersection(from.members);
     if (right.empty()) return false;
     if (report.what == Report::What::failed && attempt_of(report.hosts.front()) != report.attempt) return false;
-    from.members.remove(right);
-    for (const auto& [host, attempt] : std::unordered_map(attempts)) {
-        if (right.contains(host)) attempts.erase(host);
+    if (report.what == Report::What::failed || report.what == Report::What::lost) {
+        from.members.remove(right);
+        for (const auto& [host, attempt] : std::unordered_map(attempts)) {
+            if (right.contains(host)) attempts.erase(host);
+        }
     }
     report.hosts = right;
     content.storage = encode(report);
@@ -242,6 +259,8 @@ void Implementation::on_report(const Report& report) {
         KnownHost& host = hosts[id];
         if (report.what == Report::What::lost) {
             on_host_lost(id, report.text);
+        } else if (report.what == Report::What::doubtful || report.what == Report::What::sure) {
+            on_doubt(id, report.what == Report::What::doubtful);
         } else if (host.state == KnownHost::State::starting && host.attempt == report.attempt) {
             const bool ready = report.what == Report::What::ready;
             host.state = ready ? KnownHost::State::up : KnownHost::State::failed;
@@ -249,6 +268,12 @@ void Implementation::on_report(const Report& report) {
             if (!ready && handlers.on_failed) handlers.on_failed(id, report.text);
         }
     }
+}
+
+void Implementation::on_doubt(HostId id, bool doubtful) {
+    KnownHost& host = hosts[id];
+    if (host.state != KnownHost::State::up || std::exchange(host.doubtful, doubtful) == doubtful) return;
+    if (handlers.on_doubt) handlers.on_doubt(id, doubtful);
 }
 
 void Implementation::on_host_lost(HostId id, const std::string& why) {

@@ -181,7 +181,8 @@ bool decode(std::string_view bytes, Report& out) {
     out.what = static_cast<Report::What>(what);
     out.attempt = in.number<uint32_t>();
     out.text = in.string();
-    return what >= 1 && what <= 3 && HostSet::decode(in, out.hosts) && in.done() && !out.hosts.empty();
+    const bool known = what >= 1 && what <= static_cast<uint8_t>(Report::What::sure);
+    return known && HostSet::decode(in, out.hosts) && in.done() && !out.hosts.empty();
 }
 
 std::string encode_head(const MessageHead& head, const Content& content) {

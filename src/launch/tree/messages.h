@@ -81,7 +81,13 @@ struct DoneRanges {
 
 /// To the root, about a host.
 struct Report {
-    enum class What : uint8_t { ready = 1, failed, lost };
+    enum class What : uint8_t {
+        ready = 1,
+        failed,
+        lost,
+        doubtful,  ///< the way to them is broken or silent: they are lost before long, or
+        sure,      ///< found again
+    };
     What what = What::ready;
     HostSet hosts;
     uint32_t attempt = 1;

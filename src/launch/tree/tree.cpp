@@ -133,6 +133,7 @@ void Implementation::tick() {
     }
     while (!newcomers.empty() && now - newcomers.front().since > TreeListener::kTimeToProve)
         newcomers.front().connection->lose("it did not say who it is");
+    doubt_silent_branches(now);
     agents.remove_if([](const auto& agent) { return agent->finished(); });
 }
 

@@ -47,6 +47,9 @@ struct TreeHandlers {
     std::function<void(HostId, std::string_view facts)> on_ready;
     std::function<void(HostId, const std::string& sentence)> on_failed;
     std::function<void(HostId, const std::string& sentence)> on_lost;
+    /// A host that is up may be lost: the connection to it, or to one above it, broke or is silent (true); or it has been
+    /// found again (false). Soon after true comes either false or on_lost.
+    std::function<void(HostId, bool doubtful)> on_doubt;
 
     // At the nodes.
     /// The root, or the way to it, is gone for good: no message goes anywhere any more. End the jobs and stop.
