@@ -1,9 +1,12 @@
 /* Changing partners: in each phase every process exchanges messages with some others, chosen anew, as codes
- * with adaptive meshes do. Time per message that a process sends, in the slowest one. phases    number of
- * peers, messages per peer and their size all change by phase; "same-partners": the same phases, but whose
- * partners never change, which shows what the change costs peers     by number of peers: 1 KB messages (-w
- * per peer), new partners in each phase messages  by messages per peer in a phase, 1 KB, at most four
- * peers, new partners in each phase -k: numbers of peers; -s: sizes to draw from in phases. */
+ * with adaptive meshes do. Time per message that a process sends, in the slowest one.
+ *
+ * - phases: number of peers, messages per peer and their size all change by phase
+ * - same-partners: the same phases, but the partners never change, which shows what the change costs
+ * - peers: by number of peers; 1 KB messages (-w per peer), new partners in each phase
+ * - messages: by messages per peer in a phase; 1 KB, at most four peers, new partners in each phase
+ *
+ * -k: numbers of peers; -s: sizes to draw from in phases. */
 #include <stdio.h>
 #include <stdlib.h>
 

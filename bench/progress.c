@@ -1,10 +1,12 @@
 /* What waiting costs those who have something to do, as it shows when processes outnumber cores:
- *   pairs     all pairs of neighbours send 8 bytes back and forth: half a round trip (us)
- *   waiting   only processes 0 and 1 do, the others wait in a barrier meanwhile (us)
- *   ring      a token goes round: time per hop (us)
- *   work      every other process computes for 1000 us, the rest wait for it in a barrier: time per round
- * (us); at best, half the processes' work divided by the cores Rows carry the number of processes as their
- * size. */
+ *
+ * - pairs: all pairs of neighbours send 8 bytes back and forth: half a round trip
+ * - waiting: only processes 0 and 1 do, the others wait in a barrier meanwhile
+ * - ring: a token goes round: time per hop
+ * - work: every other process computes for 1000 us, the rest wait for it in a barrier: time per round; at
+ *   best, half the processes' work divided by the cores
+ *
+ * Rows carry the number of processes as their size. */
 #include <stdio.h>
 
 #include "common/team.h"
