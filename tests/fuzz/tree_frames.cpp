@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "launch/tree/frame.h"
+#include "launch/tree/gathering.h"
 #include "launch/tree/handshake.h"
 #include "launch/tree/messages.h"
 
@@ -44,6 +45,7 @@ void check_all(std::string_view bytes) {
     check<HostSet>(bytes);
     check<DoneRanges>(bytes);
     check<Report>(bytes);
+    check<Gathered>(bytes);
     std::string version;
     parse_greeting(bytes, version);
 }

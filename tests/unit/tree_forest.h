@@ -68,6 +68,9 @@ class Forest {
             if (doubt) ever_doubtful.insert(host);
         };
         handlers.on_message = [this](const TreeMessage& message) { on_message(kRootHost, message); };
+        handlers.on_gathered = [this](std::string_view topic, const std::vector<GatheredPiece>& pieces) {
+            on_gathered(topic, pieces);
+        };
         root->set_handlers(std::move(handlers));
     }
 
@@ -127,6 +130,8 @@ class Forest {
     std::set<HostId> doubtful, ever_doubtful;  ///< now; at any time
     std::map<HostId, std::string> failed, lost;
     std::function<void(HostId at, const TreeMessage&)> on_message = [](HostId, const TreeMessage&) {};
+    std::function<void(std::string_view topic, const std::vector<GatheredPiece>&)> on_gathered =
+        [](std::string_view, const std::vector<GatheredPiece>&) {};
     /// Whether a host of this name can be started; the sentence if not.
     std::function<std::string(const std::string&)> trouble = [](const std::string&) { return std::string(); };
     int most_delay_ms = 5;

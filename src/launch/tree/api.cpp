@@ -54,6 +54,15 @@ void Tree::scatter(std::string shared, std::vector<std::pair<HostId, std::string
     implementation_->originate(std::move(shared), std::move(parts), HostSet::of(std::move(to)), urgency, false);
 }
 
+void Tree::multicast(const HostSet& to, std::string payload, Urgency urgency) {
+    implementation_->originate(std::move(payload), {}, to, urgency, false);
+}
+
+void Tree::gather(std::string_view topic, std::string_view piece, const HostSet& contributors, Urgency urgency,
+                  bool eager) {
+    implementation_->gather(topic, piece, contributors, urgency, eager);
+}
+
 size_t Tree::bulk_backlog() const { return implementation_->backlog; }
 
 void Tree::hold_bulk(bool hold) {

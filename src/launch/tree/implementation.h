@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "launch/tree/connection.h"
+#include "launch/tree/gathering.h"
 #include "launch/tree/listener.h"
 #include "launch/tree/messages.h"
 #include "launch/tree/outbox.h"
@@ -93,6 +94,17 @@ struct Tree::Implementation {
     void arrived(uint64_t serial, Urgency urgency, uint64_t number);
     void push(Neighbour& to, Outbox::Message message);
 
+    // gathering.cpp: put together on the way up
+    void gather(std::string_view topic, std::string_view piece, const HostSet& contributors, Urgency urgency,
+                bool eager);
+    void gather_in(const Gathered& news, Urgency urgency, Receipt receipt);
+    void gather_up(const std::string& topic, Urgency urgency);
+    void gather_up_everything();
+    void hand_over_gathered(std::string_view bytes);
+    void forget_old_gatherings(EventLoop::Clock::time_point now);
+    void drop_gatherings();
+    HostSet all_here() const;
+
     // growth.cpp: the way down
     void place(std::vector<GrowHost> hosts);
     void start(std::vector<GrowHost> hosts);
@@ -155,6 +167,7 @@ struct Tree::Implementation {
 
     uint64_t numbers[2] = {};  ///< of the last message sent from here, by urgency
     std::unordered_map<HostId, uint64_t> seen[2];  ///< by origin: the last message delivered here
+    std::unordered_map<std::string, Gathering> gatherings[2];  ///< by topic; at the root none
     size_t backlog = 0;        ///< bulk bytes from here that have not arrived
     bool hold_bulk = false;
     std::deque<std::pair<std::shared_ptr<const Content>, Receipt>> held;

@@ -9,7 +9,7 @@ namespace starling::launch {
 namespace {
 
 constexpr std::string_view kGreeting = "starling-node 1 ";
-constexpr uint8_t kInternal = 1, kBulk = 2;
+constexpr uint8_t kInternal = 1, kBulk = 2, kGathered = 4;
 
 template <class T, class Encode>
 void put_list(Writer& out, const std::vector<T>& list, Encode encode_one) {
@@ -189,7 +189,8 @@ std::string encode_head(const MessageHead& head, const Content& content) {
     const bool bulk = content.urgency == Urgency::bulk;
     Writer out;
     out.number(head.edge_number).number(content.origin).number(content.number);
-    out.number(static_cast<uint8_t>((content.internal ? kInternal : 0) | (bulk ? kBulk : 0)));
+    out.number(static_cast<uint8_t>((content.internal ? kInternal : 0) | (bulk ? kBulk : 0) |
+                                    (content.gathered ? kGathered : 0)));
     out.number(static_cast<uint8_t>(!content.parts.empty()));
     head.to.encode(out);
     out.number(static_cast<uint32_t>(content.payload.size()));
@@ -213,8 +214,9 @@ bool decode_message(std::string bytes, MessageHead& head, Content& content) {
     const auto flags = in.number<uint8_t>();
     const auto has_parts = in.number<uint8_t>();
     content.internal = flags & kInternal;
+    content.gathered = flags & kGathered;
     content.urgency = flags & kBulk ? Urgency::bulk : Urgency::control;
-    if (flags > 3 || has_parts > 1 || !HostSet::decode(in, head.to) || head.to.empty()) return false;
+    if (flags > 7 || (content.internal && content.gathered) || has_parts > 1 || !HostSet::decode(in, head.to) || head.to.empty()) return false;
     content.payload = in.string();
     content.parts.clear();
     if (has_parts == 1) {

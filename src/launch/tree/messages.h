@@ -62,6 +62,7 @@ struct Content {
     uint64_t number = 0;  ///< ascending for each origin and urgency: a receiver knows what it has had
     Urgency urgency = Urgency::control;
     bool internal = false;  ///< between the trees themselves: a Report, or an order to end
+    bool gathered = false;  ///< the payload is a Gathered: each hop on the way to the root adds it to its own
     std::string storage;
     std::string_view payload;
     std::vector<std::pair<HostId, std::string_view>> parts;  ///< ascending by host

@@ -76,9 +76,12 @@ void Implementation::route(const std::shared_ptr<const Content>& content, HostSe
 }
 
 void Implementation::deliver(const std::shared_ptr<const Content>& content, const Receipt& receipt) {
-    uint64_t& last = seen[static_cast<size_t>(content->urgency)][content->origin];
-    if (content->number <= last) return;  // it came before, by an edge that broke
-    last = content->number;
+    // What is gathered may come late, after what passed it on the way to a daemon that has died; and twice does no harm.
+    if (!content->gathered) {
+        uint64_t& last = seen[static_cast<size_t>(content->urgency)][content->origin];
+        if (content->number <= last) return;  // it came before, by an edge that broke
+        last = content->number;
+    }
     if (content->internal) {
         Report report;
         if (!is_root()) {
@@ -96,6 +99,7 @@ void Implementation::deliver(const std::shared_ptr<const Content>& content, cons
 }
 
 void Implementation::hand_over(const Content& content) {
+    if (content.gathered) return hand_over_gathered(content.payload);
     if (!handlers.on_message) return;
     TreeMessage message{content.origin, content.payload, {}};
     for (const auto& [host, part] : content.parts) {
@@ -124,6 +128,11 @@ void Implementation::on_message(Neighbour& from, std::string& body) {
     const Receipt receipt(nullptr, [this, serial, urgency, number](void*) { arrived(serial, urgency, number); });
     // Reports pass through every hop between a host and the root, and each holds them against what it knows.
     if (content->internal && &from != &uplink && !pass_report(static_cast<Branch&>(from), *content)) return;
+    if (content->gathered && !is_root()) {
+        Gathered news;
+        if (&from == &uplink || !decode(content->payload, news)) return from.connection->lose("it gathered what is nothing");
+        return gather_in(news, urgency, receipt);
+    }
     route(content, std::move(head.to), receipt, &from);
 }
 

@@ -83,6 +83,7 @@ Implementation::~Implementation() {
         if (branch.timer != 0) loop.cancel(branch.timer);
     }
     held.clear();
+    drop_gatherings();
     branches.clear();
     uplink.outbox.take(HostSet::everyone());
 }
@@ -134,6 +135,7 @@ void Implementation::tick() {
     while (!newcomers.empty() && now - newcomers.front().since > TreeListener::kTimeToProve)
         newcomers.front().connection->lose("it did not say who it is");
     doubt_silent_branches(now);
+    forget_old_gatherings(now);
     agents.remove_if([](const auto& agent) { return agent->finished(); });
 }
 
@@ -175,6 +177,7 @@ void Implementation::leave(std::chrono::milliseconds limit, std::function<void()
     leaving = true;
     ending = true;
     on_left = std::move(done);
+    gather_up_everything();
     end_limit = EventLoop::Clock::now() + limit;
     defer([this] { check_end(); });
     end_timer = loop.after(limit, [this] {

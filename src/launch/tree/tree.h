@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "launch/event_loop.h"
+#include "launch/tree/host_set.h"
 #include "launch/tree/key.h"
 
 namespace starling::launch {
@@ -38,6 +39,12 @@ struct TreeMessage {
     std::string_view own;      ///< this host's part of a scatter(), else empty
 };
 
+/// What these hosts have told the root, each of them the same; `bytes` is valid during the handler only.
+struct GatheredPiece {
+    HostSet hosts;
+    std::string_view bytes;
+};
+
 /// All are called from the event loop, never from within a call of the Tree. Unset ones are skipped.
 struct TreeHandlers {
     std::function<void(const TreeMessage&)> on_message;
@@ -50,6 +57,9 @@ struct TreeHandlers {
     /// A host that is up may be lost: the connection to it, or to one above it, broke or is silent (true); or it has been
     /// found again (false). Soon after true comes either false or on_lost.
     std::function<void(HostId, bool doubtful)> on_doubt;
+
+    /// Some of the pieces of a gather(). When a daemon on the way has died the same piece may come a second time.
+    std::function<void(std::string_view topic, const std::vector<GatheredPiece>& pieces)> on_gathered;
 
     // At the nodes.
     /// The root, or the way to it, is gone for good: no message goes anywhere any more. End the jobs and stop.
@@ -113,14 +123,22 @@ class Tree {
     // B after it. Messages to hosts that are lost, and to this host itself, are dropped.
 
     void send(HostId to, std::string payload, Urgency urgency = Urgency::control);
-    /// To several hosts; every connection carries it once. Root only, as the next two.
+    /// To several hosts; every connection carries it once. Root only, as the next three.
     void multicast(const std::vector<HostId>& to, std::string payload, Urgency urgency = Urgency::control);
+    void multicast(const HostSet& to, std::string payload, Urgency urgency = Urgency::control);
     /// To all that are up or still starting (they get it first of all). `arrived` is called when on_message of each has
     /// returned, or its host is lost.
     void broadcast(std::string payload, Urgency urgency = Urgency::control, std::function<void()> arrived = {});
     /// `shared` to all of them and to each its own part besides; a connection carries only the parts of those below it.
     void scatter(std::string shared, std::vector<std::pair<HostId, std::string>> parts,
                  Urgency urgency = Urgency::control);
+
+    /// The other way round: one piece of each of `contributors`, all of whom call this with the same topic and urgency,
+    /// to the root. A daemon on the way waits a moment (50 ms) for those below it, so that the root gets a few messages
+    /// and not one per host; `eager`: the first piece is not made to wait. It arrives behind what this host has sent before
+    /// with the same urgency, but what is sent afterwards may overtake it. Who does not contribute delays the others only.
+    void gather(std::string_view topic, std::string_view piece, const HostSet& contributors,
+                Urgency urgency = Urgency::control, bool eager = false);
 
     /// Bulk bytes that this host has sent and that have not arrived yet. Who sends streams pauses while it is large.
     size_t bulk_backlog() const;

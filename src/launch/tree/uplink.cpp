@@ -100,6 +100,7 @@ void Implementation::orphaned(const std::string& why) {
     }
     while (!branches.empty()) remove_branch(branches.front());
     uplink.outbox.take(HostSet::everyone());
+    drop_gatherings();
     if (handlers.on_orphaned) handlers.on_orphaned(why);
     check_end();
 }

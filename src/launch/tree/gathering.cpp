@@ -1,0 +1,175 @@
+// The way up of what many hosts tell: a daemon waits for those below it, and says it once for all of them.
+//
+// Nothing depends on the waiting: who is slow, or has moved, or is dead, delays the others by kPatience at most. Nothing
+// is acknowledged before the root has it, so a daemon that dies with pieces in its memory loses none. But a piece may
+// arrive twice then: the root takes it as it takes the first.
+#include "launch/tree/gathering.h"
+
+#include <algorithm>
+
+#include "launch/tree/implementation.h"
+
+namespace starling::launch {
+
+using Implementation = Tree::Implementation;
+
+namespace {
+
+/// Longer than processes of one job usually start, or end, one after the other; no user minds it.
+constexpr std::chrono::milliseconds kPatience{50};
+/// A daemon remembers who has told for so long after the last did: then the last ones need not wait for anybody.
+constexpr std::chrono::minutes kMemory{1};
+/// More than this is not held back.
+constexpr size_t kMostHeld = 4u << 20;
+
+}  // namespace
+
+std::string encode(const Gathered& message) {
+    Writer out;
+    out.string(message.topic).number(static_cast<uint8_t>(message.eager));
+    message.contributors.encode(out);
+    out.number(static_cast<uint32_t>(message.pieces.size()));
+    for (const GatheredPiece& piece : message.pieces) {
+        piece.hosts.encode(out);
+        out.string(piece.bytes);
+    }
+    return out.take();
+}
+
+bool decode(std::string_view bytes, Gathered& out) {
+    Reader in(bytes);
+    out.topic = in.string();
+    const auto eager = in.number<uint8_t>();
+    out.eager = eager == 1;
+    if (eager > 1 || !HostSet::decode(in, out.contributors)) return false;
+    out.pieces.clear();
+    out.pieces.resize(in.count(8));
+    for (GatheredPiece& piece : out.pieces) {
+        if (!HostSet::decode(in, piece.hosts) || piece.hosts.empty()) return false;
+        piece.bytes = in.string();
+    }
+    return in.done() && !out.pieces.empty();
+}
+
+void Gathering::add(const Gathered& news, Receipt receipt) {
+    contributors_.add(news.contributors);
+    eager_ = eager_ || news.eager;
+    for (const GatheredPiece& piece : news.pieces) {
+        HostSet hosts = piece.hosts;
+        hosts.remove(held_);
+        if (hosts.empty()) continue;
+        held_.add(hosts);
+        heard_.add(hosts);
+        // Most topics have one kind of piece or as many as hosts: the last few tell which it is.
+        constexpr size_t kLooked = 4;
+        const size_t first = pieces_.size() - std::min(pieces_.size(), kLooked);
+        const auto same = std::find_if(pieces_.begin() + static_cast<ptrdiff_t>(first), pieces_.end(),
+                                       [&](const Piece& other) { return other.bytes == piece.bytes; });
+        if (same != pieces_.end()) {
+            same->hosts.add(hosts);
+        } else {
+            bytes_ += piece.bytes.size();
+            pieces_.push_back({std::move(hosts), std::string(piece.bytes)});
+        }
+    }
+    if (receipt.use_count() > 0) receipts_.push_back(std::move(receipt));  // it points at nothing: only its end counts
+}
+
+bool Gathering::complete_for(const HostSet& hosts) const {
+    HostSet missing = contributors_.intersection(hosts);
+    missing.remove(heard_);
+    return missing.empty();
+}
+
+std::string Gathering::take(std::string_view topic, Receipt& receipt) {
+    Gathered message{topic, contributors_, eager_, {}};
+    for (const Piece& piece : pieces_) message.pieces.push_back({piece.hosts, piece.bytes});
+    std::string bytes = encode(message);
+    receipt = std::make_shared<std::vector<Receipt>>(std::move(receipts_));
+    receipts_.clear();
+    pieces_.clear();
+    held_ = {};
+    bytes_ = 0;
+    taken_ = true;
+    return bytes;
+}
+
+void Implementation::gather(std::string_view topic, std::string_view piece, const HostSet& contributors, Urgency urgency,
+                            bool eager) {
+    if (orphan) return;
+    const Gathered own{topic, contributors, eager, {{HostSet::one(self.host), piece}}};
+    if (!is_root()) return gather_in(own, urgency, nullptr);
+    defer([this, bytes = encode(own)] { hand_over_gathered(bytes); });
+}
+
+void Implementation::gather_in(const Gathered& news, Urgency urgency, Receipt receipt) {
+    auto& topics = gatherings[static_cast<size_t>(urgency)];
+    const auto it = topics.try_emplace(std::string(news.topic)).first;
+    Gathering& gathering = it->second;
+    gathering.add(news, std::move(receipt));
+    gathering.last_news = EventLoop::Clock::now();
+    if (ending || gathering.in_a_hurry() || gathering.bytes() > kMostHeld || gathering.complete_for(all_here()))
+        return gather_up(it->first, urgency);
+    if (gathering.timer != 0) return;
+    gathering.timer = loop.after(kPatience, [this, topic = it->first, urgency] { gather_up(topic, urgency); });
+}
+
+HostSet Implementation::all_here() const {
+    HostSet here = HostSet::one(self.host);
+    for (const Branch& branch : branches) here.add(branch.members);
+    return here;
+}
+
+// The topic may be the key of the entry, which may be gone afterwards.
+void Implementation::gather_up(const std::string& topic, Urgency urgency) {
+    auto& topics = gatherings[static_cast<size_t>(urgency)];
+    const auto it = topics.find(topic);
+    if (it == topics.end()) return;
+    Gathering& gathering = it->second;
+    if (gathering.timer != 0) loop.cancel(std::exchange(gathering.timer, 0));
+    if (gathering.empty()) return;
+    auto content = std::make_shared<Content>();
+    Receipt receipt;
+    content->storage = gathering.take(it->first, receipt);
+    content->payload = content->storage;
+    content->origin = self.host;
+    content->urgency = urgency;
+    content->gathered = true;
+    content->number = ++numbers[static_cast<size_t>(urgency)];
+    if (gathering.complete_for(all_here())) topics.erase(it);
+    push(uplink, {std::move(content), HostSet::one(kRootHost), std::move(receipt)});
+}
+
+// Nobody waits for anybody any more.
+void Implementation::gather_up_everything() {
+    for (const Urgency urgency : {Urgency::control, Urgency::bulk}) {
+        std::vector<std::string> all;
+        for (const auto& [topic, gathering] : gatherings[static_cast<size_t>(urgency)]) all.push_back(topic);
+        for (const std::string& topic : all) gather_up(topic, urgency);
+    }
+}
+
+void Implementation::forget_old_gatherings(EventLoop::Clock::time_point now) {
+    for (auto& topics : gatherings) {
+        std::erase_if(topics, [now](const auto& entry) {
+            return entry.second.empty() && now - entry.second.last_news > kMemory;
+        });
+    }
+}
+
+void Implementation::drop_gatherings() {
+    for (auto& topics : gatherings) {
+        for (auto& [topic, gathering] : topics) {
+            if (gathering.timer != 0) loop.cancel(gathering.timer);
+        }
+        // Dropping receipts may come back here.
+        const auto gone = std::exchange(topics, {});
+    }
+}
+
+void Implementation::hand_over_gathered(std::string_view bytes) {
+    Gathered message;
+    if (handlers.on_gathered && decode(bytes, message)) handlers.on_gathered(message.topic, message.pieces);
+}
+
+}  // namespace starling::launch

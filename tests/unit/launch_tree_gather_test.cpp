@@ -1,0 +1,232 @@
+// What many hosts tell the root at a time: put together on the way, and still told when daemons on the way die.
+#include "launch/tree/gathering.h"
+#include "tree_forest.h"
+
+namespace starling::launch {
+namespace {
+
+HostSet all_of(HostId n) {
+    std::vector<HostId> list;
+    for (HostId host = 0; host <= n; ++host) list.push_back(host);
+    return HostSet::of(std::move(list));
+}
+
+// What the root has got of each topic.
+struct Got {
+    explicit Got(Forest& forest) {
+        forest.on_gathered = [this](std::string_view topic, const std::vector<GatheredPiece>& pieces) {
+            ++messages[std::string(topic)];
+            for (const GatheredPiece& piece : pieces) {
+                for (const HostId host : piece.hosts.list()) by_host[std::string(topic)][host].emplace_back(piece.bytes);
+            }
+        };
+    }
+    size_t hosts(const std::string& topic) { return by_host[topic].size(); }
+
+    std::map<std::string, size_t> messages;
+    std::map<std::string, std::map<HostId, std::vector<std::string>>> by_host;
+};
+
+class Fanout : public ::testing::TestWithParam<uint32_t> {};
+INSTANTIATE_TEST_SUITE_P(Tree, Fanout, ::testing::Values(1u, 2u, 3u, 16u, 100u));
+
+TEST_P(Fanout, EachBranchTellsOnce) {
+    const HostId n = GetParam() == 1 ? 12 : 70;
+    Forest forest(GetParam());
+    forest.plant();
+    Got got(forest);
+    const HostSet all = all_of(n);
+    forest.step("start", [&] { forest.root->grow(forest.names(n)); }, [&] { return forest.ready.size() == n; });
+    forest.step("gather",
+                [&] {
+                    for (HostId host = 0; host <= n; ++host) {
+                        forest.at(host).gather("same", "yes", all);
+                        forest.at(host).gather("own", "piece " + std::to_string(host), all, Urgency::bulk);
+                    }
+                },
+                [&] { return got.hosts("same") == n + 1 && got.hosts("own") == n + 1; });
+    forest.run();
+    for (HostId host = 0; host <= n; ++host) {
+        EXPECT_EQ(got.by_host["same"][host], std::vector<std::string>{"yes"}) << host;
+        EXPECT_EQ(got.by_host["own"][host], std::vector<std::string>{"piece " + std::to_string(host)}) << host;
+    }
+    // One of each branch, and the root's own.
+    EXPECT_EQ(got.messages["same"], forest.root_inside->branches.size() + 1);
+    EXPECT_EQ(got.messages["own"], forest.root_inside->branches.size() + 1);
+    for (const auto& [host, node] : forest.nodes) {
+        EXPECT_TRUE(node.inside->gatherings[0].empty());
+        EXPECT_TRUE(node.inside->gatherings[1].empty());
+    }
+}
+
+TEST(Gather, SomeContributeAndSomeHaveNothingToDoWithIt) {
+    Forest forest(2);
+    forest.plant();
+    Got got(forest);
+    const HostSet some = HostSet::of({3, 7, 8, 21, 29});
+    forest.step("start", [&] { forest.root->grow(forest.names(30)); }, [&] { return forest.ready.size() == 30; });
+    forest.step("gather", [&] { for (const HostId host : some.list()) forest.at(host).gather("t", "x", some); },
+                [&] { return got.hosts("t") == some.size(); });
+    forest.run();
+    EXPECT_LE(got.messages["t"], 2u);
+}
+
+TEST(Gather, WhoNeverTellsDelaysTheOthersOnly) {
+    Forest forest(2);
+    forest.plant();
+    Got got(forest);
+    const HostSet all = all_of(14);
+    forest.step("start", [&] { forest.root->grow(forest.names(14)); }, [&] { return forest.ready.size() == 14; });
+    forest.step("all but a leaf", [&] { for (HostId host = 1; host < 14; ++host) forest.at(host).gather("t", "x", all); },
+                [&] { return got.hosts("t") == 13; });
+    // Those above it have passed on the rest: the last one completes what they know.
+    forest.step("the leaf", [&] { forest.at(14).gather("t", "x", all); }, [&] { return got.hosts("t") == 14; });
+    forest.run();
+    for (const auto& [host, node] : forest.nodes) EXPECT_TRUE(node.inside->gatherings[0].empty()) << host;
+}
+
+TEST(Gather, AnEagerOneSendsTheFirstAtOnce) {
+    Forest forest(2);
+    forest.plant();
+    Got got(forest);
+    const HostSet all = all_of(30);
+    forest.step("start", [&] { forest.root->grow(forest.names(30)); }, [&] { return forest.ready.size() == 30; });
+    forest.step("one", [&] { forest.at(30).gather("t", "x", all, Urgency::control, true); },
+                [&] { return got.hosts("t") == 1; });
+    forest.step("all", [&] { for (HostId host = 1; host < 30; ++host) forest.at(host).gather("t", "x", all, Urgency::control, true); },
+                [&] { return got.hosts("t") == 30; });
+    forest.run();
+    // Each of the two branches: the first, and what came while it was under way.
+    EXPECT_LE(got.messages["t"], 8u);
+}
+
+TEST(Gather, ArrivesBehindWhatWasSentBefore) {
+    Forest forest(2);
+    forest.plant();
+    Got got(forest);
+    std::map<HostId, int> messages;
+    forest.on_message = [&](HostId at, const TreeMessage& message) {
+        if (at == kRootHost) ++messages[message.from];
+        for (const auto& [host, pieces] : got.by_host["end"]) EXPECT_NE(host, message.from) << "overtaken";
+    };
+    const HostSet all = all_of(14);
+    forest.step("start", [&] { forest.root->grow(forest.names(14)); }, [&] { return forest.ready.size() == 14; });
+    forest.step("send",
+                [&] {
+                    forest.root->hold_bulk(true);
+                    for (HostId host = 1; host <= 14; ++host) {
+                        for (int i = 0; i < 20; ++i) forest.at(host).send(kRootHost, std::string(20000, '.'), Urgency::bulk);
+                        forest.at(host).gather("end", "", all, Urgency::bulk);
+                    }
+                },
+                [&] { return true; });
+    int turns = 0;
+    forest.step("wait", {}, [&] { return ++turns == 50; });
+    forest.step("let go", [&] { EXPECT_TRUE(messages.empty()); forest.root->hold_bulk(false); },
+                [&] { return got.hosts("end") == 14; });
+    forest.run();
+    for (HostId host = 1; host <= 14; ++host) EXPECT_EQ(messages[host], 20) << host;
+}
+
+TEST(Gather, GoesUpBeforeADaemonLeaves) {
+    Forest forest(2);
+    forest.plant();
+    Got got(forest);
+    const HostSet all = all_of(30);
+    std::vector<HostId> left{99};
+    forest.step("start", [&] { forest.root->grow(forest.names(30)); }, [&] { return forest.ready.size() == 30; });
+    forest.step("gather and end",
+                [&] {
+                    for (HostId host = 3; host <= 30; ++host) forest.at(host).gather("t", "x", all);
+                    forest.root->shut_down(std::chrono::seconds(30), [&](const auto& hosts) { left = hosts; });
+                },
+                [&] { return forest.nodes.empty() && left.empty(); });
+    forest.run();
+    EXPECT_EQ(got.hosts("t"), 28u);
+}
+
+class Seeds : public ::testing::TestWithParam<uint32_t> {};
+INSTANTIATE_TEST_SUITE_P(Tree, Seeds, ::testing::Range(1u, 9u));
+
+// Whoever lives in the end has been heard, though daemons died with its pieces in their memory.
+TEST_P(Seeds, DeathsOnTheWay) {
+    constexpr uint32_t kFanouts[] = {2, 3, 5, 16};
+    const HostId n = 64;
+    Forest forest(kFanouts[GetParam() % 4], GetParam());
+    forest.plant();
+    Got got(forest);
+    const HostSet all = all_of(n);
+    std::map<std::string, std::set<HostId>> told;
+    forest.step("start", [&] { forest.root->grow(forest.names(n)); }, [&] { return forest.ready.size() == n; });
+    int turns = 0;
+    forest.step("deaths", {}, [&] {
+        const std::string topic = "topic " + std::to_string(turns / 20);
+        for (const HostId host : forest.living()) {
+            if (forest.random() % 4 != 0 || !told[topic].insert(host).second) continue;
+            forest.at(host).gather(topic, topic + " of " + std::to_string(host % 3), all,
+                                   turns / 20 % 2 ? Urgency::bulk : Urgency::control);
+        }
+        if (forest.random() % 8 == 0 && forest.nodes.size() > 20) forest.kill(forest.any_living());
+        return ++turns == 120;
+    });
+    const auto heard_all = [&] {
+        for (const auto& [topic, hosts] : told) {
+            for (const HostId host : hosts) {
+                if (forest.lives(host) && !got.by_host[topic].contains(host)) return false;
+            }
+        }
+        return true;
+    };
+    forest.step("settle", {}, heard_all);
+    forest.run();
+    EXPECT_GT(forest.killed.size(), 5u);
+    for (const auto& [topic, hosts] : got.by_host) {
+        for (const auto& [host, pieces] : hosts) {
+            EXPECT_TRUE(told[topic].contains(host)) << topic << " of " << host;
+            for (const std::string& piece : pieces) EXPECT_EQ(piece, topic + " of " + std::to_string(host % 3));
+        }
+    }
+}
+
+TEST(Gathered, ComesBackAsItWas) {
+    const HostSet some = HostSet::of({1, 2, 3, 9});
+    const Gathered message{"topic", some, true, {{HostSet::one(2), "a"}, {HostSet::of({3, 9}), ""}}};
+    const std::string bytes = encode(message);
+    Gathered again;
+    ASSERT_TRUE(decode(bytes, again));
+    EXPECT_EQ(encode(again), bytes);
+    EXPECT_EQ(again.topic, "topic");
+    EXPECT_EQ(again.contributors, some);
+    ASSERT_EQ(again.pieces.size(), 2u);
+    EXPECT_EQ(again.pieces[1].hosts.list(), (std::vector<HostId>{3, 9}));
+    for (size_t length = 0; length < bytes.size(); ++length) EXPECT_FALSE(decode(bytes.substr(0, length), again));
+    EXPECT_FALSE(decode(bytes + "x", again));
+    EXPECT_FALSE(decode(encode(Gathered{"topic", some, false, {}}), again)) << "of nobody";
+}
+
+TEST(Gathering, FoldsEqualPieces) {
+    Gathering gathering;
+    const HostSet all = HostSet::of({1, 2, 3, 4, 5});
+    int receipts = 0;
+    const auto receipt = [&] { return Receipt(nullptr, [&](void*) { ++receipts; }); };
+    for (const HostId host : {1u, 2u, 4u}) gathering.add({"t", all, false, {{HostSet::one(host), "yes"}}}, receipt());
+    gathering.add({"t", all, false, {{HostSet::one(3), "no"}}}, receipt());
+    gathering.add({"t", all, false, {{HostSet::one(2), "yes"}}}, receipt());  // once more
+    EXPECT_TRUE(gathering.complete_for(HostSet::of({1, 2, 3, 4, 7})));
+    EXPECT_FALSE(gathering.complete_for(all));
+    Receipt together;
+    const std::string bytes = gathering.take("t", together);
+    EXPECT_TRUE(gathering.empty());
+    EXPECT_EQ(receipts, 0) << "nothing has arrived yet";
+    Gathered message;
+    ASSERT_TRUE(decode(bytes, message));
+    ASSERT_EQ(message.pieces.size(), 2u);
+    EXPECT_EQ(message.pieces[0].hosts, HostSet::of({1, 2, 4}));
+    together.reset();
+    EXPECT_EQ(receipts, 5);
+    gathering.add({"t", all, false, {{HostSet::one(5), "yes"}}}, {});
+    EXPECT_TRUE(gathering.complete_for(all));
+}
+
+}  // namespace
+}  // namespace starling::launch
