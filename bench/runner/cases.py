@@ -45,7 +45,7 @@ def all_cases(quick):
     for ranks in (1, 8, 64):
         cases.append(Case(f"hello-{ranks}", "startup", "startup", ranks, [], 60, wall=True,
                           note="the whole mpiexec command"))
-    cases.append(Case("memory-16", "memory", "idle-memory", 16, [], 60, turns=2,
+    cases.append(Case("memory-16", "memory", "footprint", 16, [], 60, turns=2,
                       keep={"pss-kB": None, "private-kB": None, "descriptors": None, "after-alltoall-pss-kB": None}))
     return cases
 

@@ -1,0 +1,171 @@
+/* An adaptive mesh whose neighbours change: heat from a lamp that goes round over a square plate, computed
+ * on blocks of cells that are small where the heat changes quickly. Every few steps blocks are refined and
+ * merged, spread evenly over the processes again along a space-filling curve, and their cells moved there;
+ * in each step the borders of blocks go from process to process, one message per partner. By size of a
+ * block (-s, cells along its edge):
+ *
+ * - step, border, regrid: us per step without regridding, in the exchange of borders (a part of it), and
+ * per regridding
+ * - blocks, partners, partners-changed, blocks-moved: blocks at the end, and by regridding the processes
+ * that one exchanges borders with, how many of these are new or gone, and blocks that change their owner
+ *
+ * -i: steps; -k: levels of refinement; -c: the plate must be the same to the last bit as one computed by
+ * one process. --spawn K: parents and children share one plate. Explicit steps, the same for all blocks;
+ * heat that flows through a face between levels is not corrected. All processes know the whole tree of
+ * blocks. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../common/team.h"
+#include "mesh.h"
+
+enum { kBase = 4, kStepsPerGrid = 8 };
+
+typedef struct {
+    double partners, changed; /* sums over the regriddings */
+    long regrids;
+    double seconds;
+} Tally;
+
+/* Where the lamp is after that share of the run. */
+static void lamp(double share, double* x, double* y) {
+    *x = 0.5 + 0.3 * cos(6.283185307179586 * share);
+    *y = 0.5 + 0.3 * sin(6.283185307179586 * share);
+}
+
+/* One explicit step of the own cells of a leaf: diffusion at the finest level's pace, the lamp, and
+ * cooling. */
+static void heat(const Mesh* mesh, Leaf* leaf, double lamp_x, double lamp_y) {
+    double width = 1.0 / ((double)(mesh->base << leaf->level) * mesh->edge);
+    double pace = 0.2 / (double)(1 << 2 * (mesh->levels - leaf->level));
+    for (int r = 1; r <= mesh->edge; ++r) {
+        double* c = mesh_cell(mesh, leaf->now, r, 0);
+        double *above = mesh_cell(mesh, leaf->now, r - 1, 0), *below = mesh_cell(mesh, leaf->now, r + 1, 0);
+        double* next = mesh_cell(mesh, leaf->next, r, 0);
+        double y = ((double)leaf->y * mesh->edge + r - 0.5) * width - lamp_y;
+        for (int k = 1; k <= mesh->edge; ++k) {
+            double x = ((double)leaf->x * mesh->edge + k - 0.5) * width - lamp_x;
+            double near = 1 - (x * x + y * y) * 400; /* it shines 1/20 of the square far */
+            double flow = (above[k] + below[k]) + (c[k - 1] + c[k + 1]) - 4 * c[k];
+            next[k] = 0.98 * (c[k] + pace * flow) + (near > 0 ? 0.1 * near : 0);
+        }
+    }
+    double* kept = leaf->now;
+    leaf->now = leaf->next;
+    leaf->next = kept;
+}
+
+/* Finer where neighbouring cells differ much, coarser where they hardly do. */
+static int wished_level(const Mesh* mesh, const Leaf* leaf) {
+    double largest = 0;
+    for (int r = 1; r <= mesh->edge; ++r) {
+        for (int k = 1; k < mesh->edge; ++k) {
+            double across = fabs(*mesh_cell(mesh, leaf->now, r, k + 1) - *mesh_cell(mesh, leaf->now, r, k));
+            double along = fabs(*mesh_cell(mesh, leaf->now, k + 1, r) - *mesh_cell(mesh, leaf->now, k, r));
+            if (across > largest) largest = across;
+            if (along > largest) largest = along;
+        }
+    }
+    if (largest > 0.05 && leaf->level < mesh->levels) return leaf->level + 1;
+    if (largest < 0.01 && leaf->level > 0) return leaf->level - 1;
+    return leaf->level;
+}
+
+static void regrid(Mesh* mesh, Tally* tally) {
+    size_t words = (size_t)mesh->size / 64 + 1;
+    uint64_t* old = malloc(words * sizeof *old);
+    const uint64_t* set;
+    mesh_partners(mesh->plan, &set);
+    memcpy(old, set, words * sizeof *old);
+    for (int i = 0; i < mesh->count; ++i) {
+        Leaf* leaf = &mesh->leaves[i];
+        if (leaf->now) leaf->target = wished_level(mesh, leaf);
+    }
+    mesh_regrid(mesh);
+    tally->partners += mesh_partners(mesh->plan, &set);
+    for (size_t w = 0; w < words; ++w) tally->changed += __builtin_popcountll(old[w] ^ set[w]);
+    ++tally->regrids;
+    free(old);
+}
+
+static Tally run(Mesh* mesh, long steps) {
+    Tally tally = {0, 0, 0, 0};
+    MPI_Barrier(mesh->comm);
+    double before = bench_now();
+    for (long step = 0; step < steps; ++step) {
+        double x, y;
+        lamp((double)step / (double)steps, &x, &y);
+        if (step % kStepsPerGrid == 0) regrid(mesh, &tally);
+        mesh_exchange(mesh);
+        for (int i = 0; i < mesh->count; ++i) {
+            if (mesh->leaves[i].now) heat(mesh, &mesh->leaves[i], x, y);
+        }
+    }
+    tally.seconds = bench_now() - before;
+    return tally;
+}
+
+static void check(const Mesh* mesh, long steps) {
+    Mesh alone = mesh_create(MPI_COMM_SELF, mesh->base, mesh->levels, mesh->edge);
+    run(&alone, steps);
+    bench_require(alone.count == mesh->count, "the blocks differ in number from those of one process");
+    for (int i = 0; i < mesh->count; ++i) {
+        const Leaf *own = &mesh->leaves[i], *right = &alone.leaves[i];
+        bench_require(own->level == right->level && own->x == right->x && own->y == right->y,
+                      "a block lies elsewhere than in one process");
+        for (int r = 1; r <= mesh->edge && own->now; ++r) {
+            bench_require(memcmp(mesh_cell(mesh, own->now, r, 1), mesh_cell(mesh, right->now, r, 1),
+                                 (size_t)mesh->edge * sizeof(double)) == 0,
+                          "a cell differs from that of one process");
+        }
+    }
+    mesh_free(&alone);
+}
+
+static void measure(const Team* team, const Options* options, int edge, int levels, Report* report) {
+    Mesh mesh = mesh_create(team->control, kBase, levels, edge);
+    Tally tally = run(&mesh, options->iterations);
+    if (options->check) check(&mesh, options->iterations);
+    double steps = (double)options->iterations, regrids = (double)tally.regrids;
+    const struct {
+        const char* name;
+        double own;
+    } rows[] = {{"step", (tally.seconds - mesh.regrid_seconds) / steps * 1e6},
+                {"border", mesh.ghost_seconds / steps * 1e6},
+                {"regrid", mesh.regrid_seconds / regrids * 1e6},
+                {"blocks", mesh.count},
+                {"partners", tally.partners / regrids},
+                {"partners-changed", tally.changed / regrids},
+                {"blocks-moved", (double)mesh.moved / regrids}};
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; ++k) {
+        Stats stats = bench_over_processes(team->control, rows[k].own);
+        bench_row(report, rows[k].name, edge, stats);
+    }
+    mesh_free(&mesh);
+}
+
+int main(int argc, char** argv) {
+    MPI_Init(&argc, &argv);
+    Options defaults = bench_defaults();
+    defaults.sizes = "8,16";
+    defaults.counts = "3";
+    defaults.iterations = 400;
+    Options options =
+        bench_options(argc, argv, "adaptive mesh; -s edges of blocks, -i steps, -k levels", defaults);
+    Team team = bench_team(&options, argv);
+    int levels = (int)bench_next_of(options.counts, -1);
+    bench_require(levels >= 0 && levels <= 6, "-k takes 0 to 6 levels");
+    Report* report = bench_report("adaptive-mesh", "us or number", &options);
+    for (long edge = bench_next_size(&options, 1); edge > 0; edge = bench_next_size(&options, edge)) {
+        bench_require(edge % 2 == 0, "-s takes even numbers of cells");
+        measure(&team, &options, (int)edge, levels, report);
+    }
+    char ranks[32];
+    bench_team_name(&team, ranks, sizeof ranks);
+    if (team.id == 0) bench_print(report, ranks);
+    bench_team_end(&team);
+    MPI_Finalize();
+    return 0;
+}
