@@ -74,14 +74,9 @@ Outcome Coordinator::run() {
 
 void Coordinator::add_workers(int count) {
     for (int i = 0; i < count && outcome_.error.empty(); ++i) {
-        char argument[16];
-        strcpy(argument, kWorkerArgument);
-        char* arguments[] = {argument, nullptr};
         auto worker = std::make_unique<Worker>();
-        int start_code = MPI_SUCCESS;
         const double before = now();
-        const int code = MPI_Comm_spawn(program_.c_str(), arguments, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF,
-                                        &worker->comm, &start_code);
+        const int code = find_worker(worker.get());
         outcome_.spawning += now() - before;
         if (code != MPI_SUCCESS) {
             // Go on with those there are, if any.
@@ -102,6 +97,21 @@ void Coordinator::add_workers(int count) {
         post_receive(workers_.size() - 1);  // it will report its pid
         for (int k = 0; k < plan_.ahead; ++k) send_order(workers_.size() - 1);
     }
+}
+
+// Spawns one, or makes an inter-communicator to the next member of the job: either way it has one of its
+// own.
+int Coordinator::find_worker(Worker* worker) {
+    if (plan_.members) {
+        const int rank = outcome_.spawned + 1;
+        return MPI_Intercomm_create(MPI_COMM_SELF, 0, MPI_COMM_WORLD, rank, kMeetingTag, &worker->comm);
+    }
+    char argument[16];
+    strcpy(argument, kWorkerArgument);
+    char* arguments[] = {argument, nullptr};
+    int start_code = MPI_SUCCESS;
+    return MPI_Comm_spawn(program_.c_str(), arguments, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF, &worker->comm,
+                          &start_code);
 }
 
 void Coordinator::post_receive(size_t index) {

@@ -20,10 +20,11 @@ struct Plan {
     int tile_width = 0;  ///< pixels
     int tile_height = 0;
     int workers = 1;
-    int grow = 0;    ///< workers to add when a third of the tiles is done
-    int shrink = 0;  ///< workers to let go when two thirds are done
-    int kill = 0;    ///< workers to kill on the way, to show that nothing is lost
-    int ahead = 2;   ///< tiles a worker has at a time, so that one povray starts while another renders
+    int grow = 0;          ///< workers to add when a third of the tiles is done
+    int shrink = 0;        ///< workers to let go when two thirds are done
+    int kill = 0;          ///< workers to kill on the way, to show that nothing is lost
+    bool members = false;  ///< the workers are the other members of the job, none is spawned
+    int ahead = 2;  ///< tiles a worker has at a time, so that one povray starts while another renders
     bool verbose = false;
     bool quiet = false;
 };
@@ -32,7 +33,7 @@ struct Plan {
 struct Outcome {
     std::string error;  ///< empty: the picture is complete
     int tiles = 0;
-    int spawned = 0;
+    int spawned = 0;           ///< workers there were in all, or members of the job that worked
     int lost = 0;              ///< workers that died
     int let_go = 0;            ///< workers sent away before the end
     double elapsed = 0;        ///< seconds from the first spawn to the last disconnect
@@ -41,8 +42,9 @@ struct Outcome {
     double tile_cpu = 0;       ///< processor seconds of all accepted tiles
 };
 
-/// Spawns workers, hands out tiles, collects pixels. Each worker has an inter-communicator of its own with
-/// MPI_ERRORS_RETURN, so the death of one is an error on its receive and concerns no other.
+/// Spawns workers (or takes the other members of its job), hands out tiles, collects pixels. Each worker
+/// has an inter-communicator of its own with MPI_ERRORS_RETURN, so the death of one is an error on its
+/// receive and concerns no other.
 class Coordinator {
   public:
     Coordinator(const Plan& plan, Picture* picture);
@@ -62,6 +64,7 @@ class Coordinator {
     };
 
     void add_workers(int count);
+    int find_worker(Worker* worker);
     void post_receive(size_t index);
     void handle_arrival(size_t index, const MPI_Status& status);
     void accept_result(Worker& worker, int bytes);

@@ -20,6 +20,7 @@ namespace {
 
 constexpr const char* kUsage =
     "usage: mpiexec -n 1 render-farm --scene FILE [options] [-- povray options]\n"
+    "       mpiexec -n 1+K ...: K workers that are there from the start to the end, none is spawned\n"
     "  --scene FILE      the scene (.pov)\n"
     "  --output FILE     the picture, PNG (default: picture.png)\n"
     "  --size WxH        its size in pixels (default: 320x240)\n"
@@ -43,10 +44,18 @@ struct Options {
     bool baseline = false;
 };
 
+// Ends rank 0, and with it members of its job that wait to be workers.
+[[noreturn]] void leave(int code) {
+    int size = 0;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (size > 1) MPI_Abort(MPI_COMM_WORLD, code);
+    MPI_Finalize();
+    exit(code);
+}
+
 [[noreturn]] void refuse(const std::string& message) {
     fprintf(stderr, "render-farm: %s\n", message.c_str());
-    MPI_Finalize();
-    exit(2);
+    leave(2);
 }
 
 int number(const char* option, const char* text, int least) {
@@ -85,7 +94,8 @@ void choose_tiles(Plan* plan) {
     plan->tile_height = fit(plan->job.height);
 }
 
-Options read_options(int argc, char** argv) {
+// members: processes of the job besides this one, or 0.
+Options read_options(int argc, char** argv, int members) {
     enum {
         kScene = 256,
         kOutput,
@@ -112,7 +122,7 @@ Options read_options(int argc, char** argv) {
                             {nullptr, 0, nullptr, 0}};
     Options options;
     Plan& plan = options.plan;
-    plan.workers = cores();
+    plan.workers = 0;
     for (int key; (key = getopt_long(argc, argv, "", table, nullptr)) != -1;) {
         switch (key) {
             case kScene:
@@ -156,12 +166,19 @@ Options read_options(int argc, char** argv) {
                 break;
             case kHelp:
                 fputs(kUsage, stdout);
-                MPI_Finalize();
-                exit(0);
+                fflush(stdout);
+                leave(0);
             default:
                 refuse("see --help");
         }
     }
+    if (members > 0) {
+        if (plan.workers > 0 || plan.grow || plan.shrink || plan.kill) {
+            refuse("--workers, --grow, --shrink and --kill are for mpiexec -n 1: a job's own members stay");
+        }
+        plan.members = true;
+    }
+    if (plan.workers == 0) plan.workers = members > 0 ? members : cores();
     plan.job.options.assign(argv + optind, argv + argc);
     if (plan.job.scene.empty()) refuse("--scene is missing; see --help");
     if (access(plan.job.scene.c_str(), R_OK) != 0) refuse(plan.job.scene + ": " + strerror(errno));
@@ -202,15 +219,16 @@ void report(const Options& options, const Outcome& o, double baseline, const Dif
     const Plan& plan = options.plan;
     printf("%s: %dx%d pixels in %.2f s, %d tiles of up to %dx%d\n", options.output.c_str(), plan.job.width,
            plan.job.height, o.elapsed, o.tiles, plan.tile_width, plan.tile_height);
-    printf("workers: %d spawned, %d let go early, %d lost\n", o.spawned, o.let_go, o.lost);
+    printf("workers: %d %s, %d let go early, %d lost\n", o.spawned, plan.members ? "in the job" : "spawned",
+           o.let_go, o.lost);
     if (baseline > 0) {
         printf("speed-up: %.2f over one povray call (measured: %.2f s)\n", baseline / o.elapsed, baseline);
     } else {
         printf("speed-up: %.2f over one worker (estimated: the tiles took %.2f s of processor time)\n",
                o.tile_cpu / o.elapsed, o.tile_cpu);
     }
-    printf("spawning: %.1f ms, %.2f %% of the time; per worker %.1f ms\n", o.spawning * 1e3,
-           100 * o.spawning / o.elapsed, o.spawning * 1e3 / std::max(o.spawned, 1));
+    printf("%s: %.1f ms, %.2f %% of the time; per worker %.1f ms\n", plan.members ? "meeting" : "spawning",
+           o.spawning * 1e3, 100 * o.spawning / o.elapsed, o.spawning * 1e3 / std::max(o.spawned, 1));
     if (difference && difference->pixels == 0) {
         printf("the picture is the one povray makes, pixel for pixel\n");
     } else if (difference) {
@@ -223,8 +241,7 @@ void report(const Options& options, const Outcome& o, double baseline, const Dif
 int coordinate(int argc, char** argv) {
     int size = 0;
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (size != 1) refuse("start it with mpiexec -n 1: it spawns its workers itself (--workers)");
-    const Options options = read_options(argc, argv);
+    const Options options = read_options(argc, argv, size - 1);
     const Job& job = options.plan.job;
     Picture expected(job.width, job.height), picture(job.width, job.height);
     const double baseline = options.baseline ? render_baseline(job, &expected) : 0;
@@ -250,10 +267,13 @@ int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm parent = MPI_COMM_NULL;
     MPI_Comm_get_parent(&parent);
-    int code = 0;
+    int code = 0, rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     const bool worker = argc > 1 && strcmp(argv[1], farm::kWorkerArgument) == 0;
     if (worker && parent != MPI_COMM_NULL) {
         farm::run_worker(parent);
+    } else if (rank > 0) {
+        farm::run_member();
     } else {
         code = farm::coordinate(argc, argv);
     }

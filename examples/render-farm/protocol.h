@@ -37,6 +37,9 @@ struct ResultHeader {
 /// Texts of errors are cut to this length.
 inline constexpr size_t kMaxErrorText = 4000;
 
+/// Tag of MPI_Intercomm_create between the coordinator and a member of its job.
+inline constexpr int kMeetingTag = 5;
+
 /// The argument that makes the program a worker.
 inline constexpr const char* kWorkerArgument = "--worker";
 

@@ -84,4 +84,10 @@ void run_worker(MPI_Comm coordinator) {
     MPI_Comm_disconnect(&coordinator);
 }
 
+void run_member() {
+    MPI_Comm coordinator = MPI_COMM_NULL;
+    MPI_Intercomm_create(MPI_COMM_SELF, 0, MPI_COMM_WORLD, 0, kMeetingTag, &coordinator);
+    run_worker(coordinator);
+}
+
 }  // namespace farm
