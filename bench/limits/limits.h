@@ -1,0 +1,31 @@
+/* What the machine allows, without any library: the floor beneath the benchmarks of the same names. Each
+ * operation prints rows that fit those of its benchmark. */
+#ifndef LIMITS_H
+#define LIMITS_H
+
+/* Runs and prints its rows; the text is a comma separated list of sizes or counts. Time in seconds per row.
+ */
+void limit_latency(const char* sizes, double time);
+void limit_bandwidth(const char* sizes, double time);
+void limit_message_rate(const char* sizes, double time);
+void limit_barrier(const char* processes, double time);
+void limit_spawn(const char* counts, const char* program);
+void limit_hello(const char* counts, const char* program);
+void limit_footprint(const char* counts);
+/* The process that limit_footprint looks at: says what it takes when told, then ends. */
+int limit_footprint_child(void);
+
+/* Rows are collected until all are there. */
+void limits_row(const char* what, long size, double value);
+void limits_print(const char* operation, const char* unit);
+
+/* The median of n values; sorts them. */
+double limits_median(double* values, int n);
+double limits_now(void);
+/* Ends the program with a message, unless the condition holds. */
+void limits_require(int condition, const char* message);
+
+/* The first number of an ascending list above the given one, or -1. */
+long limits_next(const char* list, long number);
+
+#endif
