@@ -34,6 +34,9 @@ enum class MessageKind : uint32_t {
     /// JobQuery of the own job → JobReply: all ranks of this host have reached the end of MPI_Init. Sent by the last of
     /// them if the universe has several hosts; to hang up without waiting for the reply is fine.
     arrived = 14,
+    /// JobQuery → JobReply: we have given up that rank, on another host, since nothing reaches it: it shall not wait for us.
+    /// To hang up without waiting for the reply is fine.
+    given_up = 15,
 
     // mpiexec and a standing daemon (launch/client_protocol.h).
     submit = 20,    ///< client → daemon: a job
@@ -51,7 +54,7 @@ inline constexpr uint32_t kFrameMagic = 0x4c525453;  ///< "STRL"
 inline constexpr uint32_t kFrameHeader = 12;         ///< bytes: magic, kind, length, each 32 bits
 inline constexpr uint32_t kMaxFrame = 64u << 20;     ///< payload of an authenticated peer
 inline constexpr uint32_t kMaxHello = 256;           ///< payload before that
-inline constexpr uint32_t kProtocolVersion = 2;
+inline constexpr uint32_t kProtocolVersion = 3;
 
 std::string encode_frame(MessageKind kind, std::string_view payload);
 
@@ -131,6 +134,7 @@ struct JobReply {
     int32_t error_class = 0;
     std::string text;  ///< sentence
     JobAddress job;    ///< on the asker's host
+    uint32_t looks = 0;  ///< to locate: RankCell::looks of that rank, 0: not known
 };
 
 /// A JobAddress within another message; its host goes along.

@@ -54,12 +54,20 @@ struct alignas(64) RankCell {
     std::atomic<uint32_t> replies;     ///< incremented by the launcher after each reply to this rank
     int32_t appnum;                    ///< MPI_APPNUM: which command of the MPMD list or spawn_multiple
     uint32_t cpu;                      ///< core bound to, kNotBound if none
+    /// How often the rank has looked around (at its sockets, too) while it waited in the library: two answers with different
+    /// numbers show that it did in between, so that what has not reached it by then is not on its way any more.
+    std::atomic<uint32_t> looks;
+    /// A process on another host that has given this rank up: its rank + 1 and job. Written by the daemon, the rank last
+    /// and only over 0; taken and set to 0 by the rank.
+    std::atomic<uint32_t> given_up_by_rank;
+    std::atomic<JobId> given_up_by_job;
 };
+static_assert(sizeof(RankCell) == 64);
 inline constexpr uint32_t kNotBound = ~0u;
 
 struct alignas(4096) JobHeader {
     static constexpr uint64_t kMagic = 0x31676e696c726174;  // "tarling1"
-    static constexpr uint32_t kVersion = 2;
+    static constexpr uint32_t kVersion = 3;
 
     uint64_t magic;
     uint32_t version;

@@ -58,6 +58,8 @@ void Deputy::on_order(uint32_t from, std::string_view payload) {
             return locator_.on_question(from, order);
         case OrderKind::ports:
             return locator_.on_answer(order);
+        case OrderKind::given_up:
+            return locator_.on_given_up(order);
         default:
             // Of a job that is gone by now: what was ordered is so already.
             if (Job* job = find_part(order.job)) on_job_order(*job, order);
@@ -206,6 +208,7 @@ bool Deputy::ask(Job& job, uint32_t rank, MessageKind kind, const std::string& p
         case MessageKind::resolve:
         case MessageKind::locate:
         case MessageKind::arrived:
+        case MessageKind::given_up:
             return find(job, rank, kind, payload, std::move(answer));
         default:
             return false;
@@ -224,6 +227,12 @@ bool Deputy::find(Job& job, uint32_t rank, MessageKind kind, const std::string& 
     boot::JobReply reply;
     if (kind == MessageKind::arrived) {
         tell_arrival(job);
+        answer(encode(reply));
+        return true;
+    }
+    if (kind == MessageKind::given_up) {
+        const Job* about = find_part(query.job);
+        if (about && query.rank < about->segment.header().size) locator_.tell_given_up(job, rank, *about, query.rank);
         answer(encode(reply));
         return true;
     }

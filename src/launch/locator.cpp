@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "boot/doorbell.h"
 #include "launch/launcher.h"
 #include "mpi.h"
 
@@ -54,8 +55,9 @@ Locator::~Locator() {
     if (timer_ != 0) launcher_.loop().cancel(timer_);
 }
 
-void Locator::reply(boot::JobId job, uint32_t rank, const Superior::Answer& answer) const {
+void Locator::reply(boot::JobId job, uint32_t rank, const Superior::Answer& answer, uint32_t looks) const {
     boot::JobReply reply;
+    reply.looks = looks;
     const Job* about = launcher_.find_job(job);
     launcher_.find_segment(job, reply.job);
     if (!about || about->segment.header().state.load(std::memory_order_acquire) == boot::JobState::failed) {
@@ -84,8 +86,13 @@ void Locator::on_question(uint32_t from, const Order& order) {
     const Question question{from, order.job, order.rank};
     if (answer_question(question)) return;
     open_.push_back(question);
+    look_again_soon();
+}
+
+// A rank stores its port, and reads its notices, without telling anyone; a look now and then is cheaper than a word from
+// each of them.
+void Locator::look_again_soon() {
     if (timer_ != 0) return;
-    // A rank stores its port without telling anyone; a look now and then is cheaper than a word from each of them.
     pause_ = kFirstPause;
     timer_ = launcher_.loop().after(pause_, [this] { look_again(); });
 }
@@ -93,8 +100,9 @@ void Locator::on_question(uint32_t from, const Order& order) {
 void Locator::look_again() {
     timer_ = 0;
     std::erase_if(open_, [this](const Question& question) { return answer_question(question); });
+    std::erase_if(notices_, [this](const Order& notice) { return leave_notice(notice); });
     pause_ = std::min(pause_ * 2, kLongestPause);
-    if (!open_.empty()) timer_ = launcher_.loop().after(pause_, [this] { look_again(); });
+    if (!open_.empty() || !notices_.empty()) timer_ = launcher_.loop().after(pause_, [this] { look_again(); });
 }
 
 bool Locator::answer_question(const Question& question) {
@@ -108,6 +116,7 @@ bool Locator::answer_question(const Question& question) {
         for (uint32_t i = 0; i < job->segment.header().local_ranks; ++i)
             words.number(word_of(job->segment, job->segment.local_rank(i)).word());
         answer.a = job->segment.header().my_host;
+        answer.b = job->segment.cell(question.rank).looks.load(std::memory_order_relaxed);
         answer.bytes = words.take();
     }
     send_(question.from, answer);
@@ -131,7 +140,32 @@ void Locator::on_answer(const Order& order) {
     if (found == asked_.end()) return;
     const std::vector<Superior::Answer> answers = std::move(found->second);
     asked_.erase(found);
-    for (const Superior::Answer& answer : answers) reply(order.job, order.rank, answer);
+    for (const Superior::Answer& answer : answers) reply(order.job, order.rank, answer, static_cast<uint32_t>(order.b));
+}
+
+void Locator::tell_given_up(const Job& by, uint32_t by_rank, const Job& job, uint32_t rank) {
+    const uint32_t host = job.segment.host_of(rank);
+    if (host >= job.tree_hosts.size() || job.tree_hosts[host] == self_) return;
+    send_(job.tree_hosts[host], {OrderKind::given_up, job.id(), rank, by.id(), by_rank, {}, {}});
+}
+
+void Locator::on_given_up(const Order& order) {
+    if (leave_notice(order)) return;
+    notices_.push_back(order);
+    look_again_soon();
+}
+
+// False if the rank has one that it has not read.
+bool Locator::leave_notice(const Order& notice) {
+    Job* job = launcher_.find_job(notice.job);
+    if (!job || notice.rank >= job->segment.header().size || !job->segment.is_local(notice.rank)) return true;
+    boot::RankCell& cell = job->segment.cell(notice.rank);
+    if (cell.state.load(std::memory_order_acquire) != RankState::initialized) return true;
+    if (cell.given_up_by_rank.load(std::memory_order_acquire) != 0) return false;
+    cell.given_up_by_job.store(notice.a, std::memory_order_relaxed);
+    cell.given_up_by_rank.store(static_cast<uint32_t>(notice.b) + 1, std::memory_order_release);
+    boot::ring(*reinterpret_cast<boot::Doorbell*>(job->segment.region(notice.rank)));
+    return true;
 }
 
 void Locator::forget(boot::JobId job) {

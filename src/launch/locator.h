@@ -29,6 +29,10 @@ class Locator {
 
     /// A rank of this host wants to know; `job` is the other's.
     void locate(Job& job, uint32_t rank, Superior::Answer answer);
+    /// A rank of this host has given up one of `job` on another host.
+    void tell_given_up(const Job& by, uint32_t by_rank, const Job& job, uint32_t rank);
+    /// Order given_up: the rank is told as soon as it has read what it was told before.
+    void on_given_up(const Order& order);
     /// Orders want_ports and ports.
     void on_question(uint32_t from, const Order& order);
     void on_answer(const Order& order);
@@ -45,14 +49,17 @@ class Locator {
     };
 
     bool answer_question(const Question& question);
+    bool leave_notice(const Order& notice);
+    void look_again_soon();
     void look_again();
-    void reply(boot::JobId job, uint32_t rank, const Superior::Answer& answer) const;
+    void reply(boot::JobId job, uint32_t rank, const Superior::Answer& answer, uint32_t looks = 0) const;
 
     Launcher& launcher_;
     uint32_t self_;
     Send send_;
     std::map<std::pair<boot::JobId, uint32_t>, std::vector<Superior::Answer>> asked_;  ///< by ranks here
     std::vector<Question> open_;                                                     ///< by other hosts
+    std::vector<Order> notices_;  ///< given_up, for ranks that have not read an earlier one
     EventLoop::TimerId timer_ = 0;
     std::chrono::milliseconds pause_{1};
 };

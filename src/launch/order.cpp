@@ -9,7 +9,7 @@ bool known(uint32_t kind) {
         return kind >= static_cast<uint32_t>(first) && kind <= static_cast<uint32_t>(last);
     };
     return in(OrderKind::start, OrderKind::ranks_failed) || in(OrderKind::started, OrderKind::client_gone) ||
-           in(OrderKind::want_ports, OrderKind::ports);
+           in(OrderKind::want_ports, OrderKind::given_up);
 }
 
 }  // namespace

@@ -45,7 +45,9 @@ enum class OrderKind : uint32_t {
 
     // deputy → deputy
     want_ports = 64,  ///< rank: which one's port matters; answered when it is known
-    ports = 65,       ///< rank: as asked; a: the host's entry in the job's table; bytes: a word per rank of that host
+    ports = 65,       ///< rank: as asked; a: the host's entry in the job's table; bytes: a word per rank of that host;
+                  ///< b: RankCell::looks of the rank asked about
+    given_up = 66,  ///< the rank of the job is not waited for any more by rank b of job a, whom it shall not wait for either
 };
 
 struct Order {

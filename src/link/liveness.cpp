@@ -36,10 +36,33 @@ bool note_failed_ranks(Job& job) {
     return true;
 }
 
+// Of those that this process can't have heard giving it up, since nothing reaches it from them.
+bool note_who_gave_us_up() {
+    boot::RankCell& cell = self().job->segment().cell(self().rank);
+    const uint32_t rank = cell.given_up_by_rank.load(std::memory_order_acquire);
+    if (rank == 0) return false;
+    Job* job = job_with_id(cell.given_up_by_job.load(std::memory_order_relaxed));
+    cell.given_up_by_rank.store(0, std::memory_order_release);
+    if (!job || !job->mapped() || job->dead() || rank > job->segment().header().size) return false;
+    drain();
+    Peer* peer = job->peer(rank - 1);
+    if (!peer || peer->dead || !peer->remote) return false;
+    fail(MPI_ERR_PROC_ABORTED,
+         "rank %u on host %s has given this process up, since what it sends is not acknowledged: let datagrams through the "
+         "firewalls of both hosts, or choose other networks with STARLING_IP_INTERFACES",
+         peer->rank, host_name(*peer));
+    fail_peer(*peer);
+    return true;
+}
+
 }  // namespace
 
 bool check_liveness() {
     bool any = false;
+    if (network) {
+        self().job->segment().cell(self().rank).looks.fetch_add(1, std::memory_order_relaxed);
+        any = note_who_gave_us_up();
+    }
     ask_after_silent_peers(kPatienceNs);
     for (; recover_inbox(); any = true) poll();
     for (size_t i = 0; Job* job = job_at(i); ++i) {

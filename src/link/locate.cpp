@@ -31,6 +31,7 @@ struct Question {
     uint32_t word = 0;  ///< of the address table when it was asked
     bool sent = false;
     boot::ControlCall call;
+    uint32_t looks = 0;  ///< of the rank, as answered
 };
 constinit std::vector<std::unique_ptr<Question>> questions;  ///< oldest first
 
@@ -59,7 +60,7 @@ bool is_open(boot::JobId job, uint32_t rank) {
 void put(boot::JobId job, uint32_t rank) {
     if (is_open(job, rank)) return;
     const uint32_t word = rank == kWholeJob ? 0 : job_with_id(job)->segment().port(rank).load();
-    questions.push_back(std::make_unique<Question>(Question{job, rank, word, false, {}}));
+    questions.push_back(std::make_unique<Question>(Question{job, rank, word, false, {}, 0}));
 }
 
 /// An answer to someone else's question may have told this too.
@@ -83,19 +84,20 @@ bool advance(Question& question, int& error) {
     if (!done) return false;
     boot::JobReply reply;
     error = read_reply(question.call, reply);
+    question.looks = reply.looks;
     if (!error && question.rank == kWholeJob) error = find_job(reply.job)->map();
     return true;
 }
 
 void tell(const Question& question, int error) {
     if (question.rank == kWholeJob) return;  // its processes send again, and are then known or not
-    if (Peer* peer = job_with_id(question.job)->peer_if_met(question.rank)) on_located(*peer, error);
+    if (Peer* peer = job_with_id(question.job)->peer_if_met(question.rank)) on_located(*peer, error, question.looks);
 }
 
 }  // namespace
 
 int resolve(boot::JobAddress& address) {
-    Question question{address.id, kWholeJob, 0, false, {}};
+    Question question{address.id, kWholeJob, 0, false, {}, 0};
     if (const int error = ask(question)) return error;
     const uint64_t end = now_ns() + kResolveNs;
     bool done = false;
@@ -133,6 +135,14 @@ bool poll_answers() {
         any = true;
     }
     return any;
+}
+
+void tell_given_up(const Job& job, uint32_t rank) {
+    if (other_locate) return;  // there is no daemon
+    const Process& me = self();
+    const boot::JobQuery query{job.address().id, rank};
+    boot::ControlCall call;
+    boot::ControlCall::start(me.job->segment(), me.rank, boot::MessageKind::given_up, boot::encode(query), call);
 }
 
 bool anything_asked() { return !questions.empty(); }

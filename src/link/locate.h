@@ -16,6 +16,10 @@ void resolve_later(boot::JobId id);
 /// known, if it is not, and once more, if it is. Does not wait. Asking again while the question is open is free.
 void locate(Job& job, uint32_t rank);
 
+/// Has the daemon tell the rank, on another host, that this process has given it up. Does not wait; who can't be told finds
+/// out by itself if it sends something.
+void tell_given_up(const Job& job, uint32_t rank);
+
 /// Takes what the daemon has answered. Whether there was anything.
 bool poll_answers();
 

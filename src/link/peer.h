@@ -45,6 +45,7 @@ struct Peer {
     uint16_t port = 0;               ///< UDP, as the session was told; 0: not known yet
     ip::Session* session = nullptr;  ///< null when the peer is dead
     uint64_t asked_at = 0;           ///< ns; when the daemon was last asked whether it lives
+    uint32_t looks = 0;              ///< of its cell, as the daemon said last; 0: not known
     Wire* wire = nullptr;            ///< the TCP connection (link/wires.h), in states other than closed
     uint64_t bytes_since_check = 0;  ///< of long messages; decides with sent_since_check
 

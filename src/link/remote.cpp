@@ -74,19 +74,15 @@ ip::Session* meet(boot::JobId id, uint32_t rank, uint64_t key) {
     return peer ? peer->session : nullptr;
 }
 
-const char* host_name(const Peer& peer) {
-    const boot::JobSegment& segment = peer.job.segment();
-    return segment.host(segment.host_of(peer.rank)).name;
-}
-
 void lose(void* user) {
     Peer& peer = *static_cast<Peer*>(user);
     const char* host = host_name(peer);
     switch (network->failure(*peer.session)) {
         case ip::Failure::deaf:
             fail(MPI_ERR_PROC_ABORTED,
-                 "rank %u on host %s is heard, but nothing sent to its UDP port %u has arrived for %d s: let datagrams "
-                 "through the firewall of that host, or choose other networks with STARLING_IP_INTERFACES",
+                 "rank %u on host %s lives and waits, but nothing sent to its UDP port %u has been acknowledged for %d s: "
+                 "let datagrams through the firewalls of both hosts, or choose other networks with "
+                 "STARLING_IP_INTERFACES",
                  peer.rank, host, peer.port, static_cast<int>(config().ip_timeout));
             break;
         case ip::Failure::successor:
@@ -97,6 +93,7 @@ void lose(void* user) {
                  "rank %u on host %s can't be reached any more: nothing has come from it for %d s (STARLING_IP_TIMEOUT)",
                  peer.rank, host, static_cast<int>(config().ip_timeout));
     }
+    tell_given_up(peer.job, peer.rank);
     fail_peer(peer);
 }
 
@@ -122,6 +119,11 @@ bool place_peers() {
 }
 
 }  // namespace
+
+const char* host_name(const Peer& peer) {
+    const boot::JobSegment& segment = peer.job.segment();
+    return segment.host(segment.host_of(peer.rank)).name;
+}
 
 int open_network() {
     if (network) return MPI_SUCCESS;
@@ -230,7 +232,7 @@ bool poll_sockets() {
     return network->poll(now) || by_wire;
 }
 
-void on_located(Peer& peer, int error) {
+void on_located(Peer& peer, int error, uint32_t looks) {
     if (!peer.session) return;
     const boot::PortWord word = word_of(peer);
     if (word.state == boot::PortWord::failed || error == MPI_ERR_PROC_ABORTED) {
@@ -246,7 +248,9 @@ void on_located(Peer& peer, int error) {
     if (error) return;  // asked again, if it stays silent
     place(peer);
     // It lives, and computes perhaps; or it has finalized, and may come back as long as it runs.
-    if (network->stalled_since(*peer.session) != 0) network->vouch(*peer.session);
+    const bool has_looked = looks != 0 && peer.looks != 0 && looks != peer.looks;
+    peer.looks = looks;
+    if (network->stalled_since(*peer.session) != 0) network->vouch(*peer.session, has_looked);
 }
 
 void ask_after_silent_peers(uint64_t patience_ns) {

@@ -26,6 +26,8 @@ uint64_t network_deadline();
 
 /// Gives a new peer on another host its session, and begins to find out where it is if that is not known.
 int attach_session(Peer& peer);
+/// The host of a peer on another one.
+const char* host_name(const Peer& peer);
 /// Ends what we have with a peer that is gone.
 void drop_session(Peer& peer);
 
@@ -57,8 +59,9 @@ bool poll_remote(bool busy);
 /// The same, whether or not it is time to: for what has come before a peer's end and must not be overlooked.
 bool poll_sockets();
 
-/// The daemon has answered about this peer: `error` is an MPI error class with failure_text() if it could not tell.
-void on_located(Peer& peer, int error);
+/// The daemon has answered about this peer: `error` is an MPI error class with failure_text() if it could not tell, `looks`
+/// the number in its cell (boot::RankCell), 0 if that is not known.
+void on_located(Peer& peer, int error, uint32_t looks);
 
 /// Asks the daemon after peers that owe an acknowledgement and have given no sign of life for `patience_ns`.
 void ask_after_silent_peers(uint64_t patience_ns);

@@ -223,22 +223,42 @@ TEST(Session, WithAllRailsGoneThePeerIsGivenUpAfterTheStatedTime) {
 
 TEST(Session, APeerThatIsHeardButDoesNotHearIsGivenUp) {
     for (const bool both_ways : {false, true})
-        for (const int deaf : {0, 1}) {
-            Network network(14);
-            network.deaf[deaf] = true;
-            Exchange exchange(network, 100, 1000, both_ways);
-            // The daemons see both processes alive, and say so.
-            for (int i = 0; i < 40; ++i) {
-                exchange.fill();
-                network.run_until(network.now + kSecond);
-                for (int end = 0; end < 2; ++end) network.session(end).vouch(network.now);
+        for (const bool looks : {false, true})
+            for (const int deaf : {0, 1}) {
+                Network network(14);
+                network.deaf[deaf] = true;
+                Exchange exchange(network, 100, 1000, both_ways);
+                // The daemons see both processes alive, and say so; perhaps that they look at their sockets, too.
+                for (int i = 0; i < 40; ++i) {
+                    exchange.fill();
+                    network.run_until(network.now + kSecond);
+                    for (int end = 0; end < 2; ++end) network.session(end).vouch(network.now, looks);
+                }
+                // The one that hears notices, whether it waits for an answer or gets the same again and again. Who sends
+                // into the void without hearing anything can't tell that from a peer that computes, unless the daemon can.
+                const bool noticed = both_ways || deaf == 0 || looks;
+                EXPECT_EQ(network.ends[1 - deaf]->given_up, noticed ? 1 : 0) << both_ways << looks << deaf;
+                EXPECT_TRUE(!noticed || network.session(1 - deaf).failure() == Failure::deaf);
             }
-            // The one that hears notices, whether it waits for an answer or gets the same again and again. Who sends
-            // into the void without hearing anything can't tell that from a peer that computes.
-            const bool noticed = both_ways || deaf == 0;
-            EXPECT_EQ(network.ends[1 - deaf]->given_up, noticed ? 1 : 0) << both_ways << deaf;
-            EXPECT_TRUE(!noticed || network.session(1 - deaf).failure() == Failure::deaf);
+}
+
+TEST(Session, APeerThatLooksNowAndThenIsNotGivenUpForWhatWasOnItsWay) {
+    Network network(16);
+    Exchange exchange(network, 100, 1000, false);
+    // It computes for long, looks for a moment in which little of what was sent reaches it, and computes again.
+    for (int i = 0; i < 20; ++i) {
+        network.ends[1]->listening = false;
+        exchange.fill();
+        for (int second = 0; second < 40; ++second) {
+            network.run_until(network.now + kSecond);
+            network.session(0).vouch(network.now, false);
         }
+        network.listen(1);
+        network.session(0).vouch(network.now, true);
+        network.run_until(network.now + kMillisecond);
+        network.session(0).vouch(network.now, true);
+    }
+    EXPECT_EQ(network.ends[0]->given_up, 0);
 }
 
 TEST(Session, APeerThatComputesIsWaitedFor) {
@@ -255,7 +275,7 @@ TEST(Session, APeerThatComputesIsWaitedFor) {
     // Ten minutes in which its daemon vouches for it every second.
     for (int i = 0; i < 600; ++i) {
         network.run_until(network.now + kSecond);
-        network.session(0).vouch(network.now);
+        network.session(0).vouch(network.now, false);
     }
     EXPECT_EQ(network.ends[0]->given_up, 0);
     EXPECT_FALSE(network.send(0, exchange.sent[0], 3000)) << "the buffer is full, and memory bounded";
@@ -411,7 +431,8 @@ TEST(Session, AnyTroubleThatEndsIsSurvived) {
             trouble();
             exchange.fill();
             network.run_until(network.now + random() % (random() % 10 == 0 ? 3 * kSecond : 10 * kMillisecond));
-            for (int end = 0; end < 2; ++end) network.session(end).vouch(network.now);
+            for (int end = 0; end < 2; ++end)
+                network.session(end).vouch(network.now, network.ends[1 - end]->listening);
         }
         unfinished += !exchange.complete();
         for (int rail = 0; rail < kMaxAddresses; ++rail) {

@@ -256,7 +256,7 @@ void Endpoint::flush_acks() {
 bool Endpoint::idle(const Session& session) const { return session.idle(); }
 uint64_t Endpoint::stalled_since(const Session& session) const { return session.stalled_since(); }
 
-void Endpoint::vouch(Session& session) { session.vouch(now_ns()); }
+void Endpoint::vouch(Session& session, bool looks) { session.vouch(now_ns(), looks); }
 
 Failure Endpoint::failure(const Session& session) const { return session.failure(); }
 

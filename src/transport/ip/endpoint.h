@@ -34,7 +34,7 @@ struct Upcalls {
     /// datagram is dropped and the sender will repeat it.
     Session* (*unknown)(boot::JobId job, uint32_t rank, uint64_t key);
     /// The peer has neither been heard of nor vouched for (Endpoint::vouch) for STARLING_IP_TIMEOUT seconds while it
-    /// had something to acknowledge; or it is heard all that time but nothing sent to it arrives; or it is another
+    /// had something to acknowledge; or it looks at its sockets all that time but nothing sent to it arrives; or it is another
     /// incarnation than the one that was talked to: failure() says which. The session takes and delivers nothing any
     /// more; close() it.
     void (*unreachable)(void* user);
@@ -118,8 +118,9 @@ class Endpoint {
     bool idle(const Session& session) const;
     /// 0, or since when something waits for an acknowledgement without any sign of life from the peer (ns).
     uint64_t stalled_since(const Session& session) const;
-    /// The daemon says the peer lives (it may compute and not look at its sockets): its time starts anew.
-    void vouch(Session& session);
+    /// The daemon says the peer lives: its time starts anew. It may compute; if it `looks` at its sockets instead, it should
+    /// have acknowledged something.
+    void vouch(Session& session, bool looks);
     /// Why the session was given up; Failure::none if it was not.
     Failure failure(const Session& session) const;
     /// Forgets the session and what it holds; its user is not called again, its pointer is dead after the upcall

@@ -120,6 +120,13 @@ uint64_t Session::stalled_since() const {
     return std::max(waiting_since_, heard_at_);
 }
 
+void Session::vouch(uint64_t now, bool looks) {
+    vouched_at_ = now;
+    if (!looks || !waiting()) return;
+    looked_at_ = now;
+    if (deaf_since_ == 0) deaf_since_ = now;
+}
+
 uint64_t Session::round_trip() const {
     uint64_t best = 0;
     for (const Path& path : paths_) {
@@ -173,7 +180,7 @@ void Session::revive(uint64_t key, void* new_user) {
     peer_epoch_ = 0;
     key_ = key;
     user = new_user;
-    heard_at_ = vouched_at_ = 0;
+    heard_at_ = vouched_at_ = looked_at_ = 0;
 }
 
 void Session::fail(Failure why) {

@@ -42,7 +42,7 @@ struct Name {
 enum class Failure : uint8_t {
     none,
     silent,     ///< nothing was heard for too long, and nobody vouched for the peer
-    deaf,       ///< the peer is heard, but what is sent to it does not arrive: a firewall, as a rule
+    deaf,       ///< the peer looks at its sockets, but what is sent to it does not arrive: a firewall, as a rule
     successor,  ///< another process has taken the peer's place
     broken,     ///< its stream is no stream
 };
@@ -149,7 +149,7 @@ class Session : private PacketSink {
     /// Whether room was made since reserve() last said no; forgets it.
     bool take_room_made();
     uint64_t stalled_since() const;
-    void vouch(uint64_t now) { vouched_at_ = now; }
+    void vouch(uint64_t now, bool looks);
     uint64_t round_trip() const;
     uint64_t epoch() const { return epoch_; }
     uint64_t peer_epoch() const { return peer_epoch_; }
@@ -238,8 +238,9 @@ class Session : private PacketSink {
 
     // Life.
     uint64_t waiting_since_ = 0, heard_at_ = 0, vouched_at_ = 0;
+    uint64_t looked_at_ = 0;   ///< by the peer at its sockets, as far as is known
     uint64_t probe_at_ = 0;  ///< of suspended paths; 0: none
-    uint64_t deaf_since_ = 0;  ///< the peer is heard since then, but does not seem to hear us; 0: it does
+    uint64_t deaf_since_ = 0;  ///< the peer is heard, or looks at its sockets, since then, but does not hear us; 0: it does
     Failure failure_ = Failure::none;
     bool dead_ = false;
     bool room_refused_ = false, room_made_ = false;

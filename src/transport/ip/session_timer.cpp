@@ -41,8 +41,8 @@ bool Session::is_given_up(uint64_t now) {
         return true;
     }
     if (deaf_since_ == 0 || deaf_since_ + outside_.timeout > now) return false;
-    // It spoke all the time, so it is there and looks at its socket; else it may have been computing.
-    if (heard_at_ >= deaf_since_ + outside_.timeout / 2) {
+    // It looked at its socket all the time, or spoke, which comes to the same; else it may have been computing.
+    if (std::max(heard_at_, looked_at_) >= deaf_since_ + outside_.timeout / 2) {
         fail(Failure::deaf);
         return true;
     }
