@@ -5,9 +5,9 @@
 
 #include <array>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
+#include "exploration.h"
 #include "link/connection.h"
 
 namespace starling::link {
@@ -65,38 +65,21 @@ struct World {
     }
 };
 
-class Explorer {
+class Explorer : public test::Exploration<World> {
   public:
     Explorer(int wants, int cuts, bool deaths) : wants_(wants), cuts_(cuts), deaths_(deaths) {}
 
-    void run() {
-        push(World{});
-        while (!todo_.empty() && failures_ == 0) {
-            const World world = std::move(todo_.back());
-            todo_.pop_back();
-            expand(world);
-        }
-    }
-    size_t states() const { return seen_.size(); }
     bool connected_once() const { return connected_; }
 
   private:
-    void push(World&& world) {
-        collect(world);
-        if (seen_.insert(world.key()).second) todo_.push_back(std::move(world));
-    }
     /// Sockets that nobody holds and that bring no hello any more are forgotten.
-    static void collect(World& world) {
+    void tidy(World& world) override {
         for (int i = static_cast<int>(world.sockets.size()) - 1; i >= 0; --i) {
             if (world.sockets[static_cast<size_t>(i)].hello || world.ends[0].socket == i || world.ends[1].socket == i) continue;
             world.sockets.erase(world.sockets.begin() + i);
             for (End& end : world.ends)
                 if (end.socket > i) --end.socket;
         }
-    }
-    void fail(const World& world, const char* what) {
-        ++failures_;
-        ADD_FAILURE() << what << "\nafter " << world.trace << "\nin " << world.key();
     }
     /// With a place for another connection and without.
     template <class F>
@@ -110,7 +93,7 @@ class Explorer {
         }
     }
 
-    void expand(const World& world) {
+    void expand(const World& world) override {
         bool moved = false;
         const auto move = [&](const std::string& label, auto&& act) {
             moved = true;
@@ -284,31 +267,23 @@ class Explorer {
     const int wants_, cuts_;
     const bool deaths_;
     bool slot_ = true, connected_ = false;
-    int failures_ = 0;
-    std::unordered_set<std::string> seen_;
-    std::vector<World> todo_;
 };
 
 TEST(ConnectionByTcp, EveryOrderOfEventsEndsInAgreement) {
     Explorer explorer(2, 0, false);
-    explorer.run();
+    explore(explorer);
     EXPECT_TRUE(explorer.connected_once());
-    EXPECT_GT(explorer.states(), 1000u);
-    RecordProperty("states", static_cast<int>(explorer.states()));
 }
 
 TEST(ConnectionByTcp, WhateverBreaks) {
     Explorer explorer(2, 1, false);
-    explorer.run();
+    explore(explorer);
     EXPECT_TRUE(explorer.connected_once());
-    EXPECT_GT(explorer.states(), 1000u);
-    RecordProperty("states", static_cast<int>(explorer.states()));
 }
 
 TEST(ConnectionByTcp, ADeadPeerKeepsNothing) {
     Explorer explorer(1, 1, true);
-    explorer.run();
-    EXPECT_GT(explorer.states(), 1000u);
+    explore(explorer);
 }
 
 }  // namespace

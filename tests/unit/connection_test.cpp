@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <string>
-#include <unordered_set>
-#include <vector>
+
+#include "exploration.h"
 
 namespace starling::link {
 namespace {
@@ -49,31 +49,13 @@ struct World {
     }
 };
 
-class Explorer {
+class Explorer : public test::Exploration<World> {
   public:
     Explorer(int wants, int messages, bool deaths) : wants_(wants), messages_(messages), deaths_(deaths) {}
 
-    void run() {
-        push(World{});
-        while (!todo_.empty() && failures_ == 0) {
-            const World world = std::move(todo_.back());
-            todo_.pop_back();
-            expand(world);
-        }
-    }
-    size_t states() const { return seen_.size(); }
     bool connected_once() const { return both_connected_; }
 
   private:
-    void push(World&& world) {
-        if (seen_.insert(world.key()).second) todo_.push_back(std::move(world));
-    }
-
-    void fail(const World& world, const char* what) {
-        ++failures_;
-        ADD_FAILURE() << what << "\nafter " << world.trace << "\nin " << world.key();
-    }
-
     /// `room` and `slot` choose what chance decides: whether a packet finds room at once, whether a slot is
     /// free.
     template <class F>
@@ -89,7 +71,7 @@ class Explorer {
             }
     }
 
-    void expand(const World& world) {
+    void expand(const World& world) override {
         bool moved = false;
         for (int e : {0, 1}) {
             const std::string who(1, static_cast<char>('A' + e));
@@ -277,31 +259,23 @@ class Explorer {
     const bool deaths_;
     bool room_ = true, slot_ = true;
     bool both_connected_ = false;
-    int failures_ = 0;
-    std::unordered_set<std::string> seen_;
-    std::vector<World> todo_;
 };
 
 TEST(Connection, EveryOrderOfEventsEndsInAgreement) {
     Explorer explorer(8, 0, false);
-    explorer.run();
+    explore(explorer);
     EXPECT_TRUE(explorer.connected_once());
-    EXPECT_GT(explorer.states(), 1000u);
-    RecordProperty("states", static_cast<int>(explorer.states()));
 }
 
 TEST(Connection, NoMessageIsLostInAnyOrder) {
     Explorer explorer(3, 2, false);
-    explorer.run();
+    explore(explorer);
     EXPECT_TRUE(explorer.connected_once());
-    EXPECT_GT(explorer.states(), 1000u);
-    RecordProperty("states", static_cast<int>(explorer.states()));
 }
 
 TEST(Connection, ADeadPeerKeepsNothing) {
     Explorer explorer(2, 1, true);
-    explorer.run();
-    EXPECT_GT(explorer.states(), 1000u);
+    explore(explorer);
 }
 
 TEST(Connection, WithoutAFreeSlotNobodyIsLeftWaiting) {
