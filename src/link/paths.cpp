@@ -9,6 +9,7 @@
 #include "link/manager.h"
 #include "link/peer.h"
 #include "link/remote.h"
+#include "link/wires.h"
 
 namespace starling::link {
 
@@ -130,6 +131,8 @@ void dispatch(Peer& peer, const Packet& packet) {
         upcalls.spawn_control(peer, packet);
     else if (packet.header.kind == shm::Kind::farewell)
         on_farewell(peer);
+    else if (packet.header.kind == shm::Kind::rail_gone)
+        on_rail_gone(peer, packet.payload, packet.header.bytes);
     else if (packet.header.kind != shm::Kind::segment)
         on_connection_packet(peer, packet);
     else if (upcalls.segment)

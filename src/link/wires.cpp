@@ -103,6 +103,18 @@ ip::TcpUpcalls tcp_upcalls() {
     return all;
 }
 
+// To the other side of a cable that is pulled here nothing has happened: it would send into it until it finds out by
+// silence. The word goes over whatever is left, if need be as a datagram.
+void tell_of_lost_rails(const uint32_t* now, size_t count) {
+    static std::vector<uint32_t> before;
+    for (const uint32_t address : before) {
+        if (std::find(now, now + count, address) != now + count) continue;
+        for (Peer* peer : users)
+            if (peer->wire->attached) send_control(*peer, shm::Kind::rail_gone, &address, sizeof address);
+    }
+    before.assign(now, now + count);
+}
+
 // The endpoint knows which interfaces are to be used; of these, the networks they are in.
 void follow_rails() {
     if (rails_seen == network->rails_version()) return;
@@ -121,6 +133,7 @@ void follow_rails() {
     }
     freeifaddrs(list);
     tcp->set_rails(rails);
+    tell_of_lost_rails(addresses, count);
 }
 
 /// False with failure_text() if there is no descriptor to be had.
@@ -250,6 +263,13 @@ bool poll_wires(uint64_t now) {
 uint64_t wires_deadline() {
     if (!told.empty()) return 0;
     return tcp ? tcp->next_deadline() : UINT64_MAX;
+}
+
+void on_rail_gone(Peer& peer, const std::byte* payload, uint32_t bytes) {
+    uint32_t address = 0;
+    if (!peer.wire || bytes != sizeof address) return;
+    std::memcpy(&address, payload, sizeof address);
+    tcp->lose_remote(*peer.wire->connection, address);
 }
 
 bool goes_by_wire(const Peer& peer) { return peer.wire && peer.wire->attached; }

@@ -14,6 +14,9 @@ bool poll_wires(uint64_t now);
 /// When poll_wires() must be called though nothing is readable; ns, UINT64_MAX: never.
 uint64_t wires_deadline();
 
+/// The peer has told that an interface of its is down; the payload of the packet.
+void on_rail_gone(Peer& peer, const std::byte* payload, uint32_t bytes);
+
 /// Whether packets to the peer go by TCP now.
 bool goes_by_wire(const Peer& peer);
 

@@ -178,6 +178,23 @@ TEST(TcpRails, OneThatGoesIsLeftAndOneThatComesIsTakenUp) {
     ASSERT_TRUE(pair.until([&] { return pair.high.frames.size() == 1; }));
 }
 
+TEST(TcpRails, SocketsToAnInterfaceThatThePeerHasLostAreGivenUpAtOnce) {
+    Pair pair({rail(1), rail(2)});
+    pair.open();
+    ASSERT_TRUE(pair.until([&] { return pair.low.tcp->counters().sockets == 2; }));
+    pair.low.tcp->lose_remote(*pair.low.connection, loopback(1));
+    pair.low.tcp->poll(now_ns());
+    EXPECT_EQ(pair.low.tcp->counters().sockets, 1u);
+    EXPECT_EQ(pair.low.rerouted, 1) << "the first socket had carried the frames";
+    EXPECT_EQ(pair.low.send("on"), Sent::done);
+    ASSERT_TRUE(pair.until([&] { return pair.high.frames.size() == 1; }));
+    EXPECT_EQ(pair.low.broken + pair.high.broken, 0);
+    for (const uint8_t last : {1, 2}) pair.low.tcp->lose_remote(*pair.low.connection, loopback(last));
+    pair.low.tcp->poll(now_ns());
+    EXPECT_EQ(pair.low.broken, 1);
+    EXPECT_NE(pair.low.failure.find("interface"), std::string::npos) << pair.low.failure;
+}
+
 TEST(TcpRails, WithTheLastOneGoneTheConnectionIsBroken) {
     Pair pair;
     pair.open();

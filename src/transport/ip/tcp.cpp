@@ -44,6 +44,7 @@ int Tcp::create(const TcpOptions& options, const TcpUpcalls& upcalls, std::uniqu
 
 int Tcp::wait_fd() const { return engine_->epoll; }
 void Tcp::set_rails(std::span<const TcpRail> rails) { engine_->set_rails(rails); }
+void Tcp::lose_remote(Connection& connection, uint32_t address) { engine_->lose_remote(connection, address); }
 Connection& Tcp::add(const ProcessId& peer, uint64_t peer_key, void* user, Session* session) {
     return engine_->add(peer, peer_key, user, session);
 }

@@ -154,6 +154,10 @@ class Tcp {
     /// connections take up a new one.
     void set_rails(std::span<const TcpRail> rails);
 
+    /// The peer says that its interface with this address (network byte order) is gone: sockets to it are given up at once,
+    /// not when they have been silent for long.
+    void lose_remote(Connection& connection, uint32_t address);
+
     /// A connection in state idle. `peer_key` is what the peer wants
     /// to be shown.
     Connection& add(const ProcessId& peer, uint64_t peer_key, void* user, Session* session);

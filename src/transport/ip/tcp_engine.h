@@ -132,6 +132,7 @@ struct TcpEngine {
     void attempt_failed(Connection& connection);
     void too_late(TcpSocket& socket);
     void set_rails(std::span<const TcpRail> usable);
+    void lose_remote(Connection& connection, uint32_t address);
     bool take_addresses(Connection& connection, const std::byte* contents, size_t bytes);
     void tell_addresses(Connection& connection);
 

@@ -339,6 +339,12 @@ void TcpEngine::set_rails(std::span<const TcpRail> usable) {
     }
 }
 
+void TcpEngine::lose_remote(Connection& connection, uint32_t address) {
+    for (TcpSocket* socket : parts(connection).sockets)
+        if (socket->rail.remote == address)
+            doom(*socket, std::string("the peer's interface with address ") + print_address(address, 0) + " is gone");
+}
+
 // The listener's rails have changed: who dialled hears of it on the connection, since sockets are its to open.
 void TcpEngine::tell_addresses(Connection& connection) {
     ConnectionParts& of = parts(connection);

@@ -23,6 +23,7 @@ enum class Kind : uint8_t {
     segment,         ///< put, get or update of exposed memory, or the answer (window/packets.h)
     spawn_control,   ///< connect, accept and disconnect between jobs (mpi/dynamic)
     farewell,        ///< between hosts: the sender's last packet, it has called MPI_Finalize
+    rail_gone,       ///< between hosts: an interface of the sender is down; payload: its IPv4 address, network byte order
 };
 
 /// First 32 bytes of a ring line and of an inbox cell's packet. `stamp` is used by rings only.
