@@ -166,6 +166,10 @@ class JobSegment {
     HostEntry& host(uint32_t index) const {
         return reinterpret_cast<HostEntry*>(base_ + header().hosts_offset)[index];
     }
+    /// Where the ranks are, as JobHeader::runs of them.
+    const Placement& run(uint64_t index) const {
+        return reinterpret_cast<const Placement*>(base_ + header().runs_offset)[index];
+    }
     /// The rank's word in the address table; of any rank, on whatever host.
     std::atomic<uint32_t>& port(uint32_t rank) const {
         return reinterpret_cast<std::atomic<uint32_t>*>(base_ + header().ports_offset)[rank];
@@ -202,9 +206,6 @@ class JobSegment {
     /// The run that holds `rank`, as which of its ranks; null if there is none. Neighbours are found at once.
     const Placement* find_run(uint32_t rank, uint32_t& index) const;
     uint32_t here(uint32_t rank) const;
-    const Placement& run(uint64_t index) const {
-        return reinterpret_cast<const Placement*>(base_ + header().runs_offset)[index];
-    }
 
     std::byte* base_ = nullptr;
     size_t bytes_ = 0;

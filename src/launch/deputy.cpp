@@ -15,11 +15,15 @@ namespace {
 constexpr uint32_t kRoot = 0;
 }
 
-Deputy::Deputy(Launcher& launcher, uint32_t self, Send send)
+Deputy::Deputy(Launcher& launcher, uint32_t self, Send send, Gather gather)
     : launcher_(launcher),
       self_(self),
       send_(std::move(send)),
-      locator_(launcher, self, [this](uint32_t to, const Order& order) { send_(to, encode(order), false); }) {
+      gather_(std::move(gather)),
+      locator_(launcher, self, {[this](uint32_t to, const Order& order) { send_(to, encode(order), false); },
+                                [this](const Order& topic, std::string_view piece, const HostSet& contributors) {
+                                    gather_(topic, piece, contributors, false);
+                                }}) {
     launcher_.set_superior(this);
     launcher_.output().forward = [this](boot::JobId job, int target, std::string lines) {
         tell({OrderKind::output, job, 0, static_cast<uint64_t>(target), 0, {}, std::move(lines)}, true);
@@ -68,9 +72,12 @@ void Deputy::on_order(uint32_t from, std::string_view payload) {
 
 void Deputy::on_job_order(Job& job, Order& order) {
     switch (order.kind) {
-        case OrderKind::take_back:
+        case OrderKind::take_back: {
+            const boot::JobId id = job.id();
             launcher_.take_back_part(job);
+            locator_.forget(id);
             break;
+        }
         case OrderKind::fail:
             launcher_.end_part(job, static_cast<int>(order.a));
             locator_.forget(job.id());
@@ -95,6 +102,12 @@ void Deputy::on_job_order(Job& job, Order& order) {
             break;
         case OrderKind::ring:
             launcher_.ring_ranks(job);
+            break;
+        case OrderKind::gather_ports:
+            locator_.collect(job, order);
+            break;
+        case OrderKind::table:
+            locator_.on_table(job, order);
             break;
         case OrderKind::input:
             launcher_.feed_input(job, std::move(order.bytes));
@@ -129,7 +142,8 @@ void Deputy::start(const Order& order) {
     report.failed_program = static_cast<uint32_t>(outcome.failed_program);
     report.failed_index = outcome.failed_index;
     report.text = std::move(outcome.text);
-    tell({OrderKind::started, order.job, 0, 0, 0, {}, encode(report)});
+    const HostSet all = HostSet::of(start.part.tree_hosts);
+    gather_({OrderKind::started, order.job, 0, 0, 0, {}, {}}, encode(report), all, false);
 }
 
 void Deputy::make_stub(const Order& order) {
@@ -163,25 +177,35 @@ void Deputy::ranks_failed(Job& job, const Order& order) {
     locator_.forget(job.id(), ranks);
 }
 
-// The last of them says so, but may be seen to have died before its word is read: then it had arrived all the same.
-void Deputy::tell_arrival(Job& job) {
+bool Deputy::have_all_arrived(const Job& job) {
     const boot::JobHeader& header = job.segment.header();
-    if (job.arrival_told || header.local_ranks == 0 || header.blob_size == 0 ||
-        header.arrived.load(std::memory_order_acquire) < header.local_ranks)
-        return;
+    return header.local_ranks > 0 && header.blob_size > 0 &&
+           header.arrived.load(std::memory_order_acquire) >= header.local_ranks;
+}
+
+// `at_once`: what is told next must not overtake it.
+void Deputy::tell_arrival(Job& job, bool at_once) {
+    if (!have_all_arrived(job) || (job.arrival_told && !at_once)) return;
     job.arrival_told = true;
-    tell({OrderKind::ask, job.id(), 0, 0, static_cast<uint64_t>(MessageKind::arrived), {}, {}});
+    const Order arrived{OrderKind::arrived, job.id(), 0, 0, 0, {}, {}};
+    if (at_once) {
+        tell(arrived);
+    } else {
+        gather_(arrived, {}, HostSet::of(job.tree_hosts), false);
+    }
 }
 
 void Deputy::failed(Job& job, const Failure& failure) {
-    tell_arrival(job);
+    // The last to arrive says so, but may be seen to have died before its word is read: then it had arrived all the same.
+    tell_arrival(job, true);
     const FailureReport report{failure.rank, failure.status, failure.exit_code, failure.aborted, failure.sentence};
     tell({OrderKind::failed, job.id(), failure.rank, 0, 0, {}, encode(report)});
 }
 
 void Deputy::all_gone(Job& job) {
-    tell_arrival(job);
-    tell({OrderKind::gone, job.id(), 0, 0, 0, {}, {}}, true);
+    GoneReport report{have_all_arrived(job), 0, 0};
+    locator_.count(job.id(), report.lookups, report.tables);
+    gather_({OrderKind::gone, job.id(), 0, 0, 0, {}, {}}, encode(report), HostSet::of(job.tree_hosts), true);
 }
 
 bool Deputy::ask(Job& job, uint32_t rank, MessageKind kind, const std::string& payload, Answer answer) {

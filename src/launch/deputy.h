@@ -21,8 +21,11 @@ class Deputy : public Superior {
     /// Carries an encoded order to a host of the tree. `bulk`: may be overtaken by others.
     using Send = std::function<void(uint32_t tree_host, std::string payload, bool bulk)>;
 
+    /// Gives the root this host's piece of what `contributors` tell together (Tree::gather).
+    using Gather = std::function<void(const Order& topic, std::string_view piece, const HostSet& contributors, bool bulk)>;
+
     /// Becomes the launcher's superior. `self`: this host's number in the tree; the root has 0.
-    Deputy(Launcher& launcher, uint32_t self, Send send);
+    Deputy(Launcher& launcher, uint32_t self, Send send, Gather gather);
     Deputy(const Deputy&) = delete;
     Deputy& operator=(const Deputy&) = delete;
     ~Deputy() override;
@@ -46,12 +49,14 @@ class Deputy : public Superior {
     void ask_root(Job& job, uint32_t rank, boot::MessageKind kind, const std::string& payload, Answer answer);
     bool find(Job& job, uint32_t rank, boot::MessageKind kind, const std::string& payload, Answer answer);
     void tell(const Order& order, bool bulk = false);
-    void tell_arrival(Job& job);
+    void tell_arrival(Job& job, bool at_once = false);
+    static bool have_all_arrived(const Job& job);
     Job* find_part(boot::JobId id);
 
     Launcher& launcher_;
     uint32_t self_;
     Send send_;
+    Gather gather_;
     Locator locator_;
     std::unordered_map<uint64_t, Answer> asked_;                          ///< by token
     std::unordered_map<boot::JobId, std::vector<Answer>> being_resolved_;  ///< one question for all who ask

@@ -14,6 +14,10 @@ using boot::PortWord;
 using boot::RankState;
 
 constexpr std::chrono::milliseconds kFirstPause{1}, kLongestPause{20};
+/// After this a lookup that is not answered, because its rank is late, holds up no others.
+constexpr std::chrono::milliseconds kSlowAnswer{10};
+/// How long ranks here that are late hold up what this host has to say of the others.
+constexpr std::chrono::milliseconds kLatePatience{200};
 
 // What this host knows of one of its ranks.
 PortWord word_of(const boot::JobSegment& segment, uint32_t rank) {
@@ -35,6 +39,10 @@ PortWord word_of(const boot::JobSegment& segment, uint32_t rank) {
     return word;
 }
 
+bool is_known(const boot::JobSegment& segment, uint32_t rank) {
+    return PortWord::of(segment.port(rank).load(std::memory_order_acquire)).state != PortWord::unknown;
+}
+
 // Knowledge only grows: a port may have been learned from a datagram meanwhile, and who has ended does not come back.
 void learn(std::atomic<uint32_t>& entry, PortWord news) {
     uint32_t known = entry.load(std::memory_order_relaxed);
@@ -46,13 +54,25 @@ void learn(std::atomic<uint32_t>& entry, PortWord news) {
     } while (merged != known && !entry.compare_exchange_weak(known, merged, std::memory_order_release));
 }
 
+// What hosts have told of their ranks, by entry of the host table; null: nothing.
+void learn(const boot::JobSegment& segment, const std::vector<const HostPorts*>& by_host) {
+    for (uint64_t i = 0; i < segment.header().runs; ++i) {
+        const boot::Placement& run = segment.run(i);
+        const HostPorts* ports = by_host[run.host];
+        if (!ports) continue;
+        for (uint32_t j = 0; j < run.count && run.local + j < ports->words.size(); ++j)
+            learn(segment.port(run.first + j * run.stride), PortWord::of(ports->words[run.local + j]));
+    }
+}
+
 }  // namespace
 
-Locator::Locator(Launcher& launcher, uint32_t self, Send send)
-    : launcher_(launcher), self_(self), send_(std::move(send)) {}
+Locator::Locator(Launcher& launcher, uint32_t self, Ways ways)
+    : launcher_(launcher), self_(self), ways_(std::move(ways)) {}
 
 Locator::~Locator() {
     if (timer_ != 0) launcher_.loop().cancel(timer_);
+    if (more_timer_ != 0) launcher_.loop().cancel(more_timer_);
 }
 
 void Locator::reply(boot::JobId job, uint32_t rank, const Superior::Answer& answer, uint32_t looks) const {
@@ -79,7 +99,83 @@ void Locator::locate(Job& job, uint32_t rank, Superior::Answer answer) {
     }
     std::vector<Superior::Answer>& answers = asked_[{job.id(), rank}];
     answers.push_back(std::move(answer));
-    if (answers.size() == 1) send_(job.tree_hosts[host], {OrderKind::want_ports, job.id(), rank, 0, 0, {}, {}});
+    if (answers.size() > 1) return;
+    // Who knows the port wants to hear how that rank is: only its own host can tell.
+    if (PortWord::of(job.segment.port(rank).load(std::memory_order_acquire)).port != 0) return send_question(job, rank);
+    PortSearch& search = searches_.try_emplace(job.id(), job.segment.header().hosts).first->second;
+    search.want(host, rank);
+    advance(job, search);
+}
+
+void Locator::send_question(const Job& job, uint32_t rank) const {
+    ways_.send(job.tree_hosts[job.segment.host_of(rank)], {OrderKind::want_ports, job.id(), rank, 0, 0, {}, {}});
+}
+
+void Locator::advance(const Job& job, PortSearch& search) {
+    const PortSearch::Step step = search.next();
+    for (const uint32_t rank : step.lookups) send_question(job, rank);
+    if (step.table) {
+        HostSet all = HostSet::of(job.tree_hosts);
+        all.add(self_);
+        ways_.gather({OrderKind::want_table, job.id(), 0, 0, 0, {}, {}}, {}, all);
+    }
+    if (more_timer_ == 0 && search.held_back()) more_timer_ = launcher_.loop().after(kSlowAnswer, [this] { let_more(); });
+}
+
+void Locator::let_more() {
+    more_timer_ = 0;
+    for (auto& [id, search] : searches_) {
+        const Job* job = launcher_.find_job(id);
+        if (!job || !search.held_back()) continue;
+        search.let_more();
+        advance(*job, search);
+    }
+}
+
+void Locator::collect(const Job& job, const Order& order) {
+    Collection collection{job.id(), order.a, {}, EventLoop::Clock::now() + kLatePatience};
+    Reader set(order.bytes);
+    if (!HostSet::decode(set, collection.contributors) || answer_collection(collection)) return;
+    collections_.push_back(std::move(collection));
+    look_again_soon();
+}
+
+// False if it is to be tried again.
+bool Locator::answer_collection(const Collection& collection) const {
+    const Job* job = launcher_.find_job(collection.job);
+    if (!job) return true;
+    HostPorts ports{job->segment.header().my_host, true, {}};
+    for (uint32_t i = 0; i < job->segment.header().local_ranks; ++i) {
+        const PortWord word = word_of(job->segment, job->segment.local_rank(i));
+        ports.complete = ports.complete && word.state != PortWord::unknown;
+        ports.words.push_back(word.word());
+    }
+    if (!ports.complete && EventLoop::Clock::now() < collection.until) return false;
+    ways_.gather({OrderKind::host_ports, collection.job, 0, collection.round, 0, {}, {}}, encode(ports),
+                 collection.contributors);
+    return true;
+}
+
+void Locator::on_table(Job& job, const Order& order) {
+    PortTable table;
+    if (!decode(order.bytes, table)) return;
+    std::vector<const HostPorts*> by_host(job.segment.header().hosts, nullptr);
+    for (const HostPorts& ports : table) {
+        if (ports.host < by_host.size()) by_host[ports.host] = &ports;
+    }
+    learn(job.segment, by_host);
+    const auto search = searches_.find(job.id());
+    if (search == searches_.end()) return;
+    search->second.table_came();
+    settle(job.id(), search->second.settle([&](uint32_t rank) { return is_known(job.segment, rank); }));
+    advance(job, search->second);
+}
+
+void Locator::count(boot::JobId job, uint32_t& lookups, uint32_t& tables) const {
+    const auto search = searches_.find(job);
+    if (search == searches_.end()) return;
+    lookups = search->second.lookups();
+    tables = search->second.tables();
 }
 
 void Locator::on_question(uint32_t from, const Order& order) {
@@ -101,8 +197,10 @@ void Locator::look_again() {
     timer_ = 0;
     std::erase_if(open_, [this](const Question& question) { return answer_question(question); });
     std::erase_if(notices_, [this](const Order& notice) { return leave_notice(notice); });
+    std::erase_if(collections_, [this](const Collection& collection) { return answer_collection(collection); });
     pause_ = std::min(pause_ * 2, kLongestPause);
-    if (!open_.empty() || !notices_.empty()) timer_ = launcher_.loop().after(pause_, [this] { look_again(); });
+    if (!open_.empty() || !notices_.empty() || !collections_.empty())
+        timer_ = launcher_.loop().after(pause_, [this] { look_again(); });
 }
 
 bool Locator::answer_question(const Question& question) {
@@ -119,34 +217,46 @@ bool Locator::answer_question(const Question& question) {
         answer.b = job->segment.cell(question.rank).looks.load(std::memory_order_relaxed);
         answer.bytes = words.take();
     }
-    send_(question.from, answer);
+    ways_.send(question.from, answer);
     return true;
 }
 
 void Locator::on_answer(const Order& order) {
     Job* job = launcher_.find_job(order.job);
     if (job && order.a < job->segment.header().hosts) {
+        HostPorts ports;
         Reader words(order.bytes);
-        std::vector<uint32_t> by_local(order.bytes.size() / sizeof(uint32_t));
-        for (uint32_t& word : by_local) word = words.number<uint32_t>();
-        const auto description = job->segment.description();
-        for (const boot::Placement& run : description.placements) {
-            if (run.host != order.a) continue;
-            for (uint32_t i = 0; i < run.count && run.local + i < by_local.size(); ++i)
-                learn(job->segment.port(run.first + i * run.stride), PortWord::of(by_local[run.local + i]));
-        }
+        ports.words.resize(order.bytes.size() / sizeof(uint32_t));
+        for (uint32_t& word : ports.words) word = words.number<uint32_t>();
+        std::vector<const HostPorts*> by_host(job->segment.header().hosts, nullptr);
+        by_host[order.a] = &ports;
+        learn(job->segment, by_host);
     }
-    const auto found = asked_.find({order.job, order.rank});
+    settle(order.job, order.rank, static_cast<uint32_t>(order.b));
+    const auto search = searches_.find(order.job);
+    if (!job || search == searches_.end() || order.rank >= job->segment.header().size) return;
+    const uint32_t host = job->segment.host_of(order.rank);
+    search->second.answered(host, order.rank);
+    settle(order.job, search->second.settle(host, [&](uint32_t rank) { return is_known(job->segment, rank); }));
+    advance(*job, search->second);
+}
+
+void Locator::settle(boot::JobId job, uint32_t rank, uint32_t looks) {
+    const auto found = asked_.find({job, rank});
     if (found == asked_.end()) return;
     const std::vector<Superior::Answer> answers = std::move(found->second);
     asked_.erase(found);
-    for (const Superior::Answer& answer : answers) reply(order.job, order.rank, answer, static_cast<uint32_t>(order.b));
+    for (const Superior::Answer& answer : answers) reply(job, rank, answer, looks);
+}
+
+void Locator::settle(boot::JobId job, const std::vector<uint32_t>& ranks) {
+    for (const uint32_t rank : ranks) settle(job, rank);
 }
 
 void Locator::tell_given_up(const Job& by, uint32_t by_rank, const Job& job, uint32_t rank) {
     const uint32_t host = job.segment.host_of(rank);
     if (host >= job.tree_hosts.size() || job.tree_hosts[host] == self_) return;
-    send_(job.tree_hosts[host], {OrderKind::given_up, job.id(), rank, by.id(), by_rank, {}, {}});
+    ways_.send(job.tree_hosts[host], {OrderKind::given_up, job.id(), rank, by.id(), by_rank, {}, {}});
 }
 
 void Locator::on_given_up(const Order& order) {
@@ -169,22 +279,24 @@ bool Locator::leave_notice(const Order& notice) {
 }
 
 void Locator::forget(boot::JobId job) {
-    for (auto next = asked_.lower_bound({job, 0}); next != asked_.end() && next->first.first == job;) {
-        const uint32_t rank = next->first.second;
-        const std::vector<Superior::Answer> answers = std::move(next->second);
-        next = asked_.erase(next);
-        for (const Superior::Answer& answer : answers) reply(job, rank, answer);
+    const auto search = searches_.find(job);
+    if (search != searches_.end()) search->second.forget_all();
+    if (search != searches_.end() && !launcher_.find_job(job)) searches_.erase(search);
+    while (true) {
+        const auto next = asked_.lower_bound({job, 0});
+        if (next == asked_.end() || next->first.first != job) return;
+        settle(job, next->first.second);
     }
 }
 
 void Locator::forget(boot::JobId job, const std::vector<uint32_t>& ranks) {
+    const auto search = searches_.find(job);
+    const Job* about = launcher_.find_job(job);
     for (const uint32_t rank : ranks) {
-        const auto found = asked_.find({job, rank});
-        if (found == asked_.end()) continue;
-        const std::vector<Superior::Answer> answers = std::move(found->second);
-        asked_.erase(found);
-        for (const Superior::Answer& answer : answers) reply(job, rank, answer);
+        if (about && search != searches_.end()) search->second.forget(about->segment.host_of(rank), rank);
+        settle(job, rank);
     }
+    if (about && search != searches_.end()) advance(*about, search->second);
 }
 
 }  // namespace starling::launch

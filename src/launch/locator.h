@@ -10,19 +10,26 @@
 #include "launch/event_loop.h"
 #include "launch/job.h"
 #include "launch/order.h"
+#include "launch/port_search.h"
 #include "launch/superior.h"
+#include "launch/tree/host_set.h"
 
 namespace starling::launch {
 
 class Launcher;
 
 /// One per host. A question names one rank but is answered for all ranks of its host, since who talks to one of them
-/// will often talk to the next. It waits at the rank's host until that rank has a port, or will never have one.
+/// will often talk to the next. It waits at the rank's host until that rank has a port, or will never have one. Who would
+/// ask many hosts gets the table of all ports of that job instead, which the root gathers when the first one wants it.
 class Locator {
   public:
-    using Send = std::function<void(uint32_t tree_host, const Order& order)>;
+    struct Ways {
+        std::function<void(uint32_t tree_host, const Order& order)> send;
+        /// This host's piece of what several tell the root.
+        std::function<void(const Order& topic, std::string_view piece, const HostSet& contributors)> gather;
+    };
 
-    Locator(Launcher& launcher, uint32_t self, Send send);
+    Locator(Launcher& launcher, uint32_t self, Ways ways);
     Locator(const Locator&) = delete;
     Locator& operator=(const Locator&) = delete;
     ~Locator();
@@ -36,6 +43,12 @@ class Locator {
     /// Orders want_ports and ports.
     void on_question(uint32_t from, const Order& order);
     void on_answer(const Order& order);
+    /// Order gather_ports: tells the root the ports of the ranks here, as soon as all have one, or after a moment.
+    void collect(const Job& job, const Order& order);
+    /// Order table.
+    void on_table(Job& job, const Order& order);
+    /// What ranks here have caused of it, for that job.
+    void count(boot::JobId job, uint32_t& lookups, uint32_t& tables) const;
     /// No one answers for this job any more: its state tells all there is.
     void forget(boot::JobId job);
     /// The same for some of its ranks.
@@ -48,6 +61,20 @@ class Locator {
         uint32_t rank;
     };
 
+    /// The root wants the ports of the ranks here.
+    struct Collection {
+        boot::JobId job;
+        uint64_t round;
+        HostSet contributors;
+        EventLoop::Clock::time_point until;
+    };
+
+    void advance(const Job& job, PortSearch& search);
+    void send_question(const Job& job, uint32_t rank) const;
+    void settle(boot::JobId job, uint32_t rank, uint32_t looks = 0);
+    void settle(boot::JobId job, const std::vector<uint32_t>& ranks);
+    void let_more();
+    bool answer_collection(const Collection& collection) const;
     bool answer_question(const Question& question);
     bool leave_notice(const Order& notice);
     void look_again_soon();
@@ -56,11 +83,13 @@ class Locator {
 
     Launcher& launcher_;
     uint32_t self_;
-    Send send_;
+    Ways ways_;
     std::map<std::pair<boot::JobId, uint32_t>, std::vector<Superior::Answer>> asked_;  ///< by ranks here
+    std::map<boot::JobId, PortSearch> searches_;  ///< of the jobs that ranks here have asked about
+    std::vector<Collection> collections_;         ///< not answered yet
     std::vector<Question> open_;                                                     ///< by other hosts
     std::vector<Order> notices_;  ///< given_up, for ranks that have not read an earlier one
-    EventLoop::TimerId timer_ = 0;
+    EventLoop::TimerId timer_ = 0, more_timer_ = 0;
     std::chrono::milliseconds pause_{1};
 };
 

@@ -36,9 +36,15 @@ NodeDaemon::NodeDaemon(EventLoop& loop, Tree& tree, char** argv)
 
     // From the beginning: a launcher without a superior ends when a child exits and it has no jobs, and the agents that
     // start the daemons below this one are children.
-    deputy_ = std::make_unique<Deputy>(launcher_, tree_.self(), [this](uint32_t to, std::string payload, bool bulk) {
-        tree_.send(to, std::move(payload), bulk ? Urgency::bulk : Urgency::control);
-    });
+    deputy_ = std::make_unique<Deputy>(
+        launcher_, tree_.self(),
+        [this](uint32_t to, std::string payload, bool bulk) {
+            tree_.send(to, std::move(payload), bulk ? Urgency::bulk : Urgency::control);
+        },
+        [this](const Order& topic, std::string_view piece, const HostSet& contributors, bool bulk) {
+            tree_.gather(encode(topic), piece, contributors, bulk ? Urgency::bulk : Urgency::control,
+                         topic.kind == OrderKind::want_table);
+        });
 
     TreeHandlers handlers;
     handlers.on_message = [this](const TreeMessage& message) { on_message(message); };

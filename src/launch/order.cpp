@@ -8,7 +8,7 @@ bool known(uint32_t kind) {
     const auto in = [kind](OrderKind first, OrderKind last) {
         return kind >= static_cast<uint32_t>(first) && kind <= static_cast<uint32_t>(last);
     };
-    return in(OrderKind::start, OrderKind::ranks_failed) || in(OrderKind::started, OrderKind::client_gone) ||
+    return in(OrderKind::start, OrderKind::table) || in(OrderKind::started, OrderKind::host_ports) ||
            in(OrderKind::want_ports, OrderKind::given_up);
 }
 
@@ -204,6 +204,62 @@ bool decode(std::string_view bytes, RankRuns& out) {
         run.first = reader.number<uint32_t>();
         run.stride = reader.number<uint32_t>();
         run.count = reader.number<uint32_t>();
+    }
+    return reader.done();
+}
+
+std::string encode(const GoneReport& report) {
+    Writer writer;
+    writer.number(static_cast<uint8_t>(report.had_arrived)).number(report.lookups).number(report.tables);
+    return writer.take();
+}
+
+bool decode(std::string_view bytes, GoneReport& out) {
+    Reader reader(bytes);
+    const auto arrived = reader.number<uint8_t>();
+    out.had_arrived = arrived == 1;
+    out.lookups = reader.number<uint32_t>();
+    out.tables = reader.number<uint32_t>();
+    return reader.done() && arrived <= 1;
+}
+
+static void write(Writer& writer, const HostPorts& ports) {
+    writer.number(ports.host).number(static_cast<uint8_t>(ports.complete));
+    write(writer, ports.words);
+}
+
+static bool read(Reader& reader, HostPorts& out) {
+    out.host = reader.number<uint32_t>();
+    const auto complete = reader.number<uint8_t>();
+    out.complete = complete == 1;
+    read(reader, out.words);
+    return reader.ok() && complete <= 1;
+}
+
+std::string encode(const HostPorts& ports) {
+    Writer writer;
+    write(writer, ports);
+    return writer.take();
+}
+
+bool decode(std::string_view bytes, HostPorts& out) {
+    Reader reader(bytes);
+    return read(reader, out) && reader.done();
+}
+
+std::string encode(const PortTable& table) {
+    Writer writer;
+    writer.number(static_cast<uint32_t>(table.size()));
+    for (const HostPorts& ports : table) write(writer, ports);
+    return writer.take();
+}
+
+bool decode(std::string_view bytes, PortTable& out) {
+    Reader reader(bytes);
+    constexpr size_t kLeast = 9;  // bytes that an encoded HostPorts takes
+    out.resize(reader.count(kLeast));
+    for (HostPorts& ports : out) {
+        if (!read(reader, ports)) return false;
     }
     return reader.done();
 }

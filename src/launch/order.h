@@ -30,11 +30,13 @@ enum class OrderKind : uint32_t {
     serve_clients = 14,  ///< text: the socket's name; this host's mpiexecs may come there
     to_client = 15,      ///< a: connection, b: MessageKind, bytes: the payload
     ranks_failed = 16,   ///< of a job that goes on; bytes: RankRuns
+    gather_ports = 17,   ///< to some of the job's hosts; a: the round, bytes: the set of these
+    table = 18,          ///< bytes: PortTable, of the job; who has asked gets it
 
-    // deputy → root
-    started = 32,      ///< of start; bytes: StartReport
+    // deputy → root. Those that are gathered (Tree::gather) are the topic, without bytes; the piece is what follows "piece".
+    started = 32,      ///< gathered; piece: StartReport
     failed = 33,       ///< a rank of the job; bytes: FailureReport
-    gone = 34,         ///< all ranks of the job on this host (behind the output: bulk)
+    gone = 34,         ///< gathered, behind the output (bulk): all ranks of the job on this host; piece: GoneReport
     output = 35,       ///< a: descriptor, bytes: lines (bulk)
     taken = 36,        ///< the input has gone on
     ask = 37,          ///< by a rank: a: token, b: MessageKind, rank, bytes: the request
@@ -42,6 +44,9 @@ enum class OrderKind : uint32_t {
     stacks_shown = 39,  ///< the stacks have all been sent (bulk)
     client = 40,        ///< as to_client, from it
     client_gone = 41,   ///< a: connection
+    arrived = 42,       ///< gathered, or alone: all ranks of the job on this host are at the end of MPI_Init
+    want_table = 43,    ///< gathered, eager: of the job's ports
+    host_ports = 44,    ///< gathered; a: the round; piece: HostPorts
 
     // deputy → deputy
     want_ports = 64,  ///< rank: which one's port matters; answered when it is known
@@ -58,6 +63,9 @@ struct Order {
     std::string text;
     std::string bytes;
 };
+
+/// Whether what a deputy says is for the root's Universe, not for its deputy.
+inline bool is_for_root(OrderKind kind) { return kind >= OrderKind::started && kind <= OrderKind::host_ports; }
 
 std::string encode(const Order& order);
 /// Of an encoded order; anything of none.
@@ -76,6 +84,21 @@ struct StartReport {
     uint32_t failed_program = 0, failed_index = 0;
     std::string text;
 };
+
+/// What is left of a host's part of a job.
+struct GoneReport {
+    bool had_arrived = false;  ///< as `arrived`, which may be on its way still
+    uint32_t lookups = 0;      ///< hosts of which this one has asked the ports one by one
+    uint32_t tables = 0;       ///< and how often for all
+};
+
+/// Where the ranks of one host listen.
+struct HostPorts {
+    uint32_t host = 0;     ///< entry of the job's host table
+    bool complete = false;  ///< of all its ranks; else some had not come so far
+    std::vector<uint32_t> words;  ///< boot::PortWord by rank of that host
+};
+using PortTable = std::vector<HostPorts>;
 
 struct StubOrder {
     boot::JobDescription description;
@@ -99,12 +122,18 @@ std::string encode(const StartReport& report);
 std::string encode(const StubOrder& order);
 std::string encode(const FailureReport& report);
 std::string encode(const RankRuns& runs);
+std::string encode(const GoneReport& report);
+std::string encode(const HostPorts& ports);
+std::string encode(const PortTable& table);
 /// False on anything that is not exactly one such thing, or contradicts itself; `out` is then unspecified.
 bool decode(std::string_view bytes, StartOrder& out);
 bool decode(std::string_view bytes, StartReport& out);
 bool decode(std::string_view bytes, StubOrder& out);
 bool decode(std::string_view bytes, FailureReport& out);
 bool decode(std::string_view bytes, RankRuns& out);
+bool decode(std::string_view bytes, GoneReport& out);
+bool decode(std::string_view bytes, HostPorts& out);
+bool decode(std::string_view bytes, PortTable& out);
 
 /// A job as a client submits it: its programs and all that goes with them.
 void write(Writer& writer, const JobSpec& spec);

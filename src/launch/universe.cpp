@@ -22,6 +22,10 @@ Universe::Universe(EventLoop& loop, Launcher& launcher, TreeSettings settings)
                   }
                   // Never from within: a deputy reports in the middle of what it does.
                   post([this, payload = std::move(payload)] { on_message(kRootHost, payload); });
+              },
+              [this](const Order& topic, std::string_view piece, const HostSet& contributors, bool bulk) {
+                  tree_->gather(encode(topic), piece, contributors, bulk ? Urgency::bulk : Urgency::control,
+                                topic.kind == OrderKind::want_table);
               }),
       names_(loop) {
     UniverseHost own;
@@ -34,6 +38,9 @@ Universe::Universe(EventLoop& loop, Launcher& launcher, TreeSettings settings)
     launcher_.on_other_child = [this](pid_t pid, int status) { tree_->child_exited(pid, status); };
     TreeHandlers handlers;
     handlers.on_message = [this](const TreeMessage& message) { on_message(message.from, message.payload); };
+    handlers.on_gathered = [this](std::string_view topic, const std::vector<GatheredPiece>& pieces) {
+        on_gathered(topic, pieces);
+    };
     handlers.on_ready = [this](HostId host, std::string_view facts) { on_host_ready(host, facts); };
     handlers.on_failed = [this](HostId host, const std::string& sentence) { on_host_failed(host, sentence); };
     handlers.on_lost = [this](HostId host, const std::string& sentence) { on_host_lost(host, sentence); };
@@ -158,7 +165,7 @@ void Universe::on_message(uint32_t from, std::string_view payload) {
         return;
     }
     // What the root orders its own deputy comes here too when it is the deputy who sends to the root's deputy.
-    if (order.kind < OrderKind::started || order.kind > OrderKind::client_gone) {
+    if (!is_for_root(order.kind)) {
         deputy_.on_order(from, payload);
         return;
     }
@@ -173,12 +180,10 @@ void Universe::on_message(uint32_t from, std::string_view payload) {
     Job* job = find(order.job);
     if (!job) return;
     switch (order.kind) {
-        case OrderKind::started:
-            return on_started(*job, from, order);
         case OrderKind::failed:
             return on_failed(*job, from, order);
-        case OrderKind::gone:
-            return on_gone(*job, from);
+        case OrderKind::arrived:
+            return on_arrived(*job, HostSet::one(from));
         case OrderKind::output:
             return on_output(*job, from, order);
         case OrderKind::taken:
@@ -189,6 +194,32 @@ void Universe::on_message(uint32_t from, std::string_view payload) {
         case OrderKind::stacks_shown:
             if (job->patron) on_stacks_shown(*job->patron);
             return;
+        default:
+            return;
+    }
+}
+
+void Universe::on_gathered(std::string_view topic, const std::vector<GatheredPiece>& pieces) {
+    Order order;
+    if (!decode(topic, order)) return;
+    for (const GatheredPiece& piece : pieces) {
+        // What one piece brings may be the end of the job.
+        if (Job* job = find(order.job)) on_piece(*job, order.kind, piece.hosts, piece.bytes);
+    }
+}
+
+void Universe::on_piece(Job& job, OrderKind kind, const HostSet& hosts, std::string_view bytes) {
+    switch (kind) {
+        case OrderKind::started:
+            return on_started(job, hosts, bytes);
+        case OrderKind::arrived:
+            return on_arrived(job, hosts);
+        case OrderKind::gone:
+            return on_gone(job, hosts, bytes);
+        case OrderKind::want_table:
+            return on_want_table(job, hosts);
+        case OrderKind::host_ports:
+            return on_host_ports(job, hosts, bytes);
         default:
             return;
     }
@@ -212,16 +243,9 @@ void Universe::tell(uint32_t host, const Order& order) {
     post([this, payload = encode(order)] { deputy_.on_order(kRootHost, payload); });
 }
 
-void Universe::tell(const std::set<uint32_t>& hosts, const Order& order) {
-    std::vector<HostId> others;
-    for (const uint32_t host : hosts) {
-        if (host == kRootHost) {
-            tell(kRootHost, order);
-        } else {
-            others.push_back(host);
-        }
-    }
-    if (!others.empty()) tree_->multicast(others, encode(order));
+void Universe::tell(const HostSet& hosts, const Order& order) {
+    if (hosts.contains(kRootHost)) tell(kRootHost, order);
+    tree_->multicast(hosts, encode(order));  // without this host
 }
 
 Universe::Job* Universe::find(boot::JobId id) {

@@ -6,7 +6,6 @@
 #include <functional>
 #include <list>
 #include <memory>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -114,7 +113,7 @@ class Universe {
     void describe(Job& job, std::vector<uint32_t> host_of_rank);
     void send_start(Job& job);
     void introduce_parent(const Job& child);
-    void on_started(Job& job, uint32_t host, const Order& order);
+    void on_started(Job& job, const HostSet& hosts, std::string_view bytes);
     void start_failed(Job& job);
     void start_done(Job& job);
 
@@ -122,7 +121,7 @@ class Universe {
     void on_failed(Job& job, uint32_t host, const Order& order);
     void fail(Job& job, int failed_rank, int exit_code);
     void go_on_without(Job& job, const RankRuns& ranks, int exit_code);
-    void on_gone(Job& job, uint32_t host);
+    void on_gone(Job& job, const HostSet& hosts, std::string_view bytes);
     void check_over(Job& job);
     void remove(Job& job, boot::JobState state);
     void patron_lost_a_job(Patron& patron);
@@ -133,15 +132,22 @@ class Universe {
     void spawn(Job& job, uint32_t host, const Order& order);
     void try_spawn(std::shared_ptr<Spawn> spawn);
     void resolve(Job& job, uint32_t host, const Order& order);
-    void on_arrived(Job& job, uint32_t host);
+    void on_arrived(Job& job, const HostSet& hosts);
     void answer(uint32_t host, const Order& asked, std::string bytes);
-    void send_stub(const Job& about, uint32_t host);
+    void send_stub(Job& job, HostSet hosts);
+
+    // the table of a job's ports
+    void on_want_table(Job& job, const HostSet& hosts);
+    void on_host_ports(Job& job, const HostSet& hosts, std::string_view bytes);
+    void send_table(Job& job);
 
     // messages
     void on_message(uint32_t from, std::string_view payload);
+    void on_gathered(std::string_view topic, const std::vector<GatheredPiece>& pieces);
+    void on_piece(Job& job, OrderKind kind, const HostSet& hosts, std::string_view bytes);
     void on_output(Job& job, uint32_t host, const Order& order);
     void tell(uint32_t host, const Order& order);
-    void tell(const std::set<uint32_t>& hosts, const Order& order);
+    void tell(const HostSet& hosts, const Order& order);
     void post(std::function<void()> what);
     Job* find(boot::JobId id);
     const Job* first_job(const Patron& patron) const;

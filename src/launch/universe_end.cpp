@@ -48,10 +48,18 @@ void Universe::go_on_without(Job& job, const RankRuns& ranks, int exit_code) {
     tell(job.holders, order);
 }
 
-void Universe::on_gone(Job& job, uint32_t host) {
-    if (job.present.erase(host) == 0) return;
+void Universe::on_gone(Job& job, const HostSet& hosts, std::string_view bytes) {
+    const HostSet fresh = hosts.intersection(job.present);
+    GoneReport report;
+    if (fresh.empty()) return;
+    job.present.remove(fresh);
     for (size_t i = 0; i < job.tree_hosts.size(); ++i) {
-        if (job.tree_hosts[i] == host) remove_load(host, job.ranks_on[i]);
+        if (fresh.contains(job.tree_hosts[i])) remove_load(job.tree_hosts[i], job.ranks_on[i]);
+    }
+    if (decode(bytes, report)) {
+        job.lookups += fresh.size() * report.lookups;
+        job.tables += fresh.size() * report.tables;
+        if (report.had_arrived) on_arrived(job, fresh);
     }
     check_over(job);
 }
@@ -64,6 +72,11 @@ void Universe::remove(Job& job, JobState state) {
     tell(job.holders, job.order(OrderKind::over, static_cast<uint64_t>(state)));
     names_.job_ended(job.id());
     Patron* patron = job.patron;
+    if (patron && job.lookups + job.tables > 0) {
+        detail(*patron, "finding each other: " + std::to_string(job.lookups) +
+                            " times the ports of one host were fetched, " + std::to_string(job.tables) +
+                            " times those of all");
+    }
     jobs_.remove_if([&](const Job& other) { return &other == &job; });
     if (patron) patron_lost_a_job(*patron);
 }
@@ -85,16 +98,20 @@ void Universe::on_host_lost(uint32_t host, const std::string& sentence) {
     for (const boot::JobId id : touched) {
         Job* job = find(id);
         if (!job) continue;
-        job->holders.erase(host);
-        job->arriving.erase(host);
-        if (job->starting.erase(host) > 0) {
-            job->present.erase(host);
+        job->holders.remove(host);
+        job->arriving.remove(host);
+        job->ports.lost(host);
+        send_table(*job);
+        if (job->starting.contains(host)) {
+            job->starting.remove(host);
+            job->present.remove(host);
             job->problem = {MPI_ERR_SPAWN, 0, 0, sentence};
             job->problem_host = host;
             if (job->starting.empty()) start_failed(*job);
             continue;
         }
-        if (job->present.erase(host) == 0) continue;
+        if (!job->present.contains(host)) continue;
+        job->present.remove(host);
         RankRuns ranks_there;
         for (const boot::Placement& run : job->description.placements) {
             if (job->tree_hosts[run.host] == host) ranks_there.push_back(run);

@@ -1,8 +1,7 @@
 // What the universe's root knows of one job. For the files of Universe only.
 #pragma once
 
-#include <set>
-
+#include "launch/port_collection.h"
 #include "launch/universe.h"
 
 namespace starling::launch {
@@ -16,10 +15,13 @@ struct Universe::Job {
     std::vector<uint32_t> ranks_on;       ///< the same
     Started started;
 
-    std::set<uint32_t> starting;  ///< hosts that have not reported their start
-    std::set<uint32_t> present;   ///< hosts with ranks that are not gone
-    std::set<uint32_t> holders;   ///< hosts that have a segment of it
-    std::set<uint32_t> arriving;  ///< hosts whose ranks have not all come to the end of MPI_Init
+    HostSet starting;  ///< hosts that have not reported their start
+    HostSet present;   ///< hosts with ranks that are not gone
+    HostSet holders;   ///< hosts that have a segment of it
+    HostSet arriving;  ///< hosts whose ranks have not all come to the end of MPI_Init
+    PortCollection ports;
+    uint64_t lookups = 0;  ///< of ports, host by host; as far as its hosts have told
+    uint64_t tables = 0;   ///< of all ports that were sent to them
     StartReport problem;          ///< the first that a host had with starting its part
     uint32_t problem_host = 0;
     bool connected = true;        ///< to its parent: goes down with it

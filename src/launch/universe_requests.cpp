@@ -9,6 +9,9 @@ namespace starling::launch {
 
 using boot::MessageKind;
 
+/// How long hosts whose ranks come late to MPI_Init hold up the table of all ports for the others.
+constexpr std::chrono::milliseconds kTableWait{300};
+
 /// A spawn on its way; with MPI's `soft` it may take more than one attempt.
 struct Universe::Spawn {
     boot::JobId parent;
@@ -29,8 +32,6 @@ void Universe::on_ask(Job& job, uint32_t host, const Order& order) {
             return spawn(job, host, order);
         case MessageKind::resolve:
             return resolve(job, host, order);
-        case MessageKind::arrived:
-            return on_arrived(job, host);
         case MessageKind::disconnect: {
             boot::DisconnectNotice notice;
             Job* child = nullptr;
@@ -113,18 +114,19 @@ void Universe::try_spawn(std::shared_ptr<Spawn> spawn) {
                 reply.codes.push_back(runs ? MPI_SUCCESS : outcome.job ? MPI_ERR_SPAWN : outcome.error_class);
             }
         }
-        if (Job* child = find(outcome.job)) send_stub(*child, spawn->host);
+        if (Job* child = find(outcome.job)) send_stub(*child, HostSet::one(spawn->host));
         answer(spawn->host, spawn->asked, encode(reply));
     });
 }
 
-void Universe::send_stub(const Job& about, uint32_t host) {
-    Job& job = const_cast<Job&>(about);
-    if (!job.holders.insert(host).second) return;
+void Universe::send_stub(Job& job, HostSet hosts) {
+    hosts.remove(job.holders);
+    if (hosts.empty()) return;
+    job.holders.add(hosts);
     Order order = job.order(OrderKind::stub);
     order.bytes = encode(StubOrder{job.description, job.tree_hosts, job.number, job.all_arrived()});
-    tell(host, order);
-    if (job.failing) tell(host, job.order(OrderKind::fail, ~0u));
+    tell(hosts, order);
+    if (job.failing) tell(hosts, job.order(OrderKind::fail, ~0u));
 }
 
 void Universe::resolve(Job&, uint32_t host, const Order& order) {
@@ -132,7 +134,7 @@ void Universe::resolve(Job&, uint32_t host, const Order& order) {
     boot::JobReply reply;
     Job* about = decode(order.bytes, query) ? find(query.job) : nullptr;
     if (about) {
-        send_stub(*about, host);
+        send_stub(*about, HostSet::one(host));
     } else {
         reply.error_class = MPI_ERR_PROC_ABORTED;
         reply.text =
@@ -142,10 +144,45 @@ void Universe::resolve(Job&, uint32_t host, const Order& order) {
     answer(host, order, encode(reply));
 }
 
-void Universe::on_arrived(Job& job, uint32_t host) {
-    if (job.arriving.erase(host) == 0 || !job.arriving.empty()) return;
+void Universe::on_arrived(Job& job, const HostSet& hosts) {
+    if (job.arriving.empty()) return;
+    job.arriving.remove(hosts);
+    if (!job.arriving.empty()) return;
     tell(job.holders, job.order(OrderKind::all_arrived));
     if (Job* parent = find(job.spec.parent)) tell(parent->present, parent->order(OrderKind::ring));
+}
+
+void Universe::on_want_table(Job& job, const HostSet& hosts) {
+    const HostSet asked = job.ports.want(hosts, HostSet::of(job.tree_hosts).intersection(job.holders));
+    if (!asked.empty()) {
+        Order order = job.order(OrderKind::gather_ports, job.ports.round());
+        Writer set;
+        asked.encode(set);
+        order.bytes = set.take();
+        tell(asked, order);
+        loop_.after(kTableWait, [this, alive = alive_, id = job.id(), round = job.ports.round()] {
+            Job* job = *alive ? find(id) : nullptr;
+            if (!job || job->ports.round() != round) return;
+            job->ports.close_round();
+            send_table(*job);
+        });
+    }
+    send_table(job);
+}
+
+void Universe::on_host_ports(Job& job, const HostSet& hosts, std::string_view bytes) {
+    HostPorts ports;
+    if (!decode(bytes, ports)) return;
+    for (const HostId host : hosts.list()) job.ports.add(host, ports);
+    send_table(job);
+}
+
+void Universe::send_table(Job& job) {
+    if (!job.ports.ready()) return;
+    HostSet to;
+    Order order = job.order(OrderKind::table);
+    order.bytes = encode(job.ports.take(to));
+    tell(to, order);
 }
 
 }  // namespace starling::launch

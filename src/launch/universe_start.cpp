@@ -106,7 +106,7 @@ void Universe::describe(Job& job, std::vector<uint32_t> host_of_rank) {
     std::vector<uint32_t> next_local(job.tree_hosts.size(), 0);
     description.placements = boot::fold_placements(host_of_rank, 0, next_local);
     job.ranks_on = next_local;
-    job.starting = job.present = job.holders = {job.tree_hosts.begin(), job.tree_hosts.end()};
+    job.starting = job.present = job.holders = HostSet::of(job.tree_hosts);
     job.arriving = job.present;
 }
 
@@ -114,7 +114,7 @@ void Universe::describe(Job& job, std::vector<uint32_t> host_of_rank) {
 void Universe::introduce_parent(const Job& child) {
     Job* parent = find(child.spec.parent);
     if (!parent) return;
-    for (const uint32_t host : child.tree_hosts) send_stub(*parent, host);
+    send_stub(*parent, child.present);
 }
 
 void Universe::send_start(Job& job) {
@@ -126,8 +126,9 @@ void Universe::send_start(Job& job) {
     start.part.number = job.number;
     start.part.style = patron.style;
 
-    std::set<uint32_t> others = job.present;
-    if (others.erase(kRootHost) > 0) {
+    HostSet others = job.present;
+    if (others.contains(kRootHost)) {
+        others.remove(kRootHost);
         StartOrder own = start;
         own.part.style.capture = !patron.has_own_host;
         own.part.whole_environment = !patron.has_own_host;
@@ -146,16 +147,19 @@ void Universe::send_start(Job& job) {
     tell(others, order);
 }
 
-void Universe::on_started(Job& job, uint32_t host, const Order& order) {
+void Universe::on_started(Job& job, const HostSet& hosts, std::string_view bytes) {
+    const HostSet fresh = hosts.intersection(job.starting);
+    if (fresh.empty()) return;
+    const uint32_t host = fresh.front();
     StartReport report;
-    if (!decode(order.bytes, report)) {
+    if (!decode(bytes, report)) {
         report.error_class = MPI_ERR_OTHER;
         report.text = "the report of host " + hosts_[host].name + " is garbled";
     }
-    if (job.starting.erase(host) == 0) return;
+    job.starting.remove(fresh);
     if (report.error_class != MPI_SUCCESS) {
-        job.present.erase(host);
-        job.holders.erase(host);
+        job.present.remove(fresh);
+        job.holders.remove(fresh);
         // Of several problems the one that leaves fewest processes decides how many a soft spawn may try again with.
         const bool worse = report.failed_program < job.problem.failed_program ||
                            (report.failed_program == job.problem.failed_program &&

@@ -27,6 +27,9 @@ void check_all(std::string_view bytes) {
     check<StubOrder>(bytes);
     check<FailureReport>(bytes);
     check<RankRuns>(bytes);
+    check<GoneReport>(bytes);
+    check<HostPorts>(bytes);
+    check<PortTable>(bytes);
     check<Submission>(bytes);
     check<SubmissionReply>(bytes);
     check<ClientNotice>(bytes);
@@ -120,6 +123,10 @@ const std::string* fuzz_seeds(size_t& count) {
         submission(),
         seed(SubmissionReply{1, true, "why", 4}),
         seed(ClientNotice{1, "a line\n"}),
+        seed(GoneReport{true, 3, 1}),
+        seed(PortTable{{0, true, {5, 6}}, {1, false, {7}}}),
+        seed(Order{OrderKind::table, 7, 0, 0, 0, {}, seed(PortTable{{0, true, {5, 6}}, {1, false, {7}}})}),
+        seed(Order{OrderKind::host_ports, 7, 0, 1, 0, {}, seed(HostPorts{1, true, {8}})}),
         seed(Order{OrderKind::ports, 7, 2, 1, 0, {}, std::string(16, '\3')}),
     };
     count = sizeof seeds / sizeof seeds[0];

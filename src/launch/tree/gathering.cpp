@@ -17,6 +17,8 @@ namespace {
 
 /// Longer than processes of one job usually start, or end, one after the other; no user minds it.
 constexpr std::chrono::milliseconds kPatience{50};
+/// With what is eager: only for those that come at the same time.
+constexpr std::chrono::milliseconds kShortPatience{2};
 /// A daemon remembers who has told for so long after the last did: then the last ones need not wait for anybody.
 constexpr std::chrono::minutes kMemory{1};
 /// More than this is not held back.
@@ -111,7 +113,8 @@ void Implementation::gather_in(const Gathered& news, Urgency urgency, Receipt re
     if (ending || gathering.in_a_hurry() || gathering.bytes() > kMostHeld || gathering.complete_for(all_here()))
         return gather_up(it->first, urgency);
     if (gathering.timer != 0) return;
-    gathering.timer = loop.after(kPatience, [this, topic = it->first, urgency] { gather_up(topic, urgency); });
+    const auto patience = gathering.is_eager() ? kShortPatience : kPatience;
+    gathering.timer = loop.after(patience, [this, topic = it->first, urgency] { gather_up(topic, urgency); });
 }
 
 HostSet Implementation::all_here() const {

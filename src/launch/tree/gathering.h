@@ -34,6 +34,7 @@ class Gathering {
     bool complete_for(const HostSet& hosts) const;
     /// The first of an eager one goes up at once.
     bool in_a_hurry() const { return eager_ && !taken_; }
+    bool is_eager() const { return eager_; }
     bool empty() const { return pieces_.empty(); }
     size_t bytes() const { return bytes_; }
 

@@ -32,7 +32,7 @@ std::vector<HostSet::Run> combine(const std::vector<HostSet::Run>& a, const std:
 }  // namespace
 
 HostSet HostSet::of(std::vector<HostId> hosts) {
-    std::sort(hosts.begin(), hosts.end());
+    if (!std::is_sorted(hosts.begin(), hosts.end())) std::sort(hosts.begin(), hosts.end());
     HostSet set;
     for (const HostId host : hosts) {
         if (!set.runs_.empty() && host < set.runs_.back().end) continue;
