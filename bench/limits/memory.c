@@ -52,7 +52,7 @@ static void pin(int side) {
 /* Polls; yields at times, in case both sides share a core after all. */
 static void await(atomic_long* flag, long value) {
     for (long polls = 1; atomic_load_explicit(flag, memory_order_acquire) < value; ++polls) {
-        if (polls % 100000 == 0) sched_yield();
+        if (polls % 1000 == 0) sched_yield();
     }
 }
 
@@ -140,7 +140,7 @@ static void stream(Shared* s, int side, char* own, size_t bytes, long first, lon
         atomic_long* number = &s->slot[i % kSlots].number;
         long wanted = side == 0 ? 0 : i + 1;
         for (long polls = 1; atomic_load_explicit(number, memory_order_acquire) != wanted; ++polls) {
-            if (polls % 100000 == 0) sched_yield();
+            if (polls % 1000 == 0) sched_yield();
         }
         memcpy(side == 0 ? s->slot[i % kSlots].bytes : own, side == 0 ? own : s->slot[i % kSlots].bytes,
                bytes);
@@ -186,7 +186,7 @@ static void barrier(Shared* s, long processes, long polls) {
 
 static double measure_barrier(long processes, double time) {
     Shared* s = share(sizeof *s);
-    long polls = processes <= sysconf(_SC_NPROCESSORS_ONLN) ? 100000 : 0, rank = 0, rounds = 0;
+    long polls = processes <= sysconf(_SC_NPROCESSORS_ONLN) ? 1000 : 0, rank = 0, rounds = 0;
     for (long i = 1; i < processes && rank == 0; ++i) {
         pid_t child = fork();
         limits_require(child >= 0, "can't fork");

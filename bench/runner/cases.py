@@ -1,20 +1,24 @@
 """What is measured: one case is one command line, one row per value it prints that is kept."""
+import os
 from dataclasses import dataclass, field
 
 
 @dataclass
 class Case:
     name: str
-    group: str  # p2p, inter, spawn, connect, coll, oversubscribed, overlap, startup, memory
+    group: str  # see GROUPS
     program: str
     ranks: int
     arguments: list
     timeout: float
     keep: dict = field(default_factory=dict)  # "what" -> sizes to keep (None: all); empty: everything
-    wall: bool = False  # the time of the whole command is the value (ms)
+    wall: bool = False  # the time of the whole command (ms) is a row of its own, without a name
+    plain: bool = False  # the program is none of the suite's: no options of its own, no rows
     larger_is_better: bool = False
     note: str = ""
     turns: int = 0  # 0: as the run says
+    limit: list = field(default_factory=list)  # arguments of limits; {} is the program as the first library built it
+    limit_rows: dict = field(default_factory=dict)  # (what, size) that limits prints -> the row it belongs to
 
     def keeps(self, what, size):
         if not self.keep:
@@ -22,14 +26,26 @@ class Case:
         return what in self.keep and (self.keep[what] is None or size in self.keep[what])
 
 
-LATENCY_SIZES = (8, 1024, 8192, 65536, 1 << 20)
+GROUPS = {"p2p": "two processes of a job", "inter": "parents and children", "spawn": "processes that come and go",
+          "connect": "ports, names and sockets", "groups": "making communicators", "coll": "two processes, collectives",
+          "oversubscribed": "collectives of more processes than cores", "overlap": "communication behind computing",
+          "progress": "waiting, in Starling's modes and with more processes than cores",
+          "partners": "partners that change", "applications": "whole programs", "startup": "starting a job",
+          "memory": "what an idle process takes"}
+LATENCY_SIZES = (8, 64, 512, 1024, 4096, 8192, 16384, 65536, 262144, 1 << 20)
+QUICK_SIZES = (8, 1024, 8192, 65536, 1 << 20)
 BANDWIDTH_SIZES = (65536, 1 << 20, 4 << 20)
 COLLECTIVE_SIZES = (8, 4096, 65536, 1 << 20)
 COLLECTIVES = ("barrier", "bcast", "allreduce", "reduce", "allgather", "alltoall")
+BETWEEN_GROUPS = ("barrier", "bcast", "allreduce", "alltoall", "reduce", "reduce_scatter", "allgather")
+OVERLAPS = ("isend-irecv", "ibarrier", "ibcast", "ireduce", "iallreduce", "iallgather", "ialltoall")
+SCENE = "/usr/share/doc/povray/examples/advanced/chess2.pov"
+CORES = len(os.sched_getaffinity(0))
 # The cases that Starling's goals speak of.
-TARGETS = ("latency", "bandwidth", "latency-parent-child", "bandwidth-parent-child", "spawn-1", "spawn-32",
-           "spawn-50-in-a-row", "hello-64", "memory-16", "barrier-16", "allreduce-16", "barrier-1+7", "allreduce-1+7",
-           "barrier-4+4", "allreduce-4+4")
+TARGETS = ("latency", "bandwidth", "message-rate", "latency-parent-child", "bandwidth-parent-child", "spawn-1",
+           "spawn-8", "spawn-32", "spawn-50-in-a-row", "connect", "hello-64", "memory-16", "barrier-2", "bcast-2",
+           "allreduce-2", "alltoall-2", "barrier-4", "bcast-4", "allreduce-4", "alltoall-4", "barrier-16", "bcast-16",
+           "allreduce-16", "alltoall-16", "barrier-1+7", "allreduce-1+7", "barrier-4+4", "allreduce-4+4")
 
 
 def sizes(numbers):
@@ -38,43 +54,61 @@ def sizes(numbers):
 
 def all_cases(quick):
     time = "0.06" if quick else "0.3"
-    cases = point_to_point(time) + dynamic(quick) + collectives(time, quick)
-    kinds = ("isend-irecv", "ibarrier", "iallreduce", "ibcast")
-    cases.append(Case("overlap", "overlap", "overlap", 2, ["-t", time], 60, larger_is_better=True,
-                      keep={kind + "-overlap": None for kind in kinds}))
-    for ranks in (1, 8, 64):
-        cases.append(Case(f"hello-{ranks}", "startup", "startup", ranks, [], 60, wall=True,
-                          note="the whole mpiexec command"))
-    cases.append(Case("memory-16", "memory", "footprint", 16, [], 60, turns=2,
-                      keep={"pss-kB": None, "private-kB": None, "descriptors": None, "after-alltoall-pss-kB": None}))
-    return cases
+    return (point_to_point(time, quick) + dynamic(quick) + ports() + communicators(time, quick) +
+            collectives(time, quick) + between_groups(time, quick) + overlap(time, quick) + progress(time) +
+            partners(quick) + applications(quick) + startup(quick) + memory(quick))
 
 
-def point_to_point(time):
+def point_to_point(time, quick):
     cases = []
+    lengths = QUICK_SIZES if quick else LATENCY_SIZES
     for name, group, ranks, extra in (("", "p2p", 2, []), ("-parent-child", "inter", 1, ["--spawn", "1"])):
-        cases.append(Case("latency" + name, group, "latency", ranks, ["-t", time, "-s", sizes(LATENCY_SIZES)] + extra, 60))
-        cases.append(Case("bandwidth" + name, group, "bandwidth", ranks, ["-t", time, "-s", sizes(BANDWIDTH_SIZES)] + extra,
-                          60, keep={"": BANDWIDTH_SIZES}, larger_is_better=True))
+        cases.append(Case("latency" + name, group, "latency", ranks, ["-t", time, "-s", sizes(lengths)] + extra, 60,
+                          limit=["latency", sizes(lengths), time]))
+        cases.append(Case("bandwidth" + name, group, "bandwidth", ranks,
+                          ["-t", time, "-s", sizes(BANDWIDTH_SIZES)] + extra, 60, larger_is_better=True,
+                          limit=["bandwidth", sizes(BANDWIDTH_SIZES), time]))
     cases.append(Case("bandwidth-both", "p2p", "bandwidth", 2, ["--both", "-t", time, "-s", sizes(BANDWIDTH_SIZES)], 60,
                       larger_is_better=True))
-    cases.append(Case("message-rate", "p2p", "message-rate", 2, ["-t", time], 30, larger_is_better=True))
+    cases.append(Case("message-rate", "p2p", "message-rate", 2, ["-t", time], 30, larger_is_better=True,
+                      limit=["message-rate", "8", time]))
     return cases
 
 
 def dynamic(quick):
     cases = []
     spawns = "3" if quick else "5"
-    for children in (1, 2, 4, 8, 16, 32):
-        if quick and children in (2, 16):
-            continue
-        cases.append(Case(f"spawn-{children}", "spawn", "spawn", 1, ["-o", "spawn", "-k", str(children), "-i", spawns],
-                          60, keep={"spawn": None, "first-message": None, "disconnect": None}))
-    cases.append(Case("spawn-50-in-a-row", "spawn", "spawn", 1, ["-o", "rate"], 120, turns=2,
-                      note="per spawn, with disconnect"))
-    cases.append(Case("connect", "connect", "connect", 2, ["-o", "connect"], 30))
-    cases.append(Case("names", "connect", "connect", 2, [], 30,
-                      keep={"publish": None, "lookup": None, "unpublish": None}))
+    for children in (1, 8, 32) if quick else (1, 2, 4, 8, 16, 32):
+        cases.append(Case(f"spawn-{children}", "spawn", "spawn", 1,
+                          ["-o", "spawn", "-k", str(children), "-i", spawns], 60,
+                          limit=["spawn", str(children), "{}"]))
+    for parents, children in ((2, 4), (4, 4)):
+        cases.append(Case(f"spawn-{children}-by-{parents}", "spawn", "spawn", parents,
+                          ["-o", "spawn", "-k", str(children), "-i", spawns], 60, limit=["spawn", str(children), "{}"]))
+    for name, operation in (("in-a-row", "rate"), ("staying", "staying")):
+        note = "with disconnect" if operation == "rate" else "no child ends before the last has come"
+        cases.append(Case(f"spawn-50-{name}", "spawn", "spawn", 1, ["-o", operation, "-w", "50"], 120, turns=2,
+                          note="per spawn, " + note,
+                          limit=["spawn", "1", "{}"], limit_rows={("spawn", 1): (name, 50)}))
+    return cases
+
+
+def ports():
+    cases = [Case("connect", "connect", "connect", 2, ["-o", "connect"], 30),
+             Case("connect-2+2", "connect", "connect", 4, ["-o", "connect"], 30)]
+    cases.append(Case("names", "connect", "connect", 2, ["-o", "names"], 30))
+    cases.append(Case("join", "connect", "connect", 2, ["-o", "join"], 30))
+    return cases
+
+
+def communicators(time, quick):
+    cases = []
+    for ranks in (1, 4):
+        cases.append(Case(f"merge-{ranks}+{ranks}", "groups", "merge", ranks, ["-i", "20" if quick else "100"], 30))
+    for ranks in (2, 16):
+        cases.append(Case(f"comm-bcast-{ranks}", "groups", "comm-bcast", ranks,
+                          ["-t", time, "-k", "1,100" if quick else "1,10,100,1000", "--compute",
+                           "0,100" if quick else "0,100,1000"], 60))
     return cases
 
 
@@ -82,18 +116,99 @@ def collectives(time, quick):
     """One command per operation: where one hangs, the others still have their values."""
     cases = []
     for ranks in (2, 4, 16):
-        group = "coll" if ranks == 2 else "oversubscribed"
+        group = "coll" if ranks <= CORES else "oversubscribed"
         for operation in COLLECTIVES:
             if quick and operation in ("reduce", "allgather"):
                 continue
             largest = 4096 if operation in ("alltoall", "allgather") else 65536 if ranks > 2 and quick else 1 << 20
             wanted = [size for size in COLLECTIVE_SIZES if size <= largest]
-            cases.append(Case(f"{operation}-{ranks}", group, "collectives", ranks,
-                              ["-o", operation, "-t", time, "-s", sizes(wanted)], 30))
+            case = Case(f"{operation}-{ranks}", group, "collectives", ranks,
+                        ["-o", operation, "-t", time, "-s", sizes(wanted)], 30)
+            if operation == "barrier":
+                case.limit = ["barrier", str(ranks), time]
+            elif operation == "bcast" and ranks == 2:
+                case.limit = ["latency", sizes(wanted), time]
+                case.limit_rows = {("", size): ("bcast", size) for size in wanted}
+            cases.append(case)
+    return cases
+
+
+def between_groups(time, quick):
+    cases = []
     for parents, children in ((1, 7), (4, 4)):
-        for operation in ("barrier", "bcast", "allreduce", "alltoall"):
-            if quick and operation == "alltoall":
-                continue
-            cases.append(Case(f"{operation}-{parents}+{children}", "inter", "collectives", parents,
-                              ["-o", operation, "-t", time, "-s", "8,65536", "--spawn", str(children)], 30))
+        for operation in BETWEEN_GROUPS[:3] if quick else BETWEEN_GROUPS:
+            case = Case(f"{operation}-{parents}+{children}", "inter", "collectives", parents,
+                        ["-o", operation, "-t", time, "-s", "8,65536", "--spawn", str(children)], 30)
+            if operation == "barrier":
+                case.limit = ["barrier", str(parents + children), time]
+            cases.append(case)
+    return cases
+
+
+def overlap(time, quick):
+    kinds = OVERLAPS[:5] if quick else OVERLAPS
+    cases = []
+    for name, ranks, extra in (("overlap-2", 2, []), (f"overlap-{4 * CORES}", 4 * CORES, []),
+                               ("overlap-1+1", 1, ["--spawn", "1"])):
+        if quick and name != "overlap-2":
+            continue
+        cases.append(Case(name, "overlap", "overlap", ranks, ["-t", time, "-o", ",".join(kinds)] + extra, 120,
+                          larger_is_better=True, keep={kind + "-overlap": None for kind in kinds}))
+    return cases
+
+
+def progress(time):
+    """The same with 1, 2, 8 and 32 processes per core; the groups of libraries add Starling's other modes."""
+    cases = [Case("latency-modes", "progress", "latency", 2, ["-t", time, "-s", "8,65536"], 30)]
+    cases.append(Case("overlap-modes", "progress", "overlap", 2,
+                      ["-t", time, "-o", "isend-irecv,iallreduce", "-s", "1048576"], 60, larger_is_better=True,
+                      keep={"isend-irecv-overlap": None, "iallreduce-overlap": None}))
+    for factor in (1, 2, 8, 32):
+        cases.append(Case(f"progress-{factor}x", "progress", "progress", max(factor * CORES, 2), ["-t", time], 60))
+    return cases
+
+
+def partners(quick):
+    arguments = ["-i", "5", "-b", "4"] if quick else []
+    return [Case(f"partners-{ranks}", "partners", "partners", ranks, arguments, 60) for ranks in (4, 16)]
+
+
+def applications(quick):
+    time, spawned = "0.1" if quick else "0.5", ["--spawn", "4"]
+    farm = ["-k", "10,100" if quick else "10,100,1000", "-i", "3" if quick else "5"]
+    mesh = ["-i", "100"] if quick else []
+    cases = [Case("task-farm-1+4", "applications", "task-farm", 1, farm + spawned, 60, note="four workers, spawned"),
+             Case("task-farm-5", "applications", "task-farm", 5, farm, 60, note="four workers, in the job"),
+             Case("heat2d-2", "applications", "heat2d", 2, ["-t", time], 60),
+             Case("heat2d-8", "applications", "heat2d", 8, ["-t", time], 60),
+             Case("heat2d-2+2", "applications", "heat2d", 2, ["-t", time, "--spawn", "2"], 60)]
+    moving = {"step": None, "border": None, "regrid": None}
+    for ranks in (2, 8):
+        cases.append(Case(f"adaptive-mesh-{ranks}", "applications", "adaptive-mesh", ranks, mesh, 60, keep=moving))
+    cases.append(Case("adaptive-mesh-2+2", "applications", "adaptive-mesh", 2, mesh + ["--spawn", "2"], 60,
+                      keep=moving))
+    picture = ["--scene", SCENE, "--size", "160x120", "--tile", "40x30", "--quiet", "--output", "/dev/null"]
+    cases.append(Case("render-farm-1+2", "applications", "render-farm", 1, picture + ["--workers", "2"], 120, wall=True,
+                      plain=True, turns=2, note="two workers, spawned; the whole command"))
+    cases.append(Case("render-farm-3", "applications", "render-farm", 3, picture, 120, wall=True, plain=True, turns=2,
+                      note="two workers, in the job; the whole command"))
+    return cases
+
+
+def startup(quick):
+    cases = []
+    for ranks in (1, 8, 64) if quick else (1, 2, 4, 8, 16, 32, 64, 128):
+        cases.append(Case(f"hello-{ranks}", "startup", "startup", ranks, [], 60, wall=True,
+                          limit=["hello", str(ranks), "{}"],
+                          note="the whole mpiexec command; MPI_Init and the first message are medians over processes"))
+    return cases
+
+
+def memory(quick):
+    cases = []
+    for ranks in (16,) if quick else (1, 16, 64):
+        keep = {prefix + what: None for prefix in ("", "after-alltoall-") for what in
+                ("pss-kB", "private-kB", "descriptors", "sockets", "shared-mappings")}
+        cases.append(Case(f"memory-{ranks}", "memory", "footprint", ranks, [], 60, turns=2, keep=keep,
+                          limit=["footprint", str(ranks)]))
     return cases

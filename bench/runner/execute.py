@@ -42,14 +42,27 @@ def wait_for_calm(limit, threshold=0.05):
 
 
 def execute(library, case):
-    mark = uuid.uuid4().hex
+    if case.program in library.unbuilt:
+        return Run(f"refuses: does not build: {library.unbuilt[case.program]}")
     command = library.launcher + ["-n", str(case.ranks), str(library.program(case.program))] + case.arguments
-    environment = os.environ | library.environment | {MARK: mark}
+    return run_command(command + ([] if case.plain else ["--json"]), library.environment, case.timeout, case.plain)
+
+
+def execute_limit(limits, case, program):
+    """The rows of what the machine allows for a case; program takes the place of {}."""
+    run = run_command([str(limits)] + [word.replace("{}", str(program)) for word in case.limit], {}, case.timeout)
+    run.rows = tuple((*case.limit_rows.get((what, size), (what, size)), value, unit)
+                     for what, size, value, unit in run.rows)
+    return run
+
+
+def run_command(command, environment, timeout, plain=False):
+    mark = uuid.uuid4().hex
     started = time.monotonic()
-    process = subprocess.Popen(command + ["--json"], env=environment, stdin=subprocess.DEVNULL,
+    process = subprocess.Popen(command, env=os.environ | environment | {MARK: mark}, stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
     try:
-        output, errors = process.communicate(timeout=case.timeout)
+        output, errors = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
         kill_marked(mark, process.pid)
         process.communicate()
@@ -59,11 +72,12 @@ def execute(library, case):
         raise
     wall = time.monotonic() - started
     kill_marked(mark, None)
-    return judge(process.returncode, output.decode(errors="replace"), errors.decode(errors="replace"), wall)
+    return judge(process.returncode, output.decode(errors="replace"), errors.decode(errors="replace"), wall, plain)
 
 
-def judge(code, output, errors, wall):
-    parsed = None
+def judge(code, output, errors, wall, plain=False):
+    """plain: a program that prints no rows has done well if it says so by its exit code."""
+    parsed = {"rows": []} if plain else None
     for line in output.splitlines():
         start = line.find('{"benchmark"')
         if start >= 0:

