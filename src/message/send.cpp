@@ -62,7 +62,7 @@ bool try_eager(SendRequest& request) {
     const auto bytes = static_cast<uint32_t>(request.bytes);
     if (!link::reserve(*request.peer, bytes, slot)) return false;
     fill(*slot.header, request, shm::Kind::eager);
-    datatype::pack(*request.type, request.count, request.buffer, 0, slot.payload, bytes);
+    datatype::pack_for_another_core(*request.type, request.count, request.buffer, 0, slot.payload, bytes);
     link::commit(*request.peer, slot, bytes);
     return true;
 }
@@ -91,7 +91,7 @@ bool try_stream(SendRequest& request) {
         slot.header->tag = static_cast<int32_t>(request.stream_to);
         slot.header->sequence = request.generation;
         slot.header->context = request.moved;
-        datatype::pack(*request.type, request.count, request.buffer, request.moved, slot.payload, bytes);
+        datatype::pack_for_another_core(*request.type, request.count, request.buffer, request.moved, slot.payload, bytes);
         link::commit(*request.peer, slot, bytes);
         request.moved += bytes;
     }
