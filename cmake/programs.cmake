@@ -29,7 +29,11 @@ function(starling_unit_test file)
     target_link_libraries(unit_${name} PRIVATE ${rooms} GTest::gtest_main)
     set_target_properties(unit_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/unit)
     add_test(NAME unit_${name} COMMAND unit_${name})
-    set_tests_properties(unit_${name} PROPERTIES TIMEOUT 120 LABELS unit)
+    set(limit 120)
+    if(STARLING_SANITIZE MATCHES thread)
+        set(limit 900)
+    endif()
+    set_tests_properties(unit_${name} PROPERTIES TIMEOUT ${limit} LABELS unit)
 endfunction()
 
 # starling_mpi_program(<target> <sources>... [DIRECTORY <below the build tree>]): a program on the public interface.

@@ -43,6 +43,12 @@ using Setting = std::pair<const char*, const char*>;
 using Settings = std::vector<Setting>;
 
 constexpr uint64_t kContext = 0x1230;
+/// Seconds that a process may live.
+#ifdef __SANITIZE_THREAD__
+constexpr unsigned kLongest = 300;
+#else
+constexpr unsigned kLongest = 30;
+#endif
 
 /// Counters that all processes of a test see.
 struct Board {
@@ -178,7 +184,7 @@ class Team {
     }
 
     [[noreturn]] void run(int me, const Settings& settings, const std::function<void(Node&)>& body) {
-        alarm(30);
+        alarm(kLongest);
         for (const auto& [name, value] : settings)
             EXPECT_EQ(set_variable(name, value), MPI_SUCCESS) << failure_text();
         const auto host = static_cast<size_t>(place_.hosts[static_cast<size_t>(me)]);
