@@ -6,10 +6,10 @@ namespace starling::launch {
 
 namespace {
 
-/// Lookups of one host at a time. In a job of thousands of hosts each has fewer: when all begin to talk at once, what they
+/// Lookups of one host at a time. In a job of hundreds of hosts each has fewer: when all begin to talk at once, what they
 /// ask before they come to ask for the table meets at the root.
 uint32_t window_of(uint32_t hosts) {
-    constexpr uint32_t kMost = 4, kAtTheRoot = 4096;
+    constexpr uint32_t kMost = 4, kAtTheRoot = 256;
     return std::clamp(kAtTheRoot / std::max(hosts, 1u), 1u, kMost);
 }
 

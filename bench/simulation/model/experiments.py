@@ -43,7 +43,7 @@ def start_by_fanout(costs, sizes, fanouts):
 
 
 def finding(costs, sizes, most_random):
-    """Addresses: five random peers or the next process of each, on demand, and all of them by all-gather."""
+    """Addresses: the next process of each; five random peers, each fetched alone and as built; all by all-gather."""
     rows = []
     for hosts in sizes:
         row = {"hosts": hosts, "processes": hosts * PER_HOST}
@@ -51,6 +51,7 @@ def finding(costs, sizes, most_random):
         row["neighbours"] = Store(cluster, hosts, PER_HOST).neighbours().seconds
         row["all_gather"] = Store(cluster, hosts, PER_HOST).all_gather().seconds
         row["random"] = Store(cluster, hosts, PER_HOST).on_demand(5).seconds if hosts <= most_random else None
+        row["as_built"] = Store(cluster, hosts, PER_HOST).as_built(5).seconds
         rows.append(row)
     return rows
 
@@ -72,6 +73,6 @@ def all_of(costs, measured, quick):
         "lab": in_the_lab(costs, measured),
         "start": start_by_size(costs, sizes),
         "fanout": start_by_fanout(costs, (4,) if quick else (64, 1024, 4096), fanouts),
-        "finding": finding(costs, (2, 4) if quick else (2, 16, 64, 256, 1024, 4096, 15625), 4 if quick else 1024),
+        "finding": finding(costs, (2, 4) if quick else (2, 16, 64, 256, 1024, 4096, 15625), 4 if quick else 256),
         "spawn": spawning(costs, (1, 2) if quick else (1, 8, 64, 512, 4096, 16384)),
     }

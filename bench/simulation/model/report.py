@@ -68,9 +68,10 @@ def fanout_table(rows):
 
 
 def finding_table(rows):
-    return table(("processes", "hosts", "next process, on demand", "five random, on demand", "all-gather"),
+    return table(("processes", "hosts", "next process", "five random, each fetched alone", "five random, as built",
+                  "all-gather at once"),
                  [(f"{row['processes']:,}", f"{row['hosts']:,}", ms(row["neighbours"]), ms(row["random"]),
-                   ms(row["all_gather"])) for row in rows])
+                   ms(row["as_built"]), ms(row["all_gather"])) for row in rows])
 
 
 def spawn_table(rows):
@@ -134,8 +135,8 @@ def plots(results, folder):
 
     _, axes = plt.subplots(figsize=(6.4, 3.4))
     rows = results["finding"]
-    for key, label in (("neighbours", "next process, on demand"), ("random", "five random peers, on demand"),
-                       ("all_gather", "all-gather")):
+    for key, label in (("neighbours", "next process"), ("random", "five random peers, each fetched alone"),
+                       ("as_built", "five random peers, as built"), ("all_gather", "all-gather at once")):
         known = [(row["processes"], row[key]) for row in rows if row[key]]
         axes.plot(*zip(*known), "-o", markersize=3, label=label)
     finish(axes, "scaling-finding.svg", "processes", "seconds")

@@ -10,6 +10,7 @@ from .engine import Link, Machine, Simulation, Worker, share_out
 from .topology import Tree
 
 SMALL_FRAME = 64  # bytes
+PATIENCE = 0.05   # seconds that a daemon waits for those below it, before it passes on what it has (tree/gathering.cpp)
 
 
 @dataclasses.dataclass
@@ -57,6 +58,7 @@ class Start:
         self.to_finish = [shape.per_host] * shape.hosts
         self.below = [len(self.tree.children[h]) for h in hosts]  # children that have not said farewell
         self.left = {}
+        self.gatherings = {}
 
     def run(self):
         self.daemons[0].run(self.costs.mpiexec, self.begin)
@@ -72,10 +74,10 @@ class Start:
         if number == 0:
             self.simulation.after(0, then)
 
-    def tick(self, what):
+    def tick(self, what, times=1):
         number, then = self.left[what]
-        self.left[what] = (number - 1, then)
-        if number == 1:
+        self.left[what] = (number - times, then)
+        if number == times:
             then()
 
     # Frames
@@ -94,6 +96,27 @@ class Start:
             self.daemons[0].run(self.costs.report if host else 0.0, self.tick, what)
         else:
             self.send(at, self.tree.parent[at], self.costs.report_bytes, self.report, host, what, self.tree.parent[at])
+
+    def gather(self, what, at, hosts=1):
+        """So many hosts tell the root the same: each daemon waits until all below it have told, but not for long."""
+        if at == 0:
+            self.daemons[0].run(self.costs.report, self.tick, what, hosts)
+            return
+        key = (what, at)
+        missing, held = self.gatherings.get(key, (self.tree.end[at] - at, 0))
+        if held == 0 and missing > hosts:
+            self.simulation.after(PATIENCE, self.gather_up, what, at)
+        self.gatherings[key] = (missing - hosts, held + hosts)
+        if missing == hosts:
+            self.gather_up(what, at)
+
+    def gather_up(self, what, at):
+        missing, held = self.gatherings[(what, at)]
+        if held == 0:
+            return
+        self.gatherings[(what, at)] = (missing, 0)
+        parent = self.tree.parent[at]
+        self.send(at, parent, self.costs.report_bytes, self.gather, what, parent, held)
 
     def order(self, host, size, then):
         """A message from the root to all, which `then` takes on each host, after it has been passed on."""
@@ -164,7 +187,7 @@ class Start:
             if index + 1 < self.shape.per_host:
                 self.start_one(host, index + 1)
             else:
-                self.report(host, "started")
+                self.gather("started", host)
         self.daemons[host].run(self.costs.rank_start, started)
 
     def start_all(self, host, _):
@@ -181,13 +204,13 @@ class Start:
 
     def executed(self, host):
         self.times.executed = self.simulation.now
-        self.report(host, "started")
+        self.gather("started", host)
 
     def initialized(self, host):
         self.to_finish[host] -= 1
         if self.to_finish[host] == 0:
             self.times.initialized = self.simulation.now
-            self.report(host, "arrived")
+            self.gather("arrived", host)
 
     def all_arrived(self):
         self.times.known = self.simulation.now
@@ -202,7 +225,7 @@ class Start:
         self.machines[host].run(costs.rank_exit * (shape.per_host if shape.shared_cores else rounds), self.reap, host)
 
     def reap(self, host):
-        self.daemons[host].run(self.costs.reap * self.shape.per_host, self.report, host, "gone")
+        self.daemons[host].run(self.costs.reap * self.shape.per_host, self.gather, "gone", host)
 
     def all_gone(self):
         if self.shape.standing:

@@ -1,7 +1,8 @@
 """How processes find each other: addresses fetched when they are needed, or gathered for all beforehand.
 
 A fetch goes from the asking host's daemon through the tree to the daemon of the host in question and back, and brings
-the addresses of all processes of that host. The all-gather goes up the tree and down again.
+the addresses of all processes of that host. The all-gather goes up the tree and down again. As built, a host that is
+interested in many others fetches from a few and asks the root for all; the first to ask makes the root gather them.
 """
 import dataclasses
 import random
@@ -11,6 +12,15 @@ from .topology import Tree
 
 HEAD = 64      # bytes of a frame besides addresses
 ADDRESS = 4    # bytes of one process's address
+
+# As in launch/port_search and launch/tree/gathering.
+FEW = 8                # hosts that are fetched one by one
+SHORT_PATIENCE = 0.002  # seconds between two frames of one daemon that ask for the table
+
+
+def window(hosts):
+    """Fetches of one host at a time."""
+    return max(1, min(4, 256 // hosts))
 
 
 @dataclasses.dataclass
@@ -31,6 +41,10 @@ class Store:
         self.daemons = [Worker(Machine(self.simulation, 1)) for _ in range(hosts)]
         self.links = [Link(self.simulation, costs.bandwidth, costs.rtt / 2) for _ in range(hosts)]
         self.outcome = Outcome()
+        self.found_at = 0.0
+
+    def found(self, *_):
+        self.found_at = self.simulation.now
 
     def send(self, source, target, size, then, *arguments):
         self.outcome.frames += 1
@@ -42,7 +56,7 @@ class Store:
 
     def finish(self):
         self.simulation.run()
-        self.outcome.seconds = self.simulation.now
+        self.outcome.seconds = self.found_at
         self.outcome.root_seconds = self.daemons[0].busy
         self.outcome.busiest = max(daemon.busy for daemon in self.daemons)
         return self.outcome
@@ -60,7 +74,7 @@ class Store:
             self.send(path[at], path[at + 1], size, self.step, path, at + 1, size, then)
 
     def answer(self, path):
-        self.step(path[::-1], 0, HEAD + ADDRESS * self.per_host, lambda _: None)
+        self.step(path[::-1], 0, HEAD + ADDRESS * self.per_host, self.found)
 
     def on_demand(self, peers):
         """Every process wants `peers` random others at the same instant; a host asks once for each other host."""
@@ -102,6 +116,47 @@ class Store:
             self.gathered(host)
 
     def spread(self, host):
+        self.found()
         size = HEAD + ADDRESS * self.per_host * self.tree.hosts
         for child in self.tree.children[host]:
             self.send(host, child, size, self.spread, child)
+
+    # As built
+
+    def as_built(self, peers):
+        """Every process wants `peers` random others at the same instant."""
+        hosts = self.tree.hosts
+        self.asked = [False] * hosts
+        self.waiting = [False] * hosts
+        self.gathering = False
+        self.missing = [len(children) for children in self.tree.children]
+        for host in range(hosts):
+            wanted = list({self.random.randrange(hosts) for _ in range(self.per_host * peers)} - {host})
+            many = len(wanted) > FEW
+            for target in wanted[:window(hosts)] if many else wanted:
+                self.fetch(host, target)
+            if many:
+                self.daemons[host].run(0.0, self.want, host)
+        return self.finish()
+
+    def want(self, host):
+        if host == 0:
+            if not self.gathering:
+                self.gathering = True
+                self.tell_all(0)
+        elif not self.asked[host]:
+            self.asked[host] = True
+            self.send(host, self.tree.parent[host], HEAD, self.want, self.tree.parent[host])
+        elif not self.waiting[host]:
+            self.waiting[host] = True
+            self.simulation.after(SHORT_PATIENCE, self.want_again, host)
+
+    def want_again(self, host):
+        self.waiting[host] = False
+        self.send(host, self.tree.parent[host], HEAD, self.want, self.tree.parent[host])
+
+    def tell_all(self, host):
+        for child in self.tree.children[host]:
+            self.send(host, child, HEAD, self.tell_all, child)
+        if self.missing[host] == 0:
+            self.gathered(host)

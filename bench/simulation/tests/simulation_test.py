@@ -141,11 +141,21 @@ class Starting(unittest.TestCase):
         times = start(costs, hosts=5, per_host=1, fanout=4, standing=True)
         self.assertAlmostEqual(times.ordered, 4 * 1.0 + 0.25)
 
-    def test_every_report_costs_the_root(self):
+    def test_the_root_hears_once_of_each_branch(self):
+        # That processes are started, have arrived, and are gone: of ten branches and itself.
         costs = Costs(report=0.001)
         times = start(costs, hosts=101, per_host=1, fanout=10, standing=True)
-        self.assertAlmostEqual(times.ended, 0.3)  # that processes are started, have arrived, and are gone
-        self.assertAlmostEqual(times.root_busy, 0.3)
+        self.assertAlmostEqual(times.ended, 0.033)
+        self.assertAlmostEqual(times.root_busy, 0.033)
+
+    def test_who_is_late_keeps_nobody_back_for_long(self):
+        # A chain of three, each of which gets its order a second after the one above it, and the last word long after it.
+        costs = Costs(order_bytes=1000.0, bandwidth=1000.0, report=0.001)
+        times = start(costs, hosts=3, per_host=1, fanout=1, standing=True)
+        self.assertAlmostEqual(times.ordered, 2.0)
+        # So the root hears of each alone, of each kind; and the end does not wait once more for anybody.
+        self.assertAlmostEqual(times.root_busy, 0.001 * 3 * 3)
+        self.assertAlmostEqual(times.known, 2.0 + 0.003)
 
     def test_shared_cores_do_all_the_work_there_is(self):
         costs = Costs(rank_start=0.01, rank_init=0.1)
@@ -205,8 +215,22 @@ class Finding(unittest.TestCase):
         up, down = HEAD + ADDRESS * 8, HEAD + ADDRESS * 40
         self.assertAlmostEqual(outcome.root_seconds, 4 * (up + down) * 1e-6)
 
+    def test_few_are_fetched_as_ever(self):
+        few = Store(self.COSTS, 5, 1, fanout=4).as_built(3)
+        self.assertEqual(few.frames, Store(self.COSTS, 5, 1, fanout=4).on_demand(3).frames)
+
+    def test_many_cost_a_few_frames_on_each_connection(self):
+        hosts = 64
+        built = Store(self.COSTS, hosts, 64, fanout=4).as_built(5)
+        alone = Store(self.COSTS, hosts, 64, fanout=4).on_demand(5)
+        # The order to tell, what is told, the table; the first wish and some more; four fetches of each host, of which
+        # none is longer than down and up again twice the depth.
+        self.assertLess(built.frames, 63 * 3 + 63 * 4 + hosts * 4 * 2 * 6)
+        self.assertLess(built.seconds, alone.seconds)
+
     def test_alone_there_is_nothing_to_find(self):
-        for outcome in (Store(self.COSTS, 1, 8).all_gather(), Store(self.COSTS, 1, 8).on_demand(3)):
+        for outcome in (Store(self.COSTS, 1, 8).all_gather(), Store(self.COSTS, 1, 8).on_demand(3),
+                        Store(self.COSTS, 1, 8).as_built(3)):
             self.assertEqual((outcome.seconds, outcome.frames), (0.0, 0))
 
 
