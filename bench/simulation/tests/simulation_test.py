@@ -6,7 +6,8 @@ import unittest
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+HERE = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(HERE))
 from model import costs as cost_sets  # noqa: E402
 from model.costs import Costs  # noqa: E402
 from model.engine import Link, Machine, Simulation, Worker, share_out  # noqa: E402
@@ -235,6 +236,14 @@ class Finding(unittest.TestCase):
 
 
 class Numbers(unittest.TestCase):
+    def test_what_the_lab_has_measured_is_found_again(self):
+        import importlib.machinery
+        run = importlib.machinery.SourceFileLoader("run", str(HERE / "run")).load_module()
+        keys = ("first_allreduce_ms", "allreduce_ms", "ring_ms", "exchange_ms", "command_ms", "init_ms")
+        job = {key: [0.5, 1.0] for key in keys}
+        points = run.points_of({"4x16": job, "64x16": "did not end", "16x1": job})
+        self.assertEqual(points, {"64": {"whole_ms": 1.0, "job_ms": 4.0, "init_ms": 0.5}})
+
     def test_every_cost_has_a_value_and_a_source(self):
         import dataclasses
         import json
