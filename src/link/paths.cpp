@@ -18,6 +18,8 @@ constinit Upcalls upcalls{};
 namespace {
 
 constexpr int kBatch = 16;  ///< packets of one ring before the next is looked at
+/// Of a long message over a ring: one is written while the one before is read.
+constexpr uint32_t kPiece = 8 * 1024;
 
 struct Paths {
     shm::InboxReader inbox;
@@ -120,7 +122,7 @@ void each_pending(void (*visit)(Peer& peer)) {
     for (Peer* peer = pending->front(); peer; peer = pending->next(peer)) visit(*peer);
 }
 
-uint32_t piece_limit(const Peer& peer) { return peer.remote ? remote_piece_limit(peer) : payload_limit(peer); }
+uint32_t piece_limit(const Peer& peer) { return peer.remote ? remote_piece_limit(peer) : std::min(payload_limit(peer), kPiece); }
 
 void dispatch(Peer& peer, const Packet& packet) {
     // A process may outlive its job's failure for a moment. Everything it had to do with us was ended then.

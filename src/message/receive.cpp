@@ -15,6 +15,7 @@
 #include "message/send.h"
 #include "message/streams.h"
 #include "message/split.h"
+#include "progress/idle.h"
 #include "progress/ready.h"
 #include "transport/shm/kernel_copy.h"
 
@@ -100,6 +101,13 @@ int copy_from_sender(ReceiveRequest& request, const Offer& offer, uint64_t bytes
 
 bool single_copy_allowed() { return config().single_copy != SingleCopy::off; }
 
+/// Whether the message would come through the ring without delay: its sender waits in the library, and has a core. Then that
+/// is faster than the kernel's copy, whose reading takes what the sender has just written from its cache line by line.
+bool streams_well(const link::Peer& peer, uint64_t bytes) {
+    if (!peer.in || bytes > config().stream_limit || progress::core_is_crowded()) return false;
+    return __atomic_load_n(&peer.region.counters()->waiting, __ATOMIC_RELAXED) != 0;
+}
+
 /// The copy of a message has ended with `error` (an errno value): completes the receive, or finds another way.
 void after_copy(ReceiveRequest& request, const Offer& offer, int error) {
     const uint64_t bytes = std::min(offer.bytes, request.capacity);
@@ -127,7 +135,7 @@ void take_rendezvous(ReceiveRequest& request, link::Peer& peer, int source, int 
         request.retained = true;
     }
     if (peer.dead) return after_copy(request, offer, ESRCH);  // its pid may be another's by now
-    if (bytes > 0 && (peer.remote || !offer.address || !single_copy_allowed())) return after_copy(request, offer, EPERM);
+    if (bytes > 0 && (peer.remote || !offer.address || !single_copy_allowed() || streams_well(peer, bytes))) return after_copy(request, offer, EPERM);
     if (datatype::is_block(*request.type, request.count)) {
         void* target = datatype::block_address(*request.type, request.buffer);
         const int error = start_split(request, offer, target, bytes, after_copy);
