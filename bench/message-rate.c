@@ -1,5 +1,5 @@
 /* Messages per second of all pairs together: each process of the first half sends to one of the second
- * half. */
+ * half; --spawn K: each of K parents to a child. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,7 +15,8 @@ typedef struct {
 
 static void windows(const Team* t, long iterations, void* context) {
     const Stream* s = context;
-    int half = t->total / 2, sends = t->rank < half, peer = sends ? t->rank + half : t->rank - half;
+    int half = t->inter ? 0 : t->total / 2, sends = t->inter ? t->side == 0 : t->rank < half;
+    int peer = sends ? t->rank + half : t->rank - half; /* between groups: the same rank */
     char word = 0;
     for (long i = 0; i < iterations; ++i) {
         for (int k = 0; k < s->window; ++k) {
@@ -44,10 +45,10 @@ int main(int argc, char** argv) {
     defaults.min_bytes = 8;
     defaults.max_bytes = 8;
     Options options = bench_options(argc, argv, "messages per second of several pairs", defaults);
-    options.children = 0;
     options.warm_up = (options.warm_up + 9) / 10;
     Team team = bench_team(&options, argv);
-    bench_require(team.total % 2 == 0, "an even number of processes is needed");
+    bench_require(team.inter ? team.size[0] == team.size[1] : team.total % 2 == 0,
+                  "an even number of processes is needed, or as many children as parents");
     Report* report = bench_report("message-rate", "million/s", &options);
     Stream stream = {bench_buffer(options.max_bytes), 0, options.window, options.check,
                      malloc((size_t)options.window * sizeof(MPI_Request))};
@@ -62,6 +63,7 @@ int main(int argc, char** argv) {
     if (team.id == 0) bench_print(report, ranks);
     free(stream.buffer);
     free(stream.requests);
+    bench_team_end(&team);
     MPI_Finalize();
     return 0;
 }

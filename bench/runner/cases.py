@@ -68,10 +68,10 @@ def point_to_point(time, quick):
         cases.append(Case("bandwidth" + name, group, "bandwidth", ranks,
                           ["-t", time, "-s", sizes(BANDWIDTH_SIZES)] + extra, 60, larger_is_better=True,
                           limit=["bandwidth", sizes(BANDWIDTH_SIZES), time]))
-    cases.append(Case("bandwidth-both", "p2p", "bandwidth", 2, ["--both", "-t", time, "-s", sizes(BANDWIDTH_SIZES)], 60,
-                      larger_is_better=True))
-    cases.append(Case("message-rate", "p2p", "message-rate", 2, ["-t", time], 30, larger_is_better=True,
-                      limit=["message-rate", "8", time]))
+        cases.append(Case("bandwidth-both" + name, group, "bandwidth", ranks,
+                          ["--both", "-t", time, "-s", sizes(BANDWIDTH_SIZES)] + extra, 60, larger_is_better=True))
+        cases.append(Case("message-rate" + name, group, "message-rate", ranks, ["-t", time] + extra, 30,
+                          larger_is_better=True, limit=["message-rate", "8", time]))
     return cases
 
 
@@ -80,14 +80,14 @@ def dynamic(quick):
     spawns = "3" if quick else "5"
     for children in (1, 8, 32) if quick else (1, 2, 4, 8, 16, 32):
         cases.append(Case(f"spawn-{children}", "spawn", "spawn", 1,
-                          ["-o", "spawn", "-k", str(children), "-i", spawns], 60,
+                          ["-o", "spawn", "-k", str(children), "-i", spawns], 30,
                           limit=["spawn", str(children), "{}"]))
     for parents, children in ((2, 4), (4, 4)):
         cases.append(Case(f"spawn-{children}-by-{parents}", "spawn", "spawn", parents,
-                          ["-o", "spawn", "-k", str(children), "-i", spawns], 60, limit=["spawn", str(children), "{}"]))
+                          ["-o", "spawn", "-k", str(children), "-i", spawns], 30, limit=["spawn", str(children), "{}"]))
     for name, operation in (("in-a-row", "rate"), ("staying", "staying")):
         note = "with disconnect" if operation == "rate" else "no child ends before the last has come"
-        cases.append(Case(f"spawn-50-{name}", "spawn", "spawn", 1, ["-o", operation, "-w", "50"], 120, turns=2,
+        cases.append(Case(f"spawn-50-{name}", "spawn", "spawn", 1, ["-o", operation, "-w", "50"], 90, turns=2,
                           note="per spawn, " + note,
                           limit=["spawn", "1", "{}"], limit_rows={("spawn", 1): (name, 50)}))
     return cases

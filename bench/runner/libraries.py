@@ -92,6 +92,9 @@ def wheels():
     mpich5_ofi = Library("mpich5-ofi", "MPICH 5, libfabric", mpich5.compiler, mpich5.launcher,
                          {"MPIR_CVAR_CH4_NETMOD": "ofi"}, wheel="mpich", same_programs_as="mpich5",
                          groups=("spawn", "inter", "connect", "groups", "p2p"))
+    mpich5_tcp = Library("mpich5-tcp", "MPICH 5, libfabric's tcp, no hooks", mpich5.compiler, mpich5.launcher,
+                         {"MPIR_CVAR_CH4_NETMOD": "ofi", "FI_PROVIDER": "tcp"} | NO_UCX_HOOKS | THROTTLE, wheel="mpich",
+                         same_programs_as="mpich5", groups=("spawn", "inter", "connect", "groups"))
     mpich5_async = Library("mpich5-async", "MPICH 5, progress thread", mpich5.compiler, mpich5.launcher,
                            {"MPICH_ASYNC_PROGRESS": "1"} | THROTTLE, wheel="mpich", same_programs_as="mpich5",
                            groups=("progress", "overlap"))
@@ -108,7 +111,10 @@ def wheels():
                    {"LD_LIBRARY_PATH": f"{intel}/lib", "I_MPI_ROOT": str(intel), "I_MPI_SPAWN": "on"},
                    linker=[f"-L{intel}/lib", "-l:libmpi.so.12", f"-Wl,-rpath,{intel}/lib"],
                    wheel="impi-rt", also_needs="mpich")
-    return [mpich5, mpich5_tuned, mpich5_ofi, mpich5_async, openmpi5, openmpi5_tuned, impi]
+    impi_tuned = Library("impi-tuned", "Intel MPI, yielding", impi.compiler, impi.launcher,
+                         impi.environment | {"I_MPI_THREAD_YIELD": "2"}, linker=impi.linker, wheel="impi-rt",
+                         also_needs="mpich", same_programs_as="impi", groups=CROWDED_GROUPS + ("inter", "applications"))
+    return [mpich5, mpich5_tuned, mpich5_ofi, mpich5_tcp, mpich5_async, openmpi5, openmpi5_tuned, impi, impi_tuned]
 
 
 def install_wheel(name):

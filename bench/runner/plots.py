@@ -5,7 +5,8 @@ import math
 COLORS = {"starling": "#c0392b", "starling-poll": "#e59866", "starling-thread": "#922b21", "limit": "#555555",
           "openmpi4": "#1f77b4", "openmpi4-tuned": "#7fb2d9", "openmpi5": "#17a589", "openmpi5-tuned": "#76d7c4",
           "mpich4": "#7d3c98", "mpich4-tuned": "#bb8fce", "mpich5": "#b7950b", "mpich5-tuned": "#f4d03f",
-          "mpich5-ofi": "#935116", "mpich5-async": "#dc7633", "impi": "#e67e22"}
+          "mpich5-ofi": "#935116", "mpich5-async": "#dc7633", "mpich5-tcp": "#a04000",
+          "impi": "#e67e22", "impi-tuned": "#f5cba7"}
 OTHER = "#999999"
 WIDTH, HEIGHT = 620, 360
 LEFT, RIGHT, TOP, BOTTOM = 70, 150, 30, 45

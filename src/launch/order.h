@@ -33,7 +33,7 @@ enum class OrderKind : uint32_t {
     gather_ports = 17,   ///< to some of the job's hosts; a: the round, bytes: the set of these
     table = 18,          ///< bytes: PortTable, of the job; who has asked gets it
 
-    // deputy → root. Those that are gathered (Tree::gather) are the topic, without bytes; the piece is what follows "piece".
+    // deputy → root. An order that is gathered (Tree::gather) is the topic and has no bytes; they are its pieces.
     started = 32,      ///< gathered; piece: StartReport
     failed = 33,       ///< a rank of the job; bytes: FailureReport
     gone = 34,         ///< gathered, behind the output (bulk): all ranks of the job on this host; piece: GoneReport

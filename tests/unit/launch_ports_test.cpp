@@ -137,7 +137,8 @@ TEST(PortCollection, AsksAgainOnlyThoseWhoWereLate) {
 
 // A whole job: `n` hosts of one rank each, whose messages take random time. Every host wants its `peers`.
 struct JobOfOneEach {
-    explicit JobOfOneEach(uint32_t n, uint32_t seed) : searches(n, PortSearch(n)), known(n, std::vector<bool>(n)), random(seed) {}
+    explicit JobOfOneEach(uint32_t n, uint32_t seed)
+        : searches(n, PortSearch(n)), known(n, std::vector<bool>(n)), random(seed) {}
 
     void advance(uint32_t at) {
         const auto step = searches[at].next();

@@ -93,7 +93,11 @@ TEST(Gather, AnEagerOneSendsTheFirstAtOnce) {
     forest.step("start", [&] { forest.root->grow(forest.names(30)); }, [&] { return forest.ready.size() == 30; });
     forest.step("one", [&] { forest.at(30).gather("t", "x", all, Urgency::control, true); },
                 [&] { return got.hosts("t") == 1; });
-    forest.step("all", [&] { for (HostId host = 1; host < 30; ++host) forest.at(host).gather("t", "x", all, Urgency::control, true); },
+    forest.step("all",
+                [&] {
+                    for (HostId host = 1; host < 30; ++host)
+                        forest.at(host).gather("t", "x", all, Urgency::control, true);
+                },
                 [&] { return got.hosts("t") == 30; });
     forest.run();
     // Each of the two branches: the first, and what came while it was under way.
