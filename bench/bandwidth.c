@@ -64,7 +64,7 @@ int main(int argc, char** argv) {
         double megabytes = 1e-6 * (double)bytes * options.window * (options.both ? 2 : 1);
         if (pair.role == 0) bench_row(report, "", bytes, bench_rate(seconds, megabytes));
     }
-    if (pair.role == 0) bench_print(report, pair.spawned ? "1+1" : "2");
+    bench_print(report, pair.spawned ? "1+1" : "2", pair.role == 0);
     bench_pair_end(&pair);
     free(stream.out);
     free(stream.in);

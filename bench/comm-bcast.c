@@ -120,9 +120,7 @@ int main(int argc, char** argv) {
     }
     MPI_Group_free(&all);
     MPI_Group_free(&c.first_half);
-    char ranks[32];
-    bench_team_name(&team, ranks, sizeof ranks);
-    if (team.id == 0) bench_print(report, ranks);
+    bench_team_print(&team, report);
     free(c.buffer);
     bench_team_end(&team);
     MPI_Finalize();

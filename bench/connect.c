@@ -6,8 +6,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <stdio.h>
-
 #include "common/bench.h"
 
 enum { kMaxRepetitions = 1000 };
@@ -186,9 +184,7 @@ int main(int argc, char** argv) {
             if (!bench_wanted(&options, kNames[step].group)) continue;
             bench_row(report, kNames[step].name, party.size, bench_stats(times[step], repetitions));
         }
-        char ranks[32];
-        snprintf(ranks, sizeof ranks, "%d", 2 * party.size);
-        bench_print(report, ranks);
+        bench_print_world(report);
     }
     MPI_Comm_free(&party.half);
     MPI_Finalize();

@@ -95,9 +95,7 @@ int main(int argc, char** argv) {
     char* in = bench_buffer(block * (size_t)size);
     MPI_Alltoall(out, (int)block, MPI_BYTE, in, (int)block, MPI_BYTE, MPI_COMM_WORLD);
     report_all(report, "after-alltoall-", size);
-    char ranks[16];
-    snprintf(ranks, sizeof ranks, "%d", size);
-    if (rank == 0) bench_print(report, ranks);
+    bench_print_world(report);
     free(out);
     free(in);
     MPI_Finalize();

@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
         message.bytes = (int)bytes;
         bench_row(report, "", bytes, bench_pair_measure(&pair, &options, ping_pong, &message, 1e6 / 2));
     }
-    if (pair.role == 0) bench_print(report, pair.spawned ? "1+1" : "2");
+    bench_print(report, pair.spawned ? "1+1" : "2", pair.role == 0);
     bench_pair_end(&pair);
     free(message.out);
     free(message.in);

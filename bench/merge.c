@@ -2,7 +2,6 @@
  * MPI_Intercomm_merge, MPI_Comm_dup, and MPI_Intercomm_create back from the two halves of the merged one.
  * Only the call itself is timed, not what frees its result. The value is the slowest process's mean per
  * call; -f: the minimum, mean and maximum over the processes. */
-#include <stdio.h>
 
 #include "common/team.h"
 
@@ -73,9 +72,7 @@ int main(int argc, char** argv) {
         Stats stats = measure(&team, &options, o, &making);
         bench_row(report, o->name, team.size[1], stats);
     }
-    char ranks[32];
-    bench_team_name(&team, ranks, sizeof ranks);
-    if (team.id == 0) bench_print(report, ranks);
+    bench_team_print(&team, report);
     MPI_Comm_free(&making.half);
     bench_team_end(&team);
     MPI_Finalize();

@@ -1,6 +1,5 @@
 /* Messages per second of all pairs together: each process of the first half sends to one of the second
  * half; --spawn K: each of K parents to a child. */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/team.h"
@@ -58,9 +57,7 @@ int main(int argc, char** argv) {
         Stats seconds = bench_team_measure(&team, &options, windows, &stream, 1.0);
         bench_row(report, "", bytes, bench_rate(seconds, 1e-6 * options.window * (team.total / 2)));
     }
-    char ranks[32];
-    bench_team_name(&team, ranks, sizeof ranks);
-    if (team.id == 0) bench_print(report, ranks);
+    bench_team_print(&team, report);
     free(stream.buffer);
     free(stream.requests);
     bench_team_end(&team);

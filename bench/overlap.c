@@ -175,9 +175,7 @@ int main(int argc, char** argv) {
             if (o->kind == kBarrier) break;
         }
     }
-    char ranks[32];
-    bench_team_name(&team, ranks, sizeof ranks);
-    if (team.id == 0) bench_print(report, ranks);
+    bench_team_print(&team, report);
     bench_team_end(&team);
     MPI_Finalize();
     return 0;

@@ -7,7 +7,6 @@
  * - messages: by messages per peer in a phase; 1 KB, at most four peers, new partners in each phase
  *
  * -k: numbers of peers; -s: sizes to draw from in phases. */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/team.h"
@@ -174,9 +173,7 @@ int main(int argc, char** argv) {
     play.requests = malloc(2 * slots * sizeof(MPI_Request));
     Report* report = bench_report("partners", "us per message", &options);
     measure_all(&team, &options, &play, report);
-    char ranks[32];
-    bench_team_name(&team, ranks, sizeof ranks);
-    if (team.id == 0) bench_print(report, ranks);
+    bench_team_print(&team, report);
     free(play.order);
     free(play.out);
     free(play.in);

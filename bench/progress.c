@@ -7,7 +7,6 @@
  *   best, half the processes' work divided by the cores
  *
  * Rows carry the number of processes as their size. */
-#include <stdio.h>
 
 #include "common/team.h"
 
@@ -85,9 +84,7 @@ int main(int argc, char** argv) {
         Stats s = bench_team_measure(&team, &options, operations[k].round, &units, operations[k].scale);
         bench_row(report, operations[k].name, team.total, s);
     }
-    char ranks[32];
-    bench_team_name(&team, ranks, sizeof ranks);
-    if (team.id == 0) bench_print(report, ranks);
+    bench_team_print(&team, report);
     MPI_Finalize();
     return 0;
 }

@@ -2,7 +2,6 @@
  * message of a child and in the disconnect, for several numbers of children; and how long each of many
  * spawns of one child takes, with a disconnect after each (in-a-row) and with all children staying
  * (staying): they sleep, so that they don't disturb. */
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -115,9 +114,7 @@ static void parent(int argc, char** argv) {
     }
     if (bench_wanted(&options, "rate")) measure_rate(report, argv, rank, spawns);
     if (bench_wanted(&options, "staying")) measure_rate_staying(report, argv, rank, spawns);
-    char ranks[16];
-    snprintf(ranks, sizeof ranks, "%d", size);
-    if (rank == 0) bench_print(report, ranks);
+    bench_print_world(report);
 }
 
 int main(int argc, char** argv) {

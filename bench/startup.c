@@ -1,6 +1,5 @@
 /* How long MPI_Init takes and how soon the first message arrives, over the processes. The time of the whole
  * `mpiexec -n N startup` is measured from outside. */
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -27,9 +26,7 @@ int main(int argc, char** argv) {
     bench_row(report, "init", size, stats);
     stats = bench_over_processes(MPI_COMM_WORLD, (heard - before) * 1e3);
     bench_row(report, "first-message", size, stats);
-    char ranks[16];
-    snprintf(ranks, sizeof ranks, "%d", size);
-    if (rank == 0) bench_print(report, ranks);
+    bench_print_world(report);
     MPI_Finalize();
     return 0;
 }

@@ -7,7 +7,6 @@
  *
  * -c: the plate must be the same to the last bit as one computed by one process. --spawn K: parents and
  * children compute one plate together. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -214,9 +213,7 @@ int main(int argc, char** argv) {
         }
         free_block(&block);
     }
-    char ranks[32];
-    bench_team_name(&team, ranks, sizeof ranks);
-    if (team.id == 0) bench_print(report, ranks);
+    bench_team_print(&team, report);
     bench_team_end(&team);
     MPI_Finalize();
     return 0;

@@ -163,7 +163,7 @@ static void farm(const Options* o, char** argv, int size) {
     }
     char ranks[32];
     snprintf(ranks, sizeof ranks, o->children ? "1+%d" : "%d", o->children ? wanted : size);
-    bench_print(report, ranks);
+    bench_print(report, ranks, 1);
     free(f.workers);
     free(f.requests);
     free(f.results);

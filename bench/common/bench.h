@@ -65,8 +65,11 @@ typedef struct Report Report;
 Report* bench_report(const char* benchmark, const char* unit, const Options* options);
 /* A row: what was measured ("" if the program measures one thing), its size or count, the result. */
 void bench_row(Report* report, const char* what, long size, Stats stats);
-/* Prints everything; ranks says how many processes took part ("2", "1+7"). Frees the report. */
-void bench_print(Report* report, const char* ranks);
+/* Frees the report, and prints it first where prints is true; ranks says how many processes took part ("2",
+ * "1+7"). */
+void bench_print(Report* report, const char* ranks, int prints);
+/* The same for a program of one job, all of whose processes took part: rank 0 prints. */
+void bench_print_world(Report* report);
 
 /* Two processes that measure with each other: ranks 0 and 1 of a job, or a parent and a spawned child. */
 typedef struct {

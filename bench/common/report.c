@@ -1,6 +1,5 @@
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "bench.h"
 
@@ -97,13 +96,22 @@ static void print_table(const Report* report, const char* ranks) {
     }
 }
 
-void bench_print(Report* report, const char* ranks) {
-    if (report->options->json) {
+void bench_print(Report* report, const char* ranks, int prints) {
+    if (prints && report->options->json) {
         print_json(report, ranks);
-    } else {
+    } else if (prints) {
         print_table(report, ranks);
     }
     fflush(stdout);
     free(report->rows);
     free(report);
+}
+
+void bench_print_world(Report* report) {
+    char ranks[16];
+    int rank, size;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    snprintf(ranks, sizeof ranks, "%d", size);
+    bench_print(report, ranks, rank == 0);
 }

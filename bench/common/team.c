@@ -33,12 +33,10 @@ void bench_team_end(Team* team) {
     MPI_Comm_disconnect(&team->comm);
 }
 
-void bench_team_name(const Team* team, char* text, size_t length) {
-    if (team->inter) {
-        snprintf(text, length, "%d+%d", team->size[0], team->size[1]);
-    } else {
-        snprintf(text, length, "%d", team->size[0]);
-    }
+void bench_team_print(const Team* team, Report* report) {
+    char ranks[32];
+    snprintf(ranks, sizeof ranks, team->inter ? "%d+%d" : "%d", team->size[0], team->size[1]);
+    bench_print(report, ranks, team->id == 0);
 }
 
 /* Seconds this process needed; id 0 says how many iterations. */

@@ -19,8 +19,8 @@ typedef struct {
 Team bench_team(const Options* options, char** argv);
 void bench_team_end(Team* team);
 
-/* "16" or "1+7". */
-void bench_team_name(const Team* team, char* text, size_t length);
+/* bench_print on id 0, with "16" or "1+7" processes; frees the report everywhere. */
+void bench_team_print(const Team* team, Report* report);
 
 /* One batch on every process. */
 typedef void (*TeamRound)(const Team* team, long iterations, void* context);

@@ -13,7 +13,6 @@
  * one process. --spawn K: parents and children share one plate. Explicit steps, the same for all blocks;
  * heat that flows through a face between levels is not corrected. All processes know the whole tree of
  * blocks. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -172,9 +171,7 @@ int main(int argc, char** argv) {
         bench_require(edge % 2 == 0, "-s takes even numbers of cells");
         measure(&team, &options, (int)edge, levels, report);
     }
-    char ranks[32];
-    bench_team_name(&team, ranks, sizeof ranks);
-    if (team.id == 0) bench_print(report, ranks);
+    bench_team_print(&team, report);
     bench_team_end(&team);
     MPI_Finalize();
     return 0;
