@@ -105,7 +105,7 @@ def communicators(time, quick):
     cases = []
     for ranks in (1, 4):
         cases.append(Case(f"merge-{ranks}+{ranks}", "groups", "merge", ranks, ["-i", "20" if quick else "100"], 30))
-    for ranks in (2, 16):
+    for ranks in (2, 16) if quick else (2, 16, 32):
         cases.append(Case(f"comm-bcast-{ranks}", "groups", "comm-bcast", ranks,
                           ["-t", time, "-k", "1,100" if quick else "1,10,100,1000", "--compute",
                            "0,100" if quick else "0,100,1000"], 60))

@@ -99,6 +99,10 @@ def first_reason(text):
     """The most telling line of an error output."""
     lines = [line.strip(" *-=|") for line in text.splitlines()]
     lines = [line for line in lines if len(line) > 8]
+    for number, line in enumerate(lines[:-1]):
+        if line.endswith("error stack:"):  # of MPICH: the cause comes last
+            lines = lines[number + 1 : number + 3][-1:]
+            break
     for word in ("rror", "ailed", "not supported", "annot"):
         for line in lines:
             if word in line:

@@ -69,6 +69,10 @@ class Launchers(unittest.TestCase):
         refusal = self.run_script("echo 'Error: spawn is not supported here' >&2; exit 5").status
         self.assertEqual(refusal, "refuses: Error: spawn is not supported here (exit code 5)")
 
+    def test_cause_at_the_end_of_an_error_stack_is_told(self):
+        stack = "Abort(1): Fatal error in f: Other MPI error, error stack:\nf(1): f() failed\ng(2)...: no room\n"
+        self.assertEqual(judge(15, "", stack, 1.0).status, "refuses: g(2)...: no room (exit code 15)")
+
     def test_success_without_values_is_no_success(self):
         self.assertNotEqual(self.run_script("exit 0").status, "ok")
         self.assertEqual(judge(0, GOOD[:40], "", 1.0).status, "crash (output cut short)")

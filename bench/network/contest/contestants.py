@@ -80,7 +80,8 @@ def run_and_read(command, environment, case):
 def all_contestants(build, lab):
     agent = str(lab.agent())
     starling = libraries.starling(build)[0]  # as it is; the others wait in other ways
-    openmpi, _, mpich = libraries.debian()
+    peers = {one.key: one for one in libraries.debian()}
+    openmpi, mpich = peers["openmpi4"], peers["mpich4"]
     on_both = ("--launcher-agent", agent, "--host", "lab1:1,lab2:1", "-n", "2")
     udp, tcp, stream = "udp-latency", "tcp-latency", "tcp-bandwidth"
     openmpi_words = ("--mca", "plm_rsh_agent", agent, "--mca", "pml", "ob1", "--mca", "btl", "self,vader,tcp", "--mca",
