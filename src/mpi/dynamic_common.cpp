@@ -35,10 +35,12 @@ int call_launcher(boot::MessageKind kind, std::string_view payload, std::string&
     if (const int error = boot::ControlCall::start(me.job->segment(), me.rank, kind, payload, call)) return error;
     bool done = false;
     int error = MPI_SUCCESS;
-    progress::wait_until([&] {
-        error = call.poll(done);
-        return done || error;
-    });
+    progress::wait_until(
+        [&] {
+            error = call.poll(done);
+            return done || error;
+        },
+        progress::Expected::later);
     if (!error) reply = call.reply();
     return error;
 }

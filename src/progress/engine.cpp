@@ -121,11 +121,11 @@ void test() {
 
 void notify() { wake_own_threads(); }
 
-void wait_until(bool (*condition)(void*), void* argument) {
+void wait_until(bool (*condition)(void*), void* argument, Expected when) {
     if (condition(argument)) return;
     if (counters.waiting++ == 0) disarm();
     {
-        Idle idle;  // gone, and its announcement with it, before the progress thread is armed
+        Idle idle(when == Expected::later);  // gone, and its announcement with it, before the progress thread is armed
         while (!condition(argument)) {
             if (!poll()) {
                 idle.step();

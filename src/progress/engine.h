@@ -25,12 +25,16 @@ void test();
 /// A request was completed by the application, not by a poll: threads that wait look again.
 void notify();
 
+/// When what is waited for can be expected: at any moment, from a rank that runs; or later, from a process that has to be
+/// woken and needs a core for it, as the launcher. Then spinning gains nothing.
+enum class Expected : uint8_t { soon, later };
+
 /// Blocks until `condition(argument)` holds; it is asked after each poll, so it must be cheap.
-void wait_until(bool (*condition)(void*), void* argument);
+void wait_until(bool (*condition)(void*), void* argument, Expected when = Expected::soon);
 
 template <class F>
-void wait_until(F condition) {
-    wait_until([](void* f) { return static_cast<bool>((*static_cast<F*>(f))()); }, &condition);
+void wait_until(F condition, Expected when = Expected::soon) {
+    wait_until([](void* f) { return static_cast<bool>((*static_cast<F*>(f))()); }, &condition, when);
 }
 
 /// Blocks until `request` is done, in the job's waiting mode.

@@ -172,15 +172,19 @@ void Idle::yield() {
     const uint64_t began = yield_core();
     if (since_ == 0) since_ = counted_ = began;
     count_until(last_yield);
-    if (may_block && last_yield - since_ > static_cast<uint64_t>(config().spin_us) * 1000) {
-        rings_ = announce_sleep();
-        announced_ = true;
-    }
+    if (may_block && last_yield - since_ > static_cast<uint64_t>(config().spin_us) * 1000) announce();
+}
+
+void Idle::announce() {
+    if (at_once_) counted_ = now_ns();
+    rings_ = announce_sleep();
+    announced_ = true;
 }
 
 void Idle::step() {
     // Not between announcing and sleeping: who completes our operation then would see nobody to wake.
     if (multi_threaded && !announced_) hand_over_lock();
+    if (at_once_ && may_block) return announced_ ? yield() : announce();
     const uint32_t alone = link::network_descriptor() < 0 ? kPollsAlone : kPollsOfSockets;
     if (++polls_ < (crowded() ? kPollsCrowded : alone)) {
         _mm_pause();

@@ -11,6 +11,8 @@ namespace starling::progress {
 /// someone else run, so others want this core, whichever job they belong to.
 class Idle {
   public:
+    /// `at_once`: sleeps without spinning first, where sleeping is allowed.
+    explicit Idle(bool at_once = false) : at_once_(at_once) {}
     ~Idle() { withdraw(); }
     /// Something happened: start over.
     void reset() {
@@ -25,10 +27,12 @@ class Idle {
   private:
     void yield();
     void withdraw();
+    void announce();
     void count_until(uint64_t now);
     uint32_t polls_ = 0;
     uint64_t since_ = 0;  ///< ns, when yielding began; 0 before
     uint64_t counted_ = 0;  ///< ns, up to when counters.waited has this wait
+    bool at_once_;
     bool announced_ = false;
     uint32_t rings_ = 0;  ///< of the doorbell, when it was announced
 };
