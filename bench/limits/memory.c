@@ -10,7 +10,7 @@
 
 #include "limits.h"
 
-enum { kBatches = 10, kWindow = 64, kSlots = 64, kLine = 64 };
+enum { kBatches = 50, kWindow = 64, kSlots = 64, kLine = 64 };
 
 typedef struct {
     _Alignas(kLine) atomic_long flag;        /* what the owner has got to */
