@@ -21,6 +21,8 @@ void limits_print(const char* operation, const char* unit);
 
 /* The median of n values; sorts them. */
 double limits_median(double* values, int n);
+/* The least of n times: what the machine allows shows when nothing else disturbs it. */
+double limits_least(const double* values, int n);
 double limits_now(void);
 /* Ends the program with a message, unless the condition holds. */
 void limits_require(int condition, const char* message);

@@ -50,6 +50,12 @@ double limits_median(double* values, int n) {
     return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
+double limits_least(const double* values, int n) {
+    double least = values[0];
+    for (int i = 1; i < n; ++i) least = values[i] < least ? values[i] : least;
+    return least;
+}
+
 double limits_now(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);

@@ -57,7 +57,7 @@ static void measure(const char* counts, const char* program, int until_end) {
             start_all(program, n, &heard, &ended);
             if (i >= 0) values[i] = (until_end ? ended : heard) * 1e3;
         }
-        double value = limits_median(values, kRepetitions);
+        double value = limits_least(values, kRepetitions);
         if (until_end) {
             limits_row("", n, value);
             continue;
