@@ -67,7 +67,7 @@ inline constexpr uint32_t kNotBound = ~0u;
 
 struct alignas(4096) JobHeader {
     static constexpr uint64_t kMagic = 0x31676e696c726174;  // "tarling1"
-    static constexpr uint32_t kVersion = 3;
+    static constexpr uint32_t kVersion = 4;
 
     uint64_t magic;
     uint32_t version;
@@ -102,6 +102,9 @@ struct alignas(4096) JobHeader {
     /// If the job recovers: how many of its ranks have failed, on all hosts. The daemon first marks the rank in the
     /// address table (PortWord::failed), then counts it here, then rings.
     std::atomic<uint32_t> failures;
+    /// 1 when a spawned job has parted from its parents, and does not end with them. Where a universe has one host the parents
+    /// say so here, else to their daemons.
+    std::atomic<uint32_t> parted;
     /// Ranks of this host that have reached the end of MPI_Init.
     alignas(64) std::atomic<uint32_t> arrived;
     /// 1 when all ranks on all hosts have; set by the daemon if there are several hosts, else not used.

@@ -79,7 +79,8 @@ struct Job {
     std::vector<std::string> programs;  ///< by appnum, for messages
     uint32_t running = 0;               ///< ranks of this host not reaped yet
     boot::JobId parent = 0;
-    bool connected = true;  ///< to its parent: goes down with it
+    /// Whether it goes down with its parent.
+    bool connected() const { return segment.header().parted.load(std::memory_order_acquire) == 0; }
     bool external = false;  ///< a singleton's: not started by this launcher
     bool failing = false;
     int exit_code = 0;                ///< of the first rank that failed

@@ -226,7 +226,7 @@ void Launcher::end_ranks(Job& job, int failed_rank) {
 
 void Launcher::fail_descendants(const Job& parent) {
     for (Job& job : jobs_) {
-        if (job.parent != parent.id() || !job.connected || job.failing || job.running == 0) continue;
+        if (job.parent != parent.id() || !job.connected() || job.failing || job.running == 0) continue;
         detail("spawned job %u ends with its parent", job.number);
         fail_job(job, -1, 1);
     }

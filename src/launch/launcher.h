@@ -130,7 +130,7 @@ class Launcher {
     /// Where the segment of a job is that is here or was a moment ago. False if there is none.
     bool find_segment(boot::JobId id, boot::JobAddress& out) const;
     /// The child and its parents part: one may fail without the other.
-    void disconnect(Job& child) { child.connected = false; }
+    void disconnect(Job& child) { child.segment.header().parted.store(1, std::memory_order_release); }
 
     EventLoop& loop() { return loop_; }
     const LauncherSettings& settings() const { return settings_; }

@@ -24,8 +24,14 @@ void on_disconnect(comm::Comm& comm) {
     if (found == spawned->end()) return;
     const boot::DisconnectNotice notice{found->second, link::self().job->address().id};
     spawned->erase(found);
+    if (comm.rank != 0) return;
+    link::Job* child = link::job_with_id(notice.child);
+    if (child && child->mapped() && child->segment().header().several_hosts == 0) {
+        child->segment().header().parted.store(1, std::memory_order_release);
+        return;
+    }
     std::string reply;
-    if (comm.rank == 0) call_launcher(boot::MessageKind::disconnect, encode(notice), reply);
+    call_launcher(boot::MessageKind::disconnect, encode(notice), reply);
 }
 }  // namespace
 

@@ -26,7 +26,7 @@ void test();
 void notify();
 
 /// When what is waited for can be expected: at any moment, from a rank that runs; or later, from a process that has to be
-/// woken and needs a core for it, as the launcher. Then spinning gains nothing.
+/// woken and needs a core for it, as the launcher. Who waits for that soon sleeps.
 enum class Expected : uint8_t { soon, later };
 
 /// Blocks until `condition(argument)` holds; it is asked after each poll, so it must be cheap.

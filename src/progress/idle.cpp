@@ -26,6 +26,7 @@ namespace {
 constexpr uint32_t kPollsAlone = 2000;     ///< about 40 µs: longer than most partners need
 constexpr uint32_t kPollsOfSockets = 100;  ///< the same time, where each poll asks the kernel
 constexpr uint32_t kPollsCrowded = 20;     ///< others wait for this core: the partner may be among them
+constexpr uint32_t kPatience = 3;          ///< times as many where a process must be woken first: it answers in 100 µs, or is busy
 constexpr uint64_t kLateYieldNs = 1000;    ///< an undisturbed sched_yield takes a third of this
 constexpr int kCrowdedAfter = 2;           ///< late yields in a row of eight
 constexpr uint64_t kLivenessNs = 20'000'000;
@@ -176,7 +177,7 @@ void Idle::yield() {
 }
 
 void Idle::announce() {
-    if (at_once_) counted_ = now_ns();
+    if (later_) counted_ = now_ns();
     rings_ = announce_sleep();
     announced_ = true;
 }
@@ -184,8 +185,13 @@ void Idle::announce() {
 void Idle::step() {
     // Not between announcing and sleeping: who completes our operation then would see nobody to wake.
     if (multi_threaded && !announced_) hand_over_lock();
-    if (at_once_ && may_block) return announced_ ? yield() : announce();
     const uint32_t alone = link::network_descriptor() < 0 ? kPollsAlone : kPollsOfSockets;
+    if (later_ && may_block) {
+        if (announced_) return yield();
+        if (++polls_ >= (crowded() ? kPollsCrowded : alone * kPatience)) return announce();
+        _mm_pause();
+        return;
+    }
     if (++polls_ < (crowded() ? kPollsCrowded : alone)) {
         _mm_pause();
         return;

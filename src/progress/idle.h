@@ -11,8 +11,9 @@ namespace starling::progress {
 /// someone else run, so others want this core, whichever job they belong to.
 class Idle {
   public:
-    /// `at_once`: sleeps without spinning first, where sleeping is allowed.
-    explicit Idle(bool at_once = false) : at_once_(at_once) {}
+    /// `later`: what is waited for has to be woken and needs a core. Spins for as long as that takes, and sleeps without
+    /// yielding.
+    explicit Idle(bool later = false) : later_(later) {}
     ~Idle() { withdraw(); }
     /// Something happened: start over.
     void reset() {
@@ -32,7 +33,7 @@ class Idle {
     uint32_t polls_ = 0;
     uint64_t since_ = 0;  ///< ns, when yielding began; 0 before
     uint64_t counted_ = 0;  ///< ns, up to when counters.waited has this wait
-    bool at_once_;
+    bool later_;
     bool announced_ = false;
     uint32_t rings_ = 0;  ///< of the doorbell, when it was announced
 };
