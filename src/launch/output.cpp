@@ -14,7 +14,8 @@ namespace starling::launch {
 namespace {
 constexpr size_t kLongestLine = 64 * 1024;     // longer ones are broken up
 constexpr size_t kEnoughPending = 256 * 1024;  // then the ranks have to wait
-constexpr std::chrono::milliseconds kPatience{20};
+constexpr std::chrono::milliseconds kPatience{20}, kLongPatience{1000};
+constexpr uint64_t kBlock = 4096;  ///< what the C library writes at a time to a pipe
 }  // namespace
 
 OutputTagger::OutputTagger(EventLoop& loop) : loop_(loop) {}
@@ -64,6 +65,8 @@ bool OutputTagger::read_some(Source& source) {
 }
 
 void OutputTagger::add_text(Source& source, std::string_view text) {
+    source.last_text = EventLoop::Clock::now();
+    source.bytes += text.size();
     std::string& pending = source.sink->pending;
     while (!text.empty()) {
         const size_t newline = text.find('\n');
@@ -84,6 +87,15 @@ void OutputTagger::add_text(Source& source, std::string_view text) {
 
 void OutputTagger::hand_on_unfinished(Source& source) {
     source.patience = 0;
+    if (source.line.empty()) return;
+    // The line that this was started for may have ended, and another begun. And whoever writes full blocks has not stopped
+    // to ask, but has lost its core in the middle of a line.
+    const auto needed = source.bytes % kBlock == 0 ? kLongPatience : kPatience;
+    const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(EventLoop::Clock::now() - source.last_text);
+    if (waited < needed) {
+        source.patience = loop_.after(needed - waited, [this, &source] { hand_on_unfinished(source); });
+        return;
+    }
     source.sink->pending.append(source.line);
     source.line.clear();
     flush(*source.sink, false);
@@ -109,8 +121,10 @@ void OutputTagger::write_out(Sink& sink, bool may_block) {
     while (!sink.pending.empty() && !sink.broken) {
         pollfd ready{sink.target, POLLOUT, 0};
         if (poll(&ready, 1, may_block ? 2000 : 0) == 0) break;
-        const ssize_t n =
-            write(sink.target, sink.pending.data(), std::min<size_t>(sink.pending.size(), PIPE_BUF));
+        // Whole lines: ranks of this host write to the same place, and what they write comes between two of these.
+        const std::string_view front = std::string_view(sink.pending).substr(0, PIPE_BUF);
+        const size_t lines = front.rfind('\n') + 1;  // 0 if there is no end of a line
+        const ssize_t n = write(sink.target, front.data(), lines > 0 ? lines : front.size());
         if (n < 0 && errno != EINTR && errno != EAGAIN) sink.broken = true;
         if (n > 0) sink.pending.erase(0, static_cast<size_t>(n));
     }

@@ -65,6 +65,8 @@ class OutputTagger {
         std::string line;  ///< begun, not ended yet
         bool paused = false;
         EventLoop::TimerId patience = 0;  ///< after which an unfinished line goes out
+        EventLoop::Clock::time_point last_text{};
+        uint64_t bytes = 0;  ///< that came in all
     };
 
     void on_readable(Source& source);

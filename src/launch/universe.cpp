@@ -23,9 +23,12 @@ Universe::Universe(EventLoop& loop, Launcher& launcher, TreeSettings settings)
                   // Never from within: a deputy reports in the middle of what it does.
                   post([this, payload = std::move(payload)] { on_message(kRootHost, payload); });
               },
-              [this](const Order& topic, std::string_view piece, const HostSet& contributors, bool bulk) {
-                  tree_->gather(encode(topic), piece, contributors, bulk ? Urgency::bulk : Urgency::control,
-                                topic.kind == OrderKind::want_table);
+              [this](const Order& topic, std::string_view piece, const HostSet&, bool) {
+                  // The root has nobody to wait for. Its own word goes the way of what it told before: the end of a job's
+                  // processes here must not overtake what they have printed.
+                  post([this, topic = encode(topic), piece = std::string(piece)] {
+                      on_gathered(topic, {{HostSet::one(kRootHost), piece}});
+                  });
               }),
       names_(loop) {
     UniverseHost own;
