@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
     if (rank == 0) {
         puts("ready");
         fflush(stdout);
-        for (volatile int i = 0;; i++) {
+        for (volatile unsigned i = 0;; i++) {
             struct pollfd input = {STDIN_FILENO, POLLIN, 0};
             char byte;
             if (i % 100000 == 0 && poll(&input, 1, 0) > 0 && read(STDIN_FILENO, &byte, 1) <= 0) break;
