@@ -6,6 +6,8 @@
 #include <mpi.h>
 #include <stddef.h>
 
+#include "plain.h"
+
 /* Options of all programs; each uses those that concern it. */
 typedef struct {
     size_t min_bytes, max_bytes; /* -m MIN:MAX; sizes are 0 (where MIN is 0) and powers of two */
@@ -37,13 +39,6 @@ int bench_wanted(const Options* options, const char* name);
 /* The size after the given one: 0, 1, 2, 4, ... or those of -s, then -1. Use:
  * for (long s = bench_next_size(o, -1); s >= 0; s = bench_next_size(o, s)). */
 long bench_next_size(const Options* options, long bytes);
-
-/* The first number of an ascending list that is larger than the given one, then -1. Use:
- * for (long n = bench_next_of(list, -1); n >= 0; n = bench_next_of(list, n)). */
-long bench_next_of(const char* list, long number);
-
-/* Seconds of a clock that never jumps. */
-double bench_now(void);
 
 /* What came out of a measurement, in the unit of the report. */
 typedef struct {

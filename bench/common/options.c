@@ -148,16 +148,6 @@ int bench_wanted(const Options* options, const char* name) {
     return options->operations == NULL;
 }
 
-long bench_next_of(const char* list, long number) {
-    while (list) {
-        long next = atol(list);
-        if (next > number) return next;
-        list = strchr(list, ',');
-        if (list) ++list;
-    }
-    return -1;
-}
-
 long bench_next_size(const Options* options, long bytes) {
     if (options->sizes) return bench_next_of(options->sizes, bytes);
     long next = bytes < 0 ? (long)options->min_bytes : bytes == 0 ? 1 : bytes * 2;

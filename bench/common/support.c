@@ -6,12 +6,6 @@
 
 #include "bench.h"
 
-double bench_now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 void bench_require(int condition, const char* message) {
     if (condition) return;
     fprintf(stderr, "benchmark: %s\n", message);

@@ -3,6 +3,8 @@
 #ifndef LIMITS_H
 #define LIMITS_H
 
+#include "../common/plain.h"
+
 /* Runs and prints its rows; the text is a comma separated list of sizes or counts. Time in seconds per row.
  */
 void limit_latency(const char* sizes, double time);
@@ -23,11 +25,7 @@ void limits_print(const char* operation, const char* unit);
 double limits_median(double* values, int n);
 /* The least of n times: what the machine allows shows when nothing else disturbs it. */
 double limits_least(const double* values, int n);
-double limits_now(void);
 /* Ends the program with a message, unless the condition holds. */
 void limits_require(int condition, const char* message);
-
-/* The first number of an ascending list above the given one, or -1. */
-long limits_next(const char* list, long number);
 
 #endif

@@ -56,26 +56,10 @@ double limits_least(const double* values, int n) {
     return least;
 }
 
-double limits_now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 void limits_require(int condition, const char* message) {
     if (condition) return;
     fprintf(stderr, "limits: %s\n", message);
     exit(3);
-}
-
-long limits_next(const char* list, long number) {
-    while (list) {
-        long next = atol(list);
-        if (next > number) return next;
-        list = strchr(list, ',');
-        if (list) ++list;
-    }
-    return -1;
 }
 
 int main(int argc, char** argv) {

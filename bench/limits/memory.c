@@ -81,10 +81,10 @@ static double measure(Round round, size_t bytes, double time) {
         done = until;
     }
     for (int batch = -3; batch < kBatches;) {
-        double before = limits_now();
+        double before = bench_now();
         atomic_store(order, done + iterations);
         round(s, 0, own, bytes, done, iterations);
-        double passed = limits_now() - before;
+        double passed = bench_now() - before;
         done += iterations;
         if (batch < 0 && passed < time / kBatches) {
             iterations *= 2;
@@ -151,21 +151,21 @@ static void stream(Shared* s, int side, char* own, size_t bytes, long first, lon
 }
 
 void limit_latency(const char* sizes, double time) {
-    for (long bytes = -1; (bytes = limits_next(sizes, bytes)) >= 0;) {
+    for (long bytes = -1; (bytes = bench_next_of(sizes, bytes)) >= 0;) {
         limits_row("", bytes, measure(ping_pong, (size_t)bytes, time) * 1e6 / 2);
     }
     limits_print("latency", "us");
 }
 
 void limit_bandwidth(const char* sizes, double time) {
-    for (long bytes = -1; (bytes = limits_next(sizes, bytes)) >= 0;) {
+    for (long bytes = -1; (bytes = bench_next_of(sizes, bytes)) >= 0;) {
         limits_row("", bytes, 1e-6 * (double)bytes * kWindow / measure(windows, (size_t)bytes, time));
     }
     limits_print("bandwidth", "MB/s");
 }
 
 void limit_message_rate(const char* sizes, double time) {
-    for (long bytes = -1; (bytes = limits_next(sizes, bytes)) >= 0;) {
+    for (long bytes = -1; (bytes = bench_next_of(sizes, bytes)) >= 0;) {
         limits_require(bytes <= (long)sizeof(((Shared*)NULL)->slot[0].bytes),
                        "a message must fit its slot");
         limits_row("", bytes, 1e-6 * kWindow / measure(stream, (size_t)bytes, time));
@@ -196,10 +196,10 @@ static double measure_barrier(long processes, double time) {
     }
     double values[kBatches];
     for (int batch = -2; batch < kBatches; ++batch) {
-        double before = limits_now(), passed = 0;
+        double before = bench_now(), passed = 0;
         for (rounds = 0; !atomic_load(&s->stop); rounds += 100) {
             for (int k = 0; k < 100; ++k) barrier(s, processes, polls);
-            passed = limits_now() - before;
+            passed = bench_now() - before;
             if (rank == 0 && passed > time / kBatches) atomic_store(&s->stop, 1);
             barrier(s, processes, polls); /* all see the same */
         }
@@ -216,7 +216,7 @@ static double measure_barrier(long processes, double time) {
 }
 
 void limit_barrier(const char* processes, double time) {
-    for (long n = 1; (n = limits_next(processes, n)) >= 0;) {
+    for (long n = 1; (n = bench_next_of(processes, n)) >= 0;) {
         limits_row("barrier", 0, measure_barrier(n, time) * 1e6);
     }
     limits_print("barrier", "us");

@@ -38,20 +38,20 @@ static void start_all(const char* program, long count, double* heard, double* en
     int ends[2];
     char byte;
     open_pipe(ends);
-    double before = limits_now();
+    double before = bench_now();
     for (long i = 0; i < count; ++i) start(program, "--bare", ends[1], -1);
     for (long i = 0; i < count; ++i)
         limits_require(read(ends[0], &byte, 1) == 1, "a process wrote nothing");
-    *heard = limits_now() - before;
+    *heard = bench_now() - before;
     while (wait(NULL) > 0) {
     }
-    *ended = limits_now() - before;
+    *ended = bench_now() - before;
     close(ends[0]);
     close(ends[1]);
 }
 
 static void measure(const char* counts, const char* program, int until_end) {
-    for (long n = 0; (n = limits_next(counts, n)) >= 0;) {
+    for (long n = 0; (n = bench_next_of(counts, n)) >= 0;) {
         double values[kRepetitions], heard, ended;
         for (int i = -1; i < kRepetitions; ++i) {
             start_all(program, n, &heard, &ended);
@@ -101,7 +101,7 @@ int limit_footprint_child(void) {
 }
 
 void limit_footprint(const char* counts) {
-    for (long n = 0; (n = limits_next(counts, n)) >= 0;) {
+    for (long n = 0; (n = bench_next_of(counts, n)) >= 0;) {
         static double pss[kMaxProcesses], private[kMaxProcesses];
         pid_t children[kMaxProcesses];
         int down[2], up[2];

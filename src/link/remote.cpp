@@ -166,7 +166,7 @@ int attach_session(Peer& peer) {
 
 void fail_peer(Peer& peer) {
     if (peer.dead) return;
-    peer.why_dead = strdup(std::string(failure_text()).c_str());
+    peer.why_dead = strndup(failure_text().data(), failure_text().size());
     on_peer_dead(peer);
     drop_session(peer);
     upcalls.peer_failed(peer);

@@ -135,7 +135,8 @@ void take_rendezvous(ReceiveRequest& request, link::Peer& peer, int source, int 
         request.retained = true;
     }
     if (peer.dead) return after_copy(request, offer, ESRCH);  // its pid may be another's by now
-    if (bytes > 0 && (peer.remote || !offer.address || !single_copy_allowed() || streams_well(peer, bytes))) return after_copy(request, offer, EPERM);
+    const bool must_stream = peer.remote || !offer.address || !single_copy_allowed();
+    if (bytes > 0 && (must_stream || streams_well(peer, bytes))) return ask_for_pieces(request, offer, bytes);
     if (datatype::is_block(*request.type, request.count)) {
         void* target = datatype::block_address(*request.type, request.buffer);
         const int error = start_split(request, offer, target, bytes, after_copy);

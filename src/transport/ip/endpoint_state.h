@@ -22,8 +22,8 @@ struct Member final : Session {
     bool dirty = false;    ///< in State::dirty: something is to be sent when the batch ends
     uint16_t port = 0;     ///< host byte order; 0: not known
     int lane = Destination::kNoLane;
-    uint32_t heat = 0;       ///< datagrams sent to it of late
-    uint64_t heated_at = 0;  ///< in which span of time they were counted
+    uint32_t heat = 0;       ///< datagrams sent to it, as of the span of time heated_at: see heat_of()
+    uint64_t heated_at = 0;
 };
 
 struct NameHash {
@@ -62,6 +62,8 @@ struct Endpoint::State final : Outside {
     Counters sum() const;
 
     // endpoint_lanes.cpp
+    /// Datagrams sent to it of late.
+    uint32_t heat_of(const Member& member) const;
     /// Counts a datagram to a place, and chooses the socket that it goes by.
     int lane_for(Member& member, const Destination& where);
     int seek_lane(Member& member, const Destination& where);
