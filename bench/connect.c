@@ -3,6 +3,7 @@
  * time is that of one of these two. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -36,8 +37,6 @@ static const struct {
                     {"close-port", "connect"},
                     {"join", "join"}};
 
-static const char kService[] = "starling-bench-connect";
-
 typedef struct {
     MPI_Comm half;
     int side;   /* 0: accepts */
@@ -45,6 +44,7 @@ typedef struct {
     int second; /* rank of the other half's first in MPI_COMM_WORLD; for side 0 */
     int size;   /* of the half */
     int names;
+    char service[40]; /* this job's own: others may run at the same time */
 } Party;
 
 static double since(double* last) {
@@ -94,20 +94,20 @@ static void once(const Party* p, double* times) {
     if (leads) {
         MPI_Open_port(MPI_INFO_NULL, port);
         times[kOpen] = since(&last);
-        if (p->names) MPI_Publish_name(kService, MPI_INFO_NULL, port);
+        if (p->names) MPI_Publish_name(p->service, MPI_INFO_NULL, port);
         times[kPublish] = since(&last);
     }
     MPI_Bcast(port, MPI_MAX_PORT_NAME, MPI_CHAR, 0, MPI_COMM_WORLD);
     if (looks && p->names) {
         last = bench_now();
-        MPI_Lookup_name(kService, MPI_INFO_NULL, found);
+        MPI_Lookup_name(p->service, MPI_INFO_NULL, found);
         times[kLookup] = since(&last);
     }
     MPI_Bcast(&times[kLookup], 1, MPI_DOUBLE, p->second, MPI_COMM_WORLD);
     meet(p, looks && p->names ? found : port, times);
     if (!leads) return;
     last = bench_now();
-    if (p->names) MPI_Unpublish_name(kService, MPI_INFO_NULL, port);
+    if (p->names) MPI_Unpublish_name(p->service, MPI_INFO_NULL, port);
     times[kUnpublish] = since(&last);
     MPI_Close_port(port);
     times[kClose] = since(&last);
@@ -149,7 +149,10 @@ static void join(const Party* p, double* times) {
 }
 
 static Party make_party(int names) {
-    Party p = {MPI_COMM_NULL, 0, 0, 0, 0, names};
+    Party p = {MPI_COMM_NULL, 0, 0, 0, 0, names, ""};
+    long job = (long)getpid();
+    MPI_Bcast(&job, 1, MPI_LONG, 0, MPI_COMM_WORLD);
+    snprintf(p.service, sizeof p.service, "starling-bench-connect-%ld", job);
     int rank, size;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
