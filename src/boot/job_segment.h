@@ -67,7 +67,7 @@ inline constexpr uint32_t kNotBound = ~0u;
 
 struct alignas(4096) JobHeader {
     static constexpr uint64_t kMagic = 0x31676e696c726174;  // "tarling1"
-    static constexpr uint32_t kVersion = 4;
+    static constexpr uint32_t kVersion = 5;
 
     uint64_t magic;
     uint32_t version;
@@ -126,7 +126,7 @@ struct PortWord {
 };
 
 /// Bytes of one rank's region. Virtual: untouched pages cost nothing.
-inline constexpr uint64_t kRegionStride = 4u << 20;
+inline constexpr uint64_t kRegionStride = 32u << 20;
 
 /// A mapping of a whole job segment. Movable, unmaps when destroyed. Not thread-safe.
 class JobSegment {

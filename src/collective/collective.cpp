@@ -88,6 +88,8 @@ Task allreduce(View v, const void* send, void* receive, int64_t count, const Dat
             return allreduce_rabenseifner(v, send, receive, count, type, op);
         case Algorithm::ring:
             return allreduce_ring(v, send, receive, count, type, op);
+        case Algorithm::linear:
+            return allreduce_linear(v, send, receive, count, type, op);
         case Algorithm::reduce_bcast:
             return allreduce_reduce_bcast(v, send, receive, count, type, op);
         case Algorithm::two_level:

@@ -20,9 +20,11 @@ class NodeLayout {
   public:
     /// Most participants that the node stage serves.
     static constexpr int kMost = 256;
+    /// Up to so many everybody looks at everybody.
+    static constexpr int kFew = 4;
     /// Buffers that broadcasts and results go through in turn, and bytes in each.
     static constexpr uint32_t kRingBuffers = 8;
-    static constexpr uint32_t kRingBytes = 8192;
+    static constexpr uint32_t kRingPayload = 8192;
 
     /// In front of every payload.
     struct alignas(16) Header {
@@ -30,8 +32,6 @@ class NodeLayout {
         uint32_t bytes;
         uint32_t kind;  ///< what the writer thinks the operation is
     };
-    static constexpr uint32_t kRingPayload = kRingBytes - sizeof(Header);
-
     /// On a line each.
     struct alignas(64) Line {
         std::atomic<uint32_t> value;
@@ -39,14 +39,15 @@ class NodeLayout {
 
     NodeLayout(std::byte* base, int n) : base_(base), n_(n) {}
 
-    static uint32_t slot_bytes(int n) { return n <= 64 ? 4096 : n <= 128 ? 2048 : 1024; }
     /// Payload of a participant's slot.
-    static uint32_t slot_payload(int n) { return slot_bytes(n) - static_cast<uint32_t>(sizeof(Header)); }
-    static size_t bytes(int n) {
-        const auto ranks = static_cast<size_t>(n);
-        return kLines * sizeof(Line) + ranks * sizeof(Line) + kRingBuffers * kRingBytes +
-               ranks * 2 * slot_bytes(n);
+    static uint32_t slot_payload(int n) { return n <= 64 ? 4096 : n <= 128 ? 2048 : 1024; }
+    /// Room that a participant has for one piece of something larger.
+    static uint32_t wide_payload(int n) {
+        uint32_t bytes = 64 * 1024;
+        while (bytes > 4096 && 2 * static_cast<uint64_t>(n) * bytes > kMostWide) bytes /= 2;
+        return bytes;
     }
+    static size_t bytes(int n) { return wide_offset(n) + static_cast<size_t>(n) * 2 * wide_payload(n); }
 
     std::atomic<uint32_t>& arrivals() const {
         return line(0);
@@ -63,20 +64,34 @@ class NodeLayout {
 
     /// A participant's slot for operation `sequence`; there are two, used in turn.
     Header& slot(int participant, uint32_t sequence) const {
-        const size_t index = static_cast<size_t>(participant) * 2 + sequence % 2;
-        return at(ring_offset() + kRingBuffers * kRingBytes + index * slot_bytes(n_));
+        return at(slots_offset(n_) + turn(participant, sequence) * slot_bytes(n_));
+    }
+    /// Its room for a piece; the header is the slot's. Nobody pays for it who does not use it.
+    std::byte* wide(int participant, uint32_t sequence) const {
+        return base_ + wide_offset(n_) + turn(participant, sequence) * wide_payload(n_);
     }
     Header& ring(uint32_t sequence) const {
-        return at(ring_offset() + sequence % kRingBuffers * kRingBytes);
+        return at(ring_offset(n_) + sequence % kRingBuffers * kRingBytes);
     }
-    static std::byte* payload(Header& header) { return reinterpret_cast<std::byte*>(&header + 1); }
+    /// What is small shares the header's line; what is not begins a line.
+    static std::byte* payload(Header& header, uint32_t bytes) {
+        const bool small = bytes <= sizeof(Line) - sizeof(Header);
+        return reinterpret_cast<std::byte*>(&header) + (small ? sizeof(Header) : sizeof(Line));
+    }
 
     /// Clears what a new owner must find zero.
     void clear() const;
 
   private:
     static constexpr size_t kLines = 4;
-    size_t ring_offset() const { return (kLines + static_cast<size_t>(n_)) * sizeof(Line); }
+    static constexpr uint64_t kMostWide = 2u << 20;
+    // With the header in front and yet as much payload as a power of two.
+    static constexpr size_t kRingBytes = kRingPayload + sizeof(Line);
+    static size_t slot_bytes(int n) { return slot_payload(n) + sizeof(Line); }
+    static size_t turn(int participant, uint32_t sequence) { return static_cast<size_t>(participant) * 2 + sequence % 2; }
+    static size_t ring_offset(int n) { return (kLines + static_cast<size_t>(n)) * sizeof(Line); }
+    static size_t slots_offset(int n) { return ring_offset(n) + kRingBuffers * kRingBytes; }
+    static size_t wide_offset(int n) { return slots_offset(n) + static_cast<size_t>(n) * 2 * slot_bytes(n); }
     std::atomic<uint32_t>& line(size_t index) const { return reinterpret_cast<Line*>(base_)[index].value; }
     Header& at(size_t offset) const { return *reinterpret_cast<Header*>(base_ + offset); }
 

@@ -26,6 +26,7 @@ class EngineSync {
         word.store(value, std::memory_order_release);
     }
     void publish(std::atomic<uint32_t>& word, uint32_t value) const { word.store(value); }
+    void fence() const { std::atomic_thread_fence(std::memory_order_seq_cst); }
     uint32_t add(std::atomic<uint32_t>& word, uint32_t value) const { return word.fetch_add(value); }
 
     void wake(int participant) const {

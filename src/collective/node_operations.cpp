@@ -1,62 +1,16 @@
 #include "collective/node_operations.h"
 
-#include "collective/buffers.h"
+#include "collective/node_fold.h"
+#include "collective/node_wide.h"
+#include "progress/idle.h"
 
 namespace starling::collective::node {
 
 namespace {
 
-uint32_t kind_of(Kind kind, int root = 0) {
-    return (static_cast<uint32_t>(kind) + 1) << 16 | static_cast<uint32_t>(root);
-}
+constexpr uint64_t kFoldedByAll = 32 * 1024;
 
-uint32_t bytes_of(const Datatype& type, int64_t count) {
-    return static_cast<uint32_t>(datatype::packed_size(type, count));
-}
-
-void pack(const Datatype& type, int64_t count, const void* buffer, std::byte* out) {
-    datatype::pack_for_another_core(type, count, buffer, 0, out, datatype::packed_size(type, count));
-}
-void unpack(const Datatype& type, int64_t count, void* buffer, const std::byte* in) {
-    datatype::unpack(type, count, buffer, 0, in, datatype::packed_size(type, count));
-}
-
-/// result = slot(first) ∘ … ∘ slot(last - 1), from packed operands. `result` is a buffer of the type.
-template <class Slot>
-int fold(Slot slot, Range range, void* result, int64_t count, const Datatype& type, const Op& op) {
-    int next = range.last - 1;
-    if (!datatype::is_block(type, count)) {
-        Temporary operand(type, count);
-        unpack(type, count, result, slot(next));
-        while (--next >= range.first) {
-            unpack(type, count, operand.data(), slot(next));
-            if (const int error = datatype::apply(op, operand.data(), result, count, type)) return error;
-        }
-        return MPI_SUCCESS;
-    }
-    // Packed operands are what buffers of the type hold from true_lb on.
-    const auto operand = [&](int i) { return slot(i) - type.true_lb; };
-    if (next == range.first) {
-        pack(type, count, operand(next), static_cast<std::byte*>(datatype::block_address(type, result)));
-        return MPI_SUCCESS;
-    }
-    --next;
-    int error = datatype::apply_to(op, operand(next), operand(next + 1), result, count, type);
-    while (error == MPI_SUCCESS && --next >= range.first)
-        error = datatype::apply(op, operand(next), result, count, type);
-    return error;
-}
-
-/// The same with a packed result.
-template <class Slot>
-int fold_packed(Slot slot, Range range, std::byte* result, int64_t count, const Datatype& type,
-                const Op& op) {
-    if (datatype::is_block(type, count)) return fold(slot, range, result - type.true_lb, count, type, op);
-    Temporary unpacked(type, count);
-    const int error = fold(slot, range, unpacked.data(), count, type, op);
-    pack(type, count, unpacked.data(), result);
-    return error;
-}
+bool fits_slot(const Node& node, uint64_t bytes) { return bytes <= NodeLayout::slot_payload(node.participants()); }
 
 }  // namespace
 
@@ -73,15 +27,27 @@ void give_up(Node& node, int root) {
 }
 
 int bcast(Node& node, int root, bool reads, void* buffer, int64_t count, const Datatype& type) {
-    return node.bcast(
-        kind_of(Kind::bcast, root), root, reads, bytes_of(type, count),
-        // Not past the caches: so little, and used again so soon, is faster from one to the other (measured).
-        [&](std::byte* payload) { datatype::pack(type, count, buffer, 0, payload, bytes_of(type, count)); },
-        [&](const std::byte* payload) { unpack(type, count, buffer, payload); });
+    const uint64_t total = datatype::packed_size(type, count);
+    const auto pack = total > kCopyForAnotherCore ? datatype::pack_for_another_core : datatype::pack;
+    uint64_t from = 0;
+    int error = MPI_SUCCESS;
+    do {
+        const uint64_t bytes = std::min<uint64_t>(total - from, NodeLayout::kRingPayload);
+        // On a crowded core readers had better come once, when all is there.
+        const bool more = from + bytes < total && progress::core_is_crowded();
+        error = node.bcast(
+            kind_of(Kind::bcast, root), root, reads, static_cast<uint32_t>(bytes),
+            [&](std::byte* payload) { pack(type, count, buffer, from, payload, bytes); },
+            [&](const std::byte* payload) { datatype::unpack(type, count, buffer, from, payload, bytes); }, more);
+        from += bytes;
+    } while (error == MPI_SUCCESS && from < total);
+    return error;
 }
 
 int reduce(Node& node, int root, Range range, const void* input, void* receive, int64_t count,
            const Datatype& type, const Op& op) {
+    if (!fits_slot(node, datatype::packed_size(type, count)))
+        return reduce_wide(node, Kind::reduce, root, input, receive, count, type, op);
     int error = MPI_SUCCESS;
     const int stage_error = node.to_root(
         kind_of(Kind::reduce, root), root, range.first, range.last, bytes_of(type, count),
@@ -92,16 +58,21 @@ int reduce(Node& node, int root, Range range, const void* input, void* receive, 
 
 int allreduce(Node& node, const Exchange& exchange, const void* input, void* receive, int64_t count,
               const Datatype& type, const Op& op) {
-    const uint32_t bytes = bytes_of(type, count);
+    const uint64_t total = datatype::packed_size(type, count);
+    const bool fits = fits_slot(node, total);
+    // Up to here it is faster for all to do all the work than to meet once more.
+    const bool at_once = node.few() && total * static_cast<uint64_t>(exchange.size) <= kFoldedByAll;
+    if (!fits && !at_once) return reduce_wide(node, Kind::allreduce, -1, input, receive, count, type, op);
+    const auto bytes = static_cast<uint32_t>(total);
     const auto write = [&](std::byte* payload) { pack(type, count, input, payload); };
     const bool inter = exchange.inter();
     const Range mine = inter ? Range{exchange.remote_base, exchange.remote_base + exchange.remote_size}
                              : Range{0, exchange.size};
     if (node.few()) {
         int error = MPI_SUCCESS;
-        const int stage_error = node.to_all(kind_of(Kind::allreduce), bytes, write, [&](auto slot) {
-            error = fold(slot, mine, receive, count, type, op);
-        });
+        const auto read = [&](auto slot) { error = fold(slot, mine, receive, count, type, op); };
+        const int stage_error = fits ? node.to_all(kind_of(Kind::allreduce), bytes, write, read)
+                                     : node.to_all_wide(kind_of(Kind::allreduce), bytes, write, read);
         return stage_error ? stage_error : error;
     }
     // The low side's reduction lies first, the high side's half a buffer behind.
@@ -162,6 +133,7 @@ int scatter(Node& node, int root, int me, Range range, const Blocks& send, void*
 
 int allgather(Node& node, int me, int n, const void* send, int64_t count, const Datatype& type,
               const Blocks& receive) {
+    if (!fits_slot(node, receive.bytes(0))) return allgather_wide(node, send, count, type, receive);
     const bool in_place = send == MPI_IN_PLACE;
     const auto bytes = static_cast<uint32_t>(receive.bytes(0));
     return node.to_all(
@@ -170,7 +142,7 @@ int allgather(Node& node, int me, int n, const void* send, int64_t count, const 
             if (in_place)
                 pack(receive.type(me), receive.count(me), receive.at(me), payload);
             else
-                datatype::pack_for_another_core(type, count, send, 0, payload, bytes);
+                pack(type, count, send, payload);
         },
         [&](auto slot) {
             for (int i = 0; i < n; ++i)
@@ -180,12 +152,13 @@ int allgather(Node& node, int me, int n, const void* send, int64_t count, const 
 }
 
 int alltoall(Node& node, int me, int n, const Blocks& send, const Blocks& receive) {
+    if (!fits_slot(node, receive.bytes(0) * static_cast<uint64_t>(n))) return alltoall_wide(node, send, receive);
     const auto block = static_cast<uint32_t>(receive.bytes(0));
     return node.to_all(
         kind_of(Kind::alltoall), block,
         [&](std::byte* payload) {
             for (int i = 0; i < n; ++i, payload += block)
-                datatype::pack_for_another_core(send.type(i), send.count(i), send.at(i), 0, payload, block);
+                pack(send.type(i), send.count(i), send.at(i), payload);
         },
         [&](auto slot) {
             for (int i = 0; i < n; ++i)

@@ -28,6 +28,7 @@ namespace starling::collective {
 ///   uint32_t load(const std::atomic<uint32_t>&)          sequentially consistent
 ///   void store(std::atomic<uint32_t>&, uint32_t)         release
 ///   void publish(std::atomic<uint32_t>&, uint32_t)       sequentially consistent: a wake may follow
+//   void fence()                                         makes the stores before it published, so to speak
 ///   uint32_t add(std::atomic<uint32_t>&, uint32_t)       sequentially consistent; gives the old value
 ///   bool wait(condition)                                 true when it holds; false if a participant is
 ///   gone void wake(int participant), void wake_all()          after publish or add: whoever sleeps looks
@@ -39,25 +40,24 @@ class NodeStage {
   public:
     /// The kind that a root gives to a broadcast instead of its own, to tell the others that there is nothing to read.
     static constexpr uint32_t kFailed = ~0u;
-    /// Up to so many everybody looks at everybody.
-    static constexpr int kFew = 4;
-
-    NodeStage(std::byte* base, int n, int me, Sync sync, int few = kFew)
+    NodeStage(std::byte* base, int n, int me, Sync sync, int few = NodeLayout::kFew)
         : layout_(base, n), n_(n), me_(me), few_(n <= few), sync_(std::move(sync)) {}
 
     const NodeLayout& layout() const { return layout_; }
     bool broken() const { return broken_; }
     Sync& sync() { return sync_; }
     bool few() const { return few_; }
+    int participants() const { return n_; }
+    int me() const { return me_; }
 
     int barrier() {
         if (!begin(few() ? 2 : 0)) return gone();
-        if (few()) {
-            put(layout_.slot(me_, sequence_), 0, 0);
-            sync_.wake_all();
-            return meet_by_slots() ? finish_meeting() : gone();
-        }
-        return arrive([] {}) ? finish_meeting() : gone();
+        if (!few()) return arrive([] {}) ? finish_meeting() : gone();
+        put_quietly(layout_.slot(me_, sequence_), 0, 0);
+        sync_.store(layout_.done(me_), sequence_);  // already: there is nothing to read
+        if (!meet_by_slots()) return gone();
+        note_meeting();
+        return MPI_SUCCESS;
     }
 
     /// An operation that I have no part in, or that goes another way.
@@ -67,20 +67,21 @@ class NodeStage {
         return MPI_SUCCESS;
     }
 
-    /// `write(payload)` at the root, `read(payload)` at those who want the data.
+    /// `write(payload)` at the root, `read(payload)` at those who want the data. Who sleeps is woken unless `more`
+    /// broadcasts follow at once, fewer than there are buffers.
     template <class Write, class Read>
-    int bcast(uint32_t kind, int root, bool reads, uint32_t bytes, Write write, Read read) {
+    int bcast(uint32_t kind, int root, bool reads, uint32_t bytes, Write write, Read read, bool more = false) {
         if (!begin(me_ == root ? NodeLayout::kRingBuffers : 0)) return gone();
         NodeLayout::Header& header = layout_.ring(sequence_);
         int error = MPI_SUCCESS;
         if (me_ == root) {
-            write(NodeLayout::payload(header));
+            write(NodeLayout::payload(header, bytes));
             put(header, kind, bytes);
-            sync_.wake_all();
+            if (!more) sync_.wake_all();
         } else if (reads) {
             if (!sync_.wait([&] { return sync_.load(header.sequence) == sequence_; })) return gone();
             error = check(header, kind, bytes);
-            if (error == MPI_SUCCESS) read(static_cast<const std::byte*>(NodeLayout::payload(header)));
+            if (error == MPI_SUCCESS) read(static_cast<const std::byte*>(NodeLayout::payload(header, bytes)));
         }
         finish();
         return error;
@@ -95,14 +96,14 @@ class NodeStage {
         int error = MPI_SUCCESS;
         if (writes) {
             NodeLayout::Header& header = layout_.slot(me_, sequence_);
-            write(NodeLayout::payload(header));
+            write(NodeLayout::payload(header, bytes));
             put(header, kind, bytes);
             if (me_ != root) sync_.wake(root);
         }
         if (me_ == root) {
             if (!wait_for_slots(first, last)) return gone();
             error = check_slots(first, last, kind, bytes);
-            if (error == MPI_SUCCESS) read([this](int i) { return payload_of(i); });
+            if (error == MPI_SUCCESS) read([this, bytes](int i) { return payload_of(i, bytes); });
         }
         finish();
         return error;
@@ -111,21 +112,13 @@ class NodeStage {
     /// Everyone writes and everyone reads everything: a meeting.
     template <class Write, class Read>
     int to_all(uint32_t kind, uint32_t bytes, Write write, Read read) {
-        if (!begin(2)) return gone();
-        NodeLayout::Header& header = layout_.slot(me_, sequence_);
-        write(NodeLayout::payload(header));
-        if (few()) {
-            put(header, kind, bytes);
-            sync_.wake_all();
-            if (!meet_by_slots()) return gone();
-        } else {
-            put_quietly(header, kind, bytes);
-            if (!arrive([] {})) return gone();
-        }
-        const int error = check_slots(0, n_, kind, bytes);
-        if (error == MPI_SUCCESS) read([this](int i) { return payload_of(i); });
-        finish_meeting();
-        return error;
+        return exchange([this, bytes](int i) { return payload_of(i, bytes); }, kind, bytes, write, read);
+    }
+
+    /// The same with a piece, through the participants' wide rooms.
+    template <class Write, class Read>
+    int to_all_wide(uint32_t kind, uint32_t bytes, Write write, Read read) {
+        return exchange([this](int i) { return layout_.wide(i, sequence_); }, kind, bytes, write, read);
     }
 
     /// Everyone writes; the last one to come `combine(slot, result)`s, giving an error class; everyone
@@ -135,18 +128,18 @@ class NodeStage {
         if (!begin(2)) return gone();
         NodeLayout::Header& header = layout_.slot(me_, sequence_);
         NodeLayout::Header& result = layout_.ring(sequence_);
-        write(NodeLayout::payload(header));
+        write(NodeLayout::payload(header, bytes));
         put_quietly(header, kind, bytes);
         const bool met = arrive([&] {
             int error = check_slots(0, n_, kind, bytes);
             if (error == MPI_SUCCESS)
-                error = combine([this](int i) { return payload_of(i); }, NodeLayout::payload(result));
+                error = combine([this, bytes](int i) { return payload_of(i, bytes); }, NodeLayout::payload(result, bytes));
             result.bytes = static_cast<uint32_t>(error);
             sync_.store(result.sequence, sequence_);
         });
         if (!met) return gone();
         const int error = static_cast<int>(result.bytes);
-        if (error == MPI_SUCCESS) read(static_cast<const std::byte*>(NodeLayout::payload(result)));
+        if (error == MPI_SUCCESS) read(static_cast<const std::byte*>(NodeLayout::payload(result, bytes)));
         finish_meeting();
         return error == MPI_SUCCESS ? error
                                     : fail(error, "the members of a collective operation disagree on it");
@@ -183,6 +176,18 @@ class NodeStage {
         return here;
     }
 
+    template <class Room, class Write, class Read>
+    int exchange(Room room, uint32_t kind, uint32_t bytes, Write& write, Read& read) {
+        if (!begin(2)) return gone();
+        write(room(me_));
+        put_quietly(layout_.slot(me_, sequence_), kind, bytes);
+        if (!(few() ? meet_by_slots() : arrive([] {}))) return gone();
+        const int error = check_slots(0, n_, kind, bytes);
+        if (error == MPI_SUCCESS) read(room);
+        finish_meeting();
+        return error;
+    }
+
     void put_quietly(NodeLayout::Header& header, uint32_t kind, uint32_t bytes) {
         header.bytes = bytes;
         header.kind = kind;
@@ -193,15 +198,23 @@ class NodeStage {
         header.kind = kind;
         sync_.publish(header.sequence, sequence_);
     }
-    bool wait_for_slots(int first, int last) {
-        int next = first;
-        return sync_.wait([&] {
-            for (; next < last; ++next)
-                if (!reached(sync_.load(layout_.slot(next, sequence_).sequence), sequence_)) return false;
-            return true;
-        });
+    /// Goes on from `next` as far as slots have been written.
+    bool seen_slots(int& next, int last) {
+        for (; next < last; ++next)
+            if (!reached(sync_.load(layout_.slot(next, sequence_).sequence), sequence_)) return false;
+        return true;
     }
-    bool meet_by_slots() { return wait_for_slots(0, n_); }
+    bool wait_for_slots(int first, int last) {
+        return sync_.wait([&, next = first]() mutable { return seen_slots(next, last); });
+    }
+    /// After put_quietly(). The others' slots are on their way here while mine is on its way to them.
+    bool meet_by_slots() {
+        int next = 0;
+        const bool met = seen_slots(next, n_);
+        sync_.fence();
+        sync_.wake_all();
+        return met || wait_for_slots(next, n_);
+    }
 
     /// Counts me in; the last one does `work` and lets all go.
     template <class Work>
@@ -216,7 +229,7 @@ class NodeStage {
         return sync_.wait([this] { return reached(sync_.load(layout_.release()), sequence_); });
     }
 
-    std::byte* payload_of(int i) { return NodeLayout::payload(layout_.slot(i, sequence_)); }
+    std::byte* payload_of(int i, uint32_t bytes) { return NodeLayout::payload(layout_.slot(i, sequence_), bytes); }
 
     int check(const NodeLayout::Header& header, uint32_t kind, uint32_t bytes) const {
         if (header.kind == kind && header.bytes == bytes) [[likely]]
@@ -249,8 +262,11 @@ class NodeStage {
     /// The same after a meeting: everyone has finished what was before it.
     int finish_meeting() {
         finish();
-        if (!reached(finished_by_all_, sequence_ - 1)) finished_by_all_ = sequence_ - 1;
+        note_meeting();
         return MPI_SUCCESS;
+    }
+    void note_meeting() {
+        if (!reached(finished_by_all_, sequence_ - 1)) finished_by_all_ = sequence_ - 1;
     }
 
     [[gnu::cold]] int gone() {

@@ -127,16 +127,22 @@ bool exists(Kind kind, Algorithm algorithm) {
     return false;
 }
 
-/// Most bytes, counted as in Call, that the node stage takes.
-uint64_t node_limit(Kind kind, int n) {
+/// Most bytes, counted as in Call, that the node stage takes: alone, or in pieces while that beats messages.
+uint64_t node_limit(Kind kind, int n, bool pieces) {
     const auto ranks = static_cast<uint64_t>(n);
     switch (kind) {
+        case Kind::allreduce:
+            return pieces ? kAnySize : NodeLayout::slot_payload(n);
+        case Kind::reduce:
+            return pieces && n > NodeLayout::kFew ? kAnySize : NodeLayout::slot_payload(n);
+        case Kind::allgather:
+            return pieces ? (n > NodeLayout::kFew ? kAnySize : 64 * 1024) : NodeLayout::slot_payload(n);
         case Kind::bcast:
-            return NodeLayout::kRingPayload;
+            return NodeLayout::kRingPayload * (pieces ? NodeLayout::kRingBuffers : 1);
         case Kind::scatter:
             return NodeLayout::kRingPayload / ranks;
         case Kind::alltoall:
-            return NodeLayout::slot_payload(n) / ranks;
+            return pieces ? NodeLayout::wide_payload(n) / (ranks - 1) / 64 * 64 : NodeLayout::slot_payload(n) / ranks;
         default:
             return NodeLayout::slot_payload(n);
     }
@@ -168,7 +174,7 @@ bool can_serve(const Call& call, Algorithm algorithm) {
     if (!exists(call.kind, algorithm)) return false;
     switch (algorithm) {
         case Algorithm::node:
-            return call.node && call.uniform && call.bytes <= node_limit(call.kind, call.n);
+            return call.node && call.uniform && call.bytes <= node_limit(call.kind, call.n, call.pieces);
         case Algorithm::two_level:
             return call.two_levels && (call.commutative || call.consecutive);
         case Algorithm::rabenseifner:

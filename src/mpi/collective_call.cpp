@@ -51,11 +51,12 @@ collective::View CollectiveCall::view() {
     return collective::View::all(collective::exchange_of(*comm_));
 }
 
-collective::Node* CollectiveCall::node_for(collective::Kind kind, uint64_t bytes, bool uniform) {
+collective::Node* CollectiveCall::node_for(collective::Kind kind, uint64_t bytes, bool uniform, bool pieces) {
     if (!node() || node_is_part()) return nullptr;
     collective::Call call{kind, exchange().size, bytes};
     call.uniform = uniform;
     call.node = true;
+    call.pieces = pieces;
     return collective::select(call) == collective::Algorithm::node ? node_ : nullptr;
 }
 

@@ -36,8 +36,8 @@ class CollectiveCall {
     /// The communicator's node stage, for a blocking call if there is one. After all checks: every member
     /// that gets here asks.
     collective::Node* node();
-    /// The node stage if it serves this call; `n` participants, bytes as in collective::Call.
-    collective::Node* node_for(collective::Kind kind, uint64_t bytes, bool uniform = true);
+    /// The node stage if it serves this call; bytes, uniform and pieces as in collective::Call.
+    collective::Node* node_for(collective::Kind kind, uint64_t bytes, bool uniform = true, bool pieces = false);
     /// The node stage of this host's members where the communicator is on several hosts, if two levels with it serve
     /// this call.
     collective::Node* part_for(collective::Kind kind, uint64_t bytes, bool commutative = true);

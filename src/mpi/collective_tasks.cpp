@@ -1,7 +1,7 @@
 #include "mpi/collective_tasks.h"
 
 #include "collective/collective.h"
-#include "collective/node_operations.h"
+#include "collective/node_wide.h"
 #include "collective/two_level_node.h"
 
 namespace starling::mpi {
@@ -56,8 +56,9 @@ struct Rooted {
 /// The node stage for a rooted operation. In an inter-communicator those beside the root do not know
 /// whether it serves the call, so every rooted operation counts in the node stage and takes a tag; they
 /// skip_rooted().
-collective::Node* rooted_node(CollectiveCall& call, Kind kind, uint64_t bytes, bool uniform = true) {
-    collective::Node* node = call.node_for(kind, bytes, uniform);
+collective::Node* rooted_node(CollectiveCall& call, Kind kind, uint64_t bytes, bool uniform = true,
+                              bool pieces = false) {
+    collective::Node* node = call.node_for(kind, bytes, uniform, pieces);
     if (!call.inter()) return node;
     if (node)
         call.view();
@@ -68,6 +69,11 @@ collective::Node* rooted_node(CollectiveCall& call, Kind kind, uint64_t bytes, b
 Task skip_rooted(CollectiveCall& call) {
     call.view();
     return call.finished(call.node() ? call.node()->skip() : MPI_SUCCESS);
+}
+
+/// Whether the node stage may reduce elements of this type piece by piece.
+bool in_pieces(const CollectiveCall& call, const Datatype& type) {
+    return !call.inter() && type.size <= collective::node::kMostElement;
 }
 
 const Datatype& any_type() {
@@ -92,7 +98,7 @@ Task bcast_task(CollectiveCall& call, void* buffer, MPI_Count count, MPI_Datatyp
     call.not_in_place(buffer);
     const Datatype* type = call.data(buffer, count, datatype);
     if (!call.ok()) return {};
-    if (collective::Node* node = rooted_node(call, Kind::bcast, datatype::packed_size(*type, count))) {
+    if (collective::Node* node = rooted_node(call, Kind::bcast, datatype::packed_size(*type, count), true, !call.inter())) {
         const Rooted r(call, root);
         return call.finished(
             collective::node::bcast(*node, r.root, r.members.has(r.me), buffer, count, *type));
@@ -174,7 +180,7 @@ Task allgather_task(CollectiveCall& call, const void* send, MPI_Count count, MPI
     if (!call.ok()) return {};
     const Blocks blocks = blocks_of(receive, *receive_type);
     if (!call.inter())
-        if (collective::Node* node = call.node_for(Kind::allgather, blocks.bytes(0), receive.uniform))
+        if (collective::Node* node = call.node_for(Kind::allgather, blocks.bytes(0), receive.uniform, true))
             return call.finished(collective::node::allgather(*node, call.comm().rank, call.comm().size,
                                                              send, count, *type, blocks));
     return call.inter() ? collective::inter::allgather(call.view(), send, count, *type, blocks)
@@ -194,7 +200,7 @@ Task alltoall_task(CollectiveCall& call, const BlockArguments& send, const Block
     if (!call.ok()) return {};
     const Blocks in = blocks_of(receive, *receive_type), out = in_place ? in : blocks_of(send, *send_type);
     if (!call.inter())
-        if (collective::Node* node = call.node_for(Kind::alltoall, in.bytes(0), receive.uniform))
+        if (collective::Node* node = call.node_for(Kind::alltoall, in.bytes(0), receive.uniform, true))
             return call.finished(
                 collective::node::alltoall(*node, call.comm().rank, call.comm().size, out, in));
     return call.inter() ? collective::inter::alltoall(call.view(), out, in)
@@ -239,7 +245,7 @@ Task reduce_task(CollectiveCall& call, const void* send, void* receive, MPI_Coun
     }
     const Op* operation = call.op(op, type);
     if (!call.ok()) return {};
-    if (collective::Node* node = rooted_node(call, Kind::reduce, datatype::packed_size(*type, count))) {
+    if (collective::Node* node = rooted_node(call, Kind::reduce, datatype::packed_size(*type, count), true, in_pieces(call, *type))) {
         const Rooted r(call, root);
         return call.finished(collective::node::reduce(*node, r.root, r.members,
                                                       send == MPI_IN_PLACE ? receive : send, receive, count,
@@ -280,7 +286,7 @@ Task allreduce_task(CollectiveCall& call, const void* send, void* receive, MPI_C
     const ReductionArguments checked(call, send, count, receive, count, datatype, op);
     if (!call.ok()) return {};
     if (collective::Node* node =
-            call.node_for(Kind::allreduce, datatype::packed_size(*checked.type, count)))
+            call.node_for(Kind::allreduce, datatype::packed_size(*checked.type, count), true, in_pieces(call, *checked.type)))
         return call.finished(collective::node::allreduce(*node, call.exchange(),
                                                          send == MPI_IN_PLACE ? receive : send, receive,
                                                          count, *checked.type, *checked.op));

@@ -233,6 +233,7 @@ struct ModelSync {
         word.store(value);
     }
     void publish(std::atomic<uint32_t>& word, uint32_t value) const { store(word, value); }
+    void fence() const {}
     uint32_t add(std::atomic<uint32_t>& word, uint32_t value) const {
         Machine::current->point();
         return word.fetch_add(value);
@@ -274,7 +275,7 @@ struct Data {
     bool operator==(const Data&) const = default;
 };
 
-enum Operation { kBarrier, kBcastFirst, kBcastLast, kToRoot, kToAll, kCombine, kSkip, kOperations };
+enum Operation { kBarrier, kBcastFirst, kBcastLast, kToRoot, kToAll, kToAllWide, kCombine, kSkip, kOperations };
 
 struct Program {
     Machine& machine;
@@ -350,6 +351,14 @@ struct Program {
                 if (error == MPI_SUCCESS) all_entered();
                 return error;
             }
+            case kToAllWide: {
+                const int error = stage.to_all_wide(5, sizeof(Data), write, [&](auto room) {
+                    for (int i = 0; i < n; ++i)
+                        expect(Data::read(room(i)) == Data::of(i, at), me, at, "widely exchanged data");
+                });
+                if (error == MPI_SUCCESS) all_entered();
+                return error;
+            }
             case kCombine:
                 return stage.combine(
                     4, sizeof(Data), write,
@@ -376,7 +385,7 @@ struct Program {
 
 std::string names(const std::vector<Operation>& operations) {
     static const char* const kNames[] = {"barrier", "bcast-first", "bcast-last", "to-root",
-                                         "to-all",  "combine",     "skip"};
+                                         "to-all",  "to-all-wide", "combine",    "skip"};
     std::string text;
     for (const Operation operation : operations) text.append(kNames[operation]).append(" ");
     return text;
