@@ -212,15 +212,25 @@ bool flush_pending() {
 
 }  // namespace
 
-bool poll() {
+bool poll_rings() {
     bool any = false;
     for (size_t i = 0; i < rings.size(); ++i) any |= poll_ring(*rings[i]);
-    any |= poll_inbox();
+    return any;
+}
+
+bool poll_but_rings(bool busy) {
+    bool any = poll_inbox();
     if (network) [[unlikely]]
-        any |= poll_remote(any);
+        any |= poll_remote(busy || any);
     if (!pending->empty()) [[unlikely]]
         any |= flush_pending();
     return any;
+}
+
+bool rings_hold_something() {
+    for (const Peer* peer : rings)
+        if (peer->in.front()) return true;
+    return false;
 }
 
 bool recover_inbox() { return paths->inbox.skip_dead(); }

@@ -158,8 +158,18 @@ void dispatch(Peer& peer, const Packet& packet);
 /// failure_text() if that fails.
 int start();
 
-/// Polls rings, inbox and pending sends once. Returns whether anything happened.
-bool poll();
+/// Takes what has come on rings. Returns whether anything had.
+bool poll_rings();
+/// Polls the inbox, the network and pending sends once; `busy`: something has come already. Returns whether anything
+/// happened.
+bool poll_but_rings(bool busy);
+/// Both.
+inline bool poll() {
+    const bool any = poll_rings();
+    return poll_but_rings(any) || any;
+}
+/// Whether poll_rings() would find something.
+bool rings_hold_something();
 
 /// Looks whether other jobs' launchers and jobs still live; reports those that don't. Gives whether anything was
 /// delivered or reported. For slow paths.

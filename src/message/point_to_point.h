@@ -10,6 +10,10 @@ struct Unexpected;
 
 enum class Mode : uint8_t { standard, synchronous };
 
+/// Sends a message that is short, where nothing is in its way. False: nothing has happened, start_send() does it.
+bool send_at_once(Channel& channel, const void* buffer, int64_t count, const datatype::Datatype& type, int destination,
+                  int tag, Mode mode);
+
 /// Starts a send; `request` may be done on return (eager). Failures complete the request with outcome.error.
 /// `type` must be committed and stay alive until the request is done.
 void start_send(SendRequest& request, Channel& channel, const void* buffer, int64_t count,

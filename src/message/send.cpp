@@ -49,28 +49,46 @@ void keep_type(SendRequest& request) {
     request.retained = true;
 }
 
-void fill(shm::Header& header, const SendRequest& request, shm::Kind kind) {
+struct Label {
+    uint64_t context;
+    int source, tag;
+    uint32_t sequence;
+};
+
+Label label_of(const SendRequest& request) {
+    return {request.context, request.source_rank, request.tag, request.sequence};
+}
+
+inline void fill(shm::Header& header, shm::Kind kind, const Label& label) {
     header.kind = kind;
-    header.sequence = request.sequence;
-    header.tag = request.tag;
-    header.context = request.context;
-    header.source = request.source_rank;
+    header.sequence = label.sequence;
+    header.tag = label.tag;
+    header.context = label.context;
+    header.source = label.source;
+}
+
+inline bool put_eager(link::Peer& peer, const Label& label, const datatype::Datatype& type, int64_t count,
+                      const void* buffer, uint32_t bytes) {
+    link::Slot slot;
+    if (!link::reserve(peer, bytes, slot)) return false;
+    fill(*slot.header, shm::Kind::eager, label);
+    datatype::pack_for_another_core(type, count, buffer, 0, slot.payload, bytes);
+    link::commit(peer, slot, bytes);
+    return true;
 }
 
 bool try_eager(SendRequest& request) {
-    link::Slot slot;
-    const auto bytes = static_cast<uint32_t>(request.bytes);
-    if (!link::reserve(*request.peer, bytes, slot)) return false;
-    fill(*slot.header, request, shm::Kind::eager);
-    datatype::pack_for_another_core(*request.type, request.count, request.buffer, 0, slot.payload, bytes);
-    link::commit(*request.peer, slot, bytes);
-    return true;
+    return put_eager(*request.peer, label_of(request), *request.type, request.count, request.buffer,
+                     static_cast<uint32_t>(request.bytes));
 }
+
+/// The longest message that goes without asking the receiver first.
+uint64_t eager_limit(const link::Peer& peer) { return std::min<uint64_t>(link::payload_limit(peer), config().eager_limit); }
 
 bool try_envelope(SendRequest& request) {
     link::Slot slot;
     if (!link::reserve(*request.peer, sizeof(Offer), slot)) return false;
-    fill(*slot.header, request, shm::Kind::rendezvous);
+    fill(*slot.header, shm::Kind::rendezvous, label_of(request));
     Offer offer{request.bytes, 0, request.serial, static_cast<int32_t>(getpid())};
     if (datatype::is_block(*request.type, request.count))
         offer.address = reinterpret_cast<uint64_t>(datatype::block_address(*request.type, request.buffer));
@@ -158,10 +176,25 @@ void enqueue(SendRequest& request) {
 
 }  // namespace
 
+bool send_at_once(Channel& channel, const void* buffer, int64_t count, const datatype::Datatype& type, int destination,
+                  int tag, Mode mode) {
+    link::Peer* peer = channel.peer(destination);
+    if (!peer || peer->dead) [[unlikely]] return false;
+    const uint64_t bytes = datatype::packed_size(type, count);
+    if (mode != Mode::standard || bytes > eager_limit(*peer)) return false;
+    if (!peer->sends.empty() || !peer->controls.empty()) return false;
+    const Label label{channel.context(), channel.my_rank(), tag, peer->next_send};
+    if (!put_eager(*peer, label, type, count, buffer, static_cast<uint32_t>(bytes))) return false;
+    ++peer->next_send;
+    link::count_message(*peer);
+    return true;
+}
+
 void start_send(SendRequest& request, Channel& channel, const void* buffer, int64_t count,
                 const datatype::Datatype& type, int destination, int tag, Mode mode) {
     request.done = false;
     request.outcome = Outcome{};
+    if (send_at_once(channel, buffer, count, type, destination, tag, mode)) [[likely]] return request.complete();
     link::Peer* peer = channel.peer(destination);
     if (!peer || peer->dead) [[unlikely]] {
         return finish(request, !peer ? MPI_ERR_PROC_ABORTED : link::why_dead(*peer, destination));
@@ -178,15 +211,8 @@ void start_send(SendRequest& request, Channel& channel, const void* buffer, int6
     request.moved = 0;
     request.retained = false;
     link::count_message(*peer);
-
-    const uint64_t limit = std::min<uint64_t>(link::payload_limit(*peer), config().eager_limit);
-    if (request.bytes <= limit && mode == Mode::standard) [[likely]] {
-        request.stage = SendRequest::Stage::eager;
-        if (peer->sends.empty() && peer->controls.empty() && try_eager(request)) [[likely]]
-            return request.complete();
-    } else {
-        request.stage = SendRequest::Stage::envelope;
-    }
+    const bool eager = mode == Mode::standard && request.bytes <= eager_limit(*peer);
+    request.stage = eager ? SendRequest::Stage::eager : SendRequest::Stage::envelope;
     start_queued(request);
 }
 

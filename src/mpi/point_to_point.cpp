@@ -24,8 +24,6 @@ constinit const message::RequestClass kReceive{
 
 namespace {
 
-SendRequest* spare_send = nullptr;  ///< taken from the pool, started by no one
-
 inline int send_now(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm handle,
                     Mode mode, const char* function) {
     Lock lock;
@@ -34,6 +32,7 @@ inline int send_now(const void* buf, MPI_Count count, MPI_Datatype datatype, int
     const datatype::Datatype* type = datatype::from_handle(datatype);
     if (const int error = check_data(comm, type, datatype, buf, count, function)) [[unlikely]] return error;
     if (dest == MPI_PROC_NULL) return MPI_SUCCESS;
+    if (message::send_at_once(comm->point_to_point, buf, count, *type, dest, tag, mode)) [[likely]] return MPI_SUCCESS;
     SendRequest request;
     message::start_send(request, comm->point_to_point, buf, count, *type, dest, tag, mode);
     progress::wait(request);
@@ -49,22 +48,13 @@ inline int send_later(const void* buf, MPI_Count count, MPI_Datatype datatype, i
     const datatype::Datatype* type = datatype::from_handle(datatype);
     if (const int error = check_data(comm, type, datatype, buf, count, function)) [[unlikely]] return error;
     if (!out) [[unlikely]] return null_argument(comm, "request", function);
-    if (dest == MPI_PROC_NULL) {
-        *out = completed_request();
-        return MPI_SUCCESS;
-    }
     // Most sends are over when they are started; they need no handle of their own.
-    if (!spare_send) spare_send = send_pool.create(nullptr, kSend);
-    SendRequest* request = spare_send;
-    request->operations = nullptr;
-    message::start_send(*request, comm->point_to_point, buf, count, *type, dest, tag, mode);
-    request->operations = &kSend;
-    if (request->done && request->outcome.error == MPI_SUCCESS) [[likely]] {
+    if (dest == MPI_PROC_NULL || message::send_at_once(comm->point_to_point, buf, count, *type, dest, tag, mode)) {
         *out = completed_request();
         return MPI_SUCCESS;
     }
-    spare_send = nullptr;
-    request->communicator = comm->retain();
+    SendRequest* request = send_pool.create(comm, kSend);
+    message::start_send(*request, comm->point_to_point, buf, count, *type, dest, tag, mode);
     *out = request_to_handle(request);
     return MPI_SUCCESS;
 }

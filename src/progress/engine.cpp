@@ -19,6 +19,9 @@ namespace {
 
 bool (*pollers[8])();
 int poller_count = 0;
+/// Every so many polls look everywhere, however much comes on rings.
+constexpr uint32_t kBusyPolls = 8;
+uint32_t busy_polls = 0;
 bool polling = false;  ///< a poll is on the stack; packets must not be taken while one is being delivered
 
 /// Also when a poll ends by std::bad_alloc.
@@ -100,8 +103,12 @@ bool poll() {
     bool any;
     {
         Polling now;
-        any = link::poll();
-        for (int i = 0; i < poller_count; ++i) any |= pollers[i]();
+        any = link::poll_rings();
+        // Who waits for what came on a ring should not wait for a look at everything else, too.
+        if (!any || ++busy_polls % kBusyPolls == 0) {
+            any |= link::poll_but_rings(any);
+            for (int i = 0; i < poller_count; ++i) any |= pollers[i]();
+        }
     }
     any |= run_ready();
     if (any && multi_threaded) wake_own_threads();

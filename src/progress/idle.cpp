@@ -23,7 +23,8 @@ namespace starling::progress {
 
 namespace {
 
-constexpr uint32_t kPollsAlone = 2000;     ///< about 40 µs: longer than most partners need
+constexpr uint32_t kPollsAlone = 800;      ///< about 40 µs: longer than most partners need
+constexpr uint32_t kLooksPerPoll = 4;      ///< at the rings alone, while nothing is there
 constexpr uint32_t kPollsOfSockets = 100;  ///< the same time, where each poll asks the kernel
 constexpr uint32_t kPollsCrowded = 20;     ///< others wait for this core: the partner may be among them
 constexpr uint32_t kPatience = 3;          ///< times as many where a process must be woken first: it answers in 100 µs, or is busy
@@ -44,6 +45,7 @@ bool may_block = true;
 int wake_socket = -1;
 bool sleeping_on_sockets = false;
 uint32_t lateness = 0;  ///< history of yields, a bit each, 1 = late
+bool is_crowded = false;
 uint64_t next_liveness = 0;
 uint64_t last_yield = 0;
 
@@ -81,11 +83,16 @@ bool sleep_on_sockets(uint64_t limit_ns) {
     return ready > 0;
 }
 
-bool crowded() { return __builtin_popcount(lateness & 0xff) >= kCrowdedAfter; }
+/// Between two polls: what comes on a ring ends it at once.
+void pause_between_polls() {
+    _mm_pause();
+    if (is_crowded) return;
+    for (uint32_t i = 1; i < kLooksPerPoll && !link::rings_hold_something(); ++i) _mm_pause();
+}
 
 }  // namespace
 
-bool core_is_crowded() { return crowded(); }
+bool core_is_crowded() { return is_crowded; }
 
 void set_doorbell(boot::Doorbell& own, bool blocking) {
     doorbell = &own;
@@ -133,6 +140,7 @@ uint64_t yield_core() {
     if (multi_threaded) reacquire_lock(held);
     const uint64_t after = now_ns();
     lateness = lateness << 1 | (after - before > kLateYieldNs ? 1 : 0);
+    is_crowded = __builtin_popcount(lateness & 0xff) >= kCrowdedAfter;
     last_yield = after;
     if (after > next_liveness) {
         next_liveness = after + kLivenessNs;
@@ -188,19 +196,15 @@ void Idle::step() {
     const uint32_t alone = link::network_descriptor() < 0 ? kPollsAlone : kPollsOfSockets;
     if (later_ && may_block) {
         if (announced_) return yield();
-        if (++polls_ >= (crowded() ? kPollsCrowded : alone * kPatience)) return announce();
-        _mm_pause();
-        return;
+        if (++polls_ >= (is_crowded ? kPollsCrowded : alone * kPatience)) return announce();
+        return pause_between_polls();
     }
-    if (++polls_ < (crowded() ? kPollsCrowded : alone)) {
-        _mm_pause();
-        return;
-    }
+    if (++polls_ < (is_crowded ? kPollsCrowded : alone)) return pause_between_polls();
     // Yield at every few polls only, so that an undisturbed wait still polls most of the time.
-    if (announced_ || crowded() || polls_ % 16 == 0)
+    if (announced_ || is_crowded || polls_ % 16 == 0)
         yield();
     else
-        _mm_pause();
+        pause_between_polls();
 }
 
 }  // namespace starling::progress
