@@ -60,6 +60,7 @@ struct Peer {
     char* why_dead = nullptr;  ///< the sentence for those who ask for it, if it died while its job went on
 
     uint32_t next_send = 0;     ///< sequence number of the next message to them
+    uint32_t open_offers = 0;   ///< long messages to them that they have not fetched yet
     uint32_t next_receive = 0;  ///< of the next message from them to match
 
     uint32_t sent_since_check = 0;  ///< messages; decides on opening and closing

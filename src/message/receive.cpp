@@ -101,10 +101,11 @@ int copy_from_sender(ReceiveRequest& request, const Offer& offer, uint64_t bytes
 
 bool single_copy_allowed() { return config().single_copy != SingleCopy::off; }
 
-/// Whether the message would come through the ring without delay: its sender waits in the library, and has a core. Then that
-/// is faster than the kernel's copy, whose reading takes what the sender has just written from its cache line by line.
+/// Whether the message would come through the ring without delay: its sender waits in the library, has a core, and is not
+/// busy fetching from us. Then that is faster than the kernel's copy, whose reading takes what the sender has just written
+/// from its cache line by line.
 bool streams_well(const link::Peer& peer, uint64_t bytes) {
-    if (!peer.in || bytes > config().stream_limit || progress::core_is_crowded()) return false;
+    if (!peer.in || bytes > config().stream_limit || progress::core_is_crowded() || peer.open_offers > 1) return false;
     return __atomic_load_n(&peer.region.counters()->waiting, __ATOMIC_RELAXED) != 0;
 }
 

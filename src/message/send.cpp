@@ -35,12 +35,18 @@ void take_from_queue(SendRequest& request) {
     --queued;
 }
 
+void list_offer(SendRequest& request) {
+    request.serial = offered.add(request);
+    ++request.peer->open_offers;
+}
+
 void finish_offered(SendRequest& request, int error) {
     if (request.stream) {
         end_stream(request);
         if (request.queued) take_from_queue(request);
     }
     offered.remove(request.serial);
+    --request.peer->open_offers;
     finish(request, error);
 }
 
@@ -137,7 +143,7 @@ bool advance(SendRequest& request) {
             if (request.bytes > link::payload_limit(*request.peer)) {
                 request.stage = SendRequest::Stage::envelope;
                 request.stream = nullptr;
-                request.serial = offered.add(request);
+                list_offer(request);
                 return advance(request);
             }
             if (!try_eager(request)) return false;
@@ -167,7 +173,7 @@ void enqueue(SendRequest& request) {
     keep_type(request);
     if (request.stage == SendRequest::Stage::envelope) {
         request.stream = nullptr;
-        request.serial = offered.add(request);
+        list_offer(request);
         link::count_bytes(*request.peer, request.bytes);
         if (request.peer->sends.empty() && request.peer->controls.empty() && advance(request)) return;
     }

@@ -79,8 +79,9 @@ int free_split() {
 
 int start_split(ReceiveRequest& request, const Offer& offer, void* target, uint64_t bytes,
                 void (*over)(ReceiveRequest&, const Offer&, int)) {
-    // On a crowded core the sender does not run while we do.
-    const int index = bytes < config().split_limit || progress::core_is_crowded() ? -1 : free_split();
+    // On a crowded core the sender does not run while we do, and one that fetches from us has no time.
+    const bool alone = progress::core_is_crowded() || request.peer->open_offers > 0;
+    const int index = bytes < config().split_limit || alone ? -1 : free_split();
     if (index < 0 || (&request.peer->job == link::self().job && request.peer->rank == link::self().rank)) return EAGAIN;
     const uint64_t chunk = std::max<uint64_t>((bytes / 16 + 4095) & ~uint64_t{4095}, 16384);
     Split split{&request, offer, static_cast<std::byte*>(target), bytes, chunk, over, 0, 0};
