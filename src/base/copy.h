@@ -41,4 +41,25 @@ inline void copy_for_another_core(void* to, const void* from, size_t bytes) {
 #endif
 }
 
+/// memcpy of at most 32 bytes, without a call.
+inline void copy_few(void* to, const void* from, size_t bytes) {
+    auto* out = static_cast<std::byte*>(to);
+    const auto* in = static_cast<const std::byte*>(from);
+    // Two pieces of one size, which may overlap, make any length between it and its double.
+    const auto twice = [&](auto piece) {
+        auto last = piece;
+        std::memcpy(&piece, in, sizeof piece);
+        std::memcpy(&last, in + bytes - sizeof last, sizeof last);
+        std::memcpy(out, &piece, sizeof piece);
+        std::memcpy(out + bytes - sizeof last, &last, sizeof last);
+    };
+    struct Sixteen {
+        uint64_t words[2];
+    };
+    if (bytes >= 16) return twice(Sixteen{});
+    if (bytes >= 8) return twice(uint64_t{});
+    if (bytes >= 4) return twice(uint32_t{});
+    for (size_t i = 0; i < bytes; ++i) out[i] = in[i];
+}
+
 }  // namespace starling

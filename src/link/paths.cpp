@@ -48,14 +48,7 @@ void watch_ring(Peer& peer) { rings.push_back(&peer); }
 
 void unwatch_ring(Peer& peer) { std::erase(rings, &peer); }
 
-bool reserve(Peer& peer, uint32_t bytes, Slot& slot) {
-    if (peer.out && !peer.close_pending) [[likely]] {
-        slot.payload = peer.out.reserve(bytes);
-        if (!slot.payload) return false;
-        slot.header = &peer.out.header();
-        slot.path = Slot::Path::ring;
-        return true;
-    }
+bool reserve_on_base_path(Peer& peer, uint32_t bytes, Slot& slot) {
     if (peer.remote) return reserve_remote(peer, bytes, slot);
     if (bytes > shm::Cell::kPayload) return false;  // the ring was closed since payload_limit()
     slot.cell = shm::claim(peer.region.inbox(), paths->pid);
@@ -67,24 +60,12 @@ bool reserve(Peer& peer, uint32_t bytes, Slot& slot) {
     return true;
 }
 
-namespace {
-
-[[gnu::noinline]] void commit_on_base_path(Peer& peer, Slot& slot, uint32_t bytes) {
+void commit_on_base_path(Peer& peer, Slot& slot, uint32_t bytes) {
     if (slot.path == Slot::Path::session) return commit_remote(peer, bytes);
     slot.header->bytes = bytes;
     shm::publish(*slot.cell);
     ++counters.messages_inbox;
     counters.bytes_inbox += bytes;
-    boot::ring(peer.region.doorbell());
-}
-
-}  // namespace
-
-void commit(Peer& peer, Slot& slot, uint32_t bytes) {
-    if (slot.path != Slot::Path::ring) [[unlikely]] return commit_on_base_path(peer, slot, bytes);
-    peer.out.commit(bytes);
-    ++counters.messages_ring;
-    counters.bytes_ring += bytes;
     boot::ring(peer.region.doorbell());
 }
 

@@ -94,8 +94,28 @@ uint32_t piece_limit(const Peer& peer);
 
 /// Finds room for a packet of `bytes` (at most payload_limit). False if there is none now. Fill header (kind, flags,
 /// sequence, tag, context, source) and payload, then commit: a slot that was reserved must be committed.
-bool reserve(Peer& peer, uint32_t bytes, Slot& slot);
-void commit(Peer& peer, Slot& slot, uint32_t bytes);
+inline bool reserve(Peer& peer, uint32_t bytes, Slot& slot);
+inline void commit(Peer& peer, Slot& slot, uint32_t bytes);
+/// The same where there is no ring.
+bool reserve_on_base_path(Peer& peer, uint32_t bytes, Slot& slot);
+void commit_on_base_path(Peer& peer, Slot& slot, uint32_t bytes);
+
+bool reserve(Peer& peer, uint32_t bytes, Slot& slot) {
+    if (!peer.out || peer.close_pending) [[unlikely]] return reserve_on_base_path(peer, bytes, slot);
+    slot.payload = peer.out.reserve(bytes);
+    if (!slot.payload) return false;
+    slot.header = &peer.out.header();
+    slot.path = Slot::Path::ring;
+    return true;
+}
+
+void commit(Peer& peer, Slot& slot, uint32_t bytes) {
+    if (slot.path != Slot::Path::ring) [[unlikely]] return commit_on_base_path(peer, slot, bytes);
+    peer.out.commit(bytes);
+    ++counters.messages_ring;
+    counters.bytes_ring += bytes;
+    boot::ring(peer.region.doorbell());
+}
 
 /// Sends a small packet now, or as soon as there is room.
 void send_control(Peer& peer, shm::Kind kind, const void* payload, uint32_t bytes);

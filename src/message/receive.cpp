@@ -71,7 +71,10 @@ void take_eager(ReceiveRequest& request, int source, int tag, const std::byte* p
         request.outcome.bytes = request.capacity;
         return finish(request, truncated(request, bytes));
     }
-    datatype::unpack(*request.type, request.count, request.buffer, 0, payload, bytes);
+    if (bytes <= shm::kInlineBytes && request.type->contiguous)
+        copy_few(datatype::block_address(*request.type, request.buffer), payload, bytes);
+    else
+        datatype::unpack(*request.type, request.count, request.buffer, 0, payload, bytes);
     request.outcome.bytes = bytes;
     finish(request, MPI_SUCCESS);
 }

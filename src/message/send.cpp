@@ -78,7 +78,10 @@ inline bool put_eager(link::Peer& peer, const Label& label, const datatype::Data
     link::Slot slot;
     if (!link::reserve(peer, bytes, slot)) return false;
     fill(*slot.header, shm::Kind::eager, label);
-    datatype::pack_for_another_core(type, count, buffer, 0, slot.payload, bytes);
+    if (bytes <= shm::kInlineBytes && type.contiguous)
+        copy_few(slot.payload, datatype::block_address(type, buffer), bytes);
+    else
+        datatype::pack_for_another_core(type, count, buffer, 0, slot.payload, bytes);
     link::commit(peer, slot, bytes);
     return true;
 }
