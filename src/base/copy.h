@@ -1,45 +1,11 @@
-// Copies for memory that another core will read next.
+// Copies: few bytes without a call; many bytes into memory that another core will read next.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
-
 namespace starling {
-
-/// From this many bytes on copy_for_another_core() measures better than memcpy between two cores: below, waiting for the
-/// stores to leave costs more than the cache lines that they spare.
-inline constexpr size_t kCopyForAnotherCore = 4096;
-
-/// memcpy past the caches of this core. Lines that the other core read last time around would first have to be fetched and
-/// taken from it, one by one, only to be overwritten; these stores do without. What was stored is visible to whoever sees a
-/// store that follows.
-inline void copy_for_another_core(void* to, const void* from, size_t bytes) {
-#ifdef __SSE2__
-    if (reinterpret_cast<uintptr_t>(to) % 16 != 0) {
-        std::memcpy(to, from, bytes);
-        return;
-    }
-    auto* out = static_cast<__m128i*>(to);
-    const auto* in = static_cast<const __m128i*>(from);
-    for (size_t lines = bytes / 64; lines > 0; --lines, out += 4, in += 4) {
-        const __m128i a = _mm_loadu_si128(in), b = _mm_loadu_si128(in + 1), c = _mm_loadu_si128(in + 2),
-                      d = _mm_loadu_si128(in + 3);
-        _mm_stream_si128(out, a);
-        _mm_stream_si128(out + 1, b);
-        _mm_stream_si128(out + 2, c);
-        _mm_stream_si128(out + 3, d);
-    }
-    std::memcpy(out, in, bytes % 64);
-    _mm_sfence();
-#else
-    std::memcpy(to, from, bytes);
-#endif
-}
 
 /// memcpy of at most 32 bytes, without a call.
 inline void copy_few(void* to, const void* from, size_t bytes) {
@@ -61,5 +27,37 @@ inline void copy_few(void* to, const void* from, size_t bytes) {
     if (bytes >= 4) return twice(uint32_t{});
     for (size_t i = 0; i < bytes; ++i) out[i] = in[i];
 }
+
+/// memcpy past the caches of this core; `to` is aligned to 16 bytes. What was stored is visible to whoever sees a store that
+/// follows.
+void copy_past_caches(void* to, const void* from, size_t bytes);
+
+/// Copies into memory that certain other processes have read and will read again, the way that is faster between their cores
+/// and this one. Before a line can be written it has to be taken from the reader's cache: next to nothing where the two
+/// share it, some ten nanoseconds each where they are far from each other. Stores past the caches do without, but then the
+/// reader has to go to memory. Where processes run changes and nobody tells, so ordinary copies are timed, and where they
+/// are not used they are tried now and then. Not thread-safe.
+class CopyPath {
+  public:
+    /// `streamed`: more of the same follows at once, so that what counts is throughput.
+    void copy(void* to, const void* from, size_t bytes, bool streamed) {
+        if (bytes >= kWayMatters && reinterpret_cast<uintptr_t>(to) % 16 == 0) return choose(to, from, bytes, streamed);
+        std::memcpy(to, from, bytes);
+    }
+    /// Whether lines cost next to nothing, so that the reader must share a cache with this core.
+    bool close() const { return reach_ == Reach::close; }
+
+    /// Below so many bytes a few lines matter less than the way to memory.
+    static constexpr size_t kWayMatters = 2048;
+
+  private:
+    enum class Reach : uint8_t { close, near, far };
+    void choose(void* to, const void* from, size_t bytes, bool streamed);
+    void learn(uint64_t cycles, size_t bytes);
+
+    Reach reach_ = Reach::near;
+    bool doubted_ = false;         ///< the last measurement said something else
+    uint16_t until_trial_ = 0;     ///< copies past the caches until the next ordinary one
+};
 
 }  // namespace starling

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/copy.h"
 #include "boot/doorbell.h"
 #include "collective/exchange.h"
 #include "collective/node_stage.h"
@@ -20,6 +21,8 @@ class EngineSync {
 
     /// Adds the next participant; false if its job is gone.
     bool add_participant(const link::Process& process);
+
+    CopyPath copies;  ///< into what all read
 
     uint32_t load(const std::atomic<uint32_t>& word) const { return word.load(); }
     void store(std::atomic<uint32_t>& word, uint32_t value) const {

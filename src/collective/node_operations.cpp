@@ -28,7 +28,7 @@ void give_up(Node& node, int root) {
 
 int bcast(Node& node, int root, bool reads, void* buffer, int64_t count, const Datatype& type) {
     const uint64_t total = datatype::packed_size(type, count);
-    const auto pack = total > kCopyForAnotherCore ? datatype::pack_for_another_core : datatype::pack;
+    const bool streamed = total > NodeLayout::kRingPayload;
     uint64_t from = 0;
     int error = MPI_SUCCESS;
     do {
@@ -37,7 +37,9 @@ int bcast(Node& node, int root, bool reads, void* buffer, int64_t count, const D
         const bool more = from + bytes < total && progress::core_is_crowded();
         error = node.bcast(
             kind_of(Kind::bcast, root), root, reads, static_cast<uint32_t>(bytes),
-            [&](std::byte* payload) { pack(type, count, buffer, from, payload, bytes); },
+            [&](std::byte* payload) {
+                datatype::pack(node.sync().copies, type, count, buffer, from, payload, bytes, streamed);
+            },
             [&](const std::byte* payload) { datatype::unpack(type, count, buffer, from, payload, bytes); }, more);
         from += bytes;
     } while (error == MPI_SUCCESS && from < total);
@@ -51,7 +53,7 @@ int reduce(Node& node, int root, Range range, const void* input, void* receive, 
     int error = MPI_SUCCESS;
     const int stage_error = node.to_root(
         kind_of(Kind::reduce, root), root, range.first, range.last, bytes_of(type, count),
-        [&](std::byte* payload) { pack(type, count, input, payload); },
+        [&](std::byte* payload) { pack(node, type, count, input, payload); },
         [&](auto slot) { error = fold(slot, range, receive, count, type, op); });
     return stage_error ? stage_error : error;
 }
@@ -64,7 +66,7 @@ int allreduce(Node& node, const Exchange& exchange, const void* input, void* rec
     const bool at_once = node.few() && total * static_cast<uint64_t>(exchange.size) <= kFoldedByAll;
     if (!fits && !at_once) return reduce_wide(node, Kind::allreduce, -1, input, receive, count, type, op);
     const auto bytes = static_cast<uint32_t>(total);
-    const auto write = [&](std::byte* payload) { pack(type, count, input, payload); };
+    const auto write = [&](std::byte* payload) { pack(node, type, count, input, payload); };
     const bool inter = exchange.inter();
     const Range mine = inter ? Range{exchange.remote_base, exchange.remote_base + exchange.remote_size}
                              : Range{0, exchange.size};
@@ -82,9 +84,9 @@ int allreduce(Node& node, const Exchange& exchange, const void* input, void* rec
     return node.combine(
         kind_of(Kind::allreduce), bytes, write,
         [&](auto slot, std::byte* result) {
-            int error = fold_packed(slot, Range{0, low}, result, count, type, op);
+            int error = fold_packed(node, slot, Range{0, low}, result, count, type, op);
             if (inter && error == MPI_SUCCESS)
-                error = fold_packed(slot, Range{low, exchange.size}, result + kHalf, count, type, op);
+                error = fold_packed(node, slot, Range{low, exchange.size}, result + kHalf, count, type, op);
             return error;
         },
         [&](const std::byte* result) {
@@ -100,7 +102,7 @@ int gather(Node& node, int root, int me, Range range, const void* send, int64_t 
     return node.to_root(
         kind_of(Kind::gather, root), root, range.first, range.last, bytes,
         [&](std::byte* payload) {
-            if (!in_place) pack(type, count, send, payload);
+            if (!in_place) pack(node, type, count, send, payload);
         },
         [&](auto slot) {
             for (int i = range.first; i < range.last; ++i) {
@@ -119,7 +121,7 @@ int scatter(Node& node, int root, int me, Range range, const Blocks& send, void*
         kind_of(Kind::scatter, root), root, range.has(me), block,
         [&](std::byte* payload) {
             for (int i = 0; i < range.last - range.first; ++i, payload += block)
-                pack(send.type(i), send.count(i), send.at(i), payload);
+                pack(node, send.type(i), send.count(i), send.at(i), payload);
         },
         [&](const std::byte* payload) {
             unpack(type, count, receive, payload + static_cast<size_t>(me - range.first) * block);
@@ -140,9 +142,9 @@ int allgather(Node& node, int me, int n, const void* send, int64_t count, const 
         kind_of(Kind::allgather), bytes,
         [&](std::byte* payload) {
             if (in_place)
-                pack(receive.type(me), receive.count(me), receive.at(me), payload);
+                pack(node, receive.type(me), receive.count(me), receive.at(me), payload);
             else
-                pack(type, count, send, payload);
+                pack(node, type, count, send, payload);
         },
         [&](auto slot) {
             for (int i = 0; i < n; ++i)
@@ -158,7 +160,7 @@ int alltoall(Node& node, int me, int n, const Blocks& send, const Blocks& receiv
         kind_of(Kind::alltoall), block,
         [&](std::byte* payload) {
             for (int i = 0; i < n; ++i, payload += block)
-                pack(send.type(i), send.count(i), send.at(i), payload);
+                pack(node, send.type(i), send.count(i), send.at(i), payload);
         },
         [&](auto slot) {
             for (int i = 0; i < n; ++i)

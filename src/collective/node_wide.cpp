@@ -22,6 +22,7 @@ struct Dealt {
 
 /// One piece of a reduction. Bytes count from the beginning of the piece.
 struct PieceOfReduction {
+    Node& node;
     const Dealt dealt;
     const int me, n;
     const void* input;
@@ -35,7 +36,7 @@ struct PieceOfReduction {
 
     void pack_range(int first, int last, std::byte* room) const {
         const int64_t from = dealt.begin(first), elements = dealt.begin(last) - from;
-        if (elements > 0) datatype::pack_for_another_core(type, elements, at(input, from), 0, room + bytes(from), bytes(elements));
+        if (elements > 0) datatype::pack(node.sync().copies, type, elements, at(input, from), 0, room + bytes(from), bytes(elements));
     }
     /// What the others reduce: and my own share where they can't be read from my buffer.
     void write_operands(std::byte* room) const {
@@ -62,8 +63,9 @@ struct PieceOfReduction {
 };
 
 /// Two meetings: after the first every operand is there, after the second every result.
-int reduce_piece(Node& node, uint32_t kind, const PieceOfReduction& piece, bool wants, void* receive, void* room_for_share,
+int reduce_piece(uint32_t kind, const PieceOfReduction& piece, bool wants, void* receive, void* room_for_share,
                  const Op& op) {
+    Node& node = piece.node;
     const auto bytes = static_cast<uint32_t>(piece.bytes(piece.dealt.count));
     const int64_t share = piece.dealt.size(piece.me);
     void* result = room_for_share ? room_for_share : piece.at(receive, piece.dealt.begin(piece.me));
@@ -77,7 +79,7 @@ int reduce_piece(Node& node, uint32_t kind, const PieceOfReduction& piece, bool 
         stage_error = node.to_all_wide(
             kind, bytes,
             [&](std::byte* room) {
-                if (share > 0) datatype::pack_for_another_core(piece.type, share, result, 0, room, piece.bytes(share));
+                if (share > 0) datatype::pack(node.sync().copies, piece.type, share, result, 0, room, piece.bytes(share));
             },
             [&](auto room) {
                 if (wants) piece.read_results(room, receive, room_for_share != nullptr);
@@ -99,10 +101,10 @@ int reduce_wide(Node& node, Kind kind, int root, const void* input, void* receiv
         room = Temporary(type, Dealt(0, std::min(count, most), n, element_bytes).each);
     int error = MPI_SUCCESS;
     for (int64_t from = 0; from < count; from += most) {
-        const PieceOfReduction piece{Dealt(from, std::min(most, count - from), n, element_bytes),
+        const PieceOfReduction piece{node, Dealt(from, std::min(most, count - from), n, element_bytes),
                                      me, n, input, type, element_bytes, block};
         const int piece_error =
-            reduce_piece(node, kind_of(kind, std::max(root, 0)), piece, wants, receive, room.data(), op);
+            reduce_piece(kind_of(kind, std::max(root, 0)), piece, wants, receive, room.data(), op);
         if (error == MPI_SUCCESS) error = piece_error;
         if (node.broken()) break;
     }
@@ -122,7 +124,7 @@ int allgather_wide(Node& node, const void* send, int64_t count, const Datatype& 
         const uint64_t bytes = std::min(most, total - from);
         error = node.to_all_wide(
             kind_of(Kind::allgather), static_cast<uint32_t>(bytes),
-            [&](std::byte* room) { datatype::pack_for_another_core(out_type, out_count, out, from, room, bytes); },
+            [&](std::byte* room) { datatype::pack(node.sync().copies, out_type, out_count, out, from, room, bytes); },
             [&](auto room) {
                 for (int i = 0; i < n; ++i)
                     if (i != me)
@@ -150,7 +152,7 @@ int alltoall_wide(Node& node, const Blocks& send, const Blocks& receive) {
             [&](std::byte* room) {
                 for (int i = 0; i < n; ++i)
                     if (i != me)
-                        datatype::pack_for_another_core(send.type(i), send.count(i), send.at(i), from,
+                        datatype::pack(node.sync().copies, send.type(i), send.count(i), send.at(i), from,
                                                         room + place(me, i), bytes);
             },
             [&](auto room) {

@@ -141,14 +141,14 @@ inline uint64_t pack(const Datatype& type, int64_t count, const void* buffer, ui
     return bytes;
 }
 
-/// pack() into memory that another core reads next.
-inline uint64_t pack_for_another_core(const Datatype& type, int64_t count, const void* buffer, uint64_t from, void* out,
-                                      uint64_t max) {
-    if (max < kCopyForAnotherCore || !is_block(type, count)) [[likely]]
+/// pack() into memory that others read next, who are at the end of `path`.
+inline uint64_t pack(CopyPath& path, const Datatype& type, int64_t count, const void* buffer, uint64_t from, void* out,
+                     uint64_t max, bool streamed = false) {
+    if (max < CopyPath::kWayMatters || !is_block(type, count)) [[likely]]
         return pack(type, count, buffer, from, out, max);
     const uint64_t rest = packed_size(type, count) - from;
     const uint64_t bytes = rest < max ? rest : max;
-    copy_for_another_core(out, static_cast<std::byte*>(block_address(type, buffer)) + from, bytes);
+    path.copy(out, static_cast<std::byte*>(block_address(type, buffer)) + from, bytes, streamed);
     return bytes;
 }
 

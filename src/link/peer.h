@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 
+#include "base/copy.h"
 #include "base/counters.h"
 #include "base/list.h"
 #include "link/connection.h"
@@ -71,6 +72,8 @@ struct Peer {
     std::deque<Control> controls;
     ListHook pending_hook;  ///< in the list of peers with something pending
     std::deque<message::SendRequest*> sends;  ///< eager or envelopes not yet out, and streams
+
+    CopyPath copies;  ///< into their region
 
     /// Messages that arrived ahead of their turn (over another path); owned by the message room.
     void* early = nullptr;

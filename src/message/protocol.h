@@ -15,6 +15,8 @@ struct Offer {
     uint64_t address = 0;  ///< of contiguous data in the sender's memory; 0: must be streamed
     uint32_t serial = 0;   ///< the sender's name for its request
     int32_t pid = 0;       ///< of the sender
+    uint32_t close = 0;    ///< 1: the sender's copies into the receiver's memory go through a cache that both share
+    uint32_t unused = 0;   ///< so that no byte of it is undefined
 };
 
 /// Payload of a fetched packet.

@@ -107,8 +107,9 @@ bool single_copy_allowed() { return config().single_copy != SingleCopy::off; }
 /// Whether the message would come through the ring without delay: its sender waits in the library, has a core, and is not
 /// busy fetching from us. Then that is faster than the kernel's copy, whose reading takes what the sender has just written
 /// from its cache line by line.
-bool streams_well(const link::Peer& peer, uint64_t bytes) {
-    if (!peer.in || bytes > config().stream_limit || progress::core_is_crowded() || peer.open_offers > 1) return false;
+bool streams_well(const link::Peer& peer, const Offer& offer, uint64_t bytes) {
+    if (bytes > config().stream_limit && !offer.close) return false;
+    if (!peer.in || progress::core_is_crowded() || peer.open_offers > 1) return false;
     return __atomic_load_n(&peer.region.counters()->waiting, __ATOMIC_RELAXED) != 0;
 }
 
@@ -140,7 +141,7 @@ void take_rendezvous(ReceiveRequest& request, link::Peer& peer, int source, int 
     }
     if (peer.dead) return after_copy(request, offer, ESRCH);  // its pid may be another's by now
     const bool must_stream = peer.remote || !offer.address || !single_copy_allowed();
-    if (bytes > 0 && (must_stream || streams_well(peer, bytes))) return ask_for_pieces(request, offer, bytes);
+    if (bytes > 0 && (must_stream || streams_well(peer, offer, bytes))) return ask_for_pieces(request, offer, bytes);
     if (datatype::is_block(*request.type, request.count)) {
         void* target = datatype::block_address(*request.type, request.buffer);
         const int error = start_split(request, offer, target, bytes, after_copy);

@@ -81,7 +81,7 @@ inline bool put_eager(link::Peer& peer, const Label& label, const datatype::Data
     if (bytes <= shm::kInlineBytes && type.contiguous)
         copy_few(slot.payload, datatype::block_address(type, buffer), bytes);
     else
-        datatype::pack_for_another_core(type, count, buffer, 0, slot.payload, bytes);
+        datatype::pack(peer.copies, type, count, buffer, 0, slot.payload, bytes);
     link::commit(peer, slot, bytes);
     return true;
 }
@@ -98,7 +98,7 @@ bool try_envelope(SendRequest& request) {
     link::Slot slot;
     if (!link::reserve(*request.peer, sizeof(Offer), slot)) return false;
     fill(*slot.header, shm::Kind::rendezvous, label_of(request));
-    Offer offer{request.bytes, 0, request.serial, static_cast<int32_t>(getpid())};
+    Offer offer{request.bytes, 0, request.serial, static_cast<int32_t>(getpid()), request.peer->copies.close(), 0};
     if (datatype::is_block(*request.type, request.count))
         offer.address = reinterpret_cast<uint64_t>(datatype::block_address(*request.type, request.buffer));
     std::memcpy(slot.payload, &offer, sizeof offer);
@@ -118,7 +118,8 @@ bool try_stream(SendRequest& request) {
         slot.header->tag = static_cast<int32_t>(request.stream_to);
         slot.header->sequence = request.generation;
         slot.header->context = request.moved;
-        datatype::pack_for_another_core(*request.type, request.count, request.buffer, request.moved, slot.payload, bytes);
+        datatype::pack(request.peer->copies, *request.type, request.count, request.buffer, request.moved, slot.payload, bytes,
+                       true);
         link::commit(*request.peer, slot, bytes);
         request.moved += bytes;
     }

@@ -105,10 +105,8 @@ bool poll() {
         Polling now;
         any = link::poll_rings();
         // Who waits for what came on a ring should not wait for a look at everything else, too.
-        if (!any || ++busy_polls % kBusyPolls == 0) {
-            any |= link::poll_but_rings(any);
-            for (int i = 0; i < poller_count; ++i) any |= pollers[i]();
-        }
+        if (!any || ++busy_polls % kBusyPolls == 0) any |= link::poll_but_rings(any);
+        for (int i = 0; i < poller_count; ++i) any |= pollers[i]();
     }
     any |= run_ready();
     if (any && multi_threaded) wake_own_threads();

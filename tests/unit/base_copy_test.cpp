@@ -9,23 +9,44 @@
 namespace starling {
 namespace {
 
-// Every alignment of both sides, lengths around lines: nothing but the target changes, and it becomes what was to be copied.
-TEST(Copy, ForAnotherCoreIsACopy) {
+/// Every alignment of both sides, lengths around lines: nothing but the target changes, and it becomes what was to be copied.
+template <class Copy>
+void expect_copies(std::vector<size_t> lengths, size_t to_step, Copy copy) {
     std::mt19937_64 random(7);
     std::vector<std::byte> from(5000);
     for (std::byte& b : from) b = static_cast<std::byte>(random());
-    for (size_t length : {0u, 1u, 15u, 16u, 63u, 64u, 65u, 127u, 1000u, 4096u, 4097u})
-        for (size_t to_offset = 0; to_offset < 65; ++to_offset) {
+    for (size_t length : lengths)
+        for (size_t to_offset = 0; to_offset < 65; to_offset += to_step) {
             const size_t from_offset = random() % 65;
             alignas(64) std::byte target[5000];
             std::fill(std::begin(target), std::end(target), std::byte{0xA5});
-            copy_for_another_core(target + to_offset, from.data() + from_offset, length);
+            copy(target + to_offset, from.data() + from_offset, length);
             ASSERT_TRUE(std::equal(target + to_offset, target + to_offset + length, from.begin() + static_cast<long>(from_offset)))
                 << length << " bytes to offset " << to_offset;
             const auto untouched = [](std::byte b) { return b == std::byte{0xA5}; };
             ASSERT_TRUE(std::all_of(target + 0, target + to_offset, untouched));
             ASSERT_TRUE(std::all_of(target + to_offset + length, std::end(target), untouched));
         }
+}
+
+TEST(Copy, AFewBytes) {
+    std::vector<size_t> lengths;
+    for (size_t length = 0; length <= 32; ++length) lengths.push_back(length);
+    expect_copies(lengths, 1, copy_few);
+}
+
+TEST(Copy, PastCaches) {
+    expect_copies({0, 1, 15, 16, 63, 64, 65, 127, 1000, 4096, 4097}, 16, copy_past_caches);
+}
+
+// Whichever way it finds itself choosing.
+TEST(Copy, AlongAPath) {
+    CopyPath path;
+    for (int i = 0; i < 20; ++i)
+        for (bool streamed : {false, true})
+            expect_copies({0, 1, 2047, 2048, 2049, 4096, 4097}, 1, [&](void* to, const void* from, size_t bytes) {
+                path.copy(to, from, bytes, streamed);
+            });
 }
 
 }  // namespace

@@ -1,0 +1,71 @@
+#include "base/copy.h"
+
+#ifdef __SSE2__
+#include <x86intrin.h>
+#endif
+
+namespace starling {
+
+#ifdef __SSE2__
+
+namespace {
+
+// Cycles of the time stamp counter that an ordinary copy takes for a line. Measured between two cores: 5 with a common first
+// level of caches, 19 with a common last level, 85 without.
+constexpr uint64_t kCloseCycles = 10, kNearCycles = 45;
+/// Up to so many bytes the reader's way to memory costs more than the lines, if they are near.
+constexpr size_t kShort = 4096;
+constexpr uint16_t kPatience = 128;
+
+}  // namespace
+
+void copy_past_caches(void* to, const void* from, size_t bytes) {
+    auto* out = static_cast<__m128i*>(to);
+    const auto* in = static_cast<const __m128i*>(from);
+    for (size_t lines = bytes / 64; lines > 0; --lines, out += 4, in += 4) {
+        const __m128i a = _mm_loadu_si128(in), b = _mm_loadu_si128(in + 1), c = _mm_loadu_si128(in + 2),
+                      d = _mm_loadu_si128(in + 3);
+        _mm_stream_si128(out, a);
+        _mm_stream_si128(out + 1, b);
+        _mm_stream_si128(out + 2, c);
+        _mm_stream_si128(out + 3, d);
+    }
+    std::memcpy(out, in, bytes % 64);
+    _mm_sfence();
+}
+
+void CopyPath::choose(void* to, const void* from, size_t bytes, bool streamed) {
+    const bool past = reach_ == Reach::far || (reach_ == Reach::near && (streamed || bytes > kShort));
+    if (past && until_trial_ > 0) {
+        --until_trial_;
+        return copy_past_caches(to, from, bytes);
+    }
+    const uint64_t before = __rdtsc();
+    std::memcpy(to, from, bytes);
+    _mm_mfence();  // a few KB fit into the store buffer, and it is what follows that takes time
+    learn(__rdtsc() - before, bytes);
+}
+
+// One measurement may be wrong: an interrupt, a page that is touched for the first time. Two in a row are believed.
+void CopyPath::learn(uint64_t cycles, size_t bytes) {
+    const uint64_t per_line = cycles * 64 / bytes;
+    const Reach seen = per_line <= kCloseCycles ? Reach::close : per_line <= kNearCycles ? Reach::near : Reach::far;
+    if (seen == reach_) {
+        doubted_ = false;
+    } else if (doubted_) {
+        reach_ = seen;
+        doubted_ = false;
+    } else {
+        doubted_ = true;
+    }
+    until_trial_ = doubted_ ? 0 : kPatience;
+}
+
+#else
+
+void copy_past_caches(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
+void CopyPath::choose(void* to, const void* from, size_t bytes, bool) { std::memcpy(to, from, bytes); }
+
+#endif
+
+}  // namespace starling
