@@ -49,7 +49,8 @@ int bcast(Node& node, int root, bool reads, void* buffer, int64_t count, const D
 int reduce(Node& node, int root, Range range, const void* input, void* receive, int64_t count,
            const Datatype& type, const Op& op) {
     if (!fits_slot(node, datatype::packed_size(type, count)))
-        return reduce_wide(node, Kind::reduce, root, input, receive, count, type, op);
+        return reduce_wide(node, kind_of(Kind::reduce, root), Summands(node.participants()), input,
+                           Share{receive, 0, node.me() == root ? count : 0}, count, type, op);
     int error = MPI_SUCCESS;
     const int stage_error = node.to_root(
         kind_of(Kind::reduce, root), root, range.first, range.last, bytes_of(type, count),
@@ -63,8 +64,10 @@ int allreduce(Node& node, const Exchange& exchange, const void* input, void* rec
     const uint64_t total = datatype::packed_size(type, count);
     const bool fits = fits_slot(node, total);
     // Up to here it is faster for all to do all the work than to meet once more.
-    const bool at_once = node.few() && total * static_cast<uint64_t>(exchange.size) <= kFoldedByAll;
-    if (!fits && !at_once) return reduce_wide(node, Kind::allreduce, -1, input, receive, count, type, op);
+    const bool at_once = node.few() && !exchange.inter() && total * static_cast<uint64_t>(exchange.size) <= kFoldedByAll;
+    if (!fits && !at_once)
+        return reduce_wide(node, kind_of(Kind::allreduce), Summands(exchange), input, Share{receive, 0, count}, count, type,
+                           op);
     const auto bytes = static_cast<uint32_t>(total);
     const auto write = [&](std::byte* payload) { pack(node, type, count, input, payload); };
     const bool inter = exchange.inter();
@@ -92,6 +95,14 @@ int allreduce(Node& node, const Exchange& exchange, const void* input, void* rec
         [&](const std::byte* result) {
             unpack(type, count, receive, mine.first == 0 ? result : result + kHalf);
         });
+}
+
+int reduce_scatter(Node& node, const Exchange& exchange, const void* input, void* receive, const Shares& shares,
+                   const Datatype& type, const Op& op) {
+    const int rank = exchange.rank - exchange.local_base;
+    const int64_t first = shares.total(rank);
+    return reduce_wide(node, kind_of(Kind::reduce_scatter), Summands(exchange), input,
+                       Share{receive, first, first + shares[rank]}, shares.total(exchange.local_size), type, op);
 }
 
 int gather(Node& node, int root, int me, Range range, const void* send, int64_t count, const Datatype& type,

@@ -32,6 +32,9 @@ int reduce(Node& node, int root, Range range, const void* input, void* receive, 
 /// Everyone gets the reduction of the other side's operands; in an intra-communicator of all.
 int allreduce(Node& node, const Exchange& exchange, const void* input, void* receive, int64_t count,
               const Datatype& type, const Op& op);
+/// The reduction as with allreduce, of which everyone gets its share.
+int reduce_scatter(Node& node, const Exchange& exchange, const void* input, void* receive, const Shares& shares,
+                   const Datatype& type, const Op& op);
 int gather(Node& node, int root, int me, Range range, const void* send, int64_t count, const Datatype& type,
            const Blocks& receive);
 int scatter(Node& node, int root, int me, Range range, const Blocks& send, void* receive, int64_t count,

@@ -7,6 +7,16 @@
 
 namespace starling::collective::node {
 
+Summands::Summands(const Exchange& exchange) : Summands(exchange.size) {
+    if (!exchange.inter()) return;
+    const bool low = exchange.local_base == 0;
+    const int middle = low ? exchange.local_size : exchange.remote_size;
+    group[0] = {0, middle};
+    group[1] = {middle, exchange.size};
+    groups = 2;
+    wanted = low ? 1 : 0;
+}
+
 namespace {
 
 /// A piece of a vector dealt out to participants, in elements. Shares begin on cache lines.
@@ -20,91 +30,101 @@ struct Dealt {
     int64_t size(int i) const { return begin(i + 1) - begin(i); }
 };
 
-/// One piece of a reduction. Bytes count from the beginning of the piece.
-struct PieceOfReduction {
+/// A reduction on its way through the rooms.
+struct Reduction {
     Node& node;
-    const Dealt dealt;
-    const int me, n;
+    const uint32_t kind;
+    const Summands& summands;
     const void* input;
+    const Share mine;
     const Datatype& type;
-    const uint64_t element_bytes;
-    const bool block;  ///< elements lie in memory as they do in a packed piece
+    const Op& op;
+    const int me = node.me(), n = node.participants();
+    const uint64_t element_bytes = datatype::packed_size(type, 1);
+    int64_t most = static_cast<int64_t>(NodeLayout::wide_payload(n) / element_bytes);  ///< elements of a piece
+    bool block = false;   ///< elements lie in memory as they do in a packed piece
+    bool direct = false;  ///< what I reduce goes where it belongs at once
+    Temporary sums{};     ///< else: my shares, one for each group of summands
 
     uint64_t bytes(int64_t elements) const { return static_cast<uint64_t>(elements) * element_bytes; }
-    const void* at(const void* buffer, int64_t index) const { return element(buffer, dealt.offset + index, type); }
-    void* at(void* buffer, int64_t index) const { return element(buffer, dealt.offset + index, type); }
 
-    void pack_range(int first, int last, std::byte* room) const {
-        const int64_t from = dealt.begin(first), elements = dealt.begin(last) - from;
-        if (elements > 0) datatype::pack(node.sync().copies, type, elements, at(input, from), 0, room + bytes(from), bytes(elements));
+    void pack_range(const Dealt& piece, int first, int last, std::byte* room) const {
+        const int64_t from = piece.begin(first), elements = piece.begin(last) - from;
+        if (elements > 0)
+            datatype::pack(node.sync().copies, type, elements, element(input, piece.offset + from, type), 0,
+                           room + bytes(from), bytes(elements));
     }
     /// What the others reduce: and my own share where they can't be read from my buffer.
-    void write_operands(std::byte* room) const {
-        if (!block) return pack_range(0, n, room);
-        pack_range(0, me, room);
-        pack_range(me + 1, n, room);
+    void write_operands(const Dealt& piece, std::byte* room) const {
+        if (!block) return pack_range(piece, 0, n, room);
+        pack_range(piece, 0, me, room);
+        pack_range(piece, me + 1, n, room);
     }
-    /// My share of all operands, reduced into a buffer of the type.
+    void* sum(const Dealt& piece, int group) {
+        if (direct) return element(mine.buffer, piece.offset + piece.begin(me), type);
+        return element(sums.data(), group * piece.each, type);
+    }
     template <class Room>
-    int reduce(Room room, void* result, const Op& op) const {
-        const int64_t from = dealt.begin(me);
+    int add_up(const Dealt& piece, Room room) {
+        const int64_t from = piece.begin(me), elements = piece.size(me);
         const auto operand = [&](int i) {
-            return i == me && block ? static_cast<std::byte*>(datatype::block_address(type, at(input, from)))
+            return i == me && block ? static_cast<std::byte*>(datatype::block_address(
+                                          type, element(input, piece.offset + from, type)))
                                     : room(i) + bytes(from);
         };
-        return fold(operand, Range{0, n}, result, dealt.size(me), type, op);
+        int error = MPI_SUCCESS;
+        for (int group = 0; group < summands.groups && error == MPI_SUCCESS && elements > 0; ++group)
+            error = fold(operand, summands.group[group], sum(piece, group), elements, type, op);
+        return error;
     }
+    void write_sums(const Dealt& piece, std::byte* room) {
+        const int64_t elements = piece.size(me);
+        for (int group = 0; group < summands.groups && elements > 0; ++group)
+            datatype::pack(node.sync().copies, type, elements, sum(piece, group), 0, room + bytes(group * elements),
+                           bytes(elements));
+    }
+    /// Of each participant's share of the sums, what belongs to mine.
     template <class Room>
-    void read_results(Room room, void* receive, bool with_mine) const {
-        for (int i = 0; i < n; ++i)
-            if (dealt.size(i) > 0 && (i != me || with_mine))
-                unpack(type, dealt.size(i), at(receive, dealt.begin(i)), room(i));
+    void read_sums(const Dealt& piece, Room room) {
+        for (int i = 0; i < n; ++i) {
+            const int64_t begin = piece.offset + piece.begin(i);
+            const int64_t from = std::max(begin, mine.first), to = std::min(begin + piece.size(i), mine.last);
+            if (from >= to || (i == me && direct)) continue;
+            unpack(type, to - from, element(mine.buffer, from - mine.first, type),
+                   room(i) + bytes(summands.wanted * piece.size(i) + from - begin));
+        }
+    }
+    /// Two meetings: after the first every operand is there, after the second every sum.
+    int pass(const Dealt& piece) {
+        const auto total = static_cast<uint32_t>(bytes(piece.count));
+        int error = MPI_SUCCESS;
+        int stage_error = node.to_all_wide(
+            kind, total, [&](std::byte* room) { write_operands(piece, room); },
+            [&](auto room) { error = add_up(piece, room); });
+        if (stage_error == MPI_SUCCESS)
+            stage_error = node.to_all_wide(
+                kind, total, [&](std::byte* room) { write_sums(piece, room); }, [&](auto room) { read_sums(piece, room); });
+        return stage_error ? stage_error : error;
     }
 };
 
-/// Two meetings: after the first every operand is there, after the second every result.
-int reduce_piece(uint32_t kind, const PieceOfReduction& piece, bool wants, void* receive, void* room_for_share,
-                 const Op& op) {
-    Node& node = piece.node;
-    const auto bytes = static_cast<uint32_t>(piece.bytes(piece.dealt.count));
-    const int64_t share = piece.dealt.size(piece.me);
-    void* result = room_for_share ? room_for_share : piece.at(receive, piece.dealt.begin(piece.me));
-    int error = MPI_SUCCESS;
-    int stage_error = node.to_all_wide(
-        kind, bytes, [&](std::byte* room) { piece.write_operands(room); },
-        [&](auto room) {
-            if (share > 0) error = piece.reduce(room, result, op);
-        });
-    if (stage_error == MPI_SUCCESS)
-        stage_error = node.to_all_wide(
-            kind, bytes,
-            [&](std::byte* room) {
-                if (share > 0) datatype::pack(node.sync().copies, piece.type, share, result, 0, room, piece.bytes(share));
-            },
-            [&](auto room) {
-                if (wants) piece.read_results(room, receive, room_for_share != nullptr);
-            });
-    return stage_error ? stage_error : error;
-}
-
 }  // namespace
 
-int reduce_wide(Node& node, Kind kind, int root, const void* input, void* receive, int64_t count, const Datatype& type,
-                const Op& op) {
-    const int me = node.me(), n = node.participants();
-    const uint64_t element_bytes = datatype::packed_size(type, 1);
-    const auto most = static_cast<int64_t>(NodeLayout::wide_payload(n) / element_bytes);
-    const bool block = datatype::is_block(type, std::min(count, most)), wants = root < 0 || root == me;
-    // Operands are read while results are written, so mine must not be overwritten.
-    Temporary room;
-    if (!wants || !block || input == receive)
-        room = Temporary(type, Dealt(0, std::min(count, most), n, element_bytes).each);
+int reduce_wide(Node& node, uint32_t kind, const Summands& summands, const void* input, const Share& mine, int64_t count,
+                const Datatype& type, const Op& op) {
+    Reduction reduction{node, kind, summands, input, mine, type, op};
+    // A room holds the operands of a piece, and then a share of each sum.
+    if (summands.groups * Dealt(0, reduction.most, reduction.n, reduction.element_bytes).each > reduction.most)
+        reduction.most /= summands.groups;
+    const Dealt largest(0, std::min(count, reduction.most), reduction.n, reduction.element_bytes);
+    reduction.block = datatype::is_block(type, largest.count);
+    // Operands are read while sums are written, so mine must not be overwritten.
+    reduction.direct = summands.groups == 1 && reduction.block && input != mine.buffer && mine.first == 0 && mine.last == count;
+    if (!reduction.direct) reduction.sums = Temporary(type, summands.groups * largest.each);
     int error = MPI_SUCCESS;
-    for (int64_t from = 0; from < count; from += most) {
-        const PieceOfReduction piece{node, Dealt(from, std::min(most, count - from), n, element_bytes),
-                                     me, n, input, type, element_bytes, block};
-        const int piece_error =
-            reduce_piece(kind_of(kind, std::max(root, 0)), piece, wants, receive, room.data(), op);
+    for (int64_t from = 0; from < count; from += reduction.most) {
+        const Dealt piece(from, std::min(reduction.most, count - from), reduction.n, reduction.element_bytes);
+        const int piece_error = reduction.pass(piece);
         if (error == MPI_SUCCESS) error = piece_error;
         if (node.broken()) break;
     }

@@ -49,6 +49,7 @@ constexpr Row kTable[] = {
     {Kind::scatter, kAny, kAnySize, Algorithm::node},
     {Kind::allgather, kAny, kAnySize, Algorithm::node},
     {Kind::alltoall, kAny, kAnySize, Algorithm::node},
+    {Kind::reduce_scatter, kAny, kAnySize, Algorithm::node},
     // What crosses the network once per host beats what crosses it once per process.
     {Kind::barrier, kAny, kAnySize, Algorithm::two_level},
     {Kind::bcast, kAny, kAnySize, Algorithm::two_level},
@@ -96,7 +97,7 @@ constinit bool overrides_read = false;
 
 bool exists(Kind kind, Algorithm algorithm) {
     using A = Algorithm;
-    if (algorithm == A::node) return kind != Kind::reduce_scatter && kind != Kind::scan;
+    if (algorithm == A::node) return kind != Kind::scan;
     if (algorithm == A::two_level)
         return kind == Kind::barrier || kind == Kind::bcast || kind == Kind::reduce || kind == Kind::allreduce ||
                kind == Kind::allgather;
@@ -133,6 +134,8 @@ uint64_t node_limit(Kind kind, int n, bool pieces) {
     switch (kind) {
         case Kind::allreduce:
             return pieces ? kAnySize : NodeLayout::slot_payload(n);
+        case Kind::reduce_scatter:
+            return pieces ? kAnySize : 0;
         case Kind::reduce:
             return pieces && n > NodeLayout::kFew ? kAnySize : NodeLayout::slot_payload(n);
         case Kind::allgather:

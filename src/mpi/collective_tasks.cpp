@@ -72,9 +72,7 @@ Task skip_rooted(CollectiveCall& call) {
 }
 
 /// Whether the node stage may reduce elements of this type piece by piece.
-bool in_pieces(const CollectiveCall& call, const Datatype& type) {
-    return !call.inter() && type.size <= collective::node::kMostElement;
-}
+bool in_pieces(const Datatype& type) { return type.size <= collective::node::kMostElement; }
 
 const Datatype& any_type() {
     return datatype::predefined(MPI_BYTE);
@@ -245,7 +243,8 @@ Task reduce_task(CollectiveCall& call, const void* send, void* receive, MPI_Coun
     }
     const Op* operation = call.op(op, type);
     if (!call.ok()) return {};
-    if (collective::Node* node = rooted_node(call, Kind::reduce, datatype::packed_size(*type, count), true, in_pieces(call, *type))) {
+    if (collective::Node* node = rooted_node(call, Kind::reduce, datatype::packed_size(*type, count), true,
+                                                      !call.inter() && in_pieces(*type))) {
         const Rooted r(call, root);
         return call.finished(collective::node::reduce(*node, r.root, r.members,
                                                       send == MPI_IN_PLACE ? receive : send, receive, count,
@@ -286,7 +285,7 @@ Task allreduce_task(CollectiveCall& call, const void* send, void* receive, MPI_C
     const ReductionArguments checked(call, send, count, receive, count, datatype, op);
     if (!call.ok()) return {};
     if (collective::Node* node =
-            call.node_for(Kind::allreduce, datatype::packed_size(*checked.type, count), true, in_pieces(call, *checked.type)))
+            call.node_for(Kind::allreduce, datatype::packed_size(*checked.type, count), true, in_pieces(*checked.type)))
         return call.finished(collective::node::allreduce(*node, call.exchange(),
                                                          send == MPI_IN_PLACE ? receive : send, receive,
                                                          count, *checked.type, *checked.op));
@@ -300,6 +299,14 @@ Task allreduce_task(CollectiveCall& call, const void* send, void* receive, MPI_C
                : collective::allreduce(call.view(), send, receive, count, *checked.type, *checked.op);
 }
 
+namespace {
+
+collective::Node* node_for_reduce_scatter(CollectiveCall& call, MPI_Count total, const Datatype& type) {
+    return call.node_for(Kind::reduce_scatter, datatype::packed_size(type, total), true, in_pieces(type));
+}
+
+}  // namespace
+
 Task reduce_scatter_block_task(CollectiveCall& call, const void* send, void* receive, MPI_Count count,
                                MPI_Datatype datatype, MPI_Op op) {
     if (!call.ok()) return {};
@@ -308,6 +315,10 @@ Task reduce_scatter_block_task(CollectiveCall& call, const void* send, void* rec
     const ReductionArguments checked(call, send, total, receive, count, datatype, op);
     if (!call.ok()) return {};
     const Shares shares(count);
+    if (collective::Node* node = node_for_reduce_scatter(call, total, *checked.type))
+        return call.finished(collective::node::reduce_scatter(*node, call.exchange(),
+                                                              send == MPI_IN_PLACE ? receive : send, receive, shares,
+                                                              *checked.type, *checked.op));
     return call.inter()
                ? collective::inter::reduce_scatter(call.view(), send, receive, shares, *checked.type,
                                                    *checked.op)
@@ -323,6 +334,10 @@ Task reduce_scatter_task(CollectiveCall& call, const void* send, void* receive, 
     const ReductionArguments checked(call, send, shares.total(call.comm().size), receive,
                                      counts[call.comm().rank], datatype, op);
     if (!call.ok()) return {};
+    if (collective::Node* node = node_for_reduce_scatter(call, shares.total(call.comm().size), *checked.type))
+        return call.finished(collective::node::reduce_scatter(*node, call.exchange(),
+                                                              send == MPI_IN_PLACE ? receive : send, receive, shares,
+                                                              *checked.type, *checked.op));
     return call.inter()
                ? collective::inter::reduce_scatter(call.view(), send, receive, shares, *checked.type,
                                                    *checked.op)
