@@ -26,8 +26,13 @@ void give_up(Node& node, int root) {
     node.bcast(Node::kFailed, root, false, 0, [](std::byte*) {}, [](const std::byte*) {});
 }
 
-int bcast(Node& node, int root, bool reads, void* buffer, int64_t count, const Datatype& type) {
+int bcast(Node& node, int root, bool reads, void* buffer, int64_t count, const Datatype& type, bool in_one) {
     const uint64_t total = datatype::packed_size(type, count);
+    if (total > NodeLayout::kRingPayload && (in_one || !node.few()))
+        return node.bcast_wide(
+            kind_of(Kind::bcast, root), root, reads, static_cast<uint32_t>(total),
+            [&](std::byte* room) { pack(node, type, count, buffer, room); },
+            [&](const std::byte* room) { unpack(type, count, buffer, room); });
     const bool streamed = total > NodeLayout::kRingPayload;
     uint64_t from = 0;
     int error = MPI_SUCCESS;
@@ -144,24 +149,14 @@ int scatter(Node& node, int root, int me, Range range, const Blocks& send, void*
     return error;
 }
 
-int allgather(Node& node, int me, int n, const void* send, int64_t count, const Datatype& type,
+int allgather(Node& node, const Exchange& exchange, const void* send, int64_t count, const Datatype& type,
               const Blocks& receive) {
-    if (!fits_slot(node, receive.bytes(0))) return allgather_wide(node, send, count, type, receive);
-    const bool in_place = send == MPI_IN_PLACE;
-    const auto bytes = static_cast<uint32_t>(receive.bytes(0));
+    const Gathering gathering(exchange, send, count, type, receive);
+    if (!fits_slot(node, gathering.longest())) return allgather_wide(node, gathering);
     return node.to_all(
-        kind_of(Kind::allgather), bytes,
-        [&](std::byte* payload) {
-            if (in_place)
-                pack(node, receive.type(me), receive.count(me), receive.at(me), payload);
-            else
-                pack(node, type, count, send, payload);
-        },
-        [&](auto slot) {
-            for (int i = 0; i < n; ++i)
-                if (!(in_place && i == me))
-                    unpack(receive.type(i), receive.count(i), receive.at(i), slot(i));
-        });
+        kind_of(Kind::allgather), [&](int i) { return static_cast<uint32_t>(gathering.bytes(i)); },
+        [&](std::byte* payload) { gathering.write(node, 0, gathering.mine, payload); },
+        [&](auto slot) { gathering.read(slot, 0, gathering.theirs); });
 }
 
 int alltoall(Node& node, int me, int n, const Blocks& send, const Blocks& receive) {

@@ -24,8 +24,8 @@ int arrive(Node& node, int n);
 int release(Node& node, int me);
 /// Instead of a broadcast by this root, or the release: the others get an error.
 void give_up(Node& node, int root);
-/// `reads`: this participant wants the data.
-int bcast(Node& node, int root, bool reads, void* buffer, int64_t count, const Datatype& type);
+/// `reads`: this participant wants the data. `in_one`: others count the operation without knowing how long it is.
+int bcast(Node& node, int root, bool reads, void* buffer, int64_t count, const Datatype& type, bool in_one = false);
 /// The operands of `range`, reduced in order, at the root. `input` is not MPI_IN_PLACE.
 int reduce(Node& node, int root, Range range, const void* input, void* receive, int64_t count,
            const Datatype& type, const Op& op);
@@ -39,9 +39,10 @@ int gather(Node& node, int root, int me, Range range, const void* send, int64_t 
            const Blocks& receive);
 int scatter(Node& node, int root, int me, Range range, const Blocks& send, void* receive, int64_t count,
             const Datatype& type);
-/// Intra-communicators only. `send` may be MPI_IN_PLACE.
-int allgather(Node& node, int me, int n, const void* send, int64_t count, const Datatype& type,
+/// Everyone gets the blocks of the other side; in an intra-communicator of all. `send` may be MPI_IN_PLACE.
+int allgather(Node& node, const Exchange& exchange, const void* send, int64_t count, const Datatype& type,
               const Blocks& receive);
+/// Intra-communicators only.
 int alltoall(Node& node, int me, int n, const Blocks& send, const Blocks& receive);
 
 }  // namespace starling::collective::node

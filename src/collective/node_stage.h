@@ -15,6 +15,7 @@
 // interleavings.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <utility>
 
@@ -71,20 +72,15 @@ class NodeStage {
     /// broadcasts follow at once, fewer than there are buffers.
     template <class Write, class Read>
     int bcast(uint32_t kind, int root, bool reads, uint32_t bytes, Write write, Read read, bool more = false) {
-        if (!begin(me_ == root ? NodeLayout::kRingBuffers : 0)) return gone();
-        NodeLayout::Header& header = layout_.ring(sequence_);
-        int error = MPI_SUCCESS;
-        if (me_ == root) {
-            write(NodeLayout::payload(header, bytes));
-            put(header, kind, bytes);
-            if (!more) sync_.wake_all();
-        } else if (reads) {
-            if (!sync_.wait([&] { return sync_.load(header.sequence) == sequence_; })) return gone();
-            error = check(header, kind, bytes);
-            if (error == MPI_SUCCESS) read(static_cast<const std::byte*>(NodeLayout::payload(header, bytes)));
-        }
-        finish();
-        return error;
+        const auto room = [&](NodeLayout::Header& header) { return NodeLayout::payload(header, bytes); };
+        return from_root(NodeLayout::kRingBuffers, room, kind, root, reads, bytes, write, read, more);
+    }
+
+    /// The same through the root's wide room.
+    template <class Write, class Read>
+    int bcast_wide(uint32_t kind, int root, bool reads, uint32_t bytes, Write write, Read read) {
+        const auto room = [&](NodeLayout::Header&) { return layout_.wide(root, sequence_); };
+        return from_root(2, room, kind, root, reads, bytes, write, read, false);
     }
 
     /// Those in [first, last) `write(payload)` their operand; then the root, which may be one of them,
@@ -102,23 +98,31 @@ class NodeStage {
         }
         if (me_ == root) {
             if (!wait_for_slots(first, last)) return gone();
-            error = check_slots(first, last, kind, bytes);
+            error = check_slots(first, last, kind, [bytes](int) { return bytes; });
             if (error == MPI_SUCCESS) read([this, bytes](int i) { return payload_of(i, bytes); });
         }
         finish();
         return error;
     }
 
-    /// Everyone writes and everyone reads everything: a meeting.
+    /// Everyone writes, participant i bytes_of(i), and everyone reads everything: a meeting.
+    template <std::invocable<int> Bytes, class Write, class Read>
+    int to_all(uint32_t kind, Bytes bytes_of, Write write, Read read) {
+        return exchange([&](int i) { return payload_of(i, bytes_of(i)); }, kind, bytes_of, write, read);
+    }
     template <class Write, class Read>
     int to_all(uint32_t kind, uint32_t bytes, Write write, Read read) {
-        return exchange([this, bytes](int i) { return payload_of(i, bytes); }, kind, bytes, write, read);
+        return to_all(kind, [bytes](int) { return bytes; }, write, read);
     }
 
-    /// The same with a piece, through the participants' wide rooms.
+    /// The same with pieces, through the participants' wide rooms.
+    template <std::invocable<int> Bytes, class Write, class Read>
+    int to_all_wide(uint32_t kind, Bytes bytes_of, Write write, Read read) {
+        return exchange([this](int i) { return layout_.wide(i, sequence_); }, kind, bytes_of, write, read);
+    }
     template <class Write, class Read>
     int to_all_wide(uint32_t kind, uint32_t bytes, Write write, Read read) {
-        return exchange([this](int i) { return layout_.wide(i, sequence_); }, kind, bytes, write, read);
+        return to_all_wide(kind, [bytes](int) { return bytes; }, write, read);
     }
 
     /// Everyone writes; the last one to come `combine(slot, result)`s, giving an error class; everyone
@@ -131,7 +135,7 @@ class NodeStage {
         write(NodeLayout::payload(header, bytes));
         put_quietly(header, kind, bytes);
         const bool met = arrive([&] {
-            int error = check_slots(0, n_, kind, bytes);
+            int error = check_slots(0, n_, kind, [bytes](int) { return bytes; });
             if (error == MPI_SUCCESS)
                 error = combine([this, bytes](int i) { return payload_of(i, bytes); }, NodeLayout::payload(result, bytes));
             result.bytes = static_cast<uint32_t>(error);
@@ -177,12 +181,31 @@ class NodeStage {
     }
 
     template <class Room, class Write, class Read>
-    int exchange(Room room, uint32_t kind, uint32_t bytes, Write& write, Read& read) {
+    int from_root(uint32_t buffers, Room room, uint32_t kind, int root, bool reads, uint32_t bytes, Write& write, Read& read,
+                  bool more) {
+        if (!begin(me_ == root ? buffers : 0)) return gone();
+        NodeLayout::Header& header = layout_.ring(sequence_);
+        int error = MPI_SUCCESS;
+        if (me_ == root) {
+            write(room(header));
+            put(header, kind, bytes);
+            if (!more) sync_.wake_all();
+        } else if (reads) {
+            if (!sync_.wait([&] { return sync_.load(header.sequence) == sequence_; })) return gone();
+            error = check(header, kind, bytes);
+            if (error == MPI_SUCCESS) read(static_cast<const std::byte*>(room(header)));
+        }
+        finish();
+        return error;
+    }
+
+    template <class Room, class Bytes, class Write, class Read>
+    int exchange(Room room, uint32_t kind, Bytes& bytes_of, Write& write, Read& read) {
         if (!begin(2)) return gone();
         write(room(me_));
-        put_quietly(layout_.slot(me_, sequence_), kind, bytes);
+        put_quietly(layout_.slot(me_, sequence_), kind, bytes_of(me_));
         if (!(few() ? meet_by_slots() : arrive([] {}))) return gone();
-        const int error = check_slots(0, n_, kind, bytes);
+        const int error = check_slots(0, n_, kind, bytes_of);
         if (error == MPI_SUCCESS) read(room);
         finish_meeting();
         return error;
@@ -247,9 +270,10 @@ class NodeStage {
                     "a member gave %u bytes to a collective operation where %u were expected", header.bytes,
                     bytes);
     }
-    int check_slots(int first, int last, uint32_t kind, uint32_t bytes) {
+    template <class Bytes>
+    int check_slots(int first, int last, uint32_t kind, Bytes bytes_of) {
         for (int i = first; i < last; ++i)
-            if (const int error = check(layout_.slot(i, sequence_), kind, bytes)) return error;
+            if (const int error = check(layout_.slot(i, sequence_), kind, bytes_of(i))) return error;
         return MPI_SUCCESS;
     }
 

@@ -131,26 +131,26 @@ int reduce_wide(Node& node, uint32_t kind, const Summands& summands, const void*
     return error;
 }
 
-int allgather_wide(Node& node, const void* send, int64_t count, const Datatype& type, const Blocks& receive) {
-    const int me = node.me(), n = node.participants();
-    const bool in_place = send == MPI_IN_PLACE;
-    const Datatype& out_type = in_place ? receive.type(me) : type;
-    const int64_t out_count = in_place ? receive.count(me) : count;
-    const void* out = in_place ? receive.at(me) : send;
-    const uint64_t total = receive.bytes(0), most = NodeLayout::wide_payload(n);
+Gathering::Gathering(const Exchange& its_exchange, const void* send, int64_t its_count, const Datatype& its_type,
+                     const Blocks& blocks)
+    : exchange(its_exchange),
+      receive(blocks),
+      in_place(send == MPI_IN_PLACE),
+      type(in_place ? blocks.type(exchange.rank) : its_type),
+      count(in_place ? blocks.count(exchange.rank) : its_count),
+      buffer(in_place ? blocks.at(exchange.rank) : send),
+      mine(datatype::packed_size(type, count)),
+      theirs(blocks.bytes(0)) {}
+
+int allgather_wide(Node& node, const Gathering& gathering) {
+    const uint64_t most = NodeLayout::wide_payload(node.participants());
+    const auto piece = [most](uint64_t total, uint64_t from) { return from < total ? std::min(most, total - from) : 0; };
     int error = MPI_SUCCESS;
-    if (!in_place) error = datatype::copy(type, count, send, receive.type(me), receive.count(me), receive.at(me));
-    for (uint64_t from = 0; from < total && error == MPI_SUCCESS; from += most) {
-        const uint64_t bytes = std::min(most, total - from);
+    for (uint64_t from = 0; from < gathering.longest() && error == MPI_SUCCESS; from += most)
         error = node.to_all_wide(
-            kind_of(Kind::allgather), static_cast<uint32_t>(bytes),
-            [&](std::byte* room) { datatype::pack(node.sync().copies, out_type, out_count, out, from, room, bytes); },
-            [&](auto room) {
-                for (int i = 0; i < n; ++i)
-                    if (i != me)
-                        datatype::unpack(receive.type(i), receive.count(i), receive.at(i), from, room(i), bytes);
-            });
-    }
+            kind_of(Kind::allgather), [&](int i) { return static_cast<uint32_t>(piece(gathering.bytes(i), from)); },
+            [&](std::byte* room) { gathering.write(node, from, piece(gathering.mine, from), room); },
+            [&](auto room) { gathering.read(room, from, piece(gathering.theirs, from)); });
     return error;
 }
 

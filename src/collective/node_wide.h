@@ -29,7 +29,38 @@ struct Share {
 int reduce_wide(Node& node, uint32_t kind, const Summands& summands, const void* input, const Share& mine, int64_t count,
                 const Datatype& type, const Op& op);
 
-int allgather_wide(Node& node, const void* send, int64_t count, const Datatype& type, const Blocks& receive);
+/// What an all-gather moves: my block, and those that I get, of one size each.
+struct Gathering {
+    const Exchange& exchange;
+    const Blocks& receive;
+    const bool in_place;
+    const Datatype& type;
+    const int64_t count;
+    const void* buffer;
+    const uint64_t mine, theirs;  ///< bytes of a block
+    Gathering(const Exchange& exchange, const void* send, int64_t count, const Datatype& type, const Blocks& receive);
+
+    uint64_t longest() const { return mine > theirs ? mine : theirs; }
+    uint64_t bytes(int participant) const { return is_mine(participant) ? mine : theirs; }
+    /// A range of my block into shared memory, and the same range of everyone's from there.
+    void write(Node& node, uint64_t from, uint64_t bytes, std::byte* room) const {
+        datatype::pack(node.sync().copies, type, count, buffer, from, room, bytes);
+    }
+    template <class Room>
+    void read(Room room, uint64_t from, uint64_t bytes) const {
+        const int first = exchange.inter() ? exchange.remote_base : 0;
+        const int n = exchange.inter() ? exchange.remote_size : exchange.size;
+        for (int rank = 0; rank < n; ++rank)
+            if (!(in_place && rank == exchange.rank))
+                datatype::unpack(receive.type(rank), receive.count(rank), receive.at(rank), from, room(first + rank), bytes);
+    }
+
+  private:
+    bool is_mine(int participant) const {
+        return participant >= exchange.local_base && participant < exchange.local_base + exchange.local_size;
+    }
+};
+int allgather_wide(Node& node, const Gathering& gathering);
 
 int alltoall_wide(Node& node, const Blocks& send, const Blocks& receive);
 

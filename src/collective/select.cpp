@@ -141,7 +141,7 @@ uint64_t node_limit(Kind kind, int n, bool pieces) {
         case Kind::allgather:
             return pieces ? (n > NodeLayout::kFew ? kAnySize : 64 * 1024) : NodeLayout::slot_payload(n);
         case Kind::bcast:
-            return NodeLayout::kRingPayload * (pieces ? NodeLayout::kRingBuffers : 1);
+            return pieces ? NodeLayout::wide_payload(n) : NodeLayout::kRingPayload;
         case Kind::scatter:
             return NodeLayout::kRingPayload / ranks;
         case Kind::alltoall:

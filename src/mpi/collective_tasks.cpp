@@ -96,10 +96,10 @@ Task bcast_task(CollectiveCall& call, void* buffer, MPI_Count count, MPI_Datatyp
     call.not_in_place(buffer);
     const Datatype* type = call.data(buffer, count, datatype);
     if (!call.ok()) return {};
-    if (collective::Node* node = rooted_node(call, Kind::bcast, datatype::packed_size(*type, count), true, !call.inter())) {
+    if (collective::Node* node = rooted_node(call, Kind::bcast, datatype::packed_size(*type, count), true, true)) {
         const Rooted r(call, root);
         return call.finished(
-            collective::node::bcast(*node, r.root, r.members.has(r.me), buffer, count, *type));
+            collective::node::bcast(*node, r.root, r.members.has(r.me), buffer, count, *type, call.inter()));
     }
     if (collective::Node* part = call.part_for(Kind::bcast, datatype::packed_size(*type, count)))
         return call.finished(collective::two_level::bcast(*part, call.view(), buffer, count, *type, root));
@@ -177,10 +177,10 @@ Task allgather_task(CollectiveCall& call, const void* send, MPI_Count count, MPI
     }
     if (!call.ok()) return {};
     const Blocks blocks = blocks_of(receive, *receive_type);
-    if (!call.inter())
-        if (collective::Node* node = call.node_for(Kind::allgather, blocks.bytes(0), receive.uniform, true))
-            return call.finished(collective::node::allgather(*node, call.comm().rank, call.comm().size,
-                                                             send, count, *type, blocks));
+    const uint64_t mine = send == MPI_IN_PLACE ? 0 : datatype::packed_size(*type, count);
+    const uint64_t longest = std::max(mine, blocks.bytes(0));
+    if (collective::Node* node = call.node_for(Kind::allgather, longest, receive.uniform, true))
+        return call.finished(collective::node::allgather(*node, call.exchange(), send, count, *type, blocks));
     return call.inter() ? collective::inter::allgather(call.view(), send, count, *type, blocks)
                         : collective::allgather(call.view(), send, count, *type, blocks);
 }

@@ -275,7 +275,18 @@ struct Data {
     bool operator==(const Data&) const = default;
 };
 
-enum Operation { kBarrier, kBcastFirst, kBcastLast, kToRoot, kToAll, kToAllWide, kCombine, kSkip, kOperations };
+enum Operation {
+    kBarrier,
+    kBcastFirst,
+    kBcastLast,
+    kBcastWide,
+    kToRoot,
+    kToAll,
+    kToAllWide,
+    kCombine,
+    kSkip,
+    kOperations
+};
 
 struct Program {
     Machine& machine;
@@ -338,6 +349,10 @@ struct Program {
                     expect(Data::read(payload) == Data::of(root, at), me, at, "broadcast data");
                 });
             }
+            case kBcastWide:
+                return stage.bcast_wide(6, n - 1, true, sizeof(Data), write, [&](const std::byte* room) {
+                    expect(Data::read(room) == Data::of(n - 1, at), me, at, "widely broadcast data");
+                });
             case kToRoot:
                 return stage.to_root(2, 0, 0, n, sizeof(Data), write, [&](auto slot) {
                     for (int i = 0; i < n; ++i)
@@ -384,7 +399,7 @@ struct Program {
 };
 
 std::string names(const std::vector<Operation>& operations) {
-    static const char* const kNames[] = {"barrier", "bcast-first", "bcast-last", "to-root",
+    static const char* const kNames[] = {"barrier", "bcast-first", "bcast-last", "bcast-wide", "to-root",
                                          "to-all",  "to-all-wide", "combine",    "skip"};
     std::string text;
     for (const Operation operation : operations) text.append(kNames[operation]).append(" ");
