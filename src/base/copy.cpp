@@ -10,8 +10,8 @@ namespace starling {
 
 namespace {
 
-// Cycles of the time stamp counter that an ordinary copy takes for a line. Measured between two cores: 5 with a common first
-// level of caches, 19 with a common last level, 85 without.
+// Cycles of the time stamp counter that an ordinary copy takes for a line. Measured between two cores: 5
+// with a common first level of caches, 19 with a common last level, 85 without.
 constexpr uint64_t kCloseCycles = 10, kNearCycles = 45;
 /// Up to so many bytes the reader's way to memory costs more than the lines, if they are near.
 constexpr size_t kShort = 4096;
@@ -46,10 +46,13 @@ void CopyPath::choose(void* to, const void* from, size_t bytes, bool streamed) {
     learn(__rdtsc() - before, bytes);
 }
 
-// One measurement may be wrong: an interrupt, a page that is touched for the first time. Two in a row are believed.
+// One measurement may be wrong: an interrupt, a page that is touched for the first time. Two in a row are
+// believed.
 void CopyPath::learn(uint64_t cycles, size_t bytes) {
     const uint64_t per_line = cycles * 64 / bytes;
-    const Reach seen = per_line <= kCloseCycles ? Reach::close : per_line <= kNearCycles ? Reach::near : Reach::far;
+    const Reach seen = per_line <= kCloseCycles  ? Reach::close
+                       : per_line <= kNearCycles ? Reach::near
+                                                 : Reach::far;
     if (seen == reach_) {
         doubted_ = false;
     } else if (doubted_) {
@@ -63,8 +66,12 @@ void CopyPath::learn(uint64_t cycles, size_t bytes) {
 
 #else
 
-void copy_past_caches(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
-void CopyPath::choose(void* to, const void* from, size_t bytes, bool) { std::memcpy(to, from, bytes); }
+void copy_past_caches(void* to, const void* from, size_t bytes) {
+    std::memcpy(to, from, bytes);
+}
+void CopyPath::choose(void* to, const void* from, size_t bytes, bool) {
+    std::memcpy(to, from, bytes);
+}
 
 #endif
 

@@ -28,20 +28,22 @@ inline void copy_few(void* to, const void* from, size_t bytes) {
     for (size_t i = 0; i < bytes; ++i) out[i] = in[i];
 }
 
-/// memcpy past the caches of this core; `to` is aligned to 16 bytes. What was stored is visible to whoever sees a store that
-/// follows.
+/// memcpy past the caches of this core; `to` is aligned to 16 bytes. What was stored is visible to whoever
+/// sees a store that follows.
 void copy_past_caches(void* to, const void* from, size_t bytes);
 
-/// Copies into memory that certain other processes have read and will read again, the way that is faster between their cores
-/// and this one. Before a line can be written it has to be taken from the reader's cache: next to nothing where the two
-/// share it, some ten nanoseconds each where they are far from each other. Stores past the caches do without, but then the
-/// reader has to go to memory. Where processes run changes and nobody tells, so ordinary copies are timed, and where they
-/// are not used they are tried now and then. Not thread-safe.
+/// Copies into memory that certain other processes have read and will read again, the way that is faster
+/// between their cores and this one. Before a line can be written it has to be taken from the reader's
+/// cache: next to nothing where the two share it, some ten nanoseconds each where they are far from each
+/// other. Stores past the caches do without, but then the reader has to go to memory. Where processes run
+/// changes and nobody tells, so ordinary copies are timed, and where they are not used they are tried now
+/// and then. Not thread-safe.
 class CopyPath {
   public:
     /// `streamed`: more of the same follows at once, so that what counts is throughput.
     void copy(void* to, const void* from, size_t bytes, bool streamed) {
-        if (bytes >= kWayMatters && reinterpret_cast<uintptr_t>(to) % 16 == 0) return choose(to, from, bytes, streamed);
+        if (bytes >= kWayMatters && reinterpret_cast<uintptr_t>(to) % 16 == 0)
+            return choose(to, from, bytes, streamed);
         std::memcpy(to, from, bytes);
     }
     /// Whether lines cost next to nothing, so that the reader must share a cache with this core.
@@ -56,8 +58,8 @@ class CopyPath {
     void learn(uint64_t cycles, size_t bytes);
 
     Reach reach_ = Reach::near;
-    bool doubted_ = false;         ///< the last measurement said something else
-    uint16_t until_trial_ = 0;     ///< copies past the caches until the next ordinary one
+    bool doubted_ = false;      ///< the last measurement said something else
+    uint16_t until_trial_ = 0;  ///< copies past the caches until the next ordinary one
 };
 
 }  // namespace starling

@@ -88,10 +88,14 @@ class NodeLayout {
     // With the header in front and yet as much payload as a power of two.
     static constexpr size_t kRingBytes = kRingPayload + sizeof(Line);
     static size_t slot_bytes(int n) { return slot_payload(n) + sizeof(Line); }
-    static size_t turn(int participant, uint32_t sequence) { return static_cast<size_t>(participant) * 2 + sequence % 2; }
+    static size_t turn(int participant, uint32_t sequence) {
+        return static_cast<size_t>(participant) * 2 + sequence % 2;
+    }
     static size_t ring_offset(int n) { return (kLines + static_cast<size_t>(n)) * sizeof(Line); }
     static size_t slots_offset(int n) { return ring_offset(n) + kRingBuffers * kRingBytes; }
-    static size_t wide_offset(int n) { return slots_offset(n) + static_cast<size_t>(n) * 2 * slot_bytes(n); }
+    static size_t wide_offset(int n) {
+        return slots_offset(n) + static_cast<size_t>(n) * 2 * slot_bytes(n);
+    }
     std::atomic<uint32_t>& line(size_t index) const { return reinterpret_cast<Line*>(base_)[index].value; }
     Header& at(size_t offset) const { return *reinterpret_cast<Header*>(base_ + offset); }
 

@@ -38,7 +38,8 @@ bool EngineSync::wait_long(bool (*condition)(void*), void* argument) const {
         for (const link::Job* job : other_jobs_)
             if (job->dead()) return true;
         for (const link::Process& process : mortals_)
-            if (const link::Peer* peer = process.job->peer_if_met(process.rank); peer && peer->dead) return true;
+            if (const link::Peer* peer = process.job->peer_if_met(process.rank); peer && peer->dead)
+                return true;
         return false;
     };
     // On a crowded core every look but the first after a yield is a waste.
@@ -66,7 +67,8 @@ Task agree(View v, int64_t& offset, int& usable) {
 bool all_here(const message::Roster& members, int n) {
     for (int i = 0; i < n; ++i) {
         const link::Process& process = members.at(i);
-        if (process.job->map() != MPI_SUCCESS || !process.job->segment().is_local(process.rank)) return false;
+        if (process.job->map() != MPI_SUCCESS || !process.job->segment().is_local(process.rank))
+            return false;
     }
     return true;
 }
@@ -104,7 +106,8 @@ void NodeOwner::make(comm::Comm& comm, Exchange& exchange, const std::vector<int
     const message::Roster& roster = comm.collective.roster();
     EngineSync sync(me);
     int usable = 1;
-    for (int i = 0; i < n && usable; ++i) usable = sync.add_participant(roster.at(members[static_cast<size_t>(i)]));
+    for (int i = 0; i < n && usable; ++i)
+        usable = sync.add_participant(roster.at(members[static_cast<size_t>(i)]));
     int64_t offset = kWorldArea;
     if (!is_world) {
         leads_ = me == 0;

@@ -10,23 +10,29 @@ namespace {
 
 constexpr uint64_t kFoldedByAll = 32 * 1024;
 
-bool fits_slot(const Node& node, uint64_t bytes) { return bytes <= NodeLayout::slot_payload(node.participants()); }
+bool fits_slot(const Node& node, uint64_t bytes) {
+    return bytes <= NodeLayout::slot_payload(node.participants());
+}
 
 }  // namespace
 
 int arrive(Node& node, int n) {
-    return node.to_root(kind_of(Kind::barrier), 0, 0, n, 0, [](std::byte*) {}, [](auto) {});
+    return node.to_root(
+        kind_of(Kind::barrier), 0, 0, n, 0, [](std::byte*) {}, [](auto) {});
 }
 
 int release(Node& node, int me) {
-    return node.bcast(kind_of(Kind::barrier), 0, me != 0, 0, [](std::byte*) {}, [](const std::byte*) {});
+    return node.bcast(
+        kind_of(Kind::barrier), 0, me != 0, 0, [](std::byte*) {}, [](const std::byte*) {});
 }
 
 void give_up(Node& node, int root) {
-    node.bcast(Node::kFailed, root, false, 0, [](std::byte*) {}, [](const std::byte*) {});
+    node.bcast(
+        Node::kFailed, root, false, 0, [](std::byte*) {}, [](const std::byte*) {});
 }
 
-int bcast(Node& node, int root, bool reads, void* buffer, int64_t count, const Datatype& type, bool in_one) {
+int bcast(Node& node, int root, bool reads, void* buffer, int64_t count, const Datatype& type,
+          bool in_one) {
     const uint64_t total = datatype::packed_size(type, count);
     if (total > NodeLayout::kRingPayload && (in_one || !node.few()))
         return node.bcast_wide(
@@ -45,7 +51,8 @@ int bcast(Node& node, int root, bool reads, void* buffer, int64_t count, const D
             [&](std::byte* payload) {
                 datatype::pack(node.sync().copies, type, count, buffer, from, payload, bytes, streamed);
             },
-            [&](const std::byte* payload) { datatype::unpack(type, count, buffer, from, payload, bytes); }, more);
+            [&](const std::byte* payload) { datatype::unpack(type, count, buffer, from, payload, bytes); },
+            more);
         from += bytes;
     } while (error == MPI_SUCCESS && from < total);
     return error;
@@ -69,10 +76,11 @@ int allreduce(Node& node, const Exchange& exchange, const void* input, void* rec
     const uint64_t total = datatype::packed_size(type, count);
     const bool fits = fits_slot(node, total);
     // Up to here it is faster for all to do all the work than to meet once more.
-    const bool at_once = node.few() && !exchange.inter() && total * static_cast<uint64_t>(exchange.size) <= kFoldedByAll;
+    const bool at_once =
+        node.few() && !exchange.inter() && total * static_cast<uint64_t>(exchange.size) <= kFoldedByAll;
     if (!fits && !at_once)
-        return reduce_wide(node, kind_of(Kind::allreduce), Summands(exchange), input, Share{receive, 0, count}, count, type,
-                           op);
+        return reduce_wide(node, kind_of(Kind::allreduce), Summands(exchange), input,
+                           Share{receive, 0, count}, count, type, op);
     const auto bytes = static_cast<uint32_t>(total);
     const auto write = [&](std::byte* payload) { pack(node, type, count, input, payload); };
     const bool inter = exchange.inter();
@@ -102,12 +110,13 @@ int allreduce(Node& node, const Exchange& exchange, const void* input, void* rec
         });
 }
 
-int reduce_scatter(Node& node, const Exchange& exchange, const void* input, void* receive, const Shares& shares,
-                   const Datatype& type, const Op& op) {
+int reduce_scatter(Node& node, const Exchange& exchange, const void* input, void* receive,
+                   const Shares& shares, const Datatype& type, const Op& op) {
     const int rank = exchange.rank - exchange.local_base;
     const int64_t first = shares.total(rank);
     return reduce_wide(node, kind_of(Kind::reduce_scatter), Summands(exchange), input,
-                       Share{receive, first, first + shares[rank]}, shares.total(exchange.local_size), type, op);
+                       Share{receive, first, first + shares[rank]}, shares.total(exchange.local_size), type,
+                       op);
 }
 
 int gather(Node& node, int root, int me, Range range, const void* send, int64_t count, const Datatype& type,
@@ -160,7 +169,8 @@ int allgather(Node& node, const Exchange& exchange, const void* send, int64_t co
 }
 
 int alltoall(Node& node, int me, int n, const Blocks& send, const Blocks& receive) {
-    if (!fits_slot(node, receive.bytes(0) * static_cast<uint64_t>(n))) return alltoall_wide(node, send, receive);
+    if (!fits_slot(node, receive.bytes(0) * static_cast<uint64_t>(n)))
+        return alltoall_wide(node, send, receive);
     const auto block = static_cast<uint32_t>(receive.bytes(0));
     return node.to_all(
         kind_of(Kind::alltoall), block,

@@ -24,8 +24,10 @@ int arrive(Node& node, int n);
 int release(Node& node, int me);
 /// Instead of a broadcast by this root, or the release: the others get an error.
 void give_up(Node& node, int root);
-/// `reads`: this participant wants the data. `in_one`: others count the operation without knowing how long it is.
-int bcast(Node& node, int root, bool reads, void* buffer, int64_t count, const Datatype& type, bool in_one = false);
+/// `reads`: this participant wants the data. `in_one`: others count the operation without knowing how long
+/// it is.
+int bcast(Node& node, int root, bool reads, void* buffer, int64_t count, const Datatype& type,
+          bool in_one = false);
 /// The operands of `range`, reduced in order, at the root. `input` is not MPI_IN_PLACE.
 int reduce(Node& node, int root, Range range, const void* input, void* receive, int64_t count,
            const Datatype& type, const Op& op);
@@ -33,8 +35,8 @@ int reduce(Node& node, int root, Range range, const void* input, void* receive, 
 int allreduce(Node& node, const Exchange& exchange, const void* input, void* receive, int64_t count,
               const Datatype& type, const Op& op);
 /// The reduction as with allreduce, of which everyone gets its share.
-int reduce_scatter(Node& node, const Exchange& exchange, const void* input, void* receive, const Shares& shares,
-                   const Datatype& type, const Op& op);
+int reduce_scatter(Node& node, const Exchange& exchange, const void* input, void* receive,
+                   const Shares& shares, const Datatype& type, const Op& op);
 int gather(Node& node, int root, int me, Range range, const void* send, int64_t count, const Datatype& type,
            const Blocks& receive);
 int scatter(Node& node, int root, int me, Range range, const Blocks& send, void* receive, int64_t count,

@@ -39,7 +39,8 @@ namespace starling::collective {
 template <class Sync>
 class NodeStage {
   public:
-    /// The kind that a root gives to a broadcast instead of its own, to tell the others that there is nothing to read.
+    /// The kind that a root gives to a broadcast instead of its own, to tell the others that there is
+    /// nothing to read.
     static constexpr uint32_t kFailed = ~0u;
     NodeStage(std::byte* base, int n, int me, Sync sync, int few = NodeLayout::kFew)
         : layout_(base, n), n_(n), me_(me), few_(n <= few), sync_(std::move(sync)) {}
@@ -68,10 +69,11 @@ class NodeStage {
         return MPI_SUCCESS;
     }
 
-    /// `write(payload)` at the root, `read(payload)` at those who want the data. Who sleeps is woken unless `more`
-    /// broadcasts follow at once, fewer than there are buffers.
+    /// `write(payload)` at the root, `read(payload)` at those who want the data. Who sleeps is woken unless
+    /// `more` broadcasts follow at once, fewer than there are buffers.
     template <class Write, class Read>
-    int bcast(uint32_t kind, int root, bool reads, uint32_t bytes, Write write, Read read, bool more = false) {
+    int bcast(uint32_t kind, int root, bool reads, uint32_t bytes, Write write, Read read,
+              bool more = false) {
         const auto room = [&](NodeLayout::Header& header) { return NodeLayout::payload(header, bytes); };
         return from_root(NodeLayout::kRingBuffers, room, kind, root, reads, bytes, write, read, more);
     }
@@ -112,7 +114,8 @@ class NodeStage {
     }
     template <class Write, class Read>
     int to_all(uint32_t kind, uint32_t bytes, Write write, Read read) {
-        return to_all(kind, [bytes](int) { return bytes; }, write, read);
+        return to_all(
+            kind, [bytes](int) { return bytes; }, write, read);
     }
 
     /// The same with pieces, through the participants' wide rooms.
@@ -122,7 +125,8 @@ class NodeStage {
     }
     template <class Write, class Read>
     int to_all_wide(uint32_t kind, uint32_t bytes, Write write, Read read) {
-        return to_all_wide(kind, [bytes](int) { return bytes; }, write, read);
+        return to_all_wide(
+            kind, [bytes](int) { return bytes; }, write, read);
     }
 
     /// Everyone writes; the last one to come `combine(slot, result)`s, giving an error class; everyone
@@ -137,7 +141,8 @@ class NodeStage {
         const bool met = arrive([&] {
             int error = check_slots(0, n_, kind, [bytes](int) { return bytes; });
             if (error == MPI_SUCCESS)
-                error = combine([this, bytes](int i) { return payload_of(i, bytes); }, NodeLayout::payload(result, bytes));
+                error = combine([this, bytes](int i) { return payload_of(i, bytes); },
+                                NodeLayout::payload(result, bytes));
             result.bytes = static_cast<uint32_t>(error);
             sync_.store(result.sequence, sequence_);
         });
@@ -181,8 +186,8 @@ class NodeStage {
     }
 
     template <class Room, class Write, class Read>
-    int from_root(uint32_t buffers, Room room, uint32_t kind, int root, bool reads, uint32_t bytes, Write& write, Read& read,
-                  bool more) {
+    int from_root(uint32_t buffers, Room room, uint32_t kind, int root, bool reads, uint32_t bytes,
+                  Write& write, Read& read, bool more) {
         if (!begin(me_ == root ? buffers : 0)) return gone();
         NodeLayout::Header& header = layout_.ring(sequence_);
         int error = MPI_SUCCESS;
@@ -252,7 +257,9 @@ class NodeStage {
         return sync_.wait([this] { return reached(sync_.load(layout_.release()), sequence_); });
     }
 
-    std::byte* payload_of(int i, uint32_t bytes) { return NodeLayout::payload(layout_.slot(i, sequence_), bytes); }
+    std::byte* payload_of(int i, uint32_t bytes) {
+        return NodeLayout::payload(layout_.slot(i, sequence_), bytes);
+    }
 
     int check(const NodeLayout::Header& header, uint32_t kind, uint32_t bytes) const {
         if (header.kind == kind && header.bytes == bytes) [[likely]]
@@ -262,7 +269,8 @@ class NodeStage {
     [[gnu::cold, gnu::noinline]] static int disagreement(const NodeLayout::Header& header, uint32_t kind,
                                                          uint32_t bytes) {
         if (header.kind == kFailed)
-            return fail(MPI_ERR_PROC_ABORTED, "a collective operation failed on another host: a member is gone");
+            return fail(MPI_ERR_PROC_ABORTED,
+                        "a collective operation failed on another host: a member is gone");
         if (header.kind != kind)
             return fail(MPI_ERR_OTHER,
                         "the members of a communicator called different collective operations");

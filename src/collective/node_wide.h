@@ -1,5 +1,5 @@
-// Operations of the node stage on more than a slot holds: piece by piece through the participants' wide rooms. Blocking.
-// node_operations.h calls these where they serve; arguments as there.
+// Operations of the node stage on more than a slot holds: piece by piece through the participants' wide
+// rooms. Blocking. node_operations.h calls these where they serve; arguments as there.
 #pragma once
 
 #include "collective/node_operations.h"
@@ -9,7 +9,8 @@ namespace starling::collective::node {
 /// Elements that are larger do not go through in pieces.
 inline constexpr int64_t kMostElement = 1024;
 
-/// Whose operands are added up with each other: everyone's, or those of either side of an inter-communicator.
+/// Whose operands are added up with each other: everyone's, or those of either side of an
+/// inter-communicator.
 struct Summands {
     Range group[2];
     int groups;
@@ -24,10 +25,10 @@ struct Share {
     int64_t first, last;
 };
 
-/// Everyone gives each of the others its share of the operands, adds up its own, and gives the sums to all. `input` may be
-/// the buffer of `mine`, if the result begins at or before the place of its operands.
-int reduce_wide(Node& node, uint32_t kind, const Summands& summands, const void* input, const Share& mine, int64_t count,
-                const Datatype& type, const Op& op);
+/// Everyone gives each of the others its share of the operands, adds up its own, and gives the sums to all.
+/// `input` may be the buffer of `mine`, if the result begins at or before the place of its operands.
+int reduce_wide(Node& node, uint32_t kind, const Summands& summands, const void* input, const Share& mine,
+                int64_t count, const Datatype& type, const Op& op);
 
 /// What an all-gather moves: my block, and those that I get, of one size each.
 struct Gathering {
@@ -38,7 +39,8 @@ struct Gathering {
     const int64_t count;
     const void* buffer;
     const uint64_t mine, theirs;  ///< bytes of a block
-    Gathering(const Exchange& exchange, const void* send, int64_t count, const Datatype& type, const Blocks& receive);
+    Gathering(const Exchange& exchange, const void* send, int64_t count, const Datatype& type,
+              const Blocks& receive);
 
     uint64_t longest() const { return mine > theirs ? mine : theirs; }
     uint64_t bytes(int participant) const { return is_mine(participant) ? mine : theirs; }
@@ -52,12 +54,14 @@ struct Gathering {
         const int n = exchange.inter() ? exchange.remote_size : exchange.size;
         for (int rank = 0; rank < n; ++rank)
             if (!(in_place && rank == exchange.rank))
-                datatype::unpack(receive.type(rank), receive.count(rank), receive.at(rank), from, room(first + rank), bytes);
+                datatype::unpack(receive.type(rank), receive.count(rank), receive.at(rank), from,
+                                 room(first + rank), bytes);
     }
 
   private:
     bool is_mine(int participant) const {
-        return participant >= exchange.local_base && participant < exchange.local_base + exchange.local_size;
+        return participant >= exchange.local_base &&
+               participant < exchange.local_base + exchange.local_size;
     }
 };
 int allgather_wide(Node& node, const Gathering& gathering);

@@ -1,5 +1,6 @@
 #include "collective/select.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "base/config.h"
@@ -141,11 +142,11 @@ uint64_t node_limit(Kind kind, int n, bool pieces) {
         case Kind::allgather:
             return pieces ? (n > NodeLayout::kFew ? kAnySize : 64 * 1024) : NodeLayout::slot_payload(n);
         case Kind::bcast:
-            return pieces ? NodeLayout::wide_payload(n) : NodeLayout::kRingPayload;
+            return pieces ? std::max(NodeLayout::wide_payload(n), NodeLayout::kRingPayload) : NodeLayout::kRingPayload;
         case Kind::scatter:
             return NodeLayout::kRingPayload / ranks;
         case Kind::alltoall:
-            return pieces ? NodeLayout::wide_payload(n) / (ranks - 1) / 64 * 64 : NodeLayout::slot_payload(n) / ranks;
+            return std::max(NodeLayout::slot_payload(n) / ranks, pieces ? NodeLayout::wide_payload(n) / (ranks - 1) / 64 * 64 : 0);
         default:
             return NodeLayout::slot_payload(n);
     }

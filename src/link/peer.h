@@ -95,15 +95,13 @@ inline uint32_t payload_limit(const Peer& peer) {
 /// The longest piece of a longer message that is worth a packet of its own.
 uint32_t piece_limit(const Peer& peer);
 
-/// Finds room for a packet of `bytes` (at most payload_limit). False if there is none now. Fill header (kind, flags,
-/// sequence, tag, context, source) and payload, then commit: a slot that was reserved must be committed.
-inline bool reserve(Peer& peer, uint32_t bytes, Slot& slot);
-inline void commit(Peer& peer, Slot& slot, uint32_t bytes);
-/// The same where there is no ring.
+/// What reserve() and commit() do where there is no ring.
 bool reserve_on_base_path(Peer& peer, uint32_t bytes, Slot& slot);
 void commit_on_base_path(Peer& peer, Slot& slot, uint32_t bytes);
 
-bool reserve(Peer& peer, uint32_t bytes, Slot& slot) {
+/// Finds room for a packet of `bytes` (at most payload_limit). False if there is none now. Fill header (kind, flags,
+/// sequence, tag, context, source) and payload, then commit: a slot that was reserved must be committed.
+inline bool reserve(Peer& peer, uint32_t bytes, Slot& slot) {
     if (!peer.out || peer.close_pending) [[unlikely]] return reserve_on_base_path(peer, bytes, slot);
     slot.payload = peer.out.reserve(bytes);
     if (!slot.payload) return false;
@@ -112,7 +110,7 @@ bool reserve(Peer& peer, uint32_t bytes, Slot& slot) {
     return true;
 }
 
-void commit(Peer& peer, Slot& slot, uint32_t bytes) {
+inline void commit(Peer& peer, Slot& slot, uint32_t bytes) {
     if (slot.path != Slot::Path::ring) [[unlikely]] return commit_on_base_path(peer, slot, bytes);
     peer.out.commit(bytes);
     ++counters.messages_ring;

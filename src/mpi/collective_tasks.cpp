@@ -72,7 +72,9 @@ Task skip_rooted(CollectiveCall& call) {
 }
 
 /// Whether the node stage may reduce elements of this type piece by piece.
-bool in_pieces(const Datatype& type) { return type.size <= collective::node::kMostElement; }
+bool in_pieces(const Datatype& type) {
+    return type.size <= collective::node::kMostElement;
+}
 
 const Datatype& any_type() {
     return datatype::predefined(MPI_BYTE);
@@ -96,10 +98,11 @@ Task bcast_task(CollectiveCall& call, void* buffer, MPI_Count count, MPI_Datatyp
     call.not_in_place(buffer);
     const Datatype* type = call.data(buffer, count, datatype);
     if (!call.ok()) return {};
-    if (collective::Node* node = rooted_node(call, Kind::bcast, datatype::packed_size(*type, count), true, true)) {
+    if (collective::Node* node =
+            rooted_node(call, Kind::bcast, datatype::packed_size(*type, count), true, true)) {
         const Rooted r(call, root);
-        return call.finished(
-            collective::node::bcast(*node, r.root, r.members.has(r.me), buffer, count, *type, call.inter()));
+        return call.finished(collective::node::bcast(*node, r.root, r.members.has(r.me), buffer, count,
+                                                     *type, call.inter()));
     }
     if (collective::Node* part = call.part_for(Kind::bcast, datatype::packed_size(*type, count)))
         return call.finished(collective::two_level::bcast(*part, call.view(), buffer, count, *type, root));
@@ -180,7 +183,8 @@ Task allgather_task(CollectiveCall& call, const void* send, MPI_Count count, MPI
     const uint64_t mine = send == MPI_IN_PLACE ? 0 : datatype::packed_size(*type, count);
     const uint64_t longest = std::max(mine, blocks.bytes(0));
     if (collective::Node* node = call.node_for(Kind::allgather, longest, receive.uniform, true))
-        return call.finished(collective::node::allgather(*node, call.exchange(), send, count, *type, blocks));
+        return call.finished(
+            collective::node::allgather(*node, call.exchange(), send, count, *type, blocks));
     return call.inter() ? collective::inter::allgather(call.view(), send, count, *type, blocks)
                         : collective::allgather(call.view(), send, count, *type, blocks);
 }
@@ -244,7 +248,7 @@ Task reduce_task(CollectiveCall& call, const void* send, void* receive, MPI_Coun
     const Op* operation = call.op(op, type);
     if (!call.ok()) return {};
     if (collective::Node* node = rooted_node(call, Kind::reduce, datatype::packed_size(*type, count), true,
-                                                      !call.inter() && in_pieces(*type))) {
+                                             !call.inter() && in_pieces(*type))) {
         const Rooted r(call, root);
         return call.finished(collective::node::reduce(*node, r.root, r.members,
                                                       send == MPI_IN_PLACE ? receive : send, receive, count,
@@ -252,8 +256,9 @@ Task reduce_task(CollectiveCall& call, const void* send, void* receive, MPI_Coun
     }
     if (collective::Node* part =
             call.part_for(Kind::reduce, datatype::packed_size(*type, count), operation->commutative))
-        return call.finished(collective::two_level::reduce(*part, call.view(), send == MPI_IN_PLACE ? receive : send,
-                                                           receive, count, *type, *operation, root));
+        return call.finished(collective::two_level::reduce(*part, call.view(),
+                                                           send == MPI_IN_PLACE ? receive : send, receive,
+                                                           count, *type, *operation, root));
     return call.inter()
                ? collective::inter::reduce(call.view(), send, receive, count, *type, *operation, root)
                : collective::reduce(call.view(), send, receive, count, *type, *operation, root);
@@ -284,16 +289,16 @@ Task allreduce_task(CollectiveCall& call, const void* send, void* receive, MPI_C
                     MPI_Datatype datatype, MPI_Op op) {
     const ReductionArguments checked(call, send, count, receive, count, datatype, op);
     if (!call.ok()) return {};
-    if (collective::Node* node =
-            call.node_for(Kind::allreduce, datatype::packed_size(*checked.type, count), true, in_pieces(*checked.type)))
+    if (collective::Node* node = call.node_for(Kind::allreduce, datatype::packed_size(*checked.type, count),
+                                               true, in_pieces(*checked.type)))
         return call.finished(collective::node::allreduce(*node, call.exchange(),
                                                          send == MPI_IN_PLACE ? receive : send, receive,
                                                          count, *checked.type, *checked.op));
     if (collective::Node* part = call.part_for(Kind::allreduce, datatype::packed_size(*checked.type, count),
                                                checked.op->commutative))
         return call.finished(collective::two_level::allreduce(*part, call.view(),
-                                                              send == MPI_IN_PLACE ? receive : send, receive, count,
-                                                              *checked.type, *checked.op));
+                                                              send == MPI_IN_PLACE ? receive : send,
+                                                              receive, count, *checked.type, *checked.op));
     return call.inter()
                ? collective::inter::allreduce(call.view(), send, receive, count, *checked.type, *checked.op)
                : collective::allreduce(call.view(), send, receive, count, *checked.type, *checked.op);
@@ -317,8 +322,8 @@ Task reduce_scatter_block_task(CollectiveCall& call, const void* send, void* rec
     const Shares shares(count);
     if (collective::Node* node = node_for_reduce_scatter(call, total, *checked.type))
         return call.finished(collective::node::reduce_scatter(*node, call.exchange(),
-                                                              send == MPI_IN_PLACE ? receive : send, receive, shares,
-                                                              *checked.type, *checked.op));
+                                                              send == MPI_IN_PLACE ? receive : send,
+                                                              receive, shares, *checked.type, *checked.op));
     return call.inter()
                ? collective::inter::reduce_scatter(call.view(), send, receive, shares, *checked.type,
                                                    *checked.op)
@@ -334,10 +339,11 @@ Task reduce_scatter_task(CollectiveCall& call, const void* send, void* receive, 
     const ReductionArguments checked(call, send, shares.total(call.comm().size), receive,
                                      counts[call.comm().rank], datatype, op);
     if (!call.ok()) return {};
-    if (collective::Node* node = node_for_reduce_scatter(call, shares.total(call.comm().size), *checked.type))
+    if (collective::Node* node =
+            node_for_reduce_scatter(call, shares.total(call.comm().size), *checked.type))
         return call.finished(collective::node::reduce_scatter(*node, call.exchange(),
-                                                              send == MPI_IN_PLACE ? receive : send, receive, shares,
-                                                              *checked.type, *checked.op));
+                                                              send == MPI_IN_PLACE ? receive : send,
+                                                              receive, shares, *checked.type, *checked.op));
     return call.inter()
                ? collective::inter::reduce_scatter(call.view(), send, receive, shares, *checked.type,
                                                    *checked.op)

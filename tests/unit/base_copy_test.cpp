@@ -9,7 +9,8 @@
 namespace starling {
 namespace {
 
-/// Every alignment of both sides, lengths around lines: nothing but the target changes, and it becomes what was to be copied.
+/// Every alignment of both sides, lengths around lines: nothing but the target changes, and it becomes what
+/// was to be copied.
 template <class Copy>
 void expect_copies(std::vector<size_t> lengths, size_t to_step, Copy copy) {
     std::mt19937_64 random(7);
@@ -21,7 +22,8 @@ void expect_copies(std::vector<size_t> lengths, size_t to_step, Copy copy) {
             alignas(64) std::byte target[5000];
             std::fill(std::begin(target), std::end(target), std::byte{0xA5});
             copy(target + to_offset, from.data() + from_offset, length);
-            ASSERT_TRUE(std::equal(target + to_offset, target + to_offset + length, from.begin() + static_cast<long>(from_offset)))
+            ASSERT_TRUE(std::equal(target + to_offset, target + to_offset + length,
+                                   from.begin() + static_cast<long>(from_offset)))
                 << length << " bytes to offset " << to_offset;
             const auto untouched = [](std::byte b) { return b == std::byte{0xA5}; };
             ASSERT_TRUE(std::all_of(target + 0, target + to_offset, untouched));
@@ -44,9 +46,9 @@ TEST(Copy, AlongAPath) {
     CopyPath path;
     for (int i = 0; i < 20; ++i)
         for (bool streamed : {false, true})
-            expect_copies({0, 1, 2047, 2048, 2049, 4096, 4097}, 1, [&](void* to, const void* from, size_t bytes) {
-                path.copy(to, from, bytes, streamed);
-            });
+            expect_copies(
+                {0, 1, 2047, 2048, 2049, 4096, 4097}, 1,
+                [&](void* to, const void* from, size_t bytes) { path.copy(to, from, bytes, streamed); });
 }
 
 }  // namespace
