@@ -9,6 +9,9 @@
  */
 void limit_latency(const char* sizes, double time);
 void limit_bandwidth(const char* sizes, double time);
+void limit_bandwidth_both(const char* sizes, double time);
+void limit_exchange(const char* sizes, double time); /* an all-to-all of two */
+void limit_sum(const char* sizes, double time);      /* an allreduce of two */
 void limit_message_rate(const char* sizes, double time);
 void limit_barrier(const char* processes, double time);
 void limit_spawn(const char* counts, const char* program);

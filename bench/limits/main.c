@@ -70,6 +70,12 @@ int main(int argc, char** argv) {
         limit_latency(list, atof(third));
     } else if (strcmp(operation, "bandwidth") == 0) {
         limit_bandwidth(list, atof(third));
+    } else if (strcmp(operation, "bandwidth-both") == 0) {
+        limit_bandwidth_both(list, atof(third));
+    } else if (strcmp(operation, "alltoall") == 0) {
+        limit_exchange(list, atof(third));
+    } else if (strcmp(operation, "allreduce") == 0) {
+        limit_sum(list, atof(third));
     } else if (strcmp(operation, "message-rate") == 0) {
         limit_message_rate(list, atof(third));
     } else if (strcmp(operation, "barrier") == 0) {

@@ -64,10 +64,11 @@ typedef void (*Round)(Shared*, int side, char* own, size_t bytes, long first, lo
 /* The shortest time of an iteration in seconds, over batches; the other process is a child. */
 static double measure(Round round, size_t bytes, double time) {
     Shared* s = share(sizeof *s);
-    char* own = malloc(bytes ? bytes : 1);
+    size_t room = bytes ? 2 * bytes : 1; /* some operations have a result beside what they read */
+    char* own = malloc(room);
     double values[kBatches];
-    memset(own, 1, bytes ? bytes : 1);
-    for (int side = 0; side < 2; ++side) s->side[side].data = share(bytes ? bytes : 1);
+    memset(own, 1, room);
+    for (int side = 0; side < 2; ++side) s->side[side].data = share(room);
     atomic_long* order = share(sizeof *order); /* iterations up to which to go; negative: end */
     pid_t child = fork();
     limits_require(child >= 0, "can't fork");
@@ -96,7 +97,7 @@ static double measure(Round round, size_t bytes, double time) {
     }
     atomic_store(order, -1);
     waitpid(child, NULL, 0);
-    for (int side = 0; side < 2; ++side) munmap(s->side[side].data, bytes ? bytes : 1);
+    for (int side = 0; side < 2; ++side) munmap(s->side[side].data, room);
     munmap(order, sizeof *order);
     munmap(s, sizeof *s);
     free(own);
@@ -150,6 +151,57 @@ static void stream(Shared* s, int side, char* own, size_t bytes, long first, lon
     }
 }
 
+static void tell(Side* side, long number) {
+    atomic_store_explicit(&side->flag, number, memory_order_release);
+}
+
+/* Each reads the other's window. */
+static void windows_both_ways(Shared* s, int side, char* own, size_t bytes, long first, long iterations) {
+    for (long i = first + 1; i <= first + iterations; ++i) {
+        tell(&s->side[side], i);
+        await(&s->side[1 - side].flag, i);
+        for (int k = 0; k < kWindow; ++k) {
+            memcpy(own, s->side[1 - side].data, bytes);
+            __asm__ volatile("" ::"r"(own) : "memory");
+        }
+    }
+}
+
+/* Each reads the other's block and copies its own. */
+static void exchange(Shared* s, int side, char* own, size_t bytes, long first, long iterations) {
+    for (long i = first + 1; i <= first + iterations; ++i) {
+        tell(&s->side[side], i);
+        await(&s->side[1 - side].flag, i);
+        memcpy(own, s->side[1 - side].data, bytes);
+        memcpy(own + bytes, s->side[side].data, bytes);
+        __asm__ volatile("" ::"r"(own) : "memory");
+    }
+}
+
+#if defined(__GNUC__) && !defined(__clang__)
+__attribute__((optimize("O3"))) /* with vectors, as libraries do it */
+#endif
+static void add(int* restrict sums, const int* restrict a, const int* restrict b, size_t n) {
+    for (size_t k = 0; k < n; ++k) sums[k] = a[k] + b[k];
+}
+
+/* Each adds up half of the numbers where both lie, and reads the other's half of the sums. */
+static void add_up(Shared* s, int side, char* own, size_t bytes, long first, long iterations) {
+    size_t half = bytes / 2, from = side == 0 ? 0 : half;
+    int *mine = (int*)(s->side[side].data + from), *other = (int*)(s->side[1 - side].data + from);
+    int* sums = (int*)(s->side[side].data + bytes + from);
+    for (long i = first + 1; i <= first + iterations; ++i) {
+        tell(&s->side[side], 2 * i - 1);
+        await(&s->side[1 - side].flag, 2 * i - 1);
+        add(sums, mine, other, half / sizeof(int));
+        tell(&s->side[side], 2 * i);
+        await(&s->side[1 - side].flag, 2 * i);
+        memcpy(own + from, sums, half);
+        memcpy(own + half - from, s->side[1 - side].data + bytes + half - from, half);
+        __asm__ volatile("" ::"r"(own) : "memory");
+    }
+}
+
 void limit_latency(const char* sizes, double time) {
     for (long bytes = -1; (bytes = bench_next_of(sizes, bytes)) >= 0;) {
         limits_row("", bytes, measure(ping_pong, (size_t)bytes, time) * 1e6 / 2);
@@ -162,6 +214,27 @@ void limit_bandwidth(const char* sizes, double time) {
         limits_row("", bytes, 1e-6 * (double)bytes * kWindow / measure(windows, (size_t)bytes, time));
     }
     limits_print("bandwidth", "MB/s");
+}
+
+void limit_bandwidth_both(const char* sizes, double time) {
+    for (long bytes = -1; (bytes = bench_next_of(sizes, bytes)) >= 0;) {
+        limits_row("", bytes, 2e-6 * (double)bytes * kWindow / measure(windows_both_ways, (size_t)bytes, time));
+    }
+    limits_print("bandwidth-both", "MB/s");
+}
+
+void limit_exchange(const char* sizes, double time) {
+    for (long bytes = -1; (bytes = bench_next_of(sizes, bytes)) >= 0;) {
+        limits_row("alltoall", bytes, measure(exchange, (size_t)bytes, time) * 1e6);
+    }
+    limits_print("alltoall", "us");
+}
+
+void limit_sum(const char* sizes, double time) {
+    for (long bytes = 7; (bytes = bench_next_of(sizes, bytes)) >= 0;) {
+        limits_row("allreduce", bytes, measure(add_up, (size_t)bytes, time) * 1e6);
+    }
+    limits_print("allreduce", "us");
 }
 
 void limit_message_rate(const char* sizes, double time) {

@@ -69,7 +69,8 @@ def point_to_point(time, quick):
                           ["-t", time, "-s", sizes(BANDWIDTH_SIZES)] + extra, 60, larger_is_better=True,
                           limit=["bandwidth", sizes(BANDWIDTH_SIZES), time]))
         cases.append(Case("bandwidth-both" + name, group, "bandwidth", ranks,
-                          ["--both", "-t", time, "-s", sizes(BANDWIDTH_SIZES)] + extra, 60, larger_is_better=True))
+                          ["--both", "-t", time, "-s", sizes(BANDWIDTH_SIZES)] + extra, 60, larger_is_better=True,
+                          limit=["bandwidth-both", sizes(BANDWIDTH_SIZES), time]))
         cases.append(Case("message-rate" + name, group, "message-rate", ranks, ["-t", time] + extra, 30,
                           larger_is_better=True, limit=["message-rate", "8", time]))
     return cases
@@ -120,7 +121,9 @@ def collectives(time, quick):
         for operation in COLLECTIVES:
             if quick and operation in ("reduce", "allgather"):
                 continue
-            largest = 4096 if operation in ("alltoall", "allgather") else 65536 if ranks > 2 and quick else 1 << 20
+            largest = 1 << 20
+            if ranks > 2:
+                largest = 4096 if operation in ("alltoall", "allgather") else 65536 if quick else largest
             wanted = [size for size in COLLECTIVE_SIZES if size <= largest]
             case = Case(f"{operation}-{ranks}", group, "collectives", ranks,
                         ["-o", operation, "-t", time, "-s", sizes(wanted)], 30)
@@ -129,6 +132,8 @@ def collectives(time, quick):
             elif operation == "bcast" and ranks == 2:
                 case.limit = ["latency", sizes(wanted), time]
                 case.limit_rows = {("", size): ("bcast", size) for size in wanted}
+            elif operation in ("alltoall", "allreduce") and ranks == 2:
+                case.limit = [operation, sizes(wanted), time]
             cases.append(case)
     return cases
 

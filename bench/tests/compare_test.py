@@ -226,6 +226,9 @@ class Limits(unittest.TestCase):
     def test_memory(self):
         self.assertEqual(self.rows("latency", "0,8,4096", "0.01"), [("", 0), ("", 8), ("", 4096)])
         self.assertEqual(self.rows("bandwidth", "65536", "0.01"), [("", 65536)])
+        self.assertEqual(self.rows("bandwidth-both", "65536", "0.01"), [("", 65536)])
+        self.assertEqual(self.rows("alltoall", "0,8", "0.01"), [("alltoall", 0), ("alltoall", 8)])
+        self.assertEqual(self.rows("allreduce", "8,4096", "0.01"), [("allreduce", 8), ("allreduce", 4096)])
         self.assertEqual(self.rows("message-rate", "8", "0.01"), [("", 8)])
         self.assertEqual(self.rows("barrier", "2,5", "0.01"), [("barrier", 0), ("barrier", 0)])
 
