@@ -66,7 +66,6 @@ constexpr Row kTable[] = {
     {Kind::reduce, kAny, kAnySize, Algorithm::rabenseifner},
     {Kind::reduce, kAny, kAnySize, Algorithm::binomial},
     {Kind::allreduce, 4, 16 << 10, Algorithm::recursive_doubling},
-    {Kind::allreduce, 32, 16 << 10, Algorithm::linear, true},
     {Kind::allreduce, kAny, 16 << 10, Algorithm::recursive_doubling},
     {Kind::allreduce, 2, kAnySize, Algorithm::reduce_bcast},
     {Kind::allreduce, 32, 256 << 10, Algorithm::reduce_bcast},
