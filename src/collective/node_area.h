@@ -47,6 +47,8 @@ class NodeLayout {
         while (bytes > 4096 && 2 * static_cast<uint64_t>(n) * bytes > kMostWide) bytes /= 2;
         return bytes;
     }
+    /// The same for a block of each other participant: whole lines.
+    static uint32_t wide_block(int n) { return wide_payload(n) / static_cast<uint32_t>(n - 1) / 64 * 64; }
     static size_t bytes(int n) { return wide_offset(n) + static_cast<size_t>(n) * 2 * wide_payload(n); }
 
     std::atomic<uint32_t>& arrivals() const {

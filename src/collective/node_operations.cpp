@@ -78,35 +78,34 @@ int allreduce(Node& node, const Exchange& exchange, const void* input, void* rec
     // Up to here it is faster for all to do all the work than to meet once more.
     const bool at_once =
         node.few() && !exchange.inter() && total * static_cast<uint64_t>(exchange.size) <= kFoldedByAll;
+    const Summands summands(exchange);
     if (!fits && !at_once)
-        return reduce_wide(node, kind_of(Kind::allreduce), Summands(exchange), input,
-                           Share{receive, 0, count}, count, type, op);
+        return reduce_wide(node, kind_of(Kind::allreduce), summands, input, Share{receive, 0, count}, count,
+                           type, op);
     const auto bytes = static_cast<uint32_t>(total);
     const auto write = [&](std::byte* payload) { pack(node, type, count, input, payload); };
-    const bool inter = exchange.inter();
-    const Range mine = inter ? Range{exchange.remote_base, exchange.remote_base + exchange.remote_size}
-                             : Range{0, exchange.size};
     if (node.few()) {
         int error = MPI_SUCCESS;
-        const auto read = [&](auto slot) { error = fold(slot, mine, receive, count, type, op); };
+        const auto read = [&](auto slot) {
+            error = fold(slot, summands.theirs(), receive, count, type, op);
+        };
         const int stage_error = fits ? node.to_all(kind_of(Kind::allreduce), bytes, write, read)
                                      : node.to_all_wide(kind_of(Kind::allreduce), bytes, write, read);
         return stage_error ? stage_error : error;
     }
     // The low side's reduction lies first, the high side's half a buffer behind.
-    constexpr uint32_t kHalf = NodeLayout::kRingPayload / 2 / 16 * 16;
-    const int low =
-        inter ? (exchange.local_base == 0 ? exchange.local_size : exchange.remote_size) : exchange.size;
+    constexpr size_t kHalf = NodeLayout::kRingPayload / 2;
     return node.combine(
         kind_of(Kind::allreduce), bytes, write,
         [&](auto slot, std::byte* result) {
-            int error = fold_packed(node, slot, Range{0, low}, result, count, type, op);
-            if (inter && error == MPI_SUCCESS)
-                error = fold_packed(node, slot, Range{low, exchange.size}, result + kHalf, count, type, op);
+            int error = MPI_SUCCESS;
+            for (int i = 0; i < summands.groups && error == MPI_SUCCESS; ++i)
+                error = fold_packed(node, slot, summands.group[i], result + static_cast<size_t>(i) * kHalf,
+                                    count, type, op);
             return error;
         },
         [&](const std::byte* result) {
-            unpack(type, count, receive, mine.first == 0 ? result : result + kHalf);
+            unpack(type, count, receive, result + static_cast<size_t>(summands.wanted) * kHalf);
         });
 }
 

@@ -165,8 +165,7 @@ int allgather_wide(Node& node, const Gathering& gathering) {
 
 int alltoall_wide(Node& node, const Blocks& send, const Blocks& receive) {
     const int me = node.me(), n = node.participants();
-    const uint64_t total = receive.bytes(0),
-                   most = NodeLayout::wide_payload(n) / static_cast<uint32_t>(n - 1) / 64 * 64;
+    const uint64_t total = receive.bytes(0), most = NodeLayout::wide_block(n);
     // In each room, the blocks for all but its owner.
     const auto place = [most](int owner, int reader) {
         return static_cast<uint64_t>(reader < owner ? reader : reader - 1) * most;

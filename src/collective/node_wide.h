@@ -16,6 +16,8 @@ struct Summands {
     int groups;
     int wanted;  ///< the group whose sum this participant gets
     explicit Summands(const Exchange& exchange);
+    /// Those whose operands, or blocks, this participant gets.
+    const Range& theirs() const { return group[wanted]; }
     explicit Summands(int participants) : group{{0, participants}, {0, 0}}, groups(1), wanted(0) {}
 };
 

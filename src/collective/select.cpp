@@ -145,7 +145,7 @@ uint64_t node_limit(Kind kind, int n, bool pieces) {
         case Kind::scatter:
             return NodeLayout::kRingPayload / ranks;
         case Kind::alltoall:
-            return std::max(NodeLayout::slot_payload(n) / ranks, pieces ? NodeLayout::wide_payload(n) / (ranks - 1) / 64 * 64 : 0);
+            return std::max<uint64_t>(NodeLayout::slot_payload(n) / ranks, pieces ? NodeLayout::wide_block(n) : 0);
         default:
             return NodeLayout::slot_payload(n);
     }

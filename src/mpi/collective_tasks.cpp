@@ -1,5 +1,6 @@
 #include "mpi/collective_tasks.h"
 
+#include "collective/buffers.h"
 #include "collective/collective.h"
 #include "collective/node_wide.h"
 #include "collective/two_level_node.h"
@@ -8,6 +9,7 @@ namespace starling::mpi {
 
 namespace {
 
+using collective::input_of;
 using collective::Kind;
 using collective::Shares;
 
@@ -250,15 +252,13 @@ Task reduce_task(CollectiveCall& call, const void* send, void* receive, MPI_Coun
     if (collective::Node* node = rooted_node(call, Kind::reduce, datatype::packed_size(*type, count), true,
                                              !call.inter() && in_pieces(*type))) {
         const Rooted r(call, root);
-        return call.finished(collective::node::reduce(*node, r.root, r.members,
-                                                      send == MPI_IN_PLACE ? receive : send, receive, count,
-                                                      *type, *operation));
+        return call.finished(collective::node::reduce(*node, r.root, r.members, input_of(send, receive),
+                                                      receive, count, *type, *operation));
     }
     if (collective::Node* part =
             call.part_for(Kind::reduce, datatype::packed_size(*type, count), operation->commutative))
-        return call.finished(collective::two_level::reduce(*part, call.view(),
-                                                           send == MPI_IN_PLACE ? receive : send, receive,
-                                                           count, *type, *operation, root));
+        return call.finished(collective::two_level::reduce(*part, call.view(), input_of(send, receive),
+                                                           receive, count, *type, *operation, root));
     return call.inter()
                ? collective::inter::reduce(call.view(), send, receive, count, *type, *operation, root)
                : collective::reduce(call.view(), send, receive, count, *type, *operation, root);
@@ -291,13 +291,11 @@ Task allreduce_task(CollectiveCall& call, const void* send, void* receive, MPI_C
     if (!call.ok()) return {};
     if (collective::Node* node = call.node_for(Kind::allreduce, datatype::packed_size(*checked.type, count),
                                                true, in_pieces(*checked.type)))
-        return call.finished(collective::node::allreduce(*node, call.exchange(),
-                                                         send == MPI_IN_PLACE ? receive : send, receive,
-                                                         count, *checked.type, *checked.op));
+        return call.finished(collective::node::allreduce(*node, call.exchange(), input_of(send, receive),
+                                                         receive, count, *checked.type, *checked.op));
     if (collective::Node* part = call.part_for(Kind::allreduce, datatype::packed_size(*checked.type, count),
                                                checked.op->commutative))
-        return call.finished(collective::two_level::allreduce(*part, call.view(),
-                                                              send == MPI_IN_PLACE ? receive : send,
+        return call.finished(collective::two_level::allreduce(*part, call.view(), input_of(send, receive),
                                                               receive, count, *checked.type, *checked.op));
     return call.inter()
                ? collective::inter::allreduce(call.view(), send, receive, count, *checked.type, *checked.op)
@@ -306,8 +304,17 @@ Task allreduce_task(CollectiveCall& call, const void* send, void* receive, MPI_C
 
 namespace {
 
-collective::Node* node_for_reduce_scatter(CollectiveCall& call, MPI_Count total, const Datatype& type) {
-    return call.node_for(Kind::reduce_scatter, datatype::packed_size(type, total), true, in_pieces(type));
+/// Both forms of reduce_scatter, after their checks.
+Task scatter_reduced(CollectiveCall& call, const void* send, void* receive, const Shares& shares,
+                     const ReductionArguments& checked) {
+    const Datatype& type = *checked.type;
+    const uint64_t bytes = datatype::packed_size(type, shares.total(call.comm().size));
+    if (collective::Node* node = call.node_for(Kind::reduce_scatter, bytes, true, in_pieces(type)))
+        return call.finished(collective::node::reduce_scatter(
+            *node, call.exchange(), input_of(send, receive), receive, shares, type, *checked.op));
+    return call.inter()
+               ? collective::inter::reduce_scatter(call.view(), send, receive, shares, type, *checked.op)
+               : collective::reduce_scatter(call.view(), send, receive, shares, type, *checked.op);
 }
 
 }  // namespace
@@ -319,15 +326,7 @@ Task reduce_scatter_block_task(CollectiveCall& call, const void* send, void* rec
     if (__builtin_mul_overflow(count, static_cast<MPI_Count>(call.comm().size), &total)) total = -1;
     const ReductionArguments checked(call, send, total, receive, count, datatype, op);
     if (!call.ok()) return {};
-    const Shares shares(count);
-    if (collective::Node* node = node_for_reduce_scatter(call, total, *checked.type))
-        return call.finished(collective::node::reduce_scatter(*node, call.exchange(),
-                                                              send == MPI_IN_PLACE ? receive : send,
-                                                              receive, shares, *checked.type, *checked.op));
-    return call.inter()
-               ? collective::inter::reduce_scatter(call.view(), send, receive, shares, *checked.type,
-                                                   *checked.op)
-               : collective::reduce_scatter(call.view(), send, receive, shares, *checked.type, *checked.op);
+    return scatter_reduced(call, send, receive, Shares(count), checked);
 }
 
 Task reduce_scatter_task(CollectiveCall& call, const void* send, void* receive, Counts counts,
@@ -339,15 +338,7 @@ Task reduce_scatter_task(CollectiveCall& call, const void* send, void* receive, 
     const ReductionArguments checked(call, send, shares.total(call.comm().size), receive,
                                      counts[call.comm().rank], datatype, op);
     if (!call.ok()) return {};
-    if (collective::Node* node =
-            node_for_reduce_scatter(call, shares.total(call.comm().size), *checked.type))
-        return call.finished(collective::node::reduce_scatter(*node, call.exchange(),
-                                                              send == MPI_IN_PLACE ? receive : send,
-                                                              receive, shares, *checked.type, *checked.op));
-    return call.inter()
-               ? collective::inter::reduce_scatter(call.view(), send, receive, shares, *checked.type,
-                                                   *checked.op)
-               : collective::reduce_scatter(call.view(), send, receive, shares, *checked.type, *checked.op);
+    return scatter_reduced(call, send, receive, shares, checked);
 }
 
 Task scan_task(CollectiveCall& call, const void* send, void* receive, MPI_Count count,

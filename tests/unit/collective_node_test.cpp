@@ -358,19 +358,16 @@ struct Program {
                     for (int i = 0; i < n; ++i)
                         expect(Data::read(slot(i)) == Data::of(i, at), me, at, "gathered data");
                 });
-            case kToAll: {
-                const int error = stage.to_all(3, sizeof(Data), write, [&](auto slot) {
-                    for (int i = 0; i < n; ++i)
-                        expect(Data::read(slot(i)) == Data::of(i, at), me, at, "exchanged data");
-                });
-                if (error == MPI_SUCCESS) all_entered();
-                return error;
-            }
+            case kToAll:
             case kToAllWide: {
-                const int error = stage.to_all_wide(5, sizeof(Data), write, [&](auto room) {
+                const bool wide = operations[static_cast<size_t>(at)] == kToAllWide;
+                const auto read = [&](auto room) {
                     for (int i = 0; i < n; ++i)
-                        expect(Data::read(room(i)) == Data::of(i, at), me, at, "widely exchanged data");
-                });
+                        expect(Data::read(room(i)) == Data::of(i, at), me, at,
+                               wide ? "widely exchanged data" : "exchanged data");
+                };
+                const int error = wide ? stage.to_all_wide(5, sizeof(Data), write, read)
+                                       : stage.to_all(3, sizeof(Data), write, read);
                 if (error == MPI_SUCCESS) all_entered();
                 return error;
             }
