@@ -2,9 +2,12 @@
 // PMIX_* is in the environment, and never unloaded.
 #include <pmix.h>
 
+#include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <string>
 
 #include "boot/pmix_plugin.h"
@@ -99,6 +102,37 @@ int commit(char* problem, size_t size) {
     return tell("PMIx_Commit", PMIx_Commit(), problem, size);
 }
 
+// Questions that have no answer yet. OpenPMIx's server (4.2.2) breaks on an answer that comes when the last of
+// the job's processes on its host has left: it never ends, and with it the job. So nobody leaves before the
+// answers have come, unless they don't: a rank may never call MPI, and its servers may wait for it.
+class Unanswered {
+  public:
+    void add() {
+        const std::lock_guard lock(mutex_);
+        ++count_;
+    }
+    void remove() {
+        const std::lock_guard lock(mutex_);
+        if (--count_ == 0) none_.notify_all();
+    }
+    void wait() {
+        std::unique_lock lock(mutex_);
+        none_.wait_for(lock, kPatience, [this] { return count_ == 0; });
+    }
+
+  private:
+    static constexpr std::chrono::seconds kPatience{5};
+    std::mutex mutex_;
+    std::condition_variable none_;
+    size_t count_ = 0;
+};
+
+// Never destroyed: PMIx's thread may run until the process ends.
+Unanswered& unanswered() {
+    static auto* const instance = new Unanswered;
+    return *instance;
+}
+
 struct Request {
     PmixFound found;
     void* context;
@@ -112,18 +146,22 @@ void on_value(pmix_status_t status, pmix_value_t* value, void* context) {
     const bool later = status == PMIX_ERR_NOT_FOUND || status == PMIX_ERR_TIMEOUT;
     request->found(request->context, request->rank, text ? value->data.string : nullptr, later);
     delete request;
+    unanswered().remove();
 }
 
 int get(uint32_t rank, const char* key, PmixFound found, void* context, char* problem, size_t size) {
     const pmix_proc_t who = process(rank);
     auto* request = new Request{found, context, rank};
+    unanswered().add();
     const pmix_status_t status = PMIx_Get_nb(&who, key, nullptr, 0, on_value, request);
     if (status == PMIX_SUCCESS) return 0;
+    unanswered().remove();
     delete request;
     return tell("PMIx_Get_nb", status, problem, size);
 }
 
 int leave(char* problem, size_t size) {
+    unanswered().wait();
     return tell("PMIx_Finalize", PMIx_Finalize(nullptr, 0), problem, size);
 }
 
