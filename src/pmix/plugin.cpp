@@ -102,9 +102,9 @@ int commit(char* problem, size_t size) {
     return tell("PMIx_Commit", PMIx_Commit(), problem, size);
 }
 
-// Questions that have no answer yet. OpenPMIx's server (4.2.2) breaks on an answer that comes when the last of
-// the job's processes on its host has left: it never ends, and with it the job. So nobody leaves before the
-// answers have come, unless they don't: a rank may never call MPI, and its servers may wait for it.
+// Questions that have no answer yet. OpenPMIx's server (4.2.2) breaks on an answer that comes when the last
+// of the job's processes on its host has left: it never ends, and with it the job. So nobody leaves before
+// the answers have come, unless they don't: a rank may never call MPI, and its servers may wait for it.
 class Unanswered {
   public:
     void add() {
