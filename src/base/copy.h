@@ -7,8 +7,10 @@
 
 namespace starling {
 
-/// memcpy of at most 32 bytes, without a call.
-inline void copy_few(void* to, const void* from, size_t bytes) {
+inline constexpr size_t kFewBytes = 32;
+
+/// memcpy of at most kFewBytes, without a call.
+[[gnu::always_inline]] inline void copy_few(void* to, const void* from, size_t bytes) {
     auto* out = static_cast<std::byte*>(to);
     const auto* in = static_cast<const std::byte*>(from);
     // Two pieces of one size, which may overlap, make any length between it and its double.

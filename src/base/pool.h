@@ -18,11 +18,12 @@ template <class T>
 class Pool {
   public:
     template <class... Args>
-    T* create(Args&&... args) {
+    [[gnu::no_sanitize("vptr")]] T* create(Args&&... args) {
         if (free_.empty()) grow();
-        const uint32_t index = free_.back();
+        T* const place = free_.back();
+        const uint32_t index = place->pool_index;
+        T* object = new (place) T(static_cast<Args&&>(args)...);
         free_.pop_back();
-        T* object = new (slot(index)) T(static_cast<Args&&>(args)...);
         object->magic = T::kMagic;
         object->pool_index = index;
         ++live_;
@@ -34,8 +35,8 @@ class Pool {
     [[gnu::no_sanitize("vptr")]] void destroy(T* object) {
         const uint32_t index = object->pool_index;
         object->~T();
-        static_cast<T*>(static_cast<void*>(object))->magic = 0;
-        free_.push_back(index);
+        mark_free(object, index);
+        free_.push_back(object);
         --live_;
     }
 
@@ -58,19 +59,27 @@ class Pool {
         return chunks_[k] + (index - start);
     }
 
-    [[gnu::no_sanitize("vptr")]] void grow() {
+    // What a place knows of itself while no object lives there.
+    [[gnu::no_sanitize("vptr")]] static void mark_free(void* place, uint32_t index) {
+        static_cast<T*>(place)->magic = 0;
+        static_cast<T*>(place)->pool_index = index;
+    }
+
+    void grow() {
         const uint32_t count = kFirstChunk << chunks_.size();
         free_.reserve(free_.size() + count);
         void* memory = ::operator new(sizeof(T) * count, std::align_val_t{alignof(T)});
         T* chunk = static_cast<T*>(memory);
-        for (uint32_t i = 0; i < count; ++i) chunk[i].magic = 0;
         chunks_.push_back(chunk);
-        for (uint32_t i = count; i-- > 0;) free_.push_back(capacity_ + i);
+        for (uint32_t i = count; i-- > 0;) {
+            mark_free(&chunk[i], capacity_ + i);
+            free_.push_back(&chunk[i]);
+        }
         capacity_ += count;
     }
 
     std::vector<T*> chunks_;
-    std::vector<uint32_t> free_;
+    std::vector<T*> free_;
     uint32_t capacity_ = 0;
     std::size_t live_ = 0;
 };

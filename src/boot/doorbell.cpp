@@ -42,20 +42,12 @@ void write_to_wake_socket(const Doorbell& doorbell) {
     errno = saved;
 }
 
-// Apart from ring(), which most often has nothing to do and should cost nothing then.
-[[gnu::noinline]] void wake(Doorbell& doorbell, uint32_t how) {
+}  // namespace
+
+void wake(Doorbell& doorbell, uint32_t how) {
     doorbell.rings.fetch_add(1, std::memory_order_release);
     if (how & kOnFutex) syscall(SYS_futex, &doorbell.rings, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
     if (how & kOnSocket) write_to_wake_socket(doorbell);
-}
-
-}  // namespace
-
-void ring(Doorbell& doorbell) {
-    // Pairs with the sleeper's store to `sleeping` followed by its last look for work: one of the two sees
-    // the other.
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (const uint32_t how = doorbell.sleeping.load(std::memory_order_relaxed)) [[unlikely]] wake(doorbell, how);
 }
 
 int open_wake_socket(Doorbell& doorbell) {

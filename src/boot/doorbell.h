@@ -20,9 +20,18 @@ struct alignas(64) Doorbell {
 };
 static_assert(sizeof(Doorbell) == 64);
 
+/// Wakes the rank, which sleeps as `how` says.
+void wake(Doorbell& doorbell, uint32_t how);
+
 /// Wakes the rank if it sleeps. The caller must have made its message visible before; the check is ordered
 /// after it. Safe from any process that maps the region.
-void ring(Doorbell& doorbell);
+inline void ring(Doorbell& doorbell) {
+    // Pairs with the sleeper's store to `sleeping` followed by its last look for work: one of the two sees
+    // the other.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (const uint32_t how = doorbell.sleeping.load(std::memory_order_relaxed)) [[unlikely]]
+        wake(doorbell, how);
+}
 
 /// The owner's: makes the socket that ring() writes to and puts its name into the doorbell. Non-blocking and
 /// close-on-exec; what comes on it says nothing but "look". -1 with errno.

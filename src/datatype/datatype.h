@@ -162,6 +162,20 @@ inline uint64_t unpack(const Datatype& type, int64_t count, void* buffer, uint64
     return bytes;
 }
 
+/// pack() and unpack() of all `bytes`, which are most often few: those of a short message.
+[[gnu::always_inline]] inline void pack_short(CopyPath& path, const Datatype& type, int64_t count,
+                                              const void* buffer, void* out, uint64_t bytes) {
+    if (bytes <= kFewBytes && type.contiguous) [[likely]]
+        return copy_few(out, block_address(type, buffer), bytes);
+    pack(path, type, count, buffer, 0, out, bytes);
+}
+[[gnu::always_inline]] inline void unpack_short(const Datatype& type, int64_t count, void* buffer,
+                                                const void* in, uint64_t bytes) {
+    if (bytes <= kFewBytes && type.contiguous) [[likely]]
+        return copy_few(block_address(type, buffer), in, bytes);
+    unpack(type, count, buffer, 0, in, bytes);
+}
+
 /// Lists the blocks of memory that hold the stream from position `from` on, in stream order, adjoining ones
 /// merged; at most `max` of them. Gives how many were written: 0 only at the stream's end.
 int blocks(const Datatype& type, int64_t count, const void* buffer, uint64_t from, iovec* out, int max);

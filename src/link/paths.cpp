@@ -105,12 +105,8 @@ void each_pending(void (*visit)(Peer& peer)) {
 
 uint32_t piece_limit(const Peer& peer) { return peer.remote ? remote_piece_limit(peer) : std::min(payload_limit(peer), kPiece); }
 
-void dispatch(Peer& peer, const Packet& packet) {
-    // A process may outlive its job's failure for a moment. Everything it had to do with us was ended then.
-    if (peer.dead) [[unlikely]] return;
-    if (packet.header.kind <= shm::Kind::piece) [[likely]]
-        upcalls.deliver(peer, packet);
-    else if (packet.header.kind == shm::Kind::spawn_control)
+void dispatch_rare(Peer& peer, const Packet& packet) {
+    if (packet.header.kind == shm::Kind::spawn_control)
         upcalls.spawn_control(peer, packet);
     else if (packet.header.kind == shm::Kind::farewell)
         on_farewell(peer);

@@ -158,7 +158,7 @@ struct Packet {
 
 /// Upcalls of the message room, set once before the first poll.
 struct Upcalls {
-    void (*deliver)(Peer& peer, const Packet& packet);  ///< kinds eager … piece
+    void (*deliver)(Peer& peer, Packet packet);  ///< kinds eager … piece
     bool (*flush)(Peer& peer);  ///< try to send what is pending; false if something is left
     void (*spawn_control)(Peer& peer, const Packet& packet);
     void (*segment)(Peer& peer, const Packet& packet);  ///< null as long as this process has exposed and accessed none
@@ -173,8 +173,18 @@ struct Upcalls {
 };
 extern Upcalls upcalls;
 
+/// dispatch() for all that is not a message.
+void dispatch_rare(Peer& peer, const Packet& packet);
+
 /// Takes a packet in, whatever path has brought it.
-void dispatch(Peer& peer, const Packet& packet);
+inline void dispatch(Peer& peer, Packet packet) {
+    // A process may outlive its job's failure for a moment. Everything it had to do with us was ended then.
+    if (peer.dead) [[unlikely]]
+        return;
+    if (packet.header.kind <= shm::Kind::piece) [[likely]]
+        return upcalls.deliver(peer, packet);
+    dispatch_rare(peer, packet);
+}
 
 /// Begins to receive: once, after adopt_own_job(). Opens the network if the universe has other hosts: MPI_ERR_OTHER with
 /// failure_text() if that fails.

@@ -60,4 +60,43 @@ struct MatchQueues {
 
 extern Pool<Unexpected> unexpected_pool;
 
+// Inline, as every message goes through them.
+
+/// MPI_ANY_TAG matches tags of the application only; negative ones are ours (MPI 5.0 gives tags >= 0 to
+/// users).
+inline bool tag_matches(int wanted, int tag) {
+    return wanted == tag || (wanted == MPI_ANY_TAG && tag >= 0);
+}
+
+inline ReceiveRequest* MatchQueues::take_posted(int source, int tag) {
+    auto& list = posted[bucket(source)];
+    ReceiveRequest* found = list.front();
+    while (found && !(found->source == source && tag_matches(found->tag, tag))) found = list.next(found);
+    ReceiveRequest* any = posted_any.front();
+    while (any && !tag_matches(any->tag, tag)) any = posted_any.next(any);
+    if (any && (!found || any->post_order < found->post_order)) found = any;
+    if (found) found->hook.unlink();
+    return found;
+}
+
+inline void MatchQueues::post(ReceiveRequest& request) {
+    request.post_order = posts++;
+    if (request.source == MPI_ANY_SOURCE)
+        posted_any.push_back(&request);
+    else
+        posted[bucket(request.source)].push_back(&request);
+}
+
+inline Unexpected* MatchQueues::find(int source, int tag) {
+    if (source == MPI_ANY_SOURCE) {
+        Unexpected* m = arrival.front();
+        while (m && !tag_matches(tag, m->tag)) m = arrival.next(m);
+        return m;
+    }
+    auto& list = unexpected[bucket(source)];
+    Unexpected* m = list.front();
+    while (m && !(m->source == source && tag_matches(tag, m->tag))) m = list.next(m);
+    return m;
+}
+
 }  // namespace starling::message

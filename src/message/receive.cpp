@@ -63,18 +63,20 @@ int truncated(const ReceiveRequest& request, uint64_t bytes) {
                 static_cast<unsigned long long>(request.capacity));
 }
 
-void take_eager(ReceiveRequest& request, int source, int tag, const std::byte* payload, uint64_t bytes) {
+[[gnu::noinline, gnu::cold]] void take_too_long(ReceiveRequest& request, const std::byte* payload,
+                                                uint64_t bytes) {
+    datatype::unpack(*request.type, request.count, request.buffer, 0, payload, request.capacity);
+    request.outcome.bytes = request.capacity;
+    finish(request, truncated(request, bytes));
+}
+
+[[gnu::always_inline]] inline void take_eager(ReceiveRequest& request, int source, int tag,
+                                              const std::byte* payload, uint64_t bytes) {
     request.outcome.source = source;
     request.outcome.tag = tag;
-    if (bytes > request.capacity) [[unlikely]] {
-        datatype::unpack(*request.type, request.count, request.buffer, 0, payload, request.capacity);
-        request.outcome.bytes = request.capacity;
-        return finish(request, truncated(request, bytes));
-    }
-    if (bytes <= shm::kInlineBytes && request.type->contiguous)
-        copy_few(datatype::block_address(*request.type, request.buffer), payload, bytes);
-    else
-        datatype::unpack(*request.type, request.count, request.buffer, 0, payload, bytes);
+    if (bytes > request.capacity) [[unlikely]]
+        return take_too_long(request, payload, bytes);
+    datatype::unpack_short(*request.type, request.count, request.buffer, payload, bytes);
     request.outcome.bytes = bytes;
     finish(request, MPI_SUCCESS);
 }
@@ -129,7 +131,8 @@ void after_copy(ReceiveRequest& request, const Offer& offer, int error) {
     finish(request, request.outcome.error);
 }
 
-void take_rendezvous(ReceiveRequest& request, link::Peer& peer, int source, int tag, const Offer& offer) {
+[[gnu::noinline]] void take_rendezvous(ReceiveRequest& request, link::Peer& peer, int source, int tag,
+                                       const Offer& offer) {
     request.peer = &peer;
     request.outcome.source = source;
     request.outcome.tag = tag;
@@ -151,7 +154,7 @@ void take_rendezvous(ReceiveRequest& request, link::Peer& peer, int source, int 
     after_copy(request, offer, copy_from_sender(request, offer, bytes));
 }
 
-void keep(Channel* channel, const Envelope& envelope) {
+[[gnu::noinline]] void keep(Channel* channel, const Envelope& envelope) {
     Unexpected* message = unexpected_pool.create();
     message->channel = channel;
     message->peer = &envelope.peer;
@@ -175,10 +178,13 @@ void keep(Channel* channel, const Envelope& envelope) {
 }
 
 /// A message whose turn it is.
-void match(const Envelope& envelope) {
+[[gnu::always_inline]] inline void match(const Envelope& envelope) {
     Channel* channel = directory.find(envelope.context);
     ReceiveRequest* request = channel ? channel->queues().take_posted(envelope.source, envelope.tag) : nullptr;
-    if (!request) return keep(channel, envelope);
+    if (!request) {
+        const Envelope in_memory = envelope;  // a copy, so that the original can stay in registers
+        return keep(channel, in_memory);
+    }
     if (!envelope.rendezvous) [[likely]]
         return take_eager(*request, envelope.source, envelope.tag, envelope.payload, envelope.bytes);
     Offer offer;
@@ -217,20 +223,22 @@ bool read(const link::Packet& packet, T& out) {
     return true;
 }
 
-void deliver(link::Peer& peer, const link::Packet& packet) {
+[[gnu::noinline]] void deliver_control(link::Peer& peer, const link::Packet& packet);
+
+void deliver(link::Peer& peer, link::Packet packet) {
     const shm::Header& h = packet.header;
-    switch (h.kind) {
-        case shm::Kind::rendezvous:
-            if (h.bytes < sizeof(Offer)) return;  // broken
-            [[fallthrough]];
-        case shm::Kind::eager:
-            if (h.sequence != peer.next_receive) [[unlikely]]
-                return keep_early(peer, packet);
-            match({peer, h.context, h.source, h.tag, h.kind == shm::Kind::rendezvous, h.bytes, packet.payload});
-            ++peer.next_receive;  // not before: what fails for want of memory comes again
-            if (peer.early) [[unlikely]]
-                match_early(peer);
-            return;
+    if (h.kind != shm::Kind::eager && h.kind != shm::Kind::rendezvous) return deliver_control(peer, packet);
+    if (h.kind == shm::Kind::rendezvous && h.bytes < sizeof(Offer)) return;  // broken
+    if (h.sequence != peer.next_receive) [[unlikely]]
+        return keep_early(peer, packet);
+    match({peer, h.context, h.source, h.tag, h.kind == shm::Kind::rendezvous, h.bytes, packet.payload});
+    ++peer.next_receive;  // not before: what fails for want of memory comes again
+    if (peer.early) [[unlikely]]
+        match_early(peer);
+}
+
+void deliver_control(link::Peer& peer, const link::Packet& packet) {
+    switch (packet.header.kind) {
         case shm::Kind::fetched: {
             Fetched fetched;
             return read(packet, fetched) ? on_fetched(peer, fetched.serial) : void();
@@ -325,7 +333,7 @@ void start_receive(ReceiveRequest& request, Channel& channel, void* buffer, int6
         MatchQueues::take(*message);
         return receive_unexpected(request, *message);
     }
-    if (sender_gone(channel, source)) [[unlikely]]
+    if (anyone_failed && sender_gone(channel, source)) [[unlikely]]
         return finish(request, sender_has_ended(channel, source));
     if (!type.predefined) {
         datatype::retain(type);

@@ -4,9 +4,8 @@
 
 namespace starling::message {
 
-void Request::complete() {
-    done = true;
-    if (operations) [[unlikely]] {
+void Request::tell_of_completion() {
+    if (operations) {
         if (operations->completed) return operations->completed(*this);
         if (orphaned) return operations->dispose(*this);
     }

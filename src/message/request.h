@@ -67,7 +67,14 @@ struct Request {
 
     /// Marks the operation done and schedules the waiter (of a group: with its last operation). Called with the
     /// library's lock held.
-    void complete();
+    void complete() {
+        done = true;
+        if (waiter || open_in_group || orphaned || (operations && operations->completed))
+            tell_of_completion();
+    }
+
+  private:
+    void tell_of_completion();
 };
 
 /// A send from start to completion. Filled by start_send(); must not move while it is not done.

@@ -73,20 +73,18 @@ inline void fill(shm::Header& header, shm::Kind kind, const Label& label) {
     header.source = label.source;
 }
 
-inline bool put_eager(link::Peer& peer, const Label& label, const datatype::Datatype& type, int64_t count,
-                      const void* buffer, uint32_t bytes) {
+[[gnu::always_inline]] inline bool put_eager(link::Peer& peer, const Label& label,
+                                             const datatype::Datatype& type, int64_t count,
+                                             const void* buffer, uint32_t bytes) {
     link::Slot slot;
     if (!link::reserve(peer, bytes, slot)) return false;
     fill(*slot.header, shm::Kind::eager, label);
-    if (bytes <= shm::kInlineBytes && type.contiguous)
-        copy_few(slot.payload, datatype::block_address(type, buffer), bytes);
-    else
-        datatype::pack(peer.copies, type, count, buffer, 0, slot.payload, bytes);
+    datatype::pack_short(peer.copies, type, count, buffer, slot.payload, bytes);
     link::commit(peer, slot, bytes);
     return true;
 }
 
-bool try_eager(SendRequest& request) {
+[[gnu::noinline]] bool try_eager(SendRequest& request) {
     return put_eager(*request.peer, label_of(request), *request.type, request.count, request.buffer,
                      static_cast<uint32_t>(request.bytes));
 }

@@ -24,8 +24,9 @@ constinit const message::RequestClass kReceive{
 
 namespace {
 
-inline int send_now(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm handle,
-                    Mode mode, const char* function) {
+[[gnu::always_inline]] inline int send_now(const void* buf, MPI_Count count, MPI_Datatype datatype,
+                                           int dest, int tag, MPI_Comm handle, Mode mode,
+                                           const char* function) {
     Lock lock;
     comm::Comm* comm = comm::from_handle(handle);
     if (const int error = check_send(comm, handle, dest, tag, function)) [[unlikely]] return error;
@@ -40,8 +41,9 @@ inline int send_now(const void* buf, MPI_Count count, MPI_Datatype datatype, int
     return MPI_SUCCESS;
 }
 
-inline int send_later(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm handle,
-                      Mode mode, MPI_Request* out, const char* function) {
+[[gnu::always_inline]] inline int send_later(const void* buf, MPI_Count count, MPI_Datatype datatype,
+                                             int dest, int tag, MPI_Comm handle, Mode mode,
+                                             MPI_Request* out, const char* function) {
     Lock lock;
     comm::Comm* comm = comm::from_handle(handle);
     if (const int error = check_send(comm, handle, dest, tag, function)) [[unlikely]] return error;

@@ -102,14 +102,16 @@ bool all_done(int count, const MPI_Request handles[]) {
 
 /// Notes the outcome of the operation behind statuses[n]. Their MPI_ERROR is touched only if there is an error among
 /// them (MPI 5.0 section 3.2.5), so those before the first are set when it comes.
-void note_error(MPI_Status* statuses, int n, int error, int& first_error) {
-    if (statuses && error && !first_error)
+inline void note_error(MPI_Status* statuses, int n, int error, int& first_error) {
+    if (!error && !first_error) [[likely]]
+        return;
+    if (statuses && !first_error)
         for (int i = 0; i < n; ++i) statuses[i].MPI_ERROR = MPI_SUCCESS;
-    if (error && !first_error) first_error = error;
-    if (statuses && first_error) statuses[n].MPI_ERROR = error;
+    if (!first_error) first_error = error;
+    if (statuses) statuses[n].MPI_ERROR = error;
 }
 
-/// Ends all of them; MPI_ERR_IN_STATUS if there are statuses that tell of an error.
+/// Waits for all of them and ends them; MPI_ERR_IN_STATUS if there are statuses that tell of an error.
 int finish_all(int count, MPI_Request handles[], MPI_Status* statuses, const char* function) {
     int first_error = MPI_SUCCESS;
     comm::Comm* comm = nullptr;
@@ -118,6 +120,7 @@ int finish_all(int count, MPI_Request handles[], MPI_Status* statuses, const cha
         Request* request = from_handle(handles[i]);
         int error = MPI_SUCCESS;
         if (is_pending(request)) {
+            progress::wait(*request);
             comm::Comm* its_comm = comm_of(*request);
             if (request->outcome.error && !first_error && its_comm) comm = its_comm->retain();
             error = finish(*request, handles[i], status);
@@ -207,11 +210,14 @@ constinit Finished finished;
 
 MPI_Request completed_request() { return request_to_handle(&finished); }
 
+bool requests_have_numbers = false;
+
 int request_to_int(MPI_Request handle) {
     if (handle == MPI_REQUEST_NULL) return static_cast<int>(reinterpret_cast<intptr_t>(MPI_REQUEST_NULL));
     Request* request = from_handle(handle);
     if (!request) return static_cast<int>(reinterpret_cast<intptr_t>(MPI_REQUEST_NULL));
     if (!numbers) numbers = new Numbers;
+    requests_have_numbers = true;
     const auto [place, is_new] = numbers->by_request.try_emplace(request, numbers->next);
     if (is_new) numbers->by_number[numbers->next++] = request;
     return place->second;
@@ -223,8 +229,7 @@ MPI_Request request_from_int(int number) {
     return found == numbers->by_number.end() ? MPI_REQUEST_NULL : request_to_handle(found->second);
 }
 
-void forget_number(Request& request) {
-    if (!numbers) return;
+void forget_its_number(Request& request) {
     const auto found = numbers->by_request.find(&request);
     if (found == numbers->by_request.end()) return;
     numbers->by_number.erase(found->second);
@@ -262,10 +267,6 @@ int Test(MPI_Request* handle, int* flag, MPI_Status* status) {
 int Waitall(int count, MPI_Request handles[], MPI_Status* statuses) {
     Lock lock;
     if (const int error = check_array(count, handles, "MPI_Waitall")) return error;
-    for (int i = 0; i < count; ++i) {
-        Request* request = from_handle(handles[i]);
-        if (is_pending(request)) progress::wait(*request);
-    }
     return finish_all(count, handles, statuses, "MPI_Waitall");
 }
 

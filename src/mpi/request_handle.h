@@ -24,7 +24,12 @@ inline MPI_Request request_to_handle(message::Request* request) {
 /// MPI_Request_toint and _fromint: a number of its own for each live handle, given at the first toint.
 int request_to_int(MPI_Request handle);
 MPI_Request request_from_int(int number);
-void forget_number(message::Request& request);
+extern bool requests_have_numbers;
+void forget_its_number(message::Request& request);
+inline void forget_number(message::Request& request) {
+    if (requests_have_numbers) [[unlikely]]
+        forget_its_number(request);
+}
 
 inline comm::Comm* comm_of(const message::Request& request) {
     return static_cast<comm::Comm*>(request.communicator);

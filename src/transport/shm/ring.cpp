@@ -24,6 +24,7 @@ void RingReader::reset(Ring& ring) {
     ring.consumed.bulk.store(0, std::memory_order_release);
     *this = RingReader();
     ring_ = &ring;
+    next_ = ring.lines;
 }
 
 }  // namespace starling::shm

@@ -53,38 +53,42 @@ inline BulkSpan bulk_span(uint64_t position, uint32_t bytes) {
 class RingWriter {
   public:
     RingWriter() = default;
-    explicit RingWriter(Ring& ring) : ring_(&ring) {}
+    explicit RingWriter(Ring& ring) : ring_(&ring), next_(ring.lines) {}
     explicit operator bool() const { return ring_ != nullptr; }
 
     /// Where to write `bytes` of payload (at most kRingPayload), nullptr if there is no room now. Nothing is
     /// visible before commit(), and reserving again without a commit is free.
     std::byte* reserve(uint32_t bytes) {
         if (line_ - lines_limit_ >= kRingLines && !refresh_lines()) return nullptr;
-        if (bytes <= kInlineBytes) return ring_->lines[line_ % kRingLines].payload;
+        if (bytes <= kInlineBytes) return next_->payload;
         const BulkSpan span = bulk_span(bulk_, bytes);
         if (span.end - bulk_limit_ > kBulkBytes && !refresh_bulk(span.end)) return nullptr;
         return ring_->bulk + span.start % kBulkBytes;
     }
 
     /// The header of the reserved line; fill all but stamp and bytes, then commit.
-    Header& header() { return ring_->lines[line_ % kRingLines].header; }
+    Header& header() { return next_->header; }
 
     /// Makes the reserved packet visible.
     void commit(uint32_t bytes) {
         Header& head = header();
         head.bytes = bytes;
         if (bytes > kInlineBytes) bulk_ = bulk_span(bulk_, bytes).end;
-        head.stamp.store(stamp_of(line_), std::memory_order_release);
-        ++line_;
+        head.stamp.store(lap_, std::memory_order_release);
+        ++next_;
+        if (++line_ % kRingLines == 0) [[unlikely]] {
+            next_ = ring_->lines;
+            ++lap_;
+        }
     }
-
-    static uint32_t stamp_of(uint64_t line) { return static_cast<uint32_t>(line / kRingLines) + 1; }
 
   private:
     bool refresh_lines();
     bool refresh_bulk(uint64_t end);
 
     Ring* ring_ = nullptr;
+    Line* next_ = nullptr;                 ///< where line_ lies
+    uint32_t lap_ = 1;                     ///< its stamp
     uint64_t line_ = 0, lines_limit_ = 0;  ///< next line; consumed lines as last seen
     uint64_t bulk_ = 0, bulk_limit_ = 0;
 };
@@ -99,30 +103,39 @@ class RingReader {
 
     /// The next packet's header, nullptr if none has come; its payload is at payload().
     const Header* front() const {
-        const Header& head = ring_->lines[line_ % kRingLines].header;
-        return head.stamp.load(std::memory_order_acquire) == RingWriter::stamp_of(line_) ? &head : nullptr;
+        const Header& head = next_->header;
+        return head.stamp.load(std::memory_order_acquire) == lap_ ? &head : nullptr;
     }
     const std::byte* payload() const {
-        const Line& line = ring_->lines[line_ % kRingLines];
-        if (line.header.bytes <= kInlineBytes) return line.payload;
-        return ring_->bulk + bulk_span(bulk_, line.header.bytes).start % kBulkBytes;
+        const uint32_t bytes = next_->header.bytes;
+        if (bytes <= kInlineBytes) return next_->payload;
+        return ring_->bulk + bulk_span(bulk_, bytes).start % kBulkBytes;
     }
     /// Gives the packet of front() back to the sender, in batches of a quarter of the ring.
     void pop() {
-        const uint32_t bytes = ring_->lines[line_ % kRingLines].header.bytes;
+        const uint32_t bytes = next_->header.bytes;
         if (bytes > kInlineBytes) {
             bulk_ = bulk_span(bulk_, bytes).end;
             if (bulk_ - bulk_told_ >= kBulkBytes / 4) tell_bulk();
         }
-        if (++line_ - lines_told_ >= kRingLines / 4) tell_lines();
+        ++next_;
+        if (++line_ % (kRingLines / 4) == 0) [[unlikely]]
+            end_quarter();
     }
 
   private:
-    void tell_lines() { ring_->consumed.lines.store(lines_told_ = line_, std::memory_order_release); }
+    void end_quarter() {
+        ring_->consumed.lines.store(line_, std::memory_order_release);
+        if (line_ % kRingLines != 0) return;
+        next_ = ring_->lines;
+        ++lap_;
+    }
     void tell_bulk() { ring_->consumed.bulk.store(bulk_told_ = bulk_, std::memory_order_release); }
 
     Ring* ring_ = nullptr;
-    uint64_t line_ = 0, lines_told_ = 0;
+    const Line* next_ = nullptr;  ///< where line_ lies
+    uint32_t lap_ = 1;            ///< its stamp
+    uint64_t line_ = 0;
     uint64_t bulk_ = 0, bulk_told_ = 0;
 };
 
