@@ -38,12 +38,19 @@ struct alignas(64) Ring {
     alignas(64) std::byte bulk[kBulkBytes];
 };
 
+/// Between payloads of a few lines and more. The processor of who reads one fetches some lines beyond it, which
+/// the sender of the next would have to take away again. One or two lines don't start that, and with many it does
+/// not matter.
+inline constexpr uint32_t kApart = 512;
+inline bool stays_apart(uint32_t bytes) { return bytes > 128 && bytes <= 4096; }
+
 /// Bytes of bulk that a payload takes, and where it starts: whole lines, never across the end.
 struct BulkSpan {
     uint64_t start, end;  ///< running positions; offset is start % kBulkBytes
 };
 inline BulkSpan bulk_span(uint64_t position, uint32_t bytes) {
-    const uint64_t rounded = (uint64_t{bytes} + 63) & ~uint64_t{63};
+    const uint64_t room_for = uint64_t{bytes} + (stays_apart(bytes) ? kApart : 0);
+    const uint64_t rounded = (room_for + 63) & ~uint64_t{63};
     const uint64_t room = kBulkBytes - position % kBulkBytes;
     const uint64_t start = rounded <= room ? position : position + room;
     return {start, start + rounded};
