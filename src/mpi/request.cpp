@@ -187,14 +187,6 @@ int take_some(int count, MPI_Request handles[], int* outcount, int indices[], MP
     return error;
 }
 
-/// The numbers behind MPI_Request_toint, made when asked for.
-struct Numbers {
-    std::unordered_map<Request*, int> by_request;
-    std::unordered_map<int, Request*> by_number;
-    int next = 0x1000;
-};
-Numbers* numbers = nullptr;
-
 // What eager sends return: done from the start, so there is nothing to tell them apart by.
 constexpr message::RequestClass kFinished{nullptr};
 struct Finished : Request {
@@ -208,32 +200,37 @@ constinit Finished finished;
 
 }  // namespace
 
-MPI_Request completed_request() { return request_to_handle(&finished); }
+/// The numbers behind MPI_Request_toint, made when asked for.
+struct RequestNumbers {
+    std::unordered_map<Request*, int> by_request;
+    std::unordered_map<int, Request*> by_number;
+    int next = 0x1000;
+};
+RequestNumbers* request_numbers = nullptr;
 
-bool requests_have_numbers = false;
+MPI_Request completed_request() { return request_to_handle(&finished); }
 
 int request_to_int(MPI_Request handle) {
     if (handle == MPI_REQUEST_NULL) return static_cast<int>(reinterpret_cast<intptr_t>(MPI_REQUEST_NULL));
     Request* request = from_handle(handle);
     if (!request) return static_cast<int>(reinterpret_cast<intptr_t>(MPI_REQUEST_NULL));
-    if (!numbers) numbers = new Numbers;
-    requests_have_numbers = true;
-    const auto [place, is_new] = numbers->by_request.try_emplace(request, numbers->next);
-    if (is_new) numbers->by_number[numbers->next++] = request;
+    if (!request_numbers) request_numbers = new RequestNumbers;
+    const auto [place, is_new] = request_numbers->by_request.try_emplace(request, request_numbers->next);
+    if (is_new) request_numbers->by_number[request_numbers->next++] = request;
     return place->second;
 }
 
 MPI_Request request_from_int(int number) {
-    if (!numbers) return MPI_REQUEST_NULL;
-    const auto found = numbers->by_number.find(number);
-    return found == numbers->by_number.end() ? MPI_REQUEST_NULL : request_to_handle(found->second);
+    if (!request_numbers) return MPI_REQUEST_NULL;
+    const auto found = request_numbers->by_number.find(number);
+    return found == request_numbers->by_number.end() ? MPI_REQUEST_NULL : request_to_handle(found->second);
 }
 
 void forget_its_number(Request& request) {
-    const auto found = numbers->by_request.find(&request);
-    if (found == numbers->by_request.end()) return;
-    numbers->by_number.erase(found->second);
-    numbers->by_request.erase(found);
+    const auto found = request_numbers->by_request.find(&request);
+    if (found == request_numbers->by_request.end()) return;
+    request_numbers->by_number.erase(found->second);
+    request_numbers->by_request.erase(found);
 }
 
 int Wait(MPI_Request* handle, MPI_Status* status) {

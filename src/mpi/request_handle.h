@@ -24,10 +24,11 @@ inline MPI_Request request_to_handle(message::Request* request) {
 /// MPI_Request_toint and _fromint: a number of its own for each live handle, given at the first toint.
 int request_to_int(MPI_Request handle);
 MPI_Request request_from_int(int number);
-extern bool requests_have_numbers;
+struct RequestNumbers;
+extern RequestNumbers* request_numbers;  ///< null until one is asked for
 void forget_its_number(message::Request& request);
 inline void forget_number(message::Request& request) {
-    if (requests_have_numbers) [[unlikely]]
+    if (request_numbers) [[unlikely]]
         forget_its_number(request);
 }
 

@@ -6,7 +6,7 @@ namespace starling::shm {
 
 bool RingWriter::refresh_lines() {
     lines_limit_ = ring_->consumed.lines.load(std::memory_order_acquire);
-    return line_ - lines_limit_ < kRingLines;
+    return next_.number - lines_limit_ < kRingLines;
 }
 
 bool RingWriter::refresh_bulk(uint64_t end) {
@@ -24,7 +24,7 @@ void RingReader::reset(Ring& ring) {
     ring.consumed.bulk.store(0, std::memory_order_release);
     *this = RingReader();
     ring_ = &ring;
-    next_ = ring.lines;
+    next_ = {ring.lines};
 }
 
 }  // namespace starling::shm

@@ -56,37 +56,48 @@ inline BulkSpan bulk_span(uint64_t position, uint32_t bytes) {
     return {start, start + rounded};
 }
 
+/// The line that an end of the ring has got to. Place and lap follow from the number, but are asked for at every
+/// look and every message.
+struct LinePosition {
+    Line* place = nullptr;
+    uint32_t lap = 1;  ///< the line's stamp
+    uint64_t number = 0;
+    void advance(Ring& ring) {
+        ++place;
+        if (++number % kRingLines != 0) [[likely]]
+            return;
+        place = ring.lines;
+        ++lap;
+    }
+};
+
 /// The sender's end. Not thread-safe.
 class RingWriter {
   public:
     RingWriter() = default;
-    explicit RingWriter(Ring& ring) : ring_(&ring), next_(ring.lines) {}
+    explicit RingWriter(Ring& ring) : ring_(&ring), next_{ring.lines} {}
     explicit operator bool() const { return ring_ != nullptr; }
 
     /// Where to write `bytes` of payload (at most kRingPayload), nullptr if there is no room now. Nothing is
     /// visible before commit(), and reserving again without a commit is free.
     std::byte* reserve(uint32_t bytes) {
-        if (line_ - lines_limit_ >= kRingLines && !refresh_lines()) return nullptr;
-        if (bytes <= kInlineBytes) return next_->payload;
+        if (next_.number - lines_limit_ >= kRingLines && !refresh_lines()) return nullptr;
+        if (bytes <= kInlineBytes) return next_.place->payload;
         const BulkSpan span = bulk_span(bulk_, bytes);
         if (span.end - bulk_limit_ > kBulkBytes && !refresh_bulk(span.end)) return nullptr;
         return ring_->bulk + span.start % kBulkBytes;
     }
 
     /// The header of the reserved line; fill all but stamp and bytes, then commit.
-    Header& header() { return next_->header; }
+    Header& header() { return next_.place->header; }
 
     /// Makes the reserved packet visible.
     void commit(uint32_t bytes) {
         Header& head = header();
         head.bytes = bytes;
         if (bytes > kInlineBytes) bulk_ = bulk_span(bulk_, bytes).end;
-        head.stamp.store(lap_, std::memory_order_release);
-        ++next_;
-        if (++line_ % kRingLines == 0) [[unlikely]] {
-            next_ = ring_->lines;
-            ++lap_;
-        }
+        head.stamp.store(next_.lap, std::memory_order_release);
+        next_.advance(*ring_);
     }
 
   private:
@@ -94,9 +105,8 @@ class RingWriter {
     bool refresh_bulk(uint64_t end);
 
     Ring* ring_ = nullptr;
-    Line* next_ = nullptr;                 ///< where line_ lies
-    uint32_t lap_ = 1;                     ///< its stamp
-    uint64_t line_ = 0, lines_limit_ = 0;  ///< next line; consumed lines as last seen
+    LinePosition next_;
+    uint64_t lines_limit_ = 0;  ///< consumed lines as last seen
     uint64_t bulk_ = 0, bulk_limit_ = 0;
 };
 
@@ -110,39 +120,32 @@ class RingReader {
 
     /// The next packet's header, nullptr if none has come; its payload is at payload().
     const Header* front() const {
-        const Header& head = next_->header;
-        return head.stamp.load(std::memory_order_acquire) == lap_ ? &head : nullptr;
+        const Header& head = next_.place->header;
+        return head.stamp.load(std::memory_order_acquire) == next_.lap ? &head : nullptr;
     }
     const std::byte* payload() const {
-        const uint32_t bytes = next_->header.bytes;
-        if (bytes <= kInlineBytes) return next_->payload;
+        const uint32_t bytes = next_.place->header.bytes;
+        if (bytes <= kInlineBytes) return next_.place->payload;
         return ring_->bulk + bulk_span(bulk_, bytes).start % kBulkBytes;
     }
     /// Gives the packet of front() back to the sender, in batches of a quarter of the ring.
     void pop() {
-        const uint32_t bytes = next_->header.bytes;
+        const uint32_t bytes = next_.place->header.bytes;
         if (bytes > kInlineBytes) {
             bulk_ = bulk_span(bulk_, bytes).end;
             if (bulk_ - bulk_told_ >= kBulkBytes / 4) tell_bulk();
         }
-        ++next_;
-        if (++line_ % (kRingLines / 4) == 0) [[unlikely]]
-            end_quarter();
+        next_.advance(*ring_);
+        if (next_.number % (kRingLines / 4) == 0) [[unlikely]]
+            tell_lines();
     }
 
   private:
-    void end_quarter() {
-        ring_->consumed.lines.store(line_, std::memory_order_release);
-        if (line_ % kRingLines != 0) return;
-        next_ = ring_->lines;
-        ++lap_;
-    }
+    void tell_lines() { ring_->consumed.lines.store(next_.number, std::memory_order_release); }
     void tell_bulk() { ring_->consumed.bulk.store(bulk_told_ = bulk_, std::memory_order_release); }
 
     Ring* ring_ = nullptr;
-    const Line* next_ = nullptr;  ///< where line_ lies
-    uint32_t lap_ = 1;            ///< its stamp
-    uint64_t line_ = 0;
+    LinePosition next_;
     uint64_t bulk_ = 0, bulk_told_ = 0;
 };
 
