@@ -22,7 +22,7 @@ static int post(const Pair* pair, const Stream* s, int sends, MPI_Request* reque
     return s->window;
 }
 
-static void windows(const Pair* pair, long iterations, void* context) {
+static double windows(const Pair* pair, long iterations, void* context) {
     const Stream* s = context;
     char word = 0;
     for (long i = 0; i < iterations; ++i) {
@@ -39,6 +39,7 @@ static void windows(const Pair* pair, long iterations, void* context) {
     if (s->check && (s->both || pair->role == 1)) {
         bench_verify(s->in, (size_t)s->bytes, (unsigned)(1 - pair->role), "bandwidth");
     }
+    return 0;
 }
 
 int main(int argc, char** argv) {

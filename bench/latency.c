@@ -1,30 +1,65 @@
 /* Half the round trip of a message between two processes (ping-pong), in one job or between parent and
- * child. */
+ * child. With --write the buffer is written anew before each send. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/bench.h"
 
 typedef struct {
-    void *out, *in;
+    char *out, *in;
     int bytes;
-    int check;
+    int check, write;
 } Message;
 
-static void ping_pong(const Pair* pair, long iterations, void* context) {
+/* The last message must have come whole. */
+static void verify(const Message* m, long last, unsigned seed) {
+    if (!m->write) {
+        bench_verify(m->in, (size_t)m->bytes, seed, "ping-pong");
+        return;
+    }
+    for (int i = 0; i < m->bytes; ++i) bench_require(m->in[i] == (char)last, "wrong data in ping-pong");
+}
+
+/* Sends, in case after writing every byte; returns the seconds that took. */
+static double send_message(const Pair* pair, const Message* m, long i) {
+    double writing = 0;
+    if (m->write) {
+        double before = bench_now();
+        memset(m->out, (int)i, (size_t)m->bytes);
+        writing = bench_now() - before;
+    }
+    MPI_Send(m->out, m->bytes, MPI_BYTE, pair->peer, 1, pair->comm);
+    return writing;
+}
+
+/* Both sides' writing is part of each round trip, so the leader hears how long the other side's took. */
+static double writing_of_both(const Pair* pair, double own) {
+    double others = 0;
+    if (pair->role == 0) {
+        MPI_Recv(&others, 1, MPI_DOUBLE, pair->peer, 2, pair->comm, MPI_STATUS_IGNORE);
+    } else {
+        MPI_Send(&own, 1, MPI_DOUBLE, pair->peer, 2, pair->comm);
+    }
+    return own + others;
+}
+
+static double ping_pong(const Pair* pair, long iterations, void* context) {
     const Message* m = context;
+    double writing = 0;
     for (long i = 0; i < iterations; ++i) {
         if (pair->role == 0) {
-            MPI_Send(m->out, m->bytes, MPI_BYTE, pair->peer, 1, pair->comm);
+            writing += send_message(pair, m, i);
             MPI_Recv(m->in, m->bytes, MPI_BYTE, pair->peer, 1, pair->comm, MPI_STATUS_IGNORE);
         } else {
             MPI_Recv(m->in, m->bytes, MPI_BYTE, pair->peer, 1, pair->comm, MPI_STATUS_IGNORE);
-            MPI_Send(m->out, m->bytes, MPI_BYTE, pair->peer, 1, pair->comm);
+            writing += send_message(pair, m, i);
         }
     }
     if (m->check) {
-        bench_verify(m->in, (size_t)m->bytes, (unsigned)(1 - pair->role), "ping-pong");
+        verify(m, iterations - 1, (unsigned)(1 - pair->role));
         bench_fill(m->in, (size_t)m->bytes, 9);
     }
+    return m->write ? writing_of_both(pair, writing) : 0;
 }
 
 int main(int argc, char** argv) {
@@ -33,7 +68,8 @@ int main(int argc, char** argv) {
         bench_options(argc, argv, "latency of messages between two processes", bench_defaults());
     Pair pair = bench_pair(&options, argv);
     Report* report = bench_report("latency", "us", &options);
-    Message message = {bench_buffer(options.max_bytes), bench_buffer(options.max_bytes), 0, options.check};
+    Message message = {bench_buffer(options.max_bytes), bench_buffer(options.max_bytes), 0, options.check,
+                       options.write};
     bench_fill(message.out, options.max_bytes, (unsigned)pair.role);
     for (long bytes = bench_next_size(&options, -1); bytes >= 0; bytes = bench_next_size(&options, bytes)) {
         message.bytes = (int)bytes;

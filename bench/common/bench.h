@@ -25,6 +25,7 @@ typedef struct {
     const char* counts;     /* -k LIST of numbers in ascending order; NULL: the program's default */
     const char* compute;    /* --compute LIST of microseconds of work, in ascending order; NULL: as above */
     int both;               /* --both directions at a time */
+    int write;              /* --write: buffers are written before each send */
 } Options;
 
 /* Reads the command line; the first argument that is none is an error and ends the job. */
@@ -44,6 +45,7 @@ long bench_next_size(const Options* options, long bytes);
 typedef struct {
     double value; /* median over the batches */
     double min, mean, max;
+    double placement; /* where the cores were meanwhile, see placement.h */
 } Stats;
 
 /* The statistics of n values (sorts them). */
@@ -76,8 +78,9 @@ typedef struct {
 Pair bench_pair(const Options* options, char** argv);
 void bench_pair_end(Pair* pair);
 
-/* One batch of a pair's measurement: both call it with the same number of iterations. */
-typedef void (*PairRound)(const Pair* pair, long iterations, void* context);
+/* One batch of a pair's measurement: both call it with the same number of iterations. Returns the seconds of
+ * it that don't count. */
+typedef double (*PairRound)(const Pair* pair, long iterations, void* context);
 /* Runs batches of round on both sides; on role 0 the result is seconds per iteration over the batches,
  * times scale. */
 Stats bench_pair_measure(const Pair* pair, const Options* options, PairRound round, void* context,

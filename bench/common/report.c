@@ -34,8 +34,8 @@ Stats bench_stats(double* values, int n) {
 }
 
 Stats bench_rate(Stats seconds, double amount) {
-    Stats rate = {amount / seconds.value, amount / seconds.max, amount / seconds.mean,
-                  amount / seconds.min};
+    Stats rate = {amount / seconds.value, amount / seconds.max, amount / seconds.mean, amount / seconds.min,
+                  seconds.placement};
     return rate;
 }
 
@@ -74,9 +74,9 @@ static void print_json(const Report* report, const char* ranks) {
         const Row* row = &report->rows[i];
         printf(
             "%s{\"what\": \"%s\", \"size\": %ld, \"value\": %.6g, \"min\": %.6g, \"mean\": %.6g, \"max\": "
-            "%.6g}",
+            "%.6g, \"placement\": %.6g}",
             i ? ", " : "", row->what, row->size, row->stats.value, row->stats.min, row->stats.mean,
-            row->stats.max);
+            row->stats.max, row->stats.placement);
     }
     printf("]}\n");
 }

@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "placement.h"
+
 enum { kMaxBatches = 1000 };
 
 Team bench_team(const Options* options, char** argv) {
@@ -66,8 +68,7 @@ static long calibrate(const Team* team, const Options* options, TeamRound round,
     return iterations;
 }
 
-Stats bench_team_measure(const Team* team, const Options* options, TeamRound round, void* context,
-                         double scale) {
+static Stats measure(const Team* team, const Options* options, TeamRound round, void* context, double scale) {
     static double shortest[kMaxBatches], average[kMaxBatches], longest[kMaxBatches];
     int batches = options->batches < kMaxBatches ? options->batches : kMaxBatches;
     if (options->warm_up > 0) batch(team, round, context, options->iterations ? options->warm_up : 1);
@@ -83,5 +84,18 @@ Stats bench_team_measure(const Team* team, const Options* options, TeamRound rou
     stats.max = stats.value;
     stats.min = bench_stats(shortest, batches).value;
     stats.mean = bench_stats(average, batches).value;
+    return stats;
+}
+
+Stats bench_team_measure(const Team* team, const Options* options, TeamRound round, void* context,
+                         double scale) {
+    static int placed;
+    Stats stats;
+    double placement;
+    if (!placed++) bench_placement(team->total, &placement);
+    do {
+        stats = measure(team, options, round, context, scale);
+    } while (bench_placement(team->total, &placement));
+    stats.placement = placement;
     return stats;
 }

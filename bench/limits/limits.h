@@ -17,11 +17,15 @@ void limit_barrier(const char* processes, double time);
 void limit_spawn(const char* counts, const char* program);
 void limit_hello(const char* counts, const char* program);
 void limit_footprint(const char* counts);
+void limit_placement(const char* cpus, double time);
+void limit_busy(const char* cpu); /* does not return */
 /* The process that limit_footprint looks at: says what it takes when told, then ends. */
 int limit_footprint_child(void);
 
 /* Rows are collected until all are there. */
 void limits_row(const char* what, long size, double value);
+/* Where the cores were during the rows to come, see ../common/placement.h; 0: not known. */
+void limits_place(double placement);
 void limits_print(const char* operation, const char* unit);
 
 /* The median of n values; sorts them. */

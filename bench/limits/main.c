@@ -6,6 +6,8 @@
  *     limits barrier 2,16 0.1           processes that count in shared memory and yield, us
  *     limits spawn 1,32 PROGRAM         posix_spawn of "PROGRAM --bare" until each has written a byte, ms
  *     limits hello 64 PROGRAM           the same until each has ended, ms
+ *     limits placement 0,1 0.005        half a round trip of a cache line between two cores, ns
+ *     limits busy 0                     keeps a core busy until it is ended
  *     limits footprint 16               so many processes that do nothing and have no library, kB
  */
 #include <stdio.h>
@@ -19,23 +21,29 @@ enum { kMaxRows = 100 };
 static struct {
     char what[40];
     long size;
-    double value;
+    double value, placement;
 } rows[kMaxRows];
 static int row_count;
+static double place;
 
 void limits_row(const char* what, long size, double value) {
     limits_require(row_count < kMaxRows, "too many rows");
     snprintf(rows[row_count].what, sizeof rows[0].what, "%s", what);
     rows[row_count].size = size;
+    rows[row_count].placement = place;
     rows[row_count++].value = value;
+}
+
+void limits_place(double placement) {
+    place = placement;
 }
 
 void limits_print(const char* operation, const char* unit) {
     printf("{\"benchmark\": \"limits-%s\", \"unit\": \"%s\", \"ranks\": \"\", \"rows\": [", operation,
            unit);
     for (int i = 0; i < row_count; ++i) {
-        printf("%s{\"what\": \"%s\", \"size\": %ld, \"value\": %.6g}", i ? ", " : "", rows[i].what,
-               rows[i].size, rows[i].value);
+        printf("%s{\"what\": \"%s\", \"size\": %ld, \"value\": %.6g, \"placement\": %.6g}", i ? ", " : "",
+               rows[i].what, rows[i].size, rows[i].value, rows[i].placement);
     }
     printf("]}\n");
 }
@@ -84,6 +92,10 @@ int main(int argc, char** argv) {
         limit_spawn(list, third);
     } else if (strcmp(operation, "hello") == 0) {
         limit_hello(list, third);
+    } else if (strcmp(operation, "placement") == 0) {
+        limit_placement(list, atof(third));
+    } else if (strcmp(operation, "busy") == 0) {
+        limit_busy(list);
     } else if (strcmp(operation, "footprint") == 0) {
         limit_footprint(list);
     } else {

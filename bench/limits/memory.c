@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../common/placement.h"
 #include "limits.h"
 
 enum { kBatches = 50, kWindow = 64, kSlots = 64, kLine = 64 };
@@ -62,7 +63,7 @@ static void await(atomic_long* flag, long value) {
 typedef void (*Round)(Shared*, int side, char* own, size_t bytes, long first, long iterations);
 
 /* The shortest time of an iteration in seconds, over batches; the other process is a child. */
-static double measure(Round round, size_t bytes, double time) {
+static double measure_once(Round round, size_t bytes, double time) {
     Shared* s = share(sizeof *s);
     size_t room = bytes ? 2 * bytes : 1; /* some operations have a result beside what they read */
     char* own = malloc(room);
@@ -102,6 +103,29 @@ static double measure(Round round, size_t bytes, double time) {
     munmap(s, sizeof *s);
     free(own);
     return limits_least(values, kBatches);
+}
+
+static void place_before(void) {
+    static int placed;
+    double placement;
+    if (!placed++) bench_placement(1, &placement);
+}
+
+/* Whether the cores have moved, so that it has to be measured again. */
+static int moved(void) {
+    double placement;
+    int again = bench_placement(1, &placement);
+    limits_place(placement);
+    return again;
+}
+
+static double measure(Round round, size_t bytes, double time) {
+    double value;
+    place_before();
+    do {
+        value = measure_once(round, bytes, time);
+    } while (moved());
+    return value;
 }
 
 static void put(Side* side, const char* own, size_t bytes, long number) {
@@ -259,7 +283,7 @@ static void barrier(Shared* s, long processes, long polls) {
     }
 }
 
-static double measure_barrier(long processes, double time) {
+static double barrier_once(long processes, double time) {
     Shared* s = share(sizeof *s);
     long polls = processes <= sysconf(_SC_NPROCESSORS_ONLN) ? 1000 : 0, rank = 0, rounds = 0;
     for (long i = 1; i < processes && rank == 0; ++i) {
@@ -286,6 +310,15 @@ static double measure_barrier(long processes, double time) {
     }
     munmap(s, sizeof *s);
     return limits_least(values, kBatches);
+}
+
+static double measure_barrier(long processes, double time) {
+    double value;
+    place_before();
+    do {
+        value = barrier_once(processes, time);
+    } while (moved());
+    return value;
 }
 
 void limit_barrier(const char* processes, double time) {
