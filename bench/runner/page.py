@@ -29,8 +29,11 @@ def write(results, path):
     parts = ["<!doctype html><html lang=en><meta charset=utf-8><title>MPI libraries on one machine</title>",
              f"<style>{STYLE}</style><h1>MPI libraries on one machine</h1>",
              f"<p>{html.escape(results['date'])}; {html.escape(machine.get('processor', ''))}, {machine['cores']} "
-             f"cores, Linux {html.escape(machine.get('kernel', ''))}. Medians of {results['rounds']} turns; "
-             f"~: the turns differ by more than {results['spread']:.0%}.</p>"]
+             f"cores, Linux {html.escape(machine.get('kernel', ''))}. Medians of {results['rounds']} turns or more; "
+             f"~: the turns differ by more than {results['spread']:.0%}. The libraries' columns are of the class "
+             "of placement (half a round trip of a cache line between the cores) in which most is known; the ratios in "
+             "all classes stand on the right.</p>",
+             *(f"<p>{html.escape(line)}</p>" for line in report.account(results))]
     if problem:
         parts.append(f"<p class=warning>Not to be trusted: {html.escape(problem)}.</p>")
     parts += ["<h2>Over size and number</h2>"] + line_plots(results)
@@ -64,8 +67,7 @@ def ratio_plot(results):
         for row in case["rows"]:
             value = report.ratio(case, row)
             if value:
-                key, _ = report.best_peer(case, row)
-                noisy = row["values"][report.OWN]["noisy"] or row["values"][key]["noisy"]
+                noisy = report.is_noisy(case, row)
                 bars.append((report.label(name, row), value if case["larger_is_better"] else 1 / value, noisy))
     return plots.bars("to the right: Starling is better than the best peer; pale: noisy", bars)
 

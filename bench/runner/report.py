@@ -2,9 +2,11 @@
 import json
 import os
 
+from .cases import SETS
+
 OWN = "starling"  # and its other modes, starling-...
 LIMIT = "limit"  # no library: what the machine allows
-TRUSTED_SHARE = 0.8  # of the rows must be calm, and of the runs undisturbed
+TRUSTED_SHARE = 0.9  # of the rows must be calm, and of the runs undisturbed
 
 
 def save(results, path):
@@ -20,19 +22,23 @@ def load(path):
         return json.load(file)
 
 
-def cells(results):
-    for case in results["cases"].values():
-        for row in case["rows"]:
-            yield from row["values"].values()
+def noisy_rows(results):
+    """(rows that compare with a peer and are noisy, all that compare), by our own value and the best peer's."""
+    found = [is_noisy(case, row) for case in results["cases"].values() for row in case["rows"]
+             if ratio(case, row) is not None]
+    return sum(found), len(found)
+
+
+def is_noisy(case, row):
+    return row["values"][OWN]["noisy"] or row["values"][best_peer(case, row)[0]]["noisy"]
 
 
 def verdict(results):
     """Why the numbers are not to be trusted, or an empty string."""
-    all_cells = list(cells(results))
-    noisy = sum(cell["noisy"] for cell in all_cells)
+    noisy, rows = noisy_rows(results)
     reasons = []
-    if all_cells and noisy > (1 - TRUSTED_SHARE) * len(all_cells):
-        reasons.append(f"{noisy} of {len(all_cells)} values differ by more than {results['spread']:.0%} between turns")
+    if noisy > (1 - TRUSTED_SHARE) * rows:
+        reasons.append(f"{noisy} of {rows} rows differ by more than {results['spread']:.0%} between turns")
     if results["disturbed"] > (1 - TRUSTED_SHARE) * max(results["runs"], 1):
         reasons.append(f"the machine was busy with other work before {results['disturbed']} of {results['runs']} runs")
     if results.get("added"):
@@ -61,6 +67,18 @@ def add_columns(results, earlier):
 
 def is_peer(key):
     return key != LIMIT and key != OWN and not key.startswith(OWN + "-")
+
+
+def in_class(row, name):
+    """The row as it is in another class than the one in which most is known."""
+    return row | {"class": name, "values": row.get("classes", {}).get(name, {})}
+
+
+def class_names(results):
+    """Those that rows have values in, nearest cores first; at the end that of rows that fall into no class."""
+    used = {name for case in results["cases"].values() for row in case["rows"] for name in row.get("classes", {})}
+    known = [one["name"] for one in results.get("classes", []) if one["name"] in used]
+    return known + ([""] if "" in used else [])
 
 
 def best_peer(case, row):
@@ -109,20 +127,43 @@ def label(name, row):
     return " ".join(filter(None, (name, what, size_text(row["size"]) if row["size"] else "")))
 
 
-def row_texts(results, name, case, row, wide=True):
-    """The cells of a row of the table, as text; not wide: of the peers only the best."""
-    texts = [label(name, row), row["unit"]]
-    for key in columns(results, wide):
-        texts.append(cell_text(row["values"].get(key), case["status"].get(key)))
-    key, _ = best_peer(case, row)
-    if not wide:
-        texts.append(cell_text(row["values"].get(key), None))
+def ratio_text(case, row):
     value = ratio(case, row)
-    texts.append(f"{value:.2f} {'+' if is_better(case, value) else '-'}" if value is not None else "")
-    texts.append(key or "")
+    return f"{value:.2f} {'+' if is_better(case, value) else '-'}" if value is not None else ""
+
+
+def goal_text(case, row):
+    """What was to be reached, and whether it is so in every class that is known."""
+    goal = row.get("goal")
+    if not goal:
+        return ""
+    ratios = [ratio(case, in_class(row, name)) for name in row["classes"]]
+    known = [value for value in ratios if value is not None]
+    if case["larger_is_better"]:
+        return f">= {goal:g}" + ("" if all(value >= goal for value in known) else ", missed")
+    return f"<= {goal:g}" + ("" if all(value <= goal for value in known) else ", missed")
+
+
+def wide_texts(results, name, case, row):
+    """The cells of a row: all libraries in the class in which most is known, and the ratios in each class."""
+    texts = [label(name, row), row["unit"], row.get("class", "")]
+    texts += [cell_text(row["values"].get(key), case["status"].get(key)) for key in results["libraries"]]
     away = distance(case, row)
-    texts.append(f"{away:.1f}" if away is not None else "")
-    return texts
+    texts += [ratio_text(case, row), best_peer(case, row)[0] or "", f"{away:.1f}" if away is not None else ""]
+    texts += [ratio_text(case, in_class(row, one)) for one in class_names(results)]
+    return texts + [goal_text(case, row)]
+
+
+def narrow_texts(results, name, case, row):
+    """The cells of a row: in each class our own value, the best peer's, the ratio and times what the machine allows."""
+    texts = [label(name, row), row["unit"]]
+    for one in class_names(results):
+        there = in_class(row, one)
+        key, _ = best_peer(case, there)
+        away = distance(case, there)
+        texts += [cell_text(there["values"].get(OWN), None), cell_text(there["values"].get(key), None), key or "",
+                  ratio_text(case, there), f"{away:.1f}" if away is not None else ""]
+    return texts + [goal_text(case, row)]
 
 
 def cell_text(cell, status):
@@ -131,35 +172,55 @@ def cell_text(cell, status):
     return short_status(status)
 
 
-def columns(results, wide):
-    return [key for key in results["libraries"] if wide or not is_peer(key)]
-
-
 def short_status(status):
     if status is None:
         return ""
     return "-" if status == "ok" else status.split(":")[0].split(" ")[0].upper()
 
 
+def header_of(results, wide):
+    names = class_names(results)
+    if wide:
+        return ["", "unit", "class", *results["libraries"], "ratio", "best peer", "x limit",
+                *(f"ratio {name}" for name in names), "goal"]
+    return ["", "unit"] + [text for name in names
+                           for text in (f"{name} {OWN}".strip(), "best", "peer", "ratio", "x limit")] + ["goal"]
+
+
 def table(results, wide=True, group=None):
-    keys = columns(results, wide)
-    header = ["", "unit", *keys, *([] if wide else ["best"]), "ratio", "best peer", "x limit"]
+    header = header_of(results, wide)
+    texts = wide_texts if wide else narrow_texts
     lines = []
     for name, case in results["cases"].items():
         if group and case["group"] != group:
             continue
-        for row in case["rows"]:
-            lines.append(row_texts(results, name, case, row, wide))
+        lines += [texts(results, name, case, row) for row in case["rows"]]
         if not case["rows"]:
-            lines.append([name, "", *(short_status(case["status"].get(key)) for key in keys)])
+            lines.append([name, "", *([""] + [short_status(case["status"].get(key)) for key in results["libraries"]]
+                                      if wide else [])])
             lines[-1] += [""] * (len(header) - len(lines[-1]))
     return header, lines
+
+
+def account(results):
+    """Lines that say in which classes the run was, what it dropped and how much of it is noisy."""
+    classes = ", ".join(f"{one['name']} ({one['looks']} looks)" for one in results.get("classes", []))
+    noisy, rows = noisy_rows(results)
+    lines = [f"{noisy} of {rows} rows are noisy (the middle turns differ by more than {results['spread']:.0%})"]
+    if classes:
+        lines.insert(0, f"half a round trip of a cache line between the cores: {classes}")
+        lines.append(f"{results['kept']} values kept, {results['dropped']} dropped because the cores moved meanwhile")
+    alone = {key: counts for key, counts in results.get("shared", {}).items() if counts[0]}
+    if alone:
+        lines.append("all processes on one core at the end of a value: " +
+                     ", ".join(f"{key} {shared} of {looks}" for key, (shared, looks) in alone.items()))
+    return lines
 
 
 def print_tables(results, wide=False):
     header, lines = table(results, wide)
     widths = [max(len(line[i]) for line in [header] + lines) for i in range(len(header))]
-    print(f"{results['date']}, {results['machine']['cores']} cores, medians of {results['rounds']} turns")
+    print(f"{results['date']}, {results['machine']['cores']} cores, medians of {results['rounds']} turns and more")
     for key, library in results["libraries"].items():
         print(f"  {key}: {library['title']} {library['version']}")
     print("ratio: Starling over the best peer; + as good or better, - worse; ~ noisy; "
@@ -173,8 +234,11 @@ def print_tables(results, wide=False):
         print("\nWhat did not run:")
     for name, key, status in found:
         print(f"  {name}, {key}: {status}")
+    print()
+    for line in account(results):
+        print(line)
     problem = verdict(results)
-    print(f"\nNot to be trusted: {problem}." if problem else "\nThe machine was calm and the values agree.")
+    print(f"Not to be trusted: {problem}." if problem else "The machine was calm and the values agree.")
 
 
 def failures(results):
@@ -188,5 +252,6 @@ def print_choices(libraries, cases):
     for library in libraries:
         where = f"PyPI: {library.wheel}" if library.wheel else library.launcher[0]
         print(f"  {library.key:16} {library.title} ({where})")
-    print("groups:", ", ".join(sorted({case.group for case in cases})), "and targets")
+    print("groups:", ", ".join(sorted({case.group for case in cases})))
+    print("sets:", ", ".join(SETS))
     print("cases:", ", ".join(case.name for case in cases))

@@ -1,22 +1,24 @@
 """Prepares the libraries, runs the cases in turns and keeps the results."""
 import datetime
+import math
 import os
 import platform
-import statistics
 import sys
+import time
 
 from . import report
-from .cases import TARGETS
-from .execute import execute, execute_limit, wait_for_calm
+from .cases import SETS
+from .classes import Row, classes_of
+from .execute import Value, execute, execute_limit, wait_for_calm
 from .libraries import build, install_wheel, version_of
-from .report import LIMIT
+from .placement import Watch
+from .report import LIMIT, OWN
 
 BUSY = 0.25  # a machine busier than this share before a run disturbs it
 
 
-
 def choose_cases(cases, only):
-    """The cases that a comma separated list names: by name, group or program, or "targets"."""
+    """The cases that a comma separated list names: by name, group or program, or a set of them."""
     if not only:
         return cases
     words = only.split(",")
@@ -27,7 +29,7 @@ def choose_cases(cases, only):
 
 
 def names_of(case):
-    return (case.name, case.group, case.program) + (("targets",) if case.name in TARGETS else ())
+    return (case.name, case.group, case.program) + tuple(name for name, cases in SETS.items() if case.name in cases)
 
 
 def choose_libraries(libraries, wanted, without):
@@ -71,27 +73,50 @@ def kind_of(library):
 class Run:
     """One run of the comparison: how often, how patiently, and what comes out."""
 
-    def __init__(self, libraries, rounds, calm, spread, patience=0, limits=None):
+    def __init__(self, libraries, rounds, calm, spread, patience=0, limits=None, minutes=None):
         self.libraries, self.rounds, self.calm, self.spread, self.patience = libraries, rounds, calm, spread, patience
-        self.limits = limits
+        self.limits, self.watch = limits, Watch(limits)
+        self.deadline = time.monotonic() + minutes * 60 if minutes else math.inf
+        self.looks = []  # all placements that were seen
         described = {library.key: {"title": library.title, "version": library.version, "kind": kind_of(library),
                                    "settings": library.environment} for library in libraries}
         if limits:
             described[LIMIT] = {"title": "what the machine allows", "version": "", "kind": "limit", "settings": {}}
         self.results = {"date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
                         "machine": describe_machine(), "rounds": rounds, "spread": spread, "runs": 0, "disturbed": 0,
-                        "libraries": described, "cases": {}}
+                        "libraries": described, "cases": {}, "classes": [], "kept": 0, "dropped": 0, "shared": {}}
 
     def run(self, cases, path):
-        for number, case in enumerate(cases, 1):
-            print(f"[{number}/{len(cases)}] {case.name}", end="", file=sys.stderr, flush=True)
-            turns = Turns(self, case)
-            turns.take()
-            print(file=sys.stderr)
-            if turns.status:
-                self.results["cases"][case.name] = turns.result()
+        all_turns = [Turns(self, case) for case in cases]
+        for number in range(1, self.rounds + self.patience + 1):
+            wanted = [turns for turns in all_turns if turns.wanted(number)]
+            for place, turns in enumerate(wanted, 1):
+                if self.over():
+                    break
+                print(f"turn {number} [{place}/{len(wanted)}] {turns.case.name}", end="", file=sys.stderr, flush=True)
+                turns.take(number)
+                print(file=sys.stderr)
+            self.collect(all_turns)
             report.save(self.results, path)
+            if self.over():
+                break
         return self.results
+
+    def over(self):
+        return time.monotonic() >= self.deadline
+
+    def classes(self):
+        return classes_of(self.looks)
+
+    def collect(self, all_turns):
+        """Puts all values so far into classes: those that the whole run has shown."""
+        results, classes = self.results, self.classes()
+        results["classes"] = [{"name": one.name, "low": one.low, "high": one.high, "looks": one.count}
+                              for one in classes]
+        results["cases"] = {turns.case.name: turns.result(classes) for turns in all_turns if turns.status}
+        all_rows = [row for turns in all_turns for row in turns.rows(classes).values()]
+        results["kept"] = sum(row.kept for row in all_rows)
+        results["dropped"] = sum(turns.taken + turns.dropped for turns in all_turns) - results["kept"]
 
 
 class Turns:
@@ -101,64 +126,79 @@ class Turns:
         self.run, self.case = run, case
         self.libraries = [library for library in run.libraries if not library.groups or case.group in library.groups]
         self.values, self.units, self.status = {}, {}, {}
+        self.taken = self.dropped = 0
 
-    def take(self):
-        if not self.libraries:
-            return
+    def keys(self):
+        limits = [LIMIT] if self.run.limits and self.case.limit else []
+        return [library.key for library in self.libraries] + limits if self.libraries else []
+
+    def wanted(self, number):
+        """The libraries that take part in this turn: all, or when there were enough those that a row still lacks."""
         rounds = min(self.run.rounds, self.case.turns) if self.case.turns else self.run.rounds
-        for number in range(rounds + self.run.patience):
-            if number >= rounds and not self.noisy():
-                break
-            for library in self.libraries:
-                self.one(library.key, lambda library=library: execute(library, self.case))
-            if self.run.limits and self.case.limit:
+        able = [key for key in self.keys() if self.status.get(key, "ok") == "ok"]
+        if number <= rounds:
+            return able
+        # Few are enough of a peer that is not the best; of the limit, too.
+        missing = [row.missing(rounds, min(2, rounds), [key for key in able if key in self.values[name]])
+                   for name, row in self.rows(self.run.classes()).items()]
+        return [key for key in able if any(key in keys for keys in missing)]
+
+    def take(self, number):
+        for key in self.wanted(number):
+            if key == LIMIT:
                 program = self.libraries[0].program(self.case.program)
-                self.one(LIMIT, lambda: execute_limit(self.run.limits, self.case, program))
+                self.one(key, lambda: execute_limit(self.run.limits, self.case, program, self.run.watch))
+            else:
+                library = next(library for library in self.libraries if library.key == key)
+                self.one(key, lambda: execute(library, self.case, self.run.watch))
 
     def one(self, key, do):
-        if self.status.get(key, "ok") != "ok":
-            return
         results = self.run.results
         results["runs"] += 1
         results["disturbed"] += wait_for_calm(self.run.calm) > BUSY
         one = do()
         self.status[key] = one.status
         print(f" {key}" if one.status == "ok" else f" {key}!", end="", file=sys.stderr, flush=True)
+        self.run.looks += one.looks
         if one.status != "ok":
             return
+        self.dropped += one.dropped
+        shared, looks = results["shared"].get(key, (0, 0))
+        results["shared"][key] = (shared + one.shared, looks + max(len(one.looks) - 1, 0))
         if self.case.wall and key != LIMIT:
-            self.keep(key, "", self.case.ranks, one.wall * 1e3, "ms")
-        for what, size, value, unit in one.rows:
-            if self.case.keeps(what, size):
-                self.keep(key, what, size, value, unit)
+            self.keep(key, Value("", self.case.ranks, one.wall * 1e3, "ms"))
+        for value in one.rows:
+            if self.case.keeps(value.what, value.size):
+                self.keep(key, value)
 
-    def keep(self, key, what, size, value, unit):
-        self.values.setdefault((what, size), {}).setdefault(key, []).append(value)
-        self.units[(what, size)] = unit
+    def keep(self, key, value):
+        of_library = self.values.setdefault((value.what, value.size), {})
+        of_library.setdefault(key, []).append((value.value, value.placement))
+        self.units[(value.what, value.size)] = value.unit
+        # One that was not settled after all tries is among the dropped already.
+        self.taken += value.placement is None or value.placement > 0
 
-    def noisy(self):
-        return any(summary(numbers, self.run.spread)["noisy"] for of_library in self.values.values()
-                   for numbers in of_library.values())
+    def rows(self, classes):
+        return {name: Row(values, classes, OWN, report.is_peer, self.case.larger_is_better, self.run.spread)
+                for name, values in self.values.items() if set(values) != {LIMIT}}
 
-    def result(self):
-        rows = [{"what": what, "size": size, "unit": self.units[(what, size)],
-                 "values": {key: summary(numbers, self.run.spread) for key, numbers in of_library.items()}}
-                for (what, size), of_library in self.values.items() if set(of_library) != {LIMIT}]
+    def result(self, classes):
+        rows = []
+        for (what, size), row in self.rows(classes).items():
+            one = row.chosen()
+            rows.append({"what": what, "size": size, "unit": self.units[(what, size)], "class": one.name if one else "",
+                         "values": row.classes.get(one, {}), "goal": self.case.goal.get((what, size)),
+                         "classes": {one.name: cells for one, cells in row.classes.items()}})
         return {"group": self.case.group, "note": self.case.note, "larger_is_better": self.case.larger_is_better,
                 "status": self.status, "rows": rows}
 
 
-def run(libraries, cases, rounds, calm, spread, path, patience=0, limits=None):
-    return Run(libraries, rounds, calm, spread, patience, limits).run(cases, path)
-
-
-def summary(numbers, spread):
-    """Of five turns and more, the lowest and the highest don't count for the spread: one interruption is no noise."""
-    median = statistics.median(numbers)
-    inner = sorted(numbers)[1:-1] if len(numbers) >= 5 else numbers
-    relative = (max(inner) - min(inner)) / median if median else 0.0
-    return {"median": median, "min": min(numbers), "max": max(numbers), "turns": len(numbers),
-            "spread": round(relative, 4), "noisy": relative > spread}
+def run(libraries, cases, rounds, calm, spread, path, patience=0, limits=None, minutes=None):
+    one = Run(libraries, rounds, calm, spread, patience, limits, minutes)
+    try:
+        return one.run(cases, path)
+    finally:
+        one.watch.close()
 
 
 def describe_machine():

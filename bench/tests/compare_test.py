@@ -12,9 +12,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from runner import page, plots, report, suite
+from runner import classes, markdown, page, plots, report, suite
 from runner.cases import GROUPS, TARGETS, Case, all_cases
-from runner.execute import execute, execute_limit, judge
+from runner.execute import command_of, execute, execute_limit, judge
 from runner.libraries import Library, all_libraries, build_limits, compile_command, sources_of
 
 GOOD = '{"benchmark": "x", "unit": "us", "ranks": "2", "rows": [{"what": "", "size": 8, "value": %s}]}'
@@ -54,7 +54,7 @@ class Launchers(unittest.TestCase):
 
     def test_values_are_read(self):
         run = self.run_script("echo noise; echo '" + GOOD % "1.5" + "'")
-        self.assertEqual((run.status, run.rows), ("ok", (("", 8, 1.5, "us"),)))
+        self.assertEqual((run.status, run.rows), ("ok", (("", 8, 1.5, "us", None),)))
 
     def test_hang_ends_with_all_its_processes(self):
         started = time.monotonic()
@@ -123,17 +123,18 @@ class Launchers(unittest.TestCase):
 
 class Judgement(unittest.TestCase):
     def results(self, own, peer, larger=False, disturbed=0):
-        values = {"starling": suite.summary(own, 0.15), "peer": suite.summary(peer, 0.15)}
+        values = {"starling": classes.summary(own, 0.15), "peer": classes.summary(peer, 0.15)}
         return {"date": "", "spread": 0.15, "rounds": 3, "runs": 10, "disturbed": disturbed,
-                "machine": {"cores": 2},
+                "machine": {"cores": 2}, "classes": [], "kept": 6, "dropped": 0, "shared": {},
                 "libraries": {key: {"title": key, "version": ""} for key in values},
                 "cases": {"c": {"group": "p2p", "note": "", "larger_is_better": larger,
                                 "status": {"starling": "ok", "peer": "ok"},
-                                "rows": [{"what": "", "size": 8, "unit": "us", "values": values}]}}}
+                                "rows": [{"what": "", "size": 8, "unit": "us", "class": "", "values": values,
+                                          "classes": {"": values}}]}}}
 
     def test_noise_is_seen(self):
-        self.assertFalse(suite.summary([10, 10.5, 11], 0.15)["noisy"])
-        self.assertTrue(suite.summary([10, 10, 13], 0.15)["noisy"])
+        self.assertFalse(classes.summary([10, 10.5, 11], 0.15)["noisy"])
+        self.assertTrue(classes.summary([10, 10, 13], 0.15)["noisy"])
         self.assertEqual(report.verdict(self.results([1, 1, 1], [2, 2, 2])), "")
         self.assertIn("between turns", report.verdict(self.results([1, 2, 3], [2, 2, 2])))
         self.assertIn("busy", report.verdict(self.results([1], [2], disturbed=5)))
@@ -142,8 +143,9 @@ class Judgement(unittest.TestCase):
         for larger, mark in ((False, "+"), (True, "-")):
             results = self.results([1], [2], larger)
             case = results["cases"]["c"]
-            texts = report.row_texts(results, "c", case, case["rows"][0])
-            self.assertEqual(texts[-3], f"0.50 {mark}")
+            header = report.header_of(results, wide=True)
+            texts = report.wide_texts(results, "c", case, case["rows"][0])
+            self.assertEqual(texts[header.index("ratio")], f"0.50 {mark}")
 
     def test_columns_of_an_earlier_run_are_marked(self):
         now, earlier = self.results([1], [2]), self.results([1], [2])
@@ -156,15 +158,15 @@ class Judgement(unittest.TestCase):
     def test_only_other_libraries_are_peers(self):
         results = self.results([1], [4])
         values = results["cases"]["c"]["rows"][0]["values"]
-        values["starling-poll"] = values["limit"] = suite.summary([0.5], 0.15)
+        values["starling-poll"] = values["limit"] = classes.summary([0.5], 0.15)
         row = results["cases"]["c"]["rows"][0]
         self.assertEqual(report.best_peer(results["cases"]["c"], row), ("peer", 4))
         self.assertEqual(report.distance(results["cases"]["c"], row), 2)
         self.assertEqual(report.distance(results["cases"]["c"] | {"larger_is_better": True}, row), 0.5)
 
     def test_single_outliers_among_many_turns_are_no_noise(self):
-        self.assertFalse(suite.summary([10, 10, 10, 10, 30], 0.15)["noisy"])
-        self.assertTrue(suite.summary([10, 10, 10, 30, 30], 0.15)["noisy"])
+        self.assertFalse(classes.summary([10, 10, 10, 10, 30], 0.15)["noisy"])
+        self.assertTrue(classes.summary([10, 10, 10, 30, 30], 0.15)["noisy"])
 
     def test_page_needs_nothing_from_elsewhere(self):
         results = self.results([1, 1, 1], [2, 2, 2])
@@ -185,6 +187,13 @@ class Judgement(unittest.TestCase):
         for picture in pictures:
             xml.dom.minidom.parseString(picture)
 
+    def test_markdown_has_every_row_and_says_what_is_missed(self):
+        results = self.results([1, 1, 1], [2, 2, 2])
+        results["cases"]["c"]["rows"][0]["goal"] = 0.4
+        text = markdown.text(results)
+        self.assertIn("| c 8, us | 1, 2 (peer), **0.50** |  | <= 0.4, missed |", text)
+        self.assertIn("0 of 1 rows are noisy", text)
+
     def test_plots_leave_out_what_they_can_t_show(self):
         self.assertEqual(plots.lines("t", {"a": [(0, 1), (8, 0)]}, "x", "y"), "")
         self.assertEqual(plots.bars("t", [("a", 0, False)]), "")
@@ -195,6 +204,19 @@ class Judgement(unittest.TestCase):
             names = [case.name for case in all_cases(quick)]
             self.assertEqual(set(TARGETS) - set(names), set())
             self.assertEqual(len(names), len(set(names)))
+
+    def test_launchers_oversubscribe_only_where_there_are_too_many(self):
+        with_option = Library("one", "one", ["true"], ["echo"], crowded=["--crowded"])
+        for case, crowded in ((Case("x", "p2p", "x", 1, [], 20, plain=True), False),
+                              (Case("x", "p2p", "x", 4096, [], 20, plain=True), True),
+                              (Case("x", "p2p", "x", 1, ["--spawn", "4096"], 20, plain=True), True)):
+            self.assertEqual(command_of(with_option, case)[1] == "--crowded", crowded)
+
+    def test_entries_say_nothing_about_binding(self):
+        for library in all_libraries("build"):
+            words = " ".join(library.launcher + library.crowded + list(library.environment)).lower()
+            self.assertNotIn("bind", words)
+            self.assertNotIn("pin", words)
 
     def test_every_case_has_a_group_and_a_program(self):
         groups = {group for library in all_libraries("build") for group in library.groups}

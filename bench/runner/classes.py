@@ -1,0 +1,118 @@
+"""Placements (half a round trip of a cache line between two cores, in ns) and the classes that they fall into; values
+belong to a class, and only values of one class are compared. Nothing here runs anything."""
+import math
+import statistics
+from dataclasses import dataclass
+
+AGREE = 1.3  # two placements are the same if one is at most so many times the other
+BIN = 1.1  # placements are counted in bins of this ratio
+RARE = 0.01  # of the placements in a bin: on the way from one class to another
+MANY = 100  # from so many placements on, rare ones are left out
+
+
+@dataclass(frozen=True)
+class Class:
+    name: str
+    low: float
+    high: float
+    count: int
+
+    def holds(self, placement):
+        return self.low / BIN <= placement <= self.high * BIN
+
+
+ANYWHERE = Class("", 0.0, math.inf, 0)  # of values that are taken without a look at the placement
+
+
+def agree(one, other):
+    """Whether two placements are known and the same."""
+    return one > 0 and other > 0 and max(one, other) <= AGREE * min(one, other)
+
+
+def classes_of(placements):
+    """The classes that these placements fall into, nearest cores first: between two of them there is a gap."""
+    known = sorted(placement for placement in placements if placement > 0)
+    bins = {}
+    for placement in known:
+        bins.setdefault(bin_of(placement), []).append(placement)
+    least = RARE * len(known) if len(known) >= MANY else 0
+    groups = []
+    for placement in (one for number in sorted(bins) if len(bins[number]) > least for one in bins[number]):
+        if groups and placement <= AGREE * groups[-1][-1]:
+            groups[-1].append(placement)
+        else:
+            groups.append([placement])
+    return [Class(f"{statistics.median(group):.0f} ns", group[0], group[-1], len(group)) for group in groups]
+
+
+def bin_of(placement):
+    return math.floor(math.log(placement) / math.log(BIN))
+
+
+def by_class(values, classes):
+    """{library: [(value, placement), ...]} as {class: {library: [value, ...]}}. What was measured without a look at the
+    placement is in ANYWHERE; what fits no class is left out."""
+    found = {}
+    for key, pairs in values.items():
+        for value, placement in pairs:
+            one = ANYWHERE
+            if placement is not None:
+                one = next((one for one in classes if one.holds(placement)), None)
+            if one:
+                found.setdefault(one, {}).setdefault(key, []).append(value)
+    return found
+
+
+def summary(numbers, spread):
+    """Median and extremes. Of each five turns, the lowest and the highest don't count for the spread: one
+    interruption is no noise."""
+    median = statistics.median(numbers)
+    aside = len(numbers) // 5
+    inner = sorted(numbers)[aside : len(numbers) - aside]
+    relative = (inner[-1] - inner[0]) / median if median else 0.0
+    return {"median": median, "min": min(numbers), "max": max(numbers), "turns": len(numbers),
+            "spread": round(relative, 4), "noisy": relative > spread}
+
+
+class Row:
+    """The values of one row, put into classes, and what is still missing."""
+
+    def __init__(self, values, classes, own, is_peer, larger_is_better, spread):
+        self.own, self.is_peer, self.larger_is_better = own, is_peer, larger_is_better
+        self.classes = {one: {key: summary(numbers, spread) for key, numbers in of_class.items()}
+                        for one, of_class in sorted(by_class(values, classes).items(), key=lambda pair: pair[0].low)}
+        self.kept = sum(cell["turns"] for cells in self.classes.values() for cell in cells.values())
+
+    def best_peer(self, one):
+        """The peer with the best median in a class, or None."""
+        peers = [(cell["median"], key) for key, cell in self.classes[one].items() if self.is_peer(key)]
+        if not peers:
+            return None
+        return (max(peers) if self.larger_is_better else min(peers))[1]
+
+    def chosen(self):
+        """The class in which most is known: of our own values and of the best peer's, the fewer count."""
+
+        def known(one):
+            cells = self.classes[one]
+            counts = [cells[key]["turns"] if key in cells else 0 for key in (self.own, self.best_peer(one))]
+            return min(counts), sum(counts)
+
+        return max(self.classes, key=known) if self.classes else None
+
+    def missing(self, wanted, others, keys):
+        """Those of the libraries that another turn would help: our own and the best peer where their values in the
+        chosen class are noisy or fewer than wanted, the others where they have been seen there less often than
+        others says. Empty: the row is settled."""
+        one = self.chosen()
+        if one is None:
+            return set(keys)
+        cells, best = self.classes[one], self.best_peer(one)
+        found = set()
+        for key in keys:
+            turns = cells[key]["turns"] if key in cells else 0
+            if turns < (wanted if key in (self.own, best) else others):
+                found.add(key)
+            elif key in (self.own, best) and cells[key]["noisy"]:
+                found.add(key)
+        return found

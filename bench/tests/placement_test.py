@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""Classes of placement: which values belong together, which are dropped, what is compared and what is still missing;
+all with made-up figures."""
+import random
+import socket
+import stat
+import sys
+import tempfile
+import threading
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from runner import report
+from runner.cases import Case
+from runner.classes import ANYWHERE, Row, agree, by_class, classes_of
+from runner.execute import run_watched
+from runner.placement import TRIES, Judge, Watch
+
+NEAR, COMMON, FAR = 24.0, 50.0, 210.0
+
+
+def looks(*values):
+    return [value * factor for value in values for factor in (0.96, 1.0, 1.04)]
+
+
+class Classes(unittest.TestCase):
+    def test_each_placement_that_recurs_is_a_class(self):
+        found = classes_of(looks(FAR, NEAR, COMMON))
+        self.assertEqual([one.name for one in found], ["24 ns", "50 ns", "210 ns"])
+        self.assertTrue(found[1].holds(53) and not found[1].holds(100) and not found[1].holds(0))
+
+    def test_one_placement_is_one_class_however_it_wavers(self):
+        self.assertEqual(len(classes_of([45, 50, 55, 60, 48, 52])), 1)
+        self.assertEqual(classes_of([0.0, 0.0]), [])
+
+    def test_what_lies_between_joins_no_two_classes(self):
+        random.seed(1)
+        wavering = [random.gauss(COMMON, 2) for _ in range(1000)] + [random.gauss(FAR, 8) for _ in range(1000)]
+        on_the_way = [60 * 1.1 ** step for step in range(13)]  # a chain from one to the other, each rare
+        self.assertEqual(len(classes_of(wavering + on_the_way)), 2)
+
+    def test_agreement_is_by_ratio_and_needs_both(self):
+        self.assertTrue(agree(50, 60) and agree(60, 50))
+        self.assertFalse(agree(50, 70) or agree(70, 50) or agree(0, 50) or agree(0, 0))
+
+
+class Dropping(unittest.TestCase):
+    def test_value_is_kept_while_the_cores_stay(self):
+        judge = Judge()
+        self.assertEqual([judge.look(one) for one in (50, 51, 49)], [(50, False), (51, False), (49, False)])
+        self.assertEqual((judge.kept, judge.dropped), (2, 0))
+
+    def test_value_is_taken_again_when_they_have_moved(self):
+        judge = Judge()
+        judge.look(50)
+        self.assertEqual(judge.look(210), (0.0, True))
+        self.assertEqual(judge.look(210), (210, False))  # begins and ends where the first try ended
+        self.assertEqual((judge.kept, judge.dropped), (1, 1))
+
+    def test_tries_have_an_end(self):
+        judge = Judge()
+        moving = [50, 210] * TRIES
+        answers = [judge.look(one)[1] for one in moving[: TRIES + 2]]
+        self.assertEqual(answers, [False] + [True] * TRIES + [False])
+        self.assertTrue(judge.look(moving[TRIES + 2])[1])  # the next value has tries of its own
+
+    def test_a_look_that_fails_keeps_nothing(self):
+        judge = Judge()
+        judge.look(0.0)
+        self.assertEqual(judge.look(50), (0.0, True))
+
+    def test_dropped_values_and_strays_are_in_no_class(self):
+        classes = classes_of(looks(COMMON, FAR))
+        found = by_class({"starling": [(1, 50), (2, 0.0), (3, 110), (4, 212), (5, None)]}, classes)
+        self.assertEqual(found, {classes[0]: {"starling": [1]}, classes[1]: {"starling": [4]},
+                                 ANYWHERE: {"starling": [5]}})
+
+
+class Rows(unittest.TestCase):
+    classes = classes_of(looks(NEAR, COMMON, FAR))
+
+    def row(self, values, larger=False):
+        return Row(values, self.classes, "starling", report.is_peer, larger, 0.15)
+
+    def test_compared_is_inside_a_class_only(self):
+        # Over all turns the peer's median is the better one, in each class ours is.
+        values = {"starling": [(1, 50), (1, 50), (4, 210), (4, 210), (4, 210)],
+                  "peer": [(2, 50), (2, 50), (2, 50), (8, 210), (8, 210)]}
+        row = self.row(values)
+        case = {"larger_is_better": False}
+        for cells in row.classes.values():
+            self.assertEqual(report.ratio(case, {"values": cells}), 0.5)
+
+    def test_chosen_is_the_class_in_which_both_are_known_best(self):
+        values = {"starling": [(1, 50)] * 9 + [(4, 210)] * 3, "peer": [(2, 50)] + [(8, 210)] * 3}
+        self.assertEqual(self.row(values).chosen().name, "210 ns")
+
+    def test_best_peer_is_that_of_the_class(self):
+        values = {"starling": [(1, 50), (4, 210)], "one": [(2, 50), (9, 210)], "two": [(3, 50), (8, 210)],
+                  "limit": [(0.1, 50), (0.1, 210)]}
+        for larger, expected in ((False, ["one", "two"]), (True, ["two", "one"])):
+            row = self.row(values, larger)
+            self.assertEqual([row.best_peer(one) for one in row.classes], expected)
+
+    def test_noise_between_classes_is_none(self):
+        values = {"starling": [(1, 50), (4, 210)] * 3, "peer": [(2, 50), (8, 210)] * 3}
+        self.assertEqual(self.row(values).missing(3, 2, values), set())
+
+    def test_settled_needs_turns_of_both_and_a_look_at_the_others(self):
+        values = {"starling": [(1, 50)] * 3, "best": [(2, 50)] * 2, "slow": [(9, 50)] * 2, "unseen": [(9, 210)] * 5}
+        self.assertEqual(self.row(values).missing(3, 2, values), {"best", "unseen"})
+        values["best"].append((2, 50))
+        values["unseen"] += [(9, 50)] * 2
+        self.assertEqual(self.row(values).missing(3, 2, values), set())
+
+    def test_noise_asks_for_another_turn_of_who_makes_it(self):
+        values = {"starling": [(1, 50), (1, 50), (3, 50)], "best": [(2, 50)] * 3, "slow": [(9, 50), (20, 50), (40, 50)]}
+        self.assertEqual(self.row(values).missing(3, 2, values), {"starling"})
+        values["starling"] += [(1, 50), (1, 50)]
+        self.assertEqual(self.row(values).missing(3, 2, values), set())
+
+
+class Watching(unittest.TestCase):
+    """A script in place of limits: each look gives the next of the placements."""
+
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+
+    def watch(self, *placements):
+        script, state = Path(self.directory.name, "limits"), Path(self.directory.name, "state")
+        state.write_text("\n".join(map(str, placements)) + "\n", encoding="utf-8")
+        row = '{"rows": [{"what": "", "size": 0, "value": %s}]}'
+        script.write_text(f"#!/bin/sh\n[ $1 = busy ] && exec sleep 60\necho '{row}' | sed s/%s/$(head -1 {state})/\n"
+                          f"sed -i 1d {state}\n", encoding="utf-8")
+        script.chmod(script.stat().st_mode | stat.S_IXUSR)
+        watch = Watch(script, cores=[0, 1])
+        self.addCleanup(watch.close)
+        return watch
+
+    def test_all_processes_hear_the_same(self):
+        watch = self.watch(50, 210, 212)
+        answers = {0: [], 1: []}
+
+        def process(core):
+            with socket.socket(socket.AF_UNIX) as runner:
+                runner.settimeout(20)
+                runner.connect(watch.path)
+                for _ in range(3):
+                    runner.sendall(f"2 {core}\n".encode())
+                    answers[core].append(runner.recv(64).decode().split())
+
+        with watch.command() as judge:
+            threads = [threading.Thread(target=process, args=(core,)) for core in answers]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        self.assertEqual(answers[0], [["50.0", "keep"], ["0.0", "again"], ["212.0", "keep"]])
+        self.assertEqual(answers[0], answers[1])
+        self.assertEqual((judge.kept, judge.dropped, judge.shared), (1, 1, 0))
+
+    def test_command_that_does_not_ask_is_looked_at_from_outside(self):
+        line = '{"benchmark": "x", "unit": "us", "rows": [{"what": "", "size": 8, "value": 1}]}'
+        case = Case("x", "p2p", "x", 2, [], 20)
+        kept = run_watched(["echo", line], {}, case, self.watch(50, 52))
+        self.assertEqual([row.placement for row in kept.rows], [52])
+        dropped = run_watched(["echo", line], {}, case, self.watch(50, 210))
+        self.assertEqual(([row.placement for row in dropped.rows], dropped.dropped), ([0.0], 1))
+        case.placed = False
+        unwatched = run_watched(["echo", line], {}, case, self.watch(50, 210))
+        self.assertEqual([row.placement for row in unwatched.rows], [None])
+
+    def test_strangers_end_with_the_command(self):
+        watch = self.watch(50)
+        with watch.command(strangers=2):
+            strangers = list(watch.strangers)
+            self.assertEqual([stranger.poll() for stranger in strangers], [None, None])
+        self.assertEqual(len(strangers), 2)
+        for stranger in strangers:
+            self.assertIsNotNone(stranger.poll())
+
+
+if __name__ == "__main__":
+    unittest.main()
