@@ -38,9 +38,7 @@ struct Share {
     uint64_t bytes;
     uint32_t send_serial;
     int32_t pid;
-    uint16_t slot;
-    uint16_t generation;
-    uint32_t chunk;  ///< bytes
+    uint64_t slot : 16, generation : 48;
 };
 static_assert(sizeof(Share) == 32);
 // A piece's header: tag = receive_serial, sequence = generation, context = offset in the message; pieces may overtake each

@@ -83,16 +83,15 @@ int start_split(ReceiveRequest& request, const Offer& offer, void* target, uint6
     const bool alone = progress::core_is_crowded() || request.peer->open_offers > 0;
     const int index = bytes < config().split_limit || alone ? -1 : free_split();
     if (index < 0 || (&request.peer->job == link::self().job && request.peer->rank == link::self().rank)) return EAGAIN;
-    const uint64_t chunk = std::max<uint64_t>((bytes / 16 + 4095) & ~uint64_t{4095}, 16384);
+    const uint64_t chunk = shm::split_chunk(bytes);
     Split split{&request, offer, static_cast<std::byte*>(target), bytes, chunk, over, 0, 0};
 
     static bool polled = false;
     if (!polled) progress::add_poller(poll_splits);
     polled = true;
     shm::SplitSlot& slot = own_slot(static_cast<uint32_t>(index));
-    const uint32_t generation = shm::open_split(slot);
-    const Share share{reinterpret_cast<uint64_t>(target), bytes, offer.serial, getpid(), static_cast<uint16_t>(index),
-                      static_cast<uint16_t>(generation), static_cast<uint32_t>(chunk)};
+    const uint64_t generation = shm::open_split(slot);
+    const Share share{reinterpret_cast<uint64_t>(target), bytes, offer.serial, getpid(), static_cast<uint16_t>(index), generation};
     link::send_control(*request.peer, shm::Kind::share_copy, &share, sizeof share);
 
     int error = 0;
@@ -116,12 +115,13 @@ int start_split(ReceiveRequest& request, const Offer& offer, void* target, uint6
 }
 
 void help_copy(link::Peer& peer, const Share& share, const void* source) {
-    if (share.slot >= shm::kSplitSlots || share.chunk == 0) return;
+    if (share.slot >= shm::kSplitSlots) return;
     shm::SplitSlot& slot = peer.region.split(share.slot);
-    const auto total = static_cast<uint32_t>((share.bytes + share.chunk - 1) / share.chunk);
+    const uint64_t chunk = shm::split_chunk(share.bytes);
+    const auto total = static_cast<uint32_t>((share.bytes + chunk - 1) / chunk);
     for (int64_t i; (i = shm::claim_chunk(slot, share.generation, total, true)) >= 0;) {
-        const uint64_t from = static_cast<uint64_t>(i) * share.chunk;
-        const uint64_t bytes = std::min<uint64_t>(share.chunk, share.bytes - from);
+        const uint64_t from = static_cast<uint64_t>(i) * chunk;
+        const uint64_t bytes = std::min<uint64_t>(chunk, share.bytes - from);
         if (shm::write_remote(share.pid, share.address + from, static_cast<const std::byte*>(source) + from, bytes) != 0)
             slot.failed.store(1, std::memory_order_relaxed);
         slot.written.fetch_add(1, std::memory_order_release);

@@ -10,8 +10,18 @@ namespace starling::shm {
 
 inline constexpr uint32_t kSplitSlots = 16;
 
-/// `claims` = generation (16 bits) | chunks claimed from the front (24) | from the back (24). The generation
-/// belongs to one message; a claim with an old one fails.
+/// Most chunks of one message; they are counted in 8 bits.
+inline constexpr uint32_t kSplitChunks = 16;
+
+/// Bytes of each chunk but the last, for a message of `bytes`: whole pages.
+inline uint64_t split_chunk(uint64_t bytes) {
+    constexpr uint64_t kPage = 4096, kLeast = 16384;
+    const uint64_t chunk = ((bytes + kSplitChunks - 1) / kSplitChunks + kPage - 1) & ~(kPage - 1);
+    return chunk < kLeast ? kLeast : chunk;
+}
+
+/// `claims` = generation (48 bits) | chunks claimed from the front (8) | from the back (8). The generation belongs to one
+/// message; a claim with an old one fails, however late it comes: 48 bits do not come round again.
 struct alignas(64) SplitSlot {
     std::atomic<uint64_t> claims;
     std::atomic<uint32_t> written;  ///< chunks the sender has finished, well or not
@@ -19,28 +29,29 @@ struct alignas(64) SplitSlot {
 };
 
 /// The receiver's: opens the slot for a message; gives its generation. Only while no one else can claim.
-inline uint32_t open_split(SplitSlot& slot) {
-    const uint64_t generation = ((slot.claims.load(std::memory_order_relaxed) >> 48) + 1) & 0xffff;
+inline uint64_t open_split(SplitSlot& slot) {
+    const uint64_t generation = (slot.claims.load(std::memory_order_relaxed) >> 16) + 1;
     slot.written.store(0, std::memory_order_relaxed);
     slot.failed.store(0, std::memory_order_relaxed);
-    slot.claims.store(generation << 48, std::memory_order_release);
-    return static_cast<uint32_t>(generation);
+    slot.claims.store(generation << 16, std::memory_order_release);
+    return generation;
 }
 
-/// Claims the next chunk of `total` from the front or the back; -1 if all are taken or the message is another.
-inline int64_t claim_chunk(SplitSlot& slot, uint32_t generation, uint32_t total, bool from_back) {
+/// Claims the next chunk of `total` (at most kSplitChunks) from the front or the back; -1 if all are taken or the message is
+/// another.
+inline int64_t claim_chunk(SplitSlot& slot, uint64_t generation, uint32_t total, bool from_back) {
     uint64_t seen = slot.claims.load(std::memory_order_acquire);
     for (;;) {
-        const uint32_t front = seen >> 24 & 0xffffff, back = seen & 0xffffff;
-        if (seen >> 48 != generation || front + back >= total) return -1;
-        const uint64_t next = seen + (from_back ? 1 : uint64_t{1} << 24);
+        const uint32_t front = seen >> 8 & 0xff, back = seen & 0xff;
+        if (seen >> 16 != generation || front + back >= total) return -1;
+        const uint64_t next = seen + (from_back ? 1 : uint64_t{1} << 8);
         if (slot.claims.compare_exchange_weak(seen, next, std::memory_order_acq_rel))
             return from_back ? total - 1 - back : front;
     }
 }
 
 inline uint32_t claimed_from_back(const SplitSlot& slot) {
-    return static_cast<uint32_t>(slot.claims.load(std::memory_order_acquire) & 0xffffff);
+    return static_cast<uint32_t>(slot.claims.load(std::memory_order_acquire) & 0xff);
 }
 
 }  // namespace starling::shm
