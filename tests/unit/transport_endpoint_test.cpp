@@ -274,6 +274,30 @@ TEST(Endpoint, SilenceIsNoticedAndEnds) {
     EXPECT_FALSE(a.send(to_b, 2, "too late"));
 }
 
+// Stopped by a signal or a debugger, or the virtual machine paused: the time in which this process did not look is not its
+// peer's silence. The rest of the patience is as long as ever, no longer.
+TEST(Endpoint, WhoWasStoppedForgivesItsPeers) {
+    set_variable("STARLING_IP_TIMEOUT", "1");
+    Process a(0), b(1);
+    set_variable("STARLING_IP_TIMEOUT", "30");
+    Session& there = a.meet(1, b.endpoint->port());
+    ASSERT_TRUE(a.send(there, 1, "hello"));
+    ASSERT_TRUE(poll_until({&a, &b}, [&] { return b.got.size() == 1 && a.endpoint->idle(there); }));
+    ASSERT_TRUE(a.send(there, 2, "are you there?"));
+    a.poll();
+    usleep(1'500'000);
+    a.poll();
+    EXPECT_EQ(a.given_up, 0);
+    ASSERT_TRUE(poll_until({&a, &b}, [&] { return a.endpoint->idle(there); }));
+    EXPECT_EQ(b.got.size(), 2u);
+    EXPECT_EQ(a.given_up, 0);
+
+    ASSERT_TRUE(a.send(there, 3, "and now?"));
+    a.poll();
+    usleep(1'500'000);
+    EXPECT_TRUE(poll_until({&a}, [&] { return a.given_up == 1; })) << "it is silent all the same";
+}
+
 TEST(Endpoint, ACloseInsideADeliveryIsTheLast) {
     Process a(0), b(1);
     Session& to_b = a.meet(1, b.endpoint->port());

@@ -38,6 +38,7 @@ int Endpoint::State::open(const Identity& who, const Upcalls& calls) {
     key = who.key;
     window = static_cast<uint32_t>(config().ip_window);
     timeout = static_cast<uint64_t>(config().ip_timeout) * kSecond;
+    now = now_ns();
     RailChoice choice;
     int error = RailChoice::parse(config().ip_interfaces, choice);
     if (error == MPI_SUCCESS) error = rails.open(choice);

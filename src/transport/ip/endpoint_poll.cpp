@@ -15,6 +15,7 @@ constexpr uint64_t kHoldTime = 1000 * kMillisecond;
 }  // namespace
 
 bool Endpoint::State::poll(uint64_t time) {
+    forgive(time);
     now = time;
     polling = true;
     const uint64_t before = counters.packets_received;
@@ -39,6 +40,16 @@ bool Endpoint::State::poll(uint64_t time) {
     }
     polling = false;
     return room_made || counters.packets_received != before;
+}
+
+// A process that was stopped, or has computed, has heard nobody meanwhile, and that is nobody's fault. What is forgiven is the
+// time, not the silence before it: a peer that is gone is noticed by a process that polls now and then as well.
+void Endpoint::State::forgive(uint64_t time) {
+    const uint64_t usual = timeout / 16;
+    const uint64_t away = time > now ? time - now : 0;
+    if (away <= usual) [[likely]]
+        return;
+    for (Session* session = active.front(); session; session = active.next(session)) session->forgive(away - usual, time);
 }
 
 // What the sender has said must not be lost if it ends before link has found out who it is: nobody would repeat it.

@@ -72,6 +72,7 @@ struct Endpoint::State final : Outside {
 
     // endpoint_poll.cpp
     bool poll(uint64_t now);
+    void forgive(uint64_t now);
     /// False if nobody wants a session with the sender (yet).
     bool take(const Arrival& arrival, uint64_t now);
     void hold(const Arrival& arrival, uint64_t now);
@@ -100,7 +101,7 @@ struct Endpoint::State final : Outside {
     uint64_t earliest = UINT64_MAX;  ///< no deadline is before this
     uint64_t rails_at = 0;           ///< when to look for changes of rails
     uint64_t last_epoch = 0;
-    uint64_t now = 0;  ///< of the poll that runs
+    uint64_t now = 0;  ///< of the poll that runs, or the last one
     int batches = 0;
     bool polling = false;
     bool room_made = false;

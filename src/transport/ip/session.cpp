@@ -127,6 +127,11 @@ void Session::vouch(uint64_t now, bool looks) {
     if (deaf_since_ == 0) deaf_since_ = now;
 }
 
+void Session::forgive(uint64_t away, uint64_t now) {
+    vouched_at_ = std::min(silent_since() + away, now);
+    if (deaf_since_ != 0) deaf_since_ = std::min(deaf_since_ + away, now);
+}
+
 uint64_t Session::round_trip() const {
     uint64_t best = 0;
     for (const Path& path : paths_) {

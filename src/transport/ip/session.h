@@ -150,6 +150,8 @@ class Session : private PacketSink {
     bool take_room_made();
     uint64_t stalled_since() const;
     void vouch(uint64_t now, bool looks);
+    /// This process did not look at its sockets for so long, ns: that time does not count as the peer's silence.
+    void forgive(uint64_t away, uint64_t now);
     uint64_t round_trip() const;
     uint64_t epoch() const { return epoch_; }
     uint64_t peer_epoch() const { return peer_epoch_; }
