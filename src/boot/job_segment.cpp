@@ -70,7 +70,7 @@ bool runs_consistent(const JobHeader& header, const std::byte* base) {
 // mapping.
 bool consistent(const JobHeader& header, uint64_t bytes) {
     return header.size > 0 && header.hosts > 0 && header.local_ranks <= header.size &&
-           (header.my_host < header.hosts || header.local_ranks == 0) && header.context_step > 0 &&
+           (header.my_host < header.hosts || header.local_ranks == 0) &&
            header.cells_offset % alignof(RankCell) == 0 && header.hosts_offset % alignof(HostEntry) == 0 &&
            header.runs_offset % alignof(Placement) == 0 && header.ports_offset % alignof(uint32_t) == 0 &&
            header.regions_offset % kPage == 0 && header.region_stride >= sizeof(uint64_t) &&
@@ -157,7 +157,6 @@ int JobSegment::create(const JobDescription& description, uint32_t my_host, JobS
     header->recovers = description.recovers;
     header->hosts_open = description.hosts_open;
     header->several_hosts = description.several_hosts || hosts > 1;
-    header->context_step = hosts;
     std::memcpy(header->secret, description.secret, sizeof header->secret);
     header->owner_pid = getpid();
     header->owner_fd = segment.fd_;
@@ -174,7 +173,7 @@ int JobSegment::create(const JobDescription& description, uint32_t my_host, JobS
     std::snprintf(header->command, sizeof header->command, "%s", description.command.c_str());
     header->state.store(JobState::running, std::memory_order_relaxed);
     header->failed_rank.store(-1, std::memory_order_relaxed);
-    header->next_context.store(16 + (my_host == kNoHost ? 0 : my_host), std::memory_order_relaxed);
+    header->next_context.store(16, std::memory_order_relaxed);
     auto* entries = reinterpret_cast<HostEntry*>(segment.base_ + hosts_offset);
     for (uint32_t i = 0; i < hosts; ++i) {
         entries[i] = description.hosts[i];

@@ -81,7 +81,7 @@ struct alignas(4096) JobHeader {
     uint32_t several_hosts; ///< 1 if the universe has other hosts, whether or not this job uses them
     uint32_t hosts_open;    ///< 1: the host table fills on demand, on some hosts before others
     uint32_t recovers;      ///< 1: the job goes on when a rank dies; `failures` and the ports say which
-    uint32_t context_step;  ///< next_context grows by this, so that hosts never draw the same number
+    uint32_t reserved;
     uint64_t secret[2];      ///< proves to the control socket that the sender can read this segment
     int32_t owner_pid;       ///< the process whose death ends the job: mpiexec, or the singleton itself
     int32_t owner_fd;        ///< its descriptor of this memfd
@@ -109,8 +109,14 @@ struct alignas(4096) JobHeader {
     alignas(64) std::atomic<uint32_t> arrived;
     /// 1 when all ranks on all hosts have; set by the daemon if there are several hosts, else not used.
     std::atomic<uint32_t> all_arrived;
-    alignas(64) std::atomic<uint32_t> next_context;  ///< next number of a context id; starts at 16 + my_host
+    alignas(64) std::atomic<uint64_t> next_context;  ///< how many contexts were drawn here, and 16
 };
+
+/// Of the numbers of a job's contexts each host has a share of its own: at one in half a microsecond enough for six days of
+/// nothing else.
+inline constexpr uint64_t kContextsPerHost = uint64_t{1} << 40;
+/// A number that is never drawn.
+inline constexpr uint64_t kNoNumber = ~uint64_t{0};
 
 /// What is known of where a rank listens and whether it lives, in one word of the address table: it is written by the
 /// rank itself in its own host's segment, by the daemon, and by processes that had a datagram from that rank.
@@ -189,8 +195,11 @@ class JobSegment {
     bool all_arrived() const {
         return header().hosts == 1 ? header().arrived.load() == header().size : header().all_arrived.load() != 0;
     }
-    /// Draws the number of a new context id.
-    uint32_t draw_context() const { return header().next_context.fetch_add(header().context_step); }
+    /// Draws the number of a new context id, which no other host of the job draws: kNoNumber when this host's are used up.
+    uint64_t draw_context() const {
+        const uint64_t drawn = header().next_context.fetch_add(1, std::memory_order_relaxed);
+        return drawn < kContextsPerHost ? header().my_host * kContextsPerHost + drawn : kNoNumber;
+    }
 
     const std::byte* blob() const { return base_ + header().blob_offset; }
     JobAddress address() const { return {header().id, header().owner_pid, header().owner_fd, header().host}; }

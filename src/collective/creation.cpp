@@ -28,7 +28,8 @@ Task exchange_claims(View v, int color, int key, std::vector<Claim>& claims) {
     claims.resize(static_cast<size_t>(v.n));
     const Claim mine{color, key, v.me == 0 ? comm::new_context() : 0};
     const Blocks blocks(claims.data(), sizeof(Claim), byte_type());
-    co_return co_await allgather(v, &mine, sizeof(Claim), byte_type(), blocks);
+    if (const int error = co_await allgather(v, &mine, sizeof(Claim), byte_type(), blocks)) co_return error;
+    co_return comm::check_context(claims[0].context);
 }
 
 // Participants [base, base + size) with a color, in the order of key and number, as ranks from `base` on.
@@ -57,10 +58,16 @@ Comm* make_selected(Comm& comm, const Exchange& exchange, const std::vector<Clai
 
 }  // namespace
 
+Task draw_context(View v, uint64_t& context) {
+    if (v.me == 0) context = comm::new_context();
+    if (const int error = co_await bcast(v, &context, sizeof context, byte_type(), 0)) co_return error;
+    co_return comm::check_context(context);
+}
+
 Task duplicate(Comm& comm, Comm*& result) {
     View v = View::all(exchange_of(comm));
-    uint64_t context = v.me == 0 ? comm::new_context() : 0;
-    if (const int error = co_await bcast(v, &context, sizeof context, byte_type(), 0)) co_return error;
+    uint64_t context = 0;
+    if (const int error = co_await draw_context(v, context)) co_return error;
     result = comm.is_inter
                  ? make_intercomm(context, comm.local_group().retain(), comm.rank,
                                   comm.remote_group().retain(), comm.local_first, comm.errhandler)
@@ -84,8 +91,8 @@ Task create(Comm& comm, comm::Group& group, Comm*& result) {
     if (comm.is_inter)
         co_return co_await split(comm, member ? 0 : MPI_UNDEFINED, member ? my_rank : 0, result);
     View v = View::all(exchange_of(comm));
-    uint64_t context = v.me == 0 ? comm::new_context() : 0;
-    if (const int error = co_await bcast(v, &context, sizeof context, byte_type(), 0)) co_return error;
+    uint64_t context = 0;
+    if (const int error = co_await draw_context(v, context)) co_return error;
     if (member) result = make_intracomm(context, group.retain(), my_rank, comm.errhandler);
     co_return MPI_SUCCESS;
 }
@@ -97,8 +104,8 @@ Task create_group(Comm& comm, comm::Group& group, int tag, Comm*& result) {
     const int my_rank = group.my_rank();
     TaggedExchange exchange(comm.channel(comm::Plane::create_group), std::move(ranks), my_rank, tag);
     View v = View::all(exchange);
-    uint64_t context = v.me == 0 ? comm::new_context() : 0;
-    if (const int error = co_await bcast(v, &context, sizeof context, byte_type(), 0)) co_return error;
+    uint64_t context = 0;
+    if (const int error = co_await draw_context(v, context)) co_return error;
     result = make_intracomm(context, group.retain(), my_rank, comm.errhandler);
     co_return MPI_SUCCESS;
 }

@@ -9,9 +9,13 @@
 #include <string_view>
 
 #include "collective/task.h"
+#include "collective/view.h"
 #include "comm/comm.h"
 
 namespace starling::collective {
+
+/// The context id of a new communicator, which participant 0 draws for all: MPI_ERR_OTHER everywhere if it has none left.
+Task draw_context(View v, uint64_t& context);
 
 /// Same groups, new context. Inter-communicators too.
 Task duplicate(comm::Comm& comm, comm::Comm*& result);

@@ -70,6 +70,7 @@ Task meet(Exchange& local_exchange, comm::Group& local, int local_leader, Leader
     if (leader_error) co_return leader_error;
     if (envelope.error)
         co_return fail(envelope.error, "rank %d could not reach the other group's leader", local_leader);
+    if (const int error = comm::check_context(envelope.context)) co_return error;
     bytes.resize(envelope.bytes);
     if (const int error = co_await bcast(v, bytes.data(), envelope.bytes, byte_type(), local_leader))
         co_return error;
@@ -141,8 +142,8 @@ Task create_from_group(comm::Group& group, std::string_view name, comm::Errhandl
                        Comm*& result) {
     TaggedExchange exchange = exchange_of_group(group, channel_of_group(group, name), kIntraTag);
     View v = View::all(exchange);
-    uint64_t context = v.me == 0 ? comm::new_context() : 0;
-    if (const int error = co_await bcast(v, &context, sizeof context, byte_type(), 0)) co_return error;
+    uint64_t context = 0;
+    if (const int error = co_await draw_context(v, context)) co_return error;
     result = make_intracomm(context, group.retain(), v.me, handler);
     co_return MPI_SUCCESS;
 }

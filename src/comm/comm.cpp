@@ -1,5 +1,6 @@
 #include "comm/comm.h"
 
+#include "base/error.h"
 #include "base/pool.h"
 
 namespace starling::comm {
@@ -28,7 +29,15 @@ uint64_t on_plane(uint64_t context, Plane plane) {
 
 uint64_t new_context() {
     const boot::JobSegment& segment = link::self().job->segment();
-    return make_context(segment.header().id, segment.draw_context());
+    const uint64_t number = segment.draw_context();
+    return number == boot::kNoNumber ? kNoContext : make_context(segment.header().id, number);
+}
+
+int check_context(uint64_t context) {
+    if (context != kNoContext) return MPI_SUCCESS;
+    return fail(MPI_ERR_OTHER,
+                "a host of this job has made 2^40 communicators, for which there are no more numbers: start a new job, "
+                "and use communicators again instead of making new ones");
 }
 
 Comm::Comm(uint64_t context, Group* local, int my_rank, Group* remote, bool first, Errhandler* handler)

@@ -26,14 +26,20 @@ enum class Plane : uint32_t {
 };
 inline constexpr uint64_t kPlaneMask = 15;
 
-/// Context id of the `number`th context drawn in a job, plane 0.
-constexpr uint64_t make_context(boot::JobId job, uint32_t number) {
-    return (job & 0xffffffffu) << 32 | static_cast<uint64_t>(number & 0xfffffffu) << 4;
+/// Context id of the `number`th context drawn in a job, plane 0. The numbers of all jobs lie on one circle of 2^60, those
+/// of a job in a row from a random place on, so that those of two jobs coincide about as rarely as two random
+/// numbers do, however many each has drawn.
+constexpr uint64_t make_context(boot::JobId job, uint64_t number) {
+    return (job + number) << 4;
 }
 /// Numbers below 16 are never drawn; these are the same in every process of a job.
-inline constexpr uint32_t kWorldNumber = 1, kSelfNumber = 2;
+inline constexpr uint64_t kWorldNumber = 1, kSelfNumber = 2;
+/// Instead of a context id, where this host can draw no more of them. Whoever draws for others spreads it, and all fail.
+inline constexpr uint64_t kNoContext = ~uint64_t{0};
 /// Draws a context id unique in the universe (from the counter in the own job's header). Lock-free.
 uint64_t new_context();
+/// MPI_ERR_OTHER with failure_text() for kNoContext.
+int check_context(uint64_t context);
 
 /// What the collective room hangs on a communicator (its exchange, counters, node stage), made there at
 /// first use.

@@ -2,9 +2,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "link/manager.h"
 #include "link/peer.h"
@@ -138,11 +140,35 @@ bool poll_ring(Peer& peer) {
     return taken > 0;
 }
 
-Peer* sender_of(const shm::Cell& cell) {
+/// While the packet at the front of the inbox is from a job that can't be mapped just now: when to try again, ns.
+constinit uint64_t unmapped_until = 0;
+constexpr uint64_t kMapAgainNs = 1'000'000;
+
+/// For want of a descriptor or of address space, which may pass. Whoever waits for the packet should know why.
+void note_unmapped() {
+    static bool told = false;
+    if (!told)
+        std::fprintf(stderr, "starling: rank %u: %.*s. A message from it is left where it is, and all behind it wait, until that can be done\n",
+                     self().rank, static_cast<int>(failure_text().size()), failure_text().data());
+    told = true;
+    unmapped_until = now_ns() + kMapAgainNs;
+    clear_failure();
+}
+
+/// Null if its job has gone: it can't be answered, so its packet is dropped. Null and `later`: its job can't be mapped now.
+Peer* sender_of(const shm::Cell& cell, bool& later) {
     static Peer* last = nullptr;
     const shm::Sender& sender = cell.sender;
     if (last && last->rank == sender.rank && last->job.address().id == sender.job) return last;
-    Peer* peer = find_job(sender.address())->peer(sender.rank);
+    if (unmapped_until != 0 && now_ns() < unmapped_until) {
+        later = true;
+        return nullptr;
+    }
+    unmapped_until = 0;
+    Job* const job = find_job(sender.address());
+    Peer* const peer = job->peer(sender.rank);
+    later = !job->mapped() && !job->dead();
+    if (later) note_unmapped();
     if (peer) last = peer;
     return peer;
 }
@@ -152,8 +178,10 @@ bool poll_inbox() {
     for (int i = 0; i < kBatch; ++i) {
         shm::Cell* cell = paths->inbox.front();
         if (!cell) break;
-        // A sender whose job has gone meanwhile can't be answered, so its packet is dropped.
-        Peer* peer = cell->header.bytes <= shm::Cell::kPayload ? sender_of(*cell) : nullptr;
+        bool later = false;
+        Peer* peer = cell->header.bytes <= shm::Cell::kPayload ? sender_of(*cell, later) : nullptr;
+        if (later) [[unlikely]]
+            break;
         if (peer) dispatch(*peer, {cell->header, cell->payload});
         paths->inbox.pop();
         any = true;

@@ -205,7 +205,8 @@ void start_send(SendRequest& request, Channel& channel, const void* buffer, int6
     if (send_at_once(channel, buffer, count, type, destination, tag, mode)) [[likely]] return request.complete();
     link::Peer* peer = channel.peer(destination);
     if (!peer || peer->dead) [[unlikely]] {
-        return finish(request, !peer ? MPI_ERR_PROC_ABORTED : link::why_dead(*peer, destination));
+        const bool gone = peer || channel.roster().at(destination).job->dead();  // else it can't be mapped just now
+        return finish(request, peer ? link::why_dead(*peer, destination) : gone ? MPI_ERR_PROC_ABORTED : MPI_ERR_OTHER);
     }
     request.buffer = buffer;
     request.count = count;

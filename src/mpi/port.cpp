@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cinttypes>
 #include <cstdio>
@@ -214,7 +215,9 @@ int accept(comm::Comm& comm, const char* name_text, std::string& result) {
     const Caller caller = port->second.front();
     port->second.pop_front();
     Talk talk(caller.context, {&caller.peer->job, caller.peer->rank});
-    return meet(talk, comm, caller.context, comm::new_context(), true, result);
+    const uint64_t context = comm::new_context();
+    if (const int error = comm::check_context(context)) return error;
+    return meet(talk, comm, caller.context, context, true, result);
 }
 
 int connect(comm::Comm& comm, const char* name_text, std::string& result) {
@@ -222,9 +225,11 @@ int connect(comm::Comm& comm, const char* name_text, std::string& result) {
     if (const int error = parse(name_text, name)) return error;
     link::Job* job = link::find_job(name.job);
     link::Peer* peer = job->peer(name.rank);
+    if (!peer && !job->dead()) return MPI_ERR_OTHER;
     if (!peer || peer->dead)
         return fail(MPI_ERR_PORT, "the process that opened the port has ended");
     const uint64_t context = comm::new_context();
+    if (const int error = comm::check_context(context)) return error;
     Talk talk(context, {job, name.rank});
     send_knock(*peer, {Knock::connect, name.port, context});
     return meet(talk, comm, context, 0, false, result);
@@ -342,12 +347,13 @@ int Comm_join(int fd, MPI_Comm* intercomm) {
     if (!error) error = move_all(fd, reinterpret_cast<char*>(&theirs), sizeof theirs, false);
     if (!error && std::memcmp(theirs.magic, mine.magic, sizeof mine.magic) != 0)
         error = fail(MPI_ERR_OTHER, "the other side of the socket does not speak Starling's MPI_Comm_join");
+    if (!error) error = comm::check_context(std::min(mine.context, theirs.context));
     if (error) return raise(nullptr, error);
     const bool first = mine.context < theirs.context;
     comm::GroupBuilder builder;
     link::Job* job = link::find_job(theirs.job);
     builder.add(link::Process{job, theirs.rank});
-    if (job->map() != MPI_SUCCESS) return raise(nullptr, MPI_ERR_PROC_ABORTED);
+    if (const int mapped = job->map()) return raise(nullptr, mapped);
     *intercomm = comm::to_handle(comm::make_intercomm(first ? mine.context : theirs.context,
                                                       comm::self()->local_group().retain(), 0, builder.build(), first,
                                                       comm::self()->errhandler));

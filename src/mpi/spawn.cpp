@@ -151,6 +151,7 @@ int start_children(comm::Comm& comm, const Commands& commands, Child& child) {
                     "started; start it with Starling's mpiexec, which uses the hosts of a Slurm allocation");
     }
     child.context = comm::new_context();
+    if (const int error = comm::check_context(child.context)) return error;
     request.blob = encode(Parents{child.context, static_cast<uint32_t>(comm.rank), encode(comm.local_group())});
 
     std::string bytes;
@@ -207,7 +208,9 @@ int spawn(const Commands& commands, int root, MPI_Comm handle, MPI_Comm* out, in
 
     // A child that is gone by now was there: that it died is an error of the inter-communicator.
     link::Job* job = link::find_job(child.job);
-    if (job->map() != MPI_SUCCESS) message::fail_job(*job);
+    const int mapped = job->map();
+    if (mapped && !job->dead()) return raise(comm, mapped, function);
+    if (mapped) message::fail_job(*job);
     comm::Comm* inter = comm::make_intercomm(child.context, comm->local_group().retain(), comm->rank,
                                              whole_job(job, child.size), true, comm->errhandler);
     note_spawned(child.context, child.job.id);

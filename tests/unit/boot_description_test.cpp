@@ -100,7 +100,7 @@ TEST(Segment, EachHostHasItsPart) {
         const uint32_t hosts = 1 + static_cast<uint32_t>(random()) % 4, size = hosts + static_cast<uint32_t>(random()) % 20;
         const std::vector<uint32_t> host_of = random_hosts(random, size, hosts);
         const JobDescription job = describe(host_of, hosts);
-        std::set<uint32_t> contexts;
+        std::set<uint64_t> contexts;
         for (uint32_t h = 0; h < hosts; ++h) {
             JobSegment segment;
             ASSERT_EQ(JobSegment::create(job, h, segment), MPI_SUCCESS);

@@ -51,9 +51,26 @@ TEST_F(Comms, ContextsDifferAndLeavePlanesFree) {
     for (int i = 0; i < 1000; ++i) {
         const uint64_t context = new_context();
         EXPECT_EQ(context & kPlaneMask, 0u);
-        EXPECT_EQ(context >> 32, own->address().id & 0xffffffff);
         EXPECT_TRUE(seen.insert(context).second);
     }
+}
+
+// Numbers go on where 28 bits end, and those of a job are used up before they could come again.
+TEST_F(Comms, ContextsEndWithAnErrorAndNeverRepeat) {
+    std::atomic<uint64_t>& next = own->segment().header().next_context;
+    const uint64_t before = next.load();
+    std::set<uint64_t> seen{make_context(own->address().id, kWorldNumber)};
+    for (const uint64_t from : {uint64_t{1} << 28, uint64_t{1} << 32, boot::kContextsPerHost - 20}) {
+        next.store(from);
+        for (int i = 0; i < 20; ++i) {
+            const uint64_t context = new_context();
+            EXPECT_EQ(check_context(context), MPI_SUCCESS);
+            EXPECT_EQ(context & kPlaneMask, 0u);
+            EXPECT_TRUE(seen.insert(context).second);
+        }
+    }
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(check_context(new_context()), MPI_ERR_OTHER);
+    next.store(before);
 }
 
 TEST_F(Comms, PlanesOfOneCommunicator) {
