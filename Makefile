@@ -5,29 +5,40 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 ASAN_OPTIONS ?= detect_leaks=0:allocator_may_return_null=1
 
-.PHONY: build demo test test-threads test-mpi4py install header packages format tidy clean
+.PHONY: build everything configure demo test test-threads test-mpi4py install header packages format tidy clean
 
-build: packages
+# What an installation has, and the examples. `make everything` adds tests and benchmarks.
+build: packages configure
+	@ninja -C $(BUILD) -j $(JOBS) starling_installed
+
+everything: packages configure
+	@ninja -C $(BUILD) -j $(JOBS)
+
+configure:
 	@cmake --preset release -B $(BUILD) >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
 	@rm -f $(BUILD).log
-	@ninja -C $(BUILD) -j $(JOBS)
 
 packages:
 	@tools/install-packages build
 
+# Only what it runs: the library, the launcher and the render farm.
 demo:
+	@echo "make demo, 1 of 3: Debian packages that are missing"
 	@tools/install-packages build demo
-	@$(MAKE) --no-print-directory build
+	@echo "make demo, 2 of 3: compiling the library, the launcher and the example (one to three minutes on two cores)"
+	@$(MAKE) --no-print-directory configure
+	@ninja -C $(BUILD) -j $(JOBS) mpi_abi mpiexec render-farm
+	@echo "make demo, 3 of 3: rendering a picture with workers that come and go"
 	@examples/render-farm/demo $(BUILD)
 
-# The sanitizer build first: its summary comes before the closing one.
+# The sanitizer build first: its summary comes before the closing one. Both run even if one fails, and what was skipped,
+# and why, is said at the end.
 test:
 	@tools/install-packages build test
-	@$(MAKE) --no-print-directory build
+	@$(MAKE) --no-print-directory everything
 	@cmake --preset asan -B $(BUILD)-asan >/dev/null
 	@ninja -C $(BUILD)-asan -j $(JOBS)
-	@ASAN_OPTIONS=$(ASAN_OPTIONS) ctest --test-dir $(BUILD)-asan -LE 'bench|example|wrappers' --output-on-failure -j $(JOBS)
-	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
+	@ASAN_OPTIONS=$(ASAN_OPTIONS) tests/suite $(SUITE) $(BUILD)-asan $(BUILD) -- -j $(JOBS)
 
 # What has threads, under ThreadSanitizer: a data race fails its test.
 THREADED = unit_(lock|ring|doorbell|inbox|message|boot_pmi_manager|launch_tree_strangers)|mpi.threads|wait=thread

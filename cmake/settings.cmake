@@ -30,7 +30,9 @@ set(CMAKE_INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 find_program(STARLING_CCACHE ccache)
 if(STARLING_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     set(CMAKE_C_COMPILER_LAUNCHER ${STARLING_CCACHE})
-    set(CMAKE_CXX_COMPILER_LAUNCHER ${STARLING_CCACHE})
+    # What it asks for before it keeps what was compiled with precompiled headers.
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+        CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${STARLING_CCACHE})
 endif()
 
 add_compile_options(-Wall -Wextra -Werror)

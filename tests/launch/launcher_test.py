@@ -320,8 +320,7 @@ class Starting(Case):
         self.assertEqual(process.wait(LIMIT), 128 + signal.SIGTERM)
 
     def test_binding(self):
-        if len(os.sched_getaffinity(0)) < 2:
-            self.skipTest("one core")
+        self.assertGreaterEqual(len(os.sched_getaffinity(0)), 2, "this needs two cores")
         code, out, _ = self.mpiexec("--bind-to", "core", "-n", 2, "sh", "-c", "grep Cpus_allowed_list /proc/self/status")
         self.assertEqual(code, 0)
         self.assertEqual(len(set(out.splitlines())), 2)
@@ -343,9 +342,9 @@ class Starting(Case):
         self.assertEqual(self.run_command("sh", "-c", f"{MPIEXEC} -n 2 true <&- >&- 2>&-")[0], 0)
 
     def test_few_descriptors(self):
-        if b"__asan_init" in pathlib.Path(MPIEXEC).read_bytes():
-            self.skipTest("sanitizers need descriptors themselves")
-        code, _, err = self.run_command("sh", "-c", f"ulimit -n 6; {MPIEXEC} -l -n 8 true")
+        # Sanitizers need some themselves.
+        few = 9 if b"__asan_init" in pathlib.Path(MPIEXEC).read_bytes() else 6
+        code, _, err = self.run_command("sh", "-c", f"ulimit -n {few}; {MPIEXEC} -l -n 8 true")
         self.assertNotEqual(code, 0)
         self.assertEqual(err.count("\n"), 1, err)
         self.assertIn("ulimit -n", err)
@@ -617,8 +616,6 @@ class Naming(Case):
 
     def test_daemon_command(self):
         starling = BUILD / "bin" / "starling"
-        if not starling.exists():
-            self.skipTest("no starling tool here")
         run = lambda verb: self.run_command(starling, "daemon", verb)
         self.assertEqual(run("status")[0], 3)
         self.assertEqual(run("start")[0], 0)
@@ -832,4 +829,4 @@ class Remaining(Case):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0]] + sys.argv[2:])
+    unittest.main(argv=[sys.argv[0]] + sys.argv[2:], verbosity=2)

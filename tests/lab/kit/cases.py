@@ -5,7 +5,7 @@ import unittest
 from . import places
 from .jobs import GRACE, Build, Job
 from .lab import Lab
-from .places import SKIPPED, Problem
+from .places import Problem
 
 
 class HostsTest(unittest.TestCase):
@@ -37,8 +37,8 @@ def main():
         places.check_machine()
         missing = Build().missing()
         if missing:
-            raise Problem(missing, SKIPPED)
+            raise Problem(missing)
     except Problem as reason:
-        print(f"skipped: {reason}")
+        print(f"{'skipped' if reason.code == places.SKIPPED else 'failed'}: {reason}")
         sys.exit(reason.code)
     unittest.main(verbosity=2)

@@ -18,12 +18,12 @@ class Problem(Exception):
 
 
 def check_machine():
-    """Complains where no lab can be had; the exit code says `skipped`."""
+    """Complains where no lab can be had; for want of rights the exit code says `skipped`, for want of programs `failed`."""
     if os.geteuid() != 0:
         raise Problem("making hosts needs root (network and mount namespaces)", SKIPPED)
     for command in ("ip", "tc", "ethtool"):
         if shutil.which(command) is None:
-            raise Problem(f"making hosts needs the command {command}", SKIPPED)
+            raise Problem(f"making hosts needs the command {command}: tools/install-packages test")
     for kind in ("net", "mnt", "uts", "ipc", "pid", "time"):
         if not os.path.exists(f"/proc/self/ns/{kind}"):
             raise Problem(f"this kernel has no {kind} namespaces", SKIPPED)
