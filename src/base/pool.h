@@ -8,6 +8,8 @@
 #include <new>
 #include <vector>
 
+#include "base/mutex.h"
+
 namespace starling {
 
 /// A pool of T, which must have members `uint32_t magic` and `uint32_t pool_index` and a constant
@@ -82,6 +84,29 @@ class Pool {
     std::vector<T*> free_;
     uint32_t capacity_ = 0;
     std::size_t live_ = 0;
+};
+
+/// The same for objects that threads make and end whenever they like, before MPI_Init too: thread-safe.
+template <class T>
+class SharedPool {
+  public:
+    template <class... Args>
+    T* create(Args&&... args) {
+        const MutexGuard guard(mutex_);
+        return pool_.create(static_cast<Args&&>(args)...);
+    }
+    void destroy(T* object) {
+        const MutexGuard guard(mutex_);
+        pool_.destroy(object);
+    }
+    T* at(uint32_t index) {
+        const MutexGuard guard(mutex_);
+        return pool_.at(index);
+    }
+
+  private:
+    Mutex mutex_;
+    Pool<T> pool_;
 };
 
 }  // namespace starling

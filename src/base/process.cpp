@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <initializer_list>
 
 namespace starling {
 
@@ -30,6 +31,19 @@ bool process_gone(pid_t pid) {
         if ((field = std::strchr(field, ' '))) ++field;
     // A process whose first thread has ended is shown as a zombie while the others go on.
     return !field || field[0] == '\0' || (field[0] <= '1' && field[1] == ' ');
+}
+
+void flush_output() {
+    for (FILE* stream : {stdout, stderr}) {
+        bool mine = ftrylockfile(stream) == 0;
+        for (int i = 0; i < 20 && !mine; ++i) {  // who prints is done by then
+            usleep(1000);
+            mine = ftrylockfile(stream) == 0;
+        }
+        if (!mine) continue;
+        fflush_unlocked(stream);
+        funlockfile(stream);
+    }
 }
 
 }  // namespace starling

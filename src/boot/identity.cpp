@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/config.h"
 #include "base/error.h"
+#include "base/process.h"
 #include "boot/doorbell.h"
 #include "boot/environment.h"
 #include "boot/host_join.h"
@@ -113,7 +114,7 @@ void leave_at_exit() {
     char text[64];
     std::snprintf(text, sizeof text, "rank %u exits without calling MPI_Finalize", management->rank);
     std::fprintf(stderr, "starling: %s\n", text);
-    std::fflush(nullptr);
+    flush_output();
     management->manager->abort(1, text);
     _exit(1);  // not 0, whatever the program meant: some managers look at nothing else
 }

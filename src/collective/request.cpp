@@ -17,7 +17,7 @@ int run(Task task) {
     CollectiveRequest request;
     start(std::move(task), request);
     if (!request.done) progress::wait(request);
-    return request.outcome.error;
+    return message::error_of(request);
 }
 
 }  // namespace starling::collective

@@ -27,6 +27,8 @@ class [[nodiscard]] Task {
             if (promise.continuation) return promise.continuation;
             if (promise.request) {
                 promise.request->outcome.error = promise.result;
+                if (promise.result != MPI_SUCCESS) [[unlikely]]
+                    message::keep_failure(*promise.request);
                 promise.request->complete();
             }
             return std::noop_coroutine();

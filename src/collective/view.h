@@ -82,7 +82,7 @@ struct View {
                int from) {
         exchange->start_receive(request, buffer, count, type, participant(from), tag);
     }
-    void finish(const message::SendRequest& request) { note(request.outcome.error); }
+    void finish(const message::SendRequest& request) { note(message::error_of(request)); }
     void finish(const message::ReceiveRequest& request, uint64_t expected) {
         if (request.outcome.error != MPI_SUCCESS || request.outcome.bytes != expected) [[unlikely]]
             note(bad_receive(request, expected));

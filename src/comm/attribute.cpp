@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "progress/lock.h"
+
 namespace starling::comm {
 
 namespace {
@@ -36,6 +38,7 @@ class Hold {
 // Calls a copy callback that is not one of the predefined values. The union's members are all object
 // pointers to functions of one representation, so any of them tells which value it is.
 int call_copy(const AttributeHolder& holder, const Keyval& keyval, void* value, void** copy, int* flag) {
+    const progress::Outside outside;
     switch (holder.kind) {
         case AttributeKind::comm:
             return keyval.comm_copy(holder.comm, keyval.number, keyval.extra_state, value, copy, flag);
@@ -90,6 +93,7 @@ void AttributeSet::take(AttributeSet& other) {
 int AttributeSet::call_delete(const AttributeHolder& holder, const Entry& entry) {
     const Keyval& keyval = *entry.keyval;
     if (!keyval.comm_delete) return MPI_SUCCESS;
+    const progress::Outside outside;
     switch (holder.kind) {
         case AttributeKind::comm:
             return keyval.comm_delete(holder.comm, keyval.number, entry.value, keyval.extra_state);
@@ -102,7 +106,7 @@ int AttributeSet::call_delete(const AttributeHolder& holder, const Entry& entry)
 
 int AttributeSet::set(const AttributeHolder& holder, Keyval* keyval, void* value) {
     Hold hold(keyval);
-    if (get(keyval->number, nullptr))
+    while (find(keyval->number, false))
         if (const int error = remove(holder, keyval->number)) return error;
     ++keyval->references;
     entries_.push_back({keyval, value});
@@ -110,41 +114,55 @@ int AttributeSet::set(const AttributeHolder& holder, Keyval* keyval, void* value
 }
 
 bool AttributeSet::get(int keyval, void** value) const {
-    for (const Entry& entry : entries_) {
-        if (entry.keyval->number != keyval) continue;
-        if (value) *value = entry.value;
-        return true;
-    }
-    return false;
+    auto* self = const_cast<AttributeSet*>(this);
+    const Entry* found = self->find(keyval, false);
+    if (!found) found = self->find(keyval, true);  // there until its callback has returned
+    if (found && value) *value = found->value;
+    return found != nullptr;
+}
+
+AttributeSet::Entry* AttributeSet::find(int keyval, bool going) {
+    for (Entry& entry : entries_)
+        if (entry.keyval->number == keyval && entry.going == going) return &entry;
+    return nullptr;
 }
 
 int AttributeSet::remove(const AttributeHolder& holder, int keyval) {
-    const auto matches = [keyval](const Entry& entry) { return entry.keyval->number == keyval; };
-    const auto found = std::find_if(entries_.begin(), entries_.end(), matches);
-    if (found == entries_.end()) return MPI_ERR_KEYVAL;
+    Entry* found = find(keyval, false);
+    if (!found) return MPI_ERR_KEYVAL;
+    found->going = true;
     const Entry entry = *found;
     Hold hold(entry.keyval);
-    if (const int error = call_delete(holder, entry)) return error;
-    const auto still = std::find_if(entries_.begin(), entries_.end(), matches);
-    if (still != entries_.end()) {
-        entries_.erase(still);
+    const int error = call_delete(holder, entry);
+    // Others may have come and gone meanwhile, and a new one of this key may be there.
+    Entry* still = find(keyval, true);
+    if (error) {
+        if (still) still->going = false;
+        return error;
+    }
+    if (still) {
+        entries_.erase(entries_.begin() + (still - entries_.data()));
         drop_reference(entry.keyval);
     }
     return MPI_SUCCESS;
 }
 
 int AttributeSet::clear(const AttributeHolder& holder) {
-    while (!entries_.empty())
-        if (const int error = remove(holder, entries_.back().keyval->number)) return error;
-    return MPI_SUCCESS;
+    for (;;) {
+        const auto last = std::find_if(entries_.rbegin(), entries_.rend(), [](const Entry& e) { return !e.going; });
+        if (last == entries_.rend()) return MPI_SUCCESS;
+        if (const int error = remove(holder, last->keyval->number)) return error;
+    }
 }
 
 int AttributeSet::copy_to(const AttributeHolder& holder, AttributeSet& copy) const {
-    const std::vector<Entry> entries = entries_;
-    for (const Entry& entry : entries) {
+    // With references of their own: callbacks and other threads may delete some before their turn.
+    AttributeSet held;
+    held.entries_ = entries_;
+    for (const Entry& entry : held.entries_) ++entry.keyval->references;
+    for (const Entry& entry : held.entries_) {
         const uintptr_t predefined = value_of_copy(*entry.keyval);
         if (predefined == 0) continue;
-        Hold hold(entry.keyval);
         void* value = entry.value;
         int flag = 1;
         if (predefined > 1) {

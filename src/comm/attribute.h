@@ -52,8 +52,9 @@ Keyval* find_keyval(AttributeKind kind, int number);
 /// The application gives the key up (MPI_X_free_keyval).
 void free_keyval(Keyval* keyval);
 
-/// The attributes of one object, in the order in which they were set. Callbacks run inside these calls and
-/// may call MPI. All give an error code: MPI_SUCCESS or what the callback returned.
+/// The attributes of one object, in the order in which they were set. Callbacks run inside these calls, outside the
+/// library (progress/lock.h): they may call MPI, and so may other threads meanwhile. The caller holds a reference of the
+/// object. All give an error code: MPI_SUCCESS or what the callback returned.
 class AttributeSet {
   public:
     AttributeSet() = default;
@@ -83,8 +84,10 @@ class AttributeSet {
     struct Entry {
         Keyval* keyval;
         void* value;
+        bool going = false;  ///< its delete callback runs: nobody else is to delete it
     };
-    int call_delete(const AttributeHolder& holder, const Entry& entry);
+    static int call_delete(const AttributeHolder& holder, const Entry& entry);
+    Entry* find(int keyval, bool going);
     std::vector<Entry> entries_;
 };
 

@@ -5,7 +5,7 @@
 
 namespace starling::comm {
 
-Comm* predefined[4];
+constinit std::atomic<Comm*> predefined[4];
 void (*on_disconnect)(Comm&);
 
 namespace {
@@ -67,9 +67,7 @@ message::Channel& Comm::channel(Plane plane) {
 }
 
 void Comm::set_errhandler(Errhandler* handler) {
-    handler->retain();
-    errhandler->release();
-    errhandler = handler;
+    replace(errhandler, handler);
 }
 
 void Comm::destroy() {
@@ -99,20 +97,18 @@ void make_predefined() {
     GroupBuilder world, self;
     world.add(Run{me.job, 0, 1, static_cast<int32_t>(header.size)});
     self.add(me);
-    predefined[1] = make_intracomm(make_context(header.id, kWorldNumber), world.build(),
-                                   static_cast<int>(me.rank), nullptr);
-    predefined[1]->name = "MPI_COMM_WORLD";
-    predefined[2] = make_intracomm(make_context(header.id, kSelfNumber), self.build(), 0, nullptr);
-    predefined[2]->name = "MPI_COMM_SELF";
+    Comm* everyone =
+        make_intracomm(make_context(header.id, kWorldNumber), world.build(), static_cast<int>(me.rank), nullptr);
+    everyone->name = "MPI_COMM_WORLD";
+    Comm* alone = make_intracomm(make_context(header.id, kSelfNumber), self.build(), 0, nullptr);
+    alone->name = "MPI_COMM_SELF";
+    predefined[1] = everyone;
+    predefined[2] = alone;
 }
 
 void drop_predefined() {
-    for (Comm*& comm : predefined) {
-        if (!comm) continue;
-        Comm* const gone = comm;
-        comm = nullptr;
-        drop(gone);
-    }
+    for (auto& comm : predefined)
+        if (Comm* const gone = comm.exchange(nullptr)) drop(gone);
 }
 
 std::size_t live_communicators() {

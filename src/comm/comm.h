@@ -2,6 +2,7 @@
 // from old ones takes messages and is in collective/creation.h; here are the objects and purely local work.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -10,6 +11,7 @@
 #include "comm/errhandler.h"
 #include "comm/group.h"
 #include "comm/info.h"
+#include "comm/kept.h"
 #include "link/job.h"
 #include "message/channel.h"
 #include "mpi.h"
@@ -141,12 +143,12 @@ Comm* make_intercomm(uint64_t context, Group* local, int my_rank, Group* remote,
                      Errhandler* errhandler);
 
 /// MPI_COMM_WORLD and MPI_COMM_SELF by handle - MPI_COMM_NULL; null before MPI_Init and after MPI_Finalize.
-extern Comm* predefined[4];
+extern std::atomic<Comm*> predefined[4];  // atomic: an error may look for a handler while another thread starts MPI
 inline Comm* world() {
-    return predefined[1];
+    return predefined[1].load(std::memory_order_acquire);
 }
 inline Comm* self() {
-    return predefined[2];
+    return predefined[2].load(std::memory_order_acquire);
 }
 
 /// Takes a communicator from the application: its handle dies at once, the object with its last pending
@@ -172,7 +174,7 @@ inline Comm* from_handle(MPI_Comm handle) {
     const auto word = reinterpret_cast<uintptr_t>(handle);
     if (word < 0x1000) {
         const uintptr_t slot = word - reinterpret_cast<uintptr_t>(MPI_COMM_NULL);
-        return slot < 4 ? predefined[slot] : nullptr;
+        return slot < 4 ? predefined[slot].load(std::memory_order_acquire) : nullptr;
     }
     if (word % alignof(Comm) != 0) return nullptr;
     auto* comm = reinterpret_cast<Comm*>(handle);

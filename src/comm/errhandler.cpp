@@ -1,14 +1,22 @@
 #include "comm/errhandler.h"
 
+#include "base/mutex.h"
 #include "base/pool.h"
 
 namespace starling::comm {
 
 namespace {
 
+/// Guards the counts of all handlers, the pool, and the places where handlers are set.
+constinit Mutex mutex;
+
 Pool<Errhandler>& pool() {
     static auto* handlers = new Pool<Errhandler>;
     return *handlers;
+}
+
+void drop(Errhandler* handler) {
+    if (--handler->references == 0) pool().destroy(handler);
 }
 
 constexpr Errhandler predefined_handler(HandlerAction action) {
@@ -23,6 +31,16 @@ constinit Errhandler are_fatal = predefined_handler(HandlerAction::fatal);
 constinit Errhandler abort_one = predefined_handler(HandlerAction::abort);
 constinit Errhandler give_back = predefined_handler(HandlerAction::give_back);
 
+Errhandler* find(MPI_Errhandler handle) {
+    if (handle == MPI_ERRORS_ARE_FATAL) return &are_fatal;
+    if (handle == MPI_ERRORS_ABORT) return &abort_one;
+    if (handle == MPI_ERRORS_RETURN) return &give_back;
+    const auto word = reinterpret_cast<uintptr_t>(handle);
+    if (word < 0x1000 || word % alignof(Errhandler) != 0) return nullptr;
+    auto* object = reinterpret_cast<Errhandler*>(handle);
+    return object->magic == Errhandler::kMagic && object->handles > 0 ? object : nullptr;
+}
+
 }  // namespace
 
 Errhandler* errors_are_fatal() {
@@ -35,11 +53,41 @@ Errhandler* errors_return() {
     return &give_back;
 }
 
+Errhandler* Errhandler::retain() {
+    const MutexGuard guard(mutex);
+    ++references;
+    return this;
+}
+
 void Errhandler::release() {
-    if (--references == 0) pool().destroy(this);
+    const MutexGuard guard(mutex);
+    drop(this);
+}
+
+Errhandler* retain_from(Errhandler* const& place) {
+    const MutexGuard guard(mutex);
+    ++place->references;
+    return place;
+}
+
+void replace(Errhandler*& place, Errhandler* handler) {
+    const MutexGuard guard(mutex);
+    ++handler->references;
+    drop(place);
+    place = handler;
+}
+
+MPI_Errhandler give_handle(Errhandler* handler) {
+    const MutexGuard guard(mutex);
+    if (handler->kind != HandlerKind::any) {
+        ++handler->handles;
+        ++handler->references;
+    }
+    return to_handle(handler);
 }
 
 Errhandler* make_errhandler(HandlerKind kind) {
+    const MutexGuard guard(mutex);
     Errhandler* handler = pool().create();
     handler->kind = kind;
     handler->handles = 1;
@@ -47,17 +95,23 @@ Errhandler* make_errhandler(HandlerKind kind) {
 }
 
 Errhandler* errhandler_at(uint32_t pool_index) {
+    const MutexGuard guard(mutex);
     return pool().at(pool_index);
 }
 
 Errhandler* from_handle(MPI_Errhandler handle) {
-    if (handle == MPI_ERRORS_ARE_FATAL) return &are_fatal;
-    if (handle == MPI_ERRORS_ABORT) return &abort_one;
-    if (handle == MPI_ERRORS_RETURN) return &give_back;
-    const auto word = reinterpret_cast<uintptr_t>(handle);
-    if (word < 0x1000 || word % alignof(Errhandler) != 0) return nullptr;
-    auto* object = reinterpret_cast<Errhandler*>(handle);
-    return object->magic == Errhandler::kMagic && object->handles > 0 ? object : nullptr;
+    const MutexGuard guard(mutex);
+    return find(handle);
+}
+
+bool take_handle(MPI_Errhandler handle) {
+    const MutexGuard guard(mutex);
+    Errhandler* handler = find(handle);
+    if (handler && handler->kind != HandlerKind::any) {
+        --handler->handles;
+        drop(handler);
+    }
+    return handler != nullptr;
 }
 
 MPI_Errhandler to_handle(Errhandler* handler) {

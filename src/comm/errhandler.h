@@ -12,7 +12,8 @@ namespace starling::comm {
 enum class HandlerKind : uint8_t { any, comm, win, file, session };
 enum class HandlerAction : uint8_t { fatal, abort, give_back, call };
 
-/// Reference counted like Group: handles apart from the library's own references.
+/// Reference counted like Group: handles apart from the library's own references. What is declared here is thread-safe,
+/// before MPI_Init and after MPI_Finalize too (MPI 5.0 section 11.4.1), and needs no other lock.
 struct Errhandler {
     static constexpr uint32_t kMagic = 0x45727248;
     uint32_t magic = 0;
@@ -28,18 +29,25 @@ struct Errhandler {
         MPI_Session_errhandler_function* session_function;
     };
 
-    Errhandler* retain() {
-        ++references;
-        return this;
-    }
+    Errhandler* retain();
     void release();
 };
+
+/// The handler that is set on an object, with a reference: another thread may set another meanwhile.
+Errhandler* retain_from(Errhandler* const& place);
+/// Sets another one, which gets a reference.
+void replace(Errhandler*& place, Errhandler* handler);
 
 Errhandler* errors_are_fatal();
 Errhandler* errors_abort();
 Errhandler* errors_return();
 
 Errhandler* make_errhandler(HandlerKind kind);  ///< one reference, one handle; action call, function unset
+/// One more handle for the application.
+MPI_Errhandler give_handle(Errhandler* handler);
+/// The application gives a handle back; false if it is not valid. One of a predefined handler is only forgotten:
+/// MPI_Comm_get_errhandler gives those too.
+bool take_handle(MPI_Errhandler handle);
 Errhandler* errhandler_at(uint32_t pool_index);
 
 /// nullptr for MPI_ERRHANDLER_NULL, freed or never valid handles.

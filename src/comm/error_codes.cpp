@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/mutex.h"
 
 namespace starling::comm {
 
@@ -96,11 +97,15 @@ struct Added {
     std::string text;
 };
 
+// Programs may add and ask at any time, by several threads.
+constinit Mutex mutex;
+
 std::vector<Added>& added() {
     static auto* codes = new std::vector<Added>;
     return *codes;
 }
 
+// Under the mutex, as those below.
 Added* find_added(int code) {
     for (Added& entry : added())
         if (entry.number == code) return &entry;
@@ -119,6 +124,12 @@ int remove(const Added& entry) {
     return MPI_SUCCESS;
 }
 
+int last_number() {
+    int last = MPI_ERR_LASTCODE;
+    for (const Added& entry : added()) last = std::max(last, entry.number);
+    return last;
+}
+
 }  // namespace
 
 const char* class_name(int error_class) {
@@ -127,40 +138,46 @@ const char* class_name(int error_class) {
 }
 
 bool is_error_code(int code) {
-    return find_standard(code) || find_added(code);
+    if (find_standard(code)) return true;
+    const MutexGuard guard(mutex);
+    return find_added(code) != nullptr;
 }
 
 int class_of(int code) {
     if (find_standard(code)) return code;
+    const MutexGuard guard(mutex);
     const Added* entry = find_added(code);
     return entry ? entry->of_class : MPI_ERR_UNKNOWN;
 }
 
-std::string_view text_of(int code) {
+std::string text_of(int code) {
     if (const Standard* entry = find_standard(code)) return entry->text;
+    const MutexGuard guard(mutex);
     if (const Added* entry = find_added(code)) return entry->text;
     return "Unknown error code";
 }
 
 int last_used_code() {
-    int last = MPI_ERR_LASTCODE;
-    for (const Added& entry : added()) last = std::max(last, entry.number);
-    return last;
+    const MutexGuard guard(mutex);
+    return last_number();
 }
 
 int add_class() {
-    const int number = last_used_code() + 1;
+    const MutexGuard guard(mutex);
+    const int number = last_number() + 1;
     added().push_back({number, number, {}});
     return number;
 }
 
 int add_code(int of_class) {
-    const int number = last_used_code() + 1;
+    const MutexGuard guard(mutex);
+    const int number = last_number() + 1;
     added().push_back({number, of_class, {}});
     return number;
 }
 
 int set_text(int code, std::string_view text) {
+    const MutexGuard guard(mutex);
     Added* entry = find_added(code);
     if (!entry) return not_added(code);
     entry->text = text;
@@ -172,6 +189,7 @@ int remove_text(int code) {
 }
 
 int remove_class(int error_class) {
+    const MutexGuard guard(mutex);
     const Added* entry = find_added(error_class);
     if (!entry || entry->of_class != error_class) return not_added(error_class);
     for (const Added& code : added())
@@ -181,6 +199,7 @@ int remove_class(int error_class) {
 }
 
 int remove_code(int code) {
+    const MutexGuard guard(mutex);
     const Added* entry = find_added(code);
     if (!entry || entry->of_class == code) return not_added(code);
     return remove(*entry);

@@ -2,11 +2,14 @@
 // and 9.5).
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "mpi.h"
 
 namespace starling::comm {
+
+// All of these are thread-safe, before MPI_Init and after MPI_Finalize too.
 
 /// "MPI_ERR_RANK"; "MPI_ERR_UNKNOWN" for what is no class of the standard.
 const char* class_name(int error_class);
@@ -16,7 +19,7 @@ bool is_error_code(int code);
 /// The class a code belongs to; of a class itself. MPI_ERR_UNKNOWN for what is no code.
 int class_of(int code);
 /// The sentence for a code: the standard's or the application's, empty if it set none.
-std::string_view text_of(int code);
+std::string text_of(int code);
 
 /// The highest class or code in use: MPI_LASTUSEDCODE.
 int last_used_code();

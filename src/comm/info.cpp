@@ -8,8 +8,8 @@ namespace starling::comm {
 
 namespace {
 
-Pool<Info>& pool() {
-    static auto* infos = new Pool<Info>;
+SharedPool<Info>& pool() {
+    static auto* infos = new SharedPool<Info>;
     return *infos;
 }
 
@@ -27,6 +27,8 @@ const char* level_name(int thread_level) {
 }
 
 }  // namespace
+
+constinit Mutex info_mutex;
 
 const std::string* Info::find(std::string_view key) const {
     for (const Entry& entry : entries)
@@ -67,6 +69,7 @@ Info* environment_info() {
 void set_environment_info(std::string_view command, std::string_view argv, int maxprocs,
                           std::string_view wdir, std::string_view host, int thread_level) {
     Info& info = *environment_info();
+    const MutexGuard guard(info_mutex);
     const auto set = [&info](std::string_view key, std::string_view value) {
         if (!value.empty()) info.set(key, value);
     };
@@ -98,6 +101,13 @@ Info* from_handle(MPI_Info handle) {
 MPI_Info to_handle(Info* info) {
     if (!info) return MPI_INFO_NULL;
     return info == environment_info() ? MPI_INFO_ENV : reinterpret_cast<MPI_Info>(info);
+}
+
+bool read_info(MPI_Info handle, Info& copy) {
+    const MutexGuard guard(info_mutex);
+    const Info* info = from_handle(handle);
+    if (info) copy.entries = info->entries;
+    return info || handle == MPI_INFO_NULL;
 }
 
 }  // namespace starling::comm

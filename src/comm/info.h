@@ -6,11 +6,14 @@
 #include <string_view>
 #include <vector>
 
+#include "base/mutex.h"
 #include "mpi.h"
 
 namespace starling::comm {
 
-/// An ordered list of distinct keys with their values. Not thread-safe: needs the library's lock.
+/// An ordered list of distinct keys with their values. The functions below are thread-safe, before MPI_Init and after
+/// MPI_Finalize too (MPI 5.0 section 11.4.1); the members are not: those of an object that the application has a handle of
+/// are used under info_mutex.
 class Info {
   public:
     static constexpr uint32_t kMagic = 0x496e666f;
@@ -28,11 +31,13 @@ class Info {
     bool remove(std::string_view key);
 };
 
+extern Mutex info_mutex;
+
 Info* make_info();
 void destroy(Info* info);
 Info* info_at(uint32_t pool_index);
 
-/// MPI_INFO_ENV: how this process was started. Filled by set_environment_info().
+/// MPI_INFO_ENV: how this process was started. Filled by set_environment_info(), used under info_mutex.
 Info* environment_info();
 /// Fills MPI_INFO_ENV, once in MPI_Init: keys with empty values are left out.
 void set_environment_info(std::string_view command, std::string_view argv, int maxprocs,
@@ -41,5 +46,8 @@ void set_environment_info(std::string_view command, std::string_view argv, int m
 /// nullptr for MPI_INFO_NULL, freed or never valid handles.
 Info* from_handle(MPI_Info handle);
 MPI_Info to_handle(Info* info);
+
+/// Copies keys and values of the info behind a handle; of MPI_INFO_NULL there are none. False if the handle is not valid.
+bool read_info(MPI_Info handle, Info& copy);
 
 }  // namespace starling::comm

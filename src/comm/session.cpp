@@ -11,8 +11,8 @@ namespace starling::comm {
 
 namespace {
 
-Pool<Session>& pool() {
-    static auto* sessions = new Pool<Session>;
+SharedPool<Session>& pool() {
+    static auto* sessions = new SharedPool<Session>;
     return *sessions;
 }
 

@@ -1,5 +1,7 @@
 #include "datatype/layout.h"
 
+#include <atomic>
+
 #include "datatype/recipe.h"
 
 namespace starling::datatype {
@@ -145,9 +147,15 @@ const Layout* compile(const Datatype& type) {
 
 }  // namespace
 
+// Two threads may both need the layout of a predefined type for the first time: one of theirs stays.
 const Layout& layout_of(const Datatype& type) {
-    if (!type.layout) type.layout = compile(type);
-    return *type.layout;
+    const std::atomic_ref place(type.layout);
+    if (const Layout* made = place.load(std::memory_order_acquire)) return *made;
+    const Layout* mine = compile(type);
+    const Layout* theirs = nullptr;
+    if (place.compare_exchange_strong(theirs, mine)) return *mine;
+    delete mine;
+    return *theirs;
 }
 
 void free_layout(const Datatype& type) {

@@ -49,7 +49,7 @@ struct Layout {
     std::vector<std::vector<Piece>> lists;
 };
 
-/// The layout of one element; made on the first call. Not thread-safe.
+/// The layout of one element; made on the first call. Thread-safe.
 const Layout& layout_of(const Datatype& type);
 void free_layout(const Datatype& type);
 

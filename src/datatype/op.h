@@ -93,7 +93,8 @@ bool op_valid_for(const Op& op, const Datatype& type);
 bool op_valid_for_window(const Op& op, const Datatype& type);
 
 /// inout[i] = in[i] op inout[i]. MPI_ERR_OP with failure_text() if the operation is not valid for the type.
-/// A user-defined function is called here and must not be given memory it may not write to.
+/// A user-defined function is called here, outside the library (progress/lock.h), so the caller keeps alive what it needs
+/// afterwards; it must not be given memory it may not write to.
 int apply(const Op& op, const void* in, void* inout, int64_t count, const Datatype& type);
 
 /// out[i] = a[i] op b[i]. `out` may be `a` or `b` for predefined operations, and must not overlap either

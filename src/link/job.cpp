@@ -3,6 +3,7 @@
 #include <new>
 
 #include "base/error.h"
+#include "base/immortal.h"
 #include "link/locate.h"
 #include "link/peer.h"
 #include "link/remote.h"
@@ -10,7 +11,8 @@
 namespace starling::link {
 
 namespace {
-constinit std::vector<std::unique_ptr<Job>> jobs;
+constinit Immortal<std::vector<std::unique_ptr<Job>>> jobs_storage;
+constinit auto& jobs = jobs_storage.value;
 constinit Process me;
 }  // namespace
 
@@ -53,6 +55,7 @@ int Job::map_here() {
     const bool elsewhere = here.host != 0 && me.job && here.host != me.job->segment().header().host;
     if (elsewhere)
         if (const int error = resolve(here)) return error;
+    if (segment_) return MPI_SUCCESS;  // another thread did meanwhile
     boot::JobSegment segment;
     if (const int error = boot::JobSegment::open(here, segment)) return error;
     // Processes on other hosts can write to us from now on only if we listen.

@@ -9,9 +9,11 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/immortal.h"
 #include "boot/control.h"
 #include "link/peer.h"
 #include "link/remote.h"
+#include "progress/lock.h"
 
 namespace starling::link {
 
@@ -33,7 +35,8 @@ struct Question {
     boot::ControlCall call;
     uint32_t looks = 0;  ///< of the rank, as answered
 };
-constinit std::vector<std::unique_ptr<Question>> questions;  ///< oldest first
+constinit Immortal<std::vector<std::unique_ptr<Question>>> questions_storage;  ///< oldest first
+constinit auto& questions = questions_storage.value;
 
 int ask(Question& question) {
     const Process& me = self();
@@ -108,6 +111,7 @@ int resolve(boot::JobAddress& address) {
             return fail(MPI_ERR_PROC_ABORTED, "no host of this universe has answered for job %llx within %d seconds",
                         static_cast<unsigned long long>(address.id), static_cast<int>(kResolveNs / 1'000'000'000));
         pollfd wait{question.call.descriptor(), POLLIN, 0};
+        const progress::Outside outside;  // other threads go on meanwhile
         ::poll(&wait, 1, 100);
     }
     boot::JobReply reply;

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/immortal.h"
 #include "link/manager.h"
 #include "link/peer.h"
 #include "link/remote.h"
@@ -30,7 +31,8 @@ struct Paths {
 };
 Paths* paths = nullptr;
 List<Peer, &Peer::pending_hook>* pending = nullptr;
-constinit std::vector<Peer*> rings;  ///< peers that may write to a ring of ours
+constinit Immortal<std::vector<Peer*>> rings_storage;  ///< peers that may write to a ring of ours
+constinit auto& rings = rings_storage.value;
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/config.h"
 #include "base/error.h"
+#include "base/immortal.h"
 #include "link/locate.h"
 #include "link/manager.h"
 #include "link/wires.h"
@@ -29,8 +30,10 @@ constexpr uint32_t kSkipBusy = 16, kSkipQuiet = 4;
 constexpr uint32_t kSkipOther = 8;
 constexpr uint64_t kBusyNs = 1'000'000;
 
-constinit std::vector<Peer*> remotes;   ///< with a session
-constinit std::vector<Peer*> unplaced;  ///< of these, those whose port is not known
+constinit Immortal<std::vector<Peer*>> remotes_storage;   ///< with a session
+constinit auto& remotes = remotes_storage.value;
+constinit Immortal<std::vector<Peer*>> unplaced_storage;  ///< of these, those whose port is not known
+constinit auto& unplaced = unplaced_storage.value;
 
 /// One of two ways that packets come by.
 struct Bringer {

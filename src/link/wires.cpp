@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/config.h"
 #include "base/error.h"
+#include "base/immortal.h"
 #include "link/manager.h"
 #include "link/remote.h"
 #include "transport/ip/tcp.h"
@@ -29,9 +30,12 @@ struct Wire {
 
 namespace {
 
-constinit std::unique_ptr<ip::Tcp> tcp;
-constinit std::vector<Peer*> users;  ///< peers with a wire
-constinit std::vector<Peer*> told;   ///< of these, those with news
+constinit Immortal<std::unique_ptr<ip::Tcp>> tcp_storage;
+constinit auto& tcp = tcp_storage.value;
+constinit Immortal<std::vector<Peer*>> users_storage;  ///< peers with a wire
+constinit auto& users = users_storage.value;
+constinit Immortal<std::vector<Peer*>> told_storage;   ///< of these, those with news
+constinit auto& told = told_storage.value;
 constinit uint32_t rails_seen = 0;
 constinit uint64_t last_traffic = 0;
 
@@ -106,7 +110,7 @@ ip::TcpUpcalls tcp_upcalls() {
 // To the other side of a cable that is pulled here nothing has happened: it would send into it until it finds out by
 // silence. The word goes over whatever is left, if need be as a datagram.
 void tell_of_lost_rails(const uint32_t* now, size_t count) {
-    static std::vector<uint32_t> before;
+    static auto& before = *new std::vector<uint32_t>;
     for (const uint32_t address : before) {
         if (std::find(now, now + count, address) != now + count) continue;
         for (Peer* peer : users)

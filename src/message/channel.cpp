@@ -12,7 +12,7 @@ namespace starling::message {
 
 // Open addressing with tombstone-free removal would need rehashing of runs; channels come and go rarely, so
 // the table is rebuilt on removal instead.
-constinit Directory directory;
+constinit Immortal<Directory> directory_storage;
 
 void Directory::insert(Channel& channel) {
     if ((count_ + 1) * 2 > slots_.size()) rebuild(slots_.empty() ? 16 : slots_.size() * 2, nullptr);

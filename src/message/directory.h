@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/immortal.h"
 #include "message/channel.h"
 
 namespace starling::message {
@@ -38,6 +39,7 @@ class Directory {
     Channel* last_ = nullptr;
 };
 
-extern Directory directory;
+extern Immortal<Directory> directory_storage;
+inline constinit auto& directory = directory_storage.value;
 
 }  // namespace starling::message

@@ -2,7 +2,7 @@
 
 namespace starling::message {
 
-constinit Pool<Unexpected> unexpected_pool;
+constinit Immortal<Pool<Unexpected>> unexpected_pool_storage;
 
 void MatchQueues::add(Unexpected& message) {
     unexpected[bucket(message.source)].push_back(&message);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/immortal.h"
 #include "base/list.h"
 #include "base/pool.h"
 #include "message/protocol.h"
@@ -58,7 +59,8 @@ struct MatchQueues {
     }
 };
 
-extern Pool<Unexpected> unexpected_pool;
+extern Immortal<Pool<Unexpected>> unexpected_pool_storage;
+inline constinit auto& unexpected_pool = unexpected_pool_storage.value;
 
 // Inline, as every message goes through them.
 

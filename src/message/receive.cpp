@@ -8,6 +8,7 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "base/immortal.h"
 #include "datatype/datatype.h"
 #include "link/remote.h"
 #include "message/directory.h"
@@ -24,7 +25,8 @@ namespace starling::message {
 namespace {
 
 /// Messages for contexts that this process does not know yet, oldest first.
-constinit std::vector<Unexpected*> orphans;
+constinit Immortal<std::vector<Unexpected*>> orphans_storage;
+constinit auto& orphans = orphans_storage.value;
 bool anyone_failed = false;
 
 /// What a message says of itself, whether it lies in a packet or was kept.
@@ -53,6 +55,8 @@ struct Early {
 void finish(ReceiveRequest& request, int error) {
     if (request.retained) datatype::release(*request.type);
     request.retained = false;
+    if (error && error != request.outcome.error) [[unlikely]]
+        keep_failure(request);  // else it was when it failed
     request.outcome.error = error;
     request.complete();
 }
@@ -113,7 +117,7 @@ bool streams_well(const link::Peer& peer, const Offer& offer, uint64_t bytes) {
     const uint64_t limit = config().stream_limit;
     if (limit == 0 || (bytes > limit && !offer.close)) return false;
     if (!peer.in || progress::core_is_crowded() || peer.open_offers > 1) return false;
-    return __atomic_load_n(&peer.region.counters()->waiting, __ATOMIC_RELAXED) != 0;
+    return peer.region.counters()->waiting != 0;
 }
 
 /// The copy of a message has ended with `error` (an errno value): completes the receive, or finds another way.
@@ -136,7 +140,11 @@ void after_copy(ReceiveRequest& request, const Offer& offer, int error) {
     request.peer = &peer;
     request.outcome.source = source;
     request.outcome.tag = tag;
-    request.outcome.error = offer.bytes > request.capacity ? truncated(request, offer.bytes) : MPI_SUCCESS;
+    request.outcome.error = MPI_SUCCESS;
+    if (offer.bytes > request.capacity) [[unlikely]] {
+        request.outcome.error = truncated(request, offer.bytes);
+        keep_failure(request);
+    }
     const uint64_t bytes = std::min(offer.bytes, request.capacity);
     // The data may be under way for a while from here on.
     if (!request.retained) {

@@ -41,6 +41,7 @@ struct RequestClass {
     int (*start)(Request& request) = nullptr;    ///< MPI_Start; persistent requests only
     bool (*cancel)(Request& request) = nullptr;  ///< MPI_Cancel
     int (*query)(Request& request, MPI_Status& status) = nullptr;  ///< generalized: fills the status when done
+    int (*end)(Request& request) = nullptr;  ///< generalized: calls the program's free function; dispose() then doesn't
     void (*completed)(Request& request) = nullptr;  ///< called by complete(), for parts of a larger operation
 };
 
@@ -76,6 +77,20 @@ struct Request {
   private:
     void tell_of_completion();
 };
+
+// Who notices that an operation fails is whichever thread polls; who reports it is the one that waits. So the sentence that
+// says what happened (failure_text()) is kept with the request in between.
+
+/// Moves this thread's sentence to the request: when it fails.
+[[gnu::cold]] void keep_failure(const Request& request);
+/// Makes the request's sentence this thread's: before its error is reported. Clears this thread's if there is none.
+[[gnu::cold]] void recall_failure(const Request& request);
+/// Reads the error of a request that is done, with its sentence.
+inline int error_of(const Request& request) {
+    if (request.outcome.error) [[unlikely]]
+        recall_failure(request);
+    return request.outcome.error;
+}
 
 /// A send from start to completion. Filled by start_send(); must not move while it is not done.
 struct SendRequest : Request {

@@ -7,6 +7,7 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "base/immortal.h"
 #include "datatype/datatype.h"
 #include "link/remote.h"
 #include "message/point_to_point.h"
@@ -19,13 +20,16 @@ namespace starling::message {
 
 namespace {
 
-constinit Serials<SendRequest> offered;  ///< rendezvous: envelope sent or about to be, data not yet gone
+constinit Immortal<Serials<SendRequest>> offered_storage;  ///< rendezvous: envelope sent or about to be, data not yet gone
+constinit auto& offered = offered_storage.value;
 constinit size_t queued = 0;             ///< eager sends and envelopes in peers' queues, and streams
 
 void finish(SendRequest& request, int error) {
     if (request.retained) datatype::release(*request.type);
     request.retained = false;
     request.outcome.error = error;
+    if (error) [[unlikely]]
+        keep_failure(request);
     request.complete();
 }
 

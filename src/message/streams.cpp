@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/immortal.h"
 #include "datatype/datatype.h"
 #include "link/wires.h"
 #include "message/receive.h"
@@ -13,7 +14,8 @@ namespace starling::message {
 
 namespace {
 
-constinit Serials<ReceiveRequest> streaming;  ///< receives that get their data in pieces
+constinit Immortal<Serials<ReceiveRequest>> streaming_storage;  ///< receives that get their data in pieces
+constinit auto& streaming = streaming_storage.value;
 constinit uint32_t next_generation = 0;
 void (*send_again)(SendRequest& request) = nullptr;
 

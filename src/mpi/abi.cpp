@@ -14,7 +14,9 @@ namespace {
 
 constexpr char kLibraryVersion[] = "Starling " STARLING_VERSION " (MPI 5.0, standard ABI 1.0)";
 
-// What the application said about its Fortran compiler; nullptr while it has not.
+// What the application said about its Fortran compiler; nullptr while it has not. With the booleans, under a mutex of
+// their own: these functions may be called at any time, by several threads.
+constinit Mutex fortran_mutex;
 comm::Info* fortran_info = nullptr;
 
 // .TRUE. and .FALSE. of LOGICAL(1), (2), (4), (8) and (16).
@@ -59,6 +61,25 @@ int bad_logical_size(int size) {
     return fail(MPI_ERR_ARG, "a LOGICAL of %d bytes: it has 1, 2, 4, 8 or 16", size);
 }
 
+int set_fortran(const comm::Info& given) {
+    const MutexGuard guard(fortran_mutex);
+    if (const int error = check_fortran(given)) return error;
+    if (!fortran_info) fortran_info = comm::make_info();
+    for (const comm::Info::Entry& entry : given.entries) fortran_info->set(entry.key, entry.value);
+    return MPI_SUCCESS;
+}
+
+int set_booleans(Booleans& values, int logical_size, const void* yes, const void* no) {
+    const auto size = static_cast<size_t>(logical_size);
+    const MutexGuard guard(fortran_mutex);
+    if (values.set && (std::memcmp(values.yes, yes, size) != 0 || std::memcmp(values.no, no, size) != 0))
+        return fail(MPI_ERR_ABI, "the values of LOGICAL(%d) were set to others before", logical_size);
+    std::memcpy(values.yes, yes, size);
+    std::memcpy(values.no, no, size);
+    values.set = true;
+    return MPI_SUCCESS;
+}
+
 }  // namespace
 
 int Get_version(int* version, int* subversion) {
@@ -87,7 +108,6 @@ int Abi_get_version(int* abi_major, int* abi_minor) {
 }
 
 int Abi_get_info(MPI_Info* info) {
-    Lock lock;
     if (!info) return null_argument(nullptr, "info");
     comm::Info* created = comm::make_info();
     created->set("mpi_aint_size", std::to_string(sizeof(MPI_Aint)));
@@ -98,9 +118,9 @@ int Abi_get_info(MPI_Info* info) {
 }
 
 int Abi_get_fortran_info(MPI_Info* info) {
-    Lock lock;
     if (!info) return null_argument(nullptr, "info");
     *info = MPI_INFO_NULL;
+    const MutexGuard guard(fortran_mutex);
     if (!fortran_info) return MPI_SUCCESS;
     comm::Info* created = comm::make_info();
     created->entries = fortran_info->entries;
@@ -109,45 +129,37 @@ int Abi_get_fortran_info(MPI_Info* info) {
 }
 
 int Abi_set_fortran_info(MPI_Info info) {
-    Lock lock;
-    const comm::Info* given = comm::from_handle(info);
-    if (!given) return bad_handle(nullptr, MPI_ERR_INFO, "info object");
-    if (const int error = check_fortran(*given)) return raise(nullptr, error);
-    if (!fortran_info) fortran_info = comm::make_info();
-    for (const comm::Info::Entry& entry : given->entries) fortran_info->set(entry.key, entry.value);
-    return MPI_SUCCESS;
+    comm::Info given;
+    if (info == MPI_INFO_NULL || !comm::read_info(info, given)) return bad_handle(nullptr, MPI_ERR_INFO, "info object");
+    const int error = set_fortran(given);
+    return error ? raise(nullptr, error) : MPI_SUCCESS;
 }
 
 int Abi_get_fortran_booleans(int logical_size, void* logical_true, void* logical_false, int* is_set) {
-    Lock lock;
     if (!is_set) return null_argument(nullptr, "is_set");
     const Booleans* values = booleans_of(logical_size);
     if (!values) return raise(nullptr, bad_logical_size(logical_size));
-    *is_set = values->set;
-    if (!values->set) return MPI_SUCCESS;
+    Booleans now;
+    {
+        const MutexGuard guard(fortran_mutex);
+        now = *values;
+    }
+    *is_set = now.set;
+    if (!now.set) return MPI_SUCCESS;
     if (!logical_true) return null_argument(nullptr, "logical_true");
     if (!logical_false) return null_argument(nullptr, "logical_false");
-    std::memcpy(logical_true, values->yes, static_cast<size_t>(logical_size));
-    std::memcpy(logical_false, values->no, static_cast<size_t>(logical_size));
+    std::memcpy(logical_true, now.yes, static_cast<size_t>(logical_size));
+    std::memcpy(logical_false, now.no, static_cast<size_t>(logical_size));
     return MPI_SUCCESS;
 }
 
 int Abi_set_fortran_booleans(int logical_size, void* logical_true, void* logical_false) {
-    Lock lock;
     Booleans* values = booleans_of(logical_size);
     if (!values) return raise(nullptr, bad_logical_size(logical_size));
     if (!logical_true) return null_argument(nullptr, "logical_true");
     if (!logical_false) return null_argument(nullptr, "logical_false");
-    const auto size = static_cast<size_t>(logical_size);
-    if (values->set && (std::memcmp(values->yes, logical_true, size) != 0 ||
-                        std::memcmp(values->no, logical_false, size) != 0)) {
-        return raise(nullptr, fail(MPI_ERR_ABI, "the values of LOGICAL(%d) were set to others before",
-                                   logical_size));
-    }
-    std::memcpy(values->yes, logical_true, size);
-    std::memcpy(values->no, logical_false, size);
-    values->set = true;
-    return MPI_SUCCESS;
+    const int error = set_booleans(*values, logical_size, logical_true, logical_false);
+    return error ? raise(nullptr, error) : MPI_SUCCESS;
 }
 
 }  // namespace starling::mpi

@@ -6,6 +6,7 @@
 #include "comm/attribute.h"
 #include "comm/comm.h"
 #include "comm/error_codes.h"
+#include "datatype/construct.h"
 #include "datatype/datatype.h"
 #include "mpi/check.h"
 
@@ -74,6 +75,7 @@ int comm_set(MPI_Comm handle, int number, void* value, const char* function) {
     if (is_predefined(number)) return predefined_keyval(comm, function);
     Keyval* keyval = comm::find_keyval(AttributeKind::comm, number);
     if (!keyval) return bad_keyval(comm, number, function);
+    const comm::Kept kept(comm);
     const int error = comm->attributes.set(AttributeHolder(handle), keyval, value);
     return error ? raise(comm, error, function) : MPI_SUCCESS;
 }
@@ -101,6 +103,7 @@ int comm_delete(MPI_Comm handle, int number, const char* function) {
     if (!comm) return bad_comm(handle, function);
     if (is_predefined(number)) return predefined_keyval(comm, function);
     if (!comm->attributes.get(number, nullptr)) return bad_keyval(comm, number, function);
+    const comm::Kept kept(comm);
     const int error = comm->attributes.remove(AttributeHolder(handle), number);
     return error ? raise(comm, error, function) : MPI_SUCCESS;
 }
@@ -172,6 +175,7 @@ int Type_set_attr(MPI_Datatype datatype, int type_keyval, void* attribute_val) {
     Keyval* keyval = comm::find_keyval(AttributeKind::type, type_keyval);
     if (!keyval) return bad_keyval(nullptr, type_keyval);
     if (!type->attributes) type->attributes = new comm::AttributeSet;
+    const auto kept = datatype::TypeRef::to(*type);
     const int error = type->attributes->set(AttributeHolder(datatype), keyval, attribute_val);
     return error ? raise(nullptr, error) : MPI_SUCCESS;
 }
@@ -192,6 +196,7 @@ int Type_delete_attr(MPI_Datatype datatype, int type_keyval) {
     if (!type || phase != Phase::running) return bad_datatype(datatype);
     if (!type->attributes || !type->attributes->get(type_keyval, nullptr))
         return bad_keyval(nullptr, type_keyval);
+    const auto kept = datatype::TypeRef::to(*type);
     const int error = type->attributes->remove(AttributeHolder(datatype), type_keyval);
     return error ? raise(nullptr, error) : MPI_SUCCESS;
 }

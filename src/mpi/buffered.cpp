@@ -5,6 +5,7 @@
 #include <new>
 
 #include "base/error.h"
+#include "base/immortal.h"
 #include "comm/session.h"
 #include "message/point_to_point.h"
 #include "mpi/message_check.h"
@@ -98,7 +99,8 @@ struct Flush : message::Request {
     SendBuffer* buffer = nullptr;
     Flush* next = nullptr;
 };
-constinit RequestPool<Flush> flush_pool;
+constinit Immortal<RequestPool<Flush>> flush_pool_storage;
+constinit auto& flush_pool = flush_pool_storage.value;
 constexpr message::RequestClass kFlush{
     .dispose = [](message::Request& r) { flush_pool.destroy(static_cast<Flush&>(r)); }};
 Flush* flushes = nullptr;

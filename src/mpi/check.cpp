@@ -10,7 +10,7 @@
 
 namespace starling::mpi {
 
-Phase phase = Phase::before;
+constinit std::atomic<Phase> phase{Phase::before};
 
 namespace {
 
@@ -42,7 +42,9 @@ std::string sentence(int error) {
     abort_job(kAbortCode);
 }
 
+// The program's function runs outside the library.
 void call_function(const comm::Errhandler& handler, ErrorSubject& subject, int& error) {
+    const progress::Outside outside;
     switch (handler.kind) {
         case comm::HandlerKind::win:
             return handler.win_function(&subject.win, &error);
@@ -57,8 +59,10 @@ void call_function(const comm::Errhandler& handler, ErrorSubject& subject, int& 
 
 }  // namespace
 
-int raise_through(comm::Errhandler* handler, comm::HandlerKind, ErrorSubject subject, int error,
+int raise_through(comm::Errhandler* const& place, comm::HandlerKind, ErrorSubject subject, int error,
                   const char* function) {
+    // Held: the handler may free itself, or raise errors of its own, and other threads may set another.
+    comm::Errhandler* handler = comm::retain_from(place);
     switch (handler->action) {
         case comm::HandlerAction::fatal:
         case comm::HandlerAction::abort:
@@ -66,14 +70,12 @@ int raise_through(comm::Errhandler* handler, comm::HandlerKind, ErrorSubject sub
         case comm::HandlerAction::give_back:
             break;
         case comm::HandlerAction::call: {
-            // The handler may free itself or raise errors of its own.
-            handler->retain();
             int code = error;
             call_function(*handler, subject, code);
-            handler->release();
             break;
         }
     }
+    handler->release();
     clear_failure();
     return error;
 }
@@ -82,8 +84,8 @@ int raise(comm::Comm* comm, int error, const char* function) {
     if (error == MPI_SUCCESS) return error;
     if (!comm) comm = comm::self();
     ErrorSubject subject{.comm = comm::to_handle(comm)};
-    return raise_through(comm ? comm->errhandler : comm::errors_are_fatal(), comm::HandlerKind::comm,
-                         subject, error, function);
+    comm::Errhandler* const fatal = comm::errors_are_fatal();
+    return raise_through(comm ? comm->errhandler : fatal, comm::HandlerKind::comm, subject, error, function);
 }
 
 int unsupported(const char* name) {

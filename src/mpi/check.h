@@ -6,6 +6,8 @@
 // helper: call them from the implementation of MPI_X itself, or hand its name on.
 #pragma once
 
+#include <atomic>
+
 #include "comm/comm.h"
 #include "comm/errhandler.h"
 #include "mpi.h"
@@ -20,11 +22,12 @@ using progress::Lock;
 
 /// Where the process is between start and end; moved on by MPI_Init and MPI_Finalize.
 enum class Phase : uint8_t { before, running, finalized };
-extern Phase phase;
+extern std::atomic<Phase> phase;
 
 /// Reports an error on a communicator: calls its error handler with failure_text() at hand and returns the
 /// code the MPI function is to return. Null: no communicator is involved, the handler of MPI_COMM_SELF is
-/// called (MPI 5.0 section 9.3). Clears failure_text().
+/// called (MPI 5.0 section 9.3). Clears failure_text(). The program's handler runs outside the library (progress/lock.h): what the
+/// caller goes on with afterwards must be held.
 [[gnu::cold]] int raise(comm::Comm* comm, int error, const char* function = __builtin_FUNCTION());
 
 /// The object other than a communicator that an error belongs to.
@@ -34,8 +37,8 @@ union ErrorSubject {
     MPI_File file;
     MPI_Session session;
 };
-/// Reports an error through a handler that was set on `subject`.
-[[gnu::cold]] int raise_through(comm::Errhandler* handler, comm::HandlerKind kind, ErrorSubject subject,
+/// Reports an error through the handler that is set on `subject`, at `place`.
+[[gnu::cold]] int raise_through(comm::Errhandler* const& place, comm::HandlerKind kind, ErrorSubject subject,
                                 int error, const char* function = __builtin_FUNCTION());
 
 /// What the entry of a function that is not built does: raises MPI_ERR_UNSUPPORTED_OPERATION.

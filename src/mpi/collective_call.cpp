@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/immortal.h"
 #include "mpi/message_check.h"
 #include "mpi/request_handle.h"
 
@@ -26,7 +27,8 @@ struct PendingCollective : collective::CollectiveRequest {
     }
 };
 
-constinit RequestPool<PendingCollective> pending;
+constinit Immortal<RequestPool<PendingCollective>> pending_storage;
+constinit auto& pending = pending_storage.value;
 constinit const message::RequestClass kPending{.dispose = [](message::Request& request) {
     pending.destroy(static_cast<PendingCollective&>(request));
 }};
@@ -35,8 +37,21 @@ constinit const message::RequestClass kPending{.dispose = [](message::Request& r
 
 CollectiveCall::CollectiveCall(MPI_Comm handle, const char* function, bool blocking)
     : comm_(comm::from_handle(handle)), function_(function), blocking_(blocking) {
-    if (!comm_) [[unlikely]]
+    if (!comm_) [[unlikely]] {
         error_ = bad_comm(handle, function);
+    } else if (progress::threads_at_once()) [[unlikely]] {
+        comm_->retain();
+        keeps_ = true;
+    }
+}
+
+void CollectiveCall::let_go() {
+    for (int i = 0; i < type_count_; ++i) datatype::release(*types_[i]);
+    for (const auto& side : block_types_)
+        for (const Datatype* type : side)
+            if (type) datatype::release(*type);
+    if (op_) datatype::release(*op_);
+    comm_->release();
 }
 
 collective::Node* CollectiveCall::node() {
@@ -126,6 +141,8 @@ const Datatype* CollectiveCall::type(MPI_Datatype handle) {
         error_ = bad_type(comm_, handle, function_);
         return nullptr;
     }
+    if (keeps_) [[unlikely]]
+        datatype::retain(*type);
     types_[type_count_++] = type;
     return type;
 }
@@ -153,6 +170,8 @@ void CollectiveCall::counts(Counts counts, int n) {
 const Op* CollectiveCall::op(MPI_Op handle, const Datatype* type) {
     if (!ok()) return nullptr;
     op_ = datatype::from_handle(handle);
+    if (op_ && keeps_) [[unlikely]]
+        datatype::retain(*op_);
     if (!op_) [[unlikely]]
         error_ = bad_handle(comm_, MPI_ERR_OP, "operation", function_);
     else if (!datatype::op_valid_for(*op_, *type)) [[unlikely]]
@@ -192,6 +211,7 @@ const Datatype* const* CollectiveCall::typed_blocks(const void* buffer, Counts c
         if (counts[i] == 0 && !type) type = &datatype::predefined(MPI_BYTE);
         error_ = check_data(comm_, type, handles[i], buffer, counts[i], function_);
         if (!ok()) return nullptr;
+        if (keeps_) datatype::retain(*type);
         types[static_cast<size_t>(i)] = type;
     }
     return types.data();
@@ -210,7 +230,7 @@ int CollectiveCall::start(Task task, MPI_Request* request) {
     for (int i = 0; i < type_count_; ++i) datatype::retain(*(made->types[i] = types_[i]));
     for (int side = 0; side < 2; ++side) {
         for (const Datatype* type : block_types_[side]) datatype::retain(*type);
-        made->block_types[side] = std::move(block_types_[side]);
+        made->block_types[side] = keeps_ ? block_types_[side] : std::move(block_types_[side]);
     }
     if (op_) datatype::retain(*(made->op = op_));
     collective::start(std::move(task), *made);

@@ -25,6 +25,12 @@ using datatype::Op;
 class CollectiveCall {
   public:
     CollectiveCall(MPI_Comm handle, const char* function, bool blocking);
+    ~CollectiveCall() {
+        if (keeps_) [[unlikely]]
+            let_go();
+    }
+    CollectiveCall(const CollectiveCall&) = delete;
+    CollectiveCall& operator=(const CollectiveCall&) = delete;
 
     int error() const { return error_; }
     bool ok() const { return error_ == MPI_SUCCESS; }
@@ -82,11 +88,13 @@ class CollectiveCall {
 
   private:
     bool node_is_part() const;
+    void let_go();
     Lock lock_;
     comm::Comm* comm_;
     const char* function_;
     int error_ = MPI_SUCCESS;
     bool blocking_;
+    bool keeps_ = false;  ///< holds references of what is named below: other threads may free it while the call idles
     bool asked_for_node_ = false;
     bool finished_ = false;
     bool drew_tag_ = false;

@@ -21,6 +21,7 @@ namespace {
 
 // What frees a communicator: callbacks first, for they may still use it and may refuse.
 int release_handle(MPI_Comm& handle, Comm* comm, const char* function) {
+    const comm::Kept kept(comm);
     if (const int error = comm->attributes.clear(comm::AttributeHolder(handle)))
         return raise(comm, error, function);
     comm::drop(comm);
@@ -57,14 +58,14 @@ void copy_name(const char* name, char* out, int* length) {
 
 }  // namespace
 
-void read_hints(const comm::Info* info, comm::Hints& hints) {
-    if (!info) return;
+void read_hints(const comm::Info& info, comm::Hints& hints) {
     for (const HintName& hint : kHints)
-        if (const std::string* value = info->find(hint.key)) hints.*hint.value = *value == "true";
+        if (const std::string* value = info.find(hint.key)) hints.*hint.value = *value == "true";
 }
 
+// What a communicator is made with never changes: it is read without the lock.
+
 int Comm_size(MPI_Comm comm, int* size) {
-    Lock lock;
     const Comm* c = comm::from_handle(comm);
     if (!c) return bad_comm(comm);
     if (!size) return null_argument(nullptr, "size");
@@ -73,7 +74,6 @@ int Comm_size(MPI_Comm comm, int* size) {
 }
 
 int Comm_rank(MPI_Comm comm, int* rank) {
-    Lock lock;
     const Comm* c = comm::from_handle(comm);
     if (!c) return bad_comm(comm);
     if (!rank) return null_argument(nullptr, "rank");
@@ -112,7 +112,6 @@ int Comm_group(MPI_Comm comm, MPI_Group* group) {
 }
 
 int Comm_test_inter(MPI_Comm comm, int* flag) {
-    Lock lock;
     const Comm* c = comm::from_handle(comm);
     if (!c) return bad_comm(comm);
     if (!flag) return null_argument(nullptr, "flag");
@@ -121,7 +120,6 @@ int Comm_test_inter(MPI_Comm comm, int* flag) {
 }
 
 int Comm_remote_size(MPI_Comm comm, int* size) {
-    Lock lock;
     Comm* c = comm::from_handle(comm);
     if (!c) return bad_comm(comm);
     if (!c->is_inter) return wrong_kind_of_comm(c);
@@ -155,6 +153,7 @@ int Comm_disconnect(MPI_Comm* comm) {
     Comm* c = comm::from_handle(*comm);
     if (!c) return bad_comm(*comm);
     if (is_predefined(*comm)) return not_to_be_freed(c);
+    const comm::Kept kept(c);
     drop_buffer(c->attached_buffer);
     // Nobody is disconnected before all have asked for it. Those that are gone can't be waited for, and
     // that is no error here.
@@ -187,8 +186,8 @@ int Comm_set_info(MPI_Comm comm, MPI_Info info) {
     Lock lock;
     Comm* c = comm::from_handle(comm);
     if (!c) return bad_comm(comm);
-    const comm::Info* object = comm::from_handle(info);
-    if (!object && info != MPI_INFO_NULL) return bad_handle(c, MPI_ERR_INFO, "info object");
+    comm::Info object;
+    if (!comm::read_info(info, object)) return bad_handle(c, MPI_ERR_INFO, "info object");
     const bool before = c->hints.connect;
     read_hints(object, c->hints);
     if (c->hints.connect && !before) c->point_to_point.connect_known_peers();

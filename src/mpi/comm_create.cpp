@@ -36,7 +36,7 @@ Task run_duplication(Comm& comm, Duplication& state) {
     state.made->hints = state.hints;
     if (state.copy_error) {
         // The other members have a communicator by now; here it goes at once, and callbacks get to know.
-        state.made->attributes.clear(comm::AttributeHolder(handle));
+        state.made->attributes.clear(comm::AttributeHolder(handle));  // nobody else knows it
         comm::drop(state.made);
         co_return state.copy_error;
     }
@@ -63,10 +63,11 @@ int prepare(MPI_Comm handle, MPI_Info info, MPI_Comm* newcomm, Comm*& comm, Dupl
     comm = comm::from_handle(handle);
     if (!comm) return bad_comm(handle, function);
     if (!newcomm) return null_argument(comm, "newcomm", function);
-    const comm::Info* object = comm::from_handle(info);
-    if (!object && info != MPI_INFO_NULL) return bad_handle(comm, MPI_ERR_INFO, "info object", function);
+    comm::Info object;
+    if (!comm::read_info(info, object)) return bad_handle(comm, MPI_ERR_INFO, "info object", function);
     read_hints(object, state.hints);
     state.newcomm = newcomm;
+    const comm::Kept kept(comm);
     state.copy_error = comm->attributes.copy_to(comm::AttributeHolder(handle), state.attributes);
     return MPI_SUCCESS;
 }
@@ -76,6 +77,7 @@ int duplicate(MPI_Comm handle, MPI_Info info, MPI_Comm* newcomm, const char* fun
     Comm* comm = nullptr;
     Duplication state;
     if (const int error = prepare(handle, info, newcomm, comm, state, function)) return error;
+    const comm::Kept kept(comm);
     return raise(comm, collective::run(run_duplication(*comm, state)), function);
 }
 
@@ -118,7 +120,7 @@ int host_color(const comm::Group& group) {
 }
 
 // The color that MPI_Comm_split_type comes to; below 0: an argument is wrong.
-int color_of_type(int split_type, const comm::Info* info, const comm::Group& group) {
+int color_of_type(int split_type, const comm::Info& info, const comm::Group& group) {
     switch (split_type) {
         case MPI_UNDEFINED:
             return MPI_UNDEFINED;
@@ -129,7 +131,7 @@ int color_of_type(int split_type, const comm::Info* info, const comm::Group& gro
             return MPI_UNDEFINED;
         case MPI_COMM_TYPE_HW_GUIDED:
         case MPI_COMM_TYPE_RESOURCE_GUIDED: {
-            const std::string* type = info ? info->find("mpi_hw_resource_type") : nullptr;
+            const std::string* type = info.find("mpi_hw_resource_type");
             return type && *type == "mpi_shared_memory" ? host_color(group) : MPI_UNDEFINED;
         }
         default:
@@ -138,13 +140,14 @@ int color_of_type(int split_type, const comm::Info* info, const comm::Group& gro
 }
 
 // Arguments of creations from groups.
-int check_from_group(const char* stringtag, MPI_Info info, MPI_Errhandler errhandler,
+int check_from_group(const char* stringtag, MPI_Info info, MPI_Errhandler errhandler, comm::Hints& hints,
                      comm::Errhandler*& handler) {
     if (!stringtag) return fail(MPI_ERR_ARG, "argument stringtag is a null pointer");
     if (strnlen(stringtag, MPI_MAX_STRINGTAG_LEN) >= MPI_MAX_STRINGTAG_LEN)
         return fail(MPI_ERR_ARG, "the string tag is longer than %d characters", MPI_MAX_STRINGTAG_LEN - 1);
-    if (info != MPI_INFO_NULL && !comm::from_handle(info))
-        return fail(MPI_ERR_INFO, "the info object is not valid; was it freed?");
+    comm::Info object;
+    if (!comm::read_info(info, object)) return fail(MPI_ERR_INFO, "the info object is not valid; was it freed?");
+    read_hints(object, hints);
     handler = usable_errhandler(errhandler, comm::HandlerKind::comm);
     return handler ? MPI_SUCCESS : MPI_ERR_ERRHANDLER;
 }
@@ -175,6 +178,8 @@ int Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm) {
     if (!g) return bad_handle(c, MPI_ERR_GROUP, "group");
     if (!newcomm) return null_argument(c, "newcomm");
     if (const int error = check_subset(*g, *c)) return raise(c, error);
+    const comm::Kept kept(c);
+    const comm::Kept kept_group(g);
     Comm* made = nullptr;
     const int error = collective::run(collective::create(*c, *g, made));
     return finish(c, error, made, newcomm);
@@ -190,6 +195,8 @@ int Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* newcomm
     if (!newcomm) return null_argument(c, "newcomm");
     if (!valid_tag(tag)) return bad_tag(c, tag);
     if (const int error = check_subset(*g, *c)) return raise(c, error);
+    const comm::Kept kept(c);
+    const comm::Kept kept_group(g);
     Comm* made = nullptr;
     // Processes outside may call, and have nothing to do.
     const bool member = g->my_rank() != MPI_UNDEFINED;
@@ -204,6 +211,7 @@ int Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
     if (!newcomm) return null_argument(c, "newcomm");
     if (color < 0 && color != MPI_UNDEFINED)
         return raise(c, fail(MPI_ERR_ARG, "color %d is negative", color));
+    const comm::Kept kept(c);
     Comm* made = nullptr;
     const int error = collective::run(collective::split(*c, color, key, made));
     return finish(c, error, made, newcomm);
@@ -214,10 +222,11 @@ int Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_C
     Comm* c = comm::from_handle(comm);
     if (!c) return bad_comm(comm);
     if (!newcomm) return null_argument(c, "newcomm");
-    const comm::Info* object = comm::from_handle(info);
-    if (!object && info != MPI_INFO_NULL) return bad_handle(c, MPI_ERR_INFO, "info object");
+    comm::Info object;
+    if (!comm::read_info(info, object)) return bad_handle(c, MPI_ERR_INFO, "info object");
     const int color = color_of_type(split_type, object, c->local_group());
     if (color == -1) return raise(c, fail(MPI_ERR_ARG, "%d is no split type", split_type));
+    const comm::Kept kept(c);
     Comm* made = nullptr;
     const int error = collective::run(collective::split(*c, color, key, made));
     if (made) read_hints(object, made->hints);
@@ -233,9 +242,9 @@ int Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, 
     if (local_leader < 0 || local_leader >= local->size) return bad_rank(local, local_leader);
     if (!newintercomm) return null_argument(local, "newintercomm");
     collective::LeaderLink link{.remote_leader = remote_leader, .tag = tag};
+    Comm* peer = local->rank == local_leader ? comm::from_handle(peer_comm) : nullptr;
     if (local->rank == local_leader) {
         // A leader with wrong arguments tells its group, which would wait for it in vain.
-        Comm* peer = comm::from_handle(peer_comm);
         if (!peer)
             link.error = fail(MPI_ERR_COMM, "the peer communicator is null or not valid");
         else if (remote_leader < 0 || remote_leader >= peer->peer_count)
@@ -246,6 +255,8 @@ int Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, 
         else
             link.channel = &peer->channel(comm::Plane::leaders);
     }
+    const comm::Kept kept(local);
+    const comm::Kept kept_peer(peer);
     Comm* made = nullptr;
     const int error = collective::run(collective::create_intercomm(*local, local_leader, link, made));
     return finish(local, error, made, newintercomm);
@@ -257,6 +268,7 @@ int Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracomm) {
     if (!c) return bad_comm(intercomm);
     if (!c->is_inter) return wrong_kind_of_comm(c);
     if (!newintracomm) return null_argument(c, "newintracomm");
+    const comm::Kept kept(c);
     Comm* made = nullptr;
     const int error = collective::run(collective::merge(*c, high != 0, made));
     return finish(c, error, made, newintracomm);
@@ -268,15 +280,18 @@ int Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info
     comm::Group* g = comm::from_handle(group);
     if (!g) return bad_handle(nullptr, MPI_ERR_GROUP, "group");
     if (!newcomm) return null_argument(nullptr, "newcomm");
+    comm::Hints hints;
     comm::Errhandler* handler = nullptr;
-    if (const int error = check_from_group(stringtag, info, errhandler, handler))
+    if (const int error = check_from_group(stringtag, info, errhandler, hints, handler))
         return raise(nullptr, error);
     Comm* made = nullptr;
     if (g->size() > 0 && g->my_rank() == MPI_UNDEFINED)
         return raise(nullptr, fail(MPI_ERR_GROUP, "this process is not in the group"));
+    const comm::Kept kept(g);
+    const comm::Kept kept_handler(handler);
     int error = MPI_SUCCESS;
     if (g->size() > 0) error = collective::run(collective::create_from_group(*g, stringtag, handler, made));
-    if (made) read_hints(comm::from_handle(info), made->hints);
+    if (made) made->hints = hints;
     return finish(nullptr, error, made, newcomm);
 }
 
@@ -291,8 +306,9 @@ int Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Gr
         return raise(nullptr, fail(MPI_ERR_RANK, "local leader %d is no rank of a group of %d",
                                    local_leader, local->size()));
     if (!newintercomm) return null_argument(nullptr, "newintercomm");
+    comm::Hints hints;
     comm::Errhandler* handler = nullptr;
-    if (const int error = check_from_group(stringtag, info, errhandler, handler))
+    if (const int error = check_from_group(stringtag, info, errhandler, hints, handler))
         return raise(nullptr, error);
     comm::Group* remote = comm::from_handle(remote_group);
     if (local->my_rank() == local_leader) {
@@ -301,10 +317,13 @@ int Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Gr
             return raise(nullptr, fail(MPI_ERR_RANK, "remote leader %d is no rank of a group of %d",
                                        remote_leader, remote->size()));
     }
+    const comm::Kept kept(local);
+    const comm::Kept kept_remote(remote);
+    const comm::Kept kept_handler(handler);
     Comm* made = nullptr;
     const int error = collective::run(collective::create_intercomm_from_groups(
         *local, local_leader, remote, remote_leader, stringtag, handler, made));
-    if (made) read_hints(comm::from_handle(info), made->hints);
+    if (made) made->hints = hints;
     return finish(nullptr, error, made, newintercomm);
 }
 

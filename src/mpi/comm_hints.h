@@ -6,7 +6,7 @@
 
 namespace starling::mpi {
 
-/// Takes over what `info` (may be null) says about the known hints; others are ignored.
-void read_hints(const comm::Info* info, comm::Hints& hints);
+/// Takes over what `info` says about the known hints; others are ignored.
+void read_hints(const comm::Info& info, comm::Hints& hints);
 
 }  // namespace starling::mpi

@@ -268,6 +268,7 @@ int Type_dup(MPI_Datatype oldtype, MPI_Datatype* newtype) {
         return raise(nullptr, error);
     datatype::TypeRef holder(made);
     if (old->attributes && !old->attributes->empty()) {
+        const auto kept = datatype::TypeRef::to(*old);
         auto copies = std::make_unique<comm::AttributeSet>();
         if (const int error = old->attributes->copy_to(comm::AttributeHolder(oldtype), *copies))
             return raise(nullptr, error);

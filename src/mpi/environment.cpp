@@ -19,9 +19,9 @@ constexpr size_t kAlignment = 64;  // a cache line
 
 // The info key mpi_minimum_memory_alignment, if it is a power of two; else kAlignment.
 size_t alignment(MPI_Info handle) {
-    Lock lock;
-    const comm::Info* info = comm::from_handle(handle);
-    const std::string* text = info ? info->find("mpi_minimum_memory_alignment") : nullptr;
+    comm::Info info;
+    comm::read_info(handle, info);
+    const std::string* text = info.find("mpi_minimum_memory_alignment");
     const unsigned long long wanted = text ? std::strtoull(text->c_str(), nullptr, 10) : 0;
     const bool usable = wanted > kAlignment && (wanted & (wanted - 1)) == 0;
     return usable ? static_cast<size_t>(wanted) : kAlignment;
@@ -74,7 +74,6 @@ MPI_Aint Aint_diff(MPI_Aint addr1, MPI_Aint addr2) {
 }
 
 int Get_hw_resource_info(MPI_Info* hw_info) {
-    Lock lock;
     if (!hw_info) return null_argument(nullptr, "hw_info");
     *hw_info = comm::to_handle(comm::make_info());
     return MPI_SUCCESS;

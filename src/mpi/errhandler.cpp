@@ -19,11 +19,9 @@ using comm::Errhandler;
 using comm::HandlerKind;
 
 // Of MPI_FILE_NULL: what errors without a file handle go through, and the start of every file.
-Errhandler* default_file_handler = nullptr;
-
 Errhandler*& file_handler() {
-    if (!default_file_handler) default_file_handler = comm::errors_return();
-    return default_file_handler;
+    static Errhandler* handler = comm::errors_return();
+    return handler;
 }
 
 int bad_code(int code, const char* function = __builtin_FUNCTION()) {
@@ -49,16 +47,14 @@ Errhandler* usable_errhandler(MPI_Errhandler handle, HandlerKind kind) {
     return nullptr;
 }
 
-MPI_Errhandler give_handle(Errhandler* handler) {
-    if (handler->kind != HandlerKind::any) {
-        ++handler->handles;
-        handler->retain();
-    }
-    return comm::to_handle(handler);
+MPI_Errhandler hand_out(Errhandler* const& place) {
+    Errhandler* handler = comm::retain_from(place);
+    const MPI_Errhandler handle = comm::give_handle(handler);
+    handler->release();
+    return handle;
 }
 
 int Comm_create_errhandler(MPI_Comm_errhandler_function* comm_errhandler_fn, MPI_Errhandler* errhandler) {
-    Lock lock;
     if (!comm_errhandler_fn) return null_argument(nullptr, "comm_errhandler_fn");
     if (!errhandler) return null_argument(nullptr, "errhandler");
     Errhandler* handler = comm::make_errhandler(HandlerKind::comm);
@@ -82,7 +78,7 @@ int Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler* errhandler) {
     const comm::Comm* c = comm::from_handle(comm);
     if (!c) return bad_comm(comm);
     if (!errhandler) return null_argument(nullptr, "errhandler");
-    *errhandler = give_handle(c->errhandler);
+    *errhandler = hand_out(c->errhandler);
     return MPI_SUCCESS;
 }
 
@@ -96,7 +92,6 @@ int Comm_call_errhandler(MPI_Comm comm, int errorcode) {
 }
 
 int Win_create_errhandler(MPI_Win_errhandler_function* win_errhandler_fn, MPI_Errhandler* errhandler) {
-    Lock lock;
     if (!win_errhandler_fn) return null_argument(nullptr, "win_errhandler_fn");
     if (!errhandler) return null_argument(nullptr, "errhandler");
     Errhandler* handler = comm::make_errhandler(HandlerKind::win);
@@ -106,7 +101,6 @@ int Win_create_errhandler(MPI_Win_errhandler_function* win_errhandler_fn, MPI_Er
 }
 
 int File_create_errhandler(MPI_File_errhandler_function* file_errhandler_fn, MPI_Errhandler* errhandler) {
-    Lock lock;
     if (!file_errhandler_fn) return null_argument(nullptr, "file_errhandler_fn");
     if (!errhandler) return null_argument(nullptr, "errhandler");
     Errhandler* handler = comm::make_errhandler(HandlerKind::file);
@@ -116,26 +110,21 @@ int File_create_errhandler(MPI_File_errhandler_function* file_errhandler_fn, MPI
 }
 
 int File_set_errhandler(MPI_File file, MPI_Errhandler errhandler) {
-    Lock lock;
     if (file != MPI_FILE_NULL) return bad_file();
     Errhandler* handler = usable_errhandler(errhandler, HandlerKind::file);
     if (!handler) return raise(nullptr, MPI_ERR_ERRHANDLER);
-    handler->retain();
-    file_handler()->release();
-    file_handler() = handler;
+    comm::replace(file_handler(), handler);
     return MPI_SUCCESS;
 }
 
 int File_get_errhandler(MPI_File file, MPI_Errhandler* errhandler) {
-    Lock lock;
     if (file != MPI_FILE_NULL) return bad_file();
     if (!errhandler) return null_argument(nullptr, "errhandler");
-    *errhandler = give_handle(file_handler());
+    *errhandler = hand_out(file_handler());
     return MPI_SUCCESS;
 }
 
 int File_call_errhandler(MPI_File fh, int errorcode) {
-    Lock lock;
     if (fh != MPI_FILE_NULL) return bad_file();
     clear_failure();
     raise_through(file_handler(), HandlerKind::file, {.file = fh}, errorcode);
@@ -144,7 +133,6 @@ int File_call_errhandler(MPI_File fh, int errorcode) {
 
 int Session_create_errhandler(MPI_Session_errhandler_function* session_errhandler_fn,
                               MPI_Errhandler* errhandler) {
-    Lock lock;
     if (!session_errhandler_fn) return null_argument(nullptr, "session_errhandler_fn");
     if (!errhandler) return null_argument(nullptr, "errhandler");
     Errhandler* handler = comm::make_errhandler(HandlerKind::session);
@@ -154,31 +142,21 @@ int Session_create_errhandler(MPI_Session_errhandler_function* session_errhandle
 }
 
 int Errhandler_free(MPI_Errhandler* errhandler) {
-    Lock lock;
     if (!errhandler) return null_argument(nullptr, "errhandler");
-    Errhandler* handler = comm::from_handle(*errhandler);
-    if (!handler) return bad_handle(nullptr, MPI_ERR_ERRHANDLER, "error handler");
-    // A handle of a predefined one is only forgotten: MPI_Comm_get_errhandler gives those too.
-    if (handler->kind != HandlerKind::any) {
-        --handler->handles;
-        handler->release();
-    }
+    if (!comm::take_handle(*errhandler)) return bad_handle(nullptr, MPI_ERR_ERRHANDLER, "error handler");
     *errhandler = MPI_ERRHANDLER_NULL;
     return MPI_SUCCESS;
 }
 
 int Errhandler_toint(MPI_Errhandler errhandler) {
-    Lock lock;
     return to_int(errhandler, comm::from_handle(errhandler));
 }
 
 MPI_Errhandler Errhandler_fromint(int errhandler) {
-    Lock lock;
     return from_int<MPI_Errhandler>(errhandler, comm::errhandler_at, MPI_ERRHANDLER_NULL);
 }
 
 int Error_class(int errorcode, int* errorclass) {
-    Lock lock;
     if (!errorclass) return null_argument(nullptr, "errorclass");
     if (!comm::is_error_code(errorcode)) return bad_code(errorcode);
     *errorclass = comm::class_of(errorcode);
@@ -186,11 +164,10 @@ int Error_class(int errorcode, int* errorclass) {
 }
 
 int Error_string(int errorcode, char* string, int* resultlen) {
-    Lock lock;
     if (!string || !resultlen) return null_argument(nullptr, string ? "resultlen" : "string");
     if (!comm::is_error_code(errorcode)) return bad_code(errorcode);
     // The standard's names lead: that is what a reader of a message looks for.
-    std::string text(comm::text_of(errorcode));
+    std::string text = comm::text_of(errorcode);
     if (errorcode <= MPI_ERR_LASTCODE) text = std::string(comm::class_name(errorcode)) + ": " + text;
     const size_t length = std::min<size_t>(text.size(), MPI_MAX_ERROR_STRING - 1);
     std::memcpy(string, text.data(), length);
@@ -200,14 +177,12 @@ int Error_string(int errorcode, char* string, int* resultlen) {
 }
 
 int Add_error_class(int* errorclass) {
-    Lock lock;
     if (!errorclass) return null_argument(nullptr, "errorclass");
     *errorclass = comm::add_class();
     return MPI_SUCCESS;
 }
 
 int Add_error_code(int errorclass, int* errorcode) {
-    Lock lock;
     if (!errorcode) return null_argument(nullptr, "errorcode");
     if (!comm::is_error_code(errorclass) || comm::class_of(errorclass) != errorclass)
         return raise(nullptr, fail(MPI_ERR_ARG, "%d is no error class", errorclass));
@@ -216,7 +191,6 @@ int Add_error_code(int errorclass, int* errorcode) {
 }
 
 int Add_error_string(int errorcode, const char* string) {
-    Lock lock;
     if (!string) return null_argument(nullptr, "string");
     if (strnlen(string, MPI_MAX_ERROR_STRING) >= MPI_MAX_ERROR_STRING)
         return raise(nullptr, fail(MPI_ERR_ARG, "the string is longer than %d characters",
@@ -226,19 +200,16 @@ int Add_error_string(int errorcode, const char* string) {
 }
 
 int Remove_error_class(int errorclass) {
-    Lock lock;
     const int error = comm::remove_class(errorclass);
     return error ? raise(nullptr, error) : MPI_SUCCESS;
 }
 
 int Remove_error_code(int errorcode) {
-    Lock lock;
     const int error = comm::remove_code(errorcode);
     return error ? raise(nullptr, error) : MPI_SUCCESS;
 }
 
 int Remove_error_string(int errorcode) {
-    Lock lock;
     const int error = comm::remove_text(errorcode);
     return error ? raise(nullptr, error) : MPI_SUCCESS;
 }

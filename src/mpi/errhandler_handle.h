@@ -10,7 +10,7 @@ namespace starling::mpi {
 /// (MPI_ERR_ERRHANDLER).
 comm::Errhandler* usable_errhandler(MPI_Errhandler handle, comm::HandlerKind kind);
 
-/// A handle for the application, which frees it with MPI_Errhandler_free.
-MPI_Errhandler give_handle(comm::Errhandler* handler);
+/// A handle for the application, which frees it with MPI_Errhandler_free, of what is set on an object.
+MPI_Errhandler hand_out(comm::Errhandler* const& place);
 
 }  // namespace starling::mpi

@@ -3,12 +3,15 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 
 #include "base/config.h"
 #include "base/error.h"
+#include "base/mutex.h"
+#include "base/process.h"
 #include "boot/identity.h"
 #include "comm/comm.h"
 #include "link/locate.h"
@@ -20,23 +23,41 @@
 #include "mpi/dynamic.h"
 #include "mpi/library.h"
 #include "progress/engine.h"
+#include "progress/lock.h"
 
 namespace starling::mpi {
 
 namespace {
 
-int thread_level = MPI_THREAD_SINGLE;
+/// Held while the library starts, stops, or is taken for use or given up. Before the library's lock, never under it.
+constinit Mutex life;
+std::atomic<int> thread_level = MPI_THREAD_SINGLE;
 pthread_t main_thread;
 
 // The library runs for MPI_Init and for every open session; MPI_Init happens once.
-bool world_started = false, world_ended = false;
-int open_sessions = 0;
+std::atomic<bool> world_started = false, world_ended = false;
+int users = 0;  ///< MPI_Init's world, until it ends, and open sessions
 
 void fill_environment_info(const boot::JobHeader& header, int level) {
     char directory[1024] = "", host[256] = "";
     if (!getcwd(directory, sizeof directory)) directory[0] = '\0';
     gethostname(host, sizeof host - 1);
     comm::set_environment_info(program_invocation_name, "", static_cast<int>(header.size), directory, host, level);
+}
+
+void set_state(boot::RankState state) {
+    const link::Process& me = link::self();
+    me.job->segment().cell(me.rank).state.store(state);
+    link::publish_state(state >= boot::RankState::finalized);
+}
+
+/// Two that use the library at a time, each by threads of its own, may be inside at a time whatever each of them asks for.
+void allow_threads(int required) {
+    using progress::Threads;
+    if (required == MPI_THREAD_MULTIPLE || config().wait == Wait::thread || (users > 0 && required > MPI_THREAD_SINGLE))
+        progress::allow_threads(Threads::at_once);
+    else if (required > MPI_THREAD_SINGLE)
+        progress::allow_threads(Threads::in_turn);
 }
 
 int start(int required) {
@@ -53,7 +74,7 @@ int start(int required) {
     if (const int error = link::start()) return error;
     if (const int error = boot::publish_port(job->segment())) return error;
     if (boot::is_managed()) link::other_locate = boot::locate_through_manager;
-    if (required == MPI_THREAD_MULTIPLE || config().wait == Wait::thread) progress::multi_threaded = true;
+    allow_threads(required);
     Lock lock;  // the progress thread runs from here on
     progress::start();
     thread_level = required;
@@ -62,7 +83,7 @@ int start(int required) {
     fill_environment_info(job->segment().header(), required);
     start_dynamic();
     phase = Phase::running;
-    cell.state.store(boot::RankState::initialized);
+    set_state(boot::RankState::initialized);
     tell_parents_of_arrival();
     return MPI_SUCCESS;
 }
@@ -74,16 +95,9 @@ bool all_sent() {
     return message::open_sends() == 0 && !link::anything_pending() && link::all_acknowledged();
 }
 
-void set_state(boot::RankState state) {
-    const link::Process& me = link::self();
-    me.job->segment().cell(me.rank).state.store(state);
-    link::publish_state(state >= boot::RankState::finalized);
-}
-
 void stop() {
     {
         Lock lock;
-        progress::wait_until([] { return all_sent(); });
         link::say_farewell();
         progress::stop();
         set_state(boot::RankState::finalized);
@@ -93,12 +107,64 @@ void stop() {
     comm::drop_predefined();
 }
 
-/// Makes sure that the library runs, for threads as `required` says.
-int start_or_join(int required) {
+/// A program that has closed all its sessions looks finalized, and may come back. Nothing of the library runs meanwhile: the
+/// process may end.
+void pause() {
+    Lock lock;
+    link::flush_network();
+    progress::stop();
+    set_state(boot::RankState::finalized);
+}
+
+void resume() {
+    Lock lock;
+    progress::start();
+    set_state(boot::RankState::initialized);
+}
+
+/// Makes sure that the library runs, for one more user with threads as `required` says.
+int take_up(int required) {
     if (phase == Phase::finalized) return fail(MPI_ERR_OTHER, "MPI has ended and can't be started again");
-    if (phase == Phase::before) return start(required);
-    if (required == MPI_THREAD_MULTIPLE) progress::multi_threaded = true;
-    if (required > thread_level) thread_level = required;
+    if (phase == Phase::before) {
+        if (const int error = start(required)) return error;
+    } else {
+        allow_threads(required);
+        if (users == 0) resume();
+        if (required > thread_level) thread_level = required;
+    }
+    ++users;
+    return MPI_SUCCESS;
+}
+
+/// Whether there is more than one user, or nothing that the last one has to wait for; then the caller is one no longer.
+bool give_up_now(bool world) {
+    const MutexGuard guard(life);
+    if (users == 1) {
+        Lock lock;
+        if (!all_sent()) return false;
+    }
+    if (world) world_ended = true;
+    if (--users > 0) return true;
+    if (world_ended)
+        stop();
+    else
+        pause();
+    return true;
+}
+
+/// The last user waits for what others have still to read. Others may come and go meanwhile.
+void give_up(bool world) {
+    while (!give_up_now(world)) {
+        Lock lock;
+        progress::wait_until([] { return all_sent(); });
+    }
+}
+
+int begin_world(int required) {
+    const MutexGuard guard(life);
+    if (world_started) return fail(MPI_ERR_OTHER, "MPI was initialized already");
+    if (const int error = take_up(required)) return error;
+    world_started = true;
     return MPI_SUCCESS;
 }
 
@@ -111,21 +177,11 @@ void read_settings() {
 }
 
 int acquire_for_session(int level) {
-    if (const int error = start_or_join(level)) return error;
-    // A program that has closed all its sessions looks finalized, and may come back.
-    if (open_sessions++ == 0 && !world_started) set_state(boot::RankState::initialized);
-    return MPI_SUCCESS;
+    const MutexGuard guard(life);
+    return take_up(level);
 }
 
-void release_for_session() {
-    if (--open_sessions > 0) return;
-    if (world_ended) return stop();
-    if (world_started) return;
-    Lock lock;
-    progress::wait_until([] { return all_sent(); });
-    link::flush_network();
-    set_state(boot::RankState::finalized);
-}
+void release_for_session() { give_up(false); }
 
 void abort_job(int code) {
     const link::Process& me = link::self();
@@ -134,19 +190,16 @@ void abort_job(int code) {
         cell.abort_code.store(code);
         cell.aborted.store(1);
     }
-    std::fflush(nullptr);
+    flush_output();
     boot::abort_through_manager(code);
     // Only the low eight bits reach the parent process; an abort must not look like success.
     _exit((code & 0xff) != 0 ? code : 1);
 }
 
 int Init_thread(int*, char***, int required, int* provided) {
-    if (world_started) return raise(nullptr, fail(MPI_ERR_OTHER, "MPI was initialized already"));
     if (required < MPI_THREAD_SINGLE || required > MPI_THREAD_MULTIPLE)
         return raise(nullptr, fail(MPI_ERR_ARG, "%d is no thread level", required));
-    if (const int error = start_or_join(required)) return raise(nullptr, error);
-    world_started = true;
-    set_state(boot::RankState::initialized);
+    if (const int error = begin_world(required)) return raise(nullptr, error);
     if (provided) *provided = thread_level;
     return MPI_SUCCESS;
 }
@@ -157,10 +210,10 @@ int Finalize() {
     if (phase != Phase::running || !world_started || world_ended) return not_running();
     {
         Lock lock;
-        comm::self()->attributes.clear(comm::AttributeHolder(MPI_COMM_SELF));
-        world_ended = true;
+        const comm::Kept kept(comm::self());
+        kept->attributes.clear(comm::AttributeHolder(MPI_COMM_SELF));
     }
-    if (open_sessions == 0) stop();
+    give_up(true);
     return MPI_SUCCESS;
 }
 

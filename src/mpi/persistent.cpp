@@ -1,5 +1,6 @@
 #include "mpi/persistent.h"
 
+#include "base/immortal.h"
 #include "message/point_to_point.h"
 #include "message/status.h"
 #include "mpi/buffered.h"
@@ -29,8 +30,10 @@ struct PersistentSend : message::SendRequest {
 struct PersistentReceive : message::ReceiveRequest {
     Plan plan;
 };
-constinit RequestPool<PersistentSend> sends;
-constinit RequestPool<PersistentReceive> receives;
+constinit Immortal<RequestPool<PersistentSend>> sends_storage;
+constinit auto& sends = sends_storage.value;
+constinit Immortal<RequestPool<PersistentReceive>> receives_storage;
+constinit auto& receives = receives_storage.value;
 
 int start_send(Request& r) {
     auto& request = static_cast<PersistentSend&>(r);

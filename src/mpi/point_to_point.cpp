@@ -14,8 +14,8 @@ using message::Mode;
 using message::ReceiveRequest;
 using message::SendRequest;
 
-constinit RequestPool<SendRequest> send_pool;
-constinit RequestPool<ReceiveRequest> receive_pool;
+constinit Immortal<RequestPool<SendRequest>> send_pool_storage;
+constinit Immortal<RequestPool<ReceiveRequest>> receive_pool_storage;
 constinit const message::RequestClass kSend{
     .dispose = [](message::Request& r) { send_pool.destroy(static_cast<SendRequest&>(r)); }};
 constinit const message::RequestClass kReceive{
@@ -23,6 +23,14 @@ constinit const message::RequestClass kReceive{
     .cancel = [](message::Request& r) { return message::cancel_receive(static_cast<ReceiveRequest&>(r)); }};
 
 namespace {
+
+/// Ends a blocking call whose operation is not over yet.
+[[gnu::noinline]] int wait_for(message::Request& request, comm::Comm* comm, MPI_Status* status, const char* function) {
+    const comm::Kept kept(progress::threads_at_once() ? comm : nullptr);
+    if (!request.done) return wait_for(request, comm, status, "MPI_Recv");
+    message::fill_status(status, request.outcome);
+    return raise(comm, message::error_of(request), function);
+}
 
 [[gnu::always_inline]] inline int send_now(const void* buf, MPI_Count count, MPI_Datatype datatype,
                                            int dest, int tag, MPI_Comm handle, Mode mode,
@@ -36,8 +44,8 @@ namespace {
     if (message::send_at_once(comm->point_to_point, buf, count, *type, dest, tag, mode)) [[likely]] return MPI_SUCCESS;
     SendRequest request;
     message::start_send(request, comm->point_to_point, buf, count, *type, dest, tag, mode);
-    progress::wait(request);
-    if (request.outcome.error) [[unlikely]] return raise(comm, request.outcome.error, function);
+    if (!request.done) return wait_for(request, comm, nullptr, function);
+    if (request.outcome.error) [[unlikely]] return raise(comm, message::error_of(request), function);
     return MPI_SUCCESS;
 }
 
@@ -105,7 +113,7 @@ int Recv(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
     message::start_receive(request, comm->point_to_point, buf, count, *type, source, tag);
     progress::wait(request);
     message::fill_status(status, request.outcome);
-    if (request.outcome.error) [[unlikely]] return raise(comm, request.outcome.error, "MPI_Recv");
+    if (request.outcome.error) [[unlikely]] return raise(comm, message::error_of(request), "MPI_Recv");
     return MPI_SUCCESS;
 }
 

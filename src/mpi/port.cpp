@@ -147,14 +147,14 @@ class Talk {
             message::cancel_receive(receive_size);
             return fail(MPI_ERR_PORT, "the port is not open (any more)");
         }
-        if (receive_size.outcome.error) return receive_size.outcome.error;
+        if (receive_size.outcome.error) return message::error_of(receive_size);
         theirs.resize(size);
         message::ReceiveRequest receive;
         message::start_receive(receive, channel_, theirs.data(), static_cast<int64_t>(size), byte, 0, 0);
         progress::wait(receive);
         progress::wait(*send);
         progress::wait(*send_size);
-        return receive.outcome.error ? receive.outcome.error : send->outcome.error;
+        return receive.outcome.error ? message::error_of(receive) : message::error_of(*send);
     }
 
   private:
@@ -260,6 +260,7 @@ int open_connection(const char* port_name, int root, MPI_Comm handle, MPI_Comm* 
     if (!valid_root(*comm, root)) return bad_root(comm, root, function);
     if (!out) return null_argument(comm, "newcomm", function);
     *out = MPI_COMM_NULL;
+    const comm::Kept kept(comm);
     Verdict verdict;
     if (comm->rank == root) {
         verdict.error = accepting ? accept(*comm, port_name, verdict.result) : connect(*comm, port_name, verdict.result);
@@ -270,8 +271,10 @@ int open_connection(const char* port_name, int root, MPI_Comm handle, MPI_Comm* 
     return raise(comm, error, function);
 }
 
-/// Moves exactly `size` bytes over a blocking or non-blocking socket.
+/// Moves exactly `size` bytes over a blocking or non-blocking socket. It may take until the other side comes to its
+/// MPI_Comm_join, so other threads are let in.
 int move_all(int fd, char* bytes, size_t size, bool sending) {
+    const progress::Outside outside;
     while (size > 0) {
         const ssize_t n = sending ? send(fd, bytes, size, MSG_NOSIGNAL) : recv(fd, bytes, size, 0);
         if (n > 0) {

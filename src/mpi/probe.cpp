@@ -38,6 +38,7 @@ Unexpected* probe(comm::Comm& comm, int source, int tag, bool wait, int& error, 
         found = queues.find(source, tag);
         return found || message::sender_gone(comm.point_to_point, source);
     };
+    const comm::Kept kept(&comm);
     if (!found && wait) progress::wait_until(over);
     if (!found && !wait) {
         progress::test();
@@ -126,7 +127,7 @@ int Mrecv(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Message* handle
     if (const int error = receive_matched(request, buf, count, datatype, handle, comm, "MPI_Mrecv")) return error;
     progress::wait(request);
     message::fill_status(status, request.outcome);
-    const int error = raise(comm, request.outcome.error, "MPI_Mrecv");
+    const int error = raise(comm, message::error_of(request), "MPI_Mrecv");
     if (comm) comm->release();
     return error;
 }

@@ -1,8 +1,10 @@
 #include "mpi/request.h"
 
 #include <unordered_map>
+#include <utility>
 
 #include "base/error.h"
+#include "base/immortal.h"
 #include "comm/error_codes.h"
 #include "datatype/datatype.h"
 #include "message/status.h"
@@ -35,14 +37,10 @@ void fill_empty(MPI_Status* status) {
 /// Reads a done request into `status` (null: ignored) without ending it; gives its error.
 int report(Request& request, MPI_Status* status) {
     message::fill_status(status, request.outcome);
-    if (!request.operations->query) return request.outcome.error;
+    if (!request.operations->query) return message::error_of(request);
     MPI_Status ignored;
     return request.operations->query(request, status ? *status : ignored);
 }
-
-/// What the application's free or cancel function of a generalized request said last: the call that led to it
-/// returns that (MPI 5.0 section 13.2). Under the library's lock.
-int callback_error = MPI_SUCCESS;
 
 /// Ends a done request: a persistent one becomes inactive, any other is freed and its handle set to null. Gives
 /// the error of the free function, if there is one.
@@ -51,10 +49,12 @@ int retire(Request& request, MPI_Request& handle) {
         request.active = false;
         return MPI_SUCCESS;
     }
+    int error = MPI_SUCCESS;
+    if (request.operations->end) [[unlikely]]
+        error = request.operations->end(request);
     handle = MPI_REQUEST_NULL;
-    callback_error = MPI_SUCCESS;
     if (request.operations->dispose) request.operations->dispose(request);
-    return callback_error;
+    return error;
 }
 
 int finish(Request& request, MPI_Request& handle, MPI_Status* status) {
@@ -424,18 +424,21 @@ int Request_get_status_some(int incount, const MPI_Request handles[], int* outco
     return raise(nullptr, first_error && statuses ? MPI_ERR_IN_STATUS : first_error, "MPI_Request_get_status_some");
 }
 
+namespace {
+int cancel_generalized(Request& request);
+}
+
 int Cancel(MPI_Request* handle) {
     Lock lock;
     if (!handle) return null_argument(nullptr, "request");
     Request* request = from_handle(*handle);
     if (!request) return bad_request("MPI_Cancel");
     // Sends are never cancelled: the standard lets a cancel fail, and deprecates it for sends.
-    const bool asked_when_done = request->kind == message::RequestKind::generalized;
-    callback_error = MPI_SUCCESS;
-    if (request->active && (!request->done || asked_when_done) && request->operations->cancel &&
-        request->operations->cancel(*request))
+    if (request->kind == message::RequestKind::generalized)
+        return raise(nullptr, cancel_generalized(*request), "MPI_Cancel");
+    if (request->active && !request->done && request->operations->cancel && request->operations->cancel(*request))
         progress::notify();
-    return callback_error ? raise(nullptr, callback_error, "MPI_Cancel") : MPI_SUCCESS;
+    return MPI_SUCCESS;
 }
 
 int Test_cancelled(const MPI_Status* status, int* flag) {
@@ -485,26 +488,39 @@ struct Generalized : Request {
     MPI_Grequest_cancel_function* cancel_function = nullptr;
     void* extra_state = nullptr;
 };
-constinit RequestPool<Generalized> generalized_pool;
+constinit Immortal<RequestPool<Generalized>> generalized_pool_storage;
+constinit auto& generalized_pool = generalized_pool_storage.value;
 
-constexpr message::RequestClass kGeneralized{
-    [](Request& request) {
-        auto& self = static_cast<Generalized&>(request);
-        callback_error = self.free_function ? self.free_function(self.extra_state) : MPI_SUCCESS;
-        generalized_pool.destroy(self);
-    },
-    nullptr,
-    [](Request& request) {
-        auto& self = static_cast<Generalized&>(request);
-        if (!self.cancel_function) return false;
-        callback_error = self.cancel_function(self.extra_state, self.done);
-        return callback_error == MPI_SUCCESS;
-    },
-    [](Request& request, MPI_Status& status) {
-        auto& self = static_cast<Generalized&>(request);
-        return self.query_function ? self.query_function(self.extra_state, &status) : MPI_SUCCESS;
-    },
-    nullptr};
+// What the program's functions return is what the call returns that led to them (MPI 5.0 section 13.2). They run outside
+// the library.
+
+int free_generalized(Request& request) {
+    MPI_Grequest_free_function* function = std::exchange(static_cast<Generalized&>(request).free_function, nullptr);
+    const progress::Outside outside;
+    return function ? function(static_cast<Generalized&>(request).extra_state) : MPI_SUCCESS;
+}
+
+int query_generalized(Request& request, MPI_Status& status) {
+    auto& self = static_cast<Generalized&>(request);
+    const progress::Outside outside;
+    return self.query_function ? self.query_function(self.extra_state, &status) : MPI_SUCCESS;
+}
+
+int cancel_generalized(Request& request) {
+    auto& self = static_cast<Generalized&>(request);
+    if (!self.cancel_function) return MPI_SUCCESS;
+    const bool done = self.done;
+    const progress::Outside outside;
+    return self.cancel_function(self.extra_state, done);
+}
+
+constexpr message::RequestClass kGeneralized{.dispose =
+                                                 [](Request& request) {
+                                                     free_generalized(request);
+                                                     generalized_pool.destroy(static_cast<Generalized&>(request));
+                                                 },
+                                             .query = query_generalized,
+                                             .end = free_generalized};
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 // Send and receive in one call (MPI 5.0 section 3.11).
 #include <memory>
 
+#include "base/immortal.h"
 #include "message/point_to_point.h"
 #include "message/status.h"
 #include "mpi/message_check.h"
@@ -25,7 +26,8 @@ struct Exchange : message::Request {
     int open = 2;
     std::unique_ptr<std::byte[]> copy;  ///< of what is sent, for the replacing form
 };
-constinit RequestPool<Exchange> exchange_pool;
+constinit Immortal<RequestPool<Exchange>> exchange_pool_storage;
+constinit auto& exchange_pool = exchange_pool_storage.value;
 constexpr message::RequestClass kExchange{
     .dispose = [](message::Request& r) { exchange_pool.destroy(static_cast<Exchange&>(r)); }};
 
@@ -33,6 +35,10 @@ void half_done(Exchange& whole) {
     if (--whole.open > 0) return;
     whole.outcome = whole.receive.outcome;
     if (whole.send.outcome.error) whole.outcome.error = whole.send.outcome.error;
+    if (whole.outcome.error) [[unlikely]] {
+        message::recall_failure(whole.send.outcome.error ? static_cast<message::Request&>(whole.send) : whole.receive);
+        message::keep_failure(whole);
+    }
     whole.complete();
 }
 constexpr message::RequestClass kSendHalf{
@@ -94,9 +100,10 @@ int run(Side send, const Side& receive, MPI_Comm handle, bool replace, MPI_Statu
     Exchange whole;
     if (replace) copy_out(whole, send);
     start_halves(whole, *comm, send, receive);
+    const comm::Kept kept(comm);
     progress::wait(whole);
     message::fill_status(status, whole.outcome);
-    return raise(comm, whole.outcome.error, function);
+    return raise(comm, message::error_of(whole), function);
 }
 
 int start(Side send, const Side& receive, MPI_Comm handle, bool replace, MPI_Request* out, const char* function) {

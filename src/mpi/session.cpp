@@ -44,8 +44,8 @@ constexpr LevelName kLevels[] = {
 };
 
 // What an info object asks for; MPI_THREAD_MULTIPLE is what a session gets that asks for nothing it knows.
-int asked_level(const comm::Info* info) {
-    const std::string* asked = info ? info->find("thread_level") : nullptr;
+int asked_level(const comm::Info& info) {
+    const std::string* asked = info.find("thread_level");
     for (const LevelName& entry : kLevels)
         if (asked && *asked == entry.name) return entry.level;
     return MPI_THREAD_MULTIPLE;
@@ -64,8 +64,8 @@ int unknown_set(Session* session, const char* name, const char* function = __bui
 }  // namespace
 
 int Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) {
-    const comm::Info* object = comm::from_handle(info);
-    if (!object && info != MPI_INFO_NULL) return bad_handle(nullptr, MPI_ERR_INFO, "info object");
+    comm::Info object;
+    if (!comm::read_info(info, object)) return bad_handle(nullptr, MPI_ERR_INFO, "info object");
     comm::Errhandler* handler = usable_errhandler(errhandler, HandlerKind::session);
     if (!handler) return raise(static_cast<comm::Comm*>(nullptr), MPI_ERR_ERRHANDLER);
     const ErrorSubject subject{.session = MPI_SESSION_NULL};
@@ -75,7 +75,6 @@ int Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session)
     const int level = asked_level(object);
     if (const int error = acquire_for_session(level))
         return raise_through(handler, HandlerKind::session, subject, error);
-    Lock lock;
     *session = comm::to_handle(comm::make_session(handler, level));
     return MPI_SUCCESS;
 }
@@ -95,7 +94,6 @@ int Session_finalize(MPI_Session* session) {
 }
 
 int Session_get_num_psets(MPI_Session session, MPI_Info, int* npset_names) {
-    Lock lock;
     Session* s = comm::from_handle(session);
     if (!s) return bad_session();
     if (!npset_names) return null_argument(s, "npset_names");
@@ -104,7 +102,6 @@ int Session_get_num_psets(MPI_Session session, MPI_Info, int* npset_names) {
 }
 
 int Session_get_nth_pset(MPI_Session session, MPI_Info, int n, int* pset_len, char* pset_name) {
-    Lock lock;
     Session* s = comm::from_handle(session);
     if (!s) return bad_session();
     if (!pset_len) return null_argument(s, "pset_len");
@@ -125,7 +122,6 @@ int Session_get_nth_pset(MPI_Session session, MPI_Info, int n, int* pset_len, ch
 }
 
 int Session_get_info(MPI_Session session, MPI_Info* info_used) {
-    Lock lock;
     Session* s = comm::from_handle(session);
     if (!s) return bad_session();
     if (!info_used) return null_argument(s, "info_used");
@@ -161,28 +157,23 @@ int Group_from_session_pset(MPI_Session session, const char* pset_name, MPI_Grou
 }
 
 int Session_set_errhandler(MPI_Session session, MPI_Errhandler errhandler) {
-    Lock lock;
     Session* s = comm::from_handle(session);
     if (!s) return bad_session();
     comm::Errhandler* handler = usable_errhandler(errhandler, HandlerKind::session);
     if (!handler) return raise(s, MPI_ERR_ERRHANDLER);
-    handler->retain();
-    s->errhandler->release();
-    s->errhandler = handler;
+    comm::replace(s->errhandler, handler);
     return MPI_SUCCESS;
 }
 
 int Session_get_errhandler(MPI_Session session, MPI_Errhandler* errhandler) {
-    Lock lock;
     Session* s = comm::from_handle(session);
     if (!s) return bad_session();
     if (!errhandler) return null_argument(s, "errhandler");
-    *errhandler = give_handle(s->errhandler);
+    *errhandler = hand_out(s->errhandler);
     return MPI_SUCCESS;
 }
 
 int Session_call_errhandler(MPI_Session session, int errorcode) {
-    Lock lock;
     Session* s = comm::from_handle(session);
     if (!s) return bad_session();
     clear_failure();
@@ -191,12 +182,10 @@ int Session_call_errhandler(MPI_Session session, int errorcode) {
 }
 
 int Session_toint(MPI_Session session) {
-    Lock lock;
     return to_int(session, comm::from_handle(session));
 }
 
 MPI_Session Session_fromint(int session) {
-    Lock lock;
     return from_int<MPI_Session>(session, comm::session_at, MPI_SESSION_NULL);
 }
 

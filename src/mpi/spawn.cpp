@@ -92,10 +92,9 @@ int read_commands(const Commands& in, std::vector<boot::SpawnCommand>& out) {
         for (; arguments && *arguments; ++arguments) command.argv.emplace_back(*arguments);
         command.maxprocs = static_cast<uint32_t>(in.maxprocs[i]);
         const MPI_Info handle = in.infos ? in.infos[i] : MPI_INFO_NULL;
-        const comm::Info* info = comm::from_handle(handle);
-        if (!info && handle != MPI_INFO_NULL) return fail(MPI_ERR_INFO, "the info of command %d is not valid", i);
-        if (info)
-            for (const auto& entry : info->entries) command.info.emplace_back(entry.key, entry.value);
+        comm::Info info;
+        if (!comm::read_info(handle, info)) return fail(MPI_ERR_INFO, "the info of command %d is not valid", i);
+        for (const auto& entry : info.entries) command.info.emplace_back(entry.key, entry.value);
         out.push_back(std::move(command));
     }
     return MPI_SUCCESS;
@@ -193,6 +192,7 @@ int spawn(const Commands& commands, int root, MPI_Comm handle, MPI_Comm* out, in
     if (!out) return null_argument(comm, "intercomm", function);
     *out = MPI_COMM_NULL;
 
+    const comm::Kept kept(comm);
     Child child;
     Verdict verdict;
     if (comm->rank == root) {

@@ -52,6 +52,7 @@ Comm* topology_base(MPI_Comm handle, int& error, const char* function) {
 
 int make_with_topology(Comm& base, int nodes, std::shared_ptr<const comm::Topology> topology,
                        MPI_Comm* newcomm, const char* function) {
+    const comm::Kept kept(&base);
     Comm* made = nullptr;
     const int color = base.rank < nodes ? 0 : MPI_UNDEFINED;
     const int error = nodes == base.size ? collective::run(collective::duplicate(base, made))
@@ -66,7 +67,6 @@ int bad_topology(Comm* comm, const char* function) {
 }
 
 int Topo_test(MPI_Comm comm, int* status) {
-    Lock lock;
     Comm* c = comm::from_handle(comm);
     if (!c) return bad_comm(comm);
     if (!status) return null_argument(c, "status");
@@ -107,7 +107,6 @@ int Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int period
 }
 
 int Cartdim_get(MPI_Comm comm, int* ndims) {
-    Lock lock;
     Comm* c = nullptr;
     int error = MPI_SUCCESS;
     const auto* cart = find_topology<CartTopology>(comm, c, error, "Cartdim_get");
@@ -118,7 +117,6 @@ int Cartdim_get(MPI_Comm comm, int* ndims) {
 }
 
 int Cart_get(MPI_Comm comm, int maxdims, int dims[], int periods[], int coords[]) {
-    Lock lock;
     Comm* c = nullptr;
     int error = MPI_SUCCESS;
     const auto* cart = find_topology<CartTopology>(comm, c, error, "Cart_get");
@@ -137,7 +135,6 @@ int Cart_get(MPI_Comm comm, int maxdims, int dims[], int periods[], int coords[]
 }
 
 int Cart_rank(MPI_Comm comm, const int coords[], int* rank) {
-    Lock lock;
     Comm* c = nullptr;
     int error = MPI_SUCCESS;
     const auto* cart = find_topology<CartTopology>(comm, c, error, "Cart_rank");
@@ -150,7 +147,6 @@ int Cart_rank(MPI_Comm comm, const int coords[], int* rank) {
 }
 
 int Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[]) {
-    Lock lock;
     Comm* c = nullptr;
     int error = MPI_SUCCESS;
     const auto* cart = find_topology<CartTopology>(comm, c, error, "Cart_coords");
@@ -165,7 +161,6 @@ int Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[]) {
 }
 
 int Cart_shift(MPI_Comm comm, int direction, int disp, int* rank_source, int* rank_dest) {
-    Lock lock;
     Comm* c = nullptr;
     int error = MPI_SUCCESS;
     const auto* cart = find_topology<CartTopology>(comm, c, error, "Cart_shift");
@@ -198,6 +193,7 @@ int Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm* newcomm) {
         sub->dims.push_back(cart->dims[i]);
         sub->periodic.push_back(cart->periodic[i]);
     }
+    const comm::Kept kept(c);
     Comm* made = nullptr;
     error = collective::run(collective::split(*c, color, key, made));
     if (made) made->topology = std::move(sub);

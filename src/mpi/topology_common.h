@@ -19,7 +19,7 @@ int make_with_topology(comm::Comm& base, int nodes, std::shared_ptr<const comm::
 /// Raises MPI_ERR_TOPOLOGY: the communicator has not the topology that the function wants.
 [[gnu::cold]] int bad_topology(comm::Comm* comm, const char* function = __builtin_FUNCTION());
 
-/// The topology of a communicator; sets `error` (raised already) and gives nullptr if it has none of this
+/// The topology of a communicator, which never changes, so no lock is needed to read it; sets `error` (raised already) and gives nullptr if it has none of this
 /// type.
 template <class T>
 const T* find_topology(MPI_Comm handle, comm::Comm*& comm, int& error, const char* function) {

@@ -127,6 +127,7 @@ int Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int d
     for (int i = 0, at = 0; i < n; ++i)
         for (int k = 0; k < degrees[i]; ++k, ++at)
             mine.push_back({sources[i], destinations[at], weights == MPI_UNWEIGHTED ? 1 : weights[at]});
+    const comm::Kept kept(base);
     error = collective::run(gather_edges(*base, mine, all));
     if (error) return raise(base, error);
     auto graph = std::make_shared<DistGraphTopology>();
@@ -139,7 +140,6 @@ int Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int d
 }
 
 int Dist_graph_neighbors_count(MPI_Comm comm, int* indegree, int* outdegree, int* weighted) {
-    Lock lock;
     Comm* c = nullptr;
     int error = MPI_SUCCESS;
     const auto* graph = find_topology<DistGraphTopology>(comm, c, error, "Dist_graph_neighbors_count");
@@ -153,7 +153,6 @@ int Dist_graph_neighbors_count(MPI_Comm comm, int* indegree, int* outdegree, int
 
 int Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int sourceweights[],
                          int maxoutdegree, int destinations[], int destweights[]) {
-    Lock lock;
     Comm* c = nullptr;
     int error = MPI_SUCCESS;
     const auto* graph = find_topology<DistGraphTopology>(comm, c, error, "Dist_graph_neighbors");

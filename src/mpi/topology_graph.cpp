@@ -52,7 +52,6 @@ int Graph_create(MPI_Comm comm_old, int nnodes, const int indx[], const int edge
 }
 
 int Graphdims_get(MPI_Comm comm, int* nnodes, int* nedges) {
-    Lock lock;
     Comm* c = nullptr;
     int error = MPI_SUCCESS;
     const auto* graph = find_topology<GraphTopology>(comm, c, error, "Graphdims_get");
@@ -64,7 +63,6 @@ int Graphdims_get(MPI_Comm comm, int* nnodes, int* nedges) {
 }
 
 int Graph_get(MPI_Comm comm, int maxindex, int maxedges, int indx[], int edges[]) {
-    Lock lock;
     Comm* c = nullptr;
     int error = MPI_SUCCESS;
     const auto* graph = find_topology<GraphTopology>(comm, c, error, "Graph_get");
@@ -76,7 +74,6 @@ int Graph_get(MPI_Comm comm, int maxindex, int maxedges, int indx[], int edges[]
 }
 
 int Graph_neighbors_count(MPI_Comm comm, int rank, int* nneighbors) {
-    Lock lock;
     Comm* c = nullptr;
     int error = MPI_SUCCESS;
     const auto* graph = find_topology<GraphTopology>(comm, c, error, "Graph_neighbors_count");
@@ -88,7 +85,6 @@ int Graph_neighbors_count(MPI_Comm comm, int rank, int* nneighbors) {
 }
 
 int Graph_neighbors(MPI_Comm comm, int rank, int maxneighbors, int neighbors[]) {
-    Lock lock;
     Comm* c = nullptr;
     int error = MPI_SUCCESS;
     const auto* graph = find_topology<GraphTopology>(comm, c, error, "Graph_neighbors");

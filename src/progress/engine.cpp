@@ -1,6 +1,7 @@
 #include "progress/engine.h"
 
 #include <pthread.h>
+#include <signal.h>
 
 #include <atomic>
 #include <iterator>
@@ -53,7 +54,7 @@ void disarm() {
 
 void* run_thread(void*) {
     while (!stopping.load()) {
-        acquire_lock();
+        Lock lock;
         for (int quiet = 0; quiet < 200 && counters.waiting == 0 && !stopping.load();) {
             quiet = poll() ? 0 : quiet + 1;
             hand_over_lock();
@@ -67,7 +68,6 @@ void* run_thread(void*) {
         else if (!poll() && !stopping.load())
             sleep_until_rung(rings, longest_sleep(), Sleeper::progress_thread);
         look_at_liveness();
-        release_lock();
     }
     return nullptr;
 }
@@ -77,18 +77,23 @@ void* run_thread(void*) {
 void start() {
     set_doorbell(own_doorbell(), config().wait != Wait::poll);
     if (config().wait != Wait::thread) return;
-    multi_threaded = true;
+    // The program's signals are for its own threads.
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
     with_thread = pthread_create(&thread, nullptr, run_thread, nullptr) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void stop() {
     if (!with_thread) return;
     stopping.store(true);
     announce_sleep();
-    const int held = release_lock_fully();
+    step_out();
     boot::ring(own_doorbell());
     pthread_join(thread, nullptr);
-    reacquire_lock(held);
+    step_in();
+    stopping.store(false);
     with_thread = false;
     own_doorbell().sleeping.store(0);
 }
@@ -109,7 +114,7 @@ bool poll() {
         for (int i = 0; i < poller_count; ++i) any |= pollers[i]();
     }
     any |= run_ready();
-    if (any && multi_threaded) wake_own_threads();
+    if (any && threads_at_once()) wake_own_threads();
     return any;
 }
 
@@ -120,7 +125,7 @@ void test() {
         empty = 0;
         return;
     }
-    if (multi_threaded) hand_over_lock();
+    if (threads_at_once()) hand_over_lock();
     if (++empty % 32 == 0) yield_core();
 }
 
@@ -138,7 +143,7 @@ void wait_until(bool (*condition)(void*), void* argument, Expected when) {
             }
             idle.reset();
             // What came may be for a thread that needs the lock to take it, and come again until it has.
-            if (multi_threaded && !condition(argument)) hand_over_lock();
+            if (threads_at_once() && !condition(argument)) hand_over_lock();
         }
     }
     if (--counters.waiting == 0) arm();

@@ -6,10 +6,10 @@
 
 namespace starling::progress {
 
-/// Begins: own doorbell, waiting mode (STARLING_WAIT); starts the progress thread in mode `thread`. Once, in
-/// MPI_Init, after link::start().
+/// Begins: own doorbell, waiting mode (STARLING_WAIT); in mode `thread` starts the progress thread, with all signals
+/// blocked. After link::start(), and again after stop(); Threads::at_once must be allowed for that mode.
 void start();
-/// Ends the progress thread. In MPI_Finalize.
+/// Ends the progress thread. When the library is no longer used; nothing of it may run while the process exits.
 void stop();
 
 /// Adds something that poll() asks each time; it returns whether anything happened. At most 8.

@@ -53,7 +53,7 @@ uint64_t last_yield = 0;
 uint32_t ways_to_wake() {
     if (link::network_descriptor() < 0) return boot::kOnFutex;
     if (wake_socket < 0 && (wake_socket = boot::open_wake_socket(*doorbell)) < 0) return boot::kOnFutex;
-    return multi_threaded ? boot::kOnFutex | boot::kOnSocket : boot::kOnSocket;
+    return threads_at_once() ? boot::kOnFutex | boot::kOnSocket : boot::kOnSocket;
 }
 
 timespec time_of(uint64_t ns) {
@@ -63,9 +63,9 @@ timespec time_of(uint64_t ns) {
 /// True if it was rung.
 bool sleep_on_futex(uint32_t rings, uint64_t limit_ns) {
     const timespec limit = time_of(limit_ns);
-    const int held = multi_threaded ? release_lock_fully() : 0;
+    step_out();
     const long woken = syscall(SYS_futex, &doorbell->rings, FUTEX_WAIT, rings, &limit, nullptr, 0);
-    if (multi_threaded) reacquire_lock(held);
+    step_in();
     return woken == 0;
 }
 
@@ -75,9 +75,9 @@ bool sleep_on_sockets(uint64_t limit_ns) {
     const timespec limit = time_of(deadline <= now ? 0 : std::min(limit_ns, deadline - now));
     pollfd sockets[] = {{wake_socket, POLLIN, 0}, {link::network_descriptor(), POLLIN, 0}};
     sleeping_on_sockets = true;
-    const int held = multi_threaded ? release_lock_fully() : 0;
+    step_out();
     const int ready = ppoll(sockets, 2, &limit, nullptr);
-    if (multi_threaded) reacquire_lock(held);
+    step_in();
     sleeping_on_sockets = false;
     if (sockets[0].revents) boot::drain_wake_socket(wake_socket);
     return ready > 0;
@@ -135,9 +135,9 @@ uint64_t sleep_until_rung(uint32_t rings, uint64_t limit_ns, Sleeper sleeper) {
 uint64_t yield_core() {
     const uint64_t before = now_ns();
     ++counters.yields;
-    const int held = multi_threaded ? release_lock_fully() : 0;
+    step_out();
     sched_yield();
-    if (multi_threaded) reacquire_lock(held);
+    step_in();
     const uint64_t after = now_ns();
     lateness = lateness << 1 | (after - before > kLateYieldNs ? 1 : 0);
     is_crowded = __builtin_popcount(lateness & 0xff) >= kCrowdedAfter;
@@ -150,7 +150,7 @@ uint64_t yield_core() {
 }
 
 void look_at_liveness() {
-    if (link::check_liveness() && multi_threaded) wake_own_threads();
+    if (link::check_liveness() && threads_at_once()) wake_own_threads();
 }
 
 uint64_t longest_sleep_aside() { return wake_socket >= 0 ? kAsideNs : kLongestSleepNs; }
@@ -192,7 +192,7 @@ void Idle::announce() {
 
 void Idle::step() {
     // Not between announcing and sleeping: who completes our operation then would see nobody to wake.
-    if (multi_threaded && !announced_) hand_over_lock();
+    if (threads_at_once() && !announced_) hand_over_lock();
     const uint32_t alone = link::network_descriptor() < 0 ? kPollsAlone : kPollsOfSockets;
     if (later_ && may_block) {
         if (announced_) return yield();

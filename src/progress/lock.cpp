@@ -2,30 +2,32 @@
 
 #include <immintrin.h>
 #include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <climits>
+
+#include "base/error.h"
 
 namespace starling::progress {
 
-bool multi_threaded = false;
+constinit std::atomic<Threads> threads_are{Threads::one};
 
 namespace {
 
 std::atomic<int> locked{0};
 std::atomic<int> waiters{0};   ///< threads that want the lock, asleep or not
 std::atomic<int> sleepers{0};  ///< those in futex wait on `locked`
-std::atomic<const void*> owner{nullptr};
-int depth = 0;  ///< owner's
+std::atomic<const void*> owner{nullptr};   ///< has the lock
+std::atomic<const void*> inside{nullptr};  ///< in turn: is in the library, without the lock
 
-// The address of a thread-local names the thread without a system call.
-const void* this_thread() {
-    static thread_local char name;
-    return &name;
-}
+/// Names the thread, without a system call.
+const void* this_thread() { return __builtin_thread_pointer(); }
+
+bool owned() { return owner.load(std::memory_order_relaxed) == this_thread(); }
+bool marked() { return inside.load(std::memory_order_relaxed) == this_thread(); }
 
 bool try_lock() {
     int free = 0;
@@ -50,47 +52,79 @@ void lock_slowly() {
     waiters.fetch_sub(1);
 }
 
+void lock() {
+    if (owned()) panic("a thread that is inside the library enters it again");
+    if (!try_lock()) lock_slowly();
+    owner.store(this_thread(), std::memory_order_relaxed);
+}
+
 void unlock() {
     owner.store(nullptr, std::memory_order_relaxed);
     locked.store(0);
     if (sleepers.load() > 0) syscall(SYS_futex, &locked, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
 
-}  // namespace
+long membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0); }
 
-void acquire_lock() {
-    const void* me = this_thread();
-    if (owner.load(std::memory_order_relaxed) == me) {
-        ++depth;
-        return;
-    }
-    if (!try_lock()) lock_slowly();
-    owner.store(me, std::memory_order_relaxed);
-    depth = 1;
+/// Whether this process can have all its threads pass a barrier, so that they need none of their own.
+bool has_barrier() {
+    static const bool registered = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
+    return registered;
 }
 
-void release_lock() {
-    if (--depth == 0) unlock();
+/// Ends Threads::in_turn: nobody is inside without the lock when this returns.
+void end_turns() {
+    lock();
+    threads_are.store(Threads::at_once);
+    // Behind this, who has said that he is inside is seen to, and whoever says so later sees the new rule.
+    membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+    for (int turn = 0; inside.load(std::memory_order_acquire); ++turn) {
+        if (turn < 1000)
+            sched_yield();
+        else
+            usleep(100);
+    }
+    unlock();
+}
+
+}  // namespace
+
+void allow_threads(Threads wish) {
+    const Threads now = threads_are.load();
+    if (wish == Threads::in_turn && !has_barrier()) wish = Threads::at_once;
+    if (wish <= now) return;
+    if (now == Threads::in_turn)
+        end_turns();
+    else
+        threads_are.store(wish);
+}
+
+bool is_inside() { return threads_are.load(std::memory_order_relaxed) != Threads::one && (owned() || marked()); }
+
+void enter_slowly() {
+    if (threads_are.load(std::memory_order_relaxed) == Threads::in_turn) {
+        inside.store(this_thread(), std::memory_order_relaxed);
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        if (threads_are.load(std::memory_order_acquire) == Threads::in_turn) return;
+        inside.store(nullptr, std::memory_order_release);
+    }
+    lock();
+}
+
+void leave_slowly() {
+    // Neither: it came in while there was one thread.
+    if (owned())
+        unlock();
+    else if (marked())
+        inside.store(nullptr, std::memory_order_release);
 }
 
 void hand_over_lock() {
-    if (waiters.load(std::memory_order_relaxed) == 0) return;
-    const int held = release_lock_fully();
+    if (!threads_at_once()) return;
+    if (owned() && waiters.load(std::memory_order_relaxed) == 0) return;
+    leave_slowly();
     for (int turn = 0; turn < 64 && waiters.load() > 0 && locked.load() == 0; ++turn) sched_yield();
-    reacquire_lock(held);
-}
-
-int release_lock_fully() {
-    const int held = depth;
-    depth = 0;
-    unlock();
-    return held;
-}
-
-void reacquire_lock(int held) {
-    if (!try_lock()) lock_slowly();
-    owner.store(this_thread(), std::memory_order_relaxed);
-    depth = held;
+    lock();
 }
 
 }  // namespace starling::progress

@@ -1,38 +1,77 @@
-// The library's lock. Entry points take it; in programs with one thread, and no progress thread, it costs one
-// predictable branch.
+// The library's lock. Entry points hold it for a scope, and nothing that belongs to the program runs under it: functions
+// of the program's are called within Outside, and waits step out while they idle. So it needs no nesting. How much a call
+// pays depends on what threads may do (docs/design.md, "Locks").
 #pragma once
+
+#include <atomic>
+#include <cstdint>
 
 namespace starling::progress {
 
-/// Set once in MPI_Init (thread level above serialized, or a progress thread), before other threads call.
-extern bool multi_threaded;
+/// How the program's threads, and the library's own, may be inside the library.
+enum class Threads : uint8_t {
+    one,      ///< MPI_THREAD_SINGLE, and no session beside: calls are not even counted
+    in_turn,  ///< never two at once, but that may change: a call says that it is inside, which costs two plain stores
+    at_once,  ///< the lock is taken
+};
+extern std::atomic<Threads> threads_are;
 
-void acquire_lock();
-void release_lock();
+/// Whether another thread may have to be given its turn.
+inline bool threads_at_once() { return threads_are.load(std::memory_order_relaxed) == Threads::at_once; }
 
-/// Gives waiting threads the lock in turn: what a thread does between two polls of a wait.
+/// From now on threads may do as `wish` says; what was allowed before stays so. If a thread is inside that came without
+/// the lock, waits until it has left, idles or runs a function of the program's. Not while inside; one thread at a time.
+void allow_threads(Threads wish);
+
+void enter_slowly();
+void leave_slowly();
+
+/// Whether this thread is inside. False under Threads::one, where nobody needs to know.
+bool is_inside();
+/// Steps out, for a system call that blocks or another's turn, and in again. Between them other threads may be inside, and
+/// may have to be counted with from then on if they had not before.
+inline void step_out() {
+    if (threads_are.load(std::memory_order_relaxed) != Threads::one) leave_slowly();
+}
+inline void step_in() {
+    if (threads_are.load(std::memory_order_relaxed) != Threads::one) enter_slowly();
+}
+
+/// Gives waiting threads the lock in turn: what a thread does between two polls of a wait. One that came in without the
+/// lock, before threads were allowed in at once, has it from here on.
 void hand_over_lock();
 
-/// Gives up the lock however deep the owner holds it, and takes it back. For blocking system calls.
-int release_lock_fully();
-void reacquire_lock(int depth);
-
-/// Holds the lock for a scope. The same thread may nest it (callbacks that call MPI).
+/// Inside the library for a scope.
 class Lock {
   public:
-    Lock() : held_(multi_threaded) {
-        if (held_) [[unlikely]]
-            acquire_lock();
+    Lock() {
+        if (threads_are.load(std::memory_order_relaxed) != Threads::one) [[unlikely]]
+            enter_slowly();
     }
+    // Looks anew: a call may be the one that lets other threads in, or have idled while another did.
     ~Lock() {
-        if (held_) [[unlikely]]
-            release_lock();
+        if (threads_are.load(std::memory_order_relaxed) != Threads::one) [[unlikely]]
+            leave_slowly();
     }
     Lock(const Lock&) = delete;
     Lock& operator=(const Lock&) = delete;
+};
+
+/// Outside the library for a scope, in which a function of the program's runs, from inside or from where no lock is needed.
+/// What the caller goes on with must not go away meanwhile: it holds references.
+class Outside {
+  public:
+    Outside() : was_inside_(is_inside()) {
+        if (was_inside_) leave_slowly();
+    }
+    ~Outside() {
+        if (was_inside_) enter_slowly();
+    }
+    Outside(const Outside&) = delete;
+    Outside& operator=(const Outside&) = delete;
 
   private:
-    const bool held_;  ///< a call may be the one that makes the library multi-threaded
+    const bool was_inside_;
 };
 
 }  // namespace starling::progress

@@ -2,24 +2,31 @@
 
 #include <vector>
 
+#include "base/immortal.h"
+
 namespace starling::progress {
 
 namespace {
-// Two vectors, so that resuming may schedule more without invalidating the walk; their capacity is reused.
-constinit std::vector<std::coroutine_handle<>> queue;
-constinit std::vector<std::coroutine_handle<>> running;
+// Taken from the front one by one, for what is resumed may schedule more, and may call a function of the program's: other
+// threads poll meanwhile, and run what is behind it. Cleared at the end, so that its capacity is reused.
+constinit Immortal<std::vector<std::coroutine_handle<>>> queue_storage;
+constinit auto& queue = queue_storage.value;
+constinit std::size_t taken = 0;
 }  // namespace
 
 void schedule(std::coroutine_handle<> handle) { queue.push_back(handle); }
 
 bool run_ready() {
-    if (queue.empty() || !running.empty()) return false;
-    while (!queue.empty()) {
-        running.swap(queue);
-        for (auto handle : running) handle.resume();
-        running.clear();
+    if (queue.empty()) return false;
+    bool any = false;
+    while (taken < queue.size()) {
+        const std::coroutine_handle<> next = queue[taken++];
+        next.resume();
+        any = true;
     }
-    return true;
+    queue.clear();
+    taken = 0;
+    return any;
 }
 
 }  // namespace starling::progress

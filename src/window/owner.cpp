@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/immortal.h"
 #include "window/packets.h"
 #include "window/segment.h"
 
@@ -34,7 +35,8 @@ struct Answer {
     uint64_t old;
 };
 
-constinit std::vector<Exposed> exposed;
+constinit Immortal<std::vector<Exposed>> exposed_storage;
+constinit auto& exposed = exposed_storage.value;
 std::deque<Answer>* answers = nullptr;
 
 Exposed* find(uint32_t segment, uint64_t key) {

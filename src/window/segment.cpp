@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/immortal.h"
 #include "message/serials.h"
 #include "progress/engine.h"
 #include "window/owner.h"
@@ -19,7 +20,8 @@ constexpr uint32_t kMostUnanswered = 32;
 
 using Accesses = List<Access, &Access::hook>;
 Accesses* under_way = nullptr;
-constinit message::Serials<Access> serials;
+constinit Immortal<message::Serials<Access>> serials_storage;
+constinit auto& serials = serials_storage.value;
 constinit uint32_t last_generation = 0;
 
 uint64_t data_per_packet(const link::Peer& owner) { return link::payload_limit(owner) - sizeof(AccessPacket); }

@@ -1,4 +1,5 @@
-// The library's lock between threads: exclusion, nesting, handing over, and that nobody is left asleep.
+// The library's lock between threads: exclusion, stepping out, handing over, that nobody is left asleep, and that threads
+// are let in at once only when the one that came without the lock has stepped out.
 #include "progress/lock.h"
 
 #include <gtest/gtest.h>
@@ -15,8 +16,8 @@ namespace {
 
 class LibraryLock : public ::testing::Test {
   protected:
-    void SetUp() override { multi_threaded = true; }
-    void TearDown() override { multi_threaded = false; }
+    void SetUp() override { threads_are = Threads::at_once; }
+    void TearDown() override { threads_are = Threads::one; }
 };
 
 TEST_F(LibraryLock, OneAtATime) {
@@ -27,7 +28,6 @@ TEST_F(LibraryLock, OneAtATime) {
         threads.emplace_back([&] {
             for (int i = 0; i < kTurns; ++i) {
                 Lock lock;
-                Lock nested;
                 ++plain;
             }
         });
@@ -35,21 +35,25 @@ TEST_F(LibraryLock, OneAtATime) {
     EXPECT_EQ(plain, static_cast<long long>(kThreads) * kTurns);
 }
 
-TEST_F(LibraryLock, GivenUpHoweverDeep) {
+TEST_F(LibraryLock, NobodyIsInsideWithTheProgramsFunctions) {
     std::atomic<bool> inside{false};
     Lock lock;
-    Lock nested;
     std::thread other([&] {
+        EXPECT_FALSE(is_inside());
+        { const Outside nothing_to_do; }
         Lock its;
+        EXPECT_TRUE(is_inside());
         inside = true;
     });
     usleep(2000);
     EXPECT_FALSE(inside);
-    const int held = release_lock_fully();
-    EXPECT_EQ(held, 2);
-    other.join();
+    {
+        const Outside outside;
+        EXPECT_FALSE(is_inside());
+        other.join();
+    }
     EXPECT_TRUE(inside);
-    reacquire_lock(held);
+    EXPECT_TRUE(is_inside());
 }
 
 // Threads that poll in turns: whoever holds the lock hands it over, so none starves.
@@ -94,14 +98,74 @@ TEST_F(LibraryLock, SleepersAreWoken) {
     EXPECT_EQ(done, kThreads);
 }
 
-TEST(Lock, MayOutliveTheChangeToThreads) {
-    {
-        Lock lock;
-        multi_threaded = true;
+class LockThatComesLater : public ::testing::TestWithParam<Threads> {
+  protected:
+    void SetUp() override {
+        threads_are = Threads::one;
+        allow_threads(GetParam());
     }
+    void TearDown() override { threads_are = Threads::one; }
+};
+
+TEST_P(LockThatComesLater, MayComeWithinACall) {
+    std::thread([] {
+        Lock lock;
+        threads_are = GetParam();
+    }).join();
+    allow_threads(Threads::at_once);
     { Lock lock; }
     std::thread([] { Lock lock; }).join();
-    multi_threaded = false;
+}
+
+// One thread is inside without the lock, and only now and then steps out, as a wait does; another lets threads in at once.
+TEST_P(LockThatComesLater, WaitsForWhoIsInside) {
+    std::atomic<bool> began{false}, stop{false};
+    long long plain = 0;
+    std::thread first([&] {
+        while (!stop) {
+            Lock lock;
+            began = true;
+            for (int i = 0; i < 100 && !stop; ++i) {
+                ++plain;
+                if (i % 10 == 0) {
+                    step_out();
+                    step_in();
+                }
+                hand_over_lock();
+                ++plain;
+            }
+        }
+    });
+    while (!began) sched_yield();
+    allow_threads(Threads::at_once);
+    if (GetParam() == Threads::one) usleep(10000);  // nobody could know that it is there; it finds out when it idles
+    for (int i = 0; i < 1000; ++i) {
+        Lock lock;
+        const long long before = plain;
+        for (int k = 0; k < 100; ++k) ASSERT_EQ(plain, before);
+        ++plain;
+    }
+    stop = true;
+    first.join();
+}
+
+INSTANTIATE_TEST_SUITE_P(After, LockThatComesLater, ::testing::Values(Threads::one, Threads::in_turn));
+
+// Who doesn't step out is waited for.
+TEST(Lock, IsNotForcedOnWhoIsBusy) {
+    allow_threads(Threads::in_turn);
+    std::atomic<int> stage{0};
+    std::thread busy([&] {
+        Lock lock;
+        stage = 1;
+        usleep(50000);
+        stage = 2;
+    });
+    while (stage == 0) sched_yield();
+    allow_threads(Threads::at_once);
+    EXPECT_EQ(stage, 2);
+    busy.join();
+    threads_are = Threads::one;
 }
 
 }  // namespace

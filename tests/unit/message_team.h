@@ -202,7 +202,7 @@ class Team {
         message::start();
         EXPECT_EQ(link::start(), MPI_SUCCESS) << failure_text();
         for (link::Job* job : jobs) EXPECT_EQ(job->map(), MPI_SUCCESS) << failure_text();
-        progress::multi_threaded = config().wait == Wait::thread;
+        if (config().wait == Wait::thread) progress::allow_threads(progress::Threads::at_once);
         progress::Lock lock;  // as entry points do: with a progress thread we are two
         progress::start();
         node.channel = std::make_unique<Channel>(kContext, node.everyone, me);

@@ -1,0 +1,17 @@
+// What lives as long as the process. The destructor of an object with static storage would run in exit(), while other threads
+// of the program may still be inside the library.
+#pragma once
+
+namespace starling {
+
+/// Static storage for a T that is made at compile time and never destroyed. Use it through a reference, which costs nothing:
+///     constinit Immortal<std::vector<int>> numbers_storage;
+///     constinit auto& numbers = numbers_storage.value;
+template <class T>
+union Immortal {
+    T value;
+    constexpr Immortal() : value() {}
+    constexpr ~Immortal() {}
+};
+
+}  // namespace starling

@@ -1,0 +1,31 @@
+// A mutex of libc for what is short and seldom: nothing is called under it that waits or belongs to the program.
+#pragma once
+
+#include <pthread.h>
+
+namespace starling {
+
+class Mutex {
+  public:
+    constexpr Mutex() = default;
+    Mutex(const Mutex&) = delete;
+    Mutex& operator=(const Mutex&) = delete;
+
+  private:
+    friend class MutexGuard;
+    pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+};
+
+/// Holds a mutex for a scope. Not to be nested.
+class [[nodiscard]] MutexGuard {
+  public:
+    explicit MutexGuard(Mutex& mutex) : mutex_(mutex.mutex_) { pthread_mutex_lock(&mutex_); }
+    ~MutexGuard() { pthread_mutex_unlock(&mutex_); }
+    MutexGuard(const MutexGuard&) = delete;
+    MutexGuard& operator=(const MutexGuard&) = delete;
+
+  private:
+    pthread_mutex_t& mutex_;
+};
+
+}  // namespace starling

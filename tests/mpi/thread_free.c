@@ -1,0 +1,116 @@
+// What a blocking call uses may be freed by another thread while it waits: communicator, datatype and operation go with their
+// last use.
+#include <pthread.h>
+#include <unistd.h>
+
+#include "check.h"
+
+static MPI_Comm comm;
+static MPI_Datatype type;
+static MPI_Op op;
+static volatile int calls;
+
+static void add(void* in, void* inout, int* n, MPI_Datatype* its_type) {
+    (void)its_type;
+    for (int i = 0; i < 2 * *n; i++) ((int*)inout)[i] += ((int*)in)[i];
+}
+
+static void* receive(void* unused) {
+    int value[2] = {0, 0};
+    MPI_Comm mine = comm;
+    MPI_Datatype its = type;
+    calls++;
+    OK(MPI_Recv(value, 1, its, 0, 5, mine, MPI_STATUS_IGNORE));
+    EXPECT_INT(value[0], 42);
+    EXPECT_INT(value[1], 43);
+    return unused;
+}
+
+static void* probe(void* unused) {
+    MPI_Comm mine = comm;
+    MPI_Status status;
+    calls++;
+    OK(MPI_Probe(0, 5, mine, &status));
+    EXPECT_INT(status.MPI_TAG, 5);
+    return unused;
+}
+
+static void* reduce(void* unused) {
+    int rank, size, value[2] = {1, 2}, sum[2];
+    MPI_Comm mine = comm;
+    MPI_Datatype its = type;
+    MPI_Op its_op = op;
+    OK(MPI_Comm_rank(mine, &rank));
+    OK(MPI_Comm_size(mine, &size));
+    calls++;
+    OK(MPI_Allreduce(value, sum, 1, its, its_op, mine));
+    EXPECT_INT(sum[0], size);
+    EXPECT_INT(sum[1], 2 * size);
+    return unused;
+}
+
+static void make(void) {
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    OK(MPI_Type_contiguous(2, MPI_INT, &type));
+    OK(MPI_Type_commit(&type));
+    OK(MPI_Op_create(add, 1, &op));
+}
+
+static void let_go(void) {
+    OK(MPI_Comm_free(&comm));
+    OK(MPI_Type_free(&type));
+    OK(MPI_Op_free(&op));
+    // What is made now may take the place of what has gone, if it has.
+    make();
+    OK(MPI_Comm_free(&comm));
+    OK(MPI_Type_free(&type));
+    OK(MPI_Op_free(&op));
+}
+
+// Rank 1 waits in `call` and frees meanwhile; the others join in only then.
+static void freed_under(void* (*call)(void*), int rank) {
+    make();
+    const MPI_Comm mine = comm;
+    const MPI_Datatype its = type;
+    calls = 0;
+    if (rank == 1) {
+        pthread_t thread;
+        CHECK(!pthread_create(&thread, NULL, call, NULL));
+        while (!calls) usleep(1000);
+        usleep(50000);
+        let_go();
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        pthread_join(thread, NULL);
+        return;
+    }
+    make();  // as in let_go
+    OK(MPI_Comm_free(&comm));
+    OK(MPI_Type_free(&type));
+    MPI_Op_free(&op);
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    comm = mine;
+    type = its;
+    OK(MPI_Op_create(add, 1, &op));
+    if (call == reduce) {
+        reduce(NULL);
+    } else if (rank == 0) {
+        const int value[2] = {42, 43};
+        OK(MPI_Send(value, 1, type, 1, 5, comm));
+    }
+    OK(MPI_Comm_free(&comm));
+    OK(MPI_Type_free(&type));
+    OK(MPI_Op_free(&op));
+}
+
+int main(int argc, char** argv) {
+    int level, rank;
+    OK(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level));
+    OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    for (int i = 0; i < 3; i++) {
+        freed_under(receive, rank);
+        freed_under(reduce, rank);
+        freed_under(probe, rank);
+    }
+    OK(MPI_Finalize());
+    return 0;
+}
