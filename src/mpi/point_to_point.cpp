@@ -27,7 +27,7 @@ namespace {
 /// Ends a blocking call whose operation is not over yet.
 [[gnu::noinline]] int wait_for(message::Request& request, comm::Comm* comm, MPI_Status* status, const char* function) {
     const comm::Kept kept(progress::threads_at_once() ? comm : nullptr);
-    if (!request.done) return wait_for(request, comm, status, "MPI_Recv");
+    progress::wait(request);
     message::fill_status(status, request.outcome);
     return raise(comm, message::error_of(request), function);
 }
@@ -111,7 +111,7 @@ int Recv(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
     }
     ReceiveRequest request;
     message::start_receive(request, comm->point_to_point, buf, count, *type, source, tag);
-    progress::wait(request);
+    if (!request.done) return wait_for(request, comm, status, "MPI_Recv");
     message::fill_status(status, request.outcome);
     if (request.outcome.error) [[unlikely]] return raise(comm, message::error_of(request), "MPI_Recv");
     return MPI_SUCCESS;
