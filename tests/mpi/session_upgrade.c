@@ -5,7 +5,7 @@
 
 #include "check.h"
 
-#define ROUNDS 3000
+#define ROUNDS 1000
 
 static volatile int half, done;
 
