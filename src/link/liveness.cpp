@@ -1,5 +1,7 @@
+#include "base/clock.h"
 #include "base/error.h"
 #include "link/manager.h"
+#include "link/outbox.h"
 #include "link/remote.h"
 
 namespace starling::link {
@@ -59,6 +61,7 @@ bool note_who_gave_us_up() {
 
 bool check_liveness() {
     bool any = false;
+    rest_outbox(now_ns());
     if (network) {
         self().job->segment().cell(self().rank).looks.fetch_add(1, std::memory_order_relaxed);
         any = note_who_gave_us_up();

@@ -5,6 +5,7 @@
 
 #include "base/config.h"
 #include "base/process.h"
+#include "link/outbox.h"
 
 namespace starling::link {
 
@@ -50,7 +51,7 @@ void take_slot(Peer& peer) {
     slots.taken |= uint64_t{1} << slot;
     slots.users[slot] = &peer;
     const Process& me = self();
-    peer.in.reset(shm::Region(me.job->segment().region(me.rank)).ring(peer.in_slot));
+    peer.in.reset(shm::Region(me.job->segment().region(me.rank)).ring(peer.in_slot), peer.region.outbox());
     watch_ring(peer);
 }
 
@@ -73,6 +74,7 @@ void send_close(Peer& peer) {
 
 void give_slot(Peer& peer) {
     unwatch_ring(peer);
+    peer.in.retire();
     peer.in = {};
     slots.users[peer.in_slot] = nullptr;
     const pid_t pid = peer.dead ? peer.job.segment().cell(peer.rank).pid.load() : 0;
@@ -207,6 +209,7 @@ bool try_close(Peer& peer) {
 
 void on_peer_dead(Peer& peer) {
     peer.dead = true;
+    if (!peer.remote) forget_in_outbox(peer);
     peer.out = {};
     peer.close_pending = false;
     peer.open_deferred = false;

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/immortal.h"
 #include "link/manager.h"
+#include "link/outbox.h"
 #include "link/peer.h"
 #include "link/remote.h"
 #include "link/wires.h"
@@ -45,6 +46,7 @@ int start() {
     paths = new Paths{shm::InboxReader(shm::Region(me.job->segment().region(me.rank)).inbox()),
                       static_cast<uint32_t>(getpid()), me.job->address()};
     pending = new List<Peer, &Peer::pending_hook>;
+    start_outbox();
     return me.job->segment().header().several_hosts ? open_network() : MPI_SUCCESS;
 }
 
@@ -54,22 +56,60 @@ void unwatch_ring(Peer& peer) { std::erase(rings, &peer); }
 
 bool reserve_on_base_path(Peer& peer, uint32_t bytes, Slot& slot) {
     if (peer.remote) return reserve_remote(peer, bytes, slot);
-    if (bytes > shm::Cell::kPayload) return false;  // the ring was closed since payload_limit()
+    std::byte* outside = nullptr;
+    // No room: the ring was closed since payload_limit().
+    if (bytes > shm::Cell::kPayload && !(outside = reserve_in_outbox(peer, bytes))) return false;
     slot.cell = shm::claim(peer.region.inbox(), paths->pid);
     if (!slot.cell) return false;
-    slot.path = Slot::Path::inbox;
+    slot.path = outside ? Slot::Path::inbox_outbox : Slot::Path::inbox;
     slot.cell->sender = {paths->address.id, paths->address.owner_pid, paths->address.owner_fd, self().rank, 0};
     slot.header = &slot.cell->header;
-    slot.payload = slot.cell->payload;
+    slot.payload = outside ? outside : slot.cell->payload;
     return true;
 }
 
-void commit_on_base_path(Peer& peer, Slot& slot, uint32_t bytes) {
-    if (slot.path == Slot::Path::session) return commit_remote(peer, bytes);
+bool reserve_long(Peer& peer, uint32_t bytes, Slot& slot) {
+    if (bytes <= shm::kInlineBytes || !peer.out.has_line()) return false;
+    slot.payload = reserve_in_outbox(peer, bytes);
+    slot.path = slot.payload ? Slot::Path::ring_outbox : Slot::Path::ring;
+    // Readers that don't look may hold all of the outbox. This one has some room of its own.
+    if (!slot.payload) slot.payload = peer.out.reserve_bulk(bytes);
+    slot.header = &peer.out.header();
+    return slot.payload != nullptr;
+}
+
+namespace {
+
+void commit_to_inbox(Slot& slot, uint32_t bytes) {
     slot.header->bytes = bytes;
     shm::publish(*slot.cell);
     ++counters.messages_inbox;
     counters.bytes_inbox += bytes;
+}
+
+}  // namespace
+
+void commit_elsewhere(Peer& peer, Slot& slot, uint32_t bytes) {
+    switch (slot.path) {
+        case Slot::Path::session: return commit_remote(peer, bytes);
+        case Slot::Path::ring_outbox:
+            peer.out.commit(bytes, commit_in_outbox(peer, peer.out.receipt()));
+            ++counters.messages_ring;
+            counters.bytes_ring += bytes;
+            break;
+        case Slot::Path::inbox_outbox: {
+            const shm::OutboxPlace place = commit_in_outbox(peer, shm::receipt(*slot.cell));
+            std::memcpy(slot.cell->payload, &place, sizeof place);
+            slot.header->where = shm::Where::outbox;
+            commit_to_inbox(slot, bytes);
+            break;
+        }
+        case Slot::Path::inbox:
+            slot.header->where = shm::Where::here;
+            commit_to_inbox(slot, bytes);
+            break;
+        case Slot::Path::ring: break;  // not here
+    }
     boot::ring(peer.region.doorbell());
 }
 
@@ -180,11 +220,15 @@ bool poll_inbox() {
     for (int i = 0; i < kBatch; ++i) {
         shm::Cell* cell = paths->inbox.front();
         if (!cell) break;
+        const bool outside = cell->header.where == shm::Where::outbox;
         bool later = false;
-        Peer* peer = cell->header.bytes <= shm::Cell::kPayload ? sender_of(*cell, later) : nullptr;
+        Peer* peer =
+            cell->header.bytes <= (outside ? shm::kOutboxPayload : shm::Cell::kPayload) ? sender_of(*cell, later) : nullptr;
         if (later) [[unlikely]]
             break;
-        if (peer) dispatch(*peer, {cell->header, cell->payload});
+        if (peer && !(outside && peer->remote))
+            dispatch(*peer, {cell->header, outside ? shm::payload_in(peer->region.outbox(), cell->payload, cell->header.bytes)
+                                                   : cell->payload});
         paths->inbox.pop();
         any = true;
     }

@@ -83,35 +83,40 @@ struct Peer {
 struct Slot {
     std::byte* payload = nullptr;
     shm::Header* header = nullptr;
-    enum class Path : uint8_t { ring, inbox, session } path = Path::ring;
+    enum class Path : uint8_t { ring, ring_outbox, inbox, inbox_outbox, session } path = Path::ring;
     shm::Cell* cell = nullptr;  ///< of the inbox
 };
 
+/// The longest payload that a packet to an inbox can take now: it depends on what room there is in the outbox.
+uint32_t inbox_limit();
 /// The longest payload that one packet to this peer can take now. On the way to another host a longer one is cut.
 inline uint32_t payload_limit(const Peer& peer) {
     if (peer.out && !peer.close_pending) [[likely]] return shm::kRingPayload;
-    return peer.remote ? kRemotePayload : shm::Cell::kPayload;
+    return peer.remote ? kRemotePayload : inbox_limit();
 }
 /// The longest piece of a longer message that is worth a packet of its own.
 uint32_t piece_limit(const Peer& peer);
 
 /// What reserve() and commit() do where there is no ring.
 bool reserve_on_base_path(Peer& peer, uint32_t bytes, Slot& slot);
-void commit_on_base_path(Peer& peer, Slot& slot, uint32_t bytes);
+/// What reserve() does with what is too long for a ring's line, or finds no room.
+bool reserve_long(Peer& peer, uint32_t bytes, Slot& slot);
+/// What commit() does with what is not all in a ring.
+void commit_elsewhere(Peer& peer, Slot& slot, uint32_t bytes);
 
 /// Finds room for a packet of `bytes` (at most payload_limit). False if there is none now. Fill header (kind, flags,
 /// sequence, tag, context, source) and payload, then commit: a slot that was reserved must be committed.
 inline bool reserve(Peer& peer, uint32_t bytes, Slot& slot) {
     if (!peer.out || peer.close_pending) [[unlikely]] return reserve_on_base_path(peer, bytes, slot);
-    slot.payload = peer.out.reserve(bytes);
-    if (!slot.payload) return false;
+    slot.payload = peer.out.reserve_short(bytes);
+    if (!slot.payload) return reserve_long(peer, bytes, slot);
     slot.header = &peer.out.header();
     slot.path = Slot::Path::ring;
     return true;
 }
 
 inline void commit(Peer& peer, Slot& slot, uint32_t bytes) {
-    if (slot.path != Slot::Path::ring) [[unlikely]] return commit_on_base_path(peer, slot, bytes);
+    if (slot.path != Slot::Path::ring) [[unlikely]] return commit_elsewhere(peer, slot, bytes);
     peer.out.commit(bytes);
     ++counters.messages_ring;
     counters.bytes_ring += bytes;

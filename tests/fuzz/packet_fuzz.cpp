@@ -95,6 +95,7 @@ void put(Target& t, const Recipe& recipe, const uint8_t* payload, size_t payload
     cell->sender = {t.address.id, t.address.owner_pid, t.address.owner_fd, recipe.sender < 250 ? 1u : recipe.sender, 0};
     cell->header.kind = static_cast<shm::Kind>(recipe.kind % 14);
     cell->header.flags = 0;
+    cell->header.where = static_cast<shm::Where>(recipe.kind >> 6);
     // Mostly the sequence that is awaited, else nothing would ever match.
     cell->header.sequence = recipe.sequence_step < 200 ? sequence : sequence + recipe.sequence_step - 220;
     cell->header.tag = recipe.tag;

@@ -59,7 +59,7 @@ void SendBuffer::commit(uint32_t payload) {
     auto* const header = reinterpret_cast<shm::Header*>(place);
     header->bytes = payload;
     header->stamp.store(0, std::memory_order_relaxed);
-    header->reserved = 0;
+    header->where = shm::Where::here;
     const uint32_t bytes = packet_bytes(payload);
     // What the grain adds must not tell what the memory held before.
     std::memset(place + sizeof(shm::Header) + payload, 0, bytes - sizeof(shm::Header) - payload);

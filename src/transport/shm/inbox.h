@@ -9,6 +9,7 @@
 
 #include "boot/job_segment.h"
 #include "transport/shm/inbox_protocol.h"
+#include "transport/shm/outbox.h"
 #include "transport/shm/packet.h"
 
 namespace starling::shm {
@@ -43,6 +44,11 @@ struct alignas(64) Inbox {
 /// Claims a cell; nullptr if the inbox is full. Fill it, then publish(). `pid` is the caller's.
 Cell* claim(Inbox& inbox, uint32_t pid);
 void publish(Cell& cell);
+/// How it is known that the packet in a claimed cell has been read.
+inline ReadReceipt receipt(const Cell& cell) {
+    const uint64_t claimed = cell.state.load(std::memory_order_relaxed);
+    return {{&cell.state}, cell_state::make(cell_state::lap_of(claimed) + 1, cell_state::kFree, 0)};
+}
 
 /// The receiver's end. One per process; not thread-safe.
 using InboxReader = BasicInboxReader<Inbox>;

@@ -26,12 +26,18 @@ enum class Kind : uint8_t {
     rail_gone,       ///< between hosts: an interface of the sender is down; payload: its IPv4 address, network byte order
 };
 
+/// Where a payload is that does not fit into a ring's line; in an inbox, any payload.
+enum class Where : uint16_t {
+    here,    ///< in the ring's bulk, in the inbox's cell
+    outbox,  ///< in the sender's outbox (transport/shm/outbox.h); instead of it there is an OutboxPlace
+};
+
 /// First 32 bytes of a ring line and of an inbox cell's packet. `stamp` is used by rings only.
 struct Header {
     std::atomic<uint32_t> stamp;
     Kind kind;
     uint8_t flags;
-    uint16_t reserved;
+    Where where;
     uint32_t sequence;  ///< per ordered pair of processes; kinds eager and rendezvous
     int32_t tag;
     uint64_t context;

@@ -5,6 +5,7 @@
 #include "boot/doorbell.h"
 #include "boot/job_segment.h"
 #include "transport/shm/inbox.h"
+#include "transport/shm/outbox.h"
 #include "transport/shm/ring.h"
 #include "transport/shm/split.h"
 
@@ -16,12 +17,14 @@ inline constexpr uint64_t kSplitOffset = 1024;
 inline constexpr uint64_t kInboxOffset = 4096;
 inline constexpr uint64_t kCountersOffset = 72 * 1024;
 inline constexpr uint64_t kRingsOffset = 128 * 1024;
-inline constexpr uint64_t kCollectiveOffset = kRingsOffset + kRingSlots * kRingStride;
+inline constexpr uint64_t kOutboxOffset = kRingsOffset + kRingSlots * kRingStride;
+inline constexpr uint64_t kCollectiveOffset = kOutboxOffset + kOutboxBytes;
 inline constexpr uint64_t kCollectiveBytes = boot::kRegionStride - kCollectiveOffset;
 static_assert(kSplitOffset + kSplitSlots * sizeof(SplitSlot) <= kInboxOffset);
 static_assert(sizeof(Ring) <= kRingStride);
 static_assert(kInboxOffset + sizeof(Inbox) <= kCountersOffset);
 static_assert(kCountersOffset % kCounterPage == 0 && kCountersOffset + kCounterPage <= kRingsOffset);
+static_assert(kOutboxOffset % 4096 == 0);
 static_assert(kCollectiveOffset + (1u << 20) <= boot::kRegionStride);
 
 /// A view of one rank's region; cheap to copy.
@@ -38,6 +41,8 @@ class Region {
     Ring& ring(uint32_t slot) const {
         return *reinterpret_cast<Ring*>(base_ + kRingsOffset + slot * kRingStride);
     }
+    /// Where this rank's outgoing payloads lie; kOutboxBytes.
+    std::byte* outbox() const { return base_ + kOutboxOffset; }
     /// Memory that this rank hands out to communicators it leads (collective/node_area).
     std::byte* collective() const { return base_ + kCollectiveOffset; }
 

@@ -1,7 +1,5 @@
 #include "transport/shm/ring.h"
 
-#include <cstring>
-
 namespace starling::shm {
 
 bool RingWriter::refresh_lines() {
@@ -14,17 +12,17 @@ bool RingWriter::refresh_bulk(uint64_t end) {
     return end - bulk_limit_ <= kBulkBytes;
 }
 
-void RingReader::reset(Ring& ring) {
-    // Only the stamps matter; a slot never used is all zero already and is not touched.
-    for (Line& line : ring.lines) {
-        if (line.header.stamp.load(std::memory_order_relaxed) == 0) break;
-        line.header.stamp.store(0, std::memory_order_relaxed);
-    }
-    ring.consumed.lines.store(0, std::memory_order_relaxed);
-    ring.consumed.bulk.store(0, std::memory_order_release);
+void RingReader::reset(Ring& ring, const std::byte* outbox) {
+    // The last user has written less than a lap beyond what it was told of, so in the lap after the next no stamp fits that
+    // it has left.
+    const uint64_t told = ring.consumed.lines.load(std::memory_order_relaxed);
+    const uint64_t begin = (told / kRingLines + 2) * kRingLines;
+    ring.consumed.bulk.store(0, std::memory_order_relaxed);
+    ring.consumed.lines.store(begin, std::memory_order_release);
     *this = RingReader();
     ring_ = &ring;
-    next_ = {ring.lines};
+    next_ = LinePosition::at(ring, begin);
+    outbox_ = outbox;
 }
 
 }  // namespace starling::shm

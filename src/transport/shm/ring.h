@@ -1,6 +1,6 @@
 // The direct ring: one sender writes straight into the receiver's memory, the receiver polls one cache line.
 // Lines of 64 bytes hold a header and up to 32 bytes of payload; a longer payload lies in the ring's bulk
-// area. The header's stamp says that a line is valid in this lap; as stamps lie in fixed places that only
+// area, or in its sender's outbox, and the line says where. The header's stamp says that a line is valid in this lap; as stamps lie in fixed places that only
 // headers use, nothing a user sends can be mistaken for one and nothing needs to be cleared.
 #pragma once
 
@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "transport/shm/outbox.h"
 #include "transport/shm/packet.h"
 
 namespace starling::shm {
@@ -26,8 +27,8 @@ struct alignas(64) Line {
 };
 static_assert(sizeof(Line) == 64);
 
-/// In the receiver's region. Fresh memory is an empty ring; a ring that is used again is reset by its owner
-/// before the slot is offered.
+/// In the receiver's region. Before a slot is offered its owner resets it. Lines are numbered on from one user to the next,
+/// so that the last one's lines count as consumed for ever.
 struct alignas(64) Ring {
     /// Written by the receiver, read by the sender when it runs out of credit.
     struct alignas(64) Consumed {
@@ -37,6 +38,11 @@ struct alignas(64) Ring {
     alignas(64) Line lines[kRingLines];
     alignas(64) std::byte bulk[kBulkBytes];
 };
+
+/// The longest payload that goes through the bulk while there is room in the outbox.
+inline constexpr uint32_t kMostBulk = 1024;
+/// So much of a sender's outbox is read before it is told.
+inline constexpr uint32_t kOutsideMost = 32 * 1024;
 
 /// Between payloads of a few lines and more. The processor of who reads one fetches some lines beyond it, which
 /// the sender of the next would have to take away again. One or two lines don't start that, and with many it does
@@ -62,6 +68,9 @@ struct LinePosition {
     Line* place = nullptr;
     uint32_t lap = 1;  ///< the line's stamp
     uint64_t number = 0;
+    static LinePosition at(Ring& ring, uint64_t number) {
+        return {ring.lines + number % kRingLines, static_cast<uint32_t>(number / kRingLines + 1), number};
+    }
     void advance(Ring& ring) {
         ++place;
         if (++number % kRingLines != 0) [[likely]]
@@ -75,14 +84,27 @@ struct LinePosition {
 class RingWriter {
   public:
     RingWriter() = default;
-    explicit RingWriter(Ring& ring) : ring_(&ring), next_{ring.lines} {}
+    /// The ring was reset, and nothing was written to it since.
+    explicit RingWriter(Ring& ring)
+        : ring_(&ring), next_(LinePosition::at(ring, ring.consumed.lines.load(std::memory_order_acquire))),
+          lines_limit_(next_.number) {}
     explicit operator bool() const { return ring_ != nullptr; }
 
     /// Where to write `bytes` of payload (at most kRingPayload), nullptr if there is no room now. Nothing is
     /// visible before commit(), and reserving again without a commit is free.
     std::byte* reserve(uint32_t bytes) {
-        if (next_.number - lines_limit_ >= kRingLines && !refresh_lines()) return nullptr;
+        if (!has_line()) return nullptr;
+        return bytes <= kInlineBytes ? next_.place->payload : reserve_bulk(bytes);
+    }
+    /// The same for payloads that don't belong into an outbox; null for those that do.
+    std::byte* reserve_short(uint32_t bytes) {
+        if (!has_line()) return nullptr;
         if (bytes <= kInlineBytes) return next_.place->payload;
+        return bytes <= kMostBulk ? reserve_bulk(bytes) : nullptr;
+    }
+    /// Whether there is a line for a packet whose payload is somewhere else.
+    bool has_line() { return next_.number - lines_limit_ < kRingLines || refresh_lines(); }
+    std::byte* reserve_bulk(uint32_t bytes) {
         const BulkSpan span = bulk_span(bulk_, bytes);
         if (span.end - bulk_limit_ > kBulkBytes && !refresh_bulk(span.end)) return nullptr;
         return ring_->bulk + span.start % kBulkBytes;
@@ -95,10 +117,24 @@ class RingWriter {
     void commit(uint32_t bytes) {
         Header& head = header();
         head.bytes = bytes;
-        if (bytes > kInlineBytes) bulk_ = bulk_span(bulk_, bytes).end;
+        if (bytes > kInlineBytes) {
+            head.where = Where::here;
+            bulk_ = bulk_span(bulk_, bytes).end;
+        }
         head.stamp.store(next_.lap, std::memory_order_release);
         next_.advance(*ring_);
     }
+    /// The same for a payload in the outbox of this process; more than kInlineBytes of it.
+    void commit(uint32_t bytes, OutboxPlace place) {
+        Header& head = header();
+        head.bytes = bytes;
+        head.where = Where::outbox;
+        __builtin_memcpy(next_.place->payload, &place, sizeof place);
+        head.stamp.store(next_.lap, std::memory_order_release);
+        next_.advance(*ring_);
+    }
+    /// How it is known that the packet which is written next has been read.
+    ReadReceipt receipt() const { return {{&ring_->consumed.lines}, next_.number + 1}; }
 
   private:
     bool refresh_lines();
@@ -114,8 +150,12 @@ class RingWriter {
 class RingReader {
   public:
     RingReader() = default;
-    /// Resets the ring's memory: for a slot that is not, or no longer, written by anyone.
-    void reset(Ring& ring);
+    /// Resets the ring's memory: for a slot that is not, or no longer, written by anyone. `outbox` is the sender's.
+    void reset(Ring& ring, const std::byte* outbox = nullptr);
+    /// Before the slot is given up: tells the sender that everything before here was read.
+    void retire() {
+        if (ring_) tell_lines();
+    }
     explicit operator bool() const { return ring_ != nullptr; }
 
     /// The next packet's header, nullptr if none has come; its payload is at payload().
@@ -126,12 +166,14 @@ class RingReader {
     const std::byte* payload() const {
         const uint32_t bytes = next_.place->header.bytes;
         if (bytes <= kInlineBytes) return next_.place->payload;
+        if (next_.place->header.where == Where::outbox) return payload_in(outbox_, next_.place->payload, bytes);
         return ring_->bulk + bulk_span(bulk_, bytes).start % kBulkBytes;
     }
     /// Gives the packet of front() back to the sender, in batches of a quarter of the ring.
     void pop() {
         const uint32_t bytes = next_.place->header.bytes;
         if (bytes > kInlineBytes) {
+            if (next_.place->header.where == Where::outbox) return pop_outside(bytes);
             bulk_ = bulk_span(bulk_, bytes).end;
             if (bulk_ - bulk_told_ >= kBulkBytes / 4) tell_bulk();
         }
@@ -141,12 +183,23 @@ class RingReader {
     }
 
   private:
-    void tell_lines() { ring_->consumed.lines.store(next_.number, std::memory_order_release); }
+    // What lies in an outbox is in the way of all its owner's receivers, so it is told sooner.
+    void pop_outside(uint32_t bytes) {
+        next_.advance(*ring_);
+        outside_ += bytes;
+        if (outside_ >= kOutsideMost || next_.number % (kRingLines / 4) == 0) tell_lines();
+    }
+    void tell_lines() {
+        outside_ = 0;
+        ring_->consumed.lines.store(next_.number, std::memory_order_release);
+    }
     void tell_bulk() { ring_->consumed.bulk.store(bulk_told_ = bulk_, std::memory_order_release); }
 
     Ring* ring_ = nullptr;
     LinePosition next_;
     uint64_t bulk_ = 0, bulk_told_ = 0;
+    const std::byte* outbox_ = nullptr;  ///< the sender's
+    uint32_t outside_ = 0;               ///< bytes read there that the sender does not know of
 };
 
 }  // namespace starling::shm

@@ -1,0 +1,48 @@
+#include "transport/shm/outbox.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "transport/shm/ring.h"
+
+namespace starling::shm {
+
+std::byte* Outbox::reserve(uint32_t bytes, uint32_t window) {
+    bytes_ = (bytes + (stays_apart(bytes) ? kApart : 0) + 63) & ~63u;
+    start_ = rotation_.find(bytes_, window);
+    return start_ == rotation_.kNone ? nullptr : memory_ + start_;
+}
+
+OutboxPlace Outbox::commit(const ReadReceipt& receipt, const void* reader) {
+    rotation_.keep(start_, bytes_, receipt, reader);
+    touched_ = std::max(touched_, start_ + std::max(bytes_, kLeast));
+    rests_ = 0;
+    return {start_};
+}
+
+void Outbox::rest() {
+    if (touched_ > 0 && ++rests_ > 1) give_back();
+}
+
+void Outbox::give_back() {
+    if (touched_ == 0) return;
+    constexpr uint32_t kPage = 4096;
+    std::vector<std::pair<uint32_t, uint32_t>> busy;
+    if (rotation_.held() > 0)
+        rotation_.each([&](uint32_t start, uint32_t bytes) { busy.emplace_back(start, start + bytes); });
+    std::sort(busy.begin(), busy.end());
+    busy.emplace_back((touched_ + kPage - 1) / kPage * kPage, 0);
+    uint32_t free_from = 0, still_touched = 0;
+    for (const auto& [start, end] : busy) {
+        const uint32_t first = (free_from + kPage - 1) / kPage * kPage, last = start / kPage * kPage;
+        // Where the system can't, the memory is kept.
+        if (last > first) madvise(memory_ + first, last - first, MADV_REMOVE);
+        free_from = end;
+        still_touched = std::max(still_touched, end);
+    }
+    touched_ = still_touched;
+}
+
+}  // namespace starling::shm
