@@ -18,54 +18,16 @@
 #include <unordered_map>
 #include <vector>
 
+#include "steps.h"
+
 namespace starling::shm {
 namespace {
 
 // --- Every order of steps ---
-//
-// A thread of the model is an operation that is run again from its start for every step: its accesses to
-// shared memory give what they gave before, then one more is done for real, then it is left by an
-// exception. So all of the state of a run is the shared words and what each operation has seen, which can
-// be compared: orders that lead to the same state are tried once.
 
-struct Stop {};
-
-struct Operation {
-    std::vector<uint64_t> seen;  ///< what its accesses gave so far
-    size_t at = 0;
-    bool stepped = false;
-
-    template <class F>
-    uint64_t access(F&& act) {
-        if (at < seen.size()) return seen[at++];
-        if (stepped) throw Stop{};
-        stepped = true;
-        ++at;
-        return seen.emplace_back(act());
-    }
-};
-Operation* running = nullptr;
-
-/// Stands for std::atomic<uint64_t>, and for plain memory: every access is a step.
-struct Word {
-    uint64_t value = 0;
-    uint64_t load(std::memory_order = {}) {
-        return running->access([&] { return value; });
-    }
-    void store(uint64_t to, std::memory_order = {}) {
-        running->access([&] { return value = to; });
-    }
-    bool compare_exchange_strong(uint64_t& expected, uint64_t to, std::memory_order = {}) {
-        const uint64_t was = running->access([&] {
-            const uint64_t old = value;
-            if (old == expected) value = to;
-            return old;
-        });
-        const bool done = was == expected;
-        expected = was;
-        return done;
-    }
-};
+using test::Operation;
+using test::Word;
+using test::step;
 
 template <size_t kCells>
 struct TinyInbox {
@@ -101,21 +63,16 @@ class Model {
         int last[kProducers] = {};  ///< number of the newest packet received from each
 
         std::string key() const {
-            std::string key;
-            auto put = [&key](uint64_t v) { key.append(reinterpret_cast<const char*>(&v), sizeof v); };
-            auto put_operation = [&](const Operation& o) {
-                put(o.seen.size());
-                for (const uint64_t v : o.seen) put(v);
-            };
-            put(inbox.tail.value);
-            for (const auto& cell : inbox.cells) put(cell.state.value), put(cell.packet.value);
+            test::Key key;
+            key.put(inbox.tail.value);
+            for (const auto& cell : inbox.cells) key.put(cell.state.value), key.put(cell.packet.value);
             for (int p = 0; p < kProducers; ++p) {
-                put_operation(producers[p]);
-                put(published[p] << 16 | last[p] << 1 | dead[p]);
+                key.put(producers[p]);
+                key.put(static_cast<uint64_t>(published[p] << 16 | last[p] << 1 | dead[p]));
             }
-            put_operation(consumer);
-            put(head);
-            return key;
+            key.put(consumer);
+            key.put(head);
+            return key.text;
         }
     };
 
@@ -126,21 +83,6 @@ class Model {
             parents_.emplace_back();
         }
         parents_[place->second].push_back(static_cast<uint32_t>(from));
-    }
-
-    /// One step of `operation`; true if that was its last.
-    template <class F>
-    static bool step(Operation& operation, F&& body) {
-        operation.at = 0;
-        operation.stepped = false;
-        running = &operation;
-        try {
-            body();
-        } catch (const Stop&) {
-            return false;
-        }
-        operation.seen.clear();
-        return true;
     }
 
     void expand(size_t from) {

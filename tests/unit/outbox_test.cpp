@@ -1,0 +1,401 @@
+// The outbox: its rotation in every order of steps on a tiny copy, with a reader killed at any of them; then the real one
+// behind rings, between threads and with readers that never look.
+#include "transport/shm/outbox.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "exploration.h"
+#include "steps.h"
+#include "transport/shm/ring.h"
+
+namespace starling::shm {
+namespace {
+
+// --- Every order of steps ---
+
+constexpr int kReaders = 2;
+constexpr uint64_t kLines = 2;
+constexpr uint32_t kArea = 3;
+constexpr int kMessages = 5;
+
+/// What sender and readers share: an area of three words, and for each reader a queue of two lines.
+struct Memory {
+    test::Word area[kArea];
+    struct Queue {
+        test::Word written, consumed;
+        test::Word lines[kLines];
+    } queues[kReaders];
+};
+Memory* memory = nullptr;  ///< of the world that is being stepped
+
+struct ModelCount {
+    uint64_t reader = 0;
+    uint64_t value() const { return memory->queues[reader].consumed.load(); }
+    bool operator==(const ModelCount&) const = default;
+};
+using ModelRotation = Rotation<ModelCount, 4>;
+
+struct World {
+    Memory memory;
+    ModelRotation rotation;
+    test::Operation sender, readers[kReaders];
+    uint64_t sent = 0, without = 0;  ///< messages; how many found no room
+    uint64_t written[kReaders] = {}, read[kReaders] = {};
+    bool dead = false, forgotten = false;  ///< reader 0; the sender knows
+    std::string trace;
+
+    std::string key() const {
+        test::Key key;
+        for (const auto& word : memory.area) key.put(word.value);
+        for (const auto& queue : memory.queues) {
+            key.put(queue.written.value), key.put(queue.consumed.value);
+            for (const auto& line : queue.lines) key.put(line.value);
+        }
+        static_assert(std::is_trivially_copyable_v<ModelRotation>);
+        key.text.append(reinterpret_cast<const char*>(&rotation), sizeof rotation);
+        key.put(sender);
+        for (const auto& reader : readers) key.put(reader);
+        for (int r = 0; r < kReaders; ++r) key.put(written[r] << 32 | read[r]);
+        key.put(sent << 32 | without << 8 | static_cast<uint64_t>(dead) << 1 | static_cast<uint64_t>(forgotten));
+        return key.text;
+    }
+};
+
+// Message n goes to reader n % 2 and takes one or two words, each of which holds n + 1.
+uint32_t words_of(uint64_t n) { return n / 2 % 2 ? 1 : 2; }
+
+class Orders final : public test::Exploration<World> {
+  public:
+    explicit Orders(bool kills) : kills_(kills) {}
+    uint64_t most_without = 0, all_sent = 0;
+
+  private:
+    void expand(const World& world) override {
+        if (world.sent < kMessages) send(world);
+        for (uint64_t r = 0; r < kReaders; ++r)
+            if (r > 0 || !world.dead) read(world, r);
+        if (kills_ && !world.dead) {
+            World next = world;
+            next.dead = true;
+            next.trace += " kill";
+            push(std::move(next));
+        }
+        if (world.dead && !world.forgotten && world.sender.seen.empty()) {
+            World next = world;
+            next.forgotten = true;
+            next.rotation.forget(&readers_[0]);
+            next.trace += " forget";
+            push(std::move(next));
+        }
+        if (world.sent == kMessages) check_end(world);
+    }
+
+    void send(const World& world) {
+        World next = world;
+        memory = &next.memory;
+        const uint64_t n = next.sent, r = n % kReaders;
+        if (r == 0 && next.forgotten) {
+            ++next.sent;
+            return push(std::move(next));
+        }
+        ModelRotation rotation = next.rotation;
+        bool wrote = false;
+        const bool over = test::step(next.sender, [&] {
+            rotation = world.rotation;
+            auto& queue = next.memory.queues[r];
+            if (next.written[r] - queue.consumed.load() >= kLines) return;  // no line
+            const uint32_t start = rotation.find(words_of(n), kArea);
+            if (start == ModelRotation::kNone) return;
+            for (uint32_t i = 0; i < words_of(n); ++i) next.memory.area[start + i].store(n + 1);
+            rotation.keep(start, words_of(n), {{r}, next.written[r] + 1}, &readers_[r]);
+            queue.lines[next.written[r] % kLines].store(static_cast<uint64_t>(start) << 32 | n);
+            queue.written.store(next.written[r] + 1);
+            wrote = true;
+        });
+        if (over) {
+            next.rotation = rotation;
+            ++next.sent;
+            next.written[r] += wrote;
+            next.without += !wrote;
+            most_without = std::max(most_without, next.without);
+            next.trace += " sent" + std::to_string(n);
+        }
+        push(std::move(next));
+    }
+
+    void read(const World& world, uint64_t r) {
+        World next = world;
+        memory = &next.memory;
+        auto& queue = next.memory.queues[r];
+        bool got = false, good = true;
+        const bool over = test::step(next.readers[r], [&] {
+            if (queue.written.load() == next.read[r]) return;
+            const uint64_t line = queue.lines[next.read[r] % kLines].load();
+            const uint64_t n = line & 0xffffffff, start = line >> 32;
+            for (uint64_t i = 0; i < words_of(n); ++i) good &= next.memory.area[start + i].load() == n + 1;
+            queue.consumed.store(next.read[r] + 1);
+            got = true;
+        });
+        if (!good) return fail(next, "a part was written again before its reader had read it");
+        if (over && !got) return;
+        if (over) ++next.read[r], next.trace += " read" + std::to_string(r);
+        push(std::move(next));
+    }
+
+    /// When all is read, or its reader known to be dead, nothing is held any more.
+    void check_end(const World& world) {
+        if (world.read[1] < world.written[1] || !world.readers[1].seen.empty()) return;
+        if (world.dead ? !world.forgotten : world.read[0] < world.written[0] || !world.readers[0].seen.empty()) return;
+        World end = world;
+        memory = &end.memory;
+        test::Operation look;
+        bool over = false;
+        uint32_t held = 0;
+        while (!over) {
+            over = test::step(look, [&] {
+                end = world;
+                memory = &end.memory;
+                held = end.rotation.held();
+            });
+        }
+        if (held > 0) return fail(end, "something is held for ever");
+        ++all_sent;
+    }
+
+    const bool kills_;
+    const char readers_[kReaders] = {};
+};
+
+TEST(OutboxModel, TwoReadersInEveryOrder) {
+    Orders orders(false);
+    test::explore(orders);
+    EXPECT_GT(orders.most_without, 0u) << "never exhausted";
+    EXPECT_GT(orders.all_sent, 0u);
+}
+
+TEST(OutboxModel, AReaderKilledAtAnyStep) {
+    Orders orders(true);
+    test::explore(orders);
+    EXPECT_GT(orders.all_sent, 0u);
+}
+
+// --- The real one ---
+
+/// Shared memory, zero.
+template <class T>
+T* make_shared(size_t bytes = sizeof(T)) {
+    void* place = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return place == MAP_FAILED ? nullptr : static_cast<T*>(place);
+}
+
+size_t resident_pages(const std::byte* memory) {
+    std::vector<unsigned char> pages(kOutboxBytes / 4096);
+    EXPECT_EQ(mincore(const_cast<std::byte*>(memory), kOutboxBytes, pages.data()), 0);
+    size_t count = 0;
+    for (const unsigned char page : pages) count += page & 1;
+    return count;
+}
+
+std::byte byte_of(uint64_t number, uint32_t i) { return static_cast<std::byte>(number * 131 + i * 7 + i / 256); }
+
+/// A sender with an outbox and a ring to each of its readers.
+struct Lines {
+    explicit Lines(size_t readers) : memory(make_shared<std::byte>(kOutboxBytes)), outbox(memory), rings(readers) {
+        for (auto& line : rings) {
+            line.ring = make_shared<Ring>();
+            line.reader.reset(*line.ring, memory);
+            line.writer = RingWriter(*line.ring);
+        }
+    }
+    ~Lines() {
+        for (auto& line : rings) munmap(line.ring, sizeof(Ring));
+        munmap(memory, kOutboxBytes);
+    }
+    struct OneWay {
+        Ring* ring = nullptr;
+        RingReader reader;
+        RingWriter writer;
+        std::deque<std::pair<uint64_t, uint32_t>> sent;
+    };
+    bool send(size_t to, uint64_t number, uint32_t bytes) {
+        RingWriter& writer = rings[to].writer;
+        if (!writer.has_line()) return false;
+        std::byte* place = outbox.reserve(bytes, kOutboxBytes);
+        if (!place) return false;
+        for (uint32_t i = 0; i < bytes; ++i) place[i] = byte_of(number, i);
+        writer.header().context = number;
+        writer.commit(bytes, outbox.commit(writer.receipt(), &rings[to]));
+        rings[to].sent.emplace_back(number, bytes);
+        return true;
+    }
+    /// Takes the oldest of those that were sent to a reader.
+    void expect(size_t at) {
+        OneWay& line = rings[at];
+        const auto [number, bytes] = line.sent.front();
+        line.sent.pop_front();
+        check(line.reader, number, bytes);
+        line.reader.pop();
+    }
+    static void check(const RingReader& reader, uint64_t number, uint32_t bytes) {
+        ASSERT_TRUE(reader.front());
+        ASSERT_EQ(reader.front()->context, number);
+        ASSERT_EQ(reader.front()->bytes, bytes);
+        const std::byte* payload = reader.payload();
+        for (uint32_t i = 0; i < bytes; ++i) ASSERT_EQ(payload[i], byte_of(number, i)) << "byte " << i << " of " << number;
+    }
+
+    std::byte* memory;
+    Outbox outbox;
+    std::vector<OneWay> rings;
+};
+
+/// Longer than what fits into a line.
+uint32_t any_size(std::mt19937& random) {
+    return kInlineBytes + 1 + static_cast<uint32_t>(random() % (random() % 3 ? 4000 : kOutboxPayload - kInlineBytes));
+}
+
+TEST(Outbox, SeveralReadersGetWhatWasSent) {
+    for (unsigned seed = 0; seed < 10 && !::testing::Test::HasFatalFailure(); ++seed) {
+        Lines lines(3);
+        std::mt19937 random(seed);
+        uint64_t number = 0;
+        for (int step = 0; step < 6000 && !::testing::Test::HasFatalFailure(); ++step) {
+            const size_t to = random() % lines.rings.size();
+            // Each is behind for a while now and then.
+            const bool behind = step / 500 % 4 == static_cast<int>(to);
+            if (random() % 2)
+                number += lines.send(to, number, any_size(random));
+            else if (!behind && !lines.rings[to].sent.empty())
+                lines.expect(to);
+        }
+        EXPECT_GT(number, 1000u);
+    }
+}
+
+TEST(Outbox, IsExhaustedByReadersThatNeverLookAndNotForEver) {
+    Lines lines(20);
+    uint64_t number = 0;
+    size_t held = 0;
+    // All but the last hold what they can.
+    for (int round = 0; round < 30; ++round)
+        for (size_t to = 0; to + 1 < lines.rings.size(); ++to)
+            if (lines.send(to, number, kOutboxPayload)) ++number, held += kOutboxPayload;
+    EXPECT_GT(held, kOutboxBytes * 3 / 4);
+    for (int i = 0; i < 100; ++i) EXPECT_FALSE(lines.send(19, number, kOutboxPayload)) << "a held part was given away";
+    // One of them looks: the last reader gets what it needs, as often as it reads.
+    while (!lines.rings[7].sent.empty()) lines.expect(7);
+    lines.rings[7].reader.retire();
+    for (int i = 0; i < 1000; ++i) {
+        bool sent = false;
+        for (int turn = 0; turn < 20 && !sent; ++turn) sent = lines.send(19, number, 8192);
+        ASSERT_TRUE(sent) << "message " << i;
+        ++number;
+        lines.expect(19);
+        lines.rings[19].reader.retire();
+    }
+    // What the others hold was not touched.
+    for (size_t at = 0; at < 19; ++at)
+        while (!lines.rings[at].sent.empty() && !HasFatalFailure()) lines.expect(at);
+}
+
+TEST(Outbox, WhatADeadReaderHeldComesBack) {
+    Lines lines(2);
+    uint64_t number = 0;
+    while (lines.send(0, number, kOutboxPayload)) ++number;
+    EXPECT_TRUE(lines.outbox.held_by(&lines.rings[0]));
+    EXPECT_FALSE(lines.outbox.held_by(&lines.rings[1]));
+    EXPECT_GE(number, 100u);
+    lines.outbox.forget(&lines.rings[0]);
+    EXPECT_FALSE(lines.outbox.held_by(&lines.rings[0]));
+    for (uint64_t i = 0; i < 127; ++i) ASSERT_TRUE(lines.send(1, number + i, kOutboxPayload)) << i;
+}
+
+// The ring's owner gives the slot to another: what the last user had sent on it counts as read.
+TEST(Outbox, NothingIsHeldByAReaderWhoseRingIsAnothers) {
+    Lines lines(1);
+    for (uint64_t number = 0; number < 20; ++number) ASSERT_TRUE(lines.send(0, number, 2000));
+    for (int i = 0; i < 17; ++i) lines.expect(0);
+    EXPECT_TRUE(lines.outbox.held_by(&lines.rings[0]));
+    lines.rings[0].reader.reset(*lines.rings[0].ring, lines.memory);
+    EXPECT_FALSE(lines.outbox.held_by(&lines.rings[0]));
+    lines.rings[0].sent.clear();
+    lines.rings[0].writer = RingWriter(*lines.rings[0].ring);
+    EXPECT_FALSE(lines.rings[0].reader.front()) << "a packet of the last user is seen";
+    for (uint64_t number = 0; number < 300; ++number) {
+        ASSERT_TRUE(lines.send(0, number, 2000));
+        lines.expect(0);
+    }
+}
+
+TEST(Outbox, GivesMemoryBackWhenItRests) {
+    Lines lines(2);
+    EXPECT_EQ(resident_pages(lines.memory), 0u);
+    uint64_t number = 0;
+    for (int i = 0; i < 400; ++i) {
+        ASSERT_TRUE(lines.send(0, number++, 8192));
+        lines.expect(0);
+    }
+    EXPECT_EQ(resident_pages(lines.memory), kOutboxBytes / 4096);
+    ASSERT_TRUE(lines.send(1, number++, 10000));
+    lines.outbox.rest();
+    EXPECT_EQ(resident_pages(lines.memory), kOutboxBytes / 4096) << "it was used a moment ago";
+    lines.rings[0].reader.retire();
+    lines.outbox.rest();
+    EXPECT_LE(resident_pages(lines.memory), 4u);
+    lines.expect(1);  // what is not read yet stays
+    lines.rings[1].reader.retire();
+    lines.outbox.give_back();
+    EXPECT_EQ(resident_pages(lines.memory), 0u);
+    for (int i = 0; i < 400; ++i) {
+        ASSERT_TRUE(lines.send(0, number++, 8192));
+        lines.expect(0);
+    }
+}
+
+TEST(Outbox, APlaceLeadsNowhereElse) {
+    std::vector<std::byte> memory(1);
+    for (const uint32_t offset : {0u, 1u, static_cast<uint32_t>(kOutboxBytes), ~0u}) {
+        std::byte place[sizeof(OutboxPlace)];
+        std::memcpy(place, &offset, sizeof offset);
+        const std::byte* payload = payload_in(memory.data(), place, kOutboxPayload);
+        EXPECT_GE(payload, memory.data());
+        EXPECT_LE(payload + kOutboxPayload, memory.data() + kOutboxBytes);
+    }
+}
+
+// For the thread sanitizer.
+TEST(Outbox, BetweenThreads) {
+    Lines lines(2);
+    constexpr uint64_t kCount = 20000;
+    const auto consume = [&](size_t at) {
+        RingReader& reader = lines.rings[at].reader;
+        std::mt19937 random(static_cast<unsigned>(at));
+        for (uint64_t number = 0; number < kCount && !::testing::Test::HasFatalFailure(); ++number) {
+            while (!reader.front() && !::testing::Test::HasFailure()) sched_yield();
+            lines.check(reader, number, any_size(random));
+            reader.pop();
+        }
+    };
+    std::thread first(consume, 0), second(consume, 1);
+    std::mt19937 random[2] = {std::mt19937(0), std::mt19937(1)};
+    for (uint64_t number = 0; number < kCount; ++number)
+        for (size_t to = 0; to < 2; ++to) {
+            const uint32_t bytes = any_size(random[to]);
+            while (!lines.send(to, number, bytes) && !HasFailure()) sched_yield();
+        }
+    first.join();
+    second.join();
+}
+
+}  // namespace
+}  // namespace starling::shm
