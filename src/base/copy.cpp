@@ -16,6 +16,8 @@ constexpr uint64_t kCloseCycles = 10, kNearCycles = 45;
 /// Up to so many bytes the reader's way to memory costs more than the lines, if they are near.
 constexpr size_t kShort = 4096;
 constexpr uint16_t kPatience = 128;
+/// One of so many is timed where ordinary copies are the rule and need not be.
+constexpr uint16_t kSeldom = 16;
 
 }  // namespace
 
@@ -34,11 +36,18 @@ void copy_past_caches(void* to, const void* from, size_t bytes) {
     _mm_sfence();
 }
 
-void CopyPath::choose(void* to, const void* from, size_t bytes, bool streamed) {
-    const bool past = reach_ == Reach::far || (reach_ == Reach::near && (streamed || bytes > kShort));
+void CopyPath::choose(void* to, const void* from, size_t bytes, Into into) {
+    const bool rotates = into == Into::rotation;
+    const bool past =
+        reach_ == Reach::far || (reach_ == Reach::near && !rotates && (into == Into::streamed || bytes > kShort));
     if (past && until_trial_ > 0) {
         --until_trial_;
         return copy_past_caches(to, from, bytes);
+    }
+    // Here a copy costs less than asking what it costs: the next begins before its stores are out.
+    if (rotates && until_trial_ % kSeldom != 0) {
+        --until_trial_;
+        return static_cast<void>(std::memcpy(to, from, bytes));
     }
     const uint64_t before = __rdtsc();
     std::memcpy(to, from, bytes);
@@ -61,7 +70,7 @@ void CopyPath::learn(uint64_t cycles, size_t bytes) {
     } else {
         doubted_ = true;
     }
-    until_trial_ = doubted_ ? 0 : kPatience;
+    until_trial_ = doubted_ ? 0 : kPatience - 1;
 }
 
 #else
@@ -69,7 +78,7 @@ void CopyPath::learn(uint64_t cycles, size_t bytes) {
 void copy_past_caches(void* to, const void* from, size_t bytes) {
     std::memcpy(to, from, bytes);
 }
-void CopyPath::choose(void* to, const void* from, size_t bytes, bool) {
+void CopyPath::choose(void* to, const void* from, size_t bytes, Into) {
     std::memcpy(to, from, bytes);
 }
 

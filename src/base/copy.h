@@ -42,10 +42,15 @@ void copy_past_caches(void* to, const void* from, size_t bytes);
 /// and then. Not thread-safe.
 class CopyPath {
   public:
-    /// `streamed`: more of the same follows at once, so that what counts is throughput.
-    void copy(void* to, const void* from, size_t bytes, bool streamed) {
+    /// What is known of the lines that are copied into.
+    enum class Into : uint8_t {
+        again,     ///< the readers had them last
+        streamed,  ///< the same, and more follows at once, so that what counts is throughput
+        rotation,  ///< used in turn with so many others that the readers' own caches have dropped them
+    };
+    void copy(void* to, const void* from, size_t bytes, Into into) {
         if (bytes >= kWayMatters && reinterpret_cast<uintptr_t>(to) % 16 == 0)
-            return choose(to, from, bytes, streamed);
+            return choose(to, from, bytes, into);
         std::memcpy(to, from, bytes);
     }
     /// Whether lines cost next to nothing, so that the reader must share a cache with this core.
@@ -56,12 +61,12 @@ class CopyPath {
 
   private:
     enum class Reach : uint8_t { close, near, far };
-    void choose(void* to, const void* from, size_t bytes, bool streamed);
+    void choose(void* to, const void* from, size_t bytes, Into into);
     void learn(uint64_t cycles, size_t bytes);
 
     Reach reach_ = Reach::near;
     bool doubted_ = false;      ///< the last measurement said something else
-    uint16_t until_trial_ = 0;  ///< copies past the caches until the next ordinary one
+    uint16_t until_trial_ = 0;  ///< copies until the next one that is timed
 };
 
 }  // namespace starling

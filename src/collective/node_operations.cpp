@@ -39,7 +39,7 @@ int bcast(Node& node, int root, bool reads, void* buffer, int64_t count, const D
             kind_of(Kind::bcast, root), root, reads, static_cast<uint32_t>(total),
             [&](std::byte* room) { pack(node, type, count, buffer, room); },
             [&](const std::byte* room) { unpack(type, count, buffer, room); });
-    const bool streamed = total > NodeLayout::kRingPayload;
+    const auto into = total > NodeLayout::kRingPayload ? CopyPath::Into::streamed : CopyPath::Into::again;
     uint64_t from = 0;
     int error = MPI_SUCCESS;
     do {
@@ -49,7 +49,7 @@ int bcast(Node& node, int root, bool reads, void* buffer, int64_t count, const D
         error = node.bcast(
             kind_of(Kind::bcast, root), root, reads, static_cast<uint32_t>(bytes),
             [&](std::byte* payload) {
-                datatype::pack(node.sync().copies, type, count, buffer, from, payload, bytes, streamed);
+                datatype::pack(node.sync().copies, type, count, buffer, from, payload, bytes, into);
             },
             [&](const std::byte* payload) { datatype::unpack(type, count, buffer, from, payload, bytes); },
             more);

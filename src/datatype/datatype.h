@@ -143,12 +143,12 @@ inline uint64_t pack(const Datatype& type, int64_t count, const void* buffer, ui
 
 /// pack() into memory that others read next, who are at the end of `path`.
 inline uint64_t pack(CopyPath& path, const Datatype& type, int64_t count, const void* buffer, uint64_t from, void* out,
-                     uint64_t max, bool streamed = false) {
+                     uint64_t max, CopyPath::Into into = CopyPath::Into::again) {
     if (max < CopyPath::kWayMatters || !is_block(type, count)) [[likely]]
         return pack(type, count, buffer, from, out, max);
     const uint64_t rest = packed_size(type, count) - from;
     const uint64_t bytes = rest < max ? rest : max;
-    path.copy(out, static_cast<std::byte*>(block_address(type, buffer)) + from, bytes, streamed);
+    path.copy(out, static_cast<std::byte*>(block_address(type, buffer)) + from, bytes, into);
     return bytes;
 }
 
@@ -164,10 +164,10 @@ inline uint64_t unpack(const Datatype& type, int64_t count, void* buffer, uint64
 
 /// pack() and unpack() of all `bytes`, which are most often few: those of a short message.
 [[gnu::always_inline]] inline void pack_short(CopyPath& path, const Datatype& type, int64_t count,
-                                              const void* buffer, void* out, uint64_t bytes) {
+                                              const void* buffer, void* out, uint64_t bytes, CopyPath::Into into) {
     if (bytes <= kFewBytes && type.contiguous) [[likely]]
         return copy_few(out, block_address(type, buffer), bytes);
-    pack(path, type, count, buffer, 0, out, bytes);
+    pack(path, type, count, buffer, 0, out, bytes, into);
 }
 [[gnu::always_inline]] inline void unpack_short(const Datatype& type, int64_t count, void* buffer,
                                                 const void* in, uint64_t bytes) {

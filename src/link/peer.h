@@ -85,6 +85,7 @@ struct Slot {
     shm::Header* header = nullptr;
     enum class Path : uint8_t { ring, ring_outbox, inbox, inbox_outbox, session } path = Path::ring;
     shm::Cell* cell = nullptr;  ///< of the inbox
+    bool in_outbox() const { return path == Path::ring_outbox || path == Path::inbox_outbox; }
 };
 
 /// The longest payload that a packet to an inbox can take now: it depends on what room there is in the outbox.

@@ -83,7 +83,8 @@ inline void fill(shm::Header& header, shm::Kind kind, const Label& label) {
     link::Slot slot;
     if (!link::reserve(peer, bytes, slot)) return false;
     fill(*slot.header, shm::Kind::eager, label);
-    datatype::pack_short(peer.copies, type, count, buffer, slot.payload, bytes);
+    datatype::pack_short(peer.copies, type, count, buffer, slot.payload, bytes,
+                         slot.in_outbox() ? CopyPath::Into::rotation : CopyPath::Into::again);
     link::commit(peer, slot, bytes);
     return true;
 }
@@ -121,7 +122,7 @@ bool try_stream(SendRequest& request) {
         slot.header->sequence = request.generation;
         slot.header->context = request.moved;
         datatype::pack(request.peer->copies, *request.type, request.count, request.buffer, request.moved, slot.payload, bytes,
-                       true);
+                       slot.in_outbox() ? CopyPath::Into::rotation : CopyPath::Into::streamed);
         link::commit(*request.peer, slot, bytes);
         request.moved += bytes;
     }

@@ -45,10 +45,10 @@ TEST(Copy, PastCaches) {
 TEST(Copy, AlongAPath) {
     CopyPath path;
     for (int i = 0; i < 20; ++i)
-        for (bool streamed : {false, true})
+        for (const auto into : {CopyPath::Into::again, CopyPath::Into::streamed, CopyPath::Into::rotation})
             expect_copies(
                 {0, 1, 2047, 2048, 2049, 4096, 4097}, 1,
-                [&](void* to, const void* from, size_t bytes) { path.copy(to, from, bytes, streamed); });
+                [&](void* to, const void* from, size_t bytes) { path.copy(to, from, bytes, into); });
 }
 
 }  // namespace
