@@ -25,7 +25,7 @@ struct Wire {
     ip::Connection* connection = nullptr;
     bool attached = false;  ///< the session sends through it
     // What tcp has told in the middle of something, to be acted upon after it.
-    bool opened = false, ended = false, broken = false, queued = false;
+    bool opened = false, ended = false, broken = false, doubted = false, trusted = false, queued = false;
 };
 
 namespace {
@@ -93,6 +93,11 @@ ip::TcpUpcalls tcp_upcalls() {
         tell(c.state() == ip::Connection::State::idle ? "failed" : "broke", peer_of(c));
         note(c, &Wire::broken);
     };
+    all.ask = [](ip::Connection& c) {
+        if (Peer& peer = peer_of(c); peer.session) network->ask(*peer.session);
+    };
+    all.doubted = [](ip::Connection& c) { note(c, &Wire::doubted); };
+    all.trusted = [](ip::Connection& c) { note(c, &Wire::trusted); };
     all.frame = on_frame;
     all.room = on_room;
     all.rerouted = on_rerouted;
@@ -211,6 +216,20 @@ void each_wire_user(void (*visit)(Peer& peer, void* argument), void* argument) {
     for (Peer* peer : users) visit(*peer, argument);
 }
 
+// What a connection in doubt has taken of the session goes again as datagrams; one that is trusted again carries all.
+void follow_doubt(Peer& peer) {
+    Wire& wire = *peer.wire;
+    wire.doubted = wire.trusted = false;
+    const bool carries = peer.state == State::connected && !wire.connection->doubted();
+    if (carries == wire.attached) return;
+    if (carries)
+        attach(peer);
+    else
+        detach(peer);
+    clear_failure();
+    tell(carries ? "is used again" : "stalls: datagrams go on", peer);
+}
+
 void act_on_news() {
     while (!told.empty()) {
         Peer& peer = *told.back();
@@ -224,6 +243,7 @@ void act_on_news() {
             clear_failure();
             if (peer.wire) tell("opened", peer);
         }
+        if (peer.wire && (peer.wire->doubted || peer.wire->trusted)) follow_doubt(peer);
         if (peer.wire && (peer.wire->ended || peer.wire->broken)) {
             if (peer.state == State::connecting) peer.backoff = kBackoff;
             const Event event = peer.wire->broken ? Event::broken : Event::close;
@@ -276,7 +296,9 @@ void on_rail_gone(Peer& peer, const std::byte* payload, uint32_t bytes) {
     tcp->lose_remote(*peer.wire->connection, address);
 }
 
-bool goes_by_wire(const Peer& peer) { return peer.wire && peer.wire->attached; }
+bool goes_by_wire(const Peer& peer) {
+    return peer.wire && peer.wire->attached && !peer.wire->connection->doubted();
+}
 
 bool send_by_wire(Peer& peer, ip::OutStream& stream) {
     if (!goes_by_wire(peer) || peer.wire->connection->finished()) return false;
@@ -289,7 +311,8 @@ void end_stream(ip::OutStream& stream) {
 }
 
 bool is_by_wire(const ip::OutStream& stream) {
-    return stream.connection && stream.connection->state() == ip::Connection::State::open && !stream.connection->finished();
+    return stream.connection && stream.connection->state() == ip::Connection::State::open &&
+           !stream.connection->finished() && !stream.connection->doubted();
 }
 
 }  // namespace starling::link

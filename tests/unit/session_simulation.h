@@ -268,6 +268,7 @@ class Pipe final : public Carrier {
         longest = std::max(longest, bytes.size());
         under_way += bytes.size();
         ++frames;
+        if (stalled) return Sent::done;
         network.later(1 - end, 30 * kMicrosecond, [this, bytes] {
             if (!alive) return;
             under_way -= bytes.size();
@@ -279,11 +280,13 @@ class Pipe final : public Carrier {
         return Sent::done;
     }
     uint32_t frame_limit() const override { return 66'560; }
+    bool stalls(uint64_t) override { return stalled; }
 
     Network& network;
     const int end;
     Pipe* other = nullptr;
     bool alive = true;
+    bool stalled = false;  ///< takes everything, and brings nothing
     size_t room = 200'000, under_way = 0, longest = 0;
     uint64_t frames = 0;
 };

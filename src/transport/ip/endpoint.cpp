@@ -268,6 +268,11 @@ void Endpoint::close(Session& session) {
     member.active_hook.unlink();
 }
 
+void Endpoint::ask(Session& session) {
+    session.ask(now_ns());
+    state_->watch(member_of(session));
+}
+
 uint64_t Endpoint::round_trip(const Session& session) const { return session.round_trip(); }
 void* Endpoint::user(const Session& session) const { return session.user; }
 

@@ -126,6 +126,8 @@ class Endpoint {
     /// Forgets the session and what it holds; its user is not called again, its pointer is dead after the upcall
     /// that runs. Datagrams of this incarnation of the peer are dropped from then on.
     void close(Session& session);
+    /// Asks the peer for a sign of life by a datagram: Session::answered_at() tells when one came.
+    void ask(Session& session);
     /// Smoothed round-trip time, ns; 0: not measured yet.
     uint64_t round_trip(const Session& session) const;
     void* user(const Session& session) const;

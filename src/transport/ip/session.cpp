@@ -155,7 +155,7 @@ void Session::reset_sending() {
     lost_.clear();
     next_ = packet_hint_ = 0;
     limit_ = kFirstLimit;
-    repeats_ = 0;
+    repeats_ = carried_ = carrier_question_ = 0;
     loss_check_at_ = resent_ = waiting_since_ = blocked_until_ = 0;
     heard_us_ = false;
     for (Path& path : paths_) {

@@ -158,6 +158,9 @@ class Session : private PacketSink {
     /// Lets go of everything; takes nothing any more. revive() makes it a new stream, to another incarnation.
     void close();
     void revive(uint64_t key, void* new_user);
+    /// Asks the peer for a sign of life by a datagram, if there is a way. answered_at() tells when it answered one.
+    void ask(uint64_t now);
+    uint64_t answered_at() const { return answered_at_; }
     /// For tests: bytes under way on all paths.
     uint64_t in_flight() const;
 
@@ -177,6 +180,7 @@ class Session : private PacketSink {
     int pick_carrier() const;
     int pick_path_beside(const Range& range) const;
     bool carriers_serve() const;
+    int answering_path() const;
     bool send_next(uint64_t now);
     bool send_frame(int index, Range range, uint64_t now);
     bool send_datagram(int index, Range range, uint64_t now);
@@ -191,7 +195,7 @@ class Session : private PacketSink {
     bool right_incarnation(const Datagram& datagram, uint64_t now);
     /// These give whether the datagram shows that the peer gets what we send.
     bool take_acks(const Datagram& datagram, uint64_t now);
-    uint64_t mark_arrived(bool everything);
+    void mark_arrived(bool everything);
     void arrived(Flown& flown);
     bool take_echo(const DatagramHeader& header, uint64_t now);
     bool take_stream(const Datagram& datagram, Carrier* carrier, uint64_t now);
@@ -204,6 +208,9 @@ class Session : private PacketSink {
 
     // session_timer.cpp
     void on_path_timeout(int index, uint64_t now);
+    uint64_t carriers_late_at() const;
+    void on_carriers_late(uint64_t now);
+    void question_carriers(uint64_t now);
     void probe_suspended(uint64_t now);
     bool waiting() const { return waiting_since_ != 0; }
     uint64_t silent_since() const;
@@ -222,6 +229,9 @@ class Session : private PacketSink {
     RangeSet lost_;             ///< to be sent again
     Flight flight_;
     uint32_t repeats_ = 0;      ///< records in flight whose order is not that of the stream
+    uint32_t carried_ = 0;      ///< records in flight on carriers
+    uint32_t carrier_question_ = 0;  ///< number of the datagram that asks after them; 0: none
+    uint64_t carried_since_ = 0;     ///< when the first of them was sent, or something was acknowledged since
     uint64_t told_end_ = UINT64_MAX;  ///< the last selective acknowledgement leaves out nothing below this
     uint64_t loss_check_at_ = 0;  ///< when a datagram that was overtaken counts as lost; 0: none
     uint64_t blocked_until_ = 0;  ///< the kernel's buffer is full
@@ -240,6 +250,7 @@ class Session : private PacketSink {
 
     // Life.
     uint64_t waiting_since_ = 0, heard_at_ = 0, vouched_at_ = 0;
+    uint64_t answered_at_ = 0;  ///< a datagram of ours, by the peer
     uint64_t looked_at_ = 0;   ///< by the peer at its sockets, as far as is known
     uint64_t probe_at_ = 0;  ///< of suspended paths; 0: none
     uint64_t deaf_since_ = 0;  ///< the peer is heard, or looks at its sockets, since then, but does not hear us; 0: it does
@@ -250,6 +261,7 @@ class Session : private PacketSink {
     bool heard_us_ = false;  ///< the peer has acknowledged something of this stream: it needs no introduction
 
     uint8_t carrier_count_ = 0;
+    uint8_t carrier_backoff_ = 0;  ///< questions after carriers in a row that were not answered
     struct Attached {
         Carrier* carrier = nullptr;
         bool busy = false;

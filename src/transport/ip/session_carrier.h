@@ -28,6 +28,11 @@ class Carrier {
     virtual Sent send(const iovec* parts, int count) = 0;
     static constexpr int kMost = 16;
 
+    /// The peer looks at its sockets but has not got what was sent here a while ago. Whether the network is to blame, as far
+    /// as the carrier knows; then the session takes everything back, and the carrier sends no more until its owner attaches it
+    /// anew.
+    virtual bool stalls(uint64_t now) = 0;
+
     /// The most bytes a frame may have; at least 1500. Constant.
     virtual uint32_t frame_limit() const = 0;
 };

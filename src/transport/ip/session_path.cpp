@@ -18,7 +18,7 @@ void RoundTrip::sample(uint64_t ns) {
 
 uint64_t RoundTrip::timeout() const {
     if (smoothed_ == 0) return kFirstTimeout;
-    return std::clamp(smoothed_ + 4 * deviation_ + 2 * kAckDelay, kLeastTimeout, kMostTimeout);
+    return std::min(std::max(2 * smoothed_, smoothed_ + 4 * deviation_) + 2 * kAckDelay, kMostTimeout);
 }
 
 void CongestionWindow::set_datagram(uint32_t bytes) {

@@ -9,10 +9,9 @@ namespace starling::ip {
 
 /// Protocol times, ns. Made for one building: nothing here waits for as long as the internet needs.
 inline constexpr uint64_t kMicrosecond = 1000, kMillisecond = 1'000'000, kSecond = 1'000'000'000;
-inline constexpr uint64_t kAckDelay = 1 * kMillisecond;         ///< an acknowledgement waits so long for company
-inline constexpr uint64_t kCarrierAckDelay = 20 * kMillisecond; ///< one for what came over a carrier
-inline constexpr uint64_t kFirstTimeout = 100 * kMillisecond;   ///< before anything was measured
-inline constexpr uint64_t kLeastTimeout = 4 * kMillisecond;
+inline constexpr uint64_t kAckDelay = 250 * kMicrosecond;      ///< an acknowledgement waits so long for company
+inline constexpr uint64_t kCarrierAckDelay = 1 * kMillisecond;  ///< one for what came over a carrier
+inline constexpr uint64_t kFirstTimeout = 20 * kMillisecond;    ///< before anything was measured
 inline constexpr uint64_t kMostTimeout = 1000 * kMillisecond;
 inline constexpr uint64_t kRefusedWait = 20 * kMillisecond;   ///< when the kernel knows no way at all
 inline constexpr uint64_t kProbeInterval = 250 * kMillisecond;  ///< of paths that seem dead
@@ -23,7 +22,8 @@ class RoundTrip {
     void sample(uint64_t ns);
     uint64_t smoothed() const { return smoothed_; }  ///< 0: never measured
     uint64_t latest() const { return latest_; }
-    /// When to give up on an answer: the time plus four deviations plus what the peer may hold it back.
+    /// When to ask again for an answer: two round trips (RFC 8985, tail loss probes), more if they vary, plus what the peer
+    /// may hold it back. The floor is what was measured: asking costs one datagram, even if the answer is on its way.
     uint64_t timeout() const;
 
   private:
@@ -84,17 +84,16 @@ struct Path {
     uint64_t best_order = 0; ///< highest that is known to have arrived
     uint64_t last_sent = 0;  ///< ns, of what wants an answer
     uint64_t since_ask = 0;  ///< bytes sent since an acknowledgement was asked for
+    uint64_t unanswered_at = 0;  ///< ns, of the first timeout in the row
     uint64_t collapsed_at = 0;  ///< ns, when all under way was given up; 0: answered since
     RoundTrip round_trip;
     CongestionWindow window;
 
     bool usable() const { return present && !suspended; }
-    /// Timeouts in a row after which all that is under way is given up, and only the timer sends, which runs while
-    /// something is under way.
-    static constexpr uint8_t kCollapseAfter = 2;
-    bool has_room() const {
-        return credit || in_flight == 0 || (backoff < kCollapseAfter && in_flight < window.bytes());
-    }
+    /// Once all that was under way has been given up only the timer sends, which runs while something is under way.
+    bool has_room() const { return credit || in_flight == 0 || (collapsed_at == 0 && in_flight < window.bytes()); }
+    /// How long nothing was answered at this timeout, which makes one `backoff` timeouts in a row.
+    uint64_t unanswered_for(uint64_t now) const { return backoff < 2 ? 0 : now - unanswered_at; }
     /// When to act if nothing comes back.
     uint64_t timeout_at() const;
 };

@@ -112,6 +112,7 @@ bool Session::take_acks(const Datagram& datagram, uint64_t now) {
     }
     const bool advanced = header.ack > buffer_.begin();
     bool news = advanced;
+    const uint64_t before = buffer_.begin() + sacked_.bytes();
     if (advanced && !lost_.empty()) lost_.remove({0, header.ack});
     if (advanced && !sacked_.empty()) sacked_.remove({0, header.ack});
     if (advanced) buffer_.release(header.ack);
@@ -128,16 +129,18 @@ bool Session::take_acks(const Datagram& datagram, uint64_t now) {
     told_end_ = header.flags & datagram_flag::kMoreRanges && header.ranges > 0
                     ? header.ack + datagram.ranges[header.ranges - 1].start + datagram.ranges[header.ranges - 1].length
                     : UINT64_MAX;
-    const uint64_t resent = resent_;
-    const uint64_t bytes = news ? mark_arrived(repeats_ > 0 || !sacked_.empty()) : 0;
+    if (news) mark_arrived(repeats_ > 0 || !sacked_.empty());
+    if (advanced) carried_since_ = now;
     const bool echoed = take_echo(header, now);
-    if (bytes > 0)
+    if (news) {
+        const uint64_t arrived = buffer_.begin() + sacked_.bytes() - before;
         for (Path& path : paths_) {
             // More came than was sent again: the answers had only been late, as from a process that computes.
-            if (path.collapsed_at != 0 && bytes > resent) path.window.restore();
+            if (path.collapsed_at != 0 && arrived > resent_) path.window.restore();
             path.collapsed_at = 0;
-            resent_ = 0;
         }
+        resent_ = 0;
+    }
     if (!flight_.empty()) find_losses(now);
     flight_.trim();
     if (advanced && room_refused_) {
@@ -148,34 +151,33 @@ bool Session::take_acks(const Datagram& datagram, uint64_t now) {
     return news || echoed;
 }
 
-// Takes what arrived out of the flight. Gives the stream bytes of it. Without repeats and holes the records are
-// in the stream's order, and the first that has not arrived ends the search.
-uint64_t Session::mark_arrived(bool everything) {
-    uint64_t bytes = 0;
+// Takes what arrived out of the flight. Without repeats and holes the records are in the stream's order, and the first
+// that has not arrived ends the search.
+void Session::mark_arrived(bool everything) {
     for (uint32_t n = flight_.first(); n != flight_.next(); ++n) {
         Flown& flown = flight_[n];
         if (!flown.in_flight || flown.length == 0) continue;
         if (flown.end() <= buffer_.begin() || sacked_.covers({std::max(flown.offset, buffer_.begin()), flown.end()})) {
-            bytes += flown.length;
             arrived(flown);
         } else if (!everything) {
             if (flown.offset >= buffer_.begin()) break;
             // A long stretch on a carrier, acknowledged in part.
             if (flown.via >= kFirstCarrier) {
-                bytes += buffer_.begin() - flown.offset;
                 flown.length = static_cast<uint32_t>(flown.end() - buffer_.begin());
                 flown.offset = buffer_.begin();
             }
             break;
         }
     }
-    return bytes;
 }
 
 void Session::arrived(Flown& flown) {
     flown.in_flight = false;
     repeats_ -= flown.repeat;
-    if (flown.via >= kFirstCarrier) return;
+    if (flown.via >= kFirstCarrier) {
+        --carried_;
+        return;
+    }
     Path& path = paths_[flown.via];
     path.window.acknowledged(flown.length, path.full);
     path.in_flight -= cost_of(flown);
@@ -194,6 +196,8 @@ void Session::arrived(Flown& flown) {
 // The number of a datagram that arrived tells its path and when it was sent, whatever way the answer took.
 bool Session::take_echo(const DatagramHeader& header, uint64_t now) {
     if (header.echo == 0) return false;
+    answered_at_ = now;
+    if (carrier_question_ != 0 && static_cast<int32_t>(header.echo - carrier_question_) >= 0) question_carriers(now);
     Flown* const flown = flight_.find(header.echo);
     if (!flown || flown->sent_at == 0 || flown->via >= kFirstCarrier) return false;
     Path& path = paths_[flown->via];
@@ -242,7 +246,10 @@ void Session::lose(Flown& flown, bool congestion) {
     repeats_ -= flown.repeat;
     const Range range{std::max(flown.offset, buffer_.begin()), std::max(flown.end(), buffer_.begin())};
     lost_.add(range);
-    if (flown.via >= kFirstCarrier) return;
+    if (flown.via >= kFirstCarrier) {
+        --carried_;
+        return;
+    }
     Path& path = paths_[flown.via];
     path.in_flight -= cost_of(flown);
     if (congestion) path.window.lost(flown.order, path.next_order);

@@ -7,7 +7,9 @@
 namespace starling::ip {
 
 namespace {
-constexpr uint64_t kBesideMost = 1280;  ///< bytes that may go as a datagram while there is a connection
+constexpr uint64_t kBesideMost = 1280;  ///< bytes that may go as a datagram while there is a connection,
+constexpr uint64_t kBesideAll = 2 * kBesideMost;  ///< with all that is not acknowledged
+constexpr uint8_t kBesideTimeouts = 3;  ///< in a row: then the connection carries all again
 }  // namespace
 
 /// The front of a datagram, with room for all that may follow.
@@ -40,13 +42,14 @@ bool Session::carriers_serve() const {
                        [](const Attached& place) { return place.carrier && !place.gone; });
 }
 
-// While a connection lives it carries everything, however busy it is, but for what is short and alone: that arrives
-// sooner as a datagram, and has nothing before it that it could overtake.
+// While a connection lives it carries everything, however busy it is, but for the little that has nothing on the connection
+// before it: that arrives sooner as a datagram, and is sent again as one if it is lost.
 int Session::pick_path_beside(const Range& range) const {
-    if (range.start != buffer_.begin() || range.end != buffer_.end() || range.length() > kBesideMost || resent_ != 0) return -1;
+    const bool repeat = range.start < next_;
+    if (range.length() > kBesideMost || (!repeat && (carried_ > 0 || buffer_.kept() > kBesideAll))) return -1;
     for (int i = 0; i < kMaxAddresses; ++i) {
         const Path& path = paths_[i];
-        if (path.usable() && path.backoff == 0 && path.in_flight == 0 && path.round_trip.smoothed() != 0) return i;
+        if (path.usable() && path.has_room() && path.backoff < kBesideTimeouts && path.round_trip.smoothed() != 0) return i;
     }
     return -1;
 }
@@ -185,6 +188,10 @@ bool Session::send_frame(int index, Range range, uint64_t now) {
     } else {
         flight_.add() = {range.start, now, 0, static_cast<uint32_t>(range.length()), via, true, repeat, 0};
         repeats_ += repeat;
+        if (carried_++ == 0) {
+            carried_since_ = now;
+            carrier_backoff_ = 0;
+        }
     }
     count_as_sent(range);
     return true;

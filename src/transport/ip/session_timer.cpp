@@ -6,7 +6,9 @@
 namespace starling::ip {
 
 namespace {
-constexpr uint8_t kSuspendAfter = 3;   ///< timeouts in a row, if another path answers
+// The timer runs out early and often while a peer computes. What it concludes from that takes time, not a number of timeouts.
+constexpr uint64_t kCollapseAfter = 10 * kMillisecond;  ///< of timeouts in a row: all that is under way is given up
+constexpr uint64_t kSuspendAfter = 25 * kMillisecond;   ///< likewise: the path is left, if there is another
 
 uint64_t earlier(uint64_t a, uint64_t b) { return b != 0 && b < a ? b : a; }
 }  // namespace
@@ -19,6 +21,7 @@ uint64_t Session::deadline() const {
     at = earlier(at, blocked_until_);
     for (const Path& path : paths_)
         if (path.present && path.in_flight > 0) at = earlier(at, path.timeout_at());
+    at = earlier(at, carriers_late_at());
     if (waiting()) at = earlier(at, silent_since() + outside_.timeout);
     if (deaf_since_ != 0) at = earlier(at, deaf_since_ + outside_.timeout);
     return at;
@@ -31,6 +34,7 @@ void Session::on_timer(uint64_t now) {
     if (loss_check_at_ != 0 && loss_check_at_ <= now) find_losses(now);
     for (int i = 0; i < kMaxAddresses; ++i)
         if (paths_[i].present && paths_[i].in_flight > 0 && paths_[i].timeout_at() <= now) on_path_timeout(i, now);
+    if (const uint64_t late = carriers_late_at(); late != 0 && late <= now) on_carriers_late(now);
     if (probe_at_ != 0 && probe_at_ <= now) probe_suspended(now);
     transmit(now);
 }
@@ -55,13 +59,16 @@ bool Session::is_given_up(uint64_t now) {
 void Session::on_path_timeout(int index, uint64_t now) {
     Path& path = paths_[index];
     ++outside_.counters.timeouts;
+    if (path.backoff == 0) path.unanswered_at = now;
     if (path.backoff < UINT8_MAX) ++path.backoff;
     path.last_sent = now;
     path.credit = true;
-    const bool all = path.backoff >= Path::kCollapseAfter;
+    const bool all = path.unanswered_for(now) >= kCollapseAfter;
+    bool probe = all;
     for (uint32_t n = flight_.first(); n != flight_.next(); ++n) {
         Flown& flown = flight_[n];
         if (!flown.in_flight || flown.via != index) continue;
+        if (flown.length == 0) probe = true;  // nothing of it would go again
         lose(flown, false);
         if (!all) break;
     }
@@ -71,13 +78,56 @@ void Session::on_path_timeout(int index, uint64_t now) {
         path.window.collapse();
     }
     // A short one besides: if it is answered and long ones are not, they are too long.
-    if (all) send_bare(index, true, now);
-    if (path.backoff < kSuspendAfter) return;
+    if (probe) send_bare(index, true, now);
+    if (path.unanswered_for(now) < kSuspendAfter) return;
     const bool another = std::any_of(std::begin(paths_), std::end(paths_),
                                      [&](const Path& other) { return &other != &path && other.usable(); });
     if (!another && !carriers_serve()) return;
     path.suspended = true;
     probe_at_ = probe_at_ != 0 ? probe_at_ : now + kProbeInterval;
+}
+
+int Session::answering_path() const {
+    for (int i = 0; i < kMaxAddresses; ++i)
+        if (paths_[i].usable() && paths_[i].round_trip.smoothed() != 0) return i;
+    return -1;
+}
+
+uint64_t Session::carriers_late_at() const {
+    if (carried_ == 0) [[likely]] return 0;
+    const int path = answering_path();
+    if (path < 0) return 0;
+    const uint64_t wait = (paths_[path].round_trip.timeout() + kCarrierAckDelay) << std::min<int>(carrier_backoff_, 10);
+    return carried_since_ + std::min(wait, kMostTimeout);
+}
+
+// What carriers took is not acknowledged. The peer computes, or its acknowledgement was lost, or the connection stalls: a
+// datagram finds out, which nothing can hold up.
+void Session::on_carriers_late(uint64_t now) {
+    if (carrier_backoff_ < UINT8_MAX) ++carrier_backoff_;
+    carried_since_ = now;
+    ask(now);
+    carrier_question_ = flight_.next() - 1;
+}
+
+// The peer has answered the question, and its answer has been taken: what is still under way did not get there.
+void Session::question_carriers(uint64_t now) {
+    carrier_question_ = 0;
+    carrier_backoff_ = 0;
+    carried_since_ = now;
+    for (int i = 0; i < kMaxCarriers && carried_ > 0; ++i) {
+        Attached& place = carriers_[i];
+        if (!place.carrier || place.gone || !place.carrier->stalls(now)) continue;
+        place.gone = true;
+        give_up(static_cast<uint8_t>(kFirstCarrier + i));
+    }
+}
+
+void Session::ask(uint64_t now) {
+    const int path = answering_path();
+    if (dead_ || key_ == 0 || path < 0) return;
+    send_bare(path, true, now);
+    outside_.flush();
 }
 
 void Session::probe_suspended(uint64_t now) {

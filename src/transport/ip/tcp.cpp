@@ -19,7 +19,6 @@ namespace {
 constexpr size_t kHotSockets = 4;
 constexpr uint64_t kHotPolls = 2000;      ///< without anything come, then epoll watches the socket alone
 constexpr uint64_t kAskEpollEvery = 4;    ///< polls, while there are hot sockets
-constexpr uint64_t kHealthNs = 250'000'000;
 
 }  // namespace
 
@@ -27,6 +26,11 @@ Connection::Connection() : parts_(std::make_unique<ConnectionParts>()) {}
 Connection::~Connection() = default;
 
 Sent Connection::send(const iovec* parts, int count) { return parts_->engine->send(*this, parts, count); }
+
+bool Connection::stalls(uint64_t now) {
+    parts_->engine->now = std::max(parts_->engine->now, now);
+    return parts_->engine->stalls(*this);
+}
 
 Tcp::Tcp(std::unique_ptr<TcpEngine> engine) : engine_(std::move(engine)) {}
 Tcp::~Tcp() = default;
@@ -157,7 +161,7 @@ void TcpEngine::lose_path(Connection& connection, PathId path) {
     for (OutStream* stream = of.waiting.front(); stream; stream = of.waiting.next(stream))
         if (stream->lose(path)) again.push_back(stream);
     for (OutStream* stream : again) {
-        if (connection.finished_) {
+        if (connection.finished_ || connection.doubted_) {
             upcalls.stranded(*stream);
             continue;
         }
@@ -170,8 +174,9 @@ void TcpEngine::broken(Connection& connection, const std::string& why) {
     ConnectionParts& of = parts(connection);
     while (!of.sockets.empty()) close_socket(*of.sockets.back());
     connection.state_ = Connection::State::idle;
+    connection.doubted_ = false;
     of.token = 0;
-    of.redial_at = UINT64_MAX;
+    of.redial_at = of.doubt_ends = UINT64_MAX;
     ++counters.broken;
     --counters.connections;
     fail(MPI_ERR_OTHER, "%s", why.c_str());
@@ -240,24 +245,12 @@ void TcpEngine::take_events() {
     }
 }
 
-void TcpEngine::look_at_health(TcpSocket& socket) {
-    const Health health = examine(socket.fd, options.silence_limit_ns);
-    socket.unsettled = health.outstanding;
-    if (!health.silent) return;
-    doom(socket, std::string("no answer from ") + print_address(socket.rail.remote, 0) +
-                     " to what was sent: its host, or the network to it, is down");
-}
-
 void TcpEngine::watch_clock() {
     next_event = UINT64_MAX;
     for (size_t i = 0; i < sockets.size(); ++i) {
         TcpSocket& socket = *sockets[i];
         if (socket.state == TcpSocket::State::open) {
-            if (socket.unsettled && now >= socket.deadline) {
-                look_at_health(socket);
-                socket.deadline = now + kHealthNs;
-            }
-            if (socket.unsettled) arm(socket.deadline);
+            watch_socket(socket);
         } else if (now >= socket.deadline) {
             too_late(socket);
         } else {
@@ -272,6 +265,7 @@ void TcpEngine::watch_clock() {
             dial_missing(connection);
         }
         arm(of.redial_at);
+        watch_doubt(connection);
         if (connection.state_ != Connection::State::waiting) continue;
         if (now < of.deadline) {
             arm(of.deadline);

@@ -57,6 +57,7 @@ struct TcpOptions {
     uint32_t sockets_per_rail = 1;
     uint64_t connect_limit_ns = 3'000'000'000;     ///< for a socket to be connected and welcomed
     uint64_t silence_limit_ns = 2'000'000'000;     ///< unanswered data: then the socket is given up
+    uint64_t doubt_ns = 1'000'000'000;             ///< that one which stalled is not used; doubled each time, up to 64 times
     uint64_t piece_bytes = 512 * 1024;             ///< longest piece; frames wait for no more than one
     int send_buffer = 0, receive_buffer = 0;       ///< of a socket, in bytes; 0: the kernel decides
 };
@@ -95,6 +96,13 @@ struct TcpUpcalls {
     void (*unpack)(Connection&, const Piece& piece, uint64_t done, const std::byte* data, uint64_t bytes) = nullptr;
     /// All bytes of the piece are where they belong. It may be one that has come before: count with Coverage.
     void (*piece)(Connection&, const Piece& piece) = nullptr;
+    /// What was sent seems not to arrive: have the session ask the peer for a sign of life another way (Session::ask).
+    void (*ask)(Connection&) = nullptr;
+    /// It stalls, or loses much: its streams are being stranded, and it takes neither frames nor streams until trusted().
+    void (*doubted)(Connection&) = nullptr;
+    /// All that was given to it has arrived, and some time has passed.
+    void (*trusted)(Connection&) = nullptr;
+
     /// The connection will carry nothing more of the stream: send what it has left (has_work()) on the base path. Comes
     /// again if a socket dies and what it carried has to be sent once more.
     void (*stranded)(OutStream&) = nullptr;
@@ -104,6 +112,7 @@ struct TcpUpcalls {
 struct TcpCounters {
     uint64_t connections = 0, sockets = 0;  ///< open now
     uint64_t opened = 0, failed = 0, broken = 0;
+    uint64_t doubted = 0;    ///< times that one was found to stall or to lose
     uint64_t strangers = 0;  ///< hung up on: no hello, a wrong one, or garbage
     uint64_t frames_sent = 0, frames_received = 0, bytes_sent = 0, bytes_received = 0;  ///< all bytes, pieces too
     uint64_t pieces_sent = 0, piece_bytes_sent = 0, pieces_received = 0, piece_bytes_received = 0;
@@ -130,14 +139,18 @@ class Connection final : public Carrier {
     State state() const { return state_; }
     /// We have said that we will send nothing more.
     bool finished() const { return finished_; }
+    /// It stalled, and has not proved itself since.
+    bool doubted() const { return doubted_; }
 
     Sent send(const iovec* parts, int count) override;
+    bool stalls(uint64_t now) override;
     uint32_t frame_limit() const override { return kTcpFrame; }
 
   private:
     friend struct TcpEngine;
     State state_ = State::idle;
     bool finished_ = false;
+    bool doubted_ = false;
     std::unique_ptr<ConnectionParts> parts_;
 };
 

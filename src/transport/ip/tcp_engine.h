@@ -11,6 +11,7 @@
 #include "transport/ip/tcp_frames.h"
 #include "transport/ip/tcp_hello.h"
 #include "transport/ip/tcp_rails.h"
+#include "transport/ip/tcp_socket.h"
 
 namespace starling::ip {
 
@@ -36,7 +37,11 @@ struct TcpSocket {
     PathId path = 0;  ///< unique in this process
     Connection* connection = nullptr;
     RailPair rail;
-    uint64_t deadline = 0;     ///< of the states before open
+    uint64_t deadline = 0;     ///< of the states before open; then when its health is looked at
+    uint64_t acked = 0;        ///< bytes that the peer's host has acknowledged, as of the last look,
+    uint64_t acked_at = 0;     ///< and when there were more of them, or nothing was outstanding; ns
+    uint64_t asked_at = 0;     ///< when the peer was asked another way, since there were not; 0: not
+    uint64_t sent_before = 0, repeated_before = 0;  ///< segments, when the connection was last trusted
     uint64_t last_active = 0;  ///< number of the poll
     size_t read_bytes = 0;     ///< what the next read asks for
     FrameReader reader;
@@ -62,6 +67,9 @@ struct ConnectionParts {
     uint64_t deadline = UINT64_MAX;   ///< in state waiting
     uint64_t redial_at = UINT64_MAX;
     uint64_t redial_pause = 0;
+    uint64_t doubt_ends = UINT64_MAX;  ///< in doubt: not before
+    uint64_t doubt = 0;                ///< how long the last one was, at least
+    uint64_t trusted_since = 0;
     std::vector<TcpSocket*> sockets;  ///< of it, whatever their state
     TcpSocket* primary = nullptr;     ///< carries the frames
     StreamList working;               ///< streams that have work, next first
@@ -110,9 +118,20 @@ struct TcpEngine {
     void take_events();
     void handle(TcpSocket& socket, uint32_t events);
     void watch_clock();
-    void look_at_health(TcpSocket& socket);
     bool poll(uint64_t time);
     void arm(uint64_t time) { next_event = time < next_event ? time : next_event; }
+
+    // tcp_health.cpp: whether what was sent arrives
+    void unsettle(TcpSocket& socket);
+    void watch_socket(TcpSocket& socket);
+    void look_at_health(TcpSocket& socket);
+    bool loses_much(const TcpSocket& socket, const Health& health) const;
+    bool is_stuck(TcpSocket& socket, const Health& health);
+    bool stalls(Connection& connection);
+    void doubt(Connection& connection);
+    void watch_doubt(Connection& connection);
+    bool has_delivered(const ConnectionParts& of) const;
+    void trust(Connection& connection);
 
     // tcp_open.cpp: until a socket is open, and rails
     int ensure_listener();

@@ -2,10 +2,11 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
+#include <linux/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 
@@ -18,6 +19,8 @@ namespace {
 constexpr int kUnsent = 512 * 1024;
 /// Attempts that went unanswered before silence is taken for death.
 constexpr unsigned kUnanswered = 3;
+/// What an acknowledgement may take besides the round trip, in ns.
+constexpr uint64_t kLeastPatience = 1'000'000;
 
 sockaddr_in make_address(uint32_t address, uint16_t port) {
     sockaddr_in result{};
@@ -95,6 +98,15 @@ Health examine(int fd, uint64_t silence_limit_ns) {
     // A receiver that does not read answers probes all the same: what counts is whether its host does.
     const bool asked = info.tcpi_retransmits >= kUnanswered || info.tcpi_probes > kUnanswered;
     health.silent = health.outstanding && asked && uint64_t{info.tcpi_last_ack_recv} * 1'000'000 > silence_limit_ns;
+    health.unacknowledged = info.tcpi_unacked > 0;
+    health.unsent = info.tcpi_notsent_bytes > 0;
+    health.timed_out = info.tcpi_retransmits > 0 && info.tcpi_unacked > 0;
+    health.acked = info.tcpi_bytes_acked;
+    health.sent = info.tcpi_data_segs_out;
+    health.repeated = info.tcpi_total_retrans;
+    health.round_trip = uint64_t{info.tcpi_rtt} * 1000;
+    health.least_round_trip = uint64_t{info.tcpi_min_rtt} * 1000;
+    health.patience = std::max(2 * health.round_trip, health.round_trip + 4000 * uint64_t{info.tcpi_rttvar}) + kLeastPatience;
     return health;
 }
 

@@ -20,7 +20,6 @@ constexpr int kReadsAtOnce = 16;
 constexpr uint64_t kPumpBytes = 8u << 20;        ///< in one go, then others have their turn
 constexpr uint64_t kPackedBytes = 128 * 1024;    ///< longest piece of data that must be packed first
 constexpr uint64_t kShortestShare = 64 * 1024;   ///< a message is not cut finer for several sockets
-constexpr uint64_t kHealthNs = 250'000'000;
 
 class SocketSink final : public FrameSink {
   public:
@@ -134,11 +133,7 @@ bool TcpEngine::write_parts(TcpSocket& socket, const iovec* list, int count, siz
         counters.bytes_sent += written;
         anything = true;
     }
-    if (!socket.unsettled) {
-        socket.unsettled = true;
-        socket.deadline = now + kHealthNs;
-        arm(socket.deadline);
-    }
+    unsettle(socket);
     if (written < length(list, count) && !socket.blocked) {
         socket.blocked = true;
         ++blocked;
@@ -163,7 +158,7 @@ Sent TcpEngine::write_frame(TcpSocket& socket, FrameKind kind, const iovec* cont
 }
 
 Sent TcpEngine::send(Connection& connection, const iovec* contents, int count) {
-    if (connection.state_ != Connection::State::open || connection.finished_) return Sent::gone;
+    if (connection.state_ != Connection::State::open || connection.finished_ || connection.doubted_) return Sent::gone;
     ConnectionParts& of = parts(connection);
     const Sent sent = of.primary ? write_frame(*of.primary, FrameKind::session, contents, count) : Sent::busy;
     if (sent == Sent::busy)
@@ -224,6 +219,7 @@ void TcpEngine::pump(Connection& connection) {
         if (socket.state != TcpSocket::State::open) continue;
         while (write_begun(socket)) {
             if (&socket == of.primary && of.room_wanted && !give_room(connection)) break;
+            if (connection.doubted_) break;
             if (budget == 0) {
                 if (!of.to_pump) to_pump.push_back(&connection);
                 of.to_pump = true;
@@ -271,7 +267,7 @@ bool TcpEngine::begin_next_piece(Connection& connection, TcpSocket& socket) {
 void TcpEngine::add_stream(Connection& connection, OutStream& stream) {
     stream.connection = &connection;
     ConnectionParts& of = parts(connection);
-    if (connection.state_ != Connection::State::open || connection.finished_) {
+    if (connection.state_ != Connection::State::open || connection.finished_ || connection.doubted_) {
         of.waiting.push_back(&stream);
         upcalls.stranded(stream);
         return;
