@@ -306,8 +306,8 @@ bool send_by_wire(Peer& peer, ip::OutStream& stream) {
     return true;
 }
 
-void end_stream(ip::OutStream& stream) {
-    if (tcp) tcp->remove_stream(stream);
+void end_stream(ip::OutStream& stream, bool confirmed) {
+    if (tcp) tcp->remove_stream(stream, confirmed);
 }
 
 bool is_by_wire(const ip::OutStream& stream) {

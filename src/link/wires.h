@@ -23,8 +23,8 @@ bool goes_by_wire(const Peer& peer);
 /// Gives a stream to the peer's connection. False if there is none to take it. upcalls.stranded() tells if the
 /// connection can't carry all of it.
 bool send_by_wire(Peer& peer, ip::OutStream& stream);
-/// The stream's memory is not read after this. For every stream that send_by_wire() took.
-void end_stream(ip::OutStream& stream);
+/// The stream's memory is not read after this. For every stream that send_by_wire() took. `confirmed`: the receiver has it all.
+void end_stream(ip::OutStream& stream, bool confirmed);
 /// Whether the stream is in the hands of a connection that goes on with it.
 bool is_by_wire(const ip::OutStream& stream);
 

@@ -46,7 +46,7 @@ void list_offer(SendRequest& request) {
 
 void finish_offered(SendRequest& request, int error) {
     if (request.stream) {
-        end_stream(request);
+        end_stream(request, error == MPI_SUCCESS);
         if (request.queued) take_from_queue(request);
     }
     offered.remove(request.serial);

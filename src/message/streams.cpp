@@ -133,9 +133,9 @@ Turn advance_stream(SendRequest& request) {
     return Turn::done;
 }
 
-void end_stream(SendRequest& request) {
+void end_stream(SendRequest& request, bool confirmed) {
     if (!request.stream) return;
-    link::end_stream(*request.stream);
+    link::end_stream(*request.stream, confirmed);
     delete request.stream;
     request.stream = nullptr;
 }

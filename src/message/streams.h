@@ -25,8 +25,8 @@ bool begin_stream(SendRequest& request);
 /// Sends pieces on the base path, as far as there is room and others have their turn. True if nothing is left for it.
 enum class Turn : uint8_t { done, no_room, over };
 Turn advance_stream(SendRequest& request);
-/// Its memory is not needed any more.
-void end_stream(SendRequest& request);
+/// Its memory is not needed any more. `confirmed`: the receiver has said that it has everything.
+void end_stream(SendRequest& request, bool confirmed);
 
 /// Sets link's upcalls for streams; `stranded` is called with a send that has something for the base path again.
 void start_streams(void (*stranded)(SendRequest& request));

@@ -269,6 +269,13 @@ class Pipe final : public Carrier {
         under_way += bytes.size();
         ++frames;
         if (stalled) return Sent::done;
+        if (hold)
+            held.push_back(std::move(bytes));
+        else
+            bring(std::move(bytes));
+        return Sent::done;
+    }
+    void bring(std::vector<std::byte> bytes) {
         network.later(1 - end, 30 * kMicrosecond, [this, bytes] {
             if (!alive) return;
             under_way -= bytes.size();
@@ -277,7 +284,11 @@ class Pipe final : public Carrier {
             network.session(end).transmit(network.now);
             network.arm(end);
         });
-        return Sent::done;
+    }
+    void let_go() {
+        hold = false;
+        for (auto& frame : held) bring(std::move(frame));
+        held.clear();
     }
     uint32_t frame_limit() const override { return 66'560; }
     bool stalls(uint64_t) override { return stalled; }
@@ -287,6 +298,8 @@ class Pipe final : public Carrier {
     Pipe* other = nullptr;
     bool alive = true;
     bool stalled = false;  ///< takes everything, and brings nothing
+    bool hold = false;     ///< what it takes stays with the peer's host, whose process computes
+    std::vector<std::vector<std::byte>> held;
     size_t room = 200'000, under_way = 0, longest = 0;
     uint64_t frames = 0;
 };

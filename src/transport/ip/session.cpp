@@ -156,12 +156,12 @@ void Session::reset_sending() {
     next_ = packet_hint_ = 0;
     limit_ = kFirstLimit;
     repeats_ = carried_ = carrier_question_ = 0;
-    loss_check_at_ = resent_ = waiting_since_ = blocked_until_ = 0;
+    loss_check_at_ = waiting_since_ = blocked_until_ = 0;
     heard_us_ = false;
     for (Path& path : paths_) {
         path.in_flight = 0;
         path.backoff = 0;
-        path.suspended = false;
+        path.suspended = path.quiet = false;
         path.best_order = path.next_order - 1;
     }
     epoch_ = outside_.new_epoch();

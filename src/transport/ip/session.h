@@ -208,6 +208,7 @@ class Session : private PacketSink {
 
     // session_timer.cpp
     void on_path_timeout(int index, uint64_t now);
+    void consider_leaving(int index, uint64_t now);
     uint64_t carriers_late_at() const;
     void on_carriers_late(uint64_t now);
     void question_carriers(uint64_t now);
@@ -235,7 +236,6 @@ class Session : private PacketSink {
     uint64_t told_end_ = UINT64_MAX;  ///< the last selective acknowledgement leaves out nothing below this
     uint64_t loss_check_at_ = 0;  ///< when a datagram that was overtaken counts as lost; 0: none
     uint64_t blocked_until_ = 0;  ///< the kernel's buffer is full
-    uint64_t resent_ = 0;       ///< bytes sent again since a path was given up for the time being
 
     // Their stream.
     uint64_t peer_epoch_ = 0;  ///< 0: not heard of

@@ -42,16 +42,10 @@ void CongestionWindow::lost(uint64_t order, uint64_t next) {
     threshold_ = bytes_;
 }
 
-void CongestionWindow::collapse() {
-    before_collapse_ = bytes_;
-    threshold_before_ = threshold_;
+void CongestionWindow::collapse(uint64_t next) {
+    recovery_end_ = next;
     threshold_ = std::max(bytes_ / 2, kLeast * datagram_);
     bytes_ = kLeast * datagram_;
-}
-
-void CongestionWindow::restore() {
-    bytes_ = std::max(bytes_, before_collapse_);
-    threshold_ = threshold_before_;
 }
 
 uint64_t Path::timeout_at() const {

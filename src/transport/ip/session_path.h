@@ -46,10 +46,9 @@ class CongestionWindow {
     /// The datagram with this number (per path) is lost; `next` is the number of the next to be sent. Cuts once per
     /// window: losses of datagrams sent before the last cut are its cause, not its result.
     void lost(uint64_t order, uint64_t next);
-    /// Nothing comes back any more.
-    void collapse();
-    /// The last collapse was a mistake: the answers were only late.
-    void restore();
+    /// Nothing came back for long, and then it turned out that much was lost: it begins anew, as fast as at first.
+    /// `next` as above.
+    void collapse(uint64_t next);
 
   private:
     uint64_t datagram_ = 1472;
@@ -57,7 +56,6 @@ class CongestionWindow {
     uint64_t threshold_ = UINT64_MAX;
     uint64_t most_ = 1 << 20;
     uint64_t recovery_end_ = 0;
-    uint64_t before_collapse_ = 0, threshold_before_ = 0;
 };
 
 /// Where datagrams go: our rail and their address. Addresses in network byte order, the port in the host's.
@@ -85,15 +83,12 @@ struct Path {
     uint64_t last_sent = 0;  ///< ns, of what wants an answer
     uint64_t since_ask = 0;  ///< bytes sent since an acknowledgement was asked for
     uint64_t unanswered_at = 0;  ///< ns, of the first timeout in the row
-    uint64_t collapsed_at = 0;  ///< ns, when all under way was given up; 0: answered since
+    bool quiet = false;  ///< nothing was answered for so long that nothing new is sent, only what the timer asks with
     RoundTrip round_trip;
     CongestionWindow window;
 
     bool usable() const { return present && !suspended; }
-    /// Once all that was under way has been given up only the timer sends, which runs while something is under way.
-    bool has_room() const { return credit || in_flight == 0 || (collapsed_at == 0 && in_flight < window.bytes()); }
-    /// How long nothing was answered at this timeout, which makes one `backoff` timeouts in a row.
-    uint64_t unanswered_for(uint64_t now) const { return backoff < 2 ? 0 : now - unanswered_at; }
+    bool has_room() const { return credit || in_flight == 0 || (!quiet && in_flight < window.bytes()); }
     /// When to act if nothing comes back.
     uint64_t timeout_at() const;
 };

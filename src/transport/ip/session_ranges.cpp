@@ -49,12 +49,6 @@ void RangeSet::remove(Range range) {
     }
 }
 
-uint64_t RangeSet::bytes() const {
-    uint64_t sum = 0;
-    for (const Range& range : ranges_) sum += range.length();
-    return sum;
-}
-
 bool RangeSet::covers(Range range) const {
     if (range.start >= range.end) return true;
     const size_t i = reaching(range.start + 1);

@@ -25,8 +25,6 @@ class RangeSet {
 
     void add(Range range);
     void remove(Range range);
-    /// How many are in the set.
-    uint64_t bytes() const;
     /// Whether all of the range is in the set; an empty one is.
     bool covers(Range range) const;
     /// The first piece of `range` that is not in the set; empty at range.end if there is none.

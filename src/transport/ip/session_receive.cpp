@@ -112,7 +112,6 @@ bool Session::take_acks(const Datagram& datagram, uint64_t now) {
     }
     const bool advanced = header.ack > buffer_.begin();
     bool news = advanced;
-    const uint64_t before = buffer_.begin() + sacked_.bytes();
     if (advanced && !lost_.empty()) lost_.remove({0, header.ack});
     if (advanced && !sacked_.empty()) sacked_.remove({0, header.ack});
     if (advanced) buffer_.release(header.ack);
@@ -132,17 +131,10 @@ bool Session::take_acks(const Datagram& datagram, uint64_t now) {
     if (news) mark_arrived(repeats_ > 0 || !sacked_.empty());
     if (advanced) carried_since_ = now;
     const bool echoed = take_echo(header, now);
-    if (news) {
-        const uint64_t arrived = buffer_.begin() + sacked_.bytes() - before;
-        for (Path& path : paths_) {
-            // More came than was sent again: the answers had only been late, as from a process that computes.
-            if (path.collapsed_at != 0 && arrived > resent_) path.window.restore();
-            path.collapsed_at = 0;
-        }
-        resent_ = 0;
-    }
     if (!flight_.empty()) find_losses(now);
     flight_.trim();
+    for (Path& path : paths_)
+        if (path.backoff == 0 || path.in_flight == 0) path.quiet = false;
     if (advanced && room_refused_) {
         room_refused_ = false;
         room_made_ = true;
@@ -234,7 +226,7 @@ void Session::find_losses(uint64_t now) {
         const uint64_t time = std::max(path.round_trip.smoothed(), path.round_trip.latest());
         const uint64_t late_at = flown.sent_at + time + time / 4 + kMillisecond / 4;
         if (path.best_order - flown.order >= kReorder || late_at <= now)
-            lose(flown, true);
+            lose(flown, flown.length > 0);  // only the last question is answered, though all may have come
         else if (loss_check_at_ == 0 || late_at < loss_check_at_)
             loss_check_at_ = late_at;
     }
@@ -252,7 +244,12 @@ void Session::lose(Flown& flown, bool congestion) {
     }
     Path& path = paths_[flown.via];
     path.in_flight -= cost_of(flown);
-    if (congestion) path.window.lost(flown.order, path.next_order);
+    if (congestion && path.quiet) {
+        path.window.collapse(path.next_order);
+        path.quiet = false;
+    } else if (congestion) {
+        path.window.lost(flown.order, path.next_order);
+    }
     note_loss_of_size(path, flown.length);
 }
 

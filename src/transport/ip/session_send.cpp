@@ -156,7 +156,6 @@ void Session::count_as_sent(Range range) {
     }
     lost_.remove(range);
     ++outside_.counters.repeated;
-    resent_ += range.length();
 }
 
 bool Session::send_frame(int index, Range range, uint64_t now) {

@@ -7,8 +7,9 @@ namespace starling::ip {
 
 namespace {
 // The timer runs out early and often while a peer computes. What it concludes from that takes time, not a number of timeouts.
-constexpr uint64_t kCollapseAfter = 10 * kMillisecond;  ///< of timeouts in a row: all that is under way is given up
-constexpr uint64_t kSuspendAfter = 25 * kMillisecond;   ///< likewise: the path is left, if there is another
+constexpr uint64_t kQuietAfter = 10 * kMillisecond;  ///< of timeouts in a row: nothing new is sent
+constexpr uint64_t kLeaveAfter = 25 * kMillisecond;  ///< likewise: the path is left, if the peer is heard another way
+constexpr uint64_t kCarriersAfter = 250 * kMillisecond;  ///< or by no way, and there is a connection
 
 uint64_t earlier(uint64_t a, uint64_t b) { return b != 0 && b < a ? b : a; }
 }  // namespace
@@ -54,8 +55,8 @@ bool Session::is_given_up(uint64_t now) {
     return false;
 }
 
-// Nothing came back in time. First only the oldest datagram goes again: its answer tells what else is missing. A
-// peer that computes and does not look at its socket thus costs one datagram now and then.
+// Nothing came back in time. Only the oldest datagram goes again: its answer tells what else is missing. A peer that
+// computes and does not look at its socket thus costs one datagram now and then, and what it has got stays counted.
 void Session::on_path_timeout(int index, uint64_t now) {
     Path& path = paths_[index];
     ++outside_.counters.timeouts;
@@ -63,27 +64,36 @@ void Session::on_path_timeout(int index, uint64_t now) {
     if (path.backoff < UINT8_MAX) ++path.backoff;
     path.last_sent = now;
     path.credit = true;
-    const bool all = path.unanswered_for(now) >= kCollapseAfter;
-    bool probe = all;
+    const uint64_t unanswered = now - path.unanswered_at;
+    if (unanswered >= kQuietAfter) path.quiet = true;
+    // A short one besides: if it is answered and long ones are not, they are too long.
+    bool bare = path.quiet;
     for (uint32_t n = flight_.first(); n != flight_.next(); ++n) {
         Flown& flown = flight_[n];
         if (!flown.in_flight || flown.via != index) continue;
-        if (flown.length == 0) probe = true;  // nothing of it would go again
+        bare |= flown.length == 0;  // nothing of it would go again
         lose(flown, false);
-        if (!all) break;
+        break;
     }
     flight_.trim();
-    if (all && path.collapsed_at == 0) {
-        path.collapsed_at = now;
-        path.window.collapse();
+    if (bare) send_bare(index, true, now);
+    if (unanswered >= kLeaveAfter) consider_leaving(index, now);
+}
+
+// The path does not answer. If the peer is heard it is the path; if not it may be the peer, and the other ways are asked.
+void Session::consider_leaving(int index, uint64_t now) {
+    Path& path = paths_[index];
+    const bool heard = heard_at_ > path.unanswered_at;
+    bool another = carriers_serve() && (heard || now - path.unanswered_at >= kCarriersAfter);
+    for (int i = 0; i < kMaxAddresses; ++i) {
+        const Path& other = paths_[i];
+        if (i == index || !other.usable()) continue;
+        another |= heard;
+        if (!heard && other.in_flight == 0) send_bare(i, true, now);
     }
-    // A short one besides: if it is answered and long ones are not, they are too long.
-    if (probe) send_bare(index, true, now);
-    if (path.unanswered_for(now) < kSuspendAfter) return;
-    const bool another = std::any_of(std::begin(paths_), std::end(paths_),
-                                     [&](const Path& other) { return &other != &path && other.usable(); });
-    if (!another && !carriers_serve()) return;
+    if (!another) return;
     path.suspended = true;
+    give_up(static_cast<uint8_t>(index));
     probe_at_ = probe_at_ != 0 ? probe_at_ : now + kProbeInterval;
 }
 

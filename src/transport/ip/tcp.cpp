@@ -57,7 +57,7 @@ int Tcp::dial(Connection& connection, const ConnectionOffer& offer) { return eng
 void Tcp::finish(Connection& connection) { engine_->finish(connection); }
 void Tcp::drop(Connection& connection) { engine_->drop(connection); }
 void Tcp::add_stream(Connection& connection, OutStream& stream) { engine_->add_stream(connection, stream); }
-void Tcp::remove_stream(OutStream& stream) { engine_->remove_stream(stream); }
+void Tcp::remove_stream(OutStream& stream, bool confirmed) { engine_->remove_stream(stream, confirmed); }
 bool Tcp::poll(uint64_t now) { return engine_->poll(now); }
 uint64_t Tcp::next_deadline() const { return engine_->next_event; }
 const TcpCounters& Tcp::counters() const { return engine_->counters; }

@@ -190,8 +190,9 @@ class Tcp {
     /// Sends a stream over all sockets of an open connection. Keep it, and its memory, until the receiver has confirmed;
     /// then, or to give it up, remove_stream().
     void add_stream(Connection& connection, OutStream& stream);
-    /// The memory of the stream is not read after this. A socket that is in the middle of one of its pieces dies.
-    void remove_stream(OutStream& stream);
+    /// The memory of the stream is not read after this. A socket that is in the middle of one of its pieces dies, unless the
+    /// receiver has `confirmed` that it has all: then it does not look at what comes of it any more.
+    void remove_stream(OutStream& stream, bool confirmed = false);
 
     /// Receives, delivers, sends what waits, and looks at time limits. `now` in ns, monotonic. Whether anything happened.
     bool poll(uint64_t now);

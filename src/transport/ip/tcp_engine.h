@@ -168,7 +168,7 @@ struct TcpEngine {
     void pump(Connection& connection);
     bool begin_next_piece(Connection& connection, TcpSocket& socket);
     void add_stream(Connection& connection, OutStream& stream);
-    void remove_stream(OutStream& stream);
+    void remove_stream(OutStream& stream, bool confirmed);
     void strand(Connection& connection);
     void finish(Connection& connection);
     void try_shutdown(Connection& connection);

@@ -7,7 +7,8 @@ namespace starling::ip {
 
 namespace {
 
-constexpr std::byte kZeros[kFrameAlignment]{};
+constexpr std::byte kZeros[4096]{};
+static_assert(sizeof kZeros >= kFrameAlignment);
 /// Behind a piece: room for the head of the next frame and small ones, not so much that the next piece is copied.
 constexpr size_t kBehindPiece = 4096;
 
@@ -165,6 +166,11 @@ void FrameWriter::begin_piece(const OutStream& stream, StreamRange range, const 
     piece_done_ = 0;
 }
 
+void FrameWriter::empty_piece() {
+    stream_ = nullptr;
+    data_ = nullptr;
+}
+
 void FrameWriter::keep_tail(const iovec* parts, int count, size_t taken) {
     tail_.clear();
     tail_at_ = 0;
@@ -190,6 +196,11 @@ int FrameWriter::gather(iovec (&parts)[kParts]) const {
     };
     if (piece_left() == 0) return 0;
     add(head_, kPieceStart);
+    if (!data_) {
+        const uint64_t rest = piece_total_ - kPieceStart - skip;
+        if (rest > 0) parts[count++] = {const_cast<std::byte*>(kZeros), std::min<uint64_t>(rest, sizeof kZeros)};
+        return count;
+    }
     add(data_, data_bytes_);
     add(kZeros, frame_padding(data_bytes_));
     return count;

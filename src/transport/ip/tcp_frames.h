@@ -104,6 +104,9 @@ class FrameWriter {
 
     /// Begins a piece; only if not busy. `data` stays valid until it is written, or the socket dies.
     void begin_piece(const OutStream& stream, StreamRange range, const std::byte* data);
+    /// The receiver has got all of the stream another way, and looks at the rest of its piece no more: zeros will do. Its
+    /// memory is not read after this.
+    void empty_piece();
     /// Keeps what the kernel did not take of a frame; only if not busy.
     void keep_tail(const iovec* parts, int count, size_t taken);
     /// What is to be written next. Gives how many parts, 0 if not busy.

@@ -276,12 +276,15 @@ void TcpEngine::add_stream(Connection& connection, OutStream& stream) {
     pump(connection);
 }
 
-void TcpEngine::remove_stream(OutStream& stream) {
+void TcpEngine::remove_stream(OutStream& stream, bool confirmed) {
     stream.hook.unlink();
     if (!stream.connection) return;
     for (TcpSocket* socket : parts(*stream.connection).sockets) {
         if (socket->writer.stream() != &stream) continue;
-        doom(*socket, "a message that was being sent was given up");
+        if (confirmed)
+            socket->writer.empty_piece();
+        else
+            doom(*socket, "a message that was being sent was given up");
     }
     stream.connection = nullptr;
 }
