@@ -6,10 +6,12 @@
 
 #include <deque>
 #include <random>
+#include <utility>
 
 #include "ip_tcp_pair.h"
 #include "session_simulation.h"
 #include "transport/ip/tcp.h"
+#include "transport/ip/tcp_socket.h"
 
 namespace starling::ip {
 namespace {
@@ -40,6 +42,8 @@ class World {
             options.key = 1001 + static_cast<uint64_t>(i);
             options.piece_bytes = 64 * 1024;
             options.send_buffer = 64 * 1024;
+            options.doubt_ns = 3'000'000;
+            options.examine = [](int fd, uint64_t limit) { return current->examine_socket(fd, limit); };
             EXPECT_EQ(Tcp::create(options, upcalls(), one.tcp), 0);
             const TcpRail rails[] = {rail(1), rail(2)};
             one.tcp->set_rails(rails);
@@ -84,7 +88,7 @@ class World {
     Pair pair;
     Streams streams[2];
     bool spoilt = false;
-    int killed = 0, opened = 0, by_tcp = 0, stranded = 0;
+    int killed = 0, opened = 0, by_tcp = 0, stranded = 0, doubted = 0, trusted = 0;
 
   private:
     static inline World* current = nullptr;
@@ -97,6 +101,10 @@ class World {
             ++current->opened;
             current->session(index(c)).attach(c);
             current->serve(index(c));
+        };
+        u.doubted = u.trusted = [](Connection& c) {
+            ++(c.doubted() ? current->doubted : current->trusted);
+            current->doubts[index(c)] = true;  // it may be in the middle of something: see clean_up()
         };
         u.broken = u.ended = u.failed = [](Connection& c) { ++Side::of(c).broken; };
         u.room = [](Connection& c) {
@@ -180,7 +188,7 @@ class World {
         if (header.kind == shm::Kind::fetched) {
             const auto it = streams[to].sending.find(header.sequence);
             if (it == streams[to].sending.end()) return void(spoilt = true);
-            side(to).tcp->remove_stream(*it->second.out);
+            side(to).tcp->remove_stream(*it->second.out, true);
             streams[to].sending.erase(it);
             ++streams[to].done;
             return;
@@ -213,6 +221,13 @@ class World {
 
     // What goes wrong.
 
+    /// Now and then nothing seems to arrive any more.
+    Health examine_socket(int fd, uint64_t limit) {
+        Health health = examine(fd, limit);
+        health.acked = health.repeated = 0;
+        health.unacknowledged = health.timed_out = random() % 10 == 0;
+        return health;
+    }
     /// A TCP socket of this process: its connection is cut in one of several ways, wherever its bytes just are.
     void kill_one() {
         std::vector<int> candidates;
@@ -273,8 +288,15 @@ class World {
         side(i).tcp->drop(*c);
         serve(i);
     }
-    /// As link does: what is broken is dropped, then both sides may open anew.
+    /// As link does: what is broken is dropped, then both sides may open anew; what is in doubt carries no frames.
     void clean_up() {
+        for (int i = 0; i < 2; ++i) {
+            Connection* const c = side(i).connection;
+            if (!std::exchange(doubts[i], false) || !c || c->state() != Connection::State::open) continue;
+            session(i).detach(*c);
+            if (!c->doubted() && !c->finished()) session(i).attach(*c);
+            serve(i);
+        }
         for (int i = 0; i < 2; ++i)
             if (side(i).broken) {
                 side(i).broken = 0;
@@ -287,6 +309,7 @@ class World {
 
     std::map<uint32_t, Side::Incoming> received[2];  ///< by generation, which here is the message's number
     std::deque<uint32_t> fetched[2];                 ///< to be confirmed
+    bool doubts[2] = {};                             ///< a connection has told that it is in doubt, or trusted again
     static Side::Incoming* find(Connection& c, const Piece& piece) {
         auto& all = current->received[index(c)];
         const auto it = all.find(piece.generation);
@@ -302,6 +325,8 @@ TEST(TcpModel, NothingIsLostDoubledOrReorderedWhateverDies) {
                                  << world.killed << ", opened " << world.opened << ", spoilt " << world.spoilt;
         EXPECT_GT(world.killed, 15) << seed;
         EXPECT_GT(world.stranded, 5) << seed;
+        EXPECT_GT(world.doubted, 5) << seed;
+        EXPECT_GT(world.trusted, 3) << seed;
         EXPECT_GT(world.opened, 15) << seed;
         EXPECT_GT(world.by_tcp, 100) << seed;
     }

@@ -23,6 +23,7 @@ namespace starling::ip {
 class Session;
 class Connection;
 struct ConnectionParts;
+struct Health;
 struct TcpEngine;
 
 inline constexpr uint32_t kTcpFrame = 66560;      ///< bytes of the longest session frame: 64 KB and their headers
@@ -60,6 +61,7 @@ struct TcpOptions {
     uint64_t doubt_ns = 1'000'000'000;             ///< that one which stalled is not used; doubled each time, up to 64 times
     uint64_t piece_bytes = 512 * 1024;             ///< longest piece; frames wait for no more than one
     int send_buffer = 0, receive_buffer = 0;       ///< of a socket, in bytes; 0: the kernel decides
+    Health (*examine)(int fd, uint64_t silence_limit_ns) = nullptr;  ///< instead of asking the kernel; for tests
 };
 
 /// A run of a stream's bytes, as its frame announces it.

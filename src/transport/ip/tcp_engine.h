@@ -122,6 +122,7 @@ struct TcpEngine {
     void arm(uint64_t time) { next_event = time < next_event ? time : next_event; }
 
     // tcp_health.cpp: whether what was sent arrives
+    Health ask_kernel(const TcpSocket& socket) const;
     void unsettle(TcpSocket& socket);
     void watch_socket(TcpSocket& socket);
     void look_at_health(TcpSocket& socket);

@@ -13,6 +13,7 @@ namespace {
 
 constexpr uint64_t kHealthNs = 250'000'000;
 constexpr uint64_t kStreamLookNs = 2'000'000;   ///< while streams wait for what a socket has taken
+constexpr uint64_t kLeastPatience = 1'000'000;  ///< with what is under way, besides two round trips
 constexpr uint64_t kDoubtLookNs = 50'000'000;   ///< at what is still under way in doubt
 constexpr uint64_t kLongestDoubt = 64;          ///< times the first
 constexpr uint64_t kForgiven = 8;               ///< trusted for so many times as long as it was doubted: it begins anew
@@ -23,6 +24,10 @@ constexpr uint64_t kRepeatedMost = 2, kRepeatedShare = 1000, kFullWay = 4;
 bool carries_streams(ConnectionParts& of) { return !of.working.empty() || !of.waiting.empty(); }
 
 }  // namespace
+
+Health TcpEngine::ask_kernel(const TcpSocket& socket) const {
+    return (options.examine ? options.examine : examine)(socket.fd, options.silence_limit_ns);
+}
 
 /// Something was written: it will be looked whether it arrives.
 void TcpEngine::unsettle(TcpSocket& socket) {
@@ -45,7 +50,7 @@ void TcpEngine::watch_socket(TcpSocket& socket) {
 
 void TcpEngine::look_at_health(TcpSocket& socket) {
     Connection& connection = *socket.connection;
-    const Health health = examine(socket.fd, options.silence_limit_ns);
+    const Health health = ask_kernel(socket);
     socket.unsettled = health.outstanding || health.unsent;
     socket.deadline = now + kHealthNs;
     if (health.silent)
@@ -72,11 +77,13 @@ bool TcpEngine::is_stuck(TcpSocket& socket, const Health& health) {
         socket.asked_at = 0;
         return false;
     }
-    if (now - socket.acked_at < health.patience) return false;
-    if (health.timed_out) return true;
+    // The session's round trip: the kernel's has acknowledgements in it that its peer held back.
     const Session* const session = socket.connection->session;
+    const uint64_t patience = kLeastPatience + (session ? 2 * session->round_trip() : 0);
+    if (now - socket.acked_at < patience) return false;
+    if (health.timed_out) return true;
     if (socket.asked_at != 0)
-        return session && session->answered_at() > socket.asked_at && now - socket.asked_at > health.patience;
+        return session && session->answered_at() > socket.asked_at && now - socket.asked_at > patience;
     if (!session || !upcalls.ask) return false;
     socket.asked_at = now;
     upcalls.ask(*socket.connection);
@@ -88,7 +95,7 @@ bool TcpEngine::stalls(Connection& connection) {
     ConnectionParts& of = parts(connection);
     if (connection.doubted_ || !of.primary) return connection.doubted_;
     TcpSocket& socket = *of.primary;
-    const Health health = examine(socket.fd, options.silence_limit_ns);
+    const Health health = ask_kernel(socket);
     const bool as_before = socket.asked_at != 0 && health.acked == socket.acked;
     socket.acked = health.acked;
     socket.asked_at = health.unacknowledged ? now : 0;
@@ -130,7 +137,7 @@ void TcpEngine::watch_doubt(Connection& connection) {
 bool TcpEngine::has_delivered(const ConnectionParts& of) const {
     return std::all_of(of.sockets.begin(), of.sockets.end(), [&](const TcpSocket* socket) {
         if (socket->state != TcpSocket::State::open) return true;
-        const Health health = examine(socket->fd, options.silence_limit_ns);
+        const Health health = ask_kernel(*socket);
         return !health.unacknowledged && !health.unsent && !socket->writer.busy();
     });
 }
@@ -141,7 +148,7 @@ void TcpEngine::trust(Connection& connection) {
     of.doubt_ends = UINT64_MAX;
     of.trusted_since = now;
     for (TcpSocket* socket : of.sockets) {
-        const Health health = examine(socket->fd, options.silence_limit_ns);
+        const Health health = ask_kernel(*socket);
         socket->sent_before = health.sent;
         socket->repeated_before = health.repeated;
         socket->asked_at = 0;

@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 
@@ -19,8 +18,6 @@ namespace {
 constexpr int kUnsent = 512 * 1024;
 /// Attempts that went unanswered before silence is taken for death.
 constexpr unsigned kUnanswered = 3;
-/// What an acknowledgement may take besides the round trip, in ns.
-constexpr uint64_t kLeastPatience = 1'000'000;
 
 sockaddr_in make_address(uint32_t address, uint16_t port) {
     sockaddr_in result{};
@@ -106,7 +103,6 @@ Health examine(int fd, uint64_t silence_limit_ns) {
     health.repeated = info.tcpi_total_retrans;
     health.round_trip = uint64_t{info.tcpi_rtt} * 1000;
     health.least_round_trip = uint64_t{info.tcpi_min_rtt} * 1000;
-    health.patience = std::max(2 * health.round_trip, health.round_trip + 4000 * uint64_t{info.tcpi_rttvar}) + kLeastPatience;
     return health;
 }
 

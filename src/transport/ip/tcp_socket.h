@@ -32,7 +32,6 @@ struct Health {
     uint64_t acked = 0;           ///< bytes, all in all
     uint64_t sent = 0, repeated = 0;  ///< segments with data, all in all, and those of them that were repeated
     uint64_t round_trip = 0, least_round_trip = 0;  ///< ns: smoothed, and the least of late
-    uint64_t patience = 0;                          ///< ns: after this time an answer is overdue
 };
 Health examine(int fd, uint64_t silence_limit_ns);
 
