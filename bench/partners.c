@@ -28,6 +28,7 @@ typedef struct {
     char *out, *in;
     MPI_Request* requests;
     double sent; /* messages */
+    long played; /* phases in which they were */
 } Play;
 
 static unsigned draw(unsigned* seed, unsigned below) {
@@ -102,6 +103,7 @@ static void phases(const Team* t, long iterations, void* context) {
         while (p->order[place] != t->id) ++place;
         for (int first = 0; first < phase.messages; first += kAtATime) exchange(t, p, &phase, place, first);
         p->sent += (double)phase.peers * phase.messages;
+        ++p->played;
     }
 }
 
@@ -119,11 +121,9 @@ static Stats measure(const Team* t, const Options* options, Play* p) {
     phases(t, fixed.warm_up, p);
     fixed.warm_up = 0;
     p->sent = 0;
+    p->played = 0;
     Stats s = bench_team_measure(t, &fixed, phases, p, 1e6);
-    double messages = p->sent / ((double)fixed.iterations * fixed.batches);
-    Stats per_message = {s.value / messages, s.min / messages, s.mean / messages, s.max / messages,
-                         s.placement};
-    return per_message;
+    return bench_scaled(s, (double)p->played / p->sent);
 }
 
 static void measure_all(const Team* t, const Options* options, Play* p, Report* report) {

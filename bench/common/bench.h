@@ -41,11 +41,17 @@ int bench_wanted(const Options* options, const char* name);
  * for (long s = bench_next_size(o, -1); s >= 0; s = bench_next_size(o, s)). */
 long bench_next_size(const Options* options, long bytes);
 
+enum { kMaxTurns = 32 };
+
 /* What came out of a measurement, in the unit of the report. */
 typedef struct {
     double value; /* median over the batches */
     double min, mean, max;
-    double placement; /* where the cores were meanwhile, see placement.h */
+    /* The value of each turn that was kept, if somebody looks where the cores are (placement.h): ns. */
+    int turns;
+    struct {
+        double value, placement;
+    } turn[kMaxTurns];
 } Stats;
 
 /* The statistics of n values (sorts them). */
@@ -53,6 +59,13 @@ Stats bench_stats(double* values, int n);
 
 /* Seconds turned into what was done per second, times amount: the shortest time gives the maximum. */
 Stats bench_rate(Stats seconds, double amount);
+
+/* The same numbers times a factor. */
+Stats bench_scaled(Stats stats, double factor);
+
+/* Asks whether another turn is to be taken of what so many processes have just measured; keeps this one's
+ * value in all, if it is to be kept. */
+int bench_turn(Stats* all, Stats one, int processes);
 
 /* The statistics over the processes of a communicator of one value each: valid on rank 0. */
 Stats bench_over_processes(MPI_Comm comm, double own);

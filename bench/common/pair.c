@@ -1,6 +1,5 @@
 
 #include "bench.h"
-#include "placement.h"
 
 enum { kControlTag = 77 };
 enum { kMaxBatches = 1000 };
@@ -82,17 +81,15 @@ static void follow(const Pair* pair, PairRound round, void* context) {
 Stats bench_pair_measure(const Pair* pair, const Options* options, PairRound round, void* context,
                          double scale) {
     static int placed;
-    Stats stats = {0};
-    double placement;
-    if (pair->role < 0) return stats;
-    if (!placed++) bench_placement(2, &placement);
+    Stats all = {0}, one = {0};
+    if (pair->role < 0) return all;
+    if (!placed++) bench_turn(&all, one, 2);
     do {
         if (pair->role == 0) {
-            stats = lead(pair, options, round, context, scale);
+            one = lead(pair, options, round, context, scale);
         } else {
             follow(pair, round, context);
         }
-    } while (bench_placement(2, &placement));
-    stats.placement = placement;
-    return stats;
+    } while (bench_turn(&all, one, 2));
+    return all;
 }

@@ -10,7 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { kPatience = 30 }; /* seconds: a runner that says nothing for so long is gone */
+enum { kPatience = 600 }; /* seconds until one's turn must have come: others have theirs meanwhile */
 
 /* The connection to the runner; -1: there is none. */
 static int runner(void) {

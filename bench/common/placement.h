@@ -5,10 +5,11 @@
 #ifndef BENCH_PLACEMENT_H
 #define BENCH_PLACEMENT_H
 
-/* Called by each of so many processes after each value, and once before the first. All sleep while the
- * runner looks: nobody spins on a core that is being looked at. Returns 1 if the value is to be measured
- * again, the same on all of them. *placement is half a round trip of a cache line between the cores that
- * they ran on, in ns; 0 if that is not known. */
+/* Called by each of so many processes after each value, and once before the first. All sleep until the
+ * runner has looked, and until it is this program's turn: nobody spins on a core that others measure with.
+ * Returns 1 if another turn of the value is to be measured, the same on all of them. *placement is half a
+ * round trip of a cache line between the cores that they ran on, in ns; 0 if this turn does not count, as
+ * the cores have moved. */
 int bench_placement(int processes, double* placement);
 
 #endif

@@ -1,7 +1,9 @@
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "bench.h"
+#include "placement.h"
 
 typedef struct {
     char what[40];
@@ -34,9 +36,35 @@ Stats bench_stats(double* values, int n) {
 }
 
 Stats bench_rate(Stats seconds, double amount) {
-    Stats rate = {amount / seconds.value, amount / seconds.max, amount / seconds.mean, amount / seconds.min,
-                  seconds.placement};
+    Stats rate = seconds;
+    rate.value = amount / seconds.value;
+    rate.min = amount / seconds.max;
+    rate.mean = amount / seconds.mean;
+    rate.max = amount / seconds.min;
+    for (int i = 0; i < rate.turns; ++i) rate.turn[i].value = amount / seconds.turn[i].value;
     return rate;
+}
+
+Stats bench_scaled(Stats stats, double factor) {
+    stats.value *= factor;
+    stats.min *= factor;
+    stats.mean *= factor;
+    stats.max *= factor;
+    for (int i = 0; i < stats.turns; ++i) stats.turn[i].value *= factor;
+    return stats;
+}
+
+int bench_turn(Stats* all, Stats one, int processes) {
+    double placement;
+    int again = bench_placement(processes, &placement), turns = all->turns;
+    memcpy(one.turn, all->turn, sizeof one.turn);
+    if (placement > 0 && turns < kMaxTurns) {
+        one.turn[turns].value = one.value;
+        one.turn[turns++].placement = placement;
+    }
+    *all = one;
+    all->turns = turns;
+    return again;
 }
 
 Stats bench_over_processes(MPI_Comm comm, double own) {
@@ -74,9 +102,12 @@ static void print_json(const Report* report, const char* ranks) {
         const Row* row = &report->rows[i];
         printf(
             "%s{\"what\": \"%s\", \"size\": %ld, \"value\": %.6g, \"min\": %.6g, \"mean\": %.6g, \"max\": "
-            "%.6g, \"placement\": %.6g}",
+            "%.6g, \"turns\": [",
             i ? ", " : "", row->what, row->size, row->stats.value, row->stats.min, row->stats.mean,
-            row->stats.max, row->stats.placement);
+            row->stats.max);
+        for (int k = 0; k < row->stats.turns; ++k)
+            printf("%s[%.6g, %.6g]", k ? ", " : "", row->stats.turn[k].value, row->stats.turn[k].placement);
+        printf("]}");
     }
     printf("]}\n");
 }

@@ -2,8 +2,6 @@
 
 #include <stdio.h>
 
-#include "placement.h"
-
 enum { kMaxBatches = 1000 };
 
 Team bench_team(const Options* options, char** argv) {
@@ -91,12 +89,10 @@ static Stats measure(const Team* team, const Options* options, TeamRound round, 
 Stats bench_team_measure(const Team* team, const Options* options, TeamRound round, void* context,
                          double scale) {
     static int placed;
-    Stats stats;
-    double placement;
-    if (!placed++) bench_placement(team->total, &placement);
+    Stats all = {0}, one = {0};
+    if (!placed++) bench_turn(&all, one, team->total);
     do {
-        stats = measure(team, options, round, context, scale);
-    } while (bench_placement(team->total, &placement));
-    stats.placement = placement;
-    return stats;
+        one = measure(team, options, round, context, scale);
+    } while (bench_turn(&all, one, team->total));
+    return all;
 }

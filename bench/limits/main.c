@@ -42,8 +42,10 @@ void limits_print(const char* operation, const char* unit) {
     printf("{\"benchmark\": \"limits-%s\", \"unit\": \"%s\", \"ranks\": \"\", \"rows\": [", operation,
            unit);
     for (int i = 0; i < row_count; ++i) {
-        printf("%s{\"what\": \"%s\", \"size\": %ld, \"value\": %.6g, \"placement\": %.6g}", i ? ", " : "",
-               rows[i].what, rows[i].size, rows[i].value, rows[i].placement);
+        printf("%s{\"what\": \"%s\", \"size\": %ld, \"value\": %.6g, \"turns\": [", i ? ", " : "",
+               rows[i].what, rows[i].size, rows[i].value);
+        if (rows[i].placement > 0) printf("[%.6g, %.6g]", rows[i].value, rows[i].placement);
+        printf("]}");
     }
     printf("]}\n");
 }

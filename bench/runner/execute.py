@@ -18,7 +18,7 @@ class Value(NamedTuple):
     size: int
     value: float
     unit: str
-    placement: Optional[float] = None  # ns; 0: the cores have moved meanwhile; None: nobody looked
+    placement: Optional[float]  # ns; 0: the cores have moved meanwhile, or it is not known; None: nobody looked
 
 
 @dataclass
@@ -55,46 +55,42 @@ def wait_for_calm(limit, threshold=0.05):
         time.sleep(0.5)
 
 
-def execute(library, case, watch=None):
-    if case.program in library.unbuilt:
-        return Run(f"refuses: does not build: {library.unbuilt[case.program]}")
-    return run_watched(command_of(library, case), library.environment, case, watch, case.plain)
-
-
 def command_of(library, case):
     launcher = library.launcher + (library.crowded if case.processes() > CORES else [])
     command = launcher + ["-n", str(case.ranks), str(library.program(case.program))] + case.arguments
     return command + ([] if case.plain else ["--json"])
 
 
-def execute_limit(limits, case, program, watch=None):
-    """The rows of what the machine allows for a case; program takes the place of {}."""
-    run = run_watched([str(limits)] + [word.replace("{}", str(program)) for word in case.limit], {}, case, watch)
+def execute(library, case):
+    """Runs the command without a look at where the cores are."""
+    if case.program in library.unbuilt:
+        return Run(f"refuses: does not build: {library.unbuilt[case.program]}")
+    run = run_command(command_of(library, case), library.environment, case.timeout, case.plain)
+    run.rows = tuple(row._replace(placement=None) for row in run.rows)
+    return run
+
+
+def limit_command(limits, case, program):
+    """What tells what the machine allows for a case; program takes the place of {}."""
+    return [str(limits)] + [word.replace("{}", str(program)) for word in case.limit]
+
+
+def as_in_case(run, case):
+    """What limits printed, with the names that the rows have in the case."""
     run.rows = tuple(row._replace(**dict(zip(("what", "size"), case.limit_rows.get(row[:2], row[:2]))))
                      for row in run.rows)
     return run
 
 
-def run_watched(command, environment, case, watch, plain=False):
-    """Runs a command of a case while watch looks where the cores are: between its values, if the program asks, else
-    before and after the whole of it."""
-    if watch is None or not watch.possible or not case.placed:
-        run = run_command(command, environment, case.timeout, plain)
-        run.rows = tuple(row._replace(placement=None) for row in run.rows)
-        return run
-    with watch.command(case.strangers) as judge:
-        before = watch.look()
-        run = run_command(command, environment | watch.environment(), case.timeout, plain)
-        if judge.before is None:
-            judge.look(before)
-            around = judge.look(watch.look())[0]
-            run.rows = tuple(row._replace(placement=around) for row in run.rows)
-        run.dropped, run.shared, run.looks = judge.dropped, judge.shared, judge.placements
+def execute_limit(limits, case, program):
+    run = as_in_case(run_command(limit_command(limits, case, program), {}, case.timeout), case)
+    run.rows = tuple(row._replace(placement=None) for row in run.rows)
     return run
 
 
-def run_command(command, environment, timeout, plain=False):
-    mark = uuid.uuid4().hex
+def run_command(command, environment, timeout, plain=False, mark=None):
+    """The mark is in the environment of all processes of the command: see kill_marked."""
+    mark = mark or uuid.uuid4().hex
     started = time.monotonic()
     process = subprocess.Popen(command, env=os.environ | environment | {MARK: mark}, stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
@@ -128,8 +124,8 @@ def judge(code, output, errors, wall, plain=False):
         if "egmentation fault" in errors + output:
             return Run("crash (segmentation fault)")
         return Run(f"refuses: {first_reason(errors + output)} (exit code {code})")
-    rows = tuple(Value(row["what"], row["size"], row["value"], parsed["unit"], row.get("placement"))
-                 for row in parsed["rows"])
+    rows = tuple(Value(row["what"], row["size"], value, parsed["unit"], placement)
+                 for row in parsed["rows"] for value, placement in row.get("turns") or [(row["value"], 0.0)])
     return Run("ok", wall, rows)
 
 

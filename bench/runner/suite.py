@@ -9,12 +9,14 @@ import time
 from . import report
 from .cases import SETS
 from .classes import Row, classes_of
-from .execute import Value, execute, execute_limit, wait_for_calm
+from .execute import Value, as_in_case, command_of, execute, execute_limit, limit_command, wait_for_calm
 from .libraries import build, install_wheel, version_of
-from .placement import Watch
+from .placement import Looker
 from .report import LIMIT, OWN
+from .stage import Command, Stage
 
 BUSY = 0.25  # a machine busier than this share before a run disturbs it
+TURNS = 4  # of a value, each time that a library's command is started, where its program asks for more
 
 
 def choose_cases(cases, only):
@@ -75,7 +77,7 @@ class Run:
 
     def __init__(self, libraries, rounds, calm, spread, patience=0, limits=None, minutes=None):
         self.libraries, self.rounds, self.calm, self.spread, self.patience = libraries, rounds, calm, spread, patience
-        self.limits, self.watch = limits, Watch(limits)
+        self.limits, self.looker = limits, Looker(limits)
         self.deadline = time.monotonic() + minutes * 60 if minutes else math.inf
         self.looks = []  # all placements that were seen
         described = {library.key: {"title": library.title, "version": library.version, "kind": kind_of(library),
@@ -144,19 +146,45 @@ class Turns:
         return [key for key in able if any(key in keys for keys in missing)]
 
     def take(self, number):
-        for key in self.wanted(number):
+        wanted = self.wanted(number)
+        if self.case.placed and self.run.looker.possible:
+            self.take_together(wanted)
+            return
+        for key in wanted:
+            self.before()
             if key == LIMIT:
-                program = self.libraries[0].program(self.case.program)
-                self.one(key, lambda: execute_limit(self.run.limits, self.case, program, self.run.watch))
+                self.after(key, execute_limit(self.run.limits, self.case, self.program()))
             else:
-                library = next(library for library in self.libraries if library.key == key)
-                self.one(key, lambda: execute(library, self.case, self.run.watch))
+                self.after(key, execute(self.library(key), self.case))
 
-    def one(self, key, do):
+    def take_together(self, wanted):
+        """Value by value: see stage.py. Programs that don't ask run one after the other there, too."""
+        commands = {}
+        for key in wanted:
+            if key == LIMIT:
+                commands[key] = Command(limit_command(self.run.limits, self.case, self.program()), {}, turns=1)
+            elif self.case.program in self.library(key).unbuilt:
+                self.after(key, execute(self.library(key), self.case))
+            else:
+                library = self.library(key)
+                commands[key] = Command(command_of(library, self.case), library.environment, self.case.plain)
+        self.before()
+        stage = Stage(self.run.looker, commands, TURNS, self.case.timeout, self.case.strangers)
+        for key, one in stage.run().items():
+            self.after(key, as_in_case(one, self.case) if key == LIMIT else one)
+
+    def library(self, key):
+        return next(library for library in self.libraries if library.key == key)
+
+    def program(self):
+        return self.libraries[0].program(self.case.program)
+
+    def before(self):
+        self.run.results["runs"] += 1
+        self.run.results["disturbed"] += wait_for_calm(self.run.calm) > BUSY
+
+    def after(self, key, one):
         results = self.run.results
-        results["runs"] += 1
-        results["disturbed"] += wait_for_calm(self.run.calm) > BUSY
-        one = do()
         self.status[key] = one.status
         print(f" {key}" if one.status == "ok" else f" {key}!", end="", file=sys.stderr, flush=True)
         self.run.looks += one.looks
@@ -164,16 +192,16 @@ class Turns:
             return
         self.dropped += one.dropped
         shared, looks = results["shared"].get(key, (0, 0))
-        results["shared"][key] = (shared + one.shared, looks + max(len(one.looks) - 1, 0))
+        results["shared"][key] = (shared + one.shared, looks + len(one.looks) // 2)
         if self.case.wall and key != LIMIT:
-            self.keep(key, Value("", self.case.ranks, one.wall * 1e3, "ms"))
+            self.keep(key, Value("", self.case.ranks, one.wall * 1e3, "ms", None))
         for value in one.rows:
             if self.case.keeps(value.what, value.size):
                 self.keep(key, value)
 
     def keep(self, key, value):
         of_library = self.values.setdefault((value.what, value.size), {})
-        of_library.setdefault(key, []).append((value.value, value.placement))
+        of_library.setdefault(key, []).append([value.value, value.placement])
         self.units[(value.what, value.size)] = value.unit
         # One that was not settled after all tries is among the dropped already.
         self.taken += value.placement is None or value.placement > 0
@@ -188,17 +216,14 @@ class Turns:
             one = row.chosen()
             rows.append({"what": what, "size": size, "unit": self.units[(what, size)], "class": one.name if one else "",
                          "values": row.classes.get(one, {}), "goal": self.case.goal.get((what, size)),
-                         "classes": {one.name: cells for one, cells in row.classes.items()}})
+                         "classes": {one.name: cells for one, cells in row.classes.items()},
+                         "turns": self.values[(what, size)]})
         return {"group": self.case.group, "note": self.case.note, "larger_is_better": self.case.larger_is_better,
                 "status": self.status, "rows": rows}
 
 
 def run(libraries, cases, rounds, calm, spread, path, patience=0, limits=None, minutes=None):
-    one = Run(libraries, rounds, calm, spread, patience, limits, minutes)
-    try:
-        return one.run(cases, path)
-    finally:
-        one.watch.close()
+    return Run(libraries, rounds, calm, spread, patience, limits, minutes).run(cases, path)
 
 
 def describe_machine():

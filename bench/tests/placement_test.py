@@ -2,21 +2,19 @@
 """Classes of placement: which values belong together, which are dropped, what is compared and what is still missing;
 all with made-up figures."""
 import random
-import socket
+import signal
 import stat
 import sys
 import tempfile
-import threading
 import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from runner import report
-from runner.cases import Case
 from runner.classes import ANYWHERE, Row, agree, by_class, classes_of
-from runner.execute import run_watched
-from runner.placement import TRIES, Judge, Watch
+from runner.placement import TRIES, Judge, Looker
+from runner.stage import Command, Stage
 
 NEAR, COMMON, FAR = 24.0, 50.0, 210.0
 
@@ -47,29 +45,25 @@ class Classes(unittest.TestCase):
 
 
 class Dropping(unittest.TestCase):
-    def test_value_is_kept_while_the_cores_stay(self):
-        judge = Judge()
-        self.assertEqual([judge.look(one) for one in (50, 51, 49)], [(50, False), (51, False), (49, False)])
+    def test_turn_is_kept_while_the_cores_stay(self):
+        judge = Judge(2)
+        self.assertEqual([judge.decide(50, 51), judge.decide(51, 49)], [(51, True), (49, False)])
         self.assertEqual((judge.kept, judge.dropped), (2, 0))
 
-    def test_value_is_taken_again_when_they_have_moved(self):
-        judge = Judge()
-        judge.look(50)
-        self.assertEqual(judge.look(210), (0.0, True))
-        self.assertEqual(judge.look(210), (210, False))  # begins and ends where the first try ended
+    def test_turn_is_taken_again_when_they_have_moved(self):
+        judge = Judge(1)
+        self.assertEqual(judge.decide(50, 210), (0.0, True))
+        self.assertEqual(judge.decide(210, 210), (210, False))  # begins and ends where the first try ended
         self.assertEqual((judge.kept, judge.dropped), (1, 1))
 
     def test_tries_have_an_end(self):
-        judge = Judge()
-        moving = [50, 210] * TRIES
-        answers = [judge.look(one)[1] for one in moving[: TRIES + 2]]
-        self.assertEqual(answers, [False] + [True] * TRIES + [False])
-        self.assertTrue(judge.look(moving[TRIES + 2])[1])  # the next value has tries of its own
+        judge = Judge(2)
+        answers = [judge.decide(50, 210)[1] for _ in range(TRIES + 2)]
+        self.assertEqual(answers, [True] * (TRIES + 1) + [False])
 
     def test_a_look_that_fails_keeps_nothing(self):
-        judge = Judge()
-        judge.look(0.0)
-        self.assertEqual(judge.look(50), (0.0, True))
+        self.assertEqual(Judge(1).decide(0.0, 50), (0.0, True))
+        self.assertEqual(Judge(1).decide(50, 0.0), (0.0, True))
 
     def test_dropped_values_and_strays_are_in_no_class(self):
         classes = classes_of(looks(COMMON, FAR))
@@ -122,65 +116,85 @@ class Rows(unittest.TestCase):
         self.assertEqual(self.row(values).missing(3, 2, values), set())
 
 
-class Watching(unittest.TestCase):
-    """A script in place of limits: each look gives the next of the placements."""
+# In place of a benchmark: two processes that ask, and a report of as many turns as were kept.
+PROGRAM = """
+import os, socket, sys
+def process(core, turns):
+    runner = socket.socket(socket.AF_UNIX)
+    runner.connect(os.environ["BENCH_PLACEMENT"])
+    def ask():
+        runner.sendall(f"2 {core}\\n".encode())
+        placement, word = runner.recv(64).decode().split()
+        return float(placement), word == "again"
+    ask()
+    for size in (8, 64):
+        again = True
+        while again:
+            open(sys.argv[1], "a").write(f"{core} {sys.argv[2]} {size}\\n")
+            placement, again = ask()
+            if placement:
+                turns.setdefault(size, []).append([size + 0.5, placement])
+other, turns = os.fork(), {}
+process(int(other > 0), turns)
+if other:
+    os.waitpid(other, 0)
+    print('{"benchmark": "x", "unit": "us", "rows": [' + ", ".join(
+        '{"what": "", "size": %d, "value": 1, "turns": %s}' % (size, turns.get(size, [])) for size in (8, 64)) + "]}")
+"""
+
+
+class Stages(unittest.TestCase):
+    """Scripts in place of limits (each look gives the next of the placements) and of the libraries' commands."""
 
     def setUp(self):
         self.directory = tempfile.TemporaryDirectory()
         self.addCleanup(self.directory.cleanup)
+        self.log = Path(self.directory.name, "log")
 
-    def watch(self, *placements):
+    def looker(self, *placements):
         script, state = Path(self.directory.name, "limits"), Path(self.directory.name, "state")
         state.write_text("\n".join(map(str, placements)) + "\n", encoding="utf-8")
         row = '{"rows": [{"what": "", "size": 0, "value": %s}]}'
         script.write_text(f"#!/bin/sh\n[ $1 = busy ] && exec sleep 60\necho '{row}' | sed s/%s/$(head -1 {state})/\n"
-                          f"sed -i 1d {state}\n", encoding="utf-8")
+                          f"[ $(wc -l <{state}) = 1 ] || sed -i 1d {state}\n", encoding="utf-8")
         script.chmod(script.stat().st_mode | stat.S_IXUSR)
-        watch = Watch(script, cores=[0, 1])
-        self.addCleanup(watch.close)
-        return watch
+        return Looker(script, cores=[0, 1])
 
-    def test_all_processes_hear_the_same(self):
-        watch = self.watch(50, 210, 212)
-        answers = {0: [], 1: []}
+    def command(self, name):
+        return Command([sys.executable, "-c", PROGRAM, str(self.log), name], {})
 
-        def process(core):
-            with socket.socket(socket.AF_UNIX) as runner:
-                runner.settimeout(20)
-                runner.connect(watch.path)
-                for _ in range(3):
-                    runner.sendall(f"2 {core}\n".encode())
-                    answers[core].append(runner.recv(64).decode().split())
+    def test_libraries_take_turns_value_by_value(self):
+        commands = {name: self.command(name) for name in ("one", "two")}
+        runs = Stage(self.looker(50), commands, 2, 20).run()
+        for run in runs.values():
+            self.assertEqual([row[:3] + row[4:] for row in run.rows], [("", 8, 8.5, 50)] * 2 + [("", 64, 64.5, 50)] * 2)
+            self.assertEqual((run.dropped, run.shared), (0, 0))
+        order = [line[2:] for line in self.log.read_text(encoding="utf-8").splitlines() if line[0] == "0"]
+        self.assertEqual(order, ["one 8", "two 8"] * 2 + ["one 64", "two 64"] * 2)
 
-        with watch.command() as judge:
-            threads = [threading.Thread(target=process, args=(core,)) for core in answers]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-        self.assertEqual(answers[0], [["50.0", "keep"], ["0.0", "again"], ["212.0", "keep"]])
-        self.assertEqual(answers[0], answers[1])
-        self.assertEqual((judge.kept, judge.dropped, judge.shared), (1, 1, 0))
+    def test_turn_is_taken_again_by_all_processes(self):
+        # Looks: before the start, before the first turn, then after each.
+        run = Stage(self.looker(50, 50, 210, 212), {"one": self.command("one")}, 1, 20).run()["one"]
+        self.assertEqual([row[:3] + row[4:] for row in run.rows], [("", 8, 8.5, 212), ("", 64, 64.5, 212)])
+        self.assertEqual(run.dropped, 1)
+        turns = self.log.read_text(encoding="utf-8").split("\n")
+        self.assertEqual((turns.count("0 one 8"), turns.count("1 one 8"), turns.count("0 one 64")), (2, 2, 1))
 
     def test_command_that_does_not_ask_is_looked_at_from_outside(self):
         line = '{"benchmark": "x", "unit": "us", "rows": [{"what": "", "size": 8, "value": 1}]}'
-        case = Case("x", "p2p", "x", 2, [], 20)
-        kept = run_watched(["echo", line], {}, case, self.watch(50, 52))
-        self.assertEqual([row.placement for row in kept.rows], [52])
-        dropped = run_watched(["echo", line], {}, case, self.watch(50, 210))
-        self.assertEqual(([row.placement for row in dropped.rows], dropped.dropped), ([0.0], 1))
-        case.placed = False
-        unwatched = run_watched(["echo", line], {}, case, self.watch(50, 210))
-        self.assertEqual([row.placement for row in unwatched.rows], [None])
+        for placements, expected in (((50, 52), (52, 0)), ((50, 210), (0.0, 1))):
+            run = Stage(self.looker(*placements), {"one": Command(["echo", line], {})}, 4, 20).run()["one"]
+            self.assertEqual((run.rows[0].placement, run.dropped), expected)
 
-    def test_strangers_end_with_the_command(self):
-        watch = self.watch(50)
-        with watch.command(strangers=2):
-            strangers = list(watch.strangers)
-            self.assertEqual([stranger.poll() for stranger in strangers], [None, None])
-        self.assertEqual(len(strangers), 2)
-        for stranger in strangers:
-            self.assertIsNotNone(stranger.poll())
+    def test_hang_ends_and_the_others_go_on(self):
+        commands = {"hangs": Command(["sleep", "60"], {}), "one": self.command("one")}
+        runs = Stage(self.looker(50), commands, 1, 1.5).run()
+        self.assertEqual((runs["hangs"].status, runs["one"].status), ("hang", "ok"))
+
+    def test_strangers_end_with_the_commands(self):
+        stage = Stage(self.looker(50), {"one": self.command("one")}, 1, 20, strangers=2)
+        self.assertEqual(stage.run()["one"].status, "ok")
+        self.assertEqual([loop.returncode for loop in stage.loops], [-signal.SIGKILL] * 2)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,187 @@
+"""Commands of several libraries that take turns value by value.
+
+All are started, one after the other, and sleep when they ask (common/placement.h). Then each measures its first value
+while the others sleep, between two looks at where the cores are; as often as turns are wanted, A B C A B C; then
+each its second value. So what is compared is measured within a second or two, for which the cores mostly stay where they are.
+"""
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+import uuid
+
+from .execute import Run, kill_marked, run_command
+from .placement import Judge
+
+VARIABLE = "BENCH_PLACEMENT"  # names the socket
+PATIENCE = 5.0  # seconds until all processes of a program must have asked, when the first has
+
+
+class Command:
+    """One library's command line of a case."""
+
+    def __init__(self, words, environment, plain=False, turns=None):
+        self.words, self.environment, self.plain, self.turns = words, environment, plain, turns
+
+
+class Job:
+    """A command that runs, and the processes of it that have asked and sleep."""
+
+    def __init__(self, key, command, path):
+        self.key, self.command, self.path = key, command, path
+        self.waiting, self.asked, self.since = [], False, 0.0
+        self.partial = False  # some of its processes never ask
+        self.answer = "0 keep"  # to the value before; the first time there was none
+        self.mark, self.run = uuid.uuid4().hex, None
+        self.looks, self.dropped, self.shared = [], 0, 0
+
+    def cores(self):
+        return {core for _, core in self.waiting}
+
+
+class Stage:
+    """The commands of one case, each with a turn after the other."""
+
+    def __init__(self, looker, commands, turns, timeout, strangers=0):
+        self.looker, self.turns, self.timeout, self.strangers = looker, turns, timeout, strangers
+        self.commands, self.loops, self.last = commands, [], None
+        self.selector = selectors.DefaultSelector()
+        self.ended, self.tell_ended = socket.socketpair()
+        self.selector.register(self.ended, selectors.EVENT_READ)
+
+    def run(self):
+        """Runs all to their end. Returns {key: Run}."""
+        jobs = []
+        with tempfile.TemporaryDirectory(prefix="bench-") as directory:
+            try:
+                self.bring_strangers()
+                for number, (key, command) in enumerate(self.commands.items()):
+                    jobs.append(Job(key, command, os.path.join(directory, str(number))))
+                    self.start(jobs[-1])
+                while any(job.asked for job in jobs):
+                    self.one_value([job for job in jobs if job.asked])
+            finally:
+                for job in jobs:
+                    if not job.run:
+                        kill_marked(job.mark, None)
+                self.send_strangers(signal.SIGKILL)
+                for key in list(self.selector.get_map().values()):
+                    key.fileobj.close()
+                self.tell_ended.close()
+                self.selector.close()
+        return {job.key: job.run for job in jobs}
+
+    def start(self, job):
+        """Until it asks for the first time, or ends without a question: then its values are those of one look before
+        and one after."""
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(job.path)
+        listener.listen(128)
+        self.selector.register(listener, selectors.EVENT_READ, job)
+        before = self.looker.look(self.looker.pair())
+        threading.Thread(target=self.execute, args=(job,), daemon=True).start()
+        self.wait(job)
+        if job.run:
+            placement, _ = Judge(1).decide(before, self.looker.look(self.looker.pair()))
+            job.run.rows = tuple(row._replace(placement=placement) for row in job.run.rows)
+            job.run.dropped = 0 if placement else len(job.run.rows)
+
+    def execute(self, job):
+        run = run_command(job.command.words, job.command.environment | {VARIABLE: job.path}, None, job.command.plain,
+                          job.mark)
+        job.run = job.run or run
+        try:
+            self.tell_ended.send(b"x")
+        except OSError:
+            pass  # nobody waits any more
+
+    def one_value(self, jobs):
+        """All turns of the value that these are at."""
+        judges = {job: Judge(job.command.turns or self.turns) for job in jobs}
+        while judges:
+            for job in list(judges):
+                if not self.one_turn(job, judges[job]):
+                    del judges[job]
+
+    def one_turn(self, job, judge):
+        """Returns whether it needs another one."""
+        before = self.look(job)
+        waiting, job.waiting, job.asked = job.waiting, [], False
+        self.send_strangers(signal.SIGCONT)
+        for connection, _ in waiting:
+            try:
+                connection.sendall((job.answer + "\n").encode())
+            except OSError:
+                pass  # has ended: its command tells
+        self.wait(job)
+        self.send_strangers(signal.SIGSTOP)
+        self.last = None
+        if not job.asked:
+            return False
+        if job.partial:  # each goes on by itself, and nothing is known of its values
+            job.answer = "0 keep"
+            return False
+        placement, again = judge.decide(before, self.look(job))
+        job.dropped += not placement
+        job.shared += len(job.waiting) > 1 and len(job.cores()) == 1
+        job.answer = f"{placement:.1f} {'again' if again else 'keep'}"
+        return again
+
+    def look(self, job):
+        """The look after one turn is that before the next one, if it is about the same cores."""
+        pair = self.looker.pair(job.cores())
+        if not self.last or self.last[0] != pair:
+            self.last = pair, self.looker.look(pair)
+        job.looks.append(self.last[1])
+        return self.last[1]
+
+    def wait(self, job):
+        """Until all its processes have asked, or it has ended; one that takes too long is ended."""
+        deadline = time.monotonic() + self.timeout
+        while not job.asked and not job.run:
+            for key, _ in self.selector.select(1.0):
+                if key.fileobj is self.ended:
+                    self.ended.recv(64)
+                elif key.fileobj.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                    self.selector.register(key.fileobj.accept()[0], selectors.EVENT_READ, key.data)
+                else:
+                    self.hear(key.fileobj, key.data)
+            if job.waiting and not job.asked and time.monotonic() - job.since > PATIENCE:
+                job.asked = job.partial = True
+            if time.monotonic() > deadline:
+                job.run = Run("hang")
+                kill_marked(job.mark, None)
+        if job.run:
+            job.run.dropped, job.run.shared, job.run.looks = job.dropped, job.shared, job.looks
+
+    def hear(self, connection, job):
+        try:
+            words = connection.recv(64).split()
+        except OSError:
+            words = []
+        if len(words) != 2:
+            self.selector.unregister(connection)
+            connection.close()
+            job.waiting = [one for one in job.waiting if one[0] is not connection]
+            return
+        if not job.waiting:
+            job.since = time.monotonic()
+        job.waiting.append((connection, int(words[1])))
+        job.asked = len(job.waiting) >= int(words[0])
+
+    def bring_strangers(self):
+        """Busy loops, each on a core of its own; they stand still except while a value is measured."""
+        self.loops = [subprocess.Popen([str(self.looker.limits), "busy", str(core)])
+                      for core in self.looker.cores[: self.strangers]]
+        self.send_strangers(signal.SIGSTOP)
+
+    def send_strangers(self, number):
+        for loop in self.loops:
+            loop.send_signal(number)
+        if number == signal.SIGKILL:
+            for loop in self.loops:
+                loop.wait()
