@@ -1,8 +1,9 @@
 """Commands of several libraries that take turns value by value.
 
 All are started, one after the other, and sleep when they ask (common/placement.h). Then each measures its first value
-while the others sleep, between two looks at where the cores are; as often as turns are wanted, A B C A B C; then
-each its second value. So what is compared is measured within a second or two, for which the cores mostly stay where they are.
+while the others sleep, between two looks at where the cores are; as often as turns are wanted, A B C A B C; then each
+its second value. So what is compared is measured within a second or two, for which the cores mostly stay where they
+are.
 """
 import os
 import selectors
