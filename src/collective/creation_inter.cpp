@@ -2,6 +2,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "collective/channel_exchange.h"
 #include "collective/collective.h"
 #include "collective/creation.h"
+#include "message/receive.h"
 
 namespace starling::collective {
 
@@ -90,11 +92,11 @@ uint64_t mix(uint64_t hash, std::string_view bytes) {
     return hash;
 }
 
-// A channel of a group that has no communicator yet. Kept for good: a message of a second creation of the
-// same name may come before the first one is over here.
+// A channel of a group that has no communicator yet.
 struct GroupChannel {
-    comm::Group* group;
+    comm::Group* group = nullptr;
     std::unique_ptr<message::Channel> channel;
+    int users = 0;
 };
 using GroupChannels = std::map<uint64_t, GroupChannel>;
 GroupChannels& group_channels() {
@@ -102,15 +104,38 @@ GroupChannels& group_channels() {
     return *channels;
 }
 
-message::Channel& channel_of_group(comm::Group& group, std::string_view name) {
+// Keeps the channel while a creation uses it. A message of a second creation of the same name may come before the first one
+// is over here: it waits for the next channel.
+class GroupChannelUse {
+  public:
+    GroupChannelUse(comm::Group& group, std::string_view name);
+    ~GroupChannelUse();
+    GroupChannelUse(const GroupChannelUse&) = delete;
+    GroupChannelUse& operator=(const GroupChannelUse&) = delete;
+    message::Channel& channel() { return *entry_->second.channel; }
+
+  private:
+    GroupChannels::iterator entry_;
+};
+
+GroupChannelUse::GroupChannelUse(comm::Group& group, std::string_view name) {
     const uint64_t hash = mix(mix(0xcbf29ce484222325, name), fingerprint(group));
     const uint64_t context = (hash & ~comm::kPlaneMask) | static_cast<uint64_t>(comm::Plane::from_group);
-    GroupChannel& entry = group_channels()[context];
-    if (!entry.channel) {
-        entry.group = group.retain();
-        entry.channel = std::make_unique<message::Channel>(context, group, group.my_rank());
-    }
-    return *entry.channel;
+    entry_ = group_channels().try_emplace(context).first;
+    GroupChannel& entry = entry_->second;
+    ++entry.users;
+    if (entry.channel) return;
+    entry.group = group.retain();
+    entry.channel = std::make_unique<message::Channel>(context, group, group.my_rank());
+}
+
+GroupChannelUse::~GroupChannelUse() {
+    GroupChannel& entry = entry_->second;
+    if (--entry.users > 0) return;
+    message::orphan_messages(*entry.channel);
+    entry.channel.reset();
+    entry.group->release();
+    group_channels().erase(entry_);
 }
 
 TaggedExchange exchange_of_group(comm::Group& group, message::Channel& channel, int tag) {
@@ -140,7 +165,8 @@ Task create_intercomm(Comm& local, int local_leader, LeaderLink link, Comm*& res
 
 Task create_from_group(comm::Group& group, std::string_view name, comm::Errhandler* handler,
                        Comm*& result) {
-    TaggedExchange exchange = exchange_of_group(group, channel_of_group(group, name), kIntraTag);
+    GroupChannelUse use(group, name);
+    TaggedExchange exchange = exchange_of_group(group, use.channel(), kIntraTag);
     View v = View::all(exchange);
     uint64_t context = 0;
     if (const int error = co_await draw_context(v, context)) co_return error;
@@ -151,11 +177,13 @@ Task create_from_group(comm::Group& group, std::string_view name, comm::Errhandl
 Task create_intercomm_from_groups(comm::Group& local, int local_leader, comm::Group* remote,
                                   int remote_leader, std::string_view name, comm::Errhandler* handler,
                                   Comm*& result) {
-    TaggedExchange exchange = exchange_of_group(local, channel_of_group(local, name), kInterTag);
+    GroupChannelUse use(local, name);
+    TaggedExchange exchange = exchange_of_group(local, use.channel(), kInterTag);
     LeaderLink link;
+    std::optional<GroupChannelUse> between_leaders;
     if (local.my_rank() == local_leader) {
         comm::Group* leaders = leaders_of(link::self(), remote->at(remote_leader));
-        link.channel = &channel_of_group(*leaders, name);
+        link.channel = &between_leaders.emplace(*leaders, name).channel();
         link.remote_leader = 1 - leaders->my_rank();
         link.tag = kLeaderTag;
         leaders->release();

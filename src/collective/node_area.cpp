@@ -1,7 +1,9 @@
 #include "collective/node_area.h"
 
+#include <algorithm>
 #include <cstring>
-#include <vector>
+#include <deque>
+#include <map>
 
 #include "link/job.h"
 #include "transport/shm/region.h"
@@ -10,15 +12,15 @@ namespace starling::collective {
 
 namespace {
 
-/// A part of this process's region that was handed out once. Parts are reused whole, for as many
-/// participants.
-struct Part {
-    int64_t offset;
-    int n;
-    bool retired = false;
+/// The parts of this process's region that were handed out. They are reused whole, for as many participants, once all of
+/// these have let go.
+struct Parts {
+    int64_t end;
+    std::map<int, std::deque<int64_t>> retired;  ///< offsets by number of participants, retired first to last
 };
-
-std::vector<Part>* parts = nullptr;
+Parts* parts = nullptr;
+/// Retired parts that are looked at before a new one is taken.
+constexpr size_t kLooks = 4;
 
 std::byte* own_region() {
     const link::Process& me = link::self();
@@ -39,27 +41,28 @@ void NodeLayout::clear() const {
 
 int64_t allocate_area(int n) {
     if (n > NodeLayout::kMost) return -1;
-    if (!parts) parts = new std::vector<Part>;
-    std::byte* region = own_region();
-    for (Part& part : *parts) {
-        if (!part.retired || part.n != n) continue;
-        const NodeLayout layout(region + part.offset, n);
-        if (layout.detached().load() != static_cast<uint32_t>(n)) continue;
-        part.retired = false;
-        layout.clear();
-        return part.offset;
+    if (!parts) {
+        const int world = static_cast<int>(link::self().job->segment().header().local_ranks);
+        parts = new Parts{world <= NodeLayout::kMost ? static_cast<int64_t>(NodeLayout::bytes(world)) : 0, {}};
     }
-    const int world = static_cast<int>(link::self().job->segment().header().local_ranks);
-    int64_t end = world <= NodeLayout::kMost ? static_cast<int64_t>(NodeLayout::bytes(world)) : 0;
-    for (const Part& part : *parts) end += static_cast<int64_t>(NodeLayout::bytes(part.n));
-    if (static_cast<uint64_t>(end) + NodeLayout::bytes(n) > shm::kCollectiveBytes) return -1;
-    parts->push_back({end, n});
-    return end;
+    std::byte* region = own_region();
+    std::deque<int64_t>& retired = parts->retired[n];
+    for (size_t look = 0; look < std::min(kLooks, retired.size()); ++look) {
+        const int64_t offset = retired.front();
+        retired.pop_front();
+        const NodeLayout layout(region + offset, n);
+        if (layout.detached().load() == static_cast<uint32_t>(n)) {
+            layout.clear();
+            return offset;
+        }
+        retired.push_back(offset);
+    }
+    const int64_t offset = parts->end;
+    if (static_cast<uint64_t>(offset) + NodeLayout::bytes(n) > shm::kCollectiveBytes) return -1;
+    parts->end += static_cast<int64_t>(NodeLayout::bytes(n));
+    return offset;
 }
 
-void retire_area(int64_t offset) {
-    for (Part& part : *parts)
-        if (part.offset == offset) part.retired = true;
-}
+void retire_area(int64_t offset, int n) { parts->retired[n].push_back(offset); }
 
 }  // namespace starling::collective

@@ -109,7 +109,7 @@ static_assert(sizeof(NodeLayout::Header) == 16);
 /// Where an area for `n` participants may lie in this process's region; -1 if there is no room. The leader
 /// hands it out and gives it back with retire_area() when it has left; it is used again when all have.
 int64_t allocate_area(int n);
-void retire_area(int64_t offset);
+void retire_area(int64_t offset, int n);
 /// The area that every process's region begins with is for the communicator of the whole job: no one need
 /// be told.
 inline constexpr int64_t kWorldArea = 0;

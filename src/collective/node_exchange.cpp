@@ -79,7 +79,7 @@ NodeOwner::~NodeOwner() {
     if (!node_) return;
     if (offset_ < 0) return;  // the world's lasts as long as the process
     node_->layout().detached().fetch_add(1);
-    if (leads_) retire_area(offset_);
+    if (leads_) retire_area(offset_, participants_);
 }
 
 Node* NodeOwner::get(comm::Comm& comm, Exchange& exchange) {
@@ -119,11 +119,12 @@ void NodeOwner::make(comm::Comm& comm, Exchange& exchange, const std::vector<int
             if (leads_ && allocated >= 0) {
                 shm::Region region(link::self().job->segment().region(link::self().rank));
                 NodeLayout(region.collective() + allocated, n).detached().store(static_cast<uint32_t>(n));
-                retire_area(allocated);
+                retire_area(allocated, n);
             }
             return;
         }
         offset_ = offset;
+        participants_ = n;
     }
     const link::Process leader = roster.at(members[0]);
     const shm::Region region(leader.job->segment().region(leader.rank));

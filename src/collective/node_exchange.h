@@ -81,6 +81,7 @@ class NodeOwner {
 
     std::unique_ptr<Node> node_;
     int64_t offset_ = -1;  ///< in the leader's region; -1: the world's
+    int participants_ = 0;
     int calls_ = 0;
     bool tried_ = false, leads_ = false;
 };

@@ -16,10 +16,17 @@ std::vector<Keyval*>& table() {
     return *keyvals;
 }
 
+// Numbers of keys that are gone, to be used again.
+std::vector<int>& unused_numbers() {
+    static auto* numbers = new std::vector<int>;
+    return *numbers;
+}
+
 // Not inlined: GCC 12 would warn of a use after free that the counts rule out.
 [[gnu::noinline]] void drop_reference(Keyval* keyval) {
     if (--keyval->references > 0) return;
     table()[static_cast<std::size_t>(keyval->number - kFirstNumber)] = nullptr;
+    unused_numbers().push_back(keyval->number);
     delete keyval;
 }
 
@@ -60,12 +67,14 @@ Keyval* make_keyval(AttributeKind kind, void* extra_state) {
     keyval->kind = kind;
     keyval->extra_state = extra_state;
     keyval->references = 1;
-    const auto unused = std::find(table().begin(), table().end(), nullptr);
-    keyval->number = kFirstNumber + static_cast<int>(unused - table().begin());
-    if (unused == table().end())
+    if (unused_numbers().empty()) {
+        keyval->number = kFirstNumber + static_cast<int>(table().size());
         table().push_back(keyval);
-    else
-        *unused = keyval;
+    } else {
+        keyval->number = unused_numbers().back();
+        unused_numbers().pop_back();
+        table()[static_cast<std::size_t>(keyval->number - kFirstNumber)] = keyval;
+    }
     return keyval;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/pool.h"
+#include "message/retired.h"
 
 namespace starling::comm {
 
@@ -19,6 +20,12 @@ Pool<Comm>& pool() {
 Group* number_all(Group* local, Group* remote, bool local_first) {
     if (!remote) return nullptr;
     return local_first ? concatenate(*local, *remote) : concatenate(*remote, *local);
+}
+
+/// The predefined ones come again when a program initializes anew.
+bool is_drawn(uint64_t context) {
+    const boot::JobId job = link::self().job->address().id;
+    return context != make_context(job, kWorldNumber) && context != make_context(job, kSelfNumber);
 }
 
 uint64_t on_plane(uint64_t context, Plane plane) {
@@ -72,7 +79,9 @@ void Comm::set_errhandler(Errhandler* handler) {
 
 void Comm::destroy() {
     Group* const groups[] = {local_, remote_, all_};
+    const uint64_t id = context();
     pool().destroy(this);
+    if (is_drawn(id)) message::retire_context(id);
     for (Group* group : groups)
         if (group) group->release();
 }

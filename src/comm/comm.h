@@ -85,6 +85,7 @@ struct Comm {
     /// members agree on.
     const bool local_first;
     bool disconnected = false;
+    boot::JobId spawned = 0;  ///< the job that this inter-communicator's spawn has started; 0: it is none of a spawn
 
     message::Channel point_to_point;  ///< roster: remote group, in an intra-communicator the only one
     /// Roster: the group, in an inter-communicator both, the first one first; my_rank() is in that

@@ -41,10 +41,13 @@ Group::Group(std::vector<Run> runs, uint32_t origin) : session(origin), runs_(st
     for (const Run& run : runs_) {
         if (runs_.size() > 1) starts_.push_back(size_);
         size_ += run.count;
+        run.job->hold();
     }
 }
 
-Group::~Group() = default;
+Group::~Group() {
+    for (const Run& run : runs_) run.job->let_go();
+}
 
 link::Process Group::at(int rank) const {
     if (starts_.empty()) return runs_[0].at(rank);

@@ -1,9 +1,10 @@
 #include "link/job.h"
 
+#include <algorithm>
 #include <new>
+#include <unordered_map>
 
 #include "base/error.h"
-#include "base/immortal.h"
 #include "link/locate.h"
 #include "link/peer.h"
 #include "link/remote.h"
@@ -11,22 +12,31 @@
 namespace starling::link {
 
 namespace {
-constinit Immortal<std::vector<std::unique_ptr<Job>>> jobs_storage;
-constinit auto& jobs = jobs_storage.value;
+/// Never destroyed: other threads may still look while the process exits.
+struct Jobs {
+    std::vector<Job*> all;
+    std::unordered_map<boot::JobId, Job*> by_id;
+};
+Jobs& jobs() {
+    static auto* const met = new Jobs;
+    return *met;
+}
 constinit Process me;
 }  // namespace
 
 const Process& self() { return me; }
 
 Job* job_with_id(boot::JobId id) {
-    for (auto& job : jobs)
-        if (job->address().id == id) return job.get();
-    return nullptr;
+    const auto found = jobs().by_id.find(id);
+    return found == jobs().by_id.end() ? nullptr : found->second;
 }
 
 Job* find_job(const boot::JobAddress& address) {
     if (Job* job = job_with_id(address.id)) return job;
-    return jobs.emplace_back(std::make_unique<Job>(address)).get();
+    auto job = std::make_unique<Job>(address);
+    jobs().all.push_back(job.get());
+    jobs().by_id.emplace(address.id, job.get());
+    return job.release();
 }
 
 Job* adopt_own_job(boot::JobSegment&& segment, uint32_t rank) {
@@ -36,7 +46,21 @@ Job* adopt_own_job(boot::JobSegment&& segment, uint32_t rank) {
     return job;
 }
 
-Job* job_at(size_t index) { return index < jobs.size() ? jobs[index].get() : nullptr; }
+Job* job_at(size_t index) { return index < jobs().all.size() ? jobs().all[index] : nullptr; }
+
+size_t job_count() { return jobs().all.size(); }
+
+void forget_job(Job& job) {
+    std::vector<Job*>& all = jobs().all;
+    *std::find(all.begin(), all.end(), &job) = all.back();
+    all.pop_back();
+    jobs().by_id.erase(job.address().id);
+    delete &job;
+}
+
+Job::~Job() {
+    for (Peer* peer : met_) delete peer;
+}
 
 bool on_this_host(const Process& process) {
     return process.job->map() == MPI_SUCCESS && process.job->segment().is_local(process.rank);

@@ -14,11 +14,19 @@ namespace starling::link {
 
 struct Peer;
 
-/// One job, interned: equal addresses give the same object, which lives until the process ends, so groups hold
-/// plain pointers. The segment of another job is mapped at the first message to it.
+/// One job, interned: equal addresses give the same object, as long as anybody holds it or it lives (link/forget.h has
+/// the rules). The segment of another job is mapped at the first message to it.
 class Job {
   public:
     explicit Job(const boot::JobAddress& address) : address_(address) {}
+    ~Job();
+    Job(const Job&) = delete;
+    Job& operator=(const Job&) = delete;
+
+    /// Who names the job beyond the moment (groups, calls that wait) holds it, and so its peers.
+    void hold() { ++holds_; }
+    void let_go() { --holds_; }
+    bool held() const { return holds_ > 0; }
 
     /// Once the job is mapped, that of its segment on this host.
     const boot::JobAddress& address() const { return address_; }
@@ -57,16 +65,32 @@ class Job {
     std::vector<Peer*> met_;
     bool dead_ = false;
     uint32_t failures_ = 0;
+    uint32_t holds_ = 0;
 };
 
-/// The interned job of this address.
+/// Holds a job while it exists.
+class JobHold {
+  public:
+    explicit JobHold(Job* job) : job_(job) { job_->hold(); }
+    JobHold(const JobHold& other) : JobHold(other.job_) {}
+    JobHold& operator=(const JobHold&) = delete;
+    ~JobHold() { job_->let_go(); }
+
+  private:
+    Job* job_;
+};
+
+/// The interned job of this address. It may be forgotten at the next wait unless somebody holds it.
 Job* find_job(const boot::JobAddress& address);
 
 /// The interned job with this id; nullptr if none was met.
 Job* job_with_id(boot::JobId id);
 
-/// Jobs in the order in which they were met; nullptr past the end.
+/// Jobs, those met first mostly first; nullptr past the end.
 Job* job_at(size_t index);
+size_t job_count();
+/// Destroys the job with its peers and its mapping; another takes its index. For link/forget.h.
+void forget_job(Job& job);
 
 /// Takes over the already mapped segment of this process's own job (once, in MPI_Init).
 Job* adopt_own_job(boot::JobSegment&& segment, uint32_t rank);

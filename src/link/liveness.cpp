@@ -1,5 +1,6 @@
 #include "base/clock.h"
 #include "base/error.h"
+#include "link/forget.h"
 #include "link/manager.h"
 #include "link/outbox.h"
 #include "link/remote.h"
@@ -82,6 +83,7 @@ bool check_liveness() {
         upcalls.job_failed(*job);
         any = true;
     }
+    forget_gone_jobs();
     return any;
 }
 

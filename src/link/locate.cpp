@@ -70,7 +70,7 @@ void put(boot::JobId job, uint32_t rank) {
 bool answered_already(const Question& question) {
     Job* job = job_with_id(question.job);
     if (question.rank == kWholeJob) return job && job->mapped();
-    return job->dead() || job->segment().port(question.rank).load() != question.word;
+    return !job || job->dead() || job->segment().port(question.rank).load() != question.word;
 }
 
 /// Whether the question is over, and with which error. What could not be learnt is asked again by whoever still wants to
@@ -94,7 +94,8 @@ bool advance(Question& question, int& error) {
 
 void tell(const Question& question, int error) {
     if (question.rank == kWholeJob) return;  // its processes send again, and are then known or not
-    if (Peer* peer = job_with_id(question.job)->peer_if_met(question.rank)) on_located(*peer, error, question.looks);
+    Job* job = job_with_id(question.job);  // it may be forgotten by now
+    if (Peer* peer = job ? job->peer_if_met(question.rank) : nullptr) on_located(*peer, error, question.looks);
 }
 
 }  // namespace

@@ -32,6 +32,8 @@ bool try_close(Peer& peer);
 /// The peer's job is gone: gives its slot back.
 void on_peer_dead(Peer& peer);
 
+/// The job is about to be forgotten: nothing here names a peer of it any more.
+void forget_sender(const Job& job);
 void watch_ring(Peer& peer);
 void unwatch_ring(Peer& peer);
 /// Skips a cell of our inbox that its sender claimed and died on.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -34,11 +35,17 @@ Paths* paths = nullptr;
 List<Peer, &Peer::pending_hook>* pending = nullptr;
 constinit Immortal<std::vector<Peer*>> rings_storage;  ///< peers that may write to a ring of ours
 constinit auto& rings = rings_storage.value;
+constinit Peer* last_sender = nullptr;  ///< whose packet came last by the inbox
 
 }  // namespace
 
 Peer::Peer(Job& its_job, uint32_t its_rank, shm::Region its_region)
     : job(its_job), rank(its_rank), region(its_region) {}
+
+Peer::~Peer() {
+    pending_hook.unlink();
+    std::free(why_dead);
+}
 
 int start() {
     const Process& me = self();
@@ -48,6 +55,10 @@ int start() {
     pending = new List<Peer, &Peer::pending_hook>;
     start_outbox();
     return me.job->segment().header().several_hosts ? open_network() : MPI_SUCCESS;
+}
+
+void forget_sender(const Job& job) {
+    if (last_sender && &last_sender->job == &job) last_sender = nullptr;
 }
 
 void watch_ring(Peer& peer) { rings.push_back(&peer); }
@@ -199,9 +210,8 @@ void note_unmapped() {
 
 /// Null if its job has gone: it can't be answered, so its packet is dropped. Null and `later`: its job can't be mapped now.
 Peer* sender_of(const shm::Cell& cell, bool& later) {
-    static Peer* last = nullptr;
     const shm::Sender& sender = cell.sender;
-    if (last && last->rank == sender.rank && last->job.address().id == sender.job) return last;
+    if (last_sender && last_sender->rank == sender.rank && last_sender->job.address().id == sender.job) return last_sender;
     if (unmapped_until != 0 && now_ns() < unmapped_until) {
         later = true;
         return nullptr;
@@ -211,7 +221,7 @@ Peer* sender_of(const shm::Cell& cell, bool& later) {
     Peer* const peer = job->peer(sender.rank);
     later = !job->mapped() && !job->dead();
     if (later) note_unmapped();
-    if (peer) last = peer;
+    if (peer) last_sender = peer;
     return peer;
 }
 

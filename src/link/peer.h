@@ -34,9 +34,12 @@ struct Control {
 /// The longest payload of a packet to another host.
 inline constexpr uint32_t kRemotePayload = 16 * 1024;
 
-/// Comes into being at the first message in either direction; lives until the process ends.
+/// Comes into being at the first message in either direction; lives as long as its job is known here.
 struct Peer {
     Peer(Job& job, uint32_t rank, shm::Region region);
+    ~Peer();
+    Peer(const Peer&) = delete;
+    Peer& operator=(const Peer&) = delete;
 
     Job& job;
     const uint32_t rank;
@@ -170,6 +173,8 @@ struct Upcalls {
     void (*segment)(Peer& peer, const Packet& packet);  ///< null as long as this process has exposed and accessed none
     void (*job_failed)(Job& job);  ///< after everything it had sent was delivered
     void (*peer_failed)(Peer& peer);  ///< while its job goes on; failure_text() says what happened
+    bool (*owes)(const Job& job);     ///< whether messages of a job that is gone may still be received
+    void (*forget_peer)(Peer& peer);  ///< before a peer of a job that is gone is destroyed
 
     // Streams over TCP: see ip::TcpUpcalls.
     std::byte* (*target)(Peer& peer, const ip::Piece& piece, uint64_t done, uint64_t bytes);

@@ -189,6 +189,10 @@ void drop_session(Peer& peer) {
     std::erase(unplaced, &peer);
 }
 
+void forget_sessions(const Job& job) {
+    if (network) network->forget(job.address().id);
+}
+
 bool reserve_remote(Peer& peer, uint32_t bytes, Slot& slot) {
     if (!peer.session || bytes > kRemotePayload) return false;
     // Not before it can leave: a send that is complete must not lie here while the program computes or blocks elsewhere.

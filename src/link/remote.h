@@ -31,6 +31,9 @@ const char* host_name(const Peer& peer);
 /// Ends what we have with a peer that is gone.
 void drop_session(Peer& peer);
 
+/// The job is gone and about to be forgotten: so is what the endpoint remembers of its processes.
+void forget_sessions(const Job& job);
+
 /// A process is gone, or can't be reached, though its job goes on; failure_text() says what happened. On any host.
 void fail_peer(Peer& peer);
 /// MPI_ERR_PROC_ABORTED with the reason why the peer is dead as failure_text(); `rank` is how the caller calls it.

@@ -10,38 +10,48 @@
 
 namespace starling::message {
 
-// Open addressing with tombstone-free removal would need rehashing of runs; channels come and go rarely, so
-// the table is rebuilt on removal instead.
 constinit Immortal<Directory> directory_storage;
 
 void Directory::insert(Channel& channel) {
-    if ((count_ + 1) * 2 > slots_.size()) rebuild(slots_.empty() ? 16 : slots_.size() * 2, nullptr);
+    if ((count_ + 1) * 2 > slots_.size()) grow();
     put(channel);
     ++count_;
 }
 
-void Directory::remove(Channel& channel) {
+size_t Directory::remove(Channel& channel) {
     if (last_ == &channel) last_ = nullptr;
-    rebuild(slots_.size(), &channel);
+    const size_t begin = hash(channel.context());
+    size_t gap = begin, i = begin;
+    while (slots_[gap] != &channel) gap = next(gap);
+    // Whoever comes behind in this run and may lie in the gap moves there, so that no search ends too early.
+    for (i = next(gap); slots_[i]; i = next(i)) {
+        const size_t home = hash(slots_[i]->context());
+        const size_t from_home = (i - home) & (slots_.size() - 1), from_gap = (i - gap) & (slots_.size() - 1);
+        if (from_home < from_gap) continue;
+        slots_[gap] = slots_[i];
+        gap = i;
+    }
+    slots_[gap] = nullptr;
     --count_;
+    return ((i - begin) & (slots_.size() - 1)) + 1;
 }
 
 void Directory::put(Channel& channel) {
     size_t i = hash(channel.context());
-    while (slots_[i]) i = (i + 1) & (slots_.size() - 1);
+    while (slots_[i]) i = next(i);
     slots_[i] = &channel;
 }
 
-void Directory::rebuild(size_t size, const Channel* without) {
-    std::vector<Channel*> old(size, nullptr);
+void Directory::grow() {
+    std::vector<Channel*> old(slots_.empty() ? 16 : slots_.size() * 2, nullptr);
     old.swap(slots_);
     for (Channel* channel : old)
-        if (channel && channel != without) put(*channel);
+        if (channel) put(*channel);
 }
 
 Channel* Directory::look_up(uint64_t context) {
     if (slots_.empty()) return nullptr;
-    for (size_t i = hash(context); slots_[i]; i = (i + 1) & (slots_.size() - 1))
+    for (size_t i = hash(context); slots_[i]; i = next(i))
         if (slots_[i]->context() == context) return last_ = slots_[i];
     return nullptr;
 }

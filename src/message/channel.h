@@ -11,7 +11,7 @@
 
 namespace starling::message {
 
-/// Who is who in a channel; comm::Group implements it.
+/// Who is who in a channel; comm::Group implements it. Holds the jobs of all members (link::JobHold).
 class Roster {
   public:
     virtual ~Roster() = default;

@@ -13,7 +13,8 @@ namespace starling::message {
 class Directory {
   public:
     void insert(Channel& channel);
-    void remove(Channel& channel);
+    /// Constant time on average, however many there are: gives how many slots it looked at.
+    size_t remove(Channel& channel);
     /// nullptr while no channel of this process has the context id.
     Channel* find(uint64_t context) {
         if (last_ && last_->context() == context) [[likely]] return last_;
@@ -32,7 +33,8 @@ class Directory {
     }
     Channel* look_up(uint64_t context);
     void put(Channel& channel);
-    void rebuild(size_t size, const Channel* without);
+    void grow();
+    size_t next(size_t i) const { return (i + 1) & (slots_.size() - 1); }
 
     std::vector<Channel*> slots_;  ///< a power of two, at most half full
     size_t count_ = 0;

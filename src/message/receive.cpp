@@ -13,6 +13,7 @@
 #include "link/remote.h"
 #include "message/directory.h"
 #include "message/point_to_point.h"
+#include "message/retired.h"
 #include "message/send.h"
 #include "message/streams.h"
 #include "message/split.h"
@@ -28,6 +29,11 @@ namespace {
 constinit Immortal<std::vector<Unexpected*>> orphans_storage;
 constinit auto& orphans = orphans_storage.value;
 bool anyone_failed = false;
+Retired& retired() {
+    static auto* const contexts = new Retired;
+    return *contexts;
+}
+constexpr int kPlaneBits = 4;  ///< of a context: comm/comm.h
 
 /// What a message says of itself, whether it lies in a packet or was kept.
 struct Envelope {
@@ -163,6 +169,7 @@ void after_copy(ReceiveRequest& request, const Offer& offer, int error) {
 }
 
 [[gnu::noinline]] void keep(Channel* channel, const Envelope& envelope) {
+    if (!channel && retired().contains(envelope.context >> kPlaneBits)) return;  // nobody will ever receive it
     Unexpected* message = unexpected_pool.create();
     message->channel = channel;
     message->peer = &envelope.peer;
@@ -272,6 +279,14 @@ void start() {
     link::upcalls.flush = flush;
     link::upcalls.job_failed = fail_job;
     link::upcalls.peer_failed = fail_peer;
+    link::upcalls.owes = [](const link::Job& job) {
+        return std::any_of(orphans.begin(), orphans.end(),
+                           [&job](const Unexpected* message) { return &message->peer->job == &job; });
+    };
+    link::upcalls.forget_peer = [](link::Peer& peer) {
+        delete static_cast<Early*>(peer.early);
+        peer.early = nullptr;
+    };
     start_streams(enqueue_stream);
 }
 
@@ -290,6 +305,24 @@ int sender_has_ended(Channel& channel, int source) {
 }
 
 }  // namespace
+
+void retire_context(uint64_t context) {
+    retired().add(context >> kPlaneBits);
+    std::erase_if(orphans, [context](Unexpected* message) {
+        if (message->context >> kPlaneBits != context >> kPlaneBits) return false;
+        unexpected_pool.destroy(message);
+        return true;
+    });
+}
+
+void orphan_messages(Channel& channel) {
+    MatchQueues& queues = channel.queues();
+    while (Unexpected* message = queues.arrival.front()) {
+        MatchQueues::take(*message);
+        message->channel = nullptr;
+        orphans.push_back(message);
+    }
+}
 
 void finish_receive(ReceiveRequest& request, int error) { finish(request, error); }
 

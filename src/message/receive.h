@@ -12,6 +12,9 @@ void start();
 /// A new channel takes the messages that came for it before it was known here.
 void adopt_orphans(Channel& channel);
 
+/// Before a channel goes whose context may be used again: what has come for it waits for the next one with that context.
+void orphan_messages(Channel& channel);
+
 /// Gives an arrived message to a receive: copies, or begins to fetch. Takes `message` out of the pool.
 void receive_unexpected(ReceiveRequest& request, Unexpected& message);
 

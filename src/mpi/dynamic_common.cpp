@@ -1,7 +1,5 @@
 #include "mpi/dynamic_common.h"
 
-#include <map>
-
 #include "base/error.h"
 #include "base/wire.h"
 #include "boot/control.h"
@@ -15,16 +13,10 @@
 namespace starling::mpi {
 
 namespace {
-std::map<uint64_t, boot::JobId>* spawned = nullptr;  ///< by context; made at the first spawn
-
 // The launcher ends the children of a job that crashes, unless they have parted.
 void on_disconnect(comm::Comm& comm) {
-    if (!spawned) return;
-    const auto found = spawned->find(comm.context());
-    if (found == spawned->end()) return;
-    const boot::DisconnectNotice notice{found->second, link::self().job->address().id};
-    spawned->erase(found);
-    if (comm.rank != 0) return;
+    if (comm.spawned == 0 || comm.rank != 0) return;
+    const boot::DisconnectNotice notice{comm.spawned, link::self().job->address().id};
     link::Job* child = link::job_with_id(notice.child);
     if (child && child->mapped() && child->segment().header().several_hosts == 0) {
         child->segment().header().parted.store(1, std::memory_order_release);
@@ -77,12 +69,9 @@ int spread(comm::Comm& comm, int root, Verdict& verdict) {
     return verdict.error ? fail(verdict.error, "%s", verdict.text.c_str()) : MPI_SUCCESS;
 }
 
-void note_spawned(uint64_t context, boot::JobId child) {
-    if (!spawned) {
-        spawned = new std::map<uint64_t, boot::JobId>;
-        comm::on_disconnect = on_disconnect;
-    }
-    (*spawned)[context] = child;
+void note_spawned(comm::Comm& comm, boot::JobId child) {
+    comm::on_disconnect = on_disconnect;
+    comm.spawned = child;
 }
 
 }  // namespace starling::mpi

@@ -24,8 +24,8 @@ struct Verdict {
 /// Spreads the root's verdict; on an error sets failure_text() everywhere and returns it.
 int spread(comm::Comm& comm, int root, Verdict& verdict);
 
-/// Remembers that the inter-communicator with this context leads to a job spawned by this one.
-void note_spawned(uint64_t context, boot::JobId child);
+/// Remembers that the inter-communicator leads to a job spawned by this one.
+void note_spawned(comm::Comm& comm, boot::JobId child);
 
 /// Sets up the upcalls for connection requests (port.cpp).
 void start_ports();

@@ -13,15 +13,16 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <set>
 
 #include "base/error.h"
 #include "base/wire.h"
 #include "boot/environment.h"
 #include "datatype/datatype.h"
+#include "link/forget.h"
 #include "link/peer.h"
 #include "link/remote.h"
 #include "message/point_to_point.h"
+#include "message/retired.h"
 #include "mpi/check.h"
 #include "mpi/dynamic.h"
 #include "mpi/dynamic_common.h"
@@ -41,12 +42,13 @@ struct Knock {
 struct Caller {
     link::Peer* peer;
     uint64_t context;
+    link::JobHold hold{&peer->job};  ///< until it is accepted
 };
 
 struct Ports {
     uint32_t next = 1;
     std::map<uint32_t, std::deque<Caller>> open;  ///< who knocked, oldest first
-    std::set<uint64_t> refused;                   ///< contexts of our own attempts
+    std::map<uint64_t, bool> talks;               ///< contexts of those under way; true: the other side has refused
 };
 Ports& ports() {
     static Ports* all = new Ports;
@@ -62,14 +64,14 @@ void on_knock(link::Peer& peer, const link::Packet& packet) {
     if (packet.header.bytes < sizeof knock) return;
     std::memcpy(&knock, packet.payload, sizeof knock);
     if (knock.type == Knock::refused) {
-        ports().refused.insert(knock.context);
+        if (const auto talk = ports().talks.find(knock.context); talk != ports().talks.end()) talk->second = true;
         return;
     }
     const auto port = ports().open.find(knock.port);
     if (port == ports().open.end())
         send_knock(peer, {Knock::refused, knock.port, knock.context});
     else
-        port->second.push_back({&peer, knock.context});
+        port->second.push_back(Caller{&peer, knock.context});
 }
 
 struct PortName {
@@ -102,12 +104,13 @@ int parse(const char* text, PortName& name) {
 /// A group of one process.
 class OneProcess final : public message::Roster {
   public:
-    explicit OneProcess(link::Process process) : process_(process) {}
+    explicit OneProcess(link::Process process) : process_(process), hold_(process.job) {}
     int size() const override { return 1; }
     link::Process at(int) const override { return process_; }
 
   private:
     link::Process process_;
+    link::JobHold hold_;
 };
 
 /// A send that may be left behind: when the other side refuses or ends, it goes by itself once it is done.
@@ -130,20 +133,26 @@ using OutgoingPointer = std::unique_ptr<Outgoing, decltype([](Outgoing* send) { 
 /// A talk between two roots on a context of its own.
 class Talk {
   public:
-    Talk(uint64_t context, link::Process other) : other_(other), channel_(context, other_, 0) {}
+    Talk(uint64_t context, link::Process other)
+        : other_(other), channel_(context, other_, 0), refused_(ports().talks.try_emplace(context, false).first->second) {}
+    ~Talk() {
+        ports().talks.erase(channel_.context());
+        message::retire_context(channel_.context());
+    }
+    Talk(const Talk&) = delete;
+    Talk& operator=(const Talk&) = delete;
 
-    /// Sends `mine` and gets the other's. A refusal of `context` ends it early.
-    int swap(std::string_view mine, std::string& theirs, uint64_t context) {
+    /// Sends `mine` and gets the other's. A refusal of its context ends it early.
+    int swap(std::string_view mine, std::string& theirs) {
         const auto& byte = datatype::predefined(MPI_BYTE);
         const OutgoingPointer send = start(mine, 0);
         uint64_t size = mine.size();
         const OutgoingPointer send_size = start({reinterpret_cast<char*>(&size), sizeof size}, 1);
         message::ReceiveRequest receive_size;
         message::start_receive(receive_size, channel_, &size, sizeof size, byte, 0, 1);
-        progress::wait_until([&] { return receive_size.done || ports().refused.count(context) || finalized(); });
+        progress::wait_until([&] { return receive_size.done || refused_ || finalized(); });
         progress::poll();  // what the other side said last
-        const bool refused = ports().refused.erase(context) > 0;
-        if (refused || !receive_size.done) {
+        if (refused_ || !receive_size.done) {
             message::cancel_receive(receive_size);
             return fail(MPI_ERR_PORT, "the port is not open (any more)");
         }
@@ -173,6 +182,7 @@ class Talk {
 
     OneProcess other_;
     message::Channel channel_;
+    const bool& refused_;
 };
 
 /// What each root tells the other, and then its own side.
@@ -188,10 +198,10 @@ bool decode(std::string_view bytes, Side& side) {
     return reader.done();
 }
 
-int meet(Talk& talk, comm::Comm& comm, uint64_t talk_context, uint64_t context, bool accepting, std::string& result) {
+int meet(Talk& talk, comm::Comm& comm, uint64_t context, bool accepting, std::string& result) {
     std::string theirs;
     const Side mine{context, encode(comm.local_group())};
-    if (const int error = talk.swap(encode(mine), theirs, talk_context)) return error;
+    if (const int error = talk.swap(encode(mine), theirs)) return error;
     Side other;
     if (!decode(theirs, other)) return fail(MPI_ERR_INTERN, "what the other side of a port told is garbled");
     if (accepting) other.context = context;
@@ -217,7 +227,7 @@ int accept(comm::Comm& comm, const char* name_text, std::string& result) {
     Talk talk(caller.context, {&caller.peer->job, caller.peer->rank});
     const uint64_t context = comm::new_context();
     if (const int error = comm::check_context(context)) return error;
-    return meet(talk, comm, caller.context, context, true, result);
+    return meet(talk, comm, context, true, result);
 }
 
 int connect(comm::Comm& comm, const char* name_text, std::string& result) {
@@ -232,7 +242,7 @@ int connect(comm::Comm& comm, const char* name_text, std::string& result) {
     if (const int error = comm::check_context(context)) return error;
     Talk talk(context, {job, name.rank});
     send_knock(*peer, {Knock::connect, name.port, context});
-    return meet(talk, comm, context, 0, false, result);
+    return meet(talk, comm, 0, false, result);
 }
 
 /// Makes the inter-communicator on one side from what its root learned. Every member maps the jobs it now
@@ -244,6 +254,7 @@ int join_sides(comm::Comm& comm, const std::string& result, bool accepting, MPI_
     for (const comm::Run& run : remote->runs())
         if (const int error = run.job->map()) {
             remote->release();
+            message::retire_context(other.context);
             return error;
         }
     *out = comm::to_handle(comm::make_intercomm(other.context, comm.local_group().retain(), comm.rank, remote,
@@ -261,6 +272,7 @@ int open_connection(const char* port_name, int root, MPI_Comm handle, MPI_Comm* 
     if (!out) return null_argument(comm, "newcomm", function);
     *out = MPI_COMM_NULL;
     const comm::Kept kept(comm);
+    link::make_room_for_jobs();
     Verdict verdict;
     if (comm->rank == root) {
         verdict.error = accepting ? accept(*comm, port_name, verdict.result) : connect(*comm, port_name, verdict.result);

@@ -10,8 +10,10 @@
 #include "boot/control.h"
 #include "boot/doorbell.h"
 #include "boot/identity.h"
+#include "link/forget.h"
 #include "link/peer.h"
 #include "message/receive.h"
+#include "message/retired.h"
 #include "mpi/check.h"
 #include "mpi/dynamic.h"
 #include "mpi/dynamic_common.h"
@@ -162,6 +164,7 @@ int start_children(comm::Comm& comm, const Commands& commands, Child& child) {
     if (reply.error_class) return fail(reply.error_class, "%s", reply.text.c_str());
 
     link::Job* job = link::find_job(reply.job);
+    const link::JobHold hold(job);
     int error = job->map();
     if (!error) error = wait_for_children(job->segment());
     if (error) {
@@ -191,6 +194,7 @@ int spawn(const Commands& commands, int root, MPI_Comm handle, MPI_Comm* out, in
     if (!valid_root(*comm, root)) return bad_root(comm, root, function);
     if (!out) return null_argument(comm, "intercomm", function);
     *out = MPI_COMM_NULL;
+    link::make_room_for_jobs();
 
     const comm::Kept kept(comm);
     Child child;
@@ -209,11 +213,14 @@ int spawn(const Commands& commands, int root, MPI_Comm handle, MPI_Comm* out, in
     // A child that is gone by now was there: that it died is an error of the inter-communicator.
     link::Job* job = link::find_job(child.job);
     const int mapped = job->map();
-    if (mapped && !job->dead()) return raise(comm, mapped, function);
+    if (mapped && !job->dead()) {
+        message::retire_context(child.context);
+        return raise(comm, mapped, function);
+    }
     if (mapped) message::fail_job(*job);
     comm::Comm* inter = comm::make_intercomm(child.context, comm->local_group().retain(), comm->rank,
                                              whole_job(job, child.size), true, comm->errhandler);
-    note_spawned(child.context, child.job.id);
+    note_spawned(*inter, child.job.id);
     *out = comm::to_handle(inter);
     return MPI_SUCCESS;
 }

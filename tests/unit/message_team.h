@@ -59,6 +59,7 @@ struct Board {
 class Everyone final : public Roster {
   public:
     std::vector<link::Process> members;
+    std::deque<link::JobHold> holds;  ///< as a group does
     int size() const override { return static_cast<int>(members.size()); }
     link::Process at(int rank) const override { return members[static_cast<size_t>(rank)]; }
 };
@@ -192,7 +193,10 @@ class Team {
         std::vector<uint32_t> ranks(segments_.size());
         for (const auto& of_job : segments_) jobs.push_back(link::find_job(of_job[host].address()));
         Node node{me, static_cast<int>(place_.jobs.size()), *board_, {}, nullptr};
-        for (const int job : place_.jobs) node.everyone.members.push_back({jobs[job], ranks[job]++});
+        for (const int job : place_.jobs) {
+            node.everyone.members.push_back({jobs[job], ranks[job]++});
+            node.everyone.holds.emplace_back(jobs[job]);
+        }
         const link::Process self = node.everyone.members[me];
         boot::JobSegment& own = segments_[place_.jobs[me]][host];
         // There is no daemon to ask, and none may be started: what it would tell comes by itself.

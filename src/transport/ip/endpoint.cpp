@@ -273,6 +273,11 @@ void Endpoint::ask(Session& session) {
     state_->watch(member_of(session));
 }
 
+void Endpoint::forget(boot::JobId job) {
+    if (state_->last && state_->last->peer.job == job) state_->last = nullptr;
+    std::erase_if(state_->members, [job](const auto& entry) { return entry.first.job == job && entry.second->dead(); });
+}
+
 uint64_t Endpoint::round_trip(const Session& session) const { return session.round_trip(); }
 void* Endpoint::user(const Session& session) const { return session.user; }
 

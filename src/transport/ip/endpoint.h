@@ -128,6 +128,9 @@ class Endpoint {
     void close(Session& session);
     /// Asks the peer for a sign of life by a datagram: Session::answered_at() tells when one came.
     void ask(Session& session);
+    /// Forgets all closed sessions with processes of this job: a datagram of theirs that is still under way comes from
+    /// somebody unknown. Not within poll() or a batch.
+    void forget(boot::JobId job);
     /// Smoothed round-trip time, ns; 0: not measured yet.
     uint64_t round_trip(const Session& session) const;
     void* user(const Session& session) const;

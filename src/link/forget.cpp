@@ -1,0 +1,44 @@
+#include "link/forget.h"
+
+#include <algorithm>
+
+#include "link/manager.h"
+#include "link/peer.h"
+#include "link/remote.h"
+
+namespace starling::link {
+
+namespace {
+
+constexpr size_t kFirstLook = 16;
+constinit size_t look_at = kFirstLook;  ///< jobs
+
+bool may_be_forgotten(const Job& job) {
+    if (&job == self().job || job.held()) return false;
+    if (upcalls.segment) return false;  // accesses to exposed memory name peers and hold nothing
+    if (!job.mapped()) return true;
+    return job.dead() && !upcalls.owes(job);
+}
+
+}  // namespace
+
+void forget_gone_jobs() {
+    for (size_t i = 0; Job* job = job_at(i);) {
+        if (!may_be_forgotten(*job)) {
+            ++i;
+            continue;
+        }
+        job->each_peer([](Peer& peer) { upcalls.forget_peer(peer); });
+        forget_sender(*job);
+        forget_sessions(*job);
+        forget_job(*job);
+    }
+}
+
+void make_room_for_jobs() {
+    if (job_count() < look_at) return;
+    check_liveness();
+    look_at = std::max(kFirstLook, 2 * job_count());
+}
+
+}  // namespace starling::link

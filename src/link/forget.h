@@ -1,0 +1,26 @@
+// When a job may be forgotten: its mapping, its peers, the sessions with them.
+//
+//   met, alive                 kept, whether or not there is a communicator: numbers of messages go on where they were
+//   dead, held                 kept: a group, a communicator or a call names it; operations on it end with an error
+//   dead, not held, owed       kept: it has sent what a communicator that is still being made may receive
+//   dead, not held, not owed   forgotten
+//   never mapped, not held     forgotten: nothing is known of it but its address
+//
+// A job is dead when its launcher says so or is gone, and everything it had put into our memory has been delivered. So
+// nothing of it can come later but from a process that outlives its failed job for a moment: that is met anew, found
+// dead, and forgotten again.
+#pragma once
+
+#include "link/job.h"
+
+namespace starling::link {
+
+/// Forgets all jobs that may be forgotten. Not from within a poll, and not while a batch of the network is open.
+void forget_gone_jobs();
+
+/// Before a process meets more jobs: looks whether those that it has met live and forgets those that may be, once there are
+/// twice as many as after the last look. So what is kept is bounded by what is alive, at a constant cost per job, whether or not the
+/// process ever waits for long. As forget_gone_jobs().
+void make_room_for_jobs();
+
+}  // namespace starling::link
