@@ -24,9 +24,9 @@ constinit const message::RequestClass kReceive{
 
 namespace {
 
-/// Ends a blocking call whose operation is not over yet.
+/// Ends a blocking call whose operation is not over yet, where other threads may free its communicator meanwhile.
 [[gnu::noinline]] int wait_for(message::Request& request, comm::Comm* comm, MPI_Status* status, const char* function) {
-    const comm::Kept kept(progress::threads_at_once() ? comm : nullptr);
+    const comm::Kept kept(comm);
     progress::wait(request);
     message::fill_status(status, request.outcome);
     return raise(comm, message::error_of(request), function);
@@ -44,7 +44,11 @@ namespace {
     if (message::send_at_once(comm->point_to_point, buf, count, *type, dest, tag, mode)) [[likely]] return MPI_SUCCESS;
     SendRequest request;
     message::start_send(request, comm->point_to_point, buf, count, *type, dest, tag, mode);
-    if (!request.done) return wait_for(request, comm, nullptr, function);
+    if (!request.done) {
+        if (progress::threads_at_once()) [[unlikely]]
+            return wait_for(request, comm, nullptr, function);
+        progress::wait(request);
+    }
     if (request.outcome.error) [[unlikely]] return raise(comm, message::error_of(request), function);
     return MPI_SUCCESS;
 }
@@ -111,7 +115,11 @@ int Recv(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
     }
     ReceiveRequest request;
     message::start_receive(request, comm->point_to_point, buf, count, *type, source, tag);
-    if (!request.done) return wait_for(request, comm, status, "MPI_Recv");
+    if (!request.done) {
+        if (progress::threads_at_once()) [[unlikely]]
+            return wait_for(request, comm, status, "MPI_Recv");
+        progress::wait(request);
+    }
     message::fill_status(status, request.outcome);
     if (request.outcome.error) [[unlikely]] return raise(comm, message::error_of(request), "MPI_Recv");
     return MPI_SUCCESS;
