@@ -17,6 +17,7 @@ class Case:
     larger_is_better: bool = False
     note: str = ""
     turns: int = 0  # 0: as the run says
+    repeats: int = 4  # turns of each value, each time that a command is started, where its program asks for more
     strangers: int = 0  # busy loops of somebody else's beside it, each bound to a core
     placed: bool = True  # belongs to a class of placement (classes.py); not what takes longer than a class lasts
     goal: dict = field(default_factory=dict)  # (what, size) -> the ratio to the best peer that is to be reached
@@ -94,14 +95,16 @@ def goal_of(case):
 
 
 def strangers():
-    """What others' programs on the same cores do to two ranks, and to more than there are cores."""
-    cases = []
+    """What others' programs on the same cores do to two ranks, and to more than there are cores. A batch of a value
+    must be longer than the slices of some milliseconds in which they have the core."""
+    cases, time = [], "0.3"
     for loops in (0, 1, 2):
         note = f"beside {loops} busy loops of somebody else's"
-        cases.append(Case(f"strangers-{loops}-latency", "strangers", "latency", 2, ["-t", "0.5", "-s", "8,65536"], 60,
-                          strangers=loops, note=note))
+        cases.append(Case(f"strangers-{loops}-latency", "strangers", "latency", 2, ["-t", time, "-s", "8,65536"], 60,
+                          strangers=loops, repeats=2, note=note))
         cases.append(Case(f"strangers-{loops}-16-ranks", "strangers", "collectives", 16,
-                          ["-t", "0.5", "-o", "barrier,allreduce", "-s", "8"], 60, strangers=loops, note=note))
+                          ["-t", time, "-o", "barrier,allreduce", "-s", "8"], 60, strangers=loops, repeats=2,
+                          note=note))
     return cases
 
 

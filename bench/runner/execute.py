@@ -45,6 +45,31 @@ def busy_share(seconds=0.1):
     return 1 - (idle_after - idle_before) / max(all_after - all_before, 1)
 
 
+class Beside:
+    """What others use of the machine while commands of ours run: all that is used, less what our children used."""
+
+    def __init__(self):
+        self.before, self.own, self.began = processor_seconds(), children_seconds(), time.monotonic()
+
+    def share(self):
+        """Of all cores' time since then; the commands must have ended."""
+        passed = (time.monotonic() - self.began) * os.cpu_count()
+        others = processor_seconds() - self.before - (children_seconds() - self.own)
+        return max(others / max(passed, 1e-3), 0.0)
+
+
+def processor_seconds():
+    """That all processes and the kernel have used of the cores."""
+    with open("/proc/stat", encoding="ascii") as file:
+        numbers = [int(word) for word in file.readline().split()[1:9]]
+    return (sum(numbers) - numbers[3] - numbers[4]) / os.sysconf("SC_CLK_TCK")
+
+
+def children_seconds():
+    times = os.times()
+    return times.children_user + times.children_system + times.user + times.system
+
+
 def wait_for_calm(limit, threshold=0.05):
     """Waits up to limit seconds for an idle machine; returns how busy it is."""
     deadline = time.monotonic() + limit

@@ -40,7 +40,7 @@ def verdict(results):
     if noisy > (1 - TRUSTED_SHARE) * rows:
         reasons.append(f"{noisy} of {rows} rows differ by more than {results['spread']:.0%} between turns")
     if results["disturbed"] > (1 - TRUSTED_SHARE) * max(results["runs"], 1):
-        reasons.append(f"the machine was busy with other work before {results['disturbed']} of {results['runs']} runs")
+        reasons.append(f"the machine had other work during {results['disturbed']} of {results['runs']} runs")
     if results.get("added"):
         reasons.append(f"{', '.join(results['added'])} come from an earlier run, not from turns in this one")
     return "; ".join(reasons)

@@ -5,18 +5,18 @@ import os
 import platform
 import sys
 import time
+from contextlib import contextmanager
 
 from . import report
 from .cases import SETS
 from .classes import Row, classes_of
-from .execute import Value, as_in_case, command_of, execute, execute_limit, limit_command, wait_for_calm
+from .execute import Beside, Value, as_in_case, command_of, execute, execute_limit, limit_command, wait_for_calm
 from .libraries import build, install_wheel, version_of
 from .placement import Looker
 from .report import LIMIT, OWN
 from .stage import Command, Stage
 
-BUSY = 0.25  # a machine busier than this share before a run disturbs it
-TURNS = 4  # of a value, each time that a library's command is started, where its program asks for more
+BUSY = 0.1  # others' work of more than this share of the cores disturbs a run
 
 
 def choose_cases(cases, only):
@@ -141,7 +141,8 @@ class Turns:
         if number <= rounds:
             return able
         # Few are enough of a peer that is not the best; of the limit, too.
-        missing = [row.missing(rounds, min(2, rounds), [key for key in able if key in self.values[name]])
+        turns = rounds * self.case.repeats // 2 if self.case.placed and self.run.looker.possible else rounds
+        missing = [row.missing(turns, min(2, turns), [key for key in able if key in self.values[name]])
                    for name, row in self.rows(self.run.classes()).items()]
         return [key for key in able if any(key in keys for keys in missing)]
 
@@ -151,11 +152,12 @@ class Turns:
             self.take_together(wanted)
             return
         for key in wanted:
-            self.before()
-            if key == LIMIT:
-                self.after(key, execute_limit(self.run.limits, self.case, self.program()))
-            else:
-                self.after(key, execute(self.library(key), self.case))
+            with self.counted():
+                if key == LIMIT:
+                    one = execute_limit(self.run.limits, self.case, self.program())
+                else:
+                    one = execute(self.library(key), self.case)
+            self.after(key, one)
 
     def take_together(self, wanted):
         """Value by value: see stage.py. Programs that don't ask run one after the other there, too."""
@@ -168,9 +170,10 @@ class Turns:
             else:
                 library = self.library(key)
                 commands[key] = Command(command_of(library, self.case), library.environment, self.case.plain)
-        self.before()
-        stage = Stage(self.run.looker, commands, TURNS, self.case.timeout, self.case.strangers)
-        for key, one in stage.run().items():
+        stage = Stage(self.run.looker, commands, self.case.repeats, self.case.timeout, self.case.strangers)
+        with self.counted():
+            runs = stage.run()
+        for key, one in runs.items():
             self.after(key, as_in_case(one, self.case) if key == LIMIT else one)
 
     def library(self, key):
@@ -179,9 +182,14 @@ class Turns:
     def program(self):
         return self.libraries[0].program(self.case.program)
 
-    def before(self):
+    @contextmanager
+    def counted(self):
+        """While commands run: others' work meanwhile makes a run a disturbed one."""
+        wait_for_calm(self.run.calm)
+        beside = Beside()
+        yield
         self.run.results["runs"] += 1
-        self.run.results["disturbed"] += wait_for_calm(self.run.calm) > BUSY
+        self.run.results["disturbed"] += beside.share() > BUSY
 
     def after(self, key, one):
         results = self.run.results

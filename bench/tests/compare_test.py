@@ -137,7 +137,7 @@ class Judgement(unittest.TestCase):
         self.assertTrue(classes.summary([10, 10, 13], 0.15)["noisy"])
         self.assertEqual(report.verdict(self.results([1, 1, 1], [2, 2, 2])), "")
         self.assertIn("between turns", report.verdict(self.results([1, 2, 3], [2, 2, 2])))
-        self.assertIn("busy", report.verdict(self.results([1], [2], disturbed=5)))
+        self.assertIn("other work", report.verdict(self.results([1], [2], disturbed=5)))
 
     def test_best_peer_depends_on_direction(self):
         for larger, mark in ((False, "+"), (True, "-")):
