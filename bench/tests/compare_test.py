@@ -254,6 +254,11 @@ class Limits(unittest.TestCase):
         self.assertEqual(self.rows("message-rate", "8", "0.01"), [("", 8)])
         self.assertEqual(self.rows("barrier", "2,5", "0.01"), [("barrier", 0), ("barrier", 0)])
 
+    def test_placement(self):
+        cores = sorted(os.sched_getaffinity(0))
+        if len(cores) >= 2:  # on one core there is nothing to tell, and nobody asks
+            self.assertEqual(self.rows("placement", f"{cores[0]},{cores[1]}", "0.005"), [("", 0)])
+
     def test_processes(self):
         # echo writes more than one byte: all that is asked for is there
         self.assertEqual(self.rows("hello", "3", "{}"), [("", 3)])
