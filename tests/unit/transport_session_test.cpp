@@ -386,7 +386,7 @@ TEST(Session, BesideAConnectionWhatIsShortAndAloneGoesAsADatagram) {
     EXPECT_EQ(small.second, 0u);
     const auto large = run(200, 50, 20'000);
     EXPECT_GE(large.second, 50u);
-    // A datagram that is lost goes again by the connection, and what follows it does not wait.
+    // A datagram that is lost goes again as one; when several in a row get no answer the connection carries all.
     network.weather.lost = 30;
     const auto lossy = run(300, 300, 8);
     EXPECT_GT(lossy.first, 0u);
