@@ -58,7 +58,7 @@ struct TcpOptions {
     uint32_t sockets_per_rail = 1;
     uint64_t connect_limit_ns = 3'000'000'000;     ///< for a socket to be connected and welcomed
     uint64_t silence_limit_ns = 2'000'000'000;     ///< unanswered data: then the socket is given up
-    uint64_t doubt_ns = 1'000'000'000;             ///< that one which stalled is not used; doubled each time, up to 64 times
+    uint64_t doubt_ns = 4'000'000'000;             ///< that one which stalled is not used; doubled each time, up to 16 times
     uint64_t piece_bytes = 512 * 1024;             ///< longest piece; frames wait for no more than one
     int send_buffer = 0, receive_buffer = 0;       ///< of a socket, in bytes; 0: the kernel decides
     Health (*examine)(int fd, uint64_t silence_limit_ns) = nullptr;  ///< instead of asking the kernel; for tests

@@ -15,7 +15,7 @@ constexpr uint64_t kHealthNs = 250'000'000;
 constexpr uint64_t kStreamLookNs = 2'000'000;   ///< while streams wait for what a socket has taken
 constexpr uint64_t kLeastPatience = 1'000'000;  ///< with what is under way, besides two round trips
 constexpr uint64_t kDoubtLookNs = 50'000'000;   ///< at what is still under way in doubt
-constexpr uint64_t kLongestDoubt = 64;          ///< times the first
+constexpr uint64_t kLongestDoubt = 16;          ///< times the first
 constexpr uint64_t kForgiven = 8;               ///< trusted for so many times as long as it was doubted: it begins anew
 /// Repeated segments of those sent that are too many: datagrams do better, unless the way is merely full, when a round
 /// trip takes much longer than it can.
