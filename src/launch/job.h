@@ -66,7 +66,7 @@ struct JobPart {
 
 /// A process of a job on this host.
 struct Rank {
-    pid_t pid = -1;  ///< also its process group
+    pid_t pid = -1;  ///< also its process group; -1 once nothing is left of either
     bool running = false;
     volatile pid_t* guard_slot = nullptr;
     int core = -1;  ///< in the launcher's CoreMap; -1: not bound

@@ -93,10 +93,16 @@ void Launcher::note_exit(const Exit& exit) {
     if (rank == 0) {
         if (const auto pipe = input_pipes_.find(job.id()); pipe != input_pipes_.end()) pipe->second->close_pipe();
     }
-    // While a job fails its groups are remembered, for what a dead wrapper leaves behind; else they are
-    // forgotten.
-    if (!job.failing) release_guard(record);
+    forget_unless_left_over(job, record);
     if (job.running == 0) finish(job);
+}
+
+// The kernel gives the number of a reaped process to the next, unless something is left in its group: from now on it may
+// mean processes that are not ours. What a dead wrapper leaves behind while its job fails is ended with the job.
+void Launcher::forget_unless_left_over(Job& job, Rank& rank) {
+    if (job.failing && kill(-rank.pid, 0) == 0) return;
+    release_guard(rank);
+    rank.pid = -1;
 }
 
 void Launcher::on_external_exit(Job& job, int pid_fd) {

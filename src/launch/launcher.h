@@ -172,6 +172,7 @@ class Launcher {
     void fail_descendants(const Job& parent);
     void kill_rest(Job& job);
     void release_guard(Rank& rank);
+    void forget_unless_left_over(Job& job, Rank& rank);
     void finish(Job& job);
     void remove_ended();
     void ring_everyone();

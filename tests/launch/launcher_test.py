@@ -411,6 +411,30 @@ class Ending(Case):
         self.assertEqual(code, 5)
         self.assertEqual(self.left_after(0), {})
 
+    def test_a_number_used_again_is_let_be(self):
+        """A rank has ended well; its process number is another process's when the job fails."""
+        rank = self.script('[ $STARLING_RANK = 0 ] && echo $$ > ended && exit 0; until [ -s again ]; do sleep 0.01; done; exit 3', "rank")
+        script = self.script(f'''
+            {MPIEXEC} -n 2 {rank} & job=$!
+            until [ -s ended ] && [ ! -d /proc/$(cat ended) ]; do sleep 0.01; done
+            old=$(cat ended)
+            for i in 1 2 3 4 5 6 7 8 9; do
+                echo $((old - 1)) > /proc/sys/kernel/ns_last_pid
+                setsid sleep 60 & stranger=$!
+                [ $stranger = $old ] && break
+                kill -9 $stranger
+            done
+            echo $stranger $old > again
+            wait $job; echo "job $?"
+            [ $stranger = $old ] && echo "same number"
+            kill -0 $stranger && ! grep -q "State:.Z" /proc/$stranger/status && echo "let be"
+            kill -9 $stranger''')
+        own_numbers = ["unshare", *([] if os.geteuid() == 0 else ["-Ur"]), "--pid", "--fork", "--kill-child", "--mount-proc"]
+        if subprocess.run([*own_numbers, "true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
+            self.skipTest("no right to make a process namespace")
+        code, out, err = self.run_command(*own_numbers, script)
+        self.assertEqual((code, out), (0, "job 3\nsame number\nlet be\n"), err)
+
     def test_timeout(self):
         begin = time.monotonic()
         code, _, err = self.mpiexec("--timeout", 1, "-n", 2, "sleep", 60)
