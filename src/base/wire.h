@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <new>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -25,8 +26,9 @@ class Writer {
         }
         return *this;
     }
-    /// A 32-bit length and the bytes.
+    /// A 32-bit length and the bytes. What is longer than such a length can say throws std::bad_alloc.
     Writer& string(std::string_view text) {
+        if (text.size() > UINT32_MAX) throw std::bad_alloc();
         number(static_cast<uint32_t>(text.size()));
         bytes_.append(text);
         return *this;

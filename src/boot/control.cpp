@@ -35,6 +35,10 @@ ControlCall::~ControlCall() {
 
 int ControlCall::start(JobSegment& own, uint32_t rank, MessageKind kind, std::string_view payload,
                        ControlCall& out) {
+    if (payload.size() > kMaxRequest) {
+        return fail(kind == MessageKind::spawn ? MPI_ERR_SPAWN : MPI_ERR_OTHER,
+                    "a request of %zu bytes to the job's launcher is too long; it takes %u", payload.size(), kMaxRequest);
+    }
     JobHeader& header = own.header();
     if (header.control_socket[0] == '\0') {
         if (const int error = start_server(own)) return error;
@@ -54,8 +58,6 @@ int ControlCall::start(JobSegment& own, uint32_t rank, MessageKind kind, std::st
         return fail(MPI_ERR_PROC_ABORTED, "the launcher of this job (process %d) does not answer: %s",
                     header.owner_pid, std::strerror(errno));
     }
-    if (payload.size() > kMaxFrame)
-        return fail(MPI_ERR_OTHER, "a request of %zu bytes to the launcher is too long", payload.size());
     Hello hello;
     hello.job = header.id;
     std::memcpy(hello.secret, header.secret, sizeof hello.secret);

@@ -53,7 +53,10 @@ enum class MessageKind : uint32_t {
 inline constexpr uint32_t kFrameMagic = 0x4c525453;  ///< "STRL"
 inline constexpr uint32_t kFrameHeader = 12;         ///< bytes: magic, kind, length, each 32 bits
 inline constexpr uint32_t kMaxFrame = 64u << 20;     ///< payload of an authenticated peer
+/// Payload of a rank's request: what is put around it on its way to another host, or made of it there, must fit a frame, too.
+inline constexpr uint32_t kMaxRequest = kMaxFrame / 2;
 inline constexpr uint32_t kMaxHello = 256;           ///< payload before that
+inline constexpr uint32_t kMaxProcesses = 1000000;   ///< of one job
 inline constexpr uint32_t kProtocolVersion = 3;
 
 std::string encode_frame(MessageKind kind, std::string_view payload);

@@ -10,6 +10,7 @@ ClientRelay::ClientRelay(EventLoop& loop, Deputy::Send send)
     : server_(
           loop,
           [this](auto id, const boot::Frame& frame) {
+              if (frame.payload.size() > boot::kMaxRequest) return false;
               send_(kRoot,
                     encode(Order{OrderKind::client, 0, 0, id, static_cast<uint64_t>(frame.kind), {}, frame.payload}),
                     false);

@@ -40,7 +40,7 @@ bool ControlServer::on_frame(FrameServer::ConnectionId id, const boot::Frame& fr
     const auto asker = askers_.find(id);
     if (asker == askers_.end()) return false;
     Job* job = launcher_.find_job(asker->second.job);
-    if (!job) return false;
+    if (!job || frame.payload.size() > boot::kMaxRequest) return false;
     if (job->is_part) {
         return launcher_.superior()->ask(*job, asker->second.rank, frame.kind, frame.payload,
                                          [this, id](const std::string& payload) { reply(id, payload); });
@@ -92,9 +92,7 @@ bool ControlServer::spawn(FrameServer::ConnectionId id, Job& job, const boot::Fr
     if (!decode(frame.payload, request)) return false;
     boot::SpawnReply answer;
     JobSpec spec;
-    size_t asked = 0;
-    for (const boot::SpawnCommand& command : request.commands) asked += command.maxprocs;
-    if (asked > kMaxProcesses) return false;
+    const size_t asked = processes_asked_for(request);
     answer.text = job_of(request, job.id(), spec);
     if (!answer.text.empty()) {
         answer.error_class = MPI_ERR_SPAWN;

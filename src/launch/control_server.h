@@ -49,6 +49,9 @@ class ControlServer {
 std::string job_of(const boot::SpawnRequest& request, boot::JobId parent, JobSpec& out,
                    bool here_only = true);
 
+/// How many processes a request is for; no more than a job may have, if it asks for more.
+size_t processes_asked_for(const boot::SpawnRequest& request);
+
 /// The counts of a soft set like "1,4:8" or "2:8:2" that are at most `most`, ascending. False if malformed.
 bool parse_soft(std::string_view text, uint32_t most, std::vector<uint32_t>& out);
 

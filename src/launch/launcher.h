@@ -31,8 +31,6 @@ class OutputTagger;
 class InputForwarder;
 class InputPipe;
 
-inline constexpr uint32_t kMaxProcesses = 1000000;  ///< of one job
-
 struct LauncherSettings {
     const char* name = "mpiexec";  ///< how messages begin
     char** argv = nullptr;         ///< main's

@@ -114,9 +114,20 @@ bool parse_soft(std::string_view text, uint32_t most, std::vector<uint32_t>& out
     return true;
 }
 
+size_t processes_asked_for(const boot::SpawnRequest& request) {
+    uint64_t count = 0;
+    for (const boot::SpawnCommand& command : request.commands) count += command.maxprocs;
+    return std::min<uint64_t>(count, boot::kMaxProcesses);
+}
+
 std::string job_of(const boot::SpawnRequest& request, boot::JobId parent, JobSpec& out,
                    bool here_only) {
     if (request.commands.empty()) return "a spawn of no commands";
+    uint64_t room = boot::kMaxProcesses;
+    for (const boot::SpawnCommand& command : request.commands) {
+        if (command.maxprocs > room) return "a spawn of more than a million processes";
+        room -= command.maxprocs;
+    }
     out.blob = request.blob;
     out.parent = parent;
     int32_t appnum = 0;

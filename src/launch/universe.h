@@ -112,6 +112,7 @@ class Universe {
     void start(const JobSpec& spec, Patron& patron, bool spawned, Started started);
     void describe(Job& job, std::vector<uint32_t> host_of_rank);
     void send_start(Job& job);
+    bool fits_message(Job& job, const Order& order);
     void introduce_parent(const Job& child);
     void on_started(Job& job, const HostSet& hosts, std::string_view bytes);
     void start_failed(Job& job);

@@ -65,14 +65,13 @@ void Universe::spawn(Job& job, uint32_t host, const Order& order) {
     if (!decode(order.bytes, request)) {
         reply.text = "a garbled request";
     } else {
-        for (const boot::SpawnCommand& command : request.commands) asked += command.maxprocs;
-        reply.text = asked > kMaxProcesses ? "a spawn of more than a million processes"
-                                           : job_of(request, job.id(), spawn->spec, false);
+        asked = processes_asked_for(request);
+        reply.text = job_of(request, job.id(), spawn->spec, false);
     }
     if (reply.text.empty() && (job.failing || !job.patron)) reply.text = "the job is being ended";
     if (!reply.text.empty()) {
         reply.error_class = MPI_ERR_SPAWN;
-        reply.codes.assign(std::min<size_t>(asked, kMaxProcesses), MPI_ERR_SPAWN);
+        reply.codes.assign(asked, MPI_ERR_SPAWN);
         return answer(host, order, encode(reply));
     }
     spawn->parent = job.id();

@@ -117,6 +117,18 @@ void Universe::introduce_parent(const Job& child) {
     send_stub(*parent, child.present);
 }
 
+// What would be too long for the tree's messages: nobody else shall suffer from it.
+bool Universe::fits_message(Job& job, const Order& order) {
+    constexpr size_t kAround = 4096;
+    if (order.bytes.size() + kAround <= kMaxTreePayload) return true;
+    job.problem.error_class = MPI_ERR_SPAWN;
+    job.problem.text = "the arguments, environment and hosts of " + job.description.command + " have " +
+                       std::to_string(order.bytes.size()) + " bytes together, which is too long";
+    job.problem_host = kRootHost;
+    start_failed(job);
+    return false;
+}
+
 void Universe::send_start(Job& job) {
     const Patron& patron = *job.patron;
     StartOrder start;
@@ -127,9 +139,19 @@ void Universe::send_start(Job& job) {
     start.part.style = patron.style;
 
     HostSet others = job.present;
-    if (others.contains(kRootHost)) {
-        others.remove(kRootHost);
-        StartOrder own = start;
+    others.remove(kRootHost);
+    Order for_others = job.order(OrderKind::start);
+    if (!others.empty()) {
+        StartOrder there = start;
+        there.part.style.capture = true;
+        const Forward forward = job.spec.programs[0].forward;
+        there.part.environment = forwarded_environment(patron.environment, forward);
+        there.part.whole_environment = forward == Forward::all;
+        for_others.bytes = encode(there);
+        if (!fits_message(job, for_others)) return;
+    }
+    if (job.present.contains(kRootHost)) {
+        StartOrder own = std::move(start);
         own.part.style.capture = !patron.has_own_host;
         own.part.whole_environment = !patron.has_own_host;
         if (!patron.has_own_host) own.part.environment = patron.environment;
@@ -137,14 +159,7 @@ void Universe::send_start(Job& job) {
         order.bytes = encode(own);
         tell(kRootHost, order);
     }
-    if (others.empty()) return;
-    start.part.style.capture = true;
-    const Forward forward = job.spec.programs[0].forward;
-    start.part.environment = forwarded_environment(patron.environment, forward);
-    start.part.whole_environment = forward == Forward::all;
-    Order order = job.order(OrderKind::start);
-    order.bytes = encode(start);
-    tell(others, order);
+    if (!others.empty()) tell(others, for_others);
 }
 
 void Universe::on_started(Job& job, const HostSet& hosts, std::string_view bytes) {

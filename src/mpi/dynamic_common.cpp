@@ -25,6 +25,12 @@ void on_disconnect(comm::Comm& comm) {
     std::string reply;
     call_launcher(boot::MessageKind::disconnect, encode(notice), reply);
 }
+
+int broadcast(comm::Comm& comm, int root, void* bytes, int64_t size) {
+    if (size == 0) return MPI_SUCCESS;
+    const collective::View all = collective::View::all(collective::exchange_of(comm));
+    return collective::run(collective::bcast(all, bytes, size, datatype::predefined(MPI_BYTE), root));
+}
 }  // namespace
 
 int call_launcher(boot::MessageKind kind, std::string_view payload, std::string& reply) {
@@ -43,29 +49,32 @@ int call_launcher(boot::MessageKind kind, std::string_view payload, std::string&
     return error;
 }
 
-int spread(comm::Comm& comm, int root, std::string& bytes) {
-    if (comm.size == 1) return MPI_SUCCESS;
-    using collective::View;
-    const datatype::Datatype& byte = datatype::predefined(MPI_BYTE);
-    collective::Exchange& exchange = collective::exchange_of(comm);
-    uint64_t size = bytes.size();
-    int error = collective::run(collective::bcast(View::all(exchange), &size, sizeof size, byte, root));
-    if (error) return error;
-    bytes.resize(size);
-    return collective::run(collective::bcast(View::all(exchange), bytes.data(), static_cast<int64_t>(size), byte, root));
-}
-
 int spread(comm::Comm& comm, int root, Verdict& verdict) {
-    std::string bytes;
-    if (comm.rank == root)
-        bytes = Writer().number(verdict.error).string(verdict.text).string(verdict.result).take();
-    if (const int error = spread(comm, root, bytes)) return error;
-    if (comm.rank != root) {
-        Reader reader(bytes);
-        verdict.error = reader.number<int>();
-        verdict.text = reader.string();
-        verdict.result = reader.string();
+    if (comm.size > 1) {
+        // The head needs no memory: so the others hear of it where there is none for the rest.
+        struct Head {
+            int64_t error, bytes;
+        } head{};
+        std::string bytes;
+        if (comm.rank == root) {
+            try {
+                bytes = Writer().string(verdict.text).string(verdict.result).take();
+            } catch (const std::bad_alloc&) {
+                verdict = {MPI_ERR_NO_MEM, {}, {}};
+            }
+            head = {verdict.error, static_cast<int64_t>(bytes.size())};
+        }
+        if (const int error = broadcast(comm, root, &head, sizeof head)) return error;
+        bytes.resize(static_cast<size_t>(head.bytes));
+        if (const int error = broadcast(comm, root, bytes.data(), head.bytes)) return error;
+        if (comm.rank != root) {
+            Reader reader(bytes);
+            verdict.error = static_cast<int>(head.error);
+            verdict.text = reader.string();
+            verdict.result = reader.string();
+        }
     }
+    if (verdict.error == MPI_ERR_NO_MEM && verdict.text.empty()) return fail(MPI_ERR_NO_MEM, "out of memory at the root");
     return verdict.error ? fail(verdict.error, "%s", verdict.text.c_str()) : MPI_SUCCESS;
 }
 

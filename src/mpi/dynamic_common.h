@@ -1,19 +1,19 @@
 // What spawning, connecting and naming share.
 #pragma once
 
+#include <new>
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
 #include "boot/control_protocol.h"
 #include "comm/comm.h"
+#include "mpi.h"
 
 namespace starling::mpi {
 
 /// One call to the launcher; messages keep moving while it is under way. Error class with failure_text().
 int call_launcher(boot::MessageKind kind, std::string_view payload, std::string& reply);
-
-/// Gives `bytes` of the root to all members of an intra-communicator. Collective.
-int spread(comm::Comm& comm, int root, std::string& bytes);
 
 /// What the root of a collective call found out, for the others: an error with its sentence, or the result.
 struct Verdict {
@@ -21,7 +21,22 @@ struct Verdict {
     std::string text;
     std::string result;
 };
-/// Spreads the root's verdict; on an error sets failure_text() everywhere and returns it.
+/// The root's part of such a call: `find_out` fills Verdict::result and returns an error class. The others wait for the verdict,
+/// so memory that is not there is one like any other.
+template <typename FindOut>
+Verdict judge(FindOut&& find_out) {
+    Verdict verdict;
+    try {
+        verdict.error = find_out(verdict.result);
+        if (verdict.error) verdict.text = failure_text();
+    } catch (const std::bad_alloc&) {
+        verdict.error = MPI_ERR_NO_MEM;
+        verdict.text.clear();
+    }
+    return verdict;
+}
+
+/// Spreads the root's verdict; on an error sets failure_text() everywhere and returns it. Collective.
 int spread(comm::Comm& comm, int root, Verdict& verdict);
 
 /// Remembers that the inter-communicator leads to a job spawned by this one.

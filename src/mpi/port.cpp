@@ -10,7 +10,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
-#include <deque>
+#include <list>
 #include <map>
 #include <memory>
 
@@ -47,7 +47,7 @@ struct Caller {
 
 struct Ports {
     uint32_t next = 1;
-    std::map<uint32_t, std::deque<Caller>> open;  ///< who knocked, oldest first
+    std::map<uint32_t, std::list<Caller>> open;  ///< who knocked, oldest first
     std::map<uint64_t, bool> talks;               ///< contexts of those under way; true: the other side has refused
 };
 Ports& ports() {
@@ -63,11 +63,13 @@ void on_knock(link::Peer& peer, const link::Packet& packet) {
     Knock knock;
     if (packet.header.bytes < sizeof knock) return;
     std::memcpy(&knock, packet.payload, sizeof knock);
+    const auto port = ports().open.find(knock.port);
     if (knock.type == Knock::refused) {
         if (const auto talk = ports().talks.find(knock.context); talk != ports().talks.end()) talk->second = true;
+        // Who knocked has no use for an answer any more.
+        if (port != ports().open.end()) port->second.remove_if([&](const Caller& c) { return c.context == knock.context; });
         return;
     }
-    const auto port = ports().open.find(knock.port);
     if (port == ports().open.end())
         send_knock(peer, {Knock::refused, knock.port, knock.context});
     else
@@ -209,6 +211,18 @@ int meet(Talk& talk, comm::Comm& comm, uint64_t context, bool accepting, std::st
     return MPI_SUCCESS;
 }
 
+/// The same, for the side that has a context and a port to be refused by: the other root shall not wait for what can't come.
+int meet_or_refuse(link::Process other, uint32_t port, comm::Comm& comm, uint64_t talk_context, uint64_t context,
+                   bool accepting, std::string& result) {
+    try {
+        Talk talk(talk_context, other);
+        return meet(talk, comm, context, accepting, result);
+    } catch (const std::bad_alloc&) {
+        if (link::Peer* peer = other.job->peer(other.rank)) send_knock(*peer, {Knock::refused, port, talk_context});
+        throw;
+    }
+}
+
 int accept(comm::Comm& comm, const char* name_text, std::string& result) {
     PortName name;
     if (const int error = parse(name_text, name)) return error;
@@ -224,10 +238,9 @@ int accept(comm::Comm& comm, const char* name_text, std::string& result) {
         return fail(MPI_ERR_PORT, "the port was not opened by this process, or was closed");
     const Caller caller = port->second.front();
     port->second.pop_front();
-    Talk talk(caller.context, {&caller.peer->job, caller.peer->rank});
     const uint64_t context = comm::new_context();
     if (const int error = comm::check_context(context)) return error;
-    return meet(talk, comm, context, true, result);
+    return meet_or_refuse({&caller.peer->job, caller.peer->rank}, name.port, comm, caller.context, context, true, result);
 }
 
 int connect(comm::Comm& comm, const char* name_text, std::string& result) {
@@ -240,9 +253,8 @@ int connect(comm::Comm& comm, const char* name_text, std::string& result) {
         return fail(MPI_ERR_PORT, "the process that opened the port has ended");
     const uint64_t context = comm::new_context();
     if (const int error = comm::check_context(context)) return error;
-    Talk talk(context, {job, name.rank});
     send_knock(*peer, {Knock::connect, name.port, context});
-    return meet(talk, comm, 0, false, result);
+    return meet_or_refuse({job, name.rank}, name.port, comm, context, 0, false, result);
 }
 
 /// Makes the inter-communicator on one side from what its root learned. Every member maps the jobs it now
@@ -275,8 +287,9 @@ int open_connection(const char* port_name, int root, MPI_Comm handle, MPI_Comm* 
     link::make_room_for_jobs();
     Verdict verdict;
     if (comm->rank == root) {
-        verdict.error = accepting ? accept(*comm, port_name, verdict.result) : connect(*comm, port_name, verdict.result);
-        if (verdict.error) verdict.text = failure_text();
+        verdict = judge([&](std::string& result) {
+            return accepting ? accept(*comm, port_name, result) : connect(*comm, port_name, result);
+        });
     }
     int error = spread(*comm, root, verdict);
     if (!error) error = join_sides(*comm, verdict.result, accepting, out);

@@ -51,7 +51,17 @@ struct Child {
     uint64_t context = 0;
     boot::JobAddress job;
     uint32_t size = 0;
-    std::vector<int32_t> codes;
+    /// As many processes in a row with this code; of those asked for, which may be more than there can be.
+    struct Codes {
+        int32_t code;
+        uint64_t count;
+    };
+    std::vector<Codes> codes;
+
+    void add(int32_t code, uint64_t count) {
+        if (codes.empty() || codes.back().code != code) codes.push_back({code, 0});
+        codes.back().count += count;
+    }
 };
 
 std::string encode(const Child& child) {
@@ -59,7 +69,7 @@ std::string encode(const Child& child) {
     writer.number(child.context);
     boot::write(writer, child.job);
     writer.number(child.size).number(static_cast<uint32_t>(child.codes.size()));
-    for (const int32_t code : child.codes) writer.number(code);
+    for (const auto& [code, count] : child.codes) writer.number(code).number(count);
     return writer.take();
 }
 
@@ -68,8 +78,11 @@ bool decode(std::string_view bytes, Child& child) {
     child.context = reader.number<uint64_t>();
     child.job = boot::read_address(reader);
     child.size = reader.number<uint32_t>();
-    child.codes.resize(reader.count(sizeof(int32_t)));
-    for (int32_t& code : child.codes) code = reader.number<int32_t>();
+    child.codes.resize(reader.count(sizeof(int32_t) + sizeof(uint64_t)));
+    for (auto& [code, count] : child.codes) {
+        code = reader.number<int32_t>();
+        count = reader.number<uint64_t>();
+    }
     return reader.done();
 }
 
@@ -142,9 +155,13 @@ bool all_on_this_host(const comm::Group& group) {
 int start_children(comm::Comm& comm, const Commands& commands, Child& child) {
     boot::SpawnRequest request;
     if (const int error = read_commands(commands, request.commands)) return error;
-    uint32_t wanted = 0;
+    uint64_t wanted = 0;
     for (const auto& command : request.commands) wanted += command.maxprocs;
-    child.codes.assign(wanted, MPI_ERR_SPAWN);
+    child.codes = {{MPI_ERR_SPAWN, wanted}};
+    if (wanted > boot::kMaxProcesses) {
+        return fail(MPI_ERR_SPAWN, "a spawn of %llu processes; a job has %u at most",
+                    static_cast<unsigned long long>(wanted), boot::kMaxProcesses);
+    }
     // The helpers on the hosts of such a job know nothing of what the others start.
     if (boot::is_managed() && !all_on_this_host(comm.local_group())) {
         return fail(MPI_ERR_SPAWN,
@@ -160,7 +177,10 @@ int start_children(comm::Comm& comm, const Commands& commands, Child& child) {
         return error;
     boot::SpawnReply reply;
     if (!boot::decode(bytes, reply)) return fail(MPI_ERR_INTERN, "the launcher's answer to a spawn is garbled");
-    if (!reply.codes.empty()) child.codes = reply.codes;
+    if (reply.codes.size() == wanted) {
+        child.codes.clear();
+        for (const int32_t code : reply.codes) child.add(code, 1);
+    }
     if (reply.error_class) return fail(reply.error_class, "%s", reply.text.c_str());
 
     link::Job* job = link::find_job(reply.job);
@@ -168,7 +188,7 @@ int start_children(comm::Comm& comm, const Commands& commands, Child& child) {
     int error = job->map();
     if (!error) error = wait_for_children(job->segment());
     if (error) {
-        child.codes.assign(wanted, MPI_ERR_SPAWN);
+        child.codes = {{MPI_ERR_SPAWN, wanted}};
         return error;
     }
     child.job = reply.job;
@@ -177,7 +197,8 @@ int start_children(comm::Comm& comm, const Commands& commands, Child& child) {
 }
 
 void give_codes(const Child& child, int codes[]) {
-    if (codes) std::copy(child.codes.begin(), child.codes.end(), codes);
+    if (!codes) return;
+    for (const auto& [code, count] : child.codes) codes = std::fill_n(codes, count, code);
 }
 
 comm::Group* whole_job(link::Job* job, uint32_t size) {
@@ -200,12 +221,14 @@ int spawn(const Commands& commands, int root, MPI_Comm handle, MPI_Comm* out, in
     Child child;
     Verdict verdict;
     if (comm->rank == root) {
-        verdict.error = start_children(*comm, commands, child);
-        if (verdict.error) verdict.text = failure_text();
-        verdict.result = encode(child);
+        verdict = judge([&](std::string& result) {
+            const int error = start_children(*comm, commands, child);
+            result = encode(child);
+            return error;
+        });
     }
     const int error = spread(*comm, root, verdict);
-    if (comm->rank != root && !decode(verdict.result, child))
+    if (comm->rank != root && !verdict.result.empty() && !decode(verdict.result, child))
         return raise(comm, fail(MPI_ERR_INTERN, "what the root of a spawn told is garbled"), function);
     give_codes(child, codes);
     if (error) return raise(comm, error, function);

@@ -250,6 +250,15 @@ class Spawning(HostsCase):
         self.assertEqual(code, 0)
         self.assertIn("child new", out)
 
+    def test_a_request_that_is_too_long_harms_nobody(self):
+        # The first is as long as a frame may be, to the byte; around it goes what the tree of daemons needs.
+        for bytes in ((64 << 20) - 8 - 4 - 4 - 1 - 8, 40 << 20):
+            code, out, err = self.over("a:1,b:1", "-n", 1, "sleep", 1, ":", "-n", 1, PROBE, "init", f"publish-long {bytes}", "publish a b",
+                                       "lookup a", "finalize")
+            self.assertEqual((code, err), (0, ""))
+            self.assertIn("hung up", out)
+            self.assertIn("name 0 port 'b'", out)
+
     def test_a_host_that_is_not_there_fails_the_spawn_only(self):
         code, out, _ = self.over("a", "-n", 1, PROBE, "init", "spawn-info host=far.example 2 true", "print on", "finalize")
         self.assertEqual(code, 0)

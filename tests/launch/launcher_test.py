@@ -424,6 +424,7 @@ class Ending(Case):
                 [ $stranger = $old ] && break
                 kill -9 $stranger
             done
+            until [ "$(cut -d' ' -f5 /proc/$stranger/stat)" = $stranger ]; do sleep 0.01; done
             echo $stranger $old > again
             wait $job; echo "job $?"
             [ $stranger = $old ] && echo "same number"

@@ -2,7 +2,7 @@
 // is an action.
 //   init | finalize | abort CODE | exit CODE | crash | sleep MS | print TEXT | pid FILE
 //   spawn N COMMAND ARGUMENTS... | spawn-info KEY=VALUE N COMMAND ARGUMENTS... | disconnect
-//   wait-child | publish NAME PORT | unpublish NAME | lookup NAME
+//   wait-child | publish NAME PORT | publish-long BYTES | unpublish NAME | lookup NAME
 // In a spawned command ~ stands for a blank within an argument.
 #include <fcntl.h>
 #include <signal.h>
@@ -118,6 +118,22 @@ void name(MessageKind kind, std::istringstream& words) {
     std::printf("name %d port '%s' text '%s'\n", reply.error_class, reply.port.c_str(), reply.text.c_str());
 }
 
+// A request of a rank that keeps to no bounds.
+void publish_long(std::istringstream& words) {
+    size_t bytes = 0;
+    words >> bytes;
+    Hello hello;
+    hello.job = own.header().id;
+    std::copy(std::begin(own.header().secret), std::end(own.header().secret), hello.secret);
+    hello.rank = own_rank;
+    const int fd = connect_local(own.header().control_socket);
+    send_all(fd, encode_frame(MessageKind::hello, encode(hello)) +
+                     encode_frame(MessageKind::publish, encode(NameRequest{0, std::string(bytes, 'x'), "p"})));
+    char reply;
+    std::printf(recv(fd, &reply, 1, 0) <= 0 ? "hung up\n" : "answered\n");
+    close(fd);
+}
+
 void act(const std::string& action) {
     std::istringstream words(action);
     std::string verb, argument;
@@ -128,6 +144,7 @@ void act(const std::string& action) {
     if (verb == "wait-child") return wait_child();
     if (verb == "publish") return name(MessageKind::publish, words);
     if (verb == "unpublish") return name(MessageKind::unpublish, words);
+    if (verb == "publish-long") return publish_long(words);
     if (verb == "lookup") return name(MessageKind::lookup, words);
     if (verb == "crash") {
         signal(SIGSEGV, SIG_DFL);  // a sanitizer would make an exit of it
