@@ -1,7 +1,9 @@
 #include "boot/job_segment.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -36,8 +38,39 @@ int open_memfd() {
     return fd;
 }
 
+// Beyond the limit of file sizes, which holds for a memfd too, ftruncate does not only fail but kills by SIGXFSZ: so it is
+// looked up first.
+int set_size(int fd, uint64_t bytes) {
+    rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes > limit.rlim_cur) {
+        errno = EFBIG;
+        return -1;
+    }
+    int result;
+    do {
+        result = ftruncate(fd, static_cast<off_t>(bytes));
+    } while (result != 0 && errno == EINTR);
+    return result;
+}
+
+// As others of its kind, which posix_fallocate is not: 0, or -1 with errno.
+int allocate(int fd, uint64_t bytes) {
+    int error;
+    do {
+        error = posix_fallocate(fd, 0, static_cast<off_t>(bytes));
+    } while (error == EINTR);
+    errno = error;
+    return error == 0 ? 0 : -1;
+}
+
 int creation_failure(const char* step, uint32_t size) {
     const int error = errno;
+    if (error == EFBIG) {
+        return fail(MPI_ERR_NO_MEM,
+                    "the shared memory of a job of %u processes takes 32 MB of address space each, which counts as a file: "
+                    "raise `ulimit -f`",
+                    size);
+    }
     if (error == EMFILE || error == ENFILE) {
         return fail(MPI_ERR_OTHER,
                     "no file descriptor left for the job's shared memory (%s: %s); raise `ulimit -n`", step,
@@ -86,6 +119,11 @@ bool consistent(const JobHeader& header, uint64_t bytes) {
 
 }  // namespace
 
+uint32_t usable_cores() {
+    cpu_set_t usable;
+    return sched_getaffinity(0, sizeof usable, &usable) == 0 ? static_cast<uint32_t>(CPU_COUNT(&usable)) : 1;
+}
+
 JobSegment::JobSegment(JobSegment&& other) noexcept
     : base_(std::exchange(other.base_, nullptr)),
       bytes_(std::exchange(other.bytes_, 0)),
@@ -108,7 +146,8 @@ JobSegment::~JobSegment() {
 int JobSegment::create(uint32_t size, const void* blob, size_t blob_size, JobSegment& out) {
     JobDescription description;
     description.draw();
-    description.size = description.universe_size = size;
+    description.size = size;
+    description.universe_size = std::max(size, usable_cores());
     description.hosts.resize(1);
     description.hosts[0].id = this_host();
     gethostname(description.hosts[0].name, sizeof description.hosts[0].name - 1);
@@ -132,10 +171,10 @@ int JobSegment::create(const JobDescription& description, uint32_t my_host, JobS
 
     segment.fd_ = open_memfd();
     if (segment.fd_ < 0) return creation_failure("memfd_create", local_ranks);
-    if (ftruncate(segment.fd_, static_cast<off_t>(segment.bytes_)) != 0)
+    if (set_size(segment.fd_, segment.bytes_) != 0)
         return creation_failure("ftruncate", local_ranks);
     // Memory that is missing must show here, as an error, not as a SIGBUS at the first store.
-    if (posix_fallocate(segment.fd_, 0, static_cast<off_t>(ports_offset)) != 0)
+    if (allocate(segment.fd_, ports_offset) != 0)
         return creation_failure("fallocate", local_ranks);
     fcntl(segment.fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
     void* base =

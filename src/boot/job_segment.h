@@ -131,6 +131,9 @@ struct PortWord {
     uint32_t word() const { return port | static_cast<uint32_t>(state) << 16; }
 };
 
+/// Cores that this process may use: the slots of a host that nobody has given a number.
+uint32_t usable_cores();
+
 /// Bytes of one rank's region. Virtual: untouched pages cost nothing.
 inline constexpr uint64_t kRegionStride = 32u << 20;
 
