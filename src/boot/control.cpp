@@ -14,6 +14,29 @@
 
 namespace starling::boot {
 
+namespace {
+
+int connect_launcher(const JobHeader& header) {
+    return connect_local(
+        std::string_view(header.control_socket, strnlen(header.control_socket, sizeof header.control_socket)));
+}
+
+// A launcher of our own may have been killed: then there is nobody to whom its socket belongs, and another takes its place.
+int reach_launcher(JobSegment& own, int& fd) {
+    JobHeader& header = own.header();
+    const bool ours = header.owner_pid == getpid();
+    if (header.control_socket[0] != '\0') {
+        fd = connect_launcher(header);
+        if (fd >= 0 || !ours || errno != ECONNREFUSED) return MPI_SUCCESS;
+        header.control_socket[0] = '\0';
+    }
+    if (const int error = start_server(own)) return error;
+    fd = connect_launcher(header);
+    return MPI_SUCCESS;
+}
+
+}  // namespace
+
 ControlCall::ControlCall(ControlCall&& other) noexcept {
     *this = std::move(other);
 }
@@ -39,15 +62,11 @@ int ControlCall::start(JobSegment& own, uint32_t rank, MessageKind kind, std::st
         return fail(kind == MessageKind::spawn ? MPI_ERR_SPAWN : MPI_ERR_OTHER,
                     "a request of %zu bytes to the job's launcher is too long; it takes %u", payload.size(), kMaxRequest);
     }
-    JobHeader& header = own.header();
-    if (header.control_socket[0] == '\0') {
-        if (const int error = start_server(own)) return error;
-    }
+    const JobHeader& header = own.header();
     ControlCall call;
     call.cell_ = &own.cell(rank);
     call.replies_seen_ = call.cell_->replies.load(std::memory_order_acquire);
-    call.fd_ = connect_local(std::string_view(
-        header.control_socket, strnlen(header.control_socket, sizeof header.control_socket)));
+    if (const int error = reach_launcher(own, call.fd_)) return error;
     if (call.fd_ < 0) {
         if (errno == EMFILE || errno == ENFILE) {
             return fail(MPI_ERR_OTHER,
