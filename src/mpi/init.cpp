@@ -88,6 +88,13 @@ int start(int required) {
     return MPI_SUCCESS;
 }
 
+/// A child made by fork has all that its parent had in memory, but is not the rank: what the parent shares with others is not
+/// the child's to finish. (Its exit handlers may well call MPI_Finalize.)
+bool is_forked_child() {
+    const link::Process& me = link::self();
+    return me.job && me.job->segment().cell(me.rank).pid.load() != getpid();
+}
+
 /// What others still wait for from us. A send whose receiver has finalized without receiving it is an error
 /// of the program that must not keep this process for ever.
 bool all_sent() {
@@ -152,8 +159,15 @@ bool give_up_now(bool world) {
     return true;
 }
 
+/// In a forked child nobody waits, and nobody else is told.
+void give_up_in_child(bool world) {
+    if (world) world_ended = true;
+    if (--users == 0) phase = Phase::finalized;
+}
+
 /// The last user waits for what others have still to read. Others may come and go meanwhile.
 void give_up(bool world) {
+    if (is_forked_child()) return give_up_in_child(world);
     while (!give_up_now(world)) {
         Lock lock;
         progress::wait_until([] { return all_sent(); });
@@ -208,7 +222,7 @@ int Init(int* argc, char*** argv) { return Init_thread(argc, argv, MPI_THREAD_SI
 
 int Finalize() {
     if (phase != Phase::running || !world_started || world_ended) return not_running();
-    {
+    if (!is_forked_child()) {
         Lock lock;
         const comm::Kept kept(comm::self());
         kept->attributes.clear(comm::AttributeHolder(MPI_COMM_SELF));
