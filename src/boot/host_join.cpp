@@ -166,14 +166,33 @@ JobId id_of(const ManagedJob& job, const char* protocol) {
     return hash == 0 ? 1 : hash;
 }
 
-std::string host_socket_name(JobId job) {
+std::string host_socket_name(JobId job, int which) {
     char name[64];
-    std::snprintf(name, sizeof name, "starling-%u-host-%" PRIx64, geteuid(), job);
+    std::snprintf(name, sizeof name, "starling-%u-host-%" PRIx64 "-%d", geteuid(), job, which);
     return name;
 }
 
+int connect_helper(JobId job) {
+    for (int which = 0; which < kHostSockets; ++which) {
+        const int fd = connect_local(host_socket_name(job, which));
+        if (fd >= 0) return fd;
+    }
+    return -1;
+}
+
+// The right to start the helper, which goes with the descriptor, also when its holder dies. -1 if another process of this user has
+// it. Two may get it where other users come and go with the names; then one of the two helpers gives way.
+static int lock_start(JobId job) {
+    for (int which = 0; which < kHostSockets; ++which) {
+        const std::string name = host_socket_name(job, which) + "-start";
+        const int fd = listen_local(name);
+        if (fd >= 0) return fd;
+        if (Descriptor(connect_local(name))) return -1;
+    }
+    return -1;
+}
+
 int join_host(const ManagedJob& job, JobId id, JobSegment& out) {
-    const std::string name = host_socket_name(id);
     HostJoin join;
     join.job = id;
     join.size = job.size;
@@ -182,7 +201,7 @@ int join_host(const ManagedJob& job, JobId id, JobSegment& out) {
     join.appnum = job.appnum;
     const uint64_t deadline = now_ns() + kJoinSeconds * 1'000'000'000u;
     while (now_ns() < deadline) {
-        const Descriptor helper(connect_local(name));
+        const Descriptor helper(connect_helper(id));
         if (helper) {
             HostWelcome welcome;
             switch (ask(helper.get(), join, deadline, welcome)) {
@@ -195,22 +214,20 @@ int join_host(const ManagedJob& job, JobId id, JobSegment& out) {
                     continue;
             }
         }
-        if (errno == EPERM)
-            return fail(MPI_ERR_OTHER, "the socket %s, which is for this job, is held by another user",
-                        name.c_str());
         // One of the processes that find no helper starts it; the others look again. Who holds the lock may
         // have started it since we looked; whoever dies drops the lock.
-        const Descriptor lock(listen_local(name + "-start"));
+        const Descriptor lock(lock_start(id));
         if (!lock) {
             usleep(kPause);
             continue;
         }
-        if (Descriptor(connect_local(name))) continue;
+        if (Descriptor(connect_helper(id))) continue;
         if (const int error = start_helper(job, id)) return error;
     }
     return fail(MPI_ERR_OTHER,
-                "the helper of this job on this host (starlingd host) has not answered within %d s",
-                static_cast<int>(kJoinSeconds));
+                "the helper of this job on this host (starlingd host) has not answered within %d s; does another user hold the "
+                "abstract sockets %s and so on?",
+                static_cast<int>(kJoinSeconds), host_socket_name(id, 0).c_str());
 }
 
 }  // namespace starling::boot

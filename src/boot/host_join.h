@@ -37,8 +37,13 @@ bool decode(std::string_view payload, HostWelcome& out);
 /// The job's id, which every host must find out for itself: from the manager's protocol and name of it.
 JobId id_of(const ManagedJob& job, const char* protocol);
 
-/// The abstract socket of the helper for this user and job.
-std::string host_socket_name(JobId job);
+/// The abstract sockets of which the helper for this user and job has one: the first that it gets. They can be foretold, so that
+/// another user may hold some.
+inline constexpr int kHostSockets = 32;
+std::string host_socket_name(JobId job, int which);
+
+/// Connects to the helper, whichever name it has. -1 if there is none.
+int connect_helper(JobId job);
 
 /// Maps this host's segment of the job, `id` being what id_of() says. It is made if this process is the
 /// first. MPI_SUCCESS, or an error class with failure_text().

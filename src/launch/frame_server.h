@@ -29,6 +29,8 @@ class FrameServer {
     /// False with errno.
     bool listen(std::string_view name);
 
+    bool listens() const { return listener_ >= 0; }
+
     /// For those who have nothing to prove but that they are the same user: each peer is trusted at once.
     void trust_everyone() { trusts_everyone_ = true; }
     /// The peer has proved who it is: long frames are taken, and it may be silent for as long as it likes.

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "boot/local_socket.h"
 #include "launch/host_facts.h"
 #include "mpi.h"
 
@@ -144,13 +145,29 @@ HostJob::~HostJob() {
     if (manager_fd_ >= 0) close(manager_fd_);
 }
 
+// Whoever finds another helper of this job, after it has a name itself, gives way: so there are never two, whatever names other
+// users held when either looked.
+HostJob::Start HostJob::listen() {
+    int mine = 0;
+    while (mine < boot::kHostSockets && !server_.listen(boot::host_socket_name(id_, mine))) {
+        if (errno != EADDRINUSE) break;
+        ++mine;
+    }
+    const int error = errno;
+    for (int which = 0; which < boot::kHostSockets; ++which) {
+        const int other = which == mine ? -1 : boot::connect_local(boot::host_socket_name(id_, which));
+        if (other < 0) continue;
+        close(other);
+        return Start::another_was_faster;
+    }
+    if (server_.listens()) return Start::ready;
+    fail(MPI_ERR_OTHER, "cannot listen for the job's processes: %s", std::strerror(error));
+    return Start::failed;
+}
+
 HostJob::Start HostJob::start(const boot::JobDescription& description, uint32_t my_host) {
     id_ = description.id;
-    if (!server_.listen(boot::host_socket_name(id_))) {
-        if (errno == EADDRINUSE) return Start::another_was_faster;
-        fail(MPI_ERR_OTHER, "cannot listen for the job's processes: %s", std::strerror(errno));
-        return Start::failed;
-    }
+    if (const Start outcome = listen(); outcome != Start::ready) return outcome;
     boot::JobDescription mine = description;
     if (mine.several_hosts) {
         boot::HostEntry& entry = mine.hosts[my_host];

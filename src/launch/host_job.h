@@ -43,6 +43,7 @@ class HostJob {
         int pid_fd = -1;
     };
 
+    Start listen();
     bool on_frame(FrameServer::ConnectionId id, const boot::Frame& frame);
     std::string admit(const boot::HostJoin& join);
     void watch_manager(pid_t rank);
