@@ -1,5 +1,6 @@
 // starling: looks at an installation and manages the user's daemon. One file per subcommand.
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,7 @@ int main(int argc, char** argv) {
     daemon_command->callback(
         [&] { result = starling::launch::daemon_command(daemon_command->remaining()); });
 
+    if (argc < 2) return std::fputs(app.help().c_str(), stdout) < 0;
     CLI11_PARSE(app, argc, argv);
     return result;
 }
