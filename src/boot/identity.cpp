@@ -18,6 +18,7 @@
 #include "boot/environment.h"
 #include "boot/host_join.h"
 #include "boot/host_record.h"
+#include "boot/lonely.h"
 #include "boot/manager.h"
 #include "mpi.h"
 
@@ -88,19 +89,6 @@ int find_manager(std::unique_ptr<Manager>& out) {
             std::getenv("PMI_PORT"));
     }
     return MPI_SUCCESS;
-}
-
-// Four programs of their own where one job of four was meant is a trap worth a line.
-void warn_of_lonely_step() {
-    const char* tasks = std::getenv("SLURM_STEP_NUM_TASKS");
-    const char* task = std::getenv("SLURM_PROCID");
-    if (!tasks || !task || std::atoi(tasks) < 2 || std::strcmp(task, "0") != 0 || config().pmi == Pmi::none)
-        return;
-    std::fprintf(
-        stderr,
-        "starling: the %s tasks of this Slurm step run on their own, since srun was not told how they find "
-        "each other; use srun --mpi=pmix or --mpi=pmi2 (or STARLING_PMI=none, if this is meant)\n",
-        tasks);
 }
 
 // A program that used sessions only has finalized when it closed the last, but might have opened another.
@@ -206,7 +194,8 @@ int join_job(uint32_t& rank, JobSegment& segment) {
     std::unique_ptr<Manager> manager;
     if (const int error = find_manager(manager)) return error;
     if (manager) return join_managed(std::move(manager), rank, segment);
-    warn_of_lonely_step();
+    if (config().pmi != Pmi::none && config().singleton != Singleton::allow)
+        if (const int error = refuse_loneliness()) return error;
     if (const int error = JobSegment::create(1, nullptr, 0, segment)) return error;
     std::snprintf(segment.header().command, sizeof segment.header().command, "%s",
                   program_invocation_short_name);
