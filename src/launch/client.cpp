@@ -61,6 +61,7 @@ class Client {
         submission.spec.programs = options_.programs;
         submission.spec.forward_input = true;
         submission.spec.recovers = options_.recovers;
+        submission.spec.universe_size = options_.universe_size;
         submission.style.tag_output = options_.tag_output;
         submission.style.bind_to_core = options_.bind_to_core;
         submission.verbose = options_.verbose;

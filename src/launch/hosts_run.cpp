@@ -109,6 +109,7 @@ class Terminal : public Patron {
         spec.programs = options_.programs;
         spec.forward_input = true;
         spec.recovers = options_.recovers;
+        spec.universe_size = options_.universe_size;
         universe_.submit(spec, *this, [this](const PlacedOutcome& outcome) {
             if (outcome.job == 0) {
                 std::fprintf(stderr, "mpiexec: %s\n", outcome.text.c_str());

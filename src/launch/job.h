@@ -37,13 +37,20 @@ struct Program {
     uint32_t per_host = 0;  ///< 0: by the hosts' slots
 };
 
+/// For JobSpec::universe_size: MPI_UNIVERSE_SIZE is not known, since there is no end to it.
+inline constexpr uint32_t kInfiniteUniverse = ~0u;
+
 struct JobSpec {
     std::vector<Program> programs;
     std::string blob;            ///< for the segment: the parents' description, opaque here
     boot::JobId parent = 0;      ///< the job that asked for the spawn, 0 if none
     bool forward_input = false;  ///< standard input goes to rank 0
     bool recovers = false;       ///< a rank's death is not the end: the others get errors and go on
+    /// MPI_UNIVERSE_SIZE of this job and of what it spawns; 0: the slots of the hosts, or the job's size, if that is more.
+    uint32_t universe_size = 0;
     uint32_t size() const;       ///< processes of all programs
+    /// What goes into a segment: a spawned job has its parent's (`inherited`), 0 means that it is not known.
+    uint32_t shown_universe_size(const uint32_t* inherited, uint32_t slots) const;
 };
 
 /// How a job is treated, besides what it runs.

@@ -7,11 +7,13 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "base/config.h"
 #include "base/error.h"
 #include "boot/environment.h"
 #include "launch/control_server.h"
 #include "launch/input.h"
 #include "launch/launcher.h"
+#include "launch/other_library.h"
 #include "launch/output.h"
 #include "launch/process_environment.h"
 #include "mpi.h"
@@ -19,6 +21,12 @@
 namespace starling::launch {
 
 namespace {
+
+constexpr std::chrono::milliseconds kFirstLook{400}, kLastLook{20000};  // four times as long from one to the next
+
+bool allows_singletons(const ProcessEnvironment& environment) {
+    return config().singleton == Singleton::allow || environment.value("STARLING_SINGLETON") == "allow";
+}
 
 // The file to execute for each rank in turn: ranks of one program follow each other, so what is known of one is kept.
 class ProgramFiles {
@@ -29,6 +37,7 @@ class ProgramFiles {
     struct File {
         ProcessEnvironment environment;
         std::string path;  ///< empty: not found
+        std::string other_library;  ///< that the program is linked with, so that its processes could not find each other
         std::vector<char*> argv;
     };
 
@@ -52,12 +61,16 @@ class ProgramFiles {
         static char* const empty[] = {nullptr};
         char* const* base = part_ && part_->whole_environment ? empty : environ;
         std::unique_ptr<File> file(new File{
-            ProcessEnvironment(program, base, part_ ? part_->environment : nothing, address_, mark_), {}, {}});
+            ProcessEnvironment(program, base, part_ ? part_->environment : nothing, address_, mark_), {}, {}, {}});
         std::string_view path = program.search_path;
         if (path.empty()) path = file->environment.value("PATH");
         if (path.empty()) path = "/usr/local/bin:/usr/bin:/bin";
         file->path = find_program(program.argv[0], path, program.directory);
         file->argv = c_strings(program.argv);
+        if (const bool alone = spec_.size() == 1 && spec_.parent == 0; !alone && !allows_singletons(file->environment)) {
+            const bool relative = file->path[0] != '/' && !program.directory.empty();
+            file->other_library = other_library_of(relative ? program.directory + "/" + file->path : file->path);
+        }
         return file;
     }
 
@@ -70,12 +83,25 @@ class ProgramFiles {
     std::vector<std::unique_ptr<File>> files_;
 };
 
+std::string refusal(const std::string& program, const std::string& library) {
+    if (library.empty()) return {};
+    return "'" + program + "' is linked with " + library +
+           ", whose processes can't find each other under Starling's mpiexec, so that each would be alone; compile it with "
+           "Starling's mpicc, start it with that library's mpiexec, or set STARLING_SINGLETON=allow if that is meant";
+}
+
 }  // namespace
 
 uint32_t JobSpec::size() const {
     uint32_t size = 0;
     for (const Program& program : programs) size += program.count;
     return size;
+}
+
+uint32_t JobSpec::shown_universe_size(const uint32_t* inherited, uint32_t slots) const {
+    if (inherited) return *inherited;
+    if (universe_size == kInfiniteUniverse) return 0;
+    return universe_size > 0 ? universe_size : std::max(size(), slots);
 }
 
 void Launcher::describe(Job& job, const JobSpec& spec) const {
@@ -102,10 +128,9 @@ StartOutcome Launcher::start_job(const JobSpec& spec) {
     job.style.bind_to_core = settings_.bind_to_core;
     describe(job, spec);
     job.segment.header().recovers = spec.recovers;
-    cpu_set_t usable;
-    if (sched_getaffinity(0, sizeof usable, &usable) == 0) {
-        job.segment.header().universe_size = std::max(size, static_cast<uint32_t>(CPU_COUNT(&usable)));
-    }
+    const Job* parent = find_job(spec.parent);
+    job.segment.header().universe_size =
+        spec.shown_universe_size(parent ? &parent->segment.header().universe_size : nullptr, boot::usable_cores());
 
     jobs_.push_back(std::move(job));
     Job& placed = jobs_.back();
@@ -136,10 +161,13 @@ bool Launcher::launch_all(Job& job, const JobSpec& spec, const JobPart* part, St
         start.signals = &original_mask_;
         start.descriptors = descriptors_raised_ ? &original_descriptors_ : nullptr;
         job.segment.cell(rank).appnum = program.appnum;
-        const StartedProcess process = launch_one(job, rank, start, spec.forward_input && rank == 0);
-        if (process.pid > 0) continue;
+        outcome.text = refusal(program.argv[0], file.other_library);
+        if (outcome.text.empty()) {
+            const StartedProcess process = launch_one(job, rank, start, spec.forward_input && rank == 0);
+            if (process.pid > 0) continue;
+            outcome.text = start_failure(program.argv[0], program.directory, process);
+        }
         outcome.error_class = MPI_ERR_SPAWN;
-        outcome.text = start_failure(program.argv[0], program.directory, process);
         outcome.codes.assign(spec.size(), MPI_ERR_SPAWN);
         outcome.failed_program = index;
         outcome.failed_index = which;
@@ -151,7 +179,27 @@ bool Launcher::launch_all(Job& job, const JobSpec& spec, const JobPart* part, St
             detail("started %u of %s", program.count, program.argv[0].c_str());
     }
     if (spec.forward_input && input_) input_->resume();
+    if (spec.size() > 1 && job.ranks.size() > 0 && !allows_singletons(files.file(0).environment))
+        watch_for_other_library(job.id(), kFirstLook);
     return true;
+}
+
+// What an interpreter or a wrapper brings with it only shows when it runs. A program that has called MPI_Init is ours; one that
+// does not in a minute most likely never does.
+void Launcher::watch_for_other_library(boot::JobId id, std::chrono::milliseconds wait) {
+    loop_.after(wait, [this, id, wait] {
+        Job* job = find_job(id);
+        if (!job || job->failing || !job->ranks[0].running) return;
+        const uint32_t rank = job->rank_of(0);
+        if (job->segment.cell(rank).state.load(std::memory_order_acquire) != boot::RankState::started) return;
+        const std::string library = other_library_in(job->ranks[0].pid);
+        if (library.empty()) {
+            if (wait < kLastLook) watch_for_other_library(id, 4 * wait);
+            return;
+        }
+        say("%s has loaded %s, not Starling's library: if it calls MPI, each process is alone; use Starling's (for mpi4py: one that "
+            "was built with it), or set STARLING_SINGLETON=allow if that is meant", name_of(*job, rank).c_str(), library.c_str());
+    });
 }
 
 StartedProcess Launcher::launch_one(Job& job, uint32_t rank, ProcessStart start, bool forward_input) {

@@ -155,6 +155,7 @@ class Launcher {
     bool launch_all(Job& job, const JobSpec& spec, const JobPart* part, StartOutcome& outcome);
     StartedProcess launch_one(Job& job, uint32_t rank, ProcessStart start, bool forward_input);
     int open_input(Job& job, int& pipe_end);
+    void watch_for_other_library(boot::JobId id, std::chrono::milliseconds wait);
     void take_back(Job& job);
     bool watch_signals();
     void on_signals();

@@ -30,6 +30,7 @@ enum class Id {
     path,
     tag_output,
     recover,
+    universe,
     timeout,
     bind,
     map,
@@ -76,6 +77,7 @@ constexpr Option kOptions[] = {
     {"enable-recovery", Id::recover, 0},
     {"disable-auto-cleanup", Id::recover, 0},
     {"continuous", Id::recover, 0},
+    {"usize", Id::universe, 1},
     {"timeout", Id::timeout, 1},
     {"bind-to", Id::bind, 1},
     {"map-by", Id::map, 1},
@@ -262,6 +264,9 @@ class Parser {
             case Id::recover:
                 out_.recovers = true;
                 break;
+            case Id::universe:
+                read_universe(given, value);
+                break;
             case Id::timeout:
                 read_timeout(given, value);
                 break;
@@ -355,6 +360,17 @@ class Parser {
         if (check_setting(name.c_str(), value.c_str()) != 0)
             error_ = "'--set " + text + "': " + std::string(failure_text());
         global_.emplace_back(name, value);
+    }
+
+    void read_universe(const std::string& given, const std::string& value) {
+        std::string word = value;
+        for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+        if (word == "infinite") {
+            out_.universe_size = kInfiniteUniverse;
+        } else if (word != "system" && (!parse_number(value, out_.universe_size) || out_.universe_size == 0 ||
+                                        out_.universe_size > INT_MAX)) {
+            error_ = "'" + given + " " + value + "' is neither a number of processes, nor infinite, nor system";
+        }
     }
 
     void read_timeout(const std::string& given, const std::string& value) {
@@ -453,6 +469,7 @@ Processes
   -n, -np, -c N             number of processes (1)
   -wdir, -wd DIR            directory to start them in
   -path DIR[:DIR...]        where to look for the program, instead of PATH
+  -usize N|infinite|system  MPI_UNIVERSE_SIZE: this, not known, or the hosts' slots (system)
   --bind-to core|none       bind each process to a core (none)
 Hosts (without these, this one)
   --host, -H NAME[:SLOTS],...     hosts to run on, and how many processes have room there (one per core)

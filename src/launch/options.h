@@ -27,6 +27,7 @@ struct Options {
     bool quiet = false;
     bool bind_to_core = false;
     bool recovers = false;
+    uint32_t universe_size = 0;  ///< as JobSpec's
     int timeout_seconds = 0;
     bool help = false;
     bool version = false;

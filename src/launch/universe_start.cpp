@@ -95,7 +95,9 @@ void Universe::describe(Job& job, std::vector<uint32_t> host_of_rank) {
     boot::JobDescription& description = job.description;
     description.draw();
     description.size = static_cast<uint32_t>(host_of_rank.size());
-    description.universe_size = std::max(description.size, slots());
+    const Job* parent = find(job.spec.parent);
+    description.universe_size =
+        job.spec.shown_universe_size(parent ? &parent->description.universe_size : nullptr, slots());
     description.several_hosts = hosts_.size() > 1;
     description.recovers = job.spec.recovers;
     description.command = job.spec.programs[0].argv[0];

@@ -234,6 +234,13 @@ class Spawning(HostsCase):
         # The parent's host is the fullest, and so gets no more than another.
         self.assertEqual(sorted(re.findall(r"child (\w)", out)), ["a", "b", "b", "c"])
 
+    def test_children_are_in_the_same_universe(self):
+        child = f"{PROBE} init universe finalize"
+        for options, size in (([], 5), (["-usize", "9"], 9), (["-usize", "infinite"], 0)):
+            code, out, err = self.over("a:2,b:3", *options, "-n", 1, PROBE, "init", "universe", f"spawn 7 {child}", "wait-child", "finalize")
+            self.assertEqual((code, err), (0, ""))
+            self.assertEqual(re.findall(r"universe (\d+)", out), [str(size)] * 8, options)
+
     def test_the_info_keys(self):
         for key, where in (("host=c", "ccc"), ("host=b:1,c:2", "bcc")):
             code, out, _ = self.over("a:1,b:1,c:1", "-n", 1, PROBE, "init", f"spawn-info {key} 3 sh -c echo~child~$FAKE_HOST",

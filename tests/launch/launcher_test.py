@@ -493,6 +493,28 @@ class Spawning(Case):
         self.assertIn("child state 2", out)
         self.assertRegex(out, r"spawn 53 codes 53 text '.*nonesuch")
 
+    def test_a_singletons_killed_launcher_is_replaced(self):
+        process = self.popen(PROBE, "init", "spawn 1 true", "print ready", "sleep 500", "spawn 1 true", "publish a b", "finalize")
+        while process.stdout.readline() != "ready\n":
+            pass
+        (server,) = [pid for pid, command in marked(self.mark).items() if "starlingd serve" in command]
+        os.kill(server, signal.SIGKILL)
+        out, _ = process.communicate(timeout=LIMIT)
+        self.assertEqual(process.returncode, 0)
+        self.assertIn("spawn 0 codes 0", out)
+        self.assertIn("name 0", out)
+
+    def test_children_are_in_the_same_universe(self):
+        cores = len(os.sched_getaffinity(0))
+        child = f"{PROBE} init universe finalize"
+        for options, n, size in (([], 1, cores), ([], cores + 3, cores + 3), (["-usize", "77"], 2, 77), (["-usize", "infinite"], 1, 0)):
+            code, out, err = self.mpiexec(*options, "-n", n, PROBE, "init", "universe", f"spawn 1 {child}", "wait-child",
+                                          f"spawn {cores + 2} {child}", "wait-child", "finalize")
+            self.assertEqual((code, err), (0, ""))
+            self.assertEqual(re.findall(r"universe (\d+)", out), [str(size)] * n * (1 + 1 + cores + 2), options)
+        _, out, _ = self.run_command(PROBE, "init", "universe", f"spawn {cores + 2} {child}", "wait-child", "finalize")
+        self.assertEqual(re.findall(r"universe (\d+)", out), [str(cores)] * (cores + 3))
+
     def test_the_singletons_launcher_outlives_it_for_a_child(self):
         child = self.script("sleep 0.4; echo 1 > survived")
         self.assertEqual(self.run_command(PROBE, "init", f"spawn 1 {child}", "finalize")[0], 0)

@@ -2,10 +2,11 @@
 // is an action.
 //   init | finalize | abort CODE | exit CODE | crash | sleep MS | print TEXT | pid FILE
 //   spawn N COMMAND ARGUMENTS... | spawn-info KEY=VALUE N COMMAND ARGUMENTS... | disconnect
-//   wait-child | publish NAME PORT | publish-long BYTES | unpublish NAME | lookup NAME
+//   wait-child | universe | publish NAME PORT | publish-long BYTES | unpublish NAME | lookup NAME
 // In a spawned command ~ stands for a blank within an argument.
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@
 #include "base/error.h"
 #include "boot/control.h"
 #include "boot/environment.h"
+#include "boot/local_socket.h"
 
 using namespace starling;
 using namespace starling::boot;
@@ -144,6 +146,10 @@ void act(const std::string& action) {
     if (verb == "wait-child") return wait_child();
     if (verb == "publish") return name(MessageKind::publish, words);
     if (verb == "unpublish") return name(MessageKind::unpublish, words);
+    if (verb == "universe") {
+        std::printf("universe %u\n", own.header().universe_size);
+        return;
+    }
     if (verb == "publish-long") return publish_long(words);
     if (verb == "lookup") return name(MessageKind::lookup, words);
     if (verb == "crash") {

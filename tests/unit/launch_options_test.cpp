@@ -104,6 +104,10 @@ TEST(Options, MistakesAreNamed) {
 
 TEST(Options, AreAcceptedThoughNotNeeded) {
     EXPECT_TRUE(good({"--oversubscribe", "--allow-run-as-root", "a"}).notes.empty());
+    EXPECT_EQ(good({"a"}).universe_size, 0u);
+    EXPECT_EQ(good({"-usize", "12", "a"}).universe_size, 12u);
+    EXPECT_EQ(good({"-usize", "SYSTEM", "a"}).universe_size, 0u);
+    EXPECT_EQ(good({"--usize", "INFINITE", "a"}).universe_size, kInfiniteUniverse);
     EXPECT_EQ(good({"--mca", "btl", "tcp", "--map-by", "slot:PE=1", "a"}).notes.size(), 2u);
 }
 

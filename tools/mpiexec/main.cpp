@@ -70,6 +70,7 @@ int main(int argc, char** argv) {
     spec.programs = std::move(options.programs);
     spec.forward_input = true;
     spec.recovers = options.recovers;
+    spec.universe_size = options.universe_size;
     const launch::StartOutcome outcome = launcher.start_job(spec);
     if (!outcome.job) {
         complain(outcome.text);

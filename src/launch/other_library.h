@@ -1,0 +1,17 @@
+// Programs of another MPI: under Starling's mpiexec each of their processes would be alone, and nobody would say so.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+namespace starling::launch {
+
+/// The other MPI library that the program in this file is linked with, for a sentence: "Open MPI (libmpi.so.40)". Empty if there is
+/// none, or if the file is not for the loader to look at (a script, a static program). What stands in between is not followed.
+std::string other_library_of(const std::string& path);
+
+/// The same for what a running process, or one that it has started, has loaded: an interpreter's libraries are seen here only.
+std::string other_library_in(pid_t pid);
+
+}  // namespace starling::launch
