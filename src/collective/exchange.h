@@ -41,9 +41,14 @@ class Exchange {
     /// The tag of the next collective operation. Every participant starts the collectives of a communicator
     /// in the same order, so they all draw the same one.
     int next_tag() { return static_cast<int>(++ticket_ & 0x3fffffff); }
+    /// The tag that was drawn last.
+    int last_tag() const { return static_cast<int>(ticket_ & 0x3fffffff); }
+    /// How many operations the program has called: all, but for those that the library drew for itself.
+    uint32_t calls() const { return ticket_ - own_; }
+    void last_was_own() { ++own_; }
 
   private:
-    uint32_t ticket_ = 0;
+    uint32_t ticket_ = 0, own_ = 0;
 };
 
 }  // namespace starling::collective

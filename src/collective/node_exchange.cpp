@@ -23,6 +23,7 @@ constexpr int kCrowdedYields = 30;
 
 bool EngineSync::add_participant(const link::Process& process) {
     if (process.job->dead() || process.job->map() != MPI_SUCCESS) return false;
+    participants_.push_back(process);
     doorbells_.push_back(&shm::Region(process.job->segment().region(process.rank)).doorbell());
     if (process.job != link::self().job &&
         std::find(other_jobs_.begin(), other_jobs_.end(), process.job) == other_jobs_.end())
@@ -31,25 +32,66 @@ bool EngineSync::add_participant(const link::Process& process) {
     return true;
 }
 
-bool EngineSync::wait_long(bool (*condition)(void*), void* argument) const {
+struct EngineSync::Waiting {
+    const EngineSync& sync;
+    bool (*condition)(void*);
+    void* argument;
+    const NodeWait& what;
     bool here = false;
-    auto ready = [&] {
+
+    bool operator()() {
         if ((here = condition(argument))) return true;
-        for (const link::Job* job : other_jobs_)
+        for (const link::Job* job : sync.other_jobs_)
             if (job->dead()) return true;
-        for (const link::Process& process : mortals_)
+        for (const link::Process& process : sync.mortals_)
             if (const link::Peer* peer = process.job->peer_if_met(process.rank); peer && peer->dead)
                 return true;
         return false;
+    }
+};
+
+void EngineSync::tell(const NodeWait& what, progress::Teller& teller) const {
+    if (!tells.channel) return;
+    const Label call = label();
+    teller.in_collective(call.channel->context(), call.number);
+    const auto n = static_cast<int>(participants_.size());
+    NodeLayout layout(tells.area, n);
+    const auto missing = [&](int i) {
+        if (i == me_ || i >= n) return;
+        Account::Operation member{};
+        member.kind = Account::Kind::member;
+        member.flags = Account::kOfCollective;
+        member.rank = i;
+        member.context = call.channel->context();
+        member.peer = participants_[static_cast<size_t>(i)].rank;
+        member.peer_job = participants_[static_cast<size_t>(i)].job->address().id;
+        teller.waits_for(member, nullptr);
     };
+    if (what.who == NodeWait::Who::root) missing(what.first);
+    if (what.who == NodeWait::Who::everyone) teller.for_everyone();
+    const bool writers = what.who == NodeWait::Who::writers;
+    if (!writers && what.who != NodeWait::Who::readers) return;
+    for (int i = what.first; i < what.last; ++i) {
+        const uint32_t there = writers ? layout.slot(i, what.sequence).sequence.load() : layout.done(i).load();
+        if (!Node::reached(there, what.sequence)) missing(i);
+    }
+}
+
+bool EngineSync::wait_long(bool (*condition)(void*), void* argument, const NodeWait& what) const {
+    Waiting ready{*this, condition, argument, what};
+    const progress::WaitSite site{tells.function ? tells.function : "a collective operation", progress::Expected::soon,
+                                  [](const void* a, progress::Teller& teller) {
+                                      const auto& waiting = *static_cast<const Waiting*>(a);
+                                      waiting.sync.tell(waiting.what, teller);
+                                  }};
     // On a crowded core every look but the first after a yield is a waste.
     for (int i = 0; i < kCrowdedYields && progress::core_is_crowded(); ++i) {
         progress::yield_core();
-        if (ready()) return here;
+        if (ready()) return ready.here;
         progress::poll();
     }
-    if (!ready()) progress::wait_for_flags(ready);
-    return here;
+    if (!ready()) progress::wait_for_flags(ready, site);
+    return ready.here;
 }
 
 namespace {
@@ -100,6 +142,7 @@ Node* NodeOwner::get(comm::Comm& comm, Exchange& exchange) {
 void NodeOwner::make(comm::Comm& comm, Exchange& exchange, const std::vector<int>& members, int me) {
     // Drawn by all members alike, though on some hosts there may be nothing to agree on.
     const View all = View::all(exchange);
+    exchange.last_was_own();
     const auto n = static_cast<int>(members.size());
     if (n == 1 || n > NodeLayout::kMost) return;
     const bool is_world = &comm == comm::world();
@@ -128,6 +171,7 @@ void NodeOwner::make(comm::Comm& comm, Exchange& exchange, const std::vector<int
     }
     const link::Process leader = roster.at(members[0]);
     const shm::Region region(leader.job->segment().region(leader.rank));
+    sync.tells = {nullptr, &comm.collective, &exchange, region.collective() + offset, n < exchange.size};
     node_ = std::make_unique<Node>(region.collective() + offset, n, me, std::move(sync));
 }
 

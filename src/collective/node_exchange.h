@@ -7,6 +7,7 @@
 #include "base/copy.h"
 #include "boot/doorbell.h"
 #include "collective/exchange.h"
+#include "collective/label.h"
 #include "collective/node_stage.h"
 #include "comm/comm.h"
 #include "progress/idle.h"
@@ -23,6 +24,19 @@ class EngineSync {
     bool add_participant(const link::Process& process);
 
     CopyPath copies;  ///< into what all read
+
+    /// What an operation says of itself when it waits: the function that is called now, set by who calls; the rest once.
+    struct Tells {
+        const char* function = nullptr;
+        message::Channel* channel = nullptr;
+        const Exchange* exchange = nullptr;
+        std::byte* area = nullptr;
+        bool part = false;  ///< of an operation over several hosts, which has its tag already
+    } tells;
+    Label label() const {
+        const Exchange& exchange = *tells.exchange;
+        return {tells.function, tells.channel, exchange.calls() + (tells.part ? 0 : 1), exchange.last_tag()};
+    }
 
     uint32_t load(const std::atomic<uint32_t>& word) const { return word.load(); }
     void store(std::atomic<uint32_t>& word, uint32_t value) const {
@@ -43,22 +57,25 @@ class EngineSync {
     }
 
     template <class Condition>
-    bool wait(Condition condition) const {
+    bool wait(Condition condition, const NodeWait& what) const {
         // Most partners are here within a fraction of a microsecond, or not for long; one that shares this
         // core will not come before we let go.
         for (int i = progress::core_is_crowded() ? kSpins - 1 : 0; i < kSpins; ++i) {
             if (condition()) return true;
             __builtin_ia32_pause();
         }
-        return wait_long([](void* c) { return (*static_cast<Condition*>(c))(); }, &condition);
+        return wait_long([](void* c) { return (*static_cast<Condition*>(c))(); }, &condition, what);
     }
 
   private:
     static constexpr int kSpins = 30;
-    bool wait_long(bool (*condition)(void*), void* argument) const;
+    struct Waiting;
+    bool wait_long(bool (*condition)(void*), void* argument, const NodeWait& what) const;
+    void tell(const NodeWait& what, progress::Teller& teller) const;
 
     int me_;
     std::vector<boot::Doorbell*> doorbells_;
+    std::vector<link::Process> participants_;
     std::vector<const link::Job*> other_jobs_;
     std::vector<link::Process> mortals_;  ///< participants whose jobs go on without them
 };

@@ -25,13 +25,25 @@
 
 namespace starling::collective {
 
+/// Whom a wait in the node stage waits for, for those who look from outside.
+struct NodeWait {
+    enum class Who : uint8_t {
+        writers,   ///< those of [first, last) whose slot has not the operation's number
+        readers,   ///< those who have not finished operation `sequence`, of all
+        everyone,  ///< those who have not come; it is not known who
+        root,      ///< `first`
+    } who;
+    uint32_t sequence;
+    int first = 0, last = 0;
+};
+
 /// Protocols over an area. `Sync` has:
 ///   uint32_t load(const std::atomic<uint32_t>&)          sequentially consistent
 ///   void store(std::atomic<uint32_t>&, uint32_t)         release
 ///   void publish(std::atomic<uint32_t>&, uint32_t)       sequentially consistent: a wake may follow
 //   void fence()                                         makes the stores before it published, so to speak
 ///   uint32_t add(std::atomic<uint32_t>&, uint32_t)       sequentially consistent; gives the old value
-///   bool wait(condition)                                 true when it holds; false if a participant is
+///   bool wait(condition, NodeWait)                       true when it holds; false if a participant is
 ///   gone void wake(int participant), void wake_all()          after publish or add: whoever sleeps looks
 ///   again
 /// Data is moved by callbacks that get pointers into the area. Every call gives an MPI error class; after
@@ -42,6 +54,11 @@ class NodeStage {
     /// The kind that a root gives to a broadcast instead of its own, to tell the others that there is
     /// nothing to read.
     static constexpr uint32_t kFailed = ~0u;
+    /// Whether a word has come to a number; numbers wrap.
+    static bool reached(uint32_t value, uint32_t wanted) {
+        return static_cast<int32_t>(value - wanted) >= 0;
+    }
+
     NodeStage(std::byte* base, int n, int me, Sync sync, int few = NodeLayout::kFew)
         : layout_(base, n), n_(n), me_(me), few_(n <= few), sync_(std::move(sync)) {}
 
@@ -155,10 +172,6 @@ class NodeStage {
     }
 
   private:
-    static bool reached(uint32_t value, uint32_t wanted) {
-        return static_cast<int32_t>(value - wanted) >= 0;
-    }
-
     /// Takes the next number. If I am going to write a buffer of which there are `buffers` in turn, waits
     /// until everyone has finished with its last use.
     bool begin(uint32_t buffers) {
@@ -180,7 +193,7 @@ class NodeStage {
         };
         if (all_done()) return true;
         sync_.add(layout_.done_waiters(), 1);
-        const bool here = sync_.wait(all_done);
+        const bool here = sync_.wait(all_done, NodeWait{NodeWait::Who::readers, wanted, 0, n_});
         sync_.add(layout_.done_waiters(), ~0u);
         return here;
     }
@@ -196,7 +209,8 @@ class NodeStage {
             put(header, kind, bytes);
             if (!more) sync_.wake_all();
         } else if (reads) {
-            if (!sync_.wait([&] { return sync_.load(header.sequence) == sequence_; })) return gone();
+            const auto here = [&] { return sync_.load(header.sequence) == sequence_; };
+            if (!sync_.wait(here, NodeWait{NodeWait::Who::root, sequence_, root})) return gone();
             error = check(header, kind, bytes);
             if (error == MPI_SUCCESS) read(static_cast<const std::byte*>(room(header)));
         }
@@ -233,7 +247,8 @@ class NodeStage {
         return true;
     }
     bool wait_for_slots(int first, int last) {
-        return sync_.wait([&, next = first]() mutable { return seen_slots(next, last); });
+        return sync_.wait([&, next = first]() mutable { return seen_slots(next, last); },
+                          NodeWait{NodeWait::Who::writers, sequence_, first, last});
     }
     /// After put_quietly(). The others' slots are on their way here while mine is on its way to them.
     bool meet_by_slots() {
@@ -254,7 +269,8 @@ class NodeStage {
             sync_.wake_all();
             return true;
         }
-        return sync_.wait([this] { return reached(sync_.load(layout_.release()), sequence_); });
+        return sync_.wait([this] { return reached(sync_.load(layout_.release()), sequence_); },
+                          NodeWait{NodeWait::Who::everyone, sequence_});
     }
 
     std::byte* payload_of(int i, uint32_t bytes) {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "message/tell.h"
 #include "progress/engine.h"
 
 namespace starling::collective {
@@ -13,11 +14,21 @@ void start(Task task, CollectiveRequest& request) {
     handle.resume();
 }
 
-int run(Task task) {
+int run(Task task, const Label& label) {
     CollectiveRequest request;
     start(std::move(task), request);
-    if (!request.done) progress::wait(request);
+    if (request.done) return message::error_of(request);
+    request.label = label;
+    progress::wait(request, {label.function, progress::Expected::soon, [](const void* r, progress::Teller& teller) {
+                                 tell(static_cast<const CollectiveRequest*>(static_cast<const message::Request*>(r))->label, teller);
+                             }});
     return message::error_of(request);
+}
+
+void tell(const Label& label, progress::Teller& teller) {
+    if (!label.channel) return;
+    teller.in_collective(label.channel->context(), label.number);
+    message::tell_collective(*label.channel, label.tag, teller);
 }
 
 }  // namespace starling::collective

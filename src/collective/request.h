@@ -1,6 +1,7 @@
 // Running collective tasks: to the end in a blocking call, or beside the program behind a request.
 #pragma once
 
+#include "collective/label.h"
 #include "collective/task.h"
 #include "message/request.h"
 
@@ -10,12 +11,13 @@ namespace starling::collective {
 struct CollectiveRequest : message::Request {
     CollectiveRequest() : Request(message::RequestKind::collective) {}
     Task task;
+    Label label;
 };
 
 /// Starts a task; it is done when `request` is, which may be on return. `request` must not move until then.
 void start(Task task, CollectiveRequest& request);
 
 /// Runs a task to its end and gives its result. Other communication goes on meanwhile.
-int run(Task task);
+int run(Task task, const Label& label = {__builtin_FUNCTION()});
 
 }  // namespace starling::collective

@@ -18,7 +18,7 @@ int first_of(int error, int next) { return error != MPI_SUCCESS ? error : next; 
 int barrier(Node& part, View v) {
     const HostMap& hosts = *v.exchange->hosts();
     int error = node::arrive(part, everyone(hosts).last);
-    if (hosts.leads()) error = run(collective::barrier(between(v, hosts.leaders, hosts, error)));
+    if (hosts.leads()) error = run(collective::barrier(between(v, hosts.leaders, hosts, error)), part.sync().label());
     if (error == MPI_SUCCESS || !hosts.leads()) return first_of(error, node::release(part, hosts.my_place));
     node::give_up(part, 0);
     return error;
@@ -28,7 +28,8 @@ int bcast(Node& part, View v, void* buffer, int64_t count, const Datatype& type,
     const HostMap& hosts = *v.exchange->hosts();
     const Tops tops(v, hosts, root);
     if (tops.is_top) {
-        const int error = run(collective::bcast(between(v, tops.list, hosts), buffer, count, type, tops.root_host));
+        const int error = run(collective::bcast(between(v, tops.list, hosts), buffer, count, type, tops.root_host),
+                              part.sync().label());
         if (error != MPI_SUCCESS) {
             node::give_up(part, tops.place);
             return error;
@@ -51,7 +52,8 @@ int reduce(Node& part, View v, const void* input, void* receive, int64_t count, 
     const int error = node::reduce(part, tops.place, everyone(hosts), input, value, count, type, op);
     if (!tops.is_top) return error;
     const void* mine = v.me == root ? MPI_IN_PLACE : value;
-    return run(collective::reduce(between(v, tops.list, hosts, error), mine, receive, count, type, op, tops.root_host));
+    return run(collective::reduce(between(v, tops.list, hosts, error), mine, receive, count, type, op, tops.root_host),
+               part.sync().label());
 }
 
 int allreduce(Node& part, View v, const void* input, void* receive, int64_t count, const Datatype& type,
@@ -61,7 +63,8 @@ int allreduce(Node& part, View v, const void* input, void* receive, int64_t coun
     int error = node::reduce(part, 0, everyone(hosts), input, receive, count, type, op);
     if (hosts.leads()) {
         error = run(collective::allreduce(between(v, hosts.leaders, hosts, error), MPI_IN_PLACE, receive, count, type,
-                                          op));
+                                          op),
+                    part.sync().label());
         if (error != MPI_SUCCESS) {
             node::give_up(part, 0);
             return error;

@@ -2,7 +2,9 @@
 
 #include "base/error.h"
 #include "base/pool.h"
+#include "comm/tell.h"
 #include "message/retired.h"
+#include "progress/teller.h"
 
 namespace starling::comm {
 
@@ -61,6 +63,7 @@ Comm::Comm(uint64_t context, Group* local, int my_rank, Group* remote, bool firs
                  remote && !first ? remote->size() + my_rank : my_rank),
       errhandler((handler ? handler : errors_are_fatal())->retain()) {
     point_to_point.connect_hint = &hints.connect;
+    point_to_point.owner = this;
 }
 
 Comm::~Comm() {
@@ -101,6 +104,7 @@ void drop(Comm* comm) {
 }
 
 void make_predefined() {
+    progress::teller_upcalls.communicator = tell_communicator;
     const link::Process me = link::self();
     const auto& header = me.job->segment().header();
     GroupBuilder world, self;

@@ -41,6 +41,8 @@ class Channel {
     }
     MatchQueues& queues() { return *queues_; }
 
+    /// The comm::Comm it is part of; null: none.
+    const void* owner = nullptr;
     /// Whether peers get a connection with the first message, without waiting for traffic; null: no. Not owned.
     const bool* connect_hint = nullptr;
     /// Follows a hint that was given when there had been messages already.

@@ -15,8 +15,9 @@
 #include "message/point_to_point.h"
 #include "message/retired.h"
 #include "message/send.h"
-#include "message/streams.h"
 #include "message/split.h"
+#include "message/streams.h"
+#include "message/tell.h"
 #include "progress/idle.h"
 #include "progress/ready.h"
 #include "transport/shm/kernel_copy.h"
@@ -288,6 +289,7 @@ void start() {
         peer.early = nullptr;
     };
     start_streams(enqueue_stream);
+    progress::teller_upcalls.messages = tell_messages;
 }
 
 namespace {

@@ -13,6 +13,9 @@ struct Datatype;
 namespace starling::link {
 struct Peer;
 }
+namespace starling::progress {
+class Teller;
+}
 namespace starling::ip {
 class Coverage;
 class OutStream;
@@ -42,6 +45,8 @@ struct RequestClass {
     bool (*cancel)(Request& request) = nullptr;  ///< MPI_Cancel
     int (*query)(Request& request, MPI_Status& status) = nullptr;  ///< generalized: fills the status when done
     int (*end)(Request& request) = nullptr;  ///< generalized: calls the program's free function; dispose() then doesn't
+    /// Tells what it waits for (progress/teller.h).
+    void (*tell)(const Request& request, progress::Teller& teller) = nullptr;
     void (*completed)(Request& request) = nullptr;  ///< called by complete(), for parts of a larger operation
 };
 
@@ -103,6 +108,7 @@ struct SendRequest : Request {
     uint64_t context = 0;
     uint64_t moved = 0;       ///< streamed so far (two-copy fallback)
     int source_rank = 0;      ///< my rank as the receiver sees it
+    int destination = 0;      ///< the receiver's rank in the channel
     int tag = 0;
     uint32_t sequence = 0;
     uint32_t serial = 0;      ///< what the receiver names this request by

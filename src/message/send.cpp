@@ -220,6 +220,7 @@ void start_send(SendRequest& request, Channel& channel, const void* buffer, int6
     request.bytes = datatype::packed_size(type, count);
     request.context = channel.context();
     request.source_rank = channel.my_rank();
+    request.destination = destination;
     request.tag = tag;
     request.sequence = peer->next_send++;
     request.moved = 0;
@@ -311,6 +312,19 @@ void drop_sends_to_finalized() {
     offered.each([](SendRequest& request) {
         if (link::has_finalized(*request.peer)) finish_offered(request, MPI_SUCCESS);
     });
+}
+
+void each_open_send(void (*visit)(const SendRequest& request, void* argument), void* argument) {
+    // Those offered may be in a queue as well.
+    static void (*visitor)(const SendRequest& request, void* argument);
+    static void* visitors_argument;
+    visitor = visit;
+    visitors_argument = argument;
+    link::each_pending([](link::Peer& peer) {
+        for (const SendRequest* request : peer.sends)
+            if (request->stage == SendRequest::Stage::eager) visitor(*request, visitors_argument);
+    });
+    offered.each([&](SendRequest& request) { visit(request, argument); });
 }
 
 size_t open_sends() {

@@ -23,6 +23,8 @@ void fail_sends(link::Job& job);
 void fail_sends(link::Peer& peer);
 /// Gives up sends whose receivers have called MPI_Finalize: nobody will receive them.
 void drop_sends_to_finalized();
+/// Visits the sends that are not complete.
+void each_open_send(void (*visit)(const SendRequest& request, void* argument), void* argument);
 /// Sends that are not complete, of any kind; MPI_Finalize waits for 0.
 size_t open_sends();
 

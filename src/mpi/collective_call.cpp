@@ -29,9 +29,13 @@ struct PendingCollective : collective::CollectiveRequest {
 
 constinit Immortal<RequestPool<PendingCollective>> pending_storage;
 constinit auto& pending = pending_storage.value;
-constinit const message::RequestClass kPending{.dispose = [](message::Request& request) {
-    pending.destroy(static_cast<PendingCollective&>(request));
-}};
+constinit const message::RequestClass kPending{
+    .dispose = [](message::Request& request) { pending.destroy(static_cast<PendingCollective&>(request)); },
+    .tell = [](const message::Request& request, progress::Teller& teller) {
+        const collective::Label& label = static_cast<const PendingCollective&>(request).label;
+        teller.of(label.function);
+        collective::tell(label, teller);
+    }};
 
 }  // namespace
 
@@ -72,7 +76,7 @@ collective::Node* CollectiveCall::node_for(collective::Kind kind, uint64_t bytes
     call.uniform = uniform;
     call.node = true;
     call.pieces = pieces;
-    return collective::select(call) == collective::Algorithm::node ? node_ : nullptr;
+    return collective::select(call) == collective::Algorithm::node ? named(node_) : nullptr;
 }
 
 bool CollectiveCall::node_is_part() const { return !comm_->is_inter && collective::exchange_of(*comm_).hosts(); }
@@ -86,7 +90,7 @@ collective::Node* CollectiveCall::part_for(collective::Kind kind, uint64_t bytes
     if (collective::select(call) != collective::Algorithm::two_level) return nullptr;
     collective::Call within{kind, static_cast<int>(hosts.mine.size()), bytes, commutative};
     within.node = true;
-    return collective::can_serve(within, collective::Algorithm::node) ? node_ : nullptr;
+    return collective::can_serve(within, collective::Algorithm::node) ? named(node_) : nullptr;
 }
 
 Task CollectiveCall::finished(int error) {
@@ -217,9 +221,14 @@ const Datatype* const* CollectiveCall::typed_blocks(const void* buffer, Counts c
     return types.data();
 }
 
+collective::Label CollectiveCall::label() const {
+    const collective::Exchange& of = collective::exchange_of(*comm_);
+    return {function_, &comm_->collective, of.calls(), of.last_tag()};
+}
+
 int CollectiveCall::run(Task task) {
     if (!ok() || finished_) return error_;
-    const int error = collective::run(std::move(task));
+    const int error = collective::run(std::move(task), label());
     return error == MPI_SUCCESS ? MPI_SUCCESS : raise(comm_, error, function_);
 }
 
@@ -233,6 +242,7 @@ int CollectiveCall::start(Task task, MPI_Request* request) {
         made->block_types[side] = keeps_ ? block_types_[side] : std::move(block_types_[side]);
     }
     if (op_) datatype::retain(*(made->op = op_));
+    made->label = label();
     collective::start(std::move(task), *made);
     *request = request_to_handle(made);
     return MPI_SUCCESS;

@@ -89,6 +89,12 @@ class CollectiveCall {
   private:
     bool node_is_part() const;
     void let_go();
+    /// The node stage, which now says what call it serves.
+    collective::Node* named(collective::Node* node) const {
+        node->sync().tells.function = function_;
+        return node;
+    }
+    collective::Label label() const;
     Lock lock_;
     comm::Comm* comm_;
     const char* function_;

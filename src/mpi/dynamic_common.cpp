@@ -44,7 +44,7 @@ int call_launcher(boot::MessageKind kind, std::string_view payload, std::string&
             error = call.poll(done);
             return done || error;
         },
-        progress::Expected::later);
+        {"the launcher", progress::Expected::later});
     if (!error) reply = call.reply();
     return error;
 }

@@ -3,6 +3,7 @@
 #include "base/immortal.h"
 #include "message/point_to_point.h"
 #include "message/status.h"
+#include "message/tell.h"
 #include "mpi/buffered.h"
 #include "mpi/message_check.h"
 #include "mpi/request_handle.h"
@@ -72,11 +73,17 @@ void dispose(RequestPool<T>& pool, Request& r) {
     pool.destroy(request);
 }
 
-constexpr message::RequestClass kSend{.dispose = [](Request& r) { dispose(sends, r); }, .start = start_send};
+constexpr message::RequestClass kSend{
+    .dispose = [](Request& r) { dispose(sends, r); },
+    .start = start_send,
+    .tell = [](const Request& r, progress::Teller& to) { message::tell_send(static_cast<const PersistentSend&>(r), to); }};
 constexpr message::RequestClass kReceive{
     .dispose = [](Request& r) { dispose(receives, r); },
     .start = start_receive,
-    .cancel = [](Request& r) { return message::cancel_receive(static_cast<PersistentReceive&>(r)); }};
+    .cancel = [](Request& r) { return message::cancel_receive(static_cast<PersistentReceive&>(r)); },
+    .tell = [](const Request& r, progress::Teller& to) {
+        message::tell_receive(static_cast<const PersistentReceive&>(r), to);
+    }};
 
 template <class T>
 MPI_Request make(RequestPool<T>& pool, const message::RequestClass& operations, comm::Comm* comm, const Plan& plan) {

@@ -4,6 +4,7 @@
 
 #include "message/point_to_point.h"
 #include "message/status.h"
+#include "message/tell.h"
 #include "mpi/message_check.h"
 #include "mpi/message_handles.h"
 #include "progress/engine.h"
@@ -17,19 +18,25 @@ using message::SendRequest;
 constinit Immortal<RequestPool<SendRequest>> send_pool_storage;
 constinit Immortal<RequestPool<ReceiveRequest>> receive_pool_storage;
 constinit const message::RequestClass kSend{
-    .dispose = [](message::Request& r) { send_pool.destroy(static_cast<SendRequest&>(r)); }};
+    .dispose = [](message::Request& r) { send_pool.destroy(static_cast<SendRequest&>(r)); },
+    .tell = [](const message::Request& r, progress::Teller& to) { message::tell_send(static_cast<const SendRequest&>(r), to); }};
 constinit const message::RequestClass kReceive{
     .dispose = [](message::Request& r) { receive_pool.destroy(static_cast<ReceiveRequest&>(r)); },
-    .cancel = [](message::Request& r) { return message::cancel_receive(static_cast<ReceiveRequest&>(r)); }};
+    .cancel = [](message::Request& r) { return message::cancel_receive(static_cast<ReceiveRequest&>(r)); },
+    .tell = [](const message::Request& r, progress::Teller& to) {
+        message::tell_receive(static_cast<const ReceiveRequest&>(r), to);
+    }};
+constinit const progress::WaitSite kRecvSite{"MPI_Recv", progress::Expected::soon, message::tell_receive};
 
 namespace {
 
 /// Ends a blocking call whose operation is not over yet, where other threads may free its communicator meanwhile.
-[[gnu::noinline]] int wait_for(message::Request& request, comm::Comm* comm, MPI_Status* status, const char* function) {
+[[gnu::noinline]] int wait_for(message::Request& request, comm::Comm* comm, MPI_Status* status,
+                               const progress::WaitSite& site) {
     const comm::Kept kept(comm);
-    progress::wait(request);
+    progress::wait(request, site);
     message::fill_status(status, request.outcome);
-    return raise(comm, message::error_of(request), function);
+    return raise(comm, message::error_of(request), site.call);
 }
 
 [[gnu::always_inline]] inline int send_now(const void* buf, MPI_Count count, MPI_Datatype datatype,
@@ -45,9 +52,10 @@ namespace {
     SendRequest request;
     message::start_send(request, comm->point_to_point, buf, count, *type, dest, tag, mode);
     if (!request.done) {
+        const progress::WaitSite site{function, progress::Expected::soon, message::tell_send};
         if (progress::threads_at_once()) [[unlikely]]
-            return wait_for(request, comm, nullptr, function);
-        progress::wait(request);
+            return wait_for(request, comm, nullptr, site);
+        progress::wait(request, site);
     }
     if (request.outcome.error) [[unlikely]] return raise(comm, message::error_of(request), function);
     return MPI_SUCCESS;
@@ -117,8 +125,8 @@ int Recv(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
     message::start_receive(request, comm->point_to_point, buf, count, *type, source, tag);
     if (!request.done) {
         if (progress::threads_at_once()) [[unlikely]]
-            return wait_for(request, comm, status, "MPI_Recv");
-        progress::wait(request);
+            return wait_for(request, comm, status, kRecvSite);
+        progress::wait(request, kRecvSite);
     }
     message::fill_status(status, request.outcome);
     if (request.outcome.error) [[unlikely]] return raise(comm, message::error_of(request), "MPI_Recv");

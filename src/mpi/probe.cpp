@@ -3,6 +3,7 @@
 #include "message/match.h"
 #include "message/point_to_point.h"
 #include "message/status.h"
+#include "message/tell.h"
 #include "mpi/message_check.h"
 #include "mpi/message_handles.h"
 #include "mpi/point_to_point.h"
@@ -34,12 +35,22 @@ Unexpected* probe(comm::Comm& comm, int source, int tag, bool wait, int& error, 
     message::MatchQueues& queues = comm.point_to_point.queues();
     Unexpected* found = queues.find(source, tag);
     error = MPI_SUCCESS;
-    auto over = [&] {
-        found = queues.find(source, tag);
-        return found || message::sender_gone(comm.point_to_point, source);
+    struct Over {
+        comm::Comm& comm;
+        int source, tag;
+        Unexpected*& found;
+        bool operator()() const {
+            found = comm.point_to_point.queues().find(source, tag);
+            return found || message::sender_gone(comm.point_to_point, source);
+        }
     };
     const comm::Kept kept(&comm);
-    if (!found && wait) progress::wait_until(over);
+    const Over over{comm, source, tag, found};
+    const progress::WaitSite site{function, progress::Expected::soon, [](const void* argument, progress::Teller& teller) {
+                                      const auto& what = *static_cast<const Over*>(argument);
+                                      message::tell_probe(what.comm.point_to_point, what.source, what.tag, teller);
+                                  }};
+    if (!found && wait) progress::wait_until(over, site);
     if (!found && !wait) {
         progress::test();
         over();
@@ -125,7 +136,7 @@ int Mrecv(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Message* handle
     message::ReceiveRequest request;
     comm::Comm* comm = nullptr;
     if (const int error = receive_matched(request, buf, count, datatype, handle, comm, "MPI_Mrecv")) return error;
-    progress::wait(request);
+    progress::wait(request, {"MPI_Mrecv", progress::Expected::soon, message::tell_receive});
     message::fill_status(status, request.outcome);
     const int error = raise(comm, message::error_of(request), "MPI_Mrecv");
     if (comm) comm->release();

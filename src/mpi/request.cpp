@@ -8,6 +8,7 @@
 #include "comm/error_codes.h"
 #include "datatype/datatype.h"
 #include "message/status.h"
+#include "message/tell.h"
 #include "mpi/check.h"
 #include "mpi/request_handle.h"
 #include "progress/engine.h"
@@ -111,6 +112,8 @@ inline void note_error(MPI_Status* statuses, int n, int error, int& first_error)
     if (statuses) statuses[n].MPI_ERROR = error;
 }
 
+constinit const progress::WaitSite kWaitSite{"MPI_Wait", progress::Expected::soon, message::tell_request};
+
 /// Waits for all of them and ends them; MPI_ERR_IN_STATUS if there are statuses that tell of an error.
 int finish_all(int count, MPI_Request handles[], MPI_Status* statuses, const char* function) {
     int first_error = MPI_SUCCESS;
@@ -120,7 +123,7 @@ int finish_all(int count, MPI_Request handles[], MPI_Status* statuses, const cha
         Request* request = from_handle(handles[i]);
         int error = MPI_SUCCESS;
         if (is_pending(request)) {
-            progress::wait(*request);
+            progress::wait(*request, {function, progress::Expected::soon, message::tell_request});
             comm::Comm* its_comm = comm_of(*request);
             if (request->outcome.error && !first_error && its_comm) comm = its_comm->retain();
             error = finish(*request, handles[i], status);
@@ -157,6 +160,20 @@ bool look(Array& array) {
     array.found = -1;
     return !array.any;
 }
+
+/// The condition of a wait for one of them.
+struct Look {
+    Array& array;
+    bool operator()() const { return look(array); }
+};
+void tell_array(const void* argument, progress::Teller& teller) {
+    const Array& array = static_cast<const Look*>(argument)->array;
+    teller.any_will_do();
+    for (int i = 0; i < array.count; ++i)
+        if (const Request* request = from_handle(array.handles[i]); is_pending(request)) message::tell_request(request, teller);
+}
+constinit const progress::WaitSite kWaitanySite{"MPI_Waitany", progress::Expected::soon, tell_array};
+constinit const progress::WaitSite kWaitsomeSite{"MPI_Waitsome", progress::Expected::soon, tell_array};
 
 int take_any(Array& array, MPI_Request handles[], int* indx, MPI_Status* status, const char* function) {
     if (array.found < 0) {
@@ -242,7 +259,7 @@ int Wait(MPI_Request* handle, MPI_Status* status) {
         fill_empty(status);
         return MPI_SUCCESS;
     }
-    progress::wait(*request);
+    progress::wait(*request, kWaitSite);
     return finish_one(*request, *handle, status, "MPI_Wait");
 }
 
@@ -281,7 +298,7 @@ int Waitany(int count, MPI_Request handles[], int* indx, MPI_Status* status) {
     if (const int error = check_array(count, handles, "MPI_Waitany")) return error;
     if (!indx) return null_argument(nullptr, "index");
     Array array{count, handles, -1, false};
-    progress::wait_until([&array] { return look(array); });
+    progress::wait_until(Look{array}, kWaitanySite);
     return take_any(array, handles, indx, status, "MPI_Waitany");
 }
 
@@ -307,7 +324,7 @@ int Waitsome(int incount, MPI_Request handles[], int* outcount, int indices[], M
     if (const int error = check_array(incount, handles, "MPI_Waitsome")) return error;
     if (!outcount) return null_argument(nullptr, "outcount");
     Array array{incount, handles, -1, false};
-    progress::wait_until([&array] { return look(array); });
+    progress::wait_until(Look{array}, kWaitsomeSite);
     if (array.found < 0) {
         *outcount = MPI_UNDEFINED;
         return MPI_SUCCESS;

@@ -4,6 +4,7 @@
 #include "base/immortal.h"
 #include "message/point_to_point.h"
 #include "message/status.h"
+#include "message/tell.h"
 #include "mpi/message_check.h"
 #include "mpi/point_to_point.h"
 #include "mpi/request_handle.h"
@@ -28,8 +29,14 @@ struct Exchange : message::Request {
 };
 constinit Immortal<RequestPool<Exchange>> exchange_pool_storage;
 constinit auto& exchange_pool = exchange_pool_storage.value;
+
+void tell(const message::Request& request, progress::Teller& teller) {
+    const auto& whole = static_cast<const Exchange&>(request);
+    if (whole.receive.channel && !whole.receive.done) message::tell_receive(whole.receive, teller);
+    if (whole.send.peer && !whole.send.done) message::tell_send(whole.send, teller);
+}
 constexpr message::RequestClass kExchange{
-    .dispose = [](message::Request& r) { exchange_pool.destroy(static_cast<Exchange&>(r)); }};
+    .dispose = [](message::Request& r) { exchange_pool.destroy(static_cast<Exchange&>(r)); }, .tell = tell};
 
 void half_done(Exchange& whole) {
     if (--whole.open > 0) return;
@@ -101,7 +108,9 @@ int run(Side send, const Side& receive, MPI_Comm handle, bool replace, MPI_Statu
     if (replace) copy_out(whole, send);
     start_halves(whole, *comm, send, receive);
     const comm::Kept kept(comm);
-    progress::wait(whole);
+    progress::wait(whole, {function, progress::Expected::soon, [](const void* r, progress::Teller& teller) {
+                               tell(*static_cast<const message::Request*>(r), teller);
+                           }});
     message::fill_status(status, whole.outcome);
     return raise(comm, message::error_of(whole), function);
 }

@@ -35,10 +35,11 @@ bool with_thread = false;
 pthread_t thread;
 std::atomic<bool> stopping{false};
 
-boot::Doorbell& own_doorbell() {
+shm::Region own_region() {
     const link::Process& me = link::self();
-    return shm::Region(me.job->segment().region(me.rank)).doorbell();
+    return shm::Region(me.job->segment().region(me.rank));
 }
+boot::Doorbell& own_doorbell() { return own_region().doorbell(); }
 
 // The progress thread sleeps on the same doorbell. It is armed (sleeping = 1) only while no thread of the
 // application waits inside the library: those that do poll by themselves, and a peer then pays for no wake.
@@ -76,6 +77,7 @@ void* run_thread(void*) {
 
 void start() {
     set_doorbell(own_doorbell(), config().wait != Wait::poll);
+    set_account(own_region().account());
     if (config().wait != Wait::thread) return;
     // The program's signals are for its own threads.
     sigset_t all, before;
@@ -126,16 +128,16 @@ void test() {
         return;
     }
     if (threads_at_once()) hand_over_lock();
-    if (++empty % 32 == 0) yield_core();
+    if (++empty % 32 == 0) tell_test(yield_core());
 }
 
 void notify() { wake_own_threads(); }
 
-void wait_until(bool (*condition)(void*), void* argument, Expected when) {
+void wait_until(bool (*condition)(void*), void* argument, const WaitSite& site) {
     if (condition(argument)) return;
     if (counters.waiting++ == 0) disarm();
     {
-        Idle idle(when == Expected::later);  // gone, and its announcement with it, before the progress thread is armed
+        Idle idle(site, argument);  // gone, and its announcement with it, before the progress thread is armed
         while (!condition(argument)) {
             if (!poll()) {
                 idle.step();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "message/request.h"
+#include "progress/teller.h"
 
 namespace starling::progress {
 
@@ -25,23 +26,22 @@ void test();
 /// A request was completed by the application, not by a poll: threads that wait look again.
 void notify();
 
-/// When what is waited for can be expected: at any moment, from a rank that runs; or later, from a process that has to be
-/// woken and needs a core for it, as the launcher. Who waits for that soon sleeps.
-enum class Expected : uint8_t { soon, later };
+/// Where nobody says what he waits for.
+inline constexpr WaitSite kSomewhere{"a wait of the library"};
 
-/// Blocks until `condition(argument)` holds; it is asked after each poll, so it must be cheap.
-void wait_until(bool (*condition)(void*), void* argument, Expected when = Expected::soon);
+/// Blocks until `condition(argument)` holds; it is asked after each poll, so it must be cheap. `site` lasts as long.
+void wait_until(bool (*condition)(void*), void* argument, const WaitSite& site = kSomewhere);
 
 template <class F>
-void wait_until(F condition, Expected when = Expected::soon) {
-    wait_until([](void* f) { return static_cast<bool>((*static_cast<F*>(f))()); }, &condition, when);
+void wait_until(F condition, const WaitSite& site = kSomewhere) {
+    wait_until([](void* f) { return static_cast<bool>((*static_cast<F*>(f))()); }, &condition, site);
 }
 
-/// Blocks until `request` is done, in the job's waiting mode.
-inline void wait(message::Request& request) {
+/// Blocks until `request` is done, in the job's waiting mode. `site.tell` gets the request.
+inline void wait(message::Request& request, const WaitSite& site = kSomewhere) {
     if (request.done) return;
     wait_until([](void* r) { return *static_cast<volatile bool*>(&static_cast<message::Request*>(r)->done); },
-               &request);
+               &request, site);
 }
 
 }  // namespace starling::progress

@@ -19,14 +19,14 @@ bool poll_flags() {
     return false;
 }
 
-void wait_for_flags(bool (*ready)(void*), void* argument) {
+void wait_for_flags(bool (*ready)(void*), void* argument, const WaitSite& site) {
     if (!waits) {
         waits = new Waits;
         add_poller(poll_flags);
     }
     FlagWait wait{{}, ready, argument};
     waits->push_back(&wait);
-    wait_until(ready, argument);
+    wait_until(ready, argument, site);
     Waits::remove(&wait);
 }
 

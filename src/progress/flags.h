@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/list.h"
+#include "progress/engine.h"
 
 namespace starling::progress {
 
@@ -19,11 +20,11 @@ bool poll_flags();
 
 /// Blocks until `ready(argument)`, in the job's waiting mode; other communication goes on. Needs the
 /// library's lock.
-void wait_for_flags(bool (*ready)(void*), void* argument);
+void wait_for_flags(bool (*ready)(void*), void* argument, const WaitSite& site = kSomewhere);
 
 template <class F>
-void wait_for_flags(F& ready) {
-    wait_for_flags([](void* f) { return static_cast<bool>((*static_cast<F*>(f))()); }, &ready);
+void wait_for_flags(F& ready, const WaitSite& site = kSomewhere) {
+    wait_for_flags([](void* f) { return static_cast<bool>((*static_cast<F*>(f))()); }, &ready, site);
 }
 
 }  // namespace starling::progress

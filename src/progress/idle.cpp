@@ -167,8 +167,12 @@ void Idle::withdraw() {
 }
 
 void Idle::count_until(uint64_t now) {
+    if (began_ == 0) began_ = counted_;
     counters.waited += now - counted_;
-    counted_ = now;
+    counters.last_waited = counted_ = now;
+    if (now - began_ < kTellAfterNs) return;
+    told_ = true;
+    tell_wait(this, site_, argument_, began_, now);
 }
 
 void Idle::yield() {
@@ -185,7 +189,7 @@ void Idle::yield() {
 }
 
 void Idle::announce() {
-    if (later_) counted_ = now_ns();
+    if (later()) counted_ = now_ns();
     rings_ = announce_sleep();
     announced_ = true;
 }
@@ -194,7 +198,7 @@ void Idle::step() {
     // Not between announcing and sleeping: who completes our operation then would see nobody to wake.
     if (threads_at_once() && !announced_) hand_over_lock();
     const uint32_t alone = link::network_descriptor() < 0 ? kPollsAlone : kPollsOfSockets;
-    if (later_ && may_block) {
+    if (later() && may_block) {
         if (announced_) return yield();
         if (++polls_ >= (is_crowded ? kPollsCrowded : alone * kPatience)) return announce();
         return pause_between_polls();

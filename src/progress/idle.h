@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "boot/doorbell.h"
+#include "progress/teller.h"
 
 namespace starling::progress {
 
@@ -11,10 +12,14 @@ namespace starling::progress {
 /// someone else run, so others want this core, whichever job they belong to.
 class Idle {
   public:
-    /// `later`: what is waited for has to be woken and needs a core. Spins for as long as that takes, and sleeps without
-    /// yielding.
-    explicit Idle(bool later = false) : later_(later) {}
-    ~Idle() { withdraw(); }
+    /// What is waited for, told when it has lasted for a while. If it is expected later, this spins for as long as waking
+    /// somebody takes, and sleeps without yielding.
+    Idle(const WaitSite& site, const void* argument) : site_(site), argument_(argument) {}
+    ~Idle() {
+        withdraw();
+        if (told_) [[unlikely]]
+            end_told_wait(this);
+    }
     /// Something happened: start over.
     void reset() {
         withdraw();
@@ -29,13 +34,17 @@ class Idle {
     void yield();
     void withdraw();
     void announce();
+    bool later() const { return site_.expected == Expected::later; }
     void count_until(uint64_t now);
     uint32_t polls_ = 0;
+    uint64_t began_ = 0;  ///< ns, when this wait first stopped spinning; 0 before
     uint64_t since_ = 0;  ///< ns, when yielding began; 0 before
     uint64_t counted_ = 0;  ///< ns, up to when counters.waited has this wait
-    bool later_;
     bool announced_ = false;
+    bool told_ = false;
     uint32_t rings_ = 0;  ///< of the doorbell, when it was announced
+    const WaitSite& site_;
+    const void* argument_;
 };
 
 /// Lets another process have the core if one wants it, and notes the load that this showed. Gives up the lock.

@@ -239,7 +239,7 @@ struct ModelSync {
         return word.fetch_add(value);
     }
     template <class Condition>
-    bool wait(Condition condition) const {
+    bool wait(Condition condition, const starling::collective::NodeWait&) const {
         return Machine::current->wait(std::ref(condition));
     }
     void wake(int participant) const { Machine::current->wake(participant); }

@@ -1,6 +1,7 @@
 // What lies in a rank's region of the job segment.
 #pragma once
 
+#include "base/account.h"
 #include "base/counters.h"
 #include "boot/doorbell.h"
 #include "boot/job_segment.h"
@@ -16,6 +17,7 @@ inline constexpr uint64_t kRingStride = 80 * 1024;
 inline constexpr uint64_t kSplitOffset = 1024;
 inline constexpr uint64_t kInboxOffset = 4096;
 inline constexpr uint64_t kCountersOffset = 72 * 1024;
+inline constexpr uint64_t kAccountOffset = kCountersOffset + kCounterPage;
 inline constexpr uint64_t kRingsOffset = 128 * 1024;
 inline constexpr uint64_t kOutboxOffset = kRingsOffset + kRingSlots * kRingStride;
 inline constexpr uint64_t kCollectiveOffset = kOutboxOffset + kOutboxBytes;
@@ -23,7 +25,7 @@ inline constexpr uint64_t kCollectiveBytes = boot::kRegionStride - kCollectiveOf
 static_assert(kSplitOffset + kSplitSlots * sizeof(SplitSlot) <= kInboxOffset);
 static_assert(sizeof(Ring) <= kRingStride);
 static_assert(kInboxOffset + sizeof(Inbox) <= kCountersOffset);
-static_assert(kCountersOffset % kCounterPage == 0 && kCountersOffset + kCounterPage <= kRingsOffset);
+static_assert(kCountersOffset % kCounterPage == 0 && kAccountOffset + sizeof(Account) <= kRingsOffset);
 static_assert(kOutboxOffset % 4096 == 0);
 static_assert(kCollectiveOffset + (1u << 20) <= boot::kRegionStride);
 
@@ -38,6 +40,8 @@ class Region {
     Inbox& inbox() const { return *reinterpret_cast<Inbox*>(base_ + kInboxOffset); }
     /// The page that becomes this rank's counters (share_counters); read-only for others.
     Counters* counters() const { return reinterpret_cast<Counters*>(base_ + kCountersOffset); }
+    /// What this rank waits for, as it tells those who look from outside; untouched as long as it has not waited long.
+    Account& account() const { return *reinterpret_cast<Account*>(base_ + kAccountOffset); }
     Ring& ring(uint32_t slot) const {
         return *reinterpret_cast<Ring*>(base_ + kRingsOffset + slot * kRingStride);
     }

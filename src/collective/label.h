@@ -1,0 +1,22 @@
+// What a collective call is, for those who look at it from outside while it waits (progress/teller.h).
+#pragma once
+
+#include <cstdint>
+
+#include "message/channel.h"
+#include "progress/teller.h"
+
+namespace starling::collective {
+
+/// Null and 0 for what is not known.
+struct Label {
+    const char* function = nullptr;       ///< "MPI_Barrier"; lasts for ever
+    message::Channel* channel = nullptr;  ///< that its messages go through
+    uint32_t number = 0;                  ///< among the collective operations of the communicator, from 1
+    int tag = 0;                          ///< of its messages
+};
+
+/// Tells of a wait in this operation: its place, and the messages that it waits for.
+void tell(const Label& label, progress::Teller& teller);
+
+}  // namespace starling::collective
