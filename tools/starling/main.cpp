@@ -7,6 +7,7 @@
 #include "info.h"
 #include "launch/daemon_command.h"
 #include "top.h"
+#include "why.h"
 
 int main(int argc, char** argv) {
     CLI::App app("Starling, an MPI runtime for jobs that grow and shrink while they run", "starling");
@@ -40,6 +41,20 @@ int main(int argc, char** argv) {
     top_command->add_flag("--once", top.once, "One picture, after one interval");
     top_command->add_flag("--json", top.json, "One JSON object per picture, on a line of its own");
     top_command->callback([&] { result = starling::run_top(top); });
+
+    starling::WhyOptions why;
+    CLI::App* why_command = app.add_subcommand("why", "What the processes of a running job wait for, and why that does not end");
+    why_command->add_option("job", why.job, "Only jobs whose id begins with this, or whose command contains it");
+    why_command->add_option("--interval", why.interval, "Seconds between the two looks at each process")
+        ->check(CLI::Range(0.05, 60.0))->capture_default_str();
+    why_command->add_option("--launcher", why.launcher, "Only jobs of the mpiexec or daemon that has this process id");
+    why_command->add_flag("--stacks", why.stacks, "The stacks too: gdb's, and Python's where py-spy is installed");
+    why_command->add_flag("--here", why.here, "This host alone; other hosts of the job are asked through the agent");
+    why_command->add_option("--host", why.hosts, "These hosts too, separated by commas, through the agent")->delimiter(',');
+    why_command->add_option("--quiet-for", why.quiet, "Say nothing unless nobody has got any further for so many seconds");
+    why_command->add_flag("--raw", why.raw, "For starling itself, on another host")->group("");
+    why_command->add_flag("--json", why.json, "The same as one JSON object");
+    why_command->callback([&] { result = starling::run_why(why); });
 
     CLI::App* daemon_command = app.add_subcommand("daemon", "The user's daemon: start, stop or status");
     daemon_command->prefix_command();

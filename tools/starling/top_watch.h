@@ -59,6 +59,12 @@ class Watch {
     /// The jobs as they are now, with rates and shares since the last snapshot, oldest job first.
     std::vector<JobView> snapshot();
 
+    /// Visits what find_jobs() has found: the launcher's process and its segment.
+    template <class Visit>
+    void each_job(Visit visit) const {
+        for (const auto& [key, job] : jobs_) visit(key.first, job.segment);
+    }
+
     /// Processes of other versions of Starling, whose jobs can't be read.
     size_t unreadable() const { return unreadable_; }
     size_t processes() const;

@@ -1,0 +1,102 @@
+// Jobs that hang, each in its way: what argv[1] says. They hang until they are killed.
+#include <mpi.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int rank, size;
+static char buffer[1 << 20];
+
+static void receive(int from, int tag, MPI_Comm comm) { MPI_Recv(buffer, 4, MPI_CHAR, from, tag, comm, MPI_STATUS_IGNORE); }
+static void send_to(int to, int tag, MPI_Comm comm) { MPI_Send(buffer, 4, MPI_CHAR, to, tag, comm); }
+
+// Each receives from the next before it sends.
+static void cycle(void) {
+    receive((rank + 1) % size, 7, MPI_COMM_WORLD);
+    send_to((rank + size - 1) % size, 7, MPI_COMM_WORLD);
+}
+
+// Each sends first, more than fits anywhere.
+static void sends(void) {
+    MPI_Send(buffer, sizeof buffer, MPI_CHAR, (rank + 1) % size, 3, MPI_COMM_WORLD);
+    MPI_Recv(buffer, sizeof buffer, MPI_CHAR, (rank + size - 1) % size, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void wrong_tag(void) {
+    if (rank == 0) send_to(1, 8, MPI_COMM_WORLD);
+    if (rank == 1) receive(0, 7, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void wrong_communicator(void) {
+    MPI_Comm twin;
+    MPI_Comm_dup(MPI_COMM_WORLD, &twin);
+    MPI_Comm_set_name(twin, "the twin");
+    if (rank == 0) send_to(1, 7, twin);
+    if (rank == 1) receive(0, 7, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void collectives(void) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) MPI_Barrier(MPI_COMM_WORLD);
+    int value = 0;
+    MPI_Bcast(&value, 1, MPI_INT, size - 1 - (rank == size - 1), MPI_COMM_WORLD);
+}
+
+static void loop(void) {
+    if (rank == size - 1)
+        for (volatile unsigned i = 0;; i++) {}
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void stopped(void) {
+    if (rank == 0) poll(NULL, 0, -1);  // the test stops it here
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void tests(void) {
+    MPI_Request request;
+    MPI_Irecv(buffer, 4, MPI_CHAR, (rank + 1) % size, 5, MPI_COMM_WORLD, &request);
+    for (int done = 0; !done;) MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+}
+
+// A send whose receiver has gone its way, and one of several requests.
+static void several(void) {
+    MPI_Request requests[3];
+    for (int i = 0; i < 3; i++) MPI_Irecv(buffer + 8 * i, 4, MPI_CHAR, (rank + 1) % size, 10 + i, MPI_COMM_WORLD, &requests[i]);
+    int which;
+    if (rank == 0) MPI_Waitany(3, requests, &which, MPI_STATUS_IGNORE);
+    if (rank != 0) MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
+}
+
+static void probe(void) {
+    MPI_Status status;
+    MPI_Probe(rank == 0 ? MPI_ANY_SOURCE : 0, 9, MPI_COMM_WORLD, &status);
+}
+
+// Not stuck: rank 0 gives a sign of life every half a second, for five seconds.
+static void goes_on(void) {
+    for (int i = 0; i < 10; i++) {
+        if (rank == 0) poll(NULL, 0, 500);
+        for (int to = 1; rank == 0 && to < size; to++) send_to(to, i, MPI_COMM_WORLD);
+        if (rank != 0) receive(0, i, MPI_COMM_WORLD);
+    }
+}
+
+int main(int argc, char** argv) {
+    static const struct {
+        const char* name;
+        void (*run)(void);
+    } kWays[] = {{"cycle", cycle}, {"sends", sends}, {"wrong_tag", wrong_tag}, {"wrong_communicator", wrong_communicator},
+                 {"collectives", collectives}, {"loop", loop}, {"stopped", stopped}, {"tests", tests}, {"several", several},
+                 {"probe", probe}, {"goes_on", goes_on}};
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    for (size_t i = 0; argc > 1 && i < sizeof kWays / sizeof *kWays; i++)
+        if (!strcmp(argv[1], kWays[i].name)) kWays[i].run();
+    MPI_Finalize();
+    return 0;
+}

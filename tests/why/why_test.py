@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""What starling why says of jobs that hang in known ways.
+
+    why_test.py BUILD [TestClass[.test]]...
+"""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import unittest
+from pathlib import Path
+
+BUILD = Path(sys.argv[1]).resolve()
+STARLING, MPIEXEC = str(BUILD / "bin" / "starling"), str(BUILD / "bin" / "mpiexec")
+STUCK = str(BUILD / "tests" / "why" / "stuck")
+LIMIT = 60  # seconds for anything
+
+
+def why(*words):
+    result = subprocess.run([STARLING, "why", *words], capture_output=True, text=True, timeout=LIMIT, check=False)
+    return result.returncode, result.stdout, result.stderr
+
+
+class Stuck(unittest.TestCase):
+    """Each test runs a job that hangs, and looks for the sentences that say why."""
+
+    def start(self, way, ranks, **settings):
+        self.job = subprocess.Popen([MPIEXEC, "-n", str(ranks), STUCK, way], stdin=subprocess.DEVNULL,
+                                    env={**os.environ, **settings})
+        self.addCleanup(self.end)
+        return self.job
+
+    def end(self):
+        self.job.send_signal(signal.SIGTERM)
+        self.job.wait(LIMIT)
+
+    def look(self):
+        """What is said of our job: its findings, and a sentence per rank. None while it is not to be seen."""
+        code, out, err = why("--json", "--launcher", str(self.job.pid))
+        if code == 1:
+            return None
+        self.assertEqual(code, 0, err)
+        return json.loads(out)["jobs"][0]
+
+    def assert_says(self, *patterns):
+        """Waits until the report has a line for each pattern: a job takes its time to hang."""
+        end = time.monotonic() + LIMIT
+        text = ""
+        while time.monotonic() < end:
+            report = self.look()
+            if not report:
+                continue
+            text = "\n".join(report["findings"] + [rank["text"] for rank in report["ranks"]])
+            if all(re.search(pattern, text, re.MULTILINE) for pattern in patterns):
+                return report
+        return self.fail(f"{patterns} not in\n{text}")
+
+    def test_two_wait_for_each_other(self):
+        self.start("cycle", 2)
+        self.assert_says(r"^deadlock: rank 0 waits for rank 1, which waits for rank 0$",
+                         r"^rank 0 waits in MPI_Recv on MPI_COMM_WORLD for rank 1, tag 7 \(up to 4 bytes\), for \d+\.\d s$",
+                         r"^rank 1 waits in MPI_Recv on MPI_COMM_WORLD for rank 0, tag 7 \(up to 4 bytes\), for")
+
+    def test_four_in_a_circle(self):
+        self.start("cycle", 4)
+        self.assert_says("^deadlock: rank 0 waits for rank 1, which waits for rank 2, which waits for rank 3, which waits for rank 0$")
+
+    def test_long_sends_towards_each_other(self):
+        self.start("sends", 2)
+        self.assert_says("^deadlock: rank 0 waits for rank 1, which waits for rank 0$",
+                         r"^rank 0 waits in MPI_Send on MPI_COMM_WORLD for rank 1 to receive tag 3 \(1024 KB\), for .*"
+                         "; 1 more message that no receive has taken$")
+
+    def test_a_wrong_tag(self):
+        self.start("wrong_tag", 2)
+        self.assert_says(r"^rank 1 waits in MPI_Recv on MPI_COMM_WORLD for rank 0, tag 7 .*; rank 0 has sent it tag 8 \(4 bytes\)$",
+                         "^deadlock: rank 0 waits for rank 1, which waits for rank 0$",
+                         "^rank 0 waits in MPI_Barrier on MPI_COMM_WORLD, collective 1 there, for rank 1 to come to it, for")
+
+    def test_a_wrong_communicator(self):
+        self.start("wrong_communicator", 2)
+        self.assert_says(r"^rank 1 waits in MPI_Recv on MPI_COMM_WORLD for rank 0, tag 7 .*"
+                         r"; rank 0 has sent it tag 7 on the twin \(4 bytes\)$")
+
+    def test_different_collectives(self):
+        for ranks in (2, 3, 6):  # few look at each other, many count
+            with self.subTest(ranks=ranks):
+                self.start("collectives", ranks)
+                self.assert_says(r"^different collectives on MPI_COMM_WORLD: rank 0 is in MPI_Barrier and .* in MPI_Bcast; .*call 2",
+                                 "^deadlock: ")
+                self.end()
+
+    def test_different_collectives_by_messages(self):
+        self.start("collectives", 3, STARLING_COLL_BARRIER="dissemination", STARLING_COLL_BCAST="binomial")
+        self.assert_says(r"^different collectives on MPI_COMM_WORLD: rank 0 is in MPI_Barrier and .* in MPI_Bcast; .*call 2")
+
+    def test_an_endless_loop(self):
+        for ranks in (3, 7):
+            with self.subTest(ranks=ranks):
+                self.start("loop", ranks)
+                others = ", ".join(f"rank {i}" for i in range(ranks - 2)) + f" and rank {ranks - 2}"
+                self.assert_says(f"^{others} wait, in the end, for rank {ranks - 1}, which computes$",
+                                 rf"^rank {ranks - 1} computes \(\d+ % of a core\)")
+                self.end()
+
+    def test_a_stopped_process(self):
+        self.start("stopped", 2)
+        report = self.assert_says("^rank 1 waits in MPI_Barrier")
+        pid = report["ranks"][0]["pid"]
+        os.kill(pid, signal.SIGSTOP)
+        self.assert_says("^rank 1 waits, in the end, for rank 0, which is stopped$",
+                         rf"^rank 0 is stopped, .*`kill -CONT {pid}` on {os.uname().nodename} lets it go on$")
+        os.kill(pid, signal.SIGCONT)
+
+    def test_a_loop_of_tests(self):
+        self.start("tests", 2)
+        self.assert_says("^rank 0 tests in a loop", "^rank 1 tests in a loop")
+
+    def test_several_requests(self):
+        self.start("several", 2)
+        self.assert_says(r"^rank 0 waits in MPI_Waitany on MPI_COMM_WORLD for rank 1, tag 10 .* or for rank 1, tag 12 .*, for ",
+                         r"^rank 1 waits in MPI_Waitall on MPI_COMM_WORLD for rank 0, tag 10 .*; 2 more receives posted$",
+                         "^deadlock: rank 0 waits for rank 1")
+
+    def test_probes(self):
+        self.start("probe", 3)
+        self.assert_says("^rank 0 waits in MPI_Probe on MPI_COMM_WORLD for a message of any rank, tag 9, for ",
+                         "^rank 1 waits in MPI_Probe on MPI_COMM_WORLD for a message of rank 0, tag 9, for ", "^deadlock: ")
+
+    def test_in_mode_poll(self):
+        self.start("cycle", 2, STARLING_WAIT="poll")
+        self.assert_says("^deadlock: rank 0 waits for rank 1, which waits for rank 0$")
+
+    def test_with_a_progress_thread(self):
+        self.start("cycle", 2, STARLING_WAIT="thread")
+        self.assert_says("^deadlock: rank 0 waits for rank 1, which waits for rank 0$")
+
+    def test_text(self):
+        self.start("cycle", 2)
+        self.assert_says("^deadlock: ")
+        code, out, _ = why(STUCK)
+        self.assertEqual(code, 0)
+        lines = out.splitlines()
+        self.assertRegex(lines[0], r"^job [0-9a-f]{16}  .*stuck cycle  2 of 2 ranks seen$")
+        self.assertEqual(lines[1], "  * deadlock: rank 0 waits for rank 1, which waits for rank 0")
+
+
+class Told(unittest.TestCase):
+    """What mpiexec says by itself."""
+
+    def run_stuck(self, *words, **settings):
+        return subprocess.run([MPIEXEC, *words, STUCK, "cycle"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                              timeout=LIMIT, env={**os.environ, **settings}, check=False)
+
+    def test_timeout(self):
+        result = self.run_stuck("-n", "2", "--timeout", "3")
+        self.assertEqual(result.returncode, 124, result.stderr)
+        self.assertIn("  * deadlock: rank 0 waits for rank 1, which waits for rank 0\n", result.stderr)
+        self.assertLess(result.stderr.index("* deadlock"), result.stderr.index("---- rank 0"))
+
+    def test_hang_report(self):
+        result = self.run_stuck("-n", "2", "--timeout", "8", STARLING_HANG_REPORT="2")
+        said = "mpiexec: nobody has got any further for 2 s (STARLING_HANG_REPORT):\njob "
+        self.assertEqual(result.stderr.count(said), 1, result.stderr)
+        self.assertLess(result.stderr.index(said), result.stderr.index("(--timeout)"))
+
+    def test_no_hang_report_while_somebody_gets_on(self):
+        result = subprocess.run([MPIEXEC, "-n", "2", STUCK, "goes_on"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                                timeout=LIMIT, env={**os.environ, "STARLING_HANG_REPORT": "2"}, check=False)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+
+class Healthy(unittest.TestCase):
+    def test_no_job(self):
+        code, out, err = why("no such job")
+        self.assertEqual((code, out), (1, ""))
+        self.assertEqual(err, "starling: no job of yours runs here that is or contains no such job\n")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:])

@@ -1,0 +1,136 @@
+#include "agents.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <iterator>
+#include <sstream>
+
+#include "base/config.h"
+
+extern char** environ;
+
+namespace starling {
+
+namespace {
+
+constexpr size_t kMostHosts = 64;  ///< each is an agent's process here
+
+std::vector<std::string> agent_words() {
+    if (!config().launcher_agent) return {"ssh", "-x", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"};
+    std::istringstream words(config().launcher_agent);
+    return {std::istream_iterator<std::string>(words), {}};
+}
+
+}  // namespace
+
+std::string quoted(const std::string& word) {
+    std::string out = "'";
+    for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return out + "'";
+}
+
+Agents::~Agents() {
+    for (Host& host : hosts_) {
+        if (host.fd >= 0) close(host.fd);
+        if (host.agent > 0) kill(host.agent, SIGTERM);
+    }
+    for (Host& host : hosts_)
+        if (host.agent > 0) waitpid(host.agent, nullptr, 0);
+}
+
+void Agents::watch(const std::string& name) {
+    const bool known = std::any_of(hosts_.begin(), hosts_.end(), [&](const Host& host) { return host.name == name; });
+    // To the agent an option is an option wherever it comes from.
+    if (known || name.empty() || name[0] == '-') return;
+    if (hosts_.size() == kMostHosts) {
+        ++left_out_;
+        return;
+    }
+    Host& host = hosts_.emplace_back();
+    host.name = name;
+    start(host);
+}
+
+void Agents::start(Host& host) const {
+    std::error_code ignored;
+    const std::string program = std::filesystem::read_symlink("/proc/self/exe", ignored).string();
+    std::vector<std::string> words = agent_words();
+    words.insert(words.end(), {host.name, quoted(program)});
+    words.insert(words.end(), words_.begin(), words_.end());
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        host.complaint = std::strerror(errno);
+        return;
+    }
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
+    const int error = posix_spawnp(&host.agent, arguments[0], &actions, nullptr, arguments.data(), environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    host.fd = ends[0];
+    fcntl(host.fd, F_SETFL, O_NONBLOCK);
+    if (error == 0) return;
+    host.agent = -1;
+    host.complaint = fmt::format("{}: {}", arguments[0], std::strerror(error));
+}
+
+void Agents::read(const std::function<bool(const std::string& host, const std::string& line)>& take) {
+    for (Host& host : hosts_) {
+        char buffer[64 << 10];
+        ssize_t got = 0;
+        while (host.fd >= 0 && (got = ::read(host.fd, buffer, sizeof buffer)) > 0) {
+            host.unread.append(buffer, static_cast<size_t>(got));
+            for (size_t end; (end = host.unread.find('\n')) != std::string::npos; host.unread.erase(0, end + 1)) {
+                const std::string line = host.unread.substr(0, end);
+                const bool taken = take(host.name, line);
+                host.heard |= taken;
+                if (!taken && !line.empty()) host.complaint = line.substr(0, 120);
+            }
+        }
+        if (host.fd < 0 || got != 0) continue;
+        close(host.fd);
+        host.fd = -1;
+        if (host.complaint.empty()) host.complaint = "the agent has ended";
+    }
+}
+
+void Agents::wait(int milliseconds) const {
+    std::vector<pollfd> fds;
+    for (const Host& host : hosts_)
+        if (host.fd >= 0) fds.push_back({host.fd, POLLIN, 0});
+    ::poll(fds.data(), fds.size(), milliseconds);
+}
+
+bool Agents::settled() const {
+    return std::all_of(hosts_.begin(), hosts_.end(), [](const Host& host) { return host.heard || host.fd < 0; });
+}
+
+bool Agents::silent(const std::string& name) const {
+    return std::any_of(hosts_.begin(), hosts_.end(), [&](const Host& host) { return host.name == name && host.fd < 0; });
+}
+
+std::string Agents::trouble(bool ended) const {
+    std::string text;
+    for (const Host& host : hosts_)
+        if (host.fd < 0 && (ended || !host.heard)) text += (text.empty() ? "" : "; ") + host.name + ": " + host.complaint;
+    if (left_out_ > 0) text += fmt::format("{}more than {} other hosts: the rest is left out", text.empty() ? "" : "; ", kMostHosts);
+    return text;
+}
+
+}  // namespace starling

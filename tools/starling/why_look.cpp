@@ -1,0 +1,168 @@
+#include "why_look.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+
+#include "base/account.h"
+#include "base/clock.h"
+#include "base/counters.h"
+#include "launch/stacks.h"
+#include "transport/shm/region.h"
+#include "why/judge.h"
+
+namespace starling::why {
+
+namespace {
+
+/// What /proc says of a process.
+struct ProcStat {
+    char state = '\0';  ///< as in /proc/PID/stat; '\0': there is none
+    uint64_t ticks = 0;  ///< processor time of all its threads
+};
+
+ProcStat read_process(int32_t pid) {
+    std::ifstream file(fmt::format("/proc/{}/stat", pid));
+    std::string line;
+    std::getline(file, line);
+    // The name, in parentheses, may hold anything.
+    const size_t end = line.rfind(')');
+    unsigned long user = 0, system = 0;
+    ProcStat process;
+    if (end == std::string::npos ||
+        std::sscanf(line.c_str() + end + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &process.state, &user, &system) != 3)
+        return {};
+    process.ticks = user + system;
+    return process;
+}
+
+struct Look {
+    ProcStat process;
+    uint64_t at = 0;
+    bool counted = false;
+    uint64_t waiting = 0, yields = 0, last_waited = 0, since = 0;
+};
+
+Look look_at(const boot::JobSegment& segment, uint32_t rank) {
+    Look look;
+    look.at = now_ns();
+    look.process = read_process(segment.cell(rank).pid.load(std::memory_order_relaxed));
+    if (segment.cell(rank).state.load(std::memory_order_acquire) != boot::RankState::initialized) return look;
+    const Counters* page = shm::Region(segment.region(rank)).counters();
+    if (__atomic_load_n(&page->layout, __ATOMIC_ACQUIRE) != counter_layout()) return look;
+    look.counted = true;
+    look.waiting = __atomic_load_n(&page->waiting, __ATOMIC_RELAXED);
+    look.yields = __atomic_load_n(&page->yields, __ATOMIC_RELAXED);
+    look.last_waited = __atomic_load_n(&page->last_waited, __ATOMIC_RELAXED);
+    look.since = page->since;
+    return look;
+}
+
+Doing doing_of(boot::RankState state, const Look& before, const Look& after) {
+    switch (state) {
+        case boot::RankState::finalized: return Doing::finalized;
+        case boot::RankState::exited: return Doing::exited;
+        case boot::RankState::failed: return Doing::failed;
+        case boot::RankState::not_started: return Doing::not_started;
+        case boot::RankState::started:
+        case boot::RankState::initialized: break;
+    }
+    if (after.process.state == '\0' || after.process.state == 'Z' || after.process.state == 'X') return Doing::gone;
+    if (std::strchr("Tt", after.process.state)) return Doing::stopped;
+    if (state == boot::RankState::started) return Doing::starting;
+    if (after.waiting > 0) return Doing::waiting;
+    // A loop of tests gives its core away at times; so does a wait, but then it says when.
+    const bool tests = before.counted && after.yields > before.yields && after.last_waited == before.last_waited;
+    return tests ? Doing::testing : Doing::computing;
+}
+
+double seconds(uint64_t from, uint64_t to) { return from < to ? static_cast<double>(to - from) * 1e-9 : 0; }
+
+/// The account as it lies there; empty if there is none.
+std::string read_account(const boot::JobSegment& segment, uint64_t now, Rank& rank) {
+    const Account& page = shm::Region(segment.region(rank.who.rank)).account();
+    Account account;
+    if (__atomic_load_n(&page.version, __ATOMIC_RELAXED) == 0) return {};
+    if (copy_account(page, account)) rank.told = check(account, now);
+    rank.garbled = !rank.told;
+    return rank.told ? std::string(reinterpret_cast<const char*>(&account), sizeof account) : std::string();
+}
+
+Rank report(const boot::JobSegment& segment, uint32_t number, const std::string& host, const Look& before, const Look& after,
+            std::string& account) {
+    Rank rank;
+    rank.who = {segment.header().id, number};
+    rank.host = host;
+    const boot::RankCell& cell = segment.cell(number);
+    rank.pid = cell.pid.load(std::memory_order_relaxed);
+    rank.doing = doing_of(cell.state.load(std::memory_order_acquire), before, after);
+    const auto ticks = static_cast<double>(after.process.ticks - std::min(before.process.ticks, after.process.ticks));
+    if (after.at > before.at) rank.cores = ticks / static_cast<double>(sysconf(_SC_CLK_TCK)) / seconds(before.at, after.at);
+    if (!after.counted) return rank;
+    if (after.last_waited) rank.since_wait = seconds(after.last_waited, after.at);
+    rank.since_start = seconds(after.since, after.at);
+    account = read_account(segment, after.at, rank);
+    return rank;
+}
+
+}  // namespace
+
+std::vector<JobReport> look(const std::string& filter, int launcher, double interval) {
+    top::Watch watch(filter, true);
+    watch.find_jobs();
+    std::map<const boot::JobSegment*, std::vector<Look>> first;
+    watch.each_job([&](int32_t owner, const boot::JobSegment& segment) {
+        if (launcher != 0 && owner != launcher) return;
+        std::vector<Look>& looks = first[&segment];
+        for (uint32_t i = 0; i < segment.header().local_ranks; ++i) looks.push_back(look_at(segment, segment.local_rank(i)));
+    });
+    timespec pause{static_cast<time_t>(interval), static_cast<long>((interval - static_cast<double>(static_cast<time_t>(interval))) * 1e9)};
+    if (!first.empty()) nanosleep(&pause, nullptr);
+    std::vector<JobReport> reports;
+    for (const auto& [segment, looks] : first) {
+        const boot::JobHeader& header = segment->header();
+        JobReport job;
+        job.id = header.id;
+        job.command = header.command;
+        job.size = header.size;
+        const std::string host = header.my_host < header.hosts ? segment->host(header.my_host).name : "";
+        for (uint32_t i = 0; i < looks.size(); ++i) {
+            const uint32_t rank = segment->local_rank(i);
+            const Look now = look_at(*segment, rank);
+            job.times.push_back(now.at);
+            job.ranks.push_back(report(*segment, rank, host, looks[i], now, job.accounts.emplace_back()));
+        }
+        for (uint32_t i = 0; i < header.hosts; ++i)
+            if (i != header.my_host && segment->host(i).name[0]) job.other_hosts.push_back(segment->host(i).name);
+        reports.push_back(std::move(job));
+    }
+    return reports;
+}
+
+void add_stacks(JobReport& job) {
+    std::vector<std::pair<std::string, pid_t>> processes;
+    for (const Rank& rank : job.ranks)
+        if (rank.doing < Doing::gone) processes.emplace_back(fmt::format("{} on {}", name_of(rank.who, job.id), rank.host), rank.pid);
+    int ends[2];
+    if (processes.empty() || pipe2(ends, O_CLOEXEC) != 0) return;
+    // They are written to standard error; here that is a pipe.
+    const pid_t child = fork();
+    if (child == 0) {
+        dup2(ends[1], 2);
+        launch::print_stacks(processes);
+        _exit(0);
+    }
+    close(ends[1]);
+    char buffer[16 << 10];
+    for (ssize_t got; child > 0 && (got = read(ends[0], buffer, sizeof buffer)) > 0;) job.stacks.append(buffer, static_cast<size_t>(got));
+    close(ends[0]);
+    if (child > 0) waitpid(child, nullptr, 0);
+}
+
+}  // namespace starling::why
