@@ -10,6 +10,7 @@
 #include "boot/doorbell.h"
 #include "boot/environment.h"
 #include "launch/control_server.h"
+#include "launch/explanation.h"
 #include "launch/hosts.h"
 #include "launch/input.h"
 #include "launch/launcher.h"
@@ -316,8 +317,11 @@ void Launcher::on_timeout() {
             if (job.at(rank).running) processes.emplace_back(name_of(job, rank), pid);
         }
     }
-    print_stacks(processes);
-    for (Job& job : jobs_) fail_job(job, -1, 124);
+    explain(loop_, *this, {}, 0, [this, processes = std::move(processes)](const std::string& text) {
+        if (!text.empty()) say_all("what each process waits for:\n" + text);
+        print_stacks(processes);
+        for (Job& job : jobs_) fail_job(job, -1, 124);
+    });
 }
 
 }  // namespace starling::launch

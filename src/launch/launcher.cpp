@@ -12,9 +12,11 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/config.h"
 #include "base/error.h"
 #include "boot/environment.h"
 #include "launch/control_server.h"
+#include "launch/explanation.h"
 #include "launch/input.h"
 #include "launch/output.h"
 #include "mpi.h"
@@ -45,6 +47,16 @@ void Launcher::say(const char* format, ...) {
     if (on_say) return on_say(std::string(text, static_cast<size_t>(length)));
     text[length++] = '\n';
     if (write(2, text, static_cast<size_t>(length)) < 0) return;
+}
+
+void Launcher::say_all(std::string_view text) const {
+    if (settings_.quiet) return;
+    const std::string lines = std::string(settings_.name) + ": " + std::string(text);
+    for (size_t at = 0; at < lines.size();) {
+        const ssize_t written = write(2, lines.data() + at, lines.size() - at);
+        if (written <= 0) return;
+        at += static_cast<size_t>(written);
+    }
 }
 
 void Launcher::detail(const char* format, ...) {
@@ -194,6 +206,8 @@ int Launcher::run() {
     if (settings_.timeout_seconds > 0) {
         loop_.after(std::chrono::seconds(settings_.timeout_seconds), [this] { on_timeout(); });
     }
+    if (config().hang_report > 0)
+        report_when_hanging(loop_, *this, config().hang_report, [this](const std::string& text) { say_all(text); });
     const int code = loop_.run();
     if (output_) output_->drain();
     control_.reset();

@@ -119,6 +119,8 @@ class Launcher {
 
     /// Runs until all jobs have ended. Returns mpiexec's exit code.
     int run();
+    /// A child that is no rank: `ended` is called when it has been reaped.
+    void expect_helper(pid_t pid, std::function<void()> ended) { helpers_[pid] = std::move(ended); }
 
     /// Ends the guard; for those who never come to run().
     void shut_down() { guard_.dismiss(); }
@@ -139,6 +141,8 @@ class Launcher {
 
     /// "<name>: <sentence>" to standard error, as one write. say() is silent with --quiet.
     [[gnu::format(printf, 2, 3)]] void say(const char* format, ...);
+    /// Several lines for the user, of any length, on this process's own standard error.
+    void say_all(std::string_view text) const;
     [[gnu::format(printf, 2, 3)]] void detail(const char* format, ...);
 
   private:

@@ -488,7 +488,7 @@ Environment (on other hosts: STARLING_..., PATH and LD_LIBRARY_PATH, and what is
 Output and control
   --tag-output, -l, -prepend-rank   begin each line with its rank
   --enable-recovery         a rank or host that dies does not end the job: the others get errors and go on
-  --timeout SECONDS         print stacks and end the job after this time (exit code 124)
+  --timeout SECONDS         say what hangs, print stacks and end the job after this time (exit 124)
   -v, --verbose; -q, --quiet; --version; --help
 Accepted and not needed: --oversubscribe, --allow-run-as-root, --mca KEY VALUE
 

@@ -47,21 +47,12 @@ void print_proc(pid_t pid) {
                  status_field(status, "Threads").c_str(), status_field(status, "VmRSS").c_str());
 }
 
-bool print_by_gdb(const std::string& gdb, pid_t pid) {
-    const std::string id = std::to_string(pid);
-    const std::vector<std::string> arguments{gdb,
-                                             "-p",
-                                             id,
-                                             "-batch",
-                                             "-nx",
-                                             "-ex",
-                                             "set debuginfod enabled off",
-                                             "-ex",
-                                             "thread apply all -q backtrace 30"};
+/// Runs a program that looks at process `pid` and prints what it sees. False if it could not, or took too long.
+bool print_by(const std::vector<std::string>& arguments, pid_t pid) {
     const std::vector<char*> argv = c_strings(arguments);
     const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
     ProcessStart start;
-    start.path = gdb.c_str();
+    start.path = arguments[0].c_str();
     start.argv = argv.data();
     start.envp = environ;
     start.output = 2;
@@ -87,16 +78,32 @@ bool print_by_gdb(const std::string& gdb, pid_t pid) {
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
+bool print_by_gdb(const std::string& gdb, pid_t pid) {
+    return print_by({gdb, "-p", std::to_string(pid), "-batch", "-nx", "-ex", "set debuginfod enabled off", "-ex",
+                     "thread apply all -q backtrace 30"},
+                    pid);
+}
+
+bool runs_python(pid_t pid) {
+    char link[64], program[4096];
+    std::snprintf(link, sizeof link, "/proc/%d/exe", pid);
+    const ssize_t n = readlink(link, program, sizeof program);
+    const std::string path(program, n > 0 ? static_cast<size_t>(n) : 0);
+    return path.find("python", path.rfind('/') + 1) != std::string::npos;
+}
+
 }  // namespace
 
 void print_stacks(const std::vector<std::pair<std::string, pid_t>>& processes) {
     const char* path = std::getenv("PATH");
-    std::string gdb = find_program("gdb", path ? path : "/usr/bin:/bin", "/");
+    const std::string where = path ? path : "/usr/bin:/bin";
+    const std::string gdb = find_program("gdb", where, "/"), py_spy = find_program("py-spy", where, "/");
     if (gdb.empty()) std::fprintf(stderr, "(install gdb to see stacks here)\n");
     const auto give_up = Clock::now() + kAll;
     for (const auto& [name, pid] : processes) {
         std::fprintf(stderr, "---- %s, process %d\n", name.c_str(), pid);
         print_proc(pid);
+        if (!py_spy.empty() && runs_python(pid) && Clock::now() < give_up) print_by({py_spy, "dump", "--pid", std::to_string(pid)}, pid);
         if (!gdb.empty() && Clock::now() < give_up) print_by_gdb(gdb, pid);
     }
 }

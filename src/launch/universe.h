@@ -72,7 +72,7 @@ class Universe {
     bool reads_here(const Patron& patron) const;
     void signal(Patron& patron, int signal);
     void input(Patron& patron, std::string data);
-    /// Shows stacks, then ends all its jobs with exit code 124.
+    /// Says what each process waits for and shows stacks, then ends all its jobs with exit code 124.
     void time_out(Patron& patron, int seconds);
     /// The patron is gone: all its jobs end, and nobody is told.
     void leave(Patron& patron);
@@ -126,6 +126,7 @@ class Universe {
     void check_over(Job& job);
     void remove(Job& job, boot::JobState state);
     void patron_lost_a_job(Patron& patron);
+    void show_stacks(Patron& patron);
     void on_stacks_shown(Patron& patron);
 
     // requests of ranks

@@ -2,7 +2,9 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <cstdio>
 
+#include "launch/explanation.h"
 #include "launch/universe_job.h"
 #include "mpi.h"
 
@@ -144,6 +146,19 @@ void Universe::leave(Patron& patron) {
 void Universe::time_out(Patron& patron, int seconds) {
     patron.say("the job has not ended after " + std::to_string(seconds) + " s (--timeout): ending it");
     patron.timed_out = true;
+    const Job* first = first_job(patron);
+    if (!first) return show_stacks(patron);
+    char id[20];
+    std::snprintf(id, sizeof id, "%016llx", static_cast<unsigned long long>(first->id()));
+    explain(loop_, launcher_, id, 0, [this, alive = alive_, patron_is = &patron](const std::string& text) {
+        // The jobs may have ended meanwhile, and the patron with them.
+        if (!*alive || std::none_of(jobs_.begin(), jobs_.end(), [=](const Job& job) { return job.patron == patron_is; })) return;
+        if (!text.empty()) patron_is->output(2, "what each process waits for:\n" + text, [] {});
+        show_stacks(*patron_is);
+    });
+}
+
+void Universe::show_stacks(Patron& patron) {
     uint32_t awaited = 0;
     for (Job& job : jobs_) {
         if (job.patron != &patron) continue;
