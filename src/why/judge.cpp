@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -177,12 +178,12 @@ class Judge {
 
     bool is_stuck(size_t i) const { return waits(i) && !can_go_on_[i]; }
 
-    /// Somebody that a stuck process waits for and that is stuck as well; its own place if there is none.
-    size_t next_stuck(size_t i) const {
+    /// Somebody that a stuck process waits for and that is stuck as well.
+    std::optional<size_t> next_stuck(size_t i) const {
         for (const Need& need : needs_[i])
             for (size_t other : need.ranks)
                 if (is_stuck(other)) return other;
-        return i;
+        return {};
     }
 
     void find_cycles() {
@@ -190,14 +191,13 @@ class Judge {
         for (size_t start = 0; start < ranks_.size(); ++start) {
             if (!is_stuck(start) || seen.count(start)) continue;
             std::vector<size_t> way;
-            size_t at = start;
-            while (!seen.count(at)) {
-                seen.insert(at);
-                way.push_back(at);
-                at = next_stuck(at);
+            std::optional<size_t> at = start;
+            while (at && seen.insert(*at).second) {
+                way.push_back(*at);
+                at = next_stuck(*at);
             }
-            const auto first = std::find(way.begin(), way.end(), at);
-            if (first == way.end() || next_stuck(at) == at) continue;  // it leads into one that is known, or to one that ended
+            const auto first = at ? std::find(way.begin(), way.end(), *at) : way.end();
+            if (first == way.end()) continue;  // it leads into one that is known, or to one that has ended
             way.erase(way.begin(), first);
             tell_cycle(way);
         }
@@ -211,7 +211,7 @@ class Judge {
         std::string all = "deadlock: " + named(cycle[0]);
         for (size_t i = 1; i < cycle.size(); ++i) {
             if (i == kMostNamed && cycle.size() > kMostNamed + 1) {
-                all += text(" …, %zu more …", cycle.size() - kMostNamed);
+                all += text(" …, %zu more …", cycle.size() - kMostNamed - 1);
                 i = cycle.size() - 1;
             }
             all += (i == 1 ? " waits for " : ", which waits for ") + named(cycle[i]);

@@ -61,10 +61,13 @@ TEST(Account, NeverHalf) {
     const auto page = empty_page();
     std::atomic<bool> stop{false};
     std::thread writer([&] {
-        for (uint64_t i = 1; !stop; ++i) write_account(*page, filled(i % 200 + 1));
+        for (uint64_t i = 1; !stop; ++i) {
+            write_account(*page, filled(i % 200 + 1));
+            std::this_thread::yield();
+        }
     });
     int read = 0;
-    for (int i = 0; i < 20000; ++i) {
+    while (read < 3000) {
         Account out;
         if (!copy_account(*page, out)) continue;
         ++read;
@@ -73,7 +76,6 @@ TEST(Account, NeverHalf) {
     }
     stop = true;
     writer.join();
-    EXPECT_GT(read, 0);
 }
 
 }  // namespace

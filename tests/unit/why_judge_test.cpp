@@ -157,9 +157,7 @@ TEST(Judge, WhoHasNotComeToACollective) {
     std::vector<Rank> ranks;
     for (uint32_t i = 0; i < 3; ++i) ranks.push_back(waiting(i, Builder(4).wait("MPI_Barrier").collective(5, true)));
     ranks.push_back(waiting(3, Builder(4).wait("MPI_Recv").waits_for(Kind::receive, 1)));
-    EXPECT_EQ(findings(ranks, kJob), Lines{"deadlock: rank 0 waits for rank 3, which waits for rank 1, which waits for rank 3"}.size() == 1
-                                         ? Lines{"deadlock: rank 3 waits for rank 1, which waits for rank 3"}
-                                         : Lines{});
+    EXPECT_EQ(findings(ranks, kJob), Lines{"deadlock: rank 3 waits for rank 1, which waits for rank 3"});
     ranks[3] = computing(3);
     EXPECT_EQ(findings(ranks, kJob), Lines{"rank 0, rank 1 and rank 2 wait, in the end, for rank 3, which computes"});
 }
