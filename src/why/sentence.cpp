@@ -147,7 +147,9 @@ std::string waiting_text(const Rank& rank, uint64_t home) {
 }
 
 std::string computing_text(const Rank& rank) {
-    std::string line = text("computes (%.0f %% of a core)", rank.cores * 100);
+    constexpr double kHardlyAny = 0.02;
+    std::string line = rank.cores < kHardlyAny ? "is outside the library and sleeps, or gets no processor time"
+                                               : text("computes (%.0f %% of a core)", rank.cores * 100);
     if (rank.since_wait >= 0)
         line += ": it last waited in the library " + duration(rank.since_wait) + " ago";
     else if (rank.since_start >= 0)

@@ -189,6 +189,8 @@ TEST(Sentence, States) {
     rank.cores = 0.99;
     rank.since_wait = 754;
     EXPECT_EQ(sentence(rank, kJob), "rank 3 computes (99 % of a core): it last waited in the library 12:34 min ago");
+    rank.cores = 0;
+    EXPECT_EQ(sentence(rank, kJob).substr(0, 42), "rank 3 is outside the library and sleeps, ");
     rank.doing = Doing::gone;
     rank.pid = 17;
     EXPECT_EQ(sentence(rank, kJob), "rank 3 is gone: there is no process 17 on here any more");

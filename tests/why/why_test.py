@@ -30,12 +30,13 @@ class Stuck(unittest.TestCase):
     def start(self, way, ranks, **settings):
         self.job = subprocess.Popen([MPIEXEC, "-n", str(ranks), STUCK, way], stdin=subprocess.DEVNULL,
                                     env={**os.environ, **settings})
-        self.addCleanup(self.end)
+        self.addCleanup(self.end, self.job)
         return self.job
 
-    def end(self):
-        self.job.send_signal(signal.SIGTERM)
-        self.job.wait(LIMIT)
+    @staticmethod
+    def end(job):
+        job.send_signal(signal.SIGTERM)
+        job.wait(LIMIT)
 
     def look(self):
         """What is said of our job: its findings, and a sentence per rank. None while it is not to be seen."""
@@ -91,7 +92,7 @@ class Stuck(unittest.TestCase):
                 self.start("collectives", ranks)
                 self.assert_says(r"^different collectives on MPI_COMM_WORLD: rank 0 is in MPI_Barrier and .* in MPI_Bcast; .*call 2",
                                  "^deadlock: ")
-                self.end()
+                self.end(self.job)
 
     def test_different_collectives_by_messages(self):
         self.start("collectives", 3, STARLING_COLL_BARRIER="dissemination", STARLING_COLL_BCAST="binomial")
@@ -104,7 +105,7 @@ class Stuck(unittest.TestCase):
                 others = ", ".join(f"rank {i}" for i in range(ranks - 2)) + f" and rank {ranks - 2}"
                 self.assert_says(f"^{others} wait, in the end, for rank {ranks - 1}, which computes$",
                                  rf"^rank {ranks - 1} computes \(\d+ % of a core\)")
-                self.end()
+                self.end(self.job)
 
     def test_a_stopped_process(self):
         self.start("stopped", 2)
@@ -141,10 +142,10 @@ class Stuck(unittest.TestCase):
     def test_text(self):
         self.start("cycle", 2)
         self.assert_says("^deadlock: ")
-        code, out, _ = why(STUCK)
+        code, out, _ = why("--launcher", str(self.job.pid))
         self.assertEqual(code, 0)
         lines = out.splitlines()
-        self.assertRegex(lines[0], r"^job [0-9a-f]{16}  .*stuck cycle  2 of 2 ranks seen$")
+        self.assertRegex(lines[0], r"^job [0-9a-f]{16}  .*stuck  2 of 2 ranks seen$")
         self.assertEqual(lines[1], "  * deadlock: rank 0 waits for rank 1, which waits for rank 0")
 
 
