@@ -5,6 +5,7 @@
 #include <climits>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 
 #include "base/error.h"
 #include "launch/input.h"
@@ -39,7 +40,11 @@ std::vector<std::string> words_of(std::string_view text) {
 
 TreeSettings tree_settings(const Options& options) {
     TreeSettings settings = TreeSettings::from_config();
-    if (!options.agent.empty()) settings.agent = words_of(options.agent);
+    if (!options.agent.empty()) {
+        settings.agent = words_of(options.agent);
+        // `starling why`, which this process may call, reaches other hosts the same way.
+        setenv("STARLING_LAUNCHER_AGENT", options.agent.c_str(), 1);
+    }
     if (!options.prefix.empty()) settings.program = options.prefix + "/bin/starlingd";
     return settings;
 }
