@@ -7,6 +7,7 @@
 
 #include "agents.h"
 #include "base/clock.h"
+#include "base/config.h"
 #include "why/judge.h"
 #include "why_look.h"
 #include "why_remote.h"
@@ -94,6 +95,7 @@ std::string ask_other_hosts(const WhyOptions& options, std::vector<JobReport>& j
 }  // namespace
 
 int run_why(const WhyOptions& options) {
+    read_config(false);
     std::vector<JobReport> jobs = why::look(options.job, options.launcher, options.interval);
     if (options.quiet > 0 && !std::all_of(jobs.begin(), jobs.end(), [&](const JobReport& job) {
             return std::all_of(job.ranks.begin(), job.ranks.end(), [&](const Rank& rank) { return is_quiet(rank, options.quiet); });
@@ -113,7 +115,8 @@ int run_why(const WhyOptions& options) {
         print_json(jobs);
     else
         for (const JobReport& job : jobs) print_text(job, why::findings(job.ranks, job.id));
-    if (!trouble.empty()) fmt::print(stderr, "starling: {}\n", trouble);
+    // Part of the report: what is missing in it.
+    if (!trouble.empty()) fmt::print(options.json ? stderr : stdout, "  not seen: {}\n", trouble);
     if (!jobs.empty()) return 0;
     fmt::print(stderr, "starling: no job of yours runs here{}\n", options.job.empty() ? "" : " that is or contains " + options.job);
     return 1;
