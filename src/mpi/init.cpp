@@ -170,7 +170,7 @@ void give_up(bool world) {
     if (is_forked_child()) return give_up_in_child(world);
     while (!give_up_now(world)) {
         Lock lock;
-        progress::wait_until([] { return all_sent(); });
+        progress::wait_until([] { return all_sent(); }, {"MPI_Finalize"});
     }
 }
 

@@ -140,7 +140,7 @@ int wait_for_children(boot::JobSegment& segment) {
             arrival = look_for_arrival(segment);
         }
         return arrival != Arrival::waiting;
-    });
+    }, {"MPI_Comm_spawn"});
     if (arrival == Arrival::complete) return MPI_SUCCESS;
     return fail(MPI_ERR_SPAWN, "a process of %s ended before it called MPI_Init", segment.header().command);
 }
