@@ -44,7 +44,7 @@ struct alignas(kCounterPage) Counters {
 #define COUNTER(member, kind, group, unit, doc) Count member;
 #include "base/counters.def"
 #undef COUNTER
-    uint64_t last_waited = 0;  ///< now_ns() when a wait that was no longer spinning last gave way or ended; 0: never
+    Count last_waited;  ///< now_ns() when a wait that was no longer spinning last gave way or ended; 0: never
 };
 static_assert(sizeof(Counters) == kCounterPage);
 

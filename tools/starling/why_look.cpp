@@ -57,9 +57,9 @@ Look look_at(const boot::JobSegment& segment, uint32_t rank) {
     const Counters* page = shm::Region(segment.region(rank)).counters();
     if (__atomic_load_n(&page->layout, __ATOMIC_ACQUIRE) != counter_layout()) return look;
     look.counted = true;
-    look.waiting = __atomic_load_n(&page->waiting, __ATOMIC_RELAXED);
-    look.yields = __atomic_load_n(&page->yields, __ATOMIC_RELAXED);
-    look.last_waited = __atomic_load_n(&page->last_waited, __ATOMIC_RELAXED);
+    look.waiting = page->waiting;
+    look.yields = page->yields;
+    look.last_waited = page->last_waited;
     look.since = page->since;
     return look;
 }
