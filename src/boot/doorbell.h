@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "boot/places.h"
+
 namespace starling::boot {
 
 /// How a rank sleeps: bits of Doorbell::sleeping.
@@ -17,6 +19,13 @@ struct alignas(64) Doorbell {
     /// Name of the abstract datagram socket that wakes a thread which waits for sockets; set before kOnSocket is.
     char wake_name[16];
     uint32_t wake_name_length;
+    /// Bytes from here to the rank's word in its job's table of places; 0 as long as it has not said where it is.
+    int64_t place_distance;
+
+    std::atomic<uint32_t>* place() {
+        if (place_distance == 0) return nullptr;
+        return reinterpret_cast<std::atomic<uint32_t>*>(reinterpret_cast<char*>(this) + place_distance);
+    }
 };
 static_assert(sizeof(Doorbell) == 64);
 

@@ -112,6 +112,8 @@ bool consistent(const JobHeader& header, uint64_t bytes) {
            inside(header.runs_offset, header.runs, sizeof(Placement), bytes) &&
            inside(header.ports_offset, header.size, sizeof(uint32_t), bytes) &&
            inside(header.cells_offset, header.local_ranks, sizeof(RankCell), bytes) &&
+           header.places_offset % alignof(uint32_t) == 0 &&
+           inside(header.places_offset, header.local_ranks, sizeof(uint32_t), bytes) &&
            inside(header.blob_offset, 1, header.blob_size, bytes) &&
            inside(header.regions_offset, header.local_ranks, header.region_stride, bytes) &&
            runs_consistent(header, reinterpret_cast<const std::byte*>(&header));
@@ -163,7 +165,8 @@ int JobSegment::create(const JobDescription& description, uint32_t my_host, JobS
     const uint64_t hosts_offset = sizeof(JobHeader);
     const uint64_t runs_offset = hosts_offset + hosts * sizeof(HostEntry);
     const uint64_t cells_offset = round_up(runs_offset + description.placements.size() * sizeof(Placement), 64);
-    const uint64_t blob_offset = cells_offset + uint64_t{local_ranks} * sizeof(RankCell);
+    const uint64_t places_offset = cells_offset + uint64_t{local_ranks} * sizeof(RankCell);
+    const uint64_t blob_offset = round_up(places_offset + uint64_t{local_ranks} * sizeof(uint32_t), 64);
     // From here on nothing is used before it is needed, so nothing is taken from the machine.
     const uint64_t ports_offset = round_up(blob_offset + description.blob.size(), kPage);
     const uint64_t regions_offset = round_up(ports_offset + uint64_t{description.size} * sizeof(uint32_t), kPage);
@@ -205,6 +208,7 @@ int JobSegment::create(const JobDescription& description, uint32_t my_host, JobS
     header->runs = description.placements.size();
     header->ports_offset = ports_offset;
     header->cells_offset = cells_offset;
+    header->places_offset = places_offset;
     header->blob_offset = blob_offset;
     header->blob_size = description.blob.size();
     header->regions_offset = regions_offset;

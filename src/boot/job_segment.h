@@ -90,6 +90,7 @@ struct alignas(4096) JobHeader {
     uint64_t runs_offset, runs;             ///< Placement[runs]
     uint64_t ports_offset;                  ///< std::atomic<uint32_t>[size], see PortWord; sparse
     uint64_t cells_offset;                  ///< RankCell[local_ranks]
+    uint64_t places_offset;                 ///< std::atomic<uint32_t>[local_ranks], see boot/places.h
     uint64_t blob_offset,
         blob_size;  ///< opaque to boot: the parents' description for a spawned job; size 0 if none
     uint64_t regions_offset,
@@ -162,6 +163,8 @@ class JobSegment {
     /// is one of this process's /proc. Errors as of open().
     static int observe(int32_t owner_pid, int32_t owner_fd, JobSegment& out);
 
+    static constexpr uint32_t kNotHere = ~0u;  ///< a rank's index, if it is on another host
+
     explicit operator bool() const { return base_ != nullptr; }
     JobHeader& header() const { return *reinterpret_cast<JobHeader*>(base_); }
     /// Whether the rank is on this host, that is, has a cell and a region here.
@@ -194,6 +197,10 @@ class JobSegment {
     std::byte* region(uint32_t rank) const {
         return base_ + header().regions_offset + here(rank) * header().region_stride;
     }
+    /// Where the rank with this place among those of this host runs (index < local_ranks), see Place.
+    std::atomic<uint32_t>& place(uint32_t index) const {
+        return reinterpret_cast<std::atomic<uint32_t>*>(base_ + header().places_offset)[index];
+    }
     /// Whether all ranks on all hosts have reached the end of MPI_Init.
     bool all_arrived() const {
         return header().hosts == 1 ? header().arrived.load() == header().size : header().all_arrived.load() != 0;
@@ -216,7 +223,6 @@ class JobSegment {
   private:
     static int map(const JobAddress& address, bool writable, JobSegment& out);
 
-    static constexpr uint32_t kNotHere = ~0u;
     uint32_t look_up_index(uint32_t rank) const;
     /// The run that holds `rank`, as which of its ranks; null if there is none. Neighbours are found at once.
     const Placement* find_run(uint32_t rank, uint32_t& index) const;

@@ -86,7 +86,7 @@ bool EngineSync::wait_long(bool (*condition)(void*), void* argument, const NodeW
                                   }};
     // On a crowded core every look but the first after a yield is a waste.
     for (int i = 0; i < kCrowdedYields && progress::core_is_crowded(); ++i) {
-        progress::yield_core();
+        if (!progress::yield_core()) break;
         if (ready()) return ready.here;
         progress::poll();
     }

@@ -89,6 +89,7 @@ void Launcher::note_exit(const Exit& exit) {
     if (first && !job.is_part) report(job, rank, exit.status);
     cell.exit_status.store(exit.status, std::memory_order_relaxed);
     cell.state.store(failed ? RankState::failed : RankState::exited, std::memory_order_release);
+    job.segment.place(job.segment.local_index(rank)).store(boot::Place::kNowhere);
     if (first) note_failure(job, rank, exit.status);
     if (job.number == 0 && rank == 0 && input_) input_->stop();
     if (rank == 0) {

@@ -6,12 +6,14 @@
 #include <atomic>
 #include <iterator>
 
+#include "base/clock.h"
 #include "base/config.h"
 #include "base/counters.h"
 #include "base/error.h"
 #include "link/peer.h"
 #include "progress/idle.h"
 #include "progress/lock.h"
+#include "progress/neighbours.h"
 #include "progress/ready.h"
 
 namespace starling::progress {
@@ -78,6 +80,7 @@ void* run_thread(void*) {
 void start() {
     set_doorbell(own_doorbell(), config().wait != Wait::poll);
     set_account(own_region().account());
+    take_place();
     if (config().wait != Wait::thread) return;
     // The program's signals are for its own threads.
     sigset_t all, before;
@@ -88,6 +91,7 @@ void start() {
 }
 
 void stop() {
+    leave_place();
     if (!with_thread) return;
     stopping.store(true);
     announce_sleep();
@@ -128,7 +132,9 @@ void test() {
         return;
     }
     if (threads_at_once()) hand_over_lock();
-    if (++empty % 32 == 0) tell_test(yield_core());
+    if (++empty % 32 != 0) return;
+    yield_core(true);
+    tell_test(now_ns());
 }
 
 void notify() { wake_own_threads(); }

@@ -19,8 +19,8 @@ void add_poller(bool (*poller)());
 /// Polls every path once and runs what became ready. Returns whether anything happened.
 bool poll();
 
-/// What a call that tests does: polls, and if nothing came lets other threads and, on a crowded core, other
-/// processes run, for programs that test in a loop.
+/// What a call that tests does: polls, and if nothing came lets other threads and neighbours on this core run, for programs
+/// that test in a loop.
 void test();
 
 /// A request was completed by the application, not by a poll: threads that wait look again.

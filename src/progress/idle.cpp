@@ -18,6 +18,7 @@
 #include "link/remote.h"
 #include "progress/engine.h"
 #include "progress/lock.h"
+#include "progress/neighbours.h"
 
 namespace starling::progress {
 
@@ -26,10 +27,6 @@ namespace {
 constexpr uint32_t kPollsAlone = 800;      ///< about 40 µs: longer than most partners need
 constexpr uint32_t kLooksPerPoll = 4;      ///< at the rings alone, while nothing is there
 constexpr uint32_t kPollsOfSockets = 100;  ///< the same time, where each poll asks the kernel
-constexpr uint32_t kPollsCrowded = 20;     ///< others wait for this core: the partner may be among them
-constexpr uint32_t kPatience = 3;          ///< times as many where a process must be woken first: it answers in 100 µs, or is busy
-constexpr uint64_t kLateYieldNs = 1000;    ///< an undisturbed sched_yield takes a third of this
-constexpr int kCrowdedAfter = 2;           ///< late yields in a row of eight
 constexpr uint64_t kLivenessNs = 20'000'000;
 constexpr uint64_t kLongestSleepNs = 100'000'000;
 /// With something to send that found no room: a receiver that makes room does not ring.
@@ -44,10 +41,8 @@ bool may_block = true;
 /// With peers on other hosts one thread sleeps on the sockets, any other on the futex; this socket wakes the former.
 int wake_socket = -1;
 bool sleeping_on_sockets = false;
-uint32_t lateness = 0;  ///< history of yields, a bit each, 1 = late
-bool is_crowded = false;
+constinit CoreWatch core;
 uint64_t next_liveness = 0;
-uint64_t last_yield = 0;
 
 /// How peers must ring: bits of Doorbell::sleeping.
 uint32_t ways_to_wake() {
@@ -86,13 +81,31 @@ bool sleep_on_sockets(uint64_t limit_ns) {
 /// Between two polls: what comes on a ring ends it at once.
 void pause_between_polls() {
     _mm_pause();
-    if (is_crowded) return;
+    if (core.crowded()) return;
     for (uint32_t i = 1; i < kLooksPerPoll && !link::rings_hold_something(); ++i) _mm_pause();
 }
 
+void look_at_liveness_now_and_then(uint64_t now) {
+    if (now <= next_liveness) return;
+    next_liveness = now + kLivenessNs;
+    look_at_liveness();
+}
+
+/// Gives up the lock. Returns when it ended, ns.
+uint64_t yield_now() {
+    ++counters.yields;
+    step_out();
+    sched_yield();
+    step_in();
+    return now_ns();
+}
+
+/// Other threads of this process may be on this core, and have no place of their own in the table.
+bool neighbour_is_here() { return look_for_neighbour() || threads_at_once(); }
+
 }  // namespace
 
-bool core_is_crowded() { return is_crowded; }
+bool core_is_crowded() { return core.crowded(); }
 
 void set_doorbell(boot::Doorbell& own, bool blocking) {
     doorbell = &own;
@@ -119,8 +132,11 @@ uint64_t sleep_until_rung(uint32_t rings, uint64_t limit_ns, Sleeper sleeper) {
     const uint64_t before = now_ns();
     ++counters.sleeps;
     if (application) ++counters.sleeping;
+    // Of several threads one may compute.
+    if (!threads_at_once()) mark_self_asleep();
     const bool on_sockets = sleeper != Sleeper::aside && wake_socket >= 0 && !sleeping_on_sockets;
     if (on_sockets ? sleep_on_sockets(limit_ns) : sleep_on_futex(rings, limit_ns)) ++counters.wakes_by_ring;
+    mark_self_awake();
     const uint64_t after = now_ns();
     if (application) {
         --counters.sleeping;
@@ -132,21 +148,18 @@ uint64_t sleep_until_rung(uint32_t rings, uint64_t limit_ns, Sleeper sleeper) {
     return after;
 }
 
-uint64_t yield_core() {
-    const uint64_t before = now_ns();
-    ++counters.yields;
-    step_out();
-    sched_yield();
-    step_in();
-    const uint64_t after = now_ns();
-    lateness = lateness << 1 | (after - before > kLateYieldNs ? 1 : 0);
-    is_crowded = __builtin_popcount(lateness & 0xff) >= kCrowdedAfter;
-    last_yield = after;
-    if (after > next_liveness) {
-        next_liveness = after + kLivenessNs;
-        look_at_liveness();
+bool yield_core(bool whoever) {
+    const bool neighbour = neighbour_is_here();
+    core.see(neighbour);
+    uint64_t now = now_ns();
+    const bool yields = neighbour && (whoever || !may_block || !core.contested(now));
+    if (yields) {
+        const uint64_t began = now;
+        now = yield_now();
+        core.yielded(now - began, now);
     }
-    return before;
+    look_at_liveness_now_and_then(now);
+    return yields;
 }
 
 void look_at_liveness() {
@@ -160,10 +173,11 @@ uint64_t longest_sleep() {
     return link::must_look_for_answers() ? kAnswersNs : kLongestSleepNs;
 }
 
+Idle::Idle(const WaitSite& site, const void* argument)
+    : waiting_(core, site.expected == Expected::later), site_(site), argument_(argument) {}
+
 void Idle::withdraw() {
-    if (!announced_) return;
-    announced_ = false;
-    withdraw_sleep();
+    if (waiting_.announced()) withdraw_sleep();
 }
 
 void Idle::count_until(uint64_t now) {
@@ -175,38 +189,41 @@ void Idle::count_until(uint64_t now) {
     tell_wait(this, site_, argument_, began_, now);
 }
 
-void Idle::yield() {
-    if (announced_) {
-        count_until(sleep_until_rung(rings_, longest_sleep(), Sleeper::application));
-        announced_ = false;
-        look_at_liveness();
-        return;
+void Idle::look_around() {
+    const Waiting::Look look{now_ns(), neighbour_is_here()};
+    const Waiting::Act act = waiting_.next(look, {may_block, static_cast<uint64_t>(config().spin_us) * 1000});
+    if (waiting_.since() == look.now) counted_ = look.now;
+    count_until(look.now);
+    switch (act) {
+    case Waiting::Act::spin:
+        look_at_liveness_now_and_then(look.now);
+        return pause_between_polls();
+    case Waiting::Act::yield: {
+        const uint64_t ended = yield_now();
+        waiting_.yielded(look.now, ended);
+        count_until(ended);
+        return look_at_liveness_now_and_then(ended);
     }
-    const uint64_t began = yield_core();
-    if (since_ == 0) since_ = counted_ = began;
-    count_until(last_yield);
-    if (may_block && last_yield - since_ > static_cast<uint64_t>(config().spin_us) * 1000) announce();
-}
-
-void Idle::announce() {
-    if (later()) counted_ = now_ns();
-    rings_ = announce_sleep();
-    announced_ = true;
+    case Waiting::Act::move:
+        if (move_to_free_core()) ++counters.moves;
+        return;
+    case Waiting::Act::announce:
+        rings_ = announce_sleep();
+        return;
+    case Waiting::Act::sleep: {
+        const uint64_t ended = sleep_until_rung(rings_, longest_sleep(), Sleeper::application);
+        waiting_.slept(ended);
+        count_until(ended);
+        return look_at_liveness();
+    }
+    }
 }
 
 void Idle::step() {
     // Not between announcing and sleeping: who completes our operation then would see nobody to wake.
-    if (threads_at_once() && !announced_) hand_over_lock();
-    const uint32_t alone = link::network_descriptor() < 0 ? kPollsAlone : kPollsOfSockets;
-    if (later() && may_block) {
-        if (announced_) return yield();
-        if (++polls_ >= (is_crowded ? kPollsCrowded : alone * kPatience)) return announce();
-        return pause_between_polls();
-    }
-    if (++polls_ < (is_crowded ? kPollsCrowded : alone)) return pause_between_polls();
-    // Yield at every few polls only, so that an undisturbed wait still polls most of the time.
-    if (announced_ || is_crowded || polls_ % 16 == 0)
-        yield();
+    if (threads_at_once() && !waiting_.announced()) hand_over_lock();
+    if (waiting_.is_time_to_look(link::network_descriptor() < 0 ? kPollsAlone : kPollsOfSockets))
+        look_around();
     else
         pause_between_polls();
 }

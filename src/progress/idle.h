@@ -1,20 +1,21 @@
-// What a wait does when a poll found nothing: spin, then yield, then block.
+// What a wait does when a poll found nothing: it spins, yields to neighbours and blocks, as the rules of progress/waiting.h
+// say.
 #pragma once
 
 #include <cstdint>
 
 #include "boot/doorbell.h"
 #include "progress/teller.h"
+#include "progress/waiting.h"
 
 namespace starling::progress {
 
-/// How long to do what. Judged by the load that is seen: a sched_yield that comes back late has let
-/// someone else run, so others want this core, whichever job they belong to.
+/// One wait: carries out what its rules decide.
 class Idle {
   public:
     /// What is waited for, told when it has lasted for a while. If it is expected later, this spins for as long as waking
     /// somebody takes, and sleeps without yielding.
-    Idle(const WaitSite& site, const void* argument) : site_(site), argument_(argument) {}
+    Idle(const WaitSite& site, const void* argument);
     ~Idle() {
         withdraw();
         if (told_) [[unlikely]]
@@ -23,35 +24,30 @@ class Idle {
     /// Something happened: start over.
     void reset() {
         withdraw();
-        polls_ = 0;
-        since_ = 0;
+        waiting_.reset();
     }
     /// One step of doing nothing. Blocking takes two: the first announces it, so that the caller looks once more
     /// for what it waits for, whatever that is, before the second sleeps.
     void step();
 
   private:
-    void yield();
+    void look_around();
     void withdraw();
-    void announce();
-    bool later() const { return site_.expected == Expected::later; }
     void count_until(uint64_t now);
-    uint32_t polls_ = 0;
+    Waiting waiting_;
     uint64_t began_ = 0;  ///< ns, when this wait first stopped spinning; 0 before
-    uint64_t since_ = 0;  ///< ns, when yielding began; 0 before
     uint64_t counted_ = 0;  ///< ns, up to when counters.waited has this wait
-    bool announced_ = false;
     bool told_ = false;
     uint32_t rings_ = 0;  ///< of the doorbell, when it was announced
     const WaitSite& site_;
     const void* argument_;
 };
 
-/// Lets another process have the core if one wants it, and notes the load that this showed. Gives up the lock.
-/// Returns when it began, ns.
-uint64_t yield_core();
+/// Lets a neighbour have the core if one is there, and notes the load that this showed; not while strangers would take it,
+/// unless `whoever`, for those that have no other way to wait. Gives up the lock. Whether it has yielded.
+bool yield_core(bool whoever = false);
 
-/// Whether other processes have lately wanted the core that this one waits on.
+/// Whether a process that we know has lately wanted the core that this one waits on.
 bool core_is_crowded();
 
 /// The doorbell that block() sleeps on, and whether blocking is allowed at all (mode poll: no).

@@ -1,0 +1,111 @@
+#include "progress/neighbours.h"
+
+#include <sched.h>
+
+#include <atomic>
+
+#include "boot/places.h"
+#include "link/job.h"
+#include "transport/shm/region.h"
+
+namespace starling::progress {
+
+namespace {
+
+using boot::Place;
+
+std::atomic<uint32_t>* own = nullptr;
+uint32_t own_index = 0;  ///< among the ranks of this host
+
+void write_down(uint32_t word) {
+    if (own->load(std::memory_order_relaxed) != word) own->store(word, std::memory_order_relaxed);
+}
+
+uint32_t here() {
+    const int cpu = sched_getcpu();
+    return cpu < 0 ? Place::kNowhere : Place::on(static_cast<uint32_t>(cpu));
+}
+
+/// Visits the words of everyone that we know on this host but ourselves, until `visit(word, before)` is true; `before`: it
+/// comes before us, by job and rank. Whether it was.
+template <class F>
+bool any_other(F&& visit) {
+    const link::Job* const mine = link::self().job;
+    const boot::JobId my_id = mine->address().id;
+    for (size_t i = 0; link::Job* job = link::job_at(i); ++i) {
+        if (!job->mapped() || job->dead()) continue;
+        const boot::JobSegment& segment = job->segment();
+        const boot::JobId id = job->address().id;
+        for (uint32_t index = 0; index < segment.header().local_ranks; ++index) {
+            if (job == mine && index == own_index) continue;
+            const bool before = id != my_id ? id < my_id : index < own_index;
+            if (visit(segment.place(index).load(std::memory_order_relaxed), before)) return true;
+        }
+    }
+    return false;
+}
+
+/// Runs this thread on the core; what it may use stays as it was.
+bool go_to(uint32_t cpu, const cpu_set_t& usable) {
+    cpu_set_t only;
+    CPU_ZERO(&only);
+    CPU_SET(cpu, &only);
+    if (sched_setaffinity(0, sizeof only, &only) != 0) return false;
+    sched_setaffinity(0, sizeof usable, &usable);
+    return true;
+}
+
+}  // namespace
+
+void take_place() {
+    const link::Process& me = link::self();
+    boot::JobSegment& segment = me.job->segment();
+    own_index = segment.local_index(me.rank);
+    own = &segment.place(own_index);
+    boot::Doorbell& doorbell = shm::Region(segment.region(me.rank)).doorbell();
+    doorbell.place_distance = reinterpret_cast<char*>(own) - reinterpret_cast<char*>(&doorbell);
+    write_down(here());
+}
+
+void leave_place() {
+    if (own) write_down(Place::kNowhere);
+}
+
+bool look_for_neighbour() {
+    const uint32_t word = here();
+    write_down(word);
+    if (word == Place::kNowhere) return false;
+    return any_other([word](uint32_t other, bool) { return other == word; });
+}
+
+bool move_to_free_core() {
+    const uint32_t word = here();
+    cpu_set_t usable;
+    if (!any_other([word](uint32_t other, bool before) { return before && other == word; })) return false;
+    if (sched_getaffinity(0, sizeof usable, &usable) != 0) return false;
+    cpu_set_t free = usable;
+    any_other([&free](uint32_t other, bool) {
+        if (other != Place::kNowhere && !(other & Place::kAsleep)) CPU_CLR(other - 1, &free);
+        return false;
+    });
+    for (uint32_t i = 0; i < CPU_SETSIZE; ++i) {
+        const uint32_t cpu = (word + i) % CPU_SETSIZE;  // the one after ours first
+        if (!CPU_ISSET(cpu, &free)) continue;
+        // Said before it is done, and looked again: two that go for the same core see each other, and neither does.
+        own->store(Place::on(cpu));
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+        const bool wanted = any_other([cpu](uint32_t other, bool) { return Place::is_awake_on(other, cpu); });
+        const bool moved = !wanted && go_to(cpu, usable);
+        write_down(here());
+        return moved;
+    }
+    return false;
+}
+
+void mark_self_asleep() {
+    if (own) own->fetch_or(Place::kAsleep, std::memory_order_relaxed);
+}
+
+void mark_self_awake() { write_down(here()); }
+
+}  // namespace starling::progress

@@ -1,0 +1,116 @@
+// The rules of waiting: when to spin, to yield, to sleep. Pure: what is seen comes in, what is to be done goes out, so a
+// test plays through days of it without a clock.
+#pragma once
+
+#include <cstdint>
+
+namespace starling::progress {
+
+/// What is known of the core that this process waits on, kept from wait to wait.
+///
+/// Two kinds of others may want it. *Neighbours* are processes of jobs that we know, on the same core and awake: what we
+/// wait for may be theirs to do, and a yield lets them. *Strangers* are all else. A yield hands the core to a stranger
+/// too, for a whole slice, and gets nothing for it; so once a slice was lost, nobody yields for a while.
+class CoreWatch {
+  public:
+    /// A slice of the scheduler at the least, and longer than neighbours that wait, too, keep a core between them.
+    static constexpr uint64_t kSliceNs = 1'000'000;
+    /// How long a core counts as contested after a slice was lost there; doubles if that is found again soon after.
+    static constexpr uint64_t kFirstContestNs = 20'000'000, kLongestContestNs = 1'280'000'000;
+    /// So many yields in a row in which a neighbour ran, and one of us had better move; the next try comes after this time,
+    /// which doubles as long as there is company.
+    static constexpr uint32_t kYieldsBeforeMove = 32;
+    static constexpr uint64_t kFirstRestNs = 5'000'000, kLongestRestNs = 1'280'000'000;
+
+    /// The core was gone for so long, by a yield or taken from us, and came back just `now`.
+    void lost(uint64_t ns, uint64_t now);
+    /// A yield has lasted so long; `now` it is over.
+    void yielded(uint64_t ns, uint64_t now);
+    /// Whether a neighbour is there, as a look has just shown.
+    void see(bool neighbour) {
+        neighbour_ = neighbour;
+        if (!neighbour) shared_ = 0;
+    }
+    /// Whether to look for a core of our own now. True once per try.
+    bool should_move(uint64_t now);
+
+    /// Strangers want this core, or neighbours that compute: yielding costs a slice.
+    bool contested(uint64_t now) const { return now < contested_until_; }
+    /// What we wait for may need this very core.
+    bool crowded() const { return crowded_ && neighbour_; }
+
+  private:
+    uint64_t contested_until_ = 0;
+    uint64_t contest_ = 0;   ///< ns, how long the last one was
+    uint32_t lateness_ = 0;  ///< history of yields, a bit each, 1 = someone else has run meanwhile
+    bool crowded_ = false;
+    bool neighbour_ = false;
+    uint32_t shared_ = 0;     ///< yields in a row in which a neighbour ran
+    uint64_t rest_until_ = 0;  ///< no move before
+    uint64_t rest_ = 0;
+};
+
+/// One wait.
+class Waiting {
+  public:
+    enum class Act : uint8_t {
+        spin,      ///< poll again
+        yield,     ///< let a neighbour run; then say yielded()
+        move,      ///< look for a core that none of ours uses, and go there
+        announce,  ///< say that we sleep, look once more
+        sleep,     ///< then say slept()
+    };
+    /// What decides besides the core; may change from step to step.
+    struct Terms {
+        bool may_sleep = true;
+        uint64_t spin_ns = 0;  ///< before sleeping, where nobody else wants the core
+    };
+    /// What a look around shows.
+    struct Look {
+        uint64_t now = 0;        ///< ns
+        bool neighbour = false;  ///< one that we know is awake on this core
+    };
+
+    /// Polls between two looks around, and before the first of them on a crowded core.
+    static constexpr uint32_t kPollsPerLook = 16, kPollsCrowded = 20;
+    /// Where a process must be woken first: it answers in 100 µs, or is busy.
+    static constexpr uint32_t kPatience = 3;
+    /// Strangers want the core: whom we wait for may have lost its own for a slice, and the less we spin meanwhile the
+    /// sooner we get ours back.
+    static constexpr uint64_t kContestedSpinNs = 50'000;
+
+    /// `later`: what is waited for has to be woken and needs a core. Spins for as long as that takes, then sleeps.
+    Waiting(CoreWatch& core, bool later) : core_(core), later_(later) {}
+
+    /// Counts a poll that found nothing. True if it is time to look around; `polls_alone` is how many come before, where
+    /// nobody else wants the core.
+    bool is_time_to_look(uint32_t polls_alone) {
+        if (announced_) return true;
+        ++polls_;
+        if (core_.crowded()) return polls_ >= kPollsCrowded;
+        return later_ ? polls_ >= polls_alone * kPatience : polls_ >= polls_alone && polls_ % kPollsPerLook == 0;
+    }
+    Act next(const Look& look, const Terms& terms);
+    void yielded(uint64_t began, uint64_t ended);
+    void slept(uint64_t ended);
+    /// Something happened: start over.
+    void reset() {
+        announced_ = false;
+        polls_ = 0;
+        since_ = looked_ = 0;
+    }
+
+    bool announced() const { return announced_; }
+    /// ns; when looking around began, 0 before.
+    uint64_t since() const { return since_; }
+
+  private:
+    CoreWatch& core_;
+    uint32_t polls_ = 0;
+    const bool later_;
+    bool announced_ = false;
+    uint64_t since_ = 0;
+    uint64_t looked_ = 0;  ///< when we ran last, as far as we know
+};
+
+}  // namespace starling::progress
