@@ -15,6 +15,9 @@ void CoreWatch::lost(uint64_t ns, uint64_t now) {
     if (ns < kSliceNs) return;
     // Soon: before as much time has passed in peace as the last contest took.
     const bool again = contest_ > 0 && now < contested_until_ + contest_ + ns;
+    const bool twice = last_loss_ != 0 && now < last_loss_ + kBetweenLossesNs + ns;
+    last_loss_ = now;
+    if (!again && !twice) return;
     contest_ = again ? std::min(contest_ * 2, kLongestContestNs) : kFirstContestNs;
     contested_until_ = now + contest_;
 }

@@ -10,12 +10,15 @@ namespace starling::progress {
 ///
 /// Two kinds of others may want it. *Neighbours* are processes of jobs that we know, on the same core and awake: what we
 /// wait for may be theirs to do, and a yield lets them. *Strangers* are all else. A yield hands the core to a stranger
-/// too, for a whole slice, and gets nothing for it; so once a slice was lost, nobody yields for a while.
+/// too, for a whole slice, and gets nothing for it; so once slices were lost, nobody yields for a while. One alone is no
+/// sign: a virtual machine's core may stand still for as long.
 class CoreWatch {
   public:
     /// A slice of the scheduler at the least, and longer than neighbours that wait, too, keep a core between them.
     static constexpr uint64_t kSliceNs = 1'000'000;
-    /// How long a core counts as contested after a slice was lost there; doubles if that is found again soon after.
+    /// Two slices lost with no more than this between them make a core contested; how long it counts as that, which doubles
+    /// if a slice is lost again soon after.
+    static constexpr uint64_t kBetweenLossesNs = 30'000'000;
     static constexpr uint64_t kFirstContestNs = 20'000'000, kLongestContestNs = 1'280'000'000;
     /// So many yields in a row in which a neighbour ran, and one of us had better move; the next try comes after this time,
     /// which doubles as long as there is company.
@@ -40,6 +43,7 @@ class CoreWatch {
     bool crowded() const { return crowded_ && neighbour_; }
 
   private:
+    uint64_t last_loss_ = 0;  ///< when it was over
     uint64_t contested_until_ = 0;
     uint64_t contest_ = 0;   ///< ns, how long the last one was
     uint32_t lateness_ = 0;  ///< history of yields, a bit each, 1 = someone else has run meanwhile

@@ -133,6 +133,13 @@ TEST(Waiting, SpinsShorterOnACoreThatIsTaken) {
     uint64_t began = core.now;
     while (wait.since() == 0) core.step(wait, kAdaptive);
     core.now += 4 * kMs;
+    core.step(wait, kAdaptive);
+    for (uint32_t i = 0; i < Waiting::kPollsPerLook; ++i) core.step(wait, kAdaptive);
+    EXPECT_FALSE(core.watch.contested(core.now)) << "once is no sign";
+    wait.reset();
+    began = core.now;
+    while (wait.since() == 0) core.step(wait, kAdaptive);
+    core.now += 4 * kMs;
     while (core.step(wait, kAdaptive) != Act::announce) ASSERT_LT(core.now, began + 10 * kMs);
     EXPECT_LT(core.now - began, 4 * kMs + 200 * kUs);
     wait.reset();
