@@ -63,7 +63,8 @@ class Client {
         submission.spec.recovers = options_.recovers;
         submission.spec.universe_size = options_.universe_size;
         submission.style.tag_output = options_.tag_output;
-        submission.style.bind_to_core = options_.bind_to_core;
+        submission.style.binding = options_.binding;
+        submission.style.report_bindings = options_.report_bindings;
         submission.verbose = options_.verbose;
         submission.quiet = options_.quiet;
         submission.timeout_seconds = static_cast<uint32_t>(options_.timeout_seconds);

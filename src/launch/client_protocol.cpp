@@ -12,8 +12,7 @@ std::string universe_socket_name() {
 std::string encode(const Submission& message) {
     Writer writer;
     write(writer, message.spec);
-    writer.number(static_cast<uint32_t>(message.style.tag_output | message.style.bind_to_core << 1 |
-                                        message.verbose << 2 | message.quiet << 3));
+    writer.number(message.style.bits() | static_cast<uint32_t>(message.verbose | message.quiet << 1) << JobStyle::kBits);
     writer.number(message.timeout_seconds).string(message.directory);
     write(writer, message.environment);
     return writer.take();
@@ -23,10 +22,9 @@ bool decode(std::string_view payload, Submission& out) {
     Reader reader(payload);
     if (!read(reader, out.spec)) return false;
     const auto flags = reader.number<uint32_t>();
-    out.style.tag_output = (flags & 1) != 0;
-    out.style.bind_to_core = (flags & 2) != 0;
-    out.verbose = (flags & 4) != 0;
-    out.quiet = (flags & 8) != 0;
+    out.style = JobStyle::of_bits(flags);
+    out.verbose = (flags >> JobStyle::kBits & 1) != 0;
+    out.quiet = (flags >> JobStyle::kBits & 2) != 0;
     out.timeout_seconds = reader.number<uint32_t>();
     out.directory = reader.string();
     read(reader, out.environment);

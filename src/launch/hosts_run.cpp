@@ -59,7 +59,8 @@ class Terminal : public Patron {
           universe_(loop, launcher_, tree_settings(options)),
           reader_(loop, [this](std::string data) { universe_.input(*this, std::move(data)); }) {
         style.tag_output = options.tag_output;
-        style.bind_to_core = options.bind_to_core;
+        style.binding = options.binding;
+        style.report_bindings = options.report_bindings;
         verbose = options.verbose;
         quiet = options.quiet;
         environment = own_environment();

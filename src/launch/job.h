@@ -53,11 +53,28 @@ struct JobSpec {
     uint32_t shown_universe_size(const uint32_t* inherited, uint32_t slots) const;
 };
 
+/// Which cores processes get.
+enum class Binding : uint32_t {
+    automatic,  ///< as long as this user's ranks fit the cores, new ones begin on the least used; nobody is bound
+    core,       ///< one core each, for good
+    none,       ///< wherever the kernel puts them
+};
+
 /// How a job is treated, besides what it runs.
 struct JobStyle {
     bool tag_output = false;
-    bool bind_to_core = false;
     bool capture = false;  ///< output is sent to the job's root instead of to the launcher's own descriptors
+    Binding binding = Binding::automatic;
+    bool report_bindings = false;
+
+    uint32_t bits() const {
+        return static_cast<uint32_t>(tag_output | capture << 1 | report_bindings << 2) | static_cast<uint32_t>(binding) << 3;
+    }
+    static constexpr uint32_t kBits = 5;  ///< how many bits() uses
+    static JobStyle of_bits(uint32_t bits) {
+        const uint32_t binding = bits >> 3 & 3;
+        return {(bits & 1) != 0, (bits & 2) != 0, binding > 2 ? Binding::none : static_cast<Binding>(binding), (bits & 4) != 0};
+    }
 };
 
 /// This host's part of a job of several hosts.

@@ -21,7 +21,7 @@ using boot::JobState;
 
 StartOutcome Launcher::start_part(const JobSpec& spec, const JobPart& part) {
     StartOutcome outcome;
-    if (part.style.bind_to_core) {
+    if (part.style.binding == Binding::core) {
         outcome.text = cores_.load();
         if (!outcome.text.empty()) outcome.error_class = MPI_ERR_SPAWN;
     }

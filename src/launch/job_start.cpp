@@ -10,6 +10,7 @@
 #include "base/config.h"
 #include "base/error.h"
 #include "boot/environment.h"
+#include "boot/places.h"
 #include "launch/control_server.h"
 #include "launch/input.h"
 #include "launch/launcher.h"
@@ -125,7 +126,8 @@ StartOutcome Launcher::start_job(const JobSpec& spec) {
     }
     job.number = jobs_started_;
     job.style.tag_output = settings_.tag_output;
-    job.style.bind_to_core = settings_.bind_to_core;
+    job.style.binding = settings_.binding;
+    job.style.report_bindings = settings_.report_bindings;
     describe(job, spec);
     job.segment.header().recovers = spec.recovers;
     const Job* parent = find_job(spec.parent);
@@ -147,6 +149,7 @@ StartOutcome Launcher::start_job(const JobSpec& spec) {
 bool Launcher::launch_all(Job& job, const JobSpec& spec, const JobPart* part, StartOutcome& outcome) {
     const std::string address = boot::to_string(job.segment.address());
     ProgramFiles files(spec, part, address, mark_);
+    count_cores(job);
     for (uint32_t local = 0; local < job.ranks.size(); ++local) {
         const uint32_t rank = job.rank_of(local);
         uint32_t which = 0;
@@ -202,6 +205,46 @@ void Launcher::watch_for_other_library(boot::JobId id, std::chrono::milliseconds
     });
 }
 
+void Launcher::count_cores(const Job& job) {
+    use_.reset();
+    if (job.style.binding != Binding::automatic) return;
+    CoreUse use;
+    for (const Job& other : jobs_)
+        if (&other != &job) use.add(other.segment);
+    for (const int32_t launcher : other_launchers()) add_jobs_of(launcher, use);
+    // With more ranks than cores the kernel deals out the time, and had better not be helped.
+    if (use.ranks() + job.ranks.size() <= cores_allowed()) use_ = std::move(use);
+}
+
+void Launcher::assign_cores(Job& job, uint32_t rank, Cores& cores, ProcessStart& start) {
+    std::atomic<uint32_t>& place = job.segment.place(job.segment.local_index(rank));
+    if (job.style.binding == Binding::core) {
+        cores.bound_to = static_cast<int>(cores_.take(cores.cpus));
+        start.cpus = &cores.cpus;
+        const uint32_t first = cores_.first_cpu(static_cast<uint32_t>(cores.bound_to));
+        job.segment.cell(rank).cpu = first;
+        place.store(boot::Place::on(first));
+    } else if (use_ && sched_getaffinity(0, sizeof cores.usable, &cores.usable) == 0) {
+        cores.cpus = use_->least_used(cores.usable, siblings_of);
+        start.begin_on = &cores.cpus;
+        start.usable = &cores.usable;
+        start.place = &place;
+    }
+}
+
+void Launcher::report_binding(Job& job, uint32_t rank) {
+    const uint32_t bound = job.segment.cell(rank).cpu;
+    const uint32_t word = job.segment.place(job.segment.local_index(rank)).load() & boot::Place::kCpu;
+    const char* host = job.segment.host(job.segment.header().my_host).name;
+    if (bound != boot::kNotBound)
+        say("rank %u on %s is bound to core %u", rank, host, bound);
+    else if (use_ && word != boot::Place::kNowhere)
+        say("rank %u on %s begins on core %u and is not bound", rank, host, word - 1);
+    else
+        say("rank %u on %s is not bound%s", rank, host,
+            job.style.binding == Binding::automatic ? ": there are more ranks than cores" : "");
+}
+
 StartedProcess Launcher::launch_one(Job& job, uint32_t rank, ProcessStart start, bool forward_input) {
     StartedProcess process;
     if (!start.path) {
@@ -222,13 +265,9 @@ StartedProcess Launcher::launch_one(Job& job, uint32_t rank, ProcessStart start,
         start.output = ours[1] = output().open_pipe(1, prefix, to);
         start.error = ours[2] = ours[1] < 0 ? -1 : output().open_pipe(2, prefix, to);
     }
-    cpu_set_t cpus;
-    int core = -1;
-    if (job.style.bind_to_core) {
-        core = static_cast<int>(cores_.take(cpus));
-        start.cpus = &cpus;
-        job.segment.cell(rank).cpu = cores_.first_cpu(static_cast<uint32_t>(core));
-    }
+    Cores cores;
+    assign_cores(job, rank, cores, start);
+    const int core = cores.bound_to;
     if (start.input < 0 || (piped && start.error < 0)) {
         process.error = errno;
     } else {
@@ -246,6 +285,8 @@ StartedProcess Launcher::launch_one(Job& job, uint32_t rank, ProcessStart start,
         job.segment.cell(rank).state.store(boot::RankState::not_started, std::memory_order_relaxed);
         return process;
     }
+    if (const uint32_t word = start.place ? start.place->load() & boot::Place::kCpu : boot::Place::kNowhere)
+        use_->add(word - 1);
     // The program may be further already and have stored its own pid, which is another one behind a
     // wrapper.
     int32_t none = 0;
@@ -253,6 +294,7 @@ StartedProcess Launcher::launch_one(Job& job, uint32_t rank, ProcessStart start,
     job.at(rank) = {process.pid, true, start.guard_slot, core};
     running_[process.pid] = {&job, rank};
     ++job.running;
+    if (job.style.report_bindings) report_binding(job, rank);
     return process;
 }
 

@@ -86,7 +86,7 @@ bool Launcher::prepare() {
     std::snprintf(mark, sizeof mark, "STARLING_LAUNCHER=%d.%llx", getpid(),
                   static_cast<unsigned long long>(random));
     mark_ = mark;
-    if (settings_.bind_to_core) {
+    if (settings_.binding == Binding::core) {
         if (const std::string problem = cores_.load(); !problem.empty()) {
             fail(MPI_ERR_OTHER, "%s", problem.c_str());
             return false;

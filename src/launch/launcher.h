@@ -13,11 +13,13 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "launch/binding.h"
+#include "launch/core_use.h"
 #include "launch/event_loop.h"
 #include "launch/guard.h"
 #include "launch/job.h"
@@ -37,7 +39,8 @@ struct LauncherSettings {
     bool tag_output = false;
     bool verbose = false;
     bool quiet = false;
-    bool bind_to_core = false;
+    Binding binding = Binding::automatic;
+    bool report_bindings = false;
     int timeout_seconds = 0;  ///< 0: none
 };
 
@@ -157,6 +160,17 @@ class Launcher {
 
     void describe(Job& job, const JobSpec& spec) const;
     bool launch_all(Job& job, const JobSpec& spec, const JobPart* part, StartOutcome& outcome);
+    /// Which cores a process is given.
+    struct Cores {
+        cpu_set_t cpus;
+        cpu_set_t usable;
+        int bound_to = -1;  ///< in `cores_`; -1: not bound
+    };
+    /// Before a job's processes start: whether they are to begin on the least used cores (sets `use_`).
+    void count_cores(const Job& job);
+    /// `cores` must last as long as `start`.
+    void assign_cores(Job& job, uint32_t rank, Cores& cores, ProcessStart& start);
+    void report_binding(Job& job, uint32_t rank);
     StartedProcess launch_one(Job& job, uint32_t rank, ProcessStart start, bool forward_input);
     int open_input(Job& job, int& pipe_end);
     void watch_for_other_library(boot::JobId id, std::chrono::milliseconds wait);
@@ -205,6 +219,7 @@ class Launcher {
     bool timed_out_ = false;
     int null_input_ = -1;
     CoreMap cores_;
+    std::optional<CoreUse> use_;  ///< while a job is started whose ranks begin on the least used cores
 
     std::unique_ptr<OutputTagger> output_;
     std::unique_ptr<InputForwarder> input_;

@@ -33,6 +33,7 @@ enum class Id {
     universe,
     timeout,
     bind,
+    report_bindings,
     map,
     per_host,
     host,
@@ -80,6 +81,7 @@ constexpr Option kOptions[] = {
     {"usize", Id::universe, 1},
     {"timeout", Id::timeout, 1},
     {"bind-to", Id::bind, 1},
+    {"report-bindings", Id::report_bindings, 0},
     {"map-by", Id::map, 1},
     {"ppn", Id::per_host, 1},
     {"perhost", Id::per_host, 1},
@@ -273,6 +275,9 @@ class Parser {
             case Id::bind:
                 read_binding(value);
                 break;
+            case Id::report_bindings:
+                out_.report_bindings = true;
+                break;
             case Id::map:
                 read_mapping(value);
                 break;
@@ -382,10 +387,14 @@ class Parser {
     }
 
     void read_binding(const std::string& value) {
-        if (value != "core" && value != "none") {
-            error_ = "'--bind-to " + value + "': it is either core or none";
-        }
-        out_.bind_to_core = value == "core";
+        if (value == "auto")
+            out_.binding = Binding::automatic;
+        else if (value == "core")
+            out_.binding = Binding::core;
+        else if (value == "none")
+            out_.binding = Binding::none;
+        else
+            error_ = "'--bind-to " + value + "': it is auto, core or none";
     }
 
     void read_mapping(const std::string& value) {
@@ -470,7 +479,9 @@ Processes
   -wdir, -wd DIR            directory to start them in
   -path DIR[:DIR...]        where to look for the program, instead of PATH
   -usize N|infinite|system  MPI_UNIVERSE_SIZE: this, not known, or the hosts' slots (system)
-  --bind-to core|none       bind each process to a core (none)
+  --bind-to auto|core|none  core: bind each process to one. auto (the default): while all ranks of this user fit the
+                            cores, new ones begin on the least used; nobody stays bound. none: leave it to the kernel
+  --report-bindings         tell where each process begins and what it is bound to
 Hosts (without these, this one)
   --host, -H NAME[:SLOTS],...     hosts to run on, and how many processes have room there (one per core)
   --hostfile, -machinefile, -f FILE   the same, one per line: NAME [slots=N], or NAME:N

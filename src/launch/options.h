@@ -25,7 +25,8 @@ struct Options {
     bool tag_output = false;
     bool verbose = false;
     bool quiet = false;
-    bool bind_to_core = false;
+    Binding binding = Binding::automatic;
+    bool report_bindings = false;
     bool recovers = false;
     uint32_t universe_size = 0;  ///< as JobSpec's
     int timeout_seconds = 0;

@@ -125,8 +125,7 @@ std::string encode(const StartOrder& order) {
     write(writer, order.part.environment);
     const JobStyle& style = order.part.style;
     writer.number(order.part.number);
-    writer.number(static_cast<uint32_t>(style.tag_output | style.bind_to_core << 1 | style.capture << 2 |
-                                        order.part.whole_environment << 3));
+    writer.number(style.bits() | static_cast<uint32_t>(order.part.whole_environment) << JobStyle::kBits);
     return writer.take();
 }
 
@@ -137,8 +136,8 @@ bool decode(std::string_view bytes, StartOrder& out) {
     read(reader, out.part.environment);
     out.part.number = reader.number<uint32_t>();
     const auto flags = reader.number<uint32_t>();
-    out.part.style = {(flags & 1) != 0, (flags & 2) != 0, (flags & 4) != 0};
-    out.part.whole_environment = (flags & 8) != 0;
+    out.part.style = JobStyle::of_bits(flags);
+    out.part.whole_environment = (flags >> JobStyle::kBits & 1) != 0;
     return reader.done() && out.part.tree_hosts.size() == out.part.description.hosts.size() &&
            out.spec.size() == out.part.description.size;
 }

@@ -4,11 +4,14 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+
+#include "boot/places.h"
 
 namespace starling::launch {
 
@@ -33,6 +36,15 @@ void place(int from, int to) {
     }
 }
 
+// The kernel moves a process to a core that it may use, and has no reason to move it on when it may use others again.
+void begin_on_free_core(const ProcessStart& start) {
+    if (sched_setaffinity(0, sizeof *start.begin_on, start.begin_on) != 0) return;
+    // By the system call: in a child on its parent's memory sched_getcpu() would tell where the parent was.
+    unsigned cpu = 0;
+    if (syscall(SYS_getcpu, &cpu, nullptr, nullptr) == 0) start.place->store(boot::Place::on(cpu));
+    sched_setaffinity(0, sizeof *start.usable, start.usable);
+}
+
 // Runs in the child on the parent's memory, which waits: system calls only.
 [[noreturn]] void become(const ProcessStart& start, pid_t launcher, char* const* script_argv,
                          Outcome& outcome) {
@@ -46,6 +58,7 @@ void place(int from, int to) {
     place(start.output, 1);
     place(start.error, 2);
     if (start.cpus && sched_setaffinity(0, sizeof *start.cpus, start.cpus) != 0) give_up(outcome, "bind");
+    if (start.begin_on) begin_on_free_core(start);
     if (start.descriptors) setrlimit(RLIMIT_NOFILE, start.descriptors);
     signal(SIGPIPE, SIG_DFL);
     if (start.signals) sigprocmask(SIG_SETMASK, start.signals, nullptr);

@@ -5,7 +5,9 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include <atomic>
 #include <csignal>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +24,11 @@ struct ProcessStart {
     int input = -1;                   ///< -1: /dev/null
     int output = -1, error = -1;      ///< -1: the launcher's
     const cpu_set_t* cpus = nullptr;  ///< null: unbound
+    /// Cores to begin on, without being bound to them: `usable` is what the process may use, and `place` learns which core it
+    /// got. All three or none.
+    const cpu_set_t* begin_on = nullptr;
+    const cpu_set_t* usable = nullptr;
+    std::atomic<uint32_t>* place = nullptr;
     volatile pid_t* guard_slot = nullptr;
     const sigset_t* signals = nullptr;    ///< mask to start with
     const rlimit* descriptors = nullptr;  ///< RLIMIT_NOFILE to start with; null: as is

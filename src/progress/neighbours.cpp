@@ -64,6 +64,12 @@ void take_place() {
     own = &segment.place(own_index);
     boot::Doorbell& doorbell = shm::Region(segment.region(me.rank)).doorbell();
     doorbell.place_distance = reinterpret_cast<char*>(own) - reinterpret_cast<char*>(&doorbell);
+    // Where the launcher has put this process, which may have been moved since. Its core is free, as far as is known.
+    const uint32_t planned = own->load();
+    cpu_set_t usable;
+    if (planned != Place::kNowhere && planned != here() && sched_getaffinity(0, sizeof usable, &usable) == 0 &&
+        CPU_ISSET(planned - 1, &usable))
+        go_to(planned - 1, usable);
     write_down(here());
 }
 

@@ -90,7 +90,7 @@ TEST(Options, MistakesAreNamed) {
     EXPECT_TRUE(mentions(bad({"-n"}), "needs a value"));
     EXPECT_TRUE(mentions(bad({"-genv", "A"}), "two values"));
     EXPECT_TRUE(mentions(bad({"--tag-output=1", "a"}), "takes no value"));
-    EXPECT_TRUE(mentions(bad({"--bind-to", "socket", "a"}), "socket"));
+    EXPECT_TRUE(mentions(bad({"--bind-to", "socket", "a"}), "auto, core or none"));
     EXPECT_TRUE(mentions(bad({"--timeout", "soon", "a"}), "soon"));
     EXPECT_TRUE(mentions(bad({"--set", "progress", "a"}), "NAME=VALUE"));
     EXPECT_TRUE(mentions(bad({"--set", "single-cpoy=on", "a"}), "STARLING_SINGLE_COPY"));

@@ -59,7 +59,8 @@ int main(int argc, char** argv) {
     settings.tag_output = options.tag_output;
     settings.verbose = options.verbose;
     settings.quiet = options.quiet;
-    settings.bind_to_core = options.bind_to_core;
+    settings.binding = options.binding;
+    settings.report_bindings = options.report_bindings;
     settings.timeout_seconds = options.timeout_seconds;
 
     launch::EventLoop loop;
