@@ -18,7 +18,7 @@ std::atomic<uint32_t>* own = nullptr;
 uint32_t own_index = 0;  ///< among the ranks of this host
 
 void write_down(uint32_t word) {
-    if (own->load(std::memory_order_relaxed) != word) own->store(word, std::memory_order_relaxed);
+    if (own && own->load(std::memory_order_relaxed) != word) own->store(word, std::memory_order_relaxed);
 }
 
 uint32_t here() {
@@ -73,14 +73,12 @@ void take_place() {
     write_down(here());
 }
 
-void leave_place() {
-    if (own) write_down(Place::kNowhere);
-}
+void leave_place() { write_down(Place::kNowhere); }
 
 bool look_for_neighbour() {
     const uint32_t word = here();
     write_down(word);
-    if (word == Place::kNowhere) return false;
+    if (!own || word == Place::kNowhere) return false;
     return any_other([word](uint32_t other, bool) { return other == word; });
 }
 
