@@ -128,8 +128,9 @@ int Recv_init(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int
     comm::Comm* comm = comm::from_handle(handle);
     if (const int error = check_receive(comm, handle, source, tag, "MPI_Recv_init")) return error;
     const datatype::Datatype* type = datatype::from_handle(datatype);
-    if (const int error = check_data(comm, type, datatype, buf, count, "MPI_Recv_init")) return error;
+    if (const int error = check_side(comm, source, datatype, buf, count, "MPI_Recv_init")) return error;
     if (!out) return null_argument(comm, "request", "MPI_Recv_init");
+    if (!type) type = &datatype::predefined(MPI_BYTE);  // nothing will come
     *out = make(receives, kReceive, comm, {buf, count, type, source, tag});
     return MPI_SUCCESS;
 }
