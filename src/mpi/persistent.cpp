@@ -72,7 +72,10 @@ void dispose(RequestPool<T>& pool, Request& r) {
     pool.destroy(request);
 }
 
-constexpr message::RequestClass kSend{.dispose = [](Request& r) { dispose(sends, r); }, .start = start_send};
+constexpr message::RequestClass kSend{
+    .dispose = [](Request& r) { dispose(sends, r); },
+    .start = start_send,
+    .cancel = [](Request& r) { return message::let_go(static_cast<PersistentSend&>(r)); }};
 constexpr message::RequestClass kReceive{
     .dispose = [](Request& r) { dispose(receives, r); },
     .start = start_receive,

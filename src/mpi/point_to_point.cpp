@@ -17,7 +17,8 @@ using message::SendRequest;
 constinit Immortal<RequestPool<SendRequest>> send_pool_storage;
 constinit Immortal<RequestPool<ReceiveRequest>> receive_pool_storage;
 constinit const message::RequestClass kSend{
-    .dispose = [](message::Request& r) { send_pool.destroy(static_cast<SendRequest&>(r)); }};
+    .dispose = [](message::Request& r) { send_pool.destroy(static_cast<SendRequest&>(r)); },
+    .cancel = [](message::Request& r) { return message::let_go(static_cast<SendRequest&>(r)); }};
 constinit const message::RequestClass kReceive{
     .dispose = [](message::Request& r) { receive_pool.destroy(static_cast<ReceiveRequest&>(r)); },
     .cancel = [](message::Request& r) { return message::cancel_receive(static_cast<ReceiveRequest&>(r)); }};
