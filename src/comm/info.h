@@ -22,6 +22,7 @@ class Info {
 
     struct Entry {
         std::string key, value;
+        bool operator==(const Entry&) const = default;
     };
     std::vector<Entry> entries;
 

@@ -129,7 +129,7 @@ bool streams_well(const link::Peer& peer, const Offer& offer, uint64_t bytes) {
 /// Whether the sender has let a message go since it made the offer, perhaps this one.
 bool let_go_since(const link::Peer& peer, const Offer& offer) {
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    return static_cast<uint32_t>(__atomic_load_n(&peer.region.counters()->let_go, __ATOMIC_RELAXED)) != offer.let_go;
+    return static_cast<uint32_t>(peer.region.counters()->let_go) != offer.let_go;
 }
 
 /// The copy of a message has ended with `error` (an errno value): completes the receive, or finds another way.

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "base/config.h"
+#include "base/counters.h"
 #include "base/error.h"
 #include "base/immortal.h"
 #include "datatype/datatype.h"
@@ -101,9 +102,9 @@ inline void fill(shm::Header& header, shm::Kind kind, const Label& label) {
 uint64_t eager_limit(const link::Peer& peer) { return std::min<uint64_t>(link::payload_limit(peer), config().eager_limit); }
 
 /// How many sends this process has let go, as its peers see it.
-std::atomic_ref<uint64_t> let_go_count() {
+Count& let_go_count() {
     const link::Process& me = link::self();
-    return std::atomic_ref(shm::Region(me.job->segment().region(me.rank)).counters()->let_go);
+    return shm::Region(me.job->segment().region(me.rank)).counters()->let_go;
 }
 
 bool try_envelope(SendRequest& request) {
@@ -111,7 +112,7 @@ bool try_envelope(SendRequest& request) {
     if (!link::reserve(*request.peer, sizeof(Offer), slot)) return false;
     fill(*slot.header, shm::Kind::rendezvous, label_of(request));
     Offer offer{request.bytes, 0, request.serial, static_cast<int32_t>(getpid()), request.peer->copies.close(),
-                static_cast<uint32_t>(let_go_count().load(std::memory_order_relaxed))};
+                static_cast<uint32_t>(let_go_count())};
     if (datatype::is_block(*request.type, request.count))
         offer.address = reinterpret_cast<uint64_t>(datatype::block_address(*request.type, request.buffer));
     std::memcpy(slot.payload, &offer, sizeof offer);
@@ -284,7 +285,8 @@ bool let_go(SendRequest& request) {
     std::replace(request.peer->sends.begin(), request.peer->sends.end(), &request, static_cast<SendRequest*>(copy));
     if (request.stage != SendRequest::Stage::eager) offered.replace(request.serial, *copy);
     // Before the program may write to the buffer, and seen by who reads it after that.
-    let_go_count().fetch_add(1);
+    ++let_go_count();
+    std::atomic_thread_fence(std::memory_order_seq_cst);
     finish(request, MPI_SUCCESS);
     return true;
 }
