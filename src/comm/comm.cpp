@@ -78,6 +78,7 @@ message::Channel& Comm::channel(Plane plane) {
 
 void Comm::set_errhandler(Errhandler* handler) {
     replace(errhandler, handler);
+    errhandler_was_set = true;
 }
 
 void Comm::destroy() {

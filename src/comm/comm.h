@@ -94,6 +94,7 @@ struct Comm {
     std::unique_ptr<CollectiveState> collective_state;
 
     Errhandler* errhandler;  ///< never null
+    bool errhandler_was_set = false;  ///< by MPI_Comm_set_errhandler
     AttributeSet attributes;
     Hints hints;
     std::shared_ptr<const Topology> topology;  ///< null: none

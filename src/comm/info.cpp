@@ -1,6 +1,9 @@
 #include "comm/info.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 
 #include "base/pool.h"
 
@@ -61,33 +64,50 @@ Info* info_at(uint32_t pool_index) {
     return pool().at(pool_index);
 }
 
+namespace {
+
+void set_if_known(Info& info, std::string_view key, std::string_view value) {
+    if (!value.empty()) info.set(key, value);
+}
+
+/// What is known of a process whether MPI runs or not. Asked for once, so that it stays what it was.
+const Info& process_info() {
+    static const Info* known = [] {
+        auto* info = new Info;
+        char directory[1024] = "", host[256] = "";
+        if (!getcwd(directory, sizeof directory)) directory[0] = '\0';
+        gethostname(host, sizeof host - 1);
+        set_if_known(*info, "command", program_invocation_name);
+        set_if_known(*info, "host", host);
+#ifdef __x86_64__
+        info->set("arch", "x86_64");
+#elif defined __aarch64__
+        info->set("arch", "aarch64");
+#endif
+        set_if_known(*info, "wdir", directory);
+        return info;
+    }();
+    return *known;
+}
+
+}  // namespace
+
 Info* environment_info() {
     static Info* environment = make_info();
     return environment;
 }
 
-void set_environment_info(std::string_view command, std::string_view argv, int maxprocs,
-                          std::string_view wdir, std::string_view host, int thread_level) {
+void read_process_info(Info& copy) {
+    copy.entries = process_info().entries;
+}
+
+void set_environment_info(int maxprocs, int thread_level) {
     Info& info = *environment_info();
     const MutexGuard guard(info_mutex);
-    const auto set = [&info](std::string_view key, std::string_view value) {
-        if (!value.empty()) info.set(key, value);
-    };
-    set("command", command);
-    set("argv", argv);
-    if (maxprocs > 0) {
-        set("maxprocs", std::to_string(maxprocs));
-        set("soft", std::to_string(maxprocs));
-        set("mpi_initial_size", std::to_string(maxprocs));
-    }
-    set("host", host);
-#ifdef __x86_64__
-    set("arch", "x86_64");
-#elif defined __aarch64__
-    set("arch", "aarch64");
-#endif
-    set("wdir", wdir);
-    set("thread_level", level_name(thread_level));
+    info.entries = process_info().entries;
+    const std::string size = std::to_string(maxprocs);
+    for (const char* key : {"maxprocs", "soft", "mpi_initial_size"}) info.set(key, size);
+    info.set("thread_level", level_name(thread_level));
 }
 
 Info* from_handle(MPI_Info handle) {

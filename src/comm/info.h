@@ -22,6 +22,7 @@ class Info {
 
     struct Entry {
         std::string key, value;
+        bool operator==(const Entry&) const = default;
     };
     std::vector<Entry> entries;
 
@@ -39,9 +40,11 @@ Info* info_at(uint32_t pool_index);
 
 /// MPI_INFO_ENV: how this process was started. Filled by set_environment_info(), used under info_mutex.
 Info* environment_info();
-/// Fills MPI_INFO_ENV, once in MPI_Init: keys with empty values are left out.
-void set_environment_info(std::string_view command, std::string_view argv, int maxprocs,
-                          std::string_view wdir, std::string_view host, int thread_level);
+/// Fills MPI_INFO_ENV, once in MPI_Init: what read_process_info() gives, the job's size and the thread level.
+void set_environment_info(int maxprocs, int thread_level);
+/// What MPI_Info_create_env gives: the entries that a process has of itself, the same before MPI_Init, after it and after
+/// MPI_Finalize.
+void read_process_info(Info& copy);
 
 /// nullptr for MPI_INFO_NULL, freed or never valid handles.
 Info* from_handle(MPI_Info handle);

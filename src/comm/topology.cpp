@@ -7,19 +7,24 @@ namespace starling::comm {
 
 namespace {
 
-// Writes `nodes` as a product of out.size() factors, none above `limit`, in falling order, the largest as
-// small as possible, then the second, and so on. `divisors`: those of the number it started with, rising.
-bool factorize(int nodes, int limit, std::span<int> out, const std::vector<int>& divisors) {
+// Writes `nodes` as a product of out.size() factors between `floor` and `limit`, in falling order, the largest as small as
+// possible, then the second, and so on. `divisors`: those of the number it started with, rising.
+bool factorize(int nodes, int floor, int limit, std::span<int> out, const std::vector<int>& divisors) {
     if (out.empty()) return nodes == 1;
-    for (const int divisor : divisors) {
+    for (auto at = std::lower_bound(divisors.begin(), divisors.end(), floor); at != divisors.end(); ++at) {
+        const int divisor = *at;
         if (divisor > limit) return false;
         if (nodes % divisor != 0) continue;
-        // The others can't be larger: this one must reach the root.
-        int64_t reach = 1;
-        for (size_t i = 0; i < out.size() && reach < nodes; ++i) reach *= divisor;
+        // The others lie between the floor and this one: it must be able to reach, and leave them enough.
+        int64_t reach = divisor, least = divisor;
+        for (size_t i = 1; i < out.size(); ++i) {
+            if (reach < nodes) reach *= divisor;
+            if (least <= nodes) least *= floor;
+        }
+        if (least > nodes) return false;
         if (reach < nodes) continue;
         out[0] = divisor;
-        if (factorize(nodes / divisor, divisor, out.subspan(1), divisors)) return true;
+        if (factorize(nodes / divisor, floor, divisor, out.subspan(1), divisors)) return true;
     }
     return false;
 }
@@ -33,6 +38,20 @@ std::vector<int> divisors_of(int n) {
     }
     low.insert(low.end(), high.rbegin(), high.rend());
     return low;
+}
+
+// The same with the smallest difference between the largest factor and the smallest; of those with equal differences
+// the one whose smallest is largest. "As close to each other as possible" (MPI 5.0 section 8.5.2) is read so by others too.
+std::vector<int> most_even(int nodes, size_t count) {
+    const std::vector<int> divisors = divisors_of(nodes);
+    std::vector<int> best, tried(count);
+    for (auto smallest = divisors.rbegin(); smallest != divisors.rend(); ++smallest) {
+        const int64_t beyond = best.empty() ? nodes : *smallest + int64_t{best.front()} - best.back() - 1;
+        const auto limit = static_cast<int>(std::min<int64_t>(beyond, nodes));
+        tried.back() = *smallest;
+        if (factorize(nodes / *smallest, *smallest, limit, std::span(tried).first(count - 1), divisors)) best = tried;
+    }
+    return best;
 }
 
 }  // namespace
@@ -86,8 +105,7 @@ bool balance(int nodes, std::span<int> dims) {
     if (nodes % fixed != 0) return false;
     const int rest = nodes / static_cast<int>(fixed);
     if (filled.empty()) return rest == 1;
-    // A prime and ones are always a solution, so this finds one.
-    factorize(rest, rest, filled, divisors_of(rest));
+    filled = most_even(rest, filled.size());
     auto next = filled.begin();
     for (int& dim : dims)
         if (dim == 0) dim = *next++;

@@ -43,9 +43,11 @@ Kernel kernel_for(const Op& op, const Datatype& type) {
         if (op.operation != Operation::minloc && op.operation != Operation::maxloc) return nullptr;
         return find_pair_kernel(op.operation, type.value, type.index);
     }
+    // The standard has no arithmetic on characters, but every other library has, and programs use it: signed bytes.
+    const Basic basic = type.basic == Basic::character ? Basic::int8 : type.basic;
     if (has_avx2)
-        if (const Kernel kernel = avx2::find_kernel(op.operation, type.basic)) return kernel;
-    return find_kernel(op.operation, type.basic);
+        if (const Kernel kernel = avx2::find_kernel(op.operation, basic)) return kernel;
+    return find_kernel(op.operation, basic);
 }
 
 // The program's function runs outside the library. Functions with an int count get long vectors in pieces.

@@ -85,7 +85,7 @@ inline void release(const Op& op) {
 }
 
 /// True if a reduction may combine the operation with the type: user-defined operations take any type,
-/// predefined ones the predefined types the standard lists. MPI_REPLACE and MPI_NO_OP are for windows only:
+/// predefined ones the predefined types the standard lists, and characters, as signed bytes. MPI_REPLACE and MPI_NO_OP are for windows only:
 /// false.
 bool op_valid_for(const Op& op, const Datatype& type);
 /// The same for MPI_Accumulate and its kin: predefined operations, MPI_REPLACE and MPI_NO_OP included.

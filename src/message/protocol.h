@@ -16,7 +16,8 @@ struct Offer {
     uint32_t serial = 0;   ///< the sender's name for its request
     int32_t pid = 0;       ///< of the sender
     uint32_t close = 0;    ///< 1: the sender's copies into the receiver's memory go through a cache that both share
-    uint32_t unused = 0;   ///< so that no byte of it is undefined
+    uint32_t let_go = 0;   ///< the sender's counter of that name when it was sent: if it differs after the data was read, that
+                           ///< may not have been the message's any more (let_go)
 };
 
 /// Payload of a fetched packet.

@@ -127,11 +127,19 @@ bool streams_well(const link::Peer& peer, const Offer& offer, uint64_t bytes) {
     return peer.region.counters()->waiting != 0;
 }
 
+/// Whether the sender has let a message go since it made the offer, perhaps this one.
+bool let_go_since(const link::Peer& peer, const Offer& offer) {
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    return static_cast<uint32_t>(peer.region.counters()->let_go) != offer.let_go;
+}
+
 /// The copy of a message has ended with `error` (an errno value): completes the receive, or finds another way.
 void after_copy(ReceiveRequest& request, const Offer& offer, int error) {
     const uint64_t bytes = std::min(offer.bytes, request.capacity);
     // Forbidden, or memory that the kernel can't reach but the sender can (a device's, say).
     if (error && error != ESRCH) return ask_for_pieces(request, offer, bytes);
+    // Read while the sender's program took its buffer back: what was read may be something else.
+    if (!error && bytes > 0 && let_go_since(*request.peer, offer)) return ask_for_pieces(request, offer, bytes);
     if (error) {
         return finish(request, fail(MPI_ERR_PROC_ABORTED, "rank %d ended before its message of %llu bytes was read",
                                     request.outcome.source, static_cast<unsigned long long>(offer.bytes)));

@@ -3,9 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <memory>
 
 #include "base/config.h"
+#include "base/counters.h"
 #include "base/error.h"
 #include "base/immortal.h"
 #include "datatype/datatype.h"
@@ -15,6 +18,7 @@
 #include "message/serials.h"
 #include "message/split.h"
 #include "message/streams.h"
+#include "transport/shm/region.h"
 
 namespace starling::message {
 
@@ -97,11 +101,18 @@ inline void fill(shm::Header& header, shm::Kind kind, const Label& label) {
 /// The longest message that goes without asking the receiver first.
 uint64_t eager_limit(const link::Peer& peer) { return std::min<uint64_t>(link::payload_limit(peer), config().eager_limit); }
 
+/// How many sends this process has let go, as its peers see it.
+Count& let_go_count() {
+    const link::Process& me = link::self();
+    return shm::Region(me.job->segment().region(me.rank)).counters()->let_go;
+}
+
 bool try_envelope(SendRequest& request) {
     link::Slot slot;
     if (!link::reserve(*request.peer, sizeof(Offer), slot)) return false;
     fill(*slot.header, shm::Kind::rendezvous, label_of(request));
-    Offer offer{request.bytes, 0, request.serial, static_cast<int32_t>(getpid()), request.peer->copies.close(), 0};
+    Offer offer{request.bytes, 0, request.serial, static_cast<int32_t>(getpid()), request.peer->copies.close(),
+                static_cast<uint32_t>(let_go_count())};
     if (datatype::is_block(*request.type, request.count))
         offer.address = reinterpret_cast<uint64_t>(datatype::block_address(*request.type, request.buffer));
     std::memcpy(slot.payload, &offer, sizeof offer);
@@ -237,6 +248,47 @@ bool flush(link::Peer& peer) {
         peer.sends.pop_front();
         --queued;
     }
+    return true;
+}
+
+namespace {
+
+/// A send that nobody waits for, with a copy of its data.
+struct LetGo : SendRequest {
+    std::unique_ptr<std::byte[]> data;
+};
+constexpr RequestClass kLetGo{.dispose = [](Request& request) { delete static_cast<LetGo*>(&request); }};
+
+LetGo* copy_of(const SendRequest& request) {
+    auto copy = std::make_unique<LetGo>();
+    static_cast<SendRequest&>(*copy) = request;
+    copy->data = std::make_unique_for_overwrite<std::byte[]>(request.bytes + 1);
+    datatype::pack(*request.type, request.count, request.buffer, 0, copy->data.get(), request.bytes);
+    copy->buffer = copy->data.get();
+    copy->count = static_cast<int64_t>(request.bytes);
+    copy->type = &datatype::predefined(MPI_BYTE);
+    copy->retained = false;
+    copy->magic = 0;
+    copy->waiter = {};
+    copy->open_in_group = nullptr;
+    copy->operations = &kLetGo;
+    copy->communicator = nullptr;
+    copy->persistent = false;
+    copy->orphaned = true;
+    return copy.release();
+}
+
+}  // namespace
+
+bool let_go(SendRequest& request) {
+    if (request.done || request.stage == SendRequest::Stage::stream) return false;
+    LetGo* copy = copy_of(request);
+    std::replace(request.peer->sends.begin(), request.peer->sends.end(), &request, static_cast<SendRequest*>(copy));
+    if (request.stage != SendRequest::Stage::eager) offered.replace(request.serial, *copy);
+    // Before the program may write to the buffer, and seen by who reads it after that.
+    ++let_go_count();
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    finish(request, MPI_SUCCESS);
     return true;
 }
 

@@ -22,6 +22,8 @@ class Serials {
     }
     /// nullptr for numbers that are not in use.
     T* find(uint32_t serial) const { return serial < entries_.size() ? entries_[serial] : nullptr; }
+    /// Gives the number to another.
+    void replace(uint32_t serial, T& t) { entries_[serial] = &t; }
     void remove(uint32_t serial) {
         entries_[serial] = nullptr;
         free_.push_back(serial);

@@ -36,8 +36,9 @@ int free_key(AttributeKind kind, int* number, const char* function) {
     Lock lock;
     if (!number) return null_argument(nullptr, "keyval", function);
     Keyval* keyval = comm::find_keyval(kind, *number);
-    if (!keyval || keyval->freed) return bad_keyval(nullptr, *number, function);
-    comm::free_keyval(keyval);
+    if (!keyval) return bad_keyval(nullptr, *number, function);
+    // Freed before through another copy of the handle, and still there since objects carry it: nothing more to do.
+    if (!keyval->freed) comm::free_keyval(keyval);
     *number = MPI_KEYVAL_INVALID;
     return MPI_SUCCESS;
 }

@@ -220,7 +220,7 @@ int Bsend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int
 
 int Ibsend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm handle,
            MPI_Request* request) {
-    if (!request) return null_argument(nullptr, "request");
+    if (!request) return null_argument(comm::from_handle(handle), "request");
     const int error = Bsend(buf, count, datatype, dest, tag, handle);
     if (error == MPI_SUCCESS) *request = completed_request();
     return error;

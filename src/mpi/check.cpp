@@ -57,6 +57,14 @@ void call_function(const comm::Errhandler& handler, ErrorSubject& subject, int& 
     }
 }
 
+// Whose handler hears of errors that are tied to no object: MPI_COMM_SELF's (MPI 5.0 section 9.3); MPI_COMM_WORLD's if
+// nobody has set that, as in programs from before MPI 4, where it was the one.
+comm::Comm* for_no_object() {
+    comm::Comm* self = comm::self();
+    comm::Comm* world = comm::world();
+    return world && self && !self->errhandler_was_set ? world : self;
+}
+
 }  // namespace
 
 int raise_through(comm::Errhandler* const& place, comm::HandlerKind, ErrorSubject subject, int error,
@@ -82,7 +90,7 @@ int raise_through(comm::Errhandler* const& place, comm::HandlerKind, ErrorSubjec
 
 int raise(comm::Comm* comm, int error, const char* function) {
     if (error == MPI_SUCCESS) return error;
-    if (!comm) comm = comm::self();
+    if (!comm) comm = for_no_object();
     ErrorSubject subject{.comm = comm::to_handle(comm)};
     comm::Errhandler* const fatal = comm::errors_are_fatal();
     return raise_through(comm ? comm->errhandler : fatal, comm::HandlerKind::comm, subject, error, function);

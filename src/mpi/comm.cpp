@@ -66,27 +66,27 @@ void read_hints(const comm::Info& info, comm::Hints& hints) {
 // What a communicator is made with never changes: it is read without the lock.
 
 int Comm_size(MPI_Comm comm, int* size) {
-    const Comm* c = comm::from_handle(comm);
+    Comm* c = comm::from_handle(comm);
     if (!c) return bad_comm(comm);
-    if (!size) return null_argument(nullptr, "size");
+    if (!size) return null_argument(c, "size");
     *size = c->size;
     return MPI_SUCCESS;
 }
 
 int Comm_rank(MPI_Comm comm, int* rank) {
-    const Comm* c = comm::from_handle(comm);
+    Comm* c = comm::from_handle(comm);
     if (!c) return bad_comm(comm);
-    if (!rank) return null_argument(nullptr, "rank");
+    if (!rank) return null_argument(c, "rank");
     *rank = c->rank;
     return MPI_SUCCESS;
 }
 
 int Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int* result) {
     Lock lock;
-    const Comm* a = comm::from_handle(comm1);
-    const Comm* b = comm::from_handle(comm2);
+    Comm* a = comm::from_handle(comm1);
+    Comm* b = comm::from_handle(comm2);
     if (!a || !b) return bad_comm(a ? comm2 : comm1);
-    if (!result) return null_argument(nullptr, "result");
+    if (!result) return null_argument(a, "result");
     if (a == b) {
         *result = MPI_IDENT;
         return MPI_SUCCESS;
@@ -104,17 +104,17 @@ int Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int* result) {
 
 int Comm_group(MPI_Comm comm, MPI_Group* group) {
     Lock lock;
-    const Comm* c = comm::from_handle(comm);
+    Comm* c = comm::from_handle(comm);
     if (!c) return bad_comm(comm);
-    if (!group) return null_argument(nullptr, "group");
+    if (!group) return null_argument(c, "group");
     *group = comm::give_handle(c->local_group().retain());
     return MPI_SUCCESS;
 }
 
 int Comm_test_inter(MPI_Comm comm, int* flag) {
-    const Comm* c = comm::from_handle(comm);
+    Comm* c = comm::from_handle(comm);
     if (!c) return bad_comm(comm);
-    if (!flag) return null_argument(nullptr, "flag");
+    if (!flag) return null_argument(c, "flag");
     *flag = c->is_inter;
     return MPI_SUCCESS;
 }

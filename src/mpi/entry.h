@@ -18,6 +18,14 @@ inline int enter(const char* name, F&& body) {
     }
 }
 
+/// After an error that is returned, the handle that would have been made is the null handle, so that a program which
+/// goes on has nothing to trip over.
+template <class Handle>
+inline int or_null(int error, Handle* made, Handle null) {
+    if (error && made) [[unlikely]] *made = null;
+    return error;
+}
+
 /// The same for a function of the tool interface, which reports errors by its result alone.
 template <class F>
 inline int enter_tool(F&& body) {

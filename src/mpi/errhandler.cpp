@@ -75,9 +75,9 @@ int Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler) {
 
 int Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler* errhandler) {
     Lock lock;
-    const comm::Comm* c = comm::from_handle(comm);
+    comm::Comm* c = comm::from_handle(comm);
     if (!c) return bad_comm(comm);
-    if (!errhandler) return null_argument(nullptr, "errhandler");
+    if (!errhandler) return null_argument(c, "errhandler");
     *errhandler = hand_out(c->errhandler);
     return MPI_SUCCESS;
 }

@@ -69,8 +69,7 @@ int Info_create(MPI_Info* info) {
 int Info_create_env(int argc, char* argv[], MPI_Info* info) {
     if (!info) return null_argument(nullptr, "info");
     comm::Info* created = comm::make_info();
-    comm::read_info(MPI_INFO_ENV, *created);
-    // Before MPI_Init the arguments are all that is known.
+    comm::read_process_info(*created);
     if (argc > 0 && argv && argv[0] && !created->find("command")) created->set("command", argv[0]);
     *info = comm::to_handle(created);
     return MPI_SUCCESS;

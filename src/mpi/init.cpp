@@ -39,10 +39,7 @@ std::atomic<bool> world_started = false, world_ended = false;
 int users = 0;  ///< MPI_Init's world, until it ends, and open sessions
 
 void fill_environment_info(const boot::JobHeader& header, int level) {
-    char directory[1024] = "", host[256] = "";
-    if (!getcwd(directory, sizeof directory)) directory[0] = '\0';
-    gethostname(host, sizeof host - 1);
-    comm::set_environment_info(program_invocation_name, "", static_cast<int>(header.size), directory, host, level);
+    comm::set_environment_info(static_cast<int>(header.size), level);
 }
 
 void set_state(boot::RankState state) {

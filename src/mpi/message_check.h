@@ -26,6 +26,14 @@ inline int check_data(comm::Comm* comm, const datatype::Datatype* type, MPI_Data
     return MPI_SUCCESS;
 }
 
+/// Buffer, count and type of a side whose partner is `rank`: without a partner the type may be MPI_DATATYPE_NULL, as
+/// programs have it that fill in nothing for a missing neighbour, and other libraries take it.
+inline int check_side(comm::Comm* comm, int rank, MPI_Datatype type, const void* buffer, MPI_Count count,
+                      const char* function) {
+    if (rank == MPI_PROC_NULL && type == MPI_DATATYPE_NULL) return MPI_SUCCESS;
+    return check_data(comm, datatype::from_handle(type), type, buffer, count, function);
+}
+
 inline int check_send(comm::Comm* comm, MPI_Comm handle, int destination, int tag, const char* function) {
     if (!comm) [[unlikely]]
         return failed(bad_comm(handle, function));

@@ -76,6 +76,7 @@ void dispose(RequestPool<T>& pool, Request& r) {
 constexpr message::RequestClass kSend{
     .dispose = [](Request& r) { dispose(sends, r); },
     .start = start_send,
+    .cancel = [](Request& r) { return message::let_go(static_cast<PersistentSend&>(r)); },
     .tell = [](const Request& r, progress::Teller& to) { message::tell_send(static_cast<const PersistentSend&>(r), to); }};
 constexpr message::RequestClass kReceive{
     .dispose = [](Request& r) { dispose(receives, r); },
@@ -135,8 +136,9 @@ int Recv_init(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int
     comm::Comm* comm = comm::from_handle(handle);
     if (const int error = check_receive(comm, handle, source, tag, "MPI_Recv_init")) return error;
     const datatype::Datatype* type = datatype::from_handle(datatype);
-    if (const int error = check_data(comm, type, datatype, buf, count, "MPI_Recv_init")) return error;
+    if (const int error = check_side(comm, source, datatype, buf, count, "MPI_Recv_init")) return error;
     if (!out) return null_argument(comm, "request", "MPI_Recv_init");
+    if (!type) type = &datatype::predefined(MPI_BYTE);  // nothing will come
     *out = make(receives, kReceive, comm, {buf, count, type, source, tag});
     return MPI_SUCCESS;
 }

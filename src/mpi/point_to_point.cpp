@@ -19,6 +19,7 @@ constinit Immortal<RequestPool<SendRequest>> send_pool_storage;
 constinit Immortal<RequestPool<ReceiveRequest>> receive_pool_storage;
 constinit const message::RequestClass kSend{
     .dispose = [](message::Request& r) { send_pool.destroy(static_cast<SendRequest&>(r)); },
+    .cancel = [](message::Request& r) { return message::let_go(static_cast<SendRequest&>(r)); },
     .tell = [](const message::Request& r, progress::Teller& to) { message::tell_send(static_cast<const SendRequest&>(r), to); }};
 constinit const message::RequestClass kReceive{
     .dispose = [](message::Request& r) { receive_pool.destroy(static_cast<ReceiveRequest&>(r)); },
@@ -37,6 +38,12 @@ namespace {
     progress::wait(request, site);
     message::fill_status(status, request.outcome);
     return raise(comm, message::error_of(request), site.call);
+}
+
+// What the generated entries of other functions do: a request that was not made is the null request.
+[[gnu::cold]] int no_request(MPI_Request* out, int error) {
+    if (out) *out = MPI_REQUEST_NULL;
+    return failed(error);
 }
 
 [[gnu::always_inline]] inline int send_now(const void* buf, MPI_Count count, MPI_Datatype datatype,
@@ -66,9 +73,9 @@ namespace {
                                              MPI_Request* out, const char* function) {
     Lock lock;
     comm::Comm* comm = comm::from_handle(handle);
-    if (const int error = check_send(comm, handle, dest, tag, function)) [[unlikely]] return error;
+    if (const int error = check_send(comm, handle, dest, tag, function)) [[unlikely]] return no_request(out, error);
     const datatype::Datatype* type = datatype::from_handle(datatype);
-    if (const int error = check_data(comm, type, datatype, buf, count, function)) [[unlikely]] return error;
+    if (const int error = check_data(comm, type, datatype, buf, count, function)) [[unlikely]] return no_request(out, error);
     if (!out) [[unlikely]] return null_argument(comm, "request", function);
     // Most sends are over when they are started; they need no handle of their own.
     if (dest == MPI_PROC_NULL || message::send_at_once(comm->point_to_point, buf, count, *type, dest, tag, mode)) {
@@ -77,6 +84,18 @@ namespace {
     }
     SendRequest* request = send_pool.create(comm, kSend);
     message::start_send(*request, comm->point_to_point, buf, count, *type, dest, tag, mode);
+    *out = request_to_handle(request);
+    return MPI_SUCCESS;
+}
+
+/// MPI_Irecv from MPI_PROC_NULL: done at once.
+[[gnu::cold]] int receive_from_nobody(comm::Comm& comm, void* buf, MPI_Count count, MPI_Datatype datatype,
+                                      MPI_Request* out) {
+    if (const int error = check_side(&comm, MPI_PROC_NULL, datatype, buf, count, "MPI_Irecv")) return no_request(out, error);
+    if (!out) return null_argument(&comm, "request", "MPI_Irecv");
+    ReceiveRequest* request = receive_pool.create(&comm, kReceive);
+    request->outcome = message::proc_null_outcome();
+    request->done = true;
     *out = request_to_handle(request);
     return MPI_SUCCESS;
 }
@@ -115,12 +134,12 @@ int Recv(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
     Lock lock;
     comm::Comm* comm = comm::from_handle(handle);
     if (const int error = check_receive(comm, handle, source, tag, "MPI_Recv")) [[unlikely]] return error;
-    const datatype::Datatype* type = datatype::from_handle(datatype);
-    if (const int error = check_data(comm, type, datatype, buf, count, "MPI_Recv")) [[unlikely]] return error;
     if (source == MPI_PROC_NULL) {
         message::fill_status(status, message::proc_null_outcome());
-        return MPI_SUCCESS;
+        return check_side(comm, source, datatype, buf, count, "MPI_Recv");
     }
+    const datatype::Datatype* type = datatype::from_handle(datatype);
+    if (const int error = check_data(comm, type, datatype, buf, count, "MPI_Recv")) [[unlikely]] return error;
     ReceiveRequest request;
     message::start_receive(request, comm->point_to_point, buf, count, *type, source, tag);
     if (!request.done) {
@@ -137,17 +156,13 @@ int Irecv(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag
           MPI_Request* out) {
     Lock lock;
     comm::Comm* comm = comm::from_handle(handle);
-    if (const int error = check_receive(comm, handle, source, tag, "MPI_Irecv")) [[unlikely]] return error;
+    if (const int error = check_receive(comm, handle, source, tag, "MPI_Irecv")) [[unlikely]] return no_request(out, error);
+    if (source == MPI_PROC_NULL) [[unlikely]] return receive_from_nobody(*comm, buf, count, datatype, out);
     const datatype::Datatype* type = datatype::from_handle(datatype);
-    if (const int error = check_data(comm, type, datatype, buf, count, "MPI_Irecv")) [[unlikely]] return error;
+    if (const int error = check_data(comm, type, datatype, buf, count, "MPI_Irecv")) [[unlikely]] return no_request(out, error);
     if (!out) [[unlikely]] return null_argument(comm, "request", "MPI_Irecv");
     ReceiveRequest* request = receive_pool.create(comm, kReceive);
-    if (source == MPI_PROC_NULL) {
-        request->outcome = message::proc_null_outcome();
-        request->done = true;
-    } else {
-        message::start_receive(*request, comm->point_to_point, buf, count, *type, source, tag);
-    }
+    message::start_receive(*request, comm->point_to_point, buf, count, *type, source, tag);
     *out = request_to_handle(request);
     return MPI_SUCCESS;
 }

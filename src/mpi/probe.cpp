@@ -93,17 +93,17 @@ int Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
 }
 
 int Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
-    if (!flag) return null_argument(nullptr, "flag");
+    if (!flag) return null_argument(comm::from_handle(comm), "flag");
     return probe_any(source, tag, comm, false, flag, nullptr, status, "MPI_Iprobe");
 }
 
 int Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) {
-    if (!message) return null_argument(nullptr, "message");
+    if (!message) return null_argument(comm::from_handle(comm), "message");
     return probe_any(source, tag, comm, true, nullptr, message, status, "MPI_Mprobe");
 }
 
 int Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message, MPI_Status* status) {
-    if (!flag || !message) return null_argument(nullptr, flag ? "message" : "flag");
+    if (!flag || !message) return null_argument(comm::from_handle(comm), flag ? "message" : "flag");
     return probe_any(source, tag, comm, false, flag, message, status, "MPI_Improbe");
 }
 

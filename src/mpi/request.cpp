@@ -450,7 +450,7 @@ int Cancel(MPI_Request* handle) {
     if (!handle) return null_argument(nullptr, "request");
     Request* request = from_handle(*handle);
     if (!request) return bad_request("MPI_Cancel");
-    // Sends are never cancelled: the standard lets a cancel fail, and deprecates it for sends.
+    // Sends are not taken back, but complete (message::let_go): either is what the standard asks for.
     if (request->kind == message::RequestKind::generalized)
         return raise(nullptr, cancel_generalized(*request), "MPI_Cancel");
     if (request->active && !request->done && request->operations->cancel && request->operations->cancel(*request))

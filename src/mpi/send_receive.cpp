@@ -66,9 +66,8 @@ struct Side {
 int check(comm::Comm* comm, MPI_Comm handle, const Side& send, const Side& receive, const char* function) {
     if (const int error = check_send(comm, handle, send.rank, send.tag, function)) return error;
     if (const int error = check_receive(comm, handle, receive.rank, receive.tag, function)) return error;
-    if (const int error = check_data(comm, datatype::from_handle(send.type), send.type, send.buffer, send.count, function))
-        return error;
-    return check_data(comm, datatype::from_handle(receive.type), receive.type, receive.buffer, receive.count, function);
+    if (const int error = check_side(comm, send.rank, send.type, send.buffer, send.count, function)) return error;
+    return check_side(comm, receive.rank, receive.type, receive.buffer, receive.count, function);
 }
 
 void start_halves(Exchange& whole, comm::Comm& comm, const Side& send, const Side& receive) {
@@ -105,7 +104,7 @@ int run(Side send, const Side& receive, MPI_Comm handle, bool replace, MPI_Statu
     comm::Comm* comm = comm::from_handle(handle);
     if (const int error = check(comm, handle, send, receive, function)) return error;
     Exchange whole;
-    if (replace) copy_out(whole, send);
+    if (replace && send.rank != MPI_PROC_NULL) copy_out(whole, send);
     start_halves(whole, *comm, send, receive);
     const comm::Kept kept(comm);
     progress::wait(whole, {function, progress::Expected::soon, [](const void* r, progress::Teller& teller) {
@@ -121,7 +120,7 @@ int start(Side send, const Side& receive, MPI_Comm handle, bool replace, MPI_Req
     if (const int error = check(comm, handle, send, receive, function)) return error;
     if (!out) return null_argument(comm, "request", function);
     Exchange* whole = exchange_pool.create(comm, kExchange);
-    if (replace) copy_out(*whole, send);
+    if (replace && send.rank != MPI_PROC_NULL) copy_out(*whole, send);
     start_halves(*whole, *comm, send, receive);
     *out = request_to_handle(whole);
     return MPI_SUCCESS;

@@ -3,22 +3,36 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
+#include <tuple>
 #include <vector>
 
 namespace starling::comm {
 namespace {
 
-// The best of all ways to write n as k factors in falling order: smallest first factor, then second, ...
-std::vector<int> best_factors(int n, int k, int limit) {
-    if (k == 0) return n == 1 ? std::vector<int>{} : std::vector<int>{-1};
+// All falling factorizations of n into k factors of at most `limit`.
+void for_each_factorization(int n, int k, int limit, std::vector<int>& begun, const auto& call) {
+    if (k == 0) {
+        if (n == 1) call(begun);
+        return;
+    }
     for (int first = 1; first <= std::min(n, limit); ++first) {
         if (n % first) continue;
-        std::vector<int> rest = best_factors(n / first, k - 1, first);
-        if (!rest.empty() && rest[0] == -1) continue;
-        rest.insert(rest.begin(), first);
-        return rest;
+        begun.push_back(first);
+        for_each_factorization(n / first, k - 1, first, begun, call);
+        begun.pop_back();
     }
-    return {-1};
+}
+
+// The smallest difference between largest and smallest, then the largest smallest, then the smallest others.
+std::vector<int> best_factors(int n, int k) {
+    std::vector<int> begun, best;
+    const auto order = [](const std::vector<int>& dims) { return std::tuple(dims.front() - dims.back(), -dims.back(), dims); };
+    for_each_factorization(n, k, n, begun, [&](const std::vector<int>& dims) {
+        if (best.empty() || order(dims) < order(best)) best = dims;
+    });
+    return best;
 }
 
 TEST(Dims, AsEvenAsPossible) {
@@ -26,8 +40,28 @@ TEST(Dims, AsEvenAsPossible) {
         for (int k = 1; k <= 4; ++k) {
             std::vector<int> dims(static_cast<size_t>(k), 0);
             ASSERT_TRUE(balance(n, dims));
-            ASSERT_EQ(dims, best_factors(n, k, n)) << n << " in " << k;
+            ASSERT_EQ(dims, best_factors(n, k)) << n << " in " << k;
         }
+    }
+}
+
+// What "as close to each other as possible" comes to where the largest factor would be smaller otherwise.
+TEST(Dims, SmallestDifference) {
+    const auto in_three = [](int n) {
+        std::vector<int> dims(3, 0);
+        EXPECT_TRUE(balance(n, dims));
+        return dims;
+    };
+    EXPECT_EQ(in_three(5040), (std::vector<int>{21, 16, 15}));
+    EXPECT_EQ(in_three(10800), (std::vector<int>{27, 20, 20}));
+}
+
+TEST(Dims, ManyDivisors) {
+    for (size_t k = 2; k <= 10; ++k) {
+        std::vector<int> dims(k, 0);
+        ASSERT_TRUE(balance(1102701600, dims));
+        EXPECT_EQ(std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>()), 1102701600);
+        EXPECT_TRUE(std::is_sorted(dims.rbegin(), dims.rend()));
     }
 }
 

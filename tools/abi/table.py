@@ -8,6 +8,16 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 
 
+# What a handle is when nothing was made.
+NULL_HANDLES = {f"MPI_{kind}": f"MPI_{null}_NULL" for kind, null in (
+    ("Comm", "COMM"), ("Group", "GROUP"), ("Datatype", "DATATYPE"), ("Op", "OP"), ("Errhandler", "ERRHANDLER"),
+    ("Info", "INFO"), ("Request", "REQUEST"), ("Message", "MESSAGE"), ("Session", "SESSION"), ("Win", "WIN"),
+    ("File", "FILE"))}
+# Functions whose handles are there before the call.
+CONSUMES = re.compile(r"_(free|disconnect|finalize|commit|close)$|^MPI_(Wait|Test|Start|Cancel|Mrecv)(_c)?$|^MPI_T_")
+ALSO_READ = {("MPI_Imrecv", "message"), ("MPI_Imrecv_c", "message")}
+
+
 def rows(name):
     with open(HERE / name, newline="") as file:
         return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
@@ -32,6 +42,14 @@ class Function:
     @property
     def variadic(self):
         return self.arguments and self.arguments[-1] == "..."
+
+    @property
+    def makes(self):
+        """The parameters that a handle is made for, as (name, type): pointers to handles that are not also read."""
+        if CONSUMES.search(self.name):
+            return []
+        found = [re.fullmatch(r"(MPI_\w+) ?\*(\w+)", p.strip()) for p in self.parameters.split(",")]
+        return [(m[2], m[1]) for m in found if m and m[1] in NULL_HANDLES and (self.name, m[2]) not in ALSO_READ]
 
     @property
     def prefixed(self):

@@ -1,0 +1,91 @@
+// Which handler hears of an error: that of the communicator which was given, whatever else is wrong; of errors tied to no
+// object MPI_COMM_SELF's, or, if nobody has set that, MPI_COMM_WORLD's. And MPI_Info_create_env at any time.
+#include "check.h"
+
+static MPI_Comm heard;
+static int calls;
+static void on_error(MPI_Comm* comm, int* code, ...) {
+    (void)code;
+    heard = *comm;
+    calls++;
+}
+
+#define HEARD_ON(comm, call)                                        \
+    do {                                                            \
+        calls = 0, heard = MPI_COMM_NULL;                           \
+        if ((call) == MPI_SUCCESS) CHECK(0, "%s succeeded", #call); \
+        EXPECT_INT(calls, 1);                                       \
+        CHECK(heard == (comm), "%s: the wrong handler", #call);     \
+    } while (0)
+
+static void same_as(const char* const* first, int argc, char** argv, const char** out) {
+    static char texts[4][4][MPI_MAX_INFO_VAL + 1];
+    static int turn;
+    static const char* const keys[] = {"command", "host", "arch", "wdir"};
+    MPI_Info info;
+    int count;
+    OK(MPI_Info_create_env(argc, argv, &info));
+    OK(MPI_Info_get_nkeys(info, &count));
+    EXPECT_INT(count, 4);
+    for (int i = 0; i < 4; i++) {
+        int flag, length = MPI_MAX_INFO_VAL + 1;
+        OK(MPI_Info_get_string(info, keys[i], &length, texts[turn][i], &flag));
+        EXPECT_INT(flag, 1);
+        if (first) CHECK(strcmp(first[i], texts[turn][i]) == 0, "%s was %s, is %s", keys[i], first[i], texts[turn][i]);
+        out[i] = texts[turn][i];
+    }
+    turn++;
+    OK(MPI_Info_free(&info));
+}
+
+int main(int argc, char** argv) {
+    int value, flag;
+    MPI_Comm comm, made;
+    MPI_Errhandler handler, got;
+    MPI_Group group;
+    MPI_Request request;
+    const char *before[4], *later[4];
+    same_as(NULL, argc, argv, before);
+    OK(MPI_Init(&argc, &argv));
+    same_as(before, argc, argv, later);
+    OK(MPI_Comm_create_errhandler(on_error, &handler));
+    OK(MPI_Comm_dup(MPI_COMM_SELF, &comm));
+    OK(MPI_Comm_set_errhandler(comm, handler));
+
+    // Nobody has set MPI_COMM_SELF's: MPI_COMM_WORLD's, as in programs from before MPI 4.
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler));
+    HEARD_ON(MPI_COMM_WORLD, MPI_Comm_size(MPI_COMM_NULL, &value));
+    HEARD_ON(MPI_COMM_WORLD, MPI_Type_size(MPI_DATATYPE_NULL, &value));
+    HEARD_ON(MPI_COMM_WORLD, MPI_Group_size(MPI_GROUP_NULL, &value));
+
+    HEARD_ON(comm, MPI_Comm_size(comm, NULL));
+    HEARD_ON(comm, MPI_Comm_rank(comm, NULL));
+    HEARD_ON(comm, MPI_Comm_test_inter(comm, NULL));
+    HEARD_ON(comm, MPI_Comm_group(comm, NULL));
+    HEARD_ON(comm, MPI_Comm_compare(comm, MPI_COMM_WORLD, NULL));
+    HEARD_ON(comm, MPI_Comm_get_errhandler(comm, NULL));
+    HEARD_ON(comm, MPI_Iprobe(0, 0, comm, NULL, MPI_STATUS_IGNORE));
+    HEARD_ON(comm, MPI_Mprobe(0, 0, comm, NULL, MPI_STATUS_IGNORE));
+    HEARD_ON(comm, MPI_Improbe(0, 0, comm, &flag, NULL, MPI_STATUS_IGNORE));
+    HEARD_ON(comm, MPI_Ibsend(&value, 1, MPI_INT, 0, 0, comm, NULL));
+    HEARD_ON(comm, MPI_Isend(&value, 1, MPI_INT, 0, 0, comm, NULL));
+    HEARD_ON(comm, MPI_Comm_dup(comm, NULL));
+    HEARD_ON(comm, MPI_Comm_split(comm, -77, 0, &made));
+    HEARD_ON(comm, MPI_Comm_create(comm, MPI_GROUP_NULL, &made));
+    HEARD_ON(comm, MPI_Send(&value, 1, MPI_DATATYPE_NULL, 0, 0, comm));
+    HEARD_ON(comm, MPI_Recv(&value, -1, MPI_INT, 0, 0, comm, MPI_STATUS_IGNORE));
+    HEARD_ON(comm, MPI_Recv_init(&value, 1, MPI_INT, 5, 0, comm, &request));
+    HEARD_ON(comm, MPI_Bcast(&value, 1, MPI_INT, 99, comm));
+
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, handler));
+    HEARD_ON(MPI_COMM_SELF, MPI_Type_size(MPI_DATATYPE_NULL, &value));
+    HEARD_ON(MPI_COMM_SELF, MPI_Group_incl(MPI_GROUP_NULL, 0, NULL, &group));
+    OK(MPI_Comm_get_errhandler(comm, &got));
+    CHECK(got == handler, "another handler");
+    OK(MPI_Errhandler_free(&got));
+    OK(MPI_Errhandler_free(&handler));
+    OK(MPI_Comm_free(&comm));
+    OK(MPI_Finalize());
+    same_as(before, argc, argv, later);
+    return 0;
+}
