@@ -62,7 +62,8 @@ Group* concatenate(const Group& a, const Group& b) {
     GroupBuilder builder;
     builder.add(a);
     builder.add(b);
-    return builder.build(a.session);
+    // A group from another process is of no session here; what is made of it and one of ours belongs to ours.
+    return builder.build(a.session ? a.session : b.session);
 }
 
 Group* union_of(const Group& a, const Group& b) {

@@ -238,8 +238,10 @@ int CollectiveCall::start(Task task, MPI_Request* request) {
     PendingCollective* made = pending.create(comm_, kPending);
     for (int i = 0; i < type_count_; ++i) datatype::retain(*(made->types[i] = types_[i]));
     for (int side = 0; side < 2; ++side) {
-        for (const Datatype* type : block_types_[side]) datatype::retain(*type);
-        made->block_types[side] = keeps_ ? block_types_[side] : std::move(block_types_[side]);
+        // Moved, for the task reads them where they lie; with the references that this call holds, if it does.
+        if (!keeps_)
+            for (const Datatype* type : block_types_[side]) datatype::retain(*type);
+        made->block_types[side] = std::move(block_types_[side]);
     }
     if (op_) datatype::retain(*(made->op = op_));
     made->label = label();

@@ -329,42 +329,6 @@ class Starting(Case):
         code, _, err = self.mpiexec("--bind-to", "core", "--report-bindings", "-n", 2, "true")
         self.assertEqual(len(set(re.findall(r"rank \d on \S+ is bound to core (\d+)", err))), 2, err)
 
-    def test_ranks_begin_on_different_cores(self):
-        cores = sorted(os.sched_getaffinity(0))
-        if len(cores) < 2:
-            self.skipTest("one core")
-        begins = r"rank (\d) on \S+ begins on core (\d+) and is not bound"
-        unbound = r"rank \d on \S+ is not bound"
-        for _ in range(10):
-            code, out, err = self.mpiexec("--report-bindings", "-n", 2, "sh", "-c", "grep Cpus_allowed_list /proc/self/status")
-            self.assertEqual(len(set(out.splitlines())), 1, "nobody is bound")
-            found = re.findall(begins, err)
-            self.assertEqual([rank for rank, _ in found], ["0", "1"], err)
-            self.assertEqual(len({core for _, core in found}), 2, err)
-            self.assertTrue(all(int(core) in cores for _, core in found), err)
-        code, _, err = self.mpiexec("--report-bindings", "-n", len(cores) + 1, "true")
-        self.assertEqual(len(re.findall(unbound + ": there are more ranks than cores", err)), len(cores) + 1, err)
-        code, _, err = self.mpiexec("--report-bindings", "--bind-to", "none", "-n", 2, "true")
-        self.assertEqual(len(re.findall(unbound + "$", err, re.M)), 2, err)
-        # A mask that is narrower than the machine is kept.
-        code, out, _ = self.run_command("taskset", "-c", str(cores[-1]), MPIEXEC, "--report-bindings", "-n", "1", "true")
-        self.assertEqual(code, 0)
-
-    def test_jobs_that_are_started_separately_begin_on_different_cores(self):
-        if len(os.sched_getaffinity(0)) < 2:
-            self.skipTest("one core")
-        begins = r"begins on core (\d+) and is not bound"
-        first = self.popen(MPIEXEC, "--report-bindings", "-n", 1, "sh", "-c", "echo up; read line", stdin=subprocess.PIPE,
-                           stderr=subprocess.PIPE)
-        self.assertEqual(first.stdout.readline().strip(), "up")
-        code, _, err = self.mpiexec("--report-bindings", "-n", 1, "true")
-        second = re.search(begins, err)
-        first.stdin.close()
-        first.stdin = None
-        _, err_of_first = first.communicate(timeout=LIMIT)
-        self.assertTrue(second, err)
-        self.assertNotEqual(re.search(begins, err_of_first).group(1), second.group(1))
-
     def test_descriptors_of_ranks(self):
         code, out, _ = self.mpiexec("-n", 2, "sh", "-c", "ls /proc/self/fd | wc -l; ulimit -n")
         plain = subprocess.run(["sh", "-c", "ls /proc/self/fd | wc -l; ulimit -n"], capture_output=True, text=True).stdout
@@ -391,6 +355,43 @@ class Starting(Case):
         code, out, _ = self.mpiexec("-n", 200, "sh", "-c", "echo $STARLING_RANK")
         self.assertEqual(code, 0)
         self.assertEqual(sorted(map(int, out.split())), list(range(200)))
+
+
+class Cores(Case):
+    """Where ranks begin depends on all that this user runs: alone on the machine."""
+
+    def test_ranks_begin_on_different_cores(self):
+        cores = sorted(os.sched_getaffinity(0))
+        self.assertGreaterEqual(len(cores), 2, "this needs two cores")
+        begins = r"rank (\d) on \S+ begins on core (\d+) and is not bound"
+        unbound = r"rank \d on \S+ is not bound"
+        for _ in range(10):
+            code, out, err = self.mpiexec("--report-bindings", "-n", 2, "sh", "-c", "grep Cpus_allowed_list /proc/self/status")
+            self.assertEqual(len(set(out.splitlines())), 1, "nobody is bound")
+            found = re.findall(begins, err)
+            self.assertEqual([rank for rank, _ in found], ["0", "1"], err)
+            self.assertEqual(len({core for _, core in found}), 2, err)
+            self.assertTrue(all(int(core) in cores for _, core in found), err)
+        code, _, err = self.mpiexec("--report-bindings", "-n", len(cores) + 1, "true")
+        self.assertEqual(len(re.findall(unbound + ": there are more ranks than cores", err)), len(cores) + 1, err)
+        code, _, err = self.mpiexec("--report-bindings", "--bind-to", "none", "-n", 2, "true")
+        self.assertEqual(len(re.findall(unbound + "$", err, re.M)), 2, err)
+        # A mask that is narrower than the machine is kept.
+        code, out, _ = self.run_command("taskset", "-c", str(cores[-1]), MPIEXEC, "--report-bindings", "-n", "1", "true")
+        self.assertEqual(code, 0)
+
+    def test_jobs_that_are_started_separately_begin_on_different_cores(self):
+        self.assertGreaterEqual(len(os.sched_getaffinity(0)), 2, "this needs two cores")
+        begins = r"begins on core (\d+) and is not bound"
+        first = self.popen(MPIEXEC, "--report-bindings", "-n", 1, "sh", "-c", "echo up; read line", stdin=subprocess.PIPE)
+        self.assertEqual(first.stdout.readline().strip(), "up")
+        code, _, err = self.mpiexec("--report-bindings", "-n", 1, "true")
+        second = re.search(begins, err)
+        first.stdin.close()
+        first.stdin = None
+        _, err_of_first = first.communicate(timeout=LIMIT)
+        self.assertTrue(second, err)
+        self.assertNotEqual(re.search(begins, err_of_first).group(1), second.group(1))
 
 
 class Ending(Case):

@@ -42,7 +42,7 @@ class World {
             options.key = 1001 + static_cast<uint64_t>(i);
             options.piece_bytes = 64 * 1024;
             options.send_buffer = 64 * 1024;
-            options.doubt_ns = 3'000'000;
+            options.doubt_ns = 500'000;
             options.examine = [](int fd, uint64_t limit) { return current->examine_socket(fd, limit); };
             EXPECT_EQ(Tcp::create(options, upcalls(), one.tcp), 0);
             const TcpRail rails[] = {rail(1), rail(2)};
