@@ -7,7 +7,7 @@ ASAN_OPTIONS ?= detect_leaks=0:allocator_may_return_null=1
 
 .PHONY: build everything configure demo test test-threads test-mpi4py install header packages format tidy clean
 
-# What an installation has, and the examples. `make everything` adds tests and benchmarks.
+# What an installation has. `make everything` adds tests, examples and benchmarks.
 build: packages configure
 	@ninja -C $(BUILD) -j $(JOBS) starling_installed
 

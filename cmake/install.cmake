@@ -2,3 +2,10 @@
 install(TARGETS mpi_abi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES ${STARLING_INCLUDE}/mpi.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+# What that needs, and no tests or benchmarks.
+set(installed mpi_abi mpiexec starlingd starling)
+if(TARGET starling_pmix)
+    list(APPEND installed starling_pmix)
+endif()
+add_custom_target(starling_installed DEPENDS ${installed})
