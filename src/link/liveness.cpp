@@ -51,7 +51,7 @@ bool note_who_gave_us_up() {
     Peer* peer = job->peer(rank - 1);
     if (!peer || peer->dead || !peer->remote) return false;
     fail(MPI_ERR_PROC_ABORTED,
-         "rank %u on host %s has given this process up, since what it sends is not acknowledged: let datagrams through the "
+         "rank %u on host %s has given this process up, since what it sends is not acknowledged: let UDP datagrams through the "
          "firewalls of both hosts, or choose other networks with STARLING_IP_INTERFACES",
          peer->rank, host_name(*peer));
     fail_peer(*peer);

@@ -84,7 +84,7 @@ void lose(void* user) {
         case ip::Failure::deaf:
             fail(MPI_ERR_PROC_ABORTED,
                  "rank %u on host %s lives and waits, but nothing sent to its UDP port %u has been acknowledged for %d s: "
-                 "let datagrams through the firewalls of both hosts, or choose other networks with "
+                 "let UDP datagrams through the firewalls of both hosts, or choose other networks with "
                  "STARLING_IP_INTERFACES",
                  peer.rank, host, peer.port, static_cast<int>(config().ip_timeout));
             break;

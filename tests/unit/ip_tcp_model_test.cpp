@@ -225,6 +225,7 @@ class World {
     Health examine_socket(int fd, uint64_t limit) {
         Health health = examine(fd, limit);
         health.acked = health.repeated = 0;
+        health.few = false;
         health.unacknowledged = health.timed_out = random() % 10 == 0;
         return health;
     }

@@ -278,7 +278,9 @@ void TcpEngine::watch_clock() {
 }
 
 bool TcpEngine::poll(uint64_t time) {
+    const bool was_away = now != 0 && time - now > kAwayNs;
     now = time;
+    if (was_away) come_back();
     ++polls;
     anything = false;
     for (size_t i = 0; i < hot.size();) {

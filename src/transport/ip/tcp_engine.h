@@ -128,6 +128,9 @@ struct TcpEngine {
     void look_at_health(TcpSocket& socket);
     bool loses_much(const TcpSocket& socket, const Health& health) const;
     bool is_stuck(TcpSocket& socket, const Health& health);
+    void come_back();
+    uint64_t back_at = 0;  ///< when this process last looked after it had not for long
+    static constexpr uint64_t kAwayNs = 10'000'000;  ///< between two polls of a process that waits there is less
     bool stalls(Connection& connection);
     void doubt(Connection& connection);
     void watch_doubt(Connection& connection);

@@ -14,6 +14,8 @@ namespace {
 constexpr uint64_t kHealthNs = 250'000'000;
 constexpr uint64_t kStreamLookNs = 2'000'000;   ///< while streams wait for what a socket has taken
 constexpr uint64_t kLeastPatience = 1'000'000;  ///< with what is under way, besides two round trips
+/// With two segments or fewer: the kernel of their receiver holds acknowledgements back for 40 ms, while its process answers.
+constexpr uint64_t kDelayedAck = 50'000'000;
 constexpr uint64_t kDoubtLookNs = 50'000'000;   ///< at what is still under way in doubt
 constexpr uint64_t kLongestDoubt = 16;          ///< times the first
 constexpr uint64_t kForgiven = 8;               ///< trusted for so many times as long as it was doubted: it begins anew
@@ -63,6 +65,16 @@ void TcpEngine::look_at_health(TcpSocket& socket) {
     socket.deadline = now + std::clamp(asked_for, kStreamLookNs, kHealthNs);
 }
 
+/// This process has not looked for a while: it was stopped, perhaps. What was answered meanwhile says nothing of what has
+/// come since, so a connection is looked at and asked after anew before it is taken for stuck.
+void TcpEngine::come_back() {
+    back_at = now;
+    for (auto& socket : sockets) {
+        socket->asked_at = 0;
+        socket->acked_at = now;
+    }
+}
+
 bool TcpEngine::loses_much(const TcpSocket& socket, const Health& health) const {
     const uint64_t repeated = health.repeated - socket.repeated_before, sent = health.sent - socket.sent_before;
     return repeated >= kRepeatedMost && repeated * kRepeatedShare > sent &&
@@ -79,7 +91,7 @@ bool TcpEngine::is_stuck(TcpSocket& socket, const Health& health) {
     }
     // The session's round trip: the kernel's has acknowledgements in it that its peer held back.
     const Session* const session = socket.connection->session;
-    const uint64_t patience = kLeastPatience + (session ? 2 * session->round_trip() : 0);
+    const uint64_t patience = (health.few ? kDelayedAck : kLeastPatience) + (session ? 2 * session->round_trip() : 0);
     if (now - socket.acked_at < patience) return false;
     if (health.timed_out) return true;
     if (socket.asked_at != 0)
@@ -92,13 +104,16 @@ bool TcpEngine::is_stuck(TcpSocket& socket, const Health& health) {
 
 /// The session asks about its frames, since the peer has answered a question and not got them.
 bool TcpEngine::stalls(Connection& connection) {
+    if (back_at != 0 && now - back_at < kAwayNs) return false;  // what is asked now was answered before
     ConnectionParts& of = parts(connection);
     if (connection.doubted_ || !of.primary) return connection.doubted_;
     TcpSocket& socket = *of.primary;
     const Health health = ask_kernel(socket);
-    const bool as_before = socket.asked_at != 0 && health.acked == socket.acked;
+    const bool as_before = socket.asked_at != 0 && health.acked == socket.acked &&
+                           (!health.few || now - socket.asked_at > kDelayedAck);
+    if (health.acked != socket.acked || socket.asked_at == 0 || !health.few) socket.asked_at = now;
+    if (!health.unacknowledged) socket.asked_at = 0;
     socket.acked = health.acked;
-    socket.asked_at = health.unacknowledged ? now : 0;
     // What has come to its host the peer will find; and what moves is slow and not stuck.
     if (!health.unacknowledged || !(as_before || health.timed_out)) return false;
     doubt(connection);
