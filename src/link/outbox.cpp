@@ -33,14 +33,11 @@ uint32_t inbox_limit() {
 }
 
 void forget_in_outbox(Peer& peer) { outbox->forget(&peer); }
-bool unread_in_outbox(Peer& peer) { return outbox->held_by(&peer); }
 
 void rest_outbox(uint64_t now) {
     if (now < next_rest) return;
     next_rest = now + kRestNs;
     outbox->rest();
 }
-
-void give_back_outbox() { outbox->give_back(); }
 
 }  // namespace starling::link

@@ -15,12 +15,8 @@ shm::OutboxPlace commit_in_outbox(Peer& peer, const shm::ReadReceipt& receipt);
 
 /// The peer will not read any more: it is dead.
 void forget_in_outbox(Peer& peer);
-/// Whether the peer has something in the outbox that it has not read. Its memory must stay mapped as long.
-bool unread_in_outbox(Peer& peer);
 
 /// Now and then while the process waits: gives the memory of an outbox that is not used back to the system.
 void rest_outbox(uint64_t now);
-/// The same at once: before the process goes.
-void give_back_outbox();
 
 }  // namespace starling::link
