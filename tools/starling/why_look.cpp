@@ -46,7 +46,8 @@ struct Look {
     ProcStat process;
     uint64_t at = 0;
     bool counted = false;
-    uint64_t waiting = 0, yields = 0, last_waited = 0, since = 0;
+    uint64_t waiting = 0, last_waited = 0, since = 0;
+    uint64_t told = 0;  ///< when its account was written
 };
 
 Look look_at(const boot::JobSegment& segment, uint32_t rank) {
@@ -58,9 +59,9 @@ Look look_at(const boot::JobSegment& segment, uint32_t rank) {
     if (__atomic_load_n(&page->layout, __ATOMIC_ACQUIRE) != counter_layout()) return look;
     look.counted = true;
     look.waiting = page->waiting;
-    look.yields = page->yields;
     look.last_waited = page->last_waited;
     look.since = page->since;
+    look.told = __atomic_load_n(&shm::Region(segment.region(rank)).account().told, __ATOMIC_RELAXED);
     return look;
 }
 
@@ -77,8 +78,8 @@ Doing doing_of(boot::RankState state, const Look& before, const Look& after) {
     if (std::strchr("Tt", after.process.state)) return Doing::stopped;
     if (state == boot::RankState::started) return Doing::starting;
     if (after.waiting > 0) return Doing::waiting;
-    // A loop of tests gives its core away at times; so does a wait, but then it says when.
-    const bool tests = before.counted && after.yields > before.yields && after.last_waited == before.last_waited;
+    // A loop of tests tells what it has open; so does a wait, but then it says when.
+    const bool tests = before.counted && after.told > before.told && after.last_waited == before.last_waited;
     return tests ? Doing::testing : Doing::computing;
 }
 
