@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "base/room.h"
 #include "link/locate.h"
 #include "link/peer.h"
 #include "link/remote.h"
@@ -34,8 +35,9 @@ Job* job_with_id(boot::JobId id) {
 Job* find_job(const boot::JobAddress& address) {
     if (Job* job = job_with_id(address.id)) return job;
     auto job = std::make_unique<Job>(address);
-    jobs().all.push_back(job.get());
+    make_room(jobs().all);
     jobs().by_id.emplace(address.id, job.get());
+    jobs().all.push_back(job.get());
     return job.release();
 }
 
@@ -105,6 +107,7 @@ Peer* Job::peer(uint32_t rank) {
     const bool here = segment_.is_local(rank);
     auto peer = std::make_unique<Peer>(*this, rank, shm::Region(here ? segment_.region(rank) : nullptr));
     peer->dead = dead_;
+    make_room(met_);
     if (!here && attach_session(*peer) != MPI_SUCCESS) return nullptr;
     met_.push_back(peer.get());
     return peers_[rank] = peer.release();

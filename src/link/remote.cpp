@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -160,10 +161,15 @@ int attach_session(Peer& peer) {
     peer.session = network->add(peer.job.address().id, peer.rank, 0, &peer);
     if (!peer.session)
         return fail(MPI_ERR_OTHER, "no memory for a session with rank %u on host %s", peer.rank, host_name(peer));
-    remotes.push_back(&peer);
-    if (place(peer)) return MPI_SUCCESS;
-    unplaced.push_back(&peer);
-    locate(peer.job, peer.rank);
+    try {
+        remotes.push_back(&peer);
+        if (place(peer)) return MPI_SUCCESS;
+        unplaced.push_back(&peer);
+        locate(peer.job, peer.rank);
+    } catch (const std::bad_alloc&) {
+        drop_session(peer);
+        throw;
+    }
     return MPI_SUCCESS;
 }
 

@@ -227,11 +227,11 @@ void after_copy(ReceiveRequest& request, const Offer& offer, int error) {
 [[gnu::noinline]] void match_early(link::Peer& peer) {
     auto& packets = static_cast<Early*>(peer.early)->packets;
     for (auto it = packets.find(peer.next_receive); it != packets.end(); it = packets.find(peer.next_receive)) {
-        const Early::Kept kept = std::move(it->second);
-        packets.erase(it);
-        ++peer.next_receive;
+        const Early::Kept& kept = it->second;
         match({peer, kept.context, kept.source, kept.tag, kept.rendezvous,
                static_cast<uint32_t>(kept.payload.size()), kept.payload.data()});
+        ++peer.next_receive;  // as in deliver()
+        packets.erase(it);
     }
     if (packets.empty()) {
         delete static_cast<Early*>(peer.early);

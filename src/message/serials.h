@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/room.h"
+
 namespace starling::message {
 
 template <class T>
@@ -11,7 +13,7 @@ class Serials {
   public:
     uint32_t add(T& t) {
         if (free_.empty()) {
-            free_.reserve(entries_.size() + 1);
+            make_room(free_, entries_.size() + 1 - free_.size());  // giving back needs no memory
             entries_.push_back(&t);
             return static_cast<uint32_t>(entries_.size() - 1);
         }

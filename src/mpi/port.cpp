@@ -239,7 +239,10 @@ int accept(comm::Comm& comm, const char* name_text, std::string& result) {
     const Caller caller = port->second.front();
     port->second.pop_front();
     const uint64_t context = comm::new_context();
-    if (const int error = comm::check_context(context)) return error;
+    if (const int error = comm::check_context(context)) {
+        send_knock(*caller.peer, {Knock::refused, name.port, caller.context});
+        return error;
+    }
     return meet_or_refuse({&caller.peer->job, caller.peer->rank}, name.port, comm, caller.context, context, true, result);
 }
 

@@ -1,5 +1,5 @@
 // MPI_Comm_join waits for the other side while another thread of the process sends what the other side waits for.
-#include <arpa/inet.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sys/socket.h>
@@ -7,9 +7,25 @@
 
 #include "check.h"
 
+/// What the host is reached at by the other rank: if that is on this host too, whatever its name, by the loopback.
+static struct in_addr address_of_host(const char* mine, const char* name) {
+    struct in_addr found = {htonl(INADDR_LOOPBACK)};
+    struct addrinfo hints = {.ai_family = AF_INET}, *list = NULL;
+    if (strcmp(mine, name) == 0) return found;
+    CHECK(getaddrinfo(name, NULL, &hints, &list) == 0, "host %s is not known", name);
+    found = ((struct sockaddr_in*)(void*)list->ai_addr)->sin_addr;
+    freeaddrinfo(list);
+    return found;
+}
+
 static int connected_socket(int rank) {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY)};
     socklen_t length = sizeof address;
+    char mine[MPI_MAX_PROCESSOR_NAME] = "", theirs[MPI_MAX_PROCESSOR_NAME] = "";
+    int bytes;
+    OK(MPI_Get_processor_name(mine, &bytes));
+    OK(MPI_Sendrecv(mine, sizeof mine, MPI_CHAR, 1 - rank, 2, theirs, sizeof theirs, MPI_CHAR, 1 - rank, 2, MPI_COMM_WORLD,
+                    MPI_STATUS_IGNORE));
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     CHECK(fd >= 0);
     if (rank == 0) {
@@ -23,6 +39,7 @@ static int connected_socket(int rank) {
         return connection;
     }
     OK(MPI_Recv(&address.sin_port, 1, MPI_UINT16_T, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    address.sin_addr = address_of_host(mine, theirs);
     CHECK(connect(fd, (struct sockaddr*)&address, sizeof address) == 0);
     return fd;
 }

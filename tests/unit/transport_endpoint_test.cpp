@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -106,6 +107,38 @@ bool poll_until(std::initializer_list<Process*> processes, const std::function<b
         if (now_ns() > end) return false;
     }
     return true;
+}
+
+// A datagram with three packets, and others behind it: what there is no memory for is delivered at a later poll, in its turn.
+TEST(Endpoint, WhatFailsForWantOfMemoryComesAgain) {
+    Process a(0), b(1);
+    Session& to_b = a.meet(1, b.endpoint->port());
+    int tries = 0;
+    size_t refused_at = SIZE_MAX;
+    b.on_packet = [&] {
+        if (b.got.size() % 5 != 3 || b.got.size() == refused_at) return;
+        refused_at = b.got.size();
+        b.got.pop_back();
+        throw std::bad_alloc();
+    };
+    constexpr size_t kPackets = 300;
+    for (uint64_t i = 0; i < kPackets;) {
+        a.endpoint->begin_batch();
+        for (int k = 0; k < 3 && i < kPackets; ++k) ASSERT_TRUE(a.send(to_b, i++, "packet"));
+        a.endpoint->end_batch();
+    }
+    const auto poll_b = [&] {
+        try {
+            b.poll();
+        } catch (const std::bad_alloc&) {
+            ++tries;
+        }
+        return b.got.size() == kPackets && a.endpoint->idle(to_b);
+    };
+    ASSERT_TRUE(poll_until({&a}, poll_b));
+    for (uint64_t i = 0; i < kPackets; ++i) ASSERT_EQ(b.got[i].first, i);
+    EXPECT_EQ(tries, static_cast<int>(kPackets / 5));
+    EXPECT_EQ(a.endpoint->counters().repeated, 0u) << "nothing was lost";
 }
 
 TEST(Endpoint, FirstPacketNeedsNoPreparationOnTheOtherSide) {

@@ -3,7 +3,9 @@
 
 #include <bitset>
 #include <cstring>
+#include <functional>
 #include <memory>
+#include <new>
 #include <random>
 #include <string>
 #include <vector>
@@ -256,41 +258,58 @@ TEST(Datagram, IsRefusedIfAnythingIsWrongWithIt) {
     EXPECT_FALSE(with([](DatagramHeader&, AckRange* r) { r[1].start = 12; }));
 }
 
-/// Keeps what is delivered; can stop, or begin anew, at any packet.
+/// Keeps what is delivered; can stop, or begin anew, at any packet, and have no memory for it.
 struct Sink final : PacketSink {
     bool deliver(const shm::Header& header, const std::byte* payload) override {
+        if (refuses && refuses()) throw std::bad_alloc();
         got.emplace_back(reinterpret_cast<const char*>(payload), header.bytes);
         return got.size() != stop_after;
     }
     std::vector<std::string> got;
     size_t stop_after = SIZE_MAX;
+    std::function<bool()> refuses;
 };
 
-TEST(Reassembly, AnyOrderAndAnyCutGivesTheSamePackets) {
+/// Twenty packets, long and short ones, in a buffer: what they hold, and as a stream.
+void make_stream(SlabPool& pool, std::mt19937& random, std::vector<std::string>& sent, std::string& stream) {
+    SendBuffer buffer(pool);
+    for (int i = 0; i < 20; ++i) {
+        const uint32_t payload = random() % 4 == 0 ? random() % 5000 : random() % 40;
+        append(buffer, payload, static_cast<char>('a' + i));
+        sent.emplace_back(payload, static_cast<char>('a' + i));
+    }
+    Range all{0, buffer.end()};
+    iovec parts[16];
+    const int count = buffer.parts(all, parts, 16);
+    for (int i = 0; i < count; ++i) stream.append(static_cast<const char*>(parts[i].iov_base), parts[i].iov_len);
+}
+
+/// A stretch of the stream, anywhere and of any length, is given; again, as long as there is no memory for it.
+void give_any_part(const std::string& stream, std::mt19937& random, Reassembly& in, Sink& sink) {
+    const uint64_t start = random() % (stream.size() / kGrain) * kGrain;
+    const size_t length = std::min<size_t>((random() % 100 + 1) * kGrain, stream.size() - start);
+    std::vector<uint64_t> copy(length / 8);
+    std::memcpy(copy.data(), stream.data() + start, length);
+    for (bool taken = false; !taken;) {
+        try {
+            in.accept(start, reinterpret_cast<const std::byte*>(copy.data()), static_cast<uint32_t>(length), sink);
+            taken = true;
+        } catch (const std::bad_alloc&) {
+        }
+    }
+}
+
+TEST(Reassembly, AnyOrderAndAnyCutGivesTheSamePacketsWithAndWithoutMemory) {
     std::mt19937 random(3);
     SlabPool pool;
     for (int round = 0; round < 300; ++round) {
-        SendBuffer buffer(pool);
         std::vector<std::string> sent;
-        for (int i = 0; i < 20; ++i) {
-            const uint32_t payload = random() % 4 == 0 ? random() % 5000 : random() % 40;
-            append(buffer, payload, static_cast<char>('a' + i));
-            sent.emplace_back(payload, static_cast<char>('a' + i));
-        }
-        Range all{0, buffer.end()};
-        iovec parts[16];
         std::string stream;
-        const int count = buffer.parts(all, parts, 16);
-        for (int i = 0; i < count; ++i) stream.append(static_cast<const char*>(parts[i].iov_base), parts[i].iov_len);
+        make_stream(pool, random, sent, stream);
         Reassembly in(1 << 20);
         Sink sink;
-        while (in.expected() < stream.size()) {
-            const uint64_t start = random() % (stream.size() / kGrain) * kGrain;
-            const size_t length = std::min<size_t>((random() % 100 + 1) * kGrain, stream.size() - start);
-            std::vector<uint64_t> copy(length / 8);
-            std::memcpy(copy.data(), stream.data() + start, length);
-            in.accept(start, reinterpret_cast<const std::byte*>(copy.data()), static_cast<uint32_t>(length), sink);
-        }
+        if (round % 2) sink.refuses = [&random] { return random() % 3 == 0; };
+        while (in.expected() < stream.size()) give_any_part(stream, random, in, sink);
         ASSERT_EQ(sink.got, sent);
         EXPECT_FALSE(in.has_holes());
     }

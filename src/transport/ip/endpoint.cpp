@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <new>
 
 #include "base/clock.h"
 #include "base/config.h"
@@ -168,12 +169,19 @@ void Endpoint::State::watch(Member& member) {
     earliest = std::min(earliest, at);
 }
 
-void Endpoint::State::serve(Member& member, uint64_t time) {
-    if (batches > 0) {
-        if (!member.dirty) dirty.push_back(&member);
-        member.dirty = true;
-        return;
+/// False if there is no memory to note it: then it is served at once.
+bool Endpoint::State::mark_dirty(Member& member) {
+    if (member.dirty) return true;
+    try {
+        dirty.push_back(&member);
+    } catch (const std::bad_alloc&) {
+        return false;
     }
+    return member.dirty = true;
+}
+
+void Endpoint::State::serve(Member& member, uint64_t time) {
+    if (batches > 0 && mark_dirty(member)) return;
     member.transmit(time);
     watch(member);
 }
@@ -183,16 +191,20 @@ const Identity& Endpoint::identity() const { return state_->identity; }
 int Endpoint::wait_fd() const { return state_->epoll; }
 
 Session* Endpoint::add(boot::JobId job, uint32_t rank, uint64_t key, void* user) {
-    std::unique_ptr<Member>& member = state_->members[Name{job, rank}];
-    if (!member) {
-        member = std::make_unique<Member>(*state_, Name{job, rank}, key, user);
-    } else if (member->dead()) {
-        member->revive(key, user);
-    } else {
-        member->user = user;
-        if (key != 0) member->set_key(key);
+    const Name name{job, rank};
+    const auto found = state_->members.find(name);
+    if (found == state_->members.end()) {
+        auto made = std::make_unique<Member>(*state_, name, key, user);
+        return state_->members.emplace(name, std::move(made)).first->second.get();
     }
-    return member.get();
+    Member& member = *found->second;
+    if (member.dead()) {
+        member.revive(key, user);
+    } else {
+        member.user = user;
+        if (key != 0) member.set_key(key);
+    }
+    return &member;
 }
 
 Session* Endpoint::find(boot::JobId job, uint32_t rank) const {
@@ -275,6 +287,7 @@ void Endpoint::ask(Session& session) {
 
 void Endpoint::forget(boot::JobId job) {
     if (state_->last && state_->last->peer.job == job) state_->last = nullptr;
+    std::erase_if(state_->touched, [job](const Member* member) { return member->peer.job == job && member->dead(); });
     std::erase_if(state_->members, [job](const auto& entry) { return entry.first.job == job && entry.second->dead(); });
 }
 

@@ -14,21 +14,33 @@ constexpr size_t kMostHeld = 16;
 constexpr uint64_t kHoldTime = 1000 * kMillisecond;
 }  // namespace
 
+/// Also when a poll ends by std::bad_alloc.
+struct Endpoint::State::Polling {
+    State& state;
+    explicit Polling(State& polled) : state(polled) { state.polling = true; }
+    Polling(const Polling&) = delete;
+    Polling& operator=(const Polling&) = delete;
+    ~Polling() { state.polling = false; }
+};
+
 bool Endpoint::State::poll(uint64_t time) {
     forgive(time);
     now = time;
-    polling = true;
+    const Polling mark(*this);
     const uint64_t before = counters.packets_received;
     if (!held.empty()) [[unlikely]]
         take_held(time);
     for (int round = 0; round < kRounds; ++round) {
-        const int count = udp.receive();
-        for (int i = 0; i < count; ++i) {
-            const Arrival& arrival = udp.arrivals()[i];
+        // What could not be delivered for want of memory lies where it was, with all behind it.
+        if (arrived == 0) arrived = udp.receive();
+        for (; taken < arrived; ++taken) {
+            const Arrival& arrival = udp.arrivals()[taken];
+            if (!take(arrival, time)) hold(arrival, time);
             ++totals.datagrams_received;
             totals.bytes_received += arrival.bytes;
-            if (!take(arrival, time)) hold(arrival, time);
         }
+        const int count = arrived;
+        arrived = taken = 0;
         if (count < Udp::kReceiveBatch) break;
     }
     room_made = false;
@@ -38,7 +50,6 @@ bool Endpoint::State::poll(uint64_t time) {
         publish();
         follow_rails(time);
     }
-    polling = false;
     return room_made || counters.packets_received != before;
 }
 
@@ -59,15 +70,18 @@ void Endpoint::State::hold(const Arrival& arrival, uint64_t time) {
     auto* copy = static_cast<std::byte*>(std::aligned_alloc(64, (arrival.bytes + 63) / 64 * 64));
     if (!copy) return;
     std::memcpy(copy, arrival.data, arrival.bytes);
-    held.push_back({arrival, time, std::unique_ptr<std::byte, Held::Free>(copy)});
-    held.back().arrival.data = copy;
+    Held one{arrival, time, std::unique_ptr<std::byte, Held::Free>(copy)};
+    one.arrival.data = copy;
+    held.push_back(std::move(one));
 }
 
 void Endpoint::State::take_held(uint64_t time) {
-    std::vector<Held> waiting = std::move(held);
-    held.clear();
-    for (Held& one : waiting)
-        if (!take(one.arrival, time) && time - one.since < kHoldTime) held.push_back(std::move(one));
+    for (size_t i = 0; i < held.size();) {
+        if (!take(held[i].arrival, time) && time - held[i].since < kHoldTime)
+            ++i;
+        else
+            held.erase(held.begin() + static_cast<std::ptrdiff_t>(i));
+    }
 }
 
 bool Endpoint::State::take(const Arrival& arrival, uint64_t time) {

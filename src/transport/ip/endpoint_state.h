@@ -57,6 +57,7 @@ struct Endpoint::State final : Outside {
     int path_of(const Member& member, const Arrival& arrival) const;
     /// Sends what may be sent, now or when the batch ends, and sees to it that the session's timer is served.
     void serve(Member& member, uint64_t now);
+    bool mark_dirty(Member& member);
     void watch(Member& member);
     /// All that is counted, of datagrams and of sessions.
     Counters sum() const;
@@ -71,6 +72,7 @@ struct Endpoint::State final : Outside {
     void leave_lane(Member& member);
 
     // endpoint_poll.cpp
+    struct Polling;
     bool poll(uint64_t now);
     void forgive(uint64_t now);
     /// False if nobody wants a session with the sender (yet).
@@ -104,6 +106,7 @@ struct Endpoint::State final : Outside {
     uint64_t now = 0;  ///< of the poll that runs, or the last one
     int batches = 0;
     bool polling = false;
+    int arrived = 0, taken = 0;  ///< datagrams of the last receive(), and how many of them are done with
     bool room_made = false;
     std::vector<Member*> dirty;    ///< to be sent from when the batch ends
     std::vector<Member*> touched;  ///< had datagrams in this poll

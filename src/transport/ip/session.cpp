@@ -106,8 +106,8 @@ bool Session::take_room_made() {
 }
 
 bool Session::deliver(const shm::Header& header, const std::byte* payload) {
-    ++outside_.counters.packets_received;
     outside_.deliver(*this, header, payload);
+    ++outside_.counters.packets_received;
     return !dead_;
 }
 

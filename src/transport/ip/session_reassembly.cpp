@@ -18,6 +18,25 @@ struct Reassembly::Early {
     uint64_t end() const { return offset + count; }
 };
 
+/// A delivery that may fail: until it is done(), its end puts back what was expected before. A sink that has cleared everything
+/// has begun a new stream, and of that nothing is put back.
+struct Reassembly::Undo {
+    Reassembly& of;
+    const uint64_t expected = of.expected_;
+    const uint32_t partial_size = of.partial_size_;
+    bool undo = true;
+
+    explicit Undo(Reassembly& reassembly) : of(reassembly) {}
+    Undo(const Undo&) = delete;
+    Undo& operator=(const Undo&) = delete;
+    void done() { undo = false; }
+    ~Undo() {
+        if (!undo || of.expected_ == 0) return;
+        of.expected_ = expected;
+        of.partial_size_ = partial_size;
+    }
+};
+
 namespace {
 const shm::Header& header_at(const std::byte* bytes) {
     return *reinterpret_cast<const shm::Header*>(bytes);
@@ -26,7 +45,8 @@ constexpr uint32_t kHeader = sizeof(shm::Header);
 }  // namespace
 
 Reassembly::Result Reassembly::accept(uint64_t offset, const std::byte* bytes, uint32_t count, PacketSink& sink) {
-    if (count == 0 || offset + count <= expected_) return Result::duplicate;
+    // Given again, it may have been delivered itself, and what had come early behind it not.
+    if (count == 0 || offset + count <= expected_) return early_ && early_->offset <= expected_ ? drain(sink) : Result::duplicate;
     if (offset + count > expected_ + window_) return Result::beyond;
     if (offset > expected_) return keep(offset, bytes, count);
     const auto known = static_cast<uint32_t>(expected_ - offset);
@@ -40,9 +60,20 @@ Reassembly::Result Reassembly::drain(PacketSink& sink) {
         early_ = first->next;
         early_bytes_ -= first->count + static_cast<uint32_t>(sizeof(Early));
         Result result = Result::in_order;
-        if (first->end() > expected_) {
-            const auto known = static_cast<uint32_t>(expected_ - first->offset);
-            result = consume(first->data() + known, first->count - known, sink);
+        try {
+            if (first->end() > expected_) {
+                const auto known = static_cast<uint32_t>(expected_ - first->offset);
+                result = consume(first->data() + known, first->count - known, sink);
+            }
+        } catch (...) {
+            if (expected_ == 0) {  // cleared meanwhile
+                ::operator delete(first);
+                throw;
+            }
+            first->next = early_;
+            early_ = first;
+            early_bytes_ += first->count + static_cast<uint32_t>(sizeof(Early));
+            throw;
         }
         ::operator delete(first);
         if (result != Result::in_order) return result;
@@ -52,17 +83,31 @@ Reassembly::Result Reassembly::drain(PacketSink& sink) {
 
 Reassembly::Result Reassembly::consume(const std::byte* bytes, uint32_t count, PacketSink& sink) {
     if (partial_) [[unlikely]] {
+        Undo whole(*this);
         const uint32_t taken = complete_partial(bytes, count);
         bytes += taken;
         count -= taken;
         expected_ += taken;
-        if (partial_size_ >= kHeader && header_at(partial_.get()).bytes > kMaxPayload) return Result::broken;
-        if (partial_size_ < partial_need_) return Result::in_order;
-        // The sink may begin a new stream: the packet must not go with the old one.
-        const std::unique_ptr<std::byte[]> packet = std::move(partial_);
-        if (!sink.deliver(header_at(packet.get()), packet.get() + kHeader)) return Result::stopped;
+        const bool broken = partial_size_ >= kHeader && header_at(partial_.get()).bytes > kMaxPayload;
+        if (broken || partial_size_ < partial_need_) {
+            whole.done();
+            return broken ? Result::broken : Result::in_order;
+        }
+        if (!deliver_partial(sink)) return Result::stopped;
+        whole.done();
     }
     return take_packets(bytes, count, sink);
+}
+
+bool Reassembly::deliver_partial(PacketSink& sink) {
+    // The sink may begin a new stream: the packet must not go with the old one.
+    std::unique_ptr<std::byte[]> packet = std::move(partial_);
+    try {
+        return sink.deliver(header_at(packet.get()), packet.get() + kHeader);
+    } catch (...) {
+        if (expected_ != 0) partial_ = std::move(packet);
+        throw;
+    }
 }
 
 uint32_t Reassembly::complete_partial(const std::byte* bytes, uint32_t count) {
@@ -75,8 +120,8 @@ uint32_t Reassembly::complete_partial(const std::byte* bytes, uint32_t count) {
         if (partial_size_ != kHeader || partial_need_ != kHeader) continue;
         const uint32_t payload = header_at(partial_.get()).bytes;
         if (payload > kMaxPayload) break;
+        auto whole = std::make_unique_for_overwrite<std::byte[]>(packet_bytes(payload));
         partial_need_ = packet_bytes(payload);
-        auto whole = std::make_unique_for_overwrite<std::byte[]>(partial_need_);
         std::memcpy(whole.get(), partial_.get(), kHeader);
         partial_ = std::move(whole);
     }
@@ -89,14 +134,18 @@ Reassembly::Result Reassembly::take_packets(const std::byte* bytes, uint32_t cou
         if (header.bytes > kMaxPayload) return Result::broken;
         const uint32_t whole = packet_bytes(header.bytes);
         if (whole > count) break;
+        Undo delivery(*this);
         expected_ += whole;
-        if (!sink.deliver(header, bytes + kHeader)) return Result::stopped;
+        const bool wants_more = sink.deliver(header, bytes + kHeader);
+        delivery.done();
+        if (!wants_more) return Result::stopped;
         bytes += whole;
         count -= whole;
     }
     if (count == 0) return Result::in_order;
-    partial_need_ = count < kHeader ? kHeader : packet_bytes(header_at(bytes).bytes);
-    partial_ = std::make_unique_for_overwrite<std::byte[]>(partial_need_);
+    const uint32_t need = count < kHeader ? kHeader : packet_bytes(header_at(bytes).bytes);
+    partial_ = std::make_unique_for_overwrite<std::byte[]>(need);
+    partial_need_ = need;
     std::memcpy(partial_.get(), bytes, count);
     partial_size_ = count;
     expected_ += count;

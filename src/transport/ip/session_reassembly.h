@@ -11,7 +11,7 @@
 namespace starling::ip {
 
 /// Who gets the packets; may do anything but destroy the Reassembly. Returns whether more are wanted: false after
-/// it has cleared it.
+/// it has cleared it. A packet that it ends with an exception, for want of memory, has not been delivered.
 class PacketSink {
   public:
     virtual bool deliver(const shm::Header& header, const std::byte* payload) = 0;
@@ -37,7 +37,8 @@ class Reassembly {
         broken,     ///< it holds a header that no sender writes: the stream can't go on
         stopped,    ///< the sink wants no more
     };
-    /// Takes stream bytes (multiples of kGrain, aligned to it) that begin at `offset`.
+    /// Takes stream bytes (multiples of kGrain, aligned to it) that begin at `offset`. If that ends with an exception of the
+    /// sink's, or by std::bad_alloc, the same bytes are to be given again: what was not delivered is still expected.
     Result accept(uint64_t offset, const std::byte* bytes, uint32_t count, PacketSink& sink);
 
     /// Every byte below this has arrived. While a packet is delivered it is already counted.
@@ -51,10 +52,12 @@ class Reassembly {
 
   private:
     struct Early;
+    struct Undo;
     Result consume(const std::byte* bytes, uint32_t count, PacketSink& sink);
     Result drain(PacketSink& sink);
     /// Adds to the packet whose beginning is kept; gives how many bytes it took.
     uint32_t complete_partial(const std::byte* bytes, uint32_t count);
+    bool deliver_partial(PacketSink& sink);
     Result keep(uint64_t offset, const std::byte* bytes, uint32_t count);
     Result take_packets(const std::byte* bytes, uint32_t count, PacketSink& sink);
 

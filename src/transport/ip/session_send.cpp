@@ -1,6 +1,7 @@
 // The sending half of a session: what goes next, by which way, in what datagram.
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "transport/ip/session.h"
 
@@ -78,7 +79,11 @@ void Session::transmit(uint64_t now) {
     // What is refused is cut anew, or goes another way.
     for (int attempt = 0; attempt < 4; ++attempt) {
         refused_ = false;
-        while (send_next(now)) {}
+        try {
+            while (send_next(now)) {}
+        } catch (const std::bad_alloc&) {
+            blocked_until_ = now + kMillisecond;  // as if the kernel had none
+        }
         outside_.flush();
         if (!refused_) break;
     }

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 #include "base/error.h"
+#include "base/room.h"
 #include "mpi.h"
 #include "transport/ip/tcp_engine.h"
 #include "transport/ip/tcp_socket.h"
@@ -82,6 +84,10 @@ Connection& TcpEngine::add(const ProcessId& peer, uint64_t peer_key, void* user,
 }
 
 TcpSocket& TcpEngine::adopt(int fd, TcpSocket::State state, Connection* connection) {
+    make_room(doomed, sockets.size() + 1);  // dying needs no memory
+    make_room(buried, sockets.size() + 1);
+    make_room(hot, kHotSockets);
+    if (connection) make_room(parts(*connection).sockets);
     TcpSocket& socket = *sockets.emplace_back(std::make_unique<TcpSocket>());
     socket.fd = fd;
     socket.state = state;
@@ -234,12 +240,22 @@ void TcpEngine::handle(TcpSocket& socket, uint32_t events) {
     }
 }
 
+// What a socket has brought is gone once it is read. So where there is no memory for it the socket dies, and its other end sends
+// again, another way, what was not acknowledged.
+void TcpEngine::serve(TcpSocket& socket, uint32_t events) {
+    try {
+        handle(socket, events);
+    } catch (const std::bad_alloc&) {
+        doom(socket, "out of memory");
+    }
+}
+
 void TcpEngine::take_events() {
     epoll_event events[64];
     const int count = epoll_wait(epoll, events, 64, 0);
     for (int i = 0; i < count; ++i) {
         if (events[i].data.ptr)
-            handle(*static_cast<TcpSocket*>(events[i].data.ptr), events[i].events);
+            serve(*static_cast<TcpSocket*>(events[i].data.ptr), events[i].events);
         else
             accept_callers();
     }
@@ -285,7 +301,7 @@ bool TcpEngine::poll(uint64_t time) {
     anything = false;
     for (size_t i = 0; i < hot.size();) {
         TcpSocket& socket = *hot[i];
-        receive(socket);
+        serve(socket, EPOLLIN);
         if (i >= hot.size() || hot[i] != &socket) continue;  // it died, or another took its place
         if (!socket.unread && polls - socket.last_active > kHotPolls)
             cool(i);

@@ -117,6 +117,7 @@ struct TcpEngine {
     void cool(size_t index);
     void take_events();
     void handle(TcpSocket& socket, uint32_t events);
+    void serve(TcpSocket& socket, uint32_t events);
     void watch_clock();
     bool poll(uint64_t time);
     void arm(uint64_t time) { next_event = time < next_event ? time : next_event; }

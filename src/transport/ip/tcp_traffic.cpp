@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 #include <iterator>
+#include <new>
 
 #include "transport/ip/tcp_engine.h"
 #include "transport/ip/tcp_socket.h"
@@ -153,7 +154,12 @@ Sent TcpEngine::write_frame(TcpSocket& socket, FrameKind kind, const iovec* cont
     if (const uint64_t padding = frame_padding(bytes)) list[all++] = {const_cast<std::byte*>(zeros), padding};
     size_t written = 0;
     if (!write_parts(socket, list, all, written) || written == 0) return Sent::busy;
-    if (socket.blocked) socket.writer.keep_tail(list, all, written);
+    if (!socket.blocked) return Sent::done;
+    try {
+        socket.writer.keep_tail(list, all, written);
+    } catch (const std::bad_alloc&) {
+        doom(socket, "out of memory");  // half a frame is out
+    }
     return Sent::done;
 }
 
