@@ -120,10 +120,12 @@ bool try_envelope(SendRequest& request) {
     return true;
 }
 
-// One piece after the other until the path is full. A piece goes out whole or not at all, so a connection may
+// One piece after the other until the path is full, or others have their turn: a receiver that is faster than its sender
+// always makes room. A piece goes out whole or not at all, so a connection may
 // open or close between two of them.
 bool try_stream(SendRequest& request) {
-    while (request.moved < request.bytes) {
+    for (int i = 0; request.moved < request.bytes; ++i) {
+        if (i == kPiecesAtOnce) return false;
         const uint64_t rest = request.bytes - request.moved;
         const auto bytes = static_cast<uint32_t>(std::min<uint64_t>(rest, link::piece_limit(*request.peer)));
         link::Slot slot;

@@ -19,9 +19,6 @@ constinit auto& streaming = streaming_storage.value;
 constinit uint32_t next_generation = 0;
 void (*send_again)(SendRequest& request) = nullptr;
 
-/// Pieces of one message on the base path before others have their turn.
-constexpr int kPiecesAtOnce = 32;
-
 ReceiveRequest* find(const link::Peer& peer, uint32_t serial, uint32_t generation, uint64_t offset, uint64_t bytes) {
     ReceiveRequest* request = streaming.find(serial);
     // A late one may name a serial that is another request's by now.

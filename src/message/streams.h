@@ -10,6 +10,9 @@
 
 namespace starling::message {
 
+/// Pieces of one message that go out before others have their turn.
+inline constexpr int kPiecesAtOnce = 32;
+
 // Receiving.
 
 /// Asks the sender for the first `bytes` of the message.
