@@ -150,7 +150,7 @@ uint64_t sleep_until_rung(uint32_t rings, uint64_t limit_ns, Sleeper sleeper) {
 
 bool yield_core(bool whoever) {
     const bool neighbour = neighbour_is_here();
-    core.see(neighbour);
+    core.see(own_core(), neighbour);
     uint64_t now = now_ns();
     const bool yields = neighbour && (whoever || !may_block || !core.contested(now));
     if (yields) {
@@ -190,7 +190,8 @@ void Idle::count_until(uint64_t now) {
 }
 
 void Idle::look_around() {
-    const Waiting::Look look{now_ns(), neighbour_is_here()};
+    const bool neighbour = neighbour_is_here();
+    const Waiting::Look look{now_ns(), neighbour, own_core()};
     const Waiting::Act act = waiting_.next(look, {may_block, static_cast<uint64_t>(config().spin_us) * 1000});
     if (waiting_.since() == look.now) counted_ = look.now;
     count_until(look.now);
@@ -204,9 +205,11 @@ void Idle::look_around() {
         count_until(ended);
         return look_at_liveness_now_and_then(ended);
     }
-    case Waiting::Act::move:
-        if (move_to_free_core()) ++counters.moves;
-        return;
+    case Waiting::Act::move: {
+        const bool moved = move_to_free_core();
+        if (moved) ++counters.moves;
+        return waiting_.moved(moved, now_ns());
+    }
     case Waiting::Act::announce:
         rings_ = announce_sleep();
         return;

@@ -82,6 +82,8 @@ bool look_for_neighbour() {
     return any_other([word](uint32_t other, bool) { return other == word; });
 }
 
+uint32_t own_core() { return own ? own->load(std::memory_order_relaxed) : Place::kNowhere; }
+
 bool move_to_free_core() {
     const uint32_t word = here();
     cpu_set_t usable;

@@ -12,6 +12,9 @@ void leave_place();
 /// core. A few loads where nothing has changed. Needs the library's lock.
 bool look_for_neighbour();
 
+/// The core that the last look found this thread on, as a number that means nothing else.
+uint32_t own_core();
+
 /// Goes to a core that this thread may use and that no process we know uses, if there is one. Of those that share a core
 /// the first, by job and rank, stays. Nothing stays bound: the thread is only put there. Whether it has moved. Needs the
 /// library's lock.

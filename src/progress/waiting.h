@@ -6,12 +6,13 @@
 
 namespace starling::progress {
 
-/// What is known of the core that this process waits on, kept from wait to wait.
+/// What is known of the cores that this process waits on, kept from wait to wait.
 ///
 /// Two kinds of others may want it. *Neighbours* are processes of jobs that we know, on the same core and awake: what we
 /// wait for may be theirs to do, and a yield lets them. *Strangers* are all else. A yield hands the core to a stranger
 /// too, for a whole slice, and gets nothing for it; so once slices were lost, nobody yields for a while. One alone is no
-/// sign: a virtual machine's core may stand still for as long.
+/// sign: a virtual machine's core may stand still for as long. Strangers stay on their core when the kernel takes us to
+/// another, so this is kept by core.
 class CoreWatch {
   public:
     /// A slice of the scheduler at the least, and longer than neighbours that wait, too, keep a core between them.
@@ -20,36 +21,46 @@ class CoreWatch {
     /// if a slice is lost again soon after.
     static constexpr uint64_t kBetweenLossesNs = 30'000'000;
     static constexpr uint64_t kFirstContestNs = 20'000'000, kLongestContestNs = 1'280'000'000;
-    /// So many yields in a row in which a neighbour ran, and one of us had better move; the next try comes after this time,
-    /// which doubles as long as there is company.
-    static constexpr uint32_t kYieldsBeforeMove = 32;
+    /// So often in a row a neighbour had the core by our giving it, and one of us had better move. The next try comes after
+    /// this time, which doubles as long as there is company and no free core.
+    static constexpr uint32_t kTurnsBeforeMove = 32;
     static constexpr uint64_t kFirstRestNs = 5'000'000, kLongestRestNs = 1'280'000'000;
 
     /// The core was gone for so long, by a yield or taken from us, and came back just `now`.
     void lost(uint64_t ns, uint64_t now);
     /// A yield has lasted so long; `now` it is over.
     void yielded(uint64_t ns, uint64_t now);
-    /// Whether a neighbour is there, as a look has just shown.
-    void see(bool neighbour) {
-        neighbour_ = neighbour;
-        if (!neighbour) shared_ = 0;
-    }
-    /// Whether to look for a core of our own now. True once per try.
+    /// Where we are, and whether a neighbour is there, as a look has just shown.
+    void see(uint32_t cpu, bool neighbour);
+    bool is_on(uint32_t cpu) const { return contest_->cpu == cpu; }
+    /// We go to sleep so that a neighbour gets the core, where a yield would give it to strangers.
+    void gave_turn() { ++shared_; }
+    /// Whether to look for a core of our own now; then say moved().
     bool should_move(uint64_t now);
+    /// Whether there was one. The kernel may bring us back: it counts who wants a core, not who waits for whom.
+    void moved(bool free_core, uint64_t now);
 
     /// Strangers want this core, or neighbours that compute: yielding costs a slice.
-    bool contested(uint64_t now) const { return now < contested_until_; }
+    bool contested(uint64_t now) const { return now < contest_->until; }
     /// What we wait for may need this very core.
     bool crowded() const { return crowded_ && neighbour_; }
 
   private:
-    uint64_t last_loss_ = 0;  ///< when it was over
-    uint64_t contested_until_ = 0;
-    uint64_t contest_ = 0;   ///< ns, how long the last one was
+    /// Of one core.
+    struct Contest {
+        uint32_t cpu = ~0u;
+        uint64_t last_loss = 0;  ///< when it was over
+        uint64_t until = 0;
+        uint64_t length = 0;  ///< ns, of the last one
+    };
+    static constexpr uint32_t kCoresKnown = 4;
+    Contest contests_[kCoresKnown];
+    Contest* contest_ = contests_;  ///< of the core that we are on
+    uint32_t next_forgotten_ = 0;
     uint32_t lateness_ = 0;  ///< history of yields, a bit each, 1 = someone else has run meanwhile
     bool crowded_ = false;
     bool neighbour_ = false;
-    uint32_t shared_ = 0;     ///< yields in a row in which a neighbour ran
+    uint32_t shared_ = 0;      ///< turns in a row that a neighbour had
     uint64_t rest_until_ = 0;  ///< no move before
     uint64_t rest_ = 0;
 };
@@ -60,7 +71,7 @@ class Waiting {
     enum class Act : uint8_t {
         spin,      ///< poll again
         yield,     ///< let a neighbour run; then say yielded()
-        move,      ///< look for a core that none of ours uses, and go there
+        move,      ///< look for a core that none of ours uses, and go there; then say moved()
         announce,  ///< say that we sleep, look once more
         sleep,     ///< then say slept()
     };
@@ -73,6 +84,7 @@ class Waiting {
     struct Look {
         uint64_t now = 0;        ///< ns
         bool neighbour = false;  ///< one that we know is awake on this core
+        uint32_t cpu = 0;        ///< this core
     };
 
     /// Polls between two looks around, and before the first of them on a crowded core.
@@ -97,6 +109,7 @@ class Waiting {
     Act next(const Look& look, const Terms& terms);
     void yielded(uint64_t began, uint64_t ended);
     void slept(uint64_t ended);
+    void moved(bool free_core, uint64_t ended);
     /// Something happened: start over.
     void reset() {
         announced_ = false;

@@ -19,6 +19,7 @@ struct Core {
     bool neighbour = false;
     bool strangers = false;
     bool core_free = false;  ///< another one, to which a move leads
+    uint32_t cpu = 0;
     uint64_t now = 1000 * kMs;
     int yields = 0, sleeps = 0, moves = 0;
     uint64_t given_away = 0;  ///< ns, to strangers by yields
@@ -28,7 +29,7 @@ struct Core {
     Act step(Waiting& wait, const Waiting::Terms& terms, uint64_t poll_ns = 50) {
         now += poll_ns;
         if (!wait.is_time_to_look(kPollsAlone)) return Act::spin;
-        const Act act = wait.next({now, neighbour}, terms);
+        const Act act = wait.next({now, neighbour, cpu}, terms);
         if (act == Act::yield) {
             const uint64_t began = now;
             // The kernel gives the core to whoever has had least of it.
@@ -39,6 +40,7 @@ struct Core {
         } else if (act == Act::move) {
             ++moves;
             now += 20 * kUs;
+            wait.moved(core_free, now);
             if (core_free) neighbour = false;
         } else if (act == Act::sleep) {
             ++sleeps;
@@ -165,6 +167,61 @@ TEST(Waiting, MovesAwayFromANeighbourSoonAndOnce) {
     EXPECT_LT(core.now - began, 10 * kMs);
     core.wait_for(1000 * kMs, kAdaptive);
     EXPECT_EQ(core.moves, 1);
+}
+
+// Two ranks on one core beside a stranger sleep for each other. On another core, though strangers want that as well, each
+// would share with them alone. The kernel brings one back now and then, and we go again.
+TEST(Waiting, MovesAwayFromANeighbourBesideStrangersAsWell) {
+    Core core;
+    core.neighbour = core.core_free = core.strangers = true;
+    const uint64_t began = core.now;
+    int moves = 0;
+    for (int day = 0; day < 50; ++day) {
+        core.neighbour = true;
+        const uint64_t back = core.now;
+        while (core.neighbour && core.now < back + 100 * kMs) core.wait_for(100 * kUs, kAdaptive);
+        ASSERT_FALSE(core.neighbour) << "after " << (core.now - back) / kUs << " us on day " << day;
+        EXPECT_EQ(core.moves, ++moves);
+        core.wait_for(20 * kMs, kAdaptive);
+    }
+    EXPECT_LT(core.given_away, (core.now - began) / 25);
+}
+
+// The kernel takes us to a core where the stranger is not: neighbours yield to each other there at once, and sleep again
+// when they are back.
+TEST(Waiting, AContestStaysOnItsCore) {
+    Core core;
+    core.neighbour = core.strangers = true;
+    const uint64_t began = core.now;
+    while (!core.watch.contested(core.now + 100 * kMs)) {
+        core.wait_for(kMs, kAdaptive);
+        ASSERT_LT(core.now, began + 10'000 * kMs);
+    }
+    core.cpu = 1;
+    core.strangers = false;
+    const int sleeps = core.sleeps, yields = core.yields;
+    for (int i = 0; i < 100; ++i) core.wait_for(200 * kUs, kAdaptive);
+    EXPECT_EQ(core.sleeps, sleeps);
+    EXPECT_GT(core.yields, yields + 100);
+    core.cpu = 0;
+    core.strangers = true;
+    core.given_away = 0;
+    for (int i = 0; i < 100; ++i) core.wait_for(200 * kUs, kAdaptive);
+    EXPECT_GT(core.sleeps, sleeps + 50);
+    EXPECT_LE(core.given_away, 4 * kMs);
+}
+
+// To be taken from one core to another may take as long as a lost slice; it says nothing of either.
+TEST(Waiting, AJourneyIsNoLoss) {
+    Core core;
+    Waiting wait(core.watch, false);
+    while (wait.since() == 0) core.step(wait, kPoll);
+    for (int i = 0; i < 100; ++i) {
+        core.now += 4 * kMs;
+        core.cpu = 1 - core.cpu;
+        for (uint32_t poll = 0; poll < 2 * Waiting::kPollsPerLook; ++poll) core.step(wait, kPoll);
+        ASSERT_FALSE(core.watch.contested(core.now));
+    }
 }
 
 // More processes than cores: looking for a free core now and then costs next to nothing.
