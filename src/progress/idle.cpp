@@ -100,8 +100,13 @@ uint64_t yield_now() {
     return now_ns();
 }
 
-/// Other threads of this process may be on this core, and have no place of their own in the table.
-bool neighbour_is_here() { return look_for_neighbour() || threads_at_once(); }
+Waiting::Look look() {
+    const uint64_t now = now_ns();
+    const uint32_t cpu = own_core();
+    const Company company = look_for_company(cpu, core.is_on(cpu) && core.found_contested(now));
+    // Other threads of this process may be on this core, and have no place of their own in the table.
+    return {now, company.neighbour || threads_at_once(), cpu, company.contested};
+}
 
 }  // namespace
 
@@ -149,10 +154,11 @@ uint64_t sleep_until_rung(uint32_t rings, uint64_t limit_ns, Sleeper sleeper) {
 }
 
 bool yield_core(bool whoever) {
-    const bool neighbour = neighbour_is_here();
-    core.see(own_core(), neighbour);
-    uint64_t now = now_ns();
-    const bool yields = neighbour && (whoever || !may_block || !core.contested(now));
+    const Waiting::Look seen = look();
+    core.see(seen.cpu, seen.neighbour);
+    uint64_t now = seen.now;
+    if (seen.contested) core.told_of_strangers(now);
+    const bool yields = seen.neighbour && (whoever || !may_block || !core.contested(now));
     if (yields) {
         const uint64_t began = now;
         now = yield_now();
@@ -190,18 +196,17 @@ void Idle::count_until(uint64_t now) {
 }
 
 void Idle::look_around() {
-    const bool neighbour = neighbour_is_here();
-    const Waiting::Look look{now_ns(), neighbour, own_core()};
-    const Waiting::Act act = waiting_.next(look, {may_block, static_cast<uint64_t>(config().spin_us) * 1000});
-    if (waiting_.since() == look.now) counted_ = look.now;
-    count_until(look.now);
+    const Waiting::Look seen = look();
+    const Waiting::Act act = waiting_.next(seen, {may_block, static_cast<uint64_t>(config().spin_us) * 1000});
+    if (waiting_.since() == seen.now) counted_ = seen.now;
+    count_until(seen.now);
     switch (act) {
     case Waiting::Act::spin:
-        look_at_liveness_now_and_then(look.now);
+        look_at_liveness_now_and_then(seen.now);
         return pause_between_polls();
     case Waiting::Act::yield: {
         const uint64_t ended = yield_now();
-        waiting_.yielded(look.now, ended);
+        waiting_.yielded(seen.now, ended);
         count_until(ended);
         return look_at_liveness_now_and_then(ended);
     }

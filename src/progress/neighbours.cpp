@@ -75,28 +75,40 @@ void take_place() {
 
 void leave_place() { write_down(Place::kNowhere); }
 
-bool look_for_neighbour() {
-    const uint32_t word = here();
-    write_down(word);
-    if (!own || word == Place::kNowhere) return false;
-    return any_other([word](uint32_t other, bool) { return other == word; });
-}
+uint32_t own_core() { return here(); }
 
-uint32_t own_core() { return own ? own->load(std::memory_order_relaxed) : Place::kNowhere; }
+Company look_for_company(uint32_t cpu, bool contested) {
+    write_down(contested ? cpu | Place::kContested : cpu);
+    Company company{cpu, false, false};
+    if (!own || cpu == Place::kNowhere) return company;
+    // One that knows of strangers is looked for, and any other remembered.
+    company.contested = any_other([&](uint32_t other, bool) {
+        if (Place::where(other) == cpu) company.neighbour = true;
+        return other == (cpu | Place::kContested);
+    });
+    return company;
+}
 
 bool move_to_free_core() {
     const uint32_t word = here();
     cpu_set_t usable;
-    if (!any_other([word](uint32_t other, bool before) { return before && other == word; })) return false;
+    const auto shares = [word](uint32_t other, bool before) { return before && Place::where(other) == word; };
+    if (!any_other(shares)) return false;
     if (sched_getaffinity(0, sizeof usable, &usable) != 0) return false;
+    // Those asleep may be woken at any time: where more of them are at home than here, moving gains nothing for long.
     cpu_set_t free = usable;
-    any_other([&free](uint32_t other, bool) {
-        if (other != Place::kNowhere && !(other & Place::kAsleep)) CPU_CLR(other - 1, &free);
+    uint16_t at_home[CPU_SETSIZE] = {};
+    any_other([&](uint32_t other, bool) {
+        const uint32_t cpu = (other & Place::kCpu) - 1;
+        if (other == Place::kNowhere || cpu >= CPU_SETSIZE) return false;
+        ++at_home[cpu];
+        if (!(other & Place::kAsleep)) CPU_CLR(cpu, &free);
         return false;
     });
+    const uint32_t here_at_home = word - 1 < CPU_SETSIZE ? at_home[word - 1] : 0;
     for (uint32_t i = 0; i < CPU_SETSIZE; ++i) {
         const uint32_t cpu = (word + i) % CPU_SETSIZE;  // the one after ours first
-        if (!CPU_ISSET(cpu, &free)) continue;
+        if (!CPU_ISSET(cpu, &free) || at_home[cpu] > here_at_home) continue;
         // Said before it is done, and looked again: two that go for the same core see each other, and neither does.
         own->store(Place::on(cpu));
         std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -112,6 +124,12 @@ void mark_self_asleep() {
     if (own) own->fetch_or(Place::kAsleep, std::memory_order_relaxed);
 }
 
-void mark_self_awake() { write_down(here()); }
+void mark_self_awake() {
+    if (!own) return;
+    const uint32_t word = here();
+    // On the same core what we knew of it still holds, until the next look.
+    const uint32_t said = own->load(std::memory_order_relaxed);
+    write_down((said & Place::kCpu) == word ? word | (said & Place::kContested) : word);
+}
 
 }  // namespace starling::progress

@@ -8,14 +8,20 @@ void take_place();
 /// Ends it: what this process does from here on needs no help of others. In MPI_Finalize.
 void leave_place();
 
-/// Writes down where this process runs, if it has moved; whether a process of a job that we know is awake on the same
-/// core. A few loads where nothing has changed. Needs the library's lock.
-bool look_for_neighbour();
-
-/// The core that the last look found this thread on, as a number that means nothing else.
+/// What a look at the places shows.
+struct Company {
+    uint32_t cpu;    ///< where this thread runs, as a number that means nothing else
+    bool neighbour;  ///< a process of a job that we know is awake here
+    bool contested;  ///< one of those has found that strangers want this core
+};
+/// Where this thread runs, the quickest of looks.
 uint32_t own_core();
+/// Writes down that this process runs on that core, and whether it has found it contested; who else is there. A few loads
+/// where nothing has changed. Needs the library's lock.
+Company look_for_company(uint32_t cpu, bool contested);
 
-/// Goes to a core that this thread may use and that no process we know uses, if there is one. Of those that share a core
+/// Goes to a core that this thread may use, where no process we know is awake and no more of them sleep than share this
+/// one, if there is such a core. Of those that share a core
 /// the first, by job and rank, stays. Nothing stays bound: the thread is only put there. Whether it has moved. Needs the
 /// library's lock.
 bool move_to_free_core();

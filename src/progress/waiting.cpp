@@ -61,6 +61,7 @@ Waiting::Act Waiting::next(const Look& look, const Terms& terms) {
     if (looked_ != 0 && look.now > looked_ && stayed) core_.lost(look.now - looked_, look.now);
     looked_ = look.now;
     if (since_ == 0) since_ = look.now;
+    if (look.contested) core_.told_of_strangers(look.now);
     const bool contested = core_.contested(look.now);
     // Beside strangers as well: on another core they share with us alone.
     if (look.neighbour && core_.should_move(look.now)) return Act::move;

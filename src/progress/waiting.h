@@ -32,6 +32,9 @@ class CoreWatch {
     void yielded(uint64_t ns, uint64_t now);
     /// Where we are, and whether a neighbour is there, as a look has just shown.
     void see(uint32_t cpu, bool neighbour);
+    /// A neighbour has found that strangers want this core: nobody pays for that twice. It holds for a while, since that
+    /// neighbour may be asleep at the next look.
+    void told_of_strangers(uint64_t now) { contest_->hearsay_until = now + kFirstContestNs; }
     bool is_on(uint32_t cpu) const { return contest_->cpu == cpu; }
     /// We go to sleep so that a neighbour gets the core, where a yield would give it to strangers.
     void gave_turn() { ++shared_; }
@@ -41,7 +44,9 @@ class CoreWatch {
     void moved(bool free_core, uint64_t now);
 
     /// Strangers want this core, or neighbours that compute: yielding costs a slice.
-    bool contested(uint64_t now) const { return now < contest_->until; }
+    bool contested(uint64_t now) const { return now < contest_->until || now < contest_->hearsay_until; }
+    /// The same, but only if we have found it ourselves: what others may be told.
+    bool found_contested(uint64_t now) const { return now < contest_->until; }
     /// What we wait for may need this very core.
     bool crowded() const { return crowded_ && neighbour_; }
 
@@ -51,6 +56,7 @@ class CoreWatch {
         uint32_t cpu = ~0u;
         uint64_t last_loss = 0;  ///< when it was over
         uint64_t until = 0;
+        uint64_t hearsay_until = 0;
         uint64_t length = 0;  ///< ns, of the last one
     };
     static constexpr uint32_t kCoresKnown = 4;
@@ -85,6 +91,7 @@ class Waiting {
         uint64_t now = 0;        ///< ns
         bool neighbour = false;  ///< one that we know is awake on this core
         uint32_t cpu = 0;        ///< this core
+        bool contested = false;  ///< a neighbour has found that strangers want it
     };
 
     /// Polls between two looks around, and before the first of them on a crowded core.

@@ -20,6 +20,7 @@ struct Core {
     bool strangers = false;
     bool core_free = false;  ///< another one, to which a move leads
     uint32_t cpu = 0;
+    bool told = false;  ///< by a neighbour, of strangers
     uint64_t now = 1000 * kMs;
     int yields = 0, sleeps = 0, moves = 0;
     uint64_t given_away = 0;  ///< ns, to strangers by yields
@@ -29,7 +30,7 @@ struct Core {
     Act step(Waiting& wait, const Waiting::Terms& terms, uint64_t poll_ns = 50) {
         now += poll_ns;
         if (!wait.is_time_to_look(kPollsAlone)) return Act::spin;
-        const Act act = wait.next({now, neighbour, cpu}, terms);
+        const Act act = wait.next({now, neighbour, cpu, told}, terms);
         if (act == Act::yield) {
             const uint64_t began = now;
             // The kernel gives the core to whoever has had least of it.
@@ -209,6 +210,20 @@ TEST(Waiting, AContestStaysOnItsCore) {
     for (int i = 0; i < 100; ++i) core.wait_for(200 * kUs, kAdaptive);
     EXPECT_GT(core.sleeps, sleeps + 50);
     EXPECT_LE(core.given_away, 4 * kMs);
+}
+
+// What one has found out all know that share the core; and they forget it, or hearsay would live for ever.
+TEST(Waiting, StrangersThatANeighbourTellsOfGetNothing) {
+    Core core;
+    core.neighbour = core.strangers = core.told = true;
+    for (int i = 0; i < 100; ++i) core.wait_for(200 * kUs, kAdaptive);
+    EXPECT_EQ(core.yields, 0);
+    EXPECT_GT(core.sleeps, 50);
+    EXPECT_FALSE(core.watch.found_contested(core.now));
+    core.told = core.strangers = false;
+    core.now += CoreWatch::kFirstContestNs;
+    core.wait_for(200 * kUs, kAdaptive);
+    EXPECT_GT(core.yields, 10);
 }
 
 // To be taken from one core to another may take as long as a lost slice; it says nothing of either.
