@@ -13,18 +13,20 @@ namespace {
 constexpr size_t kFirstLook = 16;
 constinit size_t look_at = kFirstLook;  ///< jobs
 
-bool may_be_forgotten(const Job& job) {
-    if (&job == self().job || job.held()) return false;
-    if (upcalls.segment) return false;  // accesses to exposed memory name peers and hold nothing
-    if (!job.mapped()) return true;
-    return job.dead() && !upcalls.owes(job);
+Standing standing_of(const Job& job) {
+    return {.own = &job == self().job,
+            .held = job.held(),
+            .exposed = upcalls.segment != nullptr,
+            .mapped = job.mapped(),
+            .dead = job.dead(),
+            .owed = job.dead() && !job.held() && upcalls.owes(job)};
 }
 
 }  // namespace
 
 void forget_gone_jobs() {
     for (size_t i = 0; Job* job = job_at(i);) {
-        if (!may_be_forgotten(*job)) {
+        if (!may_be_forgotten(standing_of(*job))) {
             ++i;
             continue;
         }

@@ -15,6 +15,21 @@
 
 namespace starling::link {
 
+/// What decides whether a job may be forgotten.
+struct Standing {
+    bool own = false;      ///< this process's
+    bool held = false;     ///< Job::held()
+    bool exposed = false;  ///< accesses to exposed memory name peers and hold nothing
+    bool mapped = false;
+    bool dead = false;
+    bool owed = false;     ///< has sent what a communicator that is still being made may receive
+};
+/// The rules above. Pure: tests/unit/forget_test.cpp tries them in every order of events.
+constexpr bool may_be_forgotten(const Standing& job) {
+    if (job.own || job.held || job.exposed) return false;
+    return !job.mapped || (job.dead && !job.owed);
+}
+
 /// Forgets all jobs that may be forgotten. Not from within a poll, and not while a batch of the network is open.
 void forget_gone_jobs();
 
