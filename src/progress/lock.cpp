@@ -9,6 +9,7 @@
 
 #include <climits>
 
+#include "base/clock.h"
 #include "base/error.h"
 
 namespace starling::progress {
@@ -20,6 +21,7 @@ namespace {
 std::atomic<int> locked{0};
 std::atomic<int> waiters{0};   ///< threads that want the lock, asleep or not
 std::atomic<int> sleepers{0};  ///< those in futex wait on `locked`
+std::atomic<int> hungry{0};    ///< those that have waited for long: nobody overtakes them any more
 std::atomic<const void*> owner{nullptr};   ///< has the lock
 std::atomic<const void*> inside{nullptr};  ///< in turn: is in the library, without the lock
 
@@ -28,6 +30,10 @@ const void* this_thread() { return __builtin_thread_pointer(); }
 
 bool owned() { return owner.load(std::memory_order_relaxed) == this_thread(); }
 bool marked() { return inside.load(std::memory_order_relaxed) == this_thread(); }
+
+/// A thread that comes again at once finds the lock free, and one that has to be woken never does. So after this time
+/// the others stand back; not before, since to wait for a wake at every turn costs more than the turns.
+constexpr uint64_t kHungryNs = 200'000;
 
 bool try_lock() {
     int free = 0;
@@ -38,10 +44,21 @@ bool try_lock() {
 // Waking another core can cost as much as a hundred polls, so a waiter yields for a while before it sleeps.
 void lock_slowly() {
     waiters.fetch_add(1);
-    for (int turn = 0; !try_lock(); ++turn) {
+    bool is_hungry = false;
+    uint64_t since = 0;
+    for (int turn = 0;; ++turn) {
+        if ((is_hungry || hungry.load() == 0) && try_lock()) break;
         if (turn < 64) {
             _mm_pause();
-        } else if (turn < 512) {
+            continue;
+        }
+        if (const uint64_t now = now_ns(); since == 0) {
+            since = now;
+        } else if (!is_hungry && now - since > kHungryNs) {
+            is_hungry = true;
+            hungry.fetch_add(1);
+        }
+        if (turn < 512 || locked.load() == 0) {
             sched_yield();
         } else {
             sleepers.fetch_add(1);
@@ -49,19 +66,21 @@ void lock_slowly() {
             sleepers.fetch_sub(1);
         }
     }
+    if (is_hungry) hungry.fetch_sub(1);
     waiters.fetch_sub(1);
 }
 
 void lock() {
     if (owned()) panic("a thread that is inside the library enters it again");
-    if (!try_lock()) lock_slowly();
+    if (hungry.load(std::memory_order_relaxed) != 0 || !try_lock()) lock_slowly();
     owner.store(this_thread(), std::memory_order_relaxed);
 }
 
 void unlock() {
     owner.store(nullptr, std::memory_order_relaxed);
     locked.store(0);
-    if (sleepers.load() > 0) syscall(SYS_futex, &locked, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+    // Whoever else is woken must not take it from one who is hungry, and would keep him asleep.
+    if (sleepers.load() > 0) syscall(SYS_futex, &locked, FUTEX_WAKE_PRIVATE, hungry.load() > 0 ? INT_MAX : 1, nullptr, nullptr, 0);
 }
 
 long membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0); }

@@ -78,6 +78,30 @@ TEST_F(LibraryLock, IsHandedOver) {
     EXPECT_TRUE(all_had_turns()) << turns[0] << " " << turns[1] << " " << turns[2];
 }
 
+// One thread comes again at once and holds the lock nearly all the time; another wants it now and then, and must be woken.
+TEST_F(LibraryLock, WhoComesAgainAtOnceStarvesNobody) {
+    constexpr int kTurns = 100;
+    constexpr long kMost = 200'000;  // of the first thread, meanwhile: some ten to each of the second's, were nobody else there
+    std::atomic<int> turns{0};
+    std::thread other([&] {
+        while (turns < kTurns) {
+            usleep(50);
+            Lock lock;
+            ++turns;
+        }
+    });
+    long others = 0;
+    while (turns < kTurns && others < kMost) {
+        Lock lock;
+        const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(20);
+        while (std::chrono::steady_clock::now() < end) {}
+        ++others;
+    }
+    EXPECT_EQ(turns, kTurns) << "turns of the other's in " << others << " of the first's";
+    RecordProperty("turns", static_cast<int>(others));
+    other.join();
+}
+
 // Long enough holds send the waiters to sleep; each of them must be woken.
 TEST_F(LibraryLock, SleepersAreWoken) {
     constexpr int kThreads = 4, kTurns = 10;
