@@ -53,14 +53,17 @@ class CopyPath {
             return choose(to, from, bytes, into);
         std::memcpy(to, from, bytes);
     }
-    /// Whether lines cost next to nothing, so that the reader must share a cache with this core.
-    bool close() const { return reach_ == Reach::close; }
+    /// What a line costs that the reader had last: next to nothing where the two share a core's caches, little where they
+    /// share the last one, much elsewhere.
+    enum class Reach : uint8_t { close, near, far };
+    Reach reach() const { return reach_; }
+    /// Has the next copy of kWayMatters or more timed.
+    void ask_again() { until_trial_ = 0; }
 
     /// Below so many bytes a few lines matter less than the way to memory.
     static constexpr size_t kWayMatters = 2048;
 
   private:
-    enum class Reach : uint8_t { close, near, far };
     void choose(void* to, const void* from, size_t bytes, Into into);
     void learn(uint64_t cycles, size_t bytes);
 

@@ -67,7 +67,7 @@ inline constexpr uint32_t kNotBound = ~0u;
 
 struct alignas(4096) JobHeader {
     static constexpr uint64_t kMagic = 0x31676e696c726174;  // "tarling1"
-    static constexpr uint32_t kVersion = 8;
+    static constexpr uint32_t kVersion = 9;
 
     uint64_t magic;
     uint32_t version;

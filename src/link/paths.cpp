@@ -23,8 +23,6 @@ constinit Upcalls upcalls{};
 namespace {
 
 constexpr int kBatch = 16;  ///< packets of one ring before the next is looked at
-/// Of a long message over a ring: one is written while the one before is read.
-constexpr uint32_t kPiece = 8 * 1024;
 
 struct Paths {
     shm::InboxReader inbox;
@@ -109,7 +107,7 @@ void commit_elsewhere(Peer& peer, Slot& slot, uint32_t bytes) {
             counters.bytes_ring += bytes;
             break;
         case Slot::Path::inbox_outbox: {
-            const shm::OutboxPlace place = commit_in_outbox(peer, shm::receipt(*slot.cell));
+            const shm::OutboxPlace place = commit_in_outbox(peer, shm::receipt(peer.region.inbox(), *slot.cell));
             std::memcpy(slot.cell->payload, &place, sizeof place);
             slot.header->where = shm::Where::outbox;
             commit_to_inbox(slot, bytes);
@@ -157,8 +155,6 @@ bool anything_waits_for_room_here() {
 void each_pending(void (*visit)(Peer& peer)) {
     for (Peer* peer = pending->front(); peer; peer = pending->next(peer)) visit(*peer);
 }
-
-uint32_t piece_limit(const Peer& peer) { return peer.remote ? remote_piece_limit(peer) : std::min(payload_limit(peer), kPiece); }
 
 void dispatch_rare(Peer& peer, const Packet& packet) {
     if (packet.header.kind == shm::Kind::spawn_control)

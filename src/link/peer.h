@@ -65,6 +65,7 @@ struct Peer {
 
     uint32_t next_send = 0;     ///< sequence number of the next message to them
     uint32_t open_offers = 0;   ///< long messages to them that they have not fetched yet
+    uint32_t offers_from_far = 0;  ///< those offered while copies to them took long
     uint32_t next_receive = 0;  ///< of the next message from them to match
 
     uint32_t sent_since_check = 0;  ///< messages; decides on opening and closing
@@ -98,9 +99,6 @@ inline uint32_t payload_limit(const Peer& peer) {
     if (peer.out && !peer.close_pending) [[likely]] return shm::kRingPayload;
     return peer.remote ? kRemotePayload : inbox_limit();
 }
-/// The longest piece of a longer message that is worth a packet of its own.
-uint32_t piece_limit(const Peer& peer);
-
 /// What reserve() and commit() do where there is no ring.
 bool reserve_on_base_path(Peer& peer, uint32_t bytes, Slot& slot);
 /// What reserve() does with what is too long for a ring's line, or finds no room.

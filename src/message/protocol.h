@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "base/copy.h"
+
 namespace starling::message {
 
 /// Payload of a rendezvous packet.
@@ -15,7 +17,7 @@ struct Offer {
     uint64_t address = 0;  ///< of contiguous data in the sender's memory; 0: must be streamed
     uint32_t serial = 0;   ///< the sender's name for its request
     int32_t pid = 0;       ///< of the sender
-    uint32_t close = 0;    ///< 1: the sender's copies into the receiver's memory go through a cache that both share
+    CopyPath::Reach reach = CopyPath::Reach::near;  ///< what the sender's copies into shared memory have told of the receiver
     uint32_t let_go = 0;   ///< the sender's counter of that name when it was sent: if it differs after the data was read, that
                            ///< may not have been the message's any more (let_go)
 };

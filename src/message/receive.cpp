@@ -121,9 +121,9 @@ bool single_copy_allowed() { return config().single_copy != SingleCopy::off; }
 /// busy fetching from us. Then that is faster than the kernel's copy, whose reading takes what the sender has just written
 /// from its cache line by line.
 bool streams_well(const link::Peer& peer, const Offer& offer, uint64_t bytes) {
-    const uint64_t limit = config().stream_limit;
-    if (limit == 0 || (bytes > limit && !offer.close)) return false;
-    if (!peer.in || progress::core_is_crowded() || peer.open_offers > 1) return false;
+    const uint64_t limit = offer.reach == CopyPath::Reach::far ? config().stream_limit / 4 : config().stream_limit;
+    if (limit == 0 || (bytes > limit && offer.reach != CopyPath::Reach::close)) return false;
+    if (progress::core_is_crowded() || peer.open_offers > 1) return false;
     return peer.region.counters()->waiting != 0;
 }
 

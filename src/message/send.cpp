@@ -107,11 +107,19 @@ Count& let_go_count() {
     return shm::Region(me.job->segment().region(me.rank)).counters()->let_go;
 }
 
+/// Where the receivers are far, long messages are left to the kernel, which doesn't tell when they have come near.
+CopyPath::Reach reach_of(link::Peer& peer) {
+    constexpr uint32_t kSeldom = 32;
+    if (peer.copies.reach() != CopyPath::Reach::far || ++peer.offers_from_far % kSeldom != 0) return peer.copies.reach();
+    peer.copies.ask_again();
+    return CopyPath::Reach::near;
+}
+
 bool try_envelope(SendRequest& request) {
     link::Slot slot;
     if (!link::reserve(*request.peer, sizeof(Offer), slot)) return false;
     fill(*slot.header, shm::Kind::rendezvous, label_of(request));
-    Offer offer{request.bytes, 0, request.serial, static_cast<int32_t>(getpid()), request.peer->copies.close(),
+    Offer offer{request.bytes, 0, request.serial, static_cast<int32_t>(getpid()), reach_of(*request.peer),
                 static_cast<uint32_t>(let_go_count())};
     if (datatype::is_block(*request.type, request.count))
         offer.address = reinterpret_cast<uint64_t>(datatype::block_address(*request.type, request.buffer));
@@ -120,14 +128,23 @@ bool try_envelope(SendRequest& request) {
     return true;
 }
 
+/// While a piece is written the one before is read, and the first and the last have nobody beside them: so pieces grow from
+/// small ones and end with small ones. In between a piece's own cost counts.
+uint32_t next_piece(const SendRequest& request) {
+    constexpr uint64_t kShort = 4096;
+    const uint64_t done = request.moved, rest = request.bytes - done;
+    const uint64_t half = (rest / 2 + kShort - 1) / kShort * kShort;
+    const uint64_t wanted = std::max(kShort, std::min(done, half));
+    return static_cast<uint32_t>(std::min<uint64_t>({wanted, rest, link::payload_limit(*request.peer)}));
+}
+
 // One piece after the other until the path is full, or others have their turn: a receiver that is faster than its sender
 // always makes room. A piece goes out whole or not at all, so a connection may
 // open or close between two of them.
 bool try_stream(SendRequest& request) {
     for (int i = 0; request.moved < request.bytes; ++i) {
         if (i == kPiecesAtOnce) return false;
-        const uint64_t rest = request.bytes - request.moved;
-        const auto bytes = static_cast<uint32_t>(std::min<uint64_t>(rest, link::piece_limit(*request.peer)));
+        const uint32_t bytes = next_piece(request);
         link::Slot slot;
         if (!link::reserve(*request.peer, bytes, slot)) return false;
         slot.header->kind = shm::Kind::piece;

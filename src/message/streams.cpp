@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/immortal.h"
 #include "datatype/datatype.h"
+#include "link/remote.h"
 #include "link/wires.h"
 #include "message/receive.h"
 #include "message/serials.h"
@@ -116,7 +117,7 @@ Turn advance_stream(SendRequest& request) {
         if (link::is_by_wire(stream) || (!stream.connection && link::send_by_wire(peer, stream) && link::is_by_wire(stream)))
             return Turn::done;
         if (i == kPiecesAtOnce) return Turn::over;
-        const auto most = static_cast<uint32_t>(std::min<uint64_t>(stream.waiting_bytes(), link::piece_limit(peer)));
+        const auto most = static_cast<uint32_t>(std::min<uint64_t>(stream.waiting_bytes(), link::remote_piece_limit(peer)));
         link::Slot slot;
         if (!link::reserve(peer, most, slot)) return Turn::no_room;
         const ip::StreamRange range = stream.take(ip::kReliablePath, most);

@@ -34,7 +34,7 @@ struct TinyInbox {
     struct Cell {
         Word state, packet;
     };
-    Word tail;
+    Word tail, head;
     Cell cells[kCells];
 };
 
@@ -64,7 +64,7 @@ class Model {
 
         std::string key() const {
             test::Key key;
-            key.put(inbox.tail.value);
+            key.put(inbox.tail.value), key.put(inbox.head.value);
             for (const auto& cell : inbox.cells) key.put(cell.state.value), key.put(cell.packet.value);
             for (int p = 0; p < kProducers; ++p) {
                 key.put(producers[p]);

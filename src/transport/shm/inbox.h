@@ -38,16 +38,18 @@ static_assert(sizeof(Cell) == kCellBytes && offsetof(Cell, payload) == 64);
 /// The shared part, in the receiver's region.
 struct alignas(64) Inbox {
     std::atomic<uint64_t> tail;  ///< next ticket to claim; only a hint, cells decide
+    alignas(64) std::atomic<uint64_t> head;  ///< packets taken, by the receiver; cells don't depend on it
     alignas(64) Cell cells[kInboxCells];
 };
 
 /// Claims a cell; nullptr if the inbox is full. Fill it, then publish(). `pid` is the caller's.
 Cell* claim(Inbox& inbox, uint32_t pid);
 void publish(Cell& cell);
-/// How it is known that the packet in a claimed cell has been read.
-inline ReadReceipt receipt(const Cell& cell) {
-    const uint64_t claimed = cell.state.load(std::memory_order_relaxed);
-    return {{&cell.state}, cell_state::make(cell_state::lap_of(claimed) + 1, cell_state::kFree, 0)};
+/// How it is known that the packet in a claimed cell has been read: the count is one for all cells, so one look at it tells
+/// of many packets.
+inline ReadReceipt receipt(const Inbox& inbox, const Cell& cell) {
+    const uint64_t lap = cell_state::lap_of(cell.state.load(std::memory_order_relaxed));
+    return {{&inbox.head}, lap * kInboxCells + static_cast<uint64_t>(&cell - inbox.cells) + 1};
 }
 
 /// The receiver's end. One per process; not thread-safe.

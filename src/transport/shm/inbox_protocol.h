@@ -1,6 +1,7 @@
 // How an inbox works: who owns a cell when. Templates over the shared memory's type, so that the tests can
-// put their own atomics in its place and try every order of steps; an Inbox has a `tail` and an array of
+// put their own atomics in its place and try every order of steps; an Inbox has a `tail`, a `head` and an array of
 // `cells`, each with a `state`.
+// `head` counts the packets that were taken, for senders that want to know when theirs was.
 //
 // `state` = lap (40 bits) | phase (2 bits) | claimant's pid (22 bits). All zero is "free in lap 0", so
 // fresh memory is an empty inbox.
@@ -83,7 +84,7 @@ class BasicInboxReader {
     void pop() {
         head_cell().state.store(cell_state::make(lap() + 1, cell_state::kFree, 0),
                                 std::memory_order_release);
-        ++head_;
+        tell();
     }
 
     /// If the oldest cell was claimed by a process that has died before publishing it, skips it. For slow
@@ -97,12 +98,13 @@ class BasicInboxReader {
         // The claimant may have published just before it died.
         if (!cell.state.compare_exchange_strong(seen, make(lap() + 1, kFree, 0), std::memory_order_acq_rel))
             return false;
-        ++head_;
+        tell();
         return true;
     }
 
   private:
     auto& head_cell() { return inbox_->cells[head_ % std::size(inbox_->cells)]; }
+    void tell() { inbox_->head.store(++head_, std::memory_order_release); }
     uint64_t lap() const { return head_ / std::size(inbox_->cells); }
 
     Inbox* inbox_;

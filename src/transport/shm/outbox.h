@@ -17,7 +17,7 @@ inline constexpr uint64_t kOutboxBytes = 2u << 20;
 /// The longest payload in it.
 inline constexpr uint32_t kOutboxPayload = 16 * 1024;
 
-/// A word in a reader's memory: a ring's count of consumed lines, or the state of an inbox's cell.
+/// A word in a reader's memory: a ring's count of consumed lines, or an inbox's of packets taken.
 struct ReadCount {
     const std::atomic<uint64_t>* word = nullptr;
     uint64_t value() const { return word->load(std::memory_order_acquire); }
