@@ -29,7 +29,9 @@ shm::OutboxPlace commit_in_outbox(Peer& peer, const shm::ReadReceipt& receipt) {
 }
 
 uint32_t inbox_limit() {
-    return outbox->reserve(shm::kOutboxPayload, shm::kOutboxBytes) ? shm::kOutboxPayload : shm::Cell::kPayload;
+    if (outbox->reserve(shm::kOutboxPayload, shm::kOutboxBytes)) [[likely]] return shm::kOutboxPayload;
+    ++counters.outbox_full;
+    return shm::Cell::kPayload;
 }
 
 void forget_in_outbox(Peer& peer) { outbox->forget(&peer); }

@@ -66,6 +66,8 @@ struct Peer {
     uint32_t next_send = 0;     ///< sequence number of the next message to them
     uint32_t open_offers = 0;   ///< long messages to them that they have not fetched yet
     uint32_t offers_from_far = 0;  ///< those offered while copies to them took long
+    bool expects = false;       ///< a receive was waiting for the last long message to them
+    uint32_t ahead_serial = 0, ahead_generation = 0;  ///< what their pieces belong to that come unasked; generation 0: nothing
     uint32_t next_receive = 0;  ///< of the next message from them to match
 
     uint32_t sent_since_check = 0;  ///< messages; decides on opening and closing

@@ -45,6 +45,7 @@ struct Envelope {
     bool rendezvous;
     uint32_t bytes;  ///< of payload
     const std::byte* payload;
+    bool was_early = false;
 };
 
 /// Packets that came ahead of their turn, by sequence number.
@@ -124,7 +125,7 @@ bool streams_well(const link::Peer& peer, const Offer& offer, uint64_t bytes) {
     const uint64_t limit = offer.reach == CopyPath::Reach::far ? config().stream_limit / 4 : config().stream_limit;
     if (limit == 0 || (bytes > limit && offer.reach != CopyPath::Reach::close)) return false;
     if (progress::core_is_crowded() || peer.open_offers > 1) return false;
-    return peer.region.counters()->waiting != 0;
+    return offer.waits || peer.region.counters()->waiting != 0;
 }
 
 /// Whether the sender has let a message go since it made the offer, perhaps this one.
@@ -151,7 +152,7 @@ void after_copy(ReceiveRequest& request, const Offer& offer, int error) {
 }
 
 [[gnu::noinline]] void take_rendezvous(ReceiveRequest& request, link::Peer& peer, int source, int tag,
-                                       const Offer& offer) {
+                                       const Offer& offer, bool at_once = false) {
     request.peer = &peer;
     request.outcome.source = source;
     request.outcome.tag = tag;
@@ -168,7 +169,7 @@ void after_copy(ReceiveRequest& request, const Offer& offer, int error) {
     }
     if (peer.dead) return after_copy(request, offer, ESRCH);  // its pid may be another's by now
     const bool must_stream = peer.remote || !offer.address || !single_copy_allowed();
-    if (bytes > 0 && (must_stream || streams_well(peer, offer, bytes))) return ask_for_pieces(request, offer, bytes);
+    if (bytes > 0 && (must_stream || streams_well(peer, offer, bytes))) return ask_for_pieces(request, offer, bytes, at_once);
     if (datatype::is_block(*request.type, request.count)) {
         void* target = datatype::block_address(*request.type, request.buffer);
         const int error = start_split(request, offer, target, bytes, after_copy);
@@ -213,7 +214,7 @@ void after_copy(ReceiveRequest& request, const Offer& offer, int error) {
         return take_eager(*request, envelope.source, envelope.tag, envelope.payload, envelope.bytes);
     Offer offer;
     std::memcpy(&offer, envelope.payload, sizeof offer);
-    take_rendezvous(*request, envelope.peer, envelope.source, envelope.tag, offer);
+    take_rendezvous(*request, envelope.peer, envelope.source, envelope.tag, offer, !envelope.was_early);
 }
 
 [[gnu::noinline]] void keep_early(link::Peer& peer, const link::Packet& packet) {
@@ -229,7 +230,7 @@ void after_copy(ReceiveRequest& request, const Offer& offer, int error) {
     for (auto it = packets.find(peer.next_receive); it != packets.end(); it = packets.find(peer.next_receive)) {
         const Early::Kept& kept = it->second;
         match({peer, kept.context, kept.source, kept.tag, kept.rendezvous,
-               static_cast<uint32_t>(kept.payload.size()), kept.payload.data()});
+               static_cast<uint32_t>(kept.payload.size()), kept.payload.data(), true});
         ++peer.next_receive;  // as in deliver()
         packets.erase(it);
     }
@@ -247,12 +248,20 @@ bool read(const link::Packet& packet, T& out) {
     return true;
 }
 
+/// The pieces that follow this offer unasked are not those of the last one. False if it is broken.
+[[gnu::noinline]] bool note_offer(link::Peer& peer, const link::Packet& packet) {
+    Offer offer;
+    if (!read(packet, offer)) return false;
+    if (offer.ahead) peer.ahead_generation = 0;
+    return true;
+}
+
 [[gnu::noinline]] void deliver_control(link::Peer& peer, const link::Packet& packet);
 
 void deliver(link::Peer& peer, link::Packet packet) {
     const shm::Header& h = packet.header;
     if (h.kind != shm::Kind::eager && h.kind != shm::Kind::rendezvous) return deliver_control(peer, packet);
-    if (h.kind == shm::Kind::rendezvous && h.bytes < sizeof(Offer)) return;  // broken
+    if (h.kind == shm::Kind::rendezvous && !note_offer(peer, packet)) return;
     if (h.sequence != peer.next_receive) [[unlikely]]
         return keep_early(peer, packet);
     match({peer, h.context, h.source, h.tag, h.kind == shm::Kind::rendezvous, h.bytes, packet.payload});

@@ -116,6 +116,7 @@ struct SendRequest : Request {
     uint32_t generation = 0;  ///< goes with stream_to
     ip::OutStream* stream = nullptr;  ///< to another host, from clear_to_stream on; owned
     enum class Stage : uint8_t { eager, envelope, offered, stream } stage = Stage::eager;
+    bool waits = false;       ///< its caller does nothing else until it is done; set before start_send(), or never
     bool retained = false;    ///< holds a reference of `type`
     bool queued = false;      ///< is in its peer's queue; kept for those with a stream
 };

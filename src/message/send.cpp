@@ -115,19 +115,6 @@ CopyPath::Reach reach_of(link::Peer& peer) {
     return CopyPath::Reach::near;
 }
 
-bool try_envelope(SendRequest& request) {
-    link::Slot slot;
-    if (!link::reserve(*request.peer, sizeof(Offer), slot)) return false;
-    fill(*slot.header, shm::Kind::rendezvous, label_of(request));
-    Offer offer{request.bytes, 0, request.serial, static_cast<int32_t>(getpid()), reach_of(*request.peer),
-                static_cast<uint32_t>(let_go_count())};
-    if (datatype::is_block(*request.type, request.count))
-        offer.address = reinterpret_cast<uint64_t>(datatype::block_address(*request.type, request.buffer));
-    std::memcpy(slot.payload, &offer, sizeof offer);
-    link::commit(*request.peer, slot, sizeof offer);
-    return true;
-}
-
 /// While a piece is written the one before is read, and the first and the last have nobody beside them: so pieces grow from
 /// small ones and end with small ones. In between a piece's own cost counts.
 uint32_t next_piece(const SendRequest& request) {
@@ -138,23 +125,52 @@ uint32_t next_piece(const SendRequest& request) {
     return static_cast<uint32_t>(std::min<uint64_t>({wanted, rest, link::payload_limit(*request.peer)}));
 }
 
+/// Sends the next piece, for the receiver's request of that name; false if there is no room.
+bool put_piece(SendRequest& request, uint32_t receive_serial, uint32_t generation) {
+    const uint32_t bytes = next_piece(request);
+    link::Slot slot;
+    if (!link::reserve(*request.peer, bytes, slot)) return false;
+    slot.header->kind = shm::Kind::piece;
+    slot.header->tag = static_cast<int32_t>(receive_serial);
+    slot.header->sequence = generation;
+    slot.header->context = request.moved;
+    datatype::pack(request.peer->copies, *request.type, request.count, request.buffer, request.moved, slot.payload, bytes,
+                   slot.in_outbox() ? CopyPath::Into::rotation : CopyPath::Into::streamed);
+    link::commit(*request.peer, slot, bytes);
+    request.moved += bytes;
+    return true;
+}
+
+/// Whether to begin before the receiver has answered: only where the answer can be foreseen, as what it does not take is
+/// copied for nothing. On a ring, where the pieces can't overtake their offer.
+bool goes_ahead(const SendRequest& request) {
+    const link::Peer& peer = *request.peer;
+    return request.waits && peer.expects && peer.out && !peer.close_pending;
+}
+
+bool try_envelope(SendRequest& request) {
+    link::Slot slot;
+    if (!link::reserve(*request.peer, sizeof(Offer), slot)) return false;
+    fill(*slot.header, shm::Kind::rendezvous, label_of(request));
+    Offer offer{request.bytes, 0, request.serial, static_cast<int32_t>(getpid()), reach_of(*request.peer),
+                request.waits, goes_ahead(request), static_cast<uint32_t>(let_go_count())};
+    if (datatype::is_block(*request.type, request.count))
+        offer.address = reinterpret_cast<uint64_t>(datatype::block_address(*request.type, request.buffer));
+    std::memcpy(slot.payload, &offer, sizeof offer);
+    link::commit(*request.peer, slot, sizeof offer);
+    constexpr uint64_t kAhead = 32 * 1024;  // it takes longer to write than an answer on its way
+    while (offer.ahead && request.moved < std::min(request.bytes, kAhead) && put_piece(request, request.serial, 0)) {
+    }
+    return true;
+}
+
 // One piece after the other until the path is full, or others have their turn: a receiver that is faster than its sender
 // always makes room. A piece goes out whole or not at all, so a connection may
 // open or close between two of them.
 bool try_stream(SendRequest& request) {
     for (int i = 0; request.moved < request.bytes; ++i) {
         if (i == kPiecesAtOnce) return false;
-        const uint32_t bytes = next_piece(request);
-        link::Slot slot;
-        if (!link::reserve(*request.peer, bytes, slot)) return false;
-        slot.header->kind = shm::Kind::piece;
-        slot.header->tag = static_cast<int32_t>(request.stream_to);
-        slot.header->sequence = request.generation;
-        slot.header->context = request.moved;
-        datatype::pack(request.peer->copies, *request.type, request.count, request.buffer, request.moved, slot.payload, bytes,
-                       slot.in_outbox() ? CopyPath::Into::rotation : CopyPath::Into::streamed);
-        link::commit(*request.peer, slot, bytes);
-        request.moved += bytes;
+        if (!put_piece(request, request.stream_to, request.generation)) return false;
     }
     return true;
 }
@@ -315,6 +331,7 @@ void on_fetched(link::Peer& peer, uint32_t serial) {
     SendRequest* request = offered.find(serial);
     if (!request || request->peer != &peer) return;
     if (request->stage != SendRequest::Stage::offered && !request->stream) return;
+    peer.expects = false;
     finish_offered(*request, MPI_SUCCESS);
 }
 
@@ -332,6 +349,8 @@ void on_clear_to_stream(link::Peer& peer, const ClearToStream& clear) {
     request->stream_to = clear.receive_serial;
     request->generation = clear.generation;
     request->bytes = std::min(request->bytes, clear.bytes);
+    peer.expects = clear.at_once != 0;
+    if (!peer.expects) request->moved = 0;
     if (!peer.remote) return enqueue(*request);
     request->queued = false;
     if (begin_stream(*request)) enqueue_stream(*request);

@@ -69,21 +69,31 @@ void pack(void* user, uint64_t offset, std::byte* to, uint64_t bytes) {
 
 }  // namespace
 
-void ask_for_pieces(ReceiveRequest& request, const Offer& offer, uint64_t bytes) {
+void ask_for_pieces(ReceiveRequest& request, const Offer& offer, uint64_t bytes, bool at_once) {
     request.moved = 0;
     request.outcome.bytes = bytes;
     request.expected = bytes;
     request.send_serial = offer.serial;
-    request.generation = ++next_generation;
+    if (++next_generation == 0) ++next_generation;
+    request.generation = next_generation;
     request.coverage = request.peer->remote ? new ip::Coverage : nullptr;
     request.serial = streaming.add(request);
-    const ClearToStream clear{bytes, offer.serial, request.serial, request.generation, 0};
+    // Pieces that were sent ahead may end beyond what was received into.
+    const bool all_at_once = at_once && bytes == offer.bytes;
+    if (all_at_once && offer.ahead) {
+        request.peer->ahead_serial = request.serial;
+        request.peer->ahead_generation = request.generation;
+    }
+    const ClearToStream clear{bytes, offer.serial, request.serial, request.generation, all_at_once};
     link::send_control(*request.peer, shm::Kind::clear_to_stream, &clear, sizeof clear);
 }
 
 void on_piece(link::Peer& peer, const link::Packet& packet) {
     const shm::Header& h = packet.header;
-    ReceiveRequest* request = find(peer, static_cast<uint32_t>(h.tag), h.sequence, h.context, h.bytes);
+    const bool unasked = h.sequence == 0;
+    if (unasked && peer.ahead_generation == 0) return;
+    ReceiveRequest* request = find(peer, unasked ? peer.ahead_serial : static_cast<uint32_t>(h.tag),
+                                   unasked ? peer.ahead_generation : h.sequence, h.context, h.bytes);
     if (!request) return;
     datatype::unpack(*request->type, request->count, request->buffer, h.context, packet.payload, h.bytes);
     arrived(*request, h.context, h.bytes);

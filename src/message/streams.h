@@ -15,8 +15,9 @@ inline constexpr int kPiecesAtOnce = 32;
 
 // Receiving.
 
-/// Asks the sender for the first `bytes` of the message.
-void ask_for_pieces(ReceiveRequest& request, const Offer& offer, uint64_t bytes);
+/// Asks the sender for the first `bytes` of the message. `at_once`: its offer has just come, so pieces that were sent ahead
+/// have not.
+void ask_for_pieces(ReceiveRequest& request, const Offer& offer, uint64_t bytes, bool at_once = false);
 void on_piece(link::Peer& peer, const link::Packet& packet);
 /// Fails the receives whose sender `is_gone` says is.
 void fail_streams(bool (*is_gone)(const link::Peer& peer, const void* argument), const void* argument);

@@ -57,6 +57,7 @@ namespace {
     if (dest == MPI_PROC_NULL) return MPI_SUCCESS;
     if (message::send_at_once(comm->point_to_point, buf, count, *type, dest, tag, mode)) [[likely]] return MPI_SUCCESS;
     SendRequest request;
+    request.waits = true;
     message::start_send(request, comm->point_to_point, buf, count, *type, dest, tag, mode);
     if (!request.done) {
         const progress::WaitSite site{function, progress::Expected::soon, message::tell_send};
