@@ -30,8 +30,10 @@ class NodeLayout {
     struct alignas(16) Header {
         std::atomic<uint32_t> sequence;  ///< of the operation whose data is here; written last
         uint32_t bytes;
-        uint32_t kind;  ///< what the writer thinks the operation is
+        uint32_t kind;   ///< what the writer thinks the operation is
+        uint32_t place;  ///< of data in the writer's outbox: kNowhere, or one more than its offset
     };
+    static constexpr uint32_t kNowhere = 0;
     /// On a line each.
     struct alignas(64) Line {
         std::atomic<uint32_t> value;
@@ -43,7 +45,7 @@ class NodeLayout {
     static uint32_t slot_payload(int n) { return n <= 64 ? 4096 : n <= 128 ? 2048 : 1024; }
     /// Room that a participant has for one piece of something larger.
     static uint32_t wide_payload(int n) {
-        uint32_t bytes = 64 * 1024;
+        uint32_t bytes = n == 2 ? 128 * 1024 : 64 * 1024;
         while (bytes > 4096 && 2 * static_cast<uint64_t>(n) * bytes > kMostWide) bytes /= 2;
         return bytes;
     }
@@ -68,7 +70,8 @@ class NodeLayout {
     Header& slot(int participant, uint32_t sequence) const {
         return at(slots_offset(n_) + turn(participant, sequence) * slot_bytes(n_));
     }
-    /// Its room for a piece; the header is the slot's. Nobody pays for it who does not use it.
+    /// Its room for a piece that found no place in its outbox; the header is the slot's. Nobody pays for it who does
+    /// not use it.
     std::byte* wide(int participant, uint32_t sequence) const {
         return base_ + wide_offset(n_) + turn(participant, sequence) * wide_payload(n_);
     }

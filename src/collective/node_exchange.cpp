@@ -18,18 +18,28 @@ namespace {
 
 /// Yields before the engine takes over, which may sleep.
 constexpr int kCrowdedYields = 30;
+/// Participants up to which rooms come from outboxes.
+constexpr int kMostLend = 4;
 
 }  // namespace
 
 bool EngineSync::add_participant(const link::Process& process) {
     if (process.job->dead() || process.job->map() != MPI_SUCCESS) return false;
     participants_.push_back(process);
-    doorbells_.push_back(&shm::Region(process.job->segment().region(process.rank)).doorbell());
+    const shm::Region region(process.job->segment().region(process.rank));
+    doorbells_.push_back(&region.doorbell());
+    outboxes_.push_back(region.outbox());
     if (process.job != link::self().job &&
         std::find(other_jobs_.begin(), other_jobs_.end(), process.job) == other_jobs_.end())
         other_jobs_.push_back(process.job);
     if (process.job->segment().header().recovers) mortals_.push_back(process);
     return true;
+}
+
+void EngineSync::start_lending(std::byte* area, int64_t offset, bool leads) {
+    const auto n = static_cast<int>(participants_.size());
+    lends_ = n <= kMostLend;
+    lender = std::make_unique<NodeLender>(NodeLayout(area, n), participants_, offset, leads);
 }
 
 struct EngineSync::Waiting {
@@ -119,9 +129,8 @@ bool all_here(const message::Roster& members, int n) {
 
 NodeOwner::~NodeOwner() {
     if (!node_) return;
-    if (offset_ < 0) return;  // the world's lasts as long as the process
-    node_->layout().detached().fetch_add(1);
-    if (leads_) retire_area(offset_, participants_);
+    node_->leave();
+    link::end_loans(std::move(node_->sync().lender));
 }
 
 Node* NodeOwner::get(comm::Comm& comm, Exchange& exchange) {
@@ -151,27 +160,27 @@ void NodeOwner::make(comm::Comm& comm, Exchange& exchange, const std::vector<int
     int usable = 1;
     for (int i = 0; i < n && usable; ++i)
         usable = sync.add_participant(roster.at(members[static_cast<size_t>(i)]));
+    const bool leads = !is_world && me == 0;
     int64_t offset = kWorldArea;
     if (!is_world) {
-        leads_ = me == 0;
-        offset = leads_ ? allocate_area(n) : 0;
+        offset = leads ? allocate_area(n) : 0;
         const int64_t allocated = offset;
         const int error = run(agree(all.of(members, me), offset, usable));
         if (error != MPI_SUCCESS || !usable) {
             // Nobody has used it.
-            if (leads_ && allocated >= 0) {
+            if (leads && allocated >= 0) {
                 shm::Region region(link::self().job->segment().region(link::self().rank));
                 NodeLayout(region.collective() + allocated, n).detached().store(static_cast<uint32_t>(n));
                 retire_area(allocated, n);
             }
             return;
         }
-        offset_ = offset;
-        participants_ = n;
     }
     const link::Process leader = roster.at(members[0]);
     const shm::Region region(leader.job->segment().region(leader.rank));
     sync.tells = {nullptr, &comm.collective, &exchange, region.collective() + offset, n < exchange.size};
+    // The world's area lasts as long as the process.
+    sync.start_lending(region.collective() + offset, is_world ? -1 : offset, leads);
     node_ = std::make_unique<Node>(region.collective() + offset, n, me, std::move(sync));
 }
 

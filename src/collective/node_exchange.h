@@ -8,9 +8,11 @@
 #include "boot/doorbell.h"
 #include "collective/exchange.h"
 #include "collective/label.h"
+#include "collective/node_lender.h"
 #include "collective/node_stage.h"
 #include "comm/comm.h"
 #include "progress/idle.h"
+#include "transport/shm/outbox.h"
 
 namespace starling::collective {
 
@@ -23,7 +25,9 @@ class EngineSync {
     /// Adds the next participant; false if its job is gone.
     bool add_participant(const link::Process& process);
 
-    CopyPath copies;  ///< into what all read
+    CopyPath copies;                                  ///< into what all read
+    CopyPath::Into into_room = CopyPath::Into::again;  ///< the room that was given last
+    std::unique_ptr<NodeLender> lender;
 
     /// What an operation says of itself when it waits: the function that is called now, set by who calls; the rest once.
     struct Tells {
@@ -45,6 +49,17 @@ class EngineSync {
     void publish(std::atomic<uint32_t>& word, uint32_t value) const { word.store(value); }
     void fence() const { std::atomic_thread_fence(std::memory_order_seq_cst); }
     uint32_t add(std::atomic<uint32_t>& word, uint32_t value) const { return word.fetch_add(value); }
+
+    std::byte* lend(uint32_t bytes, uint64_t number, uint32_t finished, uint32_t& place) {
+        std::byte* room = lends_ ? lender->lend(bytes, number, finished, place) : nullptr;
+        into_room = room ? CopyPath::Into::rotation : CopyPath::Into::again;
+        return room;
+    }
+    std::byte* lent(int participant, uint32_t place) const {
+        return outboxes_[static_cast<size_t>(participant)] + (place - 1) % shm::kOutboxBytes;
+    }
+    /// When all participants are known.
+    void start_lending(std::byte* area, int64_t offset, bool leads);
 
     void wake(int participant) const {
         boot::Doorbell* doorbell = doorbells_[static_cast<size_t>(participant)];
@@ -74,7 +89,9 @@ class EngineSync {
     void tell(const NodeWait& what, progress::Teller& teller) const;
 
     int me_;
+    bool lends_ = false;
     std::vector<boot::Doorbell*> doorbells_;
+    std::vector<std::byte*> outboxes_;
     std::vector<link::Process> participants_;
     std::vector<const link::Job*> other_jobs_;
     std::vector<link::Process> mortals_;  ///< participants whose jobs go on without them
@@ -97,10 +114,8 @@ class NodeOwner {
     void make(comm::Comm& comm, Exchange& exchange, const std::vector<int>& members, int me);
 
     std::unique_ptr<Node> node_;
-    int64_t offset_ = -1;  ///< in the leader's region; -1: the world's
-    int participants_ = 0;
     int calls_ = 0;
-    bool tried_ = false, leads_ = false;
+    bool tried_ = false;
 };
 
 }  // namespace starling::collective

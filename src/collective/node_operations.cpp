@@ -8,7 +8,9 @@ namespace starling::collective::node {
 
 namespace {
 
-constexpr uint64_t kFoldedByAll = 32 * 1024;
+constexpr uint64_t kFoldedByAll = 16 * 1024;
+/// A piece of a broadcast among few: they read one while the root writes the next.
+constexpr uint64_t kBcastPiece = 16 * 1024;
 
 bool fits_slot(const Node& node, uint64_t bytes) {
     return bytes <= NodeLayout::slot_payload(node.participants());
@@ -34,27 +36,26 @@ void give_up(Node& node, int root) {
 int bcast(Node& node, int root, bool reads, void* buffer, int64_t count, const Datatype& type,
           bool in_one) {
     const uint64_t total = datatype::packed_size(type, count);
-    if (total > NodeLayout::kRingPayload && (in_one || !node.few()))
-        return node.bcast_wide(
+    if (total <= NodeLayout::kRingPayload)
+        return node.bcast(
             kind_of(Kind::bcast, root), root, reads, static_cast<uint32_t>(total),
-            [&](std::byte* room) { pack(node, type, count, buffer, room); },
-            [&](const std::byte* room) { unpack(type, count, buffer, room); });
-    const auto into = total > NodeLayout::kRingPayload ? CopyPath::Into::streamed : CopyPath::Into::again;
-    uint64_t from = 0;
+            [&](std::byte* payload) { pack(node, type, count, buffer, payload); },
+            [&](const std::byte* payload) { unpack(type, count, buffer, payload); });
+    const uint64_t most =
+        in_one || !node.few() ? NodeLayout::wide_payload(node.participants()) : kBcastPiece;
     int error = MPI_SUCCESS;
-    do {
-        const uint64_t bytes = std::min<uint64_t>(total - from, NodeLayout::kRingPayload);
+    for (uint64_t from = 0; error == MPI_SUCCESS && from < total; from += most) {
+        const uint64_t bytes = std::min(total - from, most);
         // On a crowded core readers had better come once, when all is there.
-        const bool more = from + bytes < total && progress::core_is_crowded();
-        error = node.bcast(
+        const bool more =
+            from + bytes < total && from / most % (NodeLayout::kRingBuffers / 2) != 0 && progress::core_is_crowded();
+        error = node.bcast_wide(
             kind_of(Kind::bcast, root), root, reads, static_cast<uint32_t>(bytes),
-            [&](std::byte* payload) {
-                datatype::pack(node.sync().copies, type, count, buffer, from, payload, bytes, into);
+            [&](std::byte* room) {
+                datatype::pack(node.sync().copies, type, count, buffer, from, room, bytes, node.sync().into_room);
             },
-            [&](const std::byte* payload) { datatype::unpack(type, count, buffer, from, payload, bytes); },
-            more);
-        from += bytes;
-    } while (error == MPI_SUCCESS && from < total);
+            [&](const std::byte* room) { datatype::unpack(type, count, buffer, from, room, bytes); }, more);
+    }
     return error;
 }
 
@@ -90,7 +91,7 @@ int allreduce(Node& node, const Exchange& exchange, const void* input, void* rec
             error = fold(slot, summands.theirs(), receive, count, type, op);
         };
         const int stage_error = fits ? node.to_all(kind_of(Kind::allreduce), bytes, write, read)
-                                     : node.to_all_wide(kind_of(Kind::allreduce), bytes, write, read);
+                                     : node.to_all_wide(kind_of(Kind::allreduce), bytes, bytes, write, read);
         return stage_error ? stage_error : error;
     }
     // The low side's reduction lies first, the high side's half a buffer behind.

@@ -46,6 +46,10 @@ struct NodeWait {
 ///   bool wait(condition, NodeWait)                       true when it holds; false if a participant is
 ///   gone void wake(int participant), void wake_all()          after publish or add: whoever sleeps looks
 ///   again
+///   std::byte* lend(uint32_t bytes, uint64_t number, uint32_t finished, uint32_t& place)
+///       a room for operation `number` outside the area, used again when all have published in done() that they have
+///       finished it; `finished`: the last one of which that is known. Null if there is none now.
+///   const std::byte* lent(int participant, uint32_t place)                           what a place in a header means
 /// Data is moved by callbacks that get pointers into the area. Every call gives an MPI error class; after
 /// an error from wait the stage is broken and every call gives MPI_ERR_PROC_ABORTED.
 template <class Sync>
@@ -67,6 +71,12 @@ class NodeStage {
     Sync& sync() { return sync_; }
     bool few() const { return few_; }
     int participants() const { return n_; }
+
+    /// I shall never look again: nobody need wait for that, whatever operation I have come to.
+    void leave() {
+        if (!broken_) sync_.publish(layout_.done(me_), sequence_ + kNever);
+        broken_ = true;
+    }
     int me() const { return me_; }
 
     int barrier() {
@@ -97,9 +107,11 @@ class NodeStage {
 
     /// The same through the root's wide room.
     template <class Write, class Read>
-    int bcast_wide(uint32_t kind, int root, bool reads, uint32_t bytes, Write write, Read read) {
-        const auto room = [&](NodeLayout::Header&) { return layout_.wide(root, sequence_); };
-        return from_root(2, room, kind, root, reads, bytes, write, read, false);
+    int bcast_wide(uint32_t kind, int root, bool reads, uint32_t bytes, Write write, Read read, bool more = false) {
+        const auto room = [&](NodeLayout::Header& header) {
+            return me_ == root ? own_room(header, bytes) : room_of(root, header);
+        };
+        return from_root(NodeLayout::kRingBuffers, room, kind, root, reads, bytes, write, read, more);
     }
 
     /// Those in [first, last) `write(payload)` their operand; then the root, which may be one of them,
@@ -127,7 +139,8 @@ class NodeStage {
     /// Everyone writes, participant i bytes_of(i), and everyone reads everything: a meeting.
     template <std::invocable<int> Bytes, class Write, class Read>
     int to_all(uint32_t kind, Bytes bytes_of, Write write, Read read) {
-        return exchange([&](int i) { return payload_of(i, bytes_of(i)); }, kind, bytes_of, write, read);
+        const auto slot = [&](int i) { return payload_of(i, bytes_of(i)); };
+        return exchange([&] { return slot(me_); }, slot, kind, bytes_of, write, read);
     }
     template <class Write, class Read>
     int to_all(uint32_t kind, uint32_t bytes, Write write, Read read) {
@@ -135,15 +148,17 @@ class NodeStage {
             kind, [bytes](int) { return bytes; }, write, read);
     }
 
-    /// The same with pieces, through the participants' wide rooms.
+    /// The same with pieces, through the participants' wide rooms; mine has to hold `room_bytes`.
     template <std::invocable<int> Bytes, class Write, class Read>
-    int to_all_wide(uint32_t kind, Bytes bytes_of, Write write, Read read) {
-        return exchange([this](int i) { return layout_.wide(i, sequence_); }, kind, bytes_of, write, read);
+    int to_all_wide(uint32_t kind, Bytes bytes_of, uint32_t room_bytes, Write write, Read read) {
+        const auto room = [this](int i) { return room_of(i, layout_.slot(i, sequence_)); };
+        const auto own = [&] { return own_room(layout_.slot(me_, sequence_), room_bytes); };
+        return exchange(own, room, kind, bytes_of, write, read);
     }
     template <class Write, class Read>
-    int to_all_wide(uint32_t kind, uint32_t bytes, Write write, Read read) {
+    int to_all_wide(uint32_t kind, uint32_t bytes, uint32_t room_bytes, Write write, Read read) {
         return to_all_wide(
-            kind, [bytes](int) { return bytes; }, write, read);
+            kind, [bytes](int) { return bytes; }, room_bytes, write, read);
     }
 
     /// Everyone writes; the last one to come `combine(slot, result)`s, giving an error class; everyone
@@ -172,11 +187,15 @@ class NodeStage {
     }
 
   private:
+    /// Further than participants ever are from each other.
+    static constexpr uint32_t kNever = 1u << 30;
+
     /// Takes the next number. If I am going to write a buffer of which there are `buffers` in turn, waits
     /// until everyone has finished with its last use.
     bool begin(uint32_t buffers) {
         if (broken_) return false;
-        ++sequence_;
+        if (++sequence_ == 0) [[unlikely]]
+            ++wraps_;
         if (buffers == 0 || reached(finished_by_all_, sequence_ - buffers)) return true;
         return wait_for_done(sequence_ - buffers);
     }
@@ -205,7 +224,9 @@ class NodeStage {
         NodeLayout::Header& header = layout_.ring(sequence_);
         int error = MPI_SUCCESS;
         if (me_ == root) {
-            write(room(header));
+            std::byte* out = room(header);
+            if (!out) return gone();
+            write(out);
             put(header, kind, bytes);
             if (!more) sync_.wake_all();
         } else if (reads) {
@@ -218,16 +239,34 @@ class NodeStage {
         return error;
     }
 
-    template <class Room, class Bytes, class Write, class Read>
-    int exchange(Room room, uint32_t kind, Bytes& bytes_of, Write& write, Read& read) {
+    template <class Own, class Room, class Bytes, class Write, class Read>
+    int exchange(Own own, Room room, uint32_t kind, Bytes& bytes_of, Write& write, Read& read) {
         if (!begin(2)) return gone();
-        write(room(me_));
+        std::byte* out = own();
+        if (!out) return gone();
+        write(out);
         put_quietly(layout_.slot(me_, sequence_), kind, bytes_of(me_));
         if (!(few() ? meet_by_slots() : arrive([] {}))) return gone();
         const int error = check_slots(0, n_, kind, bytes_of);
         if (error == MPI_SUCCESS) read(room);
         finish_meeting();
         return error;
+    }
+
+    /// Where I write `bytes` that others read, and the header says it. Null if a participant is gone.
+    std::byte* own_room(NodeLayout::Header& header, uint32_t bytes) {
+        const uint64_t number = uint64_t{wraps_} << 32 | sequence_;
+        if (std::byte* room = sync_.lend(bytes, number, finished_by_all_, header.place)) return room;
+        header.place = NodeLayout::kNowhere;
+        // There are two of those in the area. Who is waited for may not have been woken yet.
+        if (!reached(finished_by_all_, sequence_ - 2)) {
+            sync_.wake_all();
+            if (!wait_for_done(sequence_ - 2)) return nullptr;
+        }
+        return layout_.wide(me_, sequence_);
+    }
+    std::byte* room_of(int i, const NodeLayout::Header& header) {
+        return header.place == NodeLayout::kNowhere ? layout_.wide(i, sequence_) : sync_.lent(i, header.place);
     }
 
     void put_quietly(NodeLayout::Header& header, uint32_t kind, uint32_t bytes) {
@@ -318,7 +357,7 @@ class NodeStage {
     }
 
     [[gnu::cold]] int gone() {
-        broken_ = true;
+        leave();
         return fail(MPI_ERR_PROC_ABORTED,
                     "a member of the communicator is gone; collective operations on it fail");
     }
@@ -328,7 +367,7 @@ class NodeStage {
     bool few_;
     Sync sync_;
     bool broken_ = false;
-    uint32_t sequence_ = 0;
+    uint32_t sequence_ = 0, wraps_ = 0;
     uint32_t finished_by_all_ = 0;
     uint32_t meeting_end_ = 0;  ///< arrivals() at the end of the last meeting by counting
 };

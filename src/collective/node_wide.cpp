@@ -49,17 +49,28 @@ struct Reduction {
 
     uint64_t bytes(int64_t elements) const { return static_cast<uint64_t>(elements) * element_bytes; }
 
+    /// Where the operands of a participant's share lie in somebody's room, in elements: first those of the others, then
+    /// the owner's own, if that can't read them from its buffer.
+    static int64_t place(const Dealt& piece, int owner, int share) {
+        if (share == owner) return piece.count - piece.size(owner);
+        return piece.begin(share) - (share > owner ? piece.size(owner) : 0);
+    }
     void pack_range(const Dealt& piece, int first, int last, std::byte* room) const {
         const int64_t from = piece.begin(first), elements = piece.begin(last) - from;
         if (elements > 0)
             datatype::pack(node.sync().copies, type, elements, element(input, piece.offset + from, type), 0,
-                           room + bytes(from), bytes(elements));
+                           room + bytes(place(piece, me, first)), bytes(elements), node.sync().into_room);
     }
-    /// What the others reduce: and my own share where they can't be read from my buffer.
     void write_operands(const Dealt& piece, std::byte* room) const {
-        if (!block) return pack_range(piece, 0, n, room);
-        pack_range(piece, 0, me, room);
-        pack_range(piece, me + 1, n, room);
+        if (me > 0) pack_range(piece, 0, me, room);
+        if (me + 1 < n) pack_range(piece, me + 1, n, room);
+        if (!block) pack_range(piece, me, me + 1, room);
+    }
+    uint32_t room_for_operands(const Dealt& piece) const {
+        return static_cast<uint32_t>(bytes(piece.count - (block ? piece.size(me) : 0)));
+    }
+    uint32_t room_for_sums(const Dealt& piece) const {
+        return static_cast<uint32_t>(bytes(summands.groups * piece.size(me)));
     }
     void* sum(const Dealt& piece, int group) {
         if (direct) return element(mine.buffer, piece.offset + piece.begin(me), type);
@@ -71,7 +82,7 @@ struct Reduction {
         const auto operand = [&](int i) {
             return i == me && block ? static_cast<std::byte*>(datatype::block_address(
                                           type, element(input, piece.offset + from, type)))
-                                    : room(i) + bytes(from);
+                                    : room(i) + bytes(place(piece, i, me));
         };
         int error = MPI_SUCCESS;
         for (int group = 0; group < summands.groups && error == MPI_SUCCESS && elements > 0; ++group)
@@ -82,7 +93,7 @@ struct Reduction {
         const int64_t elements = piece.size(me);
         for (int group = 0; group < summands.groups && elements > 0; ++group)
             datatype::pack(node.sync().copies, type, elements, sum(piece, group), 0,
-                           room + bytes(group * elements), bytes(elements));
+                           room + bytes(group * elements), bytes(elements), node.sync().into_room);
     }
     /// Of each participant's share of the sums, what belongs to mine.
     template <class Room>
@@ -101,11 +112,11 @@ struct Reduction {
         const auto total = static_cast<uint32_t>(bytes(piece.count));
         int error = MPI_SUCCESS;
         int stage_error = node.to_all_wide(
-            kind, total, [&](std::byte* room) { write_operands(piece, room); },
+            kind, total, room_for_operands(piece), [&](std::byte* room) { write_operands(piece, room); },
             [&](auto room) { error = add_up(piece, room); });
         if (stage_error == MPI_SUCCESS)
             stage_error = node.to_all_wide(
-                kind, total, [&](std::byte* room) { write_sums(piece, room); },
+                kind, total, room_for_sums(piece), [&](std::byte* room) { write_sums(piece, room); },
                 [&](auto room) { read_sums(piece, room); });
         return stage_error ? stage_error : error;
     }
@@ -146,7 +157,10 @@ Gathering::Gathering(const Exchange& its_exchange, const void* send, int64_t its
       count(in_place ? blocks.count(exchange.rank) : its_count),
       buffer(in_place ? blocks.at(exchange.rank) : send),
       mine(datatype::packed_size(type, count)),
-      theirs(blocks.bytes(0)) {}
+      theirs(blocks.bytes(0)),
+      own_block(datatype::is_block(type, count)
+                    ? static_cast<const std::byte*>(datatype::block_address(type, buffer))
+                    : nullptr) {}
 
 int allgather_wide(Node& node, const Gathering& gathering) {
     const uint64_t most = NodeLayout::wide_payload(node.participants());
@@ -158,6 +172,7 @@ int allgather_wide(Node& node, const Gathering& gathering) {
         error = node.to_all_wide(
             kind_of(Kind::allgather),
             [&](int i) { return static_cast<uint32_t>(piece(gathering.bytes(i), from)); },
+            static_cast<uint32_t>(piece(gathering.mine, from)),
             [&](std::byte* room) { gathering.write(node, from, piece(gathering.mine, from), room); },
             [&](auto room) { gathering.read(room, from, piece(gathering.theirs, from)); });
     return error;
@@ -170,21 +185,29 @@ int alltoall_wide(Node& node, const Blocks& send, const Blocks& receive) {
     const auto place = [most](int owner, int reader) {
         return static_cast<uint64_t>(reader < owner ? reader : reader - 1) * most;
     };
+    const bool moves = send.at(me) != receive.at(me);
+    const bool in_pieces = datatype::is_block(send.type(me), send.count(me));
     int error = MPI_SUCCESS;
-    if (send.at(me) != receive.at(me))
+    if (moves && !in_pieces)
         error = datatype::copy(send.type(me), send.count(me), send.at(me), receive.type(me),
                                receive.count(me), receive.at(me));
     for (uint64_t from = 0; from < total && error == MPI_SUCCESS; from += most) {
         const uint64_t bytes = std::min(most, total - from);
+        const auto wide_bytes = static_cast<uint32_t>(place(0, n - 1) + bytes);
         error = node.to_all_wide(
-            kind_of(Kind::alltoall), static_cast<uint32_t>(bytes),
+            kind_of(Kind::alltoall), static_cast<uint32_t>(bytes), wide_bytes,
             [&](std::byte* room) {
                 for (int i = 0; i < n; ++i)
                     if (i != me)
                         datatype::pack(node.sync().copies, send.type(i), send.count(i), send.at(i), from,
-                                       room + place(me, i), bytes);
+                                       room + place(me, i), bytes, node.sync().into_room);
             },
             [&](auto room) {
+                if (moves && in_pieces) {
+                    const auto* block =
+                        static_cast<const std::byte*>(datatype::block_address(send.type(me), send.at(me)));
+                    datatype::unpack(receive.type(me), receive.count(me), receive.at(me), from, block + from, bytes);
+                }
                 for (int i = 0; i < n; ++i)
                     if (i != me)
                         datatype::unpack(receive.type(i), receive.count(i), receive.at(i), from,

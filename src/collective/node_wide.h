@@ -41,6 +41,7 @@ struct Gathering {
     const int64_t count;
     const void* buffer;
     const uint64_t mine, theirs;  ///< bytes of a block
+    const std::byte* own_block;   ///< mine, if it lies in memory as it would in a room; else null
     Gathering(const Exchange& exchange, const void* send, int64_t count, const Datatype& type,
               const Blocks& receive);
 
@@ -48,16 +49,18 @@ struct Gathering {
     uint64_t bytes(int participant) const { return is_mine(participant) ? mine : theirs; }
     /// A range of my block into shared memory, and the same range of everyone's from there.
     void write(Node& node, uint64_t from, uint64_t bytes, std::byte* room) const {
-        datatype::pack(node.sync().copies, type, count, buffer, from, room, bytes);
+        datatype::pack(node.sync().copies, type, count, buffer, from, room, bytes, node.sync().into_room);
     }
     template <class Room>
     void read(Room room, uint64_t from, uint64_t bytes) const {
         const int first = exchange.inter() ? exchange.remote_base : 0;
         const int n = exchange.inter() ? exchange.remote_size : exchange.size;
-        for (int rank = 0; rank < n; ++rank)
-            if (!(in_place && rank == exchange.rank))
-                datatype::unpack(receive.type(rank), receive.count(rank), receive.at(rank), from,
-                                 room(first + rank), bytes);
+        for (int rank = 0; rank < n; ++rank) {
+            const bool is_mine = first + rank == exchange.rank;
+            if (is_mine && in_place) continue;
+            const std::byte* block = is_mine && own_block ? own_block + from : room(first + rank);
+            datatype::unpack(receive.type(rank), receive.count(rank), receive.at(rank), from, block, bytes);
+        }
     }
 
   private:

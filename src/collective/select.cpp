@@ -137,15 +137,15 @@ uint64_t node_limit(Kind kind, int n, bool pieces) {
         case Kind::reduce_scatter:
             return pieces ? kAnySize : 0;
         case Kind::reduce:
-            return pieces && n > NodeLayout::kFew ? kAnySize : NodeLayout::slot_payload(n);
+            return pieces ? kAnySize : NodeLayout::slot_payload(n);
         case Kind::allgather:
-            return pieces ? (n > NodeLayout::kFew ? kAnySize : 64 * 1024) : NodeLayout::slot_payload(n);
+            return pieces ? kAnySize : NodeLayout::slot_payload(n);
         case Kind::bcast:
-            return pieces ? std::max(NodeLayout::wide_payload(n), NodeLayout::kRingPayload) : NodeLayout::kRingPayload;
+            return pieces ? kAnySize : NodeLayout::kRingPayload;
         case Kind::scatter:
             return NodeLayout::kRingPayload / ranks;
         case Kind::alltoall:
-            return std::max<uint64_t>(NodeLayout::slot_payload(n) / ranks, pieces ? NodeLayout::wide_block(n) : 0);
+            return pieces ? kAnySize : NodeLayout::slot_payload(n) / ranks;
         default:
             return NodeLayout::slot_payload(n);
     }
