@@ -33,6 +33,8 @@ void give_up(Node& node, int root) {
         Node::kFailed, root, false, 0, [](std::byte*) {}, [](const std::byte*) {});
 }
 
+bool fits_room(int participants, uint64_t bytes) { return bytes <= NodeLayout::wide_payload(participants); }
+
 int bcast(Node& node, int root, bool reads, void* buffer, int64_t count, const Datatype& type,
           bool in_one) {
     const uint64_t total = datatype::packed_size(type, count);

@@ -24,6 +24,8 @@ int arrive(Node& node, int n);
 int release(Node& node, int me);
 /// Instead of a broadcast by this root, or the release: the others get an error.
 void give_up(Node& node, int root);
+/// Whether so much goes through in one operation, so that others can count it without knowing how long it is.
+bool fits_room(int participants, uint64_t bytes);
 /// `reads`: this participant wants the data. `in_one`: others count the operation without knowing how long
 /// it is.
 int bcast(Node& node, int root, bool reads, void* buffer, int64_t count, const Datatype& type,

@@ -100,13 +100,14 @@ Task bcast_task(CollectiveCall& call, void* buffer, MPI_Count count, MPI_Datatyp
     call.not_in_place(buffer);
     const Datatype* type = call.data(buffer, count, datatype);
     if (!call.ok()) return {};
-    if (collective::Node* node =
-            rooted_node(call, Kind::bcast, datatype::packed_size(*type, count), true, true)) {
+    const uint64_t bytes = datatype::packed_size(*type, count);
+    const bool pieces = !call.inter() || collective::node::fits_room(call.exchange().size, bytes);
+    if (collective::Node* node = rooted_node(call, Kind::bcast, bytes, true, pieces)) {
         const Rooted r(call, root);
         return call.finished(collective::node::bcast(*node, r.root, r.members.has(r.me), buffer, count,
                                                      *type, call.inter()));
     }
-    if (collective::Node* part = call.part_for(Kind::bcast, datatype::packed_size(*type, count)))
+    if (collective::Node* part = call.part_for(Kind::bcast, bytes))
         return call.finished(collective::two_level::bcast(*part, call.view(), buffer, count, *type, root));
     return call.inter() ? collective::inter::bcast(call.view(), buffer, count, *type, root)
                         : collective::bcast(call.view(), buffer, count, *type, root);
