@@ -131,21 +131,27 @@ bool exists(Kind kind, Algorithm algorithm) {
 /// Most bytes, counted as in Call, that the node stage takes: alone, or in pieces while that beats messages.
 uint64_t node_limit(Kind kind, int n, bool pieces) {
     const auto ranks = static_cast<uint64_t>(n);
+    const bool few = n <= NodeLayout::kFew;
+    constexpr uint64_t kLong = 256 * 1024;
     switch (kind) {
         case Kind::allreduce:
             return pieces ? kAnySize : NodeLayout::slot_payload(n);
         case Kind::reduce_scatter:
             return pieces ? kAnySize : 0;
         case Kind::reduce:
-            return pieces ? kAnySize : NodeLayout::slot_payload(n);
+            if (!pieces) return NodeLayout::slot_payload(n);
+            return few && n > 2 ? kLong : kAnySize;
         case Kind::allgather:
-            return pieces ? kAnySize : NodeLayout::slot_payload(n);
+            if (!pieces) return NodeLayout::slot_payload(n);
+            return few ? kLong : kAnySize;
         case Kind::bcast:
-            return pieces ? kAnySize : NodeLayout::kRingPayload;
+            if (!pieces) return NodeLayout::kRingPayload;
+            return n == 2 ? kAnySize : few ? kLong : std::max(NodeLayout::wide_payload(n), NodeLayout::kRingPayload);
         case Kind::scatter:
             return NodeLayout::kRingPayload / ranks;
         case Kind::alltoall:
-            return pieces ? kAnySize : NodeLayout::slot_payload(n) / ranks;
+            if (!pieces) return NodeLayout::slot_payload(n) / ranks;
+            return n == 2 ? kLong : std::max(kLong / 4, uint64_t{NodeLayout::slot_payload(n)} / ranks);
         default:
             return NodeLayout::slot_payload(n);
     }
