@@ -1,6 +1,8 @@
 // Who else is on this core: the places that processes of the jobs we know have written down (boot/places.h).
 #pragma once
 
+#include <cstdint>
+
 namespace starling::progress {
 
 /// Begins to write down this process's own place. Once, after link::start().
