@@ -64,9 +64,12 @@ format:
 	@tools/install-packages develop
 	@clang-format -i $(SOURCES)
 
-tidy: build
-	@tools/install-packages develop
-	@git ls-files 'src/*.cpp' 'tools/*.cpp' | xargs -P $(JOBS) -n 4 clang-tidy -p $(BUILD) --quiet
+# Without the precompiled headers of another compiler.
+tidy:
+	@tools/install-packages build develop
+	@cmake --preset release -B $(BUILD)-tidy -DSTARLING_PRECOMPILED=OFF -DSTARLING_TESTS=OFF >/dev/null
+	@ninja -C $(BUILD)-tidy mpi_header mpi_entries
+	@git ls-files 'src/*.cpp' 'tools/*.cpp' | xargs -P $(JOBS) -n 4 clang-tidy -p $(BUILD)-tidy --quiet
 
 clean:
-	@rm -rf build build-asan build-ubsan build-tsan build-debug
+	@rm -rf build build-asan build-ubsan build-tsan build-debug build-tidy

@@ -37,6 +37,29 @@ function(starling_source_settings target)
     add_dependencies(${target} mpi_header)
 endfunction()
 
+# starling_rooms(<table>): each folder of src/ that the table names, with the rooms that it and the rooms within it stand
+# on. Libraries besides: STARLING_LIBRARIES_<room>.
+function(starling_rooms table)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table})
+    file(STRINGS ${table} lines REGEX "^[a-z]")
+    set(rooms)
+    foreach(line ${lines})
+        string(REGEX MATCH "^([a-z]+)[a-z/]*: *(.*)$" line "${line}")
+        set(room ${CMAKE_MATCH_1})
+        string(REGEX REPLACE "/[a-z]+" "" needs "${CMAKE_MATCH_2}")
+        string(REPLACE " " ";" needs "${needs}")
+        list(REMOVE_ITEM needs ${room})
+        list(APPEND rooms ${room})
+        list(APPEND needs_${room} ${needs})
+    endforeach()
+    list(REMOVE_DUPLICATES rooms)
+    list(REMOVE_ITEM rooms pmix)  # a plugin of its own (cmake/pmix.cmake)
+    foreach(room ${rooms})
+        list(REMOVE_DUPLICATES needs_${room})
+        starling_room(${room} NEEDS ${needs_${room}} LIBRARIES ${STARLING_LIBRARIES_${room}})
+    endforeach()
+endfunction()
+
 # starling_room(<name> [NEEDS <rooms>...] [LIBRARIES <targets>...]): compiles src/<name> once. The library takes the
 # objects, tests and tools the archive room_<name>, which brings the rooms it stands on.
 function(starling_room name)

@@ -17,12 +17,12 @@ void start(Task task, CollectiveRequest& request) {
 int run(Task task, const Label& label) {
     CollectiveRequest request;
     start(std::move(task), request);
-    if (request.done) return message::error_of(request);
+    if (request.done) return progress::error_of(request);
     request.label = label;
     progress::wait(request, {label.function, progress::Expected::soon, [](const void* r, progress::Teller& teller) {
-                                 tell(static_cast<const CollectiveRequest*>(static_cast<const message::Request*>(r))->label, teller);
+                                 tell(static_cast<const CollectiveRequest*>(static_cast<const progress::Request*>(r))->label, teller);
                              }});
-    return message::error_of(request);
+    return progress::error_of(request);
 }
 
 void tell(const Label& label, progress::Teller& teller) {

@@ -3,13 +3,13 @@
 
 #include "collective/label.h"
 #include "collective/task.h"
-#include "message/request.h"
+#include "progress/request.h"
 
 namespace starling::collective {
 
 /// A non-blocking collective. Owns the task and what the task refers to.
-struct CollectiveRequest : message::Request {
-    CollectiveRequest() : Request(message::RequestKind::collective) {}
+struct CollectiveRequest : progress::Request {
+    CollectiveRequest() : Request(progress::RequestKind::collective) {}
     Task task;
     Label label;
 };

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "collective/frame_pool.h"
-#include "message/request.h"
+#include "progress/request.h"
 
 namespace starling::collective {
 
@@ -28,7 +28,7 @@ class [[nodiscard]] Task {
             if (promise.request) {
                 promise.request->outcome.error = promise.result;
                 if (promise.result != MPI_SUCCESS) [[unlikely]]
-                    message::keep_failure(*promise.request);
+                    progress::keep_failure(*promise.request);
                 promise.request->complete();
             }
             return std::noop_coroutine();
@@ -39,7 +39,7 @@ class [[nodiscard]] Task {
     struct promise_type {
         int result = MPI_SUCCESS;
         std::coroutine_handle<> continuation;  ///< the awaiting task, if any
-        message::Request* request = nullptr;   ///< completed when a started task ends
+        progress::Request* request = nullptr;   ///< completed when a started task ends
 
         static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
         static void operator delete(void* frame, std::size_t bytes) noexcept {

@@ -14,7 +14,7 @@ void View::start_failed(message::SendRequest& request, uint64_t expected, int to
 int View::bad_receive(const message::ReceiveRequest& request, uint64_t expected) {
     if (expected == 0 && request.outcome.error == MPI_ERR_TRUNCATE)
         return fail(MPI_ERR_TRUNCATE, "a collective operation failed elsewhere: a member is gone, or had an error");
-    if (request.outcome.error != MPI_SUCCESS) return message::error_of(request);
+    if (request.outcome.error != MPI_SUCCESS) return progress::error_of(request);
     return fail(MPI_ERR_OTHER,
                 "a collective operation received %" PRIu64 " bytes where %" PRIu64
                 " were expected: a member failed, or the members disagree on counts or types",

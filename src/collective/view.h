@@ -82,7 +82,7 @@ struct View {
                int from) {
         exchange->start_receive(request, buffer, count, type, participant(from), tag);
     }
-    void finish(const message::SendRequest& request) { note(message::error_of(request)); }
+    void finish(const message::SendRequest& request) { note(progress::error_of(request)); }
     void finish(const message::ReceiveRequest& request, uint64_t expected) {
         if (request.outcome.error != MPI_SUCCESS || request.outcome.bytes != expected) [[unlikely]]
             note(bad_receive(request, expected));
@@ -166,7 +166,7 @@ class PairAwaiter {
     }
 
   private:
-    void wait_for(message::Request& request, std::coroutine_handle<> handle) {
+    void wait_for(progress::Request& request, std::coroutine_handle<> handle) {
         if (request.done) return;
         ++open_;
         request.waiter = handle;
@@ -217,7 +217,7 @@ class Group {
         message::ReceiveRequest request;
         uint64_t expected = 0;
     };
-    void wait_for(message::Request& request, std::coroutine_handle<> handle) {
+    void wait_for(progress::Request& request, std::coroutine_handle<> handle) {
         if (request.done) return;
         ++open_;
         request.waiter = handle;

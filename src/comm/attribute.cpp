@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "progress/lock.h"
+#include "base/lock.h"
 
 namespace starling::comm {
 
@@ -45,7 +45,7 @@ class Hold {
 // Calls a copy callback that is not one of the predefined values. The union's members are all object
 // pointers to functions of one representation, so any of them tells which value it is.
 int call_copy(const AttributeHolder& holder, const Keyval& keyval, void* value, void** copy, int* flag) {
-    const progress::Outside outside;
+    const Outside outside;
     switch (holder.kind) {
         case AttributeKind::comm:
             return keyval.comm_copy(holder.comm, keyval.number, keyval.extra_state, value, copy, flag);
@@ -102,7 +102,7 @@ void AttributeSet::take(AttributeSet& other) {
 int AttributeSet::call_delete(const AttributeHolder& holder, const Entry& entry) {
     const Keyval& keyval = *entry.keyval;
     if (!keyval.comm_delete) return MPI_SUCCESS;
-    const progress::Outside outside;
+    const Outside outside;
     switch (holder.kind) {
         case AttributeKind::comm:
             return keyval.comm_delete(holder.comm, keyval.number, entry.value, keyval.extra_state);

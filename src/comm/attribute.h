@@ -53,7 +53,7 @@ Keyval* find_keyval(AttributeKind kind, int number);
 void free_keyval(Keyval* keyval);
 
 /// The attributes of one object, in the order in which they were set. Callbacks run inside these calls, outside the
-/// library (progress/lock.h): they may call MPI, and so may other threads meanwhile. The caller holds a reference of the
+/// library (base/lock.h): they may call MPI, and so may other threads meanwhile. The caller holds a reference of the
 /// object. All give an error code: MPI_SUCCESS or what the callback returned.
 class AttributeSet {
   public:

@@ -6,7 +6,7 @@
 #include "base/pool.h"
 #include "datatype/kernels.h"
 #include "datatype/recipe.h"
-#include "progress/lock.h"
+#include "base/lock.h"
 
 namespace starling::datatype {
 
@@ -52,7 +52,7 @@ Kernel kernel_for(const Op& op, const Datatype& type) {
 
 // The program's function runs outside the library. Functions with an int count get long vectors in pieces.
 void call_user(const Op& op, const void* in, void* inout, int64_t count, const Datatype& type) {
-    const progress::Outside outside;
+    const Outside outside;
     MPI_Datatype handle = to_handle(&type);
     void* a = const_cast<void*>(in);
     if (op.large_function) return op.large_function(a, inout, &count, &handle);

@@ -93,7 +93,7 @@ bool op_valid_for(const Op& op, const Datatype& type);
 bool op_valid_for_window(const Op& op, const Datatype& type);
 
 /// inout[i] = in[i] op inout[i]. MPI_ERR_OP with failure_text() if the operation is not valid for the type.
-/// A user-defined function is called here, outside the library (progress/lock.h), so the caller keeps alive what it needs
+/// A user-defined function is called here, outside the library (base/lock.h), so the caller keeps alive what it needs
 /// afterwards; it must not be given memory it may not write to.
 int apply(const Op& op, const void* in, void* inout, int64_t count, const Datatype& type);
 

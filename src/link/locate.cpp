@@ -13,7 +13,7 @@
 #include "boot/control.h"
 #include "link/peer.h"
 #include "link/remote.h"
-#include "progress/lock.h"
+#include "base/lock.h"
 
 namespace starling::link {
 
@@ -112,7 +112,7 @@ int resolve(boot::JobAddress& address) {
             return fail(MPI_ERR_PROC_ABORTED, "no host of this universe has answered for job %llx within %d seconds",
                         static_cast<unsigned long long>(address.id), static_cast<int>(kResolveNs / 1'000'000'000));
         pollfd wait{question.call.descriptor(), POLLIN, 0};
-        const progress::Outside outside;  // other threads go on meanwhile
+        const Outside outside;  // other threads go on meanwhile
         ::poll(&wait, 1, 100);
     }
     boot::JobReply reply;

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "link/job.h"
-#include "message/request.h"
+#include "progress/request.h"
 
 namespace starling::message {
 

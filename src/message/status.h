@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <cstring>
 
-#include "message/request.h"
 #include "mpi.h"
+#include "progress/request.h"
 
 namespace starling::message {
 
@@ -21,7 +21,7 @@ inline bool status_cancelled(const MPI_Status& status) { return status.MPI_inter
 inline void set_status_cancelled(MPI_Status& status, bool cancelled) { status.MPI_internal[2] = cancelled; }
 
 /// Everything but MPI_ERROR, which only the calls that complete several requests set. Null: MPI_STATUS_IGNORE.
-inline void fill_status(MPI_Status* status, const Outcome& outcome) {
+inline void fill_status(MPI_Status* status, const progress::Outcome& outcome) {
     if (!status) return;
     status->MPI_SOURCE = outcome.source;
     status->MPI_TAG = outcome.tag;
@@ -30,8 +30,8 @@ inline void fill_status(MPI_Status* status, const Outcome& outcome) {
 }
 
 /// What a receive from MPI_PROC_NULL reports.
-inline Outcome proc_null_outcome() {
-    Outcome outcome;
+inline progress::Outcome proc_null_outcome() {
+    progress::Outcome outcome;
     outcome.source = MPI_PROC_NULL;
     return outcome;
 }

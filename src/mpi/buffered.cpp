@@ -95,14 +95,14 @@ SendBuffer* buffer_of(comm::Comm& comm) {
 }
 
 /// Completes when all messages that were in the buffer have left it: asked for by polls.
-struct Flush : message::Request {
+struct Flush : progress::Request {
     SendBuffer* buffer = nullptr;
     Flush* next = nullptr;
 };
 constinit Immortal<RequestPool<Flush>> flush_pool_storage;
 constinit auto& flush_pool = flush_pool_storage.value;
-constexpr message::RequestClass kFlush{
-    .dispose = [](message::Request& r) { flush_pool.destroy(static_cast<Flush&>(r)); }};
+constexpr progress::RequestClass kFlush{
+    .dispose = [](progress::Request& r) { flush_pool.destroy(static_cast<Flush&>(r)); }};
 Flush* flushes = nullptr;
 
 bool poll_flushes() {

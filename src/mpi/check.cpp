@@ -44,7 +44,7 @@ std::string sentence(int error) {
 
 // The program's function runs outside the library.
 void call_function(const comm::Errhandler& handler, ErrorSubject& subject, int& error) {
-    const progress::Outside outside;
+    const Outside outside;
     switch (handler.kind) {
         case comm::HandlerKind::win:
             return handler.win_function(&subject.win, &error);

@@ -11,11 +11,10 @@
 #include "comm/comm.h"
 #include "comm/errhandler.h"
 #include "mpi.h"
-#include "progress/lock.h"
+#include "base/lock.h"
 
 namespace starling::mpi {
 
-using progress::Lock;
 
 /// Ends the job with this exit code.
 [[noreturn]] void abort_job(int code);
@@ -26,7 +25,7 @@ extern std::atomic<Phase> phase;
 
 /// Reports an error on a communicator: calls its error handler with failure_text() at hand and returns the
 /// code the MPI function is to return. Null: no communicator is involved, the handler of MPI_COMM_SELF is
-/// called (MPI 5.0 section 9.3), or that of MPI_COMM_WORLD if MPI_COMM_SELF's has not been set. Clears failure_text(). The program's handler runs outside the library (progress/lock.h): what the
+/// called (MPI 5.0 section 9.3), or that of MPI_COMM_WORLD if MPI_COMM_SELF's has not been set. Clears failure_text(). The program's handler runs outside the library (base/lock.h): what the
 /// caller goes on with afterwards must be held.
 [[gnu::cold]] int raise(comm::Comm* comm, int error, const char* function = __builtin_FUNCTION());
 

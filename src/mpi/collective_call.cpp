@@ -29,9 +29,9 @@ struct PendingCollective : collective::CollectiveRequest {
 
 constinit Immortal<RequestPool<PendingCollective>> pending_storage;
 constinit auto& pending = pending_storage.value;
-constinit const message::RequestClass kPending{
-    .dispose = [](message::Request& request) { pending.destroy(static_cast<PendingCollective&>(request)); },
-    .tell = [](const message::Request& request, progress::Teller& teller) {
+constinit const progress::RequestClass kPending{
+    .dispose = [](progress::Request& request) { pending.destroy(static_cast<PendingCollective&>(request)); },
+    .tell = [](const progress::Request& request, progress::Teller& teller) {
         const collective::Label& label = static_cast<const PendingCollective&>(request).label;
         teller.of(label.function);
         collective::tell(label, teller);
@@ -43,7 +43,7 @@ CollectiveCall::CollectiveCall(MPI_Comm handle, const char* function, bool block
     : comm_(comm::from_handle(handle)), function_(function), blocking_(blocking) {
     if (!comm_) [[unlikely]] {
         error_ = bad_comm(handle, function);
-    } else if (progress::threads_at_once()) [[unlikely]] {
+    } else if (threads_at_once()) [[unlikely]] {
         comm_->retain();
         keeps_ = true;
     }

@@ -53,7 +53,7 @@ RequestPool<DuplicationRequest>& duplication_pool() {
     return *pool;
 }
 
-constexpr message::RequestClass kDuplicationClass{.dispose = [](message::Request& request) {
+constexpr progress::RequestClass kDuplicationClass{.dispose = [](progress::Request& request) {
     duplication_pool().destroy(static_cast<DuplicationRequest&>(request));
 }};
 

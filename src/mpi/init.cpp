@@ -23,7 +23,7 @@
 #include "mpi/dynamic.h"
 #include "mpi/library.h"
 #include "progress/engine.h"
-#include "progress/lock.h"
+#include "base/lock.h"
 
 namespace starling::mpi {
 
@@ -50,11 +50,10 @@ void set_state(boot::RankState state) {
 
 /// Two that use the library at a time, each by threads of its own, may be inside at a time whatever each of them asks for.
 void allow_threads(int required) {
-    using progress::Threads;
     if (required == MPI_THREAD_MULTIPLE || config().wait == Wait::thread || (users > 0 && required > MPI_THREAD_SINGLE))
-        progress::allow_threads(Threads::at_once);
+        allow_threads(Threads::at_once);
     else if (required > MPI_THREAD_SINGLE)
-        progress::allow_threads(Threads::in_turn);
+        allow_threads(Threads::in_turn);
 }
 
 int start(int required) {

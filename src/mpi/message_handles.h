@@ -11,6 +11,6 @@ extern Immortal<RequestPool<message::SendRequest>> send_pool_storage;
 extern Immortal<RequestPool<message::ReceiveRequest>> receive_pool_storage;
 inline constinit auto& send_pool = send_pool_storage.value;
 inline constinit auto& receive_pool = receive_pool_storage.value;
-extern const message::RequestClass kSend, kReceive;
+extern const progress::RequestClass kSend, kReceive;
 
 }  // namespace starling::mpi

@@ -11,7 +11,7 @@
 namespace starling::mpi {
 
 using message::Mode;
-using message::Request;
+using progress::Request;
 
 namespace {
 
@@ -73,12 +73,12 @@ void dispose(RequestPool<T>& pool, Request& r) {
     pool.destroy(request);
 }
 
-constexpr message::RequestClass kSend{
+constexpr progress::RequestClass kSend{
     .dispose = [](Request& r) { dispose(sends, r); },
     .start = start_send,
     .cancel = [](Request& r) { return message::let_go(static_cast<PersistentSend&>(r)); },
     .tell = [](const Request& r, progress::Teller& to) { message::tell_send(static_cast<const PersistentSend&>(r), to); }};
-constexpr message::RequestClass kReceive{
+constexpr progress::RequestClass kReceive{
     .dispose = [](Request& r) { dispose(receives, r); },
     .start = start_receive,
     .cancel = [](Request& r) { return message::cancel_receive(static_cast<PersistentReceive&>(r)); },
@@ -87,7 +87,7 @@ constexpr message::RequestClass kReceive{
     }};
 
 template <class T>
-MPI_Request make(RequestPool<T>& pool, const message::RequestClass& operations, comm::Comm* comm, const Plan& plan) {
+MPI_Request make(RequestPool<T>& pool, const progress::RequestClass& operations, comm::Comm* comm, const Plan& plan) {
     T* request = pool.create(comm, operations);
     datatype::retain(*plan.type);
     request->plan = plan;

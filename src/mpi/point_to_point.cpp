@@ -17,14 +17,14 @@ using message::SendRequest;
 
 constinit Immortal<RequestPool<SendRequest>> send_pool_storage;
 constinit Immortal<RequestPool<ReceiveRequest>> receive_pool_storage;
-constinit const message::RequestClass kSend{
-    .dispose = [](message::Request& r) { send_pool.destroy(static_cast<SendRequest&>(r)); },
-    .cancel = [](message::Request& r) { return message::let_go(static_cast<SendRequest&>(r)); },
-    .tell = [](const message::Request& r, progress::Teller& to) { message::tell_send(static_cast<const SendRequest&>(r), to); }};
-constinit const message::RequestClass kReceive{
-    .dispose = [](message::Request& r) { receive_pool.destroy(static_cast<ReceiveRequest&>(r)); },
-    .cancel = [](message::Request& r) { return message::cancel_receive(static_cast<ReceiveRequest&>(r)); },
-    .tell = [](const message::Request& r, progress::Teller& to) {
+constinit const progress::RequestClass kSend{
+    .dispose = [](progress::Request& r) { send_pool.destroy(static_cast<SendRequest&>(r)); },
+    .cancel = [](progress::Request& r) { return message::let_go(static_cast<SendRequest&>(r)); },
+    .tell = [](const progress::Request& r, progress::Teller& to) { message::tell_send(static_cast<const SendRequest&>(r), to); }};
+constinit const progress::RequestClass kReceive{
+    .dispose = [](progress::Request& r) { receive_pool.destroy(static_cast<ReceiveRequest&>(r)); },
+    .cancel = [](progress::Request& r) { return message::cancel_receive(static_cast<ReceiveRequest&>(r)); },
+    .tell = [](const progress::Request& r, progress::Teller& to) {
         message::tell_receive(static_cast<const ReceiveRequest&>(r), to);
     }};
 constinit const progress::WaitSite kRecvSite{"MPI_Recv", progress::Expected::soon, message::tell_receive};
@@ -32,12 +32,12 @@ constinit const progress::WaitSite kRecvSite{"MPI_Recv", progress::Expected::soo
 namespace {
 
 /// Ends a blocking call whose operation is not over yet, where other threads may free its communicator meanwhile.
-[[gnu::noinline]] int wait_for(message::Request& request, comm::Comm* comm, MPI_Status* status,
+[[gnu::noinline]] int wait_for(progress::Request& request, comm::Comm* comm, MPI_Status* status,
                                const progress::WaitSite& site) {
     const comm::Kept kept(comm);
     progress::wait(request, site);
     message::fill_status(status, request.outcome);
-    return raise(comm, message::error_of(request), site.call);
+    return raise(comm, progress::error_of(request), site.call);
 }
 
 // What the generated entries of other functions do: a request that was not made is the null request.
@@ -61,11 +61,11 @@ namespace {
     message::start_send(request, comm->point_to_point, buf, count, *type, dest, tag, mode);
     if (!request.done) {
         const progress::WaitSite site{function, progress::Expected::soon, message::tell_send};
-        if (progress::threads_at_once()) [[unlikely]]
+        if (threads_at_once()) [[unlikely]]
             return wait_for(request, comm, nullptr, site);
         progress::wait(request, site);
     }
-    if (request.outcome.error) [[unlikely]] return raise(comm, message::error_of(request), function);
+    if (request.outcome.error) [[unlikely]] return raise(comm, progress::error_of(request), function);
     return MPI_SUCCESS;
 }
 
@@ -144,12 +144,12 @@ int Recv(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
     ReceiveRequest request;
     message::start_receive(request, comm->point_to_point, buf, count, *type, source, tag);
     if (!request.done) {
-        if (progress::threads_at_once()) [[unlikely]]
+        if (threads_at_once()) [[unlikely]]
             return wait_for(request, comm, status, kRecvSite);
         progress::wait(request, kRecvSite);
     }
     message::fill_status(status, request.outcome);
-    if (request.outcome.error) [[unlikely]] return raise(comm, message::error_of(request), "MPI_Recv");
+    if (request.outcome.error) [[unlikely]] return raise(comm, progress::error_of(request), "MPI_Recv");
     return MPI_SUCCESS;
 }
 

@@ -126,10 +126,10 @@ struct Outgoing : message::SendRequest {
         else
             send->orphaned = true;
     }
-    static const message::RequestClass kClass;
+    static const progress::RequestClass kClass;
 };
-constexpr message::RequestClass Outgoing::kClass{
-    .dispose = [](message::Request& r) { delete static_cast<Outgoing*>(&r); }};
+constexpr progress::RequestClass Outgoing::kClass{
+    .dispose = [](progress::Request& r) { delete static_cast<Outgoing*>(&r); }};
 using OutgoingPointer = std::unique_ptr<Outgoing, decltype([](Outgoing* send) { Outgoing::leave(send); })>;
 
 /// A talk between two roots on a context of its own.
@@ -158,14 +158,14 @@ class Talk {
             message::cancel_receive(receive_size);
             return fail(MPI_ERR_PORT, "the port is not open (any more)");
         }
-        if (receive_size.outcome.error) return message::error_of(receive_size);
+        if (receive_size.outcome.error) return progress::error_of(receive_size);
         theirs.resize(size);
         message::ReceiveRequest receive;
         message::start_receive(receive, channel_, theirs.data(), static_cast<int64_t>(size), byte, 0, 0);
         progress::wait(receive);
         progress::wait(*send);
         progress::wait(*send_size);
-        return receive.outcome.error ? message::error_of(receive) : message::error_of(*send);
+        return receive.outcome.error ? progress::error_of(receive) : progress::error_of(*send);
     }
 
   private:
@@ -302,7 +302,7 @@ int open_connection(const char* port_name, int root, MPI_Comm handle, MPI_Comm* 
 /// Moves exactly `size` bytes over a blocking or non-blocking socket. It may take until the other side comes to its
 /// MPI_Comm_join, so other threads are let in.
 int move_all(int fd, char* bytes, size_t size, bool sending) {
-    const progress::Outside outside;
+    const Outside outside;
     while (size > 0) {
         const ssize_t n = sending ? send(fd, bytes, size, MSG_NOSIGNAL) : recv(fd, bytes, size, 0);
         if (n > 0) {

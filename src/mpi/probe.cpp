@@ -15,8 +15,8 @@ using message::Unexpected;
 
 namespace {
 
-message::Outcome outcome_of(const Unexpected& found) {
-    message::Outcome outcome;
+progress::Outcome outcome_of(const Unexpected& found) {
+    progress::Outcome outcome;
     outcome.source = found.source;
     outcome.tag = found.tag;
     outcome.bytes = found.bytes;
@@ -138,7 +138,7 @@ int Mrecv(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Message* handle
     if (const int error = receive_matched(request, buf, count, datatype, handle, comm, "MPI_Mrecv")) return error;
     progress::wait(request, {"MPI_Mrecv", progress::Expected::soon, message::tell_receive});
     message::fill_status(status, request.outcome);
-    const int error = raise(comm, message::error_of(request), "MPI_Mrecv");
+    const int error = raise(comm, progress::error_of(request), "MPI_Mrecv");
     if (comm) comm->release();
     return error;
 }

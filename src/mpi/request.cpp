@@ -15,8 +15,8 @@
 
 namespace starling::mpi {
 
-using message::Outcome;
-using message::Request;
+using progress::Outcome;
+using progress::Request;
 
 namespace {
 
@@ -38,7 +38,7 @@ void fill_empty(MPI_Status* status) {
 /// Reads a done request into `status` (null: ignored) without ending it; gives its error.
 int report(Request& request, MPI_Status* status) {
     message::fill_status(status, request.outcome);
-    if (!request.operations->query) return message::error_of(request);
+    if (!request.operations->query) return progress::error_of(request);
     MPI_Status ignored;
     return request.operations->query(request, status ? *status : ignored);
 }
@@ -205,9 +205,9 @@ int take_some(int count, MPI_Request handles[], int* outcount, int indices[], MP
 }
 
 // What eager sends return: done from the start, so there is nothing to tell them apart by.
-constexpr message::RequestClass kFinished{nullptr};
+constexpr progress::RequestClass kFinished{nullptr};
 struct Finished : Request {
-    constexpr Finished() : Request(message::RequestKind::send) {
+    constexpr Finished() : Request(progress::RequestKind::send) {
         magic = kMagic;
         done = true;
         operations = &kFinished;
@@ -357,7 +357,7 @@ int Request_free(MPI_Request* handle) {
         request->operations->dispose(*request);
     } else {
         // The handle is dead, the operation is not. Who runs a generalized one still names it by its handle.
-        if (request->kind != message::RequestKind::generalized) {
+        if (request->kind != progress::RequestKind::generalized) {
             forget_number(*request);
             request->magic = 0;
         }
@@ -451,7 +451,7 @@ int Cancel(MPI_Request* handle) {
     Request* request = from_handle(*handle);
     if (!request) return bad_request("MPI_Cancel");
     // Sends are not taken back, but complete (message::let_go): either is what the standard asks for.
-    if (request->kind == message::RequestKind::generalized)
+    if (request->kind == progress::RequestKind::generalized)
         return raise(nullptr, cancel_generalized(*request), "MPI_Cancel");
     if (request->active && !request->done && request->operations->cancel && request->operations->cancel(*request))
         progress::notify();
@@ -513,13 +513,13 @@ constinit auto& generalized_pool = generalized_pool_storage.value;
 
 int free_generalized(Request& request) {
     MPI_Grequest_free_function* function = std::exchange(static_cast<Generalized&>(request).free_function, nullptr);
-    const progress::Outside outside;
+    const Outside outside;
     return function ? function(static_cast<Generalized&>(request).extra_state) : MPI_SUCCESS;
 }
 
 int query_generalized(Request& request, MPI_Status& status) {
     auto& self = static_cast<Generalized&>(request);
-    const progress::Outside outside;
+    const Outside outside;
     return self.query_function ? self.query_function(self.extra_state, &status) : MPI_SUCCESS;
 }
 
@@ -527,11 +527,11 @@ int cancel_generalized(Request& request) {
     auto& self = static_cast<Generalized&>(request);
     if (!self.cancel_function) return MPI_SUCCESS;
     const bool done = self.done;
-    const progress::Outside outside;
+    const Outside outside;
     return self.cancel_function(self.extra_state, done);
 }
 
-constexpr message::RequestClass kGeneralized{.dispose =
+constexpr progress::RequestClass kGeneralized{.dispose =
                                                  [](Request& request) {
                                                      free_generalized(request);
                                                      generalized_pool.destroy(static_cast<Generalized&>(request));
@@ -547,7 +547,7 @@ int Grequest_start(MPI_Grequest_query_function* query_fn, MPI_Grequest_free_func
     if (phase != Phase::running) return not_running();
     if (!handle) return null_argument(nullptr, "request");
     Generalized* request = generalized_pool.create(nullptr, kGeneralized);
-    request->kind = message::RequestKind::generalized;
+    request->kind = progress::RequestKind::generalized;
     request->query_function = query_fn;
     request->free_function = free_fn;
     request->cancel_function = cancel_fn;
@@ -559,7 +559,7 @@ int Grequest_start(MPI_Grequest_query_function* query_fn, MPI_Grequest_free_func
 int Grequest_complete(MPI_Request handle) {
     Lock lock;
     Request* request = from_handle(handle);
-    if (!request || request->kind != message::RequestKind::generalized) return bad_request("MPI_Grequest_complete");
+    if (!request || request->kind != progress::RequestKind::generalized) return bad_request("MPI_Grequest_complete");
     request->complete();
     progress::notify();
     return MPI_SUCCESS;

@@ -5,19 +5,19 @@
 
 #include "base/pool.h"
 #include "comm/comm.h"
-#include "message/request.h"
+#include "progress/request.h"
 #include "mpi.h"
 
 namespace starling::mpi {
 
 /// The request behind a handle; nullptr for MPI_REQUEST_NULL and for freed handles.
-inline message::Request* request_from_handle(MPI_Request handle) {
+inline progress::Request* request_from_handle(MPI_Request handle) {
     const auto word = reinterpret_cast<uintptr_t>(handle);
-    if (word < 0x1000 || word % alignof(message::Request) != 0) return nullptr;
-    auto* request = reinterpret_cast<message::Request*>(handle);
-    return request->magic == message::Request::kMagic ? request : nullptr;
+    if (word < 0x1000 || word % alignof(progress::Request) != 0) return nullptr;
+    auto* request = reinterpret_cast<progress::Request*>(handle);
+    return request->magic == progress::Request::kMagic ? request : nullptr;
 }
-inline MPI_Request request_to_handle(message::Request* request) {
+inline MPI_Request request_to_handle(progress::Request* request) {
     return request ? reinterpret_cast<MPI_Request>(request) : MPI_REQUEST_NULL;
 }
 
@@ -26,13 +26,13 @@ int request_to_int(MPI_Request handle);
 MPI_Request request_from_int(int number);
 struct RequestNumbers;
 extern RequestNumbers* request_numbers;  ///< null until one is asked for
-void forget_its_number(message::Request& request);
-inline void forget_number(message::Request& request) {
+void forget_its_number(progress::Request& request);
+inline void forget_number(progress::Request& request) {
     if (request_numbers) [[unlikely]]
         forget_its_number(request);
 }
 
-inline comm::Comm* comm_of(const message::Request& request) {
+inline comm::Comm* comm_of(const progress::Request& request) {
     return static_cast<comm::Comm*>(request.communicator);
 }
 
@@ -40,7 +40,7 @@ inline comm::Comm* comm_of(const message::Request& request) {
 template <class T>
 class RequestPool {
   public:
-    T* create(comm::Comm* comm, const message::RequestClass& operations) {
+    T* create(comm::Comm* comm, const progress::RequestClass& operations) {
         T* request = pool_.create();
         request->operations = &operations;
         if (comm) request->communicator = comm->retain();

@@ -17,7 +17,7 @@ using message::Mode;
 namespace {
 
 /// The two halves of a combined operation; over when both are.
-struct Exchange : message::Request {
+struct Exchange : progress::Request {
     struct Send : message::SendRequest {
         Exchange* whole = nullptr;
     } send;
@@ -30,30 +30,30 @@ struct Exchange : message::Request {
 constinit Immortal<RequestPool<Exchange>> exchange_pool_storage;
 constinit auto& exchange_pool = exchange_pool_storage.value;
 
-void tell(const message::Request& request, progress::Teller& teller) {
+void tell(const progress::Request& request, progress::Teller& teller) {
     const auto& whole = static_cast<const Exchange&>(request);
     if (whole.receive.channel && !whole.receive.done) message::tell_receive(whole.receive, teller);
     if (whole.send.peer && !whole.send.done) message::tell_send(whole.send, teller);
 }
-constexpr message::RequestClass kExchange{
-    .dispose = [](message::Request& r) { exchange_pool.destroy(static_cast<Exchange&>(r)); }, .tell = tell};
+constexpr progress::RequestClass kExchange{
+    .dispose = [](progress::Request& r) { exchange_pool.destroy(static_cast<Exchange&>(r)); }, .tell = tell};
 
 void half_done(Exchange& whole) {
     if (--whole.open > 0) return;
     whole.outcome = whole.receive.outcome;
     if (whole.send.outcome.error) whole.outcome.error = whole.send.outcome.error;
     if (whole.outcome.error) [[unlikely]] {
-        message::recall_failure(whole.send.outcome.error ? static_cast<message::Request&>(whole.send) : whole.receive);
-        message::keep_failure(whole);
+        progress::recall_failure(whole.send.outcome.error ? static_cast<progress::Request&>(whole.send) : whole.receive);
+        progress::keep_failure(whole);
     }
     whole.complete();
 }
-constexpr message::RequestClass kSendHalf{
+constexpr progress::RequestClass kSendHalf{
     .dispose = nullptr,
-    .completed = [](message::Request& r) { half_done(*static_cast<Exchange::Send&>(r).whole); }};
-constexpr message::RequestClass kReceiveHalf{
+    .completed = [](progress::Request& r) { half_done(*static_cast<Exchange::Send&>(r).whole); }};
+constexpr progress::RequestClass kReceiveHalf{
     .dispose = nullptr,
-    .completed = [](message::Request& r) { half_done(*static_cast<Exchange::Receive&>(r).whole); }};
+    .completed = [](progress::Request& r) { half_done(*static_cast<Exchange::Receive&>(r).whole); }};
 
 struct Side {
     void* buffer;
@@ -108,10 +108,10 @@ int run(Side send, const Side& receive, MPI_Comm handle, bool replace, MPI_Statu
     start_halves(whole, *comm, send, receive);
     const comm::Kept kept(comm);
     progress::wait(whole, {function, progress::Expected::soon, [](const void* r, progress::Teller& teller) {
-                               tell(*static_cast<const message::Request*>(r), teller);
+                               tell(*static_cast<const progress::Request*>(r), teller);
                            }});
     message::fill_status(status, whole.outcome);
-    return raise(comm, message::error_of(whole), function);
+    return raise(comm, progress::error_of(whole), function);
 }
 
 int start(Side send, const Side& receive, MPI_Comm handle, bool replace, MPI_Request* out, const char* function) {

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "link/peer.h"
 #include "progress/idle.h"
-#include "progress/lock.h"
+#include "base/lock.h"
 #include "progress/neighbours.h"
 #include "progress/ready.h"
 

@@ -2,7 +2,7 @@
 // need the library's lock, which a wait gives up while it idles in multi-threaded programs.
 #pragma once
 
-#include "message/request.h"
+#include "progress/request.h"
 #include "progress/teller.h"
 
 namespace starling::progress {
@@ -38,9 +38,9 @@ void wait_until(F condition, const WaitSite& site = kSomewhere) {
 }
 
 /// Blocks until `request` is done, in the job's waiting mode. `site.tell` gets the request.
-inline void wait(message::Request& request, const WaitSite& site = kSomewhere) {
+inline void wait(Request& request, const WaitSite& site = kSomewhere) {
     if (request.done) return;
-    wait_until([](void* r) { return *static_cast<volatile bool*>(&static_cast<message::Request*>(r)->done); },
+    wait_until([](void* r) { return *static_cast<volatile bool*>(&static_cast<Request*>(r)->done); },
                &request, site);
 }
 

@@ -17,7 +17,7 @@
 #include "link/peer.h"
 #include "link/remote.h"
 #include "progress/engine.h"
-#include "progress/lock.h"
+#include "base/lock.h"
 #include "progress/neighbours.h"
 
 namespace starling::progress {

@@ -80,7 +80,7 @@ bool poll_accesses() {
 void begin(Access& access, link::Peer& owner, const Exposure& segment, uint64_t offset, uint64_t bytes) {
     start_segments();
     access.done = false;
-    access.outcome = message::Outcome{};
+    access.outcome = progress::Outcome{};
     access.owner = &owner;
     access.segment = segment;
     access.offset = offset;

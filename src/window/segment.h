@@ -9,7 +9,7 @@
 
 #include "base/list.h"
 #include "link/peer.h"
-#include "message/request.h"
+#include "progress/request.h"
 
 namespace starling::window {
 
@@ -32,7 +32,7 @@ enum class Update : uint8_t { add, bit_and, bit_or, bit_xor, least, most, swap, 
 /// One access from its start until it is done, when everything has been carried out at the owner. Must not move
 /// meanwhile. `outcome.error`: MPI_SUCCESS; MPI_ERR_RMA_RANGE with failure_text(): outside the segment, or it has been
 /// withdrawn; MPI_ERR_PROC_ABORTED: the owner is gone.
-struct Access : message::Request {
+struct Access : progress::Request {
     uint64_t old = 0;  ///< of an update: the value before, when done
 
     // Not for users:

@@ -11,7 +11,7 @@
 #include "collective_data.h"
 #include "collective_simulation.h"
 #include "datatype/op.h"
-#include "message/request.h"
+#include "progress/request.h"
 #include "progress/ready.h"
 
 namespace {

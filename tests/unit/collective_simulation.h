@@ -183,7 +183,7 @@ class World {
         return bytes;
     }
 
-    static void fail(message::Request& request, int error) {
+    static void fail(starling::progress::Request& request, int error) {
         request.outcome.error = error;
         request.complete();
     }

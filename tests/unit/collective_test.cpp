@@ -10,7 +10,7 @@
 #include "collective_data.h"
 #include "collective_simulation.h"
 #include "datatype/datatype.h"
-#include "message/request.h"
+#include "progress/request.h"
 #include "progress/ready.h"
 
 namespace {

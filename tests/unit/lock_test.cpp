@@ -1,6 +1,6 @@
 // The library's lock between threads: exclusion, stepping out, handing over, that nobody is left asleep, and that threads
 // are let in at once only when the one that came without the lock has stepped out.
-#include "progress/lock.h"
+#include "base/lock.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>

@@ -34,7 +34,7 @@
 #include "message/receive.h"
 #include "message/send.h"
 #include "progress/engine.h"
-#include "progress/lock.h"
+#include "base/lock.h"
 #include "transport/shm/region.h"
 
 namespace starling::message::test {
@@ -206,8 +206,8 @@ class Team {
         message::start();
         EXPECT_EQ(link::start(), MPI_SUCCESS) << failure_text();
         for (link::Job* job : jobs) EXPECT_EQ(job->map(), MPI_SUCCESS) << failure_text();
-        if (config().wait == Wait::thread) progress::allow_threads(progress::Threads::at_once);
-        progress::Lock lock;  // as entry points do: with a progress thread we are two
+        if (config().wait == Wait::thread) allow_threads(Threads::at_once);
+        Lock lock;  // as entry points do: with a progress thread we are two
         progress::start();
         node.channel = std::make_unique<Channel>(kContext, node.everyone, me);
         body(node);

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace starling::progress {
+namespace starling {
 
 /// How the program's threads, and the library's own, may be inside the library.
 enum class Threads : uint8_t {
@@ -74,4 +74,4 @@ class Outside {
     const bool was_inside_;
 };
 
-}  // namespace starling::progress
+}  // namespace starling

@@ -1,4 +1,4 @@
-#include "progress/lock.h"
+#include "base/lock.h"
 
 #include <immintrin.h>
 #include <linux/futex.h>
@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-namespace starling::progress {
+namespace starling {
 
 constinit std::atomic<Threads> threads_are{Threads::one};
 
@@ -146,4 +146,4 @@ void hand_over_lock() {
     lock();
 }
 
-}  // namespace starling::progress
+}  // namespace starling

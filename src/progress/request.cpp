@@ -1,4 +1,4 @@
-#include "message/request.h"
+#include "progress/request.h"
 
 #include <cstdio>
 #include <string>
@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "progress/ready.h"
 
-namespace starling::message {
+namespace starling::progress {
 
 void Request::tell_of_completion() {
     if (operations) {
@@ -14,7 +14,7 @@ void Request::tell_of_completion() {
         if (orphaned) return operations->dispose(*this);
     }
     if (open_in_group && --*open_in_group > 0) return;
-    if (waiter) progress::schedule(waiter);
+    if (waiter) schedule(waiter);
 }
 
 namespace {
@@ -54,4 +54,4 @@ void recall_failure(const Request& request) {
     place->request = nullptr;
 }
 
-}  // namespace starling::message
+}  // namespace starling::progress

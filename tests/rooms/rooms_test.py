@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Holds the #includes of src/ against src/rooms.txt, and the check itself against small trees with known faults."""
+import re
+import tempfile
+import unittest
+from pathlib import Path
+
+SOURCES = Path(__file__).resolve().parents[2] / "src"
+
+
+def read_table(path):
+    """The table's rooms in order, each with the rooms that it may include."""
+    table = {}
+    for line in path.read_text().splitlines():
+        if match := re.match(r"([a-z/]+): *([a-z/ ]*)$", line):
+            table[match[1]] = match[2].split()
+        elif line and not line.startswith("#"):
+            raise ValueError(f"{path.name}: {line!r} is no line of the table")
+    return table
+
+
+def faults(sources):
+    """What is wrong with the table, and with what includes what, a sentence each."""
+    table = read_table(sources / "rooms.txt")
+    rooms = list(table)
+
+    def room_of(folder):
+        names = folder.split("/")
+        return next((name for n in range(len(names), 0, -1) if (name := "/".join(names[:n])) in table), None)
+
+    found = []
+    for room, needs in table.items():
+        for need in needs:
+            if need not in table:
+                found.append(f"rooms.txt: {room} stands on {need}, which is no room")
+            elif rooms.index(need) >= rooms.index(room):
+                found.append(f"rooms.txt: {room} stands on {need}, which does not lie below it")
+        if not (sources / room).is_dir():
+            found.append(f"rooms.txt: {room} is no folder")
+    used = set()
+    for file in sorted(file for ending in ("h", "cpp") for file in sources.rglob(f"*.{ending}")):
+        name = file.relative_to(sources).as_posix()
+        room = room_of(name)
+        if not room:
+            found.append(f"{name} is in no room")
+            continue
+        for number, line in enumerate(file.read_text().splitlines(), 1):
+            match = re.match(r'\s*#\s*include\s*"([^"]+)"', line)
+            if not match or not (other := room_of(match[1])) or other == room:
+                continue
+            used.add((room, other))
+            if other not in table[room]:
+                found.append(f"{name}:{number} includes {match[1]}: {room} may not include {other}")
+    found += [f"rooms.txt: {room} stands on {need}, but includes nothing of it"
+              for room, needs in table.items() for need in needs if need in table and (room, need) not in used]
+    return found
+
+
+class Starling(unittest.TestCase):
+    def test_arrows(self):
+        self.assertEqual(faults(SOURCES), [])
+
+
+class TheCheck(unittest.TestCase):
+    """Each tree has one fault, and that is found."""
+
+    def faults_of(self, table, **files):
+        with tempfile.TemporaryDirectory() as folder:
+            sources = Path(folder)
+            (sources / "rooms.txt").write_text(table)
+            for line in table.splitlines():
+                (sources / line.split(":")[0]).mkdir(parents=True, exist_ok=True)
+            for name, text in files.items():
+                path = sources / (name.replace("_", "/") + ".h")
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+            return faults(sources)
+
+    def test_no_fault(self):
+        self.assertEqual(self.faults_of("low:\nhigh: low\n", high_a='#include "low/b.h"\n#include <vector>\n#include "mpi.h"\n'), [])
+
+    def test_an_arrow_that_is_not_in_the_table(self):
+        self.assertEqual(self.faults_of("low:\nhigh:\n", high_a='\n  # include "low/b.h"\n'),
+                         ["high/a.h:2 includes low/b.h: high may not include low"])
+
+    def test_a_room_within_a_room(self):
+        table = "net/low:\nnet/high: net/low\n"
+        self.assertEqual(self.faults_of(table, net_high_a='#include "net/low/b.h"\n'), [])
+        self.assertEqual(self.faults_of(table, net_high_a='#include "net/low/b.h"\n', net_low_b='#include "net/high/a.h"\n'),
+                         ["net/low/b.h:1 includes net/high/a.h: net/low may not include net/high"])
+
+    def test_an_arrow_that_nobody_uses(self):
+        self.assertEqual(self.faults_of("low:\nhigh: low\n", high_a=""), ["rooms.txt: high stands on low, but includes nothing of it"])
+
+    def test_a_circle(self):
+        found = self.faults_of("one: two\ntwo: one\n", one_a='#include "two/b.h"\n', two_b='#include "one/a.h"\n')
+        self.assertEqual(found, ["rooms.txt: one stands on two, which does not lie below it"])
+
+    def test_a_file_of_no_room(self):
+        self.assertEqual(self.faults_of("low:\n", other_a=""), ["other/a.h is in no room"])
+
+
+if __name__ == "__main__":
+    unittest.main()
