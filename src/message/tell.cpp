@@ -45,32 +45,29 @@ Account::Operation operation_of(const ReceiveRequest& request) {
     return operation;
 }
 
-Account::Operation operation_of(const SendRequest& request) {
+/// A message from or to this process, under way or not: the fields that both kinds of it have.
+template <class Message>
+Account::Operation known_message(Kind kind, const Message& message, int rank) {
     Account::Operation operation{};
-    operation.kind = Kind::send;
-    operation.flags = flags_of(request.context);
+    operation.kind = kind;
+    operation.flags = flags_of(message.context);
+    operation.context = message.context;
+    operation.tag = message.tag;
+    operation.rank = rank;
+    operation.bytes = message.bytes;
+    set_peer(operation, {&message.peer->job, message.peer->rank});
+    return operation;
+}
+
+Account::Operation operation_of(const SendRequest& request) {
+    Account::Operation operation = known_message(Kind::send, request, request.destination);
     if (request.stage == SendRequest::Stage::eager || request.stage == SendRequest::Stage::envelope)
         operation.flags |= Account::kNotSent;
-    operation.context = request.context;
-    operation.tag = request.tag;
-    operation.rank = request.destination;
-    set_peer(operation, {&request.peer->job, request.peer->rank});
-    operation.bytes = request.bytes;
     operation.moved = request.moved;
     return operation;
 }
 
-Account::Operation operation_of(const Unexpected& message) {
-    Account::Operation operation{};
-    operation.kind = Kind::message;
-    operation.flags = flags_of(message.context);
-    operation.context = message.context;
-    operation.tag = message.tag;
-    operation.rank = message.source;
-    set_peer(operation, {&message.peer->job, message.peer->rank});
-    operation.bytes = message.bytes;
-    return operation;
-}
+Account::Operation operation_of(const Unexpected& message) { return known_message(Kind::message, message, message.source); }
 
 template <class Visit>
 void each_posted(Channel& channel, Visit visit) {
