@@ -103,7 +103,7 @@ uint64_t yield_now() {
 Waiting::Look look() {
     const uint64_t now = now_ns();
     const uint32_t cpu = own_core();
-    const Company company = look_for_company(cpu, core.is_on(cpu) && core.found_contested(now));
+    const Company company = look_for_company(cpu, core.is_on(cpu) && core.sure_of_strangers(now));
     // Other threads of this process may be on this core, and have no place of their own in the table.
     return {now, company.neighbour || threads_at_once(), cpu, company.contested};
 }
@@ -115,6 +115,7 @@ bool core_is_crowded() { return core.crowded(); }
 void set_doorbell(boot::Doorbell& own, bool blocking) {
     doorbell = &own;
     may_block = blocking;
+    core.begin(now_ns());
 }
 
 void wake_own_threads() {

@@ -23,7 +23,7 @@ void CoreWatch::see(uint32_t cpu, bool neighbour) {
 }
 
 void CoreWatch::lost(uint64_t ns, uint64_t now) {
-    if (ns < kSliceNs) return;
+    if (ns < kSliceNs || now < begun_) return;
     Contest& here = *contest_;
     // Soon: before as much time has passed in peace as the last contest took.
     const bool again = here.length > 0 && now < here.until + here.length + ns;

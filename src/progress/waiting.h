@@ -26,6 +26,11 @@ class CoreWatch {
     static constexpr uint32_t kTurnsBeforeMove = 32;
     static constexpr uint64_t kFirstRestNs = 5'000'000, kLongestRestNs = 1'280'000'000;
 
+    /// What is lost from now on for this long counts for nothing: the job starts, and those on the core who are not to be
+    /// seen yet are most likely ours, on their way to MPI_Init.
+    static constexpr uint64_t kStartNs = 50'000'000;
+    void begin(uint64_t now) { begun_ = now + kStartNs; }
+
     /// The core was gone for so long, by a yield or taken from us, and came back just `now`.
     void lost(uint64_t ns, uint64_t now);
     /// A yield has lasted so long; `now` it is over.
@@ -45,8 +50,9 @@ class CoreWatch {
 
     /// Strangers want this core, or neighbours that compute: yielding costs a slice.
     bool contested(uint64_t now) const { return now < contest_->until || now < contest_->hearsay_until; }
-    /// The same, but only if we have found it ourselves: what others may be told.
-    bool found_contested(uint64_t now) const { return now < contest_->until; }
+    /// Worth telling others: found by ourselves, and more than once in a row. A first contest may be none, as where neighbours
+    /// have touched much memory for the first time.
+    bool sure_of_strangers(uint64_t now) const { return now < contest_->until && contest_->length > kFirstContestNs; }
     /// What we wait for may need this very core.
     bool crowded() const { return crowded_ && neighbour_; }
 
@@ -67,6 +73,7 @@ class CoreWatch {
     bool crowded_ = false;
     bool neighbour_ = false;
     uint32_t shared_ = 0;      ///< turns in a row that a neighbour had
+    uint64_t begun_ = 0;       ///< losses count from here on
     uint64_t rest_until_ = 0;  ///< no move before
     uint64_t rest_ = 0;
 };

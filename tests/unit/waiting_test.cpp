@@ -58,6 +58,16 @@ struct Core {
     }
 };
 
+TEST(Waiting, ThoseWhoStartWithUsAreNoStrangers) {
+    Core core;
+    core.neighbour = core.strangers = true;  // not to be seen yet, and busy
+    core.watch.begin(core.now);
+    core.wait_for(CoreWatch::kStartNs - 5 * kMs, kPoll);
+    EXPECT_FALSE(core.watch.contested(core.now));
+    core.wait_for(50 * kMs, kPoll);
+    EXPECT_TRUE(core.watch.contested(core.now)) << "who still takes slices is a stranger";
+}
+
 TEST(Waiting, SpinsWhereNobodyElseIsAndSleepsWhenThatIsOver) {
     Core core;
     Waiting wait(core.watch, false);
@@ -212,6 +222,18 @@ TEST(Waiting, AContestStaysOnItsCore) {
     EXPECT_LE(core.given_away, 4 * kMs);
 }
 
+TEST(Waiting, TellsOthersOnlyOfStrangersThatStay) {
+    Core core;
+    core.watch.see(0, true);
+    core.watch.lost(2 * kMs, core.now);
+    core.watch.lost(2 * kMs, core.now += 10 * kMs);
+    EXPECT_TRUE(core.watch.contested(core.now));
+    EXPECT_FALSE(core.watch.sure_of_strangers(core.now)) << "neighbours may have computed";
+    core.watch.lost(4 * kMs, core.now += 30 * kMs);
+    EXPECT_TRUE(core.watch.sure_of_strangers(core.now));
+    EXPECT_FALSE(core.watch.sure_of_strangers(core.now + 2 * CoreWatch::kFirstContestNs)) << "peace again";
+}
+
 // What one has found out all know that share the core; and they forget it, or hearsay would live for ever.
 TEST(Waiting, StrangersThatANeighbourTellsOfGetNothing) {
     Core core;
@@ -219,7 +241,7 @@ TEST(Waiting, StrangersThatANeighbourTellsOfGetNothing) {
     for (int i = 0; i < 100; ++i) core.wait_for(200 * kUs, kAdaptive);
     EXPECT_EQ(core.yields, 0);
     EXPECT_GT(core.sleeps, 50);
-    EXPECT_FALSE(core.watch.found_contested(core.now));
+    EXPECT_FALSE(core.watch.sure_of_strangers(core.now));
     core.told = core.strangers = false;
     core.now += CoreWatch::kFirstContestNs;
     core.wait_for(200 * kUs, kAdaptive);
