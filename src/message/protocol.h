@@ -18,8 +18,8 @@ struct Offer {
     uint32_t serial = 0;   ///< the sender's name for its request
     int32_t pid = 0;       ///< of the sender
     CopyPath::Reach reach = CopyPath::Reach::near;  ///< what the sender's copies into shared memory have told of the receiver
-    bool waits = false;    ///< the sender does nothing else until the message is gone
-    bool ahead = false;    ///< the first pieces follow at once, on the same ring
+    uint8_t waits = 0;     ///< 1: the sender does nothing else until the message is gone
+    uint8_t ahead = 0;     ///< 1: the first pieces follow at once, on the same ring
     uint32_t let_go = 0;   ///< the sender's counter of that name when it was sent: if it differs after the data was read, that
                            ///< may not have been the message's any more (let_go)
 };
@@ -49,6 +49,7 @@ struct Share {
 };
 static_assert(sizeof(Share) == 32);
 // A piece's header: tag = receive_serial, sequence = generation, context = offset in the message; pieces may overtake each
-// other. Generation 0: it follows its offer unasked, and belongs to the last one that came on this ring. Between hosts they may come twice, and the receiver answers with `fetched` when it has them all.
+// other. Generation 0: it follows its offer unasked, and belongs to the last one that came on this ring. Between hosts they
+// may come twice, and the receiver answers with `fetched` when it has them all.
 
 }  // namespace starling::message

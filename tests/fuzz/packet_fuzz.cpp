@@ -16,6 +16,7 @@
 #include "link/peer.h"
 #include "message/match.h"
 #include "message/point_to_point.h"
+#include "message/protocol.h"
 #include "message/receive.h"
 #include "progress/engine.h"
 #include "transport/shm/region.h"
@@ -146,10 +147,15 @@ std::string packet(shm::Kind kind, uint32_t bytes, int tag, uint64_t context, co
         static_cast<uint8_t>(kind), 1, 0, static_cast<uint8_t>(payload.size()), bytes, tag, 1, context};
     return std::string(reinterpret_cast<const char*>(&recipe), sizeof recipe) + payload;
 }
-std::string offer(uint64_t bytes) {
-    std::string text(24, '\0');
-    std::memcpy(text.data(), &bytes, sizeof bytes);
-    return text;
+template <class Payload>
+std::string packet(shm::Kind kind, int tag, uint64_t context, const Payload& payload) {
+    return packet(kind, sizeof payload, tag, context, std::string(reinterpret_cast<const char*>(&payload), sizeof payload));
+}
+message::Offer offer(uint64_t bytes, uint8_t ahead = 0) {
+    message::Offer offer;
+    offer.bytes = bytes;
+    offer.waits = offer.ahead = ahead;
+    return offer;
 }
 }  // namespace
 
@@ -159,12 +165,15 @@ const std::string* fuzz_seeds(size_t& count) {
     static const std::string seeds[] = {
         packet(Kind::eager, 5, 1, kContext, "hello") +
             packet(Kind::eager, 200, 2, kContext, std::string(200, 'x')),
-        packet(Kind::rendezvous, 24, 1, kContext, offer(1000)) +
+        packet(Kind::rendezvous, 1, kContext, offer(1000)) +
             packet(Kind::piece, 100, 0, 0, std::string(100, 'a')) +
             packet(Kind::piece, 156, 0, 100, std::string(156, 'b')),
-        packet(Kind::rendezvous, 24, 1, 77, offer(10)) +
-            packet(Kind::fetched, 4, 0, 0, std::string(4, '\0')) +
-            packet(Kind::clear_to_stream, 16, 0, 0, std::string(16, '\1')),
+        packet(Kind::rendezvous, 1, kContext, offer(200, 1)) +
+            packet(Kind::piece, 100, 0, 0, std::string(100, 'a')) +
+            packet(Kind::piece, 100, 0, 100, std::string(100, 'b')),
+        packet(Kind::rendezvous, 1, 77, offer(10)) + packet(Kind::fetched, 0, 0, message::Fetched{0}) +
+            packet(Kind::clear_to_stream, 0, 0, message::ClearToStream{10, 0, 0, 1, 1}),
+        packet(Kind::rendezvous, 1, kContext, offer(1000)) + packet(Kind::share_copy, 0, 0, message::Share{}),
         packet(Kind::open, 4, 0, 0, std::string("\3\0\0\0", 4)) +
             packet(Kind::accept, 4, 0, 0, std::string("\1\0\0\0", 4)) + packet(Kind::refuse, 0, 0, 0, "") +
             packet(Kind::close, 0, 0, 0, ""),
