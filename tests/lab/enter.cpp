@@ -30,9 +30,15 @@ void join_namespaces(const std::string& pid) {
         std::string path = "/proc/" + pid + "/ns/" + kinds[i];
         fds[i] = must(open(path.c_str(), O_RDONLY | O_CLOEXEC), "this host is not there");
     }
+    // Where we are in a changed root, so is the host; entering its mounts alone would lead to the root of the machine, and
+    // what is cleaned up there is not ours.
+    const std::string its_root = "/proc/" + pid + "/root";
+    const int root = must(open(its_root.c_str(), O_PATH | O_CLOEXEC), "this host is not there");
     std::string directory(4096, '\0');
     bool known = getcwd(directory.data(), directory.size()) != nullptr;
     for (int fd : fds) must(setns(fd, 0), "entering a host (this needs root)");
+    must(fchdir(root), "the host's root");
+    must(chroot("."), "the host's root");
     if (!known || chdir(directory.c_str()) != 0) must(chdir("/"), "/");
 }
 
