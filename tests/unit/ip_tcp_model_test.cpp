@@ -43,6 +43,7 @@ class World {
             options.piece_bytes = 64 * 1024;
             options.send_buffer = 64 * 1024;
             options.doubt_ns = 500'000;
+            options.patience_ns = 1'000'000;
             options.examine = [](int fd, uint64_t limit) { return current->examine_socket(fd, limit); };
             EXPECT_EQ(Tcp::create(options, upcalls(), one.tcp), 0);
             const TcpRail rails[] = {rail(1), rail(2)};
@@ -225,7 +226,6 @@ class World {
     Health examine_socket(int fd, uint64_t limit) {
         Health health = examine(fd, limit);
         health.acked = health.repeated = 0;
-        health.few = false;
         health.unacknowledged = health.timed_out = random() % 10 == 0;
         return health;
     }

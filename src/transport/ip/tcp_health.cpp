@@ -13,9 +13,6 @@ namespace {
 
 constexpr uint64_t kHealthNs = 250'000'000;
 constexpr uint64_t kStreamLookNs = 2'000'000;   ///< while streams wait for what a socket has taken
-constexpr uint64_t kLeastPatience = 1'000'000;  ///< with what is under way, besides two round trips
-/// With two segments or fewer: the kernel of their receiver holds acknowledgements back for 40 ms, while its process answers.
-constexpr uint64_t kDelayedAck = 50'000'000;
 constexpr uint64_t kDoubtLookNs = 50'000'000;   ///< at what is still under way in doubt
 constexpr uint64_t kLongestDoubt = 16;          ///< times the first
 constexpr uint64_t kForgiven = 8;               ///< trusted for so many times as long as it was doubted: it begins anew
@@ -91,7 +88,7 @@ bool TcpEngine::is_stuck(TcpSocket& socket, const Health& health) {
     }
     // The session's round trip: the kernel's has acknowledgements in it that its peer held back.
     const Session* const session = socket.connection->session;
-    const uint64_t patience = (health.few ? kDelayedAck : kLeastPatience) + (session ? 2 * session->round_trip() : 0);
+    const uint64_t patience = options.patience_ns + (session ? 2 * session->round_trip() : 0);
     if (now - socket.acked_at < patience) return false;
     if (health.timed_out) return true;
     if (socket.asked_at != 0)
@@ -109,9 +106,8 @@ bool TcpEngine::stalls(Connection& connection) {
     if (connection.doubted_ || !of.primary) return connection.doubted_;
     TcpSocket& socket = *of.primary;
     const Health health = ask_kernel(socket);
-    const bool as_before = socket.asked_at != 0 && health.acked == socket.acked &&
-                           (!health.few || now - socket.asked_at > kDelayedAck);
-    if (health.acked != socket.acked || socket.asked_at == 0 || !health.few) socket.asked_at = now;
+    const bool as_before = socket.asked_at != 0 && health.acked == socket.acked && now - socket.asked_at > options.patience_ns;
+    if (health.acked != socket.acked || socket.asked_at == 0) socket.asked_at = now;
     if (!health.unacknowledged) socket.asked_at = 0;
     socket.acked = health.acked;
     // What has come to its host the peer will find; and what moves is slow and not stuck.

@@ -97,7 +97,6 @@ Health examine(int fd, uint64_t silence_limit_ns) {
     health.silent = health.outstanding && asked && uint64_t{info.tcpi_last_ack_recv} * 1'000'000 > silence_limit_ns;
     health.unacknowledged = info.tcpi_unacked > 0;
     health.unsent = info.tcpi_notsent_bytes > 0;
-    health.few = info.tcpi_unacked <= 2;
     health.timed_out = info.tcpi_retransmits > 0 && info.tcpi_unacked > 0;
     health.acked = info.tcpi_bytes_acked;
     health.sent = info.tcpi_data_segs_out;
