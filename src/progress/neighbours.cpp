@@ -79,7 +79,7 @@ uint32_t own_core() { return here(); }
 
 Company look_for_company(uint32_t cpu, bool contested) {
     write_down(contested ? cpu | Place::kContested : cpu);
-    Company company{cpu, false, false};
+    Company company{};
     if (!own || cpu == Place::kNowhere) return company;
     // One that knows of strangers is looked for, and any other remembered.
     company.contested = any_other([&](uint32_t other, bool) {

@@ -12,11 +12,10 @@ void leave_place();
 
 /// What a look at the places shows.
 struct Company {
-    uint32_t cpu;    ///< where this thread runs, as a number that means nothing else
     bool neighbour;  ///< a process of a job that we know is awake here
     bool contested;  ///< one of those has found that strangers want this core
 };
-/// Where this thread runs, the quickest of looks.
+/// Where this thread runs, as a number that means nothing else; the quickest of looks.
 uint32_t own_core();
 /// Writes down that this process runs on that core, and whether it has found it contested; who else is there. A few loads
 /// where nothing has changed. Needs the library's lock.
