@@ -108,9 +108,7 @@ static int exists(const Team* t, const Operation* o) {
 }
 
 /* What process (side, rank) puts at position j of its input. */
-static int element(int side, int rank, int j) {
-    return (side * 31 + rank) * 1009 + j % 997;
-}
+static int element(int side, int rank, int j) { return (side * 31 + rank) * 1009 + j % 997; }
 
 static int sum_of(int side, int j, int ranks) {
     int sum = 0;
@@ -126,16 +124,14 @@ static int expected(const Team* t, const char* name, const Work* w, long i, int 
     *known = 1;
     if (!strcmp(name, "allreduce") && block == 0) return sum_of(from, j, t->size[from]);
     if (!strcmp(name, "allgather") && block < t->size[from]) return element(from, block, offset);
-    if (!strcmp(name, "alltoall") && block < t->size[from])
-        return element(from, block, t->rank * w->count + offset);
+    if (!strcmp(name, "alltoall") && block < t->size[from]) return element(from, block, t->rank * w->count + offset);
     if (!strcmp(name, "scan") && block == 0) return sum_of(0, j, t->rank + 1);
     if (!strncmp(name, "reduce_scatter", 14) && j < w->shares[t->rank]) {
         int before = 0;
         for (int r = 0; r < t->rank; ++r) before += w->shares[r];
         return sum_of(from, before + j, t->size[from]);
     }
-    if (!strcmp(name, "bcast") && block == 0 && root.in_side && !root.i_am)
-        return element(root.side, root.rank, j);
+    if (!strcmp(name, "bcast") && block == 0 && root.in_side && !root.i_am) return element(root.side, root.rank, j);
     if (!strcmp(name, "scatter") && block == 0 && root.in_side) {
         return element(root.side, root.rank, t->rank * w->count + j);
     }
@@ -153,9 +149,8 @@ static void check(const Team* t, const Operation* o, const Work* w) {
         for (int j = 0; j < w->count * w->blocks && o->sized; ++j) {
             int known, right = expected(t, o->name, w, i, j, &known);
             if (!known || w->out[j] == right) continue;
-            fprintf(stderr,
-                    "collectives: %s of %d ints, process %d of side %d: position %d is %d instead of %d\n",
-                    o->name, w->count, t->rank, t->side, j, w->out[j], right);
+            fprintf(stderr, "collectives: %s of %d ints, process %d of side %d: position %d is %d instead of %d\n", o->name,
+                    w->count, t->rank, t->side, j, w->out[j], right);
             MPI_Abort(MPI_COMM_WORLD, 4);
         }
     }
@@ -183,8 +178,7 @@ static Work make_work(const Team* t, size_t bytes) {
     return w;
 }
 
-static void measure(const Team* t, const Options* options, const Operation* o, size_t bytes,
-                    Report* report) {
+static void measure(const Team* t, const Options* options, const Operation* o, size_t bytes, Report* report) {
     Context context = {o, make_work(t, bytes)};
     if (options->check) check(t, o, &context.work);
     Stats stats = bench_team_measure(t, options, repeat, &context, 1e6);
@@ -205,8 +199,7 @@ int main(int argc, char** argv) {
     for (int k = 0; k < kOperationCount; ++k) {
         const Operation* o = &kOperations[k];
         if (!bench_wanted(&options, o->name) || !exists(&team, o)) continue;
-        for (long bytes = bench_next_size(&options, -1); bytes >= 0;
-             bytes = bench_next_size(&options, bytes)) {
+        for (long bytes = bench_next_size(&options, -1); bytes >= 0; bytes = bench_next_size(&options, bytes)) {
             if (o->sized && (bytes < 4 || bytes > o->largest)) continue;
             measure(&team, &options, o, (size_t)bytes, report);
             if (!o->sized) break;

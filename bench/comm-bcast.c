@@ -106,8 +106,7 @@ int main(int argc, char** argv) {
     for (int kind = kDup; kind <= kCreate; ++kind) {
         if (!bench_wanted(&options, kNames[kind])) continue;
         c.kind = kind;
-        for (long us = bench_next_of(options.compute, -1); us >= 0;
-             us = bench_next_of(options.compute, us)) {
+        for (long us = bench_next_of(options.compute, -1); us >= 0; us = bench_next_of(options.compute, us)) {
             char name[40];
             double work = work_time(&team, &options, &c, us);
             snprintf(name, sizeof name, us ? "%s-compute-%ld" : "%s", kNames[kind], us);

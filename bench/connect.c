@@ -10,32 +10,13 @@
 #include "common/bench.h"
 
 enum { kMaxRepetitions = 1000 };
-enum Step {
-    kOpen,
-    kPublish,
-    kLookup,
-    kConnect,
-    kFirst,
-    kMerge,
-    kDisconnect,
-    kUnpublish,
-    kClose,
-    kJoin,
-    kSteps
-};
+enum Step { kOpen, kPublish, kLookup, kConnect, kFirst, kMerge, kDisconnect, kUnpublish, kClose, kJoin, kSteps };
 static const struct {
     const char* name;
     const char* group; /* of -o */
-} kNames[kSteps] = {{"open-port", "connect"},
-                    {"publish", "names"},
-                    {"lookup", "names"},
-                    {"connect", "connect"},
-                    {"first-round-trip", "connect"},
-                    {"merge", "connect"},
-                    {"disconnect", "connect"},
-                    {"unpublish", "names"},
-                    {"close-port", "connect"},
-                    {"join", "join"}};
+} kNames[kSteps] = {{"open-port", "connect"},        {"publish", "names"}, {"lookup", "names"},       {"connect", "connect"},
+                    {"first-round-trip", "connect"}, {"merge", "connect"}, {"disconnect", "connect"}, {"unpublish", "names"},
+                    {"close-port", "connect"},       {"join", "join"}};
 
 typedef struct {
     MPI_Comm half;

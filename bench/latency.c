@@ -64,12 +64,10 @@ static double ping_pong(const Pair* pair, long iterations, void* context) {
 
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
-    Options options =
-        bench_options(argc, argv, "latency of messages between two processes", bench_defaults());
+    Options options = bench_options(argc, argv, "latency of messages between two processes", bench_defaults());
     Pair pair = bench_pair(&options, argv);
     Report* report = bench_report("latency", "us", &options);
-    Message message = {bench_buffer(options.max_bytes), bench_buffer(options.max_bytes), 0, options.check,
-                       options.write};
+    Message message = {bench_buffer(options.max_bytes), bench_buffer(options.max_bytes), 0, options.check, options.write};
     bench_fill(message.out, options.max_bytes, (unsigned)pair.role);
     for (long bytes = bench_next_size(&options, -1); bytes >= 0; bytes = bench_next_size(&options, bytes)) {
         message.bytes = (int)bytes;

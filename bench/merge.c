@@ -10,12 +10,8 @@ typedef struct {
     MPI_Comm made;
 } Making;
 
-static void merge(const Team* t, Making* m) {
-    MPI_Intercomm_merge(t->comm, t->side, &m->made);
-}
-static void dup(const Team* t, Making* m) {
-    MPI_Comm_dup(t->comm, &m->made);
-}
+static void merge(const Team* t, Making* m) { MPI_Intercomm_merge(t->comm, t->side, &m->made); }
+static void dup(const Team* t, Making* m) { MPI_Comm_dup(t->comm, &m->made); }
 static void create(const Team* t, Making* m) {
     MPI_Intercomm_create(m->half, 0, t->control, t->side == 0 ? t->size[0] : 0, 9, &m->made);
 }

@@ -12,9 +12,9 @@ typedef struct {
     const char* name;
     enum Kind kind;
 } Operation;
-static const Operation kOperations[] = {
-    {"isend-irecv", kExchange}, {"ibarrier", kBarrier},     {"ibcast", kBcast},      {"ireduce", kReduce},
-    {"iallreduce", kAllreduce}, {"iallgather", kAllgather}, {"ialltoall", kAlltoall}};
+static const Operation kOperations[] = {{"isend-irecv", kExchange}, {"ibarrier", kBarrier},     {"ibcast", kBcast},
+                                        {"ireduce", kReduce},       {"iallreduce", kAllreduce}, {"iallgather", kAllgather},
+                                        {"ialltoall", kAlltoall}};
 
 typedef struct {
     enum Kind kind;
@@ -78,9 +78,7 @@ static void repeat(const Team* t, long iterations, void* context) {
 }
 
 /* What process r of a side sends in position j. */
-static int element(int side, int r, int j) {
-    return side * 7001 + r * 101 + j % 8191;
-}
+static int element(int side, int r, int j) { return side * 7001 + r * 101 + j % 8191; }
 
 /* What position j must be received as; *known is 0 where nothing comes. */
 static int expected(const Team* t, const Context* c, int j, int* known) {
@@ -121,8 +119,8 @@ static void check(const Team* t, Context* c, const char* name) {
     for (int j = 0; j < all; ++j) {
         int known, right = expected(t, c, j, &known);
         if (!known || c->in[j] == right) continue;
-        fprintf(stderr, "overlap: %s of %d ints, process %d of side %d: position %d is %d instead of %d\n",
-                name, c->count, t->rank, t->side, j, c->in[j], right);
+        fprintf(stderr, "overlap: %s of %d ints, process %d of side %d: position %d is %d instead of %d\n", name, c->count,
+                t->rank, t->side, j, c->in[j], right);
         MPI_Abort(MPI_COMM_WORLD, 4);
     }
 }
@@ -135,8 +133,7 @@ static double run(const Team* t, const Options* options, Context* c, long work, 
     return value;
 }
 
-static void measure(const Team* t, const Options* options, const Operation* o, size_t bytes,
-                    Report* report) {
+static void measure(const Team* t, const Options* options, const Operation* o, size_t bytes, Report* report) {
     int blocks = t->size[0] > t->size[1] ? t->size[0] : t->size[1];
     int count = bytes < sizeof(int) ? 1 : (int)(bytes / sizeof(int));
     size_t memory = (size_t)blocks * (size_t)count * sizeof(int);
@@ -169,8 +166,7 @@ int main(int argc, char** argv) {
     for (size_t k = 0; k < sizeof kOperations / sizeof kOperations[0]; ++k) {
         const Operation* o = &kOperations[k];
         if (!bench_wanted(&options, o->name)) continue;
-        for (long bytes = bench_next_size(&options, -1); bytes >= 0;
-             bytes = bench_next_size(&options, bytes)) {
+        for (long bytes = bench_next_size(&options, -1); bytes >= 0; bytes = bench_next_size(&options, bytes)) {
             measure(&team, &options, o, (size_t)bytes, report);
             if (o->kind == kBarrier) break;
         }

@@ -56,9 +56,7 @@ static Phase next_phase(Play* p) {
     return phase;
 }
 
-static unsigned seed_of(int from, int to, int number) {
-    return (unsigned)(from * 131 + to * 17 + number);
-}
+static unsigned seed_of(int from, int to, int number) { return (unsigned)(from * 131 + to * 17 + number); }
 
 /* The place of peer d's message k in a buffer. */
 static char* slot(const Play* p, char* buffer, int d, int k) {
@@ -71,8 +69,7 @@ static void exchange(const Team* t, Play* p, const Phase* phase, int place, int 
     for (int d = 0; d < phase->peers; ++d) {
         int source = p->order[(place + t->total - d - 1) % t->total];
         for (int k = 0; k < now; ++k) {
-            MPI_Irecv(slot(p, p->in, d, k), phase->bytes, MPI_BYTE, source, kDataTag, t->control,
-                      &p->requests[posted++]);
+            MPI_Irecv(slot(p, p->in, d, k), phase->bytes, MPI_BYTE, source, kDataTag, t->control, &p->requests[posted++]);
         }
     }
     for (int d = 0; d < phase->peers; ++d) {
@@ -80,8 +77,7 @@ static void exchange(const Team* t, Play* p, const Phase* phase, int place, int 
         for (int k = 0; k < now; ++k) {
             char* message = slot(p, p->out, d, k);
             if (p->check) bench_fill(message, (size_t)phase->bytes, seed_of(t->id, target, first + k));
-            MPI_Isend(message, phase->bytes, MPI_BYTE, target, kDataTag, t->control,
-                      &p->requests[posted++]);
+            MPI_Isend(message, phase->bytes, MPI_BYTE, target, kDataTag, t->control, &p->requests[posted++]);
         }
     }
     MPI_Waitall(posted, p->requests, MPI_STATUSES_IGNORE);
@@ -137,8 +133,7 @@ static void measure_all(const Team* t, const Options* options, Play* p, Report* 
     p->draw = 0;
     p->change = 1;
     long n = bench_next_of(options->counts, 0);
-    for (; n > 0 && n <= p->most_peers && bench_wanted(options, "peers");
-         n = bench_next_of(options->counts, n)) {
+    for (; n > 0 && n <= p->most_peers && bench_wanted(options, "peers"); n = bench_next_of(options->counts, n)) {
         p->fixed = (Phase){(int)n, options->window, 1024};
         s = measure(t, options, p);
         bench_row(report, "peers", n, s);
@@ -163,8 +158,7 @@ int main(int argc, char** argv) {
     bench_require(team.total >= 2, "at least two processes are needed");
     Play play = {0};
     play.options = &options;
-    for (long n = bench_next_of(options.counts, 0); n > 0 && n < team.total;
-         n = bench_next_of(options.counts, n))
+    for (long n = bench_next_of(options.counts, 0); n > 0 && n < team.total; n = bench_next_of(options.counts, n))
         play.most_peers = (int)n;
     bench_require(play.most_peers > 0, "-k names no number of peers that fits the job");
     size_t slots = (size_t)play.most_peers * kAtATime;

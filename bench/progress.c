@@ -12,9 +12,7 @@
 
 enum { kTag = 3 };
 
-static void send_token(const Team* t, long token, int to) {
-    MPI_Send(&token, 1, MPI_LONG, to, kTag, t->comm);
-}
+static void send_token(const Team* t, long token, int to) { MPI_Send(&token, 1, MPI_LONG, to, kTag, t->comm); }
 
 static void take_token(const Team* t, long expected, int from) {
     long token = -1;
@@ -73,10 +71,8 @@ int main(int argc, char** argv) {
         const char* name;
         TeamRound round;
         double scale;
-    } operations[] = {{"pairs", pairs, 1e6 / 2},
-                      {"waiting", waiting, 1e6 / 2},
-                      {"ring", ring, 1e6 / team.total},
-                      {"work", work, 1e6}};
+    } operations[] = {
+        {"pairs", pairs, 1e6 / 2}, {"waiting", waiting, 1e6 / 2}, {"ring", ring, 1e6 / team.total}, {"work", work, 1e6}};
     long units = bench_units(1000);
     Report* report = bench_report("progress", "us", &options);
     for (size_t k = 0; k < sizeof operations / sizeof operations[0]; ++k) {

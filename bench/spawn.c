@@ -26,8 +26,8 @@ static void child(MPI_Comm parent, int stay) {
 
 static void spawn(char** argv, int children, int stay, MPI_Comm* comm) {
     char* arguments[] = {kStay, NULL};
-    MPI_Comm_spawn(argv[0], stay ? arguments : MPI_ARGV_NULL, children, MPI_INFO_NULL, 0, MPI_COMM_WORLD,
-                   comm, MPI_ERRCODES_IGNORE);
+    MPI_Comm_spawn(argv[0], stay ? arguments : MPI_ARGV_NULL, children, MPI_INFO_NULL, 0, MPI_COMM_WORLD, comm,
+                   MPI_ERRCODES_IGNORE);
 }
 
 static void hear(MPI_Comm comm, int rank, int children) {

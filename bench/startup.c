@@ -11,14 +11,13 @@ int main(int argc, char** argv) {
     double started = bench_now();
     MPI_Init(&argc, &argv);
     double after_init = bench_now();
-    Options options =
-        bench_options(argc, argv, "time in MPI_Init and to the first message", bench_defaults());
+    Options options = bench_options(argc, argv, "time in MPI_Init and to the first message", bench_defaults());
     int rank, size, word = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     double before = bench_now();
-    MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 0, &word, 1, MPI_INT, (rank + size - 1) % size, 0,
-                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 0, &word, 1, MPI_INT, (rank + size - 1) % size, 0, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
     double heard = bench_now();
     bench_require(word == (rank + size - 1) % size, "the first message is wrong");
     Report* report = bench_report("startup", "ms", &options);

@@ -58,8 +58,7 @@ static void prepare_halo(Block* b, double* cells, MPI_Comm grid, MPI_Request req
 static double step(Block* b) {
     double largest = 0;
     for (int r = 1; r <= b->rows; ++r) {
-        const double *above = at(b, b->now, r - 1, 0), *here = at(b, b->now, r, 0),
-                     *below = at(b, b->now, r + 1, 0);
+        const double *above = at(b, b->now, r - 1, 0), *here = at(b, b->now, r, 0), *below = at(b, b->now, r + 1, 0);
         double* next = at(b, b->next, r, 0);
         for (int c = 1; c <= b->columns; ++c) {
             next[c] = 0.25 * (above[c] + below[c] + here[c - 1] + here[c + 1]);
@@ -102,15 +101,13 @@ int main(int argc, char** argv) {
         double* swap = b.now;
         b.now = b.next;
         b.next = swap;
-        if (i % 100 == 99 || i == steps - 1) {
-            MPI_Allreduce(MPI_IN_PLACE, &change, 1, MPI_DOUBLE, MPI_MAX, grid);
-        }
+        if (i % 100 == 99 || i == steps - 1) { MPI_Allreduce(MPI_IN_PLACE, &change, 1, MPI_DOUBLE, MPI_MAX, grid); }
     }
     double own = sum(&b);
     MPI_Reduce(&own, &total, 1, MPI_DOUBLE, MPI_SUM, 0, grid);
     if (rank == 0) {
-        printf("%dx%d cells on %dx%d ranks: %d steps in %.3f s, largest last change %.6f, mean %.6f\n",
-               side, side, dims[0], dims[1], steps, MPI_Wtime() - before, change, total / side / side);
+        printf("%dx%d cells on %dx%d ranks: %d steps in %.3f s, largest last change %.6f, mean %.6f\n", side, side, dims[0],
+               dims[1], steps, MPI_Wtime() - before, change, total / side / side);
     }
     for (int i = 0; i < 16; ++i) MPI_Request_free(&halo[i / 8][i % 8]);
     free(b.now);

@@ -21,8 +21,7 @@ static void child(MPI_Comm parent) {
 static int parent(const char* program, int children) {
     MPI_Comm family;
     double before = MPI_Wtime();
-    MPI_Comm_spawn(program, MPI_ARGV_NULL, children, MPI_INFO_NULL, 0, MPI_COMM_SELF, &family,
-                   MPI_ERRCODES_IGNORE);
+    MPI_Comm_spawn(program, MPI_ARGV_NULL, children, MPI_INFO_NULL, 0, MPI_COMM_SELF, &family, MPI_ERRCODES_IGNORE);
     printf("parent: %d children in %.1f ms\n", children, (MPI_Wtime() - before) * 1e3);
 
     int* numbers = malloc((size_t)children * sizeof *numbers);

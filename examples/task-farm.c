@@ -64,8 +64,7 @@ int main(int argc, char** argv) {
     } else {
         double before = MPI_Wtime();
         long total = size > 1 ? hand_out(size - 1, limit) : primes_in(0, limit);
-        printf("%ld primes below %ld, %d workers, %.3f s\n", total, limit, size > 1 ? size - 1 : 1,
-               MPI_Wtime() - before);
+        printf("%ld primes below %ld, %d workers, %.3f s\n", total, limit, size > 1 ? size - 1 : 1, MPI_Wtime() - before);
     }
     MPI_Finalize();
     return 0;

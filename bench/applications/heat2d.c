@@ -27,9 +27,7 @@ static double* at(const Block* b, double* cells, int row, int column) {
     return cells + (size_t)row * (size_t)(b->columns + 2) + column;
 }
 
-static int part(int side, int pieces, int piece) {
-    return (int)((long)side * piece / pieces);
-}
+static int part(int side, int pieces, int piece) { return (int)((long)side * piece / pieces); }
 
 static void turn(Block* b) {
     MPI_Request requests[2 * kSides];
@@ -58,15 +56,12 @@ static double* outer(const Block* b, int side) {
     int column = side == kLeft ? 0 : side == kRight ? b->columns + 1 : 1;
     return at(b, b->now, row, column);
 }
-static MPI_Datatype type_of(const Block* b, int side) {
-    return side < kLeft ? b->row : b->column;
-}
+static MPI_Datatype type_of(const Block* b, int side) { return side < kLeft ? b->row : b->column; }
 
 static void prepare(Block* b) {
     for (int s = 0; s < kSides; ++s) {
         MPI_Recv_init(outer(b, s), 1, type_of(b, s), b->neighbor[s], s ^ 1, b->grid, &b->persistent[0][s]);
-        MPI_Send_init(inner(b, s), 1, type_of(b, s), b->neighbor[s], s, b->grid,
-                      &b->persistent[0][kSides + s]);
+        MPI_Send_init(inner(b, s), 1, type_of(b, s), b->neighbor[s], s, b->grid, &b->persistent[0][kSides + s]);
     }
     turn(b);
 }
@@ -100,8 +95,7 @@ static Block make_block(MPI_Comm comm, int side) {
 }
 
 static void free_block(Block* b) {
-    for (int i = 0; i < 4 * kSides; ++i)
-        MPI_Request_free(&b->persistent[i / (2 * kSides)][i % (2 * kSides)]);
+    for (int i = 0; i < 4 * kSides; ++i) MPI_Request_free(&b->persistent[i / (2 * kSides)][i % (2 * kSides)]);
     free(b->now);
     free(b->next);
     MPI_Type_free(&b->row);
@@ -114,26 +108,22 @@ static void relax(const Block* b, int row, int end_row, int column, int end_colu
         const double *above = at(b, b->now, r - 1, 0), *here = at(b, b->now, r, 0);
         const double* below = at(b, b->now, r + 1, 0);
         double* next = at(b, b->next, r, 0);
-        for (int c = column; c < end_column; ++c) {
-            next[c] = 0.25 * ((above[c] + below[c]) + (here[c - 1] + here[c + 1]));
-        }
+        for (int c = column; c < end_column; ++c) { next[c] = 0.25 * ((above[c] + below[c]) + (here[c - 1] + here[c + 1])); }
     }
 }
 
 static void step_sendrecv(Block* b) {
     for (int to = 0; to < kSides; ++to) {
         int from = to ^ 1;
-        MPI_Sendrecv(inner(b, to), 1, type_of(b, to), b->neighbor[to], to, outer(b, from), 1,
-                     type_of(b, from), b->neighbor[from], to, b->grid, MPI_STATUS_IGNORE);
+        MPI_Sendrecv(inner(b, to), 1, type_of(b, to), b->neighbor[to], to, outer(b, from), 1, type_of(b, from),
+                     b->neighbor[from], to, b->grid, MPI_STATUS_IGNORE);
     }
     relax(b, 1, b->rows + 1, 1, b->columns + 1);
 }
 
 static void step_overlap(Block* b) {
     MPI_Request requests[2 * kSides];
-    for (int s = 0; s < kSides; ++s) {
-        MPI_Irecv(outer(b, s), 1, type_of(b, s), b->neighbor[s], s ^ 1, b->grid, &requests[s]);
-    }
+    for (int s = 0; s < kSides; ++s) { MPI_Irecv(outer(b, s), 1, type_of(b, s), b->neighbor[s], s ^ 1, b->grid, &requests[s]); }
     for (int s = 0; s < kSides; ++s) {
         MPI_Isend(inner(b, s), 1, type_of(b, s), b->neighbor[s], s, b->grid, &requests[kSides + s]);
     }
@@ -155,8 +145,7 @@ typedef struct {
     const char* name;
     void (*step)(Block*);
 } Way;
-static const Way kWays[] = {
-    {"sendrecv", step_sendrecv}, {"overlap", step_overlap}, {"persistent", step_persistent}};
+static const Way kWays[] = {{"sendrecv", step_sendrecv}, {"overlap", step_overlap}, {"persistent", step_persistent}};
 
 static void advance(Block* b, const Way* way, long steps) {
     for (long i = 0; i < steps; ++i) {
@@ -174,9 +163,8 @@ static void check(Block* b, const Way* way, int side) {
     advance(b, way, kSteps);
     for (int r = 1; r <= b->rows; ++r) {
         for (int c = 1; c <= b->columns; ++c) {
-            bench_require(
-                *at(b, b->now, r, c) == *at(&whole, whole.now, b->first_row + r, b->first_column + c),
-                "the plate differs from that of one process");
+            bench_require(*at(b, b->now, r, c) == *at(&whole, whole.now, b->first_row + r, b->first_column + c),
+                          "the plate differs from that of one process");
         }
     }
     free_block(&whole);
@@ -198,8 +186,7 @@ int main(int argc, char** argv) {
     Options defaults = bench_defaults();
     defaults.sizes = "64,256,1024";
     defaults.warm_up = 2;
-    Options options =
-        bench_options(argc, argv, "heat in a plate; -s sides, -o sendrecv,overlap,persistent", defaults);
+    Options options = bench_options(argc, argv, "heat in a plate; -s sides, -o sendrecv,overlap,persistent", defaults);
     Team team = bench_team(&options, argv);
     Report* report = bench_report("heat2d", "us per step", &options);
     for (long side = bench_next_size(&options, 0); side > 0; side = bench_next_size(&options, side)) {

@@ -61,8 +61,7 @@ static void work(MPI_Comm comm) {
 static void hand_out(Farm* f, int i) {
     if (f->handed == f->tasks) return;
     Task task = task_of(f, f->handed++);
-    MPI_Irecv(&f->results[i], 1, MPI_UINT64_T, f->workers[i].rank, kResultTag, f->workers[i].comm,
-              &f->requests[i]);
+    MPI_Irecv(&f->results[i], 1, MPI_UINT64_T, f->workers[i].rank, kResultTag, f->workers[i].comm, &f->requests[i]);
     MPI_Send(&task, 2, MPI_LONG, f->workers[i].rank, kTaskTag, f->workers[i].comm);
 }
 
@@ -74,8 +73,7 @@ static void add_worker(Farm* f, MPI_Comm comm, int rank) {
 }
 
 static void spawn(const Farm* f, int count, MPI_Comm* comm) {
-    MPI_Comm_spawn(f->argv[0], f->argv + 1, count, MPI_INFO_NULL, 0, MPI_COMM_SELF, comm,
-                   MPI_ERRCODES_IGNORE);
+    MPI_Comm_spawn(f->argv[0], f->argv + 1, count, MPI_INFO_NULL, 0, MPI_COMM_SELF, comm, MPI_ERRCODES_IGNORE);
 }
 
 enum Way { kStatic, kSpawned, kGrown };
@@ -140,8 +138,7 @@ static void measure(Farm* f, Report* report, enum Way way, int wanted, int last)
 
 static void farm(const Options* o, char** argv, int size) {
     int wanted = o->children ? o->children : size - 1;
-    bench_require(wanted > 0 && (!o->children || size == 1),
-                  "start several processes, or one with --spawn K");
+    bench_require(wanted > 0 && (!o->children || size == 1), "start several processes, or one with --spawn K");
     Farm f = {o,
               argv,
               malloc((size_t)wanted * sizeof(Worker)),
@@ -176,8 +173,7 @@ int main(int argc, char** argv) {
     defaults.compute = "200";
     defaults.iterations = 5;
     defaults.warm_up = 1;
-    Options options =
-        bench_options(argc, argv, "task farm; -k tasks, --compute us each, -i farms", defaults);
+    Options options = bench_options(argc, argv, "task farm; -k tasks, --compute us each, -i farms", defaults);
     MPI_Comm parent;
     int rank, size;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -19,13 +19,13 @@ typedef struct {
     int full;                    /* -f also minimum, mean and maximum */
     int check;                   /* -c check the data received */
     int json;                    /* --json instead of the table: one line */
-    int children; /* --spawn K: spawn K children, measure between parents and children; 0: one job */
-    int window;   /* -w messages on the way at a time */
-    const char* operations; /* -o LIST of operations, comma separated; NULL: all */
-    const char* counts;     /* -k LIST of numbers in ascending order; NULL: the program's default */
-    const char* compute;    /* --compute LIST of microseconds of work, in ascending order; NULL: as above */
-    int both;               /* --both directions at a time */
-    int write;              /* --write: buffers are written before each send */
+    int children;                /* --spawn K: spawn K children, measure between parents and children; 0: one job */
+    int window;                  /* -w messages on the way at a time */
+    const char* operations;      /* -o LIST of operations, comma separated; NULL: all */
+    const char* counts;          /* -k LIST of numbers in ascending order; NULL: the program's default */
+    const char* compute;         /* --compute LIST of microseconds of work, in ascending order; NULL: as above */
+    int both;                    /* --both directions at a time */
+    int write;                   /* --write: buffers are written before each send */
 } Options;
 
 /* Reads the command line; the first argument that is none is an error and ends the job. */
@@ -96,8 +96,7 @@ void bench_pair_end(Pair* pair);
 typedef double (*PairRound)(const Pair* pair, long iterations, void* context);
 /* Runs batches of round on both sides; on role 0 the result is seconds per iteration over the batches,
  * times scale. */
-Stats bench_pair_measure(const Pair* pair, const Options* options, PairRound round, void* context,
-                         double scale);
+Stats bench_pair_measure(const Pair* pair, const Options* options, PairRound round, void* context, double scale);
 
 /* Work that makes no MPI call and counts operations, not time: an interruption makes it longer. One unit is
  * about a microsecond on a current processor. */

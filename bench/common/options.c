@@ -55,8 +55,7 @@ static const char* checked_list(const char* program, const char* text, const cha
         char* end;
         long number = strtol(p, &end, 10);
         if (end == p || (*end && *end != ',') || number <= last) {
-            snprintf(message, sizeof message, "%s takes numbers in ascending order, such as 8,1024",
-                     option);
+            snprintf(message, sizeof message, "%s takes numbers in ascending order, such as 8,1024", option);
             refuse(program, message);
         }
         last = number;
@@ -71,10 +70,9 @@ static void read_list(const char* program, const char* text, Options* options) {
 
 Options bench_options(int argc, char** argv, const char* about, Options options) {
     enum { kSpawn = 256, kJson, kBoth, kCompute, kWrite, kHelp };
-    const struct option table[] = {{"spawn", 1, NULL, kSpawn}, {"json", 0, NULL, kJson},
-                                   {"both", 0, NULL, kBoth},   {"compute", 1, NULL, kCompute},
-                                   {"write", 0, NULL, kWrite}, {"help", 0, NULL, kHelp},
-                                   {NULL, 0, NULL, 0}};
+    const struct option table[] = {
+        {"spawn", 1, NULL, kSpawn}, {"json", 0, NULL, kJson}, {"both", 0, NULL, kBoth}, {"compute", 1, NULL, kCompute},
+        {"write", 0, NULL, kWrite}, {"help", 0, NULL, kHelp}, {NULL, 0, NULL, 0}};
     int key;
     opterr = 0;
     while ((key = getopt_long(argc, argv, "m:s:i:x:t:b:w:o:k:fc", table, NULL)) != -1) {

@@ -18,8 +18,7 @@ Pair bench_pair(const Options* options, char** argv) {
         pair.spawned = 1;
     } else if (options->children > 0) {
         bench_require(size == 1, "with --spawn start one process");
-        MPI_Comm_spawn(argv[0], argv + 1, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF, &pair.comm,
-                       MPI_ERRCODES_IGNORE);
+        MPI_Comm_spawn(argv[0], argv + 1, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF, &pair.comm, MPI_ERRCODES_IGNORE);
         pair.peer = 0;
         pair.spawned = 1;
     } else {
@@ -62,9 +61,7 @@ static Stats lead(const Pair* pair, const Options* options, PairRound round, voi
     long iterations = options->iterations, stop = 0;
     if (options->warm_up > 0) lead_batch(pair, round, context, options->warm_up);
     if (iterations == 0) iterations = calibrate(pair, round, context, options->seconds / batches / 2);
-    for (int i = 0; i < batches; ++i) {
-        times[i] = lead_batch(pair, round, context, iterations) / (double)iterations * scale;
-    }
+    for (int i = 0; i < batches; ++i) { times[i] = lead_batch(pair, round, context, iterations) / (double)iterations * scale; }
     MPI_Send(&stop, 1, MPI_LONG, pair->peer, kControlTag, pair->comm);
     return bench_stats(times, batches);
 }
@@ -78,8 +75,7 @@ static void follow(const Pair* pair, PairRound round, void* context) {
     }
 }
 
-Stats bench_pair_measure(const Pair* pair, const Options* options, PairRound round, void* context,
-                         double scale) {
+Stats bench_pair_measure(const Pair* pair, const Options* options, PairRound round, void* context, double scale) {
     static int placed;
     Stats all = {0}, one = {0};
     if (pair->role < 0) return all;

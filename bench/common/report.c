@@ -96,15 +96,13 @@ void bench_row(Report* report, const char* what, long size, Stats stats) {
 }
 
 static void print_json(const Report* report, const char* ranks) {
-    printf("{\"benchmark\": \"%s\", \"unit\": \"%s\", \"ranks\": \"%s\", \"rows\": [", report->benchmark,
-           report->unit, ranks);
+    printf("{\"benchmark\": \"%s\", \"unit\": \"%s\", \"ranks\": \"%s\", \"rows\": [", report->benchmark, report->unit, ranks);
     for (int i = 0; i < report->count; ++i) {
         const Row* row = &report->rows[i];
         printf(
             "%s{\"what\": \"%s\", \"size\": %ld, \"value\": %.6g, \"min\": %.6g, \"mean\": %.6g, \"max\": "
             "%.6g, \"turns\": [",
-            i ? ", " : "", row->what, row->size, row->stats.value, row->stats.min, row->stats.mean,
-            row->stats.max);
+            i ? ", " : "", row->what, row->size, row->stats.value, row->stats.min, row->stats.mean, row->stats.max);
         for (int k = 0; k < row->stats.turns; ++k)
             printf("%s[%.6g, %.6g]", k ? ", " : "", row->stats.turn[k].value, row->stats.turn[k].placement);
         printf("]}");
@@ -119,10 +117,8 @@ static void print_table(const Report* report, const char* ranks) {
     printf("\n");
     for (int i = 0; i < report->count; ++i) {
         const Row* row = &report->rows[i];
-        printf("%-22s %10ld %14.3f", row->what[0] ? row->what : report->benchmark, row->size,
-               row->stats.value);
-        if (report->options->full)
-            printf(" %14.3f %14.3f %14.3f", row->stats.min, row->stats.mean, row->stats.max);
+        printf("%-22s %10ld %14.3f", row->what[0] ? row->what : report->benchmark, row->size, row->stats.value);
+        if (report->options->full) printf(" %14.3f %14.3f %14.3f", row->stats.min, row->stats.mean, row->stats.max);
         printf("\n");
     }
 }

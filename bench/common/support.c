@@ -33,8 +33,8 @@ void bench_verify(const void* buffer, size_t bytes, unsigned seed, const char* w
     const unsigned char* p = buffer;
     for (size_t i = 0; i < bytes; ++i) {
         if (p[i] == pattern(i, seed)) continue;
-        fprintf(stderr, "benchmark: wrong data in %s: byte %zu of %zu is %u instead of %u\n", what, i,
-                bytes, p[i], pattern(i, seed));
+        fprintf(stderr, "benchmark: wrong data in %s: byte %zu of %zu is %u instead of %u\n", what, i, bytes, p[i],
+                pattern(i, seed));
         MPI_Abort(MPI_COMM_WORLD, 4);
     }
 }

@@ -12,8 +12,7 @@ Team bench_team(const Options* options, char** argv) {
         team.comm = parent;
         team.side = 1;
     } else if (options->children > 0) {
-        MPI_Comm_spawn(argv[0], argv + 1, options->children, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &team.comm,
-                       MPI_ERRCODES_IGNORE);
+        MPI_Comm_spawn(argv[0], argv + 1, options->children, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &team.comm, MPI_ERRCODES_IGNORE);
     }
     team.inter = team.comm != MPI_COMM_WORLD;
     MPI_Comm_rank(team.comm, &team.rank);
@@ -66,8 +65,7 @@ static long calibrate(const Team* team, const Options* options, TeamRound round,
     return iterations;
 }
 
-static Stats measure(const Team* team, const Options* options, TeamRound round, void* context,
-                     double scale) {
+static Stats measure(const Team* team, const Options* options, TeamRound round, void* context, double scale) {
     static double shortest[kMaxBatches], average[kMaxBatches], longest[kMaxBatches];
     int batches = options->batches < kMaxBatches ? options->batches : kMaxBatches;
     if (options->warm_up > 0) batch(team, round, context, options->iterations ? options->warm_up : 1);
@@ -86,13 +84,10 @@ static Stats measure(const Team* team, const Options* options, TeamRound round, 
     return stats;
 }
 
-Stats bench_team_measure(const Team* team, const Options* options, TeamRound round, void* context,
-                         double scale) {
+Stats bench_team_measure(const Team* team, const Options* options, TeamRound round, void* context, double scale) {
     static int placed;
     Stats all = {0}, one = {0};
     if (!placed++) bench_turn(&all, one, team->total);
-    do {
-        one = measure(team, options, round, context, scale);
-    } while (bench_turn(&all, one, team->total));
+    do { one = measure(team, options, round, context, scale); } while (bench_turn(&all, one, team->total));
     return all;
 }

@@ -27,7 +27,6 @@ typedef void (*TeamRound)(const Team* team, long iterations, void* context);
 
 /* Seconds per iteration times scale: the value is that of the slowest process; minimum, mean and maximum
  * are those over the processes; each the median over the batches. Valid on id 0. */
-Stats bench_team_measure(const Team* team, const Options* options, TeamRound round, void* context,
-                         double scale);
+Stats bench_team_measure(const Team* team, const Options* options, TeamRound round, void* context, double scale);
 
 #endif

@@ -34,16 +34,13 @@ void limits_row(const char* what, long size, double value) {
     rows[row_count++].value = value;
 }
 
-void limits_place(double placement) {
-    place = placement;
-}
+void limits_place(double placement) { place = placement; }
 
 void limits_print(const char* operation, const char* unit) {
-    printf("{\"benchmark\": \"limits-%s\", \"unit\": \"%s\", \"ranks\": \"\", \"rows\": [", operation,
-           unit);
+    printf("{\"benchmark\": \"limits-%s\", \"unit\": \"%s\", \"ranks\": \"\", \"rows\": [", operation, unit);
     for (int i = 0; i < row_count; ++i) {
-        printf("%s{\"what\": \"%s\", \"size\": %ld, \"value\": %.6g, \"turns\": [", i ? ", " : "",
-               rows[i].what, rows[i].size, rows[i].value);
+        printf("%s{\"what\": \"%s\", \"size\": %ld, \"value\": %.6g, \"turns\": [", i ? ", " : "", rows[i].what, rows[i].size,
+               rows[i].value);
         if (rows[i].placement > 0) printf("[%.6g, %.6g]", rows[i].value, rows[i].placement);
         printf("]}");
     }

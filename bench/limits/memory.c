@@ -122,9 +122,7 @@ static int moved(void) {
 static double measure(Round round, size_t bytes, double time) {
     double value;
     place_before();
-    do {
-        value = measure_once(round, bytes, time);
-    } while (moved());
+    do { value = measure_once(round, bytes, time); } while (moved());
     return value;
 }
 
@@ -169,15 +167,12 @@ static void stream(Shared* s, int side, char* own, size_t bytes, long first, lon
         for (long polls = 1; atomic_load_explicit(number, memory_order_acquire) != wanted; ++polls) {
             if (polls % 1000 == 0) sched_yield();
         }
-        memcpy(side == 0 ? s->slot[i % kSlots].bytes : own, side == 0 ? own : s->slot[i % kSlots].bytes,
-               bytes);
+        memcpy(side == 0 ? s->slot[i % kSlots].bytes : own, side == 0 ? own : s->slot[i % kSlots].bytes, bytes);
         atomic_store_explicit(number, side == 0 ? i + 1 : 0, memory_order_release);
     }
 }
 
-static void tell(Side* side, long number) {
-    atomic_store_explicit(&side->flag, number, memory_order_release);
-}
+static void tell(Side* side, long number) { atomic_store_explicit(&side->flag, number, memory_order_release); }
 
 /* Each reads the other's window. */
 static void windows_both_ways(Shared* s, int side, char* own, size_t bytes, long first, long iterations) {
@@ -205,7 +200,8 @@ static void exchange(Shared* s, int side, char* own, size_t bytes, long first, l
 #if defined(__GNUC__) && !defined(__clang__)
 __attribute__((optimize("O3"))) /* with vectors, as libraries do it */
 #endif
-static void add(int* restrict sums, const int* restrict a, const int* restrict b, size_t n) {
+static void
+add(int* restrict sums, const int* restrict a, const int* restrict b, size_t n) {
     for (size_t k = 0; k < n; ++k) sums[k] = a[k] + b[k];
 }
 
@@ -263,8 +259,7 @@ void limit_sum(const char* sizes, double time) {
 
 void limit_message_rate(const char* sizes, double time) {
     for (long bytes = -1; (bytes = bench_next_of(sizes, bytes)) >= 0;) {
-        limits_require(bytes <= (long)sizeof(((Shared*)NULL)->slot[0].bytes),
-                       "a message must fit its slot");
+        limits_require(bytes <= (long)sizeof(((Shared*)NULL)->slot[0].bytes), "a message must fit its slot");
         limits_row("", bytes, 1e-6 * kWindow / measure(stream, (size_t)bytes, time));
     }
     limits_print("message-rate", "million/s");
@@ -306,8 +301,7 @@ static double barrier_once(long processes, double time) {
         barrier(s, processes, polls);
     }
     if (rank > 0) _exit(0);
-    while (wait(NULL) > 0) {
-    }
+    while (wait(NULL) > 0) {}
     munmap(s, sizeof *s);
     return limits_least(values, kBatches);
 }
@@ -315,15 +309,11 @@ static double barrier_once(long processes, double time) {
 static double measure_barrier(long processes, double time) {
     double value;
     place_before();
-    do {
-        value = barrier_once(processes, time);
-    } while (moved());
+    do { value = barrier_once(processes, time); } while (moved());
     return value;
 }
 
 void limit_barrier(const char* processes, double time) {
-    for (long n = 1; (n = bench_next_of(processes, n)) >= 0;) {
-        limits_row("barrier", 0, measure_barrier(n, time) * 1e6);
-    }
+    for (long n = 1; (n = bench_next_of(processes, n)) >= 0;) { limits_row("barrier", 0, measure_barrier(n, time) * 1e6); }
     limits_print("barrier", "us");
 }

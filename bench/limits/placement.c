@@ -45,15 +45,13 @@ void limit_placement(const char* cpus, double time) {
     static double values[kMaxBatches];
     pthread_t other;
     int batches = 0;
-    limits_require(sscanf(cpus, "%d,%d", &ball.cpu[0], &ball.cpu[1]) == 2,
-                   "two cores are needed, such as 0,1");
+    limits_require(sscanf(cpus, "%d,%d", &ball.cpu[0], &ball.cpu[1]) == 2, "two cores are needed, such as 0,1");
     stay_on(ball.cpu[0]);
     limits_require(pthread_create(&other, NULL, answer, NULL) == 0, "can't make a thread");
     double begin = bench_now(), before = begin;
     for (long i = 1; batches < kMaxBatches && (batches < 10 || before - begin < time); ++i) {
         atomic_store_explicit(&ball.there, i, memory_order_release);
-        while (atomic_load_explicit(&ball.back, memory_order_acquire) != i) {
-        }
+        while (atomic_load_explicit(&ball.back, memory_order_acquire) != i) {}
         if (i % kRounds == 0) {
             double now = bench_now();
             values[batches++] = (now - before) / kRounds / 2 * 1e9;

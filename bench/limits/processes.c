@@ -29,9 +29,7 @@ static pid_t start(const char* program, const char* argument, int output, int in
     return child;
 }
 
-static void open_pipe(int ends[2]) {
-    limits_require(pipe2(ends, O_CLOEXEC) == 0, "can't make a pipe");
-}
+static void open_pipe(int ends[2]) { limits_require(pipe2(ends, O_CLOEXEC) == 0, "can't make a pipe"); }
 
 /* Seconds until all have written their byte, and until all have ended. */
 static void start_all(const char* program, long count, double* heard, double* ended) {
@@ -40,11 +38,9 @@ static void start_all(const char* program, long count, double* heard, double* en
     open_pipe(ends);
     double before = bench_now();
     for (long i = 0; i < count; ++i) start(program, "--bare", ends[1], -1);
-    for (long i = 0; i < count; ++i)
-        limits_require(read(ends[0], &byte, 1) == 1, "a process wrote nothing");
+    for (long i = 0; i < count; ++i) limits_require(read(ends[0], &byte, 1) == 1, "a process wrote nothing");
     *heard = bench_now() - before;
-    while (wait(NULL) > 0) {
-    }
+    while (wait(NULL) > 0) {}
     *ended = bench_now() - before;
     close(ends[0]);
     close(ends[1]);
@@ -112,14 +108,12 @@ void limit_footprint(const char* counts) {
         for (long i = 0; i < n; ++i) children[i] = start("/proc/self/exe", "--idle", up[1], down[0]);
         usleep(100000);
         for (long i = 0; i < n; ++i) { /* one after the other: they share a pipe */
-            limits_require(write(down[1], "x", 1) == 1 && read(up[0], one, sizeof one) == sizeof one,
-                           "a process said nothing");
+            limits_require(write(down[1], "x", 1) == 1 && read(up[0], one, sizeof one) == sizeof one, "a process said nothing");
             pss[i] = (double)one[0];
             private[i] = (double)one[1];
         }
         for (long i = 0; i < n; ++i) kill(children[i], SIGTERM);
-        while (wait(NULL) > 0) {
-        }
+        while (wait(NULL) > 0) {}
         close(down[0]);
         close(down[1]);
         close(up[0]);

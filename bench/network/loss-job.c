@@ -67,10 +67,11 @@ int main(int argc, char** argv) {
     double whole = MPI_Wtime() - start;
     qsort(times, (size_t)count, sizeof *times, compare);
     if (rank == 0)
-        printf("{\"operation\": \"%s\", \"ranks\": %d, \"bytes\": %zu, \"count\": %ld, \"seconds\": %.6f, \"median_ms\": %.4f, "
-               "\"p99_ms\": %.4f, \"p999_ms\": %.4f, \"longest_ms\": %.4f}\n",
-               name, size, (size_t)items * sizeof *out, count, whole, part(times, count, 0.5), part(times, count, 0.99),
-               part(times, count, 0.999), times[count - 1] * 1e3);
+        printf(
+            "{\"operation\": \"%s\", \"ranks\": %d, \"bytes\": %zu, \"count\": %ld, \"seconds\": %.6f, \"median_ms\": %.4f, "
+            "\"p99_ms\": %.4f, \"p999_ms\": %.4f, \"longest_ms\": %.4f}\n",
+            name, size, (size_t)items * sizeof *out, count, whole, part(times, count, 0.5), part(times, count, 0.99),
+            part(times, count, 0.999), times[count - 1] * 1e3);
     free(out);
     free(in);
     free(times);

@@ -21,9 +21,7 @@ static double milliseconds(clockid_t clock) {
     return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
 }
 
-static double now(void) {
-    return milliseconds(CLOCK_MONOTONIC);
-}
+static double now(void) { return milliseconds(CLOCK_MONOTONIC); }
 
 /* The kilobytes that /proc says this process has to itself (what is shared does not count). */
 static double private_kilobytes(void) {

@@ -20,9 +20,7 @@ static void windows(const Raw* raw, int fd, char* buffer, size_t bytes, long ite
     }
 }
 
-static double rate(const Raw* raw, size_t bytes, double seconds) {
-    return 1e-6 * (double)bytes * raw->window / seconds;
-}
+static double rate(const Raw* raw, size_t bytes, double seconds) { return 1e-6 * (double)bytes * raw->window / seconds; }
 
 int main(int argc, char** argv) {
     Raw raw = raw_start(argc, argv, "65536,1048576,4194304");

@@ -88,8 +88,7 @@ void Coordinator::add_workers(int count) {
         }
         worker->number = ++outcome_.spawned;
         MPI_Comm_set_errhandler(worker->comm, MPI_ERRORS_RETURN);
-        worker->buffer.resize(sizeof(ResultHeader) +
-                              std::max(kMaxErrorText, size_t(plan_.tile_width) * plan_.tile_height * 3));
+        worker->buffer.resize(sizeof(ResultHeader) + std::max(kMaxErrorText, size_t(plan_.tile_width) * plan_.tile_height * 3));
         const auto job = plan_.job.pack();
         MPI_Send(job.data(), int(job.size()), MPI_BYTE, 0, kJob, worker->comm);
         workers_.push_back(std::move(worker));
@@ -110,15 +109,14 @@ int Coordinator::find_worker(Worker* worker) {
     strcpy(argument, kWorkerArgument);
     char* arguments[] = {argument, nullptr};
     int start_code = MPI_SUCCESS;
-    return MPI_Comm_spawn(program_.c_str(), arguments, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF, &worker->comm,
-                          &start_code);
+    return MPI_Comm_spawn(program_.c_str(), arguments, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF, &worker->comm, &start_code);
 }
 
 void Coordinator::post_receive(size_t index) {
     Worker& worker = *workers_[index];
     worker.receiving = true;
-    const int code = MPI_Irecv(worker.buffer.data(), int(worker.buffer.size()), MPI_BYTE, 0, MPI_ANY_TAG,
-                               worker.comm, &requests_[index]);
+    const int code =
+        MPI_Irecv(worker.buffer.data(), int(worker.buffer.size()), MPI_BYTE, 0, MPI_ANY_TAG, worker.comm, &requests_[index]);
     if (code != MPI_SUCCESS) {
         // It is known to be dead already.
         worker.death = code;
@@ -135,8 +133,7 @@ void Coordinator::handle_arrival(size_t index, const MPI_Status& status) {
     if (status.MPI_TAG == kReady) {
         memcpy(&worker.pid, worker.buffer.data(), sizeof worker.pid);
         if (plan_.verbose) {
-            progress_.say("worker " + std::to_string(worker.number) + " is process " +
-                          std::to_string(worker.pid));
+            progress_.say("worker " + std::to_string(worker.number) + " is process " + std::to_string(worker.pid));
         }
     } else {
         accept_result(worker, bytes);
@@ -177,8 +174,7 @@ void Coordinator::replace_dead() {
         if (dead == workers_.end() || !outcome_.error.empty()) return;
         const bool replace = !(*dead)->leaving || workers_.size() == 1;
         bury(size_t(dead - workers_.begin()));
-        if (outcome_.lost > kMaxAttempts * int(tiles_.size()))
-            outcome_.error = "workers die faster than they work";
+        if (outcome_.lost > kMaxAttempts * int(tiles_.size())) outcome_.error = "workers die faster than they work";
         if (replace) add_workers(1);
     }
 }
@@ -186,9 +182,8 @@ void Coordinator::replace_dead() {
 void Coordinator::bury(size_t index) {
     Worker& worker = *workers_[index];
     ++outcome_.lost;
-    progress_.say("worker " + std::to_string(worker.number) + " is lost, its " +
-                  std::to_string(worker.tiles.size()) + " tiles go to others (" + text_of(worker.death) +
-                  ")");
+    progress_.say("worker " + std::to_string(worker.number) + " is lost, its " + std::to_string(worker.tiles.size()) +
+                  " tiles go to others (" + text_of(worker.death) + ")");
     for (auto tile = worker.tiles.rbegin(); tile != worker.tiles.rend(); ++tile) waiting_.push_front(*tile);
     if (requests_[index] != MPI_REQUEST_NULL) MPI_Request_free(&requests_[index]);
     // Nothing can be agreed with the dead: this only gives back what the inter-communicator holds here.
@@ -249,8 +244,7 @@ void Coordinator::follow_plan() {
         add_workers(count);
     }
     // The kills are spread over the run, the first after a sixth of it.
-    if (kill_left_ > 0 && tiles_done_ * 6 * plan_.kill >= total * (1 + 4 * (plan_.kill - kill_left_)))
-        kill_one();
+    if (kill_left_ > 0 && tiles_done_ * 6 * plan_.kill >= total * (1 + 4 * (plan_.kill - kill_left_))) kill_one();
     if (shrink_left_ > 0 && tiles_done_ * 3 >= total * 2) shrink();
 }
 

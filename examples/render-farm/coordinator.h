@@ -24,7 +24,7 @@ struct Plan {
     int shrink = 0;        ///< workers to let go when two thirds are done
     int kill = 0;          ///< workers to kill on the way, to show that nothing is lost
     bool members = false;  ///< the workers are the other members of the job, none is spawned
-    int ahead = 2;  ///< tiles a worker has at a time, so that one povray starts while another renders
+    int ahead = 2;         ///< tiles a worker has at a time, so that one povray starts while another renders
     bool verbose = false;
     bool quiet = false;
 };

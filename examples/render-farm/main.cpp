@@ -62,16 +62,14 @@ int number(const char* option, const char* text, int least) {
     char* end = nullptr;
     const long value = strtol(text, &end, 10);
     if (*end || end == text || value < least || value > 100000) {
-        refuse(std::string("--") + option + " takes a number from " + std::to_string(least) + ", not \"" +
-               text + "\"");
+        refuse(std::string("--") + option + " takes a number from " + std::to_string(least) + ", not \"" + text + "\"");
     }
     return int(value);
 }
 
 void size(const char* option, const char* text, int* width, int* height) {
     char rest;
-    if (sscanf(text, "%dx%d%c", width, height, &rest) != 2 || *width < 1 || *height < 1 || *width > 30000 ||
-        *height > 30000) {
+    if (sscanf(text, "%dx%d%c", width, height, &rest) != 2 || *width < 1 || *height < 1 || *width > 30000 || *height > 30000) {
         refuse(std::string("--") + option + " takes a size such as 320x240, not \"" + text + "\"");
     }
 }
@@ -112,14 +110,12 @@ Options read_options(int argc, char** argv, int members) {
         kQuiet,
         kHelp
     };
-    const option table[] = {{"scene", 1, nullptr, kScene},     {"output", 1, nullptr, kOutput},
-                            {"size", 1, nullptr, kSize},       {"tile", 1, nullptr, kTile},
-                            {"workers", 1, nullptr, kWorkers}, {"grow", 1, nullptr, kGrow},
-                            {"shrink", 1, nullptr, kShrink},   {"kill", 1, nullptr, kKill},
-                            {"ahead", 1, nullptr, kAhead},     {"baseline", 0, nullptr, kBaseline},
-                            {"json", 1, nullptr, kJson},       {"verbose", 0, nullptr, kVerbose},
-                            {"quiet", 0, nullptr, kQuiet},     {"help", 0, nullptr, kHelp},
-                            {nullptr, 0, nullptr, 0}};
+    const option table[] = {
+        {"scene", 1, nullptr, kScene},       {"output", 1, nullptr, kOutput},   {"size", 1, nullptr, kSize},
+        {"tile", 1, nullptr, kTile},         {"workers", 1, nullptr, kWorkers}, {"grow", 1, nullptr, kGrow},
+        {"shrink", 1, nullptr, kShrink},     {"kill", 1, nullptr, kKill},       {"ahead", 1, nullptr, kAhead},
+        {"baseline", 0, nullptr, kBaseline}, {"json", 1, nullptr, kJson},       {"verbose", 0, nullptr, kVerbose},
+        {"quiet", 0, nullptr, kQuiet},       {"help", 0, nullptr, kHelp},       {nullptr, 0, nullptr, 0}};
     Options options;
     Plan& plan = options.plan;
     plan.workers = 0;
@@ -210,25 +206,24 @@ void write_json(const Options& options, const Outcome& o, double baseline, const
             "{\"tiles\": %d, \"spawned\": %d, \"lost\": %d, \"let_go\": %d, \"seconds\": %.6f, "
             "\"spawning\": %.6f, "
             "\"disconnecting\": %.6f, \"tile_cpu\": %.6f, \"baseline\": %.6f, \"different_pixels\": %ld}\n",
-            o.tiles, o.spawned, o.lost, o.let_go, o.elapsed, o.spawning, o.disconnecting, o.tile_cpu,
-            baseline, difference ? long(difference->pixels) : -1);
+            o.tiles, o.spawned, o.lost, o.let_go, o.elapsed, o.spawning, o.disconnecting, o.tile_cpu, baseline,
+            difference ? long(difference->pixels) : -1);
     fclose(file);
 }
 
 void report(const Options& options, const Outcome& o, double baseline, const Difference* difference) {
     const Plan& plan = options.plan;
-    printf("%s: %dx%d pixels in %.2f s, %d tiles of up to %dx%d\n", options.output.c_str(), plan.job.width,
-           plan.job.height, o.elapsed, o.tiles, plan.tile_width, plan.tile_height);
-    printf("workers: %d %s, %d let go early, %d lost\n", o.spawned, plan.members ? "in the job" : "spawned",
-           o.let_go, o.lost);
+    printf("%s: %dx%d pixels in %.2f s, %d tiles of up to %dx%d\n", options.output.c_str(), plan.job.width, plan.job.height,
+           o.elapsed, o.tiles, plan.tile_width, plan.tile_height);
+    printf("workers: %d %s, %d let go early, %d lost\n", o.spawned, plan.members ? "in the job" : "spawned", o.let_go, o.lost);
     if (baseline > 0) {
         printf("speed-up: %.2f over one povray call (measured: %.2f s)\n", baseline / o.elapsed, baseline);
     } else {
-        printf("speed-up: %.2f over one worker (estimated: the tiles took %.2f s of processor time)\n",
-               o.tile_cpu / o.elapsed, o.tile_cpu);
+        printf("speed-up: %.2f over one worker (estimated: the tiles took %.2f s of processor time)\n", o.tile_cpu / o.elapsed,
+               o.tile_cpu);
     }
-    printf("%s: %.1f ms, %.2f %% of the time; per worker %.1f ms\n", plan.members ? "meeting" : "spawning",
-           o.spawning * 1e3, 100 * o.spawning / o.elapsed, o.spawning * 1e3 / std::max(o.spawned, 1));
+    printf("%s: %.1f ms, %.2f %% of the time; per worker %.1f ms\n", plan.members ? "meeting" : "spawning", o.spawning * 1e3,
+           100 * o.spawning / o.elapsed, o.spawning * 1e3 / std::max(o.spawned, 1));
     if (difference && difference->pixels == 0) {
         printf("the picture is the one povray makes, pixel for pixel\n");
     } else if (difference) {

@@ -31,9 +31,7 @@ void Picture::paste(const Tile& tile, const uint8_t* tile_pixels) {
 std::vector<uint8_t> Picture::copy(const Tile& tile) const {
     std::vector<uint8_t> out(tile.bytes());
     const size_t row = size_t(tile.width) * 3;
-    for (int y = 0; y < tile.height; ++y) {
-        memcpy(&out[y * row], &pixels_[(size_t(tile.y + y) * width_ + tile.x) * 3], row);
-    }
+    for (int y = 0; y < tile.height; ++y) { memcpy(&out[y * row], &pixels_[(size_t(tile.y + y) * width_ + tile.x) * 3], row); }
     return out;
 }
 
@@ -56,8 +54,7 @@ Difference compare(const Picture& a, const Picture& b) {
     const auto &left = a.pixels(), &right = b.pixels();
     for (size_t pixel = 0; pixel < left.size(); pixel += 3) {
         int largest = 0;
-        for (size_t i = pixel; i < pixel + 3; ++i)
-            largest = std::max(largest, std::abs(left[i] - right[i]));
+        for (size_t i = pixel; i < pixel + 3; ++i) largest = std::max(largest, std::abs(left[i] - right[i]));
         difference.pixels += largest > 0;
         difference.largest = std::max(difference.largest, largest);
     }

@@ -118,9 +118,7 @@ std::string last_lines(int fd, size_t limit) {
     return text.size() <= limit ? text : "... " + text.substr(text.size() - limit);
 }
 
-double seconds(const timeval& time) {
-    return double(time.tv_sec) + 1e-6 * double(time.tv_usec);
-}
+double seconds(const timeval& time) { return double(time.tv_sec) + 1e-6 * double(time.tv_usec); }
 
 }  // namespace
 
@@ -150,8 +148,7 @@ bool Povray::finish(std::vector<uint8_t>* pixels, Cost* cost) {
     const auto file = read_all(output_);
     int status = 0;
     rusage usage{};
-    while (wait4(pid_, &status, 0, &usage) < 0 && errno == EINTR) {
-    }
+    while (wait4(pid_, &status, 0, &usage) < 0 && errno == EINTR) {}
     pid_ = -1;
     cost->wall = now() - started_;
     cost->cpu = seconds(usage.ru_utime) + seconds(usage.ru_stime);
@@ -161,8 +158,7 @@ bool Povray::finish(std::vector<uint8_t>* pixels, Cost* cost) {
     }
     Picture picture(0, 0);
     if (WEXITSTATUS(status) != 0 || !parse_ppm(file, &picture)) {
-        error_ = "povray failed (exit code " + std::to_string(WEXITSTATUS(status)) + "):\n" +
-                 last_lines(messages_, 1500);
+        error_ = "povray failed (exit code " + std::to_string(WEXITSTATUS(status)) + "):\n" + last_lines(messages_, 1500);
         return false;
     }
     *pixels = picture.copy(tile_);

@@ -23,8 +23,7 @@ class Worker {
         MPI_Send(&pid, 1, MPI_INT, 0, kReady, coordinator_);
         receive_job();
         // Every order but kLeave is followed by a result or by waiting for the next; see protocol.h.
-        while (take_order()) {
-        }
+        while (take_order()) {}
     }
 
   private:

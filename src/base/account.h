@@ -31,20 +31,20 @@ struct alignas(4096) Account {
     /// A communicator that the rest speaks of.
     struct Communicator {
         uint64_t context;
-        uint32_t size, rank;     ///< of its group, of this process in it
-        uint32_t runs;           ///< that its group has; more than kRuns: the list is not whole
-        uint32_t inter;          ///< 1: the runs are those of the remote group
+        uint32_t size, rank;  ///< of its group, of this process in it
+        uint32_t runs;        ///< that its group has; more than kRuns: the list is not whole
+        uint32_t inter;       ///< 1: the runs are those of the remote group
         Run run[kRuns];
-        char name[40];           ///< empty: it has none
+        char name[40];  ///< empty: it has none
     };
 
     enum class Kind : uint8_t {
         receive = 1,
         send = 2,
         probe = 3,
-        arriving = 4,    ///< a receive whose message is on its way, in pieces
-        message = 5,     ///< one that has come and that no receive has taken
-        member = 6,      ///< of a collective operation that it has not come to
+        arriving = 4,  ///< a receive whose message is on its way, in pieces
+        message = 5,   ///< one that has come and that no receive has taken
+        member = 6,    ///< of a collective operation that it has not come to
     };
     enum Flag : uint8_t {
         kOfCollective = 1,  ///< part of a collective operation: the tag is the library's
@@ -75,25 +75,25 @@ struct alignas(4096) Account {
     /// A thread that waits.
     struct Wait {
         uint64_t since;
-        int32_t thread;         ///< as the kernel numbers it
-        uint8_t communicator;   ///< of a collective operation
-        uint8_t collective;     ///< 1: it is one; `number` is its place among those of the communicator, from 1
-        uint8_t any;            ///< 1: one of the operations is enough
-        uint8_t everyone;       ///< 1: it ends when all have come; who has not is to be seen from what the others tell
+        int32_t thread;        ///< as the kernel numbers it
+        uint8_t communicator;  ///< of a collective operation
+        uint8_t collective;    ///< 1: it is one; `number` is its place among those of the communicator, from 1
+        uint8_t any;           ///< 1: one of the operations is enough
+        uint8_t everyone;      ///< 1: it ends when all have come; who has not is to be seen from what the others tell
         uint32_t number;
         Range waited;
-        char call[40];          ///< the MPI function, as "MPI_Recv"
+        char call[40];  ///< the MPI function, as "MPI_Recv"
     };
 
     uint32_t version;  ///< odd while the rest is written
     uint32_t layout;
-    uint64_t told;     ///< when it was written
-    uint32_t waits;    ///< threads that wait; more than kWaits: the rest is left out
+    uint64_t told;   ///< when it was written
+    uint32_t waits;  ///< threads that wait; more than kWaits: the rest is left out
     uint32_t communicators;
     uint32_t operations;
-    Range posted;      ///< receives that nobody waits for and that have no message yet
-    Range sends;       ///< the same of sends that are not over
-    Range messages;    ///< that have come and that no receive has taken
+    Range posted;    ///< receives that nobody waits for and that have no message yet
+    Range sends;     ///< the same of sends that are not over
+    Range messages;  ///< that have come and that no receive has taken
     Wait wait[kWaits];
     Communicator communicator[kCommunicators];
     Operation operation[kOperations];

@@ -35,17 +35,14 @@ constexpr Variable kVariables[] = {
     {name, VariableType::choice, VariableScope::scope, OFFSET(member), 0, 0, kChoices<Type>, "", doc},
 #define TEXT(member, name, value, scope, doc) \
     {name, VariableType::text, VariableScope::scope, OFFSET(member), 0, 0, nullptr, "", doc},
-#define RESERVED(name, doc) \
-    {name, VariableType::reserved, VariableScope::process, 0, 0, 0, nullptr, "", doc},
+#define RESERVED(name, doc) {name, VariableType::reserved, VariableScope::process, 0, 0, 0, nullptr, "", doc},
 #include "base/variables.def"
 };
 constexpr size_t kCount = sizeof kVariables / sizeof kVariables[0];
 
 constinit VariableSource sources[kCount] = {};
 
-size_t index_of(const Variable& variable) {
-    return static_cast<size_t>(&variable - kVariables);
-}
+size_t index_of(const Variable& variable) { return static_cast<size_t>(&variable - kVariables); }
 
 template <class T>
 T& member(Config& config, const Variable& variable) {
@@ -75,8 +72,7 @@ bool parse_number(const Variable& variable, const char* text, int64_t& number) {
     if (end == text || errno == ERANGE) return false;
     while (*end == ' ') ++end;
     const int64_t scale = variable.type == VariableType::size ? factor(end) : !*end;
-    return scale > 0 && !__builtin_mul_overflow(number, scale, &number) && number >= variable.least &&
-           number <= variable.most;
+    return scale > 0 && !__builtin_mul_overflow(number, scale, &number) && number >= variable.least && number <= variable.most;
 }
 
 bool parse_flag(const char* text, bool& flag) {
@@ -130,9 +126,8 @@ void print_allowed(const Variable& variable, char* text, size_t size) {
     }
     if (variable.type != VariableType::choice) {
         const char* suffix = variable.type == VariableType::size ? " (K, M and G may follow)" : "";
-        std::snprintf(text, size, "a number from %lld to %lld%s%s%s",
-                      static_cast<long long>(variable.least), static_cast<long long>(variable.most),
-                      *variable.unit ? " " : "", variable.unit, suffix);
+        std::snprintf(text, size, "a number from %lld to %lld%s%s%s", static_cast<long long>(variable.least),
+                      static_cast<long long>(variable.most), *variable.unit ? " " : "", variable.unit, suffix);
         return;
     }
     size_t used = 0;
@@ -144,9 +139,7 @@ void print_allowed(const Variable& variable, char* text, size_t size) {
 
 [[gnu::cold]] int unknown(const char* name) {
     const Variable* near = nearest_variable(name);
-    if (near)
-        return fail(MPI_ERR_ARG, "%.100s is not a variable of Starling; did you mean %s?", name,
-                    near->name);
+    if (near) return fail(MPI_ERR_ARG, "%.100s is not a variable of Starling; did you mean %s?", name, near->name);
     return fail(MPI_ERR_ARG, "%.100s is not a variable of Starling; `starling info` lists them", name);
 }
 
@@ -154,8 +147,7 @@ void print_allowed(const Variable& variable, char* text, size_t size) {
     char allowed[200], present[100];
     print_allowed(variable, allowed, sizeof allowed);
     print_value(variable, config(), present, sizeof present);
-    return fail(MPI_ERR_ARG, "%s=%.100s is ignored: it takes %s; it stays %s", variable.name, value,
-                allowed, present);
+    return fail(MPI_ERR_ARG, "%s=%.100s is ignored: it takes %s; it stays %s", variable.name, value, allowed, present);
 }
 
 int accept(const char* name, const char* value, Config& to, VariableSource source) {
@@ -166,9 +158,7 @@ int accept(const char* name, const char* value, Config& to, VariableSource sourc
     return MPI_SUCCESS;
 }
 
-void tell_failure() {
-    std::fprintf(stderr, "starling: %s\n", failure_text().data());
-}
+void tell_failure() { std::fprintf(stderr, "starling: %s\n", failure_text().data()); }
 
 // One line of the file: NAME = value, with or without the prefix and in any case; # starts a comment. The
 // text stays: texts point into it.
@@ -177,9 +167,7 @@ void read_line(char* line, bool report) {
     if (!*line || *line == '#') return;
     char* equals = std::strchr(line, '=');
     if (!equals) {
-        if (report)
-            std::fprintf(stderr, "starling: '%.100s' in the configuration file is not NAME = value\n",
-                         line);
+        if (report) std::fprintf(stderr, "starling: '%.100s' in the configuration file is not NAME = value\n", line);
         return;
     }
     char name[80];
@@ -189,17 +177,14 @@ void read_line(char* line, bool report) {
     for (char* c = name; *c; ++c)
         if (*c >= 'a' && *c <= 'z') *c = static_cast<char>(*c & ~0x20);
     char* value = equals + 1 + std::strspn(equals + 1, " \t");
-    for (char* end = value + std::strlen(value); end > value && (end[-1] == ' ' || end[-1] == '\t');)
-        *--end = '\0';
-    if (accept(name, value, detail::the_config, VariableSource::file) != MPI_SUCCESS && report)
-        tell_failure();
+    for (char* end = value + std::strlen(value); end > value && (end[-1] == ' ' || end[-1] == '\t');) *--end = '\0';
+    if (accept(name, value, detail::the_config, VariableSource::file) != MPI_SUCCESS && report) tell_failure();
 }
 
 void read_file(const char* path, bool must_exist, bool report) {
     FILE* file = std::fopen(path, "re");
     if (!file) {
-        if (must_exist && report)
-            std::fprintf(stderr, "starling: STARLING_CONFIG: can't read %s: %m\n", path);
+        if (must_exist && report) std::fprintf(stderr, "starling: STARLING_CONFIG: can't read %s: %m\n", path);
         return;
     }
     constexpr size_t kMost = 64 << 10;
@@ -270,9 +255,7 @@ const Variable* nearest_variable(const char* name) {
     return best && least * 2 <= (length > kPrefixLength ? length - kPrefixLength : 0) + 1 ? best : nullptr;
 }
 
-VariableSource source_of(const Variable& variable) {
-    return sources[index_of(variable)];
-}
+VariableSource source_of(const Variable& variable) { return sources[index_of(variable)]; }
 
 void print_value(const Variable& variable, const Config& from, char* text, size_t size) {
     switch (variable.type) {
@@ -280,8 +263,7 @@ void print_value(const Variable& variable, const Config& from, char* text, size_
             std::snprintf(text, size, "%lld", static_cast<long long>(member<int64_t>(from, variable)));
             return;
         case VariableType::size:
-            std::snprintf(text, size, "%llu",
-                          static_cast<unsigned long long>(member<uint64_t>(from, variable)));
+            std::snprintf(text, size, "%llu", static_cast<unsigned long long>(member<uint64_t>(from, variable)));
             return;
         case VariableType::flag:
             std::snprintf(text, size, "%s", member<bool>(from, variable) ? "on" : "off");
@@ -326,9 +308,7 @@ void read_config(bool report) {
         char name[80];
         if (!equals || static_cast<size_t>(equals - *entry) >= sizeof name) continue;
         std::snprintf(name, sizeof name, "%.*s", static_cast<int>(equals - *entry), *entry);
-        if (accept(name, equals + 1, detail::the_config, VariableSource::environment) != MPI_SUCCESS &&
-            report)
-            tell_failure();
+        if (accept(name, equals + 1, detail::the_config, VariableSource::environment) != MPI_SUCCESS && report) tell_failure();
     }
 }
 

@@ -50,9 +50,7 @@ extern Config the_config;
 }
 
 /// This process's configuration: the defaults until read_config(). Reading it costs a load.
-inline const Config& config() {
-    return detail::the_config;
-}
+inline const Config& config() { return detail::the_config; }
 
 /// Reads the file, then the environment, which wins. For MPI_Init and the tools, before threads start.
 /// Settings that are unknown or bad are left out and, if `report`, told on standard error, one line each.

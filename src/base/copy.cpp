@@ -38,8 +38,7 @@ void copy_past_caches(void* to, const void* from, size_t bytes) {
 
 void CopyPath::choose(void* to, const void* from, size_t bytes, Into into) {
     const bool rotates = into == Into::rotation;
-    const bool past =
-        reach_ == Reach::far || (reach_ == Reach::near && !rotates && (into == Into::streamed || bytes > kShort));
+    const bool past = reach_ == Reach::far || (reach_ == Reach::near && !rotates && (into == Into::streamed || bytes > kShort));
     if (past && until_trial_ > 0) {
         --until_trial_;
         return copy_past_caches(to, from, bytes);
@@ -59,9 +58,7 @@ void CopyPath::choose(void* to, const void* from, size_t bytes, Into into) {
 // believed.
 void CopyPath::learn(uint64_t cycles, size_t bytes) {
     const uint64_t per_line = cycles * 64 / bytes;
-    const Reach seen = per_line <= kCloseCycles  ? Reach::close
-                       : per_line <= kNearCycles ? Reach::near
-                                                 : Reach::far;
+    const Reach seen = per_line <= kCloseCycles ? Reach::close : per_line <= kNearCycles ? Reach::near : Reach::far;
     if (seen == reach_) {
         doubted_ = false;
     } else if (doubted_) {
@@ -75,12 +72,8 @@ void CopyPath::learn(uint64_t cycles, size_t bytes) {
 
 #else
 
-void copy_past_caches(void* to, const void* from, size_t bytes) {
-    std::memcpy(to, from, bytes);
-}
-void CopyPath::choose(void* to, const void* from, size_t bytes, Into) {
-    std::memcpy(to, from, bytes);
-}
+void copy_past_caches(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
+void CopyPath::choose(void* to, const void* from, size_t bytes, Into) { std::memcpy(to, from, bytes); }
 
 #endif
 

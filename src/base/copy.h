@@ -49,8 +49,7 @@ class CopyPath {
         rotation,  ///< used in turn with so many others that the readers' own caches have dropped them
     };
     void copy(void* to, const void* from, size_t bytes, Into into) {
-        if (bytes >= kWayMatters && reinterpret_cast<uintptr_t>(to) % 16 == 0)
-            return choose(to, from, bytes, into);
+        if (bytes >= kWayMatters && reinterpret_cast<uintptr_t>(to) % 16 == 0) return choose(to, from, bytes, into);
         std::memcpy(to, from, bytes);
     }
     /// What a line costs that the reader had last: next to nothing where the two share a core's caches, little where they

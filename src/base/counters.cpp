@@ -20,9 +20,8 @@ constexpr CounterGroupInfo kGroups[] = {
 };
 
 constexpr Counter kCounters[] = {
-#define COUNTER(member, kind, group, unit, doc)                                                     \
-    {#member, CounterKind::kind, CounterGroup::group, static_cast<uint16_t>(offsetof(Counters, member)), unit, \
-     doc},
+#define COUNTER(member, kind, group, unit, doc) \
+    {#member, CounterKind::kind, CounterGroup::group, static_cast<uint16_t>(offsetof(Counters, member)), unit, doc},
 #include "base/counters.def"
 #undef COUNTER
 };
@@ -66,8 +65,6 @@ const CounterGroupInfo* counter_groups(size_t& count) {
     return kGroups;
 }
 
-uint64_t counter_layout() {
-    return kLayout;
-}
+uint64_t counter_layout() { return kLayout; }
 
 }  // namespace starling

@@ -23,8 +23,7 @@ class Counts {
     const int64_t* data64() const { return wide_ ? static_cast<const int64_t*>(values_) : nullptr; }
     /// The view that starts at element i.
     Counts from(int64_t i) const {
-        return wide_ ? Counts(static_cast<const int64_t*>(values_) + i)
-                     : Counts(static_cast<const int*>(values_) + i);
+        return wide_ ? Counts(static_cast<const int64_t*>(values_) + i) : Counts(static_cast<const int*>(values_) + i);
     }
 
   private:

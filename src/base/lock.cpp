@@ -19,9 +19,9 @@ constinit std::atomic<Threads> threads_are{Threads::one};
 namespace {
 
 std::atomic<int> locked{0};
-std::atomic<int> waiters{0};   ///< threads that want the lock, asleep or not
-std::atomic<int> sleepers{0};  ///< those in futex wait on `locked`
-std::atomic<int> hungry{0};    ///< those that have waited for long: nobody overtakes them any more
+std::atomic<int> waiters{0};               ///< threads that want the lock, asleep or not
+std::atomic<int> sleepers{0};              ///< those in futex wait on `locked`
+std::atomic<int> hungry{0};                ///< those that have waited for long: nobody overtakes them any more
 std::atomic<const void*> owner{nullptr};   ///< has the lock
 std::atomic<const void*> inside{nullptr};  ///< in turn: is in the library, without the lock
 
@@ -37,8 +37,7 @@ constexpr uint64_t kHungryNs = 200'000;
 
 bool try_lock() {
     int free = 0;
-    return locked.load(std::memory_order_relaxed) == 0 &&
-           locked.compare_exchange_strong(free, 1, std::memory_order_acquire);
+    return locked.load(std::memory_order_relaxed) == 0 && locked.compare_exchange_strong(free, 1, std::memory_order_acquire);
 }
 
 // Waking another core can cost as much as a hundred polls, so a waiter yields for a while before it sleeps.
@@ -80,7 +79,8 @@ void unlock() {
     owner.store(nullptr, std::memory_order_relaxed);
     locked.store(0);
     // Whoever else is woken must not take it from one who is hungry, and would keep him asleep.
-    if (sleepers.load() > 0) syscall(SYS_futex, &locked, FUTEX_WAKE_PRIVATE, hungry.load() > 0 ? INT_MAX : 1, nullptr, nullptr, 0);
+    if (sleepers.load() > 0)
+        syscall(SYS_futex, &locked, FUTEX_WAKE_PRIVATE, hungry.load() > 0 ? INT_MAX : 1, nullptr, nullptr, 0);
 }
 
 long membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0); }

@@ -70,7 +70,7 @@ class Pool {
     void grow() {
         const uint32_t count = kFirstChunk << chunks_.size();
         free_.reserve(free_.size() + count);
-        void* memory = ::operator new(sizeof(T) * count, std::align_val_t{alignof(T)});
+        void* memory = ::operator new (sizeof(T) * count, std::align_val_t{alignof(T)});
         T* chunk = static_cast<T*>(memory);
         chunks_.push_back(chunk);
         for (uint32_t i = count; i-- > 0;) {

@@ -53,8 +53,7 @@ class Reader {
         if (!require(sizeof(T))) return 0;
         Bits bits = 0;
         for (size_t i = 0; i < sizeof(T); ++i) {
-            bits = static_cast<Bits>(
-                bits | static_cast<Bits>(static_cast<Bits>(static_cast<uint8_t>(rest_[i])) << (8 * i)));
+            bits = static_cast<Bits>(bits | static_cast<Bits>(static_cast<Bits>(static_cast<uint8_t>(rest_[i])) << (8 * i)));
         }
         rest_.remove_prefix(sizeof(T));
         return static_cast<T>(bits);

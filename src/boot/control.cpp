@@ -17,8 +17,7 @@ namespace starling::boot {
 namespace {
 
 int connect_launcher(const JobHeader& header) {
-    return connect_local(
-        std::string_view(header.control_socket, strnlen(header.control_socket, sizeof header.control_socket)));
+    return connect_local(std::string_view(header.control_socket, strnlen(header.control_socket, sizeof header.control_socket)));
 }
 
 // A launcher of our own may have been killed: then there is nobody to whom its socket belongs, and another takes its place.
@@ -37,9 +36,7 @@ int reach_launcher(JobSegment& own, int& fd) {
 
 }  // namespace
 
-ControlCall::ControlCall(ControlCall&& other) noexcept {
-    *this = std::move(other);
-}
+ControlCall::ControlCall(ControlCall&& other) noexcept { *this = std::move(other); }
 
 ControlCall& ControlCall::operator=(ControlCall&& other) noexcept {
     std::swap(fd_, other.fd_);
@@ -56,8 +53,7 @@ ControlCall::~ControlCall() {
     if (fd_ >= 0) close(fd_);
 }
 
-int ControlCall::start(JobSegment& own, uint32_t rank, MessageKind kind, std::string_view payload,
-                       ControlCall& out) {
+int ControlCall::start(JobSegment& own, uint32_t rank, MessageKind kind, std::string_view payload, ControlCall& out) {
     if (payload.size() > kMaxRequest) {
         return fail(kind == MessageKind::spawn ? MPI_ERR_SPAWN : MPI_ERR_OTHER,
                     "a request of %zu bytes to the job's launcher is too long; it takes %u", payload.size(), kMaxRequest);
@@ -69,20 +65,17 @@ int ControlCall::start(JobSegment& own, uint32_t rank, MessageKind kind, std::st
     if (const int error = reach_launcher(own, call.fd_)) return error;
     if (call.fd_ < 0) {
         if (errno == EMFILE || errno == ENFILE) {
-            return fail(MPI_ERR_OTHER,
-                        "no file descriptor left to ask the job's launcher; raise `ulimit -n`");
+            return fail(MPI_ERR_OTHER, "no file descriptor left to ask the job's launcher; raise `ulimit -n`");
         }
-        if (errno == EPERM)
-            return fail(MPI_ERR_OTHER, "the socket of the job's launcher belongs to another user");
-        return fail(MPI_ERR_PROC_ABORTED, "the launcher of this job (process %d) does not answer: %s",
-                    header.owner_pid, std::strerror(errno));
+        if (errno == EPERM) return fail(MPI_ERR_OTHER, "the socket of the job's launcher belongs to another user");
+        return fail(MPI_ERR_PROC_ABORTED, "the launcher of this job (process %d) does not answer: %s", header.owner_pid,
+                    std::strerror(errno));
     }
     Hello hello;
     hello.job = header.id;
     std::memcpy(hello.secret, header.secret, sizeof hello.secret);
     hello.rank = rank;
-    if (!send_all(call.fd_,
-                  encode_frame(MessageKind::hello, encode(hello)) + encode_frame(kind, payload))) {
+    if (!send_all(call.fd_, encode_frame(MessageKind::hello, encode(hello)) + encode_frame(kind, payload))) {
         return fail(MPI_ERR_PROC_ABORTED, "the launcher of this job hung up: %s", std::strerror(errno));
     }
     out = std::move(call);
@@ -102,16 +95,14 @@ int ControlCall::poll(bool& done) {
         const ssize_t n = recv(fd_, buffer, sizeof buffer, MSG_DONTWAIT);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return MPI_SUCCESS;
-        if (n <= 0)
-            return fail(MPI_ERR_PROC_ABORTED, "the launcher of this job has gone, or refused the request");
+        if (n <= 0) return fail(MPI_ERR_PROC_ABORTED, "the launcher of this job has gone, or refused the request");
         decoder_.feed({buffer, static_cast<size_t>(n)});
         const auto result = decoder_.next(reply_);
         if (result == FrameDecoder::Result::need_more) continue;
         if (result == FrameDecoder::Result::garbage || reply_.kind != MessageKind::reply) {
-            return fail(
-                MPI_ERR_OTHER,
-                "the job's launcher answered with something that is not a reply; use the mpiexec and the "
-                "library of one installation");
+            return fail(MPI_ERR_OTHER,
+                        "the job's launcher answered with something that is not a reply; use the mpiexec and the "
+                        "library of one installation");
         }
         close(fd_);
         fd_ = -1;

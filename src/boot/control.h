@@ -21,8 +21,7 @@ class ControlCall {
     /// Sends `payload` (an encoded message of control_protocol.h) to the launcher of `own`, as `rank` of
     /// it. A singleton gets its launcher first, which takes some milliseconds once: `starlingd serve`,
     /// which ends by itself. MPI_SUCCESS, or MPI_ERR_OTHER / MPI_ERR_PROC_ABORTED with failure_text().
-    static int start(JobSegment& own, uint32_t rank, MessageKind kind, std::string_view payload,
-                     ControlCall& out);
+    static int start(JobSegment& own, uint32_t rank, MessageKind kind, std::string_view payload, ControlCall& out);
 
     /// Sets `done` when reply() is complete. The launcher rings the rank's doorbell after replying; between
     /// replies this costs one load. An error class with failure_text() if the launcher is gone.

@@ -157,9 +157,7 @@ bool decode(std::string_view payload, DisconnectNotice& out) {
     return reader.done();
 }
 
-std::string encode(const JobQuery& message) {
-    return Writer().number(message.job).number(message.rank).take();
-}
+std::string encode(const JobQuery& message) { return Writer().number(message.job).number(message.rank).take(); }
 
 bool decode(std::string_view payload, JobQuery& out) {
     Reader reader(payload);

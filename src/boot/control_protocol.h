@@ -55,8 +55,8 @@ inline constexpr uint32_t kFrameHeader = 12;         ///< bytes: magic, kind, le
 inline constexpr uint32_t kMaxFrame = 64u << 20;     ///< payload of an authenticated peer
 /// Payload of a rank's request: what is put around it on its way to another host, or made of it there, must fit a frame, too.
 inline constexpr uint32_t kMaxRequest = kMaxFrame / 2;
-inline constexpr uint32_t kMaxHello = 256;           ///< payload before that
-inline constexpr uint32_t kMaxProcesses = 1000000;   ///< of one job
+inline constexpr uint32_t kMaxHello = 256;          ///< payload before that
+inline constexpr uint32_t kMaxProcesses = 1000000;  ///< of one job
 inline constexpr uint32_t kProtocolVersion = 3;
 
 std::string encode_frame(MessageKind kind, std::string_view payload);
@@ -135,8 +135,8 @@ struct JobQuery {
 
 struct JobReply {
     int32_t error_class = 0;
-    std::string text;  ///< sentence
-    JobAddress job;    ///< on the asker's host
+    std::string text;    ///< sentence
+    JobAddress job;      ///< on the asker's host
     uint32_t looks = 0;  ///< to locate: RankCell::looks of that rank, 0: not known
 };
 

@@ -12,9 +12,7 @@ namespace starling::boot {
 
 namespace {
 
-bool is_digit(char c) {
-    return c >= '0' && c <= '9';
-}
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // Reads decimal digits up to `limit`; strtoul would also take signs, blanks and overflow.
 bool read_decimal(const char*& text, uint64_t limit, uint64_t& value) {
@@ -48,8 +46,7 @@ bool read_hex(const char*& text, uint64_t& value) {
 
 std::string to_string(const JobAddress& address) {
     char text[64];
-    std::snprintf(text, sizeof text, "%" PRId32 ":%" PRId32 ":%" PRIx64, address.owner_pid,
-                  address.owner_fd, address.id);
+    std::snprintf(text, sizeof text, "%" PRId32 ":%" PRId32 ":%" PRIx64, address.owner_pid, address.owner_fd, address.id);
     return text;
 }
 
@@ -80,8 +77,7 @@ int read_identity(Identity& out) {
     uint64_t value = 0;
     const char* digits = rank;
     if (!read_decimal(digits, INT32_MAX, value) || *digits != '\0') {
-        return fail(MPI_ERR_OTHER,
-                    "%s='%s' is not a rank; do not set it by hand, start the program with mpiexec",
+        return fail(MPI_ERR_OTHER, "%s='%s' is not a rank; do not set it by hand, start the program with mpiexec",
                     kRankVariable, rank);
     }
     out.rank = static_cast<uint32_t>(value);

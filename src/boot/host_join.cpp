@@ -55,8 +55,7 @@ JobDescription describe(const ManagedJob& job, JobId id) {
     description.hosts_open = description.several_hosts;
     description.hosts.resize(job.hosts.size());
     for (size_t i = 0; i < job.hosts.size(); ++i)
-        std::snprintf(description.hosts[i].name, sizeof description.hosts[i].name, "%s",
-                      job.hosts[i].c_str());
+        std::snprintf(description.hosts[i].name, sizeof description.hosts[i].name, "%s", job.hosts[i].c_str());
     description.placements = job.placements;
     for (const Placement& run : job.placements) {
         uint32_t index;
@@ -107,8 +106,7 @@ Answer ask(int fd, const HostJoin& join, uint64_t deadline, HostWelcome& out) {
         decoder.feed({buffer, static_cast<size_t>(n)});
         const auto result = decoder.next(frame);
         if (result == FrameDecoder::Result::need_more) continue;
-        if (result == FrameDecoder::Result::garbage || frame.kind != MessageKind::reply ||
-            !decode(frame.payload, out)) {
+        if (result == FrameDecoder::Result::garbage || frame.kind != MessageKind::reply || !decode(frame.payload, out)) {
             out.refusal =
                 "starlingd answered with something that is not a welcome; use the starlingd and the "
                 "library of one "

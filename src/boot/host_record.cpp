@@ -22,9 +22,7 @@ bool take_hex(std::string_view& text, Number& out) {
     return true;
 }
 
-bool may_be_in_a_name(char c) {
-    return c > ' ' && c < 0x7f && c != ',' && c != ';' && c != '=';
-}
+bool may_be_in_a_name(char c) { return c > ' ' && c < 0x7f && c != ',' && c != ';' && c != '='; }
 
 }  // namespace
 
@@ -32,8 +30,8 @@ bool may_be_in_a_name(char c) {
 // hexadecimal.
 std::string encode(const HostRecord& record) {
     char text[128];
-    std::snprintf(text, sizeof text, "s1,%x,%" PRIx64 ",%" PRIx64 ",%x,", record.port, record.host.id,
-                  record.host.key, record.host.addresses);
+    std::snprintf(text, sizeof text, "s1,%x,%" PRIx64 ",%" PRIx64 ",%x,", record.port, record.host.id, record.host.key,
+                  record.host.addresses);
     std::string line = text;
     for (uint32_t i = 0; i < record.host.addresses; ++i) {
         std::snprintf(text, sizeof text, "%x,", record.host.ipv4[i]);
@@ -46,13 +44,10 @@ std::string encode(const HostRecord& record) {
 
 bool decode(std::string_view text, HostRecord& out) {
     out = {};
-    if (!text.starts_with(kVersion) || text.size() <= kVersion.size() || text[kVersion.size()] != ',')
-        return false;
+    if (!text.starts_with(kVersion) || text.size() <= kVersion.size() || text[kVersion.size()] != ',') return false;
     text.remove_prefix(kVersion.size() + 1);
     if (!take_hex(text, out.port) || out.port == 0) return false;
-    if (!take_hex(text, out.host.id) || !take_hex(text, out.host.key) ||
-        !take_hex(text, out.host.addresses))
-        return false;
+    if (!take_hex(text, out.host.id) || !take_hex(text, out.host.key) || !take_hex(text, out.host.addresses)) return false;
     if (out.host.addresses == 0 || out.host.addresses > HostEntry::kMost) return false;
     for (uint32_t i = 0; i < out.host.addresses; ++i)
         if (!take_hex(text, out.host.ipv4[i])) return false;

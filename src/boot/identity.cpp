@@ -56,9 +56,7 @@ bool in_environment(const char* name) {
     return value && *value;
 }
 
-bool pmix_is_there() {
-    return in_environment("PMIX_NAMESPACE") && in_environment("PMIX_RANK");
-}
+bool pmix_is_there() { return in_environment("PMIX_NAMESPACE") && in_environment("PMIX_RANK"); }
 
 int no_pmix() {
     return fail(MPI_ERR_OTHER,
@@ -82,11 +80,10 @@ int find_manager(std::unique_ptr<Manager>& out) {
     const bool two = wish == Pmi::pmi2 || (wish != Pmi::pmi1 && in_environment("PMI_JOBID"));
     if (!out && pmi) out = make_pmi_manager(two ? 2 : 1, wish == Pmi::pmi1 || wish == Pmi::pmi2);
     if (!out && in_environment("PMI_PORT") && wish != Pmi::pmix) {
-        return fail(
-            MPI_ERR_OTHER,
-            "the process manager wants to be spoken to at PMI_PORT=%s, which Starling does not do; start "
-            "without the manager's -pmi-port, or set STARLING_PMI=none to run every process on its own",
-            std::getenv("PMI_PORT"));
+        return fail(MPI_ERR_OTHER,
+                    "the process manager wants to be spoken to at PMI_PORT=%s, which Starling does not do; start "
+                    "without the manager's -pmi-port, or set STARLING_PMI=none to run every process on its own",
+                    std::getenv("PMI_PORT"));
     }
     return MPI_SUCCESS;
 }
@@ -112,11 +109,8 @@ int join_managed(std::unique_ptr<Manager> manager, uint32_t& rank, JobSegment& s
     if (const int error = manager->start(job)) return error;
     if (const int error = join_host(job, id_of(job, manager->protocol()), segment)) return error;
     if (config().verbose > 0) {
-        std::fprintf(
-            stderr,
-            "starling: rank %u of %u, started by another manager, found by %s as %s on %zu host%s\n",
-            job.rank, job.size, manager->protocol(), job.name.c_str(), job.hosts.size(),
-            job.hosts.size() == 1 ? "" : "s");
+        std::fprintf(stderr, "starling: rank %u of %u, started by another manager, found by %s as %s on %zu host%s\n", job.rank,
+                     job.size, manager->protocol(), job.name.c_str(), job.hosts.size(), job.hosts.size() == 1 ? "" : "s");
     }
     rank = job.rank;
     management = new Management;
@@ -197,8 +191,7 @@ int join_job(uint32_t& rank, JobSegment& segment) {
     if (config().pmi != Pmi::none && config().singleton != Singleton::allow)
         if (const int error = refuse_loneliness()) return error;
     if (const int error = JobSegment::create(1, nullptr, 0, segment)) return error;
-    std::snprintf(segment.header().command, sizeof segment.header().command, "%s",
-                  program_invocation_short_name);
+    std::snprintf(segment.header().command, sizeof segment.header().command, "%s", program_invocation_short_name);
     return MPI_SUCCESS;
 }
 
@@ -207,20 +200,15 @@ int publish_port(JobSegment& segment) {
     management->segment = &segment;
     if (segment.header().hosts < 2) return MPI_SUCCESS;
     const uint32_t rank = management->rank;
-    const HostRecord record{segment.host(segment.header().my_host),
-                            PortWord::of(segment.port(rank).load()).port};
+    const HostRecord record{segment.host(segment.header().my_host), PortWord::of(segment.port(rank).load()).port};
     if (record.host.addresses == 0 || record.port == 0) {
-        return fail(MPI_ERR_OTHER,
-                    "rank %u has no network address that other hosts could use; bring an interface up",
-                    rank);
+        return fail(MPI_ERR_OTHER, "rank %u has no network address that other hosts could use; bring an interface up", rank);
     }
     if (const int error = management->manager->put(kPortKey, encode(record))) return error;
     return management->manager->publish();
 }
 
-bool is_managed() {
-    return management != nullptr;
-}
+bool is_managed() { return management != nullptr; }
 
 bool locate_through_manager(JobSegment& segment, uint32_t rank) {
     const std::atomic<uint32_t>& word = segment.port(rank);

@@ -17,7 +17,7 @@ namespace starling::boot {
 namespace {
 
 constexpr uint32_t kMostRanks = 1u << 24;
-constexpr size_t kHostBytes = 8 + 8 + 4 + 4;        // the least that an encoded host takes
+constexpr size_t kHostBytes = 8 + 8 + 4 + 4;  // the least that an encoded host takes
 constexpr size_t kPlacementBytes = 5 * 4;
 
 void draw_bytes(void* bytes, size_t size) {
@@ -62,9 +62,7 @@ HostId this_host() {
 }
 
 void JobDescription::draw() {
-    do {
-        draw_bytes(&id, sizeof id);
-    } while (id == 0);
+    do { draw_bytes(&id, sizeof id); } while (id == 0);
     draw_bytes(secret, sizeof secret);
     draw_bytes(&key, sizeof key);
 }
@@ -99,9 +97,8 @@ std::string JobDescription::problem() const {
     if (count != size) return std::to_string(size - count) + " processes are placed nowhere";
     // Places among the ranks of a host must be 0, 1, …: a segment has no others.
     std::vector<Placement> runs = placements;
-    std::sort(runs.begin(), runs.end(), [](const Placement& a, const Placement& b) {
-        return a.host != b.host ? a.host < b.host : a.local < b.local;
-    });
+    std::sort(runs.begin(), runs.end(),
+              [](const Placement& a, const Placement& b) { return a.host != b.host ? a.host < b.host : a.local < b.local; });
     for (size_t i = 0; i < runs.size(); ++i) {
         const bool follows = i > 0 && runs[i].host == runs[i - 1].host;
         if (runs[i].local != (follows ? runs[i - 1].local + runs[i - 1].count : 0)) return "the places on a host have gaps";
@@ -117,7 +114,10 @@ std::string encode(const JobDescription& description) {
     writer.number(static_cast<uint8_t>(description.hosts_open));
     writer.number(static_cast<uint32_t>(description.hosts.size()));
     for (const HostEntry& host : description.hosts) {
-        writer.number(host.id).number(host.key).string({host.name, strnlen(host.name, sizeof host.name)}).number(host.addresses);
+        writer.number(host.id)
+            .number(host.key)
+            .string({host.name, strnlen(host.name, sizeof host.name)})
+            .number(host.addresses);
         for (uint32_t i = 0; i < host.addresses; ++i) writer.number(host.ipv4[i]);
     }
     writer.number(static_cast<uint32_t>(description.placements.size()));

@@ -26,13 +26,10 @@ constexpr uint64_t kPage = 4096;
 // Not in Debian 12's headers: the memfd can't be made executable, and the kernel does not warn about it.
 constexpr unsigned kMfdNoexecSeal = 0x0008;
 
-uint64_t round_up(uint64_t value, uint64_t unit) {
-    return (value + unit - 1) / unit * unit;
-}
+uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
 int open_memfd() {
-    int fd = static_cast<int>(
-        syscall(SYS_memfd_create, "starling-job", MFD_CLOEXEC | MFD_ALLOW_SEALING | kMfdNoexecSeal));
+    int fd = static_cast<int>(syscall(SYS_memfd_create, "starling-job", MFD_CLOEXEC | MFD_ALLOW_SEALING | kMfdNoexecSeal));
     if (fd < 0 && errno == EINVAL)
         fd = static_cast<int>(syscall(SYS_memfd_create, "starling-job", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     return fd;
@@ -47,18 +44,14 @@ int set_size(int fd, uint64_t bytes) {
         return -1;
     }
     int result;
-    do {
-        result = ftruncate(fd, static_cast<off_t>(bytes));
-    } while (result != 0 && errno == EINTR);
+    do { result = ftruncate(fd, static_cast<off_t>(bytes)); } while (result != 0 && errno == EINTR);
     return result;
 }
 
 // As others of its kind, which posix_fallocate is not: 0, or -1 with errno.
 int allocate(int fd, uint64_t bytes) {
     int error;
-    do {
-        error = posix_fallocate(fd, 0, static_cast<off_t>(bytes));
-    } while (error == EINTR);
+    do { error = posix_fallocate(fd, 0, static_cast<off_t>(bytes)); } while (error == EINTR);
     errno = error;
     return error == 0 ? 0 : -1;
 }
@@ -72,8 +65,7 @@ int creation_failure(const char* step, uint32_t size) {
                     size);
     }
     if (error == EMFILE || error == ENFILE) {
-        return fail(MPI_ERR_OTHER,
-                    "no file descriptor left for the job's shared memory (%s: %s); raise `ulimit -n`", step,
+        return fail(MPI_ERR_OTHER, "no file descriptor left for the job's shared memory (%s: %s); raise `ulimit -n`", step,
                     std::strerror(error));
     }
     return fail(MPI_ERR_NO_MEM,
@@ -103,11 +95,10 @@ bool runs_consistent(const JobHeader& header, const std::byte* base) {
 // mapping.
 bool consistent(const JobHeader& header, uint64_t bytes) {
     return header.size > 0 && header.hosts > 0 && header.local_ranks <= header.size &&
-           (header.my_host < header.hosts || header.local_ranks == 0) &&
-           header.cells_offset % alignof(RankCell) == 0 && header.hosts_offset % alignof(HostEntry) == 0 &&
-           header.runs_offset % alignof(Placement) == 0 && header.ports_offset % alignof(uint32_t) == 0 &&
-           header.regions_offset % kPage == 0 && header.region_stride >= sizeof(uint64_t) &&
-           header.region_stride % kPage == 0 &&
+           (header.my_host < header.hosts || header.local_ranks == 0) && header.cells_offset % alignof(RankCell) == 0 &&
+           header.hosts_offset % alignof(HostEntry) == 0 && header.runs_offset % alignof(Placement) == 0 &&
+           header.ports_offset % alignof(uint32_t) == 0 && header.regions_offset % kPage == 0 &&
+           header.region_stride >= sizeof(uint64_t) && header.region_stride % kPage == 0 &&
            inside(header.hosts_offset, header.hosts, sizeof(HostEntry), bytes) &&
            inside(header.runs_offset, header.runs, sizeof(Placement), bytes) &&
            inside(header.ports_offset, header.size, sizeof(uint32_t), bytes) &&
@@ -174,14 +165,11 @@ int JobSegment::create(const JobDescription& description, uint32_t my_host, JobS
 
     segment.fd_ = open_memfd();
     if (segment.fd_ < 0) return creation_failure("memfd_create", local_ranks);
-    if (set_size(segment.fd_, segment.bytes_) != 0)
-        return creation_failure("ftruncate", local_ranks);
+    if (set_size(segment.fd_, segment.bytes_) != 0) return creation_failure("ftruncate", local_ranks);
     // Memory that is missing must show here, as an error, not as a SIGBUS at the first store.
-    if (allocate(segment.fd_, ports_offset) != 0)
-        return creation_failure("fallocate", local_ranks);
+    if (allocate(segment.fd_, ports_offset) != 0) return creation_failure("fallocate", local_ranks);
     fcntl(segment.fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
-    void* base =
-        mmap(nullptr, segment.bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, segment.fd_, 0);
+    void* base = mmap(nullptr, segment.bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, segment.fd_, 0);
     if (base == MAP_FAILED) return creation_failure("mmap", local_ranks);
     segment.base_ = static_cast<std::byte*>(base);
     struct stat status;
@@ -302,19 +290,17 @@ int JobSegment::map(const JobAddress& address, bool writable, JobSegment& out) {
     if (fd < 0) {
         const int error = errno;
         if (error == EMFILE || error == ENFILE) {
-            return fail(MPI_ERR_OTHER,
-                        "no file descriptor left to open the shared memory of job %llx; raise `ulimit -n`",
+            return fail(MPI_ERR_OTHER, "no file descriptor left to open the shared memory of job %llx; raise `ulimit -n`",
                         static_cast<unsigned long long>(address.id));
         }
-        return fail(MPI_ERR_PROC_ABORTED,
-                    "job %llx is gone, or belongs to another user or container (%s: %s)",
+        return fail(MPI_ERR_PROC_ABORTED, "job %llx is gone, or belongs to another user or container (%s: %s)",
                     static_cast<unsigned long long>(address.id), path, std::strerror(error));
     }
     JobSegment segment;
     struct stat status;
     void* base = MAP_FAILED;
-    const bool plausible = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
-                           static_cast<uint64_t>(status.st_size) >= sizeof(JobHeader);
+    const bool plausible =
+        fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && static_cast<uint64_t>(status.st_size) >= sizeof(JobHeader);
     if (plausible) {
         base = mmap(nullptr, static_cast<size_t>(status.st_size), writable ? PROT_READ | PROT_WRITE : PROT_READ,
                     MAP_SHARED | MAP_NORESERVE, fd, 0);
@@ -322,8 +308,8 @@ int JobSegment::map(const JobAddress& address, bool writable, JobSegment& out) {
     const int map_error = errno;
     close(fd);
     if (plausible && base == MAP_FAILED) {
-        return fail(MPI_ERR_NO_MEM, "cannot map the shared memory of job %llx: %s",
-                    static_cast<unsigned long long>(address.id), std::strerror(map_error));
+        return fail(MPI_ERR_NO_MEM, "cannot map the shared memory of job %llx: %s", static_cast<unsigned long long>(address.id),
+                    std::strerror(map_error));
     }
     if (base != MAP_FAILED) {
         segment.base_ = static_cast<std::byte*>(base);
@@ -360,8 +346,7 @@ bool JobSegment::owner_alive() const {
 }
 
 bool job_alive(const JobSegment& segment) {
-    return segment.header().state.load(std::memory_order_acquire) == JobState::running &&
-           segment.owner_alive();
+    return segment.header().state.load(std::memory_order_acquire) == JobState::running && segment.owner_alive();
 }
 
 }  // namespace starling::boot

@@ -40,7 +40,7 @@ enum class RankState : uint32_t {
     initialized = 1,  ///< set by the rank at the end of MPI_Init
     finalized = 2,    ///< set by the rank in MPI_Finalize
     exited = 3,       ///< set by the launcher: gone, normally
-    failed = 4,  ///< set by the launcher: gone by signal, abort, non-zero exit, or without MPI_Finalize
+    failed = 4,       ///< set by the launcher: gone by signal, abort, non-zero exit, or without MPI_Finalize
     not_started = 5,  ///< set by the launcher: exec failed; `exit_status` holds errno
 };
 
@@ -73,24 +73,24 @@ struct alignas(4096) JobHeader {
     uint32_t version;
     uint32_t size;  ///< ranks, on all hosts
     JobId id;
-    HostId host;            ///< where this segment is
-    uint64_t key;           ///< of this host's entry: datagrams and connections to ranks here must show it
-    uint32_t local_ranks;   ///< cells and regions in this segment
-    uint32_t hosts;         ///< entries of the host table, at least 1
-    uint32_t my_host;       ///< this host's entry, kNoHost in a stub
-    uint32_t several_hosts; ///< 1 if the universe has other hosts, whether or not this job uses them
-    uint32_t hosts_open;    ///< 1: the host table fills on demand, on some hosts before others
-    uint32_t recovers;      ///< 1: the job goes on when a rank dies; `failures` and the ports say which
+    HostId host;             ///< where this segment is
+    uint64_t key;            ///< of this host's entry: datagrams and connections to ranks here must show it
+    uint32_t local_ranks;    ///< cells and regions in this segment
+    uint32_t hosts;          ///< entries of the host table, at least 1
+    uint32_t my_host;        ///< this host's entry, kNoHost in a stub
+    uint32_t several_hosts;  ///< 1 if the universe has other hosts, whether or not this job uses them
+    uint32_t hosts_open;     ///< 1: the host table fills on demand, on some hosts before others
+    uint32_t recovers;       ///< 1: the job goes on when a rank dies; `failures` and the ports say which
     uint32_t reserved;
-    uint64_t secret[2];      ///< proves to the control socket that the sender can read this segment
-    int32_t owner_pid;       ///< the process whose death ends the job: mpiexec, or the singleton itself
-    int32_t owner_fd;        ///< its descriptor of this memfd
-    uint32_t universe_size;  ///< MPI_UNIVERSE_SIZE
-    uint64_t hosts_offset;                  ///< HostEntry[hosts]
-    uint64_t runs_offset, runs;             ///< Placement[runs]
-    uint64_t ports_offset;                  ///< std::atomic<uint32_t>[size], see PortWord; sparse
-    uint64_t cells_offset;                  ///< RankCell[local_ranks]
-    uint64_t places_offset;                 ///< std::atomic<uint32_t>[local_ranks], see boot/places.h
+    uint64_t secret[2];          ///< proves to the control socket that the sender can read this segment
+    int32_t owner_pid;           ///< the process whose death ends the job: mpiexec, or the singleton itself
+    int32_t owner_fd;            ///< its descriptor of this memfd
+    uint32_t universe_size;      ///< MPI_UNIVERSE_SIZE
+    uint64_t hosts_offset;       ///< HostEntry[hosts]
+    uint64_t runs_offset, runs;  ///< Placement[runs]
+    uint64_t ports_offset;       ///< std::atomic<uint32_t>[size], see PortWord; sparse
+    uint64_t cells_offset;       ///< RankCell[local_ranks]
+    uint64_t places_offset;      ///< std::atomic<uint32_t>[local_ranks], see boot/places.h
     uint64_t blob_offset,
         blob_size;  ///< opaque to boot: the parents' description for a spawned job; size 0 if none
     uint64_t regions_offset,
@@ -99,7 +99,7 @@ struct alignas(4096) JobHeader {
     char command[192];        ///< for messages: what was started
 
     alignas(64) std::atomic<JobState> state;
-    std::atomic<int32_t> failed_rank;           ///< first rank that failed, -1; valid when state is failed
+    std::atomic<int32_t> failed_rank;  ///< first rank that failed, -1; valid when state is failed
     /// If the job recovers: how many of its ranks have failed, on all hosts. The daemon first marks the rank in the
     /// address table (PortWord::failed), then counts it here, then rings.
     std::atomic<uint32_t> failures;
@@ -126,9 +126,7 @@ struct PortWord {
     uint16_t port = 0;  ///< UDP, host byte order; 0: not known
     State state = unknown;
 
-    static PortWord of(uint32_t word) {
-        return {static_cast<uint16_t>(word & 0xffff), static_cast<State>(word >> 16 & 3)};
-    }
+    static PortWord of(uint32_t word) { return {static_cast<uint16_t>(word & 0xffff), static_cast<State>(word >> 16 & 3)}; }
     uint32_t word() const { return port | static_cast<uint32_t>(state) << 16; }
 };
 
@@ -171,16 +169,15 @@ class JobSegment {
     bool is_local(uint32_t rank) const { return local_index(rank) != kNotHere; }
     /// The rank's place among those of this host, kNotHere if it is on another.
     uint32_t local_index(uint32_t rank) const {
-        if (header().local_ranks == header().size) [[likely]] return rank;
+        if (header().local_ranks == header().size) [[likely]]
+            return rank;
         return look_up_index(rank);
     }
     /// The rank that has this place among those of this host (index < local_ranks).
     uint32_t local_rank(uint32_t index) const;
     /// The rank's host, as an index into the host table.
     uint32_t host_of(uint32_t rank) const;
-    HostEntry& host(uint32_t index) const {
-        return reinterpret_cast<HostEntry*>(base_ + header().hosts_offset)[index];
-    }
+    HostEntry& host(uint32_t index) const { return reinterpret_cast<HostEntry*>(base_ + header().hosts_offset)[index]; }
     /// Where the ranks are, as JobHeader::runs of them.
     const Placement& run(uint64_t index) const {
         return reinterpret_cast<const Placement*>(base_ + header().runs_offset)[index];
@@ -191,12 +188,8 @@ class JobSegment {
     }
 
     /// Cell and region of a rank that is on this host; panics on others.
-    RankCell& cell(uint32_t rank) const {
-        return reinterpret_cast<RankCell*>(base_ + header().cells_offset)[here(rank)];
-    }
-    std::byte* region(uint32_t rank) const {
-        return base_ + header().regions_offset + here(rank) * header().region_stride;
-    }
+    RankCell& cell(uint32_t rank) const { return reinterpret_cast<RankCell*>(base_ + header().cells_offset)[here(rank)]; }
+    std::byte* region(uint32_t rank) const { return base_ + header().regions_offset + here(rank) * header().region_stride; }
     /// Where the rank with this place among those of this host runs (index < local_ranks), see Place.
     std::atomic<uint32_t>& place(uint32_t index) const {
         return reinterpret_cast<std::atomic<uint32_t>*>(base_ + header().places_offset)[index];
@@ -232,7 +225,7 @@ class JobSegment {
     size_t bytes_ = 0;
     int fd_ = -1;
     mutable uint64_t last_run_ = 0;  ///< where find_run() found one
-    uint64_t inode_ = 0;  ///< of the memfd: tells it from one that got the same pid and descriptor later
+    uint64_t inode_ = 0;             ///< of the memfd: tells it from one that got the same pid and descriptor later
 };
 
 /// True while the job can still make progress: state is running and its owner process lives.

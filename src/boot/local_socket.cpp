@@ -17,8 +17,7 @@ namespace {
 socklen_t address_of(std::string_view name, sockaddr_un& address) {
     std::memset(&address, 0, sizeof address);
     address.sun_family = AF_UNIX;
-    const size_t length =
-        name.size() < sizeof address.sun_path - 1 ? name.size() : sizeof address.sun_path - 1;
+    const size_t length = name.size() < sizeof address.sun_path - 1 ? name.size() : sizeof address.sun_path - 1;
     std::memcpy(address.sun_path + 1, name.data(), length);
     return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
 }
@@ -44,9 +43,7 @@ int connect_local(std::string_view name) {
     sockaddr_un address;
     const socklen_t length = address_of(name, address);
     int result;
-    do {
-        result = connect(fd, reinterpret_cast<sockaddr*>(&address), length);
-    } while (result != 0 && errno == EINTR);
+    do { result = connect(fd, reinterpret_cast<sockaddr*>(&address), length); } while (result != 0 && errno == EINTR);
     if (result != 0) return close_failed(fd, errno);
     if (!is_trusted_peer(fd)) return close_failed(fd, EPERM);
     return fd;

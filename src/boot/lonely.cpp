@@ -14,13 +14,14 @@ namespace {
 /// allocation's variables (SLURM_NTASKS in a batch script, PBS_NP) are those of programs of their own as well.
 struct Sign {
     const char* manager;
-    const char* size;      ///< how many there are; null: the manager does not say
-    const char* rank;      ///< which of them this is, from 0
-    const char* besides;   ///< must be there too; null: nothing
+    const char* size;     ///< how many there are; null: the manager does not say
+    const char* rank;     ///< which of them this is, from 0
+    const char* besides;  ///< must be there too; null: nothing
     const char* remedy;
 };
 
-constexpr const char* kSlurmRemedy = "start it with srun --mpi=pmix or --mpi=pmi2, or with Starling's mpiexec in the allocation";
+constexpr const char* kSlurmRemedy =
+    "start it with srun --mpi=pmix or --mpi=pmi2, or with Starling's mpiexec in the allocation";
 constexpr const char* kOwnRemedy = "start it with Starling's mpiexec";
 constexpr const char* kPmiRemedy = "unset STARLING_PMI if it is set, or start it with Starling's mpiexec";
 

@@ -10,10 +10,10 @@ namespace starling::boot {
 /// One rank's word. Written by the rank when it waits and finds itself elsewhere than it said last, and when it goes to
 /// sleep; by who wakes it; by its launcher before it starts and when it has gone.
 struct Place {
-    static constexpr uint32_t kNowhere = 0;        ///< not known, or without any use for a core
-    static constexpr uint32_t kAsleep = 1u << 16;  ///< blocked until it is rung
+    static constexpr uint32_t kNowhere = 0;           ///< not known, or without any use for a core
+    static constexpr uint32_t kAsleep = 1u << 16;     ///< blocked until it is rung
     static constexpr uint32_t kContested = 1u << 17;  ///< it has found that strangers want this core
-    static constexpr uint32_t kCpu = 0xffff;       ///< the operating system's number of its core + 1
+    static constexpr uint32_t kCpu = 0xffff;          ///< the operating system's number of its core + 1
 
     /// Awake on this core: it has work, or looks for some.
     static uint32_t on(uint32_t cpu) { return (cpu + 1) & kCpu; }
@@ -23,8 +23,6 @@ struct Place {
 };
 
 /// A rank that was asleep has something to do, though it does not run yet.
-inline void mark_awake(std::atomic<uint32_t>& place) {
-    place.fetch_and(~Place::kAsleep, std::memory_order_relaxed);
-}
+inline void mark_awake(std::atomic<uint32_t>& place) { place.fetch_and(~Place::kAsleep, std::memory_order_relaxed); }
 
 }  // namespace starling::boot

@@ -84,9 +84,7 @@ class PmiManager final : public Manager {
     int expect(const Call& call, const Message& answer);
     int call_either(const Calls& calls, const Message& request, Message& answer);
     int finish_barrier(Wait wait);
-    const Call& spoken(const Calls& calls) const {
-        return version_ == Version::two ? calls.two : calls.one;
-    }
+    const Call& spoken(const Calls& calls) const { return version_ == Version::two ? calls.two : calls.one; }
     int send(const Message& request);
     int receive(Message& answer, Wait wait);
     int lost(const char* how);
@@ -102,9 +100,7 @@ class PmiManager final : public Manager {
     std::string store_;        ///< PMI-1: name of the key-value space; PMI-2: the job's id
 };
 
-std::string name_of(uint32_t rank, std::string_view key) {
-    return "starling-" + std::string(key) + "-" + std::to_string(rank);
-}
+std::string name_of(uint32_t rank, std::string_view key) { return "starling-" + std::string(key) + "-" + std::to_string(rank); }
 
 int PmiManager::read_environment() {
     if (!read_number("PMI_FD", 0, INT_MAX, fd_)) {
@@ -114,29 +110,28 @@ int PmiManager::read_environment() {
                     "STARLING_PMI=none to run as a program of its own",
                     std::getenv("PMI_FD"));
     }
-    if (!read_number("PMI_RANK", 0, kMostRanks - 1, rank_) ||
-        !read_number("PMI_SIZE", 1, kMostRanks, size_) || rank_ >= size_) {
+    if (!read_number("PMI_RANK", 0, kMostRanks - 1, rank_) || !read_number("PMI_SIZE", 1, kMostRanks, size_) ||
+        rank_ >= size_) {
         const char *rank = std::getenv("PMI_RANK"), *size = std::getenv("PMI_SIZE");
-        return fail(MPI_ERR_OTHER, "PMI_FD is set but PMI_RANK='%s' of PMI_SIZE='%s' makes no sense",
-                    rank ? rank : "", size ? size : "");
+        return fail(MPI_ERR_OTHER, "PMI_FD is set but PMI_RANK='%s' of PMI_SIZE='%s' makes no sense", rank ? rank : "",
+                    size ? size : "");
     }
     int type = 0;
     socklen_t length = sizeof type;
     if (getsockopt(fd_, SOL_SOCKET, SO_TYPE, &type, &length) != 0 || type != SOCK_STREAM) {
         const int fd = std::exchange(fd_, -1);  // not ours to close
-        return fail(
-            MPI_ERR_OTHER,
-            "PMI_FD=%d is no open socket (any more): the process manager's socket does not reach through "
-            "whatever started this program; set STARLING_PMI=none to run as a program of its own",
-            fd);
+        return fail(MPI_ERR_OTHER,
+                    "PMI_FD=%d is no open socket (any more): the process manager's socket does not reach through "
+                    "whatever started this program; set STARLING_PMI=none to run as a program of its own",
+                    fd);
     }
     fcntl(fd_, F_SETFD, FD_CLOEXEC);
     return MPI_SUCCESS;
 }
 
 int PmiManager::lost(const char* how) {
-    return fail(MPI_ERR_OTHER, "the process manager that started rank %d (%s on descriptor %d) %s", rank_,
-                protocol(), fd_, how);
+    return fail(MPI_ERR_OTHER, "the process manager that started rank %d (%s on descriptor %d) %s", rank_, protocol(), fd_,
+                how);
 }
 
 int PmiManager::send(const Message& request) {
@@ -161,8 +156,7 @@ int PmiManager::receive(Message& answer, Wait wait) {
     for (;;) {
         const auto result = decoder_.next(answer);
         if (result == pmi::Decoder::Result::message) return MPI_SUCCESS;
-        if (result == pmi::Decoder::Result::garbage)
-            return lost("answered with something that is no PMI message");
+        if (result == pmi::Decoder::Result::garbage) return lost("answered with something that is no PMI message");
         pollfd ready{fd_, POLLIN, 0};
         const int n = poll(&ready, 1, wait == Wait::none ? 0 : 1000);
         if (n == 0 && wait == Wait::none) return answer = {}, MPI_SUCCESS;
@@ -184,10 +178,9 @@ int PmiManager::call(const Call& call, const Message& request, Message& answer) 
 
 int PmiManager::expect(const Call& call, const Message& answer) {
     if (answer.command() == call.reply) return MPI_SUCCESS;
-    return fail(MPI_ERR_OTHER,
-                "the process manager that started rank %d answered '%s' with '%.*s' instead of '%s'", rank_,
-                call.command, static_cast<int>(std::min<size_t>(answer.command().size(), 60)),
-                answer.command().data(), call.reply);
+    return fail(MPI_ERR_OTHER, "the process manager that started rank %d answered '%s' with '%.*s' instead of '%s'", rank_,
+                call.command, static_cast<int>(std::min<size_t>(answer.command().size(), 60)), answer.command().data(),
+                call.reply);
 }
 
 int PmiManager::call_either(const Calls& calls, const Message& request, Message& answer) {
@@ -203,16 +196,14 @@ int PmiManager::finish_barrier(Wait wait) {
     in_barrier_ = false;
     if (const int error = expect(spoken(kBarrier), answer)) return error;
     int rc = 0;
-    if (answer.has("rc") && (!answer.number("rc", rc) || rc != 0))
-        return lost("broke a barrier of the job");
+    if (answer.has("rc") && (!answer.number("rc", rc) || rc != 0)) return lost("broke a barrier of the job");
     return MPI_SUCCESS;
 }
 
 // Said the same way in both versions.
 int PmiManager::greet(Version version, Message& answer) {
     Message hello("init");
-    hello.set("pmi_version", static_cast<int>(version))
-        .set("pmi_subversion", version == Version::one ? 1 : 0);
+    hello.set("pmi_version", static_cast<int>(version)).set("pmi_subversion", version == Version::one ? 1 : 0);
     return call({"init", "response_to_init"}, hello, answer);
 }
 
@@ -223,35 +214,29 @@ int PmiManager::agree_on_version() {
         Message answer;
         if (const int error = greet(version, answer)) return error;
         int rc = -1, theirs = 0;
-        if (answer.number("rc", rc) && rc == 0 && answer.number("pmi_version", theirs) &&
-            theirs == number) {
+        if (answer.number("rc", rc) && rc == 0 && answer.number("pmi_version", theirs) && theirs == number) {
             version_ = version;
             decoder_.set_version(version);
             return MPI_SUCCESS;
         }
     }
-    return fail(
-        MPI_ERR_OTHER,
-        "the process manager that started rank %d speaks no version of PMI that it may be asked for (%s)",
-        rank_,
-        !insist_      ? "1 and 2"
-        : first_ == 2 ? "2"
-                      : "1");
+    return fail(MPI_ERR_OTHER,
+                "the process manager that started rank %d speaks no version of PMI that it may be asked for (%s)", rank_,
+                !insist_      ? "1 and 2"
+                : first_ == 2 ? "2"
+                              : "1");
 }
 
 int PmiManager::ask_facts_one(ManagedJob& out, std::string& mapping) {
     Message answer;
-    if (const int error = call({"get_my_kvsname", "my_kvsname"}, Message("get_my_kvsname"), answer))
-        return error;
+    if (const int error = call({"get_my_kvsname", "my_kvsname"}, Message("get_my_kvsname"), answer)) return error;
     store_ = answer.get("kvsname");
     if (store_.empty()) return lost("has no name for the job");
     out.name = store_;
     int number = 0;
     if (const int error = call({"get_appnum", "appnum"}, Message("get_appnum"), answer)) return error;
     if (answer.number("appnum", number) && number >= 0) out.appnum = static_cast<uint32_t>(number);
-    if (const int error =
-            call({"get_universe_size", "universe_size"}, Message("get_universe_size"), answer))
-        return error;
+    if (const int error = call({"get_universe_size", "universe_size"}, Message("get_universe_size"), answer)) return error;
     if (answer.number("size", number) && number > 0) out.universe_size = static_cast<uint32_t>(number);
     bool found;
     return get_named("PMI_process_mapping", mapping, found);
@@ -265,8 +250,7 @@ int PmiManager::ask_facts_two(ManagedJob& out, std::string& mapping) {
     int rc = -1, number = 0;
     if (!answer.number("rc", rc) || rc != 0) return lost("refused to know this process");
     if (answer.number("appnum", number) && number >= 0) out.appnum = static_cast<uint32_t>(number);
-    if (const int error = call({"job-getid", "job-getid-response"}, Message("job-getid"), answer))
-        return error;
+    if (const int error = call({"job-getid", "job-getid-response"}, Message("job-getid"), answer)) return error;
     store_ = answer.get("jobid");
     if (store_.empty()) return lost("has no name for the job");
     out.name = store_;
@@ -362,8 +346,6 @@ void PmiManager::abort(int code, std::string_view text) {
 
 }  // namespace
 
-std::unique_ptr<Manager> make_pmi_manager(int first, bool insist) {
-    return std::make_unique<PmiManager>(first, insist);
-}
+std::unique_ptr<Manager> make_pmi_manager(int first, bool insist) { return std::make_unique<PmiManager>(first, insist); }
 
 }  // namespace starling::boot

@@ -32,8 +32,7 @@ bool parse_pmix_hosts(std::string_view text, uint32_t size, std::vector<Placemen
         if (host.empty()) continue;
         while (!host.empty()) {
             uint32_t rank;
-            if (!read_rank(take_until(host, ','), size, rank) || host_of_rank[rank] != kNowhere)
-                return false;
+            if (!read_rank(take_until(host, ','), size, rank) || host_of_rank[rank] != kNowhere) return false;
             host_of_rank[rank] = static_cast<uint32_t>(hosts.size());
             ++placed;
         }

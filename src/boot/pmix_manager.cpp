@@ -62,23 +62,20 @@ int PmixManager::start(ManagedJob& out) {
     const std::string hosts = job.hosts ? job.hosts : "";
     std::free(job.hosts);
     if (parse_pmix_hosts(hosts, out.size, out.placements, out.hosts)) return MPI_SUCCESS;
-    return fail(
-        MPI_ERR_OTHER,
-        "the PMIx process manager does not say where all %u ranks are ('%.100s'); start the program with "
-        "Starling's mpiexec",
-        out.size, hosts.c_str());
+    return fail(MPI_ERR_OTHER,
+                "the PMIx process manager does not say where all %u ranks are ('%.100s'); start the program with "
+                "Starling's mpiexec",
+                out.size, hosts.c_str());
 }
 
 int PmixManager::put(std::string_view key, std::string_view value) {
-    return result(
-        plugin_.put(std::string(key).c_str(), std::string(value).c_str(), problem_, sizeof problem_));
+    return result(plugin_.put(std::string(key).c_str(), std::string(value).c_str(), problem_, sizeof problem_));
 }
 
 int PmixManager::look_up(uint32_t rank, std::string_view key, Found found, void* context, bool& asked) {
     asked = true;
     auto* request = new LookUp{found, context};
-    const int code =
-        plugin_.get(rank, std::string(key).c_str(), on_found, request, problem_, sizeof problem_);
+    const int code = plugin_.get(rank, std::string(key).c_str(), on_found, request, problem_, sizeof problem_);
     if (code != 0) delete request;
     return result(code);
 }
@@ -87,8 +84,7 @@ int PmixManager::look_up(uint32_t rank, std::string_view key, Found found, void*
 std::string plugin_path() {
     Dl_info info;
     char self[PATH_MAX];
-    if (!dladdr(reinterpret_cast<void*>(&make_pmix_manager), &info) || !info.dli_fname ||
-        !realpath(info.dli_fname, self))
+    if (!dladdr(reinterpret_cast<void*>(&make_pmix_manager), &info) || !info.dli_fname || !realpath(info.dli_fname, self))
         return kPmixPluginFile;
     std::string path(self);
     return path.substr(0, path.rfind('/') + 1) + kPmixPluginFile;

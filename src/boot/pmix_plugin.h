@@ -28,8 +28,7 @@ struct PmixPlugin {
     int (*put)(const char* key, const char* value, char* problem, size_t problem_size);
     int (*commit)(char* problem, size_t problem_size);
     /// `found` is called once, on PMIx's thread, with the value or nullptr; `later`: asking again may help.
-    int (*get)(uint32_t rank, const char* key, PmixFound found, void* context, char* problem,
-               size_t problem_size);
+    int (*get)(uint32_t rank, const char* key, PmixFound found, void* context, char* problem, size_t problem_size);
     /// Waits for the answers to all get()s, a few seconds at most.
     int (*leave)(char* problem, size_t problem_size);
     void (*abort)(int code, const char* text);

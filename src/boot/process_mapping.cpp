@@ -30,9 +30,8 @@ bool parse_blocks(std::string_view text, std::vector<Block>& out) {
     if (!take(text, "(") || !take(text, "vector")) return false;
     while (take(text, ",")) {
         Block block;
-        if (!take(text, "(") || !take_number(text, block.first_host) || !take(text, ",") ||
-            !take_number(text, block.hosts) || !take(text, ",") || !take_number(text, block.per_host) ||
-            !take(text, ")"))
+        if (!take(text, "(") || !take_number(text, block.first_host) || !take(text, ",") || !take_number(text, block.hosts) ||
+            !take(text, ",") || !take_number(text, block.per_host) || !take(text, ")"))
             return false;
         out.push_back(block);
     }
@@ -48,8 +47,7 @@ uint64_t ranks_of_a_pass(const std::vector<Block>& blocks) {
 
 }  // namespace
 
-bool parse_process_mapping(std::string_view text, uint32_t size, std::vector<Placement>& out,
-                           uint32_t& hosts) {
+bool parse_process_mapping(std::string_view text, uint32_t size, std::vector<Placement>& out, uint32_t& hosts) {
     std::vector<Block> blocks;
     if (!parse_blocks(text, blocks) || ranks_of_a_pass(blocks) == 0) return false;
     std::vector<uint32_t> host_of_rank;
@@ -59,8 +57,7 @@ bool parse_process_mapping(std::string_view text, uint32_t size, std::vector<Pla
             for (uint32_t i = 0; i < block.hosts && block.per_host > 0 && host_of_rank.size() < size; ++i) {
                 const auto next = static_cast<uint32_t>(number_of.size());
                 const uint32_t host = number_of.emplace(block.first_host + i, next).first->second;
-                for (uint32_t n = 0; n < block.per_host && host_of_rank.size() < size; ++n)
-                    host_of_rank.push_back(host);
+                for (uint32_t n = 0; n < block.per_host && host_of_rank.size() < size; ++n) host_of_rank.push_back(host);
             }
         }
     }

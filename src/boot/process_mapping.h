@@ -12,7 +12,6 @@ namespace starling::boot {
 
 /// The placement of a job of `size` ranks, its hosts numbered 0, 1, … in the order in which their first
 /// rank comes; `hosts` gets how many there are. False if the text is not such a mapping or places nobody.
-bool parse_process_mapping(std::string_view text, uint32_t size, std::vector<Placement>& out,
-                           uint32_t& hosts);
+bool parse_process_mapping(std::string_view text, uint32_t size, std::vector<Placement>& out, uint32_t& hosts);
 
 }  // namespace starling::boot

@@ -57,14 +57,11 @@ struct Launch {
 
 [[gnu::no_sanitize_address]] int outer(void* argument) {
     auto& launch = *static_cast<Launch*>(argument);
-    if (clone(inner, launch.inner_stack + kStack, CLONE_VM | CLONE_VFORK, argument) < 0)
-        launch.error = errno;
+    if (clone(inner, launch.inner_stack + kStack, CLONE_VM | CLONE_VFORK, argument) < 0) launch.error = errno;
     _exit(0);
 }
 
-std::string executable(const std::string& path) {
-    return access(path.c_str(), X_OK) == 0 ? path : std::string();
-}
+std::string executable(const std::string& path) { return access(path.c_str(), X_OK) == 0 ? path : std::string(); }
 
 std::string search_path(const char* name) {
     const char* path = std::getenv("PATH");
@@ -135,15 +132,14 @@ std::string find_starlingd() {
     return search_path("starlingd");
 }
 
-bool start_detached(const std::string& program, const char* const* arguments, bool keep_output,
-                    std::string& problem, int seconds) {
+bool start_detached(const std::string& program, const char* const* arguments, bool keep_output, std::string& problem,
+                    int seconds) {
     int pipe_ends[2];
     if (pipe2(pipe_ends, O_CLOEXEC) != 0) {
         problem = std::string("pipe: ") + std::strerror(errno) + "; raise `ulimit -n`";
         return false;
     }
-    void* stacks =
-        mmap(nullptr, 2 * kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    void* stacks = mmap(nullptr, 2 * kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     if (stacks == MAP_FAILED) {
         problem = std::strerror(errno);
         close(pipe_ends[0]);
@@ -167,8 +163,7 @@ bool start_detached(const std::string& program, const char* const* arguments, bo
     const pid_t pid = clone(outer, stack + kStack, CLONE_VM | CLONE_VFORK, &launch);
     int error = pid < 0 ? errno : launch.error;
     if (pid > 0) {
-        while (waitpid(pid, nullptr, __WCLONE) < 0 && errno == EINTR) {
-        }
+        while (waitpid(pid, nullptr, __WCLONE) < 0 && errno == EINTR) {}
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     munmap(stacks, 2 * kStack);
@@ -198,8 +193,7 @@ int start_server(JobSegment& own) {
         return fail(MPI_ERR_OTHER, "cannot start %s: %s", program.c_str(), problem.c_str());
     }
     if (own.header().control_socket[0] == '\0') {
-        return fail(MPI_ERR_OTHER, "%s is of another version of Starling than this library",
-                    program.c_str());
+        return fail(MPI_ERR_OTHER, "%s is of another version of Starling than this library", program.c_str());
     }
     return MPI_SUCCESS;
 }

@@ -15,8 +15,8 @@ int start_server(JobSegment& own);
 /// Runs `program arguments...` detached: double clone without copying memory, no SIGCHLD for the
 /// application, a new session, standard input /dev/null. Waits for its first line on the pipe whose
 /// descriptor is its last argument, for `seconds` at most. True if that line is "ready"; else `problem` tells why not.
-bool start_detached(const std::string& program, const char* const* arguments, bool keep_output,
-                    std::string& problem, int seconds = 10);
+bool start_detached(const std::string& program, const char* const* arguments, bool keep_output, std::string& problem,
+                    int seconds = 10);
 
 /// starlingd beside the library or program this code is in, else in PATH; empty if there is none.
 std::string find_starlingd();

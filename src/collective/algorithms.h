@@ -24,31 +24,22 @@ Task bcast_chain(View v, void* buffer, int64_t count, const Datatype& type, int 
 
 // Reduction to a root. `send` may be MPI_IN_PLACE at the root; `receive` is used at the root only.
 // Binomial keeps rank order if the operation is not commutative; Rabenseifner needs a commutative one.
-Task reduce_binomial(View v, const void* send, void* receive, int64_t count, const Datatype& type,
-                     const Op& op, int root);
-Task reduce_linear(View v, const void* send, void* receive, int64_t count, const Datatype& type,
-                   const Op& op, int root);
-Task reduce_rabenseifner(View v, const void* send, void* receive, int64_t count, const Datatype& type,
-                         const Op& op, int root);
+Task reduce_binomial(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, int root);
+Task reduce_linear(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, int root);
+Task reduce_rabenseifner(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, int root);
 
 // Reduction to all. Recursive doubling and reduce-bcast keep rank order, the others need a commutative
 // operation.
-Task allreduce_recursive_doubling(View v, const void* send, void* receive, int64_t count,
-                                  const Datatype& type, const Op& op);
-Task allreduce_rabenseifner(View v, const void* send, void* receive, int64_t count, const Datatype& type,
-                            const Op& op);
-Task allreduce_ring(View v, const void* send, void* receive, int64_t count, const Datatype& type,
-                    const Op& op);
-Task allreduce_linear(View v, const void* send, void* receive, int64_t count, const Datatype& type,
-                      const Op& op);
-Task allreduce_reduce_bcast(View v, const void* send, void* receive, int64_t count, const Datatype& type,
-                            const Op& op);
+Task allreduce_recursive_doubling(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op);
+Task allreduce_rabenseifner(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op);
+Task allreduce_ring(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op);
+Task allreduce_linear(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op);
+Task allreduce_reduce_bcast(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op);
 
 // Gather and scatter, with v forms where the blocks are not uniform (linear only). MPI_IN_PLACE at the root
 // as `send` of gather, as `receive` of scatter. Blocks are used at the root only.
 Task gather_linear(View v, const void* send, int64_t count, const Datatype& type, Blocks receive, int root);
-Task gather_binomial(View v, const void* send, int64_t count, const Datatype& type, Blocks receive,
-                     int root);
+Task gather_binomial(View v, const void* send, int64_t count, const Datatype& type, Blocks receive, int root);
 Task scatter_linear(View v, Blocks send, void* receive, int64_t count, const Datatype& type, int root);
 Task scatter_binomial(View v, Blocks send, void* receive, int64_t count, const Datatype& type, int root);
 
@@ -68,28 +59,22 @@ Task alltoall_in_place(View v, Blocks blocks);
 
 // Reduction whose result is dealt out. `input` may be `receive` (in place). Halving and pairwise need a
 // commutative operation.
-Task reduce_scatter_halving(View v, const void* input, void* receive, Shares shares, const Datatype& type,
-                            const Op& op);
-Task reduce_scatter_pairwise(View v, const void* input, void* receive, Shares shares, const Datatype& type,
-                             const Op& op);
-Task reduce_scatter_reduce(View v, const void* input, void* receive, Shares shares, const Datatype& type,
-                           const Op& op);
+Task reduce_scatter_halving(View v, const void* input, void* receive, Shares shares, const Datatype& type, const Op& op);
+Task reduce_scatter_pairwise(View v, const void* input, void* receive, Shares shares, const Datatype& type, const Op& op);
+Task reduce_scatter_reduce(View v, const void* input, void* receive, Shares shares, const Datatype& type, const Op& op);
 
 // Prefix reductions, in rank order. `exclusive`: without the own operand; rank 0's receive buffer is not
 // touched.
-Task scan_recursive_doubling(View v, const void* send, void* receive, int64_t count, const Datatype& type,
-                             const Op& op, bool exclusive);
-Task scan_linear(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op,
-                 bool exclusive);
+Task scan_recursive_doubling(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op,
+                             bool exclusive);
+Task scan_linear(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, bool exclusive);
 
 // Two levels, on views that are a whole side of an exchange with hosts(): within the hosts and between them. The
 // reductions need hosts of consecutive ranks, or a commutative operation.
 Task barrier_two_level(View v);
 Task bcast_two_level(View v, void* buffer, int64_t count, const Datatype& type, int root);
-Task reduce_two_level(View v, const void* send, void* receive, int64_t count, const Datatype& type,
-                      const Op& op, int root);
-Task allreduce_two_level(View v, const void* send, void* receive, int64_t count, const Datatype& type,
-                         const Op& op);
+Task reduce_two_level(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, int root);
+Task allreduce_two_level(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op);
 /// Every rank's own block is in place in `blocks` already.
 Task allgather_two_level(View v, Blocks blocks);
 

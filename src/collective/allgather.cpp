@@ -8,8 +8,8 @@ Task allgather_ring(View v, Blocks blocks) {
     const int right = (v.me + 1) % v.n, left = (v.me - 1 + v.n) % v.n;
     for (int step = 0; step < v.n - 1; ++step) {
         const int out = (v.me - step + v.n) % v.n, in = (v.me - step - 1 + v.n) % v.n;
-        co_await v.send_receive(blocks.at(out), blocks.count(out), blocks.type(out), right, blocks.at(in),
-                                blocks.count(in), blocks.type(in), left);
+        co_await v.send_receive(blocks.at(out), blocks.count(out), blocks.type(out), right, blocks.at(in), blocks.count(in),
+                                blocks.type(in), left);
     }
     co_return v.error;
 }
@@ -20,8 +20,7 @@ Task allgather_linear(View v, Blocks blocks) {
         const int from = (v.me - i + v.n) % v.n;
         group.receive(blocks.at(from), blocks.count(from), blocks.type(from), from);
     }
-    for (int i = 1; i < v.n; ++i)
-        group.send(blocks.at(v.me), blocks.count(v.me), blocks.type(v.me), (v.me + i) % v.n);
+    for (int i = 1; i < v.n; ++i) group.send(blocks.at(v.me), blocks.count(v.me), blocks.type(v.me), (v.me + i) % v.n);
     co_await group;
     co_return v.error;
 }
@@ -31,8 +30,7 @@ Task allgather_recursive_doubling(View v, Blocks blocks) {
     const Datatype& type = blocks.type(0);
     for (int width = 1; width < v.n; width *= 2) {
         const int mine = v.me & ~(width - 1), other = mine ^ width, partner = v.me ^ width;
-        co_await v.send_receive(blocks.at(mine), count * width, type, partner, blocks.at(other),
-                                count * width, type, partner);
+        co_await v.send_receive(blocks.at(mine), count * width, type, partner, blocks.at(other), count * width, type, partner);
     }
     co_return v.error;
 }
@@ -46,8 +44,7 @@ Task allgather_bruck(View v, Blocks blocks) {
         const int more = std::min(have, v.n - have);
         const auto bytes = static_cast<int64_t>(block * static_cast<uint64_t>(more));
         co_await v.send_receive(room.data(), bytes, byte_type(), (v.me - have + v.n) % v.n,
-                                room.data() + block * static_cast<uint64_t>(have), bytes, byte_type(),
-                                (v.me + have) % v.n);
+                                room.data() + block * static_cast<uint64_t>(have), bytes, byte_type(), (v.me + have) % v.n);
     }
     for (int i = 1; i < v.n; ++i) {
         const int rank = (v.me + i) % v.n;

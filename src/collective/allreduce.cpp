@@ -14,8 +14,7 @@ void load_input(const void* send, void* receive, int64_t count, const Datatype& 
 
 }  // namespace
 
-Task allreduce_recursive_doubling(View v, const void* send, void* receive, int64_t count,
-                                  const Datatype& type, const Op& op) {
+Task allreduce_recursive_doubling(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op) {
     load_input(send, receive, count, type);
     Temporary operand(type, count);
     Accumulator sum(receive, operand.data(), count, type, op);
@@ -40,8 +39,7 @@ Task allreduce_recursive_doubling(View v, const void* send, void* receive, int64
     co_return v.error;
 }
 
-Task allreduce_rabenseifner(View v, const void* send, void* receive, int64_t count, const Datatype& type,
-                            const Op& op) {
+Task allreduce_rabenseifner(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op) {
     load_input(send, receive, count, type);
     Temporary operand(type, count);
     const Halving halving(v);
@@ -51,8 +49,7 @@ Task allreduce_rabenseifner(View v, const void* send, void* receive, int64_t cou
     co_return v.error;
 }
 
-Task allreduce_ring(View v, const void* send, void* receive, int64_t count, const Datatype& type,
-                    const Op& op) {
+Task allreduce_ring(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op) {
     load_input(send, receive, count, type);
     Temporary operand(type, piece_of(count, v.n, 0).count);
     const int right = (v.me + 1) % v.n, left = (v.me - 1 + v.n) % v.n;
@@ -61,20 +58,19 @@ Task allreduce_ring(View v, const void* send, void* receive, int64_t count, cons
     // Round the ring once to reduce (I end with piece me + 1), once more to pass the results on.
     for (int step = 0; step < v.n - 1; ++step) {
         const Piece out = piece(v.me - step), in = piece(v.me - step - 1);
-        co_await v.send_receive(element(receive, out.offset, type), out.count, type, right, operand.data(),
-                                in.count, type, left);
+        co_await v.send_receive(element(receive, out.offset, type), out.count, type, right, operand.data(), in.count, type,
+                                left);
         v.note(datatype::apply(op, operand.data(), element(receive, in.offset, type), in.count, type));
     }
     for (int step = 0; step < v.n - 1; ++step) {
         const Piece out = piece(v.me + 1 - step), in = piece(v.me - step);
-        co_await v.send_receive(element(receive, out.offset, type), out.count, type, right,
-                                element(receive, in.offset, type), in.count, type, left);
+        co_await v.send_receive(element(receive, out.offset, type), out.count, type, right, element(receive, in.offset, type),
+                                in.count, type, left);
     }
     co_return v.error;
 }
 
-Task allreduce_linear(View v, const void* send, void* receive, int64_t count, const Datatype& type,
-                      const Op& op) {
+Task allreduce_linear(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op) {
     const void* input = input_of(send, receive);
     const Piece mine = piece_of(count, v.n, v.me);
     Temporary room(type, mine.count * v.n);
@@ -93,8 +89,7 @@ Task allreduce_linear(View v, const void* send, void* receive, int64_t count, co
     }
     datatype::copy(type, mine.count, element(input, mine.offset, type), operand(v.me));
     co_await group;
-    for (int rank = v.n - 2; rank >= 0; --rank)
-        v.note(datatype::apply(op, operand(rank), operand(v.n - 1), mine.count, type));
+    for (int rank = v.n - 2; rank >= 0; --rank) v.note(datatype::apply(op, operand(rank), operand(v.n - 1), mine.count, type));
 
     for (int i = 1; i < v.n; ++i) {
         const int from = (v.me - i + v.n) % v.n;
@@ -107,8 +102,7 @@ Task allreduce_linear(View v, const void* send, void* receive, int64_t count, co
     co_return v.error;
 }
 
-Task allreduce_reduce_bcast(View v, const void* send, void* receive, int64_t count, const Datatype& type,
-                            const Op& op) {
+Task allreduce_reduce_bcast(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op) {
     // MPI_IN_PLACE is for the root of a reduction only.
     const void* input = v.me == 0 ? send : input_of(send, receive);
     v.note(co_await reduce(v, input, receive, count, type, op, 0));

@@ -7,8 +7,8 @@ namespace starling::collective {
 namespace {
 
 void copy_own_block(View& v, const Blocks& send, const Blocks& receive) {
-    v.note(datatype::copy(send.type(v.me), send.count(v.me), send.at(v.me), receive.type(v.me),
-                          receive.count(v.me), receive.at(v.me)));
+    v.note(datatype::copy(send.type(v.me), send.count(v.me), send.at(v.me), receive.type(v.me), receive.count(v.me),
+                          receive.at(v.me)));
 }
 
 }  // namespace
@@ -32,8 +32,8 @@ Task alltoall_pairwise(View v, Blocks send, Blocks receive) {
     copy_own_block(v, send, receive);
     for (int i = 1; i < v.n; ++i) {
         const int to = (v.me + i) % v.n, from = (v.me - i + v.n) % v.n;
-        co_await v.send_receive(send.at(to), send.count(to), send.type(to), to, receive.at(from),
-                                receive.count(from), receive.type(from), from);
+        co_await v.send_receive(send.at(to), send.count(to), send.type(to), to, receive.at(from), receive.count(from),
+                                receive.type(from), from);
     }
     co_return v.error;
 }
@@ -46,8 +46,7 @@ Task alltoall_bruck(View v, Blocks send, Blocks receive) {
     Temporary room(block * n), out(block * ((n + 1) / 2)), in(block * ((n + 1) / 2));
     for (int i = 0; i < v.n; ++i) {
         const int to = (v.me + i) % v.n;
-        datatype::pack(send.type(to), send.count(to), send.at(to), 0,
-                       room.data() + block * static_cast<uint64_t>(i), block);
+        datatype::pack(send.type(to), send.count(to), send.at(to), 0, room.data() + block * static_cast<uint64_t>(i), block);
     }
     for (int distance = 1; distance < v.n; distance *= 2) {
         const auto each = [&](auto&& move) {
@@ -59,11 +58,9 @@ Task alltoall_bruck(View v, Blocks send, Blocks receive) {
             }
             return position;
         };
-        const uint64_t bytes =
-            each([&](std::byte* place, uint64_t at) { std::memcpy(out.data() + at, place, block); });
-        co_await v.send_receive(out.data(), static_cast<int64_t>(bytes), byte_type(),
-                                (v.me + distance) % v.n, in.data(), static_cast<int64_t>(bytes),
-                                byte_type(), (v.me - distance + v.n) % v.n);
+        const uint64_t bytes = each([&](std::byte* place, uint64_t at) { std::memcpy(out.data() + at, place, block); });
+        co_await v.send_receive(out.data(), static_cast<int64_t>(bytes), byte_type(), (v.me + distance) % v.n, in.data(),
+                                static_cast<int64_t>(bytes), byte_type(), (v.me - distance + v.n) % v.n);
         each([&](std::byte* place, uint64_t at) { std::memcpy(place, in.data() + at, block); });
     }
     for (int i = 0; i < v.n; ++i) {
@@ -83,12 +80,11 @@ Task alltoall_in_place(View v, Blocks blocks) {
     Temporary room(offsets.back());
     const auto place = [&](int i) { return room.data() + offsets[static_cast<size_t>(i)]; };
     for (int i = 0; i < v.n; ++i)
-        if (i != v.me)
-            datatype::pack(blocks.type(i), blocks.count(i), blocks.at(i), 0, place(i), blocks.bytes(i));
+        if (i != v.me) datatype::pack(blocks.type(i), blocks.count(i), blocks.at(i), 0, place(i), blocks.bytes(i));
     for (int i = 1; i < v.n; ++i) {
         const int to = (v.me + i) % v.n, from = (v.me - i + v.n) % v.n;
-        co_await v.send_receive(place(to), static_cast<int64_t>(blocks.bytes(to)), byte_type(), to,
-                                blocks.at(from), blocks.count(from), blocks.type(from), from);
+        co_await v.send_receive(place(to), static_cast<int64_t>(blocks.bytes(to)), byte_type(), to, blocks.at(from),
+                                blocks.count(from), blocks.type(from), from);
     }
     co_return v.error;
 }

@@ -14,9 +14,7 @@ Task barrier_tree(View v) {
     int distance = 1;
     for (; distance < v.n && !(v.me & distance); distance *= 2)
         if (v.me + distance < v.n) co_await v.receive(nullptr, 0, byte_type(), v.me + distance);
-    if (v.me != 0)
-        co_await v.send_receive(nullptr, 0, byte_type(), v.me - distance, nullptr, 0, byte_type(),
-                                v.me - distance);
+    if (v.me != 0) co_await v.send_receive(nullptr, 0, byte_type(), v.me - distance, nullptr, 0, byte_type(), v.me - distance);
     for (distance /= 2; distance > 0; distance /= 2)
         if (v.me + distance < v.n) co_await v.send(nullptr, 0, byte_type(), v.me + distance);
     co_return v.error;

@@ -41,8 +41,7 @@ Task scatter_shares(View v, std::byte* data, ByteShares shares, int root) {
         const int child = relative + distance;
         if (child >= v.n) continue;
         const int last = std::min(child + distance, v.n);
-        co_await v.send(data + shares.begin(child), shares.bytes(child, last), byte_type(),
-                        (child + root) % v.n);
+        co_await v.send(data + shares.begin(child), shares.bytes(child, last), byte_type(), (child + root) % v.n);
     }
     co_return v.error;
 }
@@ -86,9 +85,8 @@ Task bcast_scatter_allgather(View v, void* buffer, int64_t count, const Datatype
     const int right = (v.me + 1) % v.n, left = (v.me - 1 + v.n) % v.n;
     for (int step = 0; step < v.n - 1; ++step) {
         const int out = (relative - step + v.n) % v.n, in = (relative - step - 1 + 2 * v.n) % v.n;
-        co_await v.send_receive(packed.data() + shares.begin(out), shares.bytes(out, out + 1), byte_type(),
-                                right, packed.data() + shares.begin(in), shares.bytes(in, in + 1),
-                                byte_type(), left);
+        co_await v.send_receive(packed.data() + shares.begin(out), shares.bytes(out, out + 1), byte_type(), right,
+                                packed.data() + shares.begin(in), shares.bytes(in, in + 1), byte_type(), left);
     }
     if (v.me != root) packed.store();
     co_return v.error;
@@ -111,8 +109,8 @@ Task bcast_chain(View v, void* buffer, int64_t count, const Datatype& type, int 
         std::byte* segment = packed.data() + i * kChainSegment;
         const bool more = has_left && i + 1 < segments;
         if (more && has_right)
-            co_await v.send_receive(segment, bytes(i), byte_type(), right, segment + kChainSegment,
-                                    bytes(i + 1), byte_type(), left);
+            co_await v.send_receive(segment, bytes(i), byte_type(), right, segment + kChainSegment, bytes(i + 1), byte_type(),
+                                    left);
         else if (more)
             co_await v.receive(segment + kChainSegment, bytes(i + 1), byte_type(), left);
         else if (has_right)

@@ -27,16 +27,10 @@ class Blocks {
         : buffer_(const_cast<void*>(buffer)), count_(count), uniform_(true), type_(&type) {}
     /// Counts and displacements in elements of one type (the v functions).
     Blocks(const void* buffer, Counts counts, Counts displacements, const Datatype& type)
-        : buffer_(const_cast<void*>(buffer)),
-          counts_(counts),
-          displacements_(displacements),
-          type_(&type) {}
+        : buffer_(const_cast<void*>(buffer)), counts_(counts), displacements_(displacements), type_(&type) {}
     /// A type for every block, displacements in bytes (alltoallw).
     Blocks(const void* buffer, Counts counts, Counts displacements, const Datatype* const* types)
-        : buffer_(const_cast<void*>(buffer)),
-          counts_(counts),
-          displacements_(displacements),
-          types_(types) {}
+        : buffer_(const_cast<void*>(buffer)), counts_(counts), displacements_(displacements), types_(types) {}
 
     void* at(int rank) const {
         if (uniform_) return element(buffer_, rank * count_, *type_);

@@ -14,9 +14,7 @@ namespace starling::collective {
 
 using datatype::Op;
 
-inline const Datatype& byte_type() {
-    return datatype::predefined(MPI_BYTE);
-}
+inline const Datatype& byte_type() { return datatype::predefined(MPI_BYTE); }
 
 /// Room for `count` elements of a type, with its true extent; data() is used like an MPI buffer. Gaps are
 /// not initialised. Throws std::bad_alloc.
@@ -24,8 +22,7 @@ class Temporary {
   public:
     Temporary() = default;
     Temporary(const Datatype& type, int64_t count)
-        : memory_(new std::byte[datatype::span(type, count)]),
-          data_(memory_.get() - datatype::span_offset(type, count)) {}
+        : memory_(new std::byte[datatype::span(type, count)]), data_(memory_.get() - datatype::span_offset(type, count)) {}
     /// Room for so many bytes.
     explicit Temporary(uint64_t bytes) : memory_(new std::byte[bytes]), data_(memory_.get()) {}
 
@@ -99,9 +96,7 @@ class Accumulator {
 };
 
 /// Where a rank's input is: MPI_IN_PLACE means the receive buffer.
-inline const void* input_of(const void* send, const void* receive) {
-    return send == MPI_IN_PLACE ? receive : send;
-}
+inline const void* input_of(const void* send, const void* receive) { return send == MPI_IN_PLACE ? receive : send; }
 
 /// The part [offset, offset + count) of a vector of `total` elements that belongs to piece `index` of
 /// `pieces`.

@@ -22,13 +22,12 @@ class CommExchange final : public Exchange, public comm::CollectiveState {
         size = local_size + remote_size;
     }
 
-    void start_send(message::SendRequest& request, const void* buffer, int64_t count,
-                    const datatype::Datatype& type, int destination, int tag) override {
-        message::start_send(request, channel_, buffer, count, type, destination, tag,
-                            message::Mode::standard);
+    void start_send(message::SendRequest& request, const void* buffer, int64_t count, const datatype::Datatype& type,
+                    int destination, int tag) override {
+        message::start_send(request, channel_, buffer, count, type, destination, tag, message::Mode::standard);
     }
-    void start_receive(message::ReceiveRequest& request, void* buffer, int64_t count,
-                       const datatype::Datatype& type, int source, int tag) override {
+    void start_receive(message::ReceiveRequest& request, void* buffer, int64_t count, const datatype::Datatype& type,
+                       int source, int tag) override {
         message::start_receive(request, channel_, buffer, count, type, source, tag);
     }
 
@@ -73,9 +72,7 @@ CommExchange& comm_exchange(comm::Comm& comm) {
 
 }  // namespace
 
-Exchange& exchange_of(comm::Comm& comm) {
-    return comm_exchange(comm);
-}
+Exchange& exchange_of(comm::Comm& comm) { return comm_exchange(comm); }
 
 Node* node_of(comm::Comm& comm) {
     CommExchange& exchange = comm_exchange(comm);
@@ -90,14 +87,13 @@ TaggedExchange::TaggedExchange(message::Channel& channel, std::vector<int> ranks
 
 void TaggedExchange::start_send(message::SendRequest& request, const void* buffer, int64_t count,
                                 const datatype::Datatype& type, int destination, int) {
-    message::start_send(request, channel_, buffer, count, type, ranks_[static_cast<size_t>(destination)],
-                        tag_, message::Mode::standard);
+    message::start_send(request, channel_, buffer, count, type, ranks_[static_cast<size_t>(destination)], tag_,
+                        message::Mode::standard);
 }
 
 void TaggedExchange::start_receive(message::ReceiveRequest& request, void* buffer, int64_t count,
                                    const datatype::Datatype& type, int source, int) {
-    message::start_receive(request, channel_, buffer, count, type, ranks_[static_cast<size_t>(source)],
-                           tag_);
+    message::start_receive(request, channel_, buffer, count, type, ranks_[static_cast<size_t>(source)], tag_);
 }
 
 }  // namespace starling::collective

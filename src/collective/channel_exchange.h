@@ -24,10 +24,10 @@ class TaggedExchange : public Exchange {
     /// this process.
     TaggedExchange(message::Channel& channel, std::vector<int> ranks, int me, int tag);
 
-    void start_send(message::SendRequest& request, const void* buffer, int64_t count,
-                    const datatype::Datatype& type, int destination, int tag) override;
-    void start_receive(message::ReceiveRequest& request, void* buffer, int64_t count,
-                       const datatype::Datatype& type, int source, int tag) override;
+    void start_send(message::SendRequest& request, const void* buffer, int64_t count, const datatype::Datatype& type,
+                    int destination, int tag) override;
+    void start_receive(message::ReceiveRequest& request, void* buffer, int64_t count, const datatype::Datatype& type,
+                       int source, int tag) override;
 
   private:
     message::Channel& channel_;

@@ -23,9 +23,7 @@ Call call_of(Kind kind, const View& v, int64_t count, const Datatype& type, cons
     return call;
 }
 
-Task finished(int error) {
-    co_return error;
-}
+Task finished(int error) { co_return error; }
 
 /// What every reduction over one rank comes to.
 Task copied(const void* send, void* receive, int64_t count, const Datatype& type) {
@@ -64,8 +62,7 @@ Task bcast(View v, void* buffer, int64_t count, const Datatype& type, int root) 
     }
 }
 
-Task reduce(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op,
-            int root) {
+Task reduce(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, int root) {
     if (count == 0) return finished(v.error);
     if (v.n == 1) return copied(send, receive, count, type);
     switch (select(call_of(Kind::reduce, v, count, type, op))) {
@@ -117,8 +114,7 @@ Task scatter(View v, Blocks send, void* receive, int64_t count, const Datatype& 
 
 Task allgather(View v, const void* send, int64_t count, const Datatype& type, Blocks receive) {
     if (send != MPI_IN_PLACE)
-        v.note(
-            datatype::copy(type, count, send, receive.type(v.me), receive.count(v.me), receive.at(v.me)));
+        v.note(datatype::copy(type, count, send, receive.type(v.me), receive.count(v.me), receive.at(v.me)));
     if (v.n == 1) return finished(v.error);
     Call call = call_of(Kind::allgather, v, receive.bytes(0));
     call.uniform = receive.uniform();
@@ -158,8 +154,7 @@ Task alltoall(View v, bool in_place, Blocks send, Blocks receive) {
     }
 }
 
-Task reduce_scatter(View v, const void* send, void* receive, Shares shares, const Datatype& type,
-                    const Op& op) {
+Task reduce_scatter(View v, const void* send, void* receive, Shares shares, const Datatype& type, const Op& op) {
     if (v.n == 1) return copied(send, receive, shares[0], type);
     const void* input = input_of(send, receive);
     switch (select(call_of(Kind::reduce_scatter, v, shares.total(v.n), type, op))) {
@@ -172,8 +167,7 @@ Task reduce_scatter(View v, const void* send, void* receive, Shares shares, cons
     }
 }
 
-Task scan(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op,
-          bool exclusive) {
+Task scan(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, bool exclusive) {
     if (count == 0) return finished(v.error);
     if (v.n == 1) return exclusive ? finished(v.error) : copied(send, receive, count, type);
     if (select(call_of(Kind::scan, v, count, type, op)) == Algorithm::linear)

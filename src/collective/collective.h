@@ -17,18 +17,15 @@ namespace starling::collective {
 /// Within one group: the view is all of an intra-communicator or one side of an inter-communicator.
 Task barrier(View v);
 Task bcast(View v, void* buffer, int64_t count, const Datatype& type, int root);
-Task reduce(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op,
-            int root);
+Task reduce(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, int root);
 Task allreduce(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op);
 Task gather(View v, const void* send, int64_t count, const Datatype& type, Blocks receive, int root);
 Task scatter(View v, Blocks send, void* receive, int64_t count, const Datatype& type, int root);
 Task allgather(View v, const void* send, int64_t count, const Datatype& type, Blocks receive);
 /// `in_place`: `send` is not looked at.
 Task alltoall(View v, bool in_place, Blocks send, Blocks receive);
-Task reduce_scatter(View v, const void* send, void* receive, Shares shares, const Datatype& type,
-                    const Op& op);
-Task scan(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op,
-          bool exclusive);
+Task reduce_scatter(View v, const void* send, void* receive, Shares shares, const Datatype& type, const Op& op);
+Task scan(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, bool exclusive);
 
 /// Between the groups of an inter-communicator. The view is everyone (View::all()); roots are MPI_ROOT,
 /// MPI_PROC_NULL or a rank of the remote group; blocks are by rank of the remote group.
@@ -36,16 +33,14 @@ namespace inter {
 
 Task barrier(View v);
 Task bcast(View v, void* buffer, int64_t count, const Datatype& type, int root);
-Task reduce(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op,
-            int root);
+Task reduce(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, int root);
 Task allreduce(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op);
 Task gather(View v, const void* send, int64_t count, const Datatype& type, Blocks receive, int root);
 Task scatter(View v, Blocks send, void* receive, int64_t count, const Datatype& type, int root);
 Task allgather(View v, const void* send, int64_t count, const Datatype& type, Blocks receive);
 Task alltoall(View v, Blocks send, Blocks receive);
 /// Shares are those of the local group.
-Task reduce_scatter(View v, const void* send, void* receive, Shares shares, const Datatype& type,
-                    const Op& op);
+Task reduce_scatter(View v, const void* send, void* receive, Shares shares, const Datatype& type, const Op& op);
 
 }  // namespace inter
 

@@ -48,8 +48,7 @@ Comm* make_selected(Comm& comm, const Exchange& exchange, const std::vector<Clai
     const std::vector<int> here = select_ranks(claims, exchange.local_base, exchange.local_size, color);
     const auto my_rank = std::find(here.begin(), here.end(), comm.rank) - here.begin();
     if (!comm.is_inter)
-        return make_intracomm(claims[0].context, include(comm.local_group(), here),
-                              static_cast<int>(my_rank), comm.errhandler);
+        return make_intracomm(claims[0].context, include(comm.local_group(), here), static_cast<int>(my_rank), comm.errhandler);
     const std::vector<int> there = select_ranks(claims, exchange.remote_base, exchange.remote_size, color);
     if (there.empty()) return nullptr;
     return make_intercomm(claims[0].context, include(comm.local_group(), here), static_cast<int>(my_rank),
@@ -68,10 +67,9 @@ Task duplicate(Comm& comm, Comm*& result) {
     View v = View::all(exchange_of(comm));
     uint64_t context = 0;
     if (const int error = co_await draw_context(v, context)) co_return error;
-    result = comm.is_inter
-                 ? make_intercomm(context, comm.local_group().retain(), comm.rank,
-                                  comm.remote_group().retain(), comm.local_first, comm.errhandler)
-                 : make_intracomm(context, comm.local_group().retain(), comm.rank, comm.errhandler);
+    result = comm.is_inter ? make_intercomm(context, comm.local_group().retain(), comm.rank, comm.remote_group().retain(),
+                                            comm.local_first, comm.errhandler)
+                           : make_intracomm(context, comm.local_group().retain(), comm.rank, comm.errhandler);
     result->topology = comm.topology;
     co_return MPI_SUCCESS;
 }
@@ -88,8 +86,7 @@ Task split(Comm& comm, int color, int key, Comm*& result) {
 Task create(Comm& comm, comm::Group& group, Comm*& result) {
     const int my_rank = group.my_rank();
     const bool member = my_rank != MPI_UNDEFINED;
-    if (comm.is_inter)
-        co_return co_await split(comm, member ? 0 : MPI_UNDEFINED, member ? my_rank : 0, result);
+    if (comm.is_inter) co_return co_await split(comm, member ? 0 : MPI_UNDEFINED, member ? my_rank : 0, result);
     View v = View::all(exchange_of(comm));
     uint64_t context = 0;
     if (const int error = co_await draw_context(v, context)) co_return error;
@@ -119,10 +116,9 @@ Task merge(Comm& intercomm, bool high, Comm*& result) {
     const bool mine_first = high == their_high ? intercomm.local_first : !high;
     comm::Group& local = intercomm.local_group();
     comm::Group& remote = intercomm.remote_group();
-    result = mine_first ? make_intracomm(claims[0].context, concatenate(local, remote), intercomm.rank,
-                                         intercomm.errhandler)
-                        : make_intracomm(claims[0].context, concatenate(remote, local),
-                                         intercomm.peer_count + intercomm.rank, intercomm.errhandler);
+    result = mine_first ? make_intracomm(claims[0].context, concatenate(local, remote), intercomm.rank, intercomm.errhandler)
+                        : make_intracomm(claims[0].context, concatenate(remote, local), intercomm.peer_count + intercomm.rank,
+                                         intercomm.errhandler);
     co_return MPI_SUCCESS;
 }
 

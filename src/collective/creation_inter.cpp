@@ -37,8 +37,7 @@ Task talk_to_leader(LeaderLink link, const comm::Group& local, Envelope& envelop
     View v = View::all(exchange);
     const link::Process me = link::self();
     const std::string mine = encode(local);
-    const Envelope hello{comm::new_context(), me.job->address().id, me.rank,
-                         static_cast<uint32_t>(mine.size())};
+    const Envelope hello{comm::new_context(), me.job->address().id, me.rank, static_cast<uint32_t>(mine.size())};
     Envelope theirs;
     co_await v.send_receive(&hello, sizeof hello, byte_type(), 1, &theirs, sizeof theirs, byte_type(), 1);
     if (v.error) co_return v.error;
@@ -56,8 +55,8 @@ Task talk_to_leader(LeaderLink link, const comm::Group& local, Envelope& envelop
 
 // Everyone in `local`: the leader has (or is about to get) the other side's group, the rest hears of it
 // here.
-Task meet(Exchange& local_exchange, comm::Group& local, int local_leader, LeaderLink link,
-          comm::Errhandler* handler, Comm*& result) {
+Task meet(Exchange& local_exchange, comm::Group& local, int local_leader, LeaderLink link, comm::Errhandler* handler,
+          Comm*& result) {
     View v = View::all(local_exchange);
     Envelope envelope;
     std::string bytes;
@@ -67,23 +66,19 @@ Task meet(Exchange& local_exchange, comm::Group& local, int local_leader, Leader
         if (!leader_error) leader_error = co_await talk_to_leader(link, local, envelope, bytes);
         envelope.error = leader_error;
     }
-    if (const int error = co_await bcast(v, &envelope, sizeof envelope, byte_type(), local_leader))
-        co_return error;
+    if (const int error = co_await bcast(v, &envelope, sizeof envelope, byte_type(), local_leader)) co_return error;
     if (leader_error) co_return leader_error;
-    if (envelope.error)
-        co_return fail(envelope.error, "rank %d could not reach the other group's leader", local_leader);
+    if (envelope.error) co_return fail(envelope.error, "rank %d could not reach the other group's leader", local_leader);
     if (const int error = comm::check_context(envelope.context)) co_return error;
     bytes.resize(envelope.bytes);
-    if (const int error = co_await bcast(v, bytes.data(), envelope.bytes, byte_type(), local_leader))
-        co_return error;
+    if (const int error = co_await bcast(v, bytes.data(), envelope.bytes, byte_type(), local_leader)) co_return error;
     comm::Group* remote = comm::decode_group(bytes);
     if (!remote) co_return MPI_ERR_INTERN;
     if (remote->size() == 0 || !disjoint(local, *remote)) {
         remote->release();
         co_return fail(MPI_ERR_COMM, "the two groups of an inter-communicator share a process");
     }
-    result =
-        make_intercomm(envelope.context, local.retain(), v.me, remote, envelope.local_first != 0, handler);
+    result = make_intercomm(envelope.context, local.retain(), v.me, remote, envelope.local_first != 0, handler);
     co_return MPI_SUCCESS;
 }
 
@@ -159,12 +154,10 @@ comm::Group* leaders_of(const link::Process& a, const link::Process& b) {
 }  // namespace
 
 Task create_intercomm(Comm& local, int local_leader, LeaderLink link, Comm*& result) {
-    co_return co_await meet(exchange_of(local), local.local_group(), local_leader, link, local.errhandler,
-                            result);
+    co_return co_await meet(exchange_of(local), local.local_group(), local_leader, link, local.errhandler, result);
 }
 
-Task create_from_group(comm::Group& group, std::string_view name, comm::Errhandler* handler,
-                       Comm*& result) {
+Task create_from_group(comm::Group& group, std::string_view name, comm::Errhandler* handler, Comm*& result) {
     GroupChannelUse use(group, name);
     TaggedExchange exchange = exchange_of_group(group, use.channel(), kIntraTag);
     View v = View::all(exchange);
@@ -174,9 +167,8 @@ Task create_from_group(comm::Group& group, std::string_view name, comm::Errhandl
     co_return MPI_SUCCESS;
 }
 
-Task create_intercomm_from_groups(comm::Group& local, int local_leader, comm::Group* remote,
-                                  int remote_leader, std::string_view name, comm::Errhandler* handler,
-                                  Comm*& result) {
+Task create_intercomm_from_groups(comm::Group& local, int local_leader, comm::Group* remote, int remote_leader,
+                                  std::string_view name, comm::Errhandler* handler, Comm*& result) {
     GroupChannelUse use(local, name);
     TaggedExchange exchange = exchange_of_group(local, use.channel(), kInterTag);
     LeaderLink link;

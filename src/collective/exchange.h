@@ -30,10 +30,10 @@ class Exchange {
     /// is completed by the engine; it may be done already on return. Messages of one pair with one tag
     /// match in the order in which they were started. A received message longer than the buffer gives
     /// MPI_ERR_TRUNCATE.
-    virtual void start_send(message::SendRequest& request, const void* buffer, int64_t count,
-                            const datatype::Datatype& type, int destination, int tag) = 0;
-    virtual void start_receive(message::ReceiveRequest& request, void* buffer, int64_t count,
-                               const datatype::Datatype& type, int source, int tag) = 0;
+    virtual void start_send(message::SendRequest& request, const void* buffer, int64_t count, const datatype::Datatype& type,
+                            int destination, int tag) = 0;
+    virtual void start_receive(message::ReceiveRequest& request, void* buffer, int64_t count, const datatype::Datatype& type,
+                               int source, int tag) = 0;
 
     /// How my side lies on hosts; null if two levels make no sense for it. Lasts as long as the exchange.
     virtual const HostMap* hosts() { return nullptr; }

@@ -17,9 +17,7 @@ struct FreeFrame {
 constinit FreeFrame* free_frames[kClasses] = {};
 constinit std::size_t live = 0;
 
-std::size_t class_of(std::size_t bytes) {
-    return (bytes - 1) / kClassBytes;
-}
+std::size_t class_of(std::size_t bytes) { return (bytes - 1) / kClassBytes; }
 
 }  // namespace
 
@@ -48,8 +46,6 @@ void release_frame(void* frame, std::size_t bytes) noexcept {
     free_frames[size_class] = free_frame;
 }
 
-std::size_t live_frames() {
-    return live;
-}
+std::size_t live_frames() { return live; }
 
 }  // namespace starling::collective

@@ -23,8 +23,7 @@ int children_of(const Subtree& tree, int n) {
 
 }  // namespace
 
-Task gather_linear(View v, const void* send, int64_t count, const Datatype& type, Blocks receive,
-                   int root) {
+Task gather_linear(View v, const void* send, int64_t count, const Datatype& type, Blocks receive, int root) {
     if (v.me != root) {
         co_await v.send(send, count, type, root);
         co_return v.error;
@@ -35,14 +34,12 @@ Task gather_linear(View v, const void* send, int64_t count, const Datatype& type
         receives.receive(receive.at(from), receive.count(from), receive.type(from), from);
     }
     if (send != MPI_IN_PLACE)
-        v.note(
-            datatype::copy(type, count, send, receive.type(root), receive.count(root), receive.at(root)));
+        v.note(datatype::copy(type, count, send, receive.type(root), receive.count(root), receive.at(root)));
     co_await receives;
     co_return v.error;
 }
 
-Task gather_binomial(View v, const void* send, int64_t count, const Datatype& type, Blocks receive,
-                     int root) {
+Task gather_binomial(View v, const void* send, int64_t count, const Datatype& type, Blocks receive, int root) {
     const Subtree tree(v, root);
     if (v.me != root && tree.size == 1) {
         co_await v.send(send, count, type, (tree.relative - tree.parent_distance + v.n + root) % v.n);
@@ -61,8 +58,8 @@ Task gather_binomial(View v, const void* send, int64_t count, const Datatype& ty
     if (!at_root) datatype::pack(type, count, send, 0, room.data(), block);
     co_await receives;
     if (!at_root) {
-        co_await v.send(room.data(), static_cast<int64_t>(block * static_cast<uint64_t>(tree.size)),
-                        byte_type(), (tree.relative - tree.parent_distance + v.n + root) % v.n);
+        co_await v.send(room.data(), static_cast<int64_t>(block * static_cast<uint64_t>(tree.size)), byte_type(),
+                        (tree.relative - tree.parent_distance + v.n + root) % v.n);
         co_return v.error;
     }
     for (int i = 1; i < v.n; ++i) {
@@ -71,8 +68,7 @@ Task gather_binomial(View v, const void* send, int64_t count, const Datatype& ty
                          room.data() + static_cast<uint64_t>(i) * block, block);
     }
     if (send != MPI_IN_PLACE)
-        v.note(
-            datatype::copy(type, count, send, receive.type(root), receive.count(root), receive.at(root)));
+        v.note(datatype::copy(type, count, send, receive.type(root), receive.count(root), receive.at(root)));
     co_return v.error;
 }
 
@@ -86,8 +82,7 @@ Task scatter_linear(View v, Blocks send, void* receive, int64_t count, const Dat
         const int to = (root + i) % v.n;
         sends.send(send.at(to), send.count(to), send.type(to), to);
     }
-    if (receive != MPI_IN_PLACE)
-        v.note(datatype::copy(send.type(root), send.count(root), send.at(root), type, count, receive));
+    if (receive != MPI_IN_PLACE) v.note(datatype::copy(send.type(root), send.count(root), send.at(root), type, count, receive));
     co_await sends;
     co_return v.error;
 }
@@ -106,19 +101,17 @@ Task scatter_binomial(View v, Blocks send, void* receive, int64_t count, const D
     if (at_root) {
         for (int i = 1; i < v.n; ++i) {
             const int rank = (root + i) % v.n;
-            datatype::pack(send.type(rank), send.count(rank), send.at(rank), 0,
-                           room.data() + static_cast<uint64_t>(i) * block, block);
+            datatype::pack(send.type(rank), send.count(rank), send.at(rank), 0, room.data() + static_cast<uint64_t>(i) * block,
+                           block);
         }
     } else {
-        co_await v.receive(room.data(), static_cast<int64_t>(block * static_cast<uint64_t>(tree.size)),
-                           byte_type(), parent);
+        co_await v.receive(room.data(), static_cast<int64_t>(block * static_cast<uint64_t>(tree.size)), byte_type(), parent);
     }
     for (int d = tree.parent_distance / 2; d > 0; d /= 2) {
         if (tree.relative + d >= v.n) continue;
         const int blocks = std::min(d, v.n - tree.relative - d);
-        sends.send(room.data() + static_cast<uint64_t>(d) * block,
-                   static_cast<int64_t>(static_cast<uint64_t>(blocks) * block), byte_type(),
-                   (tree.relative + d + root) % v.n);
+        sends.send(room.data() + static_cast<uint64_t>(d) * block, static_cast<int64_t>(static_cast<uint64_t>(blocks) * block),
+                   byte_type(), (tree.relative + d + root) % v.n);
     }
     if (!at_root)
         datatype::unpack(type, count, receive, 0, room.data(), block);

@@ -9,8 +9,7 @@ std::vector<int64_t> equal_offsets(int64_t count, int pieces) {
     return offsets;
 }
 
-Task halve(View v, Halving halving, void* value, void* operand, const int64_t* offsets,
-           const Datatype& type, const Op& op) {
+Task halve(View v, Halving halving, void* value, void* operand, const int64_t* offsets, const Datatype& type, const Op& op) {
     const int64_t count = offsets[halving.power];
     if (halving.core < 0) {
         co_await v.send(value, count, type, v.me + 1);
@@ -29,8 +28,8 @@ Task halve(View v, Halving halving, void* value, void* operand, const int64_t* o
         const int64_t in = keep_low ? offsets[first] : offsets[middle];
         const int64_t in_count = (keep_low ? offsets[middle] : offsets[last]) - in;
         const int partner = halving.rank_of(halving.core ^ half);
-        co_await v.send_receive(element(value, out, type), out_count, type, partner,
-                                element(operand, in, type), in_count, type, partner);
+        co_await v.send_receive(element(value, out, type), out_count, type, partner, element(operand, in, type), in_count, type,
+                                partner);
         v.note(datatype::apply(op, element(operand, in, type), element(value, in, type), in_count, type));
         (keep_low ? last : first) = middle;
     }
@@ -46,9 +45,8 @@ Task unhalve(View v, Halving halving, void* value, const int64_t* offsets, const
     for (int width = 1; width < halving.power; width *= 2) {
         const int mine = halving.core & ~(width - 1), other = mine ^ width;
         const int partner = halving.rank_of(halving.core ^ width);
-        co_await v.send_receive(element(value, offsets[mine], type), offsets[mine + width] - offsets[mine],
-                                type, partner, element(value, offsets[other], type),
-                                offsets[other + width] - offsets[other], type, partner);
+        co_await v.send_receive(element(value, offsets[mine], type), offsets[mine + width] - offsets[mine], type, partner,
+                                element(value, offsets[other], type), offsets[other + width] - offsets[other], type, partner);
     }
     if (v.me < 2 * halving.rest) co_await v.send(value, count, type, v.me - 1);
     co_return v.error;

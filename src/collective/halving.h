@@ -33,8 +33,7 @@ std::vector<int64_t> equal_offsets(int64_t count, int pieces);
 /// Folds, then halves: core rank i ends with the reduction of elements offsets[i] … offsets[i + 1] in
 /// `value`. The rest of `value` and `operand` (both of the full count, offsets[power]) is scratch. Needs a
 /// commutative operation.
-Task halve(View v, Halving halving, void* value, void* operand, const int64_t* offsets,
-           const Datatype& type, const Op& op);
+Task halve(View v, Halving halving, void* value, void* operand, const int64_t* offsets, const Datatype& type, const Op& op);
 
 /// The way back: every rank ends with all pieces in `value`.
 Task unhalve(View v, Halving halving, void* value, const int64_t* offsets, const Datatype& type);

@@ -23,8 +23,10 @@ HostMap make_host_map(const std::vector<int>& host_identity, int base, int me) {
     for (int i = 0; i < n; ++i) {
         const auto at = static_cast<size_t>(i);
         const auto [known, fresh] = numbers.emplace(host_identity[at], static_cast<int>(map.leaders.size()));
-        if (fresh) map.leaders.push_back(base + i);
-        else if (known->second != map.hosts[at - 1]) map.contiguous = false;
+        if (fresh)
+            map.leaders.push_back(base + i);
+        else if (known->second != map.hosts[at - 1])
+            map.contiguous = false;
         map.hosts[at] = known->second;
     }
     if (map.leaders.size() == 1 || map.leaders.size() == host_identity.size()) return {};

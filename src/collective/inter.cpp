@@ -9,19 +9,13 @@ namespace starling::collective::inter {
 
 namespace {
 
-int remote(const View& v, int rank) {
-    return v.exchange->remote_base + rank;
-}
-int remote_leader(const View& v) {
-    return v.exchange->remote_base;
-}
+int remote(const View& v, int rank) { return v.exchange->remote_base + rank; }
+int remote_leader(const View& v) { return v.exchange->remote_base; }
 
 }  // namespace
 
 // The standard asks that nobody leaves before the other side has come; everybody waiting for all does that.
-Task barrier(View v) {
-    return barrier_dissemination(v);
-}
+Task barrier(View v) { return barrier_dissemination(v); }
 
 Task bcast(View v, void* buffer, int64_t count, const Datatype& type, int root) {
     if (root == MPI_PROC_NULL) co_return v.error;
@@ -35,8 +29,7 @@ Task bcast(View v, void* buffer, int64_t count, const Datatype& type, int root) 
     co_return co_await collective::bcast(side, buffer, count, type, 0);
 }
 
-Task reduce(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op,
-            int root) {
+Task reduce(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, int root) {
     if (root == MPI_PROC_NULL) co_return v.error;
     if (root == MPI_ROOT) {
         co_await v.receive(receive, count, type, remote_leader(v));
@@ -56,8 +49,7 @@ Task allreduce(View v, const void* send, void* receive, int64_t count, const Dat
     if (side.me == 0) result = Temporary(type, count);
     v.note(co_await collective::reduce(side, send, result.data(), count, type, op, 0));
     if (side.me == 0)
-        co_await v.send_receive(result.data(), count, type, remote_leader(v), receive, count, type,
-                                remote_leader(v));
+        co_await v.send_receive(result.data(), count, type, remote_leader(v), receive, count, type, remote_leader(v));
     side.error = v.error;
     co_return co_await collective::bcast(side, receive, count, type, 0);
 }
@@ -70,8 +62,7 @@ Task gather(View v, const void* send, int64_t count, const Datatype& type, Block
     }
     const int n = v.exchange->remote_size;
     Group receives(v, 0, n);
-    for (int i = 0; i < n; ++i)
-        receives.receive(receive.at(i), receive.count(i), receive.type(i), remote(v, i));
+    for (int i = 0; i < n; ++i) receives.receive(receive.at(i), receive.count(i), receive.type(i), remote(v, i));
     co_await receives;
     co_return v.error;
 }
@@ -101,8 +92,7 @@ Task allgather(View v, const void* send, int64_t count, const Datatype& type, Bl
     if (side.me == 0) {
         uint64_t at = 0;
         for (int i = 0; i < n; ++i) {
-            group.receive(room.data() + at, static_cast<int64_t>(receive.bytes(i)), byte_type(),
-                          remote(v, i));
+            group.receive(room.data() + at, static_cast<int64_t>(receive.bytes(i)), byte_type(), remote(v, i));
             at += receive.bytes(i);
         }
     }
@@ -112,8 +102,7 @@ Task allgather(View v, const void* send, int64_t count, const Datatype& type, Bl
     v.note(co_await collective::bcast(side, room.data(), static_cast<int64_t>(bytes), byte_type(), 0));
     uint64_t at = 0;
     for (int i = 0; i < n; ++i) {
-        datatype::unpack(receive.type(i), receive.count(i), receive.at(i), 0, room.data() + at,
-                         receive.bytes(i));
+        datatype::unpack(receive.type(i), receive.count(i), receive.at(i), 0, room.data() + at, receive.bytes(i));
         at += receive.bytes(i);
     }
     co_return v.error;
@@ -122,8 +111,7 @@ Task allgather(View v, const void* send, int64_t count, const Datatype& type, Bl
 Task alltoall(View v, Blocks send, Blocks receive) {
     const int n = v.exchange->remote_size;
     Group group(v, n, n);
-    for (int i = 0; i < n; ++i)
-        group.receive(receive.at(i), receive.count(i), receive.type(i), remote(v, i));
+    for (int i = 0; i < n; ++i) group.receive(receive.at(i), receive.count(i), receive.type(i), remote(v, i));
     // Not all to rank 0 first.
     const int mine = v.me - v.exchange->local_base;
     for (int i = 0; i < n; ++i) {
@@ -134,8 +122,7 @@ Task alltoall(View v, Blocks send, Blocks receive) {
     co_return v.error;
 }
 
-Task reduce_scatter(View v, const void* send, void* receive, Shares shares, const Datatype& type,
-                    const Op& op) {
+Task reduce_scatter(View v, const void* send, void* receive, Shares shares, const Datatype& type, const Op& op) {
     View side = v.local();
     const int64_t count = shares.total(side.n), share = shares[side.me];
     Temporary result, mine;
@@ -150,8 +137,7 @@ Task reduce_scatter(View v, const void* send, void* receive, Shares shares, cons
     }
     v.note(co_await collective::reduce(side, send, mine.data(), count, type, op, 0));
     if (side.me == 0)
-        co_await v.send_receive(mine.data(), count, type, remote_leader(v), result.data(), count, type,
-                                remote_leader(v));
+        co_await v.send_receive(mine.data(), count, type, remote_leader(v), result.data(), count, type, remote_leader(v));
     side.error = v.error;
     const Blocks blocks(result.data(), Counts(counts.data()), Counts(offsets.data()), type);
     co_return co_await scatter_linear(side, blocks, receive, share, type, 0);

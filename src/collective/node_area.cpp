@@ -32,11 +32,9 @@ std::byte* own_region() {
 void NodeLayout::clear() const {
     const auto ranks = static_cast<size_t>(n_);
     std::memset(base_, 0, (kLines + ranks) * sizeof(Line));
-    for (uint32_t i = 0; i < kRingBuffers; ++i)
-        std::memset(static_cast<void*>(&ring(i)), 0, sizeof(Header));
+    for (uint32_t i = 0; i < kRingBuffers; ++i) std::memset(static_cast<void*>(&ring(i)), 0, sizeof(Header));
     for (int i = 0; i < n_; ++i)
-        for (uint32_t use = 0; use < 2; ++use)
-            std::memset(static_cast<void*>(&slot(i, use)), 0, sizeof(Header));
+        for (uint32_t use = 0; use < 2; ++use) std::memset(static_cast<void*>(&slot(i, use)), 0, sizeof(Header));
 }
 
 int64_t allocate_area(int n) {

@@ -53,18 +53,12 @@ class NodeLayout {
     static uint32_t wide_block(int n) { return wide_payload(n) / static_cast<uint32_t>(n - 1) / 64 * 64; }
     static size_t bytes(int n) { return wide_offset(n) + static_cast<size_t>(n) * 2 * wide_payload(n); }
 
-    std::atomic<uint32_t>& arrivals() const {
-        return line(0);
-    }  ///< counts up, once per participant and meeting
+    std::atomic<uint32_t>& arrivals() const { return line(0); }      ///< counts up, once per participant and meeting
     std::atomic<uint32_t>& release() const { return line(1); }       ///< last meeting that all have come to
     std::atomic<uint32_t>& done_waiters() const { return line(2); }  ///< participants that wait for done()
-    std::atomic<uint32_t>& detached() const {
-        return line(3);
-    }  ///< participants that will never look again
+    std::atomic<uint32_t>& detached() const { return line(3); }      ///< participants that will never look again
     /// Last operation that a participant has finished; written by it alone.
-    std::atomic<uint32_t>& done(int participant) const {
-        return line(kLines + static_cast<size_t>(participant));
-    }
+    std::atomic<uint32_t>& done(int participant) const { return line(kLines + static_cast<size_t>(participant)); }
 
     /// A participant's slot for operation `sequence`; there are two, used in turn.
     Header& slot(int participant, uint32_t sequence) const {
@@ -75,9 +69,7 @@ class NodeLayout {
     std::byte* wide(int participant, uint32_t sequence) const {
         return base_ + wide_offset(n_) + turn(participant, sequence) * wide_payload(n_);
     }
-    Header& ring(uint32_t sequence) const {
-        return at(ring_offset(n_) + sequence % kRingBuffers * kRingBytes);
-    }
+    Header& ring(uint32_t sequence) const { return at(ring_offset(n_) + sequence % kRingBuffers * kRingBytes); }
     /// What is small shares the header's line; what is not begins a line.
     static std::byte* payload(Header& header, uint32_t bytes) {
         const bool small = bytes <= sizeof(Line) - sizeof(Header);
@@ -93,14 +85,10 @@ class NodeLayout {
     // With the header in front and yet as much payload as a power of two.
     static constexpr size_t kRingBytes = kRingPayload + sizeof(Line);
     static size_t slot_bytes(int n) { return slot_payload(n) + sizeof(Line); }
-    static size_t turn(int participant, uint32_t sequence) {
-        return static_cast<size_t>(participant) * 2 + sequence % 2;
-    }
+    static size_t turn(int participant, uint32_t sequence) { return static_cast<size_t>(participant) * 2 + sequence % 2; }
     static size_t ring_offset(int n) { return (kLines + static_cast<size_t>(n)) * sizeof(Line); }
     static size_t slots_offset(int n) { return ring_offset(n) + kRingBuffers * kRingBytes; }
-    static size_t wide_offset(int n) {
-        return slots_offset(n) + static_cast<size_t>(n) * 2 * slot_bytes(n);
-    }
+    static size_t wide_offset(int n) { return slots_offset(n) + static_cast<size_t>(n) * 2 * slot_bytes(n); }
     std::atomic<uint32_t>& line(size_t index) const { return reinterpret_cast<Line*>(base_)[index].value; }
     Header& at(size_t offset) const { return *reinterpret_cast<Header*>(base_ + offset); }
 

@@ -29,8 +29,7 @@ bool EngineSync::add_participant(const link::Process& process) {
     const shm::Region region(process.job->segment().region(process.rank));
     doorbells_.push_back(&region.doorbell());
     outboxes_.push_back(region.outbox());
-    if (process.job != link::self().job &&
-        std::find(other_jobs_.begin(), other_jobs_.end(), process.job) == other_jobs_.end())
+    if (process.job != link::self().job && std::find(other_jobs_.begin(), other_jobs_.end(), process.job) == other_jobs_.end())
         other_jobs_.push_back(process.job);
     if (process.job->segment().header().recovers) mortals_.push_back(process);
     return true;
@@ -54,8 +53,7 @@ struct EngineSync::Waiting {
         for (const link::Job* job : sync.other_jobs_)
             if (job->dead()) return true;
         for (const link::Process& process : sync.mortals_)
-            if (const link::Peer* peer = process.job->peer_if_met(process.rank); peer && peer->dead)
-                return true;
+            if (const link::Peer* peer = process.job->peer_if_met(process.rank); peer && peer->dead) return true;
         return false;
     }
 };
@@ -119,8 +117,7 @@ Task agree(View v, int64_t& offset, int& usable) {
 bool all_here(const message::Roster& members, int n) {
     for (int i = 0; i < n; ++i) {
         const link::Process& process = members.at(i);
-        if (process.job->map() != MPI_SUCCESS || !process.job->segment().is_local(process.rank))
-            return false;
+        if (process.job->map() != MPI_SUCCESS || !process.job->segment().is_local(process.rank)) return false;
     }
     return true;
 }
@@ -158,8 +155,7 @@ void NodeOwner::make(comm::Comm& comm, Exchange& exchange, const std::vector<int
     const message::Roster& roster = comm.collective.roster();
     EngineSync sync(me);
     int usable = 1;
-    for (int i = 0; i < n && usable; ++i)
-        usable = sync.add_participant(roster.at(members[static_cast<size_t>(i)]));
+    for (int i = 0; i < n && usable; ++i) usable = sync.add_participant(roster.at(members[static_cast<size_t>(i)]));
     const bool leads = !is_world && me == 0;
     int64_t offset = kWorldArea;
     if (!is_world) {

@@ -25,7 +25,7 @@ class EngineSync {
     /// Adds the next participant; false if its job is gone.
     bool add_participant(const link::Process& process);
 
-    CopyPath copies;                                  ///< into what all read
+    CopyPath copies;                                   ///< into what all read
     CopyPath::Into into_room = CopyPath::Into::again;  ///< the room that was given last
     std::unique_ptr<NodeLender> lender;
 
@@ -43,9 +43,7 @@ class EngineSync {
     }
 
     uint32_t load(const std::atomic<uint32_t>& word) const { return word.load(); }
-    void store(std::atomic<uint32_t>& word, uint32_t value) const {
-        word.store(value, std::memory_order_release);
-    }
+    void store(std::atomic<uint32_t>& word, uint32_t value) const { word.store(value, std::memory_order_release); }
     void publish(std::atomic<uint32_t>& word, uint32_t value) const { word.store(value); }
     void fence() const { std::atomic_thread_fence(std::memory_order_seq_cst); }
     uint32_t add(std::atomic<uint32_t>& word, uint32_t value) const { return word.fetch_add(value); }

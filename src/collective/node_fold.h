@@ -44,15 +44,13 @@ int fold(Slot slot, Range range, void* result, int64_t count, const Datatype& ty
     }
     --next;
     int error = datatype::apply_to(op, operand(next), operand(next + 1), result, count, type);
-    while (error == MPI_SUCCESS && --next >= range.first)
-        error = datatype::apply(op, operand(next), result, count, type);
+    while (error == MPI_SUCCESS && --next >= range.first) error = datatype::apply(op, operand(next), result, count, type);
     return error;
 }
 
 /// The same with a packed result.
 template <class Slot>
-int fold_packed(Node& node, Slot slot, Range range, std::byte* result, int64_t count, const Datatype& type,
-                const Op& op) {
+int fold_packed(Node& node, Slot slot, Range range, std::byte* result, int64_t count, const Datatype& type, const Op& op) {
     if (datatype::is_block(type, count)) return fold(slot, range, result - type.true_lb, count, type, op);
     Temporary unpacked(type, count);
     const int error = fold(slot, range, unpacked.data(), count, type, op);

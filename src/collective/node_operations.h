@@ -28,21 +28,19 @@ void give_up(Node& node, int root);
 bool fits_room(int participants, uint64_t bytes);
 /// `reads`: this participant wants the data. `in_one`: others count the operation without knowing how long
 /// it is.
-int bcast(Node& node, int root, bool reads, void* buffer, int64_t count, const Datatype& type,
-          bool in_one = false);
+int bcast(Node& node, int root, bool reads, void* buffer, int64_t count, const Datatype& type, bool in_one = false);
 /// The operands of `range`, reduced in order, at the root. `input` is not MPI_IN_PLACE.
-int reduce(Node& node, int root, Range range, const void* input, void* receive, int64_t count,
-           const Datatype& type, const Op& op);
+int reduce(Node& node, int root, Range range, const void* input, void* receive, int64_t count, const Datatype& type,
+           const Op& op);
 /// Everyone gets the reduction of the other side's operands; in an intra-communicator of all.
-int allreduce(Node& node, const Exchange& exchange, const void* input, void* receive, int64_t count,
-              const Datatype& type, const Op& op);
+int allreduce(Node& node, const Exchange& exchange, const void* input, void* receive, int64_t count, const Datatype& type,
+              const Op& op);
 /// The reduction as with allreduce, of which everyone gets its share.
-int reduce_scatter(Node& node, const Exchange& exchange, const void* input, void* receive,
-                   const Shares& shares, const Datatype& type, const Op& op);
+int reduce_scatter(Node& node, const Exchange& exchange, const void* input, void* receive, const Shares& shares,
+                   const Datatype& type, const Op& op);
 int gather(Node& node, int root, int me, Range range, const void* send, int64_t count, const Datatype& type,
            const Blocks& receive);
-int scatter(Node& node, int root, int me, Range range, const Blocks& send, void* receive, int64_t count,
-            const Datatype& type);
+int scatter(Node& node, int root, int me, Range range, const Blocks& send, void* receive, int64_t count, const Datatype& type);
 /// Everyone gets the blocks of the other side; in an intra-communicator of all. `send` may be MPI_IN_PLACE.
 int allgather(Node& node, const Exchange& exchange, const void* send, int64_t count, const Datatype& type,
               const Blocks& receive);

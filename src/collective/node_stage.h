@@ -41,7 +41,7 @@ struct NodeWait {
 ///   uint32_t load(const std::atomic<uint32_t>&)          sequentially consistent
 ///   void store(std::atomic<uint32_t>&, uint32_t)         release
 ///   void publish(std::atomic<uint32_t>&, uint32_t)       sequentially consistent: a wake may follow
-//   void fence()                                         makes the stores before it published, so to speak
+///   void fence()                                         makes the stores before it published, so to speak
 ///   uint32_t add(std::atomic<uint32_t>&, uint32_t)       sequentially consistent; gives the old value
 ///   bool wait(condition, NodeWait)                       true when it holds; false if a participant is
 ///   gone void wake(int participant), void wake_all()          after publish or add: whoever sleeps looks
@@ -59,9 +59,7 @@ class NodeStage {
     /// nothing to read.
     static constexpr uint32_t kFailed = ~0u;
     /// Whether a word has come to a number; numbers wrap.
-    static bool reached(uint32_t value, uint32_t wanted) {
-        return static_cast<int32_t>(value - wanted) >= 0;
-    }
+    static bool reached(uint32_t value, uint32_t wanted) { return static_cast<int32_t>(value - wanted) >= 0; }
 
     NodeStage(std::byte* base, int n, int me, Sync sync, int few = NodeLayout::kFew)
         : layout_(base, n), n_(n), me_(me), few_(n <= few), sync_(std::move(sync)) {}
@@ -99,8 +97,7 @@ class NodeStage {
     /// `write(payload)` at the root, `read(payload)` at those who want the data. Who sleeps is woken unless
     /// `more` broadcasts follow at once, fewer than there are buffers.
     template <class Write, class Read>
-    int bcast(uint32_t kind, int root, bool reads, uint32_t bytes, Write write, Read read,
-              bool more = false) {
+    int bcast(uint32_t kind, int root, bool reads, uint32_t bytes, Write write, Read read, bool more = false) {
         const auto room = [&](NodeLayout::Header& header) { return NodeLayout::payload(header, bytes); };
         return from_root(NodeLayout::kRingBuffers, room, kind, root, reads, bytes, write, read, more);
     }
@@ -173,8 +170,7 @@ class NodeStage {
         const bool met = arrive([&] {
             int error = check_slots(0, n_, kind, [bytes](int) { return bytes; });
             if (error == MPI_SUCCESS)
-                error = combine([this, bytes](int i) { return payload_of(i, bytes); },
-                                NodeLayout::payload(result, bytes));
+                error = combine([this, bytes](int i) { return payload_of(i, bytes); }, NodeLayout::payload(result, bytes));
             result.bytes = static_cast<uint32_t>(error);
             sync_.store(result.sequence, sequence_);
         });
@@ -182,8 +178,7 @@ class NodeStage {
         const int error = static_cast<int>(result.bytes);
         if (error == MPI_SUCCESS) read(static_cast<const std::byte*>(NodeLayout::payload(result, bytes)));
         finish_meeting();
-        return error == MPI_SUCCESS ? error
-                                    : fail(error, "the members of a collective operation disagree on it");
+        return error == MPI_SUCCESS ? error : fail(error, "the members of a collective operation disagree on it");
     }
 
   private:
@@ -218,8 +213,8 @@ class NodeStage {
     }
 
     template <class Room, class Write, class Read>
-    int from_root(uint32_t buffers, Room room, uint32_t kind, int root, bool reads, uint32_t bytes,
-                  Write& write, Read& read, bool more) {
+    int from_root(uint32_t buffers, Room room, uint32_t kind, int root, bool reads, uint32_t bytes, Write& write, Read& read,
+                  bool more) {
         if (!begin(me_ == root ? buffers : 0)) return gone();
         NodeLayout::Header& header = layout_.ring(sequence_);
         int error = MPI_SUCCESS;
@@ -312,25 +307,19 @@ class NodeStage {
                           NodeWait{NodeWait::Who::everyone, sequence_});
     }
 
-    std::byte* payload_of(int i, uint32_t bytes) {
-        return NodeLayout::payload(layout_.slot(i, sequence_), bytes);
-    }
+    std::byte* payload_of(int i, uint32_t bytes) { return NodeLayout::payload(layout_.slot(i, sequence_), bytes); }
 
     int check(const NodeLayout::Header& header, uint32_t kind, uint32_t bytes) const {
         if (header.kind == kind && header.bytes == bytes) [[likely]]
             return MPI_SUCCESS;
         return disagreement(header, kind, bytes);
     }
-    [[gnu::cold, gnu::noinline]] static int disagreement(const NodeLayout::Header& header, uint32_t kind,
-                                                         uint32_t bytes) {
+    [[gnu::cold, gnu::noinline]] static int disagreement(const NodeLayout::Header& header, uint32_t kind, uint32_t bytes) {
         if (header.kind == kFailed)
-            return fail(MPI_ERR_PROC_ABORTED,
-                        "a collective operation failed on another host: a member is gone");
+            return fail(MPI_ERR_PROC_ABORTED, "a collective operation failed on another host: a member is gone");
         if (header.kind != kind)
-            return fail(MPI_ERR_OTHER,
-                        "the members of a communicator called different collective operations");
-        return fail(MPI_ERR_TRUNCATE,
-                    "a member gave %u bytes to a collective operation where %u were expected", header.bytes,
+            return fail(MPI_ERR_OTHER, "the members of a communicator called different collective operations");
+        return fail(MPI_ERR_TRUNCATE, "a member gave %u bytes to a collective operation where %u were expected", header.bytes,
                     bytes);
     }
     template <class Bytes>
@@ -358,8 +347,7 @@ class NodeStage {
 
     [[gnu::cold]] int gone() {
         leave();
-        return fail(MPI_ERR_PROC_ABORTED,
-                    "a member of the communicator is gone; collective operations on it fail");
+        return fail(MPI_ERR_PROC_ABORTED, "a member of the communicator is gone; collective operations on it fail");
     }
 
     NodeLayout layout_;

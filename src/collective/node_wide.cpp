@@ -41,8 +41,7 @@ struct Reduction {
     const Op& op;
     const int me = node.me(), n = node.participants();
     const uint64_t element_bytes = datatype::packed_size(type, 1);
-    int64_t most =
-        static_cast<int64_t>(NodeLayout::wide_payload(n) / element_bytes);  ///< elements of a piece
+    int64_t most = static_cast<int64_t>(NodeLayout::wide_payload(n) / element_bytes);  ///< elements of a piece
     bool block = false;   ///< elements lie in memory as they do in a packed piece
     bool direct = false;  ///< what I reduce goes where it belongs at once
     Temporary sums{};     ///< else: my shares, one for each group of summands
@@ -69,9 +68,7 @@ struct Reduction {
     uint32_t room_for_operands(const Dealt& piece) const {
         return static_cast<uint32_t>(bytes(piece.count - (block ? piece.size(me) : 0)));
     }
-    uint32_t room_for_sums(const Dealt& piece) const {
-        return static_cast<uint32_t>(bytes(summands.groups * piece.size(me)));
-    }
+    uint32_t room_for_sums(const Dealt& piece) const { return static_cast<uint32_t>(bytes(summands.groups * piece.size(me))); }
     void* sum(const Dealt& piece, int group) {
         if (direct) return element(mine.buffer, piece.offset + piece.begin(me), type);
         return element(sums.data(), group * piece.each, type);
@@ -80,9 +77,9 @@ struct Reduction {
     int add_up(const Dealt& piece, Room room) {
         const int64_t from = piece.begin(me), elements = piece.size(me);
         const auto operand = [&](int i) {
-            return i == me && block ? static_cast<std::byte*>(datatype::block_address(
-                                          type, element(input, piece.offset + from, type)))
-                                    : room(i) + bytes(place(piece, i, me));
+            return i == me && block
+                       ? static_cast<std::byte*>(datatype::block_address(type, element(input, piece.offset + from, type)))
+                       : room(i) + bytes(place(piece, i, me));
         };
         int error = MPI_SUCCESS;
         for (int group = 0; group < summands.groups && error == MPI_SUCCESS && elements > 0; ++group)
@@ -92,16 +89,15 @@ struct Reduction {
     void write_sums(const Dealt& piece, std::byte* room) {
         const int64_t elements = piece.size(me);
         for (int group = 0; group < summands.groups && elements > 0; ++group)
-            datatype::pack(node.sync().copies, type, elements, sum(piece, group), 0,
-                           room + bytes(group * elements), bytes(elements), node.sync().into_room);
+            datatype::pack(node.sync().copies, type, elements, sum(piece, group), 0, room + bytes(group * elements),
+                           bytes(elements), node.sync().into_room);
     }
     /// Of each participant's share of the sums, what belongs to mine.
     template <class Room>
     void read_sums(const Dealt& piece, Room room) {
         for (int i = 0; i < n; ++i) {
             const int64_t begin = piece.offset + piece.begin(i);
-            const int64_t from = std::max(begin, mine.first),
-                          to = std::min(begin + piece.size(i), mine.last);
+            const int64_t from = std::max(begin, mine.first), to = std::min(begin + piece.size(i), mine.last);
             if (from >= to || (i == me && direct)) continue;
             unpack(type, to - from, element(mine.buffer, from - mine.first, type),
                    room(i) + bytes(summands.wanted * piece.size(i) + from - begin));
@@ -124,23 +120,20 @@ struct Reduction {
 
 }  // namespace
 
-int reduce_wide(Node& node, uint32_t kind, const Summands& summands, const void* input, const Share& mine,
-                int64_t count, const Datatype& type, const Op& op) {
+int reduce_wide(Node& node, uint32_t kind, const Summands& summands, const void* input, const Share& mine, int64_t count,
+                const Datatype& type, const Op& op) {
     Reduction reduction{node, kind, summands, input, mine, type, op};
     // A room holds the operands of a piece, and then a share of each sum.
-    if (summands.groups * Dealt(0, reduction.most, reduction.n, reduction.element_bytes).each >
-        reduction.most)
+    if (summands.groups * Dealt(0, reduction.most, reduction.n, reduction.element_bytes).each > reduction.most)
         reduction.most /= summands.groups;
     const Dealt largest(0, std::min(count, reduction.most), reduction.n, reduction.element_bytes);
     reduction.block = datatype::is_block(type, largest.count);
     // Operands are read while sums are written, so mine must not be overwritten.
-    reduction.direct = summands.groups == 1 && reduction.block && input != mine.buffer && mine.first == 0 &&
-                       mine.last == count;
+    reduction.direct = summands.groups == 1 && reduction.block && input != mine.buffer && mine.first == 0 && mine.last == count;
     if (!reduction.direct) reduction.sums = Temporary(type, summands.groups * largest.each);
     int error = MPI_SUCCESS;
     for (int64_t from = 0; from < count; from += reduction.most) {
-        const Dealt piece(from, std::min(reduction.most, count - from), reduction.n,
-                          reduction.element_bytes);
+        const Dealt piece(from, std::min(reduction.most, count - from), reduction.n, reduction.element_bytes);
         const int piece_error = reduction.pass(piece);
         if (error == MPI_SUCCESS) error = piece_error;
         if (node.broken()) break;
@@ -148,8 +141,8 @@ int reduce_wide(Node& node, uint32_t kind, const Summands& summands, const void*
     return error;
 }
 
-Gathering::Gathering(const Exchange& its_exchange, const void* send, int64_t its_count,
-                     const Datatype& its_type, const Blocks& blocks)
+Gathering::Gathering(const Exchange& its_exchange, const void* send, int64_t its_count, const Datatype& its_type,
+                     const Blocks& blocks)
     : exchange(its_exchange),
       receive(blocks),
       in_place(send == MPI_IN_PLACE),
@@ -158,20 +151,16 @@ Gathering::Gathering(const Exchange& its_exchange, const void* send, int64_t its
       buffer(in_place ? blocks.at(exchange.rank) : send),
       mine(datatype::packed_size(type, count)),
       theirs(blocks.bytes(0)),
-      own_block(datatype::is_block(type, count)
-                    ? static_cast<const std::byte*>(datatype::block_address(type, buffer))
-                    : nullptr) {}
+      own_block(datatype::is_block(type, count) ? static_cast<const std::byte*>(datatype::block_address(type, buffer))
+                                                : nullptr) {}
 
 int allgather_wide(Node& node, const Gathering& gathering) {
     const uint64_t most = NodeLayout::wide_payload(node.participants());
-    const auto piece = [most](uint64_t total, uint64_t from) {
-        return from < total ? std::min(most, total - from) : 0;
-    };
+    const auto piece = [most](uint64_t total, uint64_t from) { return from < total ? std::min(most, total - from) : 0; };
     int error = MPI_SUCCESS;
     for (uint64_t from = 0; from < gathering.longest() && error == MPI_SUCCESS; from += most)
         error = node.to_all_wide(
-            kind_of(Kind::allgather),
-            [&](int i) { return static_cast<uint32_t>(piece(gathering.bytes(i), from)); },
+            kind_of(Kind::allgather), [&](int i) { return static_cast<uint32_t>(piece(gathering.bytes(i), from)); },
             static_cast<uint32_t>(piece(gathering.mine, from)),
             [&](std::byte* room) { gathering.write(node, from, piece(gathering.mine, from), room); },
             [&](auto room) { gathering.read(room, from, piece(gathering.theirs, from)); });
@@ -189,8 +178,7 @@ int alltoall_wide(Node& node, const Blocks& send, const Blocks& receive) {
     const bool in_pieces = datatype::is_block(send.type(me), send.count(me));
     int error = MPI_SUCCESS;
     if (moves && !in_pieces)
-        error = datatype::copy(send.type(me), send.count(me), send.at(me), receive.type(me),
-                               receive.count(me), receive.at(me));
+        error = datatype::copy(send.type(me), send.count(me), send.at(me), receive.type(me), receive.count(me), receive.at(me));
     for (uint64_t from = 0; from < total && error == MPI_SUCCESS; from += most) {
         const uint64_t bytes = std::min(most, total - from);
         const auto wide_bytes = static_cast<uint32_t>(place(0, n - 1) + bytes);
@@ -199,19 +187,17 @@ int alltoall_wide(Node& node, const Blocks& send, const Blocks& receive) {
             [&](std::byte* room) {
                 for (int i = 0; i < n; ++i)
                     if (i != me)
-                        datatype::pack(node.sync().copies, send.type(i), send.count(i), send.at(i), from,
-                                       room + place(me, i), bytes, node.sync().into_room);
+                        datatype::pack(node.sync().copies, send.type(i), send.count(i), send.at(i), from, room + place(me, i),
+                                       bytes, node.sync().into_room);
             },
             [&](auto room) {
                 if (moves && in_pieces) {
-                    const auto* block =
-                        static_cast<const std::byte*>(datatype::block_address(send.type(me), send.at(me)));
+                    const auto* block = static_cast<const std::byte*>(datatype::block_address(send.type(me), send.at(me)));
                     datatype::unpack(receive.type(me), receive.count(me), receive.at(me), from, block + from, bytes);
                 }
                 for (int i = 0; i < n; ++i)
                     if (i != me)
-                        datatype::unpack(receive.type(i), receive.count(i), receive.at(i), from,
-                                         room(i) + place(i, me), bytes);
+                        datatype::unpack(receive.type(i), receive.count(i), receive.at(i), from, room(i) + place(i, me), bytes);
             });
     }
     return error;

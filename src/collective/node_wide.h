@@ -29,8 +29,8 @@ struct Share {
 
 /// Everyone gives each of the others its share of the operands, adds up its own, and gives the sums to all.
 /// `input` may be the buffer of `mine`, if the result begins at or before the place of its operands.
-int reduce_wide(Node& node, uint32_t kind, const Summands& summands, const void* input, const Share& mine,
-                int64_t count, const Datatype& type, const Op& op);
+int reduce_wide(Node& node, uint32_t kind, const Summands& summands, const void* input, const Share& mine, int64_t count,
+                const Datatype& type, const Op& op);
 
 /// What an all-gather moves: my block, and those that I get, of one size each.
 struct Gathering {
@@ -42,8 +42,7 @@ struct Gathering {
     const void* buffer;
     const uint64_t mine, theirs;  ///< bytes of a block
     const std::byte* own_block;   ///< mine, if it lies in memory as it would in a room; else null
-    Gathering(const Exchange& exchange, const void* send, int64_t count, const Datatype& type,
-              const Blocks& receive);
+    Gathering(const Exchange& exchange, const void* send, int64_t count, const Datatype& type, const Blocks& receive);
 
     uint64_t longest() const { return mine > theirs ? mine : theirs; }
     uint64_t bytes(int participant) const { return is_mine(participant) ? mine : theirs; }
@@ -65,8 +64,7 @@ struct Gathering {
 
   private:
     bool is_mine(int participant) const {
-        return participant >= exchange.local_base &&
-               participant < exchange.local_base + exchange.local_size;
+        return participant >= exchange.local_base && participant < exchange.local_base + exchange.local_size;
     }
 };
 int allgather_wide(Node& node, const Gathering& gathering);

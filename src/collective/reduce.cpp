@@ -21,8 +21,7 @@ struct ReduceBuffers {
 
 }  // namespace
 
-Task reduce_binomial(View v, const void* send, void* receive, int64_t count, const Datatype& type,
-                     const Op& op, int root) {
+Task reduce_binomial(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, int root) {
     // Subtrees are runs of consecutive ranks only if the tree starts at rank 0.
     const int top = op.commutative ? root : 0;
     const int relative = (v.me - top + v.n) % v.n;
@@ -55,8 +54,7 @@ Task reduce_binomial(View v, const void* send, void* receive, int64_t count, con
     co_return v.error;
 }
 
-Task reduce_linear(View v, const void* send, void* receive, int64_t count, const Datatype& type,
-                   const Op& op, int root) {
+Task reduce_linear(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, int root) {
     if (v.me != root) {
         co_await v.send(send, count, type, root);
         co_return v.error;
@@ -77,8 +75,7 @@ Task reduce_linear(View v, const void* send, void* receive, int64_t count, const
     co_return v.error;
 }
 
-Task reduce_rabenseifner(View v, const void* send, void* receive, int64_t count, const Datatype& type,
-                         const Op& op, int root) {
+Task reduce_rabenseifner(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, int root) {
     ReduceBuffers buffers(v.me == root, send, receive, count, type);
     void* value = buffers.value;
     const Halving halving(v);
@@ -91,8 +88,7 @@ Task reduce_rabenseifner(View v, const void* send, void* receive, int64_t count,
         for (int core = 0; core < halving.power; ++core) {
             const Piece piece = piece_of(count, halving.power, core);
             if (core != halving.core && piece.count > 0)
-                receives.receive(element(value, piece.offset, type), piece.count, type,
-                                 halving.rank_of(core));
+                receives.receive(element(value, piece.offset, type), piece.count, type, halving.rank_of(core));
         }
         co_await receives;
     } else if (halving.core >= 0) {

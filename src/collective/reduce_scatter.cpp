@@ -12,8 +12,7 @@ namespace {
 class Offsets {
   public:
     Offsets(const Shares& shares, int n) : values_(static_cast<size_t>(n) + 1) {
-        for (size_t i = 0; i < static_cast<size_t>(n); ++i)
-            values_[i + 1] = values_[i] + shares[static_cast<int>(i)];
+        for (size_t i = 0; i < static_cast<size_t>(n); ++i) values_[i + 1] = values_[i] + shares[static_cast<int>(i)];
     }
     int64_t operator[](int rank) const { return values_[static_cast<size_t>(rank)]; }
     int64_t share(int rank) const { return (*this)[rank + 1] - (*this)[rank]; }
@@ -26,8 +25,7 @@ class Offsets {
 
 }  // namespace
 
-Task reduce_scatter_halving(View v, const void* input, void* receive, Shares shares, const Datatype& type,
-                            const Op& op) {
+Task reduce_scatter_halving(View v, const void* input, void* receive, Shares shares, const Datatype& type, const Op& op) {
     const Offsets ranks(shares, v.n);
     const int64_t count = ranks.total();
     Temporary value(type, count), operand(type, count);
@@ -51,8 +49,7 @@ Task reduce_scatter_halving(View v, const void* input, void* receive, Shares sha
     co_return v.error;
 }
 
-Task reduce_scatter_pairwise(View v, const void* input, void* receive, Shares shares, const Datatype& type,
-                             const Op& op) {
+Task reduce_scatter_pairwise(View v, const void* input, void* receive, Shares shares, const Datatype& type, const Op& op) {
     const Offsets ranks(shares, v.n);
     const auto share = [&](int rank) { return element(input, ranks[rank], type); };
     const int64_t count = ranks.share(v.me);
@@ -67,8 +64,7 @@ Task reduce_scatter_pairwise(View v, const void* input, void* receive, Shares sh
     co_return v.error;
 }
 
-Task reduce_scatter_reduce(View v, const void* input, void* receive, Shares shares, const Datatype& type,
-                           const Op& op) {
+Task reduce_scatter_reduce(View v, const void* input, void* receive, Shares shares, const Datatype& type, const Op& op) {
     const Offsets ranks(shares, v.n);
     std::vector<int64_t> counts(static_cast<size_t>(v.n));
     for (int i = 0; i < v.n; ++i) counts[static_cast<size_t>(i)] = ranks.share(i);

@@ -20,7 +20,8 @@ int run(Task task, const Label& label) {
     if (request.done) return progress::error_of(request);
     request.label = label;
     progress::wait(request, {label.function, progress::Expected::soon, [](const void* r, progress::Teller& teller) {
-                                 tell(static_cast<const CollectiveRequest*>(static_cast<const progress::Request*>(r))->label, teller);
+                                 tell(static_cast<const CollectiveRequest*>(static_cast<const progress::Request*>(r))->label,
+                                      teller);
                              }});
     return progress::error_of(request);
 }

@@ -2,8 +2,8 @@
 
 namespace starling::collective {
 
-Task scan_recursive_doubling(View v, const void* send, void* receive, int64_t count, const Datatype& type,
-                             const Op& op, bool exclusive) {
+Task scan_recursive_doubling(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op,
+                             bool exclusive) {
     // `run` covers the aligned run of ranks that I have heard of, `prefix` the part of it before me.
     Temporary a(type, count), b(type, count), c(type, count);
     datatype::copy(type, count, input_of(send, receive), a.data());
@@ -32,8 +32,7 @@ Task scan_recursive_doubling(View v, const void* send, void* receive, int64_t co
     co_return v.error;
 }
 
-Task scan_linear(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op,
-                 bool exclusive) {
+Task scan_linear(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, bool exclusive) {
     Temporary total(type, count);
     datatype::copy(type, count, input_of(send, receive), total.data());
     if (v.me > 0) {

@@ -12,9 +12,8 @@ namespace starling::collective {
 
 namespace {
 
-constexpr std::string_view kKindNames[kKinds] = {"barrier",        "bcast",   "reduce",    "allreduce",
-                                                 "gather",         "scatter", "allgather", "alltoall",
-                                                 "reduce_scatter", "scan"};
+constexpr std::string_view kKindNames[kKinds] = {"barrier", "bcast",     "reduce",   "allreduce",      "gather",
+                                                 "scatter", "allgather", "alltoall", "reduce_scatter", "scan"};
 constexpr std::string_view kAlgorithmNames[kAlgorithms] = {"auto",           "linear",
                                                            "binomial",       "tree",
                                                            "dissemination",  "scatter_allgather",
@@ -105,13 +104,13 @@ bool exists(Kind kind, Algorithm algorithm) {
         case Kind::barrier:
             return algorithm == A::dissemination || algorithm == A::tree;
         case Kind::bcast:
-            return algorithm == A::linear || algorithm == A::binomial ||
-                   algorithm == A::scatter_allgather || algorithm == A::chain;
+            return algorithm == A::linear || algorithm == A::binomial || algorithm == A::scatter_allgather ||
+                   algorithm == A::chain;
         case Kind::reduce:
             return algorithm == A::linear || algorithm == A::binomial || algorithm == A::rabenseifner;
         case Kind::allreduce:
-            return algorithm == A::recursive_doubling || algorithm == A::rabenseifner ||
-                   algorithm == A::ring || algorithm == A::reduce_bcast || algorithm == A::linear;
+            return algorithm == A::recursive_doubling || algorithm == A::rabenseifner || algorithm == A::ring ||
+                   algorithm == A::reduce_bcast || algorithm == A::linear;
         case Kind::gather:
         case Kind::scatter:
             return algorithm == A::linear || algorithm == A::binomial;
@@ -159,10 +158,9 @@ uint64_t node_limit(Kind kind, int n, bool pieces) {
 
 const char* variable_of(Kind kind) {
     static constexpr const char* kVariables[kKinds] = {
-        "STARLING_COLL_BARRIER",   "STARLING_COLL_BCAST",    "STARLING_COLL_REDUCE",
-        "STARLING_COLL_ALLREDUCE", "STARLING_COLL_GATHER",   "STARLING_COLL_SCATTER",
-        "STARLING_COLL_ALLGATHER", "STARLING_COLL_ALLTOALL", "STARLING_COLL_REDUCE_SCATTER",
-        "STARLING_COLL_SCAN"};
+        "STARLING_COLL_BARRIER",        "STARLING_COLL_BCAST",   "STARLING_COLL_REDUCE",    "STARLING_COLL_ALLREDUCE",
+        "STARLING_COLL_GATHER",         "STARLING_COLL_SCATTER", "STARLING_COLL_ALLGATHER", "STARLING_COLL_ALLTOALL",
+        "STARLING_COLL_REDUCE_SCATTER", "STARLING_COLL_SCAN"};
     return kVariables[static_cast<int>(kind)];
 }
 
@@ -216,12 +214,8 @@ Algorithm select(const Call& call) {
     panic("no algorithm for %s", kKindNames[static_cast<int>(call.kind)].data());
 }
 
-std::string_view name(Kind kind) {
-    return kKindNames[static_cast<int>(kind)];
-}
-std::string_view name(Algorithm algorithm) {
-    return kAlgorithmNames[static_cast<int>(algorithm)];
-}
+std::string_view name(Kind kind) { return kKindNames[static_cast<int>(kind)]; }
+std::string_view name(Algorithm algorithm) { return kAlgorithmNames[static_cast<int>(algorithm)]; }
 
 int set_override(Kind kind, std::string_view algorithm) {
     for (int i = 0; i < kAlgorithms; ++i) {
@@ -237,15 +231,13 @@ int set_override(Kind kind, std::string_view algorithm) {
 void read_overrides() {
     overrides_read = true;
     const Config& c = config();
-    const char* const values[kKinds] = {
-        c.coll_barrier, c.coll_bcast,     c.coll_reduce,   c.coll_allreduce,      c.coll_gather,
-        c.coll_scatter, c.coll_allgather, c.coll_alltoall, c.coll_reduce_scatter, c.coll_scan};
+    const char* const values[kKinds] = {c.coll_barrier, c.coll_bcast,     c.coll_reduce,   c.coll_allreduce,      c.coll_gather,
+                                        c.coll_scatter, c.coll_allgather, c.coll_alltoall, c.coll_reduce_scatter, c.coll_scan};
     for (int i = 0; i < kKinds; ++i) {
         const Kind kind = static_cast<Kind>(i);
         if (!values[i] || !*values[i] || set_override(kind, values[i]) == MPI_SUCCESS) continue;
         if (reports_settings())
-            std::fprintf(stderr, "starling: %s: %s\n", variable_of(kind),
-                         std::string(failure_text()).c_str());
+            std::fprintf(stderr, "starling: %s: %s\n", variable_of(kind), std::string(failure_text()).c_str());
         clear_failure();
     }
 }
@@ -254,16 +246,10 @@ std::string describe_selection() {
     std::string text;
     for (int i = 0; i < kKinds; ++i) {
         const Kind kind = static_cast<Kind>(i);
-        text.append(name(kind))
-            .append(" (")
-            .append(variable_of(kind))
-            .append(": ")
-            .append(algorithms_of(kind));
+        text.append(name(kind)).append(" (").append(variable_of(kind)).append(": ").append(algorithms_of(kind));
         text.append(")\n");
         if (overrides[i] != Algorithm::automatic)
-            text.append("    overridden: ")
-                .append(name(overrides[i]))
-                .append(" wherever it can serve the call\n");
+            text.append("    overridden: ").append(name(overrides[i])).append(" wherever it can serve the call\n");
         for (const Row& row : kTable) {
             if (row.kind != kind) continue;
             text.append("    ").append(name(row.algorithm));

@@ -50,9 +50,9 @@ struct Call {
     int n = 1;           ///< participants
     uint64_t bytes = 0;  ///< whole vector (bcast, reductions) or one block (gather … alltoall)
     bool commutative = true;
-    bool uniform = true;  ///< blocks are all of one size
-    bool node = false;    ///< the node stage is there for this call
-    bool pieces = false;  ///< then: and may take it piece by piece
+    bool uniform = true;       ///< blocks are all of one size
+    bool node = false;         ///< the node stage is there for this call
+    bool pieces = false;       ///< then: and may take it piece by piece
     bool two_levels = false;   ///< participants are on several hosts, and some share one
     bool consecutive = false;  ///< then: each host's ranks are consecutive
     bool network = false;      ///< no two participants share a host

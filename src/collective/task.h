@@ -39,12 +39,10 @@ class [[nodiscard]] Task {
     struct promise_type {
         int result = MPI_SUCCESS;
         std::coroutine_handle<> continuation;  ///< the awaiting task, if any
-        progress::Request* request = nullptr;   ///< completed when a started task ends
+        progress::Request* request = nullptr;  ///< completed when a started task ends
 
         static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
-        static void operator delete(void* frame, std::size_t bytes) noexcept {
-            release_frame(frame, bytes);
-        }
+        static void operator delete(void* frame, std::size_t bytes) noexcept { release_frame(frame, bytes); }
 
         Task get_return_object() { return Task(Handle::from_promise(*this)); }
         std::suspend_always initial_suspend() const noexcept { return {}; }

@@ -25,8 +25,7 @@ struct PackedByHost {
             sum += static_cast<int64_t>(blocks.bytes(i));
         }
         std::exclusive_scan(bytes.begin(), bytes.end(), begin.begin(), int64_t{0});
-        for (int i = 0; i < v.n; ++i)
-            at[static_cast<size_t>(i)] += begin[static_cast<size_t>(hosts.host_of(v.participant(i)))];
+        for (int i = 0; i < v.n; ++i) at[static_cast<size_t>(i)] += begin[static_cast<size_t>(hosts.host_of(v.participant(i)))];
     }
     int64_t total() const { return begin.back() + bytes.back(); }
 };
@@ -53,13 +52,11 @@ Task bcast_two_level(View v, void* buffer, int64_t count, const Datatype& type, 
     const HostMap& hosts = *v.exchange->hosts();
     const Tops tops(v, hosts, root);
     View node = v.of(hosts.mine, hosts.my_place);
-    if (tops.is_top)
-        node.note(co_await bcast(between(v, tops.list, hosts), buffer, count, type, tops.root_host));
+    if (tops.is_top) node.note(co_await bcast(between(v, tops.list, hosts), buffer, count, type, tops.root_host));
     co_return co_await bcast(node, buffer, count, type, tops.place);
 }
 
-Task reduce_two_level(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op,
-                      int root) {
+Task reduce_two_level(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, int root) {
     const HostMap& hosts = *v.exchange->hosts();
     const Tops tops(v, hosts, root);
     Temporary partial;
@@ -74,13 +71,11 @@ Task reduce_two_level(View v, const void* send, void* receive, int64_t count, co
     co_return co_await reduce(between(v, tops.list, hosts), input, receive, count, type, op, tops.root_host);
 }
 
-Task allreduce_two_level(View v, const void* send, void* receive, int64_t count, const Datatype& type,
-                         const Op& op) {
+Task allreduce_two_level(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op) {
     const HostMap& hosts = *v.exchange->hosts();
     const void* input = hosts.leads() ? send : input_of(send, receive);
     v.note(co_await reduce(v.of(hosts.mine, hosts.my_place), input, receive, count, type, op, 0));
-    if (hosts.leads())
-        v.note(co_await allreduce(between(v, hosts.leaders, hosts), MPI_IN_PLACE, receive, count, type, op));
+    if (hosts.leads()) v.note(co_await allreduce(between(v, hosts.leaders, hosts), MPI_IN_PLACE, receive, count, type, op));
     co_return co_await bcast(v.of(hosts.mine, hosts.my_place), receive, count, type, 0);
 }
 

@@ -28,8 +28,8 @@ int bcast(Node& part, View v, void* buffer, int64_t count, const Datatype& type,
     const HostMap& hosts = *v.exchange->hosts();
     const Tops tops(v, hosts, root);
     if (tops.is_top) {
-        const int error = run(collective::bcast(between(v, tops.list, hosts), buffer, count, type, tops.root_host),
-                              part.sync().label());
+        const int error =
+            run(collective::bcast(between(v, tops.list, hosts), buffer, count, type, tops.root_host), part.sync().label());
         if (error != MPI_SUCCESS) {
             node::give_up(part, tops.place);
             return error;
@@ -38,8 +38,8 @@ int bcast(Node& part, View v, void* buffer, int64_t count, const Datatype& type,
     return node::bcast(part, tops.place, !tops.is_top, buffer, count, type);
 }
 
-int reduce(Node& part, View v, const void* input, void* receive, int64_t count, const Datatype& type,
-           const datatype::Op& op, int root) {
+int reduce(Node& part, View v, const void* input, void* receive, int64_t count, const Datatype& type, const datatype::Op& op,
+           int root) {
     if (count == 0) return MPI_SUCCESS;
     const HostMap& hosts = *v.exchange->hosts();
     const Tops tops(v, hosts, root);
@@ -62,8 +62,7 @@ int allreduce(Node& part, View v, const void* input, void* receive, int64_t coun
     const HostMap& hosts = *v.exchange->hosts();
     int error = node::reduce(part, 0, everyone(hosts), input, receive, count, type, op);
     if (hosts.leads()) {
-        error = run(collective::allreduce(between(v, hosts.leaders, hosts, error), MPI_IN_PLACE, receive, count, type,
-                                          op),
+        error = run(collective::allreduce(between(v, hosts.leaders, hosts, error), MPI_IN_PLACE, receive, count, type, op),
                     part.sync().label());
         if (error != MPI_SUCCESS) {
             node::give_up(part, 0);

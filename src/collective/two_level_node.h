@@ -12,8 +12,8 @@ namespace starling::collective::two_level {
 int barrier(Node& part, View v);
 int bcast(Node& part, View v, void* buffer, int64_t count, const Datatype& type, int root);
 /// `input` is not MPI_IN_PLACE.
-int reduce(Node& part, View v, const void* input, void* receive, int64_t count, const Datatype& type,
-           const datatype::Op& op, int root);
+int reduce(Node& part, View v, const void* input, void* receive, int64_t count, const Datatype& type, const datatype::Op& op,
+           int root);
 int allreduce(Node& part, View v, const void* input, void* receive, int64_t count, const Datatype& type,
               const datatype::Op& op);
 

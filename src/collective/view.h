@@ -29,22 +29,15 @@ struct View {
     int n = 0;
     int me = 0;
     int tag = 0;
-    int error = MPI_SUCCESS;        ///< the first error so far; a task gives it back
+    int error = MPI_SUCCESS;       ///< the first error so far; a task gives it back
     const int* members = nullptr;  ///< participant numbers by rank, if they are not contiguous; outlives the task
     bool network = false;          ///< every two of them are on different hosts
 
     /// Everyone in the exchange; draws the tag of a new operation.
-    static View all(Exchange& exchange) {
-        return View{&exchange, 0, exchange.size, exchange.rank, exchange.next_tag()};
-    }
+    static View all(Exchange& exchange) { return View{&exchange, 0, exchange.size, exchange.rank, exchange.next_tag()}; }
     /// My side of an inter-communicator, everyone in an intra-communicator.
     View local() const {
-        return View{exchange,
-                    exchange->local_base,
-                    exchange->local_size,
-                    exchange->rank - exchange->local_base,
-                    tag,
-                    error};
+        return View{exchange, exchange->local_base, exchange->local_size, exchange->rank - exchange->local_base, tag, error};
     }
     /// The participants listed, of whom I am number `mine`. The list must outlive the task.
     View of(const std::vector<int>& list, int mine) const {
@@ -52,9 +45,7 @@ struct View {
     }
     int participant(int of_rank) const { return members ? members[of_rank] : base + of_rank; }
     /// Whether this is all of one side (or of an intra-communicator), the only kind of view that spans hosts.
-    bool whole_side() const {
-        return !members && base == exchange->local_base && n == exchange->local_size;
-    }
+    bool whole_side() const { return !members && base == exchange->local_base && n == exchange->local_size; }
 
     /// Remembers the first error.
     void note(int new_error) {
@@ -66,20 +57,17 @@ struct View {
     SendAwaiter send(const void* buffer, int64_t count, const Datatype& type, int to);
     ReceiveAwaiter receive(void* buffer, int64_t count, const Datatype& type, int from);
     PairAwaiter send_receive(const void* send_buffer, int64_t send_count, const Datatype& send_type, int to,
-                             void* receive_buffer, int64_t receive_count, const Datatype& receive_type,
-                             int from);
+                             void* receive_buffer, int64_t receive_count, const Datatype& receive_type, int from);
 
     // What the awaitables stand on.
-    void start(message::SendRequest& request, const void* buffer, int64_t count, const Datatype& type,
-               int to) {
+    void start(message::SendRequest& request, const void* buffer, int64_t count, const Datatype& type, int to) {
         if (error != MPI_SUCCESS) [[unlikely]]
             return start_failed(request, datatype::packed_size(type, count), to);
         exchange->start_send(request, buffer, count, type, participant(to), tag);
     }
     /// Sends what is not as long as expected.
     [[gnu::cold]] void start_failed(message::SendRequest& request, uint64_t expected, int to);
-    void start(message::ReceiveRequest& request, void* buffer, int64_t count, const Datatype& type,
-               int from) {
+    void start(message::ReceiveRequest& request, void* buffer, int64_t count, const Datatype& type, int from) {
         exchange->start_receive(request, buffer, count, type, participant(from), tag);
     }
     void finish(const message::SendRequest& request) { note(progress::error_of(request)); }
@@ -237,11 +225,9 @@ inline SendAwaiter View::send(const void* buffer, int64_t count, const Datatype&
 inline ReceiveAwaiter View::receive(void* buffer, int64_t count, const Datatype& type, int from) {
     return ReceiveAwaiter(*this, buffer, count, type, from);
 }
-inline PairAwaiter View::send_receive(const void* send_buffer, int64_t send_count,
-                                      const Datatype& send_type, int to, void* receive_buffer,
-                                      int64_t receive_count, const Datatype& receive_type, int from) {
-    return PairAwaiter(*this, send_buffer, send_count, send_type, to, receive_buffer, receive_count,
-                       receive_type, from);
+inline PairAwaiter View::send_receive(const void* send_buffer, int64_t send_count, const Datatype& send_type, int to,
+                                      void* receive_buffer, int64_t receive_count, const Datatype& receive_type, int from) {
+    return PairAwaiter(*this, send_buffer, send_count, send_type, to, receive_buffer, receive_count, receive_type, from);
 }
 
 }  // namespace starling::collective

@@ -56,9 +56,7 @@ int call_copy(const AttributeHolder& holder, const Keyval& keyval, void* value, 
     }
 }
 
-uintptr_t value_of_copy(const Keyval& keyval) {
-    return reinterpret_cast<uintptr_t>(keyval.comm_copy);
-}
+uintptr_t value_of_copy(const Keyval& keyval) { return reinterpret_cast<uintptr_t>(keyval.comm_copy); }
 
 }  // namespace
 
@@ -176,8 +174,7 @@ int AttributeSet::copy_to(const AttributeHolder& holder, AttributeSet& copy) con
         int flag = 1;
         if (predefined > 1) {
             flag = 0;
-            if (const int error = call_copy(holder, *entry.keyval, entry.value, &value, &flag))
-                return error;
+            if (const int error = call_copy(holder, *entry.keyval, entry.value, &value, &flag)) return error;
         }
         if (!flag) continue;
         ++entry.keyval->references;

@@ -60,8 +60,7 @@ class AttributeSet {
     AttributeSet() = default;
     AttributeSet(const AttributeSet&) = delete;
     AttributeSet& operator=(const AttributeSet&) = delete;
-    AttributeSet(AttributeSet&& other) noexcept
-        : entries_(static_cast<std::vector<Entry>&&>(other.entries_)) {}
+    AttributeSet(AttributeSet&& other) noexcept : entries_(static_cast<std::vector<Entry>&&>(other.entries_)) {}
     ~AttributeSet();  ///< drops what is left without callbacks
 
     /// Moves all of `other` here, behind what is here.

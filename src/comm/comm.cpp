@@ -30,9 +30,7 @@ bool is_drawn(uint64_t context) {
     return context != make_context(job, kWorldNumber) && context != make_context(job, kSelfNumber);
 }
 
-uint64_t on_plane(uint64_t context, Plane plane) {
-    return context | static_cast<uint64_t>(plane);
-}
+uint64_t on_plane(uint64_t context, Plane plane) { return context | static_cast<uint64_t>(plane); }
 
 }  // namespace
 
@@ -66,9 +64,7 @@ Comm::Comm(uint64_t context, Group* local, int my_rank, Group* remote, bool firs
     point_to_point.owner = this;
 }
 
-Comm::~Comm() {
-    errhandler->release();
-}
+Comm::~Comm() { errhandler->release(); }
 
 message::Channel& Comm::channel(Plane plane) {
     auto& channel = others_[static_cast<uint32_t>(plane) - kFirstOther];
@@ -94,8 +90,7 @@ Comm* make_intracomm(uint64_t context, Group* group, int my_rank, Errhandler* er
     return pool().create(context, group, my_rank, nullptr, true, errhandler);
 }
 
-Comm* make_intercomm(uint64_t context, Group* local, int my_rank, Group* remote, bool local_first,
-                     Errhandler* errhandler) {
+Comm* make_intercomm(uint64_t context, Group* local, int my_rank, Group* remote, bool local_first, Errhandler* errhandler) {
     return pool().create(context, local, my_rank, remote, local_first, errhandler);
 }
 
@@ -111,8 +106,7 @@ void make_predefined() {
     GroupBuilder world, self;
     world.add(Run{me.job, 0, 1, static_cast<int32_t>(header.size)});
     self.add(me);
-    Comm* everyone =
-        make_intracomm(make_context(header.id, kWorldNumber), world.build(), static_cast<int>(me.rank), nullptr);
+    Comm* everyone = make_intracomm(make_context(header.id, kWorldNumber), world.build(), static_cast<int>(me.rank), nullptr);
     everyone->name = "MPI_COMM_WORLD";
     Comm* alone = make_intracomm(make_context(header.id, kSelfNumber), self.build(), 0, nullptr);
     alone->name = "MPI_COMM_SELF";
@@ -125,12 +119,8 @@ void drop_predefined() {
         if (Comm* const gone = comm.exchange(nullptr)) drop(gone);
 }
 
-std::size_t live_communicators() {
-    return pool().live();
-}
+std::size_t live_communicators() { return pool().live(); }
 
-Comm* comm_at(uint32_t pool_index) {
-    return pool().at(pool_index);
-}
+Comm* comm_at(uint32_t pool_index) { return pool().at(pool_index); }
 
 }  // namespace starling::comm

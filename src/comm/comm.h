@@ -31,9 +31,7 @@ inline constexpr uint64_t kPlaneMask = 15;
 /// Context id of the `number`th context drawn in a job, plane 0. The numbers of all jobs lie on one circle of 2^60, those
 /// of a job in a row from a random place on, so that those of two jobs coincide about as rarely as two random
 /// numbers do, however many each has drawn.
-constexpr uint64_t make_context(boot::JobId job, uint64_t number) {
-    return (job + number) << 4;
-}
+constexpr uint64_t make_context(boot::JobId job, uint64_t number) { return (job + number) << 4; }
 /// Numbers below 16 are never drawn; these are the same in every process of a job.
 inline constexpr uint64_t kWorldNumber = 1, kSelfNumber = 2;
 /// Instead of a context id, where this host can draw no more of them. Whoever draws for others spreads it, and all fail.
@@ -93,7 +91,7 @@ struct Comm {
     message::Channel collective;
     std::unique_ptr<CollectiveState> collective_state;
 
-    Errhandler* errhandler;  ///< never null
+    Errhandler* errhandler;           ///< never null
     bool errhandler_was_set = false;  ///< by MPI_Comm_set_errhandler
     AttributeSet attributes;
     Hints hints;
@@ -106,8 +104,7 @@ struct Comm {
     /// Makes a communicator of which this process is the member `my_rank` of `local`. Takes over one
     /// reference of each group (and no reference of `errhandler`, it retains its own; null:
     /// MPI_ERRORS_ARE_FATAL). `remote` null: intra.
-    Comm(uint64_t context, Group* local, int my_rank, Group* remote, bool local_first,
-         Errhandler* errhandler);
+    Comm(uint64_t context, Group* local, int my_rank, Group* remote, bool local_first, Errhandler* errhandler);
     ~Comm();
     Comm(const Comm&) = delete;
     Comm& operator=(const Comm&) = delete;
@@ -141,17 +138,12 @@ struct Comm {
 
 /// Makes a communicator in the pool; arguments as of the constructor.
 Comm* make_intracomm(uint64_t context, Group* group, int my_rank, Errhandler* errhandler);
-Comm* make_intercomm(uint64_t context, Group* local, int my_rank, Group* remote, bool local_first,
-                     Errhandler* errhandler);
+Comm* make_intercomm(uint64_t context, Group* local, int my_rank, Group* remote, bool local_first, Errhandler* errhandler);
 
 /// MPI_COMM_WORLD and MPI_COMM_SELF by handle - MPI_COMM_NULL; null before MPI_Init and after MPI_Finalize.
 extern std::atomic<Comm*> predefined[4];  // atomic: an error may look for a handler while another thread starts MPI
-inline Comm* world() {
-    return predefined[1].load(std::memory_order_acquire);
-}
-inline Comm* self() {
-    return predefined[2].load(std::memory_order_acquire);
-}
+inline Comm* world() { return predefined[1].load(std::memory_order_acquire); }
+inline Comm* self() { return predefined[2].load(std::memory_order_acquire); }
 
 /// Takes a communicator from the application: its handle dies at once, the object with its last pending
 /// operation. Attributes must have been cleared.

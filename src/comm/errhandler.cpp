@@ -43,15 +43,9 @@ Errhandler* find(MPI_Errhandler handle) {
 
 }  // namespace
 
-Errhandler* errors_are_fatal() {
-    return &are_fatal;
-}
-Errhandler* errors_abort() {
-    return &abort_one;
-}
-Errhandler* errors_return() {
-    return &give_back;
-}
+Errhandler* errors_are_fatal() { return &are_fatal; }
+Errhandler* errors_abort() { return &abort_one; }
+Errhandler* errors_return() { return &give_back; }
 
 Errhandler* Errhandler::retain() {
     const MutexGuard guard(mutex);

@@ -112,14 +112,11 @@ Added* find_added(int code) {
     return nullptr;
 }
 
-int not_added(int code) {
-    return fail(MPI_ERR_ARG, "%d is not an error class or code that this program added", code);
-}
+int not_added(int code) { return fail(MPI_ERR_ARG, "%d is not an error class or code that this program added", code); }
 
 int remove(const Added& entry) {
     const int number = entry.number;
-    if (!entry.text.empty())
-        return fail(MPI_ERR_ARG, "error code %d still has a string; remove that first", number);
+    if (!entry.text.empty()) return fail(MPI_ERR_ARG, "error code %d still has a string; remove that first", number);
     std::erase_if(added(), [number](const Added& other) { return other.number == number; });
     return MPI_SUCCESS;
 }
@@ -184,9 +181,7 @@ int set_text(int code, std::string_view text) {
     return MPI_SUCCESS;
 }
 
-int remove_text(int code) {
-    return set_text(code, {});
-}
+int remove_text(int code) { return set_text(code, {}); }
 
 int remove_class(int error_class) {
     const MutexGuard guard(mutex);

@@ -67,8 +67,7 @@ void Group::build_index() const {
 int Group::rank_of(const link::Process& process) const {
     if (runs_.size() > kRunsWithoutIndex) {
         if (index_.empty()) build_index();
-        const auto found =
-            std::lower_bound(index_.begin(), index_.end(), Member{process.job, process.rank, 0});
+        const auto found = std::lower_bound(index_.begin(), index_.end(), Member{process.job, process.rank, 0});
         const bool hit = found != index_.end() && found->job == process.job && found->rank == process.rank;
         return hit ? found->group_rank : MPI_UNDEFINED;
     }
@@ -109,14 +108,12 @@ void GroupBuilder::add_slice(const Group& group, int first, int stride, int coun
     while (count > 0) {
         // What of the slice lies in the run that holds its first process.
         const auto next = std::upper_bound(group.starts_.begin(), group.starts_.end(), first);
-        const auto i =
-            group.starts_.empty() ? 0 : static_cast<std::size_t>(next - group.starts_.begin()) - 1;
+        const auto i = group.starts_.empty() ? 0 : static_cast<std::size_t>(next - group.starts_.begin()) - 1;
         const Run& run = group.runs_[i];
         const int offset = first - (group.starts_.empty() ? 0 : group.starts_[i]);
         const int room = stride > 0 ? (run.count - 1 - offset) / stride : offset / -stride;
         const int taken = std::min(count, room + 1);
-        add(Run{run.job, static_cast<int32_t>(run.at(offset).rank), taken > 1 ? run.stride * stride : 1,
-                taken});
+        add(Run{run.job, static_cast<int32_t>(run.at(offset).rank), taken > 1 ? run.stride * stride : 1, taken});
         first += taken * stride;
         count -= taken;
     }
@@ -137,9 +134,7 @@ Group* empty_group() {
     return empty;
 }
 
-Group* group_at(uint32_t pool_index) {
-    return pool().at(pool_index);
-}
+Group* group_at(uint32_t pool_index) { return pool().at(pool_index); }
 
 MPI_Group give_handle(Group* group) {
     if (group->size() == 0 && group != empty_group()) {

@@ -68,17 +68,14 @@ class Group final : public message::Roster {
     std::vector<Run> runs_;
     std::vector<int32_t> starts_;  ///< rank of each run's first process; empty if there is one run
     int size_ = 0;
-    mutable std::vector<Member>
-        index_;  ///< sorted by process; built at the first look-up in an irregular group
+    mutable std::vector<Member> index_;  ///< sorted by process; built at the first look-up in an irregular group
 };
 
 /// Collects processes in order and folds them into runs. The result depends on the order only, not on the
 /// pieces that it was given in.
 class GroupBuilder {
   public:
-    void add(const link::Process& process) {
-        add(Run{process.job, static_cast<int32_t>(process.rank), 1, 1});
-    }
+    void add(const link::Process& process) { add(Run{process.job, static_cast<int32_t>(process.rank), 1, 1}); }
     void add(Run run);
     /// The members first, first + stride, … of `group` (ranks in it, stride not 0), `count` of them.
     void add_slice(const Group& group, int first, int stride, int count);

@@ -52,17 +52,11 @@ bool Info::remove(std::string_view key) {
     return std::erase_if(entries, [key](const Entry& entry) { return entry.key == key; }) > 0;
 }
 
-Info* make_info() {
-    return pool().create();
-}
+Info* make_info() { return pool().create(); }
 
-void destroy(Info* info) {
-    pool().destroy(info);
-}
+void destroy(Info* info) { pool().destroy(info); }
 
-Info* info_at(uint32_t pool_index) {
-    return pool().at(pool_index);
-}
+Info* info_at(uint32_t pool_index) { return pool().at(pool_index); }
 
 namespace {
 
@@ -97,9 +91,7 @@ Info* environment_info() {
     return environment;
 }
 
-void read_process_info(Info& copy) {
-    copy.entries = process_info().entries;
-}
+void read_process_info(Info& copy) { copy.entries = process_info().entries; }
 
 void set_environment_info(int maxprocs, int thread_level) {
     Info& info = *environment_info();

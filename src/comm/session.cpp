@@ -20,17 +20,11 @@ constexpr const char* kProcessSets[] = {"mpi://WORLD", "mpi://SELF"};
 
 }  // namespace
 
-Session* make_session(Errhandler* handler, int thread_level) {
-    return pool().create(handler, thread_level);
-}
+Session* make_session(Errhandler* handler, int thread_level) { return pool().create(handler, thread_level); }
 
-void destroy(Session* session) {
-    pool().destroy(session);
-}
+void destroy(Session* session) { pool().destroy(session); }
 
-Session* session_at(uint32_t pool_index) {
-    return pool().at(pool_index);
-}
+Session* session_at(uint32_t pool_index) { return pool().at(pool_index); }
 
 Session* from_handle(MPI_Session handle) {
     const auto word = reinterpret_cast<uintptr_t>(handle);
@@ -43,13 +37,9 @@ MPI_Session to_handle(const Session* session) {
     return session ? reinterpret_cast<MPI_Session>(const_cast<Session*>(session)) : MPI_SESSION_NULL;
 }
 
-int process_set_count() {
-    return static_cast<int>(std::size(kProcessSets));
-}
+int process_set_count() { return static_cast<int>(std::size(kProcessSets)); }
 
-const char* process_set_name(int index) {
-    return kProcessSets[index];
-}
+const char* process_set_name(int index) { return kProcessSets[index]; }
 
 Group* process_set(const Session& session, const char* name) {
     GroupBuilder builder;
@@ -63,8 +53,6 @@ Group* process_set(const Session& session, const char* name) {
     return builder.build(session.pool_index + 1);
 }
 
-Session* session_of(const Group& group) {
-    return group.session ? session_at(group.session - 1) : nullptr;
-}
+Session* session_of(const Group& group) { return group.session ? session_at(group.session - 1) : nullptr; }
 
 }  // namespace starling::comm

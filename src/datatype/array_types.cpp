@@ -7,13 +7,9 @@ namespace starling::datatype {
 
 namespace {
 
-long long number(int64_t value) {
-    return value;
-}
+long long number(int64_t value) { return value; }
 
-int too_large() {
-    return fail(MPI_ERR_VALUE_TOO_LARGE, "the array's size does not fit in 64 bits");
-}
+int too_large() { return fail(MPI_ERR_VALUE_TOO_LARGE, "the array's size does not fit in 64 bits"); }
 
 int check_order(int64_t ndims, int64_t order) {
     if (ndims < 1) return fail(MPI_ERR_ARG, "%lld dimensions: there must be at least one", number(ndims));
@@ -28,16 +24,12 @@ class ArrayBuilder {
     explicit ArrayBuilder(Datatype& old) : made_(TypeRef::to(old)), stride_(old.extent) {}
 
     /// In a dimension of `size`: `count` of what was made so far, next to each other, from `start` on.
-    int add_range(int64_t size, int64_t start, int64_t count) {
-        return add_blocks(size, start, 1, count, count, 0);
-    }
+    int add_range(int64_t size, int64_t start, int64_t count) { return add_blocks(size, start, 1, count, count, 0); }
 
     /// `blocks` blocks of `length`, `distance` apart, from `start` on, and after them one of `rest`.
-    int add_blocks(int64_t size, int64_t start, int64_t blocks, int64_t length, int64_t distance,
-                   int64_t rest) {
+    int add_blocks(int64_t size, int64_t start, int64_t blocks, int64_t length, int64_t distance, int64_t rest) {
         int64_t far, step, unused;
-        if (__builtin_mul_overflow(distance, stride_, &step) ||
-            __builtin_mul_overflow(size, stride_, &unused))
+        if (__builtin_mul_overflow(distance, stride_, &step) || __builtin_mul_overflow(size, stride_, &unused))
             return too_large();
         TypeRef block, run, tail;
         int error = replicate(length, stride_, *made_, block);
@@ -45,11 +37,9 @@ class ArrayBuilder {
         if (!error) error = replicate(rest, stride_, *made_, tail);
         if (error) return error;
         start *= stride_;
-        if (__builtin_mul_overflow(blocks, step, &far) || __builtin_add_overflow(far, start, &far))
-            return too_large();
+        if (__builtin_mul_overflow(blocks, step, &far) || __builtin_add_overflow(far, start, &far)) return too_large();
         Datatype* both = nullptr;
-        error = make(MPI_COMBINER_STRUCT, true, {2, 1, 1, start, rest ? far : 0}, {run.get(), tail.get()},
-                     &both);
+        error = make(MPI_COMBINER_STRUCT, true, {2, 1, 1, start, rest ? far : 0}, {run.get(), tail.get()}, &both);
         if (error) return error;
         made_ = TypeRef(both);
         stride_ = unused;
@@ -59,8 +49,7 @@ class ArrayBuilder {
     /// The whole array's extent is that of all its elements, wherever the data are.
     int finish(Recipe& recipe) {
         Datatype* whole = nullptr;
-        if (const int error = make(MPI_COMBINER_RESIZED, true, {0, stride_}, {made_.get()}, &whole))
-            return error;
+        if (const int error = make(MPI_COMBINER_RESIZED, true, {0, stride_}, {made_.get()}, &whole)) return error;
         recipe.equivalent = whole;
         return MPI_SUCCESS;
     }
@@ -88,17 +77,15 @@ int add_dimension(ArrayBuilder& builder, const Dimension& d) {
         int64_t block = d.argument;
         if (block == MPI_DISTRIBUTE_DFLT_DARG) block = d.size / d.processes + (d.size % d.processes != 0);
         if (block < (d.size + d.processes - 1) / d.processes)
-            return fail(MPI_ERR_ARG,
-                        "blocks of %lld are too small to spread %lld elements over %lld processes",
-                        number(block), number(d.size), number(d.processes));
+            return fail(MPI_ERR_ARG, "blocks of %lld are too small to spread %lld elements over %lld processes", number(block),
+                        number(d.size), number(d.processes));
         const int64_t begin = d.place > d.size / block ? d.size : d.place * block;
         const int64_t left = begin < d.size ? d.size - begin : 0;
         return builder.add_range(d.size, left ? begin : 0, left < block ? left : block);
     }
     const int64_t block = d.argument == MPI_DISTRIBUTE_DFLT_DARG ? 1 : d.argument;
     int64_t period, begin;
-    if (__builtin_mul_overflow(block, d.processes, &period) ||
-        __builtin_mul_overflow(block, d.place, &begin))
+    if (__builtin_mul_overflow(block, d.processes, &period) || __builtin_mul_overflow(block, d.place, &begin))
         return too_large();
     if (begin >= d.size) return builder.add_range(d.size, 0, 0);
     const int64_t mine = d.size - begin;
@@ -114,8 +101,7 @@ int check_dimension(const Dimension& d) {
     switch (d.distribution) {
         case MPI_DISTRIBUTE_NONE:
             if (d.processes != 1)
-                return fail(MPI_ERR_ARG, "a dimension that is not distributed has %lld processes",
-                            number(d.processes));
+                return fail(MPI_ERR_ARG, "a dimension that is not distributed has %lld processes", number(d.processes));
             return MPI_SUCCESS;
         case MPI_DISTRIBUTE_BLOCK:
         case MPI_DISTRIBUTE_CYCLIC:
@@ -139,8 +125,7 @@ int make_subarray(Recipe& recipe) {
         const int64_t d = order == MPI_ORDER_FORTRAN ? i : ndims - 1 - i;
         const int64_t size = a[1 + d], part = a[1 + ndims + d], start = a[1 + 2 * ndims + d];
         if (size < 1 || part < 1 || part > size || start < 0 || start > size - part)
-            return fail(MPI_ERR_ARG,
-                        "dimension %lld: %lld elements from %lld on are not in an array of %lld", number(d),
+            return fail(MPI_ERR_ARG, "dimension %lld: %lld elements from %lld on are not in an array of %lld", number(d),
                         number(part), number(start), number(size));
         if (const int error = builder.add_range(size, start, part)) return error;
     }
@@ -165,8 +150,7 @@ int make_darray(Recipe& recipe) {
         below /= dimension.processes;
         if (__builtin_mul_overflow(grid, dimension.processes, &grid)) return too_large();
     }
-    if (grid != size)
-        return fail(MPI_ERR_ARG, "a grid of %lld processes does not have %lld", number(grid), number(size));
+    if (grid != size) return fail(MPI_ERR_ARG, "a grid of %lld processes does not have %lld", number(grid), number(size));
     ArrayBuilder builder(*recipe.types[0]);
     for (int64_t i = 0; i < ndims; ++i) {
         const size_t d = static_cast<size_t>(order == MPI_ORDER_FORTRAN ? i : ndims - 1 - i);

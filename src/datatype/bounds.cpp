@@ -11,9 +11,7 @@ namespace {
 
 using Wide = __int128;
 
-bool fits(Wide value) {
-    return value >= INT64_MIN && value <= INT64_MAX;
-}
+bool fits(Wide value) { return value >= INT64_MIN && value <= INT64_MAX; }
 
 struct Range {
     Wide low = 0, high = 0;
@@ -33,8 +31,7 @@ class Bounds {
         const Datatype& type = *part.type;
         const bool holds_nothing = type.elements == 0 && !type.marked;
         if (part.count == 0 || part.block == 0 || holds_nothing) return;
-        const Wide outer = Wide{part.stride} * (part.count - 1),
-                   inner = Wide{type.extent} * (part.block - 1);
+        const Wide outer = Wide{part.stride} * (part.count - 1), inner = Wide{type.extent} * (part.block - 1);
         good_ = good_ && fits(outer) && fits(inner);
         const Wide low = part.offset + std::min<Wide>(0, outer) + std::min<Wide>(0, inner);
         const Wide high = part.offset + std::max<Wide>(0, outer) + std::max<Wide>(0, inner);

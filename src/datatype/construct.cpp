@@ -16,16 +16,15 @@ namespace starling::datatype {
 namespace {
 
 Pool<Datatype>& pool() {
-    static Pool<Datatype>* pool =
-        new Pool<Datatype>;  // never destroyed: handles outlive static destructors
+    static Pool<Datatype>* pool = new Pool<Datatype>;  // never destroyed: handles outlive static destructors
     return *pool;
 }
 
 int check_lengths(const int64_t* lengths, int64_t count) {
     for (int64_t i = 0; i < count; ++i)
         if (lengths[i] < 0)
-            return fail(MPI_ERR_ARG, "block length %lld, number %lld, is negative",
-                        static_cast<long long>(lengths[i]), static_cast<long long>(i));
+            return fail(MPI_ERR_ARG, "block length %lld, number %lld, is negative", static_cast<long long>(lengths[i]),
+                        static_cast<long long>(i));
     return MPI_SUCCESS;
 }
 
@@ -40,8 +39,7 @@ int check_args(const Recipe& recipe) {
         case MPI_COMBINER_INDEXED_BLOCK:
         case MPI_COMBINER_HINDEXED_BLOCK:
         case MPI_COMBINER_STRUCT:
-            if (a[0] < 0)
-                return fail(MPI_ERR_COUNT, "the count %lld is negative", static_cast<long long>(a[0]));
+            if (a[0] < 0) return fail(MPI_ERR_COUNT, "the count %lld is negative", static_cast<long long>(a[0]));
             break;
         default:
             return MPI_SUCCESS;
@@ -81,13 +79,11 @@ bool resize(Datatype& type, int64_t lb, int64_t extent) {
 int describe(Datatype& type, Recipe& recipe) {
     if (const int error = check_args(recipe)) return error;
     if (recipe.combiner == MPI_COMBINER_SUBARRAY || recipe.combiner == MPI_COMBINER_DARRAY) {
-        const int error =
-            recipe.combiner == MPI_COMBINER_SUBARRAY ? make_subarray(recipe) : make_darray(recipe);
+        const int error = recipe.combiner == MPI_COMBINER_SUBARRAY ? make_subarray(recipe) : make_darray(recipe);
         if (error) return error;
     }
     bool good = set_bounds(type, recipe);
-    if (recipe.combiner == MPI_COMBINER_RESIZED)
-        good = good && resize(type, recipe.args[0], recipe.args[1]);
+    if (recipe.combiner == MPI_COMBINER_RESIZED) good = good && resize(type, recipe.args[0], recipe.args[1]);
     if (!good) return fail(MPI_ERR_VALUE_TOO_LARGE, "the datatype's size or bounds do not fit in 64 bits");
     if (recipe.combiner == MPI_COMBINER_DUP) {
         inherit(type, *recipe.types[0]);
@@ -116,8 +112,7 @@ void set_shape(Datatype& type) {
 
 }  // namespace
 
-int make(int combiner, bool large, std::vector<int64_t> args, std::vector<Datatype*> types,
-         Datatype** made) {
+int make(int combiner, bool large, std::vector<int64_t> args, std::vector<Datatype*> types, Datatype** made) {
     RecipePtr recipe(new Recipe);
     recipe->combiner = combiner;
     recipe->large = large;
@@ -134,9 +129,7 @@ int make(int combiner, bool large, std::vector<int64_t> args, std::vector<Dataty
     return MPI_SUCCESS;
 }
 
-void commit(Datatype& type) {
-    type.committed = true;
-}
+void commit(Datatype& type) { type.committed = true; }
 
 void destroy(const Datatype& constant) {
     Datatype& type = const_cast<Datatype&>(constant);
@@ -164,17 +157,13 @@ std::vector<Datatype*>& unnamed() {
     return *types;
 }
 
-Datatype* find_unnamed(int combiner, const std::vector<int64_t>& args,
-                       const std::vector<Datatype*>& types) {
+Datatype* find_unnamed(int combiner, const std::vector<int64_t>& args, const std::vector<Datatype*>& types) {
     for (Datatype* type : unnamed())
-        if (type->recipe->combiner == combiner && type->recipe->args == args &&
-            type->recipe->types == types)
-            return type;
+        if (type->recipe->combiner == combiner && type->recipe->args == args && type->recipe->types == types) return type;
     return nullptr;
 }
 
-int make_unnamed(int combiner, std::vector<int64_t> args, std::vector<Datatype*> types,
-                 Datatype& equivalent, Datatype** made) {
+int make_unnamed(int combiner, std::vector<int64_t> args, std::vector<Datatype*> types, Datatype& equivalent, Datatype** made) {
     RecipePtr recipe(new Recipe);
     recipe->combiner = combiner;
     recipe->args = std::move(args);
@@ -200,24 +189,17 @@ struct F90 {
 };
 
 // What pairs are made of: the numbers of C.
-bool is_integer(Basic basic) {
-    return basic >= Basic::int8 && basic <= Basic::uint64 && basic != Basic::int128;
-}
+bool is_integer(Basic basic) { return basic >= Basic::int8 && basic <= Basic::uint64 && basic != Basic::int128; }
 bool is_number(Basic basic) {
-    return is_integer(basic) || basic == Basic::float32 || basic == Basic::float64 ||
-           basic == Basic::float80;
+    return is_integer(basic) || basic == Basic::float32 || basic == Basic::float64 || basic == Basic::float80;
 }
 
 Datatype* named_pair(const Datatype& value, const Datatype& index) {
     const MPI_Datatype pairs[][3] = {
-        {MPI_FLOAT, MPI_INT, MPI_FLOAT_INT},
-        {MPI_DOUBLE, MPI_INT, MPI_DOUBLE_INT},
-        {MPI_LONG, MPI_INT, MPI_LONG_INT},
-        {MPI_INT, MPI_INT, MPI_2INT},
-        {MPI_SHORT, MPI_INT, MPI_SHORT_INT},
-        {MPI_LONG_DOUBLE, MPI_INT, MPI_LONG_DOUBLE_INT},
-        {MPI_REAL, MPI_REAL, MPI_2REAL},
-        {MPI_DOUBLE_PRECISION, MPI_DOUBLE_PRECISION, MPI_2DOUBLE_PRECISION},
+        {MPI_FLOAT, MPI_INT, MPI_FLOAT_INT},      {MPI_DOUBLE, MPI_INT, MPI_DOUBLE_INT},
+        {MPI_LONG, MPI_INT, MPI_LONG_INT},        {MPI_INT, MPI_INT, MPI_2INT},
+        {MPI_SHORT, MPI_INT, MPI_SHORT_INT},      {MPI_LONG_DOUBLE, MPI_INT, MPI_LONG_DOUBLE_INT},
+        {MPI_REAL, MPI_REAL, MPI_2REAL},          {MPI_DOUBLE_PRECISION, MPI_DOUBLE_PRECISION, MPI_2DOUBLE_PRECISION},
         {MPI_INTEGER, MPI_INTEGER, MPI_2INTEGER},
     };
     for (const auto& pair : pairs)
@@ -230,11 +212,8 @@ Datatype* named_pair(const Datatype& value, const Datatype& index) {
 int find_f90(int combiner, int precision, int range, Datatype** found) {
     const F90 reals[] = {{6, 37, MPI_REAL4}, {15, 307, MPI_REAL8}, {33, 4931, MPI_REAL16}};
     const F90 complexes[] = {{6, 37, MPI_COMPLEX8}, {15, 307, MPI_COMPLEX16}, {33, 4931, MPI_COMPLEX32}};
-    const F90 integers[] = {{0, 2, MPI_INTEGER1},
-                            {0, 4, MPI_INTEGER2},
-                            {0, 9, MPI_INTEGER4},
-                            {0, 18, MPI_INTEGER8},
-                            {0, 38, MPI_INTEGER16}};
+    const F90 integers[] = {
+        {0, 2, MPI_INTEGER1}, {0, 4, MPI_INTEGER2}, {0, 9, MPI_INTEGER4}, {0, 18, MPI_INTEGER8}, {0, 38, MPI_INTEGER16}};
     const bool integer = combiner == MPI_COMBINER_F90_INTEGER;
     const F90* choice = integer ? integers : combiner == MPI_COMBINER_F90_REAL ? reals : complexes;
     const F90* end = choice + (integer ? 5 : 3);
@@ -245,8 +224,7 @@ int find_f90(int combiner, int precision, int range, Datatype** found) {
     });
     if (choice == end) {
         if (integer) return fail(MPI_ERR_ARG, "no integer type has a decimal range of %d", range);
-        return fail(MPI_ERR_ARG, "no type has %d decimal digits and an exponent range of %d", precision,
-                    range);
+        return fail(MPI_ERR_ARG, "no type has %d decimal digits and an exponent range of %d", precision, range);
     }
     std::vector<int64_t> args;
     if (!integer) args.push_back(precision);
@@ -263,11 +241,9 @@ int find_value_index(Datatype& value, Datatype& index, Datatype** found) {
     const int64_t mask = index.alignment - 1;
     const int64_t offset = (value.size + mask) & ~mask;
     Datatype* pair = nullptr;
-    if (const int error = make(MPI_COMBINER_STRUCT, false, {2, 1, 1, 0, offset}, {&value, &index}, &pair))
-        return error;
+    if (const int error = make(MPI_COMBINER_STRUCT, false, {2, 1, 1, 0, offset}, {&value, &index}, &pair)) return error;
     const TypeRef holder(pair);
-    if (const int error = make_unnamed(MPI_COMBINER_VALUE_INDEX, {}, {&value, &index}, *pair, found))
-        return error;
+    if (const int error = make_unnamed(MPI_COMBINER_VALUE_INDEX, {}, {&value, &index}, *pair, found)) return error;
     (*found)->basic = Basic::pair;
     (*found)->value = value.basic;
     (*found)->index = index.basic;

@@ -14,8 +14,7 @@ namespace starling::datatype {
 /// displacements); `types` its constituents, which are retained. `large` notes that the large-count form
 /// was called. The new type has one reference and no handles. Wrong numbers give MPI_ERR_ARG or
 /// MPI_ERR_COUNT, sizes or bounds beyond 64 bits MPI_ERR_VALUE_TOO_LARGE.
-int make(int combiner, bool large, std::vector<int64_t> args, std::vector<Datatype*> types,
-         Datatype** made);
+int make(int combiner, bool large, std::vector<int64_t> args, std::vector<Datatype*> types, Datatype** made);
 
 /// The unnamed predefined types, made once each and kept. `*found` is nullptr if there is none.
 int find_f90(int combiner, int precision, int range, Datatype** found);

@@ -41,13 +41,11 @@ struct Datatype {
     bool contiguous = false;
     bool one_block = false;  ///< one element is one block of `size` bytes at true_lb
     bool committed = false;
-    bool predefined = false;  ///< in the table: never freed, not counted
-    bool permanent =
-        false;  ///< predefined, or predefined without a name (f90, value-index): MPI_Type_free refuses
-    bool marked =
-        false;  ///< lb and extent were set explicitly and outrank the data's bounds in enclosing types
-    Basic basic = Basic::none;                       ///< what reductions see; none for derived types
-    uint8_t alignment = 1;                           ///< the largest of the elements'
+    bool predefined = false;    ///< in the table: never freed, not counted
+    bool permanent = false;     ///< predefined, or predefined without a name (f90, value-index): MPI_Type_free refuses
+    bool marked = false;        ///< lb and extent were set explicitly and outrank the data's bounds in enclosing types
+    Basic basic = Basic::none;  ///< what reductions see; none for derived types
+    uint8_t alignment = 1;      ///< the largest of the elements'
     Basic value = Basic::none, index = Basic::none;  ///< of a pair
     uint16_t index_offset = 0;                       ///< of a pair: where its index is
     int64_t lb = 0;
@@ -82,9 +80,7 @@ inline MPI_Datatype to_handle(const Datatype* type) {
 }
 
 /// A predefined type known to exist, for use inside the library: predefined(MPI_INT).
-inline Datatype& predefined(MPI_Datatype handle) {
-    return predefined_types[reinterpret_cast<uintptr_t>(handle) & 0xff];
-}
+inline Datatype& predefined(MPI_Datatype handle) { return predefined_types[reinterpret_cast<uintptr_t>(handle) & 0xff]; }
 
 /// MPI_Type_toint and _fromint: the ABI value, or 0x1000 + pool index. from_int gives nullptr if there is
 /// none.
@@ -117,23 +113,18 @@ uint64_t span(const Datatype& type, int64_t count);
 int64_t span_offset(const Datatype& type, int64_t count);
 
 /// True if `count` elements are one block of packed_size() bytes at block_address().
-inline bool is_block(const Datatype& type, int64_t count) {
-    return type.contiguous || (count == 1 && type.one_block);
-}
+inline bool is_block(const Datatype& type, int64_t count) { return type.contiguous || (count == 1 && type.one_block); }
 inline void* block_address(const Datatype& type, const void* buffer) {
     return const_cast<std::byte*>(static_cast<const std::byte*>(buffer)) + type.true_lb;
 }
 
-uint64_t pack_scattered(const Datatype&, int64_t count, const void* buffer, uint64_t from, void* out,
-                        uint64_t max);
-uint64_t unpack_scattered(const Datatype&, int64_t count, void* buffer, uint64_t from, const void* in,
-                          uint64_t max);
+uint64_t pack_scattered(const Datatype&, int64_t count, const void* buffer, uint64_t from, void* out, uint64_t max);
+uint64_t unpack_scattered(const Datatype&, int64_t count, void* buffer, uint64_t from, const void* in, uint64_t max);
 
 /// Copies bytes [from, from + max) of the packed stream of `count` elements at `buffer` to `out`; less at
 /// the stream's end. Gives the number of bytes copied. `from` must not be beyond the end. The type need not
 /// be committed. Buffer may be MPI_BOTTOM where the type's displacements are addresses.
-inline uint64_t pack(const Datatype& type, int64_t count, const void* buffer, uint64_t from, void* out,
-                     uint64_t max) {
+inline uint64_t pack(const Datatype& type, int64_t count, const void* buffer, uint64_t from, void* out, uint64_t max) {
     if (!is_block(type, count)) return pack_scattered(type, count, buffer, from, out, max);
     const uint64_t rest = packed_size(type, count) - from;
     const uint64_t bytes = rest < max ? rest : max;
@@ -153,8 +144,7 @@ inline uint64_t pack(CopyPath& path, const Datatype& type, int64_t count, const 
 }
 
 /// The reverse of pack(): stores `max` bytes of the stream that begin at stream position `from`.
-inline uint64_t unpack(const Datatype& type, int64_t count, void* buffer, uint64_t from, const void* in,
-                       uint64_t max) {
+inline uint64_t unpack(const Datatype& type, int64_t count, void* buffer, uint64_t from, const void* in, uint64_t max) {
     if (!is_block(type, count)) return unpack_scattered(type, count, buffer, from, in, max);
     const uint64_t rest = packed_size(type, count) - from;
     const uint64_t bytes = rest < max ? rest : max;
@@ -163,14 +153,14 @@ inline uint64_t unpack(const Datatype& type, int64_t count, void* buffer, uint64
 }
 
 /// pack() and unpack() of all `bytes`, which are most often few: those of a short message.
-[[gnu::always_inline]] inline void pack_short(CopyPath& path, const Datatype& type, int64_t count,
-                                              const void* buffer, void* out, uint64_t bytes, CopyPath::Into into) {
+[[gnu::always_inline]] inline void pack_short(CopyPath& path, const Datatype& type, int64_t count, const void* buffer,
+                                              void* out, uint64_t bytes, CopyPath::Into into) {
     if (bytes <= kFewBytes && type.contiguous) [[likely]]
         return copy_few(out, block_address(type, buffer), bytes);
     pack(path, type, count, buffer, 0, out, bytes, into);
 }
-[[gnu::always_inline]] inline void unpack_short(const Datatype& type, int64_t count, void* buffer,
-                                                const void* in, uint64_t bytes) {
+[[gnu::always_inline]] inline void unpack_short(const Datatype& type, int64_t count, void* buffer, const void* in,
+                                                uint64_t bytes) {
     if (bytes <= kFewBytes && type.contiguous) [[likely]]
         return copy_few(block_address(type, buffer), in, bytes);
     unpack(type, count, buffer, 0, in, bytes);

@@ -66,8 +66,7 @@ int64_t get_elements(uint64_t bytes, const Datatype& type) {
     if (type.size == 0) return bytes == 0 ? 0 : MPI_UNDEFINED;
     const uint64_t size = static_cast<uint64_t>(type.size);
     int64_t elements;
-    if (__builtin_mul_overflow(static_cast<int64_t>(bytes / size), type.elements, &elements))
-        return MPI_UNDEFINED;
+    if (__builtin_mul_overflow(static_cast<int64_t>(bytes / size), type.elements, &elements)) return MPI_UNDEFINED;
     const int64_t rest = elements_in(bytes % size, type);
     return rest == kIncomplete ? MPI_UNDEFINED : elements + rest;
 }

@@ -105,9 +105,7 @@ Form form_of(const Datatype& type) {
     return form;
 }
 
-bool is_float80(Basic basic) {
-    return basic == Basic::float80 || basic == Basic::complex80;
-}
+bool is_float80(Basic basic) { return basic == Basic::float80 || basic == Basic::complex80; }
 
 void convert_numbers(Stream& stream, const Form& form, bool float80, std::byte* memory) {
     for (int i = 0; i < form.parts; ++i, memory += form.size) {
@@ -142,8 +140,7 @@ void convert(Stream& stream, const Datatype& type, int64_t count, std::byte* mem
     for (int64_t i = 0; i < count; ++i)
         for_each_part(*type.recipe, [&](const Part& part) {
             for (int64_t j = 0; j < part.count; ++j)
-                convert(stream, *part.type, part.block,
-                        memory + i * type.extent + part.offset + j * part.stride);
+                convert(stream, *part.type, part.block, memory + i * type.extent + part.offset + j * part.stride);
         });
 }
 

@@ -95,8 +95,7 @@ void locate(const void* a_bytes, const void* b_bytes, void* out_bytes, int64_t c
     const auto* b = static_cast<const Pair<Value, Index>*>(b_bytes);
     auto* out = static_cast<Pair<Value, Index>*>(out_bytes);
     for (int64_t i = 0; i < count; ++i) {
-        const bool first =
-            a[i].value == b[i].value ? a[i].index < b[i].index : Better::better(a[i].value, b[i].value);
+        const bool first = a[i].value == b[i].value ? a[i].index < b[i].index : Better::better(a[i].value, b[i].value);
         const Pair<Value, Index> winner = first ? a[i] : b[i];
         out[i].value = winner.value;
         out[i].index = winner.index;

@@ -91,8 +91,7 @@ class Compiler {
             const Piece& piece = pieces_[static_cast<size_t>(i)];
             flat = flat && !piece.node;
             even = even && !piece.node && pieces_[static_cast<size_t>(i + 1)].start - piece.start == length;
-            spaced =
-                spaced && (i == 0 || piece.offset - pieces_[static_cast<size_t>(i - 1)].offset == stride);
+            spaced = spaced && (i == 0 || piece.offset - pieces_[static_cast<size_t>(i - 1)].offset == stride);
         }
         Node node;
         node.size = size_;

@@ -3,10 +3,10 @@
 #include <climits>
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/pool.h"
 #include "datatype/kernels.h"
 #include "datatype/recipe.h"
-#include "base/lock.h"
 
 namespace starling::datatype {
 
@@ -14,10 +14,9 @@ namespace {
 
 consteval std::array<Op, 32> make_table() {
     std::array<Op, 32> table;
-    for (const Operation operation :
-         {Operation::sum, Operation::min, Operation::max, Operation::prod, Operation::band, Operation::bor,
-          Operation::bxor, Operation::land, Operation::lor, Operation::lxor, Operation::minloc,
-          Operation::maxloc, Operation::replace, Operation::no_op}) {
+    for (const Operation operation : {Operation::sum, Operation::min, Operation::max, Operation::prod, Operation::band,
+                                      Operation::bor, Operation::bxor, Operation::land, Operation::lor, Operation::lxor,
+                                      Operation::minloc, Operation::maxloc, Operation::replace, Operation::no_op}) {
         Op& op = table[static_cast<size_t>(operation)];
         op.magic = Op::kMagic;
         op.pool_index = 0x20 + static_cast<uint32_t>(operation);
@@ -33,9 +32,7 @@ Pool<Op>& pool() {
     return *pool;
 }
 
-bool is_window_only(const Op& op) {
-    return op.operation == Operation::replace || op.operation == Operation::no_op;
-}
+bool is_window_only(const Op& op) { return op.operation == Operation::replace || op.operation == Operation::no_op; }
 
 Kernel kernel_for(const Op& op, const Datatype& type) {
     static const bool has_avx2 = __builtin_cpu_supports("avx2");
@@ -94,13 +91,9 @@ Op* make_op(MPI_User_function* function, MPI_User_function_c* large_function, bo
     return op;
 }
 
-Op* op_at(uint32_t pool_index) {
-    return pool().at(pool_index);
-}
+Op* op_at(uint32_t pool_index) { return pool().at(pool_index); }
 
-void destroy(const Op& op) {
-    pool().destroy(const_cast<Op*>(&op));
-}
+void destroy(const Op& op) { pool().destroy(const_cast<Op*>(&op)); }
 
 bool op_valid_for(const Op& op, const Datatype& type) {
     return op.operation == Operation::user || (!is_window_only(op) && kernel_for(op, type));
@@ -134,8 +127,7 @@ int apply_to(const Op& op, const void* a, const void* b, void* out, int64_t coun
     const Kernel kernel = kernel_for(op, type);
     if (!kernel) {
         const char* name = type.name ? type.name : default_name(type);
-        return fail(MPI_ERR_OP, "the operation is not defined on elements of %s",
-                    *name ? name : "a derived datatype");
+        return fail(MPI_ERR_OP, "the operation is not defined on elements of %s", *name ? name : "a derived datatype");
     }
     kernel(a, b, out, count);
     return MPI_SUCCESS;

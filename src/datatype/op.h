@@ -37,9 +37,9 @@ struct Op {
     Operation operation = Operation::null;
     bool commutative = true;
     bool predefined = false;
-    bool freed = false;                     ///< by the application; operations in flight may still use it
-    mutable uint32_t references = 0;        ///< the handle and operations in flight
-    MPI_User_function* function = nullptr;  ///< of an operation from MPI_Op_create
+    bool freed = false;                             ///< by the application; operations in flight may still use it
+    mutable uint32_t references = 0;                ///< the handle and operations in flight
+    MPI_User_function* function = nullptr;          ///< of an operation from MPI_Op_create
     MPI_User_function_c* large_function = nullptr;  ///< from MPI_Op_create_c
 };
 
@@ -65,9 +65,7 @@ inline MPI_Op to_handle(const Op* op) {
 }
 
 /// A predefined operation, for use inside the library: predefined(MPI_SUM).
-inline Op& predefined(MPI_Op handle) {
-    return predefined_ops[reinterpret_cast<uintptr_t>(handle) & 0x1f];
-}
+inline Op& predefined(MPI_Op handle) { return predefined_ops[reinterpret_cast<uintptr_t>(handle) & 0x1f]; }
 
 /// Makes an operation of the application's function; one of the two is null. It starts with one reference.
 Op* make_op(MPI_User_function* function, MPI_User_function_c* large_function, bool commutative);

@@ -86,8 +86,7 @@ inline bool with_length(uint64_t length, F&& f) {
 }
 
 // Equal blocks; both sides advance by a stride.
-void copy_run(std::byte* to, int64_t to_stride, const std::byte* from, int64_t from_stride, int64_t count,
-              uint64_t length) {
+void copy_run(std::byte* to, int64_t to_stride, const std::byte* from, int64_t from_stride, int64_t count, uint64_t length) {
     const auto fixed = [&](auto constant) {
         for (int64_t i = 0; i < count; ++i, to += to_stride, from += from_stride)
             std::memcpy(to, from, decltype(constant)::value);
@@ -247,25 +246,21 @@ struct Lister : BlockByBlock<Lister> {
     }
 };
 
-std::byte* bytes_at(const void* buffer) {
-    return static_cast<std::byte*>(const_cast<void*>(buffer));
-}
+std::byte* bytes_at(const void* buffer) { return static_cast<std::byte*>(const_cast<void*>(buffer)); }
 
 // Where neither side is one block: through a piece of memory that stays in the cache.
 constexpr uint64_t kStaging = 32 * 1024;
 
 }  // namespace
 
-uint64_t pack_scattered(const Datatype& type, int64_t count, const void* buffer, uint64_t from, void* out,
-                        uint64_t max) {
+uint64_t pack_scattered(const Datatype& type, int64_t count, const void* buffer, uint64_t from, void* out, uint64_t max) {
     if (max == 0) return 0;
     Mover<false> mover(static_cast<std::byte*>(out), max);
     walk_elements(type, count, bytes_at(buffer), from, mover);
     return max - mover.left;
 }
 
-uint64_t unpack_scattered(const Datatype& type, int64_t count, void* buffer, uint64_t from, const void* in,
-                          uint64_t max) {
+uint64_t unpack_scattered(const Datatype& type, int64_t count, void* buffer, uint64_t from, const void* in, uint64_t max) {
     if (max == 0) return 0;
     Mover<true> mover(bytes_at(in), max);
     walk_elements(type, count, bytes_at(buffer), from, mover);
@@ -321,8 +316,7 @@ int copy(const Datatype& source_type, int64_t source_count, const void* source, 
 uint64_t span(const Datatype& type, int64_t count) {
     if (count <= 0 || type.size == 0) return 0;
     const int64_t step = type.extent < 0 ? -type.extent : type.extent;
-    return static_cast<uint64_t>(type.true_extent) +
-           static_cast<uint64_t>(step) * static_cast<uint64_t>(count - 1);
+    return static_cast<uint64_t>(type.true_extent) + static_cast<uint64_t>(step) * static_cast<uint64_t>(count - 1);
 }
 
 int64_t span_offset(const Datatype& type, int64_t count) {

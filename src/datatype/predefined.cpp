@@ -123,8 +123,8 @@ constexpr Pair with_int(uint16_t abi, Basic first, const char (&name)[24]) {
     return pair;
 }
 
-constexpr char kDoubleInt[24] = "MPI_DOUBLE_INT", kLongInt[24] = "MPI_LONG_INT",
-               kShortInt[24] = "MPI_SHORT_INT", kLongDoubleInt[24] = "MPI_LONG_DOUBLE_INT";
+constexpr char kDoubleInt[24] = "MPI_DOUBLE_INT", kLongInt[24] = "MPI_LONG_INT", kShortInt[24] = "MPI_SHORT_INT",
+               kLongDoubleInt[24] = "MPI_LONG_DOUBLE_INT";
 
 constexpr Pair kPairs[] = {
     {0x228, Basic::float32, Basic::int32, 8, 8, 8, 4, 4, "MPI_FLOAT_INT"},

@@ -37,9 +37,7 @@ struct Part {
 template <class Visit>
 void for_each_part(const Recipe& recipe, Visit&& visit) {
     const int64_t* a = recipe.args.data();
-    const Datatype* old = recipe.equivalent      ? recipe.equivalent
-                          : recipe.types.empty() ? nullptr
-                                                 : recipe.types[0];
+    const Datatype* old = recipe.equivalent ? recipe.equivalent : recipe.types.empty() ? nullptr : recipe.types[0];
     switch (recipe.combiner) {
         case MPI_COMBINER_CONTIGUOUS:
             return visit(Part{0, 1, 0, a[0], old});
@@ -60,8 +58,7 @@ void for_each_part(const Recipe& recipe, Visit&& visit) {
             for (int64_t i = 0; i < a[0]; ++i) visit(Part{a[2 + i], 1, 0, a[1], old});
             return;
         case MPI_COMBINER_STRUCT:
-            for (int64_t i = 1; i <= a[0]; ++i)
-                visit(Part{a[a[0] + i], 1, 0, a[i], recipe.types[static_cast<size_t>(i - 1)]});
+            for (int64_t i = 1; i <= a[0]; ++i) visit(Part{a[a[0] + i], 1, 0, a[i], recipe.types[static_cast<size_t>(i - 1)]});
             return;
         default:
             if (old) visit(Part{0, 1, 0, 1, old});

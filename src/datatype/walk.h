@@ -38,9 +38,7 @@ inline const Piece* find_piece(const Node& list, uint64_t skip) {
     if (skip == 0) return list.pieces;
     if (list.even) return list.pieces + skip / list.length;
     const Piece* end = list.pieces + list.count;
-    return std::upper_bound(list.pieces, end, skip,
-                            [](uint64_t s, const Piece& p) { return s < p.start; }) -
-           1;
+    return std::upper_bound(list.pieces, end, skip, [](uint64_t s, const Piece& p) { return s < p.start; }) - 1;
 }
 
 /// `skip` must be less than the node's size.

@@ -109,8 +109,7 @@ std::vector<HostSlots> slurm_hosts(std::string& problem) {
     const char* counts = variable("SLURM_NTASKS") ? variable("SLURM_TASKS_PER_NODE") : nullptr;
     if (!counts) counts = variable("SLURM_JOB_CPUS_PER_NODE");
     std::vector<uint32_t> slots;
-    if (!counts || !expand_counts(counts, slots) || slots.size() != names.size())
-        slots.assign(names.size(), 0);
+    if (!counts || !expand_counts(counts, slots) || slots.size() != names.size()) slots.assign(names.size(), 0);
     std::vector<HostSlots> hosts;
     for (size_t i = 0; i < names.size(); ++i) hosts.push_back({names[i], slots[i]});
     return hosts;

@@ -22,13 +22,11 @@ struct Hwloc {
     bool load() {
         void* library = dlopen("libhwloc.so.15", RTLD_NOW | RTLD_LOCAL);
         if (!library) return false;
-        return find(library, "hwloc_topology_init", topology_init) &&
-               find(library, "hwloc_topology_load", topology_load) &&
+        return find(library, "hwloc_topology_init", topology_init) && find(library, "hwloc_topology_load", topology_load) &&
                find(library, "hwloc_topology_destroy", topology_destroy) &&
                find(library, "hwloc_get_type_depth", get_type_depth) &&
                find(library, "hwloc_get_nbobjs_by_depth", get_nbobjs_by_depth) &&
-               find(library, "hwloc_get_obj_by_depth", get_obj_by_depth) &&
-               find(library, "hwloc_bitmap_next", bitmap_next);
+               find(library, "hwloc_get_obj_by_depth", get_obj_by_depth) && find(library, "hwloc_bitmap_next", bitmap_next);
     }
 
   private:
@@ -44,8 +42,7 @@ struct Hwloc {
 std::string CoreMap::load() {
     if (!cores_.empty()) return {};
     Hwloc hwloc{};
-    if (!hwloc.load())
-        return "binding needs the library hwloc (apt-get install libhwloc15); or start with --bind-to none";
+    if (!hwloc.load()) return "binding needs the library hwloc (apt-get install libhwloc15); or start with --bind-to none";
     cpu_set_t usable;
     hwloc_topology_t topology;
     if (sched_getaffinity(0, sizeof usable, &usable) != 0 || hwloc.topology_init(&topology) != 0) {
@@ -59,8 +56,7 @@ std::string CoreMap::load() {
             const hwloc_obj_t object = hwloc.get_obj_by_depth(topology, depth, i);
             Core core{};
             CPU_ZERO(&core.cpus);
-            for (int cpu = hwloc.bitmap_next(object->cpuset, -1); cpu >= 0;
-                 cpu = hwloc.bitmap_next(object->cpuset, cpu)) {
+            for (int cpu = hwloc.bitmap_next(object->cpuset, -1); cpu >= 0; cpu = hwloc.bitmap_next(object->cpuset, cpu)) {
                 if (cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, &usable)) continue;
                 if (CPU_COUNT(&core.cpus) == 0) core.first = static_cast<uint32_t>(cpu);
                 CPU_SET(cpu, &core.cpus);
@@ -73,9 +69,8 @@ std::string CoreMap::load() {
 }
 
 uint32_t CoreMap::take(cpu_set_t& cpus) {
-    const auto least = std::min_element(cores_.begin(), cores_.end(), [](const Core& a, const Core& b) {
-        return a.processes < b.processes;
-    });
+    const auto least =
+        std::min_element(cores_.begin(), cores_.end(), [](const Core& a, const Core& b) { return a.processes < b.processes; });
     ++least->processes;
     cpus = least->cpus;
     return static_cast<uint32_t>(least - cores_.begin());

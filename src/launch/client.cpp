@@ -139,8 +139,7 @@ class Client {
                 return on_started(frame.payload);
             case MessageKind::output:
                 if (!decode(frame.payload, notice)) return false;
-                output_.write_lines(notice.number == 2 ? 2 : 1, notice.bytes,
-                                    [this] { send(MessageKind::written, {}); });
+                output_.write_lines(notice.number == 2 ? 2 : 1, notice.bytes, [this] { send(MessageKind::written, {}); });
                 return true;
             case MessageKind::taken:
                 reader_.next();
@@ -170,8 +169,10 @@ class Client {
             return true;
         }
         if (options_.verbose) {
-            std::fprintf(stderr, "mpiexec: started through the standing daemons of %u hosts: nothing had to be "
-                                 "started first\n", reply.hosts);
+            std::fprintf(stderr,
+                         "mpiexec: started through the standing daemons of %u hosts: nothing had to be "
+                         "started first\n",
+                         reply.hosts);
         }
         reading_ = true;
         reader_.next();
@@ -194,8 +195,6 @@ class Client {
 
 }  // namespace
 
-ClientOutcome run_as_client(const Options& options) {
-    return Client(options).run();
-}
+ClientOutcome run_as_client(const Options& options) { return Client(options).run(); }
 
 }  // namespace starling::launch

@@ -5,9 +5,7 @@
 
 namespace starling::launch {
 
-std::string universe_socket_name() {
-    return boot::daemon_socket_name() + ".hosts";
-}
+std::string universe_socket_name() { return boot::daemon_socket_name() + ".hosts"; }
 
 std::string encode(const Submission& message) {
     Writer writer;
@@ -46,9 +44,7 @@ bool decode(std::string_view payload, SubmissionReply& out) {
     return reader.done();
 }
 
-std::string encode(const ClientNotice& message) {
-    return Writer().number(message.number).string(message.bytes).take();
-}
+std::string encode(const ClientNotice& message) { return Writer().number(message.number).string(message.bytes).take(); }
 
 bool decode(std::string_view payload, ClientNotice& out) {
     Reader reader(payload);

@@ -11,12 +11,13 @@ ClientRelay::ClientRelay(EventLoop& loop, Deputy::Send send)
           loop,
           [this](auto id, const boot::Frame& frame) {
               if (frame.payload.size() > boot::kMaxRequest) return false;
-              send_(kRoot,
-                    encode(Order{OrderKind::client, 0, 0, id, static_cast<uint64_t>(frame.kind), {}, frame.payload}),
+              send_(kRoot, encode(Order{OrderKind::client, 0, 0, id, static_cast<uint64_t>(frame.kind), {}, frame.payload}),
                     false);
               return true;
           },
-          [this](auto id) { send_(kRoot, encode(Order{OrderKind::client_gone, 0, 0, id, 0, {}, {}}), false); }),
+          [this](auto id) {
+              send_(kRoot, encode(Order{OrderKind::client_gone, 0, 0, id, 0, {}, {}}), false);
+          }),
       send_(std::move(send)) {}
 
 bool ClientRelay::listen(std::string_view name) {
@@ -24,8 +25,6 @@ bool ClientRelay::listen(std::string_view name) {
     return server_.listen(name);
 }
 
-void ClientRelay::on_order(const Order& order) {
-    server_.send(order.a, static_cast<boot::MessageKind>(order.b), order.bytes);
-}
+void ClientRelay::on_order(const Order& order) { server_.send(order.a, static_cast<boot::MessageKind>(order.b), order.bytes); }
 
 }  // namespace starling::launch

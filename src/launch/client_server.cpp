@@ -48,8 +48,13 @@ ClientServer::ClientServer(EventLoop& loop, Universe& universe)
     : loop_(loop),
       universe_(universe),
       server_(
-          loop, [this](auto id, const boot::Frame& frame) { return on_frame({0, id}, frame.kind, frame.payload); },
-          [this](auto id) { close_soon({0, id}); }) {}
+          loop,
+          [this](auto id, const boot::Frame& frame) {
+              return on_frame({0, id}, frame.kind, frame.payload);
+          },
+          [this](auto id) {
+              close_soon({0, id});
+          }) {}
 
 ClientServer::~ClientServer() {
     for (auto& [key, client] : clients_) loop_.cancel(client->timer);
@@ -72,9 +77,7 @@ void ClientServer::on_relayed(uint32_t host, uint64_t connection, MessageKind ki
     on_frame({host, connection}, kind, payload);
 }
 
-void ClientServer::on_relayed_end(uint32_t host, uint64_t connection) {
-    close_soon({host, connection});
-}
+void ClientServer::on_relayed_end(uint32_t host, uint64_t connection) { close_soon({host, connection}); }
 
 bool ClientServer::on_frame(Key key, MessageKind kind, const std::string& payload) {
     if (kind == MessageKind::submit) return submit(key, payload);
@@ -119,8 +122,8 @@ bool ClientServer::submit(Key key, const std::string& payload) {
             if (universe_.knows(host.name) || reply.unknown_host) continue;
             reply.unknown_host = true;
             reply.error_class = MPI_ERR_SPAWN;
-            reply.text = "host '" + host.name + "' is not one of the " + std::to_string(reply.hosts) +
-                         " hosts of the standing daemons";
+            reply.text =
+                "host '" + host.name + "' is not one of the " + std::to_string(reply.hosts) + " hosts of the standing daemons";
         }
     }
     if (reply.unknown_host) {

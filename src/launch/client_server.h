@@ -30,7 +30,7 @@ class ClientServer {
     /// Sends a frame to such a client.
     std::function<void(uint32_t host, uint64_t connection, boot::MessageKind, const std::string& payload)> send_relayed;
 
-    std::function<void()> on_stop;             ///< a tool wants the daemon to end
+    std::function<void()> on_stop;            ///< a tool wants the daemon to end
     std::function<std::string()> get_status;  ///< lines for `starling daemon status`
 
   private:

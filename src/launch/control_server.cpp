@@ -26,8 +26,7 @@ bool ControlServer::start() {
     timespec now{};
     clock_gettime(CLOCK_MONOTONIC, &now);
     char name[64];
-    std::snprintf(name, sizeof name, "starling-%u-%d-%lx", geteuid(), getpid(),
-                  static_cast<unsigned long>(now.tv_nsec));
+    std::snprintf(name, sizeof name, "starling-%u-%d-%lx", geteuid(), getpid(), static_cast<unsigned long>(now.tv_nsec));
     name_ = name;
     if (server_.listen(name_)) return true;
     fail(MPI_ERR_OTHER, "cannot listen for the job's processes: %s%s", std::strerror(errno),
@@ -65,8 +64,7 @@ bool ControlServer::on_frame(FrameServer::ConnectionId id, const boot::Frame& fr
 
 bool ControlServer::greet(FrameServer::ConnectionId id, const boot::Frame& frame) {
     boot::Hello hello;
-    if (askers_.contains(id) || !decode(frame.payload, hello) || hello.version != boot::kProtocolVersion)
-        return false;
+    if (askers_.contains(id) || !decode(frame.payload, hello) || hello.version != boot::kProtocolVersion) return false;
     const Job* job = launcher_.find_job(hello.job);
     if (!job || hello.rank >= job->segment.header().size || !job->segment.is_local(hello.rank)) return false;
     const uint64_t* secret = job->segment.header().secret;
@@ -116,8 +114,7 @@ bool ControlServer::name(FrameServer::ConnectionId id, Job& job, const boot::Fra
     boot::NameRequest request;
     if (!decode(frame.payload, request)) return false;
     request.job = job.id();
-    names_.request(frame.kind, std::move(request),
-                   [this, id](const boot::NameReply& answer) { reply(id, encode(answer)); });
+    names_.request(frame.kind, std::move(request), [this, id](const boot::NameReply& answer) { reply(id, encode(answer)); });
     return true;
 }
 
@@ -128,8 +125,9 @@ bool ControlServer::find(FrameServer::ConnectionId id, const boot::Frame& frame)
     boot::JobReply answer;
     if (!launcher_.find_segment(query.job, answer.job)) {
         answer.error_class = MPI_ERR_PROC_ABORTED;
-        answer.text = "that job is gone, or was started by another mpiexec on another host: start the daemons of one "
-                      "universe first (starling daemon start), so that jobs on several hosts can meet";
+        answer.text =
+            "that job is gone, or was started by another mpiexec on another host: start the daemons of one "
+            "universe first (starling daemon start), so that jobs on several hosts can meet";
     }
     reply(id, encode(answer));
     return true;
@@ -137,8 +135,7 @@ bool ControlServer::find(FrameServer::ConnectionId id, const boot::Frame& frame)
 
 bool ControlServer::disconnect(FrameServer::ConnectionId id, Job& job, const boot::Frame& frame) {
     boot::DisconnectNotice notice;
-    if (!decode(frame.payload, notice) || (notice.child != job.id() && notice.parent != job.id()))
-        return false;
+    if (!decode(frame.payload, notice) || (notice.child != job.id() && notice.parent != job.id())) return false;
     Job* child = launcher_.find_job(notice.child);
     if (child && child->parent == notice.parent) launcher_.disconnect(*child);
     reply(id, encode(boot::NameReply{}));

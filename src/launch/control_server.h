@@ -46,8 +46,7 @@ class ControlServer {
 };
 
 /// A spawn request as a job; with `here_only` hosts other than this one are refused. An empty string, or the sentence that tells what can't be done.
-std::string job_of(const boot::SpawnRequest& request, boot::JobId parent, JobSpec& out,
-                   bool here_only = true);
+std::string job_of(const boot::SpawnRequest& request, boot::JobId parent, JobSpec& out, bool here_only = true);
 
 /// How many processes a request is for; no more than a job may have, if it asks for more.
 size_t processes_asked_for(const boot::SpawnRequest& request);

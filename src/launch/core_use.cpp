@@ -72,8 +72,7 @@ void CoreUse::add(uint32_t cpu) {
     ++on_[cpu];
 }
 
-cpu_set_t CoreUse::least_used(const cpu_set_t& usable,
-                              const std::function<std::vector<uint32_t>(uint32_t)>& siblings) const {
+cpu_set_t CoreUse::least_used(const cpu_set_t& usable, const std::function<std::vector<uint32_t>(uint32_t)>& siblings) const {
     std::vector<uint32_t> beside(CPU_SETSIZE);
     for (uint32_t cpu = 0; cpu < on_.size(); ++cpu) {
         if (on_[cpu] == 0) continue;

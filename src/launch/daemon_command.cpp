@@ -48,17 +48,14 @@ int start_names(int running) {
     std::string problem;
     boot::NameReply reply;
     if (running >= 0) {
-        if (!ask(running, MessageKind::persist, reply))
-            return complain("the running daemon does not answer");
+        if (!ask(running, MessageKind::persist, reply)) return complain("the running daemon does not answer");
         std::puts("the daemon was running and now stays until stopped");
         return 0;
     }
     const std::string program = boot::find_starlingd();
-    if (program.empty())
-        return complain("starlingd is neither beside this program nor in PATH; reinstall Starling");
+    if (program.empty()) return complain("starlingd is neither beside this program nor in PATH; reinstall Starling");
     const char* const arguments[] = {"names-persistent", nullptr};
-    if (!boot::start_detached(program, arguments, false, problem))
-        return complain("cannot start " + program + ": " + problem);
+    if (!boot::start_detached(program, arguments, false, problem)) return complain("cannot start " + program + ": " + problem);
     std::puts("the daemon runs");
     return 0;
 }
@@ -105,8 +102,7 @@ std::string read_options(const std::vector<std::string>& arguments, StartOptions
 
 int start_standing(const StartOptions& options) {
     const std::string program = boot::find_starlingd();
-    if (program.empty())
-        return complain("starlingd is neither beside this program nor in PATH; reinstall Starling");
+    if (program.empty()) return complain("starlingd is neither beside this program nor in PATH; reinstall Starling");
     if (!options.agent.empty()) setenv("STARLING_LAUNCHER_AGENT", options.agent.c_str(), 1);
     std::string list;
     for (const HostSlots& host : options.hosts) {
@@ -128,19 +124,19 @@ bool ask_standing(MessageKind kind, std::string& text) {
     const bool answered = ask(fd, kind, reply);
     // They end; whoever comes back to start others must not meet these.
     char byte;
-    while (answered && kind == MessageKind::stop && recv(fd, &byte, 1, 0) > 0) {
-    }
+    while (answered && kind == MessageKind::stop && recv(fd, &byte, 1, 0) > 0) {}
     close(fd);
     text = answered ? reply.text : "the standing daemons do not answer\n";
     return true;
 }
 
 int usage() {
-    std::fputs("usage: starling daemon start [--host NAMES | --hostfile FILE] [--launcher-agent COMMAND] [--prefix DIR]\n"
-               "       starling daemon stop|status\n"
-               "With hosts: daemons on each of them, which stay, so that jobs start there at once. Without: the keeper of "
-               "names.\n",
-               stderr);
+    std::fputs(
+        "usage: starling daemon start [--host NAMES | --hostfile FILE] [--launcher-agent COMMAND] [--prefix DIR]\n"
+        "       starling daemon stop|status\n"
+        "With hosts: daemons on each of them, which stay, so that jobs start there at once. Without: the keeper of "
+        "names.\n",
+        stderr);
     return 2;
 }
 
@@ -148,8 +144,7 @@ int usage() {
 
 int daemon_command(const std::vector<std::string>& arguments) {
     const std::string verb = arguments.empty() ? "" : arguments[0];
-    if ((verb != "start" && verb != "stop" && verb != "status") || (verb != "start" && arguments.size() > 1))
-        return usage();
+    if ((verb != "start" && verb != "stop" && verb != "status") || (verb != "start" && arguments.size() > 1)) return usage();
     if (verb == "start" && arguments.size() > 1) {
         StartOptions options;
         std::string problem = read_options(arguments, options);
@@ -157,8 +152,7 @@ int daemon_command(const std::vector<std::string>& arguments) {
         return problem.empty() ? start_standing(options) : complain(problem);
     }
     std::string standing;
-    const bool stands =
-        verb != "start" && ask_standing(verb == "stop" ? MessageKind::stop : MessageKind::status, standing);
+    const bool stands = verb != "start" && ask_standing(verb == "stop" ? MessageKind::stop : MessageKind::status, standing);
     if (stands) std::fputs(verb == "stop" ? "the standing daemons have ended\n" : standing.c_str(), stdout);
 
     std::string problem;

@@ -20,10 +20,11 @@ Deputy::Deputy(Launcher& launcher, uint32_t self, Send send, Gather gather)
       self_(self),
       send_(std::move(send)),
       gather_(std::move(gather)),
-      locator_(launcher, self, {[this](uint32_t to, const Order& order) { send_(to, encode(order), false); },
-                                [this](const Order& topic, std::string_view piece, const HostSet& contributors) {
-                                    gather_(topic, piece, contributors, false);
-                                }}) {
+      locator_(launcher, self,
+               {[this](uint32_t to, const Order& order) { send_(to, encode(order), false); },
+                [this](const Order& topic, std::string_view piece, const HostSet& contributors) {
+                    gather_(topic, piece, contributors, false);
+                }}) {
     launcher_.set_superior(this);
     launcher_.output().forward = [this](boot::JobId job, int target, std::string lines) {
         tell({OrderKind::output, job, 0, static_cast<uint64_t>(target), 0, {}, std::move(lines)}, true);
@@ -36,9 +37,7 @@ Deputy::~Deputy() {
     launcher_.on_input_taken = nullptr;
 }
 
-void Deputy::tell(const Order& order, bool bulk) {
-    send_(kRoot, encode(order), bulk);
-}
+void Deputy::tell(const Order& order, bool bulk) { send_(kRoot, encode(order), bulk); }
 
 Job* Deputy::find_part(boot::JobId id) {
     Job* job = launcher_.find_job(id);
@@ -116,9 +115,7 @@ void Deputy::on_job_order(Job& job, Order& order) {
             launcher_.output().acknowledge(job.id(), static_cast<int>(order.a), order.b);
             break;
         case OrderKind::stacks:
-            launcher_.show_stacks(job, [this, id = job.id()] {
-                tell({OrderKind::stacks_shown, id, 0, 0, 0, {}, {}}, true);
-            });
+            launcher_.show_stacks(job, [this, id = job.id()] { tell({OrderKind::stacks_shown, id, 0, 0, 0, {}, {}}, true); });
             break;
         default:
             break;

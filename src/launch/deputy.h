@@ -58,7 +58,7 @@ class Deputy : public Superior {
     Send send_;
     Gather gather_;
     Locator locator_;
-    std::unordered_map<uint64_t, Answer> asked_;                          ///< by token
+    std::unordered_map<uint64_t, Answer> asked_;                           ///< by token
     std::unordered_map<boot::JobId, std::vector<Answer>> being_resolved_;  ///< one question for all who ask
     uint64_t last_token_ = 0;
 };

@@ -14,15 +14,12 @@ namespace starling::launch {
 EventLoop::EventLoop() : epoll_(epoll_create1(EPOLL_CLOEXEC)) {
     if (epoll_ < 0) {
         const char* remedy = errno == EMFILE || errno == ENFILE ? "; raise `ulimit -n`" : "";
-        std::fprintf(stderr, "starling: cannot create an event queue: %s%s\n", std::strerror(errno),
-                     remedy);
+        std::fprintf(stderr, "starling: cannot create an event queue: %s%s\n", std::strerror(errno), remedy);
         _exit(1);
     }
 }
 
-EventLoop::~EventLoop() {
-    close(epoll_);
-}
+EventLoop::~EventLoop() { close(epoll_); }
 
 bool EventLoop::watch(int fd, uint32_t events, std::function<void(uint32_t)> handler) {
     const uint32_t generation = ++generation_;
@@ -54,8 +51,7 @@ EventLoop::TimerId EventLoop::after(std::chrono::milliseconds delay, std::functi
 }
 
 void EventLoop::cancel(TimerId id) {
-    const auto found =
-        std::find_if(timers_.begin(), timers_.end(), [id](const auto& t) { return t.second.id == id; });
+    const auto found = std::find_if(timers_.begin(), timers_.end(), [id](const auto& t) { return t.second.id == id; });
     if (found != timers_.end()) timers_.erase(found);
 }
 

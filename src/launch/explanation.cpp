@@ -42,7 +42,8 @@ struct Question {
         loop.forget(fd);
         close(fd);
         fd = -1;
-        if (const size_t last = text.rfind('\n'); last + 1 != text.size()) text.resize(last == std::string::npos ? 0 : last + 1);
+        if (const size_t last = text.rfind('\n'); last + 1 != text.size())
+            text.resize(last == std::string::npos ? 0 : last + 1);
         done(text);
     }
 };
@@ -57,7 +58,8 @@ void read_answer(Question& question) {
 
 }  // namespace
 
-void explain(EventLoop& loop, Launcher& launcher, const std::string& job, int quiet, std::function<void(const std::string&)> done) {
+void explain(EventLoop& loop, Launcher& launcher, const std::string& job, int quiet,
+             std::function<void(const std::string&)> done) {
     const std::string program = starling_program();
     std::vector<std::string> words{program, "why", "--quiet-for", std::to_string(quiet)};
     if (job.empty()) words.insert(words.end(), {"--launcher", std::to_string(getpid())});

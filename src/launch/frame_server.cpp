@@ -103,8 +103,7 @@ void FrameServer::send(ConnectionId id, boot::MessageKind kind, std::string_view
 bool FrameServer::flush(ConnectionId id) {
     Connection& connection = connections_[id];
     while (!connection.outgoing.empty()) {
-        const ssize_t n =
-            ::send(connection.fd, connection.outgoing.data(), connection.outgoing.size(), MSG_NOSIGNAL);
+        const ssize_t n = ::send(connection.fd, connection.outgoing.data(), connection.outgoing.size(), MSG_NOSIGNAL);
         if (n > 0) {
             connection.outgoing.erase(0, static_cast<size_t>(n));
         } else if (errno == EAGAIN) {

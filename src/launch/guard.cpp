@@ -41,8 +41,7 @@ bool carries_mark(pid_t pid, const char* mark, size_t length) {
         if (n <= 0) break;
         const size_t filled = kept + static_cast<size_t>(n);
         for (const char* at = buffer; at + length < buffer + filled;) {
-            at = static_cast<const char*>(
-                memmem(at, filled - static_cast<size_t>(at - buffer), mark, length));
+            at = static_cast<const char*>(memmem(at, filled - static_cast<size_t>(at - buffer), mark, length));
             if (!at) break;
             const bool starts = at == buffer || at[-1] == '\0';
             const bool ends = at + length < buffer + filled ? at[length] == '\0' : false;
@@ -103,8 +102,8 @@ int kill_marked(const std::string& mark) {
 bool Guard::start(std::string mark, char** argv) {
     mark_ = std::move(mark);
     argv_ = argv;
-    void* memory = mmap(nullptr, kSlots * sizeof(pid_t), PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* memory =
+        mmap(nullptr, kSlots * sizeof(pid_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) {
         fail(MPI_ERR_NO_MEM, "cannot reserve memory for the guard process: %s", std::strerror(errno));
         return false;
@@ -153,8 +152,7 @@ void Guard::serve(pid_t launcher, int launcher_fd) {
     if (chdir("/") != 0) _exit(1);
 
     pollfd dead{0, POLLIN, 0};
-    while (getppid() == launcher && poll(&dead, 1, -1) < 0 && errno == EINTR) {
-    }
+    while (getppid() == launcher && poll(&dead, 1, -1) < 0 && errno == EINTR) {}
     for (uint32_t i = 0; i < kSlots && slots_[i] != -1; ++i) {
         if (slots_[i] > 1) kill(-slots_[i], SIGKILL);
     }
@@ -188,8 +186,7 @@ void Guard::release_slot(volatile pid_t* slot) {
 void Guard::dismiss() {
     if (pid_ <= 0) return;
     kill(pid_, SIGKILL);
-    while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-    }
+    while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {}
     pid_ = -1;
 }
 

@@ -52,8 +52,7 @@ HostFacts own_facts() {
     std::snprintf(facts.entry.name, sizeof facts.entry.name, "%s", host_name().c_str());
     find_addresses(facts.entry);
     cpu_set_t usable;
-    if (sched_getaffinity(0, sizeof usable, &usable) == 0)
-        facts.cores = static_cast<uint32_t>(std::max(1, CPU_COUNT(&usable)));
+    if (sched_getaffinity(0, sizeof usable, &usable) == 0) facts.cores = static_cast<uint32_t>(std::max(1, CPU_COUNT(&usable)));
     return facts;
 }
 

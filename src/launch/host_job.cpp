@@ -30,13 +30,9 @@ constexpr std::chrono::milliseconds kMercy{250};
 constexpr std::chrono::seconds kLinger{60};
 constexpr int kMostWrappers = 32;
 
-int open_process(pid_t pid) {
-    return static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
-}
+int open_process(pid_t pid) { return static_cast<int>(syscall(SYS_pidfd_open, pid, 0)); }
 
-void signal_process(int pid_fd, int signal) {
-    syscall(SYS_pidfd_send_signal, pid_fd, signal, nullptr, 0);
-}
+void signal_process(int pid_fd, int signal) { syscall(SYS_pidfd_send_signal, pid_fd, signal, nullptr, 0); }
 
 bool read_file(const std::string& path, std::string& out) {
     const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -68,8 +64,7 @@ pid_t parent_of(pid_t pid) {
     if (!read_file("/proc/" + std::to_string(pid) + "/stat", stat)) return -1;
     const size_t name_end = stat.rfind(')');
     int parent = -1;
-    if (name_end == std::string::npos || std::sscanf(stat.c_str() + name_end, ") %*c %d", &parent) != 1)
-        return -1;
+    if (name_end == std::string::npos || std::sscanf(stat.c_str() + name_end, ") %*c %d", &parent) != 1) return -1;
     return parent;
 }
 
@@ -195,23 +190,18 @@ bool HostJob::on_frame(FrameServer::ConnectionId id, const boot::Frame& frame) {
 
 std::string HostJob::admit(const boot::HostJoin& join) {
     if (join.version != boot::HostJoin::kVersion)
-        return "the ranks of this job run different versions of Starling (one speaks version " +
-               std::to_string(join.version) + " of the host protocol, the first on this host " +
-               std::to_string(boot::HostJoin::kVersion) + ")";
+        return "the ranks of this job run different versions of Starling (one speaks version " + std::to_string(join.version) +
+               " of the host protocol, the first on this host " + std::to_string(boot::HostJoin::kVersion) + ")";
     const std::string who = "rank " + std::to_string(join.rank);
     if (!job_) return who + " came when its job had ended";
-    if (join.job != id_ || join.size != job_->segment.header().size)
-        return "another job has the same name on this host";
+    if (join.job != id_ || join.size != job_->segment.header().size) return "another job has the same name on this host";
     if (join.rank >= join.size || !job_->segment.is_local(join.rank))
         return who + " is on another host, as the process manager has told the first rank here";
     if (job_->failing) return who + " came when its job had failed";
     Member& record = member(join.rank);
-    if (record.where != Where::awaited)
-        return who + " has called MPI_Init already, in another process that was started as it";
+    if (record.where != Where::awaited) return who + " has called MPI_Init already, in another process that was started as it";
     record.pid_fd = open_process(join.pid);
-    if (record.pid_fd < 0)
-        return "cannot watch process " + std::to_string(join.pid) + ", " + who + ": " +
-               std::strerror(errno);
+    if (record.pid_fd < 0) return "cannot watch process " + std::to_string(join.pid) + ", " + who + ": " + std::strerror(errno);
     const uint32_t rank = join.rank;
     loop_.watch(record.pid_fd, EPOLLIN, [this, rank](uint32_t) { on_exit(rank); });
     record.where = Where::here;
@@ -263,8 +253,7 @@ void HostJob::on_manager_gone() {
     for (uint32_t i = 0; i < members_.size() && !failing_; ++i) {
         if (members_[i].where != Where::here) continue;
         const uint32_t rank = job_->segment.local_rank(i);
-        launcher_.say("the process manager of job %s has gone; ending its processes here",
-                      job_->segment.header().command);
+        launcher_.say("the process manager of job %s has gone; ending its processes here", job_->segment.header().command);
         launcher_.fail_external(*job_);
         fail_soon(rank);
     }
@@ -272,11 +261,11 @@ void HostJob::on_manager_gone() {
 }
 
 void HostJob::end_all(uint32_t failed) {
-    const auto left = std::count_if(members_.begin(), members_.end(),
-                                    [](const Member& member) { return member.where == Where::here; });
+    const auto left =
+        std::count_if(members_.begin(), members_.end(), [](const Member& member) { return member.where == Where::here; });
     if (left > 0 && !manager_gone_) {
-        launcher_.say("rank %u (%s) has died without MPI_Finalize; ending the other %ld on this host",
-                      failed, job_->segment.header().command, static_cast<long>(left));
+        launcher_.say("rank %u (%s) has died without MPI_Finalize; ending the other %ld on this host", failed,
+                      job_->segment.header().command, static_cast<long>(left));
     }
     if (left > 0 || job_->segment.header().hosts > 1) cancel_slurm_step();
     end_rest();

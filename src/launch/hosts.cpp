@@ -25,9 +25,7 @@ bool read_number(std::string_view text, uint32_t& out) {
 bool plausible_name(std::string_view name) {
     // What comes first could be taken for an option by ssh.
     return !name.empty() && name.size() < 256 && name[0] != '-' &&
-           std::all_of(name.begin(), name.end(), [](unsigned char c) {
-               return std::isalnum(c) || std::strchr(".-_:[]@", c);
-           });
+           std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || std::strchr(".-_:[]@", c); });
 }
 
 // "name" or "name:8"; an IPv6 address has more than one colon.

@@ -77,8 +77,7 @@ class Terminal : public Patron {
         detail(why);
         launcher_.on_signal = [this](int signal) { return on_signal(signal); };
         universe_.on_say = [this](const std::string& sentence) { say(sentence); };
-        universe_.add_hosts(hosts_of(options_.programs), true,
-                            [this](const std::string& problem) { start(problem); });
+        universe_.add_hosts(hosts_of(options_.programs), true, [this](const std::string& problem) { start(problem); });
         if (options_.timeout_seconds > 0) {
             loop_.after(std::chrono::seconds(options_.timeout_seconds), [this] {
                 if (jobs_left > 0) universe_.time_out(*this, options_.timeout_seconds);

@@ -8,9 +8,7 @@
 
 namespace starling::launch {
 
-bool InputReader::in_foreground() const {
-    return !isatty(0) || tcgetpgrp(0) == getpgrp();
-}
+bool InputReader::in_foreground() const { return !isatty(0) || tcgetpgrp(0) == getpgrp(); }
 
 void InputReader::next() {
     if (ended_ || watching_ || soon_ != 0) return;

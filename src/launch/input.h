@@ -13,8 +13,7 @@ namespace starling::launch {
 class InputReader {
   public:
     /// `on_data` gets each piece, an empty one at the end.
-    InputReader(EventLoop& loop, std::function<void(std::string)> on_data)
-        : loop_(loop), on_data_(std::move(on_data)) {}
+    InputReader(EventLoop& loop, std::function<void(std::string)> on_data) : loop_(loop), on_data_(std::move(on_data)) {}
     InputReader(const InputReader&) = delete;
     InputReader& operator=(const InputReader&) = delete;
     ~InputReader() { stop(); }

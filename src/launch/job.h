@@ -31,7 +31,7 @@ struct Program {
     std::vector<std::pair<std::string, std::string>> environment;  ///< set on top of the launcher's
     Forward forward = Forward::usual;
     int32_t appnum = 0;
-    std::vector<uint32_t> soft;  ///< counts that will do as well, ascending; empty: only `count` will
+    std::vector<uint32_t> soft;    ///< counts that will do as well, ascending; empty: only `count` will
     std::vector<HostSlots> hosts;  ///< where it may run; empty: wherever the job may
     Mapping mapping = Mapping::slot;
     uint32_t per_host = 0;  ///< 0: by the hosts' slots
@@ -48,7 +48,7 @@ struct JobSpec {
     bool recovers = false;       ///< a rank's death is not the end: the others get errors and go on
     /// MPI_UNIVERSE_SIZE of this job and of what it spawns; 0: the slots of the hosts, or the job's size, if that is more.
     uint32_t universe_size = 0;
-    uint32_t size() const;       ///< processes of all programs
+    uint32_t size() const;  ///< processes of all programs
     /// What goes into a segment: a spawned job has its parent's (`inherited`), 0 means that it is not known.
     uint32_t shown_universe_size(const uint32_t* inherited, uint32_t slots) const;
 };
@@ -80,9 +80,9 @@ struct JobStyle {
 /// This host's part of a job of several hosts.
 struct JobPart {
     boot::JobDescription description;
-    uint32_t my_host = boot::kNoHost;   ///< entry of the description's host table; kNoHost: no rank is here
-    std::vector<uint32_t> tree_hosts;   ///< the daemon tree's number of each host in that table
-    uint32_t number = 0;                ///< as Job::number
+    uint32_t my_host = boot::kNoHost;  ///< entry of the description's host table; kNoHost: no rank is here
+    std::vector<uint32_t> tree_hosts;  ///< the daemon tree's number of each host in that table
+    uint32_t number = 0;               ///< as Job::number
     JobStyle style;
     std::vector<std::string> environment;  ///< NAME=value, on top of the daemon's own or instead of it
     bool whole_environment = false;        ///< instead

@@ -26,9 +26,7 @@ using boot::RankState;
 
 constexpr std::chrono::milliseconds kMercy{250};  // between SIGTERM and SIGKILL
 
-int exit_code_of(int status) {
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
+int exit_code_of(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
 
 }  // namespace
 
@@ -63,16 +61,14 @@ void Launcher::reap() {
         if (WIFSIGNALED(exit.status)) return 0;
         return cell.aborted.load(std::memory_order_acquire) != 0 ? 1 : 2;
     };
-    std::stable_sort(exits.begin(), exits.end(),
-                     [&](const Exit& a, const Exit& b) { return weight(a) < weight(b); });
+    std::stable_sort(exits.begin(), exits.end(), [&](const Exit& a, const Exit& b) { return weight(a) < weight(b); });
     for (const Exit& exit : exits) note_exit(exit);
     remove_ended();
 }
 
 bool Launcher::counts_as_failure(const Job& job, uint32_t rank, int status) const {
     const boot::RankCell& cell = job.segment.cell(rank);
-    return !WIFEXITED(status) || WEXITSTATUS(status) != 0 ||
-           cell.aborted.load(std::memory_order_acquire) != 0 ||
+    return !WIFEXITED(status) || WEXITSTATUS(status) != 0 || cell.aborted.load(std::memory_order_acquire) != 0 ||
            cell.state.load(std::memory_order_acquire) == RankState::initialized;
 }
 
@@ -137,20 +133,18 @@ std::string Launcher::name_of(const Job& job, uint32_t rank) const {
 std::string Launcher::what_happened(const Job& job, uint32_t rank, int status) const {
     const boot::RankCell& cell = job.segment.cell(rank);
     char text[768];
-    const int length = std::snprintf(text, sizeof text, "%s, process %d on %s, ", name_of(job, rank).c_str(),
-                                     job.at(rank).pid, host_name().c_str());
+    const int length = std::snprintf(text, sizeof text, "%s, process %d on %s, ", name_of(job, rank).c_str(), job.at(rank).pid,
+                                     host_name().c_str());
     const size_t used = std::min(static_cast<size_t>(length), sizeof text - 1);
     char* rest = text + used;
     const size_t room = sizeof text - used;
     if (cell.aborted.load(std::memory_order_acquire) != 0) {
-        std::snprintf(rest, room, "called MPI_Abort with code %d",
-                      cell.abort_code.load(std::memory_order_relaxed));
+        std::snprintf(rest, room, "called MPI_Abort with code %d", cell.abort_code.load(std::memory_order_relaxed));
     } else if (WIFSIGNALED(status)) {
         const int signal = WTERMSIG(status);
         const char* abbreviation = sigabbrev_np(signal);
-        std::snprintf(rest, room, "was killed by signal %d (SIG%s, %s)%s", signal,
-                      abbreviation ? abbreviation : "?", strsignal(signal),
-                      WCOREDUMP(status) ? ", core dumped" : "");
+        std::snprintf(rest, room, "was killed by signal %d (SIG%s, %s)%s", signal, abbreviation ? abbreviation : "?",
+                      strsignal(signal), WCOREDUMP(status) ? ", core dumped" : "");
     } else if (WEXITSTATUS(status) != 0) {
         std::snprintf(rest, room, "exited with code %d", WEXITSTATUS(status));
     } else {
@@ -162,8 +156,7 @@ std::string Launcher::what_happened(const Job& job, uint32_t rank, int status) c
 void Launcher::report(const Job& job, uint32_t rank, int status) {
     if (timed_out_ || (WIFSIGNALED(status) && WTERMSIG(status) == forwarded_signal_)) return;
     const std::string what = what_happened(job, rank, status);
-    const bool goes_on = job.segment.header().recovers &&
-                         job.segment.cell(rank).aborted.load(std::memory_order_acquire) == 0;
+    const bool goes_on = job.segment.header().recovers && job.segment.cell(rank).aborted.load(std::memory_order_acquire) == 0;
     if (job.running > 0) {
         say(goes_on ? "%s; the other %u go on" : "%s; ending the other %u", what.c_str(), job.running);
     } else {
@@ -207,8 +200,7 @@ void Launcher::fail_job(Job& job, int failed_rank, int exit_code) {
 void Launcher::mark_failed(Job& job, const std::vector<uint32_t>& ranks) {
     for (const uint32_t rank : ranks) {
         const boot::PortWord word = boot::PortWord::of(job.segment.port(rank).load(std::memory_order_relaxed));
-        job.segment.port(rank).store(boot::PortWord{word.port, boot::PortWord::failed}.word(),
-                                     std::memory_order_release);
+        job.segment.port(rank).store(boot::PortWord{word.port, boot::PortWord::failed}.word(), std::memory_order_release);
     }
     job.segment.header().failures.fetch_add(static_cast<uint32_t>(ranks.size()), std::memory_order_release);
     ring_everyone();
@@ -250,16 +242,14 @@ void Launcher::kill_rest(Job& job) {
         if (rank.pid > 0) kill(-rank.pid, SIGKILL);
     }
     // Whoever left its process group still carries the job's address.
-    if (!job.external)
-        kill_marked(std::string(boot::kJobVariable) + "=" + boot::to_string(job.segment.address()));
+    if (!job.external) kill_marked(std::string(boot::kJobVariable) + "=" + boot::to_string(job.segment.address()));
 }
 
 void Launcher::finish(Job& job) {
     if (job.failing && job.deadline != 0) {
         // The ranks are gone; what they started gets the rest of its time, if there is any.
-        const bool left = std::any_of(job.ranks.begin(), job.ranks.end(), [](const Rank& rank) {
-            return rank.pid > 0 && kill(-rank.pid, 0) == 0;
-        });
+        const bool left = std::any_of(job.ranks.begin(), job.ranks.end(),
+                                      [](const Rank& rank) { return rank.pid > 0 && kill(-rank.pid, 0) == 0; });
         if (left) return;
         loop_.cancel(job.deadline);
         job.deadline = 0;

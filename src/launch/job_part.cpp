@@ -46,8 +46,7 @@ StartOutcome Launcher::start_part(const JobSpec& spec, const JobPart& part) {
     return outcome;
 }
 
-Job* Launcher::make_stub(const boot::JobDescription& description, const std::vector<uint32_t>& tree_hosts,
-                         uint32_t number) {
+Job* Launcher::make_stub(const boot::JobDescription& description, const std::vector<uint32_t>& tree_hosts, uint32_t number) {
     Job job;
     if (boot::JobSegment::create(description, boot::kNoHost, job.segment) != MPI_SUCCESS) return nullptr;
     job.number = number;

@@ -37,7 +37,7 @@ class ProgramFiles {
 
     struct File {
         ProcessEnvironment environment;
-        std::string path;  ///< empty: not found
+        std::string path;           ///< empty: not found
         std::string other_library;  ///< that the program is linked with, so that its processes could not find each other
         std::vector<char*> argv;
     };
@@ -61,8 +61,8 @@ class ProgramFiles {
         static const std::vector<std::string> nothing;
         static char* const empty[] = {nullptr};
         char* const* base = part_ && part_->whole_environment ? empty : environ;
-        std::unique_ptr<File> file(new File{
-            ProcessEnvironment(program, base, part_ ? part_->environment : nothing, address_, mark_), {}, {}, {}});
+        std::unique_ptr<File> file(
+            new File{ProcessEnvironment(program, base, part_ ? part_->environment : nothing, address_, mark_), {}, {}, {}});
         std::string_view path = program.search_path;
         if (path.empty()) path = file->environment.value("PATH");
         if (path.empty()) path = "/usr/local/bin:/usr/bin:/bin";
@@ -178,8 +178,7 @@ bool Launcher::launch_all(Job& job, const JobSpec& spec, const JobPart* part, St
         return false;
     }
     if (!part) {
-        for (const Program& program : spec.programs)
-            detail("started %u of %s", program.count, program.argv[0].c_str());
+        for (const Program& program : spec.programs) detail("started %u of %s", program.count, program.argv[0].c_str());
     }
     if (spec.forward_input && input_) input_->resume();
     if (spec.size() > 1 && job.ranks.size() > 0 && !allows_singletons(files.file(0).environment))
@@ -200,8 +199,10 @@ void Launcher::watch_for_other_library(boot::JobId id, std::chrono::milliseconds
             if (wait < kLastLook) watch_for_other_library(id, 4 * wait);
             return;
         }
-        say("%s has loaded %s, not Starling's library: if it calls MPI, each process is alone; use Starling's (for mpi4py: one that "
-            "was built with it), or set STARLING_SINGLETON=allow if that is meant", name_of(*job, rank).c_str(), library.c_str());
+        say("%s has loaded %s, not Starling's library: if it calls MPI, each process is alone; use Starling's (for mpi4py: one "
+            "that "
+            "was built with it), or set STARLING_SINGLETON=allow if that is meant",
+            name_of(*job, rank).c_str(), library.c_str());
     });
 }
 

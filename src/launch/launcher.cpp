@@ -40,8 +40,7 @@ void Launcher::say(const char* format, ...) {
     int length = std::snprintf(text, sizeof text, "%s: ", settings_.name);
     va_list arguments;
     va_start(arguments, format);
-    length +=
-        std::vsnprintf(text + length, sizeof text - static_cast<size_t>(length) - 1, format, arguments);
+    length += std::vsnprintf(text + length, sizeof text - static_cast<size_t>(length) - 1, format, arguments);
     va_end(arguments);
     length = std::min<int>(length, sizeof text - 2);
     if (on_say) return on_say(std::string(text, static_cast<size_t>(length)));
@@ -83,8 +82,7 @@ bool Launcher::prepare() {
     clock_gettime(CLOCK_REALTIME, &now);
     random = static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
     char mark[64];
-    std::snprintf(mark, sizeof mark, "STARLING_LAUNCHER=%d.%llx", getpid(),
-                  static_cast<unsigned long long>(random));
+    std::snprintf(mark, sizeof mark, "STARLING_LAUNCHER=%d.%llx", getpid(), static_cast<unsigned long long>(random));
     mark_ = mark;
     if (settings_.binding == Binding::core) {
         if (const std::string problem = cores_.load(); !problem.empty()) {
@@ -128,24 +126,21 @@ void Launcher::on_signals() {
 
 void Launcher::forward_signal(int signal) {
     if (on_signal && on_signal(signal)) {
-        if (signal == SIGINT || signal == SIGQUIT || signal == SIGTERM || signal == SIGHUP)
-            forwarded_signal_ = signal;
+        if (signal == SIGINT || signal == SIGQUIT || signal == SIGTERM || signal == SIGHUP) forwarded_signal_ = signal;
         return;
     }
     if (signal == SIGINT && ++interrupts_ > 1) {
         for (Job& job : jobs_) kill_rest(job);
         return;
     }
-    if (signal == SIGINT || signal == SIGQUIT || signal == SIGTERM || signal == SIGHUP)
-        forwarded_signal_ = signal;
+    if (signal == SIGINT || signal == SIGQUIT || signal == SIGTERM || signal == SIGHUP) forwarded_signal_ = signal;
     for (const auto& [pid, who] : running_) kill(-pid, signal);
     if (signal == SIGTSTP) kill(getpid(), SIGSTOP);
     if (signal == SIGCONT && input_) input_->resume();
 }
 
 Job* Launcher::find_job(boot::JobId id) {
-    const auto found =
-        std::find_if(jobs_.begin(), jobs_.end(), [id](const Job& job) { return job.id() == id; });
+    const auto found = std::find_if(jobs_.begin(), jobs_.end(), [id](const Job& job) { return job.id() == id; });
     return found == jobs_.end() ? nullptr : &*found;
 }
 
@@ -185,8 +180,7 @@ bool Launcher::adopt(const boot::JobAddress& address) {
     std::snprintf(header.control_socket, sizeof header.control_socket, "%s", control_->name().c_str());
     jobs_.push_back(std::move(job));
     Job& placed = jobs_.back();
-    return loop_.watch(pid_fd, EPOLLIN,
-                       [this, pid_fd, &placed](uint32_t) { on_external_exit(placed, pid_fd); });
+    return loop_.watch(pid_fd, EPOLLIN, [this, pid_fd, &placed](uint32_t) { on_external_exit(placed, pid_fd); });
 }
 
 Job& Launcher::adopt(boot::JobSegment&& segment) {

@@ -81,8 +81,7 @@ class Launcher {
     /// Creates this host's segment of the job and starts its ranks here, if it has any.
     StartOutcome start_part(const JobSpec& spec, const JobPart& part);
     /// A segment of a job that has no ranks here. Null with failure_text().
-    Job* make_stub(const boot::JobDescription& description, const std::vector<uint32_t>& tree_hosts,
-                   uint32_t number);
+    Job* make_stub(const boot::JobDescription& description, const std::vector<uint32_t>& tree_hosts, uint32_t number);
     /// SIGTERM, and SIGKILL a moment later, to the ranks here; then Superior::all_gone. Harmless if they are being
     /// ended already.
     void end_part(Job& job, int failed_rank);

@@ -67,8 +67,7 @@ void learn(const boot::JobSegment& segment, const std::vector<const HostPorts*>&
 
 }  // namespace
 
-Locator::Locator(Launcher& launcher, uint32_t self, Ways ways)
-    : launcher_(launcher), self_(self), ways_(std::move(ways)) {}
+Locator::Locator(Launcher& launcher, uint32_t self, Ways ways) : launcher_(launcher), self_(self), ways_(std::move(ways)) {}
 
 Locator::~Locator() {
     if (timer_ != 0) launcher_.loop().cancel(timer_);

@@ -87,8 +87,8 @@ class Locator {
     std::map<std::pair<boot::JobId, uint32_t>, std::vector<Superior::Answer>> asked_;  ///< by ranks here
     std::map<boot::JobId, PortSearch> searches_;  ///< of the jobs that ranks here have asked about
     std::vector<Collection> collections_;         ///< not answered yet
-    std::vector<Question> open_;                                                     ///< by other hosts
-    std::vector<Order> notices_;  ///< given_up, for ranks that have not read an earlier one
+    std::vector<Question> open_;                  ///< by other hosts
+    std::vector<Order> notices_;                  ///< given_up, for ranks that have not read an earlier one
     EventLoop::TimerId timer_ = 0, more_timer_ = 0;
     std::chrono::milliseconds pause_{1};
 };

@@ -25,14 +25,12 @@ int connect_daemon(bool may_start, std::string& problem) {
         const int fd = boot::connect_local(name);
         if (fd >= 0) return fd;
         if (errno == EPERM) {
-            problem = "another user holds the socket name '" + name +
-                      "'; set STARLING_UNIVERSE to a word of your own";
+            problem = "another user holds the socket name '" + name + "'; set STARLING_UNIVERSE to a word of your own";
             return -1;
         }
         if (errno != ECONNREFUSED || !may_start) {
-            problem = errno == ECONNREFUSED
-                          ? "no daemon runs"
-                          : std::string("cannot reach the daemon: ") + std::strerror(errno);
+            problem =
+                errno == ECONNREFUSED ? "no daemon runs" : std::string("cannot reach the daemon: ") + std::strerror(errno);
             return -1;
         }
         const std::string program = boot::find_starlingd();
@@ -85,8 +83,7 @@ void NameClient::request(MessageKind kind, NameRequest request, Callback callbac
 
 void NameClient::job_ended(boot::JobId job) {
     std::erase_if(published_, [job](const NameRequest& name) { return name.job == job; });
-    if (fd_ >= 0)
-        boot::send_all(fd_, boot::encode_frame(MessageKind::job_ended, encode(NameRequest{job, {}, {}})));
+    if (fd_ >= 0) boot::send_all(fd_, boot::encode_frame(MessageKind::job_ended, encode(NameRequest{job, {}, {}})));
 }
 
 void NameClient::on_readable() {
@@ -113,8 +110,7 @@ void NameClient::on_reply(const NameReply& reply) {
     if (reply.error_class == MPI_SUCCESS && answered.kind == MessageKind::publish && answered.callback) {
         published_.push_back(answered.request);
     } else if (reply.error_class == MPI_SUCCESS && answered.kind == MessageKind::unpublish) {
-        std::erase_if(published_,
-                      [&](const NameRequest& name) { return name.service == answered.request.service; });
+        std::erase_if(published_, [&](const NameRequest& name) { return name.service == answered.request.service; });
     }
     if (answered.callback) answered.callback(reply);
 }
@@ -127,8 +123,7 @@ void NameClient::on_lost() {
     std::erase_if(pending_, [](const Pending& pending) { return !pending.callback; });
     if (published_.empty() && pending_.empty()) return;
     std::string problem;
-    const bool hopeless =
-        std::any_of(pending_.begin(), pending_.end(), [](const Pending& p) { return p.attempts >= 3; });
+    const bool hopeless = std::any_of(pending_.begin(), pending_.end(), [](const Pending& p) { return p.attempts >= 3; });
     if (hopeless) problem = "the daemon ends at each request";
     if (hopeless || !connect(problem)) {
         fail_all("names can't be published or looked up: " + problem);

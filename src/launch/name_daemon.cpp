@@ -19,8 +19,7 @@ constexpr size_t kMaxNames = 100000;
 NameDaemon::NameDaemon(EventLoop& loop, bool persistent)
     : loop_(loop),
       server_(
-          loop, [this](auto id, const boot::Frame& frame) { return on_frame(id, frame); },
-          [this](auto id) { on_close(id); }),
+          loop, [this](auto id, const boot::Frame& frame) { return on_frame(id, frame); }, [this](auto id) { on_close(id); }),
       persistent_(persistent) {}
 
 bool NameDaemon::start() {
@@ -47,8 +46,7 @@ bool NameDaemon::on_frame(ConnectionId id, const boot::Frame& frame) {
             answer = look_up(request);
             break;
         case MessageKind::job_ended:
-            std::erase_if(
-                names_, [&](const auto& n) { return n.second.owner == id && n.second.job == request.job; });
+            std::erase_if(names_, [&](const auto& n) { return n.second.owner == id && n.second.job == request.job; });
             return true;
         case MessageKind::persist:
             persistent_ = true;
@@ -76,9 +74,7 @@ void NameDaemon::on_close(ConnectionId id) {
 NameReply NameDaemon::publish(ConnectionId id, const NameRequest& request) {
     if (request.service.empty()) return {MPI_ERR_ARG, "an empty service name can't be published", {}};
     if (names_.contains(request.service)) {
-        return {MPI_ERR_SERVICE,
-                "the service name '" + request.service + "' is published already; unpublish it first",
-                {}};
+        return {MPI_ERR_SERVICE, "the service name '" + request.service + "' is published already; unpublish it first", {}};
     }
     if (names_.size() >= kMaxNames) return {MPI_ERR_NO_SPACE, "the daemon holds too many names", {}};
     names_[request.service] = {request.port, request.job, id};
@@ -88,9 +84,7 @@ NameReply NameDaemon::publish(ConnectionId id, const NameRequest& request) {
 NameReply NameDaemon::unpublish(ConnectionId id, const NameRequest& request) {
     const auto found = names_.find(request.service);
     if (found == names_.end() || found->second.owner != id) {
-        return {MPI_ERR_SERVICE,
-                "the service name '" + request.service + "' has not been published by this job",
-                {}};
+        return {MPI_ERR_SERVICE, "the service name '" + request.service + "' has not been published by this job", {}};
     }
     names_.erase(found);
     return {};
@@ -98,8 +92,7 @@ NameReply NameDaemon::unpublish(ConnectionId id, const NameRequest& request) {
 
 NameReply NameDaemon::look_up(const NameRequest& request) const {
     const auto found = names_.find(request.service);
-    if (found == names_.end())
-        return {MPI_ERR_NAME, "no one has published the service name '" + request.service + "'", {}};
+    if (found == names_.end()) return {MPI_ERR_NAME, "no one has published the service name '" + request.service + "'", {}};
     return {MPI_SUCCESS, {}, found->second.port};
 }
 

@@ -58,8 +58,7 @@ NodeDaemon::NodeDaemon(EventLoop& loop, Tree& tree, char** argv)
 }
 
 void NodeDaemon::on_message(const TreeMessage& message) {
-    if (message.from != kRootHost || !on_client_order(message.payload))
-        deputy_->on_order(message.from, message.payload);
+    if (message.from != kRootHost || !on_client_order(message.payload)) deputy_->on_order(message.from, message.payload);
 }
 
 bool NodeDaemon::on_client_order(std::string_view payload) {
@@ -71,8 +70,8 @@ bool NodeDaemon::on_client_order(std::string_view payload) {
         if (relay_) relay_->on_order(order);
         return true;
     }
-    relay_ = std::make_unique<ClientRelay>(
-        loop_, [this](uint32_t to, std::string bytes, bool) { tree_.send(to, std::move(bytes)); });
+    relay_ = std::make_unique<ClientRelay>(loop_,
+                                           [this](uint32_t to, std::string bytes, bool) { tree_.send(to, std::move(bytes)); });
     // Held by another of this user's daemons: then clients here are served by that one.
     if (!relay_->listen(order.text)) relay_.reset();
     return true;

@@ -131,13 +131,12 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string unknown_option(std::string_view given, std::string_view name) {
-    const Option* nearest = &*std::min_element(
-        std::begin(kOptions), std::end(kOptions),
-        [&](auto& a, auto& b) { return edit_distance(a.name, name) < edit_distance(b.name, name); });
+    const Option* nearest = &*std::min_element(std::begin(kOptions), std::end(kOptions), [&](auto& a, auto& b) {
+        return edit_distance(a.name, name) < edit_distance(b.name, name);
+    });
     std::string text = "unknown option '" + std::string(given) + "'";
     if (edit_distance(nearest->name, name) <= std::max<size_t>(1, name.size() / 3)) {
-        text += std::string("; did you mean '") + (nearest->name.size() > 1 ? "--" : "-") +
-                std::string(nearest->name) + "'?";
+        text += std::string("; did you mean '") + (nearest->name.size() > 1 ? "--" : "-") + std::string(nearest->name) + "'?";
     }
     return text + " (mpiexec --help lists all)";
 }
@@ -177,8 +176,7 @@ class Parser {
             }
         }
         if (!error_.empty()) return;
-        while (next_ < arguments_.size() && arguments_[next_] != ":")
-            program_.argv.push_back(arguments_[next_++]);
+        while (next_ < arguments_.size() && arguments_[next_] != ":") program_.argv.push_back(arguments_[next_++]);
         const bool more = next_ < arguments_.size();
         ++next_;
         if (program_.argv.empty() || program_.argv[0].empty() || (more && next_ >= arguments_.size())) {
@@ -202,8 +200,7 @@ class Parser {
             name = name.substr(0, equals);
             has_attached = true;
         }
-        const auto* found =
-            std::find_if(std::begin(kOptions), std::end(kOptions), [&](auto& o) { return o.name == name; });
+        const auto* found = std::find_if(std::begin(kOptions), std::end(kOptions), [&](auto& o) { return o.name == name; });
         if (found == std::end(kOptions)) {
             error_ = unknown_option(given, name);
             return;
@@ -231,8 +228,7 @@ class Parser {
         switch (id) {
             case Id::count:
                 counted_ = true;
-                if (!parse_number(value, program_.count) || program_.count == 0 ||
-                    program_.count > 1000000) {
+                if (!parse_number(value, program_.count) || program_.count == 0 || program_.count > 1000000) {
                     error_ = "'" + given + " " + value + "' is not a number of processes (1 to 1000000)";
                 }
                 break;
@@ -336,8 +332,7 @@ class Parser {
         } else if (const char* value = std::getenv(text.c_str())) {
             global_.emplace_back(text, value);
         } else {
-            error_ = "'-x " + text + "': the environment has no such variable; give a value with -x " +
-                     text + "=...";
+            error_ = "'-x " + text + "': the environment has no such variable; give a value with -x " + text + "=...";
         }
     }
 
@@ -358,12 +353,10 @@ class Parser {
             return;
         }
         std::string name = text.substr(0, equals);
-        for (char& c : name)
-            c = c == '-' || c == '.' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+        for (char& c : name) c = c == '-' || c == '.' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
         if (!name.starts_with("STARLING_")) name.insert(0, "STARLING_");
         const std::string value = text.substr(equals + 1);
-        if (check_setting(name.c_str(), value.c_str()) != 0)
-            error_ = "'--set " + text + "': " + std::string(failure_text());
+        if (check_setting(name.c_str(), value.c_str()) != 0) error_ = "'--set " + text + "': " + std::string(failure_text());
         global_.emplace_back(name, value);
     }
 
@@ -372,8 +365,8 @@ class Parser {
         for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
         if (word == "infinite") {
             out_.universe_size = kInfiniteUniverse;
-        } else if (word != "system" && (!parse_number(value, out_.universe_size) || out_.universe_size == 0 ||
-                                        out_.universe_size > INT_MAX)) {
+        } else if (word != "system" &&
+                   (!parse_number(value, out_.universe_size) || out_.universe_size == 0 || out_.universe_size > INT_MAX)) {
             error_ = "'" + given + " " + value + "' is neither a number of processes, nor infinite, nor system";
         }
     }
@@ -465,9 +458,7 @@ class Parser {
 
 }  // namespace
 
-std::string parse_options(const std::vector<std::string>& arguments, Options& out) {
-    return Parser(arguments, out).run();
-}
+std::string parse_options(const std::vector<std::string>& arguments, Options& out) { return Parser(arguments, out).run(); }
 
 const char* usage() {
     return R"(mpiexec: start an MPI program (or any other) as a job of several processes

@@ -100,9 +100,7 @@ std::string encode(const Order& order) {
     return writer.take();
 }
 
-OrderKind kind_of(std::string_view payload) {
-    return static_cast<OrderKind>(Reader(payload).number<uint32_t>());
-}
+OrderKind kind_of(std::string_view payload) { return static_cast<OrderKind>(Reader(payload).number<uint32_t>()); }
 
 bool decode(std::string_view payload, Order& out) {
     Reader reader(payload);

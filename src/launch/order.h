@@ -14,19 +14,19 @@ namespace starling::launch {
 
 enum class OrderKind : uint32_t {
     // root → deputy
-    start = 1,        ///< bytes: StartOrder
-    stub = 2,         ///< bytes: StubOrder
-    take_back = 3,    ///< the job: as if it had never been
-    fail = 4,         ///< the job is to be ended; a: the rank that failed, as int32_t
-    over = 5,         ///< the job is over everywhere; a: JobState
-    kill = 6,         ///< SIGKILL to the job, at once
-    signal = 7,       ///< a: signal for the job's ranks
-    all_arrived = 8,  ///< all ranks of the job have reached the end of MPI_Init
-    ring = 9,         ///< the job's ranks are to look around
-    input = 10,       ///< bytes: standard input for rank 0, empty at its end
-    written = 11,     ///< a: descriptor, b: bytes of the job's output that have gone on
-    answer = 12,      ///< to an ask; a: its token, b: its kind, bytes: the reply
-    stacks = 13,      ///< the stacks of the job's ranks, to its standard error
+    start = 1,           ///< bytes: StartOrder
+    stub = 2,            ///< bytes: StubOrder
+    take_back = 3,       ///< the job: as if it had never been
+    fail = 4,            ///< the job is to be ended; a: the rank that failed, as int32_t
+    over = 5,            ///< the job is over everywhere; a: JobState
+    kill = 6,            ///< SIGKILL to the job, at once
+    signal = 7,          ///< a: signal for the job's ranks
+    all_arrived = 8,     ///< all ranks of the job have reached the end of MPI_Init
+    ring = 9,            ///< the job's ranks are to look around
+    input = 10,          ///< bytes: standard input for rank 0, empty at its end
+    written = 11,        ///< a: descriptor, b: bytes of the job's output that have gone on
+    answer = 12,         ///< to an ask; a: its token, b: its kind, bytes: the reply
+    stacks = 13,         ///< the stacks of the job's ranks, to its standard error
     serve_clients = 14,  ///< text: the socket's name; this host's mpiexecs may come there
     to_client = 15,      ///< a: connection, b: MessageKind, bytes: the payload
     ranks_failed = 16,   ///< of a job that goes on; bytes: RankRuns
@@ -34,13 +34,13 @@ enum class OrderKind : uint32_t {
     table = 18,          ///< bytes: PortTable, of the job; who has asked gets it
 
     // deputy → root. An order that is gathered (Tree::gather) is the topic and has no bytes; they are its pieces.
-    started = 32,      ///< gathered; piece: StartReport
-    failed = 33,       ///< a rank of the job; bytes: FailureReport
-    gone = 34,         ///< gathered, behind the output (bulk): all ranks of the job on this host; piece: GoneReport
-    output = 35,       ///< a: descriptor, bytes: lines (bulk)
-    taken = 36,        ///< the input has gone on
-    ask = 37,          ///< by a rank: a: token, b: MessageKind, rank, bytes: the request
-    say = 38,          ///< text: for whoever started the daemons
+    started = 32,       ///< gathered; piece: StartReport
+    failed = 33,        ///< a rank of the job; bytes: FailureReport
+    gone = 34,          ///< gathered, behind the output (bulk): all ranks of the job on this host; piece: GoneReport
+    output = 35,        ///< a: descriptor, bytes: lines (bulk)
+    taken = 36,         ///< the input has gone on
+    ask = 37,           ///< by a rank: a: token, b: MessageKind, rank, bytes: the request
+    say = 38,           ///< text: for whoever started the daemons
     stacks_shown = 39,  ///< the stacks have all been sent (bulk)
     client = 40,        ///< as to_client, from it
     client_gone = 41,   ///< a: connection
@@ -51,8 +51,8 @@ enum class OrderKind : uint32_t {
     // deputy → deputy
     want_ports = 64,  ///< rank: which one's port matters; answered when it is known
     ports = 65,       ///< rank: as asked; a: the host's entry in the job's table; bytes: a word per rank of that host;
-                  ///< b: RankCell::looks of the rank asked about
-    given_up = 66,  ///< the rank of the job is not waited for any more by rank b of job a, whom it shall not wait for either
+                      ///< b: RankCell::looks of the rank asked about
+    given_up = 66,    ///< the rank of the job is not waited for any more by rank b of job a, whom it shall not wait for either
 };
 
 struct Order {
@@ -94,8 +94,8 @@ struct GoneReport {
 
 /// Where the ranks of one host listen.
 struct HostPorts {
-    uint32_t host = 0;     ///< entry of the job's host table
-    bool complete = false;  ///< of all its ranks; else some had not come so far
+    uint32_t host = 0;            ///< entry of the job's host table
+    bool complete = false;        ///< of all its ranks; else some had not come so far
     std::vector<uint32_t> words;  ///< boot::PortWord by rank of that host
 };
 using PortTable = std::vector<HostPorts>;

@@ -49,12 +49,14 @@ class File {
     template <typename T>
     bool read(uint64_t offset, T* out, uint64_t count) const {
         const uint64_t bytes = count * sizeof(T);
-        return fd_ >= 0 && bytes <= kMostBytes && pread(fd_, out, bytes, static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes);
+        return fd_ >= 0 && bytes <= kMostBytes &&
+               pread(fd_, out, bytes, static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes);
     }
     std::string rest() const {
         std::string text;
         char buffer[16 * 1024];
-        for (ssize_t got; fd_ >= 0 && (got = ::read(fd_, buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<size_t>(got));
+        for (ssize_t got; fd_ >= 0 && (got = ::read(fd_, buffer, sizeof buffer)) > 0;)
+            text.append(buffer, static_cast<size_t>(got));
         return text;
     }
 

@@ -191,9 +191,7 @@ void OutputTagger::end_job(boot::JobId job) {
     for (auto next = sources_.begin(); next != sources_.end();) {
         Source& source = *next++;
         if (source.sink->job != job) continue;
-        for (pollfd ready{source.fd, POLLIN, 0};
-             poll(&ready, 1, 0) > 0 && (ready.revents & POLLIN) && read_some(source);) {
-        }
+        for (pollfd ready{source.fd, POLLIN, 0}; poll(&ready, 1, 0) > 0 && (ready.revents & POLLIN) && read_some(source);) {}
         Sink& target = *source.sink;
         end(source);
         flush(target, false);
@@ -206,9 +204,7 @@ void OutputTagger::drain() {
         Source& source = sources_.front();
         Sink& target = *source.sink;
         // What the ranks wrote is in the pipe; who else still holds its other end is not waited for.
-        for (pollfd ready{source.fd, POLLIN, 0};
-             poll(&ready, 1, 0) > 0 && (ready.revents & POLLIN) && read_some(source);) {
-        }
+        for (pollfd ready{source.fd, POLLIN, 0}; poll(&ready, 1, 0) > 0 && (ready.revents & POLLIN) && read_some(source);) {}
         end(source);
         flush(target, true);
     }

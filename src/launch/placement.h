@@ -28,10 +28,10 @@ struct Room {
 struct PlacementRequest {
     uint32_t count = 1;
     Mapping mapping = Mapping::slot;
-    uint32_t per_host = 0;         ///< so many on a host before the next one is taken; 0: by its slots
-    std::vector<uint32_t> hosts;   ///< indices into the universe, in the order to be used; empty: all
-    std::vector<uint32_t> slots;   ///< of these hosts, for this job; 0: the universe's word. Empty: for all
-    bool least_loaded = false;     ///< a spawn: the emptiest hosts first
+    uint32_t per_host = 0;        ///< so many on a host before the next one is taken; 0: by its slots
+    std::vector<uint32_t> hosts;  ///< indices into the universe, in the order to be used; empty: all
+    std::vector<uint32_t> slots;  ///< of these hosts, for this job; 0: the universe's word. Empty: for all
+    bool least_loaded = false;    ///< a spawn: the emptiest hosts first
 };
 
 /// The host of each process, and the universe's rooms updated with them. More processes than slots wrap around evenly

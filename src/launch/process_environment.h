@@ -16,8 +16,8 @@ class ProcessEnvironment {
   public:
     /// `base`: entries NAME=value that end with null; must outlive this. `over`: further entries on top of it. `job`:
     /// the address for STARLING_JOB. `mark`: an entry that all processes of this launcher carry.
-    ProcessEnvironment(const Program& program, char* const* base, const std::vector<std::string>& over,
-                       const std::string& job, const std::string& mark);
+    ProcessEnvironment(const Program& program, char* const* base, const std::vector<std::string>& over, const std::string& job,
+                       const std::string& mark);
     ProcessEnvironment(const ProcessEnvironment&) = delete;
     ProcessEnvironment& operator=(const ProcessEnvironment&) = delete;
 

@@ -46,8 +46,7 @@ void begin_on_free_core(const ProcessStart& start) {
 }
 
 // Runs in the child on the parent's memory, which waits: system calls only.
-[[noreturn]] void become(const ProcessStart& start, pid_t launcher, char* const* script_argv,
-                         Outcome& outcome) {
+[[noreturn]] void become(const ProcessStart& start, pid_t launcher, char* const* script_argv, Outcome& outcome) {
     if (start.guard_slot) *start.guard_slot = getpid();
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -63,15 +62,13 @@ void begin_on_free_core(const ProcessStart& start) {
     signal(SIGPIPE, SIG_DFL);
     if (start.signals) sigprocmask(SIG_SETMASK, start.signals, nullptr);
     execve(start.path, start.argv, start.envp);
-    if (errno == ENOEXEC)
-        execve("/bin/sh", script_argv, start.envp);  // a script without #!, as execvp does
+    if (errno == ENOEXEC) execve("/bin/sh", script_argv, start.envp);  // a script without #!, as execvp does
     give_up(outcome, "exec");
 }
 
 // vfork returns twice: the function must have nothing that the child could spoil, hence apart and not
 // inlined.
-[[gnu::noinline]] pid_t spawn_child(const ProcessStart& start, pid_t launcher, char* const* script_argv,
-                                    Outcome& outcome) {
+[[gnu::noinline]] pid_t spawn_child(const ProcessStart& start, pid_t launcher, char* const* script_argv, Outcome& outcome) {
     const pid_t pid = vfork();
     if (pid == 0) become(start, launcher, script_argv, outcome);
     return pid;
@@ -105,11 +102,9 @@ const char* remedy(std::string_view program, std::string_view directory, const S
     if (path[0] != '/' && !directory.empty()) path = std::string(directory) + "/" + path;
     struct stat status;
     const bool there = stat(path.c_str(), &status) == 0;
-    if (process.error == ENOENT && there)
-        return "; the file is there, but the interpreter or loader it names is not";
+    if (process.error == ENOENT && there) return "; the file is there, but the interpreter or loader it names is not";
     if (process.error == EACCES && there && S_ISDIR(status.st_mode)) return "; it is a directory";
-    if (process.error == EACCES && there && access(path.c_str(), X_OK) != 0)
-        return "; make it executable (chmod +x)";
+    if (process.error == EACCES && there && access(path.c_str(), X_OK) != 0) return "; make it executable (chmod +x)";
     return "";
 }
 
@@ -146,15 +141,13 @@ std::string find_program(std::string_view name, std::string_view path, std::stri
     return is_program(local) ? local : std::string();
 }
 
-std::string start_failure(std::string_view program, std::string_view directory,
-                          const StartedProcess& process) {
+std::string start_failure(std::string_view program, std::string_view directory, const StartedProcess& process) {
     char here[4096] = "?";
     if (directory.empty() && !getcwd(here, sizeof here)) here[0] = '?';
     std::string text = "cannot start '" + std::string(program) + "' in directory '" +
                        std::string(directory.empty() ? here : directory) + "': ";
     if (std::string_view(process.step) == "chdir") text += "the directory can't be entered: ";
-    text +=
-        process.error == 0 ? "no such program in PATH nor in the directory" : std::strerror(process.error);
+    text += process.error == 0 ? "no such program in PATH nor in the directory" : std::strerror(process.error);
     return text + (process.error == 0 ? "" : remedy(program, directory, process));
 }
 

@@ -16,8 +16,7 @@ namespace starling::launch {
 
 /// What a process is to be; pointers must stay valid during start_process() only.
 struct ProcessStart {
-    const char* path =
-        nullptr;  ///< to execve; relative paths are looked up after the change to `directory`
+    const char* path = nullptr;  ///< to execve; relative paths are looked up after the change to `directory`
     char* const* argv = nullptr;
     char* const* envp = nullptr;
     const char* directory = nullptr;  ///< null: the launcher's
@@ -35,8 +34,7 @@ struct ProcessStart {
 };
 
 struct StartedProcess {
-    pid_t pid =
-        -1;  ///< leader of a new process group of the same number; gets SIGKILL when the launcher dies
+    pid_t pid = -1;         ///< leader of a new process group of the same number; gets SIGKILL when the launcher dies
     int error = 0;          ///< errno, 0 if the program runs
     const char* step = "";  ///< what failed: "fork", "chdir", "bind", "exec"
 };
@@ -49,8 +47,7 @@ StartedProcess start_process(const ProcessStart& start);
 std::string find_program(std::string_view name, std::string_view path, std::string_view directory);
 
 /// One sentence: file, directory, reason, remedy.
-std::string start_failure(std::string_view program, std::string_view directory,
-                          const StartedProcess& process);
+std::string start_failure(std::string_view program, std::string_view directory, const StartedProcess& process);
 
 /// An array of C strings for execve, ended by null. The strings must outlive it.
 std::vector<char*> c_strings(const std::vector<std::string>& strings);

@@ -14,9 +14,7 @@ void check_settings(std::vector<Program>& programs) {
     std::set<std::pair<std::string, std::string>> seen;
     for (Program& program : programs) {
         for (const auto& setting : program.environment) {
-            if (!seen.insert(setting).second ||
-                !check_setting(setting.first.c_str(), setting.second.c_str()))
-                continue;
+            if (!seen.insert(setting).second || !check_setting(setting.first.c_str(), setting.second.c_str())) continue;
             std::fprintf(stderr, "starling: %s\n", failure_text().data());
         }
         program.environment.emplace_back("STARLING_CHECKED", "1");

@@ -120,8 +120,7 @@ size_t processes_asked_for(const boot::SpawnRequest& request) {
     return std::min<uint64_t>(count, boot::kMaxProcesses);
 }
 
-std::string job_of(const boot::SpawnRequest& request, boot::JobId parent, JobSpec& out,
-                   bool here_only) {
+std::string job_of(const boot::SpawnRequest& request, boot::JobId parent, JobSpec& out, bool here_only) {
     if (request.commands.empty()) return "a spawn of no commands";
     uint64_t room = boot::kMaxProcesses;
     for (const boot::SpawnCommand& command : request.commands) {
@@ -138,8 +137,7 @@ std::string job_of(const boot::SpawnRequest& request, boot::JobId parent, JobSpe
         program.appnum = appnum++;
         if (command.argv.empty() || command.argv[0].empty()) return "a spawn of an empty command";
         for (const auto& [key, value] : command.info) {
-            if (std::string problem = apply_info(key, value, command.maxprocs, program); !problem.empty())
-                return problem;
+            if (std::string problem = apply_info(key, value, command.maxprocs, program); !problem.empty()) return problem;
         }
         if (here_only) {
             if (std::string problem = all_here(program.hosts); !problem.empty()) return problem;

@@ -41,10 +41,9 @@ std::string status_field(const std::string& status, const char* name) {
 void print_proc(pid_t pid) {
     const std::string status = proc_text(pid, "status");
     const std::string waits = proc_text(pid, "wchan");
-    std::fprintf(stderr, "  state %s, waiting in %s, threads %s, memory %s\n",
-                 status_field(status, "State").c_str(),
-                 waits.empty() || waits == "0" ? "nothing" : waits.c_str(),
-                 status_field(status, "Threads").c_str(), status_field(status, "VmRSS").c_str());
+    std::fprintf(stderr, "  state %s, waiting in %s, threads %s, memory %s\n", status_field(status, "State").c_str(),
+                 waits.empty() || waits == "0" ? "nothing" : waits.c_str(), status_field(status, "Threads").c_str(),
+                 status_field(status, "VmRSS").c_str());
 }
 
 /// Runs a program that looks at process `pid` and prints what it sees. False if it could not, or took too long.
@@ -103,7 +102,8 @@ void print_stacks(const std::vector<std::pair<std::string, pid_t>>& processes) {
     for (const auto& [name, pid] : processes) {
         std::fprintf(stderr, "---- %s, process %d\n", name.c_str(), pid);
         print_proc(pid);
-        if (!py_spy.empty() && runs_python(pid) && Clock::now() < give_up) print_by({py_spy, "dump", "--pid", std::to_string(pid)}, pid);
+        if (!py_spy.empty() && runs_python(pid) && Clock::now() < give_up)
+            print_by({py_spy, "dump", "--pid", std::to_string(pid)}, pid);
         if (!gdb.empty() && Clock::now() < give_up) print_by_gdb(gdb, pid);
     }
 }

@@ -66,8 +66,7 @@ int StandingRoot::run(const std::string& hosts, const std::string& prefix) {
         if (order.kind == OrderKind::client_gone) return clients_->on_relayed_end(host, order.a);
         clients_->on_relayed(host, order.a, static_cast<boot::MessageKind>(order.b), order.bytes);
     };
-    clients_->send_relayed = [this](uint32_t host, uint64_t connection, boot::MessageKind kind,
-                                    const std::string& payload) {
+    clients_->send_relayed = [this](uint32_t host, uint64_t connection, boot::MessageKind kind, const std::string& payload) {
         universe_->send_to_client(host, connection, kind, payload);
     };
     clients_->on_stop = [this] { end(0); };
@@ -104,9 +103,8 @@ void StandingRoot::end(int code) {
 }
 
 std::string StandingRoot::status() const {
-    std::string text = "standing daemons, process " + std::to_string(getpid()) + ": " +
-                       std::to_string(universe_->jobs()) + " jobs, " + std::to_string(universe_->processes()) +
-                       " processes\n";
+    std::string text = "standing daemons, process " + std::to_string(getpid()) + ": " + std::to_string(universe_->jobs()) +
+                       " jobs, " + std::to_string(universe_->processes()) + " processes\n";
     for (const UniverseHost& host : universe_->hosts()) {
         if (!host.offered && host.placed == 0) continue;
         text += "  " + host.name + ": " + state_of(host) + ", " + std::to_string(host.placed) + " of " +

@@ -14,10 +14,10 @@ namespace starling::launch {
 /// How a rank failed.
 struct Failure {
     uint32_t rank = 0;
-    int status = 0;         ///< as waitpid gave it
-    int exit_code = 1;      ///< what mpiexec's is to be
-    bool aborted = false;   ///< by MPI_Abort
-    std::string sentence;   ///< which rank, process, host, and what happened to it
+    int status = 0;        ///< as waitpid gave it
+    int exit_code = 1;     ///< what mpiexec's is to be
+    bool aborted = false;  ///< by MPI_Abort
+    std::string sentence;  ///< which rank, process, host, and what happened to it
 };
 
 class Superior {

@@ -14,22 +14,23 @@ Universe::Universe(EventLoop& loop, Launcher& launcher, TreeSettings settings)
     : loop_(loop),
       launcher_(launcher),
       tree_(std::make_unique<Tree>(loop, std::move(settings))),
-      deputy_(launcher, kRootHost,
-              [this](uint32_t to, std::string payload, bool bulk) {
-                  if (to != kRootHost) {
-                      tree_->send(to, std::move(payload), bulk ? Urgency::bulk : Urgency::control);
-                      return;
-                  }
-                  // Never from within: a deputy reports in the middle of what it does.
-                  post([this, payload = std::move(payload)] { on_message(kRootHost, payload); });
-              },
-              [this](const Order& topic, std::string_view piece, const HostSet&, bool) {
-                  // The root has nobody to wait for. Its own word goes the way of what it told before: the end of a job's
-                  // processes here must not overtake what they have printed.
-                  post([this, topic = encode(topic), piece = std::string(piece)] {
-                      on_gathered(topic, {{HostSet::one(kRootHost), piece}});
-                  });
-              }),
+      deputy_(
+          launcher, kRootHost,
+          [this](uint32_t to, std::string payload, bool bulk) {
+              if (to != kRootHost) {
+                  tree_->send(to, std::move(payload), bulk ? Urgency::bulk : Urgency::control);
+                  return;
+              }
+              // Never from within: a deputy reports in the middle of what it does.
+              post([this, payload = std::move(payload)] { on_message(kRootHost, payload); });
+          },
+          [this](const Order& topic, std::string_view piece, const HostSet&, bool) {
+              // The root has nobody to wait for. Its own word goes the way of what it told before: the end of a job's
+              // processes here must not overtake what they have printed.
+              post([this, topic = encode(topic), piece = std::string(piece)] {
+                  on_gathered(topic, {{HostSet::one(kRootHost), piece}});
+              });
+          }),
       names_(loop) {
     UniverseHost own;
     own.name = host_name();
@@ -87,8 +88,7 @@ uint32_t Universe::processes() const {
     return sum;
 }
 
-void Universe::add_hosts(const std::vector<HostSlots>& hosts, bool offered,
-                         std::function<void(const std::string&)> ready) {
+void Universe::add_hosts(const std::vector<HostSlots>& hosts, bool offered, std::function<void(const std::string&)> ready) {
     std::vector<std::string> fresh;
     Growth growth{{}, std::move(ready)};
     for (const HostSlots& host : hosts) {

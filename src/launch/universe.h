@@ -27,15 +27,15 @@ struct PlacedOutcome {
     int error_class = 0;
     std::string text;
     boot::JobId job = 0;
-    std::vector<int32_t> codes;      ///< one per process asked for
-    uint32_t failed_program = 0;     ///< which command could not be started,
-    uint32_t failed_index = 0;       ///< and how many of its processes could
+    std::vector<int32_t> codes;   ///< one per process asked for
+    uint32_t failed_program = 0;  ///< which command could not be started,
+    uint32_t failed_index = 0;    ///< and how many of its processes could
 };
 
 /// One host of the universe; its number is the tree's.
 struct UniverseHost {
     enum class State { starting, up, failed, lost };
-    std::string name;  ///< as the user gave it
+    std::string name;    ///< as the user gave it
     uint32_t slots = 0;  ///< 0: as many as cores
     State state = State::starting;
     HostFacts facts;

@@ -75,9 +75,8 @@ void Universe::remove(Job& job, JobState state) {
     names_.job_ended(job.id());
     Patron* patron = job.patron;
     if (patron && job.lookups + job.tables > 0) {
-        detail(*patron, "finding each other: " + std::to_string(job.lookups) +
-                            " times the ports of one host were fetched, " + std::to_string(job.tables) +
-                            " times those of all");
+        detail(*patron, "finding each other: " + std::to_string(job.lookups) + " times the ports of one host were fetched, " +
+                            std::to_string(job.tables) + " times those of all");
     }
     jobs_.remove_if([&](const Job& other) { return &other == &job; });
     if (patron) patron_lost_a_job(*patron);
@@ -152,7 +151,8 @@ void Universe::time_out(Patron& patron, int seconds) {
     std::snprintf(id, sizeof id, "%016llx", static_cast<unsigned long long>(first->id()));
     explain(loop_, launcher_, id, 0, [this, alive = alive_, patron_is = &patron](const std::string& text) {
         // The jobs may have ended meanwhile, and the patron with them.
-        if (!*alive || std::none_of(jobs_.begin(), jobs_.end(), [=](const Job& job) { return job.patron == patron_is; })) return;
+        if (!*alive || std::none_of(jobs_.begin(), jobs_.end(), [=](const Job& job) { return job.patron == patron_is; }))
+            return;
         if (!text.empty()) patron_is->output(2, "what each process waits for:\n" + text, [] {});
         show_stacks(*patron_is);
     });

@@ -10,9 +10,9 @@ struct Universe::Job {
     uint32_t number = 0;
     boot::JobDescription description;
     JobSpec spec;
-    Patron* patron = nullptr;  ///< null once it has left
-    std::vector<uint32_t> tree_hosts;     ///< by entry of the description's host table
-    std::vector<uint32_t> ranks_on;       ///< the same
+    Patron* patron = nullptr;          ///< null once it has left
+    std::vector<uint32_t> tree_hosts;  ///< by entry of the description's host table
+    std::vector<uint32_t> ranks_on;    ///< the same
     Started started;
 
     HostSet starting;  ///< hosts that have not reported their start
@@ -22,11 +22,11 @@ struct Universe::Job {
     PortCollection ports;
     uint64_t lookups = 0;  ///< of ports, host by host; as far as its hosts have told
     uint64_t tables = 0;   ///< of all ports that were sent to them
-    StartReport problem;          ///< the first that a host had with starting its part
+    StartReport problem;   ///< the first that a host had with starting its part
     uint32_t problem_host = 0;
-    bool connected = true;        ///< to its parent: goes down with it
+    bool connected = true;  ///< to its parent: goes down with it
     bool failing = false;
-    uint32_t failures = 0;        ///< ranks that a job which recovers has lost
+    uint32_t failures = 0;  ///< ranks that a job which recovers has lost
 
     boot::JobId id() const { return description.id; }
     /// The tree's number of rank 0's host.

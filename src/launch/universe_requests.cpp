@@ -47,9 +47,8 @@ void Universe::on_ask(Job& job, uint32_t host, const Order& order) {
             if (!decode(order.bytes, request))
                 return answer(host, order, encode(boot::NameReply{MPI_ERR_OTHER, "a garbled request", {}}));
             request.job = job.id();
-            names_.request(kind, std::move(request), [this, host, order](const boot::NameReply& reply) {
-                answer(host, order, encode(reply));
-            });
+            names_.request(kind, std::move(request),
+                           [this, host, order](const boot::NameReply& reply) { answer(host, order, encode(reply)); });
             return;
         }
         default:

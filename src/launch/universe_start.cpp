@@ -65,9 +65,7 @@ bool Universe::place_job(const JobSpec& spec, bool spawned, std::vector<uint32_t
     return !host_of_rank.empty();
 }
 
-void Universe::submit(const JobSpec& spec, Patron& patron, Started started) {
-    start(spec, patron, false, std::move(started));
-}
+void Universe::submit(const JobSpec& spec, Patron& patron, Started started) { start(spec, patron, false, std::move(started)); }
 
 void Universe::start(const JobSpec& spec, Patron& patron, bool spawned, Started started) {
     std::vector<uint32_t> host_of_rank;
@@ -96,8 +94,7 @@ void Universe::describe(Job& job, std::vector<uint32_t> host_of_rank) {
     description.draw();
     description.size = static_cast<uint32_t>(host_of_rank.size());
     const Job* parent = find(job.spec.parent);
-    description.universe_size =
-        job.spec.shown_universe_size(parent ? &parent->description.universe_size : nullptr, slots());
+    description.universe_size = job.spec.shown_universe_size(parent ? &parent->description.universe_size : nullptr, slots());
     description.several_hosts = hosts_.size() > 1;
     description.recovers = job.spec.recovers;
     description.command = job.spec.programs[0].argv[0];
@@ -178,9 +175,9 @@ void Universe::on_started(Job& job, const HostSet& hosts, std::string_view bytes
         job.present.remove(fresh);
         job.holders.remove(fresh);
         // Of several problems the one that leaves fewest processes decides how many a soft spawn may try again with.
-        const bool worse = report.failed_program < job.problem.failed_program ||
-                           (report.failed_program == job.problem.failed_program &&
-                            report.failed_index < job.problem.failed_index);
+        const bool worse =
+            report.failed_program < job.problem.failed_program ||
+            (report.failed_program == job.problem.failed_program && report.failed_index < job.problem.failed_index);
         if (job.problem.error_class == MPI_SUCCESS || worse) {
             job.problem = report;
             job.problem_host = host;
@@ -219,9 +216,8 @@ void Universe::start_done(Job& job) {
     outcome.job = job.id();
     outcome.codes.assign(job.description.size, MPI_SUCCESS);
     if (job.patron) {
-        detail(*job.patron, "started " + std::to_string(job.description.size) + " of " + job.description.command +
-                                " on " + std::to_string(job.tree_hosts.size()) +
-                                (job.tree_hosts.size() == 1 ? " host" : " hosts"));
+        detail(*job.patron, "started " + std::to_string(job.description.size) + " of " + job.description.command + " on " +
+                                std::to_string(job.tree_hosts.size()) + (job.tree_hosts.size() == 1 ? " host" : " hosts"));
     }
     const Started started = std::move(job.started);
     if (started) started(outcome);

@@ -15,8 +15,7 @@ Step step(State state, Event event, bool slot_free) {
     switch (state) {
         case State::closed:
             if (event == Event::want_open && slot_free) return {State::connecting, kTakeSlot | kSendOpen};
-            if (event == Event::open && slot_free)
-                return {State::connecting, kTakeSlot | kUseOffer | kSendAccept};
+            if (event == Event::open && slot_free) return {State::connecting, kTakeSlot | kUseOffer | kSendAccept};
             if (event == Event::open) return {State::closed, kSendRefuse};
             break;
         case State::connecting:
@@ -41,10 +40,14 @@ Step step(State state, Event event, bool slot_free) {
 
 const char* name(State state) {
     switch (state) {
-        case State::closed: return "closed";
-        case State::connecting: return "connecting";
-        case State::connected: return "connected";
-        case State::quiescing: return "quiescing";
+        case State::closed:
+            return "closed";
+        case State::connecting:
+            return "connecting";
+        case State::connected:
+            return "connected";
+        case State::quiescing:
+            return "quiescing";
     }
     return "?";
 }

@@ -22,7 +22,7 @@ struct Standing {
     bool exposed = false;  ///< accesses to exposed memory name peers and hold nothing
     bool mapped = false;
     bool dead = false;
-    bool owed = false;     ///< has sent what a communicator that is still being made may receive
+    bool owed = false;  ///< has sent what a communicator that is still being made may receive
 };
 /// The rules above. Pure: tests/unit/forget_test.cpp tries them in every order of events.
 constexpr bool may_be_forgotten(const Standing& job) {

@@ -10,10 +10,10 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/immortal.h"
+#include "base/lock.h"
 #include "boot/control.h"
 #include "link/peer.h"
 #include "link/remote.h"
-#include "base/lock.h"
 
 namespace starling::link {
 
@@ -43,8 +43,7 @@ int ask(Question& question) {
     const bool whole = question.rank == kWholeJob;
     const boot::JobQuery query{question.job, whole ? 0 : question.rank};
     question.sent = true;
-    return boot::ControlCall::start(me.job->segment(), me.rank,
-                                    whole ? boot::MessageKind::resolve : boot::MessageKind::locate,
+    return boot::ControlCall::start(me.job->segment(), me.rank, whole ? boot::MessageKind::resolve : boot::MessageKind::locate,
                                     boot::encode(query), question.call);
 }
 
@@ -56,8 +55,7 @@ int read_reply(const boot::ControlCall& call, boot::JobReply& reply) {
 }
 
 bool is_open(boot::JobId job, uint32_t rank) {
-    return std::any_of(questions.begin(), questions.end(),
-                       [&](const auto& q) { return q->job == job && q->rank == rank; });
+    return std::any_of(questions.begin(), questions.end(), [&](const auto& q) { return q->job == job && q->rank == rank; });
 }
 
 void put(boot::JobId job, uint32_t rank) {
@@ -94,7 +92,7 @@ bool advance(Question& question, int& error) {
 
 void tell(const Question& question, int error) {
     if (question.rank == kWholeJob) return;  // its processes send again, and are then known or not
-    Job* job = job_with_id(question.job);  // it may be forgotten by now
+    Job* job = job_with_id(question.job);    // it may be forgotten by now
     if (Peer* peer = job ? job->peer_if_met(question.rank) : nullptr) on_located(*peer, error, question.looks);
 }
 

@@ -188,10 +188,15 @@ void on_connection_packet(Peer& peer, const Packet& packet) {
     std::memcpy(&slot, offer, sizeof slot);
     if (!peer.remote && slot >= shm::kRingSlots) return;
     switch (packet.header.kind) {
-        case shm::Kind::open: return apply(peer, Event::open, offer);
-        case shm::Kind::accept: return apply(peer, Event::accept, offer);
-        case shm::Kind::refuse: peer.backoff = 16; return apply(peer, Event::refuse);
-        default: return;  // not of this version
+        case shm::Kind::open:
+            return apply(peer, Event::open, offer);
+        case shm::Kind::accept:
+            return apply(peer, Event::accept, offer);
+        case shm::Kind::refuse:
+            peer.backoff = 16;
+            return apply(peer, Event::refuse);
+        default:
+            return;  // not of this version
     }
 }
 

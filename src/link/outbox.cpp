@@ -53,7 +53,8 @@ shm::OutboxPlace commit_in_outbox(Peer& peer, const shm::ReadReceipt& receipt) {
 }
 
 uint32_t inbox_limit() {
-    if (outbox->reserve(shm::kOutboxPayload, shm::kOutboxBytes)) [[likely]] return shm::kOutboxPayload;
+    if (outbox->reserve(shm::kOutboxPayload, shm::kOutboxBytes)) [[likely]]
+        return shm::kOutboxPayload;
     ++counters.outbox_full;
     return shm::Cell::kPayload;
 }

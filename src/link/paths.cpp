@@ -37,8 +37,7 @@ constinit Peer* last_sender = nullptr;  ///< whose packet came last by the inbox
 
 }  // namespace
 
-Peer::Peer(Job& its_job, uint32_t its_rank, shm::Region its_region)
-    : job(its_job), rank(its_rank), region(its_region) {}
+Peer::Peer(Job& its_job, uint32_t its_rank, shm::Region its_region) : job(its_job), rank(its_rank), region(its_region) {}
 
 Peer::~Peer() {
     pending_hook.unlink();
@@ -48,8 +47,8 @@ Peer::~Peer() {
 int start() {
     const Process& me = self();
     share_counters(shm::Region(me.job->segment().region(me.rank)).counters());
-    paths = new Paths{shm::InboxReader(shm::Region(me.job->segment().region(me.rank)).inbox()),
-                      static_cast<uint32_t>(getpid()), me.job->address()};
+    paths = new Paths{shm::InboxReader(shm::Region(me.job->segment().region(me.rank)).inbox()), static_cast<uint32_t>(getpid()),
+                      me.job->address()};
     pending = new List<Peer, &Peer::pending_hook>;
     start_outbox();
     return me.job->segment().header().several_hosts ? open_network() : MPI_SUCCESS;
@@ -100,7 +99,8 @@ void commit_to_inbox(Slot& slot, uint32_t bytes) {
 
 void commit_elsewhere(Peer& peer, Slot& slot, uint32_t bytes) {
     switch (slot.path) {
-        case Slot::Path::session: return commit_remote(peer, bytes);
+        case Slot::Path::session:
+            return commit_remote(peer, bytes);
         case Slot::Path::ring_outbox:
             peer.out.commit(bytes, commit_in_outbox(peer, peer.out.receipt()));
             ++counters.messages_ring;
@@ -117,7 +117,8 @@ void commit_elsewhere(Peer& peer, Slot& slot, uint32_t bytes) {
             slot.header->where = shm::Where::here;
             commit_to_inbox(slot, bytes);
             break;
-        case Slot::Path::ring: break;  // not here
+        case Slot::Path::ring:
+            break;  // not here
     }
     boot::ring(peer.region.doorbell());
 }
@@ -197,8 +198,10 @@ constexpr uint64_t kMapAgainNs = 1'000'000;
 void note_unmapped() {
     static bool told = false;
     if (!told)
-        std::fprintf(stderr, "starling: rank %u: %.*s. A message from it is left where it is, and all behind it wait, until that can be done\n",
-                     self().rank, static_cast<int>(failure_text().size()), failure_text().data());
+        std::fprintf(
+            stderr,
+            "starling: rank %u: %.*s. A message from it is left where it is, and all behind it wait, until that can be done\n",
+            self().rank, static_cast<int>(failure_text().size()), failure_text().data());
     told = true;
     unmapped_until = now_ns() + kMapAgainNs;
     clear_failure();

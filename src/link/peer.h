@@ -18,7 +18,7 @@ namespace starling::ip {
 class OutStream;
 class Session;
 struct Piece;
-}
+}  // namespace starling::ip
 
 namespace starling::link {
 
@@ -63,12 +63,12 @@ struct Peer {
     bool dead = false;
     char* why_dead = nullptr;  ///< the sentence for those who ask for it, if it died while its job went on
 
-    uint32_t next_send = 0;     ///< sequence number of the next message to them
-    uint32_t open_offers = 0;   ///< long messages to them that they have not fetched yet
-    uint32_t offers_from_far = 0;  ///< those offered while copies to them took long
-    bool expects = false;       ///< a receive was waiting for the last long message to them
+    uint32_t next_send = 0;                           ///< sequence number of the next message to them
+    uint32_t open_offers = 0;                         ///< long messages to them that they have not fetched yet
+    uint32_t offers_from_far = 0;                     ///< those offered while copies to them took long
+    bool expects = false;                             ///< a receive was waiting for the last long message to them
     uint32_t ahead_serial = 0, ahead_generation = 0;  ///< what their pieces belong to that come unasked; generation 0: nothing
-    uint32_t next_receive = 0;  ///< of the next message from them to match
+    uint32_t next_receive = 0;                        ///< of the next message from them to match
 
     uint32_t sent_since_check = 0;  ///< messages; decides on opening and closing
     uint32_t value = 0;             ///< messages per window, decaying
@@ -76,7 +76,7 @@ struct Peer {
 
     /// Things that found no room, oldest first; controls go before sends.
     std::deque<Control> controls;
-    ListHook pending_hook;  ///< in the list of peers with something pending
+    ListHook pending_hook;                    ///< in the list of peers with something pending
     std::deque<message::SendRequest*> sends;  ///< eager or envelopes not yet out, and streams
 
     CopyPath copies;  ///< into their region
@@ -98,7 +98,8 @@ struct Slot {
 uint32_t inbox_limit();
 /// The longest payload that one packet to this peer can take now. On the way to another host a longer one is cut.
 inline uint32_t payload_limit(const Peer& peer) {
-    if (peer.out && !peer.close_pending) [[likely]] return shm::kRingPayload;
+    if (peer.out && !peer.close_pending) [[likely]]
+        return shm::kRingPayload;
     return peer.remote ? kRemotePayload : inbox_limit();
 }
 /// What reserve() and commit() do where there is no ring.
@@ -111,7 +112,8 @@ void commit_elsewhere(Peer& peer, Slot& slot, uint32_t bytes);
 /// Finds room for a packet of `bytes` (at most payload_limit). False if there is none now. Fill header (kind, flags,
 /// sequence, tag, context, source) and payload, then commit: a slot that was reserved must be committed.
 inline bool reserve(Peer& peer, uint32_t bytes, Slot& slot) {
-    if (!peer.out || peer.close_pending) [[unlikely]] return reserve_on_base_path(peer, bytes, slot);
+    if (!peer.out || peer.close_pending) [[unlikely]]
+        return reserve_on_base_path(peer, bytes, slot);
     slot.payload = peer.out.reserve_short(bytes);
     if (!slot.payload) return reserve_long(peer, bytes, slot);
     slot.header = &peer.out.header();
@@ -120,7 +122,8 @@ inline bool reserve(Peer& peer, uint32_t bytes, Slot& slot) {
 }
 
 inline void commit(Peer& peer, Slot& slot, uint32_t bytes) {
-    if (slot.path != Slot::Path::ring) [[unlikely]] return commit_elsewhere(peer, slot, bytes);
+    if (slot.path != Slot::Path::ring) [[unlikely]]
+        return commit_elsewhere(peer, slot, bytes);
     peer.out.commit(bytes);
     ++counters.messages_ring;
     counters.bytes_ring += bytes;
@@ -168,13 +171,13 @@ struct Packet {
 /// Upcalls of the message room, set once before the first poll.
 struct Upcalls {
     void (*deliver)(Peer& peer, Packet packet);  ///< kinds eager … piece
-    bool (*flush)(Peer& peer);  ///< try to send what is pending; false if something is left
+    bool (*flush)(Peer& peer);                   ///< try to send what is pending; false if something is left
     void (*spawn_control)(Peer& peer, const Packet& packet);
     void (*segment)(Peer& peer, const Packet& packet);  ///< null as long as this process has exposed and accessed none
-    void (*job_failed)(Job& job);  ///< after everything it had sent was delivered
-    void (*peer_failed)(Peer& peer);  ///< while its job goes on; failure_text() says what happened
-    bool (*owes)(const Job& job);     ///< whether messages of a job that is gone may still be received
-    void (*forget_peer)(Peer& peer);  ///< before a peer of a job that is gone is destroyed
+    void (*job_failed)(Job& job);                       ///< after everything it had sent was delivered
+    void (*peer_failed)(Peer& peer);                    ///< while its job goes on; failure_text() says what happened
+    bool (*owes)(const Job& job);                       ///< whether messages of a job that is gone may still be received
+    void (*forget_peer)(Peer& peer);                    ///< before a peer of a job that is gone is destroyed
 
     // Streams over TCP: see ip::TcpUpcalls.
     std::byte* (*target)(Peer& peer, const ip::Piece& piece, uint64_t done, uint64_t bytes);

@@ -31,7 +31,7 @@ constexpr uint32_t kSkipBusy = 16, kSkipQuiet = 4;
 constexpr uint32_t kSkipOther = 8;
 constexpr uint64_t kBusyNs = 1'000'000;
 
-constinit Immortal<std::vector<Peer*>> remotes_storage;   ///< with a session
+constinit Immortal<std::vector<Peer*>> remotes_storage;  ///< with a session
 constinit auto& remotes = remotes_storage.value;
 constinit Immortal<std::vector<Peer*>> unplaced_storage;  ///< of these, those whose port is not known
 constinit auto& unplaced = unplaced_storage.value;
@@ -150,9 +150,7 @@ void publish_state(bool finalized) {
 
 int network_descriptor() { return network ? network->wait_fd() : -1; }
 
-uint64_t network_deadline() {
-    return network ? std::min(network->next_deadline(), wires_deadline()) : UINT64_MAX;
-}
+uint64_t network_deadline() { return network ? std::min(network->next_deadline(), wires_deadline()) : UINT64_MAX; }
 
 int attach_session(Peer& peer) {
     if (const int error = open_network()) return error;
@@ -202,7 +200,8 @@ void forget_sessions(const Job& job) {
 bool reserve_remote(Peer& peer, uint32_t bytes, Slot& slot) {
     if (!peer.session || bytes > kRemotePayload) return false;
     // Not before it can leave: a send that is complete must not lie here while the program computes or blocks elsewhere.
-    if (peer.port == 0 && !network->reachable(*peer.session)) [[unlikely]] return false;
+    if (peer.port == 0 && !network->reachable(*peer.session)) [[unlikely]]
+        return false;
     slot.path = Slot::Path::session;
     return network->reserve(*peer.session, bytes, slot.payload, slot.header);
 }

@@ -34,7 +34,7 @@ constinit Immortal<std::unique_ptr<ip::Tcp>> tcp_storage;
 constinit auto& tcp = tcp_storage.value;
 constinit Immortal<std::vector<Peer*>> users_storage;  ///< peers with a wire
 constinit auto& users = users_storage.value;
-constinit Immortal<std::vector<Peer*>> told_storage;   ///< of these, those with news
+constinit Immortal<std::vector<Peer*>> told_storage;  ///< of these, those with news
 constinit auto& told = told_storage.value;
 constinit uint32_t rails_seen = 0;
 constinit uint64_t last_traffic = 0;
@@ -165,9 +165,7 @@ bool ensure_tcp() {
 
 // What the machine decides.
 
-bool wire_free() {
-    return users.size() < static_cast<size_t>(config().max_connections) && network && ensure_tcp();
-}
+bool wire_free() { return users.size() < static_cast<size_t>(config().max_connections) && network && ensure_tcp(); }
 
 void take_wire(Peer& peer) {
     peer.wire = new Wire;
@@ -296,9 +294,7 @@ void on_rail_gone(Peer& peer, const std::byte* payload, uint32_t bytes) {
     tcp->lose_remote(*peer.wire->connection, address);
 }
 
-bool goes_by_wire(const Peer& peer) {
-    return peer.wire && peer.wire->attached && !peer.wire->connection->doubted();
-}
+bool goes_by_wire(const Peer& peer) { return peer.wire && peer.wire->attached && !peer.wire->connection->doubted(); }
 
 bool send_by_wire(Peer& peer, ip::OutStream& stream) {
     if (!goes_by_wire(peer) || peer.wire->connection->finished()) return false;
@@ -311,8 +307,8 @@ void end_stream(ip::OutStream& stream, bool confirmed) {
 }
 
 bool is_by_wire(const ip::OutStream& stream) {
-    return stream.connection && stream.connection->state() == ip::Connection::State::open &&
-           !stream.connection->finished() && !stream.connection->doubted();
+    return stream.connection && stream.connection->state() == ip::Connection::State::open && !stream.connection->finished() &&
+           !stream.connection->doubted();
 }
 
 }  // namespace starling::link

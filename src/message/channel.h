@@ -36,7 +36,8 @@ class Channel {
     const Roster& roster() const { return roster_; }
     /// The peer behind a rank; nullptr with failure_text() if its job is gone.
     link::Peer* peer(int rank) {
-        if (peers_ && peers_[rank]) [[likely]] return peers_[rank];
+        if (peers_ && peers_[rank]) [[likely]]
+            return peers_[rank];
         return find_peer(rank);
     }
     MatchQueues& queues() { return *queues_; }

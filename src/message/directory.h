@@ -17,7 +17,8 @@ class Directory {
     size_t remove(Channel& channel);
     /// nullptr while no channel of this process has the context id.
     Channel* find(uint64_t context) {
-        if (last_ && last_->context() == context) [[likely]] return last_;
+        if (last_ && last_->context() == context) [[likely]]
+            return last_;
         return look_up(context);
     }
     /// Visits all channels; the visitor must not make or destroy any.
@@ -28,9 +29,7 @@ class Directory {
     }
 
   private:
-    size_t hash(uint64_t context) const {
-        return (context * 0x9e3779b97f4a7c15u >> 32) & (slots_.size() - 1);
-    }
+    size_t hash(uint64_t context) const { return (context * 0x9e3779b97f4a7c15u >> 32) & (slots_.size() - 1); }
     Channel* look_up(uint64_t context);
     void put(Channel& channel);
     void grow();

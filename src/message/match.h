@@ -66,9 +66,7 @@ inline constinit auto& unexpected_pool = unexpected_pool_storage.value;
 
 /// MPI_ANY_TAG matches tags of the application only; negative ones are ours (MPI 5.0 gives tags >= 0 to
 /// users).
-inline bool tag_matches(int wanted, int tag) {
-    return wanted == tag || (wanted == MPI_ANY_TAG && tag >= 0);
-}
+inline bool tag_matches(int wanted, int tag) { return wanted == tag || (wanted == MPI_ANY_TAG && tag >= 0); }
 
 inline ReceiveRequest* MatchQueues::take_posted(int source, int tag) {
     auto& list = posted[bucket(source)];

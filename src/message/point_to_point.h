@@ -11,17 +11,17 @@ struct Unexpected;
 enum class Mode : uint8_t { standard, synchronous };
 
 /// Sends a message that is short, where nothing is in its way. False: nothing has happened, start_send() does it.
-bool send_at_once(Channel& channel, const void* buffer, int64_t count, const datatype::Datatype& type, int destination,
-                  int tag, Mode mode);
+bool send_at_once(Channel& channel, const void* buffer, int64_t count, const datatype::Datatype& type, int destination, int tag,
+                  Mode mode);
 
 /// Starts a send; `request` may be done on return (eager). Failures complete the request with outcome.error.
 /// `type` must be committed and stay alive until the request is done.
-void start_send(SendRequest& request, Channel& channel, const void* buffer, int64_t count,
-                const datatype::Datatype& type, int destination, int tag, Mode mode);
+void start_send(SendRequest& request, Channel& channel, const void* buffer, int64_t count, const datatype::Datatype& type,
+                int destination, int tag, Mode mode);
 
 /// Starts a receive; source may be MPI_ANY_SOURCE, tag MPI_ANY_TAG.
-void start_receive(ReceiveRequest& request, Channel& channel, void* buffer, int64_t count,
-                   const datatype::Datatype& type, int source, int tag);
+void start_receive(ReceiveRequest& request, Channel& channel, void* buffer, int64_t count, const datatype::Datatype& type,
+                   int source, int tag);
 
 /// Starts the receive of a message that a matched probe took out of its queue; the message is consumed.
 void start_matched_receive(ReceiveRequest& request, Unexpected& message, void* buffer, int64_t count,

@@ -14,14 +14,14 @@ namespace starling::message {
 /// Payload of a rendezvous packet.
 struct Offer {
     uint64_t bytes = 0;
-    uint64_t address = 0;  ///< of contiguous data in the sender's memory; 0: must be streamed
-    uint32_t serial = 0;   ///< the sender's name for its request
-    int32_t pid = 0;       ///< of the sender
+    uint64_t address = 0;                           ///< of contiguous data in the sender's memory; 0: must be streamed
+    uint32_t serial = 0;                            ///< the sender's name for its request
+    int32_t pid = 0;                                ///< of the sender
     CopyPath::Reach reach = CopyPath::Reach::near;  ///< what the sender's copies into shared memory have told of the receiver
-    uint8_t waits = 0;     ///< 1: the sender does nothing else until the message is gone
-    uint8_t ahead = 0;     ///< 1: the first pieces follow at once, on the same ring
-    uint32_t let_go = 0;   ///< the sender's counter of that name when it was sent: if it differs after the data was read, that
-                           ///< may not have been the message's any more (let_go)
+    uint8_t waits = 0;                              ///< 1: the sender does nothing else until the message is gone
+    uint8_t ahead = 0;                              ///< 1: the first pieces follow at once, on the same ring
+    uint32_t let_go = 0;  ///< the sender's counter of that name when it was sent: if it differs after the data was read, that
+                          ///< may not have been the message's any more (let_go)
 };
 
 static_assert(sizeof(Offer) == 32);

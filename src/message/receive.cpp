@@ -75,15 +75,14 @@ int truncated(const ReceiveRequest& request, uint64_t bytes) {
                 static_cast<unsigned long long>(request.capacity));
 }
 
-[[gnu::noinline, gnu::cold]] void take_too_long(ReceiveRequest& request, const std::byte* payload,
-                                                uint64_t bytes) {
+[[gnu::noinline, gnu::cold]] void take_too_long(ReceiveRequest& request, const std::byte* payload, uint64_t bytes) {
     datatype::unpack(*request.type, request.count, request.buffer, 0, payload, request.capacity);
     request.outcome.bytes = request.capacity;
     finish(request, truncated(request, bytes));
 }
 
-[[gnu::always_inline]] inline void take_eager(ReceiveRequest& request, int source, int tag,
-                                              const std::byte* payload, uint64_t bytes) {
+[[gnu::always_inline]] inline void take_eager(ReceiveRequest& request, int source, int tag, const std::byte* payload,
+                                              uint64_t bytes) {
     request.outcome.source = source;
     request.outcome.tag = tag;
     if (bytes > request.capacity) [[unlikely]]
@@ -109,8 +108,7 @@ int copy_from_sender(ReceiveRequest& request, const Offer& offer, uint64_t bytes
             list[i].iov_len = std::min<uint64_t>(list[i].iov_len, bytes - at - sum);
             sum += list[i].iov_len;
         }
-        if (const int error = shm::read_remote(offer.pid, offer.address + at, list, static_cast<size_t>(n), sum))
-            return error;
+        if (const int error = shm::read_remote(offer.pid, offer.address + at, list, static_cast<size_t>(n), sum)) return error;
         at += sum;
     }
     return 0;
@@ -151,8 +149,8 @@ void after_copy(ReceiveRequest& request, const Offer& offer, int error) {
     finish(request, request.outcome.error);
 }
 
-[[gnu::noinline]] void take_rendezvous(ReceiveRequest& request, link::Peer& peer, int source, int tag,
-                                       const Offer& offer, bool at_once = false) {
+[[gnu::noinline]] void take_rendezvous(ReceiveRequest& request, link::Peer& peer, int source, int tag, const Offer& offer,
+                                       bool at_once = false) {
     request.peer = &peer;
     request.outcome.source = source;
     request.outcome.tag = tag;
@@ -192,8 +190,7 @@ void after_copy(ReceiveRequest& request, const Offer& offer, int error) {
         message->bytes = message->offer.bytes;
     } else {
         message->bytes = envelope.bytes;
-        if (envelope.bytes > sizeof message->small)
-            message->data = std::make_unique_for_overwrite<std::byte[]>(envelope.bytes);
+        if (envelope.bytes > sizeof message->small) message->data = std::make_unique_for_overwrite<std::byte[]>(envelope.bytes);
         if (envelope.bytes) std::memcpy(const_cast<std::byte*>(message->payload()), envelope.payload, envelope.bytes);
     }
     if (channel)
@@ -220,17 +217,19 @@ void after_copy(ReceiveRequest& request, const Offer& offer, int error) {
 [[gnu::noinline]] void keep_early(link::Peer& peer, const link::Packet& packet) {
     const shm::Header& h = packet.header;
     if (!peer.early) peer.early = new Early;
-    static_cast<Early*>(peer.early)->packets.try_emplace(
-        h.sequence, Early::Kept{h.context, h.source, h.tag, h.kind == shm::Kind::rendezvous,
-                                {packet.payload, packet.payload + h.bytes}});
+    static_cast<Early*>(peer.early)
+        ->packets.try_emplace(
+            h.sequence,
+            Early::Kept{
+                h.context, h.source, h.tag, h.kind == shm::Kind::rendezvous, {packet.payload, packet.payload + h.bytes}});
 }
 
 [[gnu::noinline]] void match_early(link::Peer& peer) {
     auto& packets = static_cast<Early*>(peer.early)->packets;
     for (auto it = packets.find(peer.next_receive); it != packets.end(); it = packets.find(peer.next_receive)) {
         const Early::Kept& kept = it->second;
-        match({peer, kept.context, kept.source, kept.tag, kept.rendezvous,
-               static_cast<uint32_t>(kept.payload.size()), kept.payload.data(), true});
+        match({peer, kept.context, kept.source, kept.tag, kept.rendezvous, static_cast<uint32_t>(kept.payload.size()),
+               kept.payload.data(), true});
         ++peer.next_receive;  // as in deliver()
         packets.erase(it);
     }
@@ -285,8 +284,10 @@ void deliver_control(link::Peer& peer, const link::Packet& packet) {
             Share share;
             return !peer.remote && read(packet, share) ? on_share_copy(peer, share) : void();
         }
-        case shm::Kind::piece: return on_piece(peer, packet);
-        default: return;  // a kind of a later version: nothing of ours waits for it
+        case shm::Kind::piece:
+            return on_piece(peer, packet);
+        default:
+            return;  // a kind of a later version: nothing of ours waits for it
     }
 }
 
@@ -371,8 +372,7 @@ void receive_unexpected(ReceiveRequest& request, Unexpected& message) {
     unexpected_pool.destroy(&message);
 }
 
-void prepare_receive(ReceiveRequest& request, Channel& channel, void* buffer, int64_t count,
-                     const datatype::Datatype& type) {
+void prepare_receive(ReceiveRequest& request, Channel& channel, void* buffer, int64_t count, const datatype::Datatype& type) {
     request.done = false;
     request.retained = false;
     request.outcome = Outcome{};
@@ -383,8 +383,8 @@ void prepare_receive(ReceiveRequest& request, Channel& channel, void* buffer, in
     request.capacity = datatype::packed_size(type, count);
 }
 
-void start_receive(ReceiveRequest& request, Channel& channel, void* buffer, int64_t count,
-                   const datatype::Datatype& type, int source, int tag) {
+void start_receive(ReceiveRequest& request, Channel& channel, void* buffer, int64_t count, const datatype::Datatype& type,
+                   int source, int tag) {
     prepare_receive(request, channel, buffer, count, type);
     request.source = source;
     request.tag = tag;

@@ -33,21 +33,21 @@ struct SendRequest : Request {
     int64_t count = 0;
     const datatype::Datatype* type = nullptr;
     link::Peer* peer = nullptr;
-    uint64_t bytes = 0;       ///< packed size
+    uint64_t bytes = 0;  ///< packed size
     uint64_t context = 0;
-    uint64_t moved = 0;       ///< streamed so far (two-copy fallback)
-    int source_rank = 0;      ///< my rank as the receiver sees it
-    int destination = 0;      ///< the receiver's rank in the channel
+    uint64_t moved = 0;   ///< streamed so far (two-copy fallback)
+    int source_rank = 0;  ///< my rank as the receiver sees it
+    int destination = 0;  ///< the receiver's rank in the channel
     int tag = 0;
     uint32_t sequence = 0;
-    uint32_t serial = 0;      ///< what the receiver names this request by
-    uint32_t stream_to = 0;   ///< what we name the receiver's request by
-    uint32_t generation = 0;  ///< goes with stream_to
+    uint32_t serial = 0;              ///< what the receiver names this request by
+    uint32_t stream_to = 0;           ///< what we name the receiver's request by
+    uint32_t generation = 0;          ///< goes with stream_to
     ip::OutStream* stream = nullptr;  ///< to another host, from clear_to_stream on; owned
     enum class Stage : uint8_t { eager, envelope, offered, stream } stage = Stage::eager;
-    bool waits = false;       ///< its caller does nothing else until it is done; set before start_send(), or never
-    bool retained = false;    ///< holds a reference of `type`
-    bool queued = false;      ///< is in its peer's queue; kept for those with a stream
+    bool waits = false;     ///< its caller does nothing else until it is done; set before start_send(), or never
+    bool retained = false;  ///< holds a reference of `type`
+    bool queued = false;    ///< is in its peer's queue; kept for those with a stream
 };
 
 /// A receive from start to completion. Filled by start_receive(); must not move while it is not done.
@@ -62,13 +62,13 @@ struct ReceiveRequest : Request {
     uint64_t expected = 0;       ///< bytes that will come in pieces
     uint64_t moved = 0;          ///< bytes that have
     uint64_t post_order = 0;     ///< orders specific against wildcard receives
-    int source = 0;  ///< as posted: a rank or MPI_ANY_SOURCE
-    int tag = 0;     ///< as posted: a tag or MPI_ANY_TAG
+    int source = 0;              ///< as posted: a rank or MPI_ANY_SOURCE
+    int tag = 0;                 ///< as posted: a tag or MPI_ANY_TAG
     uint32_t serial = 0;
     uint32_t send_serial = 0, generation = 0;  ///< of a message that comes in pieces
     ip::Coverage* coverage = nullptr;          ///< of one that comes from another host in pieces; owned
-    bool retained = false;  ///< holds a reference of `type`
-    ListHook hook;          ///< posted queue
+    bool retained = false;                     ///< holds a reference of `type`
+    ListHook hook;                             ///< posted queue
 };
 
 }  // namespace starling::message

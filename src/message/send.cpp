@@ -26,7 +26,7 @@ namespace {
 
 constinit Immortal<Serials<SendRequest>> offered_storage;  ///< rendezvous: envelope sent or about to be, data not yet gone
 constinit auto& offered = offered_storage.value;
-constinit size_t queued = 0;             ///< eager sends and envelopes in peers' queues, and streams
+constinit size_t queued = 0;  ///< eager sends and envelopes in peers' queues, and streams
 
 void finish(SendRequest& request, int error) {
     if (request.retained) datatype::release(*request.type);
@@ -69,9 +69,7 @@ struct Label {
     uint32_t sequence;
 };
 
-Label label_of(const SendRequest& request) {
-    return {request.context, request.source_rank, request.tag, request.sequence};
-}
+Label label_of(const SendRequest& request) { return {request.context, request.source_rank, request.tag, request.sequence}; }
 
 inline void fill(shm::Header& header, shm::Kind kind, const Label& label) {
     header.kind = kind;
@@ -81,9 +79,8 @@ inline void fill(shm::Header& header, shm::Kind kind, const Label& label) {
     header.source = label.source;
 }
 
-[[gnu::always_inline]] inline bool put_eager(link::Peer& peer, const Label& label,
-                                             const datatype::Datatype& type, int64_t count,
-                                             const void* buffer, uint32_t bytes) {
+[[gnu::always_inline]] inline bool put_eager(link::Peer& peer, const Label& label, const datatype::Datatype& type,
+                                             int64_t count, const void* buffer, uint32_t bytes) {
     link::Slot slot;
     if (!link::reserve(peer, bytes, slot)) return false;
     fill(*slot.header, shm::Kind::eager, label);
@@ -152,15 +149,16 @@ bool try_envelope(SendRequest& request) {
     link::Slot slot;
     if (!link::reserve(*request.peer, sizeof(Offer), slot)) return false;
     fill(*slot.header, shm::Kind::rendezvous, label_of(request));
-    Offer offer{request.bytes, 0, request.serial, static_cast<int32_t>(getpid()), reach_of(*request.peer),
-                request.waits, goes_ahead(request), static_cast<uint32_t>(let_go_count())};
+    Offer offer{request.bytes,           0,
+                request.serial,          static_cast<int32_t>(getpid()),
+                reach_of(*request.peer), request.waits,
+                goes_ahead(request),     static_cast<uint32_t>(let_go_count())};
     if (datatype::is_block(*request.type, request.count))
         offer.address = reinterpret_cast<uint64_t>(datatype::block_address(*request.type, request.buffer));
     std::memcpy(slot.payload, &offer, sizeof offer);
     link::commit(*request.peer, slot, sizeof offer);
     constexpr uint64_t kAhead = 32 * 1024;  // it takes longer to write than an answer on its way
-    while (offer.ahead && request.moved < std::min(request.bytes, kAhead) && put_piece(request, request.serial, 0)) {
-    }
+    while (offer.ahead && request.moved < std::min(request.bytes, kAhead) && put_piece(request, request.serial, 0)) {}
     return true;
 }
 
@@ -179,9 +177,13 @@ bool try_stream(SendRequest& request) {
 /// wait, it goes behind them from time to time.
 bool advance_remote(SendRequest& request) {
     switch (advance_stream(request)) {
-        case Turn::no_room: return false;
-        case Turn::done: request.queued = false; return true;
-        case Turn::over: break;
+        case Turn::no_room:
+            return false;
+        case Turn::done:
+            request.queued = false;
+            return true;
+        case Turn::over:
+            break;
     }
     request.peer->sends.push_back(&request);
     ++queued;
@@ -211,7 +213,8 @@ bool advance(SendRequest& request) {
             if (!try_stream(request)) return false;
             finish_offered(request, MPI_SUCCESS);
             return true;
-        case SendRequest::Stage::offered: break;
+        case SendRequest::Stage::offered:
+            break;
     }
     return true;
 }
@@ -235,10 +238,11 @@ void enqueue(SendRequest& request) {
 
 }  // namespace
 
-bool send_at_once(Channel& channel, const void* buffer, int64_t count, const datatype::Datatype& type, int destination,
-                  int tag, Mode mode) {
+bool send_at_once(Channel& channel, const void* buffer, int64_t count, const datatype::Datatype& type, int destination, int tag,
+                  Mode mode) {
     link::Peer* peer = channel.peer(destination);
-    if (!peer || peer->dead) [[unlikely]] return false;
+    if (!peer || peer->dead) [[unlikely]]
+        return false;
     const uint64_t bytes = datatype::packed_size(type, count);
     if (mode != Mode::standard || bytes > eager_limit(*peer)) return false;
     if (!peer->sends.empty() || !peer->controls.empty()) return false;
@@ -249,11 +253,12 @@ bool send_at_once(Channel& channel, const void* buffer, int64_t count, const dat
     return true;
 }
 
-void start_send(SendRequest& request, Channel& channel, const void* buffer, int64_t count,
-                const datatype::Datatype& type, int destination, int tag, Mode mode) {
+void start_send(SendRequest& request, Channel& channel, const void* buffer, int64_t count, const datatype::Datatype& type,
+                int destination, int tag, Mode mode) {
     request.done = false;
     request.outcome = Outcome{};
-    if (send_at_once(channel, buffer, count, type, destination, tag, mode)) [[likely]] return request.complete();
+    if (send_at_once(channel, buffer, count, type, destination, tag, mode)) [[likely]]
+        return request.complete();
     link::Peer* peer = channel.peer(destination);
     if (!peer || peer->dead) [[unlikely]] {
         const bool gone = peer || channel.roster().at(destination).job->dead();  // else it can't be mapped just now

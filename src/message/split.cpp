@@ -71,7 +71,8 @@ bool poll_splits() {
 
 int free_split() {
     for (uint32_t i = 0; i < shm::kSplitSlots; ++i)
-        if (!splits[i].request && (splits[i].last_writer == 0 || process_gone(splits[i].last_writer))) return static_cast<int>(i);
+        if (!splits[i].request && (splits[i].last_writer == 0 || process_gone(splits[i].last_writer)))
+            return static_cast<int>(i);
     return -1;
 }
 
@@ -91,7 +92,8 @@ int start_split(ReceiveRequest& request, const Offer& offer, void* target, uint6
     polled = true;
     shm::SplitSlot& slot = own_slot(static_cast<uint32_t>(index));
     const uint64_t generation = shm::open_split(slot);
-    const Share share{reinterpret_cast<uint64_t>(target), bytes, offer.serial, getpid(), static_cast<uint16_t>(index), generation};
+    const Share share{reinterpret_cast<uint64_t>(target), bytes,     offer.serial, getpid(),
+                      static_cast<uint16_t>(index),       generation};
     link::send_control(*request.peer, shm::Kind::share_copy, &share, sizeof share);
 
     int error = 0;
@@ -99,8 +101,7 @@ int start_split(ReceiveRequest& request, const Offer& offer, void* target, uint6
         error = split.read(static_cast<uint64_t>(i) * chunk, static_cast<uint64_t>(i + 1) * chunk);
     if (error) {
         // Nothing more may be claimed; what the sender writes meanwhile is overwritten by whoever copies next.
-        while (shm::claim_chunk(slot, generation, split.total(), false) >= 0) {
-        }
+        while (shm::claim_chunk(slot, generation, split.total(), false) >= 0) {}
     }
     splits[index] = split;
     ++open_splits;

@@ -14,9 +14,7 @@ inline uint64_t status_bytes(const MPI_Status& status) {
     std::memcpy(&bytes, status.MPI_internal, sizeof bytes);
     return bytes;
 }
-inline void set_status_bytes(MPI_Status& status, uint64_t bytes) {
-    std::memcpy(status.MPI_internal, &bytes, sizeof bytes);
-}
+inline void set_status_bytes(MPI_Status& status, uint64_t bytes) { std::memcpy(status.MPI_internal, &bytes, sizeof bytes); }
 inline bool status_cancelled(const MPI_Status& status) { return status.MPI_internal[2] != 0; }
 inline void set_status_cancelled(MPI_Status& status, bool cancelled) { status.MPI_internal[2] = cancelled; }
 

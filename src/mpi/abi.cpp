@@ -35,17 +35,15 @@ Booleans* booleans_of(int size) {
 struct FortranSize {
     std::string_view key, bytes;
 };
-constexpr FortranSize kFortranSizes[] = {{"mpi_logical_size", "4"},
-                                         {"mpi_integer_size", "4"},
-                                         {"mpi_real_size", "4"},
-                                         {"mpi_double_precision_size", "8"}};
+constexpr FortranSize kFortranSizes[] = {
+    {"mpi_logical_size", "4"}, {"mpi_integer_size", "4"}, {"mpi_real_size", "4"}, {"mpi_double_precision_size", "8"}};
 
 int check_fortran(const comm::Info& given) {
     for (const auto& [key, bytes] : kFortranSizes) {
         const std::string* value = given.find(key);
         if (value && *value != bytes)
-            return fail(MPI_ERR_ABI, "%s is %s, but this library's datatypes have %s", key.data(),
-                        value->c_str(), bytes.data());
+            return fail(MPI_ERR_ABI, "%s is %s, but this library's datatypes have %s", key.data(), value->c_str(),
+                        bytes.data());
     }
     for (const comm::Info::Entry& entry : given.entries) {
         if (entry.key.ends_with("_supported") && entry.value != "true" && entry.value != "false")
@@ -57,9 +55,7 @@ int check_fortran(const comm::Info& given) {
     return MPI_SUCCESS;
 }
 
-int bad_logical_size(int size) {
-    return fail(MPI_ERR_ARG, "a LOGICAL of %d bytes: it has 1, 2, 4, 8 or 16", size);
-}
+int bad_logical_size(int size) { return fail(MPI_ERR_ARG, "a LOGICAL of %d bytes: it has 1, 2, 4, 8 or 16", size); }
 
 int set_fortran(const comm::Info& given) {
     const MutexGuard guard(fortran_mutex);

@@ -19,17 +19,14 @@ using comm::AttributeKind;
 using comm::Keyval;
 
 int bad_keyval(comm::Comm* comm, int keyval, const char* function = __builtin_FUNCTION()) {
-    return raise(comm, fail(MPI_ERR_KEYVAL, "%d is no attribute key of this kind of object", keyval),
-                 function);
+    return raise(comm, fail(MPI_ERR_KEYVAL, "%d is no attribute key of this kind of object", keyval), function);
 }
 
 int predefined_keyval(comm::Comm* comm, const char* function = __builtin_FUNCTION()) {
     return raise(comm, fail(MPI_ERR_KEYVAL, "predefined attributes can't be set or deleted"), function);
 }
 
-bool is_predefined(int keyval) {
-    return keyval >= MPI_TAG_UB && keyval <= MPI_UNIVERSE_SIZE;
-}
+bool is_predefined(int keyval) { return keyval >= MPI_TAG_UB && keyval <= MPI_UNIVERSE_SIZE; }
 
 // Frees a key of one kind.
 int free_key(AttributeKind kind, int* number, const char* function) {
@@ -123,22 +120,17 @@ int make_key(AttributeKind kind, int* number, void* extra_state, Keyval*& keyval
 
 }  // namespace
 
-int Comm_create_keyval(MPI_Comm_copy_attr_function* comm_copy_attr_fn,
-                       MPI_Comm_delete_attr_function* comm_delete_attr_fn, int* comm_keyval,
-                       void* extra_state) {
+int Comm_create_keyval(MPI_Comm_copy_attr_function* comm_copy_attr_fn, MPI_Comm_delete_attr_function* comm_delete_attr_fn,
+                       int* comm_keyval, void* extra_state) {
     Lock lock;
     Keyval* keyval = nullptr;
-    if (const int error =
-            make_key(AttributeKind::comm, comm_keyval, extra_state, keyval, "Comm_create_keyval"))
-        return error;
+    if (const int error = make_key(AttributeKind::comm, comm_keyval, extra_state, keyval, "Comm_create_keyval")) return error;
     keyval->comm_copy = comm_copy_attr_fn;
     keyval->comm_delete = comm_delete_attr_fn;
     return MPI_SUCCESS;
 }
 
-int Comm_free_keyval(int* comm_keyval) {
-    return free_key(AttributeKind::comm, comm_keyval, "Comm_free_keyval");
-}
+int Comm_free_keyval(int* comm_keyval) { return free_key(AttributeKind::comm, comm_keyval, "Comm_free_keyval"); }
 
 int Comm_set_attr(MPI_Comm comm, int comm_keyval, void* attribute_val) {
     return comm_set(comm, comm_keyval, attribute_val, "Comm_set_attr");
@@ -148,26 +140,19 @@ int Comm_get_attr(MPI_Comm comm, int comm_keyval, void* attribute_val, int* flag
     return comm_get(comm, comm_keyval, attribute_val, flag, "Comm_get_attr");
 }
 
-int Comm_delete_attr(MPI_Comm comm, int comm_keyval) {
-    return comm_delete(comm, comm_keyval, "Comm_delete_attr");
-}
+int Comm_delete_attr(MPI_Comm comm, int comm_keyval) { return comm_delete(comm, comm_keyval, "Comm_delete_attr"); }
 
-int Type_create_keyval(MPI_Type_copy_attr_function* type_copy_attr_fn,
-                       MPI_Type_delete_attr_function* type_delete_attr_fn, int* type_keyval,
-                       void* extra_state) {
+int Type_create_keyval(MPI_Type_copy_attr_function* type_copy_attr_fn, MPI_Type_delete_attr_function* type_delete_attr_fn,
+                       int* type_keyval, void* extra_state) {
     Lock lock;
     Keyval* keyval = nullptr;
-    if (const int error =
-            make_key(AttributeKind::type, type_keyval, extra_state, keyval, "Type_create_keyval"))
-        return error;
+    if (const int error = make_key(AttributeKind::type, type_keyval, extra_state, keyval, "Type_create_keyval")) return error;
     keyval->type_copy = type_copy_attr_fn;
     keyval->type_delete = type_delete_attr_fn;
     return MPI_SUCCESS;
 }
 
-int Type_free_keyval(int* type_keyval) {
-    return free_key(AttributeKind::type, type_keyval, "Type_free_keyval");
-}
+int Type_free_keyval(int* type_keyval) { return free_key(AttributeKind::type, type_keyval, "Type_free_keyval"); }
 
 int Type_set_attr(MPI_Datatype datatype, int type_keyval, void* attribute_val) {
     Lock lock;
@@ -195,55 +180,41 @@ int Type_delete_attr(MPI_Datatype datatype, int type_keyval) {
     Lock lock;
     datatype::Datatype* type = datatype::from_handle(datatype);
     if (!type || phase != Phase::running) return bad_datatype(datatype);
-    if (!type->attributes || !type->attributes->get(type_keyval, nullptr))
-        return bad_keyval(nullptr, type_keyval);
+    if (!type->attributes || !type->attributes->get(type_keyval, nullptr)) return bad_keyval(nullptr, type_keyval);
     const auto kept = datatype::TypeRef::to(*type);
     const int error = type->attributes->remove(AttributeHolder(datatype), type_keyval);
     return error ? raise(nullptr, error) : MPI_SUCCESS;
 }
 
-int Win_create_keyval(MPI_Win_copy_attr_function* win_copy_attr_fn,
-                      MPI_Win_delete_attr_function* win_delete_attr_fn, int* win_keyval,
-                      void* extra_state) {
+int Win_create_keyval(MPI_Win_copy_attr_function* win_copy_attr_fn, MPI_Win_delete_attr_function* win_delete_attr_fn,
+                      int* win_keyval, void* extra_state) {
     Lock lock;
     Keyval* keyval = nullptr;
-    if (const int error =
-            make_key(AttributeKind::win, win_keyval, extra_state, keyval, "Win_create_keyval"))
-        return error;
+    if (const int error = make_key(AttributeKind::win, win_keyval, extra_state, keyval, "Win_create_keyval")) return error;
     keyval->win_copy = win_copy_attr_fn;
     keyval->win_delete = win_delete_attr_fn;
     return MPI_SUCCESS;
 }
 
-int Win_free_keyval(int* win_keyval) {
-    return free_key(AttributeKind::win, win_keyval, "Win_free_keyval");
-}
+int Win_free_keyval(int* win_keyval) { return free_key(AttributeKind::win, win_keyval, "Win_free_keyval"); }
 
-int Keyval_create(MPI_Copy_function* copy_fn, MPI_Delete_function* delete_fn, int* keyval,
-                  void* extra_state) {
+int Keyval_create(MPI_Copy_function* copy_fn, MPI_Delete_function* delete_fn, int* keyval, void* extra_state) {
     Lock lock;
     Keyval* made = nullptr;
-    if (const int error = make_key(AttributeKind::comm, keyval, extra_state, made, "Keyval_create"))
-        return error;
+    if (const int error = make_key(AttributeKind::comm, keyval, extra_state, made, "Keyval_create")) return error;
     made->comm_copy = copy_fn;
     made->comm_delete = delete_fn;
     return MPI_SUCCESS;
 }
 
-int Keyval_free(int* keyval) {
-    return free_key(AttributeKind::comm, keyval, "Keyval_free");
-}
+int Keyval_free(int* keyval) { return free_key(AttributeKind::comm, keyval, "Keyval_free"); }
 
-int Attr_put(MPI_Comm comm, int keyval, void* attribute_val) {
-    return comm_set(comm, keyval, attribute_val, "Attr_put");
-}
+int Attr_put(MPI_Comm comm, int keyval, void* attribute_val) { return comm_set(comm, keyval, attribute_val, "Attr_put"); }
 
 int Attr_get(MPI_Comm comm, int keyval, void* attribute_val, int* flag) {
     return comm_get(comm, keyval, attribute_val, flag, "Attr_get");
 }
 
-int Attr_delete(MPI_Comm comm, int keyval) {
-    return comm_delete(comm, keyval, "Attr_delete");
-}
+int Attr_delete(MPI_Comm comm, int keyval) { return comm_delete(comm, keyval, "Attr_delete"); }
 
 }  // namespace starling::mpi

@@ -101,8 +101,7 @@ struct Flush : progress::Request {
 };
 constinit Immortal<RequestPool<Flush>> flush_pool_storage;
 constinit auto& flush_pool = flush_pool_storage.value;
-constexpr progress::RequestClass kFlush{
-    .dispose = [](progress::Request& r) { flush_pool.destroy(static_cast<Flush&>(r)); }};
+constexpr progress::RequestClass kFlush{.dispose = [](progress::Request& r) { flush_pool.destroy(static_cast<Flush&>(r)); }};
 Flush* flushes = nullptr;
 
 bool poll_flushes() {
@@ -158,17 +157,15 @@ int start_flush(SendBuffer* buffer, comm::Comm* comm, MPI_Request* out, const ch
     return MPI_SUCCESS;
 }
 
-SendBuffer*& session_buffer(comm::Session& session) {
-    return reinterpret_cast<SendBuffer*&>(session.attached_buffer);
-}
+SendBuffer*& session_buffer(comm::Session& session) { return reinterpret_cast<SendBuffer*&>(session.attached_buffer); }
 
 int bad_session(const char* function = __builtin_FUNCTION()) {
     return bad_handle(nullptr, MPI_ERR_SESSION, "session", function);
 }
 
 int raise(const comm::Session& session, int error, const char* function = __builtin_FUNCTION()) {
-    return raise_through(session.errhandler, comm::HandlerKind::session, {.session = comm::to_handle(&session)},
-                         error, function);
+    return raise_through(session.errhandler, comm::HandlerKind::session, {.session = comm::to_handle(&session)}, error,
+                         function);
 }
 
 SendBuffer*& comm_buffer(comm::Comm& comm) { return reinterpret_cast<SendBuffer*&>(comm.attached_buffer); }
@@ -184,8 +181,7 @@ void drop_buffer(void*& attached) {
     attached = nullptr;
 }
 
-int send_buffered(comm::Comm& comm, const void* data, MPI_Count count, const datatype::Datatype& type, int dest,
-                  int tag) {
+int send_buffered(comm::Comm& comm, const void* data, MPI_Count count, const datatype::Datatype& type, int dest, int tag) {
     SendBuffer* buffer = buffer_of(comm);
     const uint64_t bytes = datatype::packed_size(type, count);
     if (!buffer)
@@ -218,8 +214,7 @@ int Bsend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int
     return raise(comm, send_buffered(*comm, buf, count, *type, dest, tag));
 }
 
-int Ibsend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm handle,
-           MPI_Request* request) {
+int Ibsend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm handle, MPI_Request* request) {
     if (!request) return null_argument(comm::from_handle(handle), "request");
     const int error = Bsend(buf, count, datatype, dest, tag, handle);
     if (error == MPI_SUCCESS) *request = completed_request();

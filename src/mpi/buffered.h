@@ -2,8 +2,8 @@
 #pragma once
 
 #include "datatype/datatype.h"
-#include "mpi/counts.h"
 #include "mpi.h"
+#include "mpi/counts.h"
 
 namespace starling::comm {
 struct Comm;
@@ -12,8 +12,7 @@ struct Comm;
 namespace starling::mpi {
 
 int Bsend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm);
-int Ibsend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-           MPI_Request* request);
+int Ibsend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request);
 
 int Buffer_attach(void* buffer, MPI_Count size);
 int Buffer_detach(void* buffer_addr, CountOut size);
@@ -34,7 +33,6 @@ void drop_buffer(void*& attached);
 
 /// Copies the message into the buffer that serves `comm` (its own, else its session's or the process's) and sends it from there. An
 /// MPI error class with failure_text(); MPI_ERR_BUFFER if there is no buffer or no room.
-int send_buffered(comm::Comm& comm, const void* buffer, MPI_Count count, const datatype::Datatype& type, int dest,
-                  int tag);
+int send_buffered(comm::Comm& comm, const void* buffer, MPI_Count count, const datatype::Datatype& type, int dest, int tag);
 
 }  // namespace starling::mpi

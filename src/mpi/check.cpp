@@ -35,8 +35,8 @@ std::string sentence(int error) {
 
 [[noreturn]] void die(int error, const char* function) {
     const int error_class = comm::class_of(error);
-    const std::string line = who() + ": " + full_name(function) + ": " + sentence(error) + " (" +
-                             comm::class_name(error_class) + ")\n";
+    const std::string line =
+        who() + ": " + full_name(function) + ": " + sentence(error) + " (" + comm::class_name(error_class) + ")\n";
     std::fputs(line.c_str(), stderr);
     std::fflush(stderr);
     abort_job(kAbortCode);
@@ -67,8 +67,7 @@ comm::Comm* for_no_object() {
 
 }  // namespace
 
-int raise_through(comm::Errhandler* const& place, comm::HandlerKind, ErrorSubject subject, int error,
-                  const char* function) {
+int raise_through(comm::Errhandler* const& place, comm::HandlerKind, ErrorSubject subject, int error, const char* function) {
     // Held: the handler may free itself, or raise errors of its own, and other threads may set another.
     comm::Errhandler* handler = comm::retain_from(place);
     switch (handler->action) {
@@ -97,15 +96,12 @@ int raise(comm::Comm* comm, int error, const char* function) {
 }
 
 int unsupported(const char* name) {
-    return raise(nullptr,
-                 fail(MPI_ERR_UNSUPPORTED_OPERATION,
-                      "not built into Starling yet; `starling info --missing` lists what is not"),
-                 name);
+    return raise(
+        nullptr,
+        fail(MPI_ERR_UNSUPPORTED_OPERATION, "not built into Starling yet; `starling info --missing` lists what is not"), name);
 }
 
-int out_of_memory(const char* name) {
-    return raise(nullptr, fail(MPI_ERR_NO_MEM, "out of memory"), name);
-}
+int out_of_memory(const char* name) { return raise(nullptr, fail(MPI_ERR_NO_MEM, "out of memory"), name); }
 
 int not_running(const char* function) {
     const char* text = phase == Phase::finalized ? "called after MPI_Finalize" : "called before MPI_Init";
@@ -114,8 +110,8 @@ int not_running(const char* function) {
 
 int bad_comm(MPI_Comm handle, const char* function) {
     if (phase != Phase::running) return not_running(function);
-    const char* what = handle == MPI_COMM_NULL ? "the communicator is MPI_COMM_NULL"
-                                               : "the communicator is not valid; was it freed?";
+    const char* what =
+        handle == MPI_COMM_NULL ? "the communicator is MPI_COMM_NULL" : "the communicator is not valid; was it freed?";
     return raise(nullptr, fail(MPI_ERR_COMM, "%s", what), function);
 }
 
@@ -125,16 +121,12 @@ int bad_handle(comm::Comm* comm, int error_class, const char* what, const char* 
 
 int bad_rank(comm::Comm* comm, int rank, const char* function) {
     const char* group = comm->is_inter ? "remote group" : "communicator";
-    return raise(comm,
-                 fail(MPI_ERR_RANK, "there is no rank %d in a %s of %d", rank, group, comm->peer_count),
-                 function);
+    return raise(comm, fail(MPI_ERR_RANK, "there is no rank %d in a %s of %d", rank, group, comm->peer_count), function);
 }
 
 int bad_root(comm::Comm* comm, int root, const char* function) {
     const char* group = comm->is_inter ? "remote group" : "communicator";
-    return raise(comm,
-                 fail(MPI_ERR_ROOT, "root %d is no rank of a %s of %d", root, group, comm->peer_count),
-                 function);
+    return raise(comm, fail(MPI_ERR_ROOT, "root %d is no rank of a %s of %d", root, group, comm->peer_count), function);
 }
 
 int bad_tag(comm::Comm* comm, int tag, const char* function) {
@@ -142,9 +134,7 @@ int bad_tag(comm::Comm* comm, int tag, const char* function) {
 }
 
 int bad_count(comm::Comm* comm, MPI_Count count, const char* function) {
-    return raise(comm,
-                 fail(MPI_ERR_COUNT, "count %lld is negative or too large", static_cast<long long>(count)),
-                 function);
+    return raise(comm, fail(MPI_ERR_COUNT, "count %lld is negative or too large", static_cast<long long>(count)), function);
 }
 
 int bad_type(comm::Comm* comm, MPI_Datatype type, const char* function) {
@@ -165,8 +155,7 @@ int null_argument(comm::Comm* comm, const char* name, const char* function) {
 }
 
 int wrong_kind_of_comm(comm::Comm* comm, const char* function) {
-    const char* what = comm->is_inter ? "an inter-communicator is not allowed here"
-                                      : "an inter-communicator is needed here";
+    const char* what = comm->is_inter ? "an inter-communicator is not allowed here" : "an inter-communicator is needed here";
     return raise(comm, fail(MPI_ERR_COMM, "%s", what), function);
 }
 

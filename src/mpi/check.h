@@ -8,13 +8,12 @@
 
 #include <atomic>
 
+#include "base/lock.h"
 #include "comm/comm.h"
 #include "comm/errhandler.h"
 #include "mpi.h"
-#include "base/lock.h"
 
 namespace starling::mpi {
-
 
 /// Ends the job with this exit code.
 [[noreturn]] void abort_job(int code);
@@ -37,8 +36,8 @@ union ErrorSubject {
     MPI_Session session;
 };
 /// Reports an error through the handler that is set on `subject`, at `place`.
-[[gnu::cold]] int raise_through(comm::Errhandler* const& place, comm::HandlerKind kind, ErrorSubject subject,
-                                int error, const char* function = __builtin_FUNCTION());
+[[gnu::cold]] int raise_through(comm::Errhandler* const& place, comm::HandlerKind kind, ErrorSubject subject, int error,
+                                const char* function = __builtin_FUNCTION());
 
 /// What the entry of a function that is not built does: raises MPI_ERR_UNSUPPORTED_OPERATION.
 [[gnu::cold]] int unsupported(const char* name);
@@ -59,33 +58,24 @@ T unsupported(const char* name) {
 [[gnu::cold]] int not_running(const char* function = __builtin_FUNCTION());
 [[gnu::cold]] int bad_comm(MPI_Comm handle, const char* function = __builtin_FUNCTION());
 /// A handle of another kind: `what` as in "group", `error_class` as MPI_ERR_GROUP.
-[[gnu::cold]] int bad_handle(comm::Comm* comm, int error_class, const char* what,
-                             const char* function = __builtin_FUNCTION());
+[[gnu::cold]] int bad_handle(comm::Comm* comm, int error_class, const char* what, const char* function = __builtin_FUNCTION());
 [[gnu::cold]] int bad_rank(comm::Comm* comm, int rank, const char* function = __builtin_FUNCTION());
 [[gnu::cold]] int bad_root(comm::Comm* comm, int root, const char* function = __builtin_FUNCTION());
 [[gnu::cold]] int bad_tag(comm::Comm* comm, int tag, const char* function = __builtin_FUNCTION());
 [[gnu::cold]] int bad_count(comm::Comm* comm, MPI_Count count, const char* function = __builtin_FUNCTION());
-[[gnu::cold]] int bad_type(comm::Comm* comm, MPI_Datatype type,
-                           const char* function = __builtin_FUNCTION());
+[[gnu::cold]] int bad_type(comm::Comm* comm, MPI_Datatype type, const char* function = __builtin_FUNCTION());
 [[gnu::cold]] int bad_buffer(comm::Comm* comm, const char* function = __builtin_FUNCTION());
 /// A null pointer where a result goes or an array is needed.
-[[gnu::cold]] int null_argument(comm::Comm* comm, const char* name,
-                                const char* function = __builtin_FUNCTION());
+[[gnu::cold]] int null_argument(comm::Comm* comm, const char* name, const char* function = __builtin_FUNCTION());
 /// The communicator is an inter-communicator (or is none) where the function wants the other kind.
 [[gnu::cold]] int wrong_kind_of_comm(comm::Comm* comm, const char* function = __builtin_FUNCTION());
 
 inline bool valid_destination(const comm::Comm& comm, int rank) {
     return static_cast<unsigned>(rank) < static_cast<unsigned>(comm.peer_count) || rank == MPI_PROC_NULL;
 }
-inline bool valid_source(const comm::Comm& comm, int rank) {
-    return valid_destination(comm, rank) || rank == MPI_ANY_SOURCE;
-}
-inline bool valid_tag(int tag) {
-    return tag >= 0;
-}
-inline bool valid_receive_tag(int tag) {
-    return tag >= 0 || tag == MPI_ANY_TAG;
-}
+inline bool valid_source(const comm::Comm& comm, int rank) { return valid_destination(comm, rank) || rank == MPI_ANY_SOURCE; }
+inline bool valid_tag(int tag) { return tag >= 0; }
+inline bool valid_receive_tag(int tag) { return tag >= 0 || tag == MPI_ANY_TAG; }
 /// Intra-communicators: a rank. Inter-communicators: a rank of the remote group, MPI_ROOT or MPI_PROC_NULL.
 inline bool valid_root(const comm::Comm& comm, int root) {
     if (static_cast<unsigned>(root) < static_cast<unsigned>(comm.peer_count)) return true;

@@ -31,11 +31,12 @@ constinit Immortal<RequestPool<PendingCollective>> pending_storage;
 constinit auto& pending = pending_storage.value;
 constinit const progress::RequestClass kPending{
     .dispose = [](progress::Request& request) { pending.destroy(static_cast<PendingCollective&>(request)); },
-    .tell = [](const progress::Request& request, progress::Teller& teller) {
-        const collective::Label& label = static_cast<const PendingCollective&>(request).label;
-        teller.of(label.function);
-        collective::tell(label, teller);
-    }};
+    .tell =
+        [](const progress::Request& request, progress::Teller& teller) {
+            const collective::Label& label = static_cast<const PendingCollective&>(request).label;
+            teller.of(label.function);
+            collective::tell(label, teller);
+        }};
 
 }  // namespace
 
@@ -158,8 +159,7 @@ const Datatype* CollectiveCall::data(const void* buffer, MPI_Count count, MPI_Da
     return ok() ? found : nullptr;
 }
 
-void CollectiveCall::buffer(const void* buffer, MPI_Count count, MPI_Datatype handle,
-                            const Datatype* type) {
+void CollectiveCall::buffer(const void* buffer, MPI_Count count, MPI_Datatype handle, const Datatype* type) {
     if (ok()) error_ = check_data(comm_, type, handle, buffer, count, function_);
 }
 
@@ -183,16 +183,14 @@ const Op* CollectiveCall::op(MPI_Op handle, const Datatype* type) {
     return ok() ? op_ : nullptr;
 }
 
-const Datatype* CollectiveCall::blocks(const void* buffer, Counts counts, Counts displacements,
-                                       MPI_Datatype handle) {
+const Datatype* CollectiveCall::blocks(const void* buffer, Counts counts, Counts displacements, MPI_Datatype handle) {
     const Datatype* found = type(handle);
     if (!found) return nullptr;
     if (peers() > 0 && (!counts || !displacements)) [[unlikely]] {
         error_ = null_argument(comm_, counts ? "displacements" : "counts", function_);
         return nullptr;
     }
-    for (int i = 0; i < peers() && ok(); ++i)
-        error_ = check_data(comm_, found, handle, buffer, counts[i], function_);
+    for (int i = 0; i < peers() && ok(); ++i) error_ = check_data(comm_, found, handle, buffer, counts[i], function_);
     return ok() ? found : nullptr;
 }
 
@@ -200,11 +198,7 @@ const Datatype* const* CollectiveCall::typed_blocks(const void* buffer, Counts c
                                                     const MPI_Datatype handles[], int side) {
     if (!ok()) return nullptr;
     if (!counts || !displacements || !handles) [[unlikely]] {
-        error_ = null_argument(comm_,
-                               !counts          ? "counts"
-                               : !displacements ? "displacements"
-                                                : "types",
-                               function_);
+        error_ = null_argument(comm_, !counts ? "counts" : !displacements ? "displacements" : "types", function_);
         return nullptr;
     }
     std::vector<const Datatype*>& types = block_types_[side];

@@ -78,8 +78,8 @@ class CollectiveCall {
     const Datatype* blocks(const void* buffer, Counts counts, Counts displacements, MPI_Datatype handle);
     /// The same with a type per block; the array lives as long as the operation. `side`: 0 or 1, which
     /// array it is.
-    const Datatype* const* typed_blocks(const void* buffer, Counts counts, Counts displacements,
-                                        const MPI_Datatype handles[], int side);
+    const Datatype* const* typed_blocks(const void* buffer, Counts counts, Counts displacements, const MPI_Datatype handles[],
+                                        int side);
 
     /// Runs the operation to its end and gives the code to return.
     int run(Task task);

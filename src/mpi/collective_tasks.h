@@ -22,26 +22,25 @@ struct BlockArguments {
         : buffer(b), count(0), counts(c), displacements(d), type(t), uniform(false) {}
 };
 
-Task gather_task(CollectiveCall& call, const void* send, MPI_Count count, MPI_Datatype datatype,
-                 const BlockArguments& receive, int root);
-Task scatter_task(CollectiveCall& call, const BlockArguments& send, void* receive, MPI_Count count,
-                  MPI_Datatype datatype, int root);
+Task gather_task(CollectiveCall& call, const void* send, MPI_Count count, MPI_Datatype datatype, const BlockArguments& receive,
+                 int root);
+Task scatter_task(CollectiveCall& call, const BlockArguments& send, void* receive, MPI_Count count, MPI_Datatype datatype,
+                  int root);
 Task allgather_task(CollectiveCall& call, const void* send, MPI_Count count, MPI_Datatype datatype,
                     const BlockArguments& receive);
 Task alltoall_task(CollectiveCall& call, const BlockArguments& send, const BlockArguments& receive);
 Task alltoallw_task(CollectiveCall& call, const void* send, Counts send_counts, Counts send_displacements,
-                    const MPI_Datatype send_types[], void* receive, Counts receive_counts,
-                    Counts receive_displacements, const MPI_Datatype receive_types[]);
+                    const MPI_Datatype send_types[], void* receive, Counts receive_counts, Counts receive_displacements,
+                    const MPI_Datatype receive_types[]);
 
-Task reduce_task(CollectiveCall& call, const void* send, void* receive, MPI_Count count,
-                 MPI_Datatype datatype, MPI_Op op, int root);
-Task allreduce_task(CollectiveCall& call, const void* send, void* receive, MPI_Count count,
-                    MPI_Datatype datatype, MPI_Op op);
-Task reduce_scatter_block_task(CollectiveCall& call, const void* send, void* receive, MPI_Count count,
-                               MPI_Datatype datatype, MPI_Op op);
-Task reduce_scatter_task(CollectiveCall& call, const void* send, void* receive, Counts counts,
-                         MPI_Datatype datatype, MPI_Op op);
-Task scan_task(CollectiveCall& call, const void* send, void* receive, MPI_Count count,
-               MPI_Datatype datatype, MPI_Op op, bool exclusive);
+Task reduce_task(CollectiveCall& call, const void* send, void* receive, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                 int root);
+Task allreduce_task(CollectiveCall& call, const void* send, void* receive, MPI_Count count, MPI_Datatype datatype, MPI_Op op);
+Task reduce_scatter_block_task(CollectiveCall& call, const void* send, void* receive, MPI_Count count, MPI_Datatype datatype,
+                               MPI_Op op);
+Task reduce_scatter_task(CollectiveCall& call, const void* send, void* receive, Counts counts, MPI_Datatype datatype,
+                         MPI_Op op);
+Task scan_task(CollectiveCall& call, const void* send, void* receive, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+               bool exclusive);
 
 }  // namespace starling::mpi

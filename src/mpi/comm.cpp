@@ -22,16 +22,13 @@ namespace {
 // What frees a communicator: callbacks first, for they may still use it and may refuse.
 int release_handle(MPI_Comm& handle, Comm* comm, const char* function) {
     const comm::Kept kept(comm);
-    if (const int error = comm->attributes.clear(comm::AttributeHolder(handle)))
-        return raise(comm, error, function);
+    if (const int error = comm->attributes.clear(comm::AttributeHolder(handle))) return raise(comm, error, function);
     comm::drop(comm);
     handle = MPI_COMM_NULL;
     return MPI_SUCCESS;
 }
 
-bool is_predefined(MPI_Comm handle) {
-    return handle == MPI_COMM_WORLD || handle == MPI_COMM_SELF;
-}
+bool is_predefined(MPI_Comm handle) { return handle == MPI_COMM_WORLD || handle == MPI_COMM_SELF; }
 
 int not_to_be_freed(Comm* comm, const char* function = __builtin_FUNCTION()) {
     return raise(comm, fail(MPI_ERR_COMM, "%s can't be freed", comm->name.c_str()), function);

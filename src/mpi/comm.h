@@ -32,10 +32,8 @@ int Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_C
 int Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag,
                      MPI_Comm* newintercomm);
 int Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracomm);
-int Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info, MPI_Errhandler errhandler,
-                           MPI_Comm* newcomm);
-int Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Group remote_group,
-                                 int remote_leader, const char* stringtag, MPI_Info info,
-                                 MPI_Errhandler errhandler, MPI_Comm* newintercomm);
+int Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm* newcomm);
+int Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Group remote_group, int remote_leader,
+                                 const char* stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm* newintercomm);
 
 }  // namespace starling::mpi

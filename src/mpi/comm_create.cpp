@@ -53,13 +53,11 @@ RequestPool<DuplicationRequest>& duplication_pool() {
     return *pool;
 }
 
-constexpr progress::RequestClass kDuplicationClass{.dispose = [](progress::Request& request) {
-    duplication_pool().destroy(static_cast<DuplicationRequest&>(request));
-}};
+constexpr progress::RequestClass kDuplicationClass{
+    .dispose = [](progress::Request& request) { duplication_pool().destroy(static_cast<DuplicationRequest&>(request)); }};
 
 // Starts a duplication: arguments are checked, attributes copied.
-int prepare(MPI_Comm handle, MPI_Info info, MPI_Comm* newcomm, Comm*& comm, Duplication& state,
-            const char* function) {
+int prepare(MPI_Comm handle, MPI_Info info, MPI_Comm* newcomm, Comm*& comm, Duplication& state, const char* function) {
     comm = comm::from_handle(handle);
     if (!comm) return bad_comm(handle, function);
     if (!newcomm) return null_argument(comm, "newcomm", function);
@@ -81,8 +79,7 @@ int duplicate(MPI_Comm handle, MPI_Info info, MPI_Comm* newcomm, const char* fun
     return raise(comm, collective::run(run_duplication(*comm, state)), function);
 }
 
-int start_duplication(MPI_Comm handle, MPI_Info info, MPI_Comm* newcomm, MPI_Request* request,
-                      const char* function) {
+int start_duplication(MPI_Comm handle, MPI_Info info, MPI_Comm* newcomm, MPI_Request* request, const char* function) {
     Lock lock;
     Comm* comm = comm::from_handle(handle);
     if (!comm) return bad_comm(handle, function);
@@ -98,8 +95,7 @@ int start_duplication(MPI_Comm handle, MPI_Info info, MPI_Comm* newcomm, MPI_Req
 }
 
 // Gives the application what a creation task made.
-int finish(Comm* comm, int error, Comm* made, MPI_Comm* newcomm,
-           const char* function = __builtin_FUNCTION()) {
+int finish(Comm* comm, int error, Comm* made, MPI_Comm* newcomm, const char* function = __builtin_FUNCTION()) {
     *newcomm = comm::to_handle(made);
     return error ? raise(comm, error, function) : MPI_SUCCESS;
 }
@@ -154,9 +150,7 @@ int check_from_group(const char* stringtag, MPI_Info info, MPI_Errhandler errhan
 
 }  // namespace
 
-int Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
-    return duplicate(comm, MPI_INFO_NULL, newcomm, "Comm_dup");
-}
+int Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) { return duplicate(comm, MPI_INFO_NULL, newcomm, "Comm_dup"); }
 
 int Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
     return duplicate(comm, info, newcomm, "Comm_dup_with_info");
@@ -209,8 +203,7 @@ int Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
     Comm* c = comm::from_handle(comm);
     if (!c) return bad_comm(comm);
     if (!newcomm) return null_argument(c, "newcomm");
-    if (color < 0 && color != MPI_UNDEFINED)
-        return raise(c, fail(MPI_ERR_ARG, "color %d is negative", color));
+    if (color < 0 && color != MPI_UNDEFINED) return raise(c, fail(MPI_ERR_ARG, "color %d is negative", color));
     const comm::Kept kept(c);
     Comm* made = nullptr;
     const int error = collective::run(collective::split(*c, color, key, made));
@@ -248,8 +241,8 @@ int Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, 
         if (!peer)
             link.error = fail(MPI_ERR_COMM, "the peer communicator is null or not valid");
         else if (remote_leader < 0 || remote_leader >= peer->peer_count)
-            link.error = fail(MPI_ERR_RANK, "there is no rank %d in a peer communicator of %d",
-                              remote_leader, peer->peer_count);
+            link.error =
+                fail(MPI_ERR_RANK, "there is no rank %d in a peer communicator of %d", remote_leader, peer->peer_count);
         else if (!valid_tag(tag))
             link.error = fail(MPI_ERR_TAG, "tag %d is negative", tag);
         else
@@ -282,8 +275,7 @@ int Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info
     if (!newcomm) return null_argument(nullptr, "newcomm");
     comm::Hints hints;
     comm::Errhandler* handler = nullptr;
-    if (const int error = check_from_group(stringtag, info, errhandler, hints, handler))
-        return raise(nullptr, error);
+    if (const int error = check_from_group(stringtag, info, errhandler, hints, handler)) return raise(nullptr, error);
     Comm* made = nullptr;
     if (g->size() > 0 && g->my_rank() == MPI_UNDEFINED)
         return raise(nullptr, fail(MPI_ERR_GROUP, "this process is not in the group"));
@@ -295,34 +287,30 @@ int Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info
     return finish(nullptr, error, made, newcomm);
 }
 
-int Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Group remote_group,
-                                 int remote_leader, const char* stringtag, MPI_Info info,
-                                 MPI_Errhandler errhandler, MPI_Comm* newintercomm) {
+int Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Group remote_group, int remote_leader,
+                                 const char* stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm* newintercomm) {
     Lock lock;
     comm::Group* local = comm::from_handle(local_group);
-    if (!local || local->my_rank() == MPI_UNDEFINED)
-        return bad_handle(nullptr, MPI_ERR_GROUP, "local group");
+    if (!local || local->my_rank() == MPI_UNDEFINED) return bad_handle(nullptr, MPI_ERR_GROUP, "local group");
     if (local_leader < 0 || local_leader >= local->size())
-        return raise(nullptr, fail(MPI_ERR_RANK, "local leader %d is no rank of a group of %d",
-                                   local_leader, local->size()));
+        return raise(nullptr, fail(MPI_ERR_RANK, "local leader %d is no rank of a group of %d", local_leader, local->size()));
     if (!newintercomm) return null_argument(nullptr, "newintercomm");
     comm::Hints hints;
     comm::Errhandler* handler = nullptr;
-    if (const int error = check_from_group(stringtag, info, errhandler, hints, handler))
-        return raise(nullptr, error);
+    if (const int error = check_from_group(stringtag, info, errhandler, hints, handler)) return raise(nullptr, error);
     comm::Group* remote = comm::from_handle(remote_group);
     if (local->my_rank() == local_leader) {
         if (!remote) return bad_handle(nullptr, MPI_ERR_GROUP, "remote group");
         if (remote_leader < 0 || remote_leader >= remote->size())
-            return raise(nullptr, fail(MPI_ERR_RANK, "remote leader %d is no rank of a group of %d",
-                                       remote_leader, remote->size()));
+            return raise(nullptr,
+                         fail(MPI_ERR_RANK, "remote leader %d is no rank of a group of %d", remote_leader, remote->size()));
     }
     const comm::Kept kept(local);
     const comm::Kept kept_remote(remote);
     const comm::Kept kept_handler(handler);
     Comm* made = nullptr;
-    const int error = collective::run(collective::create_intercomm_from_groups(
-        *local, local_leader, remote, remote_leader, stringtag, handler, made));
+    const int error = collective::run(
+        collective::create_intercomm_from_groups(*local, local_leader, remote, remote_leader, stringtag, handler, made));
     if (made) made->hints = hints;
     return finish(nullptr, error, made, newintercomm);
 }

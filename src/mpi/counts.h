@@ -24,8 +24,7 @@ class CountOut {
         if (wide_)
             *static_cast<MPI_Count*>(place_) = value;
         else
-            *static_cast<int*>(place_) =
-                value >= INT_MIN && value <= INT_MAX ? static_cast<int>(value) : MPI_UNDEFINED;
+            *static_cast<int*>(place_) = value >= INT_MIN && value <= INT_MAX ? static_cast<int>(value) : MPI_UNDEFINED;
     }
     /// True if set() would keep the value.
     bool holds(MPI_Count value) const { return wide_ || (value >= INT_MIN && value <= INT_MAX); }

@@ -18,13 +18,13 @@ namespace {
 
 int bad_handle(MPI_Datatype handle, const char* function = __builtin_FUNCTION()) {
     if (phase != Phase::running) return not_running(function);
-    const char* what = handle == MPI_DATATYPE_NULL ? "the datatype is MPI_DATATYPE_NULL"
-                                                   : "the datatype is not valid; was it freed?";
+    const char* what =
+        handle == MPI_DATATYPE_NULL ? "the datatype is MPI_DATATYPE_NULL" : "the datatype is not valid; was it freed?";
     return raise(nullptr, fail(MPI_ERR_TYPE, "%s", what), function);
 }
 
-int two_numbers(MPI_Datatype handle, int64_t Datatype::*first, int64_t Datatype::*second,
-                MPI_Count* first_out, MPI_Count* second_out, const char* function = __builtin_FUNCTION()) {
+int two_numbers(MPI_Datatype handle, int64_t Datatype::*first, int64_t Datatype::*second, MPI_Count* first_out,
+                MPI_Count* second_out, const char* function = __builtin_FUNCTION()) {
     const Datatype* type = datatype::from_handle(handle);
     if (!type || phase != Phase::running) return bad_handle(handle, function);
     if (!first_out || !second_out) return null_argument(nullptr, first_out ? "extent" : "lb", function);
@@ -70,8 +70,7 @@ int Type_free(MPI_Datatype* datatype) {
     if (type->handles == 0) return raise(nullptr, fail(MPI_ERR_TYPE, "the datatype was freed before"));
     const auto kept = datatype::TypeRef::to(*type);
     if (type->handles == 1 && type->attributes) {
-        if (const int error = type->attributes->clear(comm::AttributeHolder(*datatype)))
-            return raise(nullptr, error);
+        if (const int error = type->attributes->clear(comm::AttributeHolder(*datatype))) return raise(nullptr, error);
         delete type->attributes;
         type->attributes = nullptr;
     }
@@ -139,13 +138,9 @@ int Type_get_name(MPI_Datatype datatype, char* type_name, int* resultlen) {
     return MPI_SUCCESS;
 }
 
-int Type_toint(MPI_Datatype datatype) {
-    return datatype::to_int(datatype::from_handle(datatype));
-}
+int Type_toint(MPI_Datatype datatype) { return datatype::to_int(datatype::from_handle(datatype)); }
 
-MPI_Datatype Type_fromint(int datatype) {
-    return datatype::to_handle(datatype::from_int(datatype));
-}
+MPI_Datatype Type_fromint(int datatype) { return datatype::to_handle(datatype::from_int(datatype)); }
 
 int Get_elements(const MPI_Status* status, MPI_Datatype datatype, CountOut count) {
     return elements(status, datatype, count, "Get_elements");

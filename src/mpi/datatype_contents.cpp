@@ -25,9 +25,9 @@ struct Description {
 int describe(MPI_Datatype handle, bool may_be_large, Description& out) {
     const Datatype* type = datatype::from_handle(handle);
     if (!type)
-        return fail(MPI_ERR_TYPE, "%s",
-                    handle == MPI_DATATYPE_NULL ? "the datatype is MPI_DATATYPE_NULL"
-                                                : "the datatype is not valid; was it freed?");
+        return fail(
+            MPI_ERR_TYPE, "%s",
+            handle == MPI_DATATYPE_NULL ? "the datatype is MPI_DATATYPE_NULL" : "the datatype is not valid; was it freed?");
     if (!type->recipe) return MPI_SUCCESS;
     out.combiner = type->recipe->combiner;
     out.types = &type->recipe->types;
@@ -37,25 +37,17 @@ int describe(MPI_Datatype handle, bool may_be_large, Description& out) {
     return MPI_SUCCESS;
 }
 
-int no_contents() {
-    return fail(MPI_ERR_TYPE, "a named predefined datatype has no contents");
-}
+int no_contents() { return fail(MPI_ERR_TYPE, "a named predefined datatype has no contents"); }
 
 int too_short(const char* what, int64_t have, size_t need) {
-    return fail(MPI_ERR_ARG, "the array of %s has room for %lld, but there are %zu", what,
-                static_cast<long long>(have), need);
+    return fail(MPI_ERR_ARG, "the array of %s has room for %lld, but there are %zu", what, static_cast<long long>(have), need);
 }
 
 int too_short(const Description& d, int64_t integers, int64_t addresses, int64_t counts, int64_t types) {
-    const auto lacks = [](int64_t room, size_t need) {
-        return room < 0 || static_cast<size_t>(room) < need;
-    };
-    if (lacks(integers, d.contents.integers.size()))
-        return too_short("integers", integers, d.contents.integers.size());
-    if (lacks(addresses, d.contents.addresses.size()))
-        return too_short("addresses", addresses, d.contents.addresses.size());
-    if (lacks(counts, d.contents.large_counts.size()))
-        return too_short("large counts", counts, d.contents.large_counts.size());
+    const auto lacks = [](int64_t room, size_t need) { return room < 0 || static_cast<size_t>(room) < need; };
+    if (lacks(integers, d.contents.integers.size())) return too_short("integers", integers, d.contents.integers.size());
+    if (lacks(addresses, d.contents.addresses.size())) return too_short("addresses", addresses, d.contents.addresses.size());
+    if (lacks(counts, d.contents.large_counts.size())) return too_short("large counts", counts, d.contents.large_counts.size());
     if (lacks(types, d.types->size())) return too_short("datatypes", types, d.types->size());
     return MPI_SUCCESS;
 }
@@ -71,9 +63,8 @@ void give_types(const std::vector<Datatype*>& types, MPI_Datatype out[]) {
     }
 }
 
-int get_contents(MPI_Datatype handle, bool large, const int64_t room[4], int integers[],
-                 MPI_Aint addresses[], MPI_Count counts[], MPI_Datatype types[],
-                 const char* function = __builtin_FUNCTION()) {
+int get_contents(MPI_Datatype handle, bool large, const int64_t room[4], int integers[], MPI_Aint addresses[],
+                 MPI_Count counts[], MPI_Datatype types[], const char* function = __builtin_FUNCTION()) {
     Lock lock;
     if (phase != Phase::running) return not_running(function);
     Description d;
@@ -90,8 +81,7 @@ int get_contents(MPI_Datatype handle, bool large, const int64_t room[4], int int
 
 }  // namespace
 
-int Type_get_envelope(MPI_Datatype datatype, int* num_integers, int* num_addresses, int* num_datatypes,
-                      int* combiner) {
+int Type_get_envelope(MPI_Datatype datatype, int* num_integers, int* num_addresses, int* num_datatypes, int* combiner) {
     Lock lock;
     if (phase != Phase::running) return not_running();
     if (!num_integers || !num_addresses || !num_datatypes || !combiner)
@@ -105,13 +95,12 @@ int Type_get_envelope(MPI_Datatype datatype, int* num_integers, int* num_address
     return MPI_SUCCESS;
 }
 
-int Type_get_envelope_c(MPI_Datatype datatype, MPI_Count* num_integers, MPI_Count* num_addresses,
-                        MPI_Count* num_large_counts, MPI_Count* num_datatypes, int* combiner) {
+int Type_get_envelope_c(MPI_Datatype datatype, MPI_Count* num_integers, MPI_Count* num_addresses, MPI_Count* num_large_counts,
+                        MPI_Count* num_datatypes, int* combiner) {
     Lock lock;
     if (phase != Phase::running) return not_running();
     if (!num_integers || !num_addresses || !num_large_counts || !num_datatypes || !combiner)
-        return null_argument(nullptr,
-                             "num_integers, num_addresses, num_large_counts, num_datatypes or combiner");
+        return null_argument(nullptr, "num_integers, num_addresses, num_large_counts, num_datatypes or combiner");
     Description d;
     if (const int error = describe(datatype, true, d)) return raise(nullptr, error);
     *num_integers = static_cast<MPI_Count>(d.contents.integers.size());
@@ -122,21 +111,17 @@ int Type_get_envelope_c(MPI_Datatype datatype, MPI_Count* num_integers, MPI_Coun
     return MPI_SUCCESS;
 }
 
-int Type_get_contents(MPI_Datatype datatype, int max_integers, int max_addresses, int max_datatypes,
-                      int array_of_integers[], MPI_Aint array_of_addresses[],
-                      MPI_Datatype array_of_datatypes[]) {
+int Type_get_contents(MPI_Datatype datatype, int max_integers, int max_addresses, int max_datatypes, int array_of_integers[],
+                      MPI_Aint array_of_addresses[], MPI_Datatype array_of_datatypes[]) {
     const int64_t room[] = {max_integers, max_addresses, 0, max_datatypes};
-    return get_contents(datatype, false, room, array_of_integers, array_of_addresses, nullptr,
-                        array_of_datatypes);
+    return get_contents(datatype, false, room, array_of_integers, array_of_addresses, nullptr, array_of_datatypes);
 }
 
-int Type_get_contents_c(MPI_Datatype datatype, MPI_Count max_integers, MPI_Count max_addresses,
-                        MPI_Count max_large_counts, MPI_Count max_datatypes, int array_of_integers[],
-                        MPI_Aint array_of_addresses[], MPI_Count array_of_large_counts[],
-                        MPI_Datatype array_of_datatypes[]) {
+int Type_get_contents_c(MPI_Datatype datatype, MPI_Count max_integers, MPI_Count max_addresses, MPI_Count max_large_counts,
+                        MPI_Count max_datatypes, int array_of_integers[], MPI_Aint array_of_addresses[],
+                        MPI_Count array_of_large_counts[], MPI_Datatype array_of_datatypes[]) {
     const int64_t room[] = {max_integers, max_addresses, max_large_counts, max_datatypes};
-    return get_contents(datatype, true, room, array_of_integers, array_of_addresses, array_of_large_counts,
-                        array_of_datatypes);
+    return get_contents(datatype, true, room, array_of_integers, array_of_addresses, array_of_large_counts, array_of_datatypes);
 }
 
 }  // namespace starling::mpi

@@ -52,8 +52,7 @@ class Args {
     const char* missing_ = nullptr;
 };
 
-int create(int combiner, bool large, Args args, std::vector<Datatype*> types, MPI_Datatype* newtype,
-           const char* function) {
+int create(int combiner, bool large, Args args, std::vector<Datatype*> types, MPI_Datatype* newtype, const char* function) {
     if (!newtype) return null_argument(nullptr, "newtype", function);
     if (args.missing()) return null_argument(nullptr, args.missing(), function);
     Datatype* made = nullptr;
@@ -72,9 +71,7 @@ int create(int combiner, bool large, Args args, MPI_Datatype oldtype, MPI_Dataty
     return create(combiner, large, std::move(args), {old}, newtype, function);
 }
 
-size_t length(int64_t count) {
-    return count > 0 ? static_cast<size_t>(count) : 0;
-}
+size_t length(int64_t count) { return count > 0 ? static_cast<size_t>(count) : 0; }
 
 Args indexed_args(int64_t count, Counts lengths, Counts displacements) {
     Args args({count}, 2 * length(count));
@@ -88,9 +85,8 @@ Args block_args(int64_t count, int64_t block, Counts displacements) {
     return args;
 }
 
-int create_struct(bool large, int64_t count, Counts lengths, Counts displacements,
-                  const MPI_Datatype handles[], MPI_Datatype* newtype,
-                  const char* function = __builtin_FUNCTION()) {
+int create_struct(bool large, int64_t count, Counts lengths, Counts displacements, const MPI_Datatype handles[],
+                  MPI_Datatype* newtype, const char* function = __builtin_FUNCTION()) {
     Lock lock;
     if (phase != Phase::running) return not_running(function);
     if (count > 0 && !handles) return null_argument(nullptr, "array_of_types", function);
@@ -100,8 +96,7 @@ int create_struct(bool large, int64_t count, Counts lengths, Counts displacement
         types.push_back(datatype::from_handle(handles[i]));
         if (!types.back()) return bad_old_type(handles[i], function);
     }
-    return create(MPI_COMBINER_STRUCT, large, indexed_args(count, lengths, displacements), std::move(types),
-                  newtype, function);
+    return create(MPI_COMBINER_STRUCT, large, indexed_args(count, lengths, displacements), std::move(types), newtype, function);
 }
 
 Args subarray_args(int ndims, Counts sizes, Counts subsizes, Counts starts, int order) {
@@ -111,8 +106,8 @@ Args subarray_args(int ndims, Counts sizes, Counts subsizes, Counts starts, int 
     return args;
 }
 
-Args darray_args(int size, int rank, int ndims, Counts gsizes, const int distribs[], const int dargs[],
-                 const int psizes[], int order) {
+Args darray_args(int size, int rank, int ndims, Counts gsizes, const int distribs[], const int dargs[], const int psizes[],
+                 int order) {
     Args args({size, rank, ndims}, 4 * length(ndims) + 1);
     args.add(gsizes, ndims, "array_of_gsizes").add(distribs, ndims, "array_of_distribs");
     args.add(dargs, ndims, "array_of_dargs").add(psizes, ndims, "array_of_psizes").add(order);
@@ -124,8 +119,7 @@ int f90(int combiner, int p, int r, MPI_Datatype* newtype, const char* function 
     if (phase != Phase::running) return not_running(function);
     if (!newtype) return null_argument(nullptr, "newtype", function);
     Datatype* found = nullptr;
-    if (const int error = datatype::find_f90(combiner, p, r, &found))
-        return raise(nullptr, error, function);
+    if (const int error = datatype::find_f90(combiner, p, r, &found)) return raise(nullptr, error, function);
     *newtype = datatype::to_handle(found);
     return MPI_SUCCESS;
 }
@@ -142,13 +136,11 @@ int Type_contiguous_c(MPI_Count count, MPI_Datatype oldtype, MPI_Datatype* newty
 int Type_vector(int count, int blocklength, int stride, MPI_Datatype oldtype, MPI_Datatype* newtype) {
     return create(MPI_COMBINER_VECTOR, false, Args({count, blocklength, stride}, 0), oldtype, newtype);
 }
-int Type_vector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype,
-                  MPI_Datatype* newtype) {
+int Type_vector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype, MPI_Datatype* newtype) {
     return create(MPI_COMBINER_VECTOR, true, Args({count, blocklength, stride}, 0), oldtype, newtype);
 }
 
-int Type_create_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype,
-                        MPI_Datatype* newtype) {
+int Type_create_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype* newtype) {
     return create(MPI_COMBINER_HVECTOR, false, Args({count, blocklength, stride}, 0), oldtype, newtype);
 }
 int Type_create_hvector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype,
@@ -156,98 +148,78 @@ int Type_create_hvector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stri
     return create(MPI_COMBINER_HVECTOR, true, Args({count, blocklength, stride}, 0), oldtype, newtype);
 }
 
-int Type_indexed(int count, const int array_of_blocklengths[], const int array_of_displacements[],
-                 MPI_Datatype oldtype, MPI_Datatype* newtype) {
-    return create(MPI_COMBINER_INDEXED, false,
-                  indexed_args(count, array_of_blocklengths, array_of_displacements), oldtype, newtype);
-}
-int Type_indexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[],
-                   const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype) {
-    return create(MPI_COMBINER_INDEXED, true,
-                  indexed_args(count, array_of_blocklengths, array_of_displacements), oldtype, newtype);
-}
-
-int Type_create_hindexed(int count, const int array_of_blocklengths[],
-                         const MPI_Aint array_of_displacements[], MPI_Datatype oldtype,
-                         MPI_Datatype* newtype) {
-    return create(MPI_COMBINER_HINDEXED, false,
-                  indexed_args(count, array_of_blocklengths, array_of_displacements), oldtype, newtype);
-}
-int Type_create_hindexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[],
-                           const MPI_Count array_of_displacements[], MPI_Datatype oldtype,
-                           MPI_Datatype* newtype) {
-    return create(MPI_COMBINER_HINDEXED, true,
-                  indexed_args(count, array_of_blocklengths, array_of_displacements), oldtype, newtype);
-}
-
-int Type_create_indexed_block(int count, int blocklength, const int array_of_displacements[],
-                              MPI_Datatype oldtype, MPI_Datatype* newtype) {
-    return create(MPI_COMBINER_INDEXED_BLOCK, false, block_args(count, blocklength, array_of_displacements),
-                  oldtype, newtype);
-}
-int Type_create_indexed_block_c(MPI_Count count, MPI_Count blocklength,
-                                const MPI_Count array_of_displacements[], MPI_Datatype oldtype,
-                                MPI_Datatype* newtype) {
-    return create(MPI_COMBINER_INDEXED_BLOCK, true, block_args(count, blocklength, array_of_displacements),
-                  oldtype, newtype);
-}
-
-int Type_create_hindexed_block(int count, int blocklength, const MPI_Aint array_of_displacements[],
-                               MPI_Datatype oldtype, MPI_Datatype* newtype) {
-    return create(MPI_COMBINER_HINDEXED_BLOCK, false,
-                  block_args(count, blocklength, array_of_displacements), oldtype, newtype);
-}
-int Type_create_hindexed_block_c(MPI_Count count, MPI_Count blocklength,
-                                 const MPI_Count array_of_displacements[], MPI_Datatype oldtype,
-                                 MPI_Datatype* newtype) {
-    return create(MPI_COMBINER_HINDEXED_BLOCK, true, block_args(count, blocklength, array_of_displacements),
-                  oldtype, newtype);
-}
-
-int Type_create_struct(int count, const int array_of_blocklengths[],
-                       const MPI_Aint array_of_displacements[], const MPI_Datatype array_of_types[],
-                       MPI_Datatype* newtype) {
-    return create_struct(false, count, array_of_blocklengths, array_of_displacements, array_of_types,
-                         newtype);
-}
-int Type_create_struct_c(MPI_Count count, const MPI_Count array_of_blocklengths[],
-                         const MPI_Count array_of_displacements[], const MPI_Datatype array_of_types[],
-                         MPI_Datatype* newtype) {
-    return create_struct(true, count, array_of_blocklengths, array_of_displacements, array_of_types,
-                         newtype);
-}
-
-int Type_create_subarray(int ndims, const int array_of_sizes[], const int array_of_subsizes[],
-                         const int array_of_starts[], int order, MPI_Datatype oldtype,
-                         MPI_Datatype* newtype) {
-    return create(MPI_COMBINER_SUBARRAY, false,
-                  subarray_args(ndims, array_of_sizes, array_of_subsizes, array_of_starts, order), oldtype,
+int Type_indexed(int count, const int array_of_blocklengths[], const int array_of_displacements[], MPI_Datatype oldtype,
+                 MPI_Datatype* newtype) {
+    return create(MPI_COMBINER_INDEXED, false, indexed_args(count, array_of_blocklengths, array_of_displacements), oldtype,
                   newtype);
+}
+int Type_indexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[],
+                   MPI_Datatype oldtype, MPI_Datatype* newtype) {
+    return create(MPI_COMBINER_INDEXED, true, indexed_args(count, array_of_blocklengths, array_of_displacements), oldtype,
+                  newtype);
+}
+
+int Type_create_hindexed(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[],
+                         MPI_Datatype oldtype, MPI_Datatype* newtype) {
+    return create(MPI_COMBINER_HINDEXED, false, indexed_args(count, array_of_blocklengths, array_of_displacements), oldtype,
+                  newtype);
+}
+int Type_create_hindexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[],
+                           MPI_Datatype oldtype, MPI_Datatype* newtype) {
+    return create(MPI_COMBINER_HINDEXED, true, indexed_args(count, array_of_blocklengths, array_of_displacements), oldtype,
+                  newtype);
+}
+
+int Type_create_indexed_block(int count, int blocklength, const int array_of_displacements[], MPI_Datatype oldtype,
+                              MPI_Datatype* newtype) {
+    return create(MPI_COMBINER_INDEXED_BLOCK, false, block_args(count, blocklength, array_of_displacements), oldtype, newtype);
+}
+int Type_create_indexed_block_c(MPI_Count count, MPI_Count blocklength, const MPI_Count array_of_displacements[],
+                                MPI_Datatype oldtype, MPI_Datatype* newtype) {
+    return create(MPI_COMBINER_INDEXED_BLOCK, true, block_args(count, blocklength, array_of_displacements), oldtype, newtype);
+}
+
+int Type_create_hindexed_block(int count, int blocklength, const MPI_Aint array_of_displacements[], MPI_Datatype oldtype,
+                               MPI_Datatype* newtype) {
+    return create(MPI_COMBINER_HINDEXED_BLOCK, false, block_args(count, blocklength, array_of_displacements), oldtype, newtype);
+}
+int Type_create_hindexed_block_c(MPI_Count count, MPI_Count blocklength, const MPI_Count array_of_displacements[],
+                                 MPI_Datatype oldtype, MPI_Datatype* newtype) {
+    return create(MPI_COMBINER_HINDEXED_BLOCK, true, block_args(count, blocklength, array_of_displacements), oldtype, newtype);
+}
+
+int Type_create_struct(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[],
+                       const MPI_Datatype array_of_types[], MPI_Datatype* newtype) {
+    return create_struct(false, count, array_of_blocklengths, array_of_displacements, array_of_types, newtype);
+}
+int Type_create_struct_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[],
+                         const MPI_Datatype array_of_types[], MPI_Datatype* newtype) {
+    return create_struct(true, count, array_of_blocklengths, array_of_displacements, array_of_types, newtype);
+}
+
+int Type_create_subarray(int ndims, const int array_of_sizes[], const int array_of_subsizes[], const int array_of_starts[],
+                         int order, MPI_Datatype oldtype, MPI_Datatype* newtype) {
+    return create(MPI_COMBINER_SUBARRAY, false, subarray_args(ndims, array_of_sizes, array_of_subsizes, array_of_starts, order),
+                  oldtype, newtype);
 }
 int Type_create_subarray_c(int ndims, const MPI_Count array_of_sizes[], const MPI_Count array_of_subsizes[],
-                           const MPI_Count array_of_starts[], int order, MPI_Datatype oldtype,
-                           MPI_Datatype* newtype) {
-    return create(MPI_COMBINER_SUBARRAY, true,
-                  subarray_args(ndims, array_of_sizes, array_of_subsizes, array_of_starts, order), oldtype,
-                  newtype);
-}
-
-int Type_create_darray(int size, int rank, int ndims, const int array_of_gsizes[],
-                       const int array_of_distribs[], const int array_of_dargs[],
-                       const int array_of_psizes[], int order, MPI_Datatype oldtype,
-                       MPI_Datatype* newtype) {
-    return create(MPI_COMBINER_DARRAY, false,
-                  darray_args(size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs,
-                              array_of_psizes, order),
+                           const MPI_Count array_of_starts[], int order, MPI_Datatype oldtype, MPI_Datatype* newtype) {
+    return create(MPI_COMBINER_SUBARRAY, true, subarray_args(ndims, array_of_sizes, array_of_subsizes, array_of_starts, order),
                   oldtype, newtype);
 }
-int Type_create_darray_c(int size, int rank, int ndims, const MPI_Count array_of_gsizes[],
-                         const int array_of_distribs[], const int array_of_dargs[],
-                         const int array_of_psizes[], int order, MPI_Datatype oldtype,
+
+int Type_create_darray(int size, int rank, int ndims, const int array_of_gsizes[], const int array_of_distribs[],
+                       const int array_of_dargs[], const int array_of_psizes[], int order, MPI_Datatype oldtype,
+                       MPI_Datatype* newtype) {
+    return create(MPI_COMBINER_DARRAY, false,
+                  darray_args(size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, order),
+                  oldtype, newtype);
+}
+int Type_create_darray_c(int size, int rank, int ndims, const MPI_Count array_of_gsizes[], const int array_of_distribs[],
+                         const int array_of_dargs[], const int array_of_psizes[], int order, MPI_Datatype oldtype,
                          MPI_Datatype* newtype) {
     return create(MPI_COMBINER_DARRAY, true,
-                  darray_args(size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs,
-                              array_of_psizes, order),
+                  darray_args(size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, order),
                   oldtype, newtype);
 }
 
@@ -264,37 +236,27 @@ int Type_dup(MPI_Datatype oldtype, MPI_Datatype* newtype) {
     if (!old || phase != Phase::running) return bad_old_type(oldtype, "Type_dup");
     if (!newtype) return null_argument(nullptr, "newtype");
     Datatype* made = nullptr;
-    if (const int error = datatype::make(MPI_COMBINER_DUP, false, {}, {old}, &made))
-        return raise(nullptr, error);
+    if (const int error = datatype::make(MPI_COMBINER_DUP, false, {}, {old}, &made)) return raise(nullptr, error);
     datatype::TypeRef holder(made);
     if (old->attributes && !old->attributes->empty()) {
         const auto kept = datatype::TypeRef::to(*old);
         auto copies = std::make_unique<comm::AttributeSet>();
-        if (const int error = old->attributes->copy_to(comm::AttributeHolder(oldtype), *copies))
-            return raise(nullptr, error);
+        if (const int error = old->attributes->copy_to(comm::AttributeHolder(oldtype), *copies)) return raise(nullptr, error);
         made->attributes = copies.release();
     }
     give(holder.take(), newtype);
     return MPI_SUCCESS;
 }
 
-int Type_create_f90_real(int p, int r, MPI_Datatype* newtype) {
-    return f90(MPI_COMBINER_F90_REAL, p, r, newtype);
-}
-int Type_create_f90_complex(int p, int r, MPI_Datatype* newtype) {
-    return f90(MPI_COMBINER_F90_COMPLEX, p, r, newtype);
-}
-int Type_create_f90_integer(int r, MPI_Datatype* newtype) {
-    return f90(MPI_COMBINER_F90_INTEGER, 0, r, newtype);
-}
+int Type_create_f90_real(int p, int r, MPI_Datatype* newtype) { return f90(MPI_COMBINER_F90_REAL, p, r, newtype); }
+int Type_create_f90_complex(int p, int r, MPI_Datatype* newtype) { return f90(MPI_COMBINER_F90_COMPLEX, p, r, newtype); }
+int Type_create_f90_integer(int r, MPI_Datatype* newtype) { return f90(MPI_COMBINER_F90_INTEGER, 0, r, newtype); }
 
 int Type_match_size(int typeclass, int size, MPI_Datatype* datatype) {
     if (phase != Phase::running) return not_running();
     if (!datatype) return null_argument(nullptr, "datatype");
     const Datatype* found = datatype::match_size(typeclass, size);
-    if (!found)
-        return raise(nullptr,
-                     fail(MPI_ERR_ARG, "there is no datatype of class %d and %d bytes", typeclass, size));
+    if (!found) return raise(nullptr, fail(MPI_ERR_ARG, "there is no datatype of class %d and %d bytes", typeclass, size));
     *datatype = datatype::to_handle(found);
     return MPI_SUCCESS;
 }

@@ -5,11 +5,10 @@
 
 namespace starling::mpi {
 
-int Comm_spawn(const char* command, char* argv[], int maxprocs, MPI_Info info, int root, MPI_Comm comm,
-               MPI_Comm* intercomm, int array_of_errcodes[]);
+int Comm_spawn(const char* command, char* argv[], int maxprocs, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* intercomm,
+               int array_of_errcodes[]);
 int Comm_spawn_multiple(int count, char* array_of_commands[], char** array_of_argv[], const int array_of_maxprocs[],
-                        const MPI_Info array_of_info[], int root, MPI_Comm comm, MPI_Comm* intercomm,
-                        int array_of_errcodes[]);
+                        const MPI_Info array_of_info[], int root, MPI_Comm comm, MPI_Comm* intercomm, int array_of_errcodes[]);
 int Comm_get_parent(MPI_Comm* parent);
 
 int Open_port(MPI_Info info, char* port_name);

@@ -59,9 +59,7 @@ int spread(comm::Comm& comm, int root, Verdict& verdict) {
         if (comm.rank == root) {
             try {
                 bytes = Writer().string(verdict.text).string(verdict.result).take();
-            } catch (const std::bad_alloc&) {
-                verdict = {MPI_ERR_NO_MEM, {}, {}};
-            }
+            } catch (const std::bad_alloc&) { verdict = {MPI_ERR_NO_MEM, {}, {}}; }
             head = {verdict.error, static_cast<int64_t>(bytes.size())};
         }
         if (const int error = broadcast(comm, root, &head, sizeof head)) return error;

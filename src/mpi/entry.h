@@ -13,16 +13,15 @@ template <class F>
 inline int enter(const char* name, F&& body) {
     try {
         return body();
-    } catch (const std::bad_alloc&) {
-        return out_of_memory(name);
-    }
+    } catch (const std::bad_alloc&) { return out_of_memory(name); }
 }
 
 /// After an error that is returned, the handle that would have been made is the null handle, so that a program which
 /// goes on has nothing to trip over.
 template <class Handle>
 inline int or_null(int error, Handle* made, Handle null) {
-    if (error && made) [[unlikely]] *made = null;
+    if (error && made) [[unlikely]]
+        *made = null;
     return error;
 }
 
@@ -31,9 +30,7 @@ template <class F>
 inline int enter_tool(F&& body) {
     try {
         return body();
-    } catch (const std::bad_alloc&) {
-        return MPI_T_ERR_MEMORY;
-    }
+    } catch (const std::bad_alloc&) { return MPI_T_ERR_MEMORY; }
 }
 
 }  // namespace starling::mpi

@@ -29,9 +29,7 @@ size_t alignment(MPI_Info handle) {
 
 }  // namespace
 
-double Wtime() {
-    return static_cast<double>(now_ns()) * 1e-9;
-}
+double Wtime() { return static_cast<double>(now_ns()) * 1e-9; }
 
 double Wtick() {
     timespec resolution;
@@ -50,12 +48,10 @@ int Get_processor_name(char* name, int* resultlen) {
 
 int Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
     if (!baseptr) return null_argument(nullptr, "baseptr");
-    if (size < 0)
-        return raise(nullptr, fail(MPI_ERR_ARG, "the size %lld is negative", static_cast<long long>(size)));
+    if (size < 0) return raise(nullptr, fail(MPI_ERR_ARG, "the size %lld is negative", static_cast<long long>(size)));
     void* memory = nullptr;
     if (posix_memalign(&memory, alignment(info), size > 0 ? static_cast<size_t>(size) : 1) != 0)
-        return raise(nullptr,
-                     fail(MPI_ERR_NO_MEM, "no memory for %lld bytes", static_cast<long long>(size)));
+        return raise(nullptr, fail(MPI_ERR_NO_MEM, "no memory for %lld bytes", static_cast<long long>(size)));
     std::memcpy(baseptr, &memory, sizeof memory);
     return MPI_SUCCESS;
 }
@@ -79,8 +75,6 @@ int Get_hw_resource_info(MPI_Info* hw_info) {
     return MPI_SUCCESS;
 }
 
-int Pcontrol(int) {
-    return MPI_SUCCESS;
-}
+int Pcontrol(int) { return MPI_SUCCESS; }
 
 }  // namespace starling::mpi

@@ -30,8 +30,7 @@ int bad_code(int code, const char* function = __builtin_FUNCTION()) {
 
 int bad_file(const char* function = __builtin_FUNCTION()) {
     fail(MPI_ERR_FILE, "the file handle is not valid");
-    return raise_through(file_handler(), HandlerKind::file, {.file = MPI_FILE_NULL}, MPI_ERR_FILE,
-                         function);
+    return raise_through(file_handler(), HandlerKind::file, {.file = MPI_FILE_NULL}, MPI_ERR_FILE, function);
 }
 
 }  // namespace
@@ -131,8 +130,7 @@ int File_call_errhandler(MPI_File fh, int errorcode) {
     return MPI_SUCCESS;
 }
 
-int Session_create_errhandler(MPI_Session_errhandler_function* session_errhandler_fn,
-                              MPI_Errhandler* errhandler) {
+int Session_create_errhandler(MPI_Session_errhandler_function* session_errhandler_fn, MPI_Errhandler* errhandler) {
     if (!session_errhandler_fn) return null_argument(nullptr, "session_errhandler_fn");
     if (!errhandler) return null_argument(nullptr, "errhandler");
     Errhandler* handler = comm::make_errhandler(HandlerKind::session);
@@ -148,9 +146,7 @@ int Errhandler_free(MPI_Errhandler* errhandler) {
     return MPI_SUCCESS;
 }
 
-int Errhandler_toint(MPI_Errhandler errhandler) {
-    return to_int(errhandler, comm::from_handle(errhandler));
-}
+int Errhandler_toint(MPI_Errhandler errhandler) { return to_int(errhandler, comm::from_handle(errhandler)); }
 
 MPI_Errhandler Errhandler_fromint(int errhandler) {
     return from_int<MPI_Errhandler>(errhandler, comm::errhandler_at, MPI_ERRHANDLER_NULL);
@@ -193,8 +189,7 @@ int Add_error_code(int errorclass, int* errorcode) {
 int Add_error_string(int errorcode, const char* string) {
     if (!string) return null_argument(nullptr, "string");
     if (strnlen(string, MPI_MAX_ERROR_STRING) >= MPI_MAX_ERROR_STRING)
-        return raise(nullptr, fail(MPI_ERR_ARG, "the string is longer than %d characters",
-                                   MPI_MAX_ERROR_STRING - 1));
+        return raise(nullptr, fail(MPI_ERR_ARG, "the string is longer than %d characters", MPI_MAX_ERROR_STRING - 1));
     const int error = comm::set_text(errorcode, string);
     return error ? raise(nullptr, error) : MPI_SUCCESS;
 }

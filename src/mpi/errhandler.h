@@ -14,8 +14,7 @@ int File_create_errhandler(MPI_File_errhandler_function* file_errhandler_fn, MPI
 int File_set_errhandler(MPI_File file, MPI_Errhandler errhandler);
 int File_get_errhandler(MPI_File file, MPI_Errhandler* errhandler);
 int File_call_errhandler(MPI_File fh, int errorcode);
-int Session_create_errhandler(MPI_Session_errhandler_function* session_errhandler_fn,
-                              MPI_Errhandler* errhandler);
+int Session_create_errhandler(MPI_Session_errhandler_function* session_errhandler_fn, MPI_Errhandler* errhandler);
 int Errhandler_free(MPI_Errhandler* errhandler);
 int Errhandler_toint(MPI_Errhandler errhandler);
 MPI_Errhandler Errhandler_fromint(int errhandler);

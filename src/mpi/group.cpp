@@ -35,8 +35,7 @@ int read_range(const int range[3], int size, Slice& slice) {
 // Marks ranks that must be distinct and in a group of `size`.
 int mark(std::vector<bool>& marked, int rank) {
     if (rank < 0 || rank >= static_cast<int>(marked.size()))
-        return fail(MPI_ERR_RANK, "there is no rank %d in a group of %d", rank,
-                    static_cast<int>(marked.size()));
+        return fail(MPI_ERR_RANK, "there is no rank %d in a group of %d", rank, static_cast<int>(marked.size()));
     if (marked[static_cast<size_t>(rank)]) return fail(MPI_ERR_RANK, "rank %d is named twice", rank);
     marked[static_cast<size_t>(rank)] = true;
     return MPI_SUCCESS;
@@ -65,8 +64,7 @@ int mark_ranges(std::vector<bool>& marked, int n, int ranges[][3], std::vector<S
 
 using Combine = comm::Group* (*)(const comm::Group&, const comm::Group&);
 
-int combine(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup, Combine operation,
-            const char* function) {
+int combine(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup, Combine operation, const char* function) {
     Lock lock;
     const comm::Group* a = comm::from_handle(group1);
     const comm::Group* b = comm::from_handle(group2);
@@ -110,8 +108,7 @@ int Group_translate_ranks(MPI_Group group1, int n, const int ranks1[], MPI_Group
             continue;
         }
         if (rank < 0 || rank >= from->size())
-            return raise(nullptr,
-                         fail(MPI_ERR_RANK, "there is no rank %d in a group of %d", rank, from->size()));
+            return raise(nullptr, fail(MPI_ERR_RANK, "there is no rank %d in a group of %d", rank, from->size()));
         ranks2[i] = from == to ? rank : to->rank_of(from->at(rank));
     }
     return MPI_SUCCESS;

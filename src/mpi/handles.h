@@ -19,8 +19,7 @@ int to_int(Handle handle, const Object* object) {
 /// `at` finds a live object by its place. Gives `null` for what is no handle.
 template <class Handle, class Object>
 Handle from_int(int value, Object* (*at)(uint32_t), Handle null) {
-    if (value >= 0 && value < kFirstHandleInt)
-        return reinterpret_cast<Handle>(static_cast<uintptr_t>(value));
+    if (value >= 0 && value < kFirstHandleInt) return reinterpret_cast<Handle>(static_cast<uintptr_t>(value));
     Object* object = value < 0 ? nullptr : at(static_cast<uint32_t>(value - kFirstHandleInt));
     return object ? to_handle(object) : null;  // found in the object's namespace
 }

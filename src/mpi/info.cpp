@@ -13,9 +13,7 @@ namespace starling::mpi {
 namespace {
 
 // An info object that the application may change or free.
-comm::Info* own_info(MPI_Info handle) {
-    return handle == MPI_INFO_ENV ? nullptr : comm::from_handle(handle);
-}
+comm::Info* own_info(MPI_Info handle) { return handle == MPI_INFO_ENV ? nullptr : comm::from_handle(handle); }
 
 // Lets `work` have the info behind a handle for itself; what it returns is raised, if it is an error.
 template <class Work>
@@ -38,8 +36,7 @@ int check_key(const char* key) {
     if (!key) return fail(MPI_ERR_INFO_KEY, "the key is a null pointer");
     const size_t length = strnlen(key, MPI_MAX_INFO_KEY);
     if (length == 0) return fail(MPI_ERR_INFO_KEY, "the key is empty");
-    if (length >= MPI_MAX_INFO_KEY)
-        return fail(MPI_ERR_INFO_KEY, "the key is longer than %d characters", MPI_MAX_INFO_KEY - 1);
+    if (length >= MPI_MAX_INFO_KEY) return fail(MPI_ERR_INFO_KEY, "the key is longer than %d characters", MPI_MAX_INFO_KEY - 1);
     return MPI_SUCCESS;
 }
 
@@ -77,8 +74,7 @@ int Info_create_env(int argc, char* argv[], MPI_Info* info) {
 
 int Info_dup(MPI_Info info, MPI_Info* newinfo) {
     comm::Info entries;
-    if (info == MPI_INFO_NULL || !comm::read_info(info, entries))
-        return bad_handle(nullptr, MPI_ERR_INFO, "info object");
+    if (info == MPI_INFO_NULL || !comm::read_info(info, entries)) return bad_handle(nullptr, MPI_ERR_INFO, "info object");
     if (!newinfo) return null_argument(nullptr, "newinfo");
     comm::Info* created = comm::make_info();
     created->entries = std::move(entries.entries);
@@ -179,8 +175,6 @@ int Info_toint(MPI_Info info) {
     return to_int(info, comm::from_handle(info));
 }
 
-MPI_Info Info_fromint(int info) {
-    return from_int<MPI_Info>(info, comm::info_at, MPI_INFO_NULL);
-}
+MPI_Info Info_fromint(int info) { return from_int<MPI_Info>(info, comm::info_at, MPI_INFO_NULL); }
 
 }  // namespace starling::mpi

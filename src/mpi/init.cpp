@@ -10,6 +10,7 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/mutex.h"
 #include "base/process.h"
 #include "boot/identity.h"
@@ -23,7 +24,6 @@
 #include "mpi/dynamic.h"
 #include "mpi/library.h"
 #include "progress/engine.h"
-#include "base/lock.h"
 
 namespace starling::mpi {
 

@@ -14,13 +14,11 @@ namespace {
 
 int bad_op(MPI_Op handle, const char* function = __builtin_FUNCTION()) {
     if (phase != Phase::running) return not_running(function);
-    const char* what = handle == MPI_OP_NULL ? "the operation is MPI_OP_NULL"
-                                             : "the operation is not valid; was it freed?";
+    const char* what = handle == MPI_OP_NULL ? "the operation is MPI_OP_NULL" : "the operation is not valid; was it freed?";
     return raise(nullptr, fail(MPI_ERR_OP, "%s", what), function);
 }
 
-int create(MPI_User_function* function, MPI_User_function_c* large, int commute, MPI_Op* op,
-           const char* name) {
+int create(MPI_User_function* function, MPI_User_function_c* large, int commute, MPI_Op* op, const char* name) {
     Lock lock;
     if (phase != Phase::running) return not_running(name);
     if (!function && !large) return null_argument(nullptr, "user_fn", name);
@@ -44,8 +42,7 @@ int Op_free(MPI_Op* op) {
     if (!op) return null_argument(nullptr, "op");
     Op* object = datatype::from_handle(*op);
     if (!object || phase != Phase::running) return bad_op(*op);
-    if (object->predefined)
-        return raise(nullptr, fail(MPI_ERR_OP, "a predefined operation can't be freed"));
+    if (object->predefined) return raise(nullptr, fail(MPI_ERR_OP, "a predefined operation can't be freed"));
     if (object->freed) return bad_op(*op);
     object->freed = true;
     datatype::release(*object);
@@ -61,13 +58,9 @@ int Op_commutative(MPI_Op op, int* commute) {
     return MPI_SUCCESS;
 }
 
-int Op_toint(MPI_Op op) {
-    return to_int(op, datatype::from_handle(op));
-}
+int Op_toint(MPI_Op op) { return to_int(op, datatype::from_handle(op)); }
 
-MPI_Op Op_fromint(int op) {
-    return from_int<MPI_Op, Op>(op, &datatype::op_at, MPI_OP_NULL);
-}
+MPI_Op Op_fromint(int op) { return from_int<MPI_Op, Op>(op, &datatype::op_at, MPI_OP_NULL); }
 
 int Reduce_local(const void* inbuf, void* inoutbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op) {
     const Op* object = datatype::from_handle(op);

@@ -30,8 +30,7 @@ int check_elements(Call& call, MPI_Count count, MPI_Datatype datatype) {
     if (phase != Phase::running) return not_running(call.function);
     call.type = datatype::from_handle(datatype);
     if (!call.type || !call.type->committed) return bad_type(call.comm, datatype, call.function);
-    if (count < 0 || !datatype::packed_size_fits(*call.type, count))
-        return bad_count(call.comm, count, call.function);
+    if (count < 0 || !datatype::packed_size_fits(*call.type, count)) return bad_count(call.comm, count, call.function);
     return MPI_SUCCESS;
 }
 
@@ -41,44 +40,38 @@ int check_buffer(const Call& call, const void* buffer, MPI_Count count) {
     return missing ? bad_buffer(call.comm, call.function) : MPI_SUCCESS;
 }
 
-int check_room(const Call& call, const void* packed, MPI_Count size, const MPI_Count* position,
-               int64_t need) {
+int check_room(const Call& call, const void* packed, MPI_Count size, const MPI_Count* position, int64_t need) {
     if (!position) return null_argument(call.comm, "position", call.function);
     if (!packed && need > 0) return bad_buffer(call.comm, call.function);
     if (size < 0 || *position < 0 || *position > size)
         return raise(call.comm,
-                     fail(MPI_ERR_ARG, "position %lld is not in a buffer of %lld bytes",
-                          static_cast<long long>(*position), static_cast<long long>(size)),
+                     fail(MPI_ERR_ARG, "position %lld is not in a buffer of %lld bytes", static_cast<long long>(*position),
+                          static_cast<long long>(size)),
                      call.function);
     if (need > size - *position)
-        return raise(
-            call.comm,
-            fail(MPI_ERR_TRUNCATE, "%lld bytes from position %lld on do not fit in a buffer of %lld",
-                 static_cast<long long>(need), static_cast<long long>(*position),
-                 static_cast<long long>(size)),
-            call.function);
+        return raise(call.comm,
+                     fail(MPI_ERR_TRUNCATE, "%lld bytes from position %lld on do not fit in a buffer of %lld",
+                          static_cast<long long>(need), static_cast<long long>(*position), static_cast<long long>(size)),
+                     call.function);
     return MPI_SUCCESS;
 }
 
 int check_representation(const Call& call, const char* datarep) {
     if (!datarep) return null_argument(nullptr, "datarep", call.function);
     if (std::strcmp(datarep, "external32") == 0) return MPI_SUCCESS;
-    return raise(
-        nullptr,
-        fail(MPI_ERR_ARG, "the data representation \"%.40s\" is not known; \"external32\" is", datarep),
-        call.function);
+    return raise(nullptr, fail(MPI_ERR_ARG, "the data representation \"%.40s\" is not known; \"external32\" is", datarep),
+                 call.function);
 }
 
 // Bytes in external32 form; MPI_ERR_COUNT is raised if they can't be counted.
 int check_external_size(const Call& call, MPI_Count count, int64_t& bytes) {
     const int64_t each = datatype::external_size(*call.type);
-    if (each < 0 || __builtin_mul_overflow(each, count, &bytes))
-        return bad_count(nullptr, count, call.function);
+    if (each < 0 || __builtin_mul_overflow(each, count, &bytes)) return bad_count(nullptr, count, call.function);
     return MPI_SUCCESS;
 }
 
-int pack(const void* inbuf, MPI_Count incount, MPI_Datatype datatype, void* outbuf, MPI_Count outsize,
-         MPI_Count* position, MPI_Comm comm, const char* function) {
+int pack(const void* inbuf, MPI_Count incount, MPI_Datatype datatype, void* outbuf, MPI_Count outsize, MPI_Count* position,
+         MPI_Comm comm, const char* function) {
     Lock lock;
     Call call{function};
     int error = check_comm(call, comm);
@@ -92,8 +85,8 @@ int pack(const void* inbuf, MPI_Count incount, MPI_Datatype datatype, void* outb
     return MPI_SUCCESS;
 }
 
-int unpack(const void* inbuf, MPI_Count insize, MPI_Count* position, void* outbuf, MPI_Count outcount,
-           MPI_Datatype datatype, MPI_Comm comm, const char* function) {
+int unpack(const void* inbuf, MPI_Count insize, MPI_Count* position, void* outbuf, MPI_Count outcount, MPI_Datatype datatype,
+           MPI_Comm comm, const char* function) {
     Lock lock;
     Call call{function};
     int error = check_comm(call, comm);
@@ -102,8 +95,7 @@ int unpack(const void* inbuf, MPI_Count insize, MPI_Count* position, void* outbu
     if (error) return error;
     const uint64_t bytes = datatype::packed_size(*call.type, outcount);
     if ((error = check_room(call, inbuf, insize, position, static_cast<int64_t>(bytes)))) return error;
-    datatype::unpack(*call.type, outcount, outbuf, 0, static_cast<const std::byte*>(inbuf) + *position,
-                     bytes);
+    datatype::unpack(*call.type, outcount, outbuf, 0, static_cast<const std::byte*>(inbuf) + *position, bytes);
     *position += static_cast<int64_t>(bytes);
     return MPI_SUCCESS;
 }
@@ -111,31 +103,27 @@ int unpack(const void* inbuf, MPI_Count insize, MPI_Count* position, void* outbu
 }  // namespace
 
 // The int form stops where an int does: position never exceeds outsize.
-int Pack(const void* inbuf, int incount, MPI_Datatype datatype, void* outbuf, int outsize, int* position,
-         MPI_Comm comm) {
+int Pack(const void* inbuf, int incount, MPI_Datatype datatype, void* outbuf, int outsize, int* position, MPI_Comm comm) {
     MPI_Count at = position ? *position : 0;
-    const int error =
-        pack(inbuf, incount, datatype, outbuf, outsize, position ? &at : nullptr, comm, "Pack");
+    const int error = pack(inbuf, incount, datatype, outbuf, outsize, position ? &at : nullptr, comm, "Pack");
     if (!error) *position = static_cast<int>(at);
     return error;
 }
 
-int Pack_c(const void* inbuf, MPI_Count incount, MPI_Datatype datatype, void* outbuf, MPI_Count outsize,
-           MPI_Count* position, MPI_Comm comm) {
+int Pack_c(const void* inbuf, MPI_Count incount, MPI_Datatype datatype, void* outbuf, MPI_Count outsize, MPI_Count* position,
+           MPI_Comm comm) {
     return pack(inbuf, incount, datatype, outbuf, outsize, position, comm, "Pack_c");
 }
 
-int Unpack(const void* inbuf, int insize, int* position, void* outbuf, int outcount, MPI_Datatype datatype,
-           MPI_Comm comm) {
+int Unpack(const void* inbuf, int insize, int* position, void* outbuf, int outcount, MPI_Datatype datatype, MPI_Comm comm) {
     MPI_Count at = position ? *position : 0;
-    const int error =
-        unpack(inbuf, insize, position ? &at : nullptr, outbuf, outcount, datatype, comm, "Unpack");
+    const int error = unpack(inbuf, insize, position ? &at : nullptr, outbuf, outcount, datatype, comm, "Unpack");
     if (!error) *position = static_cast<int>(at);
     return error;
 }
 
-int Unpack_c(const void* inbuf, MPI_Count insize, MPI_Count* position, void* outbuf, MPI_Count outcount,
-             MPI_Datatype datatype, MPI_Comm comm) {
+int Unpack_c(const void* inbuf, MPI_Count insize, MPI_Count* position, void* outbuf, MPI_Count outcount, MPI_Datatype datatype,
+             MPI_Comm comm) {
     return unpack(inbuf, insize, position, outbuf, outcount, datatype, comm, "Unpack_c");
 }
 
@@ -149,8 +137,8 @@ int Pack_size(MPI_Count incount, MPI_Datatype datatype, MPI_Comm comm, CountOut 
     return MPI_SUCCESS;
 }
 
-int Pack_external(const char* datarep, const void* inbuf, MPI_Count incount, MPI_Datatype datatype,
-                  void* outbuf, MPI_Count outsize, MPI_Count* position) {
+int Pack_external(const char* datarep, const void* inbuf, MPI_Count incount, MPI_Datatype datatype, void* outbuf,
+                  MPI_Count outsize, MPI_Count* position) {
     Call call{"Pack_external"};
     int64_t bytes = 0;
     int error = check_elements(call, incount, datatype);
@@ -164,8 +152,8 @@ int Pack_external(const char* datarep, const void* inbuf, MPI_Count incount, MPI
     return MPI_SUCCESS;
 }
 
-int Unpack_external(const char* datarep, const void* inbuf, MPI_Count insize, MPI_Count* position,
-                    void* outbuf, MPI_Count outcount, MPI_Datatype datatype) {
+int Unpack_external(const char* datarep, const void* inbuf, MPI_Count insize, MPI_Count* position, void* outbuf,
+                    MPI_Count outcount, MPI_Datatype datatype) {
     Call call{"Unpack_external"};
     int64_t bytes = 0;
     int error = check_elements(call, outcount, datatype);
@@ -174,8 +162,7 @@ int Unpack_external(const char* datarep, const void* inbuf, MPI_Count insize, MP
     if (!error) error = check_external_size(call, outcount, bytes);
     if (!error) error = check_room(call, inbuf, insize, position, bytes);
     if (error) return error;
-    datatype::unpack_external(*call.type, outcount, outbuf,
-                              static_cast<const std::byte*>(inbuf) + *position);
+    datatype::unpack_external(*call.type, outcount, outbuf, static_cast<const std::byte*>(inbuf) + *position);
     *position += bytes;
     return MPI_SUCCESS;
 }

@@ -61,8 +61,7 @@ int start_receive(Request& r) {
         request.done = true;
         return MPI_SUCCESS;
     }
-    message::start_receive(request, comm_of(request)->point_to_point, plan.buffer, plan.count, *plan.type, plan.rank,
-                           plan.tag);
+    message::start_receive(request, comm_of(request)->point_to_point, plan.buffer, plan.count, *plan.type, plan.rank, plan.tag);
     return MPI_SUCCESS;
 }
 
@@ -82,9 +81,8 @@ constexpr progress::RequestClass kReceive{
     .dispose = [](Request& r) { dispose(receives, r); },
     .start = start_receive,
     .cancel = [](Request& r) { return message::cancel_receive(static_cast<PersistentReceive&>(r)); },
-    .tell = [](const Request& r, progress::Teller& to) {
-        message::tell_receive(static_cast<const PersistentReceive&>(r), to);
-    }};
+    .tell = [](const Request& r,
+               progress::Teller& to) { message::tell_receive(static_cast<const PersistentReceive&>(r), to); }};
 
 template <class T>
 MPI_Request make(RequestPool<T>& pool, const progress::RequestClass& operations, comm::Comm* comm, const Plan& plan) {
@@ -110,8 +108,7 @@ int send_init(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
 
 }  // namespace
 
-int Send_init(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-              MPI_Request* request) {
+int Send_init(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
     return send_init(buf, count, datatype, dest, tag, comm, Mode::standard, false, request, "MPI_Send_init");
 }
 
@@ -130,8 +127,7 @@ int Bsend_init(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest
     return send_init(buf, count, datatype, dest, tag, comm, Mode::standard, true, request, "MPI_Bsend_init");
 }
 
-int Recv_init(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm handle,
-              MPI_Request* out) {
+int Recv_init(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm handle, MPI_Request* out) {
     Lock lock;
     comm::Comm* comm = comm::from_handle(handle);
     if (const int error = check_receive(comm, handle, source, tag, "MPI_Recv_init")) return error;

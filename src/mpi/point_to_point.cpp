@@ -20,13 +20,13 @@ constinit Immortal<RequestPool<ReceiveRequest>> receive_pool_storage;
 constinit const progress::RequestClass kSend{
     .dispose = [](progress::Request& r) { send_pool.destroy(static_cast<SendRequest&>(r)); },
     .cancel = [](progress::Request& r) { return message::let_go(static_cast<SendRequest&>(r)); },
-    .tell = [](const progress::Request& r, progress::Teller& to) { message::tell_send(static_cast<const SendRequest&>(r), to); }};
+    .tell = [](const progress::Request& r,
+               progress::Teller& to) { message::tell_send(static_cast<const SendRequest&>(r), to); }};
 constinit const progress::RequestClass kReceive{
     .dispose = [](progress::Request& r) { receive_pool.destroy(static_cast<ReceiveRequest&>(r)); },
     .cancel = [](progress::Request& r) { return message::cancel_receive(static_cast<ReceiveRequest&>(r)); },
-    .tell = [](const progress::Request& r, progress::Teller& to) {
-        message::tell_receive(static_cast<const ReceiveRequest&>(r), to);
-    }};
+    .tell = [](const progress::Request& r,
+               progress::Teller& to) { message::tell_receive(static_cast<const ReceiveRequest&>(r), to); }};
 constinit const progress::WaitSite kRecvSite{"MPI_Recv", progress::Expected::soon, message::tell_receive};
 
 namespace {
@@ -46,16 +46,18 @@ namespace {
     return failed(error);
 }
 
-[[gnu::always_inline]] inline int send_now(const void* buf, MPI_Count count, MPI_Datatype datatype,
-                                           int dest, int tag, MPI_Comm handle, Mode mode,
-                                           const char* function) {
+[[gnu::always_inline]] inline int send_now(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                                           MPI_Comm handle, Mode mode, const char* function) {
     Lock lock;
     comm::Comm* comm = comm::from_handle(handle);
-    if (const int error = check_send(comm, handle, dest, tag, function)) [[unlikely]] return error;
+    if (const int error = check_send(comm, handle, dest, tag, function)) [[unlikely]]
+        return error;
     const datatype::Datatype* type = datatype::from_handle(datatype);
-    if (const int error = check_data(comm, type, datatype, buf, count, function)) [[unlikely]] return error;
+    if (const int error = check_data(comm, type, datatype, buf, count, function)) [[unlikely]]
+        return error;
     if (dest == MPI_PROC_NULL) return MPI_SUCCESS;
-    if (message::send_at_once(comm->point_to_point, buf, count, *type, dest, tag, mode)) [[likely]] return MPI_SUCCESS;
+    if (message::send_at_once(comm->point_to_point, buf, count, *type, dest, tag, mode)) [[likely]]
+        return MPI_SUCCESS;
     SendRequest request;
     request.waits = true;
     message::start_send(request, comm->point_to_point, buf, count, *type, dest, tag, mode);
@@ -65,19 +67,22 @@ namespace {
             return wait_for(request, comm, nullptr, site);
         progress::wait(request, site);
     }
-    if (request.outcome.error) [[unlikely]] return raise(comm, progress::error_of(request), function);
+    if (request.outcome.error) [[unlikely]]
+        return raise(comm, progress::error_of(request), function);
     return MPI_SUCCESS;
 }
 
-[[gnu::always_inline]] inline int send_later(const void* buf, MPI_Count count, MPI_Datatype datatype,
-                                             int dest, int tag, MPI_Comm handle, Mode mode,
-                                             MPI_Request* out, const char* function) {
+[[gnu::always_inline]] inline int send_later(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                                             MPI_Comm handle, Mode mode, MPI_Request* out, const char* function) {
     Lock lock;
     comm::Comm* comm = comm::from_handle(handle);
-    if (const int error = check_send(comm, handle, dest, tag, function)) [[unlikely]] return no_request(out, error);
+    if (const int error = check_send(comm, handle, dest, tag, function)) [[unlikely]]
+        return no_request(out, error);
     const datatype::Datatype* type = datatype::from_handle(datatype);
-    if (const int error = check_data(comm, type, datatype, buf, count, function)) [[unlikely]] return no_request(out, error);
-    if (!out) [[unlikely]] return null_argument(comm, "request", function);
+    if (const int error = check_data(comm, type, datatype, buf, count, function)) [[unlikely]]
+        return no_request(out, error);
+    if (!out) [[unlikely]]
+        return null_argument(comm, "request", function);
     // Most sends are over when they are started; they need no handle of their own.
     if (dest == MPI_PROC_NULL || message::send_at_once(comm->point_to_point, buf, count, *type, dest, tag, mode)) {
         *out = completed_request();
@@ -90,8 +95,7 @@ namespace {
 }
 
 /// MPI_Irecv from MPI_PROC_NULL: done at once.
-[[gnu::cold]] int receive_from_nobody(comm::Comm& comm, void* buf, MPI_Count count, MPI_Datatype datatype,
-                                      MPI_Request* out) {
+[[gnu::cold]] int receive_from_nobody(comm::Comm& comm, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* out) {
     if (const int error = check_side(&comm, MPI_PROC_NULL, datatype, buf, count, "MPI_Irecv")) return no_request(out, error);
     if (!out) return null_argument(&comm, "request", "MPI_Irecv");
     ReceiveRequest* request = receive_pool.create(&comm, kReceive);
@@ -115,32 +119,30 @@ int Rsend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int
     return send_now(buf, count, datatype, dest, tag, comm, Mode::standard, "MPI_Rsend");
 }
 
-int Isend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-          MPI_Request* request) {
+int Isend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
     return send_later(buf, count, datatype, dest, tag, comm, Mode::standard, request, "MPI_Isend");
 }
 
-int Issend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-           MPI_Request* request) {
+int Issend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
     return send_later(buf, count, datatype, dest, tag, comm, Mode::synchronous, request, "MPI_Issend");
 }
 
-int Irsend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-           MPI_Request* request) {
+int Irsend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
     return send_later(buf, count, datatype, dest, tag, comm, Mode::standard, request, "MPI_Irsend");
 }
 
-int Recv(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm handle,
-         MPI_Status* status) {
+int Recv(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm handle, MPI_Status* status) {
     Lock lock;
     comm::Comm* comm = comm::from_handle(handle);
-    if (const int error = check_receive(comm, handle, source, tag, "MPI_Recv")) [[unlikely]] return error;
+    if (const int error = check_receive(comm, handle, source, tag, "MPI_Recv")) [[unlikely]]
+        return error;
     if (source == MPI_PROC_NULL) {
         message::fill_status(status, message::proc_null_outcome());
         return check_side(comm, source, datatype, buf, count, "MPI_Recv");
     }
     const datatype::Datatype* type = datatype::from_handle(datatype);
-    if (const int error = check_data(comm, type, datatype, buf, count, "MPI_Recv")) [[unlikely]] return error;
+    if (const int error = check_data(comm, type, datatype, buf, count, "MPI_Recv")) [[unlikely]]
+        return error;
     ReceiveRequest request;
     message::start_receive(request, comm->point_to_point, buf, count, *type, source, tag);
     if (!request.done) {
@@ -149,19 +151,23 @@ int Recv(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
         progress::wait(request, kRecvSite);
     }
     message::fill_status(status, request.outcome);
-    if (request.outcome.error) [[unlikely]] return raise(comm, progress::error_of(request), "MPI_Recv");
+    if (request.outcome.error) [[unlikely]]
+        return raise(comm, progress::error_of(request), "MPI_Recv");
     return MPI_SUCCESS;
 }
 
-int Irecv(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm handle,
-          MPI_Request* out) {
+int Irecv(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm handle, MPI_Request* out) {
     Lock lock;
     comm::Comm* comm = comm::from_handle(handle);
-    if (const int error = check_receive(comm, handle, source, tag, "MPI_Irecv")) [[unlikely]] return no_request(out, error);
-    if (source == MPI_PROC_NULL) [[unlikely]] return receive_from_nobody(*comm, buf, count, datatype, out);
+    if (const int error = check_receive(comm, handle, source, tag, "MPI_Irecv")) [[unlikely]]
+        return no_request(out, error);
+    if (source == MPI_PROC_NULL) [[unlikely]]
+        return receive_from_nobody(*comm, buf, count, datatype, out);
     const datatype::Datatype* type = datatype::from_handle(datatype);
-    if (const int error = check_data(comm, type, datatype, buf, count, "MPI_Irecv")) [[unlikely]] return no_request(out, error);
-    if (!out) [[unlikely]] return null_argument(comm, "request", "MPI_Irecv");
+    if (const int error = check_data(comm, type, datatype, buf, count, "MPI_Irecv")) [[unlikely]]
+        return no_request(out, error);
+    if (!out) [[unlikely]]
+        return null_argument(comm, "request", "MPI_Irecv");
     ReceiveRequest* request = receive_pool.create(comm, kReceive);
     message::start_receive(*request, comm->point_to_point, buf, count, *type, source, tag);
     *out = request_to_handle(request);

@@ -48,16 +48,14 @@ struct Caller {
 struct Ports {
     uint32_t next = 1;
     std::map<uint32_t, std::list<Caller>> open;  ///< who knocked, oldest first
-    std::map<uint64_t, bool> talks;               ///< contexts of those under way; true: the other side has refused
+    std::map<uint64_t, bool> talks;              ///< contexts of those under way; true: the other side has refused
 };
 Ports& ports() {
     static Ports* all = new Ports;
     return *all;
 }
 
-void send_knock(link::Peer& peer, Knock knock) {
-    link::send_control(peer, shm::Kind::spawn_control, &knock, sizeof knock);
-}
+void send_knock(link::Peer& peer, Knock knock) { link::send_control(peer, shm::Kind::spawn_control, &knock, sizeof knock); }
 
 void on_knock(link::Peer& peer, const link::Packet& packet) {
     Knock knock;
@@ -128,8 +126,7 @@ struct Outgoing : message::SendRequest {
     }
     static const progress::RequestClass kClass;
 };
-constexpr progress::RequestClass Outgoing::kClass{
-    .dispose = [](progress::Request& r) { delete static_cast<Outgoing*>(&r); }};
+constexpr progress::RequestClass Outgoing::kClass{.dispose = [](progress::Request& r) { delete static_cast<Outgoing*>(&r); }};
 using OutgoingPointer = std::unique_ptr<Outgoing, decltype([](Outgoing* send) { Outgoing::leave(send); })>;
 
 /// A talk between two roots on a context of its own.
@@ -230,10 +227,12 @@ int accept(comm::Comm& comm, const char* name_text, std::string& result) {
     auto port = ports().open.find(name.port);
     // Another thread may close it meanwhile.
     if (ours)
-        progress::wait_until([&] {
-            port = ports().open.find(name.port);
-            return port == ports().open.end() || !port->second.empty();
-        }, {"MPI_Comm_accept"});
+        progress::wait_until(
+            [&] {
+                port = ports().open.find(name.port);
+                return port == ports().open.end() || !port->second.empty();
+            },
+            {"MPI_Comm_accept"});
     if (!ours || port == ports().open.end())
         return fail(MPI_ERR_PORT, "the port was not opened by this process, or was closed");
     const Caller caller = port->second.front();
@@ -252,8 +251,7 @@ int connect(comm::Comm& comm, const char* name_text, std::string& result) {
     link::Job* job = link::find_job(name.job);
     link::Peer* peer = job->peer(name.rank);
     if (!peer && !job->dead()) return MPI_ERR_OTHER;
-    if (!peer || peer->dead)
-        return fail(MPI_ERR_PORT, "the process that opened the port has ended");
+    if (!peer || peer->dead) return fail(MPI_ERR_PORT, "the process that opened the port has ended");
     const uint64_t context = comm::new_context();
     if (const int error = comm::check_context(context)) return error;
     send_knock(*peer, {Knock::connect, name.port, context});
@@ -272,13 +270,12 @@ int join_sides(comm::Comm& comm, const std::string& result, bool accepting, MPI_
             message::retire_context(other.context);
             return error;
         }
-    *out = comm::to_handle(comm::make_intercomm(other.context, comm.local_group().retain(), comm.rank, remote,
-                                                accepting, comm.errhandler));
+    *out = comm::to_handle(
+        comm::make_intercomm(other.context, comm.local_group().retain(), comm.rank, remote, accepting, comm.errhandler));
     return MPI_SUCCESS;
 }
 
-int open_connection(const char* port_name, int root, MPI_Comm handle, MPI_Comm* out, bool accepting,
-                    const char* function) {
+int open_connection(const char* port_name, int root, MPI_Comm handle, MPI_Comm* out, bool accepting, const char* function) {
     Lock lock;
     comm::Comm* comm = comm::from_handle(handle);
     if (!comm) return bad_comm(handle, function);
@@ -385,9 +382,9 @@ int Comm_join(int fd, MPI_Comm* intercomm) {
     link::Job* job = link::find_job(theirs.job);
     builder.add(link::Process{job, theirs.rank});
     if (const int mapped = job->map()) return raise(nullptr, mapped);
-    *intercomm = comm::to_handle(comm::make_intercomm(first ? mine.context : theirs.context,
-                                                      comm::self()->local_group().retain(), 0, builder.build(), first,
-                                                      comm::self()->errhandler));
+    *intercomm =
+        comm::to_handle(comm::make_intercomm(first ? mine.context : theirs.context, comm::self()->local_group().retain(), 0,
+                                             builder.build(), first, comm::self()->errhandler));
     return MPI_SUCCESS;
 }
 

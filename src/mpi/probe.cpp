@@ -110,8 +110,8 @@ int Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message,
 namespace {
 
 /// Starts the receive of `*handle` in `request`; sets the handle to null. The result is the code to return.
-int receive_matched(message::ReceiveRequest& request, void* buf, MPI_Count count, MPI_Datatype datatype,
-                    MPI_Message* handle, comm::Comm*& comm, const char* function) {
+int receive_matched(message::ReceiveRequest& request, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Message* handle,
+                    comm::Comm*& comm, const char* function) {
     if (*handle == MPI_MESSAGE_NO_PROC) {
         request.outcome = message::proc_null_outcome();
         request.done = true;

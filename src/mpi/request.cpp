@@ -24,9 +24,7 @@ Request* from_handle(MPI_Request handle) { return request_from_handle(handle); }
 
 bool is_pending(const Request* request) { return request && request->active; }
 
-int bad_request(const char* function) {
-    return bad_handle(nullptr, MPI_ERR_REQUEST, "request", function);
-}
+int bad_request(const char* function) { return bad_handle(nullptr, MPI_ERR_REQUEST, "request", function); }
 
 /// The status of a null or inactive request.
 /// The standard's empty status, which has MPI_ERROR = MPI_SUCCESS (MPI 5.0 section 3.7.3).
@@ -88,8 +86,7 @@ int check_array(int count, const MPI_Request handles[], const char* function) {
     if (count > 0 && !handles) return null_argument(nullptr, "array_of_requests", function);
     const int bad = find_invalid(count, handles);
     if (bad >= 0)
-        return raise(nullptr, fail(MPI_ERR_REQUEST, "request %d of the array is not valid; was it freed?", bad),
-                     function);
+        return raise(nullptr, fail(MPI_ERR_REQUEST, "request %d of the array is not valid; was it freed?", bad), function);
     return MPI_SUCCESS;
 }
 
@@ -142,8 +139,8 @@ int finish_all(int count, MPI_Request handles[], MPI_Status* statuses, const cha
 struct Array {
     int count;
     const MPI_Request* handles;
-    int found;   ///< index of a done request, or -1
-    bool any;    ///< there is an active one
+    int found;  ///< index of a done request, or -1
+    bool any;   ///< there is an active one
 };
 
 bool look(Array& array) {
@@ -185,8 +182,7 @@ int take_any(Array& array, MPI_Request handles[], int* indx, MPI_Status* status,
     return finish_one(*from_handle(handles[array.found]), handles[array.found], status, function);
 }
 
-int take_some(int count, MPI_Request handles[], int* outcount, int indices[], MPI_Status* statuses,
-              const char* function) {
+int take_some(int count, MPI_Request handles[], int* outcount, int indices[], MPI_Status* statuses, const char* function) {
     int n = 0, first_error = MPI_SUCCESS;
     comm::Comm* comm = nullptr;
     for (int i = 0; i < count; ++i) {
@@ -252,7 +248,8 @@ void forget_its_number(Request& request) {
 
 int Wait(MPI_Request* handle, MPI_Status* status) {
     Lock lock;
-    if (!handle) [[unlikely]] return null_argument(nullptr, "request");
+    if (!handle) [[unlikely]]
+        return null_argument(nullptr, "request");
     Request* request = from_handle(*handle);
     if (!is_pending(request)) {
         if (!request && *handle != MPI_REQUEST_NULL) return bad_request("MPI_Wait");
@@ -265,7 +262,8 @@ int Wait(MPI_Request* handle, MPI_Status* status) {
 
 int Test(MPI_Request* handle, int* flag, MPI_Status* status) {
     Lock lock;
-    if (!handle || !flag) [[unlikely]] return null_argument(nullptr, handle ? "flag" : "request");
+    if (!handle || !flag) [[unlikely]]
+        return null_argument(nullptr, handle ? "flag" : "request");
     Request* request = from_handle(*handle);
     if (!is_pending(request)) {
         if (!request && *handle != MPI_REQUEST_NULL) return bad_request("MPI_Test");
@@ -420,8 +418,7 @@ int Request_get_status_any(int count, const MPI_Request handles[], int* indx, in
     return raise(comm_of(*request), report(*request, status), "MPI_Request_get_status_any");
 }
 
-int Request_get_status_some(int incount, const MPI_Request handles[], int* outcount, int indices[],
-                            MPI_Status* statuses) {
+int Request_get_status_some(int incount, const MPI_Request handles[], int* outcount, int indices[], MPI_Status* statuses) {
     Lock lock;
     if (const int error = check_array(incount, handles, "MPI_Request_get_status_some")) return error;
     if (!outcount) return null_argument(nullptr, "outcount");
@@ -451,8 +448,7 @@ int Cancel(MPI_Request* handle) {
     Request* request = from_handle(*handle);
     if (!request) return bad_request("MPI_Cancel");
     // Sends are not taken back, but complete (message::let_go): either is what the standard asks for.
-    if (request->kind == progress::RequestKind::generalized)
-        return raise(nullptr, cancel_generalized(*request), "MPI_Cancel");
+    if (request->kind == progress::RequestKind::generalized) return raise(nullptr, cancel_generalized(*request), "MPI_Cancel");
     if (request->active && !request->done && request->operations->cancel && request->operations->cancel(*request))
         progress::notify();
     return MPI_SUCCESS;
@@ -532,12 +528,12 @@ int cancel_generalized(Request& request) {
 }
 
 constexpr progress::RequestClass kGeneralized{.dispose =
-                                                 [](Request& request) {
-                                                     free_generalized(request);
-                                                     generalized_pool.destroy(static_cast<Generalized&>(request));
-                                                 },
-                                             .query = query_generalized,
-                                             .end = free_generalized};
+                                                  [](Request& request) {
+                                                      free_generalized(request);
+                                                      generalized_pool.destroy(static_cast<Generalized&>(request));
+                                                  },
+                                              .query = query_generalized,
+                                              .end = free_generalized};
 
 }  // namespace
 

@@ -1,8 +1,8 @@
 // Completion of requests (MPI 5.0 sections 3.7.3 to 3.7.6 and 3.9) and generalized requests (13.2).
 #pragma once
 
-#include "mpi/counts.h"
 #include "mpi.h"
+#include "mpi/counts.h"
 
 namespace starling::mpi {
 
@@ -20,8 +20,8 @@ int Request_free(MPI_Request* request);
 int Request_get_status(MPI_Request request, int* flag, MPI_Status* status);
 int Request_get_status_all(int count, const MPI_Request array_of_requests[], int* flag, MPI_Status* array_of_statuses);
 int Request_get_status_any(int count, const MPI_Request array_of_requests[], int* indx, int* flag, MPI_Status* status);
-int Request_get_status_some(int incount, const MPI_Request array_of_requests[], int* outcount,
-                            int array_of_indices[], MPI_Status* array_of_statuses);
+int Request_get_status_some(int incount, const MPI_Request array_of_requests[], int* outcount, int array_of_indices[],
+                            MPI_Status* array_of_statuses);
 int Cancel(MPI_Request* request);
 int Test_cancelled(const MPI_Status* status, int* flag);
 int Status_set_cancelled(MPI_Status* status, int flag);

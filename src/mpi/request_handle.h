@@ -5,8 +5,8 @@
 
 #include "base/pool.h"
 #include "comm/comm.h"
-#include "progress/request.h"
 #include "mpi.h"
+#include "progress/request.h"
 
 namespace starling::mpi {
 
@@ -32,9 +32,7 @@ inline void forget_number(progress::Request& request) {
         forget_its_number(request);
 }
 
-inline comm::Comm* comm_of(const progress::Request& request) {
-    return static_cast<comm::Comm*>(request.communicator);
-}
+inline comm::Comm* comm_of(const progress::Request& request) { return static_cast<comm::Comm*>(request.communicator); }
 
 /// A pool of requests that are handles, each holding a reference of its communicator.
 template <class T>

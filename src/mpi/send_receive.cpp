@@ -49,11 +49,9 @@ void half_done(Exchange& whole) {
     whole.complete();
 }
 constexpr progress::RequestClass kSendHalf{
-    .dispose = nullptr,
-    .completed = [](progress::Request& r) { half_done(*static_cast<Exchange::Send&>(r).whole); }};
+    .dispose = nullptr, .completed = [](progress::Request& r) { half_done(*static_cast<Exchange::Send&>(r).whole); }};
 constexpr progress::RequestClass kReceiveHalf{
-    .dispose = nullptr,
-    .completed = [](progress::Request& r) { half_done(*static_cast<Exchange::Receive&>(r).whole); }};
+    .dispose = nullptr, .completed = [](progress::Request& r) { half_done(*static_cast<Exchange::Receive&>(r).whole); }};
 
 struct Side {
     void* buffer;
@@ -134,21 +132,20 @@ int Sendrecv(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, in
                {recvbuf, recvcount, recvtype, source, recvtag}, comm, false, status, "MPI_Sendrecv");
 }
 
-int Sendrecv_replace(void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source,
-                     int recvtag, MPI_Comm comm, MPI_Status* status) {
+int Sendrecv_replace(void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag,
+                     MPI_Comm comm, MPI_Status* status) {
     return run({buf, count, datatype, dest, sendtag}, {buf, count, datatype, source, recvtag}, comm, true, status,
                "MPI_Sendrecv_replace");
 }
 
 int Isendrecv(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf,
-              MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
-              MPI_Request* request) {
+              MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
     return start({const_cast<void*>(sendbuf), sendcount, sendtype, dest, sendtag},
                  {recvbuf, recvcount, recvtype, source, recvtag}, comm, false, request, "MPI_Isendrecv");
 }
 
-int Isendrecv_replace(void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source,
-                      int recvtag, MPI_Comm comm, MPI_Request* request) {
+int Isendrecv_replace(void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag,
+                      MPI_Comm comm, MPI_Request* request) {
     return start({buf, count, datatype, dest, sendtag}, {buf, count, datatype, source, recvtag}, comm, true, request,
                  "MPI_Isendrecv_replace");
 }

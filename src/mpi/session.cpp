@@ -20,8 +20,7 @@ using comm::Session;
 namespace {
 
 int raise(Session* session, int error, const char* function = __builtin_FUNCTION()) {
-    return raise_through(session->errhandler, HandlerKind::session, {.session = comm::to_handle(session)},
-                         error, function);
+    return raise_through(session->errhandler, HandlerKind::session, {.session = comm::to_handle(session)}, error, function);
 }
 
 int bad_session(const char* function = __builtin_FUNCTION()) {
@@ -70,11 +69,9 @@ int Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session)
     if (!handler) return raise(static_cast<comm::Comm*>(nullptr), MPI_ERR_ERRHANDLER);
     const ErrorSubject subject{.session = MPI_SESSION_NULL};
     if (!session)
-        return raise_through(handler, HandlerKind::session, subject,
-                             fail(MPI_ERR_ARG, "argument session is a null pointer"));
+        return raise_through(handler, HandlerKind::session, subject, fail(MPI_ERR_ARG, "argument session is a null pointer"));
     const int level = asked_level(object);
-    if (const int error = acquire_for_session(level))
-        return raise_through(handler, HandlerKind::session, subject, error);
+    if (const int error = acquire_for_session(level)) return raise_through(handler, HandlerKind::session, subject, error);
     *session = comm::to_handle(comm::make_session(handler, level));
     return MPI_SUCCESS;
 }
@@ -106,8 +103,7 @@ int Session_get_nth_pset(MPI_Session session, MPI_Info, int n, int* pset_len, ch
     if (!s) return bad_session();
     if (!pset_len) return null_argument(s, "pset_len");
     if (n < 0 || n >= comm::process_set_count())
-        return raise(
-            s, fail(MPI_ERR_ARG, "there is no process set %d among %d", n, comm::process_set_count()));
+        return raise(s, fail(MPI_ERR_ARG, "there is no process set %d among %d", n, comm::process_set_count()));
     const char* name = comm::process_set_name(n);
     const int needed = static_cast<int>(std::strlen(name)) + 1;
     // A length of 0 only asks; the null character counts.
@@ -181,12 +177,8 @@ int Session_call_errhandler(MPI_Session session, int errorcode) {
     return MPI_SUCCESS;
 }
 
-int Session_toint(MPI_Session session) {
-    return to_int(session, comm::from_handle(session));
-}
+int Session_toint(MPI_Session session) { return to_int(session, comm::from_handle(session)); }
 
-MPI_Session Session_fromint(int session) {
-    return from_int<MPI_Session>(session, comm::session_at, MPI_SESSION_NULL);
-}
+MPI_Session Session_fromint(int session) { return from_int<MPI_Session>(session, comm::session_at, MPI_SESSION_NULL); }
 
 }  // namespace starling::mpi

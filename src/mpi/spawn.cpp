@@ -132,15 +132,17 @@ Arrival look_for_arrival(boot::JobSegment& segment) {
 int wait_for_children(boot::JobSegment& segment) {
     uint64_t look_closely_at = now_ns() + 5'000'000;
     Arrival arrival = Arrival::waiting;
-    progress::wait_until([&] {
-        if (segment.all_arrived()) arrival = Arrival::complete;
-        if (arrival != Arrival::waiting) return true;
-        if (const uint64_t now = now_ns(); now > look_closely_at) {
-            look_closely_at = now + 5'000'000;
-            arrival = look_for_arrival(segment);
-        }
-        return arrival != Arrival::waiting;
-    }, {"MPI_Comm_spawn"});
+    progress::wait_until(
+        [&] {
+            if (segment.all_arrived()) arrival = Arrival::complete;
+            if (arrival != Arrival::waiting) return true;
+            if (const uint64_t now = now_ns(); now > look_closely_at) {
+                look_closely_at = now + 5'000'000;
+                arrival = look_for_arrival(segment);
+            }
+            return arrival != Arrival::waiting;
+        },
+        {"MPI_Comm_spawn"});
     if (arrival == Arrival::complete) return MPI_SUCCESS;
     return fail(MPI_ERR_SPAWN, "a process of %s ended before it called MPI_Init", segment.header().command);
 }
@@ -159,8 +161,8 @@ int start_children(comm::Comm& comm, const Commands& commands, Child& child) {
     for (const auto& command : request.commands) wanted += command.maxprocs;
     child.codes = {{MPI_ERR_SPAWN, wanted}};
     if (wanted > boot::kMaxProcesses) {
-        return fail(MPI_ERR_SPAWN, "a spawn of %llu processes; a job has %u at most",
-                    static_cast<unsigned long long>(wanted), boot::kMaxProcesses);
+        return fail(MPI_ERR_SPAWN, "a spawn of %llu processes; a job has %u at most", static_cast<unsigned long long>(wanted),
+                    boot::kMaxProcesses);
     }
     // The helpers on the hosts of such a job know nothing of what the others start.
     if (boot::is_managed() && !all_on_this_host(comm.local_group())) {
@@ -173,8 +175,7 @@ int start_children(comm::Comm& comm, const Commands& commands, Child& child) {
     request.blob = encode(Parents{child.context, static_cast<uint32_t>(comm.rank), encode(comm.local_group())});
 
     std::string bytes;
-    if (const int error = call_launcher(boot::MessageKind::spawn, boot::encode(request), bytes))
-        return error;
+    if (const int error = call_launcher(boot::MessageKind::spawn, boot::encode(request), bytes)) return error;
     boot::SpawnReply reply;
     if (!boot::decode(bytes, reply)) return fail(MPI_ERR_INTERN, "the launcher's answer to a spawn is garbled");
     if (reply.codes.size() == wanted) {
@@ -250,16 +251,15 @@ int spawn(const Commands& commands, int root, MPI_Comm handle, MPI_Comm* out, in
 
 }  // namespace
 
-int Comm_spawn(const char* command, char* argv[], int maxprocs, MPI_Info info, int root, MPI_Comm comm,
-               MPI_Comm* intercomm, int array_of_errcodes[]) {
+int Comm_spawn(const char* command, char* argv[], int maxprocs, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* intercomm,
+               int array_of_errcodes[]) {
     char* commands[] = {const_cast<char*>(command)};
     char** argvs[] = {argv};
     return spawn({1, commands, argvs, &maxprocs, &info}, root, comm, intercomm, array_of_errcodes, "MPI_Comm_spawn");
 }
 
 int Comm_spawn_multiple(int count, char* array_of_commands[], char** array_of_argv[], const int array_of_maxprocs[],
-                        const MPI_Info array_of_info[], int root, MPI_Comm comm, MPI_Comm* intercomm,
-                        int array_of_errcodes[]) {
+                        const MPI_Info array_of_info[], int root, MPI_Comm comm, MPI_Comm* intercomm, int array_of_errcodes[]) {
     return spawn({count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info}, root, comm, intercomm,
                  array_of_errcodes, "MPI_Comm_spawn_multiple");
 }
@@ -287,8 +287,8 @@ void start_dynamic() {
     parent_root = group->at(static_cast<int>(parents.root));
     // Mapped now, so that the parents' end is noticed whether or not there was a message.
     for (const comm::Run& run : group->runs()) run.job->map();
-    comm::Comm* comm = comm::make_intercomm(parents.context, comm::world()->local_group().retain(),
-                                            static_cast<int>(me.rank), group, false, nullptr);
+    comm::Comm* comm = comm::make_intercomm(parents.context, comm::world()->local_group().retain(), static_cast<int>(me.rank),
+                                            group, false, nullptr);
     comm->name = "MPI_COMM_PARENT";
     parent_context = parents.context;
     parent_handle = comm::to_handle(comm);

@@ -15,8 +15,7 @@ int get(const MPI_Status* status, int MPI_Status::*field, int* value, const char
     return MPI_SUCCESS;
 }
 
-int set(MPI_Status* status, int MPI_Status::*field, int value,
-        const char* function = __builtin_FUNCTION()) {
+int set(MPI_Status* status, int MPI_Status::*field, int value, const char* function = __builtin_FUNCTION()) {
     if (!status) return null_argument(nullptr, "status", function);
     status->*field = value;
     return MPI_SUCCESS;
@@ -24,28 +23,16 @@ int set(MPI_Status* status, int MPI_Status::*field, int value,
 
 }  // namespace
 
-int Status_get_source(const MPI_Status* status, int* source) {
-    return get(status, &MPI_Status::MPI_SOURCE, source, "source");
-}
+int Status_get_source(const MPI_Status* status, int* source) { return get(status, &MPI_Status::MPI_SOURCE, source, "source"); }
 
-int Status_get_tag(const MPI_Status* status, int* tag) {
-    return get(status, &MPI_Status::MPI_TAG, tag, "tag");
-}
+int Status_get_tag(const MPI_Status* status, int* tag) { return get(status, &MPI_Status::MPI_TAG, tag, "tag"); }
 
-int Status_get_error(const MPI_Status* status, int* error) {
-    return get(status, &MPI_Status::MPI_ERROR, error, "error");
-}
+int Status_get_error(const MPI_Status* status, int* error) { return get(status, &MPI_Status::MPI_ERROR, error, "error"); }
 
-int Status_set_source(MPI_Status* status, int source) {
-    return set(status, &MPI_Status::MPI_SOURCE, source);
-}
+int Status_set_source(MPI_Status* status, int source) { return set(status, &MPI_Status::MPI_SOURCE, source); }
 
-int Status_set_tag(MPI_Status* status, int tag) {
-    return set(status, &MPI_Status::MPI_TAG, tag);
-}
+int Status_set_tag(MPI_Status* status, int tag) { return set(status, &MPI_Status::MPI_TAG, tag); }
 
-int Status_set_error(MPI_Status* status, int error) {
-    return set(status, &MPI_Status::MPI_ERROR, error);
-}
+int Status_set_error(MPI_Status* status, int error) { return set(status, &MPI_Status::MPI_ERROR, error); }
 
 }  // namespace starling::mpi

@@ -36,28 +36,19 @@ int Message_toint(MPI_Message message) {
     Lock lock;
     const auto word = reinterpret_cast<uintptr_t>(message);
     const auto* object = reinterpret_cast<const message::Unexpected*>(message);
-    const bool valid = word >= kFirstHandleInt && word % alignof(message::Unexpected) == 0 &&
-                       object->magic == message::Unexpected::kMagic;
+    const bool valid =
+        word >= kFirstHandleInt && word % alignof(message::Unexpected) == 0 && object->magic == message::Unexpected::kMagic;
     return to_int(message, valid ? object : nullptr);
 }
 MPI_Message Message_fromint(int message) {
     Lock lock;
     if (message < kFirstHandleInt) return predefined(message, MPI_MESSAGE_NULL);
-    message::Unexpected* object =
-        message::unexpected_pool.at(static_cast<uint32_t>(message - kFirstHandleInt));
+    message::Unexpected* object = message::unexpected_pool.at(static_cast<uint32_t>(message - kFirstHandleInt));
     return object ? reinterpret_cast<MPI_Message>(object) : MPI_MESSAGE_NULL;
 }
-int Win_toint(MPI_Win win) {
-    return number(win);
-}
-MPI_Win Win_fromint(int win) {
-    return predefined(win, MPI_WIN_NULL);
-}
-int File_toint(MPI_File file) {
-    return number(file);
-}
-MPI_File File_fromint(int file) {
-    return predefined(file, MPI_FILE_NULL);
-}
+int Win_toint(MPI_Win win) { return number(win); }
+MPI_Win Win_fromint(int win) { return predefined(win, MPI_WIN_NULL); }
+int File_toint(MPI_File file) { return number(file); }
+MPI_File File_fromint(int file) { return predefined(file, MPI_FILE_NULL); }
 
 }  // namespace starling::mpi

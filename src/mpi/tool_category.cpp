@@ -82,8 +82,8 @@ int T_category_get_num(int* num_cat) {
     return MPI_SUCCESS;
 }
 
-int T_category_get_info(int cat_index, char* name, int* name_len, char* desc, int* desc_len, int* num_cvars,
-                        int* num_pvars, int* num_categories) {
+int T_category_get_info(int cat_index, char* name, int* name_len, char* desc, int* desc_len, int* num_cvars, int* num_pvars,
+                        int* num_categories) {
     const ToolScope scope;
     if (!scope) return MPI_T_ERR_NOT_INITIALIZED;
     if (!valid(cat_index)) return MPI_T_ERR_INVALID_INDEX;

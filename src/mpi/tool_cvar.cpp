@@ -34,10 +34,14 @@ ControlHandle* from_handle(MPI_T_cvar_handle handle) {
 
 MPI_Datatype datatype_of(const Variable& variable) {
     switch (variable.type) {
-        case VariableType::integer: return MPI_COUNT;
-        case VariableType::size: return MPI_UNSIGNED_LONG_LONG;
-        case VariableType::text: return MPI_CHAR;
-        default: return MPI_INT;  // one of an enumeration
+        case VariableType::integer:
+            return MPI_COUNT;
+        case VariableType::size:
+            return MPI_UNSIGNED_LONG_LONG;
+        case VariableType::text:
+            return MPI_CHAR;
+        default:
+            return MPI_INT;  // one of an enumeration
     }
 }
 
@@ -115,8 +119,8 @@ int T_cvar_get_num(int* num_cvar) {
     return MPI_SUCCESS;
 }
 
-int T_cvar_get_info(int cvar_index, char* name, int* name_len, int* verbosity, MPI_Datatype* datatype,
-                    MPI_T_enum* enumtype, char* desc, int* desc_len, int* bind, int* scope) {
+int T_cvar_get_info(int cvar_index, char* name, int* name_len, int* verbosity, MPI_Datatype* datatype, MPI_T_enum* enumtype,
+                    char* desc, int* desc_len, int* bind, int* scope) {
     const ToolScope here;
     if (!here) return MPI_T_ERR_NOT_INITIALIZED;
     const Variable* variable = control_variable(cvar_index);

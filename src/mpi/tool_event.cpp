@@ -45,13 +45,9 @@ int T_event_register_callback(MPI_T_event_registration, MPI_T_cb_safety, MPI_Inf
     return wrong(MPI_T_ERR_INVALID_HANDLE);
 }
 
-int T_event_callback_set_info(MPI_T_event_registration, MPI_T_cb_safety, MPI_Info) {
-    return wrong(MPI_T_ERR_INVALID_HANDLE);
-}
+int T_event_callback_set_info(MPI_T_event_registration, MPI_T_cb_safety, MPI_Info) { return wrong(MPI_T_ERR_INVALID_HANDLE); }
 
-int T_event_callback_get_info(MPI_T_event_registration, MPI_T_cb_safety, MPI_Info*) {
-    return wrong(MPI_T_ERR_INVALID_HANDLE);
-}
+int T_event_callback_get_info(MPI_T_event_registration, MPI_T_cb_safety, MPI_Info*) { return wrong(MPI_T_ERR_INVALID_HANDLE); }
 
 int T_event_handle_free(MPI_T_event_registration, void*, MPI_T_event_free_cb_function) {
     return wrong(MPI_T_ERR_INVALID_HANDLE);
@@ -77,9 +73,8 @@ int T_source_get_num(int* num_sources) {
     return MPI_SUCCESS;
 }
 
-int T_source_get_info(int source_index, char* name, int* name_len, char* desc, int* desc_len,
-                      MPI_T_source_order* ordering, MPI_Count* ticks_per_second, MPI_Count* max_ticks,
-                      MPI_Info* info) {
+int T_source_get_info(int source_index, char* name, int* name_len, char* desc, int* desc_len, MPI_T_source_order* ordering,
+                      MPI_Count* ticks_per_second, MPI_Count* max_ticks, MPI_Info* info) {
     const ToolScope scope;
     if (!scope) return MPI_T_ERR_NOT_INITIALIZED;
     if (source_index != kClock) return MPI_T_ERR_INVALID_INDEX;

@@ -20,9 +20,7 @@ ToolScope::ToolScope() {
     usable_ = initialized > 0;
 }
 
-ToolScope::~ToolScope() {
-    pthread_mutex_unlock(&mutex);
-}
+ToolScope::~ToolScope() { pthread_mutex_unlock(&mutex); }
 
 int T_init_thread(int required, int* provided) {
     if (required < MPI_THREAD_SINGLE || required > MPI_THREAD_MULTIPLE) return MPI_T_ERR_INVALID;

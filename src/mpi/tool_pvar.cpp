@@ -78,9 +78,12 @@ const Counter* performance_variable(int index) {
 
 int class_of(const Counter& counter) {
     switch (counter.kind) {
-        case CounterKind::counter: return MPI_T_PVAR_CLASS_COUNTER;
-        case CounterKind::timer: return MPI_T_PVAR_CLASS_TIMER;
-        case CounterKind::level: return MPI_T_PVAR_CLASS_LEVEL;
+        case CounterKind::counter:
+            return MPI_T_PVAR_CLASS_COUNTER;
+        case CounterKind::timer:
+            return MPI_T_PVAR_CLASS_TIMER;
+        case CounterKind::level:
+            return MPI_T_PVAR_CLASS_LEVEL;
     }
     return MPI_T_PVAR_CLASS_GENERIC;
 }
@@ -146,8 +149,7 @@ int T_pvar_get_num(int* num_pvar) {
 }
 
 int T_pvar_get_info(int pvar_index, char* name, int* name_len, int* verbosity, int* var_class, MPI_Datatype* datatype,
-                    MPI_T_enum* enumtype, char* desc, int* desc_len, int* bind, int* readonly, int* continuous,
-                    int* atomic) {
+                    MPI_T_enum* enumtype, char* desc, int* desc_len, int* bind, int* readonly, int* continuous, int* atomic) {
     const ToolScope scope;
     if (!scope) return MPI_T_ERR_NOT_INITIALIZED;
     const Counter* counter = performance_variable(pvar_index);
@@ -223,17 +225,11 @@ int T_pvar_handle_free(MPI_T_pvar_session session, MPI_T_pvar_handle* handle) {
     return MPI_SUCCESS;
 }
 
-int T_pvar_start(MPI_T_pvar_session session, MPI_T_pvar_handle handle) {
-    return apply(session, handle, start);
-}
+int T_pvar_start(MPI_T_pvar_session session, MPI_T_pvar_handle handle) { return apply(session, handle, start); }
 
-int T_pvar_stop(MPI_T_pvar_session session, MPI_T_pvar_handle handle) {
-    return apply(session, handle, stop);
-}
+int T_pvar_stop(MPI_T_pvar_session session, MPI_T_pvar_handle handle) { return apply(session, handle, stop); }
 
-int T_pvar_reset(MPI_T_pvar_session session, MPI_T_pvar_handle handle) {
-    return apply(session, handle, reset);
-}
+int T_pvar_reset(MPI_T_pvar_session session, MPI_T_pvar_handle handle) { return apply(session, handle, reset); }
 
 int T_pvar_read(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void* buf) {
     return exchange(session, handle, buf, [](PerformanceHandle& object, void* to) {

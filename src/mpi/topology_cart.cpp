@@ -24,17 +24,14 @@ int count_nodes(int ndims, const int dims[], int size, int& nodes) {
         if (dims[i] <= 0) return fail(MPI_ERR_DIMS, "dimension %d has the size %d", i, dims[i]);
         product *= dims[i];
         if (product > size)
-            return fail(MPI_ERR_TOPOLOGY, "the grid has more points than the communicator processes (%d)",
-                        size);
+            return fail(MPI_ERR_TOPOLOGY, "the grid has more points than the communicator processes (%d)", size);
     }
     nodes = static_cast<int>(product);
     return MPI_SUCCESS;
 }
 
 int bad_dimension(Comm* comm, int dimension, const CartTopology& cart, const char* function) {
-    return raise(
-        comm, fail(MPI_ERR_DIMS, "there is no dimension %d in a grid of %d", dimension, cart.dimensions()),
-        function);
+    return raise(comm, fail(MPI_ERR_DIMS, "there is no dimension %d in a grid of %d", dimension, cart.dimensions()), function);
 }
 
 }  // namespace
@@ -50,8 +47,8 @@ Comm* topology_base(MPI_Comm handle, int& error, const char* function) {
     return nullptr;
 }
 
-int make_with_topology(Comm& base, int nodes, std::shared_ptr<const comm::Topology> topology,
-                       MPI_Comm* newcomm, const char* function) {
+int make_with_topology(Comm& base, int nodes, std::shared_ptr<const comm::Topology> topology, MPI_Comm* newcomm,
+                       const char* function) {
     const comm::Kept kept(&base);
     Comm* made = nullptr;
     const int color = base.rank < nodes ? 0 : MPI_UNDEFINED;
@@ -75,27 +72,23 @@ int Topo_test(MPI_Comm comm, int* status) {
 }
 
 int Dims_create(int nnodes, int ndims, int dims[]) {
-    if (nnodes < 1)
-        return raise(nullptr, fail(MPI_ERR_ARG, "the number of nodes, %d, is not positive", nnodes));
+    if (nnodes < 1) return raise(nullptr, fail(MPI_ERR_ARG, "the number of nodes, %d, is not positive", nnodes));
     if (ndims < 0 || (ndims == 0 && nnodes > 1))
         return raise(nullptr, fail(MPI_ERR_DIMS, "%d nodes do not fit in %d dimensions", nnodes, ndims));
     if (ndims > 0 && !dims) return null_argument(nullptr, "dims");
     for (int i = 0; i < ndims; ++i)
-        if (dims[i] < 0)
-            return raise(nullptr, fail(MPI_ERR_DIMS, "dimension %d has the size %d", i, dims[i]));
+        if (dims[i] < 0) return raise(nullptr, fail(MPI_ERR_DIMS, "dimension %d has the size %d", i, dims[i]));
     if (!comm::balance(nnodes, {dims, static_cast<size_t>(ndims)}))
         return raise(nullptr, fail(MPI_ERR_DIMS, "the sizes given do not divide %d nodes", nnodes));
     return MPI_SUCCESS;
 }
 
-int Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int,
-                MPI_Comm* comm_cart) {
+int Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int, MPI_Comm* comm_cart) {
     Lock lock;
     int error = MPI_SUCCESS, nodes = 0;
     Comm* base = topology_base(comm_old, error, "Cart_create");
     if (!base) return error;
-    if (!comm_cart || (ndims > 0 && !periods))
-        return null_argument(base, comm_cart ? "periods" : "comm_cart");
+    if (!comm_cart || (ndims > 0 && !periods)) return null_argument(base, comm_cart ? "periods" : "comm_cart");
     error = count_nodes(ndims, dims, base->size, nodes);
     if (error) return raise(base, error);
     auto cart = std::make_shared<CartTopology>();
@@ -166,8 +159,7 @@ int Cart_shift(MPI_Comm comm, int direction, int disp, int* rank_source, int* ra
     const auto* cart = find_topology<CartTopology>(comm, c, error, "Cart_shift");
     if (!cart) return error;
     if (!rank_source || !rank_dest) return null_argument(c, rank_source ? "rank_dest" : "rank_source");
-    if (direction < 0 || direction >= cart->dimensions())
-        return bad_dimension(c, direction, *cart, "Cart_shift");
+    if (direction < 0 || direction >= cart->dimensions()) return bad_dimension(c, direction, *cart, "Cart_shift");
     *rank_source = cart->neighbor(c->rank, direction, -int64_t{disp});
     *rank_dest = cart->neighbor(c->rank, direction, disp);
     return MPI_SUCCESS;
@@ -179,8 +171,7 @@ int Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm* newcomm) {
     int error = MPI_SUCCESS;
     const auto* cart = find_topology<CartTopology>(comm, c, error, "Cart_sub");
     if (!cart) return error;
-    if (!newcomm || (cart->dimensions() > 0 && !remain_dims))
-        return null_argument(c, newcomm ? "remain_dims" : "newcomm");
+    if (!newcomm || (cart->dimensions() > 0 && !remain_dims)) return null_argument(c, newcomm ? "remain_dims" : "newcomm");
     std::vector<int> coords(cart->dims.size());
     cart->coordinates(c->rank, coords.data());
     // The dimensions that go tell the subgrids apart; those that stay number the processes in each.

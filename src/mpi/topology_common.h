@@ -13,8 +13,8 @@ comm::Comm* topology_base(MPI_Comm handle, int& error, const char* function);
 
 /// Makes a communicator of the first `nodes` ranks of `base` with this topology and gives it to the
 /// application; MPI_COMM_NULL to the others.
-int make_with_topology(comm::Comm& base, int nodes, std::shared_ptr<const comm::Topology> topology,
-                       MPI_Comm* newcomm, const char* function);
+int make_with_topology(comm::Comm& base, int nodes, std::shared_ptr<const comm::Topology> topology, MPI_Comm* newcomm,
+                       const char* function);
 
 /// Raises MPI_ERR_TOPOLOGY: the communicator has not the topology that the function wants.
 [[gnu::cold]] int bad_topology(comm::Comm* comm, const char* function = __builtin_FUNCTION());

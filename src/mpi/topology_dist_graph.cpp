@@ -75,16 +75,15 @@ void write_edges(int max, const Edges& edges, int ranks[], int weights[], bool w
     const int count = std::min(max, static_cast<int>(edges.size()));
     for (int i = 0; i < count; ++i) {
         ranks[i] = edges[static_cast<size_t>(i)].rank;
-        if (weighted && weights && weights != MPI_UNWEIGHTED)
-            weights[i] = edges[static_cast<size_t>(i)].weight;
+        if (weighted && weights && weights != MPI_UNWEIGHTED) weights[i] = edges[static_cast<size_t>(i)].weight;
     }
 }
 
 }  // namespace
 
-int Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[],
-                               const int sourceweights[], int outdegree, const int destinations[],
-                               const int destweights[], MPI_Info info, int, MPI_Comm* comm_dist_graph) {
+int Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[], int outdegree,
+                               const int destinations[], const int destweights[], MPI_Info info, int,
+                               MPI_Comm* comm_dist_graph) {
     Lock lock;
     int error = MPI_SUCCESS;
     Comm* base = topology_base(comm_old, error, "Dist_graph_create_adjacent");
@@ -100,19 +99,16 @@ int Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int source
     graph->weighted = sourceweights != MPI_UNWEIGHTED;
     graph->sources = read_edges(indegree, sources, sourceweights);
     graph->destinations = read_edges(outdegree, destinations, destweights);
-    return make_with_topology(*base, base->size, std::move(graph), comm_dist_graph,
-                              "Dist_graph_create_adjacent");
+    return make_with_topology(*base, base->size, std::move(graph), comm_dist_graph, "Dist_graph_create_adjacent");
 }
 
-int Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[],
-                      const int destinations[], const int weights[], MPI_Info info, int,
-                      MPI_Comm* comm_dist_graph) {
+int Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[],
+                      const int weights[], MPI_Info info, int, MPI_Comm* comm_dist_graph) {
     Lock lock;
     int error = MPI_SUCCESS;
     Comm* base = topology_base(comm_old, error, "Dist_graph_create");
     if (!base) return error;
-    if (!comm_dist_graph || (n > 0 && !degrees))
-        return null_argument(base, comm_dist_graph ? "degrees" : "comm_dist_graph");
+    if (!comm_dist_graph || (n > 0 && !degrees)) return null_argument(base, comm_dist_graph ? "degrees" : "comm_dist_graph");
     error = check_ranks(n, sources, base->size, "sources");
     int total = 0;
     for (int i = 0; i < n && !error; ++i) {
@@ -151,8 +147,8 @@ int Dist_graph_neighbors_count(MPI_Comm comm, int* indegree, int* outdegree, int
     return MPI_SUCCESS;
 }
 
-int Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int sourceweights[],
-                         int maxoutdegree, int destinations[], int destweights[]) {
+int Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int sourceweights[], int maxoutdegree,
+                         int destinations[], int destweights[]) {
     Comm* c = nullptr;
     int error = MPI_SUCCESS;
     const auto* graph = find_topology<DistGraphTopology>(comm, c, error, "Dist_graph_neighbors");

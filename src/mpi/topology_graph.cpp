@@ -14,8 +14,7 @@ namespace {
 
 int check_graph(int nodes, const int index[], const int edges[], int size) {
     if (nodes < 0) return fail(MPI_ERR_ARG, "the number of nodes, %d, is negative", nodes);
-    if (nodes > size)
-        return fail(MPI_ERR_TOPOLOGY, "a graph of %d nodes needs more than %d processes", nodes, size);
+    if (nodes > size) return fail(MPI_ERR_TOPOLOGY, "a graph of %d nodes needs more than %d processes", nodes, size);
     if (nodes > 0 && !index) return fail(MPI_ERR_ARG, "argument index is a null pointer");
     int end = 0;
     for (int i = 0; i < nodes; ++i) {
@@ -36,8 +35,7 @@ void copy_up_to(int max, const std::vector<int>& values, int* out) {
 
 }  // namespace
 
-int Graph_create(MPI_Comm comm_old, int nnodes, const int indx[], const int edges[], int,
-                 MPI_Comm* comm_graph) {
+int Graph_create(MPI_Comm comm_old, int nnodes, const int indx[], const int edges[], int, MPI_Comm* comm_graph) {
     Lock lock;
     int error = MPI_SUCCESS;
     Comm* base = topology_base(comm_old, error, "Graph_create");

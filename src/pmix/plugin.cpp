@@ -62,8 +62,7 @@ pmix_status_t list_hosts(std::string& out) {
     if (status != PMIX_SUCCESS) return status;
     bool ok = names != nullptr;
     char* rest = nullptr;
-    for (char* name = names ? strtok_r(names, ",", &rest) : nullptr; ok && name;
-         name = strtok_r(nullptr, ",", &rest)) {
+    for (char* name = names ? strtok_r(names, ",", &rest) : nullptr; ok && name; name = strtok_r(nullptr, ",", &rest)) {
         out += std::string(name) + ":";
         ok = append_ranks(name, out);
     }
@@ -77,8 +76,7 @@ int start(PmixJob* job, char* problem, size_t size) {
     std::snprintf(job->name, sizeof job->name, "%s", myself.nspace);
     job->rank = myself.rank;
     const pmix_proc_t all = process(PMIX_RANK_WILDCARD);
-    if (!read_number(all, PMIX_JOB_SIZE, job->size))
-        return tell("PMIX_JOB_SIZE", PMIX_ERR_NOT_FOUND, problem, size);
+    if (!read_number(all, PMIX_JOB_SIZE, job->size)) return tell("PMIX_JOB_SIZE", PMIX_ERR_NOT_FOUND, problem, size);
     if (!read_number(all, PMIX_UNIV_SIZE, job->universe_size)) job->universe_size = 0;
     if (!read_number(myself, PMIX_APPNUM, job->appnum)) job->appnum = 0;
     std::string hosts;
@@ -98,9 +96,7 @@ int put(const char* key, const char* text, char* problem, size_t size) {
     return tell("PMIx_Put", status, problem, size);
 }
 
-int commit(char* problem, size_t size) {
-    return tell("PMIx_Commit", PMIx_Commit(), problem, size);
-}
+int commit(char* problem, size_t size) { return tell("PMIx_Commit", PMIx_Commit(), problem, size); }
 
 // Questions that have no answer yet. OpenPMIx's server (4.2.2) breaks on an answer that comes when the last
 // of the job's processes on its host has left: it never ends, and with it the job. So nobody leaves before
@@ -165,9 +161,7 @@ int leave(char* problem, size_t size) {
     return tell("PMIx_Finalize", PMIx_Finalize(nullptr, 0), problem, size);
 }
 
-void abort_job(int code, const char* text) {
-    PMIx_Abort(code, text, nullptr, 0);
-}
+void abort_job(int code, const char* text) { PMIx_Abort(code, text, nullptr, 0); }
 
 }  // namespace
 

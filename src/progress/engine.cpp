@@ -10,9 +10,9 @@
 #include "base/config.h"
 #include "base/counters.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "link/peer.h"
 #include "progress/idle.h"
-#include "base/lock.h"
 #include "progress/neighbours.h"
 #include "progress/ready.h"
 

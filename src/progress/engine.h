@@ -40,8 +40,7 @@ void wait_until(F condition, const WaitSite& site = kSomewhere) {
 /// Blocks until `request` is done, in the job's waiting mode. `site.tell` gets the request.
 inline void wait(Request& request, const WaitSite& site = kSomewhere) {
     if (request.done) return;
-    wait_until([](void* r) { return *static_cast<volatile bool*>(&static_cast<Request*>(r)->done); },
-               &request, site);
+    wait_until([](void* r) { return *static_cast<volatile bool*>(&static_cast<Request*>(r)->done); }, &request, site);
 }
 
 }  // namespace starling::progress

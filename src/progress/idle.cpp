@@ -13,11 +13,11 @@
 #include "base/clock.h"
 #include "base/config.h"
 #include "base/counters.h"
+#include "base/lock.h"
 #include "link/locate.h"
 #include "link/peer.h"
 #include "link/remote.h"
 #include "progress/engine.h"
-#include "base/lock.h"
 #include "progress/neighbours.h"
 
 namespace starling::progress {
@@ -51,9 +51,7 @@ uint32_t ways_to_wake() {
     return threads_at_once() ? boot::kOnFutex | boot::kOnSocket : boot::kOnSocket;
 }
 
-timespec time_of(uint64_t ns) {
-    return {static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
-}
+timespec time_of(uint64_t ns) { return {static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)}; }
 
 /// True if it was rung.
 bool sleep_on_futex(uint32_t rings, uint64_t limit_ns) {
@@ -202,29 +200,29 @@ void Idle::look_around() {
     if (waiting_.since() == seen.now) counted_ = seen.now;
     count_until(seen.now);
     switch (act) {
-    case Waiting::Act::spin:
-        look_at_liveness_now_and_then(seen.now);
-        return pause_between_polls();
-    case Waiting::Act::yield: {
-        const uint64_t ended = yield_now();
-        waiting_.yielded(seen.now, ended);
-        count_until(ended);
-        return look_at_liveness_now_and_then(ended);
-    }
-    case Waiting::Act::move: {
-        const bool moved = move_to_free_core();
-        if (moved) ++counters.moves;
-        return waiting_.moved(moved, now_ns());
-    }
-    case Waiting::Act::announce:
-        rings_ = announce_sleep();
-        return;
-    case Waiting::Act::sleep: {
-        const uint64_t ended = sleep_until_rung(rings_, longest_sleep(), Sleeper::application);
-        waiting_.slept(ended);
-        count_until(ended);
-        return look_at_liveness();
-    }
+        case Waiting::Act::spin:
+            look_at_liveness_now_and_then(seen.now);
+            return pause_between_polls();
+        case Waiting::Act::yield: {
+            const uint64_t ended = yield_now();
+            waiting_.yielded(seen.now, ended);
+            count_until(ended);
+            return look_at_liveness_now_and_then(ended);
+        }
+        case Waiting::Act::move: {
+            const bool moved = move_to_free_core();
+            if (moved) ++counters.moves;
+            return waiting_.moved(moved, now_ns());
+        }
+        case Waiting::Act::announce:
+            rings_ = announce_sleep();
+            return;
+        case Waiting::Act::sleep: {
+            const uint64_t ended = sleep_until_rung(rings_, longest_sleep(), Sleeper::application);
+            waiting_.slept(ended);
+            count_until(ended);
+            return look_at_liveness();
+        }
     }
 }
 

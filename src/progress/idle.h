@@ -35,7 +35,7 @@ class Idle {
     void withdraw();
     void count_until(uint64_t now);
     Waiting waiting_;
-    uint64_t began_ = 0;  ///< ns, when this wait first stopped spinning; 0 before
+    uint64_t began_ = 0;    ///< ns, when this wait first stopped spinning; 0 before
     uint64_t counted_ = 0;  ///< ns, up to when counters.waited has this wait
     bool told_ = false;
     uint32_t rings_ = 0;  ///< of the doorbell, when it was announced

@@ -25,9 +25,9 @@ struct Request;
 
 /// What the request chapter needs to know about a kind of MPI_Request; one constant per kind. Null: does nothing.
 struct RequestClass {
-    void (*dispose)(Request& request);           ///< gives the object back to its pool; done or inactive only
-    int (*start)(Request& request) = nullptr;    ///< MPI_Start; persistent requests only
-    bool (*cancel)(Request& request) = nullptr;  ///< MPI_Cancel
+    void (*dispose)(Request& request);                             ///< gives the object back to its pool; done or inactive only
+    int (*start)(Request& request) = nullptr;                      ///< MPI_Start; persistent requests only
+    bool (*cancel)(Request& request) = nullptr;                    ///< MPI_Cancel
     int (*query)(Request& request, MPI_Status& status) = nullptr;  ///< generalized: fills the status when done
     int (*end)(Request& request) = nullptr;  ///< generalized: calls the program's free function; dispose() then doesn't
     /// Tells what it waits for (progress/teller.h).
@@ -42,8 +42,8 @@ struct Request {
     uint32_t magic = 0;  ///< set by the pool for those that are handles
     uint32_t pool_index = 0;
     RequestKind kind = RequestKind::send;
-    bool done = false;               ///< the operation has completed; `outcome` is valid
-    std::coroutine_handle<> waiter;  ///< scheduled by complete(); may be empty
+    bool done = false;                  ///< the operation has completed; `outcome` is valid
+    std::coroutine_handle<> waiter;     ///< scheduled by complete(); may be empty
     uint32_t* open_in_group = nullptr;  ///< if set, complete() decrements it and schedules `waiter` only at 0
     Outcome outcome;
 
@@ -51,8 +51,8 @@ struct Request {
     const RequestClass* operations = nullptr;
     void* communicator = nullptr;  ///< comm::Comm whose error handler hears of failures; holds a reference; may be null
     bool persistent = false;
-    bool active = true;            ///< false: persistent and not started
-    bool orphaned = false;         ///< MPI_Request_free came first: complete() disposes of it
+    bool active = true;     ///< false: persistent and not started
+    bool orphaned = false;  ///< MPI_Request_free came first: complete() disposes of it
 
     constexpr explicit Request(RequestKind k = RequestKind::send) : kind(k) {}
 
@@ -60,8 +60,7 @@ struct Request {
     /// library's lock held.
     void complete() {
         done = true;
-        if (waiter || open_in_group || orphaned || (operations && operations->completed))
-            tell_of_completion();
+        if (waiter || open_in_group || orphaned || (operations && operations->completed)) tell_of_completion();
     }
 
   private:

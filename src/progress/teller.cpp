@@ -91,8 +91,7 @@ void Teller::waits_for(const Account::Operation& operation, const void* which) {
 }
 
 void Teller::add_open(Account::Range& range, const Account::Operation& operation, const void* which) {
-    if (std::find(waited_, waited_ + waited_count_, which) == waited_ + waited_count_)
-        add(range, Account::kOthers, operation);
+    if (std::find(waited_, waited_ + waited_count_, which) == waited_ + waited_count_) add(range, Account::kOthers, operation);
 }
 
 void Teller::message(const Account::Operation& operation) { add(account_.messages, Account::kOthers, operation); }

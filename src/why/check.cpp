@@ -94,7 +94,7 @@ std::optional<Told> check(const Account& account, uint64_t now) {
 
 const char* name(Doing doing) {
     constexpr const char* kNames[] = {"starting", "computing", "testing", "waiting", "stopped",
-                                      "gone", "finalized", "exited", "failed", "not started"};
+                                      "gone",     "finalized", "exited",  "failed",  "not started"};
     return kNames[static_cast<int>(doing)];
 }
 

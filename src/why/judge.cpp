@@ -85,9 +85,8 @@ class Judge {
     }
 
     static Process first_member(const Communicator& communicator) {
-        return communicator.runs.empty() || communicator.inter
-                   ? Process{}
-                   : Process{communicator.runs[0].job, communicator.runs[0].first};
+        return communicator.runs.empty() || communicator.inter ? Process{}
+                                                               : Process{communicator.runs[0].job, communicator.runs[0].first};
     }
 
     // ---- who waits for whom
@@ -170,7 +169,8 @@ class Judge {
             changed = false;
             for (size_t i = 0; i < ranks_.size(); ++i) {
                 if (can_go_on_[i] || !waits(i)) continue;
-                if (!std::any_of(needs_[i].begin(), needs_[i].end(), [this](const Need& need) { return may_end(need); })) continue;
+                if (!std::any_of(needs_[i].begin(), needs_[i].end(), [this](const Need& need) { return may_end(need); }))
+                    continue;
                 can_go_on_[i] = changed = true;
             }
         }
@@ -237,8 +237,9 @@ class Judge {
             std::vector<std::string> parts;
             for (const auto& [call, members] : by_call)
                 parts.push_back(named(members) + (members.size() == 1 ? " is in " : " are in ") + call);
-            found_.push_back("different collectives on " + names[place] + ": " + listed(parts) +
-                             text("; all members must make the same calls in the same order (this is call %u)", std::get<2>(place)));
+            found_.push_back(
+                "different collectives on " + names[place] + ": " + listed(parts) +
+                text("; all members must make the same calls in the same order (this is call %u)", std::get<2>(place)));
         }
     }
 
@@ -268,33 +269,44 @@ class Judge {
         for (const auto& [cause, who] : waiters) {
             const Doing doing = ranks_[cause].doing;
             if (doing == Doing::waiting) continue;  // it says itself what it waits for
-            found_.push_back(named(who) + (who.size() == 1 ? " waits" : " wait") + ", in the end, for " + named(cause) + ", which " +
-                             why(doing));
+            found_.push_back(named(who) + (who.size() == 1 ? " waits" : " wait") + ", in the end, for " + named(cause) +
+                             ", which " + why(doing));
         }
         for (size_t i = 0; i < ranks_.size(); ++i) {
             const Doing doing = ranks_[i].doing;
             if ((doing == Doing::gone || doing == Doing::failed || doing == Doing::stopped) && !waiters.count(i))
-                found_.push_back(named(i) + (doing == Doing::stopped ? " is stopped" : doing == Doing::gone ? " is gone" : " has failed"));
+                found_.push_back(named(i) + (doing == Doing::stopped ? " is stopped"
+                                             : doing == Doing::gone  ? " is gone"
+                                                                     : " has failed"));
         }
     }
 
     static const char* why(Doing doing) {
         switch (doing) {
-            case Doing::starting: return "has not called MPI_Init yet";
-            case Doing::computing: return "computes";
-            case Doing::testing: return "tests in a loop for something else";
-            case Doing::stopped: return "is stopped";
-            case Doing::gone: return "is gone";
-            case Doing::finalized: return "has called MPI_Finalize";
-            case Doing::failed: return "has failed";
-            default: return "has ended";
+            case Doing::starting:
+                return "has not called MPI_Init yet";
+            case Doing::computing:
+                return "computes";
+            case Doing::testing:
+                return "tests in a loop for something else";
+            case Doing::stopped:
+                return "is stopped";
+            case Doing::gone:
+                return "is gone";
+            case Doing::finalized:
+                return "has called MPI_Finalize";
+            case Doing::failed:
+                return "has failed";
+            default:
+                return "has ended";
         }
     }
 
     const std::vector<Rank>& ranks_;
     const uint64_t home_;
     std::map<Process, size_t> places_;
-    std::map<std::pair<uint64_t, Process>, std::map<Process, uint32_t>> inside_;  ///< by communicator: who is in which operation
+    std::map<std::pair<uint64_t, Process>, std::map<Process, uint32_t>>
+        inside_;  ///< by communicator: who is in which operation
     std::vector<std::vector<Need>> needs_;
     std::vector<bool> can_go_on_;
     std::vector<std::string> found_;

@@ -23,7 +23,7 @@ struct Communicator {
     uint64_t context = 0;
     uint32_t size = 0, rank = 0;
     bool inter = false;
-    std::string name;               ///< may be empty
+    std::string name;                ///< may be empty
     std::vector<Account::Run> runs;  ///< its members by rank; of the remote group, if there is one; empty: not known
 
     template <class Visit>
@@ -72,12 +72,12 @@ struct Told {
 std::optional<Told> check(const Account& account, uint64_t now);
 
 enum class Doing : uint8_t {
-    starting,    ///< has not called MPI_Init
+    starting,  ///< has not called MPI_Init
     computing,
-    testing,     ///< asks again and again whether something has come
+    testing,  ///< asks again and again whether something has come
     waiting,
-    stopped,     ///< by a signal or a debugger
-    gone,        ///< its process does not exist any more, and its launcher has not said so yet
+    stopped,  ///< by a signal or a debugger
+    gone,     ///< its process does not exist any more, and its launcher has not said so yet
     finalized,
     exited,
     failed,
@@ -92,11 +92,11 @@ struct Rank {
     std::string host;
     int32_t pid = 0;
     Doing doing = Doing::starting;
-    double cores = 0;           ///< processor time per time, of all its threads, while it was looked at
-    double since_wait = -1;     ///< seconds since it was last seen waiting; -1: it never waited long enough to be seen
-    double since_start = -1;    ///< seconds since MPI_Init; -1: not known
-    std::optional<Told> told;   ///< nothing: it has not waited for long, or what it told is not to be believed
-    bool garbled = false;       ///< the latter
+    double cores = 0;          ///< processor time per time, of all its threads, while it was looked at
+    double since_wait = -1;    ///< seconds since it was last seen waiting; -1: it never waited long enough to be seen
+    double since_start = -1;   ///< seconds since MPI_Init; -1: not known
+    std::optional<Told> told;  ///< nothing: it has not waited for long, or what it told is not to be believed
+    bool garbled = false;      ///< the latter
 };
 
 }  // namespace starling::why

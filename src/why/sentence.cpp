@@ -18,7 +18,8 @@ std::string bytes_text(uint64_t bytes) {
 }
 
 std::string communicator_name(const Told& told, int index, uint64_t context) {
-    if (index < 0) return text("a communicator that it does not have (context %llx)", static_cast<unsigned long long>(context >> 4));
+    if (index < 0)
+        return text("a communicator that it does not have (context %llx)", static_cast<unsigned long long>(context >> 4));
     const Communicator& communicator = told.communicators[static_cast<size_t>(index)];
     if (!communicator.name.empty()) return communicator.name;
     return text("an unnamed communicator of %u (context %llx)", communicator.size,
@@ -49,22 +50,23 @@ std::string wanted(const Operation& operation, uint64_t home) {
     switch (operation.kind) {
         case Kind::receive:
             return text("for %s, %s (up to %s)", other.c_str(), tag.c_str(), bytes_text(operation.bytes).c_str());
-        case Kind::probe: return text("for a message of %s, %s", other.c_str(), tag.c_str());
+        case Kind::probe:
+            return text("for a message of %s, %s", other.c_str(), tag.c_str());
         case Kind::send:
-            return text(operation.not_sent ? "for room at %s, %s (%s)" : "for %s to receive %s (%s)", other.c_str(), tag.c_str(),
-                        bytes_text(operation.bytes).c_str());
+            return text(operation.not_sent ? "for room at %s, %s (%s)" : "for %s to receive %s (%s)", other.c_str(),
+                        tag.c_str(), bytes_text(operation.bytes).c_str());
         case Kind::arriving:
             return text("for the rest of a message of %s, %s (%s of %s have come)", other.c_str(), tag.c_str(),
                         bytes_text(operation.moved).c_str(), bytes_text(operation.bytes).c_str());
-        case Kind::member: return text("for %s to come to it", other.c_str());
-        case Kind::message: break;
+        case Kind::member:
+            return text("for %s to come to it", other.c_str());
+        case Kind::message:
+            break;
     }
     return "for nothing that is known";
 }
 
-bool same_side(const Operation& wanted, const Operation& message) {
-    return wanted.from_anyone || wanted.peer == message.peer;
-}
+bool same_side(const Operation& wanted, const Operation& message) { return wanted.from_anyone || wanted.peer == message.peer; }
 
 /// A message that is here for what is wanted, but for the tag or the communicator; empty if it is none.
 std::string near_miss(const Told& told, const Operation& wanted, const Operation& message, uint64_t home) {
@@ -160,18 +162,27 @@ std::string computing_text(const Rank& rank) {
 std::string state_text(const Rank& rank, uint64_t home) {
     const char* host = rank.host.c_str();
     switch (rank.doing) {
-        case Doing::starting: return "has not called MPI_Init yet";
-        case Doing::computing: return computing_text(rank);
-        case Doing::testing: return "tests in a loop for what has not come (MPI_Test, MPI_Iprobe and the like)";
+        case Doing::starting:
+            return "has not called MPI_Init yet";
+        case Doing::computing:
+            return computing_text(rank);
+        case Doing::testing:
+            return "tests in a loop for what has not come (MPI_Test, MPI_Iprobe and the like)";
         case Doing::stopped:
             return text("is stopped, by a signal or a debugger; `kill -CONT %d` on %s lets it go on", rank.pid, host) +
                    (rank.told && !rank.told->waits.empty() ? "; it " + waiting_text(rank, home) : "");
-        case Doing::gone: return text("is gone: there is no process %d on %s any more", rank.pid, host);
-        case Doing::finalized: return "has called MPI_Finalize";
-        case Doing::exited: return "has ended";
-        case Doing::failed: return "has failed";
-        case Doing::not_started: return "could not be started";
-        case Doing::waiting: break;
+        case Doing::gone:
+            return text("is gone: there is no process %d on %s any more", rank.pid, host);
+        case Doing::finalized:
+            return "has called MPI_Finalize";
+        case Doing::exited:
+            return "has ended";
+        case Doing::failed:
+            return "has failed";
+        case Doing::not_started:
+            return "could not be started";
+        case Doing::waiting:
+            break;
     }
     if (rank.garbled) return "waits; what it tells of that is not to be read";
     return rank.told && !rank.told->waits.empty() ? waiting_text(rank, home) : "waits in the library, not for long yet";

@@ -55,15 +55,23 @@ template <class Word>
 Word changed(Update update, Word old, Word operand) {
     using Signed = std::make_signed_t<Word>;
     switch (update) {
-        case Update::add: return old + operand;
-        case Update::bit_and: return old & operand;
-        case Update::bit_or: return old | operand;
-        case Update::bit_xor: return old ^ operand;
-        case Update::least: return static_cast<Signed>(operand) < static_cast<Signed>(old) ? operand : old;
-        case Update::most: return static_cast<Signed>(operand) > static_cast<Signed>(old) ? operand : old;
+        case Update::add:
+            return old + operand;
+        case Update::bit_and:
+            return old & operand;
+        case Update::bit_or:
+            return old | operand;
+        case Update::bit_xor:
+            return old ^ operand;
+        case Update::least:
+            return static_cast<Signed>(operand) < static_cast<Signed>(old) ? operand : old;
+        case Update::most:
+            return static_cast<Signed>(operand) > static_cast<Signed>(old) ? operand : old;
         case Update::swap:
-        case Update::compare_swap: return operand;
-        case Update::fetch: break;
+        case Update::compare_swap:
+            return operand;
+        case Update::fetch:
+            break;
     }
     return old;
 }
@@ -76,8 +84,7 @@ uint64_t apply(std::byte* memory, const AccessPacket& packet) {
     const auto operand = static_cast<Word>(packet.operand), compare = static_cast<Word>(packet.compare);
     Word old = __atomic_load_n(word, __ATOMIC_SEQ_CST);
     while (update != Update::fetch && (update != Update::compare_swap || old == compare)) {
-        if (__atomic_compare_exchange_n(word, &old, changed(update, old, operand), false, __ATOMIC_SEQ_CST,
-                                        __ATOMIC_SEQ_CST))
+        if (__atomic_compare_exchange_n(word, &old, changed(update, old, operand), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
             break;
     }
     return old;
@@ -85,8 +92,7 @@ uint64_t apply(std::byte* memory, const AccessPacket& packet) {
 
 bool try_answer(const Answer& answer) {
     const bool data = answer.operation == Operation::get_data, value = answer.operation == Operation::update_done;
-    const std::byte* memory =
-        data ? memory_of(answer.segment, answer.key, answer.offset, answer.bytes) : nullptr;
+    const std::byte* memory = data ? memory_of(answer.segment, answer.key, answer.offset, answer.bytes) : nullptr;
     const Operation operation = data && !memory ? Operation::refused : answer.operation;
     const uint32_t bytes = memory ? answer.bytes : value ? sizeof answer.old : 0;
     link::Slot slot;
@@ -110,8 +116,8 @@ void reply(const Answer& answer) {
 
 void carry_out(link::Peer& peer, const link::Packet& packet, const AccessPacket& access) {
     const auto operation = static_cast<Operation>(packet.header.flags);
-    Answer answer{&peer, Operation::refused, packet.header.tag, packet.header.sequence, access.memory_offset,
-                  access.segment, access.key, packet.header.context, access.bytes, 0};
+    Answer answer{&peer,          Operation::refused, packet.header.tag,     packet.header.sequence, access.memory_offset,
+                  access.segment, access.key,         packet.header.context, access.bytes,           0};
     std::byte* memory = memory_of(access.segment, access.key, packet.header.context, access.bytes);
     const uint32_t data = packet.header.bytes - static_cast<uint32_t>(sizeof access);
     if (memory && operation == Operation::put && data == access.bytes) {
@@ -132,13 +138,14 @@ void carry_out(link::Peer& peer, const link::Packet& packet, const AccessPacket&
 Exposure expose(void* base, uint64_t bytes) {
     start_segments();
     Exposure exposure{0, bytes, 0, 0};
-    while (exposure.key == 0 && getrandom(&exposure.key, sizeof exposure.key, 0) < 0) {
-    }
+    while (exposure.key == 0 && getrandom(&exposure.key, sizeof exposure.key, 0) < 0) {}
     const auto place = std::find_if(exposed.begin(), exposed.end(), [](const Exposed& e) { return !e.base; });
     exposure.id = static_cast<uint32_t>(place - exposed.begin());
     const Exposed entry{static_cast<std::byte*>(base), exposure};
-    if (place == exposed.end()) exposed.push_back(entry);
-    else *place = entry;
+    if (place == exposed.end())
+        exposed.push_back(entry);
+    else
+        *place = entry;
     return exposure;
 }
 

@@ -45,8 +45,8 @@ bool issue(Access& access) {
     slot.header->tag = static_cast<int32_t>(access.serial);
     slot.header->sequence = access.generation;
     slot.header->context = access.offset + access.issued;
-    const AccessPacket packet{access.segment.key, access.segment.id, static_cast<uint32_t>(bytes), access.issued,
-                              access.operand, access.compare, static_cast<uint32_t>(access.update), 0};
+    const AccessPacket packet{access.segment.key, access.segment.id, static_cast<uint32_t>(bytes),         access.issued,
+                              access.operand,     access.compare,    static_cast<uint32_t>(access.update), 0};
     std::memcpy(slot.payload, &packet, sizeof packet);
     if (put) std::memcpy(slot.payload + sizeof packet, access.memory + access.issued, bytes);
     link::commit(*access.owner, slot, payload);
@@ -66,8 +66,7 @@ bool poll_accesses() {
     for (Access* access = under_way->front(); access;) {
         Access* next = under_way->next(access);
         if (access->owner->dead) {
-            finish(*access, fail(MPI_ERR_PROC_ABORTED, "rank %u has ended while its memory was accessed",
-                                 access->owner->rank));
+            finish(*access, fail(MPI_ERR_PROC_ABORTED, "rank %u has ended while its memory was accessed", access->owner->rank));
             any = true;
         } else {
             any |= advance(*access);
@@ -126,16 +125,17 @@ void on_answer(link::Peer& peer, const link::Packet& packet) {
             if (access->access != Access::Kind::update || bytes != sizeof access->old) return;
             std::memcpy(&access->old, packet.payload, sizeof access->old);
             break;
-        case Operation::put_done: break;
-        default: return refused(*access);
+        case Operation::put_done:
+            break;
+        default:
+            return refused(*access);
     }
     --access->unanswered;
     if (access->unanswered == 0 && access->issued == access->bytes) return finish(*access, MPI_SUCCESS);
     advance(*access);
 }
 
-void start_put(Access& access, link::Peer& owner, const Exposure& segment, uint64_t offset, const void* data,
-               uint64_t bytes) {
+void start_put(Access& access, link::Peer& owner, const Exposure& segment, uint64_t offset, const void* data, uint64_t bytes) {
     access.access = Access::Kind::put;
     access.memory = static_cast<std::byte*>(const_cast<void*>(data));
     begin(access, owner, segment, offset, bytes);
@@ -147,8 +147,8 @@ void start_get(Access& access, link::Peer& owner, const Exposure& segment, uint6
     begin(access, owner, segment, offset, bytes);
 }
 
-void start_update(Access& access, link::Peer& owner, const Exposure& segment, uint64_t offset, uint8_t width,
-                  Update update, uint64_t operand, uint64_t compare) {
+void start_update(Access& access, link::Peer& owner, const Exposure& segment, uint64_t offset, uint8_t width, Update update,
+                  uint64_t operand, uint64_t compare) {
     access.access = Access::Kind::update;
     access.width = width;
     access.update = update;

@@ -41,24 +41,23 @@ struct Access : progress::Request {
     Exposure segment;
     std::byte* memory = nullptr;
     uint64_t offset = 0, bytes = 0;
-    uint64_t issued = 0;       ///< bytes asked for so far
-    uint32_t unanswered = 0;   ///< packets
+    uint64_t issued = 0;      ///< bytes asked for so far
+    uint32_t unanswered = 0;  ///< packets
     uint32_t serial = 0;
-    uint32_t generation = 0;   ///< tells answers to this access from late ones to another with its serial
+    uint32_t generation = 0;  ///< tells answers to this access from late ones to another with its serial
     Update update = Update::fetch;
     uint8_t width = 0;
     uint64_t operand = 0, compare = 0;
-    ListHook hook;             ///< accesses under way
+    ListHook hook;  ///< accesses under way
 };
 
 /// Copies `bytes` from `data` to `offset` of the owner's segment. `data` must stay until done.
-void start_put(Access& access, link::Peer& owner, const Exposure& segment, uint64_t offset, const void* data,
-               uint64_t bytes);
+void start_put(Access& access, link::Peer& owner, const Exposure& segment, uint64_t offset, const void* data, uint64_t bytes);
 /// Copies the other way.
 void start_get(Access& access, link::Peer& owner, const Exposure& segment, uint64_t offset, void* data, uint64_t bytes);
 /// Changes a word of `width` 4 or 8 bytes, naturally aligned, in one step as all other updates of it see it, and as the
 /// owner's own atomic instructions do. `least` and `most` compare signed.
-void start_update(Access& access, link::Peer& owner, const Exposure& segment, uint64_t offset, uint8_t width,
-                  Update update, uint64_t operand, uint64_t compare = 0);
+void start_update(Access& access, link::Peer& owner, const Exposure& segment, uint64_t offset, uint8_t width, Update update,
+                  uint64_t operand, uint64_t compare = 0);
 
 }  // namespace starling::window

@@ -15,10 +15,8 @@
 static void check_versions(void) {
     int version = 0, subversion = -1, major = 0, minor = -1, length = 0;
     char text[MPI_MAX_LIBRARY_VERSION_STRING];
-    CHECK(MPI_Get_version(&version, &subversion) == MPI_SUCCESS && version == MPI_VERSION &&
-          subversion == MPI_SUBVERSION);
-    CHECK(MPI_Abi_get_version(&major, &minor) == MPI_SUCCESS && major == MPI_ABI_VERSION &&
-          minor == MPI_ABI_SUBVERSION);
+    CHECK(MPI_Get_version(&version, &subversion) == MPI_SUCCESS && version == MPI_VERSION && subversion == MPI_SUBVERSION);
+    CHECK(MPI_Abi_get_version(&major, &minor) == MPI_SUCCESS && major == MPI_ABI_VERSION && minor == MPI_ABI_SUBVERSION);
     CHECK(MPI_Get_library_version(text, &length) == MPI_SUCCESS && (int)strlen(text) == length);
     CHECK(strstr(text, "Starling") == text);
 }
@@ -60,12 +58,10 @@ static void check_integers(void) {
     CHECK(MPI_Comm_toint(MPI_COMM_WORLD) == 0x101 && MPI_Comm_fromint(0x102) == MPI_COMM_SELF);
     CHECK(MPI_Type_toint(MPI_INT) == 0x209 && MPI_Type_fromint(0x214) == MPI_DOUBLE);
     CHECK(MPI_Win_toint(MPI_WIN_NULL) == 0x110 && MPI_File_fromint(0x118) == MPI_FILE_NULL);
-    CHECK(MPI_Message_toint(MPI_MESSAGE_NO_PROC) == 0x129 &&
-          MPI_Message_fromint(0x128) == MPI_MESSAGE_NULL);
+    CHECK(MPI_Message_toint(MPI_MESSAGE_NO_PROC) == 0x129 && MPI_Message_fromint(0x128) == MPI_MESSAGE_NULL);
     CHECK(MPI_Request_toint(MPI_REQUEST_NULL) == 0x180 && MPI_Request_fromint(0x180) == MPI_REQUEST_NULL);
     CHECK(MPI_Irecv(&value, 1, MPI_INT, 0, 0, MPI_COMM_SELF, &request) == MPI_SUCCESS);
-    CHECK(MPI_Request_toint(request) >= 0x1000 &&
-          MPI_Request_fromint(MPI_Request_toint(request)) == request);
+    CHECK(MPI_Request_toint(request) >= 0x1000 && MPI_Request_fromint(MPI_Request_toint(request)) == request);
     MPI_Send(&value, 1, MPI_INT, 0, 0, MPI_COMM_SELF);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
@@ -75,15 +71,13 @@ static void check_memory_and_clock(void) {
     int length = 0;
     void* memory = NULL;
     const double before = MPI_Wtime();
-    CHECK(MPI_Alloc_mem(1000, MPI_INFO_NULL, &memory) == MPI_SUCCESS && memory &&
-          (MPI_Aint)memory % 64 == 0);
+    CHECK(MPI_Alloc_mem(1000, MPI_INFO_NULL, &memory) == MPI_SUCCESS && memory && (MPI_Aint)memory % 64 == 0);
     memset(memory, 1, 1000);
     CHECK(MPI_Free_mem(memory) == MPI_SUCCESS);
     CHECK(MPI_Alloc_mem(-1, MPI_INFO_NULL, &memory) == MPI_ERR_ARG);
     CHECK(MPI_Alloc_mem((MPI_Aint)1 << 60, MPI_INFO_NULL, &memory) == MPI_ERR_NO_MEM);
     CHECK(MPI_Wtime() >= before && MPI_Wtick() > 0 && MPI_Wtick() < 1e-3);
-    CHECK(MPI_Get_processor_name(name, &length) == MPI_SUCCESS && (int)strlen(name) == length &&
-          length > 0);
+    CHECK(MPI_Get_processor_name(name, &length) == MPI_SUCCESS && (int)strlen(name) == length && length > 0);
     CHECK(MPI_Aint_diff(MPI_Aint_add(1000, 24), 1000) == 24);
     CHECK(MPI_Pcontrol(1, "anything", 2) == MPI_SUCCESS);
 }
@@ -91,8 +85,7 @@ static void check_memory_and_clock(void) {
 static void check_missing(void) {
     MPI_Win win;
     int value = 0;
-    CHECK(MPI_Win_create(&value, sizeof value, 1, MPI_INFO_NULL, MPI_COMM_SELF, &win) ==
-          MPI_ERR_UNSUPPORTED_OPERATION);
+    CHECK(MPI_Win_create(&value, sizeof value, 1, MPI_INFO_NULL, MPI_COMM_SELF, &win) == MPI_ERR_UNSUPPORTED_OPERATION);
 }
 
 static void check_tools(void) {
@@ -108,8 +101,7 @@ static void check_status(void) {
     MPI_Status status;
     int value = 0;
     CHECK(MPI_Status_set_source(&status, 3) == MPI_SUCCESS && status.MPI_SOURCE == 3);
-    CHECK(MPI_Status_set_tag(&status, 4) == MPI_SUCCESS &&
-          MPI_Status_get_tag(&status, &value) == MPI_SUCCESS && value == 4);
+    CHECK(MPI_Status_set_tag(&status, 4) == MPI_SUCCESS && MPI_Status_get_tag(&status, &value) == MPI_SUCCESS && value == 4);
     CHECK(MPI_Status_set_error(&status, 5) == MPI_SUCCESS && status.MPI_ERROR == 5);
 }
 

@@ -23,9 +23,7 @@ namespace {
 int rank, size;
 double deadline;
 
-bool more() {
-    return MPI_Wtime() < deadline;
-}
+bool more() { return MPI_Wtime() < deadline; }
 
 // All ranks stop after the same round: rank 0 decides.
 bool more_together(MPI_Comm comm) {
@@ -47,8 +45,7 @@ void ring() {
 void reduce() {
     std::vector<double> in(20000, 1), out(20000);
     while (more_together(MPI_COMM_WORLD)) {
-        for (int i = 0; i < 50; i++)
-            OK(MPI_Allreduce(in.data(), out.data(), 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD));
+        for (int i = 0; i < 50; i++) OK(MPI_Allreduce(in.data(), out.data(), 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD));
         OK(MPI_Allreduce(in.data(), out.data(), 20000, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD));
         OK(MPI_Alltoall(in.data(), 100, MPI_DOUBLE, out.data(), 100, MPI_DOUBLE, MPI_COMM_WORLD));
     }
@@ -80,8 +77,7 @@ void threads() {
                     out = in;
                 }
                 if (size > 1) OK(MPI_Send(&out, 1, MPI_INT, to, t, MPI_COMM_WORLD));
-                if (rank == 0 && size > 1)
-                    OK(MPI_Recv(&in, 1, MPI_INT, from, t, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+                if (rank == 0 && size > 1) OK(MPI_Recv(&in, 1, MPI_INT, from, t, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
                 go = out >= 0;
                 if (size == 1 && !more()) go = false;
             }

@@ -52,13 +52,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 const std::string* fuzz_seeds(size_t& count) {
     static const std::string seeds[] = {
         std::string(1, '\x07') + encode_frame(MessageKind::hello, encode(Hello{1, 2, {3, 4}, 5})) +
-            encode_frame(
-                MessageKind::spawn,
-                encode(SpawnRequest{"blob", {{{"./a", "b"}, 2, {{"wdir", "/tmp"}}}, {{"c"}, 1, {}}}})),
-        std::string(1, '\xff') +
-            encode_frame(MessageKind::reply, encode(SpawnReply{53, "text", {1, 2, 3}, {0, 53}})),
-        std::string(1, '\x01') +
-            encode_frame(MessageKind::publish, encode(NameRequest{1, "service", "port"})) +
+            encode_frame(MessageKind::spawn,
+                         encode(SpawnRequest{"blob", {{{"./a", "b"}, 2, {{"wdir", "/tmp"}}}, {{"c"}, 1, {}}}})),
+        std::string(1, '\xff') + encode_frame(MessageKind::reply, encode(SpawnReply{53, "text", {1, 2, 3}, {0, 53}})),
+        std::string(1, '\x01') + encode_frame(MessageKind::publish, encode(NameRequest{1, "service", "port"})) +
             encode_frame(MessageKind::reply, encode(NameReply{38, "text", ""})),
         std::string(1, '\x40') + encode_frame(MessageKind::disconnect, encode(DisconnectNotice{1, 2})) +
             encode_frame(MessageKind::lookup, "12:3:abcdef"),

@@ -169,7 +169,8 @@ const std::string* fuzz_seeds(size_t& count) {
         one({.offset = 5, .number = 1, .window = 512, .packet_bytes = 8}, std::string(40, 'l')) +
             one({.offset = 15, .number = 2, .window = 512, .packet_bytes = 8}, std::string(40, 'm')) +
             one({.number = 3, .window = 512, .packet_bytes = 8}, std::string(40, 'f')),
-        one({.window = 512, .commit = 10}, "") + one({.ranges = 2, .echo = 1, .window = 512, .commit = 20, .range_words = {1, 2}}, "") +
+        one({.window = 512, .commit = 10}, "") +
+            one({.ranges = 2, .echo = 1, .window = 512, .commit = 20, .range_words = {1, 2}}, "") +
             one({.ack = 50, .echo = 2, .window = 512, .pause = 20}, ""),
         one({.number = 1, .window = 512, .packet_bytes = 500}, std::string(40, 'x')) +
             one({.offset = 5, .number = 2, .window = 512, .packet_bytes = 60000}, std::string(496, 'y')),

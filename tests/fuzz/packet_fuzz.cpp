@@ -68,8 +68,7 @@ struct Guarded {
     message::ReceiveRequest request;
 
     void start(message::Channel& channel, int source, int tag) {
-        message::start_receive(request, channel, memory.data() + kBuffer, kBuffer,
-                               datatype::predefined(MPI_BYTE), source, tag);
+        message::start_receive(request, channel, memory.data() + kBuffer, kBuffer, datatype::predefined(MPI_BYTE), source, tag);
     }
     void check() const {
         for (size_t i = 0; i < kBuffer; ++i)
@@ -88,8 +87,7 @@ struct Recipe {
 };
 static_assert(sizeof(Recipe) == 24);
 
-void put(Target& t, const Recipe& recipe, const uint8_t* payload, size_t payload_bytes,
-         uint32_t& sequence) {
+void put(Target& t, const Recipe& recipe, const uint8_t* payload, size_t payload_bytes, uint32_t& sequence) {
     shm::Cell* cell = shm::claim(*t.inbox, static_cast<uint32_t>(getpid()));
     if (!cell) return;
     std::memset(cell->payload, 0, shm::Cell::kPayload);
@@ -143,8 +141,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 
 namespace {
 std::string packet(shm::Kind kind, uint32_t bytes, int tag, uint64_t context, const std::string& payload) {
-    const Recipe recipe{
-        static_cast<uint8_t>(kind), 1, 0, static_cast<uint8_t>(payload.size()), bytes, tag, 1, context};
+    const Recipe recipe{static_cast<uint8_t>(kind), 1, 0, static_cast<uint8_t>(payload.size()), bytes, tag, 1, context};
     return std::string(reinterpret_cast<const char*>(&recipe), sizeof recipe) + payload;
 }
 template <class Payload>
@@ -163,20 +160,16 @@ message::Offer offer(uint64_t bytes, uint8_t ahead = 0) {
 const std::string* fuzz_seeds(size_t& count) {
     using shm::Kind;
     static const std::string seeds[] = {
-        packet(Kind::eager, 5, 1, kContext, "hello") +
-            packet(Kind::eager, 200, 2, kContext, std::string(200, 'x')),
-        packet(Kind::rendezvous, 1, kContext, offer(1000)) +
-            packet(Kind::piece, 100, 0, 0, std::string(100, 'a')) +
+        packet(Kind::eager, 5, 1, kContext, "hello") + packet(Kind::eager, 200, 2, kContext, std::string(200, 'x')),
+        packet(Kind::rendezvous, 1, kContext, offer(1000)) + packet(Kind::piece, 100, 0, 0, std::string(100, 'a')) +
             packet(Kind::piece, 156, 0, 100, std::string(156, 'b')),
-        packet(Kind::rendezvous, 1, kContext, offer(200, 1)) +
-            packet(Kind::piece, 100, 0, 0, std::string(100, 'a')) +
+        packet(Kind::rendezvous, 1, kContext, offer(200, 1)) + packet(Kind::piece, 100, 0, 0, std::string(100, 'a')) +
             packet(Kind::piece, 100, 0, 100, std::string(100, 'b')),
         packet(Kind::rendezvous, 1, 77, offer(10)) + packet(Kind::fetched, 0, 0, message::Fetched{0}) +
             packet(Kind::clear_to_stream, 0, 0, message::ClearToStream{10, 0, 0, 1, 1}),
         packet(Kind::rendezvous, 1, kContext, offer(1000)) + packet(Kind::share_copy, 0, 0, message::Share{}),
-        packet(Kind::open, 4, 0, 0, std::string("\3\0\0\0", 4)) +
-            packet(Kind::accept, 4, 0, 0, std::string("\1\0\0\0", 4)) + packet(Kind::refuse, 0, 0, 0, "") +
-            packet(Kind::close, 0, 0, 0, ""),
+        packet(Kind::open, 4, 0, 0, std::string("\3\0\0\0", 4)) + packet(Kind::accept, 4, 0, 0, std::string("\1\0\0\0", 4)) +
+            packet(Kind::refuse, 0, 0, 0, "") + packet(Kind::close, 0, 0, 0, ""),
     };
     count = std::size(seeds);
     return seeds;

@@ -62,8 +62,7 @@ int main(int argc, char** argv) {
         }
         return 0;
     }
-    const auto end =
-        std::chrono::steady_clock::now() + std::chrono::seconds(argc > 1 ? std::atoi(argv[1]) : 1);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(argc > 1 ? std::atoi(argv[1]) : 1);
     size_t seeds = 0;
     const std::string* const seed = fuzz_seeds(seeds);
     std::mt19937_64 random(1);

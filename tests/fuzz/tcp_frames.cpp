@@ -100,7 +100,8 @@ const std::string* fuzz_seeds(size_t& count) {
     };
     const auto piece = [&](uint32_t serial, uint64_t offset, size_t bytes) {
         const PieceHead head{serial, 7, offset};
-        return frame(FrameKind::piece, std::string(reinterpret_cast<const char*>(&head), sizeof head) + std::string(bytes, 'x'));
+        return frame(FrameKind::piece,
+                     std::string(reinterpret_cast<const char*>(&head), sizeof head) + std::string(bytes, 'x'));
     };
     static const std::string seeds[] = {
         frame(FrameKind::session, "hello") + frame(FrameKind::session, std::string(300, 'y')),

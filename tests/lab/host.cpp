@@ -116,8 +116,7 @@ void fix_neighbour(int fd, const char* name, int host, int rail) {
     arpreq request{};
     sockaddr_in address = socket_address(host, rail);
     std::memcpy(&request.arp_pa, &address, sizeof address);
-    const unsigned char hardware[6] = {
-        2, 0x77, 0, 0, static_cast<unsigned char>(rail), static_cast<unsigned char>(host)};
+    const unsigned char hardware[6] = {2, 0x77, 0, 0, static_cast<unsigned char>(rail), static_cast<unsigned char>(host)};
     request.arp_ha.sa_family = ARPHRD_ETHER;
     std::memcpy(request.arp_ha.sa_data, hardware, sizeof hardware);
     request.arp_flags = ATF_COM | ATF_PERM;
@@ -155,8 +154,7 @@ void configure_network(const Plan& plan, int index) {
         if (poll(waits, 2, -1) < 0) continue;
         signalfd_siginfo told;
         if (waits[1].revents && read(children, &told, sizeof told) > 0)
-            while (waitpid(-1, nullptr, WNOHANG) > 0) {
-            }
+            while (waitpid(-1, nullptr, WNOHANG) > 0) {}
         if (!waits[0].revents) continue;
         int connection = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
         if (connection >= 0 && fork() == 0) {
@@ -191,9 +189,7 @@ void configure_network(const Plan& plan, int index) {
 
 }  // namespace
 
-std::string address_of(int host, int rail) {
-    return "10.77." + std::to_string(rail) + "." + std::to_string(host);
-}
+std::string address_of(int host, int rail) { return "10.77." + std::to_string(rail) + "." + std::to_string(host); }
 
 Host start_host(const Plan& plan, int index) {
     int go[2], ready[2];

@@ -14,9 +14,8 @@ struct Plan {
     int hosts = 1;      // lab1 ... labN
     int rails = 1;      // rail0 ... on each
     int mtu = 1500;
-    bool shared_tmp = false;  // /tmp of the machine instead of one of its own
-    bool fixed_neighbours =
-        false;  // the kernel's ARP table is one for all namespaces, so many hosts do without it
+    bool shared_tmp = false;        // /tmp of the machine instead of one of its own
+    bool fixed_neighbours = false;  // the kernel's ARP table is one for all namespaces, so many hosts do without it
 };
 
 // A started host. `ready` gives one byte when it has its addresses and listens; it waits for one byte on

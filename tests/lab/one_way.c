@@ -11,8 +11,7 @@ int main(int argc, char** argv) {
     char text[MPI_MAX_ERROR_STRING] = "nothing is wrong";
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (argc < 2 || (argc > 2 && atoi(argv[2]) != rank))
-        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if (argc < 2 || (argc > 2 && atoi(argv[2]) != rank)) MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     int error = rank == 0 ? MPI_Ssend(&value, 1, MPI_INT, 1, 0, MPI_COMM_WORLD)
                           : MPI_Recv(&value, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     if (error != MPI_SUCCESS) MPI_Error_string(error, text, &length);

@@ -98,8 +98,7 @@ bool forward_input(int connection, int& fd) {
 
 int exit_code(pid_t pid) {
     int status = 0;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
     return WIFEXITED(status) ? WEXITSTATUS(status) : 255;
 }
 
@@ -116,8 +115,7 @@ void serve_agent(int connection) {
     Command command = start(line);
     int life = must(static_cast<int>(syscall(SYS_pidfd_open, command.pid, 0)), "watching a command");
     while (command.out >= 0 || command.err >= 0 || life >= 0) {
-        pollfd waits[4] = {
-            {connection, POLLIN, 0}, {command.out, POLLIN, 0}, {command.err, POLLIN, 0}, {life, POLLIN, 0}};
+        pollfd waits[4] = {{connection, POLLIN, 0}, {command.out, POLLIN, 0}, {command.err, POLLIN, 0}, {life, POLLIN, 0}};
         if (poll(waits, 4, -1) < 0) continue;
         if (waits[3].revents) close_end(life);
         if (waits[1].revents && !forward_output(connection, command.out, Frame::output)) _exit(1);

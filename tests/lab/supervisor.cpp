@@ -58,8 +58,7 @@ Arguments parse(int argc, char** argv) {
     }
     Plan& plan = result.plan;
     bool sound = plan.hosts >= 1 && plan.hosts <= most_hosts && plan.rails >= 1 && plan.rails <= 8;
-    if (!sound || plan.state.empty())
-        errno = ERANGE, die("1 to 250 hosts with 1 to 8 rails, and a directory");
+    if (!sound || plan.state.empty()) errno = ERANGE, die("1 to 250 hosts with 1 to 8 rails, and a directory");
     plan.fixed_neighbours = plan.hosts > most_with_arp;
     return result;
 }
@@ -77,8 +76,7 @@ void prepare_state(const Plan& plan) {
     for (int rail = 0; rail < plan.rails; ++rail)
         for (int host = 1; host <= plan.hosts; ++host) {
             std::string name = "lab" + std::to_string(host);
-            names +=
-                address_of(host, rail) + " " + name + (rail ? "-rail" + std::to_string(rail) : "") + "\n";
+            names += address_of(host, rail) + " " + name + (rail ? "-rail" + std::to_string(rail) : "") + "\n";
         }
     write_file(plan.state + "/hosts", names);
     // A lab has no name server: unknown names are refused at once.
@@ -104,16 +102,14 @@ std::string cabling(const Plan& plan, const std::vector<Host>& hosts) {
     std::string text, mtu = std::to_string(plan.mtu);
     for (int rail = 0; rail < plan.rails; ++rail) {
         std::string r = std::to_string(rail);
-        text += "link add bridge" + r + " mtu " + mtu +
-                " type bridge stp_state 0 mcast_snooping 1 mcast_querier 1\n";
+        text += "link add bridge" + r + " mtu " + mtu + " type bridge stp_state 0 mcast_snooping 1 mcast_querier 1\n";
         text += "link set bridge" + r + " up\n";
         for (int i = 1; i <= plan.hosts; ++i) {
             char hardware[32];
             std::snprintf(hardware, sizeof hardware, "02:77:00:00:%02x:%02x", rail, i);
             std::string port = "h" + std::to_string(i) + "r" + r;
-            text += "link add " + port + " mtu " + mtu + " type veth peer name rail" + r + " address " +
-                    hardware + " mtu " + mtu + " netns " +
-                    std::to_string(hosts[static_cast<size_t>(i)].pid) + "\n";
+            text += "link add " + port + " mtu " + mtu + " type veth peer name rail" + r + " address " + hardware + " mtu " +
+                    mtu + " netns " + std::to_string(hosts[static_cast<size_t>(i)].pid) + "\n";
             text += "link set " + port + " master bridge" + r + " up\n";
         }
     }
@@ -121,8 +117,7 @@ std::string cabling(const Plan& plan, const std::vector<Host>& hosts) {
 }
 
 void lay_cables(const Plan& plan, const std::vector<Host>& hosts) {
-    std::string file = plan.state + "/cabling",
-                network = "/proc/" + std::to_string(hosts[0].pid) + "/ns/net";
+    std::string file = plan.state + "/cabling", network = "/proc/" + std::to_string(hosts[0].pid) + "/ns/net";
     write_file(file, cabling(plan, hosts));
     pid_t pid = must(fork(), "process for cables");
     if (pid == 0) {
@@ -158,15 +153,13 @@ void keep(int signals, bool tied) {
         signalfd_siginfo told;
         if (!waits[0].revents || read(signals, &told, sizeof told) <= 0) continue;
         if (told.ssi_signo != SIGCHLD) return;
-        while (waitpid(-1, nullptr, WNOHANG) > 0) {
-        }
+        while (waitpid(-1, nullptr, WNOHANG) > 0) {}
     }
 }
 
 void tear_down(const Plan& plan, const std::vector<Host>& hosts) {
     for (const Host& host : hosts) kill(host.pid, SIGKILL);
-    while (waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
-    }
+    while (waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {}
     std::error_code ignored;
     std::filesystem::remove_all(plan.state, ignored);
 }

@@ -38,8 +38,7 @@ static void fill(unsigned char* data, int bytes, unsigned seed) {
 static void verify(const unsigned char* data, int bytes, unsigned seed, int from, unsigned round) {
     for (int i = 0; i < bytes; ++i) {
         if (data[i] == (unsigned char)(seed + (unsigned)i * 7u)) continue;
-        fprintf(stderr, "traffic: rank %d: byte %d of %d from rank %d in round %u is wrong\n", rank, i,
-                bytes, from, round);
+        fprintf(stderr, "traffic: rank %d: byte %d of %d from rank %d in round %u is wrong\n", rank, i, bytes, from, round);
         MPI_Abort(MPI_COMM_WORLD, 9);
     }
 }
@@ -51,12 +50,11 @@ static void exchange(unsigned round, unsigned char* out, unsigned char* in, int 
     MPI_Status status;
     int got;
     fill(out, sending, mix(round, (unsigned)rank, 3));
-    MPI_Sendrecv(out, sending, MPI_BYTE, to, (int)(round % 1000), in, largest, MPI_BYTE, from,
-                 (int)(round % 1000), MPI_COMM_WORLD, &status);
+    MPI_Sendrecv(out, sending, MPI_BYTE, to, (int)(round % 1000), in, largest, MPI_BYTE, from, (int)(round % 1000),
+                 MPI_COMM_WORLD, &status);
     MPI_Get_count(&status, MPI_BYTE, &got);
     if (got != receiving) {
-        fprintf(stderr, "traffic: rank %d: %d bytes instead of %d from rank %d\n", rank, got, receiving,
-                from);
+        fprintf(stderr, "traffic: rank %d: %d bytes instead of %d from rank %d\n", rank, got, receiving, from);
         MPI_Abort(MPI_COMM_WORLD, 8);
     }
     verify(in, got, mix(round, (unsigned)from, 3), from, round);

@@ -166,8 +166,7 @@ class Wire {
 
     void put(int to, const char* bytes, size_t size, double ms) {
         if (on_the_way_.size() >= most_waiting) return;
-        auto late =
-            std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double, std::milli>(ms));
+        auto late = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double, std::milli>(ms));
         on_the_way_.push({Clock::now() + late, next_number_++, to, {bytes, bytes + size}});
     }
 

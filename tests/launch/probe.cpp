@@ -99,8 +99,7 @@ void spawn(std::istringstream& words, bool with_info) {
     if (reply.error_class == 0) {
         // A child that is not a probe may have come and gone.
         if (JobSegment::open(reply.job, child) == 0)
-            std::printf(" size %u blob %.*s", child.header().size,
-                        static_cast<int>(child.header().blob_size),
+            std::printf(" size %u blob %.*s", child.header().size, static_cast<int>(child.header().blob_size),
                         reinterpret_cast<const char*>(child.blob()));
     }
     std::printf("\n");

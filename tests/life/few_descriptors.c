@@ -96,8 +96,10 @@ int main(int argc, char** argv) {
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     OK(MPI_Comm_get_parent(&parent));
     if (parent != MPI_COMM_NULL) {
-        if (argc == 1) child(parent);
-        else OK(MPI_Finalize());
+        if (argc == 1)
+            child(parent);
+        else
+            OK(MPI_Finalize());
         return 0;
     }
     messages_wait(argv[0], rank);

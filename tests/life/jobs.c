@@ -140,7 +140,8 @@ static void meet_one(char* program, char* port, MPI_Info info) {
 
 static void print(long cycle, double seconds, double rate, struct Held own, struct Held launcher) {
     if (cycle == 0)
-        printf("  cycles  seconds  per s | rank 0: maps  fds  RSS KB  PSS KB | launcher: maps  fds  RSS KB  PSS KB | shared KB\n");
+        printf(
+            "  cycles  seconds  per s | rank 0: maps  fds  RSS KB  PSS KB | launcher: maps  fds  RSS KB  PSS KB | shared KB\n");
     printf("%8ld %8.1f %6.0f | %12ld %4ld %7ld %7ld | %14ld %4ld %7ld %7ld | %9ld\n", cycle, seconds, rate, own.maps,
            own.descriptors, own.rss_kb, own.pss_kb, launcher.maps, launcher.descriptors, launcher.rss_kb, launcher.pss_kb,
            own.shared_kb);
@@ -168,7 +169,8 @@ static void run(long cycles, void (*one)(char*, char*, MPI_Info), char* program,
         }
         if (rank == 0 && cycle % every == 0) {
             double now = MPI_Wtime();
-            print(cycle, now - begin, cycle ? (double)(cycle - last_cycle) / (now - last) : 0, held_by(getpid()), held_by(launcher));
+            print(cycle, now - begin, cycle ? (double)(cycle - last_cycle) / (now - last) : 0, held_by(getpid()),
+                  held_by(launcher));
             last = now;
             last_cycle = cycle;
         }
@@ -179,7 +181,8 @@ static void run(long cycles, void (*one)(char*, char*, MPI_Info), char* program,
     expect_no_more("the children's launcher", beyond[1], beyond[2]);
     if (rank == 0 && farther.maps)
         printf("the children's launcher: at most %ld maps, %ld fds, %ld KB in the second third; %ld, %ld, %ld KB in the last\n",
-               beyond[1].maps, beyond[1].descriptors, beyond[1].rss_kb, beyond[2].maps, beyond[2].descriptors, beyond[2].rss_kb);
+               beyond[1].maps, beyond[1].descriptors, beyond[1].rss_kb, beyond[2].maps, beyond[2].descriptors,
+               beyond[2].rss_kb);
 }
 
 int main(int argc, char** argv) {

@@ -41,8 +41,7 @@ void sum(MPI_Comm comm) {
 void ring(int bytes) {
     const int to = (rank + 1) % size, from = (rank + size - 1) % size;
     std::vector<char> out(static_cast<size_t>(bytes), static_cast<char>(rank)), in(out.size());
-    MPI_Sendrecv(out.data(), bytes, MPI_CHAR, to, 1, in.data(), bytes, MPI_CHAR, from, 1, MPI_COMM_WORLD,
-                 MPI_STATUS_IGNORE);
+    MPI_Sendrecv(out.data(), bytes, MPI_CHAR, to, 1, in.data(), bytes, MPI_CHAR, from, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     for (const char c : in) check(c == static_cast<char>(from), "what came around the ring");
 }
 
@@ -74,8 +73,7 @@ void spawn(const char* program, int count) {
     MPI_Comm children, family;
     char grown[] = "grown";
     char* arguments[] = {grown, nullptr};
-    MPI_Comm_spawn(program, arguments, count, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children,
-                   MPI_ERRCODES_IGNORE);
+    MPI_Comm_spawn(program, arguments, count, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children, MPI_ERRCODES_IGNORE);
     MPI_Intercomm_merge(children, 0, &family);
     sum(family);
     int all;

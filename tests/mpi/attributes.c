@@ -94,8 +94,7 @@ int main(int argc, char** argv) {
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
     refuse = 1;
     CHECK(MPI_Comm_dup(comm, &dup) != MPI_SUCCESS, "dup must report the copy function's error");
-    CHECK(MPI_Comm_delete_attr(comm, keyval) != MPI_SUCCESS,
-          "the delete function's error must be reported");
+    CHECK(MPI_Comm_delete_attr(comm, keyval) != MPI_SUCCESS, "the delete function's error must be reported");
     refuse = 0;
     deletes = order_length = 0;
     OK(MPI_Comm_free(&comm));

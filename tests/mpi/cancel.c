@@ -64,8 +64,7 @@ int main(int argc, char** argv) {
     enum { kMany = 200 };
     MPI_Request many[kMany];
     int sink[kMany];
-    for (int i = 0; i < kMany; i++)
-        OK(MPI_Irecv(&sink[i], 1, MPI_INT, from, 100 + i % 3, MPI_COMM_WORLD, &many[i]));
+    for (int i = 0; i < kMany; i++) OK(MPI_Irecv(&sink[i], 1, MPI_INT, from, 100 + i % 3, MPI_COMM_WORLD, &many[i]));
     for (int i = 0; i < kMany; i++) OK(MPI_Cancel(&many[(i * 37) % kMany]));
     MPI_Status statuses[kMany];
     OK(MPI_Waitall(kMany, many, statuses));

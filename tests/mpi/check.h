@@ -9,14 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MPI_AT_LEAST(major, minor) \
-    (MPI_VERSION > (major) || (MPI_VERSION == (major) && MPI_SUBVERSION >= (minor)))
+#define MPI_AT_LEAST(major, minor) (MPI_VERSION > (major) || (MPI_VERSION == (major) && MPI_SUBVERSION >= (minor)))
 
 static uint64_t test_seed = 1;
 
 /// Prints one line and ends the job. Works before MPI_Init and after MPI_Finalize too.
-__attribute__((noreturn, format(printf, 4, 5), unused)) static void fail_at(const char* file, int line,
-                                                                            const char* what,
+__attribute__((noreturn, format(printf, 4, 5), unused)) static void fail_at(const char* file, int line, const char* what,
                                                                             const char* format, ...) {
     int initialized = 0, finalized = 0, rank = -1, size = 0;
     MPI_Initialized(&initialized);
@@ -31,8 +29,8 @@ __attribute__((noreturn, format(printf, 4, 5), unused)) static void fail_at(cons
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     const char* slash = strrchr(file, '/');
-    fprintf(stderr, "FAIL %s:%d rank %d of %d seed %llu: %s: %s\n", slash ? slash + 1 : file, line, rank,
-            size, (unsigned long long)test_seed, what, text);
+    fprintf(stderr, "FAIL %s:%d rank %d of %d seed %llu: %s: %s\n", slash ? slash + 1 : file, line, rank, size,
+            (unsigned long long)test_seed, what, text);
     fflush(stderr);
     if (initialized && !finalized) MPI_Abort(MPI_COMM_WORLD, 1);
     exit(1);
@@ -45,11 +43,10 @@ __attribute__((noreturn, format(printf, 4, 5), unused)) static void fail_at(cons
     } while (0)
 
 /// EXPECT_INT(value, wanted)
-#define EXPECT_INT(value, wanted)                                                                        \
-    do {                                                                                                 \
-        long long value_ = (long long)(value), wanted_ = (long long)(wanted);                            \
-        if (value_ != wanted_)                                                                           \
-            fail_at(__FILE__, __LINE__, #value " == " #wanted, "is %lld, wanted %lld", value_, wanted_); \
+#define EXPECT_INT(value, wanted)                                                                                           \
+    do {                                                                                                                    \
+        long long value_ = (long long)(value), wanted_ = (long long)(wanted);                                               \
+        if (value_ != wanted_) fail_at(__FILE__, __LINE__, #value " == " #wanted, "is %lld, wanted %lld", value_, wanted_); \
     } while (0)
 
 /// OK(MPI_Call(...)): the call must return MPI_SUCCESS.
@@ -65,13 +62,12 @@ __attribute__((noreturn, format(printf, 4, 5), unused)) static void fail_at(cons
     } while (0)
 
 /// EXPECT_ERROR(MPI_Call(...), MPI_ERR_X): the call must return an error of that class.
-#define EXPECT_ERROR(call, wanted)                                                                   \
-    do {                                                                                             \
-        int code_ = (call), class_ = MPI_SUCCESS;                                                    \
-        if (code_ != MPI_SUCCESS) MPI_Error_class(code_, &class_);                                   \
-        if (class_ != (wanted))                                                                      \
-            fail_at(__FILE__, __LINE__, #call, "error class is %d, wanted " #wanted " (%d)", class_, \
-                    wanted);                                                                         \
+#define EXPECT_ERROR(call, wanted)                                                                            \
+    do {                                                                                                      \
+        int code_ = (call), class_ = MPI_SUCCESS;                                                             \
+        if (code_ != MPI_SUCCESS) MPI_Error_class(code_, &class_);                                            \
+        if (class_ != (wanted))                                                                               \
+            fail_at(__FILE__, __LINE__, #call, "error class is %d, wanted " #wanted " (%d)", class_, wanted); \
     } while (0)
 
 __attribute__((unused)) static uint64_t next_random(uint64_t* state) {

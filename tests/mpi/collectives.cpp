@@ -56,8 +56,8 @@ int draw_count(uint64_t* state) {
 
 void compare(const char* name, const int* got, const int* wanted, size_t n, int count, int root) {
     for (size_t i = 0; i < n; i++)
-        CHECK(got[i] == wanted[i], "%s%s count %d root %d: element %zu is %d, wanted %d",
-              non_blocking ? "I" : "", name, count, root, i, got[i], wanted[i]);
+        CHECK(got[i] == wanted[i], "%s%s count %d root %d: element %zu is %d, wanted %d", non_blocking ? "I" : "", name, count,
+              root, i, got[i], wanted[i]);
 }
 
 constexpr int kFiller = -77;
@@ -104,34 +104,21 @@ void gather(uint64_t key, uint64_t* state, bool all, bool vector) {
     MPI_Datatype type = place ? MPI_DATATYPE_NULL : MPI_INT;
     void* receive = receives ? got.data() : nullptr;
     if (all && vector)
-        call(
-            [&] {
-                return MPI_Allgatherv(send, n, type, receive, counts.data(), where.data(), MPI_INT, comm);
-            },
-            [&](MPI_Request* r) {
-                return MPI_Iallgatherv(send, n, type, receive, counts.data(), where.data(), MPI_INT, comm,
-                                       r);
-            });
+        call([&] { return MPI_Allgatherv(send, n, type, receive, counts.data(), where.data(), MPI_INT, comm); },
+             [&](MPI_Request* r) {
+                 return MPI_Iallgatherv(send, n, type, receive, counts.data(), where.data(), MPI_INT, comm, r);
+             });
     else if (all)
         call([&] { return MPI_Allgather(send, n, type, receive, count, MPI_INT, comm); },
-             [&](MPI_Request* r) {
-                 return MPI_Iallgather(send, n, type, receive, count, MPI_INT, comm, r);
-             });
+             [&](MPI_Request* r) { return MPI_Iallgather(send, n, type, receive, count, MPI_INT, comm, r); });
     else if (vector)
-        call(
-            [&] {
-                return MPI_Gatherv(send, n, type, receive, counts.data(), where.data(), MPI_INT, root,
-                                   comm);
-            },
-            [&](MPI_Request* r) {
-                return MPI_Igatherv(send, n, type, receive, counts.data(), where.data(), MPI_INT, root,
-                                    comm, r);
-            });
+        call([&] { return MPI_Gatherv(send, n, type, receive, counts.data(), where.data(), MPI_INT, root, comm); },
+             [&](MPI_Request* r) {
+                 return MPI_Igatherv(send, n, type, receive, counts.data(), where.data(), MPI_INT, root, comm, r);
+             });
     else
         call([&] { return MPI_Gather(send, n, type, receive, count, MPI_INT, root, comm); },
-             [&](MPI_Request* r) {
-                 return MPI_Igather(send, n, type, receive, count, MPI_INT, root, comm, r);
-             });
+             [&](MPI_Request* r) { return MPI_Igather(send, n, type, receive, count, MPI_INT, root, comm, r); });
     if (receives)
         compare(all      ? vector ? "Allgatherv" : "Allgather"
                 : vector ? "Gatherv"
@@ -154,20 +141,13 @@ void scatter(uint64_t key, uint64_t* state, bool vector) {
     void* receive = in_place ? MPI_IN_PLACE : got.data();
     int n = counts[rank];
     if (vector)
-        call(
-            [&] {
-                return MPI_Scatterv(send, counts.data(), where.data(), MPI_INT, receive, n, MPI_INT, root,
-                                    comm);
-            },
-            [&](MPI_Request* r) {
-                return MPI_Iscatterv(send, counts.data(), where.data(), MPI_INT, receive, n, MPI_INT, root,
-                                     comm, r);
-            });
+        call([&] { return MPI_Scatterv(send, counts.data(), where.data(), MPI_INT, receive, n, MPI_INT, root, comm); },
+             [&](MPI_Request* r) {
+                 return MPI_Iscatterv(send, counts.data(), where.data(), MPI_INT, receive, n, MPI_INT, root, comm, r);
+             });
     else
         call([&] { return MPI_Scatter(send, count, MPI_INT, receive, n, MPI_INT, root, comm); },
-             [&](MPI_Request* r) {
-                 return MPI_Iscatter(send, count, MPI_INT, receive, n, MPI_INT, root, comm, r);
-             });
+             [&](MPI_Request* r) { return MPI_Iscatter(send, count, MPI_INT, receive, n, MPI_INT, root, comm, r); });
     if (!in_place) compare(vector ? "Scatterv" : "Scatter", got.data(), wanted.data(), n, count, root);
     if (rank == root) compare("Scatter's send buffer", out.data(), before.data(), out.size(), count, root);
 }
@@ -189,52 +169,46 @@ void alltoall(uint64_t key, uint64_t* state, int form) {  // 0 Alltoall, 1 Allto
     std::vector<int> send_counts(size), send_where(size), receive_counts(size), receive_where(size);
     int send_total = 0, receive_total = 0;
     for (int r = 0; r < size; r++) {
-        send_counts[r] = block_count(rank, r), send_where[r] = send_total,
-        send_total += send_counts[r] + (form ? 1 : 0);
+        send_counts[r] = block_count(rank, r), send_where[r] = send_total, send_total += send_counts[r] + (form ? 1 : 0);
         receive_counts[r] = block_count(r, rank), receive_where[r] = receive_total;
         receive_total += receive_counts[r] + (form ? 2 : 0);
     }
     std::vector<int> out(send_total, kFiller), in(receive_total, kFiller), wanted(receive_total, kFiller);
     for (int r = 0; r < size; r++) {
         for (int i = 0; i < send_counts[r]; i++) out[send_where[r] + i] = element(key + r, rank, i);
-        for (int i = 0; i < receive_counts[r]; i++)
-            wanted[receive_where[r] + i] = element(key + rank, r, i);
+        for (int i = 0; i < receive_counts[r]; i++) wanted[receive_where[r] + i] = element(key + rank, r, i);
     }
     if (in_place)
         for (int r = 0; r < size; r++)
-            for (int i = 0; i < receive_counts[r]; i++)
-                in[receive_where[r] + i] = element(key + r, rank, i);
+            for (int i = 0; i < receive_counts[r]; i++) in[receive_where[r] + i] = element(key + r, rank, i);
     const void* send = in_place ? MPI_IN_PLACE : out.data();
     void* receive = in.data();
     if (form == 0) {
         call([&] { return MPI_Alltoall(send, count, MPI_INT, receive, count, MPI_INT, comm); },
-             [&](MPI_Request* r) {
-                 return MPI_Ialltoall(send, count, MPI_INT, receive, count, MPI_INT, comm, r);
-             });
+             [&](MPI_Request* r) { return MPI_Ialltoall(send, count, MPI_INT, receive, count, MPI_INT, comm, r); });
     } else if (form == 1) {
         call(
             [&] {
-                return MPI_Alltoallv(send, send_counts.data(), send_where.data(), MPI_INT, receive,
-                                     receive_counts.data(), receive_where.data(), MPI_INT, comm);
+                return MPI_Alltoallv(send, send_counts.data(), send_where.data(), MPI_INT, receive, receive_counts.data(),
+                                     receive_where.data(), MPI_INT, comm);
             },
             [&](MPI_Request* r) {
-                return MPI_Ialltoallv(send, send_counts.data(), send_where.data(), MPI_INT, receive,
-                                      receive_counts.data(), receive_where.data(), MPI_INT, comm, r);
+                return MPI_Ialltoallv(send, send_counts.data(), send_where.data(), MPI_INT, receive, receive_counts.data(),
+                                      receive_where.data(), MPI_INT, comm, r);
             });
     } else {
         std::vector<int> send_bytes(size), receive_bytes(size);
         for (int r = 0; r < size; r++)
-            send_bytes[r] = send_where[r] * (int)sizeof(int),
-            receive_bytes[r] = receive_where[r] * (int)sizeof(int);
+            send_bytes[r] = send_where[r] * (int)sizeof(int), receive_bytes[r] = receive_where[r] * (int)sizeof(int);
         std::vector<MPI_Datatype> types(size, MPI_INT);
         call(
             [&] {
-                return MPI_Alltoallw(send, send_counts.data(), send_bytes.data(), types.data(), receive,
-                                     receive_counts.data(), receive_bytes.data(), types.data(), comm);
+                return MPI_Alltoallw(send, send_counts.data(), send_bytes.data(), types.data(), receive, receive_counts.data(),
+                                     receive_bytes.data(), types.data(), comm);
             },
             [&](MPI_Request* r) {
-                return MPI_Ialltoallw(send, send_counts.data(), send_bytes.data(), types.data(), receive,
-                                      receive_counts.data(), receive_bytes.data(), types.data(), comm, r);
+                return MPI_Ialltoallw(send, send_counts.data(), send_bytes.data(), types.data(), receive, receive_counts.data(),
+                                      receive_bytes.data(), types.data(), comm, r);
             });
     }
     compare(form == 0   ? "Alltoall"
@@ -244,8 +218,7 @@ void alltoall(uint64_t key, uint64_t* state, int form) {  // 0 Alltoall, 1 Allto
 }
 
 enum { kReduce, kAllreduce, kScan, kExscan, kReduceScatter, kReduceScatterBlock, kReductions };
-const char* const kReductionNames[] = {"Reduce", "Allreduce",      "Scan",
-                                       "Exscan", "Reduce_scatter", "Reduce_scatter_block"};
+const char* const kReductionNames[] = {"Reduce", "Allreduce", "Scan", "Exscan", "Reduce_scatter", "Reduce_scatter_block"};
 
 template <class T>
 struct Operation {
@@ -265,9 +238,7 @@ void reduction(uint64_t key, uint64_t* state, int kind, MPI_Datatype type, const
         total = 0;
         for (int& c : counts) total += c = kind == kReduceScatter ? random_below(state, count + 1) : count;
     }
-    auto value = [&](int r, int i) {
-        return (T)(element(key, r, i) % (operation.op == MPI_PROD ? 2 : 1000));
-    };
+    auto value = [&](int r, int i) { return (T)(element(key, r, i) % (operation.op == MPI_PROD ? 2 : 1000)); };
     std::vector<T> mine(total), result(total, (T)kFiller), wanted(total);
     for (int i = 0; i < total; i++) mine[i] = value(rank, i);
     int last = kind == kScan ? rank : kind == kExscan ? rank - 1 : size - 1;
@@ -283,9 +254,8 @@ void reduction(uint64_t key, uint64_t* state, int kind, MPI_Datatype type, const
     int offset = 0, n = total;
     switch (kind) {
         case kReduce:
-            call(
-                [&] { return MPI_Reduce(send, receive, total, type, op, root, comm); },
-                [&](MPI_Request* r) { return MPI_Ireduce(send, receive, total, type, op, root, comm, r); });
+            call([&] { return MPI_Reduce(send, receive, total, type, op, root, comm); },
+                 [&](MPI_Request* r) { return MPI_Ireduce(send, receive, total, type, op, root, comm, r); });
             if (rank != root) n = 0;
             break;
         case kAllreduce:
@@ -303,15 +273,11 @@ void reduction(uint64_t key, uint64_t* state, int kind, MPI_Datatype type, const
             break;
         case kReduceScatter:
             call([&] { return MPI_Reduce_scatter(send, receive, counts.data(), type, op, comm); },
-                 [&](MPI_Request* r) {
-                     return MPI_Ireduce_scatter(send, receive, counts.data(), type, op, comm, r);
-                 });
+                 [&](MPI_Request* r) { return MPI_Ireduce_scatter(send, receive, counts.data(), type, op, comm, r); });
             break;
         default:
             call([&] { return MPI_Reduce_scatter_block(send, receive, count, type, op, comm); },
-                 [&](MPI_Request* r) {
-                     return MPI_Ireduce_scatter_block(send, receive, count, type, op, comm, r);
-                 });
+                 [&](MPI_Request* r) { return MPI_Ireduce_scatter_block(send, receive, count, type, op, comm, r); });
     }
     if (kind == kReduceScatter || kind == kReduceScatterBlock) {
         for (int r = 0; r < rank; r++) offset += counts[r];
@@ -319,8 +285,8 @@ void reduction(uint64_t key, uint64_t* state, int kind, MPI_Datatype type, const
     }
     for (int i = 0; i < n; i++)
         CHECK(result[i] == wanted[offset + i], "%s%s %s count %d root %d%s: element %d is %g, wanted %g",
-              non_blocking ? "I" : "", kReductionNames[kind], operation.name, count, root,
-              in_place ? " in place" : "", i, (double)result[i], (double)wanted[offset + i]);
+              non_blocking ? "I" : "", kReductionNames[kind], operation.name, count, root, in_place ? " in place" : "", i,
+              (double)result[i], (double)wanted[offset + i]);
 }
 
 void reductions(uint64_t key, uint64_t* state) {
@@ -333,10 +299,8 @@ void reductions(uint64_t key, uint64_t* state) {
         {"lor", MPI_LOR, [](int a, int b) { return (int)(a || b); }},
         {"prod", MPI_PROD, [](int a, int b) { return a * b; }},
     };
-    static const Operation<double> doubles[] = {
-        {"sum of doubles", MPI_SUM, [](double a, double b) { return a + b; }}};
-    static const Operation<short> shorts[] = {
-        {"max of shorts", MPI_MAX, [](short a, short b) { return std::max(a, b); }}};
+    static const Operation<double> doubles[] = {{"sum of doubles", MPI_SUM, [](double a, double b) { return a + b; }}};
+    static const Operation<short> shorts[] = {{"max of shorts", MPI_MAX, [](short a, short b) { return std::max(a, b); }}};
     for (int kind = 0; kind < kReductions; kind++) {
         reduction<int>(key + kind, state, kind, MPI_INT, ints[random_below(state, 7)]);
         if (random_below(state, 2)) reduction<double>(key + kind, state, kind, MPI_DOUBLE, doubles[0]);
@@ -355,16 +319,12 @@ void layouts(uint64_t key, uint64_t* state) {
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n * size; j++) matrix[(size_t)i * n * size + j] = element(key, i, j);
     call([&] { return MPI_Scatter(matrix.data(), n, columns, row.data(), n * n, MPI_INT, root, comm); },
-         [&](MPI_Request* r) {
-             return MPI_Iscatter(matrix.data(), n, columns, row.data(), n * n, MPI_INT, root, comm, r);
-         });
+         [&](MPI_Request* r) { return MPI_Iscatter(matrix.data(), n, columns, row.data(), n * n, MPI_INT, root, comm, r); });
     for (int j = 0; j < n; j++)
         for (int i = 0; i < n; i++) EXPECT_INT(row[j * n + i], element(key, i, rank * n + j));
     std::vector<int> back((size_t)n * n * size, kFiller);
     call([&] { return MPI_Allgather(row.data(), n * n, MPI_INT, back.data(), n, columns, comm); },
-         [&](MPI_Request* r) {
-             return MPI_Iallgather(row.data(), n * n, MPI_INT, back.data(), n, columns, comm, r);
-         });
+         [&](MPI_Request* r) { return MPI_Iallgather(row.data(), n * n, MPI_INT, back.data(), n, columns, comm, r); });
     compare("Allgather of columns", back.data(), matrix.data(), back.size(), n, root);
     std::vector<int> copy(back.size(), kFiller);
     if (rank == root) copy = matrix;

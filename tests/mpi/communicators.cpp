@@ -97,8 +97,7 @@ void splits() {
     OK(MPI_Comm_compare(part, MPI_COMM_WORLD, &result));
     EXPECT_INT(result, one_host ? MPI_CONGRUENT : MPI_UNEQUAL);
     OK(MPI_Comm_free(&part));
-    OK(MPI_Comm_split_type(MPI_COMM_WORLD, rank % 2 ? MPI_UNDEFINED : MPI_COMM_TYPE_SHARED, -rank,
-                           MPI_INFO_NULL, &part));
+    OK(MPI_Comm_split_type(MPI_COMM_WORLD, rank % 2 ? MPI_UNDEFINED : MPI_COMM_TYPE_SHARED, -rank, MPI_INFO_NULL, &part));
     if (rank % 2)
         CHECK(part == MPI_COMM_NULL);
     else {

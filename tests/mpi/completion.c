@@ -6,8 +6,7 @@ enum { kCount = 64 };
 
 static void start_all(MPI_Request* requests, int* in, const int* out) {
     int to = (rank + 1) % size, from = (rank + size - 1) % size;
-    for (int i = 0; i < kCount; i++)
-        OK(MPI_Irecv(&in[i], 1, MPI_INT, from, i, MPI_COMM_WORLD, &requests[i]));
+    for (int i = 0; i < kCount; i++) OK(MPI_Irecv(&in[i], 1, MPI_INT, from, i, MPI_COMM_WORLD, &requests[i]));
     for (int i = kCount - 1; i >= 0; i--) OK(MPI_Send(&out[i], 1, MPI_INT, to, i, MPI_COMM_WORLD));
 }
 

@@ -59,8 +59,8 @@ std::vector<Layout> layouts() {
 // on self.
 std::vector<int> flatten(const std::vector<char>& buffer, const Layout& layout, int count) {
     std::vector<int> flat((size_t)layout.ints * count);
-    OK(MPI_Sendrecv(buffer.data(), count, layout.type, 0, 0, flat.data(), (int)flat.size(), MPI_INT, 0, 0,
-                    MPI_COMM_SELF, MPI_STATUS_IGNORE));
+    OK(MPI_Sendrecv(buffer.data(), count, layout.type, 0, 0, flat.data(), (int)flat.size(), MPI_INT, 0, 0, MPI_COMM_SELF,
+                    MPI_STATUS_IGNORE));
     return flat;
 }
 
@@ -88,15 +88,14 @@ void pass(const Layout& from_layout, const Layout& to_layout, int count, int une
     EXPECT_INT(received, count);
     std::vector<char> theirs(out.size());
     fill_bytes(theirs.data(), theirs.size(), from);
-    CHECK(flatten(theirs, from_layout, count) == flatten(in, to_layout, count), "%s to %s, count %d",
-          from_layout.name, to_layout.name, count);
+    CHECK(flatten(theirs, from_layout, count) == flatten(in, to_layout, count), "%s to %s, count %d", from_layout.name,
+          to_layout.name, count);
     // Gaps: overwrite the data with the filler and everything must be filler.
     std::vector<int> filler((size_t)to_layout.ints * count, 0x77777777);
-    OK(MPI_Sendrecv(filler.data(), (int)filler.size(), MPI_INT, 0, 0, in.data(), count, to_layout.type, 0,
-                    0, MPI_COMM_SELF, MPI_STATUS_IGNORE));
+    OK(MPI_Sendrecv(filler.data(), (int)filler.size(), MPI_INT, 0, 0, in.data(), count, to_layout.type, 0, 0, MPI_COMM_SELF,
+                    MPI_STATUS_IGNORE));
     for (size_t i = 0; i < in.size(); i++)
-        CHECK(in[i] == 0x77, "%s to %s, count %d: byte %zu in a gap overwritten", from_layout.name,
-              to_layout.name, count, i);
+        CHECK(in[i] == 0x77, "%s to %s, count %d: byte %zu in a gap overwritten", from_layout.name, to_layout.name, count, i);
 }
 
 void partial(const Layout& layout) {
@@ -105,8 +104,7 @@ void partial(const Layout& layout) {
     std::vector<int> out(15, rank);
     std::vector<char> in(span_of(layout, 10));
     MPI_Status status;
-    OK(MPI_Sendrecv(out.data(), 15, MPI_INT, to, 2, in.data(), 10, layout.type, from, 2, MPI_COMM_WORLD,
-                    &status));
+    OK(MPI_Sendrecv(out.data(), 15, MPI_INT, to, 2, in.data(), 10, layout.type, from, 2, MPI_COMM_WORLD, &status));
     OK(MPI_Get_count(&status, layout.type, &count));
     EXPECT_INT(count, MPI_UNDEFINED);
     OK(MPI_Get_elements(&status, layout.type, &elements));
@@ -125,13 +123,11 @@ void structures() {
     int to = (rank + 1) % size, from = (rank + size - 1) % size;
     for (int count : {1, 10, 300, 5000, 40000}) {
         std::vector<Mixed> out(count), in(count);
+        for (int i = 0; i < count; i++) out[i] = {(char)('a' + (i + rank) % 26), rank + i * 0.5, {rank, i, rank * i}};
+        OK(MPI_Sendrecv(out.data(), count, type, to, 3, in.data(), count, type, from, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         for (int i = 0; i < count; i++)
-            out[i] = {(char)('a' + (i + rank) % 26), rank + i * 0.5, {rank, i, rank * i}};
-        OK(MPI_Sendrecv(out.data(), count, type, to, 3, in.data(), count, type, from, 3, MPI_COMM_WORLD,
-                        MPI_STATUS_IGNORE));
-        for (int i = 0; i < count; i++)
-            CHECK(in[i].letter == (char)('a' + (i + from) % 26) && in[i].number == from + i * 0.5 &&
-                      in[i].words[0] == from && in[i].words[1] == i && in[i].words[2] == from * i,
+            CHECK(in[i].letter == (char)('a' + (i + from) % 26) && in[i].number == from + i * 0.5 && in[i].words[0] == from &&
+                      in[i].words[1] == i && in[i].words[2] == from * i,
                   "element %d of %d", i, count);
     }
     OK(MPI_Type_free(&type));

@@ -83,8 +83,7 @@ int main(int argc, char** argv) {
     CHECK(flag && *last_used >= code, "MPI_LASTUSEDCODE %d, code %d", *last_used, code);
     for (class = 0; class <= MPI_ERR_OTHER; class ++) {
         OK(MPI_Error_string(class, text, &length));
-        CHECK(length > 0 && length < MPI_MAX_ERROR_STRING && (int)strlen(text) == length, "class %d",
-              class);
+        CHECK(length > 0 && length < MPI_MAX_ERROR_STRING && (int)strlen(text) == length, "class %d", class);
     }
     OK(MPI_Finalize());
     return 0;

@@ -30,8 +30,7 @@ static void point_to_point(void) {
     OK(MPI_Comm_get_attr(world, MPI_TAG_UB, &tag_upper_bound, &flag));
     if (*tag_upper_bound < 0x7fffffff)
         EXPECT_ERROR(MPI_Send(&value, 1, MPI_INT, rank, *tag_upper_bound + 1, world), MPI_ERR_TAG);
-    EXPECT_ERROR(MPI_Sendrecv(&value, 1, MPI_INT, size, 0, &value, 1, MPI_INT, 0, 0, world, &status),
-                 MPI_ERR_RANK);
+    EXPECT_ERROR(MPI_Sendrecv(&value, 1, MPI_INT, size, 0, &value, 1, MPI_INT, 0, 0, world, &status), MPI_ERR_RANK);
     EXPECT_ERROR(MPI_Send_init(&value, 1, MPI_INT, size, 0, world, &request), MPI_ERR_RANK);
     EXPECT_ERROR(MPI_Send(NULL, 4, MPI_INT, rank, 0, world), MPI_ERR_BUFFER);
 }

@@ -19,8 +19,7 @@ static void late_receiver(int messages) {
         free(requests);
         free(data);
     } else {
-        for (int i = 1; i < size; i++)
-            OK(MPI_Recv(NULL, 0, MPI_BYTE, i, 99, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        for (int i = 1; i < size; i++) OK(MPI_Recv(NULL, 0, MPI_BYTE, i, 99, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         for (int from = size - 1; from >= 1; from--)
             for (int tag = 4; tag >= 0; tag--)
                 for (int i = tag; i < messages; i += 5) {
@@ -58,8 +57,7 @@ static void all_to_all(int messages, int bytes) {
     for (int i = 0; i < messages; i++) fill_bytes(out + (size_t)i * bytes, bytes, rank * 100 + i);
     for (int to = 0; to < size; to++)
         for (int i = 0; i < messages; i++)
-            OK(MPI_Isend(out + (size_t)i * bytes, bytes, MPI_BYTE, to, 2, MPI_COMM_WORLD,
-                         &requests[to * messages + i]));
+            OK(MPI_Isend(out + (size_t)i * bytes, bytes, MPI_BYTE, to, 2, MPI_COMM_WORLD, &requests[to * messages + i]));
     for (int from = 0; from < size; from++)
         for (int i = 0; i < messages; i++) {
             OK(MPI_Recv(in, bytes, MPI_BYTE, from, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE));

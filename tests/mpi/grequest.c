@@ -75,8 +75,7 @@ int main(int argc, char** argv) {
     EXPECT_INT(three.frees, 1);
 
     struct Record many[3] = {{.tag = 20}, {.tag = 21}, {.tag = 22}};
-    for (int i = 0; i < 3; i++)
-        OK(MPI_Grequest_start(on_query, on_free, on_cancel, &many[i], &requests[i]));
+    for (int i = 0; i < 3; i++) OK(MPI_Grequest_start(on_query, on_free, on_cancel, &many[i], &requests[i]));
     OK(MPI_Grequest_complete(requests[1]));
     OK(MPI_Waitany(3, requests, &index, &status));
     EXPECT_INT(index, 1);

@@ -44,10 +44,7 @@ int main(int argc, char** argv) {
     int seen = 0;
     for (int i = 0; i < 3; i++) {
         OK(MPI_Info_get_nthkey(info, i, key));
-        seen |= strcmp(key, "host") == 0                ? 1
-                : strcmp(key, "path") == 0              ? 2
-                : strcmp(key, "a key with blanks") == 0 ? 4
-                                                        : 8;
+        seen |= strcmp(key, "host") == 0 ? 1 : strcmp(key, "path") == 0 ? 2 : strcmp(key, "a key with blanks") == 0 ? 4 : 8;
     }
     EXPECT_INT(seen, 7);
     OK(MPI_Info_dup(info, &copy));

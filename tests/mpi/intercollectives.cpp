@@ -41,14 +41,12 @@ void rooted(int root_side, int root, int n) {
     call([&] { return MPI_Bcast(data.data(), n, MPI_INT, argument, inter); },
          [&](MPI_Request* r) { return MPI_Ibcast(data.data(), n, MPI_INT, argument, inter, r); });
     for (int i = 0; i < n && far; i++)
-        CHECK(data[i] == element(root_side, root, i), "Bcast of %d from %d:%d: element %d is %d", n,
-              root_side, root, i, data[i]);
+        CHECK(data[i] == element(root_side, root, i), "Bcast of %d from %d:%d: element %d is %d", n, root_side, root, i,
+              data[i]);
 
     for (int i = 0; i < n; i++) data[i] = element(side, rank, i);
     call([&] { return MPI_Gather(data.data(), n, MPI_INT, all.data(), n, MPI_INT, argument, inter); },
-         [&](MPI_Request* r) {
-             return MPI_Igather(data.data(), n, MPI_INT, all.data(), n, MPI_INT, argument, inter, r);
-         });
+         [&](MPI_Request* r) { return MPI_Igather(data.data(), n, MPI_INT, all.data(), n, MPI_INT, argument, inter, r); });
     for (int r = 0; r < others && is_root; r++)
         for (int i = 0; i < n; i++) EXPECT_INT(all[(size_t)r * n + i], element(!side, r, i));
 
@@ -59,12 +57,12 @@ void rooted(int root_side, int root, int n) {
     int mine = n / (rank + 1);
     call(
         [&] {
-            return MPI_Gatherv(data.data(), mine, MPI_INT, vector.data(), counts.data(), where.data(),
-                               MPI_INT, argument, inter);
+            return MPI_Gatherv(data.data(), mine, MPI_INT, vector.data(), counts.data(), where.data(), MPI_INT, argument,
+                               inter);
         },
         [&](MPI_Request* r) {
-            return MPI_Igatherv(data.data(), mine, MPI_INT, vector.data(), counts.data(), where.data(),
-                                MPI_INT, argument, inter, r);
+            return MPI_Igatherv(data.data(), mine, MPI_INT, vector.data(), counts.data(), where.data(), MPI_INT, argument,
+                                inter, r);
         });
     for (int r = 0; r < others && is_root; r++)
         for (int i = 0; i < counts[r]; i++) EXPECT_INT(vector[where[r] + i], element(!side, r, i));
@@ -73,9 +71,7 @@ void rooted(int root_side, int root, int n) {
         for (int i = 0; i < n; i++) all[(size_t)r * n + i] = element(side, r + 50, i);
     std::fill(data.begin(), data.end(), -1);
     call([&] { return MPI_Scatter(all.data(), n, MPI_INT, data.data(), n, MPI_INT, argument, inter); },
-         [&](MPI_Request* r) {
-             return MPI_Iscatter(all.data(), n, MPI_INT, data.data(), n, MPI_INT, argument, inter, r);
-         });
+         [&](MPI_Request* r) { return MPI_Iscatter(all.data(), n, MPI_INT, data.data(), n, MPI_INT, argument, inter, r); });
     for (int i = 0; i < n && far; i++) EXPECT_INT(data[i], element(!side, rank + 50, i));
 
     for (int r = 0; r < others && is_root; r++)
@@ -83,21 +79,19 @@ void rooted(int root_side, int root, int n) {
     std::fill(data.begin(), data.end(), -1);
     call(
         [&] {
-            return MPI_Scatterv(vector.data(), counts.data(), where.data(), MPI_INT, data.data(), mine,
-                                MPI_INT, argument, inter);
+            return MPI_Scatterv(vector.data(), counts.data(), where.data(), MPI_INT, data.data(), mine, MPI_INT, argument,
+                                inter);
         },
         [&](MPI_Request* r) {
-            return MPI_Iscatterv(vector.data(), counts.data(), where.data(), MPI_INT, data.data(), mine,
-                                 MPI_INT, argument, inter, r);
+            return MPI_Iscatterv(vector.data(), counts.data(), where.data(), MPI_INT, data.data(), mine, MPI_INT, argument,
+                                 inter, r);
         });
     for (int i = 0; i < mine && far; i++) EXPECT_INT(data[i], element(!side, rank + 60, i));
 
     for (int i = 0; i < n; i++) data[i] = element(side, rank, i);
     std::vector<int> result(n, -1);
     call([&] { return MPI_Reduce(data.data(), result.data(), n, MPI_INT, MPI_SUM, argument, inter); },
-         [&](MPI_Request* r) {
-             return MPI_Ireduce(data.data(), result.data(), n, MPI_INT, MPI_SUM, argument, inter, r);
-         });
+         [&](MPI_Request* r) { return MPI_Ireduce(data.data(), result.data(), n, MPI_INT, MPI_SUM, argument, inter, r); });
     for (int i = 0; i < n && is_root; i++) {
         int sum = 0;
         for (int r = 0; r < others; r++) sum += element(!side, r, i);
@@ -111,9 +105,7 @@ void symmetric(int n) {
     std::vector<int> data(std::max(mine, n * remote) + 1), in((size_t)std::max(theirs, n) * remote, -1);
     for (int i = 0; i < mine; i++) data[i] = element(side, rank, i);
     call([&] { return MPI_Allgather(data.data(), mine, MPI_INT, in.data(), theirs, MPI_INT, inter); },
-         [&](MPI_Request* r) {
-             return MPI_Iallgather(data.data(), mine, MPI_INT, in.data(), theirs, MPI_INT, inter, r);
-         });
+         [&](MPI_Request* r) { return MPI_Iallgather(data.data(), mine, MPI_INT, in.data(), theirs, MPI_INT, inter, r); });
     for (int r = 0; r < remote; r++)
         for (int i = 0; i < theirs; i++) EXPECT_INT(in[(size_t)r * theirs + i], element(!side, r, i));
 
@@ -123,12 +115,12 @@ void symmetric(int n) {
     std::vector<int> vector(total, -1);
     call(
         [&] {
-            return MPI_Allgatherv(data.data(), n / (rank + 1), MPI_INT, vector.data(), counts.data(),
-                                  where.data(), MPI_INT, inter);
+            return MPI_Allgatherv(data.data(), n / (rank + 1), MPI_INT, vector.data(), counts.data(), where.data(), MPI_INT,
+                                  inter);
         },
         [&](MPI_Request* r) {
-            return MPI_Iallgatherv(data.data(), n / (rank + 1), MPI_INT, vector.data(), counts.data(),
-                                   where.data(), MPI_INT, inter, r);
+            return MPI_Iallgatherv(data.data(), n / (rank + 1), MPI_INT, vector.data(), counts.data(), where.data(), MPI_INT,
+                                   inter, r);
         });
     for (int r = 0; r < remote; r++)
         for (int i = 0; i < counts[r]; i++) EXPECT_INT(vector[where[r] + i], element(!side, r, i));
@@ -136,14 +128,12 @@ void symmetric(int n) {
     for (int r = 0; r < remote; r++)
         for (int i = 0; i < n; i++) data[(size_t)r * n + i] = element(side, rank * 64 + r, i);
     call([&] { return MPI_Alltoall(data.data(), n, MPI_INT, in.data(), n, MPI_INT, inter); },
-         [&](MPI_Request* r) {
-             return MPI_Ialltoall(data.data(), n, MPI_INT, in.data(), n, MPI_INT, inter, r);
-         });
+         [&](MPI_Request* r) { return MPI_Ialltoall(data.data(), n, MPI_INT, in.data(), n, MPI_INT, inter, r); });
     for (int r = 0; r < remote; r++)
         for (int i = 0; i < n; i++) EXPECT_INT(in[(size_t)r * n + i], element(!side, r * 64 + rank, i));
 
-    std::vector<int> sends(remote), send_where(remote), receives(remote), receive_where(remote),
-        bytes(remote), receive_bytes(remote);
+    std::vector<int> sends(remote), send_where(remote), receives(remote), receive_where(remote), bytes(remote),
+        receive_bytes(remote);
     for (int r = 0; r < remote; r++) {
         sends[r] = (side ? rank + r : r + rank) % (n + 1);
         receives[r] = (rank + r) % (n + 1);
@@ -156,26 +146,25 @@ void symmetric(int n) {
         if (form == 0)
             call(
                 [&] {
-                    return MPI_Alltoallv(data.data(), sends.data(), send_where.data(), MPI_INT, in.data(),
-                                         receives.data(), receive_where.data(), MPI_INT, inter);
+                    return MPI_Alltoallv(data.data(), sends.data(), send_where.data(), MPI_INT, in.data(), receives.data(),
+                                         receive_where.data(), MPI_INT, inter);
                 },
                 [&](MPI_Request* r) {
-                    return MPI_Ialltoallv(data.data(), sends.data(), send_where.data(), MPI_INT, in.data(),
-                                          receives.data(), receive_where.data(), MPI_INT, inter, r);
+                    return MPI_Ialltoallv(data.data(), sends.data(), send_where.data(), MPI_INT, in.data(), receives.data(),
+                                          receive_where.data(), MPI_INT, inter, r);
                 });
         else
             call(
                 [&] {
-                    return MPI_Alltoallw(data.data(), sends.data(), bytes.data(), types.data(), in.data(),
-                                         receives.data(), receive_bytes.data(), types.data(), inter);
+                    return MPI_Alltoallw(data.data(), sends.data(), bytes.data(), types.data(), in.data(), receives.data(),
+                                         receive_bytes.data(), types.data(), inter);
                 },
                 [&](MPI_Request* r) {
-                    return MPI_Ialltoallw(data.data(), sends.data(), bytes.data(), types.data(), in.data(),
-                                          receives.data(), receive_bytes.data(), types.data(), inter, r);
+                    return MPI_Ialltoallw(data.data(), sends.data(), bytes.data(), types.data(), in.data(), receives.data(),
+                                          receive_bytes.data(), types.data(), inter, r);
                 });
         for (int r = 0; r < remote; r++)
-            for (int i = 0; i < receives[r]; i++)
-                EXPECT_INT(in[(size_t)r * n + i], element(!side, r * 64 + rank, i));
+            for (int i = 0; i < receives[r]; i++) EXPECT_INT(in[(size_t)r * n + i], element(!side, r * 64 + rank, i));
     }
 }
 
@@ -183,9 +172,7 @@ void reductions(int n) {
     std::vector<int> data(n), result(n, -1);
     for (int i = 0; i < n; i++) data[i] = element(side, rank, i);
     call([&] { return MPI_Allreduce(data.data(), result.data(), n, MPI_INT, MPI_SUM, inter); },
-         [&](MPI_Request* r) {
-             return MPI_Iallreduce(data.data(), result.data(), n, MPI_INT, MPI_SUM, inter, r);
-         });
+         [&](MPI_Request* r) { return MPI_Iallreduce(data.data(), result.data(), n, MPI_INT, MPI_SUM, inter, r); });
     auto remote_sum = [&](int i) {
         int sum = 0;
         for (int r = 0; r < remote; r++) sum += element(!side, r, i);
@@ -198,13 +185,10 @@ void reductions(int n) {
     data.resize(total);
     result.assign(total, -1);
     for (int i = 0; i < total; i++) data[i] = element(side, rank, i);
-    call(
-        [&] {
-            return MPI_Reduce_scatter_block(data.data(), result.data(), block, MPI_INT, MPI_SUM, inter);
-        },
-        [&](MPI_Request* r) {
-            return MPI_Ireduce_scatter_block(data.data(), result.data(), block, MPI_INT, MPI_SUM, inter, r);
-        });
+    call([&] { return MPI_Reduce_scatter_block(data.data(), result.data(), block, MPI_INT, MPI_SUM, inter); },
+         [&](MPI_Request* r) {
+             return MPI_Ireduce_scatter_block(data.data(), result.data(), block, MPI_INT, MPI_SUM, inter, r);
+         });
     for (int i = 0; i < block; i++) EXPECT_INT(result[i], remote_sum(rank * block + i));
 
     std::vector<int> counts(local, 0);
@@ -213,14 +197,10 @@ void reductions(int n) {
     int offset = 0;
     for (int r = 0; r < rank; r++) offset += counts[r];
     result.assign(total, -1);
-    call(
-        [&] {
-            return MPI_Reduce_scatter(data.data(), result.data(), counts.data(), MPI_INT, MPI_SUM, inter);
-        },
-        [&](MPI_Request* r) {
-            return MPI_Ireduce_scatter(data.data(), result.data(), counts.data(), MPI_INT, MPI_SUM, inter,
-                                       r);
-        });
+    call([&] { return MPI_Reduce_scatter(data.data(), result.data(), counts.data(), MPI_INT, MPI_SUM, inter); },
+         [&](MPI_Request* r) {
+             return MPI_Ireduce_scatter(data.data(), result.data(), counts.data(), MPI_INT, MPI_SUM, inter, r);
+         });
     for (int i = 0; i < counts[rank]; i++) EXPECT_INT(result[i], remote_sum(offset + i));
 }
 
@@ -249,8 +229,7 @@ int main(int argc, char** argv) {
                 rooted(root_side, (root_side == side ? local : remote) - 1, n), rooted(root_side, 0, n);
             symmetric(n);
             reductions(n > 700 ? 20 : n > 10 ? 15 : n);
-            call([&] { return MPI_Barrier(inter); },
-                 [&](MPI_Request* r) { return MPI_Ibarrier(inter, r); });
+            call([&] { return MPI_Barrier(inter); }, [&](MPI_Request* r) { return MPI_Ibarrier(inter, r); });
         }
     }
     OK(MPI_Comm_free(&inter));

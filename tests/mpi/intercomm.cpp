@@ -44,9 +44,7 @@ void merges(MPI_Comm inter, int side, int first) {
         OK(MPI_Comm_test_inter(merged, &flag));
         EXPECT_INT(flag, 0);
         EXPECT_INT(size, world_size);
-        int wanted = high_side == 1 ? world_rank
-                     : side == 1    ? world_rank - first
-                                    : world_size - first + world_rank;
+        int wanted = high_side == 1 ? world_rank : side == 1 ? world_rank - first : world_size - first + world_rank;
         EXPECT_INT(rank, wanted);
         int sum = world_rank;
         OK(MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT, MPI_SUM, merged));

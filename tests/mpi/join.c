@@ -65,8 +65,7 @@ int main(int argc, char** argv) {
             OK(MPI_Comm_disconnect(&inter));
             char mine = (char)('a' + rank), theirs = 0;  // the socket is quiescent and ours again
             CHECK(write(fd, &mine, 1) == 1);
-            CHECK(read(fd, &theirs, 1) == 1 && theirs == (char)('a' + peer),
-                  "the socket holds a stray byte");
+            CHECK(read(fd, &theirs, 1) == 1 && theirs == (char)('a' + peer), "the socket holds a stray byte");
         }
         close(fd);
     }

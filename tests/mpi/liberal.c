@@ -2,8 +2,8 @@
 // without a datatype, keys freed through a second copy of their handle, null handles after errors, even grids.
 #include "check.h"
 
-#define REFUSED(call)                                            \
-    do {                                                         \
+#define REFUSED(call)                                               \
+    do {                                                            \
         if ((call) == MPI_SUCCESS) CHECK(0, "%s succeeded", #call); \
     } while (0)
 
@@ -33,8 +33,8 @@ static void receives_from_nobody(void) {
     OK(MPI_Wait(&request, &status));
     EXPECT_INT(status.MPI_SOURCE, MPI_PROC_NULL);
     OK(MPI_Request_free(&request));
-    OK(MPI_Sendrecv(NULL, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 3, NULL, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 3,
-                    MPI_COMM_WORLD, &status));
+    OK(MPI_Sendrecv(NULL, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 3, NULL, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 3, MPI_COMM_WORLD,
+                    &status));
     EXPECT_INT(status.MPI_SOURCE, MPI_PROC_NULL);
     OK(MPI_Sendrecv_replace(NULL, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 3, MPI_PROC_NULL, 3, MPI_COMM_WORLD, &status));
     EXPECT_INT(status.MPI_SOURCE, MPI_PROC_NULL);

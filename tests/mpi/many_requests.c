@@ -3,9 +3,7 @@
 
 enum { kMany = 10000 };
 
-static int bytes_of(int i) {
-    return i % 97 == 0 ? 20000 : i % 13 == 0 ? 1500 : 8;
-}
+static int bytes_of(int i) { return i % 97 == 0 ? 20000 : i % 13 == 0 ? 1500 : 8; }
 
 int main(int argc, char** argv) {
     int rank, size;
@@ -20,13 +18,11 @@ int main(int argc, char** argv) {
     for (int reverse = 0; reverse < 2; reverse++) {
         for (int i = 0; i < many; i++) {
             in[i] = calloc(1, bytes_of(i));
-            OK(MPI_Irecv(in[i], bytes_of(i), MPI_BYTE, from, reverse ? i : 7, MPI_COMM_WORLD,
-                         &requests[i]));
+            OK(MPI_Irecv(in[i], bytes_of(i), MPI_BYTE, from, reverse ? i : 7, MPI_COMM_WORLD, &requests[i]));
         }
         for (int k = 0; k < many; k++) {
             int i = reverse ? many - 1 - k : k;  // reversed: every match walks over the posted ones
-            OK(MPI_Isend(out, bytes_of(i), MPI_BYTE, to, reverse ? i : 7, MPI_COMM_WORLD,
-                         &requests[many + i]));
+            OK(MPI_Isend(out, bytes_of(i), MPI_BYTE, to, reverse ? i : 7, MPI_COMM_WORLD, &requests[many + i]));
         }
         if (reverse) {
             int done = 0, flag = 0;

@@ -95,8 +95,9 @@ int main(int argc, char** argv) {
     take_all_memory();
 
     // More than any job has: refused, whatever memory there is.
-    EXPECT_ERROR(MPI_Comm_spawn("true", MPI_ARGV_NULL, 2000000000, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE),
-                 MPI_ERR_SPAWN);
+    EXPECT_ERROR(
+        MPI_Comm_spawn("true", MPI_ARGV_NULL, 2000000000, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE),
+        MPI_ERR_SPAWN);
     // No room for a copy of the arguments.
     EXPECT_ERROR(MPI_Comm_spawn(own_path(), arguments, 1, MPI_INFO_NULL, size - 1, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE),
                  MPI_ERR_NO_MEM);

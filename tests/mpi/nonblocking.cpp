@@ -16,9 +16,7 @@ struct Operation {
     MPI_Request request = MPI_REQUEST_NULL;
 };
 
-int value(int kind, int r, int i) {
-    return (kind + 1) * 1000 + r * 10 + i % 7;
-}
+int value(int kind, int r, int i) { return (kind + 1) * 1000 + r * 10 + i % 7; }
 
 void start(Operation& o, MPI_Comm comm) {
     o.in.assign(o.count * (size_t)size, 0);
@@ -36,15 +34,12 @@ void start(Operation& o, MPI_Comm comm) {
             OK(MPI_Iallreduce(o.in.data(), o.out.data(), o.count, MPI_INT, MPI_SUM, comm, &o.request));
             break;
         case 3:
-            OK(MPI_Iallgather(o.in.data(), o.count, MPI_INT, o.out.data(), o.count, MPI_INT, comm,
-                              &o.request));
+            OK(MPI_Iallgather(o.in.data(), o.count, MPI_INT, o.out.data(), o.count, MPI_INT, comm, &o.request));
             break;
         case 4:
             for (int r = 0; r < size; r++)
-                for (int i = 0; i < o.count; i++)
-                    o.in[(size_t)r * o.count + i] = value(o.kind, rank, i) + r;
-            OK(MPI_Ialltoall(o.in.data(), o.count, MPI_INT, o.out.data(), o.count, MPI_INT, comm,
-                             &o.request));
+                for (int i = 0; i < o.count; i++) o.in[(size_t)r * o.count + i] = value(o.kind, rank, i) + r;
+            OK(MPI_Ialltoall(o.in.data(), o.count, MPI_INT, o.out.data(), o.count, MPI_INT, comm, &o.request));
             break;
         case 5:
             OK(MPI_Ireduce(o.in.data(), o.out.data(), o.count, MPI_INT, MPI_MAX, o.root, comm, &o.request));
@@ -53,8 +48,7 @@ void start(Operation& o, MPI_Comm comm) {
             OK(MPI_Iscan(o.in.data(), o.out.data(), o.count, MPI_INT, MPI_SUM, comm, &o.request));
             break;
         default:
-            OK(MPI_Igather(o.in.data(), o.count, MPI_INT, o.out.data(), o.count, MPI_INT, o.root, comm,
-                           &o.request));
+            OK(MPI_Igather(o.in.data(), o.count, MPI_INT, o.out.data(), o.count, MPI_INT, o.root, comm, &o.request));
     }
 }
 
@@ -71,8 +65,7 @@ void check(const Operation& o) {
         if (o.kind == 5 && rank == o.root) EXPECT_INT(o.out[i], most);
         if (o.kind == 6) EXPECT_INT(o.out[i], up_to_me);
         for (int r = 0; r < size; r++) {
-            if (o.kind == 3 || (o.kind == 7 && rank == o.root))
-                EXPECT_INT(o.out[(size_t)r * o.count + i], value(o.kind, r, i));
+            if (o.kind == 3 || (o.kind == 7 && rank == o.root)) EXPECT_INT(o.out[(size_t)r * o.count + i], value(o.kind, r, i));
             if (o.kind == 4) EXPECT_INT(o.out[(size_t)r * o.count + i], value(4, r, i) + rank);
         }
     }
@@ -117,8 +110,7 @@ void barrier_waits() {
     MPI_Request request;
     int done = 0, token = 0;
     if (rank == 0) {
-        for (int i = 1; i < size; i++)
-            OK(MPI_Recv(&token, 1, MPI_INT, i, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        for (int i = 1; i < size; i++) OK(MPI_Recv(&token, 1, MPI_INT, i, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         OK(MPI_Ibarrier(MPI_COMM_WORLD, &request));
     } else {
         OK(MPI_Ibarrier(MPI_COMM_WORLD, &request));

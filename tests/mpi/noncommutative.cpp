@@ -15,8 +15,8 @@ struct Matrix {
 };
 
 Matrix multiply(const Matrix& x, const Matrix& y) {
-    return {(x.a * y.a + x.b * y.c) % kPrime, (x.a * y.b + x.b * y.d) % kPrime,
-            (x.c * y.a + x.d * y.c) % kPrime, (x.c * y.b + x.d * y.d) % kPrime};
+    return {(x.a * y.a + x.b * y.c) % kPrime, (x.a * y.b + x.b * y.d) % kPrime, (x.c * y.a + x.d * y.c) % kPrime,
+            (x.c * y.b + x.d * y.d) % kPrime};
 }
 
 MPI_Datatype matrix_type;
@@ -42,12 +42,10 @@ int rank, size;
 
 Matrix element(int r, int i) {
     uint64_t s = test_seed + r * 1009 + i * 17;
-    return {next_random(&s) % kPrime, next_random(&s) % kPrime, next_random(&s) % kPrime,
-            next_random(&s) % kPrime};
+    return {next_random(&s) % kPrime, next_random(&s) % kPrime, next_random(&s) % kPrime, next_random(&s) % kPrime};
 }
 
-void check(const char* name, const std::vector<Matrix>& got, int first, int last, int count,
-           int offset = 0) {
+void check(const char* name, const std::vector<Matrix>& got, int first, int last, int count, int offset = 0) {
     for (int i = 0; i < count; i++) {
         Matrix wanted = element(first, offset + i);
         for (int r = first + 1; r <= last; r++) wanted = multiply(wanted, element(r, offset + i));
@@ -63,8 +61,8 @@ void all_reductions(MPI_Op op, int count) {
         OK(MPI_Reduce(mine.data(), got.data(), count, matrix_type, op, root, MPI_COMM_WORLD));
         if (rank == root) check("Reduce", got, 0, size - 1, count);
         got = mine;
-        OK(MPI_Ireduce(rank == root ? MPI_IN_PLACE : (void*)mine.data(), got.data(), count, matrix_type, op,
-                       root, MPI_COMM_WORLD, &request));
+        OK(MPI_Ireduce(rank == root ? MPI_IN_PLACE : (void*)mine.data(), got.data(), count, matrix_type, op, root,
+                       MPI_COMM_WORLD, &request));
         OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
         if (rank == root) check("Ireduce in place", got, 0, size - 1, count);
     }
@@ -104,8 +102,7 @@ void strided() {
         std::vector<int> mine(6 * count), got(6 * count, -1);
         for (int i = 0; i < 6 * count; i++) mine[i] = rank + i;
         OK(MPI_Allreduce(mine.data(), got.data(), count, type, op, MPI_COMM_WORLD));
-        for (int i = 0; i < 6 * count; i++)
-            EXPECT_INT(got[i], i % 2 ? -1 : size * (size - 1) / 2 + size * i);
+        for (int i = 0; i < 6 * count; i++) EXPECT_INT(got[i], i % 2 ? -1 : size * (size - 1) / 2 + size * i);
     }
     OK(MPI_Op_free(&op));
     CHECK(op == MPI_OP_NULL);

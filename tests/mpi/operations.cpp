@@ -19,12 +19,10 @@ template <class T, class F>
 void check(const char* name, MPI_Datatype type, MPI_Op op, F apply) {
     constexpr int kCount = 37;  // not a multiple of any vector width
     T mine[kCount], all[kCount], in[kCount], inout[kCount], before[kCount];
-    for (int i = 0; i < kCount; i++)
-        mine[i] = draw<T>(rank, i), in[i] = draw<T>(100, i), inout[i] = draw<T>(101, i);
+    for (int i = 0; i < kCount; i++) mine[i] = draw<T>(rank, i), in[i] = draw<T>(100, i), inout[i] = draw<T>(101, i);
     std::copy(inout, inout + kCount, before);
     OK(MPI_Reduce_local(in, inout, kCount, type, op));
-    for (int i = 0; i < kCount; i++)
-        CHECK(inout[i] == apply(in[i], before[i]), "%s: Reduce_local, element %d", name, i);
+    for (int i = 0; i < kCount; i++) CHECK(inout[i] == apply(in[i], before[i]), "%s: Reduce_local, element %d", name, i);
     OK(MPI_Allreduce(mine, all, kCount, type, op, MPI_COMM_WORLD));
     for (int i = 0; i < kCount; i++) {
         T wanted = draw<T>(0, i);
@@ -75,8 +73,7 @@ void location(const char* name, MPI_Datatype type) {
     };
     for (MPI_Op op : {MPI_MINLOC, MPI_MAXLOC}) {
         Pair mine[20], all[20];
-        for (int i = 0; i < 20; i++)
-            mine[i].value = (T)(draw<int>(rank, i) % 4), mine[i].where = 1000 - rank;
+        for (int i = 0; i < 20; i++) mine[i].value = (T)(draw<int>(rank, i) % 4), mine[i].where = 1000 - rank;
         OK(MPI_Allreduce(mine, all, 20, type, op, MPI_COMM_WORLD));
         for (int i = 0; i < 20; i++) {
             T best = (T)(draw<int>(0, i) % 4);
@@ -87,8 +84,8 @@ void location(const char* name, MPI_Datatype type) {
                 if (better || v == best) where = better ? 1000 - r : std::min(where, 1000 - r);
                 best = better ? v : best;
             }
-            CHECK(all[i].value == best && all[i].where == where, "%s element %d: %g at %d", name, i,
-                  (double)all[i].value, all[i].where);
+            CHECK(all[i].value == best && all[i].where == where, "%s element %d: %g at %d", name, i, (double)all[i].value,
+                  all[i].where);
         }
     }
 }

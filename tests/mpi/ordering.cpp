@@ -64,9 +64,8 @@ void check_message(const Head& wanted, const char* data, const MPI_Status& statu
     memcpy(&got, data, sizeof got);
     int bytes;
     MPI_Get_count(&status, MPI_BYTE, &bytes);
-    CHECK(got.sequence == wanted.sequence && got.sender == wanted.sender,
-          "from %d: message %d came where %d was due (tag %d)", wanted.sender, got.sequence,
-          wanted.sequence, status.MPI_TAG);
+    CHECK(got.sequence == wanted.sequence && got.sender == wanted.sender, "from %d: message %d came where %d was due (tag %d)",
+          wanted.sender, got.sequence, wanted.sequence, status.MPI_TAG);
     EXPECT_INT(bytes, wanted.bytes);
     EXPECT_INT(status.MPI_TAG, wanted.tag);
     std::vector<char> reference(wanted.bytes);
@@ -84,16 +83,14 @@ void receive_any(uint64_t seed, MPI_Comm comm, int count, int window) {
     int total = count * size, posted = 0;
     auto slot = [&](int i) { return buffer.data() + (size_t)i * ((4 << 20) + 64); };
     for (; posted < window && posted < total; posted++)
-        OK(MPI_Irecv(slot(posted), (4 << 20) + 64, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, comm,
-                     &requests[posted]));
+        OK(MPI_Irecv(slot(posted), (4 << 20) + 64, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &requests[posted]));
     for (int done = 0; done < total; done++) {
         MPI_Status status;
         int i = done % window;  // receives match in the order they were posted
         OK(MPI_Wait(&requests[i], &status));
         check_message(streams[status.MPI_SOURCE].next(status.MPI_SOURCE), slot(i), status);
         if (posted < total) {
-            OK(MPI_Irecv(slot(i), (4 << 20) + 64, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, comm,
-                         &requests[i]));
+            OK(MPI_Irecv(slot(i), (4 << 20) + 64, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &requests[i]));
             posted++;
         }
     }

@@ -7,10 +7,10 @@
 
 enum {
     kStop = 0,
-    kEcho = 1,         ///< tags of messages that come back
-    kQuiet = 2000,     ///< and of those that don't
-    kHolders = 3,      ///< receivers that don't look; one inbox alone takes less than an outbox
-    kHeld = 240,       ///< messages to them all: more than an outbox holds
+    kEcho = 1,      ///< tags of messages that come back
+    kQuiet = 2000,  ///< and of those that don't
+    kHolders = 3,   ///< receivers that don't look; one inbox alone takes less than an outbox
+    kHeld = 240,    ///< messages to them all: more than an outbox holds
     kHeldBytes = 16000,
     kLongest = 300000,
 };

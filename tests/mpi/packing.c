@@ -23,8 +23,7 @@ int main(int argc, char** argv) {
     OK(MPI_Pack(word, 9, MPI_CHAR, out, room, &position, MPI_COMM_WORLD));
     CHECK(position <= room, "%d of %d", position, room);
     MPI_Status status;
-    OK(MPI_Sendrecv(out, position, MPI_PACKED, to, 1, in, room, MPI_PACKED, from, 1, MPI_COMM_WORLD,
-                    &status));
+    OK(MPI_Sendrecv(out, position, MPI_PACKED, to, 1, in, room, MPI_PACKED, from, 1, MPI_COMM_WORLD, &status));
     OK(MPI_Get_count(&status, MPI_PACKED, &count));
     EXPECT_INT(count, position);
     int got = 0, at = 0;
@@ -45,8 +44,7 @@ int main(int argc, char** argv) {
     for (int i = 0; i < 24; i++) matrix[i / 4][i % 4] = 1000 * rank + i, target[i / 4][i % 4] = -1;
     OK(MPI_Pack_size(1, columns, MPI_COMM_WORLD, &bytes));
     char* packed = malloc(bytes);
-    OK(MPI_Sendrecv(matrix, 1, columns, to, 2, packed, bytes, MPI_PACKED, from, 2, MPI_COMM_WORLD,
-                    MPI_STATUS_IGNORE));
+    OK(MPI_Sendrecv(matrix, 1, columns, to, 2, packed, bytes, MPI_PACKED, from, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     at = 0;
     OK(MPI_Unpack(packed, bytes, &at, target, 1, columns, MPI_COMM_WORLD));
     for (int i = 0; i < 24; i++) EXPECT_INT(target[i / 4][i % 4], i % 4 < 2 ? 1000 * from + i : -1);
@@ -62,8 +60,7 @@ int main(int argc, char** argv) {
     OK(MPI_Pack_external("external32", values, 2, MPI_INT, external, sizeof external, &external_at));
     EXPECT_INT(external_at, 8);
     CHECK(memcmp(external, "\1\2\3\4\377\377\377\376", 8) == 0);
-    OK(MPI_Pack_external("external32", &numbers[0], 1, MPI_DOUBLE, external, sizeof external,
-                         &external_at));
+    OK(MPI_Pack_external("external32", &numbers[0], 1, MPI_DOUBLE, external, sizeof external, &external_at));
     EXPECT_INT(external_at, 16);
     CHECK(memcmp(external + 8, "\x3f\xf8\0\0\0\0\0\0", 8) == 0);
     OK(MPI_Pack_external("external32", &wide, 1, MPI_LONG, external, sizeof external, &external_at));

@@ -75,9 +75,7 @@ static void matched(int bytes) {
     OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
 
     OK(MPI_Isend(first, bytes, MPI_BYTE, peer, 5, MPI_COMM_WORLD, &requests[0]));
-    do {
-        OK(MPI_Improbe(peer, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, &message, &status));
-    } while (!flag);
+    do { OK(MPI_Improbe(peer, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, &message, &status)); } while (!flag);
     EXPECT_INT(status.MPI_TAG, 5);
     memset(in, 0, bytes);
     OK(MPI_Imrecv(in, bytes, MPI_BYTE, &message, &receive));

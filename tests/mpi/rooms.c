@@ -91,8 +91,7 @@ static void beside_messages_that_nobody_receives(MPI_Comm comm) {
     MPI_Request requests[kHoarded];
     const int next = (rank + 1) % size, before = (rank + size - 1) % size;
     for (int i = 0; i < kHoard; i++) sent[i] = value(rank, 5, i);
-    for (int m = 0; m < kHoarded; m++)
-        OK(MPI_Isend(sent, kHoard, MPI_INT, next, m, MPI_COMM_WORLD, &requests[m]));
+    for (int m = 0; m < kHoarded; m++) OK(MPI_Isend(sent, kHoard, MPI_INT, next, m, MPI_COMM_WORLD, &requests[m]));
     everything(comm);
     for (int m = 0; m < kHoarded; m++) {
         OK(MPI_Recv(received, kHoard, MPI_INT, before, m, MPI_COMM_WORLD, MPI_STATUS_IGNORE));

@@ -28,8 +28,7 @@ static void reshape(int rank) {
     OK(MPI_Type_create_hvector(16, 1, sizeof(int), column, &columns));
     OK(MPI_Type_commit(&columns));
     for (int i = 0; i < 256; i++) matrix[i / 16][i % 16] = i;
-    OK(MPI_Sendrecv(matrix, 256, MPI_INT, rank, 1, transposed, 1, columns, rank, 1, MPI_COMM_WORLD,
-                    MPI_STATUS_IGNORE));
+    OK(MPI_Sendrecv(matrix, 256, MPI_INT, rank, 1, transposed, 1, columns, rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     for (int i = 0; i < 256; i++) EXPECT_INT(transposed[i % 16][i / 16], i);
     OK(MPI_Type_free(&columns));
     OK(MPI_Type_free(&column));

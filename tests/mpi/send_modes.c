@@ -22,12 +22,11 @@ static void send_blocking(int mode, const void* data, int n, int to, int tag) {
     }
 }
 
-static void send_started(int mode, int persistent, const void* data, int n, int to, int tag,
-                         MPI_Request* request) {
-    int (*const now[])(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*) = {
-        MPI_Isend, MPI_Ibsend, MPI_Issend, MPI_Irsend};
-    int (*const init[])(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*) = {
-        MPI_Send_init, MPI_Bsend_init, MPI_Ssend_init, MPI_Rsend_init};
+static void send_started(int mode, int persistent, const void* data, int n, int to, int tag, MPI_Request* request) {
+    int (*const now[])(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*) = {MPI_Isend, MPI_Ibsend, MPI_Issend,
+                                                                                            MPI_Irsend};
+    int (*const init[])(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*) = {MPI_Send_init, MPI_Bsend_init,
+                                                                                             MPI_Ssend_init, MPI_Rsend_init};
     if (persistent) {
         OK(init[mode](data, n, MPI_BYTE, to, tag, MPI_COMM_WORLD, request));
         OK(MPI_Start(request));
@@ -60,8 +59,7 @@ static void exchange(int mode, int form, int size_index, char* out, char* in) {
     EXPECT_INT(count, n);
     long wrong = first_wrong_byte(in, n, from * 7 + tag);
     CHECK(wrong < 0, "%s form %d, %d bytes: byte %ld differs", kNames[mode], form, n, wrong);
-    CHECK((unsigned char)in[n] == 0xee, "%s form %d, %d bytes: written past the end", kNames[mode], form,
-          n);
+    CHECK((unsigned char)in[n] == 0xee, "%s form %d, %d bytes: written past the end", kNames[mode], form, n);
     if (form) OK(MPI_Wait(&send, MPI_STATUS_IGNORE));
     if (form == 2) OK(MPI_Request_free(&send));
 }

@@ -73,8 +73,7 @@ int main(int argc, char** argv) {
         OK(MPI_Finalize());
         return 0;
     }
-    const char* const ways[] = {"early kill", "late kill",   "while kill", "early exit",
-                                "late exit",  "while abort", "late segv"};
+    const char* const ways[] = {"early kill", "late kill", "while kill", "early exit", "late exit", "while abort", "late segv"};
     for (int i = 0; i < 7; i++) {
         parent_of(ways[i]);
         MPI_Comm inter = spawn_self("well", 1, MPI_COMM_SELF);

@@ -15,12 +15,10 @@ int main(int argc, char** argv) {
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    const char* const bad[] = {"/nowhere/is/this-program", "no-such-program-in-any-path", "/etc/passwd",
-                               "/usr"};
+    const char* const bad[] = {"/nowhere/is/this-program", "no-such-program-in-any-path", "/etc/passwd", "/usr"};
     for (int round = 0; round < 4; round++) {
         for (int i = 0; i < 4; i++) codes[i] = MPI_SUCCESS;
-        EXPECT_ERROR(MPI_Comm_spawn(bad[round], MPI_ARGV_NULL, round + 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD,
-                                    &inter, codes),
+        EXPECT_ERROR(MPI_Comm_spawn(bad[round], MPI_ARGV_NULL, round + 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, codes),
                      MPI_ERR_SPAWN);
         for (int i = 0; i <= round; i++) {
             int class;
@@ -38,20 +36,17 @@ int main(int argc, char** argv) {
     int counts[] = {1, 1};
     MPI_Info infos[] = {MPI_INFO_NULL, MPI_INFO_NULL};
     codes[0] = codes[1] = MPI_SUCCESS;
-    EXPECT_ERROR(MPI_Comm_spawn_multiple(2, commands, MPI_ARGVS_NULL, counts, infos, 0, MPI_COMM_WORLD,
-                                         &inter, codes),
+    EXPECT_ERROR(MPI_Comm_spawn_multiple(2, commands, MPI_ARGVS_NULL, counts, infos, 0, MPI_COMM_WORLD, &inter, codes),
                  MPI_ERR_SPAWN);
     CHECK(codes[1] != MPI_SUCCESS, "the bad command's error code");
     // Bad arguments.
     int code = MPI_Comm_spawn(path, MPI_ARGV_NULL, 0, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, codes);
     CHECK(code != MPI_SUCCESS, "maxprocs 0");
-    EXPECT_ERROR(MPI_Comm_spawn(path, MPI_ARGV_NULL, 1, MPI_INFO_NULL, size, MPI_COMM_WORLD, &inter, codes),
-                 MPI_ERR_ROOT);
+    EXPECT_ERROR(MPI_Comm_spawn(path, MPI_ARGV_NULL, 1, MPI_INFO_NULL, size, MPI_COMM_WORLD, &inter, codes), MPI_ERR_ROOT);
     MPI_Info info;
     OK(MPI_Info_create(&info));
     OK(MPI_Info_set(info, "wdir", "/nowhere/at/all"));
-    EXPECT_ERROR(MPI_Comm_spawn(path, MPI_ARGV_NULL, 1, info, 0, MPI_COMM_WORLD, &inter, codes),
-                 MPI_ERR_SPAWN);
+    EXPECT_ERROR(MPI_Comm_spawn(path, MPI_ARGV_NULL, 1, info, 0, MPI_COMM_WORLD, &inter, codes), MPI_ERR_SPAWN);
     OK(MPI_Info_free(&info));
     inter = spawn_self("child", 1, MPI_COMM_WORLD);
     OK(MPI_Barrier(inter));

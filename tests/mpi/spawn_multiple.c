@@ -18,8 +18,7 @@ static void child(int argc, char** argv) {
     CHECK(getcwd(directory, sizeof directory) != NULL);
     if (wanted == 0) {
         EXPECT_INT(argc, 4);
-        CHECK(strcmp(argv[1], "first") == 0 && strcmp(argv[2], "two words") == 0 &&
-                  strcmp(argv[3], "$HOME '\"") == 0,
+        CHECK(strcmp(argv[1], "first") == 0 && strcmp(argv[2], "two words") == 0 && strcmp(argv[3], "$HOME '\"") == 0,
               "%s|%s|%s", argv[1], argv[2], argv[3]);
     } else if (wanted == 1) {
         EXPECT_INT(argc, 1);
@@ -62,11 +61,9 @@ int main(int argc, char** argv) {
     int root = size - 1;
     memset(codes, -1, sizeof codes);
     if (rank == root)
-        OK(MPI_Comm_spawn_multiple(3, commands, arguments, counts, infos, root, MPI_COMM_WORLD, &inter,
-                                   codes));
+        OK(MPI_Comm_spawn_multiple(3, commands, arguments, counts, infos, root, MPI_COMM_WORLD, &inter, codes));
     else  // only the root's arguments count
-        OK(MPI_Comm_spawn_multiple(0, NULL, NULL, NULL, NULL, root, MPI_COMM_WORLD, &inter,
-                                   MPI_ERRCODES_IGNORE));
+        OK(MPI_Comm_spawn_multiple(0, NULL, NULL, NULL, NULL, root, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE));
     if (rank == root)
         for (int i = 0; i < 6; i++) EXPECT_INT(codes[i], MPI_SUCCESS);
     OK(MPI_Comm_remote_size(inter, &size));

@@ -28,15 +28,13 @@ void traffic(MPI_Comm inter, int side) {
         for (int peer = 0; peer < remote; peer++)
             for (int k = 0; k < 7; k++, index++) {
                 requests.emplace_back();
-                OK(MPI_Isend(out[index].data(), (int)out[index].size(), MPI_BYTE, peer, k % 3, inter,
-                             &requests.back()));
+                OK(MPI_Isend(out[index].data(), (int)out[index].size(), MPI_BYTE, peer, k % 3, inter, &requests.back()));
             }
         OK(MPI_Waitall((int)requests.size(), requests.data(), MPI_STATUSES_IGNORE));
         index = 0;
         for (int peer = 0; peer < remote; peer++)
             for (int k = 0; k < 7; k++, index++)
-                CHECK(first_wrong_byte(in[index].data(), in[index].size(),
-                                       !side * 1000 + peer * 10 + k + round) < 0,
+                CHECK(first_wrong_byte(in[index].data(), in[index].size(), !side * 1000 + peer * 10 + k + round) < 0,
                       "round %d from %d: %zu bytes differ", round, peer, in[index].size());
     }
     int value = 0;

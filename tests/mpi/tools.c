@@ -52,8 +52,8 @@ static void test_all_cvars(void) {
         OK(MPI_T_cvar_get_index(name, &found));
         EXPECT_INT(found, i);
         CHECK(verbosity >= MPI_T_VERBOSITY_USER_BASIC && verbosity <= MPI_T_VERBOSITY_MPIDEV_ALL, "of %s", name);
-        CHECK(type == MPI_INT || type == MPI_UNSIGNED || type == MPI_UNSIGNED_LONG ||
-                  type == MPI_UNSIGNED_LONG_LONG || type == MPI_COUNT || type == MPI_CHAR || type == MPI_DOUBLE,
+        CHECK(type == MPI_INT || type == MPI_UNSIGNED || type == MPI_UNSIGNED_LONG || type == MPI_UNSIGNED_LONG_LONG ||
+                  type == MPI_COUNT || type == MPI_CHAR || type == MPI_DOUBLE,
               "type of %s", name);
         CHECK(scope >= MPI_T_SCOPE_CONSTANT && scope <= MPI_T_SCOPE_ALL_EQ, "scope of %s", name);
         if (enumtype != MPI_T_ENUM_NULL) test_enum(enumtype);
@@ -146,7 +146,8 @@ static void test_all_pvars(void) {
         int length = sizeof name, class = -1, readonly = -1, continuous = -1, atomic = -1, found = -1, elements = 0, bind = -1;
         MPI_Datatype type;
         unsigned long long value[64] = {0};
-        OK(MPI_T_pvar_get_info(i, name, &length, NULL, &class, &type, NULL, NULL, NULL, &bind, &readonly, &continuous, &atomic));
+        OK(MPI_T_pvar_get_info(i, name, &length, NULL, &class, &type, NULL, NULL, NULL, &bind, &readonly, &continuous,
+                               &atomic));
         OK(MPI_T_pvar_get_index(name, class, &found));
         EXPECT_INT(found, i);
         EXPECT_INT(MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_STATE, &found), MPI_T_ERR_INVALID_NAME);

@@ -47,8 +47,7 @@ int main(int argc, char** argv) {
     MPI_Comm_free(&sub);
     int none[2] = {0, 0};
     MPI_Cart_sub(cart, none, &sub);
-    if (sub !=
-        MPI_COMM_NULL) {  // libraries differ: a grid of one point for everyone, or for the first only
+    if (sub != MPI_COMM_NULL) {  // libraries differ: a grid of one point for everyone, or for the first only
         MPI_Comm_size(sub, &n);
         EXPECT_INT(n, 1);
         MPI_Cartdim_get(sub, &nd);
@@ -88,8 +87,7 @@ int main(int argc, char** argv) {
     CHECK(r == rank);
     MPI_Comm_free(&g);
     /* the same as a distributed graph: everyone gives the edges of its right neighbour */
-    int src = (rank + 1) % size, deg = 2, dst[2] = {(src + size - 1) % size, (src + 1) % size},
-        w[2] = {src, src + 100};
+    int src = (rank + 1) % size, deg = 2, dst[2] = {(src + size - 1) % size, (src + 1) % size}, w[2] = {src, src + 100};
     MPI_Dist_graph_create(MPI_COMM_WORLD, 1, &src, &deg, dst, w, MPI_INFO_NULL, 0, &g);
     MPI_Topo_test(g, &st);
     CHECK(st == MPI_DIST_GRAPH);
@@ -101,15 +99,13 @@ int main(int argc, char** argv) {
     for (int i = 0; i < 2; i++) CHECK(dw[i] == rank || dw[i] == rank + 100);
     for (int i = 0; i < 2; i++) CHECK(sw[i] == ss[i] || sw[i] == ss[i] + 100);
     MPI_Comm_free(&g);
-    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &dst[0], unweighted, 1, &dst[1], unweighted,
-                                   MPI_INFO_NULL, 0, &g);
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &dst[0], unweighted, 1, &dst[1], unweighted, MPI_INFO_NULL, 0, &g);
     MPI_Dist_graph_neighbors_count(g, &in, &out, &weighted);
     CHECK(in == 1 && out == 1 && !weighted);
     MPI_Dist_graph_neighbors(g, 1, ss, unweighted, 1, ds, unweighted);
     CHECK(ss[0] == dst[0] && ds[0] == dst[1]);
     MPI_Comm_free(&g);
-    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 0, NULL, weights_empty, 0, NULL, weights_empty,
-                                   MPI_INFO_NULL, 0, &g);
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 0, NULL, weights_empty, 0, NULL, weights_empty, MPI_INFO_NULL, 0, &g);
     MPI_Comm_free(&g);
     MPI_Finalize();
     return 0;

@@ -13,8 +13,7 @@ static void blocking(int bytes, int room) {
     memset(in, 0x55, bytes + 64);
     OK(MPI_Isend(out, bytes, MPI_BYTE, to, 1, MPI_COMM_WORLD, &request));
     EXPECT_ERROR(MPI_Recv(in, room, MPI_BYTE, from, 1, MPI_COMM_WORLD, &status), MPI_ERR_TRUNCATE);
-    for (int i = room; i < bytes + 64; i++)
-        CHECK(in[i] == 0x55, "byte %d of %d/%d overwritten", i, room, bytes);
+    for (int i = room; i < bytes + 64; i++) CHECK(in[i] == 0x55, "byte %d of %d/%d overwritten", i, room, bytes);
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     OK(MPI_Isend(out, bytes, MPI_BYTE, to, 1, MPI_COMM_WORLD, &request));
     OK(MPI_Recv(in, bytes, MPI_BYTE, from, 1, MPI_COMM_WORLD, &status));
@@ -43,12 +42,10 @@ static void posted_first(int bytes, int room) {
     OK(MPI_Error_class(statuses[0].MPI_ERROR, &class));
     EXPECT_INT(class, MPI_ERR_TRUNCATE);
     for (int i = 1; i < 3; i++)
-        CHECK(statuses[i].MPI_ERROR == MPI_SUCCESS || statuses[i].MPI_ERROR == MPI_ERR_PENDING, "%d",
-              statuses[i].MPI_ERROR);
+        CHECK(statuses[i].MPI_ERROR == MPI_SUCCESS || statuses[i].MPI_ERROR == MPI_ERR_PENDING, "%d", statuses[i].MPI_ERROR);
     OK(MPI_Waitall(3, requests, statuses));
     CHECK(small == 'x');
-    for (int i = room; i < bytes + 64; i++)
-        CHECK(in[i] == 0x55, "byte %d of %d/%d overwritten", i, room, bytes);
+    for (int i = room; i < bytes + 64; i++) CHECK(in[i] == 0x55, "byte %d of %d/%d overwritten", i, room, bytes);
     free(in);
     free(out);
 }

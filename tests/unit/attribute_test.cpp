@@ -33,9 +33,7 @@ int erase(MPI_Comm comm, int, void* value, void* extra) {
     return log->delete_result;
 }
 
-void* value(intptr_t number) {
-    return reinterpret_cast<void*>(number);
-}
+void* value(intptr_t number) { return reinterpret_cast<void*>(number); }
 
 class Attributes : public testing::Test {
   protected:
@@ -96,8 +94,7 @@ TEST_F(Attributes, AFailingDeleteKeepsTheAttribute) {
 }
 
 TEST_F(Attributes, CopyFollowsTheCallbacks) {
-    Keyval *called = key(), *dup = make_keyval(AttributeKind::comm, nullptr),
-           *null = make_keyval(AttributeKind::comm, nullptr);
+    Keyval *called = key(), *dup = make_keyval(AttributeKind::comm, nullptr), *null = make_keyval(AttributeKind::comm, nullptr);
     dup->comm_copy = MPI_COMM_DUP_FN;
     null->comm_copy = MPI_COMM_NULL_COPY_FN;
     set.set(kWorld, called, value(1));

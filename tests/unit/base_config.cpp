@@ -60,8 +60,7 @@ TEST(Config, BadValuesAreRefusedWithWhatIsAllowed) {
     }
     EXPECT_EQ(config().spin_us, before);
     EXPECT_NE(complaint("STARLING_WAIT", "fast").find("poll, adaptive or thread"), std::string::npos);
-    EXPECT_NE(complaint("STARLING_EAGER_LIMIT", "9999G").find("from 0 to 1048576 bytes"),
-              std::string::npos);
+    EXPECT_NE(complaint("STARLING_EAGER_LIMIT", "9999G").find("from 0 to 1048576 bytes"), std::string::npos);
     EXPECT_NE(complaint("STARLING_EAGER_LIMIT", "9999999999G"), "");
 }
 
@@ -77,8 +76,7 @@ TEST(Config, MisspeltNamesGiveTheNearest) {
 
 TEST(Config, FileThenEnvironment) {
     const std::string path = ::testing::TempDir() + "config_test.conf";
-    std::ofstream(path)
-        << "# comment\n\n  verbose = 2  \nSTARLING_MAX_DIRECT=7\nwait=nonsense\nnot a setting\n";
+    std::ofstream(path) << "# comment\n\n  verbose = 2  \nSTARLING_MAX_DIRECT=7\nwait=nonsense\nnot a setting\n";
     setenv("STARLING_CONFIG", path.c_str(), 1);
     setenv("STARLING_MAX_DIRECT", "9", 1);
     setenv("STARLING_NO_SUCH", "9", 1);

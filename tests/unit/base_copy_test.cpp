@@ -22,8 +22,8 @@ void expect_copies(std::vector<size_t> lengths, size_t to_step, Copy copy) {
             alignas(64) std::byte target[5000];
             std::fill(std::begin(target), std::end(target), std::byte{0xA5});
             copy(target + to_offset, from.data() + from_offset, length);
-            ASSERT_TRUE(std::equal(target + to_offset, target + to_offset + length,
-                                   from.begin() + static_cast<long>(from_offset)))
+            ASSERT_TRUE(
+                std::equal(target + to_offset, target + to_offset + length, from.begin() + static_cast<long>(from_offset)))
                 << length << " bytes to offset " << to_offset;
             const auto untouched = [](std::byte b) { return b == std::byte{0xA5}; };
             ASSERT_TRUE(std::all_of(target + 0, target + to_offset, untouched));
@@ -37,18 +37,15 @@ TEST(Copy, AFewBytes) {
     expect_copies(lengths, 1, copy_few);
 }
 
-TEST(Copy, PastCaches) {
-    expect_copies({0, 1, 15, 16, 63, 64, 65, 127, 1000, 4096, 4097}, 16, copy_past_caches);
-}
+TEST(Copy, PastCaches) { expect_copies({0, 1, 15, 16, 63, 64, 65, 127, 1000, 4096, 4097}, 16, copy_past_caches); }
 
 // Whichever way it finds itself choosing.
 TEST(Copy, AlongAPath) {
     CopyPath path;
     for (int i = 0; i < 20; ++i)
         for (const auto into : {CopyPath::Into::again, CopyPath::Into::streamed, CopyPath::Into::rotation})
-            expect_copies(
-                {0, 1, 2047, 2048, 2049, 4096, 4097}, 1,
-                [&](void* to, const void* from, size_t bytes) { path.copy(to, from, bytes, into); });
+            expect_copies({0, 1, 2047, 2048, 2049, 4096, 4097}, 1,
+                          [&](void* to, const void* from, size_t bytes) { path.copy(to, from, bytes, into); });
 }
 
 }  // namespace

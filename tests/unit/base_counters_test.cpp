@@ -32,9 +32,7 @@ TEST(Counters, EveryRowIsAWordOfItsOwn) {
     EXPECT_EQ(find_counter("no such counter"), nullptr);
 }
 
-TEST(Counters, TheHotOnesShareACacheLine) {
-    EXPECT_LE(offsetof(Counters, bytes_inbox) + 8, 64u);
-}
+TEST(Counters, TheHotOnesShareACacheLine) { EXPECT_LE(offsetof(Counters, bytes_inbox) + 8, 64u); }
 
 // The counters keep their address and what they have counted, and the page of the shared memory is the same memory.
 TEST(Counters, MoveIntoSharedMemory) {

@@ -47,11 +47,9 @@ TEST(JobDescription, FoldsUsualPlacements) {
         by_node.push_back(rank % 3);
     }
     std::vector<uint32_t> next(3);
-    EXPECT_EQ(fold_placements(by_slot, 0, next),
-              (std::vector<Placement>{{0, 1, 4, 0, 0}, {4, 1, 4, 1, 0}, {8, 1, 4, 2, 0}}));
+    EXPECT_EQ(fold_placements(by_slot, 0, next), (std::vector<Placement>{{0, 1, 4, 0, 0}, {4, 1, 4, 1, 0}, {8, 1, 4, 2, 0}}));
     next.assign(3, 0);
-    EXPECT_EQ(fold_placements(by_node, 0, next),
-              (std::vector<Placement>{{0, 3, 4, 0, 0}, {1, 3, 4, 1, 0}, {2, 3, 4, 2, 0}}));
+    EXPECT_EQ(fold_placements(by_node, 0, next), (std::vector<Placement>{{0, 3, 4, 0, 0}, {1, 3, 4, 1, 0}, {2, 3, 4, 2, 0}}));
 }
 
 TEST(JobDescription, SurvivesEncoding) {

@@ -70,8 +70,7 @@ class Server {
                 answer = length + answer;
             }
             if (send(fd_, answer.data(), answer.size(), MSG_NOSIGNAL) < 0) return;
-            if (answer.find("pmi_version=2") != std::string::npos &&
-                answer.find("rc=0") != std::string::npos) {
+            if (answer.find("pmi_version=2") != std::string::npos && answer.find("rc=0") != std::string::npos) {
                 version = Version::two;
                 decoder.set_version(version);
             }
@@ -98,17 +97,16 @@ Script script_one() {
 }
 
 Script script_two() {
-    return {
-        {"init", "cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=0\n"},
-        {"fullinit", "cmd=fullinit-response;pmi-version=2;pmi-subversion=0;rank=1;size=4;appnum=2;rc=0;"},
-        {"job-getid", "cmd=job-getid-response;jobid=12.0;rc=0;"},
-        {"info-getjobattr", "cmd=info-getjobattr-response;found=TRUE;value=16;rc=0;"},
-        {"info-getjobattr", "cmd=info-getjobattr-response;found=TRUE;value=(vector,(0,2,2));rc=0;"},
-        {"kvs-put", "cmd=kvs-put-response;rc=0;"},
-        {"kvs-fence", "cmd=kvs-fence-response;rc=0;"},
-        {"kvs-get", "cmd=kvs-get-response;found=TRUE;value=there;rc=0;"},
-        {"kvs-get", "cmd=kvs-get-response;found=FALSE;rc=0;"},
-        {"finalize", "cmd=finalize-response;rc=0;"}};
+    return {{"init", "cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=0\n"},
+            {"fullinit", "cmd=fullinit-response;pmi-version=2;pmi-subversion=0;rank=1;size=4;appnum=2;rc=0;"},
+            {"job-getid", "cmd=job-getid-response;jobid=12.0;rc=0;"},
+            {"info-getjobattr", "cmd=info-getjobattr-response;found=TRUE;value=16;rc=0;"},
+            {"info-getjobattr", "cmd=info-getjobattr-response;found=TRUE;value=(vector,(0,2,2));rc=0;"},
+            {"kvs-put", "cmd=kvs-put-response;rc=0;"},
+            {"kvs-fence", "cmd=kvs-fence-response;rc=0;"},
+            {"kvs-get", "cmd=kvs-get-response;found=TRUE;value=there;rc=0;"},
+            {"kvs-get", "cmd=kvs-get-response;found=FALSE;rc=0;"},
+            {"finalize", "cmd=finalize-response;rc=0;"}};
 }
 
 constexpr size_t kFactsOne = 5;  ///< lines of the scripts that start() plays
@@ -192,8 +190,7 @@ TEST(PmiManager, WhoInsistsOnAVersionGetsNoOther) {
 }
 
 TEST(PmiManager, NobodySpeaksNothing) {
-    Server server(
-        {{"init", "cmd=response_to_init pmi_version=3 rc=0\n"}, {"init", "cmd=response_to_init rc=-1\n"}});
+    Server server({{"init", "cmd=response_to_init pmi_version=3 rc=0\n"}, {"init", "cmd=response_to_init rc=-1\n"}});
     ManagedJob job;
     EXPECT_EQ(make_pmi_manager(2, false)->start(job), MPI_ERR_OTHER);
     EXPECT_NE(failure_text().find("no version of PMI"), std::string_view::npos) << failure_text();
@@ -219,8 +216,7 @@ TEST(PmiManager, AWrongAnswerAnywhereIsAnErrorAndNoHang) {
         for (size_t at = 0; at < script.size(); ++at) {
             const bool framed = version == 2 && at > 0;
             expect_failure(script, at, "HANG UP", version);
-            expect_failure(script, at, framed ? "cmd=something-else;rc=0;" : "cmd=something_else rc=0\n",
-                           version);
+            expect_failure(script, at, framed ? "cmd=something-else;rc=0;" : "cmd=something_else rc=0\n", version);
             expect_failure(script, at, framed ? "abcdef" : "no message at all\n", version);
             expect_failure(script, at, framed ? "12    cmd=x;novalue" : "\n", version);
             expect_failure(script, at, very_long, version);

@@ -16,8 +16,7 @@ using pmi::Decoder;
 using pmi::Message;
 using pmi::Version;
 
-Message decode_all(Version version, std::string_view bytes,
-                   Decoder::Result expected = Decoder::Result::message) {
+Message decode_all(Version version, std::string_view bytes, Decoder::Result expected = Decoder::Result::message) {
     Decoder decoder;
     decoder.set_version(version);
     decoder.feed(bytes);
@@ -52,9 +51,7 @@ TEST(PmiWire, BodiesHaveALengthAndDoubledSemicolons) {
 TEST(PmiWire, WhatIsSaidComesBack) {
     for (const Version version : {Version::one, Version::two}) {
         Message message("kvs-put");
-        message.set("key", "k")
-            .set("value", version == Version::two ? "blank ; semicolon;" : "plain")
-            .set("n", -3);
+        message.set("key", "k").set("value", version == Version::two ? "blank ; semicolon;" : "plain").set("n", -3);
         EXPECT_EQ(decode_all(version, encode(version, message)), message);
     }
 }
@@ -67,16 +64,14 @@ TEST(PmiWire, WhatALineCannotCarryIsNotSaid) {
 
 TEST(PmiWire, BytesMayComeOneByOne) {
     for (const Version version : {Version::one, Version::two}) {
-        const std::string bytes =
-            encode(version, Message("a").set("b", "c")) + encode(version, Message("d"));
+        const std::string bytes = encode(version, Message("a").set("b", "c")) + encode(version, Message("d"));
         Decoder decoder;
         decoder.set_version(version);
         std::vector<std::string> commands;
         for (const char c : bytes) {
             Message message;
             decoder.feed({&c, 1});
-            while (decoder.next(message) == Decoder::Result::message)
-                commands.emplace_back(message.command());
+            while (decoder.next(message) == Decoder::Result::message) commands.emplace_back(message.command());
         }
         EXPECT_EQ(commands, (std::vector<std::string>{"a", "d"}));
     }
@@ -91,8 +86,7 @@ TEST(PmiWire, GarbageIsRefusedForGood) {
         decoder.feed("cmd=init\n");
         EXPECT_EQ(decoder.next(message), Decoder::Result::garbage) << bytes;
     }
-    for (const char* bytes :
-         {"      cmd=x;", "12a   cmd=x;", "-5    cmd=x;", "4     rc=0", "5     cmd=;", "3     ;;;"})
+    for (const char* bytes : {"      cmd=x;", "12a   cmd=x;", "-5    cmd=x;", "4     rc=0", "5     cmd=;", "3     ;;;"})
         decode_all(Version::two, bytes, Decoder::Result::garbage);
     decode_all(Version::one, std::string(pmi::kMostLine + 1, 'x'), Decoder::Result::garbage);
     decode_all(Version::two, "999999cmd=x;", Decoder::Result::need_more);
@@ -122,9 +116,8 @@ TEST(ProcessMapping, BlocksArePlacedInTurnUntilAllAre) {
 
 TEST(ProcessMapping, TheRestIsRefused) {
     for (const char* text :
-         {"", "(vector)", "(vector,())", "(vector,(0,1))", "(vector,(0,1,0))", "(vector,(0,0,4))",
-          "(vector,(0,1,4)", "(vector,(0,1,4)))", "(vector,(-1,1,4))", "(vector,(0,1,99999999999))",
-          "(matrix,(0,1,4))", "nonsense"})
+         {"", "(vector)", "(vector,())", "(vector,(0,1))", "(vector,(0,1,0))", "(vector,(0,0,4))", "(vector,(0,1,4)",
+          "(vector,(0,1,4)))", "(vector,(-1,1,4))", "(vector,(0,1,99999999999))", "(matrix,(0,1,4))", "nonsense"})
         EXPECT_TRUE(hosts_of(text, 4).empty()) << text;
 }
 
@@ -134,8 +127,7 @@ TEST(PmixHosts, RanksAreListedByHost) {
     ASSERT_TRUE(parse_pmix_hosts("a:0,2;empty:;b.org:1,3;", 4, runs, hosts));
     EXPECT_EQ(hosts, (std::vector<std::string>{"a", "b.org"}));
     EXPECT_EQ(runs, (std::vector<Placement>{{0, 2, 2, 0, 0}, {1, 2, 2, 1, 0}}));
-    for (const char* text :
-         {"", "a:0,1,2", "a:0,1,2,3,4", "a:0,1;b:1,2,3", "a:0,1,2,x", "a:0,1,2,-1", "a:0,1,2,3 ", "a"})
+    for (const char* text : {"", "a:0,1,2", "a:0,1,2,3,4", "a:0,1;b:1,2,3", "a:0,1,2,x", "a:0,1,2,-1", "a:0,1,2,3 ", "a"})
         EXPECT_FALSE(parse_pmix_hosts(text, 4, runs, hosts)) << text;
 }
 
@@ -167,8 +159,7 @@ TEST(HostRecord, ComesBackWithoutBlanks) {
 TEST(HostRecord, TheRestIsRefused) {
     HostRecord out;
     const std::string text = encode(example());
-    for (size_t length = 0; length < text.rfind(',') + 1; ++length)
-        EXPECT_FALSE(decode(text.substr(0, length), out));
+    for (size_t length = 0; length < text.rfind(',') + 1; ++length) EXPECT_FALSE(decode(text.substr(0, length), out));
     EXPECT_FALSE(decode("s2" + text.substr(2), out)) << "another version";
     EXPECT_FALSE(decode("s1,0,1,1,1,1,name", out)) << "no port";
     EXPECT_FALSE(decode("s1,10000,1,1,1,1,name", out)) << "no port is so high";

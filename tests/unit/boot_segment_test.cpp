@@ -27,9 +27,8 @@ TEST(Address, ComesBack) {
 
 TEST(Address, RefusesWhatIsNotOne) {
     JobAddress out;
-    for (const char* text :
-         {"", "1", "1:2", "1:2:", ":2:a", "1::a", "0:2:a", "1:2:0", "-1:2:a", "1:-2:a", " 1:2:a", "1:2:a ",
-          "1:2:g", "1:2:A", "1:2:0x1", "99999999999:2:a", "1:2:11111111111111111", "1:2:a:b", "+1:2:a"}) {
+    for (const char* text : {"", "1", "1:2", "1:2:", ":2:a", "1::a", "0:2:a", "1:2:0", "-1:2:a", "1:-2:a", " 1:2:a", "1:2:a ",
+                             "1:2:g", "1:2:A", "1:2:0x1", "99999999999:2:a", "1:2:11111111111111111", "1:2:a:b", "+1:2:a"}) {
         EXPECT_FALSE(parse_address(text, out)) << text;
     }
 }
@@ -99,8 +98,7 @@ TEST(Segment, TwoAreNeverTheSame) {
     ASSERT_EQ(JobSegment::create(1, nullptr, 0, a), MPI_SUCCESS);
     ASSERT_EQ(JobSegment::create(1, nullptr, 0, b), MPI_SUCCESS);
     EXPECT_NE(a.header().id, b.header().id);
-    EXPECT_FALSE(a.header().secret[0] == b.header().secret[0] &&
-                 a.header().secret[1] == b.header().secret[1]);
+    EXPECT_FALSE(a.header().secret[0] == b.header().secret[0] && a.header().secret[1] == b.header().secret[1]);
 }
 
 TEST(Segment, IsSparse) {

@@ -11,11 +11,7 @@ namespace {
 
 TEST(Wire, NumbersComeBackAtTheirLimits) {
     Writer writer;
-    writer.number(uint8_t{255})
-        .number(int16_t{-32768})
-        .number(uint32_t{0x01020304})
-        .number(INT64_MIN)
-        .number(UINT64_MAX);
+    writer.number(uint8_t{255}).number(int16_t{-32768}).number(uint32_t{0x01020304}).number(INT64_MIN).number(UINT64_MAX);
     Reader reader(writer.view());
     EXPECT_EQ(reader.number<uint8_t>(), 255);
     EXPECT_EQ(reader.number<int16_t>(), -32768);
@@ -84,8 +80,7 @@ using boot::FrameDecoder;
 using boot::MessageKind;
 
 TEST(Frames, ComeOutWholeHoweverTheyAreCut) {
-    const std::string bytes = encode_frame(MessageKind::publish, "first") +
-                              encode_frame(MessageKind::lookup, "") +
+    const std::string bytes = encode_frame(MessageKind::publish, "first") + encode_frame(MessageKind::lookup, "") +
                               encode_frame(MessageKind::reply, std::string(200, 'x'));
     for (size_t step = 1; step <= bytes.size(); ++step) {
         FrameDecoder decoder;

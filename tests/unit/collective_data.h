@@ -39,8 +39,8 @@ inline const Datatype* make_type(const std::vector<int64_t>& offsets, int64_t lo
     arguments.insert(arguments.end(), offsets.size(), 1);
     arguments.insert(arguments.end(), offsets.begin(), offsets.end());
     Datatype *numbers = nullptr, *resized = nullptr;
-    if (starling::datatype::make(MPI_COMBINER_HINDEXED, true, arguments,
-                                 {&starling::datatype::predefined(MPI_UINT32_T)}, &numbers) ||
+    if (starling::datatype::make(MPI_COMBINER_HINDEXED, true, arguments, {&starling::datatype::predefined(MPI_UINT32_T)},
+                                 &numbers) ||
         starling::datatype::make(MPI_COMBINER_RESIZED, true, {low, extent}, {numbers}, &resized))
         std::abort();
     starling::datatype::commit(*resized);
@@ -119,14 +119,12 @@ inline const Operation& sum() {
 }
 /// The composition of the maps x → ax + b, for pairs(): associative but not commutative.
 inline const Operation& compose() {
-    static const Operation operation{
-        starling::datatype::make_op(apply_to_pairs<compose_pair>, nullptr, false), compose_pair};
+    static const Operation operation{starling::datatype::make_op(apply_to_pairs<compose_pair>, nullptr, false), compose_pair};
     return operation;
 }
 /// Both sums, for pairs(): user-defined and commutative.
 inline const Operation& add() {
-    static const Operation operation{starling::datatype::make_op(apply_to_pairs<add_pair>, nullptr, true),
-                                     add_pair};
+    static const Operation operation{starling::datatype::make_op(apply_to_pairs<add_pair>, nullptr, true), add_pair};
     return operation;
 }
 
@@ -144,8 +142,7 @@ class Memory {
   private:
     static constexpr size_t kMargin = 64;
     static int64_t place(const Shape& shape, int64_t number) {
-        return number / shape.numbers() * shape.extent +
-               shape.offsets[static_cast<size_t>(number % shape.numbers())];
+        return number / shape.numbers() * shape.extent + shape.offsets[static_cast<size_t>(number % shape.numbers())];
     }
     std::vector<unsigned char> bytes_;
 };
@@ -158,8 +155,7 @@ struct Buffer {
     Buffer(const Shape& s, int64_t c) : shape(&s), count(c), memory(c * s.extent + 64) {}
     void* address() { return memory.at(32); }
     void put(const Values& values, int64_t first = 0) {
-        memory.put(*shape, 32 + first * shape->extent,
-                   static_cast<int64_t>(values.size()) / shape->numbers(), values);
+        memory.put(*shape, 32 + first * shape->extent, static_cast<int64_t>(values.size()) / shape->numbers(), values);
     }
 };
 
@@ -168,8 +164,7 @@ enum class Form { uniform, counted, typed };
 /// A buffer of one block per rank in any of the three forms; uniform wants equal counts and shapes.
 class BlockBuffer {
   public:
-    BlockBuffer(std::mt19937& random, Form form, std::vector<int64_t> counts,
-                std::vector<const Shape*> shapes)
+    BlockBuffer(std::mt19937& random, Form form, std::vector<int64_t> counts, std::vector<const Shape*> shapes)
         : form_(form), counts_(std::move(counts)), shapes_(std::move(shapes)) {
         // In any order, with gaps, in whole elements where displacements count elements.
         const size_t n = counts_.size();
@@ -195,8 +190,7 @@ class BlockBuffer {
     void* address() { return memory.at(32); }
     Blocks blocks() {
         if (form_ == Form::uniform) return Blocks(address(), counts_[0], *types_[0]);
-        if (form_ == Form::counted)
-            return Blocks(address(), Counts(narrow_.data()), Counts(elements_.data()), *types_[0]);
+        if (form_ == Form::counted) return Blocks(address(), Counts(narrow_.data()), Counts(elements_.data()), *types_[0]);
         return Blocks(address(), Counts(counts_.data()), Counts(bytes_.data()), types_.data());
     }
     void put(int rank, const Values& values) {

@@ -83,8 +83,7 @@ class Machine {
         dead_ = dead;
         current = this;
         scheduler_.restart();
-        for (size_t i = 0; i < participants_.size(); ++i)
-            prepare(participants_[i], i, static_cast<int>(i) == dead);
+        for (size_t i = 0; i < participants_.size(); ++i) prepare(participants_[i], i, static_cast<int>(i) == dead);
         running_ = -1;
         for (;;) {
             std::vector<int> ready;
@@ -192,8 +191,7 @@ class Machine {
         arrived(p.fake_stack);
     }
     // The address sanitizer wants to know about changes of stack.
-    void leave([[maybe_unused]] void** fake_stack, [[maybe_unused]] const void* to,
-               [[maybe_unused]] size_t bytes) {
+    void leave([[maybe_unused]] void** fake_stack, [[maybe_unused]] const void* to, [[maybe_unused]] size_t bytes) {
 #if defined(__SANITIZE_ADDRESS__)
         __sanitizer_start_switch_fiber(fake_stack, to, bytes);
 #endif
@@ -310,18 +308,7 @@ struct Data {
     bool operator==(const Data&) const = default;
 };
 
-enum Operation {
-    kBarrier,
-    kBcastFirst,
-    kBcastLast,
-    kBcastWide,
-    kToRoot,
-    kToAll,
-    kToAllWide,
-    kCombine,
-    kSkip,
-    kOperations
-};
+enum Operation { kBarrier, kBcastFirst, kBcastLast, kBcastWide, kToRoot, kToAll, kToAllWide, kCombine, kSkip, kOperations };
 
 struct Program {
     Machine& machine;
@@ -371,8 +358,7 @@ struct Program {
         const auto write = [&](std::byte* payload) { mine.write(payload); };
         const auto all_entered = [&] {
             for (int i = 0; i < n; ++i)
-                expect(entered[static_cast<size_t>(i)] > at || i == dead, me, at,
-                       "a meeting ended without all");
+                expect(entered[static_cast<size_t>(i)] > at || i == dead, me, at, "a meeting ended without all");
         };
         switch (operations[static_cast<size_t>(at)]) {
             case kBarrier: {
@@ -393,8 +379,7 @@ struct Program {
                 });
             case kToRoot:
                 return stage.to_root(2, 0, 0, n, sizeof(Data), write, [&](auto slot) {
-                    for (int i = 0; i < n; ++i)
-                        expect(Data::read(slot(i)) == Data::of(i, at), me, at, "gathered data");
+                    for (int i = 0; i < n; ++i) expect(Data::read(slot(i)) == Data::of(i, at), me, at, "gathered data");
                 });
             case kToAll:
             case kToAllWide: {
@@ -489,8 +474,7 @@ TEST(NodeStage, BuffersComeRound) {
     for (int few : {0, 4})
         for (int n : {2, 3})
             for (int a = 0; a < kOperations; ++a) {
-                explore(n, few, std::vector<Operation>(2 * NodeLayout::kRingBuffers + 3, Operation(a)), 1,
-                        400);
+                explore(n, few, std::vector<Operation>(2 * NodeLayout::kRingBuffers + 3, Operation(a)), 1, 400);
                 if (testing::Test::HasFailure()) return;
             }
 }
@@ -520,8 +504,7 @@ TEST(NodeStage, ADeadParticipantEndsTheWaitsOfAllOthers) {
         Machine machine(scheduler, n);
         Program run(machine, random() % 2 ? 4 : 0, {kBcastFirst, kToAllWide, kBcastWide, kToAll, kBarrier}, dead);
         ASSERT_TRUE(run.run()) << "seed " << seed;
-        for (int i = 0; i < n; ++i)
-            EXPECT_TRUE(i == dead || run.failures[static_cast<size_t>(i)] >= 4) << "seed " << seed;
+        for (int i = 0; i < n; ++i) EXPECT_TRUE(i == dead || run.failures[static_cast<size_t>(i)] >= 4) << "seed " << seed;
     }
 }
 

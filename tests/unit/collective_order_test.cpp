@@ -11,8 +11,8 @@
 #include "collective_data.h"
 #include "collective_simulation.h"
 #include "datatype/op.h"
-#include "progress/request.h"
 #include "progress/ready.h"
+#include "progress/request.h"
 
 namespace {
 
@@ -120,8 +120,7 @@ TEST(CollectiveOrder, ConsecutiveOperationsDoNotMix) {
             [&](int p, View v) {
                 const auto i = static_cast<size_t>(p);
                 if (done[i]++ > 0) values[i] = sums[i] + static_cast<uint32_t>(i);
-                return collective::allreduce_recursive_doubling(v, &values[i], &sums[i], 1, *single().type,
-                                                                *sum().op);
+                return collective::allreduce_recursive_doubling(v, &values[i], &sums[i], 1, *single().type, *sum().op);
             },
             4);
         ASSERT_EQ(errors, std::vector<int>(static_cast<size_t>(n), 0));
@@ -137,8 +136,8 @@ TEST(CollectiveOrder, ADeadParticipantHangsNobody) {
     for (int which = 0; which < Everything::kOperations; ++which) {
         for (int n = 2; n <= 9; ++n) {
             for (int dead = 0; dead < n; ++dead) {
-                SCOPED_TRACE("operation " + std::to_string(which) + ", " + std::to_string(dead) + " of " +
-                             std::to_string(n) + " dead");
+                SCOPED_TRACE("operation " + std::to_string(which) + ", " + std::to_string(dead) + " of " + std::to_string(n) +
+                             " dead");
                 Chooser chooser(static_cast<uint64_t>(n * 100 + dead));
                 World world(chooser, n);
                 world.eager_limit = chooser.pick(2) * 1000;
@@ -159,8 +158,8 @@ TEST(CollectiveOrder, ABadMessageGivesAnErrorAndEnds) {
     for (int which = 2; which < Everything::kOperations; ++which) {
         for (int n = 2; n <= 6; ++n) {
             for (int64_t at = 0;; ++at) {
-                SCOPED_TRACE("operation " + std::to_string(which) + ", message " + std::to_string(at) +
-                             " of " + std::to_string(n) + " ranks");
+                SCOPED_TRACE("operation " + std::to_string(which) + ", message " + std::to_string(at) + " of " +
+                             std::to_string(n) + " ranks");
                 Chooser chooser(static_cast<uint64_t>(n * 100 + at));
                 World world(chooser, n);
                 world.truncated = at;
@@ -184,9 +183,8 @@ TEST(CollectiveOrder, AFailureReachesThoseWhoDependOnIt) {
     world.truncated = 0;
     world.eager_limit = 0;
     std::vector<uint32_t> values(4);
-    const auto errors = world.run([&](int p, View v) {
-        return collective::bcast_chain(v, &values[static_cast<size_t>(p)], 1, *single().type, 0);
-    });
+    const auto errors = world.run(
+        [&](int p, View v) { return collective::bcast_chain(v, &values[static_cast<size_t>(p)], 1, *single().type, 0); });
     EXPECT_EQ(errors[0], MPI_SUCCESS);
     EXPECT_EQ(errors[1], MPI_ERR_TRUNCATE);
     EXPECT_EQ(errors[2], MPI_ERR_OTHER);

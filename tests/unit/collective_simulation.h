@@ -64,8 +64,7 @@ class Chooser {
 class World {
   public:
     /// `first` of the n participants form one side of an inter-communicator; 0: an intra-communicator.
-    World(Chooser& chooser, int n, int first = 0)
-        : chooser_(chooser), participants_(static_cast<size_t>(n)) {
+    World(Chooser& chooser, int n, int first = 0) : chooser_(chooser), participants_(static_cast<size_t>(n)) {
         for (int i = 0; i < n; ++i) {
             auto& p = participants_[static_cast<size_t>(i)];
             p = std::make_unique<Participant>(*this);
@@ -131,8 +130,8 @@ class World {
     void spread(const std::vector<int>& host_of) {
         for (auto& p : participants_) {
             const auto first = host_of.begin() + p->local_base;
-            p->map = starling::collective::make_host_map({first, first + p->local_size}, p->local_base,
-                                                         p->rank - p->local_base);
+            p->map =
+                starling::collective::make_host_map({first, first + p->local_size}, p->local_base, p->rank - p->local_base);
         }
     }
 
@@ -167,12 +166,12 @@ class World {
         World& world;
         starling::collective::HostMap map;
         const starling::collective::HostMap* hosts() override { return map.leaders.empty() ? nullptr : &map; }
-        void start_send(message::SendRequest& request, const void* buffer, int64_t count,
-                        const Datatype& type, int destination, int tag) override {
+        void start_send(message::SendRequest& request, const void* buffer, int64_t count, const Datatype& type, int destination,
+                        int tag) override {
             world.send(request, rank, destination, tag, {&request, {}, buffer, count, &type});
         }
-        void start_receive(message::ReceiveRequest& request, void* buffer, int64_t count,
-                           const Datatype& type, int source, int tag) override {
+        void start_receive(message::ReceiveRequest& request, void* buffer, int64_t count, const Datatype& type, int source,
+                           int tag) override {
             world.receive(request, source, rank, tag, {&request, buffer, count, &type});
         }
     };
@@ -191,8 +190,7 @@ class World {
     void send(message::SendRequest& request, int from, int to, int tag, PendingSend pending) {
         if (to < 0 || to >= static_cast<int>(participants_.size()) || to == from) std::abort();
         if (dead.count(to)) return fail(request, MPI_ERR_PROC_ABORTED);
-        const bool eager =
-            datatype::packed_size(*pending.type, pending.count) <= eager_limit && chooser_.pick(2) == 0;
+        const bool eager = datatype::packed_size(*pending.type, pending.count) <= eager_limit && chooser_.pick(2) == 0;
         if (eager) {
             pending.data = packed(pending);
             pending.request = nullptr;

@@ -10,8 +10,8 @@
 #include "collective_data.h"
 #include "collective_simulation.h"
 #include "datatype/datatype.h"
-#include "progress/request.h"
 #include "progress/ready.h"
+#include "progress/request.h"
 
 namespace {
 
@@ -67,11 +67,9 @@ struct Case {
     }
     /// Runs and compares every participant's memory.
     template <class Buffers>
-    void run_and_compare(const std::function<Task(int, View)>& make, const Buffers& got,
-                         const Buffers& expected) {
+    void run_and_compare(const std::function<Task(int, View)>& make, const Buffers& got, const Buffers& expected) {
         run(make);
-        for (size_t i = 0; i < got.size(); ++i)
-            EXPECT_TRUE(got[i].memory == expected[i].memory) << "participant " << i;
+        for (size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(got[i].memory == expected[i].memory) << "participant " << i;
     }
 };
 
@@ -81,8 +79,7 @@ void test_barrier(Case& c) {
         entered[static_cast<size_t>(c.world.exchange(v.base + v.me).rank)] = true;
         const Task barrier = c.inter() ? collective::inter::barrier(v) : collective::barrier(v);
         v.note(co_await barrier);
-        for (int p = 0; p < c.n; ++p)
-            EXPECT_TRUE(entered[static_cast<size_t>(p)] || (c.inter() && c.low(p) == c.low(v.me)));
+        for (int p = 0; p < c.n; ++p) EXPECT_TRUE(entered[static_cast<size_t>(p)] || (c.inter() && c.low(p) == c.low(v.me)));
         co_return v.error;
     };
     c.run([&](int, View v) { return checked(v); });
@@ -103,9 +100,7 @@ void test_bcast(Case& c) {
         [&](int p, View v) {
             Buffer& b = got[static_cast<size_t>(p)];
             if (!c.inter()) return collective::bcast(v, b.address(), b.count, *b.shape->type, root);
-            const int given = c.low(p) != c.low(root) ? c.side_rank(root)
-                              : p == root             ? MPI_ROOT
-                                                      : MPI_PROC_NULL;
+            const int given = c.low(p) != c.low(root) ? c.side_rank(root) : p == root ? MPI_ROOT : MPI_PROC_NULL;
             return collective::inter::bcast(v, b.address(), b.count, *b.shape->type, given);
         },
         got, expected);
@@ -125,8 +120,7 @@ struct Reduction {
     /// Of participants [first, last).
     Values of(int first, int last) const {
         Values value = operands[static_cast<size_t>(first)];
-        for (int p = first + 1; p < last; ++p)
-            value = operation.combine(value, operands[static_cast<size_t>(p)]);
+        for (int p = first + 1; p < last; ++p) value = operation.combine(value, operands[static_cast<size_t>(p)]);
         return value;
     }
     /// What the group whose data a participant gets comes to.
@@ -156,17 +150,12 @@ void test_reduce(Case& c) {
             const auto i = static_cast<size_t>(p);
             const void* input = in_place && p == root ? MPI_IN_PLACE : send[i].address();
             if (!c.inter())
-                return collective::reduce(v, input, got[i].address(), c.count, *r.shape.type,
-                                          *r.operation.op, root);
-            const int given = c.low(p) != c.low(root) ? c.side_rank(root)
-                              : p == root             ? MPI_ROOT
-                                                      : MPI_PROC_NULL;
-            return collective::inter::reduce(v, input, got[i].address(), c.count, *r.shape.type,
-                                             *r.operation.op, given);
+                return collective::reduce(v, input, got[i].address(), c.count, *r.shape.type, *r.operation.op, root);
+            const int given = c.low(p) != c.low(root) ? c.side_rank(root) : p == root ? MPI_ROOT : MPI_PROC_NULL;
+            return collective::inter::reduce(v, input, got[i].address(), c.count, *r.shape.type, *r.operation.op, given);
         },
         got, expected);
-    for (size_t i = 0; i < send.size(); ++i)
-        EXPECT_TRUE(send[i].memory == sent[i].memory) << "input changed";
+    for (size_t i = 0; i < send.size(); ++i) EXPECT_TRUE(send[i].memory == sent[i].memory) << "input changed";
 }
 
 void test_allreduce(Case& c) {
@@ -209,8 +198,8 @@ void test_scan(Case& c) {
     c.run_and_compare(
         [&](int p, View v) {
             const auto i = static_cast<size_t>(p);
-            return collective::scan(v, in_place ? MPI_IN_PLACE : send[i].address(), got[i].address(),
-                                    c.count, *r.shape.type, *r.operation.op, exclusive);
+            return collective::scan(v, in_place ? MPI_IN_PLACE : send[i].address(), got[i].address(), c.count, *r.shape.type,
+                                    *r.operation.op, exclusive);
         },
         got, expected);
 }
@@ -261,9 +250,7 @@ void test_reduce_scatter(Case& c) {
     for (size_t i = 0; i < got.size(); ++i) {
         const auto p = static_cast<int>(i);
         const int64_t mine = shares[i][static_cast<size_t>(c.side_rank(p))] * r.shape.extent;
-        EXPECT_EQ(
-            std::memcmp(got[i].memory.at(16), expected[i].memory.at(16), static_cast<size_t>(mine + 16)),
-            0);
+        EXPECT_EQ(std::memcmp(got[i].memory.at(16), expected[i].memory.at(16), static_cast<size_t>(mine + 16)), 0);
         EXPECT_TRUE(in_place || got[i].memory == expected[i].memory) << "participant " << p;
     }
 }
@@ -312,9 +299,7 @@ void test_gather_or_scatter(Case& c, bool gather) {
             Buffer& b = buffers[static_cast<size_t>(p)];
             void* address = in_place && p == root ? MPI_IN_PLACE : b.address();
             const Blocks unused(nullptr, Counts(nullptr), Counts(nullptr), *b.shape->type);
-            const Blocks mine = p == root ? blocks.blocks()
-                                : uniform ? Blocks(nullptr, 0, *b.shape->type)
-                                          : unused;
+            const Blocks mine = p == root ? blocks.blocks() : uniform ? Blocks(nullptr, 0, *b.shape->type) : unused;
             if (!c.inter()) {
                 return gather ? collective::gather(v, address, b.count, *b.shape->type, mine, root)
                               : collective::scatter(v, mine, address, b.count, *b.shape->type, root);
@@ -327,12 +312,8 @@ void test_gather_or_scatter(Case& c, bool gather) {
     EXPECT_TRUE(blocks.memory == expected_blocks.memory);
 }
 
-void test_gather(Case& c) {
-    test_gather_or_scatter(c, true);
-}
-void test_scatter(Case& c) {
-    test_gather_or_scatter(c, false);
-}
+void test_gather(Case& c) { test_gather_or_scatter(c, true); }
+void test_scatter(Case& c) { test_gather_or_scatter(c, false); }
 
 void test_allgather(Case& c) {
     // counts[s]: what the members of side s send. Side 1 is the high one, in an intra-communicator there is
@@ -375,12 +356,10 @@ void test_alltoall(Case& c) {
     const Form form = static_cast<Form>(c.below(3));
     const bool in_place = !c.inter() && c.coin();
     // counts[p][q]: from participant p to q; symmetric if in place. Uniform: the same everywhere.
-    std::vector<std::vector<int64_t>> counts(static_cast<size_t>(c.n),
-                                             std::vector<int64_t>(static_cast<size_t>(c.n), c.count));
+    std::vector<std::vector<int64_t>> counts(static_cast<size_t>(c.n), std::vector<int64_t>(static_cast<size_t>(c.n), c.count));
     if (form != Form::uniform)
         for (size_t p = 0; p < counts.size(); ++p)
-            for (size_t q = 0; q < counts.size(); ++q)
-                counts[p][q] = in_place && q < p ? counts[q][p] : c.below(20);
+            for (size_t q = 0; q < counts.size(); ++q) counts[p][q] = in_place && q < p ? counts[q][p] : c.below(20);
     const auto shapes = [&](int peers) {
         std::vector<const Shape*> all = same_shape(c, peers);
         if (form == Form::typed)
@@ -390,8 +369,7 @@ void test_alltoall(Case& c) {
     std::map<std::pair<int, int>, Values> values;
     for (int p = 0; p < c.n; ++p)
         for (int q = 0; q < c.n; ++q)
-            values[{p, q}] =
-                random_values(c.random, 2 * counts[static_cast<size_t>(p)][static_cast<size_t>(q)]);
+            values[{p, q}] = random_values(c.random, 2 * counts[static_cast<size_t>(p)][static_cast<size_t>(q)]);
     std::vector<BlockBuffer> send, got, expected;
     for (int p = 0; p < c.n; ++p) {
         std::vector<int64_t> out, in;
@@ -423,15 +401,9 @@ struct Operations {
     void (*test)(Case&);
 };
 constexpr Operations kOperations[] = {
-    {Kind::barrier, test_barrier},
-    {Kind::bcast, test_bcast},
-    {Kind::reduce, test_reduce},
-    {Kind::allreduce, test_allreduce},
-    {Kind::gather, test_gather},
-    {Kind::scatter, test_scatter},
-    {Kind::allgather, test_allgather},
-    {Kind::alltoall, test_alltoall},
-    {Kind::reduce_scatter, test_reduce_scatter},
+    {Kind::barrier, test_barrier},     {Kind::bcast, test_bcast},       {Kind::reduce, test_reduce},
+    {Kind::allreduce, test_allreduce}, {Kind::gather, test_gather},     {Kind::scatter, test_scatter},
+    {Kind::allgather, test_allgather}, {Kind::alltoall, test_alltoall}, {Kind::reduce_scatter, test_reduce_scatter},
     {Kind::scan, test_scan},
 };
 
@@ -453,8 +425,8 @@ TEST(Collective, EveryAlgorithmGivesWhatTheReferenceGives) {
             for (int n = 1; n <= 17; ++n) {
                 for (uint32_t seed = 0; seed < 6; ++seed) {
                     SCOPED_TRACE(std::string(collective::name(kind)) + " by " +
-                                 std::string(collective::name(static_cast<Algorithm>(a))) + ", " +
-                                 std::to_string(n) + " ranks, seed " + std::to_string(seed));
+                                 std::string(collective::name(static_cast<Algorithm>(a))) + ", " + std::to_string(n) +
+                                 " ranks, seed " + std::to_string(seed));
                     Case c(seed * 1000 + static_cast<uint32_t>(n), n, 0);
                     test(c);
                     if (testing::Test::HasFailure()) return;
@@ -469,9 +441,8 @@ TEST(Collective, BetweenTwoGroups) {
         for (int n = 2; n <= 12; ++n) {
             for (int first = 1; first < n; ++first) {
                 for (uint32_t seed = 0; seed < 3; ++seed) {
-                    SCOPED_TRACE(std::string(collective::name(kind)) + " between groups of " +
-                                 std::to_string(first) + " and " + std::to_string(n - first) + ", seed " +
-                                 std::to_string(seed));
+                    SCOPED_TRACE(std::string(collective::name(kind)) + " between groups of " + std::to_string(first) + " and " +
+                                 std::to_string(n - first) + ", seed " + std::to_string(seed));
                     Case c(seed * 1000 + static_cast<uint32_t>(n), n, first);
                     test(c);
                     if (testing::Test::HasFailure()) return;

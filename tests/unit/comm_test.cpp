@@ -46,8 +46,7 @@ TEST_F(Comms, Predefined) {
 }
 
 TEST_F(Comms, ContextsDifferAndLeavePlanesFree) {
-    std::set<uint64_t> seen{make_context(own->address().id, kWorldNumber),
-                            make_context(own->address().id, kSelfNumber)};
+    std::set<uint64_t> seen{make_context(own->address().id, kWorldNumber), make_context(own->address().id, kSelfNumber)};
     for (int i = 0; i < 1000; ++i) {
         const uint64_t context = new_context();
         EXPECT_EQ(context & kPlaneMask, 0u);

@@ -43,8 +43,8 @@ struct End {
     std::string base;  ///< on the way to this end
 
     void encode(std::string& key) const {
-        for (const int part : {static_cast<int>(state), static_cast<int>(wire), token, deferred, socket + 1, wants,
-                               ended_told | dead << 1})
+        for (const int part :
+             {static_cast<int>(state), static_cast<int>(wire), token, deferred, socket + 1, wants, ended_told | dead << 1})
             key += static_cast<char>('0' + part);
         key += base + '|';
     }

@@ -31,8 +31,7 @@ struct End {
 
     void encode(std::string& key) const {
         key += static_cast<char>('0' + static_cast<int>(state));
-        key += static_cast<char>(
-            '0' + (has_slot | sends_on_ring << 1 | close_pending << 2 | open_deferred << 3 | dead << 4));
+        key += static_cast<char>('0' + (has_slot | sends_on_ring << 1 | close_pending << 2 | open_deferred << 3 | dead << 4));
         key += static_cast<char>('0' + sent);
         key += static_cast<char>('0' + wants);
         for (const std::string* part : {&controls, &base, &ring, &received}) (key += *part) += '|';
@@ -77,20 +76,17 @@ class Explorer : public test::Exploration<World> {
             const std::string who(1, static_cast<char>('A' + e));
             const End& end = world.ends[e];
             if (end.dead) continue;  // nothing concerns it any more
-            if (!end.base.empty())
-                moved = true, branch(world, who + ":base ", [&](World& w) { take_base(w, e); });
-            const bool readable = end.has_slot && !end.ring.empty() &&
-                                  !(end.ring[0] == kClose && end.state == State::connecting);
+            if (!end.base.empty()) moved = true, branch(world, who + ":base ", [&](World& w) { take_base(w, e); });
+            const bool readable =
+                end.has_slot && !end.ring.empty() && !(end.ring[0] == kClose && end.state == State::connecting);
             if (readable) moved = true, branch(world, who + ":ring ", [&](World& w) { take_ring(w, e); });
             if (!end.controls.empty() || end.close_pending)
                 moved = true, branch(world, who + ":flush ", [&](World& w) { flush(w, e); });
             if (end.wants < wants_) {
                 if (end.state == State::closed && !end.close_pending)
-                    branch(world, who + ":want_open ",
-                           [&](World& w) { ++w.ends[e].wants, apply(w, e, Event::want_open); });
+                    branch(world, who + ":want_open ", [&](World& w) { ++w.ends[e].wants, apply(w, e, Event::want_open); });
                 if (end.state == State::connected)
-                    branch(world, who + ":want_close ",
-                           [&](World& w) { ++w.ends[e].wants, apply(w, e, Event::want_close); });
+                    branch(world, who + ":want_close ", [&](World& w) { ++w.ends[e].wants, apply(w, e, Event::want_close); });
             }
             if (end.sent < messages_) branch(world, who + ":send ", [&](World& w) { send_message(w, e); });
             if (deaths_ && !world.ends[1 - e].dead)
@@ -186,12 +182,11 @@ class Explorer : public test::Exploration<World> {
             end.ring.clear();
             return;
         }
-        if (peer.sends_on_ring && !peer.dead)
-            fail(world, "a slot is given back while the peer writes to it");
+        if (peer.sends_on_ring && !peer.dead) fail(world, "a slot is given back while the peer writes to it");
         if (!end.ring.empty()) fail(world, "a slot is given back with packets in it");
         const std::string coming = peer.base + peer.ring + end.controls;
-        if (!peer.dead && (coming.find(kOpen) != std::string::npos ||
-                           coming.find(kAccept) != std::string::npos || peer.open_deferred))
+        if (!peer.dead &&
+            (coming.find(kOpen) != std::string::npos || coming.find(kAccept) != std::string::npos || peer.open_deferred))
             fail(world, "a slot is given back while its offer is on the way");
     }
 

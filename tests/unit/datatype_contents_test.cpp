@@ -68,8 +68,7 @@ TEST(Contents, LargeCounts) {
 
 TEST(Contents, NumbersBeyondAnInt) {
     Datatype* made = nullptr;
-    ASSERT_EQ(datatype::make(MPI_COMBINER_CONTIGUOUS, true, {int64_t{1} << 33},
-                             {&datatype::predefined(MPI_BYTE)}, &made),
+    ASSERT_EQ(datatype::make(MPI_COMBINER_CONTIGUOUS, true, {int64_t{1} << 33}, {&datatype::predefined(MPI_BYTE)}, &made),
               MPI_SUCCESS);
     const TypeRef holder(made);
     Contents narrow, wide;
@@ -88,8 +87,7 @@ TEST(Contents, MakeTheSameTypeAgain) {
         const Contents c = contents_of(sample, false);
         EXPECT_EQ(c.integers.size() + c.addresses.size(), recipe.args.size());
         Datatype* made = nullptr;
-        ASSERT_EQ(datatype::make(recipe.combiner, recipe.large, recipe.args, recipe.types, &made),
-                  MPI_SUCCESS);
+        ASSERT_EQ(datatype::make(recipe.combiner, recipe.large, recipe.args, recipe.types, &made), MPI_SUCCESS);
         const TypeRef again(made);
         Memory memory(sample.map, 2);
         memory.scramble(5);

@@ -33,13 +33,11 @@ TEST(External32, KnownBytes) {
     EXPECT_EQ(bytes_of(MPI_INT64_T, int64_t{0x0102030405060708}), (Bytes{1, 2, 3, 4, 5, 6, 7, 8}));
     EXPECT_EQ(bytes_of(MPI_DOUBLE, 1.0), (Bytes{0x3f, 0xf0, 0, 0, 0, 0, 0, 0}));
     EXPECT_EQ(bytes_of(MPI_FLOAT, -2.5f), (Bytes{0xc0, 0x20, 0, 0}));
-    EXPECT_EQ(bytes_of(MPI_C_FLOAT_COMPLEX, std::complex<float>(1, -1)),
-              (Bytes{0x3f, 0x80, 0, 0, 0xbf, 0x80, 0, 0}));
+    EXPECT_EQ(bytes_of(MPI_C_FLOAT_COMPLEX, std::complex<float>(1, -1)), (Bytes{0x3f, 0x80, 0, 0, 0xbf, 0x80, 0, 0}));
     EXPECT_EQ(bytes_of(MPI_WCHAR, L'\x20ac'), (Bytes{0x20, 0xac}));
     EXPECT_EQ(bytes_of(MPI_C_BOOL, true), (Bytes{1}));
     // Quadruple precision: exponent bias 16383, fraction .5 (MPI 5.0 table of external32 sizes: 16 bytes).
-    EXPECT_EQ(bytes_of(MPI_LONG_DOUBLE, 1.5L),
-              (Bytes{0x3f, 0xff, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
+    EXPECT_EQ(bytes_of(MPI_LONG_DOUBLE, 1.5L), (Bytes{0x3f, 0xff, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
     EXPECT_EQ(bytes_of(MPI_INTEGER16, static_cast<__int128>(-1)), Bytes(16, 255));
 }
 

@@ -25,28 +25,24 @@ std::vector<uint8_t> pack_whole(const Datatype& type, int64_t count, const void*
 }
 
 // In pieces of random size, each started anew.
-std::vector<uint8_t> pack_in_pieces(const Datatype& type, int64_t count, const void* buffer,
-                                    RandomTypes& random) {
+std::vector<uint8_t> pack_in_pieces(const Datatype& type, int64_t count, const void* buffer, RandomTypes& random) {
     const uint64_t size = datatype::packed_size(type, count);
     std::vector<uint8_t> out(size);
     for (uint64_t at = 0; at < size;) {
         const uint64_t want = static_cast<uint64_t>(random.number(1, random.number(1, 300)));
-        const uint64_t got =
-            datatype::pack(type, count, buffer, at, out.data() + at, std::min(want, size - at));
+        const uint64_t got = datatype::pack(type, count, buffer, at, out.data() + at, std::min(want, size - at));
         EXPECT_EQ(got, std::min(want, size - at));
         at += got;
     }
     return out;
 }
 
-std::vector<uint8_t> gather_blocks(const Datatype& type, int64_t count, const void* buffer,
-                                   RandomTypes& random) {
+std::vector<uint8_t> gather_blocks(const Datatype& type, int64_t count, const void* buffer, RandomTypes& random) {
     std::vector<uint8_t> out;
     const uint64_t size = datatype::packed_size(type, count);
     while (out.size() < size) {
         iovec list[5];
-        const int n =
-            datatype::blocks(type, count, buffer, out.size(), list, static_cast<int>(random.number(1, 5)));
+        const int n = datatype::blocks(type, count, buffer, out.size(), list, static_cast<int>(random.number(1, 5)));
         if (n == 0) break;
         for (int i = 0; i < n; ++i) {
             const auto* from = static_cast<const uint8_t*>(list[i].iov_base);
@@ -61,8 +57,7 @@ std::vector<uint8_t> gather_blocks(const Datatype& type, int64_t count, const vo
 }
 
 // At once and in pieces. Not for types that name a byte twice: the standard forbids receiving with them.
-void expect_unpacked(const Sample& sample, int64_t count, const std::vector<uint8_t>& stream,
-                     RandomTypes& random) {
+void expect_unpacked(const Sample& sample, int64_t count, const std::vector<uint8_t>& stream, RandomTypes& random) {
     const Datatype& type = *sample.type;
     Memory wanted(sample.map, count, 0xaa), whole(sample.map, count, 0xaa), pieces(sample.map, count, 0xaa);
     const uint8_t* from = stream.data();
@@ -71,8 +66,7 @@ void expect_unpacked(const Sample& sample, int64_t count, const std::vector<uint
             std::copy(from, from + e.size, wanted.origin() + i * sample.map.extent() + e.at);
             from += e.size;
         }
-    EXPECT_EQ(datatype::unpack(type, count, whole.origin(), 0, stream.data(), stream.size() + 9),
-              stream.size());
+    EXPECT_EQ(datatype::unpack(type, count, whole.origin(), 0, stream.data(), stream.size() + 9), stream.size());
     EXPECT_EQ(whole.bytes(), wanted.bytes());
     for (uint64_t at = 0; at < stream.size();) {
         const uint64_t want = std::min(static_cast<uint64_t>(random.number(1, 200)), stream.size() - at);
@@ -113,8 +107,7 @@ TEST_P(Random, NestedTypes) {
         const Sample sample = random.make(static_cast<int>(random.number(1, 4)));
         SCOPED_TRACE(sample.text);
         expect_bounds(sample);
-        for (const int64_t count : {int64_t{1}, int64_t{0}, random.number(2, 5)})
-            expect_moves(sample, count, random);
+        for (const int64_t count : {int64_t{1}, int64_t{0}, random.number(2, 5)}) expect_moves(sample, count, random);
         if (HasFailure()) break;
     }
 }
@@ -160,15 +153,14 @@ TEST(Layout, BetweenTwoTypes) {
     from.scramble(3);
     ASSERT_EQ(datatype::copy(*column.type, 3, from.origin(), *pairs.type, 3, to.origin()), MPI_SUCCESS);
     EXPECT_EQ(pack_plainly(column.map, 3, from.origin()), pack_plainly(pairs.map, 3, to.origin()));
-    EXPECT_EQ(datatype::copy(*column.type, 3, from.origin(), *pairs.type, 2, to.origin()),
-              MPI_ERR_TRUNCATE);
+    EXPECT_EQ(datatype::copy(*column.type, 3, from.origin(), *pairs.type, 2, to.origin()), MPI_ERR_TRUNCATE);
 }
 
 TEST(Layout, AbsoluteAddresses) {
     int a = 1, b = 2;
     const Sample number = named(MPI_INT);
-    const Sample scattered = structure({&number, &number}, {1, 1},
-                                       {reinterpret_cast<int64_t>(&b), reinterpret_cast<int64_t>(&a)});
+    const Sample scattered =
+        structure({&number, &number}, {1, 1}, {reinterpret_cast<int64_t>(&b), reinterpret_cast<int64_t>(&a)});
     int out[2];
     EXPECT_EQ(datatype::pack(*scattered.type, 1, MPI_BOTTOM, 0, out, sizeof out), sizeof out);
     EXPECT_EQ(out[0], 2);

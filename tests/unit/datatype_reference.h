@@ -124,19 +124,16 @@ inline Sample resized(const Sample& old, int64_t lb, int64_t extent) {
     return make(MPI_COMBINER_RESIZED, {lb, extent}, {&old}, map);
 }
 
-inline Sample indexed(const Sample& old, const std::vector<int64_t>& lengths,
-                      const std::vector<int64_t>& places, bool bytes) {
+inline Sample indexed(const Sample& old, const std::vector<int64_t>& lengths, const std::vector<int64_t>& places, bool bytes) {
     Map map;
     std::vector<int64_t> args{static_cast<int64_t>(lengths.size())};
     args.insert(args.end(), lengths.begin(), lengths.end());
     args.insert(args.end(), places.begin(), places.end());
-    for (size_t i = 0; i < lengths.size(); ++i)
-        map.add(old.map, bytes ? places[i] : places[i] * old.map.extent(), lengths[i]);
+    for (size_t i = 0; i < lengths.size(); ++i) map.add(old.map, bytes ? places[i] : places[i] * old.map.extent(), lengths[i]);
     return make(bytes ? MPI_COMBINER_HINDEXED : MPI_COMBINER_INDEXED, args, {&old}, map);
 }
 
-inline Sample indexed_block(const Sample& old, int64_t block, const std::vector<int64_t>& places,
-                            bool bytes) {
+inline Sample indexed_block(const Sample& old, int64_t block, const std::vector<int64_t>& places, bool bytes) {
     Map map;
     std::vector<int64_t> args{static_cast<int64_t>(places.size()), block};
     args.insert(args.end(), places.begin(), places.end());
@@ -177,8 +174,8 @@ Map array_map(const Sample& old, const std::vector<int64_t>& sizes, int order, W
     return map;
 }
 
-inline Sample subarray(const Sample& old, const std::vector<int64_t>& sizes,
-                       const std::vector<int64_t>& parts, const std::vector<int64_t>& starts, int order) {
+inline Sample subarray(const Sample& old, const std::vector<int64_t>& sizes, const std::vector<int64_t>& parts,
+                       const std::vector<int64_t>& starts, int order) {
     std::vector<int64_t> args{static_cast<int64_t>(sizes.size())};
     for (const auto* list : {&sizes, &parts, &starts}) args.insert(args.end(), list->begin(), list->end());
     args.push_back(order);
@@ -209,15 +206,13 @@ struct Spread {
 inline Sample darray(const Sample& old, int64_t rank, const std::vector<Spread>& spreads, int order) {
     int64_t processes = 1;
     for (const Spread& s : spreads) processes *= s.processes;
-    std::vector<int64_t> args{processes, rank, static_cast<int64_t>(spreads.size())}, sizes,
-        place(spreads.size());
+    std::vector<int64_t> args{processes, rank, static_cast<int64_t>(spreads.size())}, sizes, place(spreads.size());
     for (const Spread& s : spreads) sizes.push_back(s.size);
     for (auto member : {&Spread::size, &Spread::distribution, &Spread::argument, &Spread::processes})
         for (const Spread& s : spreads) args.push_back(s.*member);
     args.push_back(order);
     int64_t rest = rank;
-    for (size_t d = spreads.size(); d-- > 0; rest /= spreads[d].processes)
-        place[d] = rest % spreads[d].processes;
+    for (size_t d = spreads.size(); d-- > 0; rest /= spreads[d].processes) place[d] = rest % spreads[d].processes;
     Map map = array_map(old, sizes, order, [&](const std::vector<int64_t>& index) {
         for (size_t d = 0; d < index.size(); ++d)
             if (spreads[d].owner(index[d]) != place[d]) return false;
@@ -238,15 +233,12 @@ class RandomTypes {
             if (sample.map.entries.size() <= limit) return sample;
         }
     }
-    int64_t number(int64_t low, int64_t high) {
-        return std::uniform_int_distribution<int64_t>(low, high)(random_);
-    }
+    int64_t number(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random_); }
 
   private:
     Sample leaf() {
-        const MPI_Datatype types[] = {MPI_CHAR,       MPI_SHORT,     MPI_INT,
-                                      MPI_FLOAT,      MPI_DOUBLE,    MPI_LONG_DOUBLE,
-                                      MPI_DOUBLE_INT, MPI_SHORT_INT, MPI_C_DOUBLE_COMPLEX};
+        const MPI_Datatype types[] = {MPI_CHAR,        MPI_SHORT,      MPI_INT,       MPI_FLOAT,           MPI_DOUBLE,
+                                      MPI_LONG_DOUBLE, MPI_DOUBLE_INT, MPI_SHORT_INT, MPI_C_DOUBLE_COMPLEX};
         return named(types[number(0, 8)]);
     }
     std::vector<int64_t> numbers(size_t count, int64_t low, int64_t high) {
@@ -350,8 +342,7 @@ inline bool is_injective(const Sample& sample, int64_t count, Memory& memory) {
     for (int64_t i = 0; i < count; ++i)
         for (const Entry& e : sample.map.entries)
             for (int64_t b = 0; b < e.size; ++b) {
-                const auto at =
-                    memory.origin() + i * sample.map.extent() + e.at + b - memory.bytes().data();
+                const auto at = memory.origin() + i * sample.map.extent() + e.at + b - memory.bytes().data();
                 if (used[static_cast<size_t>(at)]) return false;
                 used[static_cast<size_t>(at)] = true;
             }

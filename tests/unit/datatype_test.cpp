@@ -17,9 +17,7 @@ int error_of(int combiner, std::vector<int64_t> args, std::vector<MPI_Datatype> 
     const int error = datatype::make(combiner, true, std::move(args), types, &made);
     EXPECT_EQ(made != nullptr, error == MPI_SUCCESS);
     TypeRef holder(made);
-    if (error) {
-        EXPECT_FALSE(failure_text().empty());
-    }
+    if (error) { EXPECT_FALSE(failure_text().empty()); }
     return error;
 }
 
@@ -37,9 +35,7 @@ TEST(Predefined, TableMatchesTheAbi) {
         EXPECT_EQ(datatype::from_int(static_cast<int>(value)), type);
         // These ranges of the ABI carry the size in the handle.
         const bool sized = (value >= 0x240 && value < 0x280) || value >= 0x2c0;
-        if (sized) {
-            EXPECT_EQ(type->size, 1 << ((value >> 3) & 7)) << datatype::default_name(*type);
-        }
+        if (sized) { EXPECT_EQ(type->size, 1 << ((value >> 3) & 7)) << datatype::default_name(*type); }
     }
     EXPECT_EQ(found, 70);
     EXPECT_EQ(datatype::from_handle(MPI_DATATYPE_NULL), nullptr);
@@ -63,8 +59,7 @@ TEST(Predefined, SizesAreTheCompilers) {
 
 TEST(Handles, LiveAsLongAsReferences) {
     Datatype* made = nullptr;
-    ASSERT_EQ(datatype::make(MPI_COMBINER_CONTIGUOUS, false, {3}, {&datatype::predefined(MPI_INT)}, &made),
-              MPI_SUCCESS);
+    ASSERT_EQ(datatype::make(MPI_COMBINER_CONTIGUOUS, false, {3}, {&datatype::predefined(MPI_INT)}, &made), MPI_SUCCESS);
     const MPI_Datatype handle = datatype::to_handle(made);
     EXPECT_EQ(datatype::from_handle(handle), made);
     const int number = datatype::to_int(made);
@@ -81,18 +76,15 @@ TEST(Handles, LiveAsLongAsReferences) {
 TEST(Limits, HugeTypes) {
     const int64_t big = int64_t{1} << 40;
     Datatype* made = nullptr;
-    ASSERT_EQ(
-        datatype::make(MPI_COMBINER_CONTIGUOUS, true, {big}, {&datatype::predefined(MPI_DOUBLE)}, &made),
-        0);
+    ASSERT_EQ(datatype::make(MPI_COMBINER_CONTIGUOUS, true, {big}, {&datatype::predefined(MPI_DOUBLE)}, &made), 0);
     const TypeRef doubles(made);
     EXPECT_EQ(made->size, big * 8);
     EXPECT_TRUE(made->contiguous);
     EXPECT_EQ(datatype::packed_size(*made, 1000), 8000u * static_cast<uint64_t>(big));
     EXPECT_FALSE(datatype::packed_size_fits(*made, big));
     // A column of 2^33 ints, each 2^20 bytes after the other: looked at in the middle, not walked through.
-    ASSERT_EQ(datatype::make(MPI_COMBINER_HVECTOR, true, {int64_t{1} << 33, 1, 1 << 20},
-                             {&datatype::predefined(MPI_INT)}, &made),
-              0);
+    ASSERT_EQ(
+        datatype::make(MPI_COMBINER_HVECTOR, true, {int64_t{1} << 33, 1, 1 << 20}, {&datatype::predefined(MPI_INT)}, &made), 0);
     const TypeRef column(made);
     EXPECT_EQ(made->size, int64_t{4} << 33);
     EXPECT_EQ(made->extent, (((int64_t{1} << 33) - 1) << 20) + 4);
@@ -114,8 +106,7 @@ TEST(Limits, OverflowIsAnError) {
     EXPECT_EQ(error_of(MPI_COMBINER_HINDEXED, {2, 1, 1, -most, most}, {MPI_BYTE}), MPI_ERR_VALUE_TOO_LARGE);
     EXPECT_EQ(error_of(MPI_COMBINER_INDEXED_BLOCK, {1, 1, most}, {MPI_INT}), MPI_ERR_VALUE_TOO_LARGE);
     EXPECT_EQ(error_of(MPI_COMBINER_RESIZED, {most, 1}, {MPI_INT}), MPI_ERR_VALUE_TOO_LARGE);
-    EXPECT_EQ(error_of(MPI_COMBINER_SUBARRAY, {2, most, most, 1, 1, 0, 0, MPI_ORDER_C}, {MPI_INT}),
-              MPI_ERR_VALUE_TOO_LARGE);
+    EXPECT_EQ(error_of(MPI_COMBINER_SUBARRAY, {2, most, most, 1, 1, 0, 0, MPI_ORDER_C}, {MPI_INT}), MPI_ERR_VALUE_TOO_LARGE);
 }
 
 TEST(Arguments, WrongOnesAreRefused) {
@@ -134,8 +125,7 @@ TEST(Arguments, WrongOnesAreRefused) {
     EXPECT_EQ(error_of(MPI_COMBINER_DARRAY, {2, 2, 1, 10, block, any, 2, c}, {MPI_INT}), MPI_ERR_ARG);
     EXPECT_EQ(error_of(MPI_COMBINER_DARRAY, {3, 0, 1, 10, block, any, 2, c}, {MPI_INT}), MPI_ERR_ARG);
     EXPECT_EQ(error_of(MPI_COMBINER_DARRAY, {2, 0, 1, 10, block, 4, 2, c}, {MPI_INT}), MPI_ERR_ARG);
-    EXPECT_EQ(error_of(MPI_COMBINER_DARRAY, {2, 0, 1, 10, MPI_DISTRIBUTE_NONE, any, 2, c}, {MPI_INT}),
-              MPI_ERR_ARG);
+    EXPECT_EQ(error_of(MPI_COMBINER_DARRAY, {2, 0, 1, 10, MPI_DISTRIBUTE_NONE, any, 2, c}, {MPI_INT}), MPI_ERR_ARG);
     EXPECT_EQ(error_of(MPI_COMBINER_DARRAY, {2, 0, 1, 10, 3, any, 2, c}, {MPI_INT}), MPI_ERR_ARG);
 }
 
@@ -162,9 +152,7 @@ TEST(Unnamed, F90TypesAreFoundAgain) {
 TEST(Unnamed, PairsOfValueAndIndex) {
     const auto find = [](MPI_Datatype value, MPI_Datatype index) {
         Datatype* found = nullptr;
-        EXPECT_EQ(
-            datatype::find_value_index(datatype::predefined(value), datatype::predefined(index), &found),
-            0);
+        EXPECT_EQ(datatype::find_value_index(datatype::predefined(value), datatype::predefined(index), &found), 0);
         return found;
     };
     EXPECT_EQ(find(MPI_DOUBLE, MPI_INT), &datatype::predefined(MPI_DOUBLE_INT));

@@ -42,7 +42,8 @@ TEST(Directory, RemovingLooksAtAFewSlotsHoweverManyChannelsThereAre) {
     const Nobody nobody;
     std::vector<std::unique_ptr<Channel>> channels;
     for (uint64_t i = 0; i < 16'000; ++i)
-        for (const uint64_t plane : {0, 1}) channels.push_back(std::make_unique<Channel>((0x123456789 + i) << 4 | plane, nobody, 0));
+        for (const uint64_t plane : {0, 1})
+            channels.push_back(std::make_unique<Channel>((0x123456789 + i) << 4 | plane, nobody, 0));
     std::shuffle(channels.begin(), channels.end(), std::mt19937(7));
     size_t looks = 0;
     for (size_t i = 0; i < 1000; ++i) {

@@ -37,13 +37,13 @@ struct World {
 
     Met met;
     std::array<Comm, 2> comms{Comm::unmade, Comm::unmade};
-    std::array<bool, 2> held{};    ///< the communicator's group names the object that there is now
-    std::array<int, 2> due{};      ///< messages for each that have come and must be received,
+    std::array<bool, 2> held{};  ///< the communicator's group names the object that there is now
+    std::array<int, 2> due{};    ///< messages for each that have come and must be received,
     std::array<int, 2> received{};
-    bool runs = true;       ///< the other process
-    bool ended = false;     ///< its job
+    bool runs = true;    ///< the other process
+    bool ended = false;  ///< its job
     int sent = 0;
-    std::string memory;     ///< packets in ours: a digit, the number, and the letter of the communicator
+    std::string memory;  ///< packets in ours: a digit, the number, and the letter of the communicator
     std::string trace;
 
     std::string key() const {
@@ -77,10 +77,8 @@ class Explorer : public test::Exploration<World> {
         for (int c : {0, 1}) {
             if (world.runs && world.sent < kMessages && world.comms[c] != World::Comm::freed)
                 step(world, c ? "sends-to-B" : "sends-to-A", [&](World& w) { send(w, c); });
-            if (world.comms[c] == World::Comm::unmade)
-                step(world, c ? "make-B" : "make-A", [&](World& w) { make(w, c); });
-            if (world.comms[c] == World::Comm::made)
-                step(world, c ? "free-B" : "free-A", [&](World& w) { free(w, c); });
+            if (world.comms[c] == World::Comm::unmade) step(world, c ? "make-B" : "make-A", [&](World& w) { make(w, c); });
+            if (world.comms[c] == World::Comm::made) step(world, c ? "free-B" : "free-A", [&](World& w) { free(w, c); });
         }
         if (world.runs) step(world, "exits", [](World& w) { w.runs = false; });
         if (!world.ended) step(world, "its-job-ends", [](World& w) { w.ended = true; });
@@ -186,7 +184,8 @@ TEST(Forget, TheLivingAreKept) {
 }
 
 TEST(Forget, WhatIsHeldIsKept) {
-    EXPECT_NONFATAL_FAILURE(explore_with([](const Standing& job) { return job.dead && !job.owed; }), "names what was forgotten");
+    EXPECT_NONFATAL_FAILURE(explore_with([](const Standing& job) { return job.dead && !job.owed; }),
+                            "names what was forgotten");
 }
 
 TEST(Forget, WhatIsOwedIsKept) {

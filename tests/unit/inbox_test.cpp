@@ -26,8 +26,8 @@ namespace {
 // --- Every order of steps ---
 
 using test::Operation;
-using test::Word;
 using test::step;
+using test::Word;
 
 template <size_t kCells>
 struct TinyInbox {
@@ -126,8 +126,7 @@ class Model {
                 reader.pop();
                 passed = true;
             } else {
-                passed =
-                    reader.skip_dead([](pid_t pid) { return killed[pid - static_cast<pid_t>(kFirstPid)]; });
+                passed = reader.skip_dead([](pid_t pid) { return killed[pid - static_cast<pid_t>(kFirstPid)]; });
             }
         });
         if (!over) return;
@@ -135,9 +134,7 @@ class Model {
         if (taken) receive(world, taken);
     }
 
-    static uint64_t packet(int p, int number) {
-        return static_cast<uint64_t>(p + 1) << 8 | static_cast<unsigned>(number);
-    }
+    static uint64_t packet(int p, int number) { return static_cast<uint64_t>(p + 1) << 8 | static_cast<unsigned>(number); }
 
     void receive(World& world, uint64_t what) {
         const int p = static_cast<int>(what >> 8) - 1, number = static_cast<int>(what & 0xff);
@@ -189,21 +186,13 @@ void explore(int messages, bool kills) {
     EXPECT_GT(model.size(), 1000u);
 }
 
-TEST(InboxModel, TwoProducersInEveryOrder) {
-    explore<2, 2>(2, false);
-}
+TEST(InboxModel, TwoProducersInEveryOrder) { explore<2, 2>(2, false); }
 
-TEST(InboxModel, ThreeProducersAndOneCellInEveryOrder) {
-    explore<1, 3>(1, false);
-}
+TEST(InboxModel, ThreeProducersAndOneCellInEveryOrder) { explore<1, 3>(1, false); }
 
-TEST(InboxModel, AProducerKilledAtAnyStep) {
-    explore<1, 2>(2, true);
-}
+TEST(InboxModel, AProducerKilledAtAnyStep) { explore<1, 2>(2, true); }
 
-TEST(InboxModel, AProducerKilledAtAnyStepAmongTwoCells) {
-    explore<2, 2>(1, true);
-}
+TEST(InboxModel, AProducerKilledAtAnyStepAmongTwoCells) { explore<2, 2>(1, true); }
 
 // --- The real one ---
 
@@ -218,9 +207,7 @@ Shared* make_shared_memory() {
     return memory == MAP_FAILED ? nullptr : static_cast<Shared*>(memory);
 }
 
-uint64_t word_of(uint64_t producer, uint64_t number, uint64_t i) {
-    return producer << 56 ^ number << 16 ^ i;
-}
+uint64_t word_of(uint64_t producer, uint64_t number, uint64_t i) { return producer << 56 ^ number << 16 ^ i; }
 
 [[noreturn]] void produce_for_ever(Shared& shared, uint32_t producer) {
     for (uint64_t number = 1;; ++number) {
@@ -304,8 +291,7 @@ TEST(Inbox, NothingIsLostWhenProducersAreKilled) {
         total += consumer.last[i];
     }
     EXPECT_GT(total, 1000u);
-    for (const Cell& cell : shared->inbox.cells)
-        EXPECT_EQ(cell_state::phase_of(cell.state.load()), cell_state::kFree);
+    for (const Cell& cell : shared->inbox.cells) EXPECT_EQ(cell_state::phase_of(cell.state.load()), cell_state::kFree);
     for (uint32_t i = 0; i < started; ++i)
         if (pids[i]) waitpid(pids[i], nullptr, 0);
     munmap(shared, sizeof(Shared));

@@ -28,24 +28,22 @@ TEST(Allocation, HostLists) {
     EXPECT_EQ(hosts("n[1-3,7]"), (Names{"n1", "n2", "n3", "n7"}));
     EXPECT_EQ(hosts("n[08-11]-ib,x"), (Names{"n08-ib", "n09-ib", "n10-ib", "n11-ib", "x"})) << "zeros stay";
     EXPECT_EQ(hosts("r[1-2]n[1-2]"), (Names{"r1n1", "r1n2", "r2n1", "r2n2"}));
-    for (const char* list :
-         {"", ",", "a,", "n[", "n[]", "n[1", "n[1-", "n[3-1]", "n[x]", "n[1-999999999]", "n[1,]"})
+    for (const char* list : {"", ",", "a,", "n[", "n[]", "n[1", "n[1-", "n[3-1]", "n[x]", "n[1-999999999]", "n[1,]"})
         EXPECT_EQ(hosts(list), Names{"refused"}) << list;
 }
 
 TEST(Allocation, Counts) {
     EXPECT_EQ(counts("4"), (Counts{4}));
     EXPECT_EQ(counts("4(x2),1"), (Counts{4, 4, 1}));
-    for (const char* list : {"", "x", "4(2)", "4(x)", "4(x2", "4,", "1(x999999999)"})
-        EXPECT_TRUE(counts(list).empty()) << list;
+    for (const char* list : {"", "x", "4(2)", "4(x)", "4(x2", "4,", "1(x999999999)"}) EXPECT_TRUE(counts(list).empty()) << list;
 }
 
 class InSlurm : public testing::Test {
   protected:
     void SetUp() override { TearDown(); }
     void TearDown() override {
-        for (const char* name : {"SLURM_JOB_ID", "SLURM_JOB_NODELIST", "SLURM_NTASKS",
-                                 "SLURM_TASKS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE"})
+        for (const char* name :
+             {"SLURM_JOB_ID", "SLURM_JOB_NODELIST", "SLURM_NTASKS", "SLURM_TASKS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE"})
             unsetenv(name);
     }
     static Options options() {
@@ -68,8 +66,7 @@ TEST_F(InSlurm, ItsHostsAreUsedThroughSrun) {
     setenv("SLURM_JOB_CPUS_PER_NODE", "8,4", 1);
     Options given = options();
     EXPECT_EQ(use_allocation(given), "");
-    EXPECT_EQ(given.programs[0].hosts,
-              (std::vector<HostSlots>{{"starling-test-1", 8}, {"starling-test-2", 4}}));
+    EXPECT_EQ(given.programs[0].hosts, (std::vector<HostSlots>{{"starling-test-1", 8}, {"starling-test-2", 4}}));
     EXPECT_NE(given.agent.find("--jobid=12"), std::string::npos);
     EXPECT_TRUE(config().keep_agent);
     setenv("SLURM_NTASKS", "3", 1);

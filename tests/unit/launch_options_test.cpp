@@ -14,9 +14,7 @@
 namespace starling::launch {
 namespace {
 
-std::string parse(const std::vector<std::string>& arguments, Options& out) {
-    return parse_options(arguments, out);
-}
+std::string parse(const std::vector<std::string>& arguments, Options& out) { return parse_options(arguments, out); }
 
 Options good(const std::vector<std::string>& arguments) {
     Options options;
@@ -31,29 +29,24 @@ std::string bad(const std::vector<std::string>& arguments) {
     return problem;
 }
 
-bool mentions(const std::string& text, const char* part) {
-    return text.find(part) != std::string::npos;
-}
+bool mentions(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
 TEST(Options, EndAtTheProgram) {
     const Options options = good({"-n", "3", "./a", "-n", "7", "--tag-output", "--", "-x"});
     ASSERT_EQ(options.programs.size(), 1u);
     EXPECT_EQ(options.programs[0].count, 3u);
-    EXPECT_EQ(options.programs[0].argv,
-              (std::vector<std::string>{"./a", "-n", "7", "--tag-output", "--", "-x"}));
+    EXPECT_EQ(options.programs[0].argv, (std::vector<std::string>{"./a", "-n", "7", "--tag-output", "--", "-x"}));
     EXPECT_FALSE(options.tag_output);
 }
 
 TEST(Options, TakeOneDashOrTwoAndAttachedValues) {
-    for (const char* form : {"-n", "--n", "-np", "--np", "-c"})
-        EXPECT_EQ(good({form, "4", "a"}).programs[0].count, 4u) << form;
+    for (const char* form : {"-n", "--n", "-np", "--np", "-c"}) EXPECT_EQ(good({form, "4", "a"}).programs[0].count, 4u) << form;
     EXPECT_EQ(good({"-np=4", "a"}).programs[0].count, 4u);
     EXPECT_EQ(good({"--timeout=9", "a"}).timeout_seconds, 9);
 }
 
 TEST(Options, SeveralCommandsGetNumbersAndTheirOwnOptions) {
-    const Options options =
-        good({"-x", "G=1", "-n", "2", "-wdir", "/tmp", "a", "b", ":", "-n", "3", "-env", "L", "2", "c"});
+    const Options options = good({"-x", "G=1", "-n", "2", "-wdir", "/tmp", "a", "b", ":", "-n", "3", "-env", "L", "2", "c"});
     ASSERT_EQ(options.programs.size(), 2u);
     EXPECT_EQ(options.programs[0].appnum, 0);
     EXPECT_EQ(options.programs[1].appnum, 1);
@@ -72,8 +65,7 @@ TEST(Options, ExportFromTheEnvironment) {
 }
 
 TEST(Options, SetIsAVariableOfStarling) {
-    const auto environment =
-        good({"--set", "single-copy=off", "--set", "STARLING_WAIT=poll", "a"}).programs[0].environment;
+    const auto environment = good({"--set", "single-copy=off", "--set", "STARLING_WAIT=poll", "a"}).programs[0].environment;
     EXPECT_EQ(environment[0].first, "STARLING_SINGLE_COPY");
     EXPECT_EQ(environment[0].second, "off");
     EXPECT_EQ(environment[1].first, "STARLING_WAIT");
@@ -134,8 +126,7 @@ TEST(Options, TheAgentHasManyNames) {
 TEST(Hosts, AreReadWithTheirSlots) {
     std::vector<HostSlots> hosts;
     EXPECT_EQ(read_hosts("a,b:4,10.0.0.1:2,[fe80::1]:3,fe80::2,a", hosts), "");
-    EXPECT_EQ(hosts, (std::vector<HostSlots>{
-                         {"a", 2}, {"b", 4}, {"10.0.0.1", 2}, {"[fe80::1]", 3}, {"fe80::2", 0}}));
+    EXPECT_EQ(hosts, (std::vector<HostSlots>{{"a", 2}, {"b", 4}, {"10.0.0.1", 2}, {"[fe80::1]", 3}, {"fe80::2", 0}}));
     for (const char* wrong : {"", "a,,", "a:", "a:0", "a:x", "-oProxyCommand=x", "a;b", "a b"})
         EXPECT_NE(read_hosts(wrong, hosts), "") << wrong;
     EXPECT_TRUE(mentions(read_hosts("good,wr!ong:2", hosts), "'wr!ong:2'"));
@@ -200,8 +191,7 @@ TEST(Soft, ReadsNumbersAndRanges) {
     counts.clear();
     ASSERT_TRUE(parse_soft("1:4294967295", 3, counts));
     EXPECT_EQ(counts.size(), 3u);
-    for (const char* text : {"", "a", "1:", "1:2:0", "1,", "1;2", "-1"})
-        EXPECT_FALSE(parse_soft(text, 5, counts)) << text;
+    for (const char* text : {"", "a", "1:", "1:2:0", "1,", "1;2", "-1"}) EXPECT_FALSE(parse_soft(text, 5, counts)) << text;
 }
 
 TEST(SpawnRequest, BecomesAJob) {

@@ -147,7 +147,11 @@ struct JobOfOneEach {
             later([this, at, rank] { answer(at, rank); });
         }
         if (step.table) later([this, at] { want(at); });
-        if (searches[at].held_back()) later([this, at] { searches[at].let_more(); advance(at); });
+        if (searches[at].held_back())
+            later([this, at] {
+                searches[at].let_more();
+                advance(at);
+            });
     }
     void answer(uint32_t at, uint32_t rank) {
         known[at][rank] = true;
@@ -159,7 +163,10 @@ struct JobOfOneEach {
         std::vector<HostId> all(searches.size());
         for (uint32_t i = 0; i < all.size(); ++i) all[i] = i;
         for (const HostId host : collection.want(HostSet::one(at), HostSet::of(all)).list())
-            later([this, host] { collection.add(host, {host, true, {host}}); send_table(); });
+            later([this, host] {
+                collection.add(host, {host, true, {host}});
+                send_table();
+            });
         send_table();
     }
     void send_table() {
@@ -179,7 +186,11 @@ struct JobOfOneEach {
     void later(std::function<void()> what) { events.emplace_back(std::move(what)); }
     void run(const std::function<Ranks(uint32_t)>& peers) {
         for (uint32_t at = 0; at < searches.size(); ++at) {
-            for (const uint32_t peer : peers(at)) later([this, at, peer] { searches[at].want(peer, peer); advance(at); });
+            for (const uint32_t peer : peers(at))
+                later([this, at, peer] {
+                    searches[at].want(peer, peer);
+                    advance(at);
+                });
         }
         while (!events.empty()) {
             std::swap(events.front(), events[random() % events.size()]);

@@ -23,8 +23,7 @@ TEST(Settings, EachSlipIsToldOnceAndTheProcessesAreSpared) {
     EXPECT_NE(told.find("STARLING_SPIN_US=much"), std::string::npos) << told;
     EXPECT_NE(told.find("STARLING_EAGER_LIMIT"), std::string::npos) << told;
     for (const Program& program : programs)
-        EXPECT_EQ(program.environment.back(),
-                  (std::pair<std::string, std::string>("STARLING_CHECKED", "1")));
+        EXPECT_EQ(program.environment.back(), (std::pair<std::string, std::string>("STARLING_CHECKED", "1")));
 }
 
 }  // namespace

@@ -187,9 +187,7 @@ TEST_F(Agents, KeptAgentsEndWithTheirNodes) {
     settings.keep_agent = true;
     EventLoop loop;
     Tree tree(loop, settings);
-    start(tree, loop, {"a", "b"}, [&] {
-        tree.shut_down(std::chrono::seconds(20), [&](const auto&) { loop.stop(0); });
-    });
+    start(tree, loop, {"a", "b"}, [&] { tree.shut_down(std::chrono::seconds(20), [&](const auto&) { loop.stop(0); }); });
     EXPECT_EQ(loop.run(), 0);
     EXPECT_EQ(ready.size(), 2u);
 }
@@ -320,9 +318,8 @@ TEST_F(Agents, MungeVouchesForBothEnds) {
     settings.munge = true;
     EventLoop loop;
     Tree tree(loop, settings);
-    start(tree, loop, {"a", "b", "c", "d", "e"}, [&] {
-        tree.shut_down(std::chrono::seconds(20), [&](const auto&) { loop.stop(0); });
-    });
+    start(tree, loop, {"a", "b", "c", "d", "e"},
+          [&] { tree.shut_down(std::chrono::seconds(20), [&](const auto&) { loop.stop(0); }); });
     loop.run();
     EXPECT_TRUE(failed.empty()) << failed.begin()->second;
     EXPECT_EQ(ready.size(), 5u);

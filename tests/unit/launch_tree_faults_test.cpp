@@ -100,7 +100,8 @@ TEST_P(Seeds, DeathsWhileMessagesFlow) {
     Forest forest(kFanouts[GetParam() % 4], GetParam());
     forest.plant();
     Traffic traffic(forest);
-    forest.step("start", [&] { forest.root->grow(forest.names(n)); }, [&] { return forest.ready.size() == n; });
+    forest.step(
+        "start", [&] { forest.root->grow(forest.names(n)); }, [&] { return forest.ready.size() == n; });
     int turns = 0;
     forest.step("deaths", {}, [&] {
         for (int i = 0; i < 3; ++i) traffic.some();
@@ -109,19 +110,25 @@ TEST_P(Seeds, DeathsWhileMessagesFlow) {
     });
     forest.step("settle", {}, [&] { return traffic.complete() && all_dead_are_known(forest); });
     // The tree that is left works as a whole.
-    forest.step("again", [&] {
-        traffic.broadcast();
-        for (const HostId host : forest.living()) {
-            traffic.send(host, kRootHost, Urgency::control);
-            const HostId other = forest.any_living();
-            if (other != host) traffic.send(host, other, Urgency::control);
-        }
-    }, [&] { return traffic.complete(); });
+    forest.step(
+        "again",
+        [&] {
+            traffic.broadcast();
+            for (const HostId host : forest.living()) {
+                traffic.send(host, kRootHost, Urgency::control);
+                const HostId other = forest.any_living();
+                if (other != host) traffic.send(host, other, Urgency::control);
+            }
+        },
+        [&] { return traffic.complete(); });
     std::vector<HostId> left{99};
-    forest.step("end", [&] {
-        expect_truth(forest);
-        forest.root->shut_down(std::chrono::seconds(30), [&](const auto& hosts) { left = hosts; });
-    }, [&] { return forest.nodes.empty() && left.empty(); });
+    forest.step(
+        "end",
+        [&] {
+            expect_truth(forest);
+            forest.root->shut_down(std::chrono::seconds(30), [&](const auto& hosts) { left = hosts; });
+        },
+        [&] { return forest.nodes.empty() && left.empty(); });
     forest.run();
 }
 
@@ -132,28 +139,33 @@ TEST_P(Seeds, DeathsWhileTheTreeGrows) {
     forest.plant();
     Traffic traffic(forest);
     size_t deaths = 0;
-    forest.step("start", [&] { forest.root->grow(forest.names(n)); }, [&] {
-        if (deaths < 6 && !forest.nodes.empty() && forest.random() % 3 == 0) {
-            const HostId host = forest.any_living();
-            // Whoever dies before it was reported is started again: another death of the same host would be its
-            // last attempt at some time. Who dies before it is connected has failed, as the agent would say.
-            if (forest.killed.contains(host) || !forest.nodes.at(host).inside->uplink.connection) return false;
-            forest.kill(host);
-            ++deaths;
-        }
-        return forest.ready.size() == n;
-    });
+    forest.step(
+        "start", [&] { forest.root->grow(forest.names(n)); },
+        [&] {
+            if (deaths < 6 && !forest.nodes.empty() && forest.random() % 3 == 0) {
+                const HostId host = forest.any_living();
+                // Whoever dies before it was reported is started again: another death of the same host would be its
+                // last attempt at some time. Who dies before it is connected has failed, as the agent would say.
+                if (forest.killed.contains(host) || !forest.nodes.at(host).inside->uplink.connection) return false;
+                forest.kill(host);
+                ++deaths;
+            }
+            return forest.ready.size() == n;
+        });
     forest.step("settle", {}, [&] {
         for (HostId host = 1; host <= n; ++host) {
             if (!forest.lives(host) && !forest.lost.contains(host)) return false;
         }
         return true;
     });
-    forest.step("use it", [&] {
-        traffic.broadcast();
-        for (const HostId host : forest.living()) traffic.send(host, kRootHost, Urgency::control);
-        for (const HostId host : forest.living()) traffic.send(kRootHost, host, Urgency::control);
-    }, [&] { return traffic.complete(); });
+    forest.step(
+        "use it",
+        [&] {
+            traffic.broadcast();
+            for (const HostId host : forest.living()) traffic.send(host, kRootHost, Urgency::control);
+            for (const HostId host : forest.living()) traffic.send(kRootHost, host, Urgency::control);
+        },
+        [&] { return traffic.complete(); });
     forest.run();
     expect_truth(forest);
 }
@@ -161,11 +173,15 @@ TEST_P(Seeds, DeathsWhileTheTreeGrows) {
 TEST(Tree, ADeadRootEndsAllNodes) {
     Forest forest(2);
     forest.plant();
-    forest.step("start", [&] { forest.root->grow(forest.names(30)); }, [&] { return forest.ready.size() == 30; });
-    forest.step("death", [&] {
-        forest.root.reset();
-        forest.root_inside = nullptr;
-    }, [&] { return forest.nodes.empty(); });
+    forest.step(
+        "start", [&] { forest.root->grow(forest.names(30)); }, [&] { return forest.ready.size() == 30; });
+    forest.step(
+        "death",
+        [&] {
+            forest.root.reset();
+            forest.root_inside = nullptr;
+        },
+        [&] { return forest.nodes.empty(); });
     forest.run();
     EXPECT_EQ(forest.orphaned.size(), 30u);
 }
@@ -174,16 +190,20 @@ TEST(Tree, AWholeLineOfAncestorsDiesAtOnce) {
     Forest forest(1);  // every host has one below it
     forest.plant();
     Traffic traffic(forest);
-    forest.step("start", [&] { forest.root->grow(forest.names(10)); }, [&] { return forest.ready.size() == 10; });
-    forest.step("death", [&] {
-        for (int i = 0; i < 50; ++i) {
-            traffic.broadcast();
-            traffic.send(kRootHost, 10, Urgency::bulk);
-            traffic.send(10, kRootHost, Urgency::bulk);
-            traffic.send(10, 1, Urgency::control);
-        }
-        for (HostId host = 3; host <= 8; ++host) forest.kill(host);
-    }, [&] { return forest.lost.size() == 6 && traffic.complete(); });
+    forest.step(
+        "start", [&] { forest.root->grow(forest.names(10)); }, [&] { return forest.ready.size() == 10; });
+    forest.step(
+        "death",
+        [&] {
+            for (int i = 0; i < 50; ++i) {
+                traffic.broadcast();
+                traffic.send(kRootHost, 10, Urgency::bulk);
+                traffic.send(10, kRootHost, Urgency::bulk);
+                traffic.send(10, 1, Urgency::control);
+            }
+            for (HostId host = 3; host <= 8; ++host) forest.kill(host);
+        },
+        [&] { return forest.lost.size() == 6 && traffic.complete(); });
     forest.run();
     expect_truth(forest);
 }
@@ -192,7 +212,8 @@ TEST(Tree, AConnectionThatBreaksBetweenTwoWhoLiveLosesNothing) {
     Forest forest(2, 7);
     forest.plant();
     Traffic traffic(forest);
-    forest.step("start", [&] { forest.root->grow(forest.names(30)); }, [&] { return forest.ready.size() == 30; });
+    forest.step(
+        "start", [&] { forest.root->grow(forest.names(30)); }, [&] { return forest.ready.size() == 30; });
     int turns = 0;
     forest.step("break", {}, [&] {
         traffic.some();
@@ -215,13 +236,16 @@ TEST(Tree, WhoseConnectionBreaksIsDoubtedLongBeforeItIsLost) {
         forest.plant();
         // With a fanout of 2, some hosts hang far from the root, and die with hosts below them.
         const std::set<HostId> dying{3, 7};
-        forest.step("start", [&] { forest.root->grow(forest.names(14)); }, [&] { return forest.ready.size() == 14; });
-        forest.step("doubt", [&] {
-            for (const HostId host : dying) forest.kill(host);
-        }, [&] {
-            return forest.doubtful.contains(3) && forest.doubtful.contains(7);
-        });
-        forest.step("loss", [&] { EXPECT_TRUE(forest.lost.empty()); }, [&] { return forest.doubtful.empty(); });
+        forest.step(
+            "start", [&] { forest.root->grow(forest.names(14)); }, [&] { return forest.ready.size() == 14; });
+        forest.step(
+            "doubt",
+            [&] {
+                for (const HostId host : dying) forest.kill(host);
+            },
+            [&] { return forest.doubtful.contains(3) && forest.doubtful.contains(7); });
+        forest.step(
+            "loss", [&] { EXPECT_TRUE(forest.lost.empty()); }, [&] { return forest.doubtful.empty(); });
         forest.run();
         expect_truth(forest);
         EXPECT_EQ(forest.lost.size(), 2u);
@@ -233,22 +257,30 @@ TEST(Tree, WhoIsSilentIsLost) {
     forest.settings.silence_limit = std::chrono::milliseconds(600);
     forest.plant();
     Traffic traffic(forest);
-    forest.step("start", [&] { forest.root->grow(forest.names(14)); }, [&] { return forest.ready.size() == 14; });
-    forest.step("silence", [&] {
-        // Host 1 is alive and connected, but neither hears nor says anything.
-        auto& inside = *forest.nodes.at(1).inside;
-        forest.loop.cancel(inside.heartbeat_timer);
-        inside.heartbeat_timer = 0;
-        for (const auto& [serial, neighbour] : inside.by_serial)
-            neighbour->connection->set_handlers({{}, [](FrameKind, std::string&) {}, {}, {}});
-        inside.by_serial.clear();
-        forest.killed.insert(1);
-    }, [&] { return forest.doubtful.contains(1); });
-    forest.step("loss", [&] { EXPECT_TRUE(forest.lost.empty()); }, [&] { return forest.lost.size() == 1; });
-    forest.step("others", [&] {
-        forest.kill(1);
-        traffic.broadcast();
-    }, [&] { return traffic.complete(); });
+    forest.step(
+        "start", [&] { forest.root->grow(forest.names(14)); }, [&] { return forest.ready.size() == 14; });
+    forest.step(
+        "silence",
+        [&] {
+            // Host 1 is alive and connected, but neither hears nor says anything.
+            auto& inside = *forest.nodes.at(1).inside;
+            forest.loop.cancel(inside.heartbeat_timer);
+            inside.heartbeat_timer = 0;
+            for (const auto& [serial, neighbour] : inside.by_serial)
+                neighbour->connection->set_handlers({{}, [](FrameKind, std::string&) {}, {}, {}});
+            inside.by_serial.clear();
+            forest.killed.insert(1);
+        },
+        [&] { return forest.doubtful.contains(1); });
+    forest.step(
+        "loss", [&] { EXPECT_TRUE(forest.lost.empty()); }, [&] { return forest.lost.size() == 1; });
+    forest.step(
+        "others",
+        [&] {
+            forest.kill(1);
+            traffic.broadcast();
+        },
+        [&] { return traffic.complete(); });
     forest.run();
     EXPECT_TRUE(forest.lost.contains(1));
     expect_truth(forest);
@@ -259,14 +291,18 @@ TEST(Tree, ShutDownEndsThoseWhoseParentIsDying) {
         Forest forest(2, seed);
         forest.plant();
         bool ended = false;
-        forest.step("start", [&] { forest.root->grow(forest.names(30)); }, [&] { return forest.ready.size() == 30; });
-        forest.step("end", [&] {
-            forest.root->shut_down(std::chrono::seconds(20), [&](const auto& left) {
-                EXPECT_TRUE(left.empty());
-                ended = true;
-            });
-            for (int i = 0; i < 5; ++i) forest.kill(forest.any_living());
-        }, [&] { return ended && forest.nodes.empty(); });
+        forest.step(
+            "start", [&] { forest.root->grow(forest.names(30)); }, [&] { return forest.ready.size() == 30; });
+        forest.step(
+            "end",
+            [&] {
+                forest.root->shut_down(std::chrono::seconds(20), [&](const auto& left) {
+                    EXPECT_TRUE(left.empty());
+                    ended = true;
+                });
+                for (int i = 0; i < 5; ++i) forest.kill(forest.any_living());
+            },
+            [&] { return ended && forest.nodes.empty(); });
         forest.run();
     }
 }
@@ -276,13 +312,17 @@ TEST(Tree, ShutDownWhileGrowing) {
     forest.most_delay_ms = 30;
     forest.plant();
     bool ended = false;
-    forest.step("start", [&] { forest.root->grow(forest.names(40)); }, [&] { return forest.ready.size() >= 5; });
-    forest.step("end", [&] {
-        forest.root->shut_down(std::chrono::seconds(20), [&](const auto& left) {
-            EXPECT_TRUE(left.empty());
-            ended = true;
-        });
-    }, [&] { return ended && forest.nodes.empty(); });
+    forest.step(
+        "start", [&] { forest.root->grow(forest.names(40)); }, [&] { return forest.ready.size() >= 5; });
+    forest.step(
+        "end",
+        [&] {
+            forest.root->shut_down(std::chrono::seconds(20), [&](const auto& left) {
+                EXPECT_TRUE(left.empty());
+                ended = true;
+            });
+        },
+        [&] { return ended && forest.nodes.empty(); });
     forest.run();
 }
 

@@ -36,15 +36,17 @@ TEST_P(Fanout, EachBranchTellsOnce) {
     forest.plant();
     Got got(forest);
     const HostSet all = all_of(n);
-    forest.step("start", [&] { forest.root->grow(forest.names(n)); }, [&] { return forest.ready.size() == n; });
-    forest.step("gather",
-                [&] {
-                    for (HostId host = 0; host <= n; ++host) {
-                        forest.at(host).gather("same", "yes", all);
-                        forest.at(host).gather("own", "piece " + std::to_string(host), all, Urgency::bulk);
-                    }
-                },
-                [&] { return got.hosts("same") == n + 1 && got.hosts("own") == n + 1; });
+    forest.step(
+        "start", [&] { forest.root->grow(forest.names(n)); }, [&] { return forest.ready.size() == n; });
+    forest.step(
+        "gather",
+        [&] {
+            for (HostId host = 0; host <= n; ++host) {
+                forest.at(host).gather("same", "yes", all);
+                forest.at(host).gather("own", "piece " + std::to_string(host), all, Urgency::bulk);
+            }
+        },
+        [&] { return got.hosts("same") == n + 1 && got.hosts("own") == n + 1; });
     forest.run();
     for (HostId host = 0; host <= n; ++host) {
         EXPECT_EQ(got.by_host["same"][host], std::vector<std::string>{"yes"}) << host;
@@ -64,9 +66,14 @@ TEST(Gather, SomeContributeAndSomeHaveNothingToDoWithIt) {
     forest.plant();
     Got got(forest);
     const HostSet some = HostSet::of({3, 7, 8, 21, 29});
-    forest.step("start", [&] { forest.root->grow(forest.names(30)); }, [&] { return forest.ready.size() == 30; });
-    forest.step("gather", [&] { for (const HostId host : some.list()) forest.at(host).gather("t", "x", some); },
-                [&] { return got.hosts("t") == some.size(); });
+    forest.step(
+        "start", [&] { forest.root->grow(forest.names(30)); }, [&] { return forest.ready.size() == 30; });
+    forest.step(
+        "gather",
+        [&] {
+            for (const HostId host : some.list()) forest.at(host).gather("t", "x", some);
+        },
+        [&] { return got.hosts("t") == some.size(); });
     forest.run();
     EXPECT_LE(got.messages["t"], 2u);
 }
@@ -76,11 +83,17 @@ TEST(Gather, WhoNeverTellsDelaysTheOthersOnly) {
     forest.plant();
     Got got(forest);
     const HostSet all = all_of(14);
-    forest.step("start", [&] { forest.root->grow(forest.names(14)); }, [&] { return forest.ready.size() == 14; });
-    forest.step("all but a leaf", [&] { for (HostId host = 1; host < 14; ++host) forest.at(host).gather("t", "x", all); },
-                [&] { return got.hosts("t") == 13; });
+    forest.step(
+        "start", [&] { forest.root->grow(forest.names(14)); }, [&] { return forest.ready.size() == 14; });
+    forest.step(
+        "all but a leaf",
+        [&] {
+            for (HostId host = 1; host < 14; ++host) forest.at(host).gather("t", "x", all);
+        },
+        [&] { return got.hosts("t") == 13; });
     // Those above it have passed on the rest: the last one completes what they know.
-    forest.step("the leaf", [&] { forest.at(14).gather("t", "x", all); }, [&] { return got.hosts("t") == 14; });
+    forest.step(
+        "the leaf", [&] { forest.at(14).gather("t", "x", all); }, [&] { return got.hosts("t") == 14; });
     forest.run();
     for (const auto& [host, node] : forest.nodes) EXPECT_TRUE(node.inside->gatherings[0].empty()) << host;
 }
@@ -90,15 +103,16 @@ TEST(Gather, AnEagerOneSendsTheFirstAtOnce) {
     forest.plant();
     Got got(forest);
     const HostSet all = all_of(30);
-    forest.step("start", [&] { forest.root->grow(forest.names(30)); }, [&] { return forest.ready.size() == 30; });
-    forest.step("one", [&] { forest.at(30).gather("t", "x", all, Urgency::control, true); },
-                [&] { return got.hosts("t") == 1; });
-    forest.step("all",
-                [&] {
-                    for (HostId host = 1; host < 30; ++host)
-                        forest.at(host).gather("t", "x", all, Urgency::control, true);
-                },
-                [&] { return got.hosts("t") == 30; });
+    forest.step(
+        "start", [&] { forest.root->grow(forest.names(30)); }, [&] { return forest.ready.size() == 30; });
+    forest.step(
+        "one", [&] { forest.at(30).gather("t", "x", all, Urgency::control, true); }, [&] { return got.hosts("t") == 1; });
+    forest.step(
+        "all",
+        [&] {
+            for (HostId host = 1; host < 30; ++host) forest.at(host).gather("t", "x", all, Urgency::control, true);
+        },
+        [&] { return got.hosts("t") == 30; });
     forest.run();
     // Each of the two branches: the first, and what came while it was under way.
     EXPECT_LE(got.messages["t"], 8u);
@@ -114,20 +128,27 @@ TEST(Gather, ArrivesBehindWhatWasSentBefore) {
         for (const auto& [host, pieces] : got.by_host["end"]) EXPECT_NE(host, message.from) << "overtaken";
     };
     const HostSet all = all_of(14);
-    forest.step("start", [&] { forest.root->grow(forest.names(14)); }, [&] { return forest.ready.size() == 14; });
-    forest.step("send",
-                [&] {
-                    forest.root->hold_bulk(true);
-                    for (HostId host = 1; host <= 14; ++host) {
-                        for (int i = 0; i < 20; ++i) forest.at(host).send(kRootHost, std::string(20000, '.'), Urgency::bulk);
-                        forest.at(host).gather("end", "", all, Urgency::bulk);
-                    }
-                },
-                [&] { return true; });
+    forest.step(
+        "start", [&] { forest.root->grow(forest.names(14)); }, [&] { return forest.ready.size() == 14; });
+    forest.step(
+        "send",
+        [&] {
+            forest.root->hold_bulk(true);
+            for (HostId host = 1; host <= 14; ++host) {
+                for (int i = 0; i < 20; ++i) forest.at(host).send(kRootHost, std::string(20000, '.'), Urgency::bulk);
+                forest.at(host).gather("end", "", all, Urgency::bulk);
+            }
+        },
+        [&] { return true; });
     int turns = 0;
     forest.step("wait", {}, [&] { return ++turns == 50; });
-    forest.step("let go", [&] { EXPECT_TRUE(messages.empty()); forest.root->hold_bulk(false); },
-                [&] { return got.hosts("end") == 14; });
+    forest.step(
+        "let go",
+        [&] {
+            EXPECT_TRUE(messages.empty());
+            forest.root->hold_bulk(false);
+        },
+        [&] { return got.hosts("end") == 14; });
     forest.run();
     for (HostId host = 1; host <= 14; ++host) EXPECT_EQ(messages[host], 20) << host;
 }
@@ -138,13 +159,15 @@ TEST(Gather, GoesUpBeforeADaemonLeaves) {
     Got got(forest);
     const HostSet all = all_of(30);
     std::vector<HostId> left{99};
-    forest.step("start", [&] { forest.root->grow(forest.names(30)); }, [&] { return forest.ready.size() == 30; });
-    forest.step("gather and end",
-                [&] {
-                    for (HostId host = 3; host <= 30; ++host) forest.at(host).gather("t", "x", all);
-                    forest.root->shut_down(std::chrono::seconds(30), [&](const auto& hosts) { left = hosts; });
-                },
-                [&] { return forest.nodes.empty() && left.empty(); });
+    forest.step(
+        "start", [&] { forest.root->grow(forest.names(30)); }, [&] { return forest.ready.size() == 30; });
+    forest.step(
+        "gather and end",
+        [&] {
+            for (HostId host = 3; host <= 30; ++host) forest.at(host).gather("t", "x", all);
+            forest.root->shut_down(std::chrono::seconds(30), [&](const auto& hosts) { left = hosts; });
+        },
+        [&] { return forest.nodes.empty() && left.empty(); });
     forest.run();
     EXPECT_EQ(got.hosts("t"), 28u);
 }
@@ -161,7 +184,8 @@ TEST_P(Seeds, DeathsOnTheWay) {
     Got got(forest);
     const HostSet all = all_of(n);
     std::map<std::string, std::set<HostId>> told;
-    forest.step("start", [&] { forest.root->grow(forest.names(n)); }, [&] { return forest.ready.size() == n; });
+    forest.step(
+        "start", [&] { forest.root->grow(forest.names(n)); }, [&] { return forest.ready.size() == n; });
     int turns = 0;
     forest.step("deaths", {}, [&] {
         const std::string topic = "topic " + std::to_string(turns / 20);

@@ -108,26 +108,32 @@ TEST(TreeStrangers, DisturbNobody) {
     std::unique_ptr<Crowd> crowd;
     size_t sent = 0, received = 0, most_strangers = 0;
     forest.on_message = [&](HostId, const TreeMessage& message) { received += message.payload == "to all"; };
-    forest.step("start", [&] { forest.root->grow(forest.names(20)); }, [&] { return forest.ready.size() == 20; });
-    forest.step("crowd", [&] {
-        std::vector<Endpoint> endpoints = forest.root_inside->listener->endpoints();
-        for (const auto& [host, node] : forest.nodes) {
-            if (node.inside->listener) endpoints.push_back(node.inside->listener->endpoints()[0]);
-        }
-        Handshake overheard(Handshake::Role::child, forest.settings.key);
-        crowd = std::make_unique<Crowd>(endpoints, overheard.opening(), number);
-    }, [&] {
-        most_strangers = std::max(most_strangers, forest.root_inside->listener->strangers());
-        forest.root->broadcast("to all");
-        sent += forest.ready.size();
-        // Daemons that come meanwhile find their way in.
-        if (forest.root_inside->hosts.size() < 40 && forest.random() % 20 == 0) forest.root->grow({"late"});
-        return crowd->over();
-    });
-    forest.step("calm", [&] { crowd.reset(); }, [&] {
-        return forest.ready.size() + 1 == forest.root_inside->hosts.size() && received >= sent &&
-               forest.root_inside->listener->strangers() == 0;
-    });
+    forest.step(
+        "start", [&] { forest.root->grow(forest.names(20)); }, [&] { return forest.ready.size() == 20; });
+    forest.step(
+        "crowd",
+        [&] {
+            std::vector<Endpoint> endpoints = forest.root_inside->listener->endpoints();
+            for (const auto& [host, node] : forest.nodes) {
+                if (node.inside->listener) endpoints.push_back(node.inside->listener->endpoints()[0]);
+            }
+            Handshake overheard(Handshake::Role::child, forest.settings.key);
+            crowd = std::make_unique<Crowd>(endpoints, overheard.opening(), number);
+        },
+        [&] {
+            most_strangers = std::max(most_strangers, forest.root_inside->listener->strangers());
+            forest.root->broadcast("to all");
+            sent += forest.ready.size();
+            // Daemons that come meanwhile find their way in.
+            if (forest.root_inside->hosts.size() < 40 && forest.random() % 20 == 0) forest.root->grow({"late"});
+            return crowd->over();
+        });
+    forest.step(
+        "calm", [&] { crowd.reset(); },
+        [&] {
+            return forest.ready.size() + 1 == forest.root_inside->hosts.size() && received >= sent &&
+                   forest.root_inside->listener->strangers() == 0;
+        });
     forest.run(110);
     EXPECT_LE(most_strangers, TreeListener::kMaxStrangers);
     EXPECT_TRUE(forest.lost.empty());
@@ -140,25 +146,29 @@ TEST(TreeStrangers, WhoHoldsTheKeyButTalksNonsenseIsHungUpOn) {
     forest.plant();
     std::unique_ptr<TreeConnection> liar;
     int closed = 0;
-    forest.step("start", [&] { forest.root->grow(forest.names(6)); }, [&] { return forest.ready.size() == 6; });
+    forest.step(
+        "start", [&] { forest.root->grow(forest.names(6)); }, [&] { return forest.ready.size() == 6; });
     std::mt19937 random(3);
     for (int round = 0; round < 40; ++round) {
-        forest.step("lie", [&] {
-            const int fd = knock(forest.root_inside->listener->endpoints()[0]);
-            ASSERT_GE(fd, 0);
-            fcntl(fd, F_SETFL, O_NONBLOCK);
-            TreeConnection::Handlers handlers;
-            handlers.on_open = [&] {
-                std::string body(random() % 60, '\0');
-                for (char& c : body) c = static_cast<char>(random() % 4);
-                // Never a heartbeat, which says nothing.
-                liar->send(static_cast<FrameKind>(2 + random() % (kLastFrameKind - 1)), body);
-            };
-            handlers.on_frame = [](FrameKind kind, std::string&) { EXPECT_EQ(kind, FrameKind::refuse); };
-            handlers.on_close = [&](const std::string&) { ++closed; };
-            liar = std::make_unique<TreeConnection>(forest.loop, fd, Handshake::Role::child, forest.settings.key,
-                                                    std::move(handlers));
-        }, [&, round] { return closed == round + 1; });
+        forest.step(
+            "lie",
+            [&] {
+                const int fd = knock(forest.root_inside->listener->endpoints()[0]);
+                ASSERT_GE(fd, 0);
+                fcntl(fd, F_SETFL, O_NONBLOCK);
+                TreeConnection::Handlers handlers;
+                handlers.on_open = [&] {
+                    std::string body(random() % 60, '\0');
+                    for (char& c : body) c = static_cast<char>(random() % 4);
+                    // Never a heartbeat, which says nothing.
+                    liar->send(static_cast<FrameKind>(2 + random() % (kLastFrameKind - 1)), body);
+                };
+                handlers.on_frame = [](FrameKind kind, std::string&) { EXPECT_EQ(kind, FrameKind::refuse); };
+                handlers.on_close = [&](const std::string&) { ++closed; };
+                liar = std::make_unique<TreeConnection>(forest.loop, fd, Handshake::Role::child, forest.settings.key,
+                                                        std::move(handlers));
+            },
+            [&, round] { return closed == round + 1; });
     }
     forest.run();
     liar.reset();

@@ -13,17 +13,16 @@ TEST_P(Fanout, EveryHostComesAndGoes) {
     Forest forest(GetParam());
     forest.plant();
     std::vector<HostId> left{99};
-    forest.step("start", [&] { EXPECT_EQ(forest.root->grow(forest.names(n)), 1u); },
-                [&] { return forest.ready.size() == n; });
-    forest.step("end",
-                [&] {
-                    for (const auto& [host, node] : forest.nodes)
-                        EXPECT_LE(node.inside->branches.size(), GetParam()) << host;
-                    EXPECT_LE(forest.root_inside->branches.size(), GetParam());
-                    forest.root->shut_down(std::chrono::seconds(30),
-                                           [&](const std::vector<HostId>& hosts) { left = hosts; });
-                },
-                [&] { return left != std::vector<HostId>{99} && forest.nodes.empty(); });
+    forest.step(
+        "start", [&] { EXPECT_EQ(forest.root->grow(forest.names(n)), 1u); }, [&] { return forest.ready.size() == n; });
+    forest.step(
+        "end",
+        [&] {
+            for (const auto& [host, node] : forest.nodes) EXPECT_LE(node.inside->branches.size(), GetParam()) << host;
+            EXPECT_LE(forest.root_inside->branches.size(), GetParam());
+            forest.root->shut_down(std::chrono::seconds(30), [&](const std::vector<HostId>& hosts) { left = hosts; });
+        },
+        [&] { return left != std::vector<HostId>{99} && forest.nodes.empty(); });
     forest.run();
     EXPECT_TRUE(left.empty());
     EXPECT_EQ(forest.told_to_end.size(), n);
@@ -49,38 +48,41 @@ TEST_P(Fanout, MessagesFindTheirWay) {
             from_root[at].push_back(std::string(message.payload) + "/" + std::string(message.own));
         }
     };
-    forest.step("start", [&] { forest.root->grow(forest.names(n)); }, [&] { return forest.ready.size() == n; });
-    forest.step("pairs",
-                [&] {
-                    for (int round = 0; round < 3; ++round) {
-                        for (HostId from = 0; from <= n; ++from) {
-                            for (HostId to = 0; to <= n; ++to) {
-                                if (from == to) continue;
-                                ++expected;
-                                forest.at(from).send(to, "pair " + std::to_string(from) + " " + std::to_string(to) + " " +
-                                                             std::to_string(round));
-                            }
-                        }
+    forest.step(
+        "start", [&] { forest.root->grow(forest.names(n)); }, [&] { return forest.ready.size() == n; });
+    forest.step(
+        "pairs",
+        [&] {
+            for (int round = 0; round < 3; ++round) {
+                for (HostId from = 0; from <= n; ++from) {
+                    for (HostId to = 0; to <= n; ++to) {
+                        if (from == to) continue;
+                        ++expected;
+                        forest.at(from).send(
+                            to, "pair " + std::to_string(from) + " " + std::to_string(to) + " " + std::to_string(round));
                     }
-                },
-                [&] { return expected == 0; });
-    forest.step("forms",
-                [&] {
-                    forest.root->broadcast("all");
-                    forest.root->multicast({3, 7, 4, 3}, "some");
-                    std::vector<std::pair<HostId, std::string>> parts;
-                    for (HostId host = 1; host <= n; ++host) parts.emplace_back(host, "part " + std::to_string(host));
-                    forest.root->scatter("shared", parts);
-                    forest.root->send(0, "to itself");
-                    forest.root->send(12345, "to nobody");
-                    forest.root->broadcast("last");
-                },
-                [&] {
-                    for (HostId host = 1; host <= n; ++host) {
-                        if (from_root[host].empty() || from_root[host].back() != "last/") return false;
-                    }
-                    return true;
-                });
+                }
+            }
+        },
+        [&] { return expected == 0; });
+    forest.step(
+        "forms",
+        [&] {
+            forest.root->broadcast("all");
+            forest.root->multicast({3, 7, 4, 3}, "some");
+            std::vector<std::pair<HostId, std::string>> parts;
+            for (HostId host = 1; host <= n; ++host) parts.emplace_back(host, "part " + std::to_string(host));
+            forest.root->scatter("shared", parts);
+            forest.root->send(0, "to itself");
+            forest.root->send(12345, "to nobody");
+            forest.root->broadcast("last");
+        },
+        [&] {
+            for (HostId host = 1; host <= n; ++host) {
+                if (from_root[host].empty() || from_root[host].back() != "last/") return false;
+            }
+            return true;
+        });
     forest.run();
     for (HostId host = 1; host <= n; ++host) {
         std::vector<std::string> wanted{"all/"};
@@ -98,13 +100,14 @@ TEST(Tree, MessagesToThoseWhoAreStillComingWaitForThem) {
     forest.plant();
     std::map<HostId, std::string> got;
     forest.on_message = [&](HostId at, const TreeMessage& message) { got[at] += message.payload; };
-    forest.step("start",
-                [&] {
-                    forest.root->grow(forest.names(14));
-                    forest.root->broadcast("a");
-                    forest.root->send(14, "b");
-                },
-                [&] { return got.size() == 14 && got[14] == "ab"; });
+    forest.step(
+        "start",
+        [&] {
+            forest.root->grow(forest.names(14));
+            forest.root->broadcast("a");
+            forest.root->send(14, "b");
+        },
+        [&] { return got.size() == 14 && got[14] == "ab"; });
     forest.run();
 }
 
@@ -114,17 +117,18 @@ TEST(Tree, TellsWhenAllHaveIt) {
     size_t got = 0;
     bool nobody = false, everybody = false;
     forest.on_message = [&](HostId, const TreeMessage&) { ++got; };
-    forest.step("nobody", [&] { forest.root->broadcast("a", Urgency::control, [&] { nobody = true; }); },
-                [&] { return nobody; });
-    forest.step("everybody",
-                [&] {
-                    forest.root->grow(forest.names(14));
-                    forest.root->broadcast("b", Urgency::control, [&] {
-                        EXPECT_EQ(got, 14u);
-                        everybody = true;
-                    });
-                },
-                [&] { return everybody; });
+    forest.step(
+        "nobody", [&] { forest.root->broadcast("a", Urgency::control, [&] { nobody = true; }); }, [&] { return nobody; });
+    forest.step(
+        "everybody",
+        [&] {
+            forest.root->grow(forest.names(14));
+            forest.root->broadcast("b", Urgency::control, [&] {
+                EXPECT_EQ(got, 14u);
+                everybody = true;
+            });
+        },
+        [&] { return everybody; });
     forest.run();
 }
 
@@ -132,8 +136,9 @@ TEST(Tree, GrowsAgainAndAgain) {
     Forest forest(3);
     forest.plant();
     for (int round = 0; round < 6; ++round) {
-        forest.step("grow", [&, round] { EXPECT_EQ(forest.root->grow(forest.names(7)), HostId(1 + 7 * round)); },
-                    [&, round] { return forest.ready.size() == size_t(7 * (round + 1)); });
+        forest.step(
+            "grow", [&, round] { EXPECT_EQ(forest.root->grow(forest.names(7)), HostId(1 + 7 * round)); },
+            [&, round] { return forest.ready.size() == size_t(7 * (round + 1)); });
     }
     forest.run();
     for (const auto& [host, node] : forest.nodes) EXPECT_LE(node.inside->branches.size(), 3u);
@@ -141,23 +146,25 @@ TEST(Tree, GrowsAgainAndAgain) {
 
 TEST(Tree, AHostThatFailsTakesNobodyWithIt) {
     Forest forest(2);
-    forest.trouble = [](const std::string& name) {
-        return name.starts_with("host3") ? "is on fire" : std::string();
-    };
+    forest.trouble = [](const std::string& name) { return name.starts_with("host3") ? "is on fire" : std::string(); };
     forest.plant();
-    forest.step("start", [&] { forest.root->grow(forest.names(40)); },
-                [&] { return forest.ready.size() + forest.failed.size() == 40; });
+    forest.step(
+        "start", [&] { forest.root->grow(forest.names(40)); },
+        [&] { return forest.ready.size() + forest.failed.size() == 40; });
     forest.run();
     EXPECT_EQ(forest.failed.size(), 11u);  // 3 and 30 to 39
-    for (const auto& [host, why] : forest.failed)
-        EXPECT_EQ(why, "host " + forest.root->name_of(host) + ": is on fire");
+    for (const auto& [host, why] : forest.failed) EXPECT_EQ(why, "host " + forest.root->name_of(host) + ": is on fire");
 }
 
 TEST(Tree, NamesThatAreOptionsOrCommandsAreRefused) {
     Forest forest(4);
     forest.plant();
-    forest.step("start", [&] { forest.root->grow({"-oProxyCommand=x", "", "a b", "a;b", "$(x)", "good"}); },
-                [&] { return forest.ready.size() + forest.failed.size() == 6; });
+    forest.step(
+        "start",
+        [&] {
+            forest.root->grow({"-oProxyCommand=x", "", "a b", "a;b", "$(x)", "good"});
+        },
+        [&] { return forest.ready.size() + forest.failed.size() == 6; });
     forest.run();
     EXPECT_EQ(forest.failed.size(), 5u);
     EXPECT_EQ(forest.ready, std::set<HostId>{6});
@@ -174,15 +181,17 @@ TEST(Tree, LargeMessagesAndManyBulkOnesArriveWhole) {
         if (message.payload.size() == large.size()) large_ones += message.payload == large;
         if (at == 0 && message.payload.size() == 60000) ++bulk;
     };
-    forest.step("start", [&] { forest.root->grow(forest.names(7)); }, [&] { return forest.ready.size() == 7; });
-    forest.step("send",
-                [&] {
-                    forest.root->broadcast(large);
-                    for (int i = 0; i < 400; ++i) forest.at(7).send(0, std::string(60000, 'b'), Urgency::bulk);
-                    EXPECT_EQ(forest.at(7).bulk_backlog(), 400u * 60000u);
-                    forest.at(7).send(0, "urgent");
-                },
-                [&] { return large_ones == 7 && bulk == 400; });
+    forest.step(
+        "start", [&] { forest.root->grow(forest.names(7)); }, [&] { return forest.ready.size() == 7; });
+    forest.step(
+        "send",
+        [&] {
+            forest.root->broadcast(large);
+            for (int i = 0; i < 400; ++i) forest.at(7).send(0, std::string(60000, 'b'), Urgency::bulk);
+            EXPECT_EQ(forest.at(7).bulk_backlog(), 400u * 60000u);
+            forest.at(7).send(0, "urgent");
+        },
+        [&] { return large_ones == 7 && bulk == 400; });
     forest.run();
     EXPECT_TRUE(urgent_before_bulk);
 }
@@ -192,22 +201,25 @@ TEST(Tree, HeldBulkMessagesWaitAtTheirSource) {
     forest.plant();
     size_t bulk = 0, control = 0;
     forest.on_message = [&](HostId, const TreeMessage& message) { ++(message.payload == "c" ? control : bulk); };
-    forest.step("start", [&] { forest.root->grow(forest.names(7)); }, [&] { return forest.ready.size() == 7; });
-    forest.step("hold",
-                [&] {
-                    forest.root->hold_bulk(true);
-                    for (int i = 0; i < 200; ++i) forest.at(7).send(0, std::string(60000, 'b'), Urgency::bulk);
-                    forest.at(7).send(0, "c");
-                },
-                [&] { return control == 1 && !forest.root_inside->held.empty(); });
-    forest.step("release",
-                [&] {
-                    EXPECT_EQ(bulk, 0u);
-                    EXPECT_LE(forest.root_inside->held.size() * 60000, Outbox::kBulkWindow + 60000);
-                    EXPECT_GT(forest.at(7).bulk_backlog(), 0u);
-                    forest.root->hold_bulk(false);
-                },
-                [&] { return bulk == 200 && forest.at(7).bulk_backlog() == 0; });
+    forest.step(
+        "start", [&] { forest.root->grow(forest.names(7)); }, [&] { return forest.ready.size() == 7; });
+    forest.step(
+        "hold",
+        [&] {
+            forest.root->hold_bulk(true);
+            for (int i = 0; i < 200; ++i) forest.at(7).send(0, std::string(60000, 'b'), Urgency::bulk);
+            forest.at(7).send(0, "c");
+        },
+        [&] { return control == 1 && !forest.root_inside->held.empty(); });
+    forest.step(
+        "release",
+        [&] {
+            EXPECT_EQ(bulk, 0u);
+            EXPECT_LE(forest.root_inside->held.size() * 60000, Outbox::kBulkWindow + 60000);
+            EXPECT_GT(forest.at(7).bulk_backlog(), 0u);
+            forest.root->hold_bulk(false);
+        },
+        [&] { return bulk == 200 && forest.at(7).bulk_backlog() == 0; });
     forest.run();
 }
 

@@ -55,8 +55,8 @@ TEST(HostSet, IsASet) {
 
 TEST(HostSet, RefusesWhatIsNone) {
     HostSet out;
-    for (const std::vector<uint32_t>& runs : {std::vector<uint32_t>{5, 5}, {6, 5}, {1, 3, 3, 4}, {5, 6, 1, 2},
-                                              {0, kMostHosts + 1}, {0, 2, 1, 4}}) {
+    for (const std::vector<uint32_t>& runs :
+         {std::vector<uint32_t>{5, 5}, {6, 5}, {1, 3, 3, 4}, {5, 6, 1, 2}, {0, kMostHosts + 1}, {0, 2, 1, 4}}) {
         Writer bytes;
         bytes.number(static_cast<uint32_t>(runs.size() / 2));
         for (const uint32_t n : runs) bytes.number(n);
@@ -66,8 +66,8 @@ TEST(HostSet, RefusesWhatIsNone) {
 }
 
 // Both ends of a handshake over a wire that `spoil` may change. True if both have proved.
-bool shake(Handshake& child, Handshake& parent, size_t step,
-           const std::function<void(std::string&)>& spoil = [](std::string&) {}) {
+bool shake(
+    Handshake& child, Handshake& parent, size_t step, const std::function<void(std::string&)>& spoil = [](std::string&) {}) {
     std::string up = child.opening(), down;
     auto child_state = Handshake::State::waiting, parent_state = child_state;
     spoil(up);

@@ -128,11 +128,9 @@ TEST_P(Matching, FollowsTheRules) {
         else if (random_() % 16 < messages_per_16)
             arrive(random_source(), random_tag());
         else if (random_() % 4 == 0)
-            probe(random_() % 3 ? random_source() : MPI_ANY_SOURCE,
-                  random_() % 3 ? random_tag() : MPI_ANY_TAG);
+            probe(random_() % 3 ? random_source() : MPI_ANY_SOURCE, random_() % 3 ? random_tag() : MPI_ANY_TAG);
         else
-            receive(random_() % 3 ? random_source() : MPI_ANY_SOURCE,
-                    random_() % 3 ? random_tag() : MPI_ANY_TAG);
+            receive(random_() % 3 ? random_source() : MPI_ANY_SOURCE, random_() % 3 ? random_tag() : MPI_ANY_TAG);
     }
     EXPECT_GT(next_message_, 100);
     EXPECT_GT(requests_.size(), 100u);

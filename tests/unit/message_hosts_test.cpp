@@ -37,20 +37,20 @@ TEST(MessageOverHosts, TrafficByTcp) {
 }
 
 TEST(MessageOverHosts, TrafficOverConnectionsThatComeAndGo) {
-    traffic_over_hosts({{0, 0, 0}, {0, 1, 2}}, {{"STARLING_CONNECT_MESSAGES", "4"}, {"STARLING_IP_SOCKETS", "2"}}, 24,
-                       [](Node&) {
-                           EXPECT_GT(counters.opened, 4u);
-                           EXPECT_GT(counters.closed, 2u);
-                           EXPECT_GT(counters.messages_tcp, 50u);
-                           EXPECT_GT(counters.messages_udp, 50u);
-                       },
-                       true);
+    traffic_over_hosts(
+        {{0, 0, 0}, {0, 1, 2}}, {{"STARLING_CONNECT_MESSAGES", "4"}, {"STARLING_IP_SOCKETS", "2"}}, 24,
+        [](Node&) {
+            EXPECT_GT(counters.opened, 4u);
+            EXPECT_GT(counters.closed, 2u);
+            EXPECT_GT(counters.messages_tcp, 50u);
+            EXPECT_GT(counters.messages_udp, 50u);
+        },
+        true);
 }
 
 TEST(MessageOverHosts, MorePeersThanConnections) {
-    traffic_over_hosts({{0, 0, 0, 0}, {0, 1, 2, 3}},
-                       {{"STARLING_CONNECT_MESSAGES", "4"}, {"STARLING_MAX_CONNECTIONS", "1"}}, 12,
-                       [](Node&) { EXPECT_LE(counters.connections, 1u); });
+    traffic_over_hosts({{0, 0, 0, 0}, {0, 1, 2, 3}}, {{"STARLING_CONNECT_MESSAGES", "4"}, {"STARLING_MAX_CONNECTIONS", "1"}},
+                       12, [](Node&) { EXPECT_LE(counters.connections, 1u); });
 }
 
 TEST(MessageOverHosts, TrafficBetweenJobs) { traffic_over_hosts({{0, 1, 1}, {0, 0, 1}}, {}, 16); }
@@ -59,17 +59,11 @@ TEST(MessageOverHosts, TrafficWithRendezvousForEverything) {
     traffic_over_hosts({{0, 0}, {0, 1}}, {{"STARLING_EAGER_LIMIT", "0"}}, 12);
 }
 
-TEST(MessageOverHosts, TrafficWithAProgressThread) {
-    traffic_over_hosts({{0, 0}, {0, 1}}, {{"STARLING_WAIT", "thread"}}, 12);
-}
+TEST(MessageOverHosts, TrafficWithAProgressThread) { traffic_over_hosts({{0, 0}, {0, 1}}, {{"STARLING_WAIT", "thread"}}, 12); }
 
-TEST(MessageOverHosts, TrafficThatSleepsAtOnce) {
-    traffic_over_hosts({{0, 0, 0}, {0, 1, 1}}, {{"STARLING_SPIN_US", "0"}}, 12);
-}
+TEST(MessageOverHosts, TrafficThatSleepsAtOnce) { traffic_over_hosts({{0, 0, 0}, {0, 1, 1}}, {{"STARLING_SPIN_US", "0"}}, 12); }
 
-TEST(MessageOverHosts, TrafficThatNeverSleeps) {
-    traffic_over_hosts({{0, 0}, {0, 1}}, {{"STARLING_WAIT", "poll"}}, 12);
-}
+TEST(MessageOverHosts, TrafficThatNeverSleeps) { traffic_over_hosts({{0, 0}, {0, 1}}, {{"STARLING_WAIT", "poll"}}, 12); }
 
 }  // namespace
 }  // namespace starling::message::test

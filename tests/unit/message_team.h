@@ -25,6 +25,7 @@
 #include "base/config.h"
 #include "base/counters.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "boot/job_segment.h"
 #include "datatype/construct.h"
 #include "datatype/datatype.h"
@@ -34,7 +35,6 @@
 #include "message/receive.h"
 #include "message/send.h"
 #include "progress/engine.h"
-#include "base/lock.h"
 #include "transport/shm/region.h"
 
 namespace starling::message::test {
@@ -116,8 +116,7 @@ class Team {
   public:
     explicit Team(std::vector<int> jobs) : Team(Placement{jobs, std::vector<int>(jobs.size(), 0)}) {}
     explicit Team(Placement placement) : place_(std::move(placement)), segments_(static_cast<size_t>(place_.job_count())) {
-        void* memory =
-            mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        void* memory = mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         board_ = static_cast<Board*>(memory);
         for (int j = 0; j < place_.job_count(); ++j) {
             const boot::JobDescription job = place_.describe(j);
@@ -148,8 +147,7 @@ class Team {
         int status = 0;
         waitpid(pids_[i], &status, 0);
         pids_[i] = 0;
-        EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0)
-            << "process " << i << " ended with status " << status;
+        EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "process " << i << " ended with status " << status;
     }
     void expect_success() {
         for (size_t i = 0; i < pids_.size(); ++i) expect_success(i);
@@ -186,8 +184,7 @@ class Team {
 
     [[noreturn]] void run(int me, const Settings& settings, const std::function<void(Node&)>& body) {
         alarm(kLongest);
-        for (const auto& [name, value] : settings)
-            EXPECT_EQ(set_variable(name, value), MPI_SUCCESS) << failure_text();
+        for (const auto& [name, value] : settings) EXPECT_EQ(set_variable(name, value), MPI_SUCCESS) << failure_text();
         const auto host = static_cast<size_t>(place_.hosts[static_cast<size_t>(me)]);
         std::vector<link::Job*> jobs;
         std::vector<uint32_t> ranks(segments_.size());

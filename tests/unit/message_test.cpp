@@ -5,9 +5,7 @@
 namespace starling::message::test {
 namespace {
 
-TEST(Message, TrafficByDefault) {
-    traffic({0, 0, 0}, {}, false, 24);
-}
+TEST(Message, TrafficByDefault) { traffic({0, 0, 0}, {}, false, 24); }
 
 TEST(Message, TrafficOverSwitchingPaths) {
     traffic({0, 0, 0}, {{"STARLING_DIRECT_THRESHOLD", "4"}}, true, 40, [](Node&) {
@@ -18,9 +16,7 @@ TEST(Message, TrafficOverSwitchingPaths) {
     });
 }
 
-TEST(Message, TrafficBetweenJobsOverSwitchingPaths) {
-    traffic({0, 1, 1}, {{"STARLING_DIRECT_THRESHOLD", "4"}}, true, 16);
-}
+TEST(Message, TrafficBetweenJobsOverSwitchingPaths) { traffic({0, 1, 1}, {{"STARLING_DIRECT_THRESHOLD", "4"}}, true, 16); }
 
 TEST(Message, TrafficInTwoCopiesOverSwitchingPaths) {
     traffic({0, 0, 0}, {{"STARLING_DIRECT_THRESHOLD", "4"}, {"STARLING_SINGLE_COPY", "off"}}, true, 32,
@@ -37,9 +33,7 @@ TEST(Message, TrafficWithOneSlotForMany) {
             [](Node&) { EXPECT_GT(counters.opened, 0u); });
 }
 
-TEST(Message, TrafficWithRendezvousForEverything) {
-    traffic({0, 0}, {{"STARLING_EAGER_LIMIT", "0"}}, true, 12);
-}
+TEST(Message, TrafficWithRendezvousForEverything) { traffic({0, 0}, {{"STARLING_EAGER_LIMIT", "0"}}, true, 12); }
 
 TEST(Message, TrafficWithAProgressThread) {
     traffic({0, 0}, {{"STARLING_WAIT", "thread"}, {"STARLING_DIRECT_THRESHOLD", "4"}}, true, 16);
@@ -56,8 +50,8 @@ TEST(Message, WaitsForAContextThatIsNotKnownYet) {
             std::deque<Sending> sends;
             for (int i = 0; i < 10; ++i) {
                 sends.emplace_back(Plan{0, 1, i, i % 2 ? 100000u : 8u, 5, false, false, false});
-                start_send(sends.back().request, early, sends.back().buffer.memory.data(),
-                           sends.back().buffer.count, bytes_type(), 1, 5, Mode::standard);
+                start_send(sends.back().request, early, sends.back().buffer.memory.data(), sends.back().buffer.count,
+                           bytes_type(), 1, 5, Mode::standard);
             }
             node.barrier(0);
             for (Sending& sending : sends) progress::wait(sending.request);
@@ -67,8 +61,8 @@ TEST(Message, WaitsForAContextThatIsNotKnownYet) {
             Channel late(context, node.everyone, 1);
             for (int i = 0; i < 10; ++i) {
                 Receiving receiving(100000, false);
-                start_receive(receiving.request, late, receiving.buffer.memory.data(),
-                              receiving.buffer.count, bytes_type(), 0, 5);
+                start_receive(receiving.request, late, receiving.buffer.memory.data(), receiving.buffer.count, bytes_type(), 0,
+                              5);
                 progress::wait(receiving.request);
                 receiving.expect({0, 1, i, i % 2 ? 100000u : 8u, 5, false, false, false});
             }
@@ -87,8 +81,7 @@ void expect_a_connection(Team& team) {
         Receiving receiving(8, false);
         start_receive(receiving.request, hinted, receiving.buffer.memory.data(), 8, bytes_type(), 1 - node.rank, 5);
         Sending sending({node.rank, 1 - node.rank, 0, 8, 5, false, false, false});
-        start_send(sending.request, hinted, sending.buffer.memory.data(), 8, bytes_type(), 1 - node.rank, 5,
-                   Mode::standard);
+        start_send(sending.request, hinted, sending.buffer.memory.data(), 8, bytes_type(), 1 - node.rank, 5, Mode::standard);
         progress::wait(receiving.request);
         receiving.expect({1 - node.rank, node.rank, 0, 8, 5, false, false, false});
         node.wait_for([&] { return node.peer(1 - node.rank).state == link::State::connected; });
@@ -115,10 +108,8 @@ TEST(Message, ACancelledReceiveTakesNothing) {
             send_blocking(node, 64, 1, 7);
         } else {
             Receiving cancelled(64, false), kept(64, false);
-            start_receive(cancelled.request, *node.channel, cancelled.buffer.memory.data(), 64,
-                          bytes_type(), 0, 7);
-            start_receive(kept.request, *node.channel, kept.buffer.memory.data(), 64, bytes_type(),
-                          MPI_ANY_SOURCE, 7);
+            start_receive(cancelled.request, *node.channel, cancelled.buffer.memory.data(), 64, bytes_type(), 0, 7);
+            start_receive(kept.request, *node.channel, kept.buffer.memory.data(), 64, bytes_type(), MPI_ANY_SOURCE, 7);
             EXPECT_TRUE(cancel_receive(cancelled.request));
             EXPECT_TRUE(cancelled.request.done);
             EXPECT_TRUE(cancelled.request.outcome.cancelled);
@@ -141,12 +132,11 @@ TEST(Message, InternalTagsMatchNoWildcard) {
             send_blocking(node, 8, 1, 5, 2);
         } else {
             Receiving first(8, false), second(8, false);
-            start_receive(first.request, *node.channel, first.buffer.memory.data(), 8, bytes_type(),
-                          MPI_ANY_SOURCE, MPI_ANY_TAG);
+            start_receive(first.request, *node.channel, first.buffer.memory.data(), 8, bytes_type(), MPI_ANY_SOURCE,
+                          MPI_ANY_TAG);
             progress::wait(first.request);
             first.expect({0, 1, 2, 8, 5, false, false, false});
-            start_receive(second.request, *node.channel, second.buffer.memory.data(), 8, bytes_type(), 0,
-                          -5);
+            start_receive(second.request, *node.channel, second.buffer.memory.data(), 8, bytes_type(), 0, -5);
             progress::wait(second.request);
             second.expect({0, 1, 1, 8, -5, false, false, false});
         }
@@ -164,15 +154,14 @@ TEST(Message, OrphanedRequestsAreDisposedOfOnce) {
         if (node.rank == 0) {
             std::deque<Sending> sends;
             for (int i = 0; i < 200; ++i) {
-                Sending& sending =
-                    sends.emplace_back(Plan{0, 1, i, i % 2 ? 5000u : 8u, 1, false, false, false});
+                Sending& sending = sends.emplace_back(Plan{0, 1, i, i % 2 ? 5000u : 8u, 1, false, false, false});
                 sending.start(node);
                 if (sending.request.done) continue;
                 sending.request.operations = &kClass;
                 sending.request.orphaned = true;
             }
-            const int waiting = static_cast<int>(std::count_if(
-                sends.begin(), sends.end(), [](const Sending& s) { return !s.request.done; }));
+            const int waiting =
+                static_cast<int>(std::count_if(sends.begin(), sends.end(), [](const Sending& s) { return !s.request.done; }));
             EXPECT_GT(waiting, 0);
             node.barrier(0);
             progress::wait_until([&] { return disposed == waiting; });
@@ -181,8 +170,7 @@ TEST(Message, OrphanedRequestsAreDisposedOfOnce) {
             node.barrier(0);
             for (int i = 0; i < 200; ++i) {
                 Receiving receiving(5000, false);
-                start_receive(receiving.request, *node.channel, receiving.buffer.memory.data(), 5000,
-                              bytes_type(), 0, 1);
+                start_receive(receiving.request, *node.channel, receiving.buffer.memory.data(), 5000, bytes_type(), 0, 1);
                 progress::wait(receiving.request);
                 receiving.expect({0, 1, i, i % 2 ? 5000u : 8u, 1, false, false, false});
             }
@@ -246,8 +234,7 @@ void with_victim(const Settings& settings, const std::function<void(Node&)>& sur
 
 void expect_nothing_works_any_more(Node& node) {
     std::deque<Sending> sends;
-    for (const uint64_t bytes : {8u, 100000u})
-        sends.emplace_back(Plan{0, 1, 0, bytes, 1, false, false, false}).start(node);
+    for (const uint64_t bytes : {8u, 100000u}) sends.emplace_back(Plan{0, 1, 0, bytes, 1, false, false, false}).start(node);
     expect_aborted(sends);
     std::deque<Receiving> receives;
     for (const int source : {1, MPI_ANY_SOURCE}) {
@@ -265,13 +252,12 @@ TEST(DeadJob, FailsWhatWasNeverReceived) {
             std::deque<Sending> sends;
             // More than the inbox holds, and messages that nobody fetches.
             for (int i = 0; i < 200; ++i)
-                sends.emplace_back(Plan{0, 1, i, i % 10 ? 8u : 50000u, 1, i % 20 == 1, false, false})
-                    .start(node);
+                sends.emplace_back(Plan{0, 1, i, i % 10 ? 8u : 50000u, 1, i % 20 == 1, false, false}).start(node);
             std::deque<Receiving> receives;
             for (int i = 0; i < 10; ++i) {
                 Receiving& r = receives.emplace_back(8, false);
-                start_receive(r.request, *node.channel, r.buffer.memory.data(), 8, bytes_type(),
-                              i % 2 ? 1 : MPI_ANY_SOURCE, i % 3 ? 4 : MPI_ANY_TAG);
+                start_receive(r.request, *node.channel, r.buffer.memory.data(), 8, bytes_type(), i % 2 ? 1 : MPI_ANY_SOURCE,
+                              i % 3 ? 4 : MPI_ANY_TAG);
             }
             node.board.stage.store(kReady);
             expect_aborted(receives);
@@ -296,8 +282,7 @@ void stream_that_breaks_off(bool survivor_sends, const char* max_direct) {
     };
     const auto receive = [](Node& node, int from) {
         auto* receiving = new Receiving(kLong, false);
-        start_receive(receiving->request, *node.channel, receiving->buffer.memory.data(), kLong,
-                      bytes_type(), from, 1);
+        start_receive(receiving->request, *node.channel, receiving->buffer.memory.data(), kLong, bytes_type(), from, 1);
         return receiving;
     };
     with_victim(
@@ -305,8 +290,7 @@ void stream_that_breaks_off(bool survivor_sends, const char* max_direct) {
         [&](Node& node) {
             // A ring or not, the stream is under way and then stands still.
             for (int i = 0; i < 20; ++i) send_blocking(node, 8, 1, 2);
-            Request* request = survivor_sends ? static_cast<Request*>(&send(node, 1)->request)
-                                              : &receive(node, 1)->request;
+            Request* request = survivor_sends ? static_cast<Request*>(&send(node, 1)->request) : &receive(node, 1)->request;
             node.wait_for([&] { return node.board.arrived[3].load() == 1; });
             EXPECT_FALSE(request->done);
             node.board.stage.store(kReady);
@@ -333,18 +317,10 @@ void stream_that_breaks_off(bool survivor_sends, const char* max_direct) {
         });
 }
 
-TEST(DeadJob, FailsAStreamToIt) {
-    stream_that_breaks_off(true, "16");
-}
-TEST(DeadJob, FailsAStreamToItOnTheBasePath) {
-    stream_that_breaks_off(true, "0");
-}
-TEST(DeadJob, FailsAStreamFromIt) {
-    stream_that_breaks_off(false, "16");
-}
-TEST(DeadJob, FailsAStreamFromItOnTheBasePath) {
-    stream_that_breaks_off(false, "0");
-}
+TEST(DeadJob, FailsAStreamToIt) { stream_that_breaks_off(true, "16"); }
+TEST(DeadJob, FailsAStreamToItOnTheBasePath) { stream_that_breaks_off(true, "0"); }
+TEST(DeadJob, FailsAStreamFromIt) { stream_that_breaks_off(false, "16"); }
+TEST(DeadJob, FailsAStreamFromItOnTheBasePath) { stream_that_breaks_off(false, "0"); }
 
 TEST(DeadJob, ItsLastWordsAreReceived) {
     for (const char* max_direct : {"16", "0"})
@@ -364,8 +340,7 @@ TEST(DeadJob, ItsLastWordsAreReceived) {
                 usleep(300000);
                 for (int i = 0; i < 30; ++i) {
                     Receiving r(100, false);
-                    start_receive(r.request, *node.channel, r.buffer.memory.data(), 100, bytes_type(), 1,
-                                  1);
+                    start_receive(r.request, *node.channel, r.buffer.memory.data(), 100, bytes_type(), 1, 1);
                     progress::wait(r.request);
                     r.expect({1, 0, i, 100, 1, false, false, false});
                 }

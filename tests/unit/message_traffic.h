@@ -5,9 +5,7 @@
 
 namespace starling::message::test {
 
-inline const datatype::Datatype& bytes_type() {
-    return datatype::predefined(MPI_BYTE);
-}
+inline const datatype::Datatype& bytes_type() { return datatype::predefined(MPI_BYTE); }
 
 /// Bytes with a gap after each eight, so that nothing is contiguous.
 inline const datatype::Datatype& gaps_type() {
@@ -30,15 +28,13 @@ struct Plan {
     bool synchronous, gaps_out, gaps_in;
 
     std::byte at(uint64_t i) const {
-        return static_cast<std::byte>((i * 7 + (i >> 8) * 13 + static_cast<uint64_t>(number) * 31 +
-                                       static_cast<uint64_t>(source * 5 + destination)) &
-                                      0xff);
+        return static_cast<std::byte>(
+            (i * 7 + (i >> 8) * 13 + static_cast<uint64_t>(number) * 31 + static_cast<uint64_t>(source * 5 + destination)) &
+            0xff);
     }
 };
 
-inline uint64_t place(bool gaps, uint64_t i) {
-    return gaps ? i / 8 * 12 + i % 8 : i;
-}
+inline uint64_t place(bool gaps, uint64_t i) { return gaps ? i / 8 * 12 + i % 8 : i; }
 
 /// A buffer as a plan's side sees it.
 struct Buffer {
@@ -47,9 +43,7 @@ struct Buffer {
     int64_t count;
 
     Buffer(uint64_t bytes, bool with_gaps)
-        : memory(place(with_gaps, bytes) + 1),
-          gaps(with_gaps),
-          count(static_cast<int64_t>(with_gaps ? bytes / 8 : bytes)) {}
+        : memory(place(with_gaps, bytes) + 1), gaps(with_gaps), count(static_cast<int64_t>(with_gaps ? bytes / 8 : bytes)) {}
     const datatype::Datatype& type() const { return gaps ? gaps_type() : bytes_type(); }
 };
 
@@ -61,8 +55,8 @@ struct Sending {
         for (uint64_t i = 0; i < p.bytes; ++i) buffer.memory[place(p.gaps_out, i)] = p.at(i);
     }
     void start(Node& node) {
-        start_send(request, *node.channel, buffer.memory.data(), buffer.count, buffer.type(),
-                   plan.destination, plan.tag, plan.synchronous ? Mode::synchronous : Mode::standard);
+        start_send(request, *node.channel, buffer.memory.data(), buffer.count, buffer.type(), plan.destination, plan.tag,
+                   plan.synchronous ? Mode::synchronous : Mode::standard);
     }
 };
 
@@ -108,10 +102,7 @@ enum class Form { source_any_tag, any_source, by_tag, matched, forms };
 class Round {
   public:
     Round(Node& node, int round, bool switching)
-        : node_(node),
-          round_(round),
-          switching_(switching),
-          random_(static_cast<unsigned>(round * 77 + node.rank)) {}
+        : node_(node), round_(round), switching_(switching), random_(static_cast<unsigned>(round * 77 + node.rank)) {}
 
     void run() {
         const auto form = static_cast<Form>(round_ % static_cast<int>(Form::forms));
@@ -149,8 +140,8 @@ class Round {
     Receiving& post_one(int source, int tag, uint64_t capacity, bool gaps) {
         disturb();
         Receiving& receiving = receives_.emplace_back(capacity, gaps);
-        start_receive(receiving.request, *node_.channel, receiving.buffer.memory.data(),
-                      receiving.buffer.count, receiving.buffer.type(), source, tag);
+        start_receive(receiving.request, *node_.channel, receiving.buffer.memory.data(), receiving.buffer.count,
+                      receiving.buffer.type(), source, tag);
         return receiving;
     }
 
@@ -179,8 +170,7 @@ class Round {
                         }
                 break;
             case Form::any_source:
-                for (int i = 0; i < node_.size * kEach; ++i)
-                    post_one(MPI_ANY_SOURCE, MPI_ANY_TAG, 300000, i % 2);
+                for (int i = 0; i < node_.size * kEach; ++i) post_one(MPI_ANY_SOURCE, MPI_ANY_TAG, 300000, i % 2);
                 break;
             case Form::matched:
                 for (int i = 0; i < node_.size * kEach; ++i) match_one();
@@ -192,14 +182,13 @@ class Round {
 
     void match_one() {
         Unexpected* found = nullptr;
-        progress::wait_until(
-            [&] { return (found = node_.channel->queues().find(MPI_ANY_SOURCE, MPI_ANY_TAG)) != nullptr; });
+        progress::wait_until([&] { return (found = node_.channel->queues().find(MPI_ANY_SOURCE, MPI_ANY_TAG)) != nullptr; });
         MatchQueues::take(*found);
         disturb();
         Receiving& receiving = receives_.emplace_back(found->bytes, false);
         const uint64_t bytes = found->bytes;
-        start_matched_receive(receiving.request, *found, receiving.buffer.memory.data(),
-                              receiving.buffer.count, receiving.buffer.type());
+        start_matched_receive(receiving.request, *found, receiving.buffer.memory.data(), receiving.buffer.count,
+                              receiving.buffer.type());
         progress::wait(receiving.request);
         EXPECT_EQ(receiving.request.outcome.bytes, bytes);
     }

@@ -84,8 +84,7 @@ TEST(Op, Integers) {
     expect_integer<int8_t>({MPI_INT8_T, MPI_SIGNED_CHAR, MPI_INTEGER1});
     expect_integer<int16_t>({MPI_SHORT, MPI_INT16_T, MPI_INTEGER2});
     expect_integer<int32_t>({MPI_INT, MPI_INT32_T, MPI_INTEGER, MPI_INTEGER4});
-    expect_integer<int64_t>(
-        {MPI_LONG, MPI_LONG_LONG, MPI_INT64_T, MPI_INTEGER8, MPI_AINT, MPI_COUNT, MPI_OFFSET});
+    expect_integer<int64_t>({MPI_LONG, MPI_LONG_LONG, MPI_INT64_T, MPI_INTEGER8, MPI_AINT, MPI_COUNT, MPI_OFFSET});
     expect_integer<uint8_t>({MPI_UINT8_T, MPI_UNSIGNED_CHAR});
     expect_integer<uint16_t>({MPI_UNSIGNED_SHORT, MPI_UINT16_T});
     expect_integer<uint32_t>({MPI_UNSIGNED, MPI_UINT32_T});
@@ -100,8 +99,7 @@ TEST(Op, RealsAndComplex) {
     expect_arithmetic<long double>({MPI_LONG_DOUBLE});
     expect_arithmetic<__float128>({MPI_REAL16});
     expect_complex<std::complex<float>>({MPI_C_COMPLEX, MPI_CXX_FLOAT_COMPLEX, MPI_COMPLEX, MPI_COMPLEX8});
-    expect_complex<std::complex<double>>(
-        {MPI_C_DOUBLE_COMPLEX, MPI_CXX_DOUBLE_COMPLEX, MPI_DOUBLE_COMPLEX, MPI_COMPLEX16});
+    expect_complex<std::complex<double>>({MPI_C_DOUBLE_COMPLEX, MPI_CXX_DOUBLE_COMPLEX, MPI_DOUBLE_COMPLEX, MPI_COMPLEX16});
     expect_complex<std::complex<long double>>({MPI_C_LONG_DOUBLE_COMPLEX, MPI_CXX_LONG_DOUBLE_COMPLEX});
 }
 
@@ -113,8 +111,7 @@ TEST(Op, ComplexOfOtherWidths) {
     EXPECT_TRUE(out[0] == 5 && out[1] == 5);
     const _Float16 c[2] = {1, 2};
     _Float16 d[2] = {3, -1};
-    EXPECT_EQ(datatype::apply(datatype::predefined(MPI_SUM), c, d, 1, datatype::predefined(MPI_COMPLEX4)),
-              MPI_SUCCESS);
+    EXPECT_EQ(datatype::apply(datatype::predefined(MPI_SUM), c, d, 1, datatype::predefined(MPI_COMPLEX4)), MPI_SUCCESS);
     EXPECT_TRUE(d[0] == 4 && d[1] == 1);
 }
 
@@ -122,30 +119,23 @@ TEST(Op, TruthAndBytes) {
     const uint8_t a[] = {0, 0, 1, 1}, b[] = {0, 1, 0, 1};
     uint8_t out[4];
     for (const MPI_Datatype type : {MPI_C_BOOL, MPI_CXX_BOOL, MPI_LOGICAL1}) {
-        EXPECT_EQ(
-            datatype::apply_to(datatype::predefined(MPI_LXOR), a, b, out, 4, datatype::predefined(type)),
-            0);
+        EXPECT_EQ(datatype::apply_to(datatype::predefined(MPI_LXOR), a, b, out, 4, datatype::predefined(type)), 0);
         EXPECT_EQ(std::vector<int>(out, out + 4), (std::vector<int>{0, 1, 1, 0}));
     }
     const uint8_t c[] = {0xf0}, d[] = {0x3c};
-    EXPECT_EQ(
-        datatype::apply_to(datatype::predefined(MPI_BAND), c, d, out, 1, datatype::predefined(MPI_BYTE)),
-        0);
+    EXPECT_EQ(datatype::apply_to(datatype::predefined(MPI_BAND), c, d, out, 1, datatype::predefined(MPI_BYTE)), 0);
     EXPECT_EQ(out[0], 0x30);
     // Whatever is not zero is true, and true is one.
     const int32_t e[] = {-7, 0}, f[] = {2, 0};
     int32_t truth[2];
-    EXPECT_EQ(datatype::apply_to(datatype::predefined(MPI_LAND), e, f, truth, 2,
-                                 datatype::predefined(MPI_LOGICAL)),
-              0);
+    EXPECT_EQ(datatype::apply_to(datatype::predefined(MPI_LAND), e, f, truth, 2, datatype::predefined(MPI_LOGICAL)), 0);
     EXPECT_EQ(truth[0], 1);
     EXPECT_EQ(truth[1], 0);
 }
 
 TEST(Op, SumsWrapAround) {
     int32_t in = INT32_MAX, inout = 1;
-    EXPECT_EQ(datatype::apply(datatype::predefined(MPI_SUM), &in, &inout, 1, datatype::predefined(MPI_INT)),
-              0);
+    EXPECT_EQ(datatype::apply(datatype::predefined(MPI_SUM), &in, &inout, 1, datatype::predefined(MPI_INT)), 0);
     EXPECT_EQ(inout, INT32_MIN);
 }
 
@@ -181,13 +171,9 @@ TEST(Op, ValueAndIndex) {
     expect_location<double, double>(datatype::predefined(MPI_2DOUBLE_PRECISION));
     expect_location<int, int>(datatype::predefined(MPI_2INTEGER));
     Datatype* found = nullptr;
-    ASSERT_EQ(datatype::find_value_index(datatype::predefined(MPI_UINT8_T), datatype::predefined(MPI_COUNT),
-                                         &found),
-              0);
+    ASSERT_EQ(datatype::find_value_index(datatype::predefined(MPI_UINT8_T), datatype::predefined(MPI_COUNT), &found), 0);
     expect_location<uint8_t, int64_t>(*found);
-    ASSERT_EQ(datatype::find_value_index(datatype::predefined(MPI_DOUBLE),
-                                         datatype::predefined(MPI_UINT16_T), &found),
-              0);
+    ASSERT_EQ(datatype::find_value_index(datatype::predefined(MPI_DOUBLE), datatype::predefined(MPI_UINT16_T), &found), 0);
     expect_location<double, uint16_t>(*found);
 }
 
@@ -195,7 +181,8 @@ TEST(Op, ValueAndIndex) {
 TEST(Op, CharactersAreSignedBytes) {
     for (const MPI_Datatype handle : {MPI_CHAR, MPI_CHARACTER}) {
         const Datatype& type = datatype::predefined(handle);
-        for (const MPI_Op op : {MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX, MPI_LAND, MPI_LOR, MPI_LXOR, MPI_BAND, MPI_BOR, MPI_BXOR}) {
+        for (const MPI_Op op :
+             {MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX, MPI_LAND, MPI_LOR, MPI_LXOR, MPI_BAND, MPI_BOR, MPI_BXOR}) {
             const int8_t a[] = {100, -56, 0, 3}, b[] = {100, 100, 7, -5};
             int8_t out[4], expected[4];
             ASSERT_EQ(datatype::apply_to(datatype::predefined(op), a, b, expected, 4, datatype::predefined(MPI_INT8_T)), 0);
@@ -225,12 +212,10 @@ TEST(Op, NotDefinedOnEverything) {
     EXPECT_FALSE(valid(MPI_SUM, MPI_PACKED));
     EXPECT_FALSE(valid(MPI_SUM, MPI_WCHAR));
     int a = 1, b = 2;
-    EXPECT_EQ(datatype::apply(datatype::predefined(MPI_SUM), &a, &b, 1, datatype::predefined(MPI_BYTE)),
-              MPI_ERR_OP);
+    EXPECT_EQ(datatype::apply(datatype::predefined(MPI_SUM), &a, &b, 1, datatype::predefined(MPI_BYTE)), MPI_ERR_OP);
     EXPECT_NE(failure_text().find("MPI_BYTE"), std::string_view::npos);
     Datatype* made = nullptr;
-    ASSERT_EQ(datatype::make(MPI_COMBINER_CONTIGUOUS, false, {2}, {&datatype::predefined(MPI_INT)}, &made),
-              0);
+    ASSERT_EQ(datatype::make(MPI_COMBINER_CONTIGUOUS, false, {2}, {&datatype::predefined(MPI_INT)}, &made), 0);
     const datatype::TypeRef holder(made);
     EXPECT_FALSE(datatype::op_valid_for(datatype::predefined(MPI_SUM), *made));
     EXPECT_TRUE(datatype::op_valid_for_window(datatype::predefined(MPI_SUM), *made));
@@ -239,8 +224,7 @@ TEST(Op, NotDefinedOnEverything) {
 
 void subtract(void* in, void* inout, int* length, MPI_Datatype* type) {
     EXPECT_EQ(*type, MPI_INT);
-    for (int i = 0; i < *length; ++i)
-        static_cast<int*>(inout)[i] = static_cast<int*>(in)[i] - static_cast<int*>(inout)[i];
+    for (int i = 0; i < *length; ++i) static_cast<int*>(inout)[i] = static_cast<int*>(in)[i] - static_cast<int*>(inout)[i];
 }
 void subtract_large(void* in, void* inout, MPI_Count* length, MPI_Datatype*) {
     for (MPI_Count i = 0; i < *length; ++i)
@@ -248,8 +232,7 @@ void subtract_large(void* in, void* inout, MPI_Count* length, MPI_Datatype*) {
 }
 
 TEST(Op, OfTheApplication) {
-    for (Op* op : {datatype::make_op(&subtract, nullptr, false),
-                   datatype::make_op(nullptr, &subtract_large, false)}) {
+    for (Op* op : {datatype::make_op(&subtract, nullptr, false), datatype::make_op(nullptr, &subtract_large, false)}) {
         const MPI_Op handle = datatype::to_handle(op);
         EXPECT_EQ(datatype::from_handle(handle), op);
         EXPECT_FALSE(op->commutative);
@@ -265,8 +248,8 @@ TEST(Op, OfTheApplication) {
 }
 
 TEST(Op, HandlesMatchTheAbi) {
-    for (const MPI_Op handle : {MPI_SUM, MPI_MIN, MPI_MAX, MPI_PROD, MPI_BAND, MPI_BOR, MPI_BXOR, MPI_LAND,
-                                MPI_LOR, MPI_LXOR, MPI_MINLOC, MPI_MAXLOC, MPI_REPLACE, MPI_NO_OP}) {
+    for (const MPI_Op handle : {MPI_SUM, MPI_MIN, MPI_MAX, MPI_PROD, MPI_BAND, MPI_BOR, MPI_BXOR, MPI_LAND, MPI_LOR, MPI_LXOR,
+                                MPI_MINLOC, MPI_MAXLOC, MPI_REPLACE, MPI_NO_OP}) {
         const Op* op = datatype::from_handle(handle);
         ASSERT_NE(op, nullptr);
         EXPECT_EQ(datatype::to_handle(op), handle);

@@ -19,9 +19,7 @@ struct Thing {
     std::string text;
     static inline int alive = 0;
 
-    explicit Thing(int v) : value(v), text(std::to_string(v) + " and too long for the small string") {
-        ++alive;
-    }
+    explicit Thing(int v) : value(v), text(std::to_string(v) + " and too long for the small string") { ++alive; }
     ~Thing() { --alive; }
     Thing(const Thing&) = delete;
 };

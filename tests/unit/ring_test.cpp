@@ -25,9 +25,7 @@ Ring* make_ring() {
 }
 
 /// A packet's bytes follow from its number.
-std::byte byte_of(uint64_t number, uint32_t i) {
-    return static_cast<std::byte>(number * 131 + i * 7 + i / 256);
-}
+std::byte byte_of(uint64_t number, uint32_t i) { return static_cast<std::byte>(number * 131 + i * 7 + i / 256); }
 
 bool send(RingWriter& writer, uint64_t number, uint32_t bytes) {
     std::byte* payload = writer.reserve(bytes);
@@ -44,13 +42,12 @@ void expect_packet(const RingReader& reader, uint64_t number, uint32_t bytes) {
     ASSERT_EQ(header->context, number);
     ASSERT_EQ(header->bytes, bytes);
     const std::byte* payload = reader.payload();
-    for (uint32_t i = 0; i < bytes; ++i)
-        ASSERT_EQ(payload[i], byte_of(number, i)) << "byte " << i << " of packet " << number;
+    for (uint32_t i = 0; i < bytes; ++i) ASSERT_EQ(payload[i], byte_of(number, i)) << "byte " << i << " of packet " << number;
 }
 
 uint32_t random_size(std::mt19937& random) {
-    constexpr uint32_t kEdges[] = {
-        0, 1, 31, 32, 33, 63, 64, 65, 127, 128, 129, kRingPayload - 64, kRingPayload - 1, kRingPayload};
+    constexpr uint32_t kEdges[] = {0,           1, 31, 32, 33, 63, 64, 65, 127, 128, 129, kRingPayload - 64, kRingPayload - 1,
+                                   kRingPayload};
     switch (random() % 3) {
         case 0:
             return kEdges[random() % std::size(kEdges)];

@@ -110,8 +110,7 @@ class Network {
         }
         now = std::max(now, timer);
         const int which = ends[0]->timer == timer ? 0 : 1;
-        if (ends[which]->listening)
-            session(which).on_timer(now);
+        if (ends[which]->listening) session(which).on_timer(now);
         arm(which);
         if (!ends[which]->listening) ends[which]->timer = UINT64_MAX;  // it computes
         return true;
@@ -164,9 +163,7 @@ class Network {
         int to, rail;
         std::vector<std::byte> bytes;
         std::function<void()> pipe = nullptr;  ///< instead of a datagram: something that a connection does
-        bool operator<(const Event& other) const {
-            return at != other.at ? at > other.at : order > other.order;
-        }
+        bool operator<(const Event& other) const { return at != other.at ? at > other.at : order > other.order; }
     };
 
     std::mt19937_64 random;
@@ -182,7 +179,7 @@ class Network {
     bool deaf[2] = {};  ///< nothing reaches this end
     std::priority_queue<Event> events;
     std::function<Fate()> fate;  ///< decides instead of the weather
-    bool undecodable = false;  ///< a session sent something that is no datagram
+    bool undecodable = false;    ///< a session sent something that is no datagram
 
     /// Runs `what` for the process `which` after `delay`, in the order in which it was asked for.
     void later(int which, uint64_t delay, std::function<void()> what) {
@@ -387,8 +384,8 @@ class Exchange {
         if (failed) return;
         failed = header.context != number || header.bytes != size_of(number);
         for (uint32_t i = 0; !failed && i < header.bytes; ++i) failed = payload[i] != Network::byte_of(number, i);
-        EXPECT_FALSE(failed) << "to " << which << ": message " << number << " of " << size_of(number)
-                             << " bytes is number " << header.context << " of " << header.bytes << " bytes, or spoilt";
+        EXPECT_FALSE(failed) << "to " << which << ": message " << number << " of " << size_of(number) << " bytes is number "
+                             << header.context << " of " << header.bytes << " bytes, or spoilt";
     }
 };
 

@@ -60,9 +60,7 @@ bool step(Operation& operation, F&& body) {
     running = &operation;
     try {
         body();
-    } catch (const Stop&) {
-        return false;
-    }
+    } catch (const Stop&) { return false; }
     operation.seen.clear();
     return true;
 }

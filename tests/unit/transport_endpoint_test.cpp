@@ -29,9 +29,7 @@ namespace {
 
 constexpr uint64_t kJob = 77;
 
-uint64_t key_of(uint32_t rank) {
-    return 0x1000 + rank;
-}
+uint64_t key_of(uint32_t rank) { return 0x1000 + rank; }
 
 /// One process's endpoint with what came to it.
 class Process {
@@ -130,9 +128,7 @@ TEST(Endpoint, WhatFailsForWantOfMemoryComesAgain) {
     const auto poll_b = [&] {
         try {
             b.poll();
-        } catch (const std::bad_alloc&) {
-            ++tries;
-        }
+        } catch (const std::bad_alloc&) { ++tries; }
         return b.got.size() == kPackets && a.endpoint->idle(to_b);
     };
     ASSERT_TRUE(poll_until({&a}, poll_b));
@@ -370,7 +366,8 @@ void echo_until_killed(Process& process, int port_out) {
         const uint64_t now = now_ns(), deadline = process.endpoint->next_deadline();
         pollfd wait{process.endpoint->wait_fd(), POLLIN, 0};
         if (echoed == process.got.size())
-            ::poll(&wait, 1, deadline <= now ? 0 : static_cast<int>(std::min<uint64_t>((deadline - now) / kMillisecond + 1, 1000)));
+            ::poll(&wait, 1,
+                   deadline <= now ? 0 : static_cast<int>(std::min<uint64_t>((deadline - now) / kMillisecond + 1, 1000)));
     }
 }
 

@@ -24,9 +24,7 @@
 namespace starling::ip {
 namespace {
 
-bool run(const std::string& command) {
-    return std::system((command + " >/dev/null 2>&1").c_str()) == 0;
-}
+bool run(const std::string& command) { return std::system((command + " >/dev/null 2>&1").c_str()) == 0; }
 
 bool enter_namespaces() {
     const uid_t uid = getuid();
@@ -76,7 +74,8 @@ Session& open_endpoint(uint32_t rank, int to_other, int from_other) {
     if (Endpoint::open({kJob, rank, 100 + rank}, upcalls, seen.endpoint) != MPI_SUCCESS) _exit(3);
     const uint16_t mine = seen.endpoint->port();
     uint16_t theirs = 0;
-    if (write(to_other, &mine, sizeof mine) != sizeof mine || read(from_other, &theirs, sizeof theirs) != sizeof theirs) _exit(4);
+    if (write(to_other, &mine, sizeof mine) != sizeof mine || read(from_other, &theirs, sizeof theirs) != sizeof theirs)
+        _exit(4);
     Session* const session = seen.endpoint->add(kJob, 1 - rank, 101 - rank, nullptr);
     const char* const hosts[2][2] = {{"10.91.1.1", "10.91.2.1"}, {"10.91.1.2", "10.91.2.2"}};
     const uint32_t addresses[2] = {inet_addr(hosts[1 - rank][0]), inet_addr(hosts[1 - rank][1])};
@@ -153,10 +152,10 @@ int pull_cables(bool by_our_side) {
             if (n == kPackets * 3 / 4) run(side + "ip link set rail2 down");
         });
         uint64_t out_of_turn = 1;
-        result = seen.given_up != 0 ? 10
+        result = seen.given_up != 0                                                      ? 10
                  : read(back[0], &out_of_turn, sizeof out_of_turn) != sizeof out_of_turn ? 11
-                 : out_of_turn != 0 ? 12
-                                    : 0;
+                 : out_of_turn != 0                                                      ? 12
+                                                                                         : 0;
         RailCounters rails[4];
         const size_t count = seen.endpoint->rail_counters(rails, 4);
         for (size_t i = 0; i < count; ++i)

@@ -294,8 +294,7 @@ void give_any_part(const std::string& stream, std::mt19937& random, Reassembly& 
         try {
             in.accept(start, reinterpret_cast<const std::byte*>(copy.data()), static_cast<uint32_t>(length), sink);
             taken = true;
-        } catch (const std::bad_alloc&) {
-        }
+        } catch (const std::bad_alloc&) {}
     }
 }
 

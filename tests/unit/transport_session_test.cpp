@@ -25,9 +25,7 @@ TEST(Session, OneMessageEachWayIsOneDatagramEachWay) {
     Network network(1);
     Exchange exchange(network, 0, 8);
     uint64_t replies = 0;
-    network.ends[1]->on_packet = [&](Session&, const shm::Header&, const std::byte*) {
-        network.send(1, replies++, 8);
-    };
+    network.ends[1]->on_packet = [&](Session&, const shm::Header&, const std::byte*) { network.send(1, replies++, 8); };
     uint64_t rounds = 0;
     network.ends[0]->on_packet = [&](Session&, const shm::Header&, const std::byte*) {
         if (++rounds < 1000) network.send(0, rounds, 8);
@@ -47,7 +45,6 @@ TEST(Session, MillionMessagesThroughAThirdLost) {
     EXPECT_FALSE(network.undecodable);
     EXPECT_GT(network.ends[0]->counters.repeated, kMessages / 100);
 }
-
 
 TEST(Session, EveryFateOfTheFirstDatagrams) {
     constexpr int kDecided = 8;
@@ -407,12 +404,24 @@ TEST(Session, AnyTroubleThatEndsIsSurvived) {
             const auto rail = static_cast<int>(random() % (1 + seed % 3));
             const auto end = static_cast<int>(random() % 2);
             switch (random() % 8) {
-                case 0: network.rail_dead[rail] = !network.rail_dead[rail]; break;
-                case 1: network.refuses[rail] = static_cast<Sent>(random() % 4); break;
-                case 2: network.refuses[rail] = Sent::done; break;
-                case 3: network.session(end).remove_path(rail); break;
-                case 4: network.set_rails(end, 1 + static_cast<int>(seed % 3)); break;
-                case 5: network.mtu[rail] = random() % 2 ? 1500 : 1000; break;
+                case 0:
+                    network.rail_dead[rail] = !network.rail_dead[rail];
+                    break;
+                case 1:
+                    network.refuses[rail] = static_cast<Sent>(random() % 4);
+                    break;
+                case 2:
+                    network.refuses[rail] = Sent::done;
+                    break;
+                case 3:
+                    network.session(end).remove_path(rail);
+                    break;
+                case 4:
+                    network.set_rails(end, 1 + static_cast<int>(seed % 3));
+                    break;
+                case 5:
+                    network.mtu[rail] = random() % 2 ? 1500 : 1000;
+                    break;
                 case 6:
                     if (network.ends[end]->listening)
                         network.ends[end]->listening = false;
@@ -431,8 +440,7 @@ TEST(Session, AnyTroubleThatEndsIsSurvived) {
             trouble();
             exchange.fill();
             network.run_until(network.now + random() % (random() % 10 == 0 ? 3 * kSecond : 10 * kMillisecond));
-            for (int end = 0; end < 2; ++end)
-                network.session(end).vouch(network.now, network.ends[1 - end]->listening);
+            for (int end = 0; end < 2; ++end) network.session(end).vouch(network.now, network.ends[1 - end]->listening);
         }
         unfinished += !exchange.complete();
         for (int rail = 0; rail < kMaxAddresses; ++rail) {
@@ -470,9 +478,7 @@ TEST(Session, ABrokenStreamEndsTheSession) {
     EXPECT_EQ(network.ends[1]->given_up, 1);
 }
 
-TEST(Session, AnIdleSessionIsSmall) {
-    EXPECT_LE(sizeof(Session), 2048u);
-}
+TEST(Session, AnIdleSessionIsSmall) { EXPECT_LE(sizeof(Session), 2048u); }
 
 }  // namespace
 }  // namespace starling::ip

@@ -159,14 +159,14 @@ class Forest {
     class Starter : public NodeStarter {
       public:
         explicit Starter(Forest& forest) : forest_(forest) {}
-        std::unique_ptr<NodeStart> start(const Orders& orders,
-                                         std::function<void(const std::string&)> on_failed) override {
+        std::unique_ptr<NodeStart> start(const Orders& orders, std::function<void(const std::string&)> on_failed) override {
             auto wanted = std::make_shared<bool>(true), heard = std::make_shared<bool>(true);
             const auto tell = [heard, on_failed](const std::string& why) {
                 if (*heard) on_failed(why);
             };
             const auto delay = std::chrono::milliseconds(
-                forest_.most_delay_ms == 0 ? 0 : static_cast<int>(forest_.random() % static_cast<unsigned>(forest_.most_delay_ms)));
+                forest_.most_delay_ms == 0 ? 0
+                                           : static_cast<int>(forest_.random() % static_cast<unsigned>(forest_.most_delay_ms)));
             // What goes through the agent must survive it.
             const std::string bytes = encode(orders);
             forest_.loop.after(delay, [&forest = forest_, wanted, bytes, tell] {
@@ -189,12 +189,12 @@ class Forest {
         const HostId host = orders.self.host;
         const std::string name = orders.self.name;
         orders.settings.version = "test";
-        auto made = std::make_unique<Tree::Implementation>(
-            loop, std::move(orders), std::make_unique<Starter>(*this), [this, host, on_failed](const std::string& why) {
-                if (why.empty()) return;
-                on_failed(why);
-                end(host);
-            });
+        auto made = std::make_unique<Tree::Implementation>(loop, std::move(orders), std::make_unique<Starter>(*this),
+                                                           [this, host, on_failed](const std::string& why) {
+                                                               if (why.empty()) return;
+                                                               on_failed(why);
+                                                               end(host);
+                                                           });
         Node& node = nodes[host];
         node.inside = made.get();
         node.tree = std::make_unique<Tree>(std::move(made));

@@ -275,8 +275,7 @@ TEST(Waiting, ComputingAndSleepingAreNotLosses) {
     Core core;
     Waiting wait(core.watch, false);
     for (int i = 0; i < 100; ++i) {
-        while (core.step(wait, kAdaptive) != Act::sleep) {
-        }
+        while (core.step(wait, kAdaptive) != Act::sleep) {}
         wait.reset();
         core.now += 10 * kMs;
         EXPECT_FALSE(core.watch.contested(core.now));

@@ -104,8 +104,9 @@ using Lines = std::vector<std::string>;
 
 TEST(Judge, CycleOfTwoAndFour) {
     EXPECT_EQ(findings(ring(2), kJob), Lines{"deadlock: rank 0 waits for rank 1, which waits for rank 0"});
-    EXPECT_EQ(findings(ring(4), kJob),
-              Lines{"deadlock: rank 0 waits for rank 1, which waits for rank 2, which waits for rank 3, which waits for rank 0"});
+    EXPECT_EQ(
+        findings(ring(4), kJob),
+        Lines{"deadlock: rank 0 waits for rank 1, which waits for rank 2, which waits for rank 3, which waits for rank 0"});
 }
 
 TEST(Judge, ALongCycleIsShort) {
@@ -119,7 +120,8 @@ TEST(Judge, ItselfAndTwoCycles) {
     std::vector<Rank> ranks = ring(2);
     ranks.push_back(waiting(2, Builder(4).wait("MPI_Recv").waits_for(Kind::receive, 2)));
     ranks.push_back(waiting(3, Builder(4).wait("MPI_Recv").waits_for(Kind::receive, 0)));  // into the first
-    EXPECT_EQ(findings(ranks, kJob), (Lines{"deadlock: rank 0 waits for rank 1, which waits for rank 0", "deadlock: rank 2 waits for itself"}));
+    EXPECT_EQ(findings(ranks, kJob),
+              (Lines{"deadlock: rank 0 waits for rank 1, which waits for rank 0", "deadlock: rank 2 waits for itself"}));
 }
 
 TEST(Judge, AYoungWaitProvesNothing) {
@@ -166,18 +168,20 @@ TEST(Judge, DifferentCollectives) {
     std::vector<Rank> ranks;
     ranks.push_back(waiting(0, Builder(2).wait("MPI_Barrier").collective(3, true)));
     ranks.push_back(waiting(1, Builder(2).wait("MPI_Bcast").collective(3, false).waits_for(Kind::member, 0)));
-    EXPECT_EQ(findings(ranks, kJob).at(0),
-              "different collectives on MPI_COMM_WORLD: rank 0 is in MPI_Barrier and rank 1 is in MPI_Bcast; all members must make "
-              "the same calls in the same order (this is call 3)");
+    EXPECT_EQ(
+        findings(ranks, kJob).at(0),
+        "different collectives on MPI_COMM_WORLD: rank 0 is in MPI_Barrier and rank 1 is in MPI_Bcast; all members must make "
+        "the same calls in the same order (this is call 3)");
     ranks[1] = waiting(1, Builder(2).wait("MPI_Barrier").collective(3, true));
     EXPECT_EQ(findings(ranks, kJob), Lines{});
 }
 
 TEST(Sentence, NearMisses) {
     const Rank wrong_tag = waiting(1, Builder(2).wait("MPI_Recv", 12.34).waits_for(Kind::receive, 0).message(0, 8, kContext));
-    EXPECT_EQ(sentence(wrong_tag, kJob),
-              "rank 1 waits in MPI_Recv on MPI_COMM_WORLD for rank 0, tag 7 (up to 4 bytes), for 12.3 s; rank 0 has sent it tag 8 "
-              "(4 bytes)");
+    EXPECT_EQ(
+        sentence(wrong_tag, kJob),
+        "rank 1 waits in MPI_Recv on MPI_COMM_WORLD for rank 0, tag 7 (up to 4 bytes), for 12.3 s; rank 0 has sent it tag 8 "
+        "(4 bytes)");
     const Rank wrong_communicator = waiting(1, Builder(2).wait("MPI_Recv").waits_for(Kind::receive, 0).message(0, 7, kOther));
     EXPECT_NE(sentence(wrong_communicator, kJob).find("rank 0 has sent it tag 7 on other (4 bytes)"), std::string::npos);
     const Rank unrelated = waiting(1, Builder(2).wait("MPI_Recv").waits_for(Kind::receive, 0).message(2, 9, kContext));
@@ -204,7 +208,8 @@ TEST(Check, Garbage) {
     for (int turn = 0; turn < 20000; ++turn) {
         Account account = Builder(2).wait("MPI_Recv").waits_for(Kind::receive, 0).message(0, 8, kContext).account;
         auto* bytes = reinterpret_cast<unsigned char*>(&account);
-        for (uint32_t i = 0; i < 1 + random() % 6; ++i) bytes[random() % (turn % 2 ? sizeof account : 200)] = static_cast<unsigned char>(random());
+        for (uint32_t i = 0; i < 1 + random() % 6; ++i)
+            bytes[random() % (turn % 2 ? sizeof account : 200)] = static_cast<unsigned char>(random());
         Rank rank = computing(1);
         rank.doing = Doing::waiting;
         rank.told = check(account, kNow);

@@ -19,8 +19,8 @@ struct Table {
 };
 
 Table& shared_table() {
-    static Table* table = static_cast<Table*>(
-        mmap(nullptr, sizeof(Table), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    static Table* table =
+        static_cast<Table*>(mmap(nullptr, sizeof(Table), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     return *table;
 }
 
@@ -63,7 +63,8 @@ void run(const std::vector<int>& hosts, uint64_t bytes, const Settings& settings
 
 std::vector<std::byte> pattern(uint64_t bytes, int seed) {
     std::vector<std::byte> data(bytes);
-    for (uint64_t i = 0; i < bytes; ++i) data[i] = static_cast<std::byte>((i * 7 + i / 255 + static_cast<uint64_t>(seed)) & 0xff);
+    for (uint64_t i = 0; i < bytes; ++i)
+        data[i] = static_cast<std::byte>((i * 7 + i / 255 + static_cast<uint64_t>(seed)) & 0xff);
     return data;
 }
 
@@ -80,14 +81,13 @@ void put_and_get(Node& node, std::vector<std::byte>& memory) {
     node.barrier(1);
     const int before = (node.rank + 2) % 3;
     const auto theirs = pattern(share, before + static_cast<int>(share));
-    EXPECT_TRUE(std::equal(theirs.begin(), theirs.end(), memory.begin() + static_cast<int64_t>(before) * static_cast<int64_t>(share)));
+    EXPECT_TRUE(
+        std::equal(theirs.begin(), theirs.end(), memory.begin() + static_cast<int64_t>(before) * static_cast<int64_t>(share)));
 }
 
 TEST(Segment, PutAndGetOnOneHost) { run({0, 0, 0}, 900000, {}, put_and_get); }
 TEST(Segment, PutAndGetBetweenHosts) { run({0, 1, 2}, 900000, {}, put_and_get); }
-TEST(Segment, PutAndGetOnTheBasePath) {
-    run({0, 0, 1}, 300000, {{"STARLING_MAX_DIRECT", "0"}}, put_and_get);
-}
+TEST(Segment, PutAndGetOnTheBasePath) { run({0, 0, 1}, 300000, {{"STARLING_MAX_DIRECT", "0"}}, put_and_get); }
 
 // Everyone adds to the same words, the owner too, by its own instructions: nothing is lost.
 void count_together(Node& node, std::vector<std::byte>& memory) {

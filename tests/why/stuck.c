@@ -89,9 +89,17 @@ int main(int argc, char** argv) {
     static const struct {
         const char* name;
         void (*run)(void);
-    } kWays[] = {{"cycle", cycle}, {"sends", sends}, {"wrong_tag", wrong_tag}, {"wrong_communicator", wrong_communicator},
-                 {"collectives", collectives}, {"loop", loop}, {"stopped", stopped}, {"tests", tests}, {"several", several},
-                 {"probe", probe}, {"goes_on", goes_on}};
+    } kWays[] = {{"cycle", cycle},
+                 {"sends", sends},
+                 {"wrong_tag", wrong_tag},
+                 {"wrong_communicator", wrong_communicator},
+                 {"collectives", collectives},
+                 {"loop", loop},
+                 {"stopped", stopped},
+                 {"tests", tests},
+                 {"several", several},
+                 {"probe", probe},
+                 {"goes_on", goes_on}};
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);

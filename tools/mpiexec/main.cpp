@@ -33,8 +33,7 @@ int main(int argc, char** argv) {
     using namespace starling;
     open_standard_descriptors();
     launch::Options options;
-    if (const std::string problem = parse_options({argv + 1, argv + argc}, options); !problem.empty())
-        return complain(problem);
+    if (const std::string problem = parse_options({argv + 1, argv + argc}, options); !problem.empty()) return complain(problem);
     if (options.help) return std::fputs(launch::usage(), stdout) < 0;
     if (options.version) return std::printf("Starling mpiexec %s\n", STARLING_VERSION) < 0;
     if (!options.quiet) launch::check_settings(options.programs);

@@ -129,7 +129,8 @@ std::string Agents::trouble(bool ended) const {
     std::string text;
     for (const Host& host : hosts_)
         if (host.fd < 0 && (ended || !host.heard)) text += (text.empty() ? "" : "; ") + host.name + ": " + host.complaint;
-    if (left_out_ > 0) text += fmt::format("{}more than {} other hosts: the rest is left out", text.empty() ? "" : "; ", kMostHosts);
+    if (left_out_ > 0)
+        text += fmt::format("{}more than {} other hosts: the rest is left out", text.empty() ? "" : "; ", kMostHosts);
     return text;
 }
 

@@ -8,8 +8,6 @@ constexpr Function kFunctions[] = {
 };
 }  // namespace
 
-std::span<const Function> functions() {
-    return kFunctions;
-}
+std::span<const Function> functions() { return kFunctions; }
 
 }  // namespace starling

@@ -73,8 +73,7 @@ Json variable_list() {
         }
         if (v->type == VariableType::integer || v->type == VariableType::size)
             row.update({{"least", v->least}, {"most", v->most}, {"unit", v->unit}});
-        for (const char* const* choice = v->choices; choice && *choice; ++choice)
-            row["choices"].push_back(*choice);
+        for (const char* const* choice = v->choices; choice && *choice; ++choice) row["choices"].push_back(*choice);
         row["doc"] = v->doc;
         out.push_back(row);
     }
@@ -88,8 +87,11 @@ Json counter_list() {
     const CounterGroupInfo* group = counter_groups(groups);
     Json out = Json::array();
     for (const Counter* row = rows; row != rows + count; ++row) {
-        out.push_back({{"name", row->name}, {"kind", kKinds[static_cast<int>(row->kind)]}, {"unit", row->unit},
-                       {"group", group[static_cast<int>(row->group)].name}, {"doc", row->doc}});
+        out.push_back({{"name", row->name},
+                       {"kind", kKinds[static_cast<int>(row->kind)]},
+                       {"unit", row->unit},
+                       {"group", group[static_cast<int>(row->group)].name},
+                       {"doc", row->doc}});
     }
     return out;
 }
@@ -162,11 +164,11 @@ void print_variable(const Json& row) {
         takes.clear();
         for (const std::string choice : row["choices"]) takes += (takes.empty() ? "" : " | ") + choice;
     } else if (row.contains("unit")) {
-        takes = fmt::format("{} to {} {}", row["least"].get<int64_t>(), row["most"].get<int64_t>(),
-                            row["unit"].get<std::string>());
+        takes =
+            fmt::format("{} to {} {}", row["least"].get<int64_t>(), row["most"].get<int64_t>(), row["unit"].get<std::string>());
     }
-    fmt::print("  {} = {}   ({}; {}; per {})\n{}", variable, value.empty() ? "(unset)" : value, source,
-               takes, scope, wrapped(doc, 90, "      "));
+    fmt::print("  {} = {}   ({}; {}; per {})\n{}", variable, value.empty() ? "(unset)" : value, source, takes, scope,
+               wrapped(doc, 90, "      "));
 }
 
 // Group by group, each with what it is about.
@@ -187,9 +189,8 @@ void print_counters(const Json& list) {
 void print(const Json& all) {
     if (all.contains("installation")) {
         const Json& here = all["installation"];
-        fmt::print("Starling {}, MPI {}, standard ABI {}\n  prefix: {}\n",
-                   here["version"].get<std::string>(), here["mpi"].get<std::string>(),
-                   here["abi"].get<std::string>(), here["prefix"].get<std::string>());
+        fmt::print("Starling {}, MPI {}, standard ABI {}\n  prefix: {}\n", here["version"].get<std::string>(),
+                   here["mpi"].get<std::string>(), here["abi"].get<std::string>(), here["prefix"].get<std::string>());
         for (const auto& [file, path] : here["files"].items())
             if (path == "missing") fmt::print("  {}: missing\n", file);
     }
@@ -202,8 +203,8 @@ void print(const Json& all) {
         fmt::print("\nCollectives: the algorithm of each call\n{}", all["collectives"].get<std::string>());
     if (all.contains("functions")) {
         const Json& counts = all["functions"];
-        fmt::print("\nMPI functions: {} of {} built; --missing lists the others\n",
-                   counts["built"].get<int>(), counts["all"].get<int>());
+        fmt::print("\nMPI functions: {} of {} built; --missing lists the others\n", counts["built"].get<int>(),
+                   counts["all"].get<int>());
         for (const auto& [topic, pair] : counts["topics"].items())
             fmt::print("  {:26} {:3} of {:3}\n", topic, pair[0].get<int>(), pair[1].get<int>());
     }
@@ -214,9 +215,8 @@ void print(const Json& all) {
     if (all.contains("counters")) print_counters(all["counters"]);
     if (all.contains("function_list")) {
         for (const Json& row : all["function_list"])
-            fmt::print("{:40} {:26} {:10} {}\n", row["name"].get<std::string>(),
-                       row["topic"].get<std::string>(), row["since"].get<std::string>(),
-                       row["built"].get<bool>() ? "built" : "missing");
+            fmt::print("{:40} {:26} {:10} {}\n", row["name"].get<std::string>(), row["topic"].get<std::string>(),
+                       row["since"].get<std::string>(), row["built"].get<bool>() ? "built" : "missing");
     }
 }
 
@@ -224,8 +224,8 @@ void print(const Json& all) {
 
 int info(const InfoOptions& options) {
     read_config(true);
-    const bool everything = !options.variables && !options.missing && !options.functions &&
-                            !options.transports && !options.collectives && !options.counters;
+    const bool everything = !options.variables && !options.missing && !options.functions && !options.transports &&
+                            !options.collectives && !options.counters;
     const Json all = collect(options, everything);
     if (options.json)
         fmt::print("{}\n", all.dump(2));

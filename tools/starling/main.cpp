@@ -17,13 +17,11 @@ int main(int argc, char** argv) {
 
     starling::InfoOptions info;
     CLI::App* info_command = app.add_subcommand("info", "What this installation is, can and is set to");
-    info_command->add_flag("--variables", info.variables,
-                           "Variables with their values, sources and meaning");
+    info_command->add_flag("--variables", info.variables, "Variables with their values, sources and meaning");
     info_command->add_flag("--missing", info.missing, "MPI functions that are not built yet");
     info_command->add_flag("--functions", info.functions, "All MPI functions");
     info_command->add_flag("--transports", info.transports, "Transports and what they may use here");
-    info_command->add_flag("--collectives", info.collectives,
-                           "Which algorithm serves which collective call");
+    info_command->add_flag("--collectives", info.collectives, "Which algorithm serves which collective call");
     info_command->add_flag("--counters", info.counters, "What every process counts");
     info_command->add_flag("--json", info.json, "The same as JSON");
     info_command->callback([&] { result = starling::info(info); });
@@ -32,9 +30,11 @@ int main(int argc, char** argv) {
     CLI::App* top_command = app.add_subcommand("top", "The jobs that run on this machine, live");
     top_command->add_option("job", top.job, "Only jobs whose id begins with this, or whose command contains it");
     top_command->add_option("--interval", top.interval, "Seconds between two pictures")
-        ->check(CLI::Range(0.1, 3600.0))->capture_default_str();
+        ->check(CLI::Range(0.1, 3600.0))
+        ->capture_default_str();
     top_command->add_option("--sort", top.sort, "Order of a job's ranks: rank, waiting, messages or bytes")
-        ->check(CLI::IsMember({"rank", "waiting", "messages", "bytes"}))->capture_default_str();
+        ->check(CLI::IsMember({"rank", "waiting", "messages", "bytes"}))
+        ->capture_default_str();
     top_command->add_flag("--all-hosts", top.all_hosts, "Also the other hosts of jobs that this one knows, through the agent");
     top_command->add_option("--host", top.hosts, "These hosts too, separated by commas, through the agent")->delimiter(',');
     top_command->add_flag("--totals", top.totals, "Numbers since the start instead of per second");
@@ -43,10 +43,12 @@ int main(int argc, char** argv) {
     top_command->callback([&] { result = starling::run_top(top); });
 
     starling::WhyOptions why;
-    CLI::App* why_command = app.add_subcommand("why", "What the processes of a running job wait for, and why that does not end");
+    CLI::App* why_command =
+        app.add_subcommand("why", "What the processes of a running job wait for, and why that does not end");
     why_command->add_option("job", why.job, "Only jobs whose id begins with this, or whose command contains it");
     why_command->add_option("--interval", why.interval, "Seconds between the two looks at each process")
-        ->check(CLI::Range(0.05, 60.0))->capture_default_str();
+        ->check(CLI::Range(0.05, 60.0))
+        ->capture_default_str();
     why_command->add_option("--launcher", why.launcher, "Only jobs of the mpiexec or daemon that has this process id");
     why_command->add_flag("--stacks", why.stacks, "The stacks too: gdb's, and Python's where py-spy is installed");
     why_command->add_flag("--here", why.here, "This host alone; other hosts of the job are asked through the agent");
@@ -58,8 +60,7 @@ int main(int argc, char** argv) {
 
     CLI::App* daemon_command = app.add_subcommand("daemon", "The user's daemon: start, stop or status");
     daemon_command->prefix_command();
-    daemon_command->callback(
-        [&] { result = starling::launch::daemon_command(daemon_command->remaining()); });
+    daemon_command->callback([&] { result = starling::launch::daemon_command(daemon_command->remaining()); });
 
     if (argc < 2) return std::fputs(app.help().c_str(), stdout) < 0;
     CLI11_PARSE(app, argc, argv);

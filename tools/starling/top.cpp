@@ -128,8 +128,7 @@ class Top {
     std::string title() const {
         std::string text = fmt::format("starling top  {}  {} job{}, {} processes here", clock_text(), jobs_.size(),
                                        jobs_.size() == 1 ? "" : "s", watch_.processes());
-        if (watch_.unreadable() > 0)
-            text += fmt::format("; {} more of another version of Starling", watch_.unreadable());
+        if (watch_.unreadable() > 0) text += fmt::format("; {} more of another version of Starling", watch_.unreadable());
         if (const std::string trouble = remote_.trouble(); !trouble.empty()) text += "; " + trouble;
         return text;
     }
@@ -150,10 +149,10 @@ class Top {
             put(at < body.size() ? body[at] : body.empty() && i == 0 ? nothing_runs() : "");
         }
         const size_t below = body.size() > first_line_ + room ? body.size() - first_line_ - room : 0;
-        out += fmt::format("every {:g} s  s: sort ({})  t: {}  j/k: scroll{}  q: quit", options_.interval,
-                           options_.sort, style_.totals ? "rates" : "totals",
-                           below ? fmt::format(" ({} lines below)", below) : "")
-                   .substr(0, size.ws_col) + "\033[K";
+        out += fmt::format("every {:g} s  s: sort ({})  t: {}  j/k: scroll{}  q: quit", options_.interval, options_.sort,
+                           style_.totals ? "rates" : "totals", below ? fmt::format(" ({} lines below)", below) : "")
+                   .substr(0, size.ws_col) +
+               "\033[K";
         std::fwrite(out.data(), 1, out.size(), stdout);
         std::fflush(stdout);
     }
@@ -182,19 +181,29 @@ class Top {
         char key = 0;
         if (read(STDIN_FILENO, &key, 1) <= 0) return false;
         switch (key) {
-            case 'q': return false;
+            case 'q':
+                return false;
             case 's': {
                 style_.order = static_cast<top::Order>((static_cast<size_t>(style_.order) + 1) % std::size(top::kOrderNames));
                 options_.sort = top::kOrderNames[static_cast<size_t>(style_.order)];
                 break;
             }
-            case 't': style_.totals = !style_.totals; break;
+            case 't':
+                style_.totals = !style_.totals;
+                break;
             case 'j':
-            case 'B': ++first_line_; break;  // the last character of what the arrow down sends
+            case 'B':
+                ++first_line_;
+                break;  // the last character of what the arrow down sends
             case 'k':
-            case 'A': first_line_ -= first_line_ > 0; break;
-            case ' ': first_line_ += 10; break;
-            default: return true;
+            case 'A':
+                first_line_ -= first_line_ > 0;
+                break;
+            case ' ':
+                first_line_ += 10;
+                break;
+            default:
+                return true;
         }
         draw();
         return true;
@@ -212,7 +221,7 @@ class Top {
 
 int run_top(const TopOptions& options) {
     read_config(true);
-    struct sigaction action{};
+    struct sigaction action {};
     action.sa_handler = [](int) { interrupted = 1; };
     for (int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
     std::signal(SIGPIPE, SIG_IGN);

@@ -7,14 +7,14 @@
 namespace starling {
 
 struct TopOptions {
-    double interval = 1;   ///< seconds between two pictures
-    bool once = false;     ///< one picture, then end
+    double interval = 1;  ///< seconds between two pictures
+    bool once = false;    ///< one picture, then end
     bool json = false;
     bool totals = false;
     std::string sort = "rank";
     bool all_hosts = false;          ///< also the other hosts of the jobs seen here
     std::vector<std::string> hosts;  ///< these hosts too
-    std::string job;       ///< only these: begin of an id, part of a command
+    std::string job;                 ///< only these: begin of an id, part of a command
 };
 
 /// Runs until it is told to end; gives the exit code.

@@ -47,10 +47,14 @@ double sum_over_paths(const RankView& rank, size_t Path::*what, bool total) {
 /// What ranks are sorted by, the greatest first.
 double weight(const RankView& rank, const Style& style) {
     switch (style.order) {
-        case Order::waiting: return rank.waiting;
-        case Order::messages: return sum_over_paths(rank, &Path::messages, style.totals);
-        case Order::bytes: return sum_over_paths(rank, &Path::bytes, style.totals);
-        case Order::rank: break;
+        case Order::waiting:
+            return rank.waiting;
+        case Order::messages:
+            return sum_over_paths(rank, &Path::messages, style.totals);
+        case Order::bytes:
+            return sum_over_paths(rank, &Path::bytes, style.totals);
+        case Order::rank:
+            break;
     }
     return 0;
 }
@@ -108,17 +112,21 @@ void add(std::vector<std::string>& to, std::string line, const Style& style, con
 
 const char* color(Doing doing) {
     switch (doing) {
-        case Doing::waiting: return "\033[33m";
-        case Doing::asleep: return "\033[2m";
+        case Doing::waiting:
+            return "\033[33m";
+        case Doing::asleep:
+            return "\033[2m";
         case Doing::failed:
-        case Doing::not_started: return "\033[31m";
-        default: return "";
+        case Doing::not_started:
+            return "\033[31m";
+        default:
+            return "";
     }
 }
 
 Json json_of(const RankView& rank) {
-    Json out{{"rank", rank.rank}, {"host", rank.host}, {"pid", rank.pid}, {"state", name(rank.doing)},
-             {"waiting", rank.waiting}, {"asleep", rank.asleep}};
+    Json out{{"rank", rank.rank},         {"host", rank.host},       {"pid", rank.pid},
+             {"state", name(rank.doing)}, {"waiting", rank.waiting}, {"asleep", rank.asleep}};
     if (rank.core != boot::kNotBound) out["core"] = rank.core;
     if (!rank.counted) return out;
     size_t count = 0;
@@ -167,9 +175,15 @@ std::vector<std::string> lines(const std::vector<JobView>& jobs, const Style& st
 std::string json(const std::vector<JobView>& jobs, double interval) {
     Json out{{"interval_s", interval}, {"jobs", Json::array()}};
     for (const JobView& job : jobs) {
-        Json entry{{"id", fmt::format("{:016x}", job.id)}, {"command", job.command}, {"host", job.host},
-                   {"launcher", job.owner_pid}, {"state", job.state}, {"size", job.size}, {"hosts", job.hosts},
-                   {"age_s", job.age}, {"ranks", Json::array()}};
+        Json entry{{"id", fmt::format("{:016x}", job.id)},
+                   {"command", job.command},
+                   {"host", job.host},
+                   {"launcher", job.owner_pid},
+                   {"state", job.state},
+                   {"size", job.size},
+                   {"hosts", job.hosts},
+                   {"age_s", job.age},
+                   {"ranks", Json::array()}};
         for (const RankView& rank : job.ranks) entry["ranks"].push_back(json_of(rank));
         out["jobs"].push_back(std::move(entry));
     }

@@ -15,7 +15,7 @@ struct Style {
     Order order = Order::rank;
     bool totals = false;  ///< numbers since the start instead of per second
     bool color = false;
-    size_t width = 0;     ///< columns; 0: as wide as it gets
+    size_t width = 0;  ///< columns; 0: as wide as it gets
 };
 
 /// Sorts each job's ranks: by rank, or the greatest first.

@@ -27,18 +27,22 @@ const Counters* counters_of(const boot::JobSegment& segment, uint32_t rank) {
 }
 
 // A process that has not reached MPI_Init has not touched its region; reading there would give it memory.
-bool has_counters(boot::RankState state) {
-    return state != boot::RankState::started && state != boot::RankState::not_started;
-}
+bool has_counters(boot::RankState state) { return state != boot::RankState::started && state != boot::RankState::not_started; }
 
 Doing doing_of(const boot::JobSegment& segment, uint32_t rank) {
     switch (segment.cell(rank).state.load(std::memory_order_acquire)) {
-        case boot::RankState::started: return Doing::starting;
-        case boot::RankState::finalized: return Doing::finalized;
-        case boot::RankState::exited: return Doing::exited;
-        case boot::RankState::failed: return Doing::failed;
-        case boot::RankState::not_started: return Doing::not_started;
-        case boot::RankState::initialized: break;
+        case boot::RankState::started:
+            return Doing::starting;
+        case boot::RankState::finalized:
+            return Doing::finalized;
+        case boot::RankState::exited:
+            return Doing::exited;
+        case boot::RankState::failed:
+            return Doing::failed;
+        case boot::RankState::not_started:
+            return Doing::not_started;
+        case boot::RankState::initialized:
+            break;
     }
     const Counters* counters = counters_of(segment, rank);
     if (!counters) return Doing::computing;
@@ -48,9 +52,12 @@ Doing doing_of(const boot::JobSegment& segment, uint32_t rank) {
 
 const char* name(boot::JobState state) {
     switch (state) {
-        case boot::JobState::running: return "running";
-        case boot::JobState::ended: return "ended";
-        case boot::JobState::failed: return "failed";
+        case boot::JobState::running:
+            return "running";
+        case boot::JobState::ended:
+            return "ended";
+        case boot::JobState::failed:
+            return "failed";
     }
     return "?";
 }
@@ -76,8 +83,8 @@ bool is_job_segment(const std::string& path) {
 }  // namespace
 
 const char* name(Doing doing) {
-    constexpr const char* kNames[] = {"starting", "computing", "in MPI", "asleep",
-                                      "finalized", "exited", "failed", "not started"};
+    constexpr const char* kNames[] = {"starting",  "computing", "in MPI", "asleep",
+                                      "finalized", "exited",    "failed", "not started"};
     return kNames[static_cast<int>(doing)];
 }
 
@@ -114,7 +121,8 @@ void Watch::find_jobs() {
     each_number("/proc", [&](int pid) {
         // Only processes of the own user let us look; the others need not be asked for each descriptor.
         struct stat status;
-        const bool own = geteuid() == 0 || (stat(fmt::format("/proc/{}", pid).c_str(), &status) == 0 && status.st_uid == geteuid());
+        const bool own =
+            geteuid() == 0 || (stat(fmt::format("/proc/{}", pid).c_str(), &status) == 0 && status.st_uid == geteuid());
         if (own && pid != getpid()) find_in(pid);
     });
     std::erase_if(jobs_, [](const auto& entry) { return !entry.second.here; });
@@ -184,9 +192,8 @@ std::vector<JobView> Watch::snapshot() {
         }
         views.push_back(std::move(view));
     }
-    std::sort(views.begin(), views.end(), [](const JobView& a, const JobView& b) {
-        return a.age != b.age ? a.age > b.age : a.id < b.id;
-    });
+    std::sort(views.begin(), views.end(),
+              [](const JobView& a, const JobView& b) { return a.age != b.age ? a.age > b.age : a.id < b.id; });
     return views;
 }
 

@@ -22,9 +22,9 @@ struct RankView {
     std::string host;
     uint32_t core = boot::kNotBound;
     Doing doing = Doing::starting;
-    double waiting = 0;  ///< share of the instants looked at at which it was inside a wait, sleep included
-    double asleep = 0;   ///< share of those at which it slept
-    bool counted = false;  ///< its counters can be read
+    double waiting = 0;            ///< share of the instants looked at at which it was inside a wait, sleep included
+    double asleep = 0;             ///< share of those at which it slept
+    bool counted = false;          ///< its counters can be read
     std::vector<uint64_t> values;  ///< by row of the table of counters
     std::vector<double> rates;     ///< per second, of counters and timers; 0 for levels
 };
@@ -36,8 +36,8 @@ struct JobView {
     int32_t owner_pid = 0;
     uint32_t size = 0;  ///< ranks on all hosts
     uint32_t hosts = 1;
-    double age = 0;  ///< seconds since the first of its ranks seen here was initialized
-    std::vector<RankView> ranks;  ///< of this host
+    double age = 0;                        ///< seconds since the first of its ranks seen here was initialized
+    std::vector<RankView> ranks;           ///< of this host
     std::vector<std::string> other_hosts;  ///< where else it has ranks
 };
 

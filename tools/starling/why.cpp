@@ -35,11 +35,17 @@ void print_text(const JobReport& job, const std::vector<std::string>& found) {
 void print_json(const std::vector<JobReport>& jobs) {
     nlohmann::json out{{"jobs", nlohmann::json::array()}};
     for (const JobReport& job : jobs) {
-        nlohmann::json entry{{"id", fmt::format("{:016x}", job.id)}, {"command", job.command}, {"size", job.size},
-                             {"findings", why::findings(job.ranks, job.id)}, {"ranks", nlohmann::json::array()}};
+        nlohmann::json entry{{"id", fmt::format("{:016x}", job.id)},
+                             {"command", job.command},
+                             {"size", job.size},
+                             {"findings", why::findings(job.ranks, job.id)},
+                             {"ranks", nlohmann::json::array()}};
         for (const Rank& rank : job.ranks) {
-            entry["ranks"].push_back({{"rank", rank.who.rank}, {"host", rank.host}, {"pid", rank.pid},
-                                      {"state", name(rank.doing)}, {"text", why::sentence(rank, job.id)}});
+            entry["ranks"].push_back({{"rank", rank.who.rank},
+                                      {"host", rank.host},
+                                      {"pid", rank.pid},
+                                      {"state", name(rank.doing)},
+                                      {"text", why::sentence(rank, job.id)}});
         }
         out["jobs"].push_back(std::move(entry));
     }
@@ -50,7 +56,8 @@ void print_json(const std::vector<JobReport>& jobs) {
 bool is_quiet(const Rank& rank, double seconds) {
     if (rank.doing == why::Doing::waiting) {
         return rank.told && !rank.told->waits.empty() &&
-               std::all_of(rank.told->waits.begin(), rank.told->waits.end(), [&](const why::Wait& wait) { return wait.seconds >= seconds; });
+               std::all_of(rank.told->waits.begin(), rank.told->waits.end(),
+                           [&](const why::Wait& wait) { return wait.seconds >= seconds; });
     }
     if (rank.doing != why::Doing::computing && rank.doing != why::Doing::testing) return true;
     return (rank.since_wait >= 0 ? rank.since_wait : rank.since_start) >= seconds;
@@ -98,7 +105,8 @@ int run_why(const WhyOptions& options) {
     read_config(false);
     std::vector<JobReport> jobs = why::look(options.job, options.launcher, options.interval);
     if (options.quiet > 0 && !std::all_of(jobs.begin(), jobs.end(), [&](const JobReport& job) {
-            return std::all_of(job.ranks.begin(), job.ranks.end(), [&](const Rank& rank) { return is_quiet(rank, options.quiet); });
+            return std::all_of(job.ranks.begin(), job.ranks.end(),
+                               [&](const Rank& rank) { return is_quiet(rank, options.quiet); });
         }))
         return 0;
     if (options.stacks)
@@ -118,7 +126,8 @@ int run_why(const WhyOptions& options) {
     // Part of the report: what is missing in it.
     if (!trouble.empty()) fmt::print(options.json ? stderr : stdout, "  not seen: {}\n", trouble);
     if (!jobs.empty()) return 0;
-    fmt::print(stderr, "starling: no job of yours runs here{}\n", options.job.empty() ? "" : " that is or contains " + options.job);
+    fmt::print(stderr, "starling: no job of yours runs here{}\n",
+               options.job.empty() ? "" : " that is or contains " + options.job);
     return 1;
 }
 

@@ -7,15 +7,15 @@
 namespace starling {
 
 struct WhyOptions {
-    std::string job;        ///< only these: begin of an id, part of a command
-    double interval = 0.3;  ///< seconds between the two looks
-    bool here = false;      ///< this host alone
+    std::string job;                 ///< only these: begin of an id, part of a command
+    double interval = 0.3;           ///< seconds between the two looks
+    bool here = false;               ///< this host alone
     std::vector<std::string> hosts;  ///< these hosts too
     bool stacks = false;
     bool json = false;
-    bool raw = false;       ///< for the same program on another host
-    int launcher = 0;       ///< only the jobs of this process
-    double quiet = 0;       ///< nothing is said unless nobody has done anything for so many seconds
+    bool raw = false;  ///< for the same program on another host
+    int launcher = 0;  ///< only the jobs of this process
+    double quiet = 0;  ///< nothing is said unless nobody has done anything for so many seconds
 };
 
 /// Looks and reports; gives the exit code: 1 if there is no such job.

@@ -23,7 +23,7 @@ namespace {
 
 /// What /proc says of a process.
 struct ProcStat {
-    char state = '\0';  ///< as in /proc/PID/stat; '\0': there is none
+    char state = '\0';   ///< as in /proc/PID/stat; '\0': there is none
     uint64_t ticks = 0;  ///< processor time of all its threads
 };
 
@@ -35,8 +35,8 @@ ProcStat read_process(int32_t pid) {
     const size_t end = line.rfind(')');
     unsigned long user = 0, system = 0;
     ProcStat process;
-    if (end == std::string::npos ||
-        std::sscanf(line.c_str() + end + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &process.state, &user, &system) != 3)
+    if (end == std::string::npos || std::sscanf(line.c_str() + end + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
+                                                &process.state, &user, &system) != 3)
         return {};
     process.ticks = user + system;
     return process;
@@ -67,12 +67,17 @@ Look look_at(const boot::JobSegment& segment, uint32_t rank) {
 
 Doing doing_of(boot::RankState state, const Look& before, const Look& after) {
     switch (state) {
-        case boot::RankState::finalized: return Doing::finalized;
-        case boot::RankState::exited: return Doing::exited;
-        case boot::RankState::failed: return Doing::failed;
-        case boot::RankState::not_started: return Doing::not_started;
+        case boot::RankState::finalized:
+            return Doing::finalized;
+        case boot::RankState::exited:
+            return Doing::exited;
+        case boot::RankState::failed:
+            return Doing::failed;
+        case boot::RankState::not_started:
+            return Doing::not_started;
         case boot::RankState::started:
-        case boot::RankState::initialized: break;
+        case boot::RankState::initialized:
+            break;
     }
     if (after.process.state == '\0' || after.process.state == 'Z' || after.process.state == 'X') return Doing::gone;
     if (std::strchr("Tt", after.process.state)) return Doing::stopped;
@@ -123,7 +128,8 @@ std::vector<JobReport> look(const std::string& filter, int launcher, double inte
         std::vector<Look>& looks = first[&segment];
         for (uint32_t i = 0; i < segment.header().local_ranks; ++i) looks.push_back(look_at(segment, segment.local_rank(i)));
     });
-    timespec pause{static_cast<time_t>(interval), static_cast<long>((interval - static_cast<double>(static_cast<time_t>(interval))) * 1e9)};
+    timespec pause{static_cast<time_t>(interval),
+                   static_cast<long>((interval - static_cast<double>(static_cast<time_t>(interval))) * 1e9)};
     if (!first.empty()) nanosleep(&pause, nullptr);
     std::vector<JobReport> reports;
     for (const auto& [segment, looks] : first) {
@@ -149,7 +155,8 @@ std::vector<JobReport> look(const std::string& filter, int launcher, double inte
 void add_stacks(JobReport& job) {
     std::vector<std::pair<std::string, pid_t>> processes;
     for (const Rank& rank : job.ranks)
-        if (rank.doing < Doing::gone) processes.emplace_back(fmt::format("{} on {}", name_of(rank.who, job.id), rank.host), rank.pid);
+        if (rank.doing < Doing::gone)
+            processes.emplace_back(fmt::format("{} on {}", name_of(rank.who, job.id), rank.host), rank.pid);
     int ends[2];
     if (processes.empty() || pipe2(ends, O_CLOEXEC) != 0) return;
     // They are written to standard error; here that is a pipe.
@@ -161,7 +168,8 @@ void add_stacks(JobReport& job) {
     }
     close(ends[1]);
     char buffer[16 << 10];
-    for (ssize_t got; child > 0 && (got = read(ends[0], buffer, sizeof buffer)) > 0;) job.stacks.append(buffer, static_cast<size_t>(got));
+    for (ssize_t got; child > 0 && (got = read(ends[0], buffer, sizeof buffer)) > 0;)
+        job.stacks.append(buffer, static_cast<size_t>(got));
     close(ends[0]);
     if (child > 0) waitpid(child, nullptr, 0);
 }

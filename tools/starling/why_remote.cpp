@@ -25,8 +25,9 @@ std::string from_hex(const std::string& text) {
 }
 
 Json json_of(const Rank& rank, const std::string& account, uint64_t time) {
-    return {{"rank", rank.who.rank}, {"host", rank.host}, {"pid", rank.pid}, {"doing", name(rank.doing)}, {"cores", rank.cores},
-            {"since_wait", rank.since_wait}, {"since_start", rank.since_start}, {"garbled", rank.garbled}, {"time", time},
+    return {{"rank", rank.who.rank},           {"host", rank.host},       {"pid", rank.pid},
+            {"doing", name(rank.doing)},       {"cores", rank.cores},     {"since_wait", rank.since_wait},
+            {"since_start", rank.since_start}, {"garbled", rank.garbled}, {"time", time},
             {"account", to_hex(account)}};
 }
 
@@ -62,9 +63,13 @@ Rank rank_of(const Json& from, uint64_t job) {
 std::string to_line(const std::vector<JobReport>& jobs) {
     Json out{{"why", Json::array()}};
     for (const JobReport& job : jobs) {
-        Json entry{{"id", fmt::format("{:016x}", job.id)}, {"command", job.command}, {"size", job.size},
-                   {"stacks", job.stacks}, {"ranks", Json::array()}};
-        for (size_t i = 0; i < job.ranks.size(); ++i) entry["ranks"].push_back(json_of(job.ranks[i], job.accounts[i], job.times[i]));
+        Json entry{{"id", fmt::format("{:016x}", job.id)},
+                   {"command", job.command},
+                   {"size", job.size},
+                   {"stacks", job.stacks},
+                   {"ranks", Json::array()}};
+        for (size_t i = 0; i < job.ranks.size(); ++i)
+            entry["ranks"].push_back(json_of(job.ranks[i], job.accounts[i], job.times[i]));
         out["why"].push_back(std::move(entry));
     }
     return out.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -97,7 +102,8 @@ void merge(std::vector<JobReport>& jobs, std::vector<JobReport> more) {
             continue;
         }
         for (Rank& rank : job.ranks) {
-            const bool seen = std::any_of(known->ranks.begin(), known->ranks.end(), [&](const Rank& r) { return r.who == rank.who; });
+            const bool seen =
+                std::any_of(known->ranks.begin(), known->ranks.end(), [&](const Rank& r) { return r.who == rank.who; });
             if (!seen) known->ranks.push_back(std::move(rank));
         }
         known->stacks += job.stacks;

@@ -7,9 +7,9 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <memory>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -132,8 +132,7 @@ int main(int argc, char** argv) {
     boot::JobAddress address;
     if (mode == "names" && argc == 3) return keep_names(false, ready);
     if (mode == "names-persistent" && argc == 3) return keep_names(true, ready);
-    if (mode == "serve" && argc == 4 && boot::parse_address(argv[2], address))
-        return serve(argv, address, ready);
+    if (mode == "serve" && argc == 4 && boot::parse_address(argv[2], address)) return serve(argv, address, ready);
     if (mode == "universe" && argc == 5) return keep_universe(argv, ready);
     if (mode == "host" && argc == 5) return help_host(argv, ready);
     return usage();

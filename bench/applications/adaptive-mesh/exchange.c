@@ -26,9 +26,7 @@ struct Plan {
     int size, partner_count;
 };
 
-static int strip_values(const Mesh* mesh, const Strip* s) {
-    return s->half < 0 ? mesh->edge : mesh->edge / 2;
-}
+static int strip_values(const Mesh* mesh, const Strip* s) { return s->half < 0 ? mesh->edge : mesh->edge / 2; }
 
 static void add_strip(const Mesh* mesh, Bundle* bundle, Strip strip) {
     if ((bundle->count & (bundle->count - 1)) == 0) { /* grows at powers of two */
@@ -65,8 +63,7 @@ Plan* mesh_plan(const Mesh* mesh) {
     }
     for (int p = 0; p < mesh->size; ++p) {
         plan->out[p].buffer = malloc((size_t)plan->out[p].values * sizeof(double));
-        plan->in[p].buffer =
-            p == mesh->rank ? plan->out[p].buffer : malloc((size_t)plan->in[p].values * sizeof(double));
+        plan->in[p].buffer = p == mesh->rank ? plan->out[p].buffer : malloc((size_t)plan->in[p].values * sizeof(double));
         if (p != mesh->rank && (plan->out[p].count || plan->in[p].count)) note_partner(plan, p);
     }
     return plan;
@@ -114,14 +111,11 @@ static double* pack(const Mesh* mesh, const Strip* s, double* buffer) {
         for (int i = 0; i < mesh->edge; ++i) *buffer++ = cell_at_face(mesh, from->now, face, 0, i);
     } else if (from->level < to->level) { /* each of my cells lies beside two of theirs */
         int first = (s->face < kLeft ? to->x : to->y) % 2 * half;
-        for (int i = 0; i < mesh->edge; ++i)
-            *buffer++ = cell_at_face(mesh, from->now, face, 0, first + i / 2);
+        for (int i = 0; i < mesh->edge; ++i) *buffer++ = cell_at_face(mesh, from->now, face, 0, first + i / 2);
     } else { /* four of mine make one of theirs */
         for (int i = 0; i < half; ++i) {
-            double near = cell_at_face(mesh, from->now, face, 0, 2 * i) +
-                          cell_at_face(mesh, from->now, face, 0, 2 * i + 1);
-            double far = cell_at_face(mesh, from->now, face, 1, 2 * i) +
-                         cell_at_face(mesh, from->now, face, 1, 2 * i + 1);
+            double near = cell_at_face(mesh, from->now, face, 0, 2 * i) + cell_at_face(mesh, from->now, face, 0, 2 * i + 1);
+            double far = cell_at_face(mesh, from->now, face, 1, 2 * i) + cell_at_face(mesh, from->now, face, 1, 2 * i + 1);
             *buffer++ = 0.25 * (near + far);
         }
     }
@@ -171,14 +165,12 @@ void mesh_exchange(Mesh* mesh) {
     int posted = 0;
     for (int p = 0; p < mesh->size; ++p) {
         if (p == mesh->rank || !plan->in[p].count) continue;
-        MPI_Irecv(plan->in[p].buffer, plan->in[p].values, MPI_DOUBLE, p, kBorderTag, mesh->comm,
-                  &plan->requests[posted++]);
+        MPI_Irecv(plan->in[p].buffer, plan->in[p].values, MPI_DOUBLE, p, kBorderTag, mesh->comm, &plan->requests[posted++]);
     }
     for (int p = 0; p < mesh->size; ++p) {
         pack_all(mesh, &plan->out[p]);
         if (p == mesh->rank || !plan->out[p].count) continue;
-        MPI_Isend(plan->out[p].buffer, plan->out[p].values, MPI_DOUBLE, p, kBorderTag, mesh->comm,
-                  &plan->requests[posted++]);
+        MPI_Isend(plan->out[p].buffer, plan->out[p].values, MPI_DOUBLE, p, kBorderTag, mesh->comm, &plan->requests[posted++]);
     }
     unpack_all(mesh, &plan->in[mesh->rank]);
     mirror_edges(mesh);

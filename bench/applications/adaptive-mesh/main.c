@@ -27,14 +27,10 @@ typedef struct {
     double seconds;
 } Tally;
 
-static double size_of(double x) {
-    return x < 0 ? -x : x;
-}
+static double size_of(double x) { return x < 0 ? -x : x; }
 
 /* To and fro between -1 and 1, once while the share grows by one. */
-static double swing(double share) {
-    return size_of(4 * (share - (long)share) - 2) - 1;
-}
+static double swing(double share) { return size_of(4 * (share - (long)share) - 2) - 1; }
 
 /* Where the lamp is after that share of the run: it goes round along a square that stands on a corner. */
 static void lamp(double share, double* x, double* y) {
@@ -69,10 +65,8 @@ static int wished_level(const Mesh* mesh, const Leaf* leaf) {
     double largest = 0;
     for (int r = 1; r <= mesh->edge; ++r) {
         for (int k = 1; k < mesh->edge; ++k) {
-            double across =
-                size_of(*mesh_cell(mesh, leaf->now, r, k + 1) - *mesh_cell(mesh, leaf->now, r, k));
-            double along =
-                size_of(*mesh_cell(mesh, leaf->now, k + 1, r) - *mesh_cell(mesh, leaf->now, k, r));
+            double across = size_of(*mesh_cell(mesh, leaf->now, r, k + 1) - *mesh_cell(mesh, leaf->now, r, k));
+            double along = size_of(*mesh_cell(mesh, leaf->now, k + 1, r) - *mesh_cell(mesh, leaf->now, k, r));
             if (across > largest) largest = across;
             if (along > largest) largest = along;
         }
@@ -161,8 +155,7 @@ int main(int argc, char** argv) {
     defaults.sizes = "8,16";
     defaults.counts = "3";
     defaults.iterations = 400;
-    Options options =
-        bench_options(argc, argv, "adaptive mesh; -s edges of blocks, -i steps, -k levels", defaults);
+    Options options = bench_options(argc, argv, "adaptive mesh; -s edges of blocks, -i steps, -k levels", defaults);
     Team team = bench_team(&options, argv);
     int levels = (int)bench_next_of(options.counts, -1);
     bench_require(levels >= 0 && levels <= 6, "-k takes 0 to 6 levels");

@@ -3,9 +3,7 @@
 
 #include "mesh.h"
 
-double* mesh_new_cells(const Mesh* mesh) {
-    return calloc((size_t)(mesh->edge + 2) * (size_t)(mesh->edge + 2), sizeof(double));
-}
+double* mesh_new_cells(const Mesh* mesh) { return calloc((size_t)(mesh->edge + 2) * (size_t)(mesh->edge + 2), sizeof(double)); }
 
 static void create_cells(const Mesh* mesh, Leaf* leaf) {
     leaf->now = mesh_new_cells(mesh);
@@ -82,8 +80,7 @@ static void take_out(const Mesh* mesh, const Leaf* old, const Leaf* new, double*
     if (old->level > new->level) {
         for (int i = 0; i < half * half; ++i) {
             int row = 1 + i / half * 2, column = 1 + i % half * 2;
-            const double *upper = mesh_cell(mesh, old->now, row, column),
-                         *lower = mesh_cell(mesh, old->now, row + 1, column);
+            const double *upper = mesh_cell(mesh, old->now, row, column), *lower = mesh_cell(mesh, old->now, row + 1, column);
             buffer[i] = 0.25 * ((upper[0] + upper[1]) + (lower[0] + lower[1]));
         }
         return;
@@ -91,8 +88,7 @@ static void take_out(const Mesh* mesh, const Leaf* old, const Leaf* new, double*
     int side = old->level == new->level ? n : half;
     int row = side == n ? 1 : 1 + new->y % 2 * half, column = side == n ? 1 : 1 + new->x % 2 * half;
     for (int i = 0; i < side; ++i) {
-        memcpy(buffer + i * side, mesh_cell(mesh, old->now, row + i, column),
-               (size_t)side * sizeof(double));
+        memcpy(buffer + i * side, mesh_cell(mesh, old->now, row + i, column), (size_t)side * sizeof(double));
     }
 }
 
@@ -107,8 +103,7 @@ static void put_in(const Mesh* mesh, const Leaf* old, const Leaf* new, const dou
     int side = old->level == new->level ? n : half;
     int row = side == n ? 1 : 1 + old->y % 2 * half, column = side == n ? 1 : 1 + old->x % 2 * half;
     for (int i = 0; i < side; ++i) {
-        memcpy(mesh_cell(mesh, new->now, row + i, column), buffer + i * side,
-               (size_t)side * sizeof(double));
+        memcpy(mesh_cell(mesh, new->now, row + i, column), buffer + i * side, (size_t)side * sizeof(double));
     }
 }
 
@@ -126,19 +121,15 @@ static void move_cells(Mesh* mesh, Leaf* next, Pieces all) {
         if (old->owner == mesh->rank) take_out(mesh, old, new, p->buffer);
         if (old->owner == new->owner) continue;
         if (old->owner == mesh->rank) {
-            MPI_Isend(p->buffer, values, MPI_DOUBLE, new->owner, p->number, mesh->comm,
-                      &requests[posted++]);
+            MPI_Isend(p->buffer, values, MPI_DOUBLE, new->owner, p->number, mesh->comm, &requests[posted++]);
         } else {
-            MPI_Irecv(p->buffer, values, MPI_DOUBLE, old->owner, p->number, mesh->comm,
-                      &requests[posted++]);
+            MPI_Irecv(p->buffer, values, MPI_DOUBLE, old->owner, p->number, mesh->comm, &requests[posted++]);
         }
     }
     MPI_Waitall(posted, requests, MPI_STATUSES_IGNORE);
     for (int i = 0; i < all.count; ++i) {
         const Piece* p = &all.pieces[i];
-        if (next[p->to].owner == mesh->rank) {
-            put_in(mesh, &mesh->leaves[p->from], &next[p->to], p->buffer);
-        }
+        if (next[p->to].owner == mesh->rank) { put_in(mesh, &mesh->leaves[p->from], &next[p->to], p->buffer); }
         free(p->buffer);
     }
     free(requests);

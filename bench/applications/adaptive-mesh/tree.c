@@ -56,8 +56,7 @@ static int four_merge(const Mesh* mesh, int i) {
     if (first->level == 0 || first->x % 2 || first->y % 2 || i + 3 >= mesh->count) return 0;
     for (int k = 0; k < 4; ++k) {
         const Leaf* l = &mesh->leaves[i + k];
-        if (l->level != first->level || l->x / 2 != first->x / 2 || l->y / 2 != first->y / 2 ||
-            l->target >= l->level) {
+        if (l->level != first->level || l->x / 2 != first->x / 2 || l->y / 2 != first->y / 2 || l->target >= l->level) {
             return 0;
         }
     }
@@ -111,9 +110,7 @@ Leaf* mesh_next_leaves(const Mesh* mesh, int* count) {
         if (l->target == l->level) {
             next[n++] = mesh_leaf(mesh, l->level, l->x, l->y);
         } else if (l->target > l->level) {
-            for (int k = 0; k < 4; ++k) {
-                next[n++] = mesh_leaf(mesh, l->level + 1, 2 * l->x + k % 2, 2 * l->y + k / 2);
-            }
+            for (int k = 0; k < 4; ++k) { next[n++] = mesh_leaf(mesh, l->level + 1, 2 * l->x + k % 2, 2 * l->y + k / 2); }
         } else if (l->x % 2 == 0 && l->y % 2 == 0) {
             next[n++] = mesh_leaf(mesh, l->level - 1, l->x / 2, l->y / 2);
         }

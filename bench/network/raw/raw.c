@@ -116,20 +116,17 @@ Raw raw_start(int argc, char** argv, const char* default_sizes) {
         }
     }
     if (raw.port == 0) {
-        fprintf(
-            stderr,
-            "usage: %s --listen PORT | --connect HOST:PORT [--poll] [-s SIZES] [-t SECONDS] [-b BATCHES] "
-            "[-w WINDOW] [--json]\n",
-            argv[0]);
+        fprintf(stderr,
+                "usage: %s --listen PORT | --connect HOST:PORT [--poll] [-s SIZES] [-t SECONDS] [-b BATCHES] "
+                "[-w WINDOW] [--json]\n",
+                argv[0]);
         exit(2);
     }
     raw.control = meet(&raw);
     return raw;
 }
 
-int raw_tcp(const Raw* raw) {
-    return meet(raw);
-}
+int raw_tcp(const Raw* raw) { return meet(raw); }
 
 int raw_udp(const Raw* raw) {
     struct sockaddr_in mine = {.sin_family = AF_INET}, theirs;
@@ -220,8 +217,7 @@ int raw_measure(const Raw* raw, int fd, RawRound round, const char* benchmark, c
         follow(raw, fd, round, buffer);
         return 0;
     }
-    if (raw->json)
-        printf("{\"benchmark\": \"%s\", \"unit\": \"%s\", \"ranks\": \"2\", \"rows\": [", benchmark, unit);
+    if (raw->json) printf("{\"benchmark\": \"%s\", \"unit\": \"%s\", \"ranks\": \"2\", \"rows\": [", benchmark, unit);
     for (int s = 0; s < raw->size_count; ++s) {
         size_t bytes = raw->sizes[s];
         long iterations = calibrate(raw, fd, round, buffer, bytes);
@@ -231,11 +227,9 @@ int raw_measure(const Raw* raw, int fd, RawRound round, const char* benchmark, c
         qsort(times, (size_t)raw->batches, sizeof *times, compare_doubles);
         double median = (times[raw->batches / 2] + times[(raw->batches - 1) / 2]) / 2;
         double a = value(raw, bytes, times[0]), b = value(raw, bytes, times[raw->batches - 1]);
-        const char* form =
-            raw->json ? "%s{\"what\": \"\", \"size\": %zu, \"value\": %.6g, \"min\": %.6g, \"max\": %.6g}"
-                      : "%s%10zu %14.3f %14.3f %14.3f\n";
-        printf(form, raw->json && s > 0 ? ", " : "", bytes, value(raw, bytes, median), a < b ? a : b,
-               a < b ? b : a);
+        const char* form = raw->json ? "%s{\"what\": \"\", \"size\": %zu, \"value\": %.6g, \"min\": %.6g, \"max\": %.6g}"
+                                     : "%s%10zu %14.3f %14.3f %14.3f\n";
+        printf(form, raw->json && s > 0 ? ", " : "", bytes, value(raw, bytes, median), a < b ? a : b, a < b ? b : a);
     }
     if (raw->json) printf("]}\n");
     free(buffer);

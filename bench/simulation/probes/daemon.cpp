@@ -193,20 +193,22 @@ double take(const std::string& bytes) {
 
 double place_one() {
     static constexpr uint32_t kHosts = 1000, kEach = 64;
-    return time_of(5, [] {
-        std::vector<Room> rooms(kHosts);
-        PlacementRequest request;
-        request.count = kHosts * kEach;
-        for (uint32_t h = 0; h < kHosts; ++h) {
-            rooms[h].slots = kEach;
-            request.hosts.push_back(h);
-            request.slots.push_back(kEach);
-        }
-        std::vector<uint32_t> placed = place(request, rooms);
-        std::vector<uint32_t> next(kHosts, 0);
-        hosts_in_use(placed);
-        if (boot::fold_placements(placed, 0, next).empty()) give_up("placement");
-    }) / (kHosts * kEach);
+    return time_of(5,
+                   [] {
+                       std::vector<Room> rooms(kHosts);
+                       PlacementRequest request;
+                       request.count = kHosts * kEach;
+                       for (uint32_t h = 0; h < kHosts; ++h) {
+                           rooms[h].slots = kEach;
+                           request.hosts.push_back(h);
+                           request.slots.push_back(kEach);
+                       }
+                       std::vector<uint32_t> placed = place(request, rooms);
+                       std::vector<uint32_t> next(kHosts, 0);
+                       hosts_in_use(placed);
+                       if (boot::fold_placements(placed, 0, next).empty()) give_up("placement");
+                   }) /
+           (kHosts * kEach);
 }
 
 [[gnu::noinline]] pid_t start_myself(char* const arguments[]) {
@@ -248,10 +250,11 @@ int main(int argc, char**) {
     constexpr size_t kSmall = 200, kLarge = 1 << 20;
     const double small = frame(20000, kSmall), large = frame(200, kLarge);
     const double byte = (large - small) / (kLarge - kSmall);
-    std::printf("{\"handshake\": %.3g, \"frame\": %.3g, \"byte\": %.3g, \"place\": %.3g,\n", handshake(),
-                small - kSmall * byte, byte, place_one());
-    std::printf(" \"order_bytes\": %.0f, \"host_bytes\": %.1f, \"host_entry\": %.3g, \"segment\": %.3g, \"rank_start\": %.3g}\n",
-                static_cast<double>(few.size()) - kFew * host_bytes, host_bytes, host_entry,
-                take_few - kFew * host_entry, start_process());
+    std::printf("{\"handshake\": %.3g, \"frame\": %.3g, \"byte\": %.3g, \"place\": %.3g,\n", handshake(), small - kSmall * byte,
+                byte, place_one());
+    std::printf(
+        " \"order_bytes\": %.0f, \"host_bytes\": %.1f, \"host_entry\": %.3g, \"segment\": %.3g, \"rank_start\": %.3g}\n",
+        static_cast<double>(few.size()) - kFew * host_bytes, host_bytes, host_entry, take_few - kFew * host_entry,
+        start_process());
     return 0;
 }

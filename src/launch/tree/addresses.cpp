@@ -78,9 +78,8 @@ std::vector<Endpoint> nearest_first(std::vector<Endpoint> endpoints) {
     std::stable_partition(endpoints.begin(), endpoints.end(), [&](const Endpoint& e) {
         sockaddr_in address{};
         if (!socket_address(e, address)) return false;
-        return std::any_of(own.begin(), own.end(), [&](const Interface& i) {
-            return (address.sin_addr.s_addr & i.mask) == i.network;
-        });
+        return std::any_of(own.begin(), own.end(),
+                           [&](const Interface& i) { return (address.sin_addr.s_addr & i.mask) == i.network; });
     });
     return endpoints;
 }
@@ -92,8 +91,6 @@ bool socket_address(const Endpoint& endpoint, sockaddr_in& out) {
     return inet_pton(AF_INET, endpoint.address.c_str(), &out.sin_addr) == 1;
 }
 
-std::string to_text(const Endpoint& endpoint) {
-    return endpoint.address + " port " + std::to_string(endpoint.port);
-}
+std::string to_text(const Endpoint& endpoint) { return endpoint.address + " port " + std::to_string(endpoint.port); }
 
 }  // namespace starling::launch

@@ -55,8 +55,7 @@ std::string last_words(const std::string& text) {
     for (size_t at = 0; at < text.size();) {
         const size_t end = std::min(text.find('\n', at), text.size());
         std::string line = text.substr(at, end - at);
-        line.erase(std::remove_if(line.begin(), line.end(), [](unsigned char c) { return c < 32 || c == 127; }),
-                   line.end());
+        line.erase(std::remove_if(line.begin(), line.end(), [](unsigned char c) { return c < 32 || c == 127; }), line.end());
         while (!line.empty() && (line.back() == ' ' || line.back() == '.')) line.pop_back();
         if (!line.empty()) lines.push_back(line.substr(0, 300));
         at = end + 1;
@@ -73,8 +72,7 @@ class AgentStart : public NodeStart {
         : loop_(loop), orders_(orders), on_failed_(std::move(on_failed)) {
         // The length first: a node knows when it has everything, whatever the agent does with the stream's end.
         const std::string body = encode(orders);
-        input_ = greeting_line(orders.settings.version) +
-                 Writer().number(static_cast<uint32_t>(body.size())).take() + body;
+        input_ = greeting_line(orders.settings.version) + Writer().number(static_cast<uint32_t>(body.size())).take() + body;
         launch();
     }
 
@@ -139,8 +137,7 @@ void AgentStart::launch() {
     program_ = words[0];
     const std::string file = find_program(words[0], path ? path : "/usr/local/bin:/usr/bin:/bin", "");
     if (file.empty()) {
-        return fail_later("the agent '" + words[0] +
-                          "' is not in PATH; install it, or name another one with --launcher-agent");
+        return fail_later("the agent '" + words[0] + "' is not in PATH; install it, or name another one with --launcher-agent");
     }
     int in[2] = {-1, -1}, out[2] = {-1, -1}, err[2] = {-1, -1};
     const bool piped = pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0 && pipe2(err, O_CLOEXEC) == 0;
@@ -288,8 +285,7 @@ class AgentStarter : public NodeStarter {
     explicit AgentStarter(EventLoop& loop) : loop_(loop) {
         signal(SIGPIPE, SIG_IGN);  // an agent may end without having read a word
     }
-    std::unique_ptr<NodeStart> start(const Orders& orders,
-                                     std::function<void(const std::string&)> on_failed) override {
+    std::unique_ptr<NodeStart> start(const Orders& orders, std::function<void(const std::string&)> on_failed) override {
         return std::make_unique<AgentStart>(loop_, orders, std::move(on_failed));
     }
 

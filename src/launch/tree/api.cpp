@@ -6,8 +6,7 @@
 namespace starling::launch {
 
 Tree::Tree(EventLoop& loop, TreeSettings settings)
-    : implementation_(
-          std::make_unique<Implementation>(loop, std::move(settings), make_agent_starter(loop))) {}
+    : implementation_(std::make_unique<Implementation>(loop, std::move(settings), make_agent_starter(loop))) {}
 Tree::Tree(std::unique_ptr<Implementation> implementation) : implementation_(std::move(implementation)) {}
 Tree::~Tree() = default;
 
@@ -58,8 +57,7 @@ void Tree::multicast(const HostSet& to, std::string payload, Urgency urgency) {
     implementation_->originate(std::move(payload), {}, to, urgency, false);
 }
 
-void Tree::gather(std::string_view topic, std::string_view piece, const HostSet& contributors, Urgency urgency,
-                  bool eager) {
+void Tree::gather(std::string_view topic, std::string_view piece, const HostSet& contributors, Urgency urgency, bool eager) {
     implementation_->gather(topic, piece, contributors, urgency, eager);
 }
 

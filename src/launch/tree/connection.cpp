@@ -19,8 +19,8 @@ constexpr int kMaxPieces = 64;
 
 }  // namespace
 
-TreeConnection::TreeConnection(EventLoop& loop, int fd, Handshake::Role role,
-                               const TreeCredentials& credentials, Handlers handlers)
+TreeConnection::TreeConnection(EventLoop& loop, int fd, Handshake::Role role, const TreeCredentials& credentials,
+                               Handlers handlers)
     : loop_(loop), fd_(fd), handlers_(std::move(handlers)), handshake_(role, credentials) {
     loop_.watch(fd_, EPOLLIN, [this](uint32_t events) { on_ready(events); });
     if (std::string opening = handshake_.opening(); !opening.empty()) {

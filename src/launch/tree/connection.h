@@ -36,8 +36,7 @@ class TreeConnection {
     };
 
     /// Owns `fd`, which is connected and non-blocking.
-    TreeConnection(EventLoop& loop, int fd, Handshake::Role role, const TreeCredentials& credentials,
-                   Handlers handlers);
+    TreeConnection(EventLoop& loop, int fd, Handshake::Role role, const TreeCredentials& credentials, Handlers handlers);
     TreeConnection(const TreeConnection&) = delete;
     TreeConnection& operator=(const TreeConnection&) = delete;
     ~TreeConnection();

@@ -8,8 +8,8 @@ namespace starling::launch {
 
 namespace {
 
-std::string seal_of(HmacSha256 hmac, uint64_t number, std::string_view head, std::string_view a,
-                    std::string_view b, std::string_view c) {
+std::string seal_of(HmacSha256 hmac, uint64_t number, std::string_view head, std::string_view a, std::string_view b,
+                    std::string_view c) {
     Writer counted;
     counted.number(number);
     hmac.update(counted.view());

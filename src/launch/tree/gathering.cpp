@@ -154,9 +154,8 @@ void Implementation::gather_up_everything() {
 
 void Implementation::forget_old_gatherings(EventLoop::Clock::time_point now) {
     for (auto& topics : gatherings) {
-        std::erase_if(topics, [now](const auto& entry) {
-            return entry.second.empty() && now - entry.second.last_news > kMemory;
-        });
+        std::erase_if(topics,
+                      [now](const auto& entry) { return entry.second.empty() && now - entry.second.last_news > kMemory; });
     }
 }
 

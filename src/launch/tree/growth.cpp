@@ -50,8 +50,7 @@ void Implementation::delegate(Branch& branch, std::vector<GrowHost> list) {
     if (branch.state == Branch::State::live) {
         branch.connection->send(FrameKind::grow, encode(Grow{std::move(list)}));
     } else {
-        branch.waiting.insert(branch.waiting.end(), std::make_move_iterator(list.begin()),
-                              std::make_move_iterator(list.end()));
+        branch.waiting.insert(branch.waiting.end(), std::make_move_iterator(list.begin()), std::make_move_iterator(list.end()));
     }
 }
 
@@ -109,8 +108,9 @@ int Implementation::listen() {
     if (listener) return MPI_SUCCESS;
     std::string credential, why;
     if (settings.munge && !munge_seal("", credential, why)) return fail(MPI_ERR_OTHER, "%s", why.c_str());
-    auto ear = std::make_unique<TreeListener>(
-        loop, TreeCredentials(settings.key, settings.munge), [this](std::unique_ptr<TreeConnection> connection) { on_peer(std::move(connection)); });
+    auto ear =
+        std::make_unique<TreeListener>(loop, TreeCredentials(settings.key, settings.munge),
+                                       [this](std::unique_ptr<TreeConnection> connection) { on_peer(std::move(connection)); });
     if (const int error = ear->open(settings.interfaces); error != MPI_SUCCESS) return error;
     listener = std::move(ear);
     return MPI_SUCCESS;

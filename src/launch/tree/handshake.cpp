@@ -40,9 +40,7 @@ Sha256Digest Handshake::derive(std::string_view purpose) const {
     return hmac.finish();
 }
 
-Sha256Digest Handshake::proof(Role of) const {
-    return derive(of == Role::child ? "starling child  " : "starling parent ");
-}
+Sha256Digest Handshake::proof(Role of) const { return derive(of == Role::child ? "starling child  " : "starling parent "); }
 
 Sha256Digest Handshake::frame_key(Role of) const {
     return derive(of == Role::child ? "starling frames up  " : "starling frames down");
@@ -104,8 +102,7 @@ bool Handshake::open_credential() {
     std::string opened;
     const std::string credential = buffer_.substr(kNonce + kProof + kLength);
     if (credential.find('\0') != std::string::npos || !munge_open(credential, opened, why_)) return false;
-    if (opened.size() != sizeof(TreeKey) + kNonce || !equal_secret(opened.substr(sizeof(TreeKey)), child_nonce_))
-        return false;
+    if (opened.size() != sizeof(TreeKey) + kNonce || !equal_secret(opened.substr(sizeof(TreeKey)), child_nonce_)) return false;
     secret_ = opened.substr(0, sizeof(TreeKey));
     return true;
 }
@@ -113,8 +110,7 @@ bool Handshake::open_credential() {
 Handshake::State Handshake::take_challenge(std::string& out) {
     parent_nonce_ = buffer_.substr(0, kNonce);
     if (munge_ && !open_credential()) return State::refused;
-    if (!equal_secret(std::string_view(buffer_).substr(kNonce, kProof), bytes_of(proof(Role::parent))))
-        return State::refused;
+    if (!equal_secret(std::string_view(buffer_).substr(kNonce, kProof), bytes_of(proof(Role::parent)))) return State::refused;
     out += bytes_of(proof(Role::child));
     return State::proved;
 }

@@ -33,9 +33,7 @@ class Handshake {
 
     /// Valid when proved.
     Sha256Digest key_to_send() const { return frame_key(role_); }
-    Sha256Digest key_to_receive() const {
-        return frame_key(role_ == Role::child ? Role::parent : Role::child);
-    }
+    Sha256Digest key_to_receive() const { return frame_key(role_ == Role::child ? Role::parent : Role::child); }
 
     static constexpr size_t kNonce = 16, kHello = 32, kProof = 32;
 

@@ -8,8 +8,7 @@ namespace {
 
 // Walks the borders of both sets; a stretch belongs to the result if `keep(in a, in b)`.
 template <class Keep>
-std::vector<HostSet::Run> combine(const std::vector<HostSet::Run>& a, const std::vector<HostSet::Run>& b,
-                                  Keep keep) {
+std::vector<HostSet::Run> combine(const std::vector<HostSet::Run>& a, const std::vector<HostSet::Run>& b, Keep keep) {
     std::vector<HostSet::Run> result;
     size_t i = 0, j = 0;  // border numbers: run i / 2, its first if even, its end if odd
     const auto border = [](const std::vector<HostSet::Run>& runs, size_t n) -> uint64_t {
@@ -52,8 +51,7 @@ size_t HostSet::size() const {
 }
 
 bool HostSet::contains(HostId host) const {
-    const auto after =
-        std::upper_bound(runs_.begin(), runs_.end(), host, [](HostId h, const Run& r) { return h < r.first; });
+    const auto after = std::upper_bound(runs_.begin(), runs_.end(), host, [](HostId h, const Run& r) { return h < r.first; });
     return after != runs_.begin() && host < std::prev(after)->end;
 }
 

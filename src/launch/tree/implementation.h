@@ -77,10 +77,9 @@ struct Tree::Implementation {
     void bury(std::unique_ptr<TreeConnection> connection);
 
     // routing.cpp
-    void originate(std::string payload, std::vector<std::pair<HostId, std::string>> parts, HostSet to,
-                   Urgency urgency, bool internal, std::function<void()> arrived = {});
-    void route(const std::shared_ptr<const Content>& content, HostSet to, const Receipt& receipt,
-               const Neighbour* from);
+    void originate(std::string payload, std::vector<std::pair<HostId, std::string>> parts, HostSet to, Urgency urgency,
+                   bool internal, std::function<void()> arrived = {});
+    void route(const std::shared_ptr<const Content>& content, HostSet to, const Receipt& receipt, const Neighbour* from);
     void deliver(const std::shared_ptr<const Content>& content, const Receipt& receipt);
     void hand_over(const Content& content);
     void release_bulk();
@@ -88,15 +87,13 @@ struct Tree::Implementation {
     void on_done(Neighbour& from, const std::string& body);
     bool pull(Neighbour& to, Outgoing& out);
     void connect(Neighbour& neighbour, std::unique_ptr<TreeConnection> connection,
-                 std::function<void(FrameKind, std::string&)> on_frame,
-                 std::function<void(const std::string&)> on_close);
+                 std::function<void(FrameKind, std::string&)> on_frame, std::function<void(const std::string&)> on_close);
     void disconnect(Neighbour& neighbour);
     void arrived(uint64_t serial, Urgency urgency, uint64_t number);
     void push(Neighbour& to, Outbox::Message message);
 
     // gathering.cpp: put together on the way up
-    void gather(std::string_view topic, std::string_view piece, const HostSet& contributors, Urgency urgency,
-                bool eager);
+    void gather(std::string_view topic, std::string_view piece, const HostSet& contributors, Urgency urgency, bool eager);
     void gather_in(const Gathered& news, Urgency urgency, Receipt receipt);
     void gather_up(const std::string& topic, Urgency urgency);
     void gather_up_everything();
@@ -165,10 +162,10 @@ struct Tree::Implementation {
     std::vector<Ancestor> ancestors;  ///< the parent first
     std::unique_ptr<UplinkSearch> search;
 
-    uint64_t numbers[2] = {};  ///< of the last message sent from here, by urgency
-    std::unordered_map<HostId, uint64_t> seen[2];  ///< by origin: the last message delivered here
+    uint64_t numbers[2] = {};                                  ///< of the last message sent from here, by urgency
+    std::unordered_map<HostId, uint64_t> seen[2];              ///< by origin: the last message delivered here
     std::unordered_map<std::string, Gathering> gatherings[2];  ///< by topic; at the root none
-    size_t backlog = 0;        ///< bulk bytes from here that have not arrived
+    size_t backlog = 0;                                        ///< bulk bytes from here that have not arrived
     bool hold_bulk = false;
     std::deque<std::pair<std::shared_ptr<const Content>, Receipt>> held;
     uint64_t last_serial = 0;

@@ -48,8 +48,8 @@ int TreeListener::listen_on(const std::string& address) {
         getsockname(fd, reinterpret_cast<sockaddr*>(&name), &length) != 0) {
         const int error = errno;
         if (fd >= 0) close(fd);
-        return fail(MPI_ERR_OTHER, "cannot listen on %s for other hosts' daemons: %s%s", address.c_str(),
-                    std::strerror(error), error == EMFILE ? "; raise `ulimit -n`" : "");
+        return fail(MPI_ERR_OTHER, "cannot listen on %s for other hosts' daemons: %s%s", address.c_str(), std::strerror(error),
+                    error == EMFILE ? "; raise `ulimit -n`" : "");
     }
     sockets_.push_back(fd);
     endpoints_.push_back({address, ntohs(name.sin_port)});
@@ -90,8 +90,7 @@ void TreeListener::admit(int fd) {
         on_peer_(std::move(connection));
     };
     handlers.on_close = [this, it](const std::string&) { drop(it); };
-    it->connection =
-        std::make_unique<TreeConnection>(loop_, fd, Handshake::Role::parent, credentials_, std::move(handlers));
+    it->connection = std::make_unique<TreeConnection>(loop_, fd, Handshake::Role::parent, credentials_, std::move(handlers));
     if (expiry_ == 0) expiry_ = loop_.after(kTimeToProve, [this] { expire(); });
 }
 

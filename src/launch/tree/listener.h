@@ -50,7 +50,7 @@ class TreeListener {
     OnPeer on_peer_;
     std::vector<int> sockets_;
     std::vector<Endpoint> endpoints_;
-    std::list<Stranger> strangers_;  ///< the oldest first
+    std::list<Stranger> strangers_;                        ///< the oldest first
     std::vector<std::unique_ptr<TreeConnection>> graves_;  ///< closed from within their own handlers
     EventLoop::TimerId expiry_ = 0, burial_ = 0, pause_ = 0;
 };

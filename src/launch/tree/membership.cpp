@@ -32,8 +32,8 @@ void Implementation::on_peer(std::unique_ptr<TreeConnection> connection) {
         newcomer->lose("it did not say who it is");
     };
     handlers.on_close = [this, newcomer](const std::string&) {
-        const auto it = std::find_if(newcomers.begin(), newcomers.end(),
-                                     [&](const Newcomer& n) { return n.connection.get() == newcomer; });
+        const auto it =
+            std::find_if(newcomers.begin(), newcomers.end(), [&](const Newcomer& n) { return n.connection.get() == newcomer; });
         if (it == newcomers.end()) return;
         bury(std::move(it->connection));
         newcomers.erase(it);
@@ -42,8 +42,8 @@ void Implementation::on_peer(std::unique_ptr<TreeConnection> connection) {
 }
 
 void Implementation::on_attach(TreeConnection* newcomer, const std::string& body) {
-    const auto it = std::find_if(newcomers.begin(), newcomers.end(),
-                                 [&](const Newcomer& n) { return n.connection.get() == newcomer; });
+    const auto it =
+        std::find_if(newcomers.begin(), newcomers.end(), [&](const Newcomer& n) { return n.connection.get() == newcomer; });
     auto connection = std::move(it->connection);
     newcomers.erase(it);
     Attach attach;

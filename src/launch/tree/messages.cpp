@@ -189,8 +189,8 @@ std::string encode_head(const MessageHead& head, const Content& content) {
     const bool bulk = content.urgency == Urgency::bulk;
     Writer out;
     out.number(head.edge_number).number(content.origin).number(content.number);
-    out.number(static_cast<uint8_t>((content.internal ? kInternal : 0) | (bulk ? kBulk : 0) |
-                                    (content.gathered ? kGathered : 0)));
+    out.number(
+        static_cast<uint8_t>((content.internal ? kInternal : 0) | (bulk ? kBulk : 0) | (content.gathered ? kGathered : 0)));
     out.number(static_cast<uint8_t>(!content.parts.empty()));
     head.to.encode(out);
     out.number(static_cast<uint32_t>(content.payload.size()));
@@ -216,7 +216,9 @@ bool decode_message(std::string bytes, MessageHead& head, Content& content) {
     content.internal = flags & kInternal;
     content.gathered = flags & kGathered;
     content.urgency = flags & kBulk ? Urgency::bulk : Urgency::control;
-    if (flags > 7 || (content.internal && content.gathered) || has_parts > 1 || !HostSet::decode(in, head.to) || head.to.empty()) return false;
+    if (flags > 7 || (content.internal && content.gathered) || has_parts > 1 || !HostSet::decode(in, head.to) ||
+        head.to.empty())
+        return false;
     content.payload = in.string();
     content.parts.clear();
     if (has_parts == 1) {
@@ -234,9 +236,7 @@ bool decode_message(std::string bytes, MessageHead& head, Content& content) {
     return in.done();
 }
 
-std::string greeting_line(std::string_view version) {
-    return std::string(kGreeting).append(version).append("\n");
-}
+std::string greeting_line(std::string_view version) { return std::string(kGreeting).append(version).append("\n"); }
 
 bool parse_greeting(std::string_view line, std::string& version) {
     if (!line.starts_with(kGreeting)) return false;

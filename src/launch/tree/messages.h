@@ -43,8 +43,8 @@ struct Orders {
 struct Attach {
     HostId host = 0;
     uint32_t attempt = 1;
-    uint64_t incarnation = 0;  ///< random: whether it is the same process
-    HostSet members;           ///< itself and all below it, started or being started
+    uint64_t incarnation = 0;                                 ///< random: whether it is the same process
+    HostSet members;                                          ///< itself and all below it, started or being started
     std::vector<std::pair<HostId, uint32_t>> later_attempts;  ///< of members whose attempt is not 1
 };
 

@@ -89,8 +89,7 @@ int wait_for_daemon(int report, pid_t daemon, bool keep) {
     close(1);
     close(2);
     int status = 0;
-    while (waitpid(daemon, &status, 0) < 0 && errno == EINTR) {
-    }
+    while (waitpid(daemon, &status, 0) < 0 && errno == EINTR) {}
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
@@ -108,8 +107,7 @@ int serve(Orders orders, int report, const MakeNodeService& make) {
         close_agents_ends();
         if (!trouble.empty()) loop.stop(1);
     };
-    auto implementation =
-        std::make_unique<Tree::Implementation>(loop, std::move(orders), make_agent_starter(loop), connected);
+    auto implementation = std::make_unique<Tree::Implementation>(loop, std::move(orders), make_agent_starter(loop), connected);
     Tree tree(std::move(implementation));
     const std::shared_ptr<void> service = make(loop, tree);
     return loop.run();

@@ -4,9 +4,7 @@ namespace starling::launch {
 
 namespace {
 
-size_t weight(const Content& content) {
-    return content.urgency == Urgency::bulk ? content.storage.size() : 0;
-}
+size_t weight(const Content& content) { return content.urgency == Urgency::bulk ? content.storage.size() : 0; }
 
 }  // namespace
 

@@ -7,8 +7,7 @@ namespace starling::launch {
 using Implementation = Tree::Implementation;
 
 // A copy of what the caller gave, laid out as if it had arrived.
-static std::shared_ptr<Content> make_content(std::string payload,
-                                             const std::vector<std::pair<HostId, std::string>>& parts) {
+static std::shared_ptr<Content> make_content(std::string payload, const std::vector<std::pair<HostId, std::string>>& parts) {
     auto content = std::make_shared<Content>();
     const size_t shared = payload.size();
     content->storage = std::move(payload);
@@ -26,8 +25,8 @@ static std::shared_ptr<Content> make_content(std::string payload,
     return content;
 }
 
-void Implementation::originate(std::string payload, std::vector<std::pair<HostId, std::string>> parts,
-                               HostSet to, Urgency urgency, bool internal, std::function<void()> arrived) {
+void Implementation::originate(std::string payload, std::vector<std::pair<HostId, std::string>> parts, HostSet to,
+                               Urgency urgency, bool internal, std::function<void()> arrived) {
     to.remove(self.host);
     if (to.empty() && arrived) defer(std::move(arrived));
     if (to.empty() || orphan) return;
@@ -183,10 +182,8 @@ void Implementation::connect(Neighbour& neighbour, std::unique_ptr<TreeConnectio
     by_serial[neighbour.serial] = &neighbour;
     neighbour.outbox.restart();
     neighbour.connection = std::move(connection);
-    neighbour.connection->set_handlers({{},
-                                        std::move(on_frame),
-                                        std::move(on_close),
-                                        [this, &neighbour](Outgoing& out) { return pull(neighbour, out); }});
+    neighbour.connection->set_handlers(
+        {{}, std::move(on_frame), std::move(on_close), [this, &neighbour](Outgoing& out) { return pull(neighbour, out); }});
     neighbour.connection->pump();
 }
 

@@ -18,8 +18,8 @@ constexpr std::chrono::milliseconds kPause{100};    // between rounds
 }  // namespace
 
 UplinkSearch::UplinkSearch(EventLoop& loop, const TreeCredentials& credentials, const std::vector<Ancestor>& candidates,
-                           std::string attach, std::chrono::milliseconds limit, bool patient,
-                           OnFound on_found, OnFailed on_failed)
+                           std::string attach, std::chrono::milliseconds limit, bool patient, OnFound on_found,
+                           OnFailed on_failed)
     : loop_(loop),
       credentials_(credentials),
       attach_(std::move(attach)),
@@ -28,8 +28,7 @@ UplinkSearch::UplinkSearch(EventLoop& loop, const TreeCredentials& credentials, 
       on_found_(std::move(on_found)),
       on_failed_(std::move(on_failed)) {
     for (const Ancestor& candidate : candidates) {
-        for (Endpoint& endpoint : nearest_first(candidate.endpoints))
-            targets_.push_back({candidate.name, std::move(endpoint)});
+        for (Endpoint& endpoint : nearest_first(candidate.endpoints)) targets_.push_back({candidate.name, std::move(endpoint)});
     }
     limit_ = loop_.after(limit, [this] {
         limit_ = 0;

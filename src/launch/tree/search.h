@@ -25,8 +25,8 @@ class UplinkSearch {
 
     /// Starts at once; calls back from the loop, once. `candidates` in order of preference. `patient`: that a
     /// network is unreachable may pass; else it is as good as a refusal.
-    UplinkSearch(EventLoop& loop, const TreeCredentials& credentials, const std::vector<Ancestor>& candidates, std::string attach,
-                 std::chrono::milliseconds limit, bool patient, OnFound on_found, OnFailed on_failed);
+    UplinkSearch(EventLoop& loop, const TreeCredentials& credentials, const std::vector<Ancestor>& candidates,
+                 std::string attach, std::chrono::milliseconds limit, bool patient, OnFound on_found, OnFailed on_failed);
     UplinkSearch(const UplinkSearch&) = delete;
     UplinkSearch& operator=(const UplinkSearch&) = delete;
     ~UplinkSearch();

@@ -28,8 +28,7 @@ class NodeStarter {
     virtual ~NodeStarter() = default;
     /// Never fails at once: `on_failed` is called from the loop, at most once, with the reason, in words
     /// that go after "host <name>: ".
-    virtual std::unique_ptr<NodeStart> start(const Orders& orders,
-                                             std::function<void(const std::string&)> on_failed) = 0;
+    virtual std::unique_ptr<NodeStart> start(const Orders& orders, std::function<void(const std::string&)> on_failed) = 0;
 };
 
 /// Through the agent of the settings, or directly if the host is this machine.

@@ -1,7 +1,7 @@
 #include "launch/tree/tree.h"
 
-#include <climits>
 #include <unistd.h>
+#include <climits>
 
 #include <algorithm>
 
@@ -155,8 +155,7 @@ void Implementation::begin_end() {
     }
 }
 
-void Implementation::shut_down(std::chrono::milliseconds limit,
-                               std::function<void(const std::vector<HostId>&)> done) {
+void Implementation::shut_down(std::chrono::milliseconds limit, std::function<void(const std::vector<HostId>&)> done) {
     if (on_ended) return;
     on_ended = std::move(done);
     begin_end();

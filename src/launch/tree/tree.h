@@ -69,18 +69,18 @@ struct TreeHandlers {
 };
 
 struct TreeSettings {
-    TreeKey key;                ///< a fresh one for each universe: make_key()
-    bool munge = false;         ///< MUNGE has to vouch for both ends besides
+    TreeKey key;                     ///< a fresh one for each universe: make_key()
+    bool munge = false;              ///< MUNGE has to vouch for both ends besides
     std::vector<std::string> agent;  ///< called as `agent... host command`; ssh by default
-    std::string program;        ///< starlingd as the other hosts know it
-    std::string interfaces;     ///< names or addresses to listen on, separated by commas; empty: all that are up
+    std::string program;             ///< starlingd as the other hosts know it
+    std::string interfaces;          ///< names or addresses to listen on, separated by commas; empty: all that are up
     uint32_t fanout = 16;
-    bool keep_agent = false;    ///< the agent ends with the node, not when it has started it
+    bool keep_agent = false;                         ///< the agent ends with the node, not when it has started it
     std::chrono::milliseconds start_limit{30000};    ///< from calling the agent to a node that is connected
     std::chrono::milliseconds heartbeat{1000};       ///< a connection is never silent for longer
     std::chrono::milliseconds silence_limit{10000};  ///< after which the other end counts as dead
     std::chrono::milliseconds grace{2000};           ///< for a cut-off node to find an ancestor
-    std::string version;        ///< nodes of another one are refused; this build's by default
+    std::string version;                             ///< nodes of another one are refused; this build's by default
 
     /// From the variables (STARLING_TREE_FANOUT, ...), with this installation's starlingd and a new key.
     static TreeSettings from_config();
@@ -130,15 +130,14 @@ class Tree {
     /// returned, or its host is lost.
     void broadcast(std::string payload, Urgency urgency = Urgency::control, std::function<void()> arrived = {});
     /// `shared` to all of them and to each its own part besides; a connection carries only the parts of those below it.
-    void scatter(std::string shared, std::vector<std::pair<HostId, std::string>> parts,
-                 Urgency urgency = Urgency::control);
+    void scatter(std::string shared, std::vector<std::pair<HostId, std::string>> parts, Urgency urgency = Urgency::control);
 
     /// The other way round: one piece of each of `contributors`, all of whom call this with the same topic and urgency,
     /// to the root. A daemon on the way waits a moment (50 ms) for those below it, so that the root gets a few messages
     /// and not one per host; `eager`: the first piece is not made to wait. It arrives behind what this host has sent before
     /// with the same urgency, but what is sent afterwards may overtake it. Who does not contribute delays the others only.
-    void gather(std::string_view topic, std::string_view piece, const HostSet& contributors,
-                Urgency urgency = Urgency::control, bool eager = false);
+    void gather(std::string_view topic, std::string_view piece, const HostSet& contributors, Urgency urgency = Urgency::control,
+                bool eager = false);
 
     /// Bulk bytes that this host has sent and that have not arrived yet. Who sends streams pauses while it is large.
     size_t bulk_backlog() const;

@@ -32,8 +32,7 @@ void Implementation::on_uplink_found(UplinkSearch::Found found) {
     defer([old = std::shared_ptr<UplinkSearch>(std::move(search))] {});
     ancestors = std::move(found.ancestors);
     connect(
-        uplink, std::move(found.connection),
-        [this](FrameKind kind, std::string& body) { on_uplink_frame(kind, body); },
+        uplink, std::move(found.connection), [this](FrameKind kind, std::string& body) { on_uplink_frame(kind, body); },
         [this](const std::string& why) { on_uplink_closed(why); });
     for (Branch& branch : branches) {
         if (branch.connection) branch.connection->send(FrameKind::ancestry, encode(ancestors_of_child()));
@@ -66,8 +65,7 @@ void Implementation::on_uplink_frame(FrameKind kind, std::string& body) {
             if (!good) break;
             ancestors = std::move(above);
             for (Branch& branch : branches) {
-                if (branch.connection)
-                    branch.connection->send(FrameKind::ancestry, encode(ancestors_of_child()));
+                if (branch.connection) branch.connection->send(FrameKind::ancestry, encode(ancestors_of_child()));
             }
             break;
         case FrameKind::end:

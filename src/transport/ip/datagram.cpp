@@ -11,8 +11,8 @@ constexpr uint64_t kFarthest = uint64_t{1} << 62;
 
 bool sensible(const DatagramHeader& header) {
     return (header.flags & ~datagram_flag::kAll) == 0 && header.reserved == 0 && header.ranges <= kMostRanges &&
-           header.epoch != 0 && header.offset < kFarthest && header.ack < kFarthest &&
-           header.offset % kGrain == 0 && header.ack % kGrain == 0;
+           header.epoch != 0 && header.offset < kFarthest && header.ack < kFarthest && header.offset % kGrain == 0 &&
+           header.ack % kGrain == 0;
 }
 
 bool ascending(const AckRange* ranges, int count) {

@@ -19,9 +19,7 @@
 namespace starling::ip {
 
 namespace {
-Member& member_of(Session& session) {
-    return static_cast<Member&>(session);
-}
+Member& member_of(Session& session) { return static_cast<Member&>(session); }
 }  // namespace
 
 int Endpoint::open(const Identity& self, const Upcalls& upcalls, Endpoint*& out) {
@@ -111,8 +109,7 @@ void Endpoint::State::find_paths(Member& member) {
         // An address that we have ourselves, as of a bridge that every host has, is not the peer's to us.
         if (rail != Rails::kRouted && !rails.is_own(member.addresses[i])) add(member.addresses[i], rail);
     }
-    for (int i = 0; known && count == 0 && i < member.address_count; ++i)
-        add(member.addresses[i], Rails::kRouted);
+    for (int i = 0; known && count == 0 && i < member.address_count; ++i) add(member.addresses[i], Rails::kRouted);
 
     bool have[kMaxAddresses] = {};
     for (int p = 0; p < kMaxAddresses; ++p) {
@@ -129,8 +126,7 @@ void Endpoint::State::find_paths(Member& member) {
         const uint32_t datagram = std::max(mtu, 576u) - 28;
         int place = -1;
         for (int p = 0; p < kMaxAddresses; ++p) {
-            if (have[w] ? member.path(p).present && member.path(p).route == wanted[w]
-                        : place < 0 && !member.path(p).present)
+            if (have[w] ? member.path(p).present && member.path(p).route == wanted[w] : place < 0 && !member.path(p).present)
                 place = p;
         }
         if (place >= 0) member.set_path(place, wanted[w], datagram);
@@ -174,9 +170,7 @@ bool Endpoint::State::mark_dirty(Member& member) {
     if (member.dirty) return true;
     try {
         dirty.push_back(&member);
-    } catch (const std::bad_alloc&) {
-        return false;
-    }
+    } catch (const std::bad_alloc&) { return false; }
     return member.dirty = true;
 }
 
@@ -261,8 +255,7 @@ uint64_t Endpoint::next_deadline() const { return state_->earliest; }
 
 void Endpoint::flush_acks() {
     const uint64_t now = now_ns();
-    for (Session* session = state_->active.front(); session; session = state_->active.next(session))
-        session->flush_ack(now);
+    for (Session* session = state_->active.front(); session; session = state_->active.next(session)) session->flush_ack(now);
     state_->publish();
 }
 

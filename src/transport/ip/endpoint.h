@@ -59,7 +59,7 @@ struct Counters {
 
 /// Bytes per rail, for the same.
 struct RailCounters {
-    char name[16] = {};  ///< of the interface
+    char name[16] = {};    ///< of the interface
     uint32_t address = 0;  ///< IPv4, network byte order
     bool usable = false;
     uint64_t bytes_sent = 0, bytes_received = 0;

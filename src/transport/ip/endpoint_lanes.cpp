@@ -8,8 +8,8 @@
 namespace starling::ip {
 
 namespace {
-constexpr uint32_t kHot = 64;      ///< datagrams of late that earn a lane
-constexpr uint32_t kHotter = 4;    ///< how many times more than its holder one must send to take a lane over
+constexpr uint32_t kHot = 64;    ///< datagrams of late that earn a lane
+constexpr uint32_t kHotter = 4;  ///< how many times more than its holder one must send to take a lane over
 }  // namespace
 
 // Half of what was counted in each span of time before.

@@ -112,10 +112,10 @@ bool Endpoint::State::take(const Arrival& arrival, uint64_t time) {
 Member* Endpoint::State::member_for(const Datagram& datagram) {
     const DatagramHeader& header = datagram.header;
     const Name name{header.job, header.rank};
-    if (last && last->peer == name && !last->dead()) [[likely]] return last;
+    if (last && last->peer == name && !last->dead()) [[likely]]
+        return last;
     const auto found = members.find(name);
-    if (found != members.end() && (!found->second->dead() || !found->second->is_successor(header)))
-        return found->second.get();
+    if (found != members.end() && (!found->second->dead() || !found->second->is_successor(header))) return found->second.get();
     return static_cast<Member*>(upcalls.unknown(header.job, header.rank, datagram.introduction.key));
 }
 

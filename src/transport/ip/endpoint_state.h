@@ -19,10 +19,10 @@ struct Member final : Session {
     using Session::Session;
     uint32_t addresses[kMaxAddresses] = {};  ///< network byte order
     uint8_t address_count = 0;
-    bool dirty = false;    ///< in State::dirty: something is to be sent when the batch ends
-    uint16_t port = 0;     ///< host byte order; 0: not known
+    bool dirty = false;  ///< in State::dirty: something is to be sent when the batch ends
+    uint16_t port = 0;   ///< host byte order; 0: not known
     int lane = Destination::kNoLane;
-    uint32_t heat = 0;       ///< datagrams sent to it, as of the span of time heated_at: see heat_of()
+    uint32_t heat = 0;  ///< datagrams sent to it, as of the span of time heated_at: see heat_of()
     uint64_t heated_at = 0;
 };
 

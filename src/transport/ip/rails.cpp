@@ -73,8 +73,7 @@ int RailChoice::parse(const char* text, RailChoice& out) {
     char entry[kLongestEntry];
     while (next_entry(rest, entry)) {
         uint32_t address, mask;
-        if (std::strchr(entry, '/') ? read_network(entry, address, mask)
-                                    : *entry != '\0' && std::strlen(entry) < IFNAMSIZ)
+        if (std::strchr(entry, '/') ? read_network(entry, address, mask) : *entry != '\0' && std::strlen(entry) < IFNAMSIZ)
             continue;
         return fail(MPI_ERR_ARG,
                     "STARLING_IP_INTERFACES: '%s' holds something that is neither an interface's name nor a network; "
@@ -91,8 +90,7 @@ bool RailChoice::takes(const char* name, uint32_t address, bool loopback) const 
     bool named = false;
     while (next_entry(rest, entry)) {
         uint32_t network, mask;
-        named |= std::strcmp(entry, name) == 0 ||
-                 (read_network(entry, network, mask) && ((address ^ network) & mask) == 0);
+        named |= std::strcmp(entry, name) == 0 || (read_network(entry, network, mask) && ((address ^ network) & mask) == 0);
     }
     return but_ ? !named && !loopback : named;
 }
@@ -181,8 +179,8 @@ bool Rails::note(const Rail& seen) {
     for (uint16_t i = 0; i < count_; ++i) {
         Rail& rail = rails_[i];
         if (rail.address != seen.address || std::strcmp(rail.name, seen.name) != 0) continue;
-        const bool same = rail.index == seen.index && rail.netmask == seen.netmask && rail.mtu == seen.mtu &&
-                          rail.usable == seen.usable;
+        const bool same =
+            rail.index == seen.index && rail.netmask == seen.netmask && rail.mtu == seen.mtu && rail.usable == seen.usable;
         rail.index = seen.index;
         rail.netmask = seen.netmask;
         rail.mtu = seen.mtu;

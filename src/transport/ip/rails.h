@@ -11,8 +11,8 @@ struct Rail {
     uint32_t index = 0;    ///< of the interface, as the kernel counts
     uint32_t address = 0;  ///< IPv4, network byte order
     uint32_t netmask = 0;
-    uint32_t mtu = 0;      ///< bytes of an IP packet
-    bool usable = false;   ///< up and connected; false: it was there once
+    uint32_t mtu = 0;     ///< bytes of an IP packet
+    bool usable = false;  ///< up and connected; false: it was there once
     bool loopback = false;
     uint64_t bytes_sent = 0, bytes_received = 0;
 };

@@ -91,7 +91,8 @@ uint32_t Session::payload_limit() const {
     if (datagram == 0) datagram = 1500 - 28;
     // Room for an introduction and a few ranges, so that a full packet fits whatever else there is to say.
     return (datagram - static_cast<uint32_t>(sizeof(DatagramHeader) + sizeof(Introduction) + sizeof(shm::Header)) -
-            kRangesWithData * static_cast<uint32_t>(sizeof(AckRange))) & ~(kGrain - 1);
+            kRangesWithData * static_cast<uint32_t>(sizeof(AckRange))) &
+           ~(kGrain - 1);
 }
 
 shm::Header* Session::refuse_room() {
@@ -111,9 +112,7 @@ bool Session::deliver(const shm::Header& header, const std::byte* payload) {
     return !dead_;
 }
 
-uint64_t Session::silent_since() const {
-    return std::max({waiting_since_, heard_at_, vouched_at_});
-}
+uint64_t Session::silent_since() const { return std::max({waiting_since_, heard_at_, vouched_at_}); }
 
 uint64_t Session::stalled_since() const {
     if (!waiting()) return 0;

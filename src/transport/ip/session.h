@@ -66,9 +66,9 @@ class Outside {
     virtual uint64_t new_epoch() = 0;
 
     Name self;
-    uint64_t key = 0;                          ///< our own
-    uint32_t window = 1 << 20;                 ///< bytes a session keeps, sent or received; at most 16 MB
-    uint64_t timeout = 30 * kSecond;           ///< of silence until a peer is given up, ns
+    uint64_t key = 0;                 ///< our own
+    uint32_t window = 1 << 20;        ///< bytes a session keeps, sent or received; at most 16 MB
+    uint64_t timeout = 30 * kSecond;  ///< of silence until a peer is given up, ns
     SlabPool slabs;
     SessionCounters counters;
 
@@ -108,8 +108,10 @@ class Session : private PacketSink {
     /// Room for a packet, nullptr if the buffer is full; see Endpoint::reserve.
     shm::Header* reserve(uint32_t payload) {
         const uint32_t bytes = packet_bytes(payload);
-        if (buffer_.kept() + bytes > outside_.window && buffer_.kept() != 0) [[unlikely]] return refuse_room();
-        if (dead_) [[unlikely]] return nullptr;
+        if (buffer_.kept() + bytes > outside_.window && buffer_.kept() != 0) [[unlikely]]
+            return refuse_room();
+        if (dead_) [[unlikely]]
+            return nullptr;
         return buffer_.reserve(payload);
     }
     void commit(uint32_t payload, uint64_t now) {
@@ -131,9 +133,7 @@ class Session : private PacketSink {
     /// `carrier`. Delivers, but does not answer: transmit() does, once for several.
     bool receive(const Datagram& datagram, int path, Carrier* carrier, uint64_t now);
     /// Of a dead session: whether the datagram is from a later incarnation of the peer than the one given up.
-    bool is_successor(const DatagramHeader& header) const {
-        return header.epoch > peer_epoch_ && header.epoch > past_epoch_;
-    }
+    bool is_successor(const DatagramHeader& header) const { return header.epoch > peer_epoch_ && header.epoch > past_epoch_; }
 
     // Time.
 
@@ -229,13 +229,13 @@ class Session : private PacketSink {
     RangeSet sacked_;           ///< arrived beyond the first hole
     RangeSet lost_;             ///< to be sent again
     Flight flight_;
-    uint32_t repeats_ = 0;      ///< records in flight whose order is not that of the stream
-    uint32_t carried_ = 0;      ///< records in flight on carriers
-    uint32_t carrier_question_ = 0;  ///< number of the datagram that asks after them; 0: none
-    uint64_t carried_since_ = 0;     ///< when the first of them was sent, or something was acknowledged since
+    uint32_t repeats_ = 0;            ///< records in flight whose order is not that of the stream
+    uint32_t carried_ = 0;            ///< records in flight on carriers
+    uint32_t carrier_question_ = 0;   ///< number of the datagram that asks after them; 0: none
+    uint64_t carried_since_ = 0;      ///< when the first of them was sent, or something was acknowledged since
     uint64_t told_end_ = UINT64_MAX;  ///< the last selective acknowledgement leaves out nothing below this
-    uint64_t loss_check_at_ = 0;  ///< when a datagram that was overtaken counts as lost; 0: none
-    uint64_t blocked_until_ = 0;  ///< the kernel's buffer is full
+    uint64_t loss_check_at_ = 0;      ///< when a datagram that was overtaken counts as lost; 0: none
+    uint64_t blocked_until_ = 0;      ///< the kernel's buffer is full
 
     // Their stream.
     uint64_t peer_epoch_ = 0;  ///< 0: not heard of
@@ -246,18 +246,18 @@ class Session : private PacketSink {
     uint32_t owed_ = 0;        ///< datagrams since the last acknowledgement
     uint32_t echo_ = 0;        ///< number of the last datagram
     uint64_t echo_at_ = 0;
-    int8_t last_path_ = -1;    ///< by which the last datagram came
+    int8_t last_path_ = -1;  ///< by which the last datagram came
 
     // Life.
     uint64_t waiting_since_ = 0, heard_at_ = 0, vouched_at_ = 0;
     uint64_t answered_at_ = 0;  ///< a datagram of ours, by the peer
-    uint64_t looked_at_ = 0;   ///< by the peer at its sockets, as far as is known
-    uint64_t probe_at_ = 0;  ///< of suspended paths; 0: none
-    uint64_t deaf_since_ = 0;  ///< the peer is heard, or looks at its sockets, since then, but does not hear us; 0: it does
+    uint64_t looked_at_ = 0;    ///< by the peer at its sockets, as far as is known
+    uint64_t probe_at_ = 0;     ///< of suspended paths; 0: none
+    uint64_t deaf_since_ = 0;   ///< the peer is heard, or looks at its sockets, since then, but does not hear us; 0: it does
     Failure failure_ = Failure::none;
     bool dead_ = false;
     bool room_refused_ = false, room_made_ = false;
-    bool refused_ = false;        ///< the kernel did not take something since transmit() began
+    bool refused_ = false;   ///< the kernel did not take something since transmit() began
     bool heard_us_ = false;  ///< the peer has acknowledged something of this stream: it needs no introduction
 
     uint8_t carrier_count_ = 0;

@@ -32,8 +32,8 @@ class SlabPool {
     SlabPool& operator=(const SlabPool&) = delete;
     ~SlabPool();
 
-    static constexpr uint32_t kSmall = 4096 - sizeof(Slab);          ///< for a session that says little
-    static constexpr uint32_t kLarge = 72 * 1024 - sizeof(Slab);     ///< for streams, and for the longest packet
+    static constexpr uint32_t kSmall = 4096 - sizeof(Slab);       ///< for a session that says little
+    static constexpr uint32_t kLarge = 72 * 1024 - sizeof(Slab);  ///< for streams, and for the longest packet
     /// An empty slab that holds `bytes` (at most kLarge); a small one if `small` and that suffices.
     Slab* take(uint32_t bytes, bool small);
     void give(Slab* slab);
@@ -45,9 +45,7 @@ class SlabPool {
 };
 
 /// Bytes of stream that a packet with so much payload takes.
-constexpr uint32_t packet_bytes(uint32_t payload) {
-    return static_cast<uint32_t>(sizeof(shm::Header)) + ((payload + 7) & ~7u);
-}
+constexpr uint32_t packet_bytes(uint32_t payload) { return static_cast<uint32_t>(sizeof(shm::Header)) + ((payload + 7) & ~7u); }
 
 class SendBuffer {
   public:

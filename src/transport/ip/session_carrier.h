@@ -9,9 +9,9 @@ namespace starling::ip {
 
 /// How an attempt to send ended.
 enum class Sent : uint8_t {
-    done,  ///< taken whole
-    busy,  ///< nothing was taken, the carrier is full; it says when there is room (Endpoint::writable)
-    gone,  ///< nothing was taken and the carrier takes no more
+    done,      ///< taken whole
+    busy,      ///< nothing was taken, the carrier is full; it says when there is room (Endpoint::writable)
+    gone,      ///< nothing was taken and the carrier takes no more
     too_long,  ///< nothing was taken: longer than the path carries (UDP only)
 };
 

@@ -9,12 +9,12 @@ namespace starling::ip {
 /// A datagram, or a stretch of the stream given to a carrier, that is under way.
 struct Flown {
     uint64_t offset;
-    uint64_t sent_at;   ///< ns
-    uint64_t order;     ///< on its path
-    uint32_t length;    ///< 0: a probe
-    uint8_t via;        ///< path index, or kFirstCarrier + carrier index
-    bool in_flight;     ///< neither acknowledged nor given up
-    bool repeat;        ///< its bytes were sent before
+    uint64_t sent_at;  ///< ns
+    uint64_t order;    ///< on its path
+    uint32_t length;   ///< 0: a probe
+    uint8_t via;       ///< path index, or kFirstCarrier + carrier index
+    bool in_flight;    ///< neither acknowledged nor given up
+    bool repeat;       ///< its bytes were sent before
     uint8_t reserved;
     uint64_t end() const { return offset + length; }
 };
@@ -32,9 +32,7 @@ class Flight {
     uint32_t first() const { return first_; }
     uint32_t next() const { return next_; }
     /// The record of this number, nullptr if it is not (any more) here.
-    Flown* find(uint32_t number) {
-        return number - first_ < next_ - first_ ? &records_[number & mask_] : nullptr;
-    }
+    Flown* find(uint32_t number) { return number - first_ < next_ - first_ ? &records_[number & mask_] : nullptr; }
     Flown& operator[](uint32_t number) { return records_[number & mask_]; }
     const Flown& operator[](uint32_t number) const { return records_[number & mask_]; }
     /// A record for the next number. Not if full().

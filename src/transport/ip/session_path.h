@@ -9,11 +9,11 @@ namespace starling::ip {
 
 /// Protocol times, ns. Made for one building: nothing here waits for as long as the internet needs.
 inline constexpr uint64_t kMicrosecond = 1000, kMillisecond = 1'000'000, kSecond = 1'000'000'000;
-inline constexpr uint64_t kAckDelay = 250 * kMicrosecond;      ///< an acknowledgement waits so long for company
+inline constexpr uint64_t kAckDelay = 250 * kMicrosecond;       ///< an acknowledgement waits so long for company
 inline constexpr uint64_t kCarrierAckDelay = 1 * kMillisecond;  ///< one for what came over a carrier
 inline constexpr uint64_t kFirstTimeout = 20 * kMillisecond;    ///< before anything was measured
 inline constexpr uint64_t kMostTimeout = 1000 * kMillisecond;
-inline constexpr uint64_t kRefusedWait = 20 * kMillisecond;   ///< when the kernel knows no way at all
+inline constexpr uint64_t kRefusedWait = 20 * kMillisecond;     ///< when the kernel knows no way at all
 inline constexpr uint64_t kProbeInterval = 250 * kMillisecond;  ///< of paths that seem dead
 
 /// The round-trip time as RFC 6298 smooths it; ns.
@@ -69,21 +69,21 @@ struct Route {
 struct Path {
     Route route;
     bool present = false;
-    bool suspended = false;  ///< it does not answer while others do: only probed
-    bool full = false;       ///< the congestion window kept something from being sent since the last acknowledgement
-    bool credit = false;     ///< one datagram may go though the window is full: the timer asks for an answer
-    uint8_t backoff = 0;     ///< timeouts in a row
-    uint8_t big_losses = 0;  ///< long datagrams lost in a row
+    bool suspended = false;      ///< it does not answer while others do: only probed
+    bool full = false;           ///< the congestion window kept something from being sent since the last acknowledgement
+    bool credit = false;         ///< one datagram may go though the window is full: the timer asks for an answer
+    uint8_t backoff = 0;         ///< timeouts in a row
+    uint8_t big_losses = 0;      ///< long datagrams lost in a row
     bool small_arrived = false;  ///< and a short one has arrived meanwhile
-    uint32_t datagram = 0;   ///< longest datagram, UDP payload bytes
+    uint32_t datagram = 0;       ///< longest datagram, UDP payload bytes
     uint32_t datagram_most = 0;  ///< what the rail allows; `datagram` may have been found to be less
-    uint64_t in_flight = 0;  ///< bytes, with what each datagram costs besides its contents
-    uint64_t next_order = 1; ///< datagrams sent on it are numbered
-    uint64_t best_order = 0; ///< highest that is known to have arrived
-    uint64_t last_sent = 0;  ///< ns, of what wants an answer
-    uint64_t since_ask = 0;  ///< bytes sent since an acknowledgement was asked for
+    uint64_t in_flight = 0;      ///< bytes, with what each datagram costs besides its contents
+    uint64_t next_order = 1;     ///< datagrams sent on it are numbered
+    uint64_t best_order = 0;     ///< highest that is known to have arrived
+    uint64_t last_sent = 0;      ///< ns, of what wants an answer
+    uint64_t since_ask = 0;      ///< bytes sent since an acknowledgement was asked for
     uint64_t unanswered_at = 0;  ///< ns, of the first timeout in the row
-    bool quiet = false;  ///< nothing was answered for so long that nothing new is sent, only what the timer asks with
+    bool quiet = false;          ///< nothing was answered for so long that nothing new is sent, only what the timer asks with
     RoundTrip round_trip;
     CongestionWindow window;
 

@@ -38,15 +38,14 @@ struct Reassembly::Undo {
 };
 
 namespace {
-const shm::Header& header_at(const std::byte* bytes) {
-    return *reinterpret_cast<const shm::Header*>(bytes);
-}
+const shm::Header& header_at(const std::byte* bytes) { return *reinterpret_cast<const shm::Header*>(bytes); }
 constexpr uint32_t kHeader = sizeof(shm::Header);
 }  // namespace
 
 Reassembly::Result Reassembly::accept(uint64_t offset, const std::byte* bytes, uint32_t count, PacketSink& sink) {
     // Given again, it may have been delivered itself, and what had come early behind it not.
-    if (count == 0 || offset + count <= expected_) return early_ && early_->offset <= expected_ ? drain(sink) : Result::duplicate;
+    if (count == 0 || offset + count <= expected_)
+        return early_ && early_->offset <= expected_ ? drain(sink) : Result::duplicate;
     if (offset + count > expected_ + window_) return Result::beyond;
     if (offset > expected_) return keep(offset, bytes, count);
     const auto known = static_cast<uint32_t>(expected_ - offset);

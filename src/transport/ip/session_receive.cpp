@@ -8,10 +8,10 @@ namespace starling::ip {
 
 namespace {
 
-constexpr uint64_t kReorder = 3;     ///< datagrams that may overtake one before it counts as lost (RFC 5681's three)
-constexpr uint32_t kOwedMost = 32;   ///< datagrams that go unacknowledged at most
+constexpr uint64_t kReorder = 3;            ///< datagrams that may overtake one before it counts as lost (RFC 5681's three)
+constexpr uint32_t kOwedMost = 32;          ///< datagrams that go unacknowledged at most
 constexpr uint64_t kOwedBytes = 64 * 1024;  ///< bytes over carriers, likewise
-constexpr uint8_t kSizeLosses = 12;  ///< long datagrams lost in a row, while short ones arrive: the path is narrower
+constexpr uint8_t kSizeLosses = 12;         ///< long datagrams lost in a row, while short ones arrive: the path is narrower
 
 uint32_t cost_of(const Flown& flown) { return flown.length + kDatagramCost; }
 
@@ -212,8 +212,8 @@ bool Session::take_echo(const DatagramHeader& header, uint64_t now) {
 // A datagram is lost when later ones on its path have arrived: three of them, or any after a while (RFC 8985).
 void Session::find_losses(uint64_t now) {
     loss_check_at_ = 0;
-    const bool one_path = std::count_if(std::begin(paths_), std::end(paths_),
-                                        [](const Path& path) { return path.in_flight > 0; }) == 1;
+    const bool one_path =
+        std::count_if(std::begin(paths_), std::end(paths_), [](const Path& path) { return path.in_flight > 0; }) == 1;
     for (uint32_t n = flight_.first(); n != flight_.next(); ++n) {
         Flown& flown = flight_[n];
         if (!flown.in_flight || flown.via >= kFirstCarrier) continue;

@@ -8,9 +8,9 @@
 namespace starling::ip {
 
 namespace {
-constexpr uint64_t kBesideMost = 1280;  ///< bytes that may go as a datagram while there is a connection,
+constexpr uint64_t kBesideMost = 1280;            ///< bytes that may go as a datagram while there is a connection,
 constexpr uint64_t kBesideAll = 2 * kBesideMost;  ///< with all that is not acknowledged
-constexpr uint8_t kBesideTimeouts = 3;  ///< in a row: then the connection carries all again
+constexpr uint8_t kBesideTimeouts = 3;            ///< in a row: then the connection carries all again
 }  // namespace
 
 /// The front of a datagram, with room for all that may follow.
@@ -38,7 +38,8 @@ int Session::pick_carrier() const {
 }
 
 bool Session::carriers_serve() const {
-    if (carrier_count_ == 0) [[likely]] return false;
+    if (carrier_count_ == 0) [[likely]]
+        return false;
     return std::any_of(std::begin(carriers_), std::end(carriers_),
                        [](const Attached& place) { return place.carrier && !place.gone; });
 }
@@ -180,14 +181,13 @@ bool Session::send_frame(int index, Range range, uint64_t now) {
         owed_ = owed, echo_ = echo;
         owed_bytes_ = owed_bytes, ack_at_ = ack_at;
         (sent == Sent::busy ? place.busy : place.gone) = true;
-        return true;        // there may be another way
+        return true;  // there may be another way
     }
     const bool repeat = range.start < next_;
     const uint8_t via = static_cast<uint8_t>(kFirstCarrier + index);
     // Carriers keep order and lose nothing while they live: one record does for as long as no other way is used.
     Flown* last = flight_.empty() ? nullptr : &flight_[flight_.next() - 1];
-    if (last && last->in_flight && last->via == via && last->end() == range.start && !repeat &&
-        last->length < (1u << 30)) {
+    if (last && last->in_flight && last->via == via && last->end() == range.start && !repeat && last->length < (1u << 30)) {
         last->length += static_cast<uint32_t>(range.length());
     } else {
         flight_.add() = {range.start, now, 0, static_cast<uint32_t>(range.length()), via, true, repeat, 0};
@@ -214,8 +214,8 @@ bool Session::send_datagram(int index, Range range, uint64_t now) {
     path.credit = false;
     Flown& flown = flight_.add();
     const uint32_t number = flight_.next() - 1;
-    flown = {range.start, now, path.next_order++, static_cast<uint32_t>(range.length()), static_cast<uint8_t>(index),
-             true, repeat, 0};
+    flown = {range.start, now, path.next_order++, static_cast<uint32_t>(range.length()), static_cast<uint8_t>(index), true,
+             repeat,      0};
     repeats_ += repeat;
     count_as_sent(range);
 

@@ -7,8 +7,8 @@ namespace starling::ip {
 
 namespace {
 // The timer runs out early and often while a peer computes. What it concludes from that takes time, not a number of timeouts.
-constexpr uint64_t kQuietAfter = 10 * kMillisecond;  ///< of timeouts in a row: nothing new is sent
-constexpr uint64_t kLeaveAfter = 25 * kMillisecond;  ///< likewise: the path is left, if the peer is heard another way
+constexpr uint64_t kQuietAfter = 10 * kMillisecond;      ///< of timeouts in a row: nothing new is sent
+constexpr uint64_t kLeaveAfter = 25 * kMillisecond;      ///< likewise: the path is left, if the peer is heard another way
 constexpr uint64_t kCarriersAfter = 250 * kMillisecond;  ///< or by no way, and there is a connection
 
 uint64_t earlier(uint64_t a, uint64_t b) { return b != 0 && b < a ? b : a; }
@@ -104,7 +104,8 @@ int Session::answering_path() const {
 }
 
 uint64_t Session::carriers_late_at() const {
-    if (carried_ == 0) [[likely]] return 0;
+    if (carried_ == 0) [[likely]]
+        return 0;
     const int path = answering_path();
     if (path < 0) return 0;
     const uint64_t wait = (paths_[path].round_trip.timeout() + kCarrierAckDelay) << std::min<int>(carrier_backoff_, 10);

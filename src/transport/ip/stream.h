@@ -67,9 +67,9 @@ class OutStream {
         PathId path;
     };
     Source source_;
-    uint64_t next_ = 0;         ///< first byte that no path ever took
+    uint64_t next_ = 0;               ///< first byte that no path ever took
     std::vector<StreamRange> again_;  ///< lost by a path; the last is taken first
-    std::vector<Taken> taken_;  ///< by paths that may die
+    std::vector<Taken> taken_;        ///< by paths that may die
 };
 
 /// The receiving side: which bytes of a message have arrived. Not thread-safe.

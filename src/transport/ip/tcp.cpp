@@ -19,8 +19,8 @@ namespace starling::ip {
 namespace {
 
 constexpr size_t kHotSockets = 4;
-constexpr uint64_t kHotPolls = 2000;      ///< without anything come, then epoll watches the socket alone
-constexpr uint64_t kAskEpollEvery = 4;    ///< polls, while there are hot sockets
+constexpr uint64_t kHotPolls = 2000;    ///< without anything come, then epoll watches the socket alone
+constexpr uint64_t kAskEpollEvery = 4;  ///< polls, while there are hot sockets
 
 }  // namespace
 
@@ -42,8 +42,7 @@ int Tcp::create(const TcpOptions& options, const TcpUpcalls& upcalls, std::uniqu
     engine->options = options;
     engine->upcalls = upcalls;
     engine->epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (engine->epoll < 0)
-        return fail(MPI_ERR_OTHER, "no descriptor for connections to other hosts: %s", strerror(errno));
+    if (engine->epoll < 0) return fail(MPI_ERR_OTHER, "no descriptor for connections to other hosts: %s", strerror(errno));
     out.reset(new Tcp(std::move(engine)));
     return MPI_SUCCESS;
 }
@@ -230,13 +229,16 @@ void TcpEngine::handle(TcpSocket& socket, uint32_t events) {
         case TcpSocket::State::connecting:
             if (events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) on_connected(socket);
             return;
-        case TcpSocket::State::greeting: return on_welcome(socket);
-        case TcpSocket::State::caller: return on_hello(socket);
+        case TcpSocket::State::greeting:
+            return on_welcome(socket);
+        case TcpSocket::State::caller:
+            return on_hello(socket);
         case TcpSocket::State::open:
             if ((events & EPOLLOUT) && socket.blocked) on_writable(socket);
             if ((events & ~EPOLLOUT) && socket.state == TcpSocket::State::open) receive(socket);
             return;
-        case TcpSocket::State::dead: return;  // by an earlier event of the same batch
+        case TcpSocket::State::dead:
+            return;  // by an earlier event of the same batch
     }
 }
 
@@ -245,9 +247,7 @@ void TcpEngine::handle(TcpSocket& socket, uint32_t events) {
 void TcpEngine::serve(TcpSocket& socket, uint32_t events) {
     try {
         handle(socket, events);
-    } catch (const std::bad_alloc&) {
-        doom(socket, "out of memory");
-    }
+    } catch (const std::bad_alloc&) { doom(socket, "out of memory"); }
 }
 
 void TcpEngine::take_events() {

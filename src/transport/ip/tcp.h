@@ -54,17 +54,17 @@ struct TcpRail {
 
 struct TcpOptions {
     ProcessId self;
-    uint64_t key = 0;                              ///< what whoever connects must show
+    uint64_t key = 0;  ///< what whoever connects must show
     uint32_t sockets_per_rail = 1;
-    uint64_t connect_limit_ns = 3'000'000'000;     ///< for a socket to be connected and welcomed
-    uint64_t silence_limit_ns = 2'000'000'000;     ///< unanswered data: then the socket is given up
-    uint64_t doubt_ns = 4'000'000'000;             ///< that one which stalled is not used; doubled each time, up to 16 times
+    uint64_t connect_limit_ns = 3'000'000'000;  ///< for a socket to be connected and welcomed
+    uint64_t silence_limit_ns = 2'000'000'000;  ///< unanswered data: then the socket is given up
+    uint64_t doubt_ns = 4'000'000'000;          ///< that one which stalled is not used; doubled each time, up to 16 times
     /// With what is under way and not acknowledged, besides two round trips. The kernel of its receiver holds acknowledgements
     /// of two segments or fewer back for 40 ms while its process answers; and of any number where that process lost its core
     /// while it read, until it has it again.
     uint64_t patience_ns = 50'000'000;
-    uint64_t piece_bytes = 512 * 1024;             ///< longest piece; frames wait for no more than one
-    int send_buffer = 0, receive_buffer = 0;       ///< of a socket, in bytes; 0: the kernel decides
+    uint64_t piece_bytes = 512 * 1024;                               ///< longest piece; frames wait for no more than one
+    int send_buffer = 0, receive_buffer = 0;                         ///< of a socket, in bytes; 0: the kernel decides
     Health (*examine)(int fd, uint64_t silence_limit_ns) = nullptr;  ///< instead of asking the kernel; for tests
 };
 

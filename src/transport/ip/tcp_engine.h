@@ -31,19 +31,19 @@ struct TcpSocket {
     bool finishing = false;  ///< the peer has said that nothing more comes,
     bool ended = false;      ///< and nothing more has
     bool finish_said = false, shut = false;  ///< we have said so, and sent it
-    bool doomed = false;     ///< the next poll buries it
-    bool hot = false;        ///< read at every poll, without asking epoll
+    bool doomed = false;                     ///< the next poll buries it
+    bool hot = false;                        ///< read at every poll, without asking epoll
     int fd = -1;
     PathId path = 0;  ///< unique in this process
     Connection* connection = nullptr;
     RailPair rail;
-    uint64_t deadline = 0;     ///< of the states before open; then when its health is looked at
-    uint64_t acked = 0;        ///< bytes that the peer's host has acknowledged, as of the last look,
-    uint64_t acked_at = 0;     ///< and when there were more of them, or nothing was outstanding; ns
-    uint64_t asked_at = 0;     ///< when the peer was asked another way, since there were not; 0: not
+    uint64_t deadline = 0;                          ///< of the states before open; then when its health is looked at
+    uint64_t acked = 0;                             ///< bytes that the peer's host has acknowledged, as of the last look,
+    uint64_t acked_at = 0;                          ///< and when there were more of them, or nothing was outstanding; ns
+    uint64_t asked_at = 0;                          ///< when the peer was asked another way, since there were not; 0: not
     uint64_t sent_before = 0, repeated_before = 0;  ///< segments, when the connection was last trusted
-    uint64_t last_active = 0;  ///< number of the poll
-    size_t read_bytes = 0;     ///< what the next read asks for
+    uint64_t last_active = 0;                       ///< number of the poll
+    size_t read_bytes = 0;                          ///< what the next read asks for
     FrameReader reader;
     FrameWriter writer;
     std::unique_ptr<std::byte[]> packed;  ///< a piece of data that does not lie in one block
@@ -64,7 +64,7 @@ struct ConnectionParts {
     bool addresses_wanted = false;  ///< our rails have changed and the dialler has not been told yet
     bool ended_told = false;
     bool to_pump = false;
-    uint64_t deadline = UINT64_MAX;   ///< in state waiting
+    uint64_t deadline = UINT64_MAX;  ///< in state waiting
     uint64_t redial_at = UINT64_MAX;
     uint64_t redial_pause = 0;
     uint64_t doubt_ends = UINT64_MAX;  ///< in doubt: not before
@@ -95,7 +95,7 @@ struct TcpEngine {
     std::vector<std::unique_ptr<Connection>> connections;
     std::vector<std::unique_ptr<TcpSocket>> sockets;
     std::vector<TcpSocket*> hot, doomed;
-    std::vector<Connection*> to_pump;  ///< had more to send than one poll may take
+    std::vector<Connection*> to_pump;                    ///< had more to send than one poll may take
     std::vector<std::unique_ptr<TcpSocket>> buried;      ///< freed when no call can be using them
     std::vector<std::unique_ptr<Connection>> forgotten;  ///< likewise
     std::unique_ptr<std::byte[]> buffer;                 ///< of reads
@@ -130,7 +130,7 @@ struct TcpEngine {
     bool loses_much(const TcpSocket& socket, const Health& health) const;
     bool is_stuck(TcpSocket& socket, const Health& health);
     void come_back();
-    uint64_t back_at = 0;  ///< when this process last looked after it had not for long
+    uint64_t back_at = 0;                            ///< when this process last looked after it had not for long
     static constexpr uint64_t kAwayNs = 10'000'000;  ///< between two polls of a process that waits there is less
     bool stalls(Connection& connection);
     void doubt(Connection& connection);

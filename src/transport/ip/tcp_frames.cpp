@@ -15,10 +15,14 @@ constexpr size_t kBehindPiece = 4096;
 bool plausible(const FramePrefix& prefix) {
     if (prefix.mark != FramePrefix::kMark || prefix.bytes == 0) return false;
     switch (prefix.kind) {
-        case FrameKind::session: return prefix.bytes <= kTcpFrame;
-        case FrameKind::piece: return prefix.bytes > sizeof(PieceHead) && prefix.bytes <= sizeof(PieceHead) + kLongestPiece;
-        case FrameKind::addresses: return prefix.bytes <= 4 * kOfferedAddresses && prefix.bytes % 4 == 0;
-        case FrameKind::finish: return prefix.bytes == kFinishBytes;
+        case FrameKind::session:
+            return prefix.bytes <= kTcpFrame;
+        case FrameKind::piece:
+            return prefix.bytes > sizeof(PieceHead) && prefix.bytes <= sizeof(PieceHead) + kLongestPiece;
+        case FrameKind::addresses:
+            return prefix.bytes <= 4 * kOfferedAddresses && prefix.bytes % 4 == 0;
+        case FrameKind::finish:
+            return prefix.bytes == kFinishBytes;
     }
     return false;
 }
@@ -78,7 +82,8 @@ bool FrameReader::arrived(FrameSink& sink, size_t bytes) {
             if (!sink.frame(prefix.kind, frame.get() + sizeof prefix, prefix.bytes)) return false;
             return behind == 0 || parse(sink, buffer_, behind);
         }
-        case Into::buffer: break;
+        case Into::buffer:
+            break;
     }
     const size_t whole = bytes + kept_bytes_;
     kept_bytes_ = 0;

@@ -80,9 +80,9 @@ class FrameReader {
     bool take_piece(FrameSink& sink, const std::byte*& data, size_t& bytes);
     void keep(const std::byte* data, size_t bytes, size_t whole);
 
-    Piece piece_;             ///< the one that is coming, if done_ < bytes
-    uint64_t done_ = 0;       ///< of it
-    uint32_t padding_ = 0;    ///< still to come behind it
+    Piece piece_;                          ///< the one that is coming, if done_ < bytes
+    uint64_t done_ = 0;                    ///< of it
+    uint32_t padding_ = 0;                 ///< still to come behind it
     uint32_t kept_bytes_ = 0, whole_ = 0;  ///< of a frame's beginning; whole_ 0: not known yet
     std::byte start_[kPieceStart];         ///< the beginning while whole_ is 0
     std::unique_ptr<std::byte[]> rest_;    ///< the beginning while whole_ is known

@@ -12,10 +12,10 @@ namespace starling::ip {
 namespace {
 
 constexpr uint64_t kHealthNs = 250'000'000;
-constexpr uint64_t kStreamLookNs = 2'000'000;   ///< while streams wait for what a socket has taken
-constexpr uint64_t kDoubtLookNs = 50'000'000;   ///< at what is still under way in doubt
-constexpr uint64_t kLongestDoubt = 16;          ///< times the first
-constexpr uint64_t kForgiven = 8;               ///< trusted for so many times as long as it was doubted: it begins anew
+constexpr uint64_t kStreamLookNs = 2'000'000;  ///< while streams wait for what a socket has taken
+constexpr uint64_t kDoubtLookNs = 50'000'000;  ///< at what is still under way in doubt
+constexpr uint64_t kLongestDoubt = 16;         ///< times the first
+constexpr uint64_t kForgiven = 8;              ///< trusted for so many times as long as it was doubted: it begins anew
 /// Repeated segments of those sent that are too many: datagrams do better, unless the way is merely full, when a round
 /// trip takes much longer than it can.
 constexpr uint64_t kRepeatedMost = 2, kRepeatedShare = 1000, kFullWay = 4;
@@ -91,8 +91,7 @@ bool TcpEngine::is_stuck(TcpSocket& socket, const Health& health) {
     const uint64_t patience = options.patience_ns + (session ? 2 * session->round_trip() : 0);
     if (now - socket.acked_at < patience) return false;
     if (health.timed_out) return true;
-    if (socket.asked_at != 0)
-        return session && session->answered_at() > socket.asked_at && now - socket.asked_at > patience;
+    if (socket.asked_at != 0) return session && session->answered_at() > socket.asked_at && now - socket.asked_at > patience;
     if (!session || !upcalls.ask) return false;
     socket.asked_at = now;
     upcalls.ask(*socket.connection);

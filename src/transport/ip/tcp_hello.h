@@ -19,8 +19,8 @@ struct Hello {
     uint16_t reserved = 0;
     boot::JobId job = 0, target_job = 0;
     uint32_t rank = 0, target_rank = 0;
-    uint64_t key = 0;    ///< that the target wants to be shown
-    uint64_t token = 0;  ///< of the target's offer
+    uint64_t key = 0;                               ///< that the target wants to be shown
+    uint64_t token = 0;                             ///< of the target's offer
     static constexpr uint32_t kMagic = 0x706c7473;  // "stlp"
 };
 static_assert(sizeof(Hello) == 48 && std::has_unique_object_representations_v<Hello>);

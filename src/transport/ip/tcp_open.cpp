@@ -22,10 +22,10 @@ namespace starling::ip {
 
 namespace {
 
-constexpr int kMostCallers = 32;         ///< accepted sockets that have not said yet who they are
+constexpr int kMostCallers = 32;  ///< accepted sockets that have not said yet who they are
 constexpr int kAcceptsAtOnce = 64;
 constexpr uint64_t kCallerLimitNs = 2'000'000'000;
-constexpr size_t kMostSockets = 16;      ///< of one connection
+constexpr size_t kMostSockets = 16;  ///< of one connection
 constexpr uint64_t kFirstPauseNs = 1'000'000'000, kLongestPauseNs = 30'000'000'000;
 
 std::string trouble(const TcpSocket& socket, uint16_t port, const char* what) {
@@ -228,9 +228,12 @@ void TcpEngine::on_hello(TcpSocket& socket) {
 /// Finds the connection that the caller means and makes the socket one of it.
 Answer TcpEngine::take_caller(TcpSocket& socket, const Hello& hello) {
     switch (judge(hello, options.self, options.key)) {
-        case Greeting::stranger: return Answer::not_expected;
-        case Greeting::other_version: return Answer::wrong_version;
-        case Greeting::fits: break;
+        case Greeting::stranger:
+            return Answer::not_expected;
+        case Greeting::other_version:
+            return Answer::wrong_version;
+        case Greeting::fits:
+            break;
     }
     const ProcessId caller{hello.job, hello.rank};
     for (auto& one : connections) {
@@ -307,9 +310,8 @@ void TcpEngine::accept_callers() {
             return;
         }
         if (callers >= kMostCallers) {
-            const auto oldest = std::find_if(sockets.begin(), sockets.end(), [](auto& socket) {
-                return socket->state == TcpSocket::State::caller;
-            });
+            const auto oldest = std::find_if(sockets.begin(), sockets.end(),
+                                             [](auto& socket) { return socket->state == TcpSocket::State::caller; });
             ++counters.strangers;
             close_socket(**oldest);
         }

@@ -1,8 +1,8 @@
 #include "transport/ip/tcp_socket.h"
 
 #include <arpa/inet.h>
-#include <netinet/in.h>
 #include <linux/tcp.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

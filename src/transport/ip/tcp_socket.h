@@ -24,12 +24,12 @@ void abandon(int fd);
 
 /// What the kernel says of data under way.
 struct Health {
-    bool outstanding = false;  ///< data or probes wait for an answer
-    bool silent = false;       ///< and the other host has not answered for the limit, though asked several times
-    bool unacknowledged = false;  ///< segments are under way
-    bool unsent = false;          ///< data waits for the window
-    bool timed_out = false;       ///< the kernel's own timer has run out, and nothing was answered since
-    uint64_t acked = 0;           ///< bytes, all in all
+    bool outstanding = false;         ///< data or probes wait for an answer
+    bool silent = false;              ///< and the other host has not answered for the limit, though asked several times
+    bool unacknowledged = false;      ///< segments are under way
+    bool unsent = false;              ///< data waits for the window
+    bool timed_out = false;           ///< the kernel's own timer has run out, and nothing was answered since
+    uint64_t acked = 0;               ///< bytes, all in all
     uint64_t sent = 0, repeated = 0;  ///< segments with data, all in all, and those of them that were repeated
     uint64_t round_trip = 0, least_round_trip = 0;  ///< ns: smoothed, and the least of late
 };

@@ -18,9 +18,9 @@ namespace {
 /// read before has brought of it is copied: so not more than needed.
 constexpr size_t kFirstRead = 16 * 1024, kLongestRead = 128 * 1024;
 constexpr int kReadsAtOnce = 16;
-constexpr uint64_t kPumpBytes = 8u << 20;        ///< in one go, then others have their turn
-constexpr uint64_t kPackedBytes = 128 * 1024;    ///< longest piece of data that must be packed first
-constexpr uint64_t kShortestShare = 64 * 1024;   ///< a message is not cut finer for several sockets
+constexpr uint64_t kPumpBytes = 8u << 20;       ///< in one go, then others have their turn
+constexpr uint64_t kPackedBytes = 128 * 1024;   ///< longest piece of data that must be packed first
+constexpr uint64_t kShortestShare = 64 * 1024;  ///< a message is not cut finer for several sockets
 
 class SocketSink final : public FrameSink {
   public:
@@ -70,12 +70,13 @@ void TcpEngine::receive(TcpSocket& socket) {
         msghdr message{};
         message.msg_iov = parts;
         message.msg_iovlen = static_cast<size_t>(count);
-        const ssize_t n = count == 1 ? recv(socket.fd, parts[0].iov_base, room, MSG_DONTWAIT)
-                                     : recvmsg(socket.fd, &message, MSG_DONTWAIT);
+        const ssize_t n =
+            count == 1 ? recv(socket.fd, parts[0].iov_base, room, MSG_DONTWAIT) : recvmsg(socket.fd, &message, MSG_DONTWAIT);
         if (n < 0) {
             if (errno == EINTR) continue;
             if (errno != EAGAIN && errno != EWOULDBLOCK)
-                doom(socket, std::string("connection with ") + print_address(socket.rail.remote, 0) + " lost: " + strerror(errno));
+                doom(socket,
+                     std::string("connection with ") + print_address(socket.rail.remote, 0) + " lost: " + strerror(errno));
             return;
         }
         if (n == 0) return at_end(socket);

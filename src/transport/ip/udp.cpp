@@ -119,8 +119,8 @@ int Udp::open() {
     in_->buffers = static_cast<std::byte*>(memory);
     for (int i = 0; i < kReceiveBatch; ++i) {
         in_->parts[i] = {in_->buffers + i * Incoming::kStride, Incoming::kStride};
-        in_->messages[i].msg_hdr = {&in_->from[i], sizeof in_->from[i], &in_->parts[i], 1, &in_->control[i],
-                                    sizeof in_->control[i], 0};
+        in_->messages[i].msg_hdr = {
+            &in_->from[i], sizeof in_->from[i], &in_->parts[i], 1, &in_->control[i], sizeof in_->control[i], 0};
     }
     return MPI_SUCCESS;
 }
@@ -141,8 +141,8 @@ int Udp::point_lane(int lane, const Destination& where) {
         // Bound to an address of another rail, it can't be turned round.
         sockaddr_in bound;
         socklen_t length = sizeof bound;
-        if (interfaces_ && (getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &length) != 0 ||
-                            bound.sin_addr.s_addr != where.from))
+        if (interfaces_ &&
+            (getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &length) != 0 || bound.sin_addr.s_addr != where.from))
             return -1;
     } else {
         fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -186,7 +186,8 @@ int Udp::run_of_equals(int first) const {
     int run = 1;
     while (segmentation_ && first + run < queued_ && run < kRunMost) {
         const Outgoing& next = out_[first + run];
-        if (!next.where.same_place(head.where) || next.where.lane != head.where.lane || next.bytes > head.bytes || sum + next.bytes > kRunBytes)
+        if (!next.where.same_place(head.where) || next.where.lane != head.where.lane || next.bytes > head.bytes ||
+            sum + next.bytes > kRunBytes)
             break;
         sum += next.bytes;
         ++run;
@@ -202,9 +203,15 @@ void Udp::describe(int first, int run, msghdr& message, iovec* parts, void* cont
         for (int p = 0; p < out_[i].count; ++p) parts[count++] = out_[i].parts[p];
     const bool by_lane = head.where.lane != Destination::kNoLane;
     const bool interface = head.where.interface != 0 && !by_lane;
-    message = {by_lane ? nullptr : &head.where.to, by_lane ? 0u : static_cast<socklen_t>(sizeof head.where.to), parts, count,
-               nullptr, 0, 0};
-    if (!interface && run == 1) [[likely]] return;
+    message = {by_lane ? nullptr : &head.where.to,
+               by_lane ? 0u : static_cast<socklen_t>(sizeof head.where.to),
+               parts,
+               count,
+               nullptr,
+               0,
+               0};
+    if (!interface && run == 1) [[likely]]
+        return;
     message.msg_control = control;
     message.msg_controllen = sizeof(Control);
     cmsghdr* item = CMSG_FIRSTHDR(&message);
@@ -312,7 +319,8 @@ bool Udp::receive_one(int fd) {
 
 // Three looks of four are for the socket that brought something last, the others take turns.
 Udp::Socket& Udp::next_to_read() {
-    if (socket_count_ == 1 || ++turn_ % 4 != 0) [[likely]] return sockets_[productive_];
+    if (socket_count_ == 1 || ++turn_ % 4 != 0) [[likely]]
+        return sockets_[productive_];
     return sockets_[turn_ / 4 % static_cast<uint32_t>(socket_count_)];
 }
 
@@ -324,10 +332,9 @@ int Udp::receive() {
 }
 
 int Udp::receive(Socket& socket) {
-    const int received =
-        socket.wanted == 1 && !interfaces_
-            ? receive_one(socket.fd)
-            : recvmmsg(socket.fd, in_->messages, static_cast<unsigned>(socket.wanted), MSG_DONTWAIT, nullptr);
+    const int received = socket.wanted == 1 && !interfaces_
+                             ? receive_one(socket.fd)
+                             : recvmmsg(socket.fd, in_->messages, static_cast<unsigned>(socket.wanted), MSG_DONTWAIT, nullptr);
     if (received <= 0) {
         socket.wanted = 1;
         socket.filled = false;

@@ -42,8 +42,8 @@ struct Arrival {
 /// Not thread-safe.
 class Udp {
   public:
-    static constexpr int kBatch = 32;        ///< datagrams kept until flush(), at most
-    static constexpr int kReceiveBatch = 16; ///< datagrams in one receive(), at most
+    static constexpr int kBatch = 32;         ///< datagrams kept until flush(), at most
+    static constexpr int kReceiveBatch = 16;  ///< datagrams in one receive(), at most
     static constexpr int kMostParts = Carrier::kMost;
     static constexpr size_t kMostFront = 256;  ///< bytes of a datagram's first part
     static constexpr size_t kCopied = 1024;    ///< datagrams up to this size are put together before they are sent
@@ -93,7 +93,7 @@ class Udp {
     struct Incoming;
     struct Socket {
         int fd = -1;
-        int wanted = 1;  ///< datagrams asked for at the next receive()
+        int wanted = 1;       ///< datagrams asked for at the next receive()
         bool filled = false;  ///< the last receive() brought as many as were wanted
     };
     int socket_of(const Destination& where) const { return sockets_[where.lane + 1].fd; }

@@ -37,7 +37,7 @@ static_assert(sizeof(Cell) == kCellBytes && offsetof(Cell, payload) == 64);
 
 /// The shared part, in the receiver's region.
 struct alignas(64) Inbox {
-    std::atomic<uint64_t> tail;  ///< next ticket to claim; only a hint, cells decide
+    std::atomic<uint64_t> tail;              ///< next ticket to claim; only a hint, cells decide
     alignas(64) std::atomic<uint64_t> head;  ///< packets taken, by the receiver; cells don't depend on it
     alignas(64) Cell cells[kInboxCells];
 };

@@ -23,15 +23,9 @@ enum Phase : uint64_t { kFree = 0, kClaimed = 1, kFull = 2 };
 constexpr uint64_t make(uint64_t lap, Phase phase, uint32_t pid) {
     return lap << 24 | static_cast<uint64_t>(phase) << 22 | pid;
 }
-constexpr uint64_t lap_of(uint64_t state) {
-    return state >> 24;
-}
-constexpr Phase phase_of(uint64_t state) {
-    return static_cast<Phase>(state >> 22 & 3);
-}
-constexpr uint32_t pid_of(uint64_t state) {
-    return static_cast<uint32_t>(state & ((1u << 22) - 1));
-}
+constexpr uint64_t lap_of(uint64_t state) { return state >> 24; }
+constexpr Phase phase_of(uint64_t state) { return static_cast<Phase>(state >> 22 & 3); }
+constexpr uint32_t pid_of(uint64_t state) { return static_cast<uint32_t>(state & ((1u << 22) - 1)); }
 }  // namespace cell_state
 
 /// Claims a cell for the process `pid`; nullptr if the inbox is full.
@@ -44,8 +38,7 @@ auto* claim_cell(Inbox& inbox, uint32_t pid) {
         auto& cell = inbox.cells[ticket % count];
         const uint64_t lap = ticket / count;
         uint64_t seen = cell.state.load(std::memory_order_acquire);
-        if (lap_of(seen) < lap)
-            return static_cast<decltype(&cell)>(nullptr);  // holds a packet of the lap before: full
+        if (lap_of(seen) < lap) return static_cast<decltype(&cell)>(nullptr);  // holds a packet of the lap before: full
         if (seen == make(lap, kFree, 0) &&
             cell.state.compare_exchange_strong(seen, make(lap, kClaimed, pid), std::memory_order_acq_rel)) {
             // The tail may have been moved on already by one who saw the claim; either way it is past us.
@@ -82,8 +75,7 @@ class BasicInboxReader {
 
     /// Gives the cell of front() back.
     void pop() {
-        head_cell().state.store(cell_state::make(lap() + 1, cell_state::kFree, 0),
-                                std::memory_order_release);
+        head_cell().state.store(cell_state::make(lap() + 1, cell_state::kFree, 0), std::memory_order_release);
         tell();
     }
 
@@ -96,8 +88,7 @@ class BasicInboxReader {
         if (phase_of(seen) != kClaimed || lap_of(seen) != lap()) return false;
         if (!gone(static_cast<pid_t>(pid_of(seen)))) return false;
         // The claimant may have published just before it died.
-        if (!cell.state.compare_exchange_strong(seen, make(lap() + 1, kFree, 0), std::memory_order_acq_rel))
-            return false;
+        if (!cell.state.compare_exchange_strong(seen, make(lap() + 1, kFree, 0), std::memory_order_acq_rel)) return false;
         tell();
         return true;
     }

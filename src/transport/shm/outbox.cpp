@@ -30,8 +30,7 @@ void Outbox::give_back() {
     if (touched_ == 0) return;
     constexpr uint32_t kPage = 4096;
     std::vector<std::pair<uint32_t, uint32_t>> busy;
-    if (rotation_.held() > 0)
-        rotation_.each([&](uint32_t start, uint32_t bytes) { busy.emplace_back(start, start + bytes); });
+    if (rotation_.held() > 0) rotation_.each([&](uint32_t start, uint32_t bytes) { busy.emplace_back(start, start + bytes); });
     std::sort(busy.begin(), busy.end());
     busy.emplace_back((touched_ + kPage - 1) / kPage * kPage, 0);
     uint32_t free_from = 0, still_touched = 0;

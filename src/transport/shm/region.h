@@ -34,17 +34,13 @@ class Region {
   public:
     explicit Region(std::byte* base) : base_(base) {}
     boot::Doorbell& doorbell() const { return *reinterpret_cast<boot::Doorbell*>(base_); }
-    SplitSlot& split(uint32_t slot) const {
-        return reinterpret_cast<SplitSlot*>(base_ + kSplitOffset)[slot];
-    }
+    SplitSlot& split(uint32_t slot) const { return reinterpret_cast<SplitSlot*>(base_ + kSplitOffset)[slot]; }
     Inbox& inbox() const { return *reinterpret_cast<Inbox*>(base_ + kInboxOffset); }
     /// The page that becomes this rank's counters (share_counters); read-only for others.
     Counters* counters() const { return reinterpret_cast<Counters*>(base_ + kCountersOffset); }
     /// What this rank waits for, as it tells those who look from outside; untouched as long as it has not waited long.
     Account& account() const { return *reinterpret_cast<Account*>(base_ + kAccountOffset); }
-    Ring& ring(uint32_t slot) const {
-        return *reinterpret_cast<Ring*>(base_ + kRingsOffset + slot * kRingStride);
-    }
+    Ring& ring(uint32_t slot) const { return *reinterpret_cast<Ring*>(base_ + kRingsOffset + slot * kRingStride); }
     /// Where this rank's outgoing payloads lie; kOutboxBytes.
     std::byte* outbox() const { return base_ + kOutboxOffset; }
     /// Memory that this rank hands out to communicators it leads (collective/node_area).

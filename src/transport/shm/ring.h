@@ -86,7 +86,8 @@ class RingWriter {
     RingWriter() = default;
     /// The ring was reset, and nothing was written to it since.
     explicit RingWriter(Ring& ring)
-        : ring_(&ring), next_(LinePosition::at(ring, ring.consumed.lines.load(std::memory_order_acquire))),
+        : ring_(&ring),
+          next_(LinePosition::at(ring, ring.consumed.lines.load(std::memory_order_acquire))),
           lines_limit_(next_.number) {}
     explicit operator bool() const { return ring_ != nullptr; }
 
