@@ -51,12 +51,12 @@ class CommExchange final : public Exchange, public comm::CollectiveState {
 // of jobs whose tables fill on demand, the place in the table.
 void CommExchange::find_hosts() {
     hosts_known_ = true;
-    std::map<std::pair<const link::Job*, boot::HostId>, int> numbers;
+    std::map<std::pair<const link::Job*, job::HostId>, int> numbers;
     std::vector<int> identity;
     for (int i = 0; i < local_size; ++i) {
         const link::Process& process = channel_.roster().at(local_base + i);
         if (process.job->map() != MPI_SUCCESS) return;
-        const boot::JobSegment& segment = process.job->segment();
+        const job::JobSegment& segment = process.job->segment();
         const uint32_t host = segment.host_of(process.rank);
         const bool open = segment.header().hosts_open;
         const std::pair key(open ? process.job : nullptr, open ? host : segment.host(host).id);

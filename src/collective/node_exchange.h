@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "base/copy.h"
-#include "boot/doorbell.h"
 #include "collective/exchange.h"
 #include "collective/label.h"
 #include "collective/node_lender.h"
 #include "collective/node_stage.h"
 #include "comm/comm.h"
+#include "job/doorbell.h"
 #include "progress/idle.h"
 #include "transport/shm/outbox.h"
 
@@ -60,9 +60,9 @@ class EngineSync {
     void start_lending(std::byte* area, int64_t offset, bool leads);
 
     void wake(int participant) const {
-        boot::Doorbell* doorbell = doorbells_[static_cast<size_t>(participant)];
+        job::Doorbell* doorbell = doorbells_[static_cast<size_t>(participant)];
         if (doorbell->sleeping.load() != 0) [[unlikely]]
-            boot::ring(*doorbell);
+            job::ring(*doorbell);
     }
     void wake_all() const {
         for (int i = 0; i < static_cast<int>(doorbells_.size()); ++i)
@@ -88,7 +88,7 @@ class EngineSync {
 
     int me_;
     bool lends_ = false;
-    std::vector<boot::Doorbell*> doorbells_;
+    std::vector<job::Doorbell*> doorbells_;
     std::vector<std::byte*> outboxes_;
     std::vector<link::Process> participants_;
     std::vector<const link::Job*> other_jobs_;

@@ -26,7 +26,7 @@ Group* number_all(Group* local, Group* remote, bool local_first) {
 
 /// The predefined ones come again when a program initializes anew.
 bool is_drawn(uint64_t context) {
-    const boot::JobId job = link::self().job->address().id;
+    const job::JobId job = link::self().job->address().id;
     return context != make_context(job, kWorldNumber) && context != make_context(job, kSelfNumber);
 }
 
@@ -35,9 +35,9 @@ uint64_t on_plane(uint64_t context, Plane plane) { return context | static_cast<
 }  // namespace
 
 uint64_t new_context() {
-    const boot::JobSegment& segment = link::self().job->segment();
+    const job::JobSegment& segment = link::self().job->segment();
     const uint64_t number = segment.draw_context();
-    return number == boot::kNoNumber ? kNoContext : make_context(segment.header().id, number);
+    return number == job::kNoNumber ? kNoContext : make_context(segment.header().id, number);
 }
 
 int check_context(uint64_t context) {

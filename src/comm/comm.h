@@ -31,7 +31,7 @@ inline constexpr uint64_t kPlaneMask = 15;
 /// Context id of the `number`th context drawn in a job, plane 0. The numbers of all jobs lie on one circle of 2^60, those
 /// of a job in a row from a random place on, so that those of two jobs coincide about as rarely as two random
 /// numbers do, however many each has drawn.
-constexpr uint64_t make_context(boot::JobId job, uint64_t number) { return (job + number) << 4; }
+constexpr uint64_t make_context(job::JobId job, uint64_t number) { return (job + number) << 4; }
 /// Numbers below 16 are never drawn; these are the same in every process of a job.
 inline constexpr uint64_t kWorldNumber = 1, kSelfNumber = 2;
 /// Instead of a context id, where this host can draw no more of them. Whoever draws for others spreads it, and all fail.
@@ -83,7 +83,7 @@ struct Comm {
     /// members agree on.
     const bool local_first;
     bool disconnected = false;
-    boot::JobId spawned = 0;  ///< the job that this inter-communicator's spawn has started; 0: it is none of a spawn
+    job::JobId spawned = 0;  ///< the job that this inter-communicator's spawn has started; 0: it is none of a spawn
 
     message::Channel point_to_point;  ///< roster: remote group, in an intra-communicator the only one
     /// Roster: the group, in an inter-communicator both, the first one first; my_rank() is in that

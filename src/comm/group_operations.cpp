@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "base/wire.h"
-#include "boot/control_protocol.h"
 #include "comm/group.h"
+#include "control/control_protocol.h"
 
 namespace starling::comm {
 
@@ -32,7 +32,7 @@ struct EncodedRun {
     uint32_t job;
     int32_t first, stride, count;
 };
-constexpr std::size_t kEncodedJob = sizeof(boot::JobId) + 2 * sizeof(int32_t) + sizeof(boot::HostId);
+constexpr std::size_t kEncodedJob = sizeof(job::JobId) + 2 * sizeof(int32_t) + sizeof(job::HostId);
 
 std::vector<const link::Job*> jobs_of(const Group& group) {
     std::vector<const link::Job*> jobs;
@@ -133,7 +133,7 @@ std::string encode(const Group& group) {
     const std::vector<const link::Job*> jobs = jobs_of(group);
     Writer writer;
     writer.number(static_cast<uint32_t>(jobs.size()));
-    for (const link::Job* job : jobs) boot::write(writer, job->address());
+    for (const link::Job* job : jobs) control::write(writer, job->address());
     write_runs(writer, group, jobs);
     return writer.take();
 }
@@ -154,7 +154,7 @@ Group* decode_group(std::string_view bytes) {
     Reader reader(bytes);
     std::vector<link::Job*> jobs;
     for (uint32_t left = reader.count(kEncodedJob); left > 0; --left) {
-        const boot::JobAddress address = boot::read_address(reader);
+        const job::JobAddress address = control::read_address(reader);
         if (address.id == 0 || address.owner_pid <= 0 || address.owner_fd < 0) return malformed();
         jobs.push_back(link::find_job(address));
     }

@@ -12,8 +12,8 @@
 #include <cstdio>
 #include <cstring>
 
-#include "boot/control_protocol.h"
-#include "boot/local_socket.h"
+#include "control/control_protocol.h"
+#include "control/local_socket.h"
 #include "launch/client_protocol.h"
 #include "launch/input.h"
 #include "launch/output.h"
@@ -23,7 +23,7 @@ namespace starling::launch {
 
 namespace {
 
-using boot::MessageKind;
+using control::MessageKind;
 
 constexpr int kForwarded[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT};
 constexpr int kCannotStart = 127;
@@ -41,7 +41,7 @@ class Client {
     }
 
     ClientOutcome run() {
-        socket_ = boot::connect_local(universe_socket_name());
+        socket_ = control::connect_local(universe_socket_name());
         if (socket_ < 0) {
             outcome_.text = errno == EPERM ? "another user holds the name of the standing daemons' socket"
                                            : "no standing daemons run (starling daemon start --hostfile ...)";
@@ -98,7 +98,7 @@ class Client {
     }
 
     void send(MessageKind kind, std::string_view payload) {
-        if (!boot::send_all(socket_, boot::encode_frame(kind, payload))) lost();
+        if (!control::send_all(socket_, control::encode_frame(kind, payload))) lost();
     }
 
     void lost() {
@@ -124,15 +124,15 @@ class Client {
             return lost();
         }
         decoder_.feed({buffer, static_cast<size_t>(n)});
-        boot::Frame frame;
+        control::Frame frame;
         while (!loop_.stopped()) {
             const auto result = decoder_.next(frame);
-            if (result == boot::FrameDecoder::Result::need_more) return;
-            if (result == boot::FrameDecoder::Result::garbage || !on_frame(frame)) return lost();
+            if (result == control::FrameDecoder::Result::need_more) return;
+            if (result == control::FrameDecoder::Result::garbage || !on_frame(frame)) return lost();
         }
     }
 
-    bool on_frame(const boot::Frame& frame) {
+    bool on_frame(const control::Frame& frame) {
         ClientNotice notice;
         switch (frame.kind) {
             case MessageKind::started:
@@ -183,7 +183,7 @@ class Client {
     EventLoop loop_;
     OutputTagger output_;
     InputReader reader_;
-    boot::FrameDecoder decoder_{boot::kMaxFrame};
+    control::FrameDecoder decoder_{control::kMaxFrame};
     ClientOutcome outcome_;
     int socket_ = -1;
     int signals_ = -1;

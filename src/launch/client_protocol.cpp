@@ -1,11 +1,11 @@
 #include "launch/client_protocol.h"
 
-#include "boot/local_socket.h"
+#include "control/local_socket.h"
 #include "launch/order.h"
 
 namespace starling::launch {
 
-std::string universe_socket_name() { return boot::daemon_socket_name() + ".hosts"; }
+std::string universe_socket_name() { return control::daemon_socket_name() + ".hosts"; }
 
 std::string encode(const Submission& message) {
     Writer writer;

@@ -1,4 +1,4 @@
-// What mpiexec and a standing daemon say to each other (frames of boot/control_protocol.h, from submit on).
+// What mpiexec and a standing daemon say to each other (frames of control/control_protocol.h, from submit on).
 #pragma once
 
 #include <string>

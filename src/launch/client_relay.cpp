@@ -9,8 +9,8 @@ constexpr uint32_t kRoot = 0;
 ClientRelay::ClientRelay(EventLoop& loop, Deputy::Send send)
     : server_(
           loop,
-          [this](auto id, const boot::Frame& frame) {
-              if (frame.payload.size() > boot::kMaxRequest) return false;
+          [this](auto id, const control::Frame& frame) {
+              if (frame.payload.size() > control::kMaxRequest) return false;
               send_(kRoot, encode(Order{OrderKind::client, 0, 0, id, static_cast<uint64_t>(frame.kind), {}, frame.payload}),
                     false);
               return true;
@@ -25,6 +25,8 @@ bool ClientRelay::listen(std::string_view name) {
     return server_.listen(name);
 }
 
-void ClientRelay::on_order(const Order& order) { server_.send(order.a, static_cast<boot::MessageKind>(order.b), order.bytes); }
+void ClientRelay::on_order(const Order& order) {
+    server_.send(order.a, static_cast<control::MessageKind>(order.b), order.bytes);
+}
 
 }  // namespace starling::launch

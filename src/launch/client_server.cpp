@@ -7,7 +7,7 @@
 
 namespace starling::launch {
 
-using boot::MessageKind;
+using control::MessageKind;
 
 /// An mpiexec at the other end of a connection.
 class ClientServer::Client : public Patron {
@@ -49,7 +49,7 @@ ClientServer::ClientServer(EventLoop& loop, Universe& universe)
       universe_(universe),
       server_(
           loop,
-          [this](auto id, const boot::Frame& frame) {
+          [this](auto id, const control::Frame& frame) {
               return on_frame({0, id}, frame.kind, frame.payload);
           },
           [this](auto id) {
@@ -106,7 +106,7 @@ bool ClientServer::on_frame(Key key, MessageKind kind, const std::string& payloa
 }
 
 void ClientServer::reply_to_tool(Key key, MessageKind kind) {
-    boot::NameReply reply;
+    control::NameReply reply;
     if (kind == MessageKind::status && get_status) reply.text = get_status();
     send(key, MessageKind::reply, encode(reply));
     if (kind == MessageKind::stop && on_stop) on_stop();

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "boot/control_protocol.h"
+#include "control/control_protocol.h"
 #include "launch/frame_server.h"
 #include "launch/universe.h"
 
@@ -25,10 +25,10 @@ class ClientServer {
     /// False with errno; EADDRINUSE if the user has a standing daemon already.
     bool listen();
     /// A frame, or the end, of a client that is connected to another host's relay.
-    void on_relayed(uint32_t host, uint64_t connection, boot::MessageKind kind, const std::string& payload);
+    void on_relayed(uint32_t host, uint64_t connection, control::MessageKind kind, const std::string& payload);
     void on_relayed_end(uint32_t host, uint64_t connection);
     /// Sends a frame to such a client.
-    std::function<void(uint32_t host, uint64_t connection, boot::MessageKind, const std::string& payload)> send_relayed;
+    std::function<void(uint32_t host, uint64_t connection, control::MessageKind, const std::string& payload)> send_relayed;
 
     std::function<void()> on_stop;            ///< a tool wants the daemon to end
     std::function<std::string()> get_status;  ///< lines for `starling daemon status`
@@ -40,12 +40,12 @@ class ClientServer {
         size_t operator()(const Key& key) const { return key.second * 0x9e3779b97f4a7c15u + key.first; }
     };
 
-    bool on_frame(Key key, boot::MessageKind kind, const std::string& payload);
+    bool on_frame(Key key, control::MessageKind kind, const std::string& payload);
     bool submit(Key key, const std::string& payload);
-    void reply_to_tool(Key key, boot::MessageKind kind);
+    void reply_to_tool(Key key, control::MessageKind kind);
     void close_soon(Key key);
     void on_close(Key key);
-    void send(Key key, boot::MessageKind kind, const std::string& payload);
+    void send(Key key, control::MessageKind kind, const std::string& payload);
 
     EventLoop& loop_;
     Universe& universe_;

@@ -7,18 +7,18 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "boot/doorbell.h"
+#include "job/doorbell.h"
 #include "launch/launcher.h"
 #include "mpi.h"
 
 namespace starling::launch {
 
-using boot::MessageKind;
+using control::MessageKind;
 
 ControlServer::ControlServer(Launcher& launcher)
     : launcher_(launcher),
       server_(
-          launcher.loop(), [this](auto id, const boot::Frame& frame) { return on_frame(id, frame); },
+          launcher.loop(), [this](auto id, const control::Frame& frame) { return on_frame(id, frame); },
           [this](auto id) { askers_.erase(id); }),
       names_(launcher.loop()) {}
 
@@ -34,12 +34,12 @@ bool ControlServer::start() {
     return false;
 }
 
-bool ControlServer::on_frame(FrameServer::ConnectionId id, const boot::Frame& frame) {
+bool ControlServer::on_frame(FrameServer::ConnectionId id, const control::Frame& frame) {
     if (frame.kind == MessageKind::hello) return greet(id, frame);
     const auto asker = askers_.find(id);
     if (asker == askers_.end()) return false;
     Job* job = launcher_.find_job(asker->second.job);
-    if (!job || frame.payload.size() > boot::kMaxRequest) return false;
+    if (!job || frame.payload.size() > control::kMaxRequest) return false;
     if (job->is_part) {
         return launcher_.superior()->ask(*job, asker->second.rank, frame.kind, frame.payload,
                                          [this, id](const std::string& payload) { reply(id, payload); });
@@ -62,9 +62,9 @@ bool ControlServer::on_frame(FrameServer::ConnectionId id, const boot::Frame& fr
     }
 }
 
-bool ControlServer::greet(FrameServer::ConnectionId id, const boot::Frame& frame) {
-    boot::Hello hello;
-    if (askers_.contains(id) || !decode(frame.payload, hello) || hello.version != boot::kProtocolVersion) return false;
+bool ControlServer::greet(FrameServer::ConnectionId id, const control::Frame& frame) {
+    control::Hello hello;
+    if (askers_.contains(id) || !decode(frame.payload, hello) || hello.version != control::kProtocolVersion) return false;
     const Job* job = launcher_.find_job(hello.job);
     if (!job || hello.rank >= job->segment.header().size || !job->segment.is_local(hello.rank)) return false;
     const uint64_t* secret = job->segment.header().secret;
@@ -82,13 +82,13 @@ void ControlServer::reply(FrameServer::ConnectionId id, std::string_view payload
     Job* job = launcher_.find_job(who.job);
     if (!job) return;
     job->segment.cell(who.rank).replies.fetch_add(1, std::memory_order_release);
-    boot::ring(*reinterpret_cast<boot::Doorbell*>(job->segment.region(who.rank)));
+    job::ring(*reinterpret_cast<job::Doorbell*>(job->segment.region(who.rank)));
 }
 
-bool ControlServer::spawn(FrameServer::ConnectionId id, Job& job, const boot::Frame& frame) {
-    boot::SpawnRequest request;
+bool ControlServer::spawn(FrameServer::ConnectionId id, Job& job, const control::Frame& frame) {
+    control::SpawnRequest request;
     if (!decode(frame.payload, request)) return false;
-    boot::SpawnReply answer;
+    control::SpawnReply answer;
     JobSpec spec;
     const size_t asked = processes_asked_for(request);
     answer.text = job_of(request, job.id(), spec);
@@ -110,19 +110,19 @@ bool ControlServer::spawn(FrameServer::ConnectionId id, Job& job, const boot::Fr
     return true;
 }
 
-bool ControlServer::name(FrameServer::ConnectionId id, Job& job, const boot::Frame& frame) {
-    boot::NameRequest request;
+bool ControlServer::name(FrameServer::ConnectionId id, Job& job, const control::Frame& frame) {
+    control::NameRequest request;
     if (!decode(frame.payload, request)) return false;
     request.job = job.id();
-    names_.request(frame.kind, std::move(request), [this, id](const boot::NameReply& answer) { reply(id, encode(answer)); });
+    names_.request(frame.kind, std::move(request), [this, id](const control::NameReply& answer) { reply(id, encode(answer)); });
     return true;
 }
 
 // All is on this host here: what there is needs no asking elsewhere.
-bool ControlServer::find(FrameServer::ConnectionId id, const boot::Frame& frame) {
-    boot::JobQuery query;
+bool ControlServer::find(FrameServer::ConnectionId id, const control::Frame& frame) {
+    control::JobQuery query;
     if (!decode(frame.payload, query)) return false;
-    boot::JobReply answer;
+    control::JobReply answer;
     if (!launcher_.find_segment(query.job, answer.job)) {
         answer.error_class = MPI_ERR_PROC_ABORTED;
         answer.text =
@@ -133,12 +133,12 @@ bool ControlServer::find(FrameServer::ConnectionId id, const boot::Frame& frame)
     return true;
 }
 
-bool ControlServer::disconnect(FrameServer::ConnectionId id, Job& job, const boot::Frame& frame) {
-    boot::DisconnectNotice notice;
+bool ControlServer::disconnect(FrameServer::ConnectionId id, Job& job, const control::Frame& frame) {
+    control::DisconnectNotice notice;
     if (!decode(frame.payload, notice) || (notice.child != job.id() && notice.parent != job.id())) return false;
     Job* child = launcher_.find_job(notice.child);
     if (child && child->parent == notice.parent) launcher_.disconnect(*child);
-    reply(id, encode(boot::NameReply{}));
+    reply(id, encode(control::NameReply{}));
     return true;
 }
 

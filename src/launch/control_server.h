@@ -4,7 +4,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "boot/control_protocol.h"
+#include "control/control_protocol.h"
 #include "launch/frame_server.h"
 #include "launch/job.h"
 #include "launch/name_client.h"
@@ -22,20 +22,20 @@ class ControlServer {
     /// For JobHeader::control_socket.
     const std::string& name() const { return name_; }
     /// The names this job published are withdrawn.
-    void job_ended(boot::JobId job) { names_.job_ended(job); }
+    void job_ended(job::JobId job) { names_.job_ended(job); }
 
   private:
     struct Asker {
-        boot::JobId job;
+        job::JobId job;
         uint32_t rank;
     };
 
-    bool on_frame(FrameServer::ConnectionId id, const boot::Frame& frame);
-    bool greet(FrameServer::ConnectionId id, const boot::Frame& frame);
-    bool spawn(FrameServer::ConnectionId id, Job& job, const boot::Frame& frame);
-    bool name(FrameServer::ConnectionId id, Job& job, const boot::Frame& frame);
-    bool disconnect(FrameServer::ConnectionId id, Job& job, const boot::Frame& frame);
-    bool find(FrameServer::ConnectionId id, const boot::Frame& frame);
+    bool on_frame(FrameServer::ConnectionId id, const control::Frame& frame);
+    bool greet(FrameServer::ConnectionId id, const control::Frame& frame);
+    bool spawn(FrameServer::ConnectionId id, Job& job, const control::Frame& frame);
+    bool name(FrameServer::ConnectionId id, Job& job, const control::Frame& frame);
+    bool disconnect(FrameServer::ConnectionId id, Job& job, const control::Frame& frame);
+    bool find(FrameServer::ConnectionId id, const control::Frame& frame);
     void reply(FrameServer::ConnectionId id, std::string_view payload);
 
     Launcher& launcher_;
@@ -46,10 +46,10 @@ class ControlServer {
 };
 
 /// A spawn request as a job; with `here_only` hosts other than this one are refused. An empty string, or the sentence that tells what can't be done.
-std::string job_of(const boot::SpawnRequest& request, boot::JobId parent, JobSpec& out, bool here_only = true);
+std::string job_of(const control::SpawnRequest& request, job::JobId parent, JobSpec& out, bool here_only = true);
 
 /// How many processes a request is for; no more than a job may have, if it asks for more.
-size_t processes_asked_for(const boot::SpawnRequest& request);
+size_t processes_asked_for(const control::SpawnRequest& request);
 
 /// The counts of a soft set like "1,4:8" or "2:8:2" that are at most `most`, ascending. False if malformed.
 bool parse_soft(std::string_view text, uint32_t most, std::vector<uint32_t>& out);

@@ -11,15 +11,15 @@
 #include <sstream>
 #include <string>
 
-#include "boot/places.h"
+#include "job/places.h"
 #include "mpi.h"
 
 namespace starling::launch {
 
 namespace {
 
-using boot::Place;
-using boot::RankState;
+using job::Place;
+using job::RankState;
 
 std::string text_of(const std::string& path) {
     std::ifstream file(path);
@@ -54,7 +54,7 @@ bool is_job_segment(const std::string& path) {
 
 }  // namespace
 
-void CoreUse::add(const boot::JobSegment& segment) {
+void CoreUse::add(const job::JobSegment& segment) {
     for (uint32_t i = 0; i < segment.header().local_ranks; ++i) {
         const RankState state = segment.cell(segment.local_rank(i)).state.load(std::memory_order_relaxed);
         if (state != RankState::started && state != RankState::initialized) continue;
@@ -114,8 +114,8 @@ void add_jobs_of(int32_t launcher, CoreUse& use) {
     if (!open) return;
     while (const dirent* entry = readdir(open)) {
         if (!is_job_segment(directory + "/" + entry->d_name)) continue;
-        boot::JobSegment segment;
-        if (boot::JobSegment::observe(launcher, std::atoi(entry->d_name), segment) == MPI_SUCCESS) use.add(segment);
+        job::JobSegment segment;
+        if (job::JobSegment::observe(launcher, std::atoi(entry->d_name), segment) == MPI_SUCCESS) use.add(segment);
     }
     closedir(open);
 }

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "boot/job_segment.h"
+#include "job/job_segment.h"
 
 namespace starling::launch {
 
@@ -17,7 +17,7 @@ namespace starling::launch {
 class CoreUse {
   public:
     /// Counts the ranks of a job that have not ended. Those that have not said yet where they are count in ranks() only.
-    void add(const boot::JobSegment& segment);
+    void add(const job::JobSegment& segment);
     /// One more, on this core.
     void add(uint32_t cpu);
 

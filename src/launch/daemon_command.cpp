@@ -7,9 +7,9 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "boot/control_protocol.h"
-#include "boot/local_socket.h"
-#include "boot/start_server.h"
+#include "control/control_protocol.h"
+#include "control/local_socket.h"
+#include "control/start_server.h"
 #include "launch/client_protocol.h"
 #include "launch/hosts.h"
 #include "launch/name_client.h"
@@ -18,24 +18,24 @@ namespace starling::launch {
 
 namespace {
 
-using boot::MessageKind;
+using control::MessageKind;
 
 constexpr int kPatienceSeconds = 5;
 
-bool ask(int fd, MessageKind kind, boot::NameReply& reply) {
+bool ask(int fd, MessageKind kind, control::NameReply& reply) {
     const timeval patience{kPatienceSeconds, 0};
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    if (!boot::send_all(fd, boot::encode_frame(kind, encode(boot::NameRequest{})))) return false;
-    boot::FrameDecoder decoder(boot::kMaxFrame);
-    boot::Frame frame;
+    if (!control::send_all(fd, control::encode_frame(kind, encode(control::NameRequest{})))) return false;
+    control::FrameDecoder decoder(control::kMaxFrame);
+    control::Frame frame;
     char buffer[4096];
     for (;;) {
         const ssize_t n = recv(fd, buffer, sizeof buffer, 0);
         if (n <= 0) return false;
         decoder.feed({buffer, static_cast<size_t>(n)});
         const auto result = decoder.next(frame);
-        if (result == boot::FrameDecoder::Result::garbage) return false;
-        if (result == boot::FrameDecoder::Result::frame) return decode(frame.payload, reply);
+        if (result == control::FrameDecoder::Result::garbage) return false;
+        if (result == control::FrameDecoder::Result::frame) return decode(frame.payload, reply);
     }
 }
 
@@ -46,16 +46,17 @@ int complain(const std::string& problem) {
 
 int start_names(int running) {
     std::string problem;
-    boot::NameReply reply;
+    control::NameReply reply;
     if (running >= 0) {
         if (!ask(running, MessageKind::persist, reply)) return complain("the running daemon does not answer");
         std::puts("the daemon was running and now stays until stopped");
         return 0;
     }
-    const std::string program = boot::find_starlingd();
+    const std::string program = control::find_starlingd();
     if (program.empty()) return complain("starlingd is neither beside this program nor in PATH; reinstall Starling");
     const char* const arguments[] = {"names-persistent", nullptr};
-    if (!boot::start_detached(program, arguments, false, problem)) return complain("cannot start " + program + ": " + problem);
+    if (!control::start_detached(program, arguments, false, problem))
+        return complain("cannot start " + program + ": " + problem);
     std::puts("the daemon runs");
     return 0;
 }
@@ -101,7 +102,7 @@ std::string read_options(const std::vector<std::string>& arguments, StartOptions
 }
 
 int start_standing(const StartOptions& options) {
-    const std::string program = boot::find_starlingd();
+    const std::string program = control::find_starlingd();
     if (program.empty()) return complain("starlingd is neither beside this program nor in PATH; reinstall Starling");
     if (!options.agent.empty()) setenv("STARLING_LAUNCHER_AGENT", options.agent.c_str(), 1);
     std::string list;
@@ -111,16 +112,16 @@ int start_standing(const StartOptions& options) {
     }
     const char* const arguments[] = {"universe", list.c_str(), options.prefix.c_str(), nullptr};
     std::string problem;
-    if (!boot::start_detached(program, arguments, false, problem, kStartSeconds)) return complain(problem);
+    if (!control::start_detached(program, arguments, false, problem, kStartSeconds)) return complain(problem);
     std::printf("daemons are up on %zu hosts; mpiexec finds them\n", options.hosts.size());
     return 0;
 }
 
 // What the standing daemons say to a question; false if none run.
 bool ask_standing(MessageKind kind, std::string& text) {
-    const int fd = boot::connect_local(universe_socket_name());
+    const int fd = control::connect_local(universe_socket_name());
     if (fd < 0) return false;
-    boot::NameReply reply;
+    control::NameReply reply;
     const bool answered = ask(fd, kind, reply);
     // They end; whoever comes back to start others must not meet these.
     char byte;
@@ -168,7 +169,7 @@ int daemon_command(const std::vector<std::string>& arguments) {
         std::puts("no daemon runs; one is started when a job needs it");
         return verb == "status" ? 3 : 0;
     }
-    boot::NameReply reply;
+    control::NameReply reply;
     const bool answered = ask(fd, verb == "stop" ? MessageKind::stop : MessageKind::status, reply);
     close(fd);
     if (!answered) return complain("the daemon does not answer");

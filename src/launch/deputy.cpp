@@ -8,8 +8,8 @@
 
 namespace starling::launch {
 
-using boot::JobState;
-using boot::MessageKind;
+using control::MessageKind;
+using job::JobState;
 
 namespace {
 constexpr uint32_t kRoot = 0;
@@ -26,10 +26,10 @@ Deputy::Deputy(Launcher& launcher, uint32_t self, Send send, Gather gather)
                     gather_(topic, piece, contributors, false);
                 }}) {
     launcher_.set_superior(this);
-    launcher_.output().forward = [this](boot::JobId job, int target, std::string lines) {
+    launcher_.output().forward = [this](job::JobId job, int target, std::string lines) {
         tell({OrderKind::output, job, 0, static_cast<uint64_t>(target), 0, {}, std::move(lines)}, true);
     };
-    launcher_.on_input_taken = [this](boot::JobId job) { tell({OrderKind::taken, job, 0, 0, 0, {}, {}}); };
+    launcher_.on_input_taken = [this](job::JobId job) { tell({OrderKind::taken, job, 0, 0, 0, {}, {}}); };
 }
 
 Deputy::~Deputy() {
@@ -39,7 +39,7 @@ Deputy::~Deputy() {
 
 void Deputy::tell(const Order& order, bool bulk) { send_(kRoot, encode(order), bulk); }
 
-Job* Deputy::find_part(boot::JobId id) {
+Job* Deputy::find_part(job::JobId id) {
     Job* job = launcher_.find_job(id);
     return job && job->is_part ? job : nullptr;
 }
@@ -72,7 +72,7 @@ void Deputy::on_order(uint32_t from, std::string_view payload) {
 void Deputy::on_job_order(Job& job, Order& order) {
     switch (order.kind) {
         case OrderKind::take_back: {
-            const boot::JobId id = job.id();
+            const job::JobId id = job.id();
             launcher_.take_back_part(job);
             locator_.forget(id);
             break;
@@ -82,7 +82,7 @@ void Deputy::on_job_order(Job& job, Order& order) {
             locator_.forget(job.id());
             break;
         case OrderKind::over: {
-            const boot::JobId id = job.id();
+            const job::JobId id = job.id();
             launcher_.release_part(job, static_cast<JobState>(order.a));
             locator_.forget(id);
             break;
@@ -155,7 +155,7 @@ void Deputy::make_stub(const Order& order) {
 }
 
 void Deputy::all_arrived(Job& job) {
-    boot::JobHeader& header = job.segment.header();
+    job::JobHeader& header = job.segment.header();
     header.all_arrived.store(1, std::memory_order_release);
     // Who sees a stub counts as if all were here.
     if (header.local_ranks == 0) header.arrived.store(header.size, std::memory_order_release);
@@ -166,7 +166,7 @@ void Deputy::ranks_failed(Job& job, const Order& order) {
     if (!decode(order.bytes, runs)) return;
     const uint32_t size = job.segment.header().size;
     std::vector<uint32_t> ranks;
-    for (const boot::Placement& run : runs) {
+    for (const job::Placement& run : runs) {
         for (uint64_t i = 0, rank = run.first; i < run.count && rank < size; ++i, rank += run.stride)
             ranks.push_back(static_cast<uint32_t>(rank));
     }
@@ -175,7 +175,7 @@ void Deputy::ranks_failed(Job& job, const Order& order) {
 }
 
 bool Deputy::have_all_arrived(const Job& job) {
-    const boot::JobHeader& header = job.segment.header();
+    const job::JobHeader& header = job.segment.header();
     return header.local_ranks > 0 && header.blob_size > 0 &&
            header.arrived.load(std::memory_order_acquire) >= header.local_ranks;
 }
@@ -210,7 +210,7 @@ bool Deputy::ask(Job& job, uint32_t rank, MessageKind kind, const std::string& p
         case MessageKind::spawn:
             // The child's segment is where this host has it, which only we know.
             ask_root(job, rank, kind, payload, [this, answer = std::move(answer)](const std::string& bytes) {
-                boot::SpawnReply reply;
+                control::SpawnReply reply;
                 if (decode(bytes, reply) && reply.error_class == MPI_SUCCESS) {
                     if (!launcher_.find_segment(reply.job.id, reply.job)) {
                         reply.error_class = MPI_ERR_SPAWN;
@@ -243,9 +243,9 @@ void Deputy::ask_root(Job& job, uint32_t rank, MessageKind kind, const std::stri
 }
 
 bool Deputy::find(Job& job, uint32_t rank, MessageKind kind, const std::string& payload, Answer answer) {
-    boot::JobQuery query;
+    control::JobQuery query;
     if (!decode(payload, query)) return false;
-    boot::JobReply reply;
+    control::JobReply reply;
     if (kind == MessageKind::arrived) {
         tell_arrival(job);
         answer(encode(reply));
@@ -276,7 +276,7 @@ bool Deputy::find(Job& job, uint32_t rank, MessageKind kind, const std::string& 
     waiting.push_back(std::move(answer));
     if (waiting.size() > 1) return true;
     ask_root(job, rank, kind, payload, [this, id = query.job](const std::string& bytes) {
-        boot::JobReply reply;
+        control::JobReply reply;
         if (!decode(bytes, reply)) reply.error_class = MPI_ERR_OTHER;
         if (launcher_.find_segment(id, reply.job)) reply.error_class = MPI_SUCCESS;
         for (const Answer& answer : std::exchange(being_resolved_[id], {})) answer(encode(reply));

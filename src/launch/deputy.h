@@ -37,7 +37,7 @@ class Deputy : public Superior {
 
     void failed(Job& job, const Failure& failure) override;
     void all_gone(Job& job) override;
-    bool ask(Job& job, uint32_t rank, boot::MessageKind kind, const std::string& payload, Answer answer) override;
+    bool ask(Job& job, uint32_t rank, control::MessageKind kind, const std::string& payload, Answer answer) override;
 
   private:
     void start(const Order& order);
@@ -46,20 +46,20 @@ class Deputy : public Superior {
     void ranks_failed(Job& job, const Order& order);
     void on_job_order(Job& job, Order& order);
     void on_answer(Order& order);
-    void ask_root(Job& job, uint32_t rank, boot::MessageKind kind, const std::string& payload, Answer answer);
-    bool find(Job& job, uint32_t rank, boot::MessageKind kind, const std::string& payload, Answer answer);
+    void ask_root(Job& job, uint32_t rank, control::MessageKind kind, const std::string& payload, Answer answer);
+    bool find(Job& job, uint32_t rank, control::MessageKind kind, const std::string& payload, Answer answer);
     void tell(const Order& order, bool bulk = false);
     void tell_arrival(Job& job, bool at_once = false);
     static bool have_all_arrived(const Job& job);
-    Job* find_part(boot::JobId id);
+    Job* find_part(job::JobId id);
 
     Launcher& launcher_;
     uint32_t self_;
     Send send_;
     Gather gather_;
     Locator locator_;
-    std::unordered_map<uint64_t, Answer> asked_;                           ///< by token
-    std::unordered_map<boot::JobId, std::vector<Answer>> being_resolved_;  ///< one question for all who ask
+    std::unordered_map<uint64_t, Answer> asked_;                          ///< by token
+    std::unordered_map<job::JobId, std::vector<Answer>> being_resolved_;  ///< one question for all who ask
     uint64_t last_token_ = 0;
 };
 

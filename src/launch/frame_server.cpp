@@ -6,7 +6,7 @@
 
 #include <cerrno>
 
-#include "boot/local_socket.h"
+#include "control/local_socket.h"
 
 namespace starling::launch {
 
@@ -29,7 +29,7 @@ FrameServer::~FrameServer() {
 }
 
 bool FrameServer::listen(std::string_view name) {
-    listener_ = boot::listen_local(name);
+    listener_ = control::listen_local(name);
     return listener_ >= 0 && loop_.watch(listener_, EPOLLIN, [this](uint32_t) { on_connect(); });
 }
 
@@ -43,7 +43,7 @@ void FrameServer::on_connect() {
         }
         return;
     }
-    if (!boot::is_trusted_peer(fd) || connections_.size() >= kMaxConnections) {
+    if (!control::is_trusted_peer(fd) || connections_.size() >= kMaxConnections) {
         close(fd);
         return;
     }
@@ -70,16 +70,16 @@ bool FrameServer::receive(ConnectionId id) {
     if (n == 0) return false;
     connections_[id].decoder.feed({buffer, static_cast<size_t>(n)});
     for (;;) {
-        boot::Frame frame;
+        control::Frame frame;
         // Looked up each time: the handler may have sent, and lost, the connection.
         const auto found = connections_.find(id);
         if (found == connections_.end()) return true;
         switch (found->second.decoder.next(frame)) {
-            case boot::FrameDecoder::Result::need_more:
+            case control::FrameDecoder::Result::need_more:
                 return true;
-            case boot::FrameDecoder::Result::garbage:
+            case control::FrameDecoder::Result::garbage:
                 return false;
-            case boot::FrameDecoder::Result::frame:
+            case control::FrameDecoder::Result::frame:
                 break;
         }
         if (!on_frame_(id, frame)) return false;
@@ -88,15 +88,15 @@ bool FrameServer::receive(ConnectionId id) {
 
 void FrameServer::trust(ConnectionId id) {
     Connection& connection = connections_[id];
-    connection.decoder.set_max_payload(boot::kMaxFrame);
+    connection.decoder.set_max_payload(control::kMaxFrame);
     loop_.cancel(connection.deadline);
     connection.deadline = 0;
 }
 
-void FrameServer::send(ConnectionId id, boot::MessageKind kind, std::string_view payload) {
+void FrameServer::send(ConnectionId id, control::MessageKind kind, std::string_view payload) {
     const auto found = connections_.find(id);
     if (found == connections_.end()) return;
-    found->second.outgoing += boot::encode_frame(kind, payload);
+    found->second.outgoing += control::encode_frame(kind, payload);
     flush(id);
 }
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "boot/control_protocol.h"
+#include "control/control_protocol.h"
 #include "launch/event_loop.h"
 
 namespace starling::launch {
@@ -17,7 +17,7 @@ class FrameServer {
   public:
     using ConnectionId = uint64_t;
     /// Returns false to hang up.
-    using FrameHandler = std::function<bool(ConnectionId, const boot::Frame&)>;
+    using FrameHandler = std::function<bool(ConnectionId, const control::Frame&)>;
     using CloseHandler = std::function<void(ConnectionId)>;
 
     FrameServer(EventLoop& loop, FrameHandler on_frame, CloseHandler on_close)
@@ -36,13 +36,13 @@ class FrameServer {
     /// The peer has proved who it is: long frames are taken, and it may be silent for as long as it likes.
     void trust(ConnectionId id);
     /// Queues a frame. Nothing happens if the connection is gone.
-    void send(ConnectionId id, boot::MessageKind kind, std::string_view payload);
+    void send(ConnectionId id, control::MessageKind kind, std::string_view payload);
     size_t connections() const { return connections_.size(); }
 
   private:
     struct Connection {
         int fd = -1;
-        boot::FrameDecoder decoder;
+        control::FrameDecoder decoder;
         std::string outgoing;
         EventLoop::TimerId deadline = 0;  ///< to prove who it is
     };

@@ -27,12 +27,12 @@ bool is_chosen(std::string_view list, std::string_view interface, std::string_vi
     return false;
 }
 
-void find_addresses(boot::HostEntry& entry) {
+void find_addresses(job::HostEntry& entry) {
     const char* chosen = std::getenv("STARLING_IP_INTERFACES");
     const std::string_view list = chosen ? chosen : "";
     ifaddrs* all = nullptr;
     if (getifaddrs(&all) != 0) return;
-    for (const ifaddrs* a = all; a && entry.addresses < boot::HostEntry::kMost; a = a->ifa_next) {
+    for (const ifaddrs* a = all; a && entry.addresses < job::HostEntry::kMost; a = a->ifa_next) {
         if (!a->ifa_addr || a->ifa_addr->sa_family != AF_INET || !(a->ifa_flags & IFF_UP)) continue;
         const in_addr address = reinterpret_cast<const sockaddr_in*>(a->ifa_addr)->sin_addr;
         char text[INET_ADDRSTRLEN] = "";
@@ -48,7 +48,7 @@ void find_addresses(boot::HostEntry& entry) {
 
 HostFacts own_facts() {
     HostFacts facts;
-    facts.entry.id = boot::this_host();
+    facts.entry.id = job::this_host();
     std::snprintf(facts.entry.name, sizeof facts.entry.name, "%s", host_name().c_str());
     find_addresses(facts.entry);
     cpu_set_t usable;
@@ -65,12 +65,12 @@ std::string encode(const HostFacts& facts) {
 
 bool decode(std::string_view bytes, HostFacts& out) {
     Reader reader(bytes);
-    out.entry.id = reader.number<boot::HostId>();
+    out.entry.id = reader.number<job::HostId>();
     const std::string name(reader.string());
     std::snprintf(out.entry.name, sizeof out.entry.name, "%s", name.c_str());
     out.cores = reader.number<uint32_t>();
     out.entry.addresses = reader.number<uint32_t>();
-    if (out.entry.addresses > boot::HostEntry::kMost) return false;
+    if (out.entry.addresses > job::HostEntry::kMost) return false;
     for (uint32_t i = 0; i < out.entry.addresses; ++i) out.entry.ipv4[i] = reader.number<uint32_t>();
     return reader.done() && out.entry.id != 0 && out.cores > 0 && out.cores < 1u << 20;
 }

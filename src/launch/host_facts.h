@@ -5,13 +5,13 @@
 #include <string>
 #include <string_view>
 
-#include "boot/job_description.h"
+#include "job/job_description.h"
 
 namespace starling::launch {
 
 struct HostFacts {
-    boot::HostEntry entry;  ///< id, name, addresses: as it goes into the jobs' host tables
-    uint32_t cores = 1;     ///< that processes may use
+    job::HostEntry entry;  ///< id, name, addresses: as it goes into the jobs' host tables
+    uint32_t cores = 1;    ///< that processes may use
 };
 
 /// Of this host. Addresses are those of the interfaces that are up, without loopback unless there is nothing else;

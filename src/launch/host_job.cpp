@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "boot/local_socket.h"
+#include "control/local_socket.h"
 #include "launch/host_facts.h"
 #include "mpi.h"
 
@@ -89,20 +89,20 @@ void drop_output() {
 
 }  // namespace
 
-bool read_description(const char* path, uint32_t rank, boot::JobDescription& out, uint32_t& my_host) {
+bool read_description(const char* path, uint32_t rank, job::JobDescription& out, uint32_t& my_host) {
     std::string bytes;
     if (!read_file(path, bytes)) {
         fail(MPI_ERR_OTHER, "cannot read %s: %s", path, std::strerror(errno));
         return false;
     }
-    my_host = boot::kNoHost;
+    my_host = job::kNoHost;
     if (decode(bytes, out)) {
-        for (const boot::Placement& run : out.placements) {
+        for (const job::Placement& run : out.placements) {
             uint32_t index;
             if (run.holds(rank, index)) my_host = run.host;
         }
     }
-    if (my_host != boot::kNoHost) return true;
+    if (my_host != job::kNoHost) return true;
     fail(MPI_ERR_OTHER,
          "what the first process said of its job is garbled; use the starlingd and the library of one "
          "installation");
@@ -132,7 +132,7 @@ HostJob::HostJob(EventLoop& loop, Launcher& launcher)
     : loop_(loop),
       launcher_(launcher),
       server_(
-          loop, [this](auto id, const boot::Frame& frame) { return on_frame(id, frame); }, [](auto) {}) {}
+          loop, [this](auto id, const control::Frame& frame) { return on_frame(id, frame); }, [](auto) {}) {}
 
 HostJob::~HostJob() {
     for (const Member& member : members_)
@@ -144,13 +144,13 @@ HostJob::~HostJob() {
 // users held when either looked.
 HostJob::Start HostJob::listen() {
     int mine = 0;
-    while (mine < boot::kHostSockets && !server_.listen(boot::host_socket_name(id_, mine))) {
+    while (mine < managers::kHostSockets && !server_.listen(managers::host_socket_name(id_, mine))) {
         if (errno != EADDRINUSE) break;
         ++mine;
     }
     const int error = errno;
-    for (int which = 0; which < boot::kHostSockets; ++which) {
-        const int other = which == mine ? -1 : boot::connect_local(boot::host_socket_name(id_, which));
+    for (int which = 0; which < managers::kHostSockets; ++which) {
+        const int other = which == mine ? -1 : control::connect_local(managers::host_socket_name(id_, which));
         if (other < 0) continue;
         close(other);
         return Start::another_was_faster;
@@ -160,38 +160,38 @@ HostJob::Start HostJob::listen() {
     return Start::failed;
 }
 
-HostJob::Start HostJob::start(const boot::JobDescription& description, uint32_t my_host) {
+HostJob::Start HostJob::start(const job::JobDescription& description, uint32_t my_host) {
     id_ = description.id;
     if (const Start outcome = listen(); outcome != Start::ready) return outcome;
-    boot::JobDescription mine = description;
+    job::JobDescription mine = description;
     if (mine.several_hosts) {
-        boot::HostEntry& entry = mine.hosts[my_host];
-        const boot::HostEntry own = own_facts().entry;
+        job::HostEntry& entry = mine.hosts[my_host];
+        const job::HostEntry own = own_facts().entry;
         entry.addresses = own.addresses;
         std::copy(own.ipv4, own.ipv4 + own.kMost, entry.ipv4);
     }
-    boot::JobSegment segment;
-    if (boot::JobSegment::create(mine, my_host, segment) != MPI_SUCCESS) return Start::failed;
+    job::JobSegment segment;
+    if (job::JobSegment::create(mine, my_host, segment) != MPI_SUCCESS) return Start::failed;
     members_.resize(segment.header().local_ranks);
     job_ = &launcher_.adopt(std::move(segment));
     settle();
     return Start::ready;
 }
 
-bool HostJob::on_frame(FrameServer::ConnectionId id, const boot::Frame& frame) {
-    boot::HostJoin join;
-    if (frame.kind != boot::MessageKind::hello || !decode(frame.payload, join)) return false;
-    boot::HostWelcome welcome;
+bool HostJob::on_frame(FrameServer::ConnectionId id, const control::Frame& frame) {
+    managers::HostJoin join;
+    if (frame.kind != control::MessageKind::hello || !decode(frame.payload, join)) return false;
+    managers::HostWelcome welcome;
     welcome.refusal = admit(join);
     if (welcome.refusal.empty()) welcome.job = job_->segment.address();
-    server_.send(id, boot::MessageKind::reply, encode(welcome));
+    server_.send(id, control::MessageKind::reply, encode(welcome));
     return true;
 }
 
-std::string HostJob::admit(const boot::HostJoin& join) {
-    if (join.version != boot::HostJoin::kVersion)
+std::string HostJob::admit(const managers::HostJoin& join) {
+    if (join.version != managers::HostJoin::kVersion)
         return "the ranks of this job run different versions of Starling (one speaks version " + std::to_string(join.version) +
-               " of the host protocol, the first on this host " + std::to_string(boot::HostJoin::kVersion) + ")";
+               " of the host protocol, the first on this host " + std::to_string(managers::HostJoin::kVersion) + ")";
     const std::string who = "rank " + std::to_string(join.rank);
     if (!job_) return who + " came when its job had ended";
     if (join.job != id_ || join.size != job_->segment.header().size) return "another job has the same name on this host";
@@ -229,8 +229,8 @@ void HostJob::on_exit(uint32_t rank) {
     loop_.forget(record.pid_fd);
     close(std::exchange(record.pid_fd, -1));
     record.where = Where::gone;
-    const boot::RankCell& cell = job_->segment.cell(rank);
-    const bool failed = cell.state.load(std::memory_order_acquire) != boot::RankState::finalized ||
+    const job::RankCell& cell = job_->segment.cell(rank);
+    const bool failed = cell.state.load(std::memory_order_acquire) != job::RankState::finalized ||
                         cell.aborted.load(std::memory_order_acquire) != 0;
     launcher_.external_exit(*job_, rank, failed);
     if (failed) fail_soon(rank);

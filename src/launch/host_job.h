@@ -6,16 +6,16 @@
 #include <string>
 #include <vector>
 
-#include "boot/host_join.h"
 #include "launch/event_loop.h"
 #include "launch/frame_server.h"
 #include "launch/launcher.h"
+#include "managers/host_join.h"
 
 namespace starling::launch {
 
 /// Reads the file at `path` as the description of a job of which `rank` is on this host. False with
 /// failure_text().
-bool read_description(const char* path, uint32_t rank, boot::JobDescription& out, uint32_t& my_host);
+bool read_description(const char* path, uint32_t rank, job::JobDescription& out, uint32_t& my_host);
 
 /// The process that watches over the process `pid` for its manager: its nearest ancestor that is not itself
 /// that rank (a wrapper has the same rank in its environment). -1 if there is none.
@@ -34,7 +34,7 @@ class HostJob {
 
     enum class Start { ready, another_was_faster, failed };
     /// Creates the segment and listens for its ranks. failure_text() if it failed.
-    Start start(const boot::JobDescription& description, uint32_t my_host);
+    Start start(const job::JobDescription& description, uint32_t my_host);
 
   private:
     enum class Where { awaited, here, gone };
@@ -44,8 +44,8 @@ class HostJob {
     };
 
     Start listen();
-    bool on_frame(FrameServer::ConnectionId id, const boot::Frame& frame);
-    std::string admit(const boot::HostJoin& join);
+    bool on_frame(FrameServer::ConnectionId id, const control::Frame& frame);
+    std::string admit(const managers::HostJoin& join);
     void watch_manager(pid_t rank);
     void on_exit(uint32_t rank);
     void on_manager_gone();
@@ -61,7 +61,7 @@ class HostJob {
     Launcher& launcher_;
     FrameServer server_;
     Job* job_ = nullptr;  ///< null once the launcher has let go of it
-    boot::JobId id_ = 0;
+    job::JobId id_ = 0;
     std::vector<Member> members_;
     int manager_fd_ = -1;
     bool manager_known_ = false, manager_gone_ = false;

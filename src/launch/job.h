@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "boot/job_segment.h"
+#include "job/job_segment.h"
 #include "launch/event_loop.h"
 #include "launch/hosts.h"
 #include "launch/placement.h"
@@ -43,7 +43,7 @@ inline constexpr uint32_t kInfiniteUniverse = ~0u;
 struct JobSpec {
     std::vector<Program> programs;
     std::string blob;            ///< for the segment: the parents' description, opaque here
-    boot::JobId parent = 0;      ///< the job that asked for the spawn, 0 if none
+    job::JobId parent = 0;       ///< the job that asked for the spawn, 0 if none
     bool forward_input = false;  ///< standard input goes to rank 0
     bool recovers = false;       ///< a rank's death is not the end: the others get errors and go on
     /// MPI_UNIVERSE_SIZE of this job and of what it spawns; 0: the slots of the hosts, or the job's size, if that is more.
@@ -79,8 +79,8 @@ struct JobStyle {
 
 /// This host's part of a job of several hosts.
 struct JobPart {
-    boot::JobDescription description;
-    uint32_t my_host = boot::kNoHost;  ///< entry of the description's host table; kNoHost: no rank is here
+    job::JobDescription description;
+    uint32_t my_host = job::kNoHost;   ///< entry of the description's host table; kNoHost: no rank is here
     std::vector<uint32_t> tree_hosts;  ///< the daemon tree's number of each host in that table
     uint32_t number = 0;               ///< as Job::number
     JobStyle style;
@@ -98,11 +98,11 @@ struct Rank {
 
 struct Job {
     uint32_t number = 0;  ///< 0 for the job mpiexec was called for, then counting the spawned
-    boot::JobSegment segment;
+    job::JobSegment segment;
     std::vector<Rank> ranks;            ///< of this host, by JobSegment::local_index
     std::vector<std::string> programs;  ///< by appnum, for messages
     uint32_t running = 0;               ///< ranks of this host not reaped yet
-    boot::JobId parent = 0;
+    job::JobId parent = 0;
     /// Whether it goes down with its parent.
     bool connected() const { return segment.header().parted.load(std::memory_order_acquire) == 0; }
     bool external = false;  ///< a singleton's: not started by this launcher
@@ -116,7 +116,7 @@ struct Job {
     bool reported = false;             ///< the root knows that all ranks of this host are gone
     std::vector<uint32_t> tree_hosts;  ///< as in JobPart
 
-    boot::JobId id() const { return segment.header().id; }
+    job::JobId id() const { return segment.header().id; }
     uint32_t rank_of(size_t index) const { return segment.local_rank(static_cast<uint32_t>(index)); }
     Rank& at(uint32_t rank) { return ranks[segment.local_index(rank)]; }
     const Rank& at(uint32_t rank) const { return ranks[segment.local_index(rank)]; }

@@ -7,8 +7,8 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "boot/doorbell.h"
-#include "boot/environment.h"
+#include "job/doorbell.h"
+#include "job/environment.h"
 #include "launch/control_server.h"
 #include "launch/explanation.h"
 #include "launch/hosts.h"
@@ -21,8 +21,8 @@ namespace starling::launch {
 
 namespace {
 
-using boot::JobState;
-using boot::RankState;
+using job::JobState;
+using job::RankState;
 
 constexpr std::chrono::milliseconds kMercy{250};  // between SIGTERM and SIGKILL
 
@@ -57,7 +57,7 @@ void Launcher::reap() {
         running_.erase(found);
     }
     const auto weight = [](const Exit& exit) {
-        const boot::RankCell& cell = exit.who.job->segment.cell(exit.who.rank);
+        const job::RankCell& cell = exit.who.job->segment.cell(exit.who.rank);
         if (WIFSIGNALED(exit.status)) return 0;
         return cell.aborted.load(std::memory_order_acquire) != 0 ? 1 : 2;
     };
@@ -67,7 +67,7 @@ void Launcher::reap() {
 }
 
 bool Launcher::counts_as_failure(const Job& job, uint32_t rank, int status) const {
-    const boot::RankCell& cell = job.segment.cell(rank);
+    const job::RankCell& cell = job.segment.cell(rank);
     return !WIFEXITED(status) || WEXITSTATUS(status) != 0 || cell.aborted.load(std::memory_order_acquire) != 0 ||
            cell.state.load(std::memory_order_acquire) == RankState::initialized;
 }
@@ -79,13 +79,13 @@ void Launcher::note_exit(const Exit& exit) {
     record.running = false;
     --job.running;
     if (record.core >= 0) cores_.release(static_cast<uint32_t>(record.core));
-    boot::RankCell& cell = job.segment.cell(rank);
+    job::RankCell& cell = job.segment.cell(rank);
     const bool failed = counts_as_failure(job, rank, exit.status);
     const bool first = failed && !job.failing;
     if (first && !job.is_part) report(job, rank, exit.status);
     cell.exit_status.store(exit.status, std::memory_order_relaxed);
     cell.state.store(failed ? RankState::failed : RankState::exited, std::memory_order_release);
-    job.segment.place(job.segment.local_index(rank)).store(boot::Place::kNowhere);
+    job.segment.place(job.segment.local_index(rank)).store(job::Place::kNowhere);
     if (first) note_failure(job, rank, exit.status);
     if (job.number == 0 && rank == 0 && input_) input_->stop();
     if (rank == 0) {
@@ -131,7 +131,7 @@ std::string Launcher::name_of(const Job& job, uint32_t rank) const {
 }
 
 std::string Launcher::what_happened(const Job& job, uint32_t rank, int status) const {
-    const boot::RankCell& cell = job.segment.cell(rank);
+    const job::RankCell& cell = job.segment.cell(rank);
     char text[768];
     const int length = std::snprintf(text, sizeof text, "%s, process %d on %s, ", name_of(job, rank).c_str(), job.at(rank).pid,
                                      host_name().c_str());
@@ -165,7 +165,7 @@ void Launcher::report(const Job& job, uint32_t rank, int status) {
 }
 
 void Launcher::note_failure(Job& job, uint32_t rank, int status) {
-    const boot::RankCell& cell = job.segment.cell(rank);
+    const job::RankCell& cell = job.segment.cell(rank);
     Failure failure{rank, status, exit_code_of(status), cell.aborted.load(std::memory_order_acquire) != 0, {}};
     if (failure.aborted) failure.exit_code = cell.abort_code.load(std::memory_order_relaxed) & 0xff;
     if (failure.exit_code == 0) failure.exit_code = 1;
@@ -199,8 +199,8 @@ void Launcher::fail_job(Job& job, int failed_rank, int exit_code) {
 
 void Launcher::mark_failed(Job& job, const std::vector<uint32_t>& ranks) {
     for (const uint32_t rank : ranks) {
-        const boot::PortWord word = boot::PortWord::of(job.segment.port(rank).load(std::memory_order_relaxed));
-        job.segment.port(rank).store(boot::PortWord{word.port, boot::PortWord::failed}.word(), std::memory_order_release);
+        const job::PortWord word = job::PortWord::of(job.segment.port(rank).load(std::memory_order_relaxed));
+        job.segment.port(rank).store(job::PortWord{word.port, job::PortWord::failed}.word(), std::memory_order_release);
     }
     job.segment.header().failures.fetch_add(static_cast<uint32_t>(ranks.size()), std::memory_order_release);
     ring_everyone();
@@ -208,7 +208,7 @@ void Launcher::mark_failed(Job& job, const std::vector<uint32_t>& ranks) {
 
 void Launcher::end_ranks(Job& job, int failed_rank) {
     job.failing = true;
-    boot::JobHeader& header = job.segment.header();
+    job::JobHeader& header = job.segment.header();
     header.failed_rank.store(failed_rank, std::memory_order_relaxed);
     header.state.store(JobState::failed, std::memory_order_release);
     ring_everyone();
@@ -242,7 +242,7 @@ void Launcher::kill_rest(Job& job) {
         if (rank.pid > 0) kill(-rank.pid, SIGKILL);
     }
     // Whoever left its process group still carries the job's address.
-    if (!job.external) kill_marked(std::string(boot::kJobVariable) + "=" + boot::to_string(job.segment.address()));
+    if (!job.external) kill_marked(std::string(job::kJobVariable) + "=" + job::to_string(job.segment.address()));
 }
 
 void Launcher::finish(Job& job) {
@@ -293,7 +293,7 @@ void Launcher::ring_ranks(const Job& job) {
         const uint32_t rank = job.rank_of(i);
         // The doorbell of a rank that has never slept is memory not touched so far: leave it so.
         if (job.segment.cell(rank).state.load(std::memory_order_acquire) != RankState::initialized) continue;
-        boot::ring(*reinterpret_cast<boot::Doorbell*>(job.segment.region(rank)));
+        job::ring(*reinterpret_cast<job::Doorbell*>(job.segment.region(rank)));
     }
 }
 

@@ -17,7 +17,7 @@
 
 namespace starling::launch {
 
-using boot::JobState;
+using job::JobState;
 
 StartOutcome Launcher::start_part(const JobSpec& spec, const JobPart& part) {
     StartOutcome outcome;
@@ -27,7 +27,7 @@ StartOutcome Launcher::start_part(const JobSpec& spec, const JobPart& part) {
     }
     Job job;
     if (outcome.error_class == MPI_SUCCESS) {
-        outcome.error_class = boot::JobSegment::create(part.description, part.my_host, job.segment);
+        outcome.error_class = job::JobSegment::create(part.description, part.my_host, job.segment);
         if (outcome.error_class != MPI_SUCCESS) outcome.text = failure_text();
     }
     if (outcome.error_class != MPI_SUCCESS) return outcome;
@@ -46,14 +46,14 @@ StartOutcome Launcher::start_part(const JobSpec& spec, const JobPart& part) {
     return outcome;
 }
 
-Job* Launcher::make_stub(const boot::JobDescription& description, const std::vector<uint32_t>& tree_hosts, uint32_t number) {
+Job* Launcher::make_stub(const job::JobDescription& description, const std::vector<uint32_t>& tree_hosts, uint32_t number) {
     Job job;
-    if (boot::JobSegment::create(description, boot::kNoHost, job.segment) != MPI_SUCCESS) return nullptr;
+    if (job::JobSegment::create(description, job::kNoHost, job.segment) != MPI_SUCCESS) return nullptr;
     job.number = number;
     job.is_part = true;
     job.reported = true;  // there is nothing to wait for
     job.tree_hosts = tree_hosts;
-    boot::JobHeader& header = job.segment.header();
+    job::JobHeader& header = job.segment.header();
     std::snprintf(header.control_socket, sizeof header.control_socket, "%s", control_->name().c_str());
     jobs_.push_back(std::move(job));
     return &jobs_.back();

@@ -9,8 +9,8 @@
 
 #include "base/config.h"
 #include "base/error.h"
-#include "boot/environment.h"
-#include "boot/places.h"
+#include "job/environment.h"
+#include "job/places.h"
 #include "launch/control_server.h"
 #include "launch/input.h"
 #include "launch/launcher.h"
@@ -108,7 +108,7 @@ uint32_t JobSpec::shown_universe_size(const uint32_t* inherited, uint32_t slots)
 void Launcher::describe(Job& job, const JobSpec& spec) const {
     job.parent = spec.parent;
     job.ranks.resize(job.segment.header().local_ranks);
-    boot::JobHeader& header = job.segment.header();
+    job::JobHeader& header = job.segment.header();
     std::snprintf(header.control_socket, sizeof header.control_socket, "%s", control_->name().c_str());
     std::snprintf(header.command, sizeof header.command, "%s", spec.programs[0].argv[0].c_str());
     for (const Program& program : spec.programs) job.programs.push_back(program.argv[0]);
@@ -119,7 +119,7 @@ StartOutcome Launcher::start_job(const JobSpec& spec) {
     const uint32_t size = spec.size();
     if (size == 0) return {MPI_ERR_SPAWN, "a job of no processes can't be started", nullptr, {}};
     Job job;
-    outcome.error_class = boot::JobSegment::create(size, spec.blob.data(), spec.blob.size(), job.segment);
+    outcome.error_class = job::JobSegment::create(size, spec.blob.data(), spec.blob.size(), job.segment);
     if (outcome.error_class != MPI_SUCCESS) {
         outcome.text = failure_text();
         return outcome;
@@ -132,7 +132,7 @@ StartOutcome Launcher::start_job(const JobSpec& spec) {
     job.segment.header().recovers = spec.recovers;
     const Job* parent = find_job(spec.parent);
     job.segment.header().universe_size =
-        spec.shown_universe_size(parent ? &parent->segment.header().universe_size : nullptr, boot::usable_cores());
+        spec.shown_universe_size(parent ? &parent->segment.header().universe_size : nullptr, job::usable_cores());
 
     jobs_.push_back(std::move(job));
     Job& placed = jobs_.back();
@@ -147,7 +147,7 @@ StartOutcome Launcher::start_job(const JobSpec& spec) {
 }
 
 bool Launcher::launch_all(Job& job, const JobSpec& spec, const JobPart* part, StartOutcome& outcome) {
-    const std::string address = boot::to_string(job.segment.address());
+    const std::string address = job::to_string(job.segment.address());
     ProgramFiles files(spec, part, address, mark_);
     count_cores(job);
     for (uint32_t local = 0; local < job.ranks.size(); ++local) {
@@ -188,12 +188,12 @@ bool Launcher::launch_all(Job& job, const JobSpec& spec, const JobPart* part, St
 
 // What an interpreter or a wrapper brings with it only shows when it runs. A program that has called MPI_Init is ours; one that
 // does not in a minute most likely never does.
-void Launcher::watch_for_other_library(boot::JobId id, std::chrono::milliseconds wait) {
+void Launcher::watch_for_other_library(job::JobId id, std::chrono::milliseconds wait) {
     loop_.after(wait, [this, id, wait] {
         Job* job = find_job(id);
         if (!job || job->failing || !job->ranks[0].running) return;
         const uint32_t rank = job->rank_of(0);
-        if (job->segment.cell(rank).state.load(std::memory_order_acquire) != boot::RankState::started) return;
+        if (job->segment.cell(rank).state.load(std::memory_order_acquire) != job::RankState::started) return;
         const std::string library = other_library_in(job->ranks[0].pid);
         if (library.empty()) {
             if (wait < kLastLook) watch_for_other_library(id, 4 * wait);
@@ -224,7 +224,7 @@ void Launcher::assign_cores(Job& job, uint32_t rank, Cores& cores, ProcessStart&
         start.cpus = &cores.cpus;
         const uint32_t first = cores_.first_cpu(static_cast<uint32_t>(cores.bound_to));
         job.segment.cell(rank).cpu = first;
-        place.store(boot::Place::on(first));
+        place.store(job::Place::on(first));
     } else if (use_ && sched_getaffinity(0, sizeof cores.usable, &cores.usable) == 0) {
         cores.cpus = use_->least_used(cores.usable, siblings_of);
         start.begin_on = &cores.cpus;
@@ -235,11 +235,11 @@ void Launcher::assign_cores(Job& job, uint32_t rank, Cores& cores, ProcessStart&
 
 void Launcher::report_binding(Job& job, uint32_t rank) {
     const uint32_t bound = job.segment.cell(rank).cpu;
-    const uint32_t word = job.segment.place(job.segment.local_index(rank)).load() & boot::Place::kCpu;
+    const uint32_t word = job.segment.place(job.segment.local_index(rank)).load() & job::Place::kCpu;
     const char* host = job.segment.host(job.segment.header().my_host).name;
-    if (bound != boot::kNotBound)
+    if (bound != job::kNotBound)
         say("rank %u on %s is bound to core %u", rank, host, bound);
-    else if (use_ && word != boot::Place::kNowhere)
+    else if (use_ && word != job::Place::kNowhere)
         say("rank %u on %s begins on core %u and is not bound", rank, host, word - 1);
     else
         say("rank %u on %s is not bound%s", rank, host,
@@ -262,7 +262,7 @@ StartedProcess Launcher::launch_one(Job& job, uint32_t rank, ProcessStart start,
         std::string prefix;
         if (job.style.tag_output)
             prefix = "[" + (job.number > 0 ? std::to_string(job.number) + ":" : "") + std::to_string(rank) + "] ";
-        const boot::JobId to = job.style.capture ? job.id() : 0;
+        const job::JobId to = job.style.capture ? job.id() : 0;
         start.output = ours[1] = output().open_pipe(1, prefix, to);
         start.error = ours[2] = ours[1] < 0 ? -1 : output().open_pipe(2, prefix, to);
     }
@@ -283,11 +283,10 @@ StartedProcess Launcher::launch_one(Job& job, uint32_t rank, ProcessStart start,
         if (core >= 0) cores_.release(static_cast<uint32_t>(core));
         if (start.guard_slot) guard_.release_slot(start.guard_slot);
         process.pid = -1;
-        job.segment.cell(rank).state.store(boot::RankState::not_started, std::memory_order_relaxed);
+        job.segment.cell(rank).state.store(job::RankState::not_started, std::memory_order_relaxed);
         return process;
     }
-    if (const uint32_t word = start.place ? start.place->load() & boot::Place::kCpu : boot::Place::kNowhere)
-        use_->add(word - 1);
+    if (const uint32_t word = start.place ? start.place->load() & job::Place::kCpu : job::Place::kNowhere) use_->add(word - 1);
     // The program may be further already and have stored its own pid, which is another one behind a
     // wrapper.
     int32_t none = 0;
@@ -301,7 +300,7 @@ StartedProcess Launcher::launch_one(Job& job, uint32_t rank, ProcessStart start,
 
 int Launcher::open_input(Job& job, int& pipe_end) {
     if (job.is_part && job.style.capture) {
-        const boot::JobId id = job.id();
+        const job::JobId id = job.id();
         auto pipe = std::make_unique<InputPipe>(loop_, [this, id] {
             if (on_input_taken) on_input_taken(id);
         });

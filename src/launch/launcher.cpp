@@ -14,7 +14,7 @@
 
 #include "base/config.h"
 #include "base/error.h"
-#include "boot/environment.h"
+#include "job/environment.h"
 #include "launch/control_server.h"
 #include "launch/explanation.h"
 #include "launch/input.h"
@@ -139,18 +139,18 @@ void Launcher::forward_signal(int signal) {
     if (signal == SIGCONT && input_) input_->resume();
 }
 
-Job* Launcher::find_job(boot::JobId id) {
+Job* Launcher::find_job(job::JobId id) {
     const auto found = std::find_if(jobs_.begin(), jobs_.end(), [id](const Job& job) { return job.id() == id; });
     return found == jobs_.end() ? nullptr : &*found;
 }
 
-bool Launcher::find_segment(boot::JobId id, boot::JobAddress& out) const {
+bool Launcher::find_segment(job::JobId id, job::JobAddress& out) const {
     for (const Job& job : jobs_) {
         if (job.id() != id) continue;
         out = job.segment.address();
         return true;
     }
-    for (const boot::JobSegment& segment : ended_) {
+    for (const job::JobSegment& segment : ended_) {
         if (segment.header().id != id) continue;
         out = segment.address();
         return true;
@@ -163,15 +163,15 @@ OutputTagger& Launcher::output() {
     return *output_;
 }
 
-bool Launcher::adopt(const boot::JobAddress& address) {
+bool Launcher::adopt(const job::JobAddress& address) {
     Job job;
-    if (boot::JobSegment::open(address, job.segment) != MPI_SUCCESS) return false;
+    if (job::JobSegment::open(address, job.segment) != MPI_SUCCESS) return false;
     const int pid_fd = static_cast<int>(syscall(SYS_pidfd_open, address.owner_pid, 0));
     if (pid_fd < 0) {
         fail(MPI_ERR_OTHER, "cannot watch process %d: %s", address.owner_pid, std::strerror(errno));
         return false;
     }
-    boot::JobHeader& header = job.segment.header();
+    job::JobHeader& header = job.segment.header();
     job.number = jobs_started_++;
     job.external = true;
     job.running = 1;
@@ -183,10 +183,10 @@ bool Launcher::adopt(const boot::JobAddress& address) {
     return loop_.watch(pid_fd, EPOLLIN, [this, pid_fd, &placed](uint32_t) { on_external_exit(placed, pid_fd); });
 }
 
-Job& Launcher::adopt(boot::JobSegment&& segment) {
+Job& Launcher::adopt(job::JobSegment&& segment) {
     Job& job = jobs_.emplace_back();
     job.segment = std::move(segment);
-    boot::JobHeader& header = job.segment.header();
+    job::JobHeader& header = job.segment.header();
     job.number = jobs_started_++;
     job.external = true;
     job.running = 1;  // whoever has adopted it

@@ -81,7 +81,7 @@ class Launcher {
     /// Creates this host's segment of the job and starts its ranks here, if it has any.
     StartOutcome start_part(const JobSpec& spec, const JobPart& part);
     /// A segment of a job that has no ranks here. Null with failure_text().
-    Job* make_stub(const boot::JobDescription& description, const std::vector<uint32_t>& tree_hosts, uint32_t number);
+    Job* make_stub(const job::JobDescription& description, const std::vector<uint32_t>& tree_hosts, uint32_t number);
     /// SIGTERM, and SIGKILL a moment later, to the ranks here; then Superior::all_gone. Harmless if they are being
     /// ended already.
     void end_part(Job& job, int failed_rank);
@@ -91,12 +91,12 @@ class Launcher {
     /// Of a job that goes on without these ranks: all who look at this segment see it, and are rung.
     void mark_failed(Job& job, const std::vector<uint32_t>& ranks);
     /// The whole job is over, everywhere: processes that have met it see `state`, and nothing of it is kept.
-    void release_part(Job& job, boot::JobState state);
+    void release_part(Job& job, job::JobState state);
     /// As if it had never been started.
     void take_back_part(Job& job);
     /// Standard input for rank 0, which is here; empty: its end. `taken` as in InputPipe.
     void feed_input(Job& job, std::string data);
-    std::function<void(boot::JobId)> on_input_taken;
+    std::function<void(job::JobId)> on_input_taken;
     /// The stacks of the job's ranks here, to the job's standard error, while this goes on; `done` is called then.
     void show_stacks(Job& job, std::function<void()> done);
 
@@ -108,10 +108,10 @@ class Launcher {
     std::function<void(const std::string& sentence)> on_say;
 
     /// Takes on a singleton's job, whose process this launcher did not start and serves.
-    bool adopt(const boot::JobAddress& address);
+    bool adopt(const job::JobAddress& address);
 
     /// Takes on a job whose processes another manager starts, and whose segment is this process's own, until release().
-    Job& adopt(boot::JobSegment&& segment);
+    Job& adopt(job::JobSegment&& segment);
     /// A rank that this launcher did not start is gone.
     void external_exit(Job& job, uint32_t rank, bool failed);
     /// A job that this launcher did not start has failed, though none of its ranks here has.
@@ -127,10 +127,10 @@ class Launcher {
     /// Ends the guard; for those who never come to run().
     void shut_down() { guard_.dismiss(); }
 
-    Job* find_job(boot::JobId id);
+    Job* find_job(job::JobId id);
     std::list<Job>& jobs() { return jobs_; }
     /// Where the segment of a job is that is here or was a moment ago. False if there is none.
-    bool find_segment(boot::JobId id, boot::JobAddress& out) const;
+    bool find_segment(job::JobId id, job::JobAddress& out) const;
     /// The child and its parents part: one may fail without the other.
     void disconnect(Job& child) { child.segment.header().parted.store(1, std::memory_order_release); }
 
@@ -172,7 +172,7 @@ class Launcher {
     void report_binding(Job& job, uint32_t rank);
     StartedProcess launch_one(Job& job, uint32_t rank, ProcessStart start, bool forward_input);
     int open_input(Job& job, int& pipe_end);
-    void watch_for_other_library(boot::JobId id, std::chrono::milliseconds wait);
+    void watch_for_other_library(job::JobId id, std::chrono::milliseconds wait);
     void take_back(Job& job);
     bool watch_signals();
     void on_signals();
@@ -209,7 +209,7 @@ class Launcher {
 
     std::list<Job> jobs_;
     static constexpr size_t kEndedKept = 16;
-    std::deque<boot::JobSegment> ended_;  ///< of the spawned jobs that ended last
+    std::deque<job::JobSegment> ended_;  ///< of the spawned jobs that ended last
     std::unordered_map<pid_t, Running> running_;
     uint32_t jobs_started_ = 0;
     int exit_code_ = 0;
@@ -222,7 +222,7 @@ class Launcher {
 
     std::unique_ptr<OutputTagger> output_;
     std::unique_ptr<InputForwarder> input_;
-    std::unordered_map<boot::JobId, std::unique_ptr<InputPipe>> input_pipes_;
+    std::unordered_map<job::JobId, std::unique_ptr<InputPipe>> input_pipes_;
     Superior* superior_ = nullptr;
     std::unordered_map<pid_t, std::function<void()>> helpers_;  ///< children that are not ranks, and what follows them
 };

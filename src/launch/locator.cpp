@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "boot/doorbell.h"
+#include "job/doorbell.h"
 #include "launch/launcher.h"
 #include "mpi.h"
 
@@ -10,8 +10,8 @@ namespace starling::launch {
 
 namespace {
 
-using boot::PortWord;
-using boot::RankState;
+using job::PortWord;
+using job::RankState;
 
 constexpr std::chrono::milliseconds kFirstPause{1}, kLongestPause{20};
 /// After this a lookup that is not answered, because its rank is late, holds up no others.
@@ -20,7 +20,7 @@ constexpr std::chrono::milliseconds kSlowAnswer{10};
 constexpr std::chrono::milliseconds kLatePatience{200};
 
 // What this host knows of one of its ranks.
-PortWord word_of(const boot::JobSegment& segment, uint32_t rank) {
+PortWord word_of(const job::JobSegment& segment, uint32_t rank) {
     PortWord word = PortWord::of(segment.port(rank).load(std::memory_order_acquire));
     switch (segment.cell(rank).state.load(std::memory_order_acquire)) {
         case RankState::started:
@@ -39,7 +39,7 @@ PortWord word_of(const boot::JobSegment& segment, uint32_t rank) {
     return word;
 }
 
-bool is_known(const boot::JobSegment& segment, uint32_t rank) {
+bool is_known(const job::JobSegment& segment, uint32_t rank) {
     return PortWord::of(segment.port(rank).load(std::memory_order_acquire)).state != PortWord::unknown;
 }
 
@@ -55,9 +55,9 @@ void learn(std::atomic<uint32_t>& entry, PortWord news) {
 }
 
 // What hosts have told of their ranks, by entry of the host table; null: nothing.
-void learn(const boot::JobSegment& segment, const std::vector<const HostPorts*>& by_host) {
+void learn(const job::JobSegment& segment, const std::vector<const HostPorts*>& by_host) {
     for (uint64_t i = 0; i < segment.header().runs; ++i) {
-        const boot::Placement& run = segment.run(i);
+        const job::Placement& run = segment.run(i);
         const HostPorts* ports = by_host[run.host];
         if (!ports) continue;
         for (uint32_t j = 0; j < run.count && run.local + j < ports->words.size(); ++j)
@@ -74,12 +74,12 @@ Locator::~Locator() {
     if (more_timer_ != 0) launcher_.loop().cancel(more_timer_);
 }
 
-void Locator::reply(boot::JobId job, uint32_t rank, const Superior::Answer& answer, uint32_t looks) const {
-    boot::JobReply reply;
+void Locator::reply(job::JobId job, uint32_t rank, const Superior::Answer& answer, uint32_t looks) const {
+    control::JobReply reply;
     reply.looks = looks;
     const Job* about = launcher_.find_job(job);
     launcher_.find_segment(job, reply.job);
-    if (!about || about->segment.header().state.load(std::memory_order_acquire) == boot::JobState::failed) {
+    if (!about || about->segment.header().state.load(std::memory_order_acquire) == job::JobState::failed) {
         reply.error_class = MPI_ERR_PROC_ABORTED;
         reply.text = "that job has ended";
     } else if (PortWord::of(about->segment.port(rank).load(std::memory_order_acquire)).state == PortWord::failed) {
@@ -92,7 +92,7 @@ void Locator::reply(boot::JobId job, uint32_t rank, const Superior::Answer& answ
 void Locator::locate(Job& job, uint32_t rank, Superior::Answer answer) {
     const uint32_t host = job.segment.host_of(rank);
     const bool here = host < job.tree_hosts.size() && job.tree_hosts[host] == self_;
-    if (here || job.segment.header().state.load(std::memory_order_acquire) != boot::JobState::running) {
+    if (here || job.segment.header().state.load(std::memory_order_acquire) != job::JobState::running) {
         reply(job.id(), rank, answer);
         return;
     }
@@ -170,7 +170,7 @@ void Locator::on_table(Job& job, const Order& order) {
     advance(job, search->second);
 }
 
-void Locator::count(boot::JobId job, uint32_t& lookups, uint32_t& tables) const {
+void Locator::count(job::JobId job, uint32_t& lookups, uint32_t& tables) const {
     const auto search = searches_.find(job);
     if (search == searches_.end()) return;
     lookups = search->second.lookups();
@@ -203,7 +203,7 @@ void Locator::look_again() {
 }
 
 bool Locator::answer_question(const Question& question) {
-    Order answer{OrderKind::ports, question.job, question.rank, boot::kNoHost, 0, {}, {}};
+    Order answer{OrderKind::ports, question.job, question.rank, job::kNoHost, 0, {}, {}};
     Job* job = launcher_.find_job(question.job);
     // A job that is not here (any more) has an answer too: none.
     if (job && question.rank < job->segment.header().size && job->segment.is_local(question.rank)) {
@@ -240,7 +240,7 @@ void Locator::on_answer(const Order& order) {
     advance(*job, search->second);
 }
 
-void Locator::settle(boot::JobId job, uint32_t rank, uint32_t looks) {
+void Locator::settle(job::JobId job, uint32_t rank, uint32_t looks) {
     const auto found = asked_.find({job, rank});
     if (found == asked_.end()) return;
     const std::vector<Superior::Answer> answers = std::move(found->second);
@@ -248,7 +248,7 @@ void Locator::settle(boot::JobId job, uint32_t rank, uint32_t looks) {
     for (const Superior::Answer& answer : answers) reply(job, rank, answer, looks);
 }
 
-void Locator::settle(boot::JobId job, const std::vector<uint32_t>& ranks) {
+void Locator::settle(job::JobId job, const std::vector<uint32_t>& ranks) {
     for (const uint32_t rank : ranks) settle(job, rank);
 }
 
@@ -268,16 +268,16 @@ void Locator::on_given_up(const Order& order) {
 bool Locator::leave_notice(const Order& notice) {
     Job* job = launcher_.find_job(notice.job);
     if (!job || notice.rank >= job->segment.header().size || !job->segment.is_local(notice.rank)) return true;
-    boot::RankCell& cell = job->segment.cell(notice.rank);
+    job::RankCell& cell = job->segment.cell(notice.rank);
     if (cell.state.load(std::memory_order_acquire) != RankState::initialized) return true;
     if (cell.given_up_by_rank.load(std::memory_order_acquire) != 0) return false;
     cell.given_up_by_job.store(notice.a, std::memory_order_relaxed);
     cell.given_up_by_rank.store(static_cast<uint32_t>(notice.b) + 1, std::memory_order_release);
-    boot::ring(*reinterpret_cast<boot::Doorbell*>(job->segment.region(notice.rank)));
+    job::ring(*reinterpret_cast<job::Doorbell*>(job->segment.region(notice.rank)));
     return true;
 }
 
-void Locator::forget(boot::JobId job) {
+void Locator::forget(job::JobId job) {
     const auto search = searches_.find(job);
     if (search != searches_.end()) search->second.forget_all();
     if (search != searches_.end() && !launcher_.find_job(job)) searches_.erase(search);
@@ -288,7 +288,7 @@ void Locator::forget(boot::JobId job) {
     }
 }
 
-void Locator::forget(boot::JobId job, const std::vector<uint32_t>& ranks) {
+void Locator::forget(job::JobId job, const std::vector<uint32_t>& ranks) {
     const auto search = searches_.find(job);
     const Job* about = launcher_.find_job(job);
     for (const uint32_t rank : ranks) {

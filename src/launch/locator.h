@@ -48,22 +48,22 @@ class Locator {
     /// Order table.
     void on_table(Job& job, const Order& order);
     /// What ranks here have caused of it, for that job.
-    void count(boot::JobId job, uint32_t& lookups, uint32_t& tables) const;
+    void count(job::JobId job, uint32_t& lookups, uint32_t& tables) const;
     /// No one answers for this job any more: its state tells all there is.
-    void forget(boot::JobId job);
+    void forget(job::JobId job);
     /// The same for some of its ranks.
-    void forget(boot::JobId job, const std::vector<uint32_t>& ranks);
+    void forget(job::JobId job, const std::vector<uint32_t>& ranks);
 
   private:
     struct Question {
         uint32_t from;
-        boot::JobId job;
+        job::JobId job;
         uint32_t rank;
     };
 
     /// The root wants the ports of the ranks here.
     struct Collection {
-        boot::JobId job;
+        job::JobId job;
         uint64_t round;
         HostSet contributors;
         EventLoop::Clock::time_point until;
@@ -71,24 +71,24 @@ class Locator {
 
     void advance(const Job& job, PortSearch& search);
     void send_question(const Job& job, uint32_t rank) const;
-    void settle(boot::JobId job, uint32_t rank, uint32_t looks = 0);
-    void settle(boot::JobId job, const std::vector<uint32_t>& ranks);
+    void settle(job::JobId job, uint32_t rank, uint32_t looks = 0);
+    void settle(job::JobId job, const std::vector<uint32_t>& ranks);
     void let_more();
     bool answer_collection(const Collection& collection) const;
     bool answer_question(const Question& question);
     bool leave_notice(const Order& notice);
     void look_again_soon();
     void look_again();
-    void reply(boot::JobId job, uint32_t rank, const Superior::Answer& answer, uint32_t looks = 0) const;
+    void reply(job::JobId job, uint32_t rank, const Superior::Answer& answer, uint32_t looks = 0) const;
 
     Launcher& launcher_;
     uint32_t self_;
     Ways ways_;
-    std::map<std::pair<boot::JobId, uint32_t>, std::vector<Superior::Answer>> asked_;  ///< by ranks here
-    std::map<boot::JobId, PortSearch> searches_;  ///< of the jobs that ranks here have asked about
-    std::vector<Collection> collections_;         ///< not answered yet
-    std::vector<Question> open_;                  ///< by other hosts
-    std::vector<Order> notices_;                  ///< given_up, for ranks that have not read an earlier one
+    std::map<std::pair<job::JobId, uint32_t>, std::vector<Superior::Answer>> asked_;  ///< by ranks here
+    std::map<job::JobId, PortSearch> searches_;  ///< of the jobs that ranks here have asked about
+    std::vector<Collection> collections_;        ///< not answered yet
+    std::vector<Question> open_;                 ///< by other hosts
+    std::vector<Order> notices_;                 ///< given_up, for ranks that have not read an earlier one
     EventLoop::TimerId timer_ = 0, more_timer_ = 0;
     std::chrono::milliseconds pause_{1};
 };

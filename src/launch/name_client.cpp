@@ -8,21 +8,21 @@
 #include <cerrno>
 #include <cstring>
 
-#include "boot/local_socket.h"
-#include "boot/start_server.h"
+#include "control/local_socket.h"
+#include "control/start_server.h"
 #include "mpi.h"
 
 namespace starling::launch {
 
-using boot::MessageKind;
-using boot::NameReply;
-using boot::NameRequest;
+using control::MessageKind;
+using control::NameReply;
+using control::NameRequest;
 
 int connect_daemon(bool may_start, std::string& problem) {
-    const std::string name = boot::daemon_socket_name();
+    const std::string name = control::daemon_socket_name();
     // More than one attempt: a daemon may be ending just while we come.
     for (int attempt = 0; attempt < 5; ++attempt) {
-        const int fd = boot::connect_local(name);
+        const int fd = control::connect_local(name);
         if (fd >= 0) return fd;
         if (errno == EPERM) {
             problem = "another user holds the socket name '" + name + "'; set STARLING_UNIVERSE to a word of your own";
@@ -33,7 +33,7 @@ int connect_daemon(bool may_start, std::string& problem) {
                 errno == ECONNREFUSED ? "no daemon runs" : std::string("cannot reach the daemon: ") + std::strerror(errno);
             return -1;
         }
-        const std::string program = boot::find_starlingd();
+        const std::string program = control::find_starlingd();
         if (program.empty()) {
             problem =
                 "starlingd is neither beside mpiexec nor in PATH; reinstall Starling, or add its bin "
@@ -41,7 +41,7 @@ int connect_daemon(bool may_start, std::string& problem) {
             return -1;
         }
         const char* const arguments[] = {"names", nullptr};
-        if (!boot::start_detached(program, arguments, false, problem)) {
+        if (!control::start_detached(program, arguments, false, problem)) {
             problem = "cannot start " + program + ": " + problem;
             return -1;
         }
@@ -60,14 +60,14 @@ bool NameClient::connect(std::string& problem) {
     if (fd_ >= 0) return true;
     fd_ = connect_daemon(true, problem);
     if (fd_ < 0) return false;
-    decoder_ = boot::FrameDecoder(boot::kMaxFrame);
+    decoder_ = control::FrameDecoder(control::kMaxFrame);
     loop_.watch(fd_, EPOLLIN, [this](uint32_t) { on_readable(); });
     return true;
 }
 
 bool NameClient::transmit(Pending& pending) {
     ++pending.attempts;
-    return boot::send_all(fd_, boot::encode_frame(pending.kind, encode(pending.request)));
+    return control::send_all(fd_, control::encode_frame(pending.kind, encode(pending.request)));
 }
 
 void NameClient::request(MessageKind kind, NameRequest request, Callback callback) {
@@ -81,9 +81,9 @@ void NameClient::request(MessageKind kind, NameRequest request, Callback callbac
     transmit(pending_.back());
 }
 
-void NameClient::job_ended(boot::JobId job) {
+void NameClient::job_ended(job::JobId job) {
     std::erase_if(published_, [job](const NameRequest& name) { return name.job == job; });
-    if (fd_ >= 0) boot::send_all(fd_, boot::encode_frame(MessageKind::job_ended, encode(NameRequest{job, {}, {}})));
+    if (fd_ >= 0) control::send_all(fd_, control::encode_frame(MessageKind::job_ended, encode(NameRequest{job, {}, {}})));
 }
 
 void NameClient::on_readable() {
@@ -91,17 +91,17 @@ void NameClient::on_readable() {
     const ssize_t n = recv(fd_, buffer, sizeof buffer, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n > 0) decoder_.feed({buffer, static_cast<size_t>(n)});
-    boot::Frame frame;
-    boot::FrameDecoder::Result result = boot::FrameDecoder::Result::need_more;
+    control::Frame frame;
+    control::FrameDecoder::Result result = control::FrameDecoder::Result::need_more;
     NameReply reply;
-    while (n > 0 && (result = decoder_.next(frame)) == boot::FrameDecoder::Result::frame) {
+    while (n > 0 && (result = decoder_.next(frame)) == control::FrameDecoder::Result::frame) {
         if (frame.kind != MessageKind::reply || !decode(frame.payload, reply) || pending_.empty()) {
-            result = boot::FrameDecoder::Result::garbage;
+            result = control::FrameDecoder::Result::garbage;
             break;
         }
         on_reply(reply);
     }
-    if (n <= 0 || result == boot::FrameDecoder::Result::garbage) on_lost();
+    if (n <= 0 || result == control::FrameDecoder::Result::garbage) on_lost();
 }
 
 void NameClient::on_reply(const NameReply& reply) {

@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "boot/control_protocol.h"
+#include "control/control_protocol.h"
 #include "launch/event_loop.h"
 
 namespace starling::launch {
@@ -15,20 +15,20 @@ namespace starling::launch {
 /// this ends.
 class NameClient {
   public:
-    using Callback = std::function<void(const boot::NameReply&)>;
+    using Callback = std::function<void(const control::NameReply&)>;
 
     explicit NameClient(EventLoop& loop) : loop_(loop) {}
     NameClient(const NameClient&) = delete;
     NameClient& operator=(const NameClient&) = delete;
     ~NameClient();
 
-    void request(boot::MessageKind kind, boot::NameRequest request, Callback callback);
-    void job_ended(boot::JobId job);
+    void request(control::MessageKind kind, control::NameRequest request, Callback callback);
+    void job_ended(job::JobId job);
 
   private:
     struct Pending {
-        boot::MessageKind kind;
-        boot::NameRequest request;
+        control::MessageKind kind;
+        control::NameRequest request;
         Callback callback;
         int attempts = 0;
     };
@@ -36,15 +36,15 @@ class NameClient {
     bool connect(std::string& problem);
     bool transmit(Pending& pending);
     void on_readable();
-    void on_reply(const boot::NameReply& reply);
+    void on_reply(const control::NameReply& reply);
     void on_lost();
     void fail_all(const std::string& problem);
 
     EventLoop& loop_;
     int fd_ = -1;
-    boot::FrameDecoder decoder_{boot::kMaxFrame};
+    control::FrameDecoder decoder_{control::kMaxFrame};
     std::deque<Pending> pending_;
-    std::vector<boot::NameRequest> published_;
+    std::vector<control::NameRequest> published_;
 };
 
 /// Connects to the user's daemon; starts it if `may_start`. -1 with `problem`. The descriptor blocks.

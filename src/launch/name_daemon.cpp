@@ -2,14 +2,14 @@
 
 #include <unistd.h>
 
-#include "boot/local_socket.h"
+#include "control/local_socket.h"
 #include "mpi.h"
 
 namespace starling::launch {
 
-using boot::MessageKind;
-using boot::NameReply;
-using boot::NameRequest;
+using control::MessageKind;
+using control::NameReply;
+using control::NameRequest;
 
 namespace {
 constexpr std::chrono::seconds kFirstClient{5};
@@ -19,18 +19,19 @@ constexpr size_t kMaxNames = 100000;
 NameDaemon::NameDaemon(EventLoop& loop, bool persistent)
     : loop_(loop),
       server_(
-          loop, [this](auto id, const boot::Frame& frame) { return on_frame(id, frame); }, [this](auto id) { on_close(id); }),
+          loop, [this](auto id, const control::Frame& frame) { return on_frame(id, frame); },
+          [this](auto id) { on_close(id); }),
       persistent_(persistent) {}
 
 bool NameDaemon::start() {
-    if (!server_.listen(boot::daemon_socket_name())) return false;
+    if (!server_.listen(control::daemon_socket_name())) return false;
     loop_.after(kFirstClient, [this] {
         if (!persistent_ && server_.connections() == 0) loop_.stop(0);
     });
     return true;
 }
 
-bool NameDaemon::on_frame(ConnectionId id, const boot::Frame& frame) {
+bool NameDaemon::on_frame(ConnectionId id, const control::Frame& frame) {
     NameRequest request;
     if (!decode(frame.payload, request)) return false;
     server_.trust(id);  // the kernel has told that it is the same user

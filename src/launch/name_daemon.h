@@ -23,16 +23,16 @@ class NameDaemon {
     using ConnectionId = FrameServer::ConnectionId;
     struct Name {
         std::string port;
-        boot::JobId job;
+        job::JobId job;
         ConnectionId owner;
     };
 
-    bool on_frame(ConnectionId id, const boot::Frame& frame);
+    bool on_frame(ConnectionId id, const control::Frame& frame);
     void on_close(ConnectionId id);
-    boot::NameReply publish(ConnectionId id, const boot::NameRequest& request);
-    boot::NameReply unpublish(ConnectionId id, const boot::NameRequest& request);
-    boot::NameReply look_up(const boot::NameRequest& request) const;
-    boot::NameReply status() const;
+    control::NameReply publish(ConnectionId id, const control::NameRequest& request);
+    control::NameReply unpublish(ConnectionId id, const control::NameRequest& request);
+    control::NameReply look_up(const control::NameRequest& request) const;
+    control::NameReply status() const;
 
     EventLoop& loop_;
     FrameServer server_;

@@ -85,7 +85,7 @@ bool read(Reader& reader, JobSpec& out) {
     for (Program& program : out.programs) {
         if (!read(reader, program)) return false;
     }
-    out.parent = reader.number<boot::JobId>();
+    out.parent = reader.number<job::JobId>();
     const auto flags = reader.number<uint32_t>();
     out.forward_input = (flags & 1) != 0;
     out.recovers = (flags & 2) != 0;
@@ -106,7 +106,7 @@ bool decode(std::string_view payload, Order& out) {
     Reader reader(payload);
     const auto kind = reader.number<uint32_t>();
     out.kind = static_cast<OrderKind>(kind);
-    out.job = reader.number<boot::JobId>();
+    out.job = reader.number<job::JobId>();
     out.rank = reader.number<uint32_t>();
     out.a = reader.number<uint64_t>();
     out.b = reader.number<uint64_t>();
@@ -192,14 +192,14 @@ bool decode(std::string_view bytes, FailureReport& out) {
 std::string encode(const RankRuns& runs) {
     Writer writer;
     writer.number(static_cast<uint32_t>(runs.size()));
-    for (const boot::Placement& run : runs) writer.number(run.first).number(run.stride).number(run.count);
+    for (const job::Placement& run : runs) writer.number(run.first).number(run.stride).number(run.count);
     return writer.take();
 }
 
 bool decode(std::string_view bytes, RankRuns& out) {
     Reader reader(bytes);
     out.resize(reader.count(12));
-    for (boot::Placement& run : out) {
+    for (job::Placement& run : out) {
         run.first = reader.number<uint32_t>();
         run.stride = reader.number<uint32_t>();
         run.count = reader.number<uint32_t>();

@@ -57,7 +57,7 @@ enum class OrderKind : uint32_t {
 
 struct Order {
     OrderKind kind = OrderKind::say;
-    boot::JobId job = 0;
+    job::JobId job = 0;
     uint32_t rank = 0;
     uint64_t a = 0, b = 0;
     std::string text;
@@ -96,12 +96,12 @@ struct GoneReport {
 struct HostPorts {
     uint32_t host = 0;            ///< entry of the job's host table
     bool complete = false;        ///< of all its ranks; else some had not come so far
-    std::vector<uint32_t> words;  ///< boot::PortWord by rank of that host
+    std::vector<uint32_t> words;  ///< job::PortWord by rank of that host
 };
 using PortTable = std::vector<HostPorts>;
 
 struct StubOrder {
-    boot::JobDescription description;
+    job::JobDescription description;
     std::vector<uint32_t> tree_hosts;
     uint32_t number = 0;
     bool all_arrived = false;
@@ -115,7 +115,7 @@ struct FailureReport {
 };
 
 /// Some ranks of a job: of each run first, stride and count count.
-using RankRuns = std::vector<boot::Placement>;
+using RankRuns = std::vector<job::Placement>;
 
 std::string encode(const StartOrder& order);
 std::string encode(const StartReport& report);

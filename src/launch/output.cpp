@@ -31,7 +31,7 @@ OutputTagger::~OutputTagger() {
     }
 }
 
-OutputTagger::Sink& OutputTagger::sink(int target, boot::JobId job) {
+OutputTagger::Sink& OutputTagger::sink(int target, job::JobId job) {
     const auto [found, created] = sinks_.try_emplace({job, target});
     if (created) {
         found->second.target = target;
@@ -40,7 +40,7 @@ OutputTagger::Sink& OutputTagger::sink(int target, boot::JobId job) {
     return found->second;
 }
 
-int OutputTagger::open_pipe(int target, std::string prefix, boot::JobId job) {
+int OutputTagger::open_pipe(int target, std::string prefix, job::JobId job) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return -1;
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
@@ -173,7 +173,7 @@ void OutputTagger::check_written() {
     if (const auto done = std::exchange(when_written_, nullptr)) done();
 }
 
-void OutputTagger::acknowledge(boot::JobId job, int target, size_t bytes) {
+void OutputTagger::acknowledge(job::JobId job, int target, size_t bytes) {
     const auto found = sinks_.find({job, target});
     if (found == sinks_.end()) return;
     found->second.in_flight -= std::min(bytes, found->second.in_flight);
@@ -187,7 +187,7 @@ void OutputTagger::write_lines(int target, std::string_view lines, std::function
     flush(to, false);
 }
 
-void OutputTagger::end_job(boot::JobId job) {
+void OutputTagger::end_job(job::JobId job) {
     for (auto next = sources_.begin(); next != sources_.end();) {
         Source& source = *next++;
         if (source.sink->job != job) continue;

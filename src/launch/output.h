@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "boot/job_description.h"
+#include "job/job_description.h"
 #include "launch/event_loop.h"
 
 namespace starling::launch {
@@ -29,11 +29,11 @@ class OutputTagger {
     /// Makes a pipe whose lines go to descriptor `target` (1 or 2) with `prefix`. With `job` they go to forward
     /// instead, as lines of that job; without a prefix an unfinished line follows when no more comes for a moment.
     /// Returns the end to write to, which the caller closes; -1 with errno if there is no descriptor left.
-    int open_pipe(int target, std::string prefix, boot::JobId job = 0);
+    int open_pipe(int target, std::string prefix, job::JobId job = 0);
 
     /// Who sends lines on. What was sent counts as pending until acknowledge().
-    std::function<void(boot::JobId, int target, std::string lines)> forward;
-    void acknowledge(boot::JobId job, int target, size_t bytes);
+    std::function<void(job::JobId, int target, std::string lines)> forward;
+    void acknowledge(job::JobId job, int target, size_t bytes);
 
     /// Lines that came from elsewhere, for this process's standard output or error. `written` is called when there is
     /// room for more.
@@ -43,7 +43,7 @@ class OutputTagger {
     void when_written(std::function<void()> done);
 
     /// Hands on what is in the job's pipes and closes them: its ranks are gone.
-    void end_job(boot::JobId job);
+    void end_job(job::JobId job);
 
     /// Writes out what is in the pipes and waits for the reader. Called at the very end.
     void drain();
@@ -51,7 +51,7 @@ class OutputTagger {
   private:
     struct Sink {
         int target;
-        boot::JobId job;  ///< 0: this process's descriptor `target`
+        job::JobId job;  ///< 0: this process's descriptor `target`
         std::string pending;
         size_t in_flight = 0;  ///< handed to forward, not acknowledged
         bool waiting = false;  ///< for the reader to take some
@@ -78,11 +78,11 @@ class OutputTagger {
     void write_out(Sink& sink, bool may_block);
     void regulate(Sink& sink);
     void check_written();
-    Sink& sink(int target, boot::JobId job);
+    Sink& sink(int target, job::JobId job);
 
     EventLoop& loop_;
     std::list<Source> sources_;
-    std::map<std::pair<boot::JobId, int>, Sink> sinks_;
+    std::map<std::pair<job::JobId, int>, Sink> sinks_;
     std::function<void()> when_written_;
 };
 

@@ -112,8 +112,8 @@ std::vector<uint32_t> hosts_in_use(std::vector<uint32_t>& host_of_rank) {
     std::vector<uint32_t> used;
     std::vector<uint32_t> index_of;
     for (uint32_t& host : host_of_rank) {
-        if (host >= index_of.size()) index_of.resize(host + 1, boot::kNoHost);
-        if (index_of[host] == boot::kNoHost) {
+        if (host >= index_of.size()) index_of.resize(host + 1, job::kNoHost);
+        if (index_of[host] == job::kNoHost) {
             index_of[host] = static_cast<uint32_t>(used.size());
             used.push_back(host);
         }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "boot/job_description.h"
+#include "job/job_description.h"
 
 namespace starling::launch {
 

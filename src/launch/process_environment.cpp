@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "boot/environment.h"
+#include "job/environment.h"
 
 namespace starling::launch {
 
@@ -16,11 +16,11 @@ ProcessEnvironment::ProcessEnvironment(const Program& program, char* const* base
             set(std::string_view(entry).substr(0, equals), std::string_view(entry).substr(equals + 1));
     }
     for (const auto& [name, value] : program.environment) set(name, value);
-    set(boot::kJobVariable, job);
+    set(job::kJobVariable, job);
     set("STARLING_CHECKED", "1");  // bad settings have been told once, by mpiexec or the parent
     set(mark.substr(0, mark.find('=')), mark.substr(mark.find('=') + 1));
-    set(boot::kRankVariable, "");
-    rank_ = static_cast<size_t>(std::find(names_.begin(), names_.end(), boot::kRankVariable) - names_.begin());
+    set(job::kRankVariable, "");
+    rank_ = static_cast<size_t>(std::find(names_.begin(), names_.end(), job::kRankVariable) - names_.begin());
     if (program.forward != Forward::none) {
         for (char* const* entry = base; *entry; ++entry) {
             if (!overridden(*entry)) pointers_.push_back(*entry);
@@ -32,7 +32,7 @@ ProcessEnvironment::ProcessEnvironment(const Program& program, char* const* base
 }
 
 char* const* ProcessEnvironment::for_rank(uint32_t rank) {
-    own_[rank_] = std::string(boot::kRankVariable) + "=" + std::to_string(rank);
+    own_[rank_] = std::string(job::kRankVariable) + "=" + std::to_string(rank);
     pointers_[rank_slot_] = own_[rank_].data();
     return pointers_.data();
 }

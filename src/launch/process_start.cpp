@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "boot/places.h"
+#include "job/places.h"
 
 namespace starling::launch {
 
@@ -41,7 +41,7 @@ void begin_on_free_core(const ProcessStart& start) {
     if (sched_setaffinity(0, sizeof *start.begin_on, start.begin_on) != 0) return;
     // By the system call: in a child on its parent's memory sched_getcpu() would tell where the parent was.
     unsigned cpu = 0;
-    if (syscall(SYS_getcpu, &cpu, nullptr, nullptr) == 0) start.place->store(boot::Place::on(cpu));
+    if (syscall(SYS_getcpu, &cpu, nullptr, nullptr) == 0) start.place->store(job::Place::on(cpu));
     sched_setaffinity(0, sizeof *start.usable, start.usable);
 }
 

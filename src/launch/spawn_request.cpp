@@ -114,23 +114,23 @@ bool parse_soft(std::string_view text, uint32_t most, std::vector<uint32_t>& out
     return true;
 }
 
-size_t processes_asked_for(const boot::SpawnRequest& request) {
+size_t processes_asked_for(const control::SpawnRequest& request) {
     uint64_t count = 0;
-    for (const boot::SpawnCommand& command : request.commands) count += command.maxprocs;
-    return std::min<uint64_t>(count, boot::kMaxProcesses);
+    for (const control::SpawnCommand& command : request.commands) count += command.maxprocs;
+    return std::min<uint64_t>(count, control::kMaxProcesses);
 }
 
-std::string job_of(const boot::SpawnRequest& request, boot::JobId parent, JobSpec& out, bool here_only) {
+std::string job_of(const control::SpawnRequest& request, job::JobId parent, JobSpec& out, bool here_only) {
     if (request.commands.empty()) return "a spawn of no commands";
-    uint64_t room = boot::kMaxProcesses;
-    for (const boot::SpawnCommand& command : request.commands) {
+    uint64_t room = control::kMaxProcesses;
+    for (const control::SpawnCommand& command : request.commands) {
         if (command.maxprocs > room) return "a spawn of more than a million processes";
         room -= command.maxprocs;
     }
     out.blob = request.blob;
     out.parent = parent;
     int32_t appnum = 0;
-    for (const boot::SpawnCommand& command : request.commands) {
+    for (const control::SpawnCommand& command : request.commands) {
         Program program;
         program.argv = command.argv;
         program.count = command.maxprocs;

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "boot/control_protocol.h"
+#include "control/control_protocol.h"
 #include "launch/job.h"
 
 namespace starling::launch {
@@ -32,7 +32,7 @@ class Superior {
     using Answer = std::function<void(std::string payload)>;
     /// A request of a rank. `answer` is called once with the encoded reply: at once, later, or never if the universe
     /// ends before. False if it is not a request.
-    virtual bool ask(Job& job, uint32_t rank, boot::MessageKind kind, const std::string& payload, Answer answer) = 0;
+    virtual bool ask(Job& job, uint32_t rank, control::MessageKind kind, const std::string& payload, Answer answer) = 0;
 };
 
 }  // namespace starling::launch

@@ -71,7 +71,7 @@ uint32_t Universe::find_host(std::string_view name) const {
         if (same_host(name, host.name) || (host.facts.entry.name[0] && same_host(name, host.facts.entry.name)))
             return static_cast<uint32_t>(i);
     }
-    return boot::kNoHost;
+    return job::kNoHost;
 }
 
 uint32_t Universe::slots() const {
@@ -93,14 +93,14 @@ void Universe::add_hosts(const std::vector<HostSlots>& hosts, bool offered, std:
     Growth growth{{}, std::move(ready)};
     for (const HostSlots& host : hosts) {
         const uint32_t known = find_host(host.name);
-        if (known != boot::kNoHost && hosts_[known].state != UniverseHost::State::lost &&
+        if (known != job::kNoHost && hosts_[known].state != UniverseHost::State::lost &&
             hosts_[known].state != UniverseHost::State::failed) {
             if (host.slots > 0) hosts_[known].slots = host.slots;
             hosts_[known].offered |= offered;
             growth.hosts.push_back(known);
             continue;
         }
-        if (known != boot::kNoHost) hosts_[known].name += " (before)";  // a new daemon takes its place
+        if (known != job::kNoHost) hosts_[known].name += " (before)";  // a new daemon takes its place
         UniverseHost entry;
         entry.name = host.name;
         entry.slots = host.slots;
@@ -251,7 +251,7 @@ void Universe::tell(const HostSet& hosts, const Order& order) {
     tree_->multicast(hosts, encode(order));  // without this host
 }
 
-Universe::Job* Universe::find(boot::JobId id) {
+Universe::Job* Universe::find(job::JobId id) {
     for (Job& job : jobs_) {
         if (job.id() == id) return &job;
     }
@@ -296,7 +296,7 @@ void Universe::listen_for_clients(const std::string& socket_name, std::function<
     tree_->broadcast(encode(order), Urgency::control, std::move(done));
 }
 
-void Universe::send_to_client(uint32_t host, uint64_t connection, boot::MessageKind kind, const std::string& payload) {
+void Universe::send_to_client(uint32_t host, uint64_t connection, control::MessageKind kind, const std::string& payload) {
     tell(host, Order{OrderKind::to_client, 0, 0, connection, static_cast<uint64_t>(kind), {}, payload});
 }
 

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "boot/control_protocol.h"
+#include "control/control_protocol.h"
 #include "launch/deputy.h"
 #include "launch/host_facts.h"
 #include "launch/launcher.h"
@@ -26,7 +26,7 @@ namespace starling::launch {
 struct PlacedOutcome {
     int error_class = 0;
     std::string text;
-    boot::JobId job = 0;
+    job::JobId job = 0;
     std::vector<int32_t> codes;   ///< one per process asked for
     uint32_t failed_program = 0;  ///< which command could not be started,
     uint32_t failed_index = 0;    ///< and how many of its processes could
@@ -61,7 +61,7 @@ class Universe {
     /// sentence if all are up, else with what is wrong with the first.
     void add_hosts(const std::vector<HostSlots>& hosts, bool offered, std::function<void(const std::string&)> ready);
     const std::vector<UniverseHost>& hosts() const { return hosts_; }
-    bool knows(std::string_view name) const { return find_host(name) != boot::kNoHost; }
+    bool knows(std::string_view name) const { return find_host(name) != job::kNoHost; }
     uint32_t slots() const;
     size_t jobs() const { return jobs_.size(); }
     uint32_t processes() const;
@@ -85,7 +85,7 @@ class Universe {
 
     void listen_for_clients(const std::string& socket_name, std::function<void()> done);
     std::function<void(uint32_t host, const Order& order)> on_client;
-    void send_to_client(uint32_t host, uint64_t connection, boot::MessageKind kind, const std::string& payload);
+    void send_to_client(uint32_t host, uint64_t connection, control::MessageKind kind, const std::string& payload);
 
   private:
     struct Job;
@@ -124,7 +124,7 @@ class Universe {
     void go_on_without(Job& job, const RankRuns& ranks, int exit_code);
     void on_gone(Job& job, const HostSet& hosts, std::string_view bytes);
     void check_over(Job& job);
-    void remove(Job& job, boot::JobState state);
+    void remove(Job& job, job::JobState state);
     void patron_lost_a_job(Patron& patron);
     void show_stacks(Patron& patron);
     void on_stacks_shown(Patron& patron);
@@ -151,7 +151,7 @@ class Universe {
     void tell(uint32_t host, const Order& order);
     void tell(const HostSet& hosts, const Order& order);
     void post(std::function<void()> what);
-    Job* find(boot::JobId id);
+    Job* find(job::JobId id);
     const Job* first_job(const Patron& patron) const;
     void detail(const Patron& patron, const std::string& sentence);
 

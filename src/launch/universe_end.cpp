@@ -10,7 +10,7 @@
 
 namespace starling::launch {
 
-using boot::JobState;
+using job::JobState;
 
 void Universe::on_failed(Job& job, uint32_t host, const Order& order) {
     FailureReport report;
@@ -43,7 +43,7 @@ void Universe::fail(Job& job, int failed_rank, int exit_code) {
 }
 
 void Universe::go_on_without(Job& job, const RankRuns& ranks, int exit_code) {
-    for (const boot::Placement& run : ranks) job.failures += run.count;
+    for (const job::Placement& run : ranks) job.failures += run.count;
     if (job.patron && job.number == 0 && job.patron->exit_code == 0) job.patron->exit_code = exit_code;
     Order order = job.order(OrderKind::ranks_failed);
     order.bytes = encode(ranks);
@@ -93,10 +93,10 @@ void Universe::on_host_lost(uint32_t host, const std::string& sentence) {
     hosts_[host].state = UniverseHost::State::lost;
     hosts_[host].problem = sentence;
     hosts_[host].placed = 0;
-    std::vector<boot::JobId> touched;
+    std::vector<job::JobId> touched;
     for (const Job& job : jobs_) touched.push_back(job.id());
     std::set<Patron*> told;
-    for (const boot::JobId id : touched) {
+    for (const job::JobId id : touched) {
         Job* job = find(id);
         if (!job) continue;
         job->holders.remove(host);
@@ -114,7 +114,7 @@ void Universe::on_host_lost(uint32_t host, const std::string& sentence) {
         if (!job->present.contains(host)) continue;
         job->present.remove(host);
         RankRuns ranks_there;
-        for (const boot::Placement& run : job->description.placements) {
+        for (const job::Placement& run : job->description.placements) {
             if (job->tree_hosts[run.host] == host) ranks_there.push_back(run);
         }
         const bool goes_on = job->spec.recovers && !job->present.empty() && !job->failing;

@@ -8,7 +8,7 @@ namespace starling::launch {
 
 struct Universe::Job {
     uint32_t number = 0;
-    boot::JobDescription description;
+    job::JobDescription description;
     JobSpec spec;
     Patron* patron = nullptr;          ///< null once it has left
     std::vector<uint32_t> tree_hosts;  ///< by entry of the description's host table
@@ -28,10 +28,10 @@ struct Universe::Job {
     bool failing = false;
     uint32_t failures = 0;  ///< ranks that a job which recovers has lost
 
-    boot::JobId id() const { return description.id; }
+    job::JobId id() const { return description.id; }
     /// The tree's number of rank 0's host.
     uint32_t host_of_first() const {
-        for (const boot::Placement& run : description.placements) {
+        for (const job::Placement& run : description.placements) {
             if (run.first == 0) return tree_hosts[run.host];
         }
         return 0;

@@ -7,14 +7,14 @@
 
 namespace starling::launch {
 
-using boot::MessageKind;
+using control::MessageKind;
 
 /// How long hosts whose ranks come late to MPI_Init hold up the table of all ports for the others.
 constexpr std::chrono::milliseconds kTableWait{300};
 
 /// A spawn on its way; with MPI's `soft` it may take more than one attempt.
 struct Universe::Spawn {
-    boot::JobId parent;
+    job::JobId parent;
     uint32_t host;  ///< of who asked
     Order asked;
     JobSpec spec;
@@ -33,22 +33,22 @@ void Universe::on_ask(Job& job, uint32_t host, const Order& order) {
         case MessageKind::resolve:
             return resolve(job, host, order);
         case MessageKind::disconnect: {
-            boot::DisconnectNotice notice;
+            control::DisconnectNotice notice;
             Job* child = nullptr;
             if (decode(order.bytes, notice) && (notice.child == job.id() || notice.parent == job.id()))
                 child = find(notice.child);
             if (child && child->spec.parent == notice.parent) child->connected = false;
-            return answer(host, order, encode(boot::NameReply{}));
+            return answer(host, order, encode(control::NameReply{}));
         }
         case MessageKind::publish:
         case MessageKind::unpublish:
         case MessageKind::lookup: {
-            boot::NameRequest request;
+            control::NameRequest request;
             if (!decode(order.bytes, request))
-                return answer(host, order, encode(boot::NameReply{MPI_ERR_OTHER, "a garbled request", {}}));
+                return answer(host, order, encode(control::NameReply{MPI_ERR_OTHER, "a garbled request", {}}));
             request.job = job.id();
             names_.request(kind, std::move(request),
-                           [this, host, order](const boot::NameReply& reply) { answer(host, order, encode(reply)); });
+                           [this, host, order](const control::NameReply& reply) { answer(host, order, encode(reply)); });
             return;
         }
         default:
@@ -57,8 +57,8 @@ void Universe::on_ask(Job& job, uint32_t host, const Order& order) {
 }
 
 void Universe::spawn(Job& job, uint32_t host, const Order& order) {
-    boot::SpawnRequest request;
-    boot::SpawnReply reply;
+    control::SpawnRequest request;
+    control::SpawnReply reply;
     auto spawn = std::make_shared<Spawn>();
     size_t asked = 0;
     if (!decode(order.bytes, request)) {
@@ -102,7 +102,7 @@ void Universe::try_spawn(std::shared_ptr<Spawn> spawn) {
                 return try_spawn(spawn);
             }
         }
-        boot::SpawnReply reply;
+        control::SpawnReply reply;
         reply.error_class = outcome.error_class;
         reply.text = outcome.text;
         reply.job.id = outcome.job;
@@ -128,8 +128,8 @@ void Universe::send_stub(Job& job, HostSet hosts) {
 }
 
 void Universe::resolve(Job&, uint32_t host, const Order& order) {
-    boot::JobQuery query;
-    boot::JobReply reply;
+    control::JobQuery query;
+    control::JobReply reply;
     Job* about = decode(order.bytes, query) ? find(query.job) : nullptr;
     if (about) {
         send_stub(*about, HostSet::one(host));

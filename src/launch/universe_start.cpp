@@ -28,7 +28,7 @@ bool Universe::find_rooms(const Program& program, bool spawned, PlacementRequest
     request.least_loaded = spawned;
     for (const HostSlots& wanted : program.hosts) {
         const uint32_t host = find_host(wanted.name);
-        if (host == boot::kNoHost) {
+        if (host == job::kNoHost) {
             problem = "host '" + wanted.name + "' is not in this universe";
             return false;
         }
@@ -90,7 +90,7 @@ void Universe::start(const JobSpec& spec, Patron& patron, bool spawned, Started 
 }
 
 void Universe::describe(Job& job, std::vector<uint32_t> host_of_rank) {
-    boot::JobDescription& description = job.description;
+    job::JobDescription& description = job.description;
     description.draw();
     description.size = static_cast<uint32_t>(host_of_rank.size());
     const Job* parent = find(job.spec.parent);
@@ -103,7 +103,7 @@ void Universe::describe(Job& job, std::vector<uint32_t> host_of_rank) {
     job.tree_hosts = hosts_in_use(host_of_rank);
     for (const uint32_t host : job.tree_hosts) description.hosts.push_back(hosts_[host].facts.entry);
     std::vector<uint32_t> next_local(job.tree_hosts.size(), 0);
-    description.placements = boot::fold_placements(host_of_rank, 0, next_local);
+    description.placements = job::fold_placements(host_of_rank, 0, next_local);
     job.ranks_on = next_local;
     job.starting = job.present = job.holders = HostSet::of(job.tree_hosts);
     job.arriving = job.present;

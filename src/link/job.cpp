@@ -16,7 +16,7 @@ namespace {
 /// Never destroyed: other threads may still look while the process exits.
 struct Jobs {
     std::vector<Job*> all;
-    std::unordered_map<boot::JobId, Job*> by_id;
+    std::unordered_map<job::JobId, Job*> by_id;
 };
 Jobs& jobs() {
     static auto* const met = new Jobs;
@@ -27,12 +27,12 @@ constinit Process me;
 
 const Process& self() { return me; }
 
-Job* job_with_id(boot::JobId id) {
+Job* job_with_id(job::JobId id) {
     const auto found = jobs().by_id.find(id);
     return found == jobs().by_id.end() ? nullptr : found->second;
 }
 
-Job* find_job(const boot::JobAddress& address) {
+Job* find_job(const job::JobAddress& address) {
     if (Job* job = job_with_id(address.id)) return job;
     auto job = std::make_unique<Job>(address);
     make_room(jobs().all);
@@ -41,7 +41,7 @@ Job* find_job(const boot::JobAddress& address) {
     return job.release();
 }
 
-Job* adopt_own_job(boot::JobSegment&& segment, uint32_t rank) {
+Job* adopt_own_job(job::JobSegment&& segment, uint32_t rank) {
     Job* job = find_job(segment.address());
     job->segment_ = std::move(segment);
     me = {job, rank};
@@ -77,13 +77,13 @@ int Job::map() {
 }
 
 int Job::map_here() {
-    boot::JobAddress here = address_;
+    job::JobAddress here = address_;
     const bool elsewhere = here.host != 0 && me.job && here.host != me.job->segment().header().host;
     if (elsewhere)
         if (const int error = resolve(here)) return error;
     if (segment_) return MPI_SUCCESS;  // another thread did meanwhile
-    boot::JobSegment segment;
-    if (const int error = boot::JobSegment::open(here, segment)) return error;
+    job::JobSegment segment;
+    if (const int error = job::JobSegment::open(here, segment)) return error;
     // Processes on other hosts can write to us from now on only if we listen.
     if (segment.header().local_ranks < segment.header().size)
         if (const int error = open_network()) return error;

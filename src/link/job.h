@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "boot/job_segment.h"
+#include "job/job_segment.h"
 #include "mpi.h"
 
 namespace starling::link {
@@ -18,7 +18,7 @@ struct Peer;
 /// the rules). The segment of another job is mapped at the first message to it.
 class Job {
   public:
-    explicit Job(const boot::JobAddress& address) : address_(address) {}
+    explicit Job(const job::JobAddress& address) : address_(address) {}
     ~Job();
     Job(const Job&) = delete;
     Job& operator=(const Job&) = delete;
@@ -29,12 +29,12 @@ class Job {
     bool held() const { return holds_ > 0; }
 
     /// Once the job is mapped, that of its segment on this host.
-    const boot::JobAddress& address() const { return address_; }
+    const job::JobAddress& address() const { return address_; }
     /// Maps this host's segment of the job if it isn't yet. If the address is one of another host, this host's daemon is
     /// asked, which may take until it has asked others. MPI_ERR_PROC_ABORTED with failure_text() if the job is gone.
     int map();
     bool mapped() const { return static_cast<bool>(segment_); }
-    boot::JobSegment& segment() { return segment_; }
+    job::JobSegment& segment() { return segment_; }
 
     /// Visits every peer object there is: those that were met, not the whole job.
     template <class F>
@@ -53,14 +53,14 @@ class Job {
     Peer* peer_if_met(uint32_t rank) const { return peers_ ? peers_[rank] : nullptr; }
 
   private:
-    friend Job* adopt_own_job(boot::JobSegment&& segment, uint32_t rank);
+    friend Job* adopt_own_job(job::JobSegment&& segment, uint32_t rank);
     int map_here();
 
     struct Free {
         void operator()(Peer** table) const { std::free(table); }
     };
-    boot::JobAddress address_;
-    boot::JobSegment segment_;
+    job::JobAddress address_;
+    job::JobSegment segment_;
     std::unique_ptr<Peer*[], Free> peers_;  ///< by rank; from calloc, so that of a large job only what is used is touched
     std::vector<Peer*> met_;
     bool dead_ = false;
@@ -81,10 +81,10 @@ class JobHold {
 };
 
 /// The interned job of this address. It may be forgotten at the next wait unless somebody holds it.
-Job* find_job(const boot::JobAddress& address);
+Job* find_job(const job::JobAddress& address);
 
 /// The interned job with this id; nullptr if none was met.
-Job* job_with_id(boot::JobId id);
+Job* job_with_id(job::JobId id);
 
 /// Jobs, those met first mostly first; nullptr past the end.
 Job* job_at(size_t index);
@@ -93,7 +93,7 @@ size_t job_count();
 void forget_job(Job& job);
 
 /// Takes over the already mapped segment of this process's own job (once, in MPI_Init).
-Job* adopt_own_job(boot::JobSegment&& segment, uint32_t rank);
+Job* adopt_own_job(job::JobSegment&& segment, uint32_t rank);
 
 /// This process: its job and its rank in it. Null job before MPI_Init.
 struct Process {

@@ -26,11 +26,11 @@ void drain() {
 // Of a job that goes on without those of its ranks that have failed. They get peer objects even if they were never
 // met: whoever waits for one must find it dead.
 bool note_failed_ranks(Job& job) {
-    const boot::JobHeader& header = job.segment().header();
+    const job::JobHeader& header = job.segment().header();
     if (!header.recovers || !job.count_failures(header.failures.load(std::memory_order_acquire))) return false;
     drain();
     for (uint32_t rank = 0; rank < header.size; ++rank) {
-        if (boot::PortWord::of(job.segment().port(rank).load()).state != boot::PortWord::failed) continue;
+        if (job::PortWord::of(job.segment().port(rank).load()).state != job::PortWord::failed) continue;
         Peer* peer = job.peer(rank);
         if (!peer || peer->dead) continue;
         fail(MPI_ERR_PROC_ABORTED, "rank %u has failed", rank);
@@ -41,7 +41,7 @@ bool note_failed_ranks(Job& job) {
 
 // Of those that this process can't have heard giving it up, since nothing reaches it from them.
 bool note_who_gave_us_up() {
-    boot::RankCell& cell = self().job->segment().cell(self().rank);
+    job::RankCell& cell = self().job->segment().cell(self().rank);
     const uint32_t rank = cell.given_up_by_rank.load(std::memory_order_acquire);
     if (rank == 0) return false;
     Job* job = job_with_id(cell.given_up_by_job.load(std::memory_order_relaxed));
@@ -73,7 +73,7 @@ bool check_liveness() {
         if (job->dead() || !job->mapped()) continue;
         any |= note_failed_ranks(*job);
         if (job == self().job) continue;
-        if (boot::job_alive(job->segment())) continue;
+        if (job::job_alive(job->segment())) continue;
         drain();
         job->mark_dead();
         job->each_peer([](Peer& peer) {

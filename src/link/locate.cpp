@@ -11,13 +11,13 @@
 #include "base/error.h"
 #include "base/immortal.h"
 #include "base/lock.h"
-#include "boot/control.h"
+#include "control/control.h"
 #include "link/peer.h"
 #include "link/remote.h"
 
 namespace starling::link {
 
-bool (*other_locate)(boot::JobSegment& segment, uint32_t rank);
+bool (*other_locate)(job::JobSegment& segment, uint32_t rank);
 
 namespace {
 
@@ -28,11 +28,11 @@ constexpr size_t kMost = 32;
 constexpr uint32_t kWholeJob = ~0u;  ///< as rank: the question is where the job is
 
 struct Question {
-    boot::JobId job;
+    job::JobId job;
     uint32_t rank;
     uint32_t word = 0;  ///< of the address table when it was asked
     bool sent = false;
-    boot::ControlCall call;
+    control::ControlCall call;
     uint32_t looks = 0;  ///< of the rank, as answered
 };
 constinit Immortal<std::vector<std::unique_ptr<Question>>> questions_storage;  ///< oldest first
@@ -41,24 +41,24 @@ constinit auto& questions = questions_storage.value;
 int ask(Question& question) {
     const Process& me = self();
     const bool whole = question.rank == kWholeJob;
-    const boot::JobQuery query{question.job, whole ? 0 : question.rank};
+    const control::JobQuery query{question.job, whole ? 0 : question.rank};
     question.sent = true;
-    return boot::ControlCall::start(me.job->segment(), me.rank, whole ? boot::MessageKind::resolve : boot::MessageKind::locate,
-                                    boot::encode(query), question.call);
+    return control::ControlCall::start(me.job->segment(), me.rank,
+                                       whole ? control::MessageKind::resolve : control::MessageKind::locate, encode(query),
+                                       question.call);
 }
 
-int read_reply(const boot::ControlCall& call, boot::JobReply& reply) {
-    if (!boot::decode(call.reply(), reply))
-        return fail(MPI_ERR_INTERN, "the daemon's answer to a question about a job is garbled");
+int read_reply(const control::ControlCall& call, control::JobReply& reply) {
+    if (!decode(call.reply(), reply)) return fail(MPI_ERR_INTERN, "the daemon's answer to a question about a job is garbled");
     if (reply.error_class) return fail(reply.error_class, "%s", reply.text.c_str());
     return MPI_SUCCESS;
 }
 
-bool is_open(boot::JobId job, uint32_t rank) {
+bool is_open(job::JobId job, uint32_t rank) {
     return std::any_of(questions.begin(), questions.end(), [&](const auto& q) { return q->job == job && q->rank == rank; });
 }
 
-void put(boot::JobId job, uint32_t rank) {
+void put(job::JobId job, uint32_t rank) {
     if (is_open(job, rank)) return;
     const uint32_t word = rank == kWholeJob ? 0 : job_with_id(job)->segment().port(rank).load();
     questions.push_back(std::make_unique<Question>(Question{job, rank, word, false, {}, 0}));
@@ -83,7 +83,7 @@ bool advance(Question& question, int& error) {
         return true;
     }
     if (!done) return false;
-    boot::JobReply reply;
+    control::JobReply reply;
     error = read_reply(question.call, reply);
     question.looks = reply.looks;
     if (!error && question.rank == kWholeJob) error = find_job(reply.job)->map();
@@ -98,7 +98,7 @@ void tell(const Question& question, int error) {
 
 }  // namespace
 
-int resolve(boot::JobAddress& address) {
+int resolve(job::JobAddress& address) {
     Question question{address.id, kWholeJob, 0, false, {}, 0};
     if (const int error = ask(question)) return error;
     const uint64_t end = now_ns() + kResolveNs;
@@ -113,13 +113,13 @@ int resolve(boot::JobAddress& address) {
         const Outside outside;  // other threads go on meanwhile
         ::poll(&wait, 1, 100);
     }
-    boot::JobReply reply;
+    control::JobReply reply;
     if (const int error = read_reply(question.call, reply)) return error;
     address = reply.job;
     return MPI_SUCCESS;
 }
 
-void resolve_later(boot::JobId id) { put(id, kWholeJob); }
+void resolve_later(job::JobId id) { put(id, kWholeJob); }
 
 void locate(Job& job, uint32_t rank) { put(job.address().id, rank); }
 
@@ -143,9 +143,9 @@ bool poll_answers() {
 void tell_given_up(const Job& job, uint32_t rank) {
     if (other_locate) return;  // there is no daemon
     const Process& me = self();
-    const boot::JobQuery query{job.address().id, rank};
-    boot::ControlCall call;
-    boot::ControlCall::start(me.job->segment(), me.rank, boot::MessageKind::given_up, boot::encode(query), call);
+    const control::JobQuery query{job.address().id, rank};
+    control::ControlCall call;
+    control::ControlCall::start(me.job->segment(), me.rank, control::MessageKind::given_up, encode(query), call);
 }
 
 bool anything_asked() { return !questions.empty(); }

@@ -206,7 +206,7 @@ bool try_close(Peer& peer) {
     if (!peer.controls.empty() || !peer.out.reserve(0)) return false;
     peer.out.header().kind = shm::Kind::close;
     peer.out.commit(0);
-    boot::ring(peer.region.doorbell());
+    job::ring(peer.region.doorbell());
     peer.out = {};
     peer.close_pending = false;
     return true;

@@ -27,7 +27,7 @@ constexpr int kBatch = 16;  ///< packets of one ring before the next is looked a
 struct Paths {
     shm::InboxReader inbox;
     uint32_t pid;
-    boot::JobAddress address;
+    job::JobAddress address;
 };
 Paths* paths = nullptr;
 List<Peer, &Peer::pending_hook>* pending = nullptr;
@@ -120,7 +120,7 @@ void commit_elsewhere(Peer& peer, Slot& slot, uint32_t bytes) {
         case Slot::Path::ring:
             break;  // not here
     }
-    boot::ring(peer.region.doorbell());
+    job::ring(peer.region.doorbell());
 }
 
 bool try_control(Peer& peer, const Control& control) {

@@ -127,7 +127,7 @@ inline void commit(Peer& peer, Slot& slot, uint32_t bytes) {
     peer.out.commit(bytes);
     ++counters.messages_ring;
     counters.bytes_ring += bytes;
-    boot::ring(peer.region.doorbell());
+    job::ring(peer.region.doorbell());
 }
 
 /// Sends a small packet now, or as soon as there is room.

@@ -52,8 +52,8 @@ struct Bringer {
     }
 };
 
-boot::PortWord word_of(const Peer& peer) {
-    return boot::PortWord::of(peer.job.segment().port(peer.rank).load(std::memory_order_acquire));
+job::PortWord word_of(const Peer& peer) {
+    return job::PortWord::of(peer.job.segment().port(peer.rank).load(std::memory_order_acquire));
 }
 
 void deliver(void* user, const shm::Header& header, const std::byte* payload) {
@@ -62,7 +62,7 @@ void deliver(void* user, const shm::Header& header, const std::byte* payload) {
 
 /// A process that we have not met sends us something. If its job has to be found first, the endpoint holds the datagram and
 /// asks again at every poll; the daemon is not asked as often.
-ip::Session* meet(boot::JobId id, uint32_t rank, uint64_t key) {
+ip::Session* meet(job::JobId id, uint32_t rank, uint64_t key) {
     Job* job = job_with_id(id);
     if (!job || !job->mapped()) {
         static uint64_t asked = 0;
@@ -105,16 +105,16 @@ constexpr ip::Upcalls kUpcalls{deliver, meet, lose};
 
 /// Tells the session where the peer is, if that is known (anew).
 bool place(Peer& peer) {
-    const boot::JobSegment& segment = peer.job.segment();
-    const boot::HostEntry& host = segment.host(segment.host_of(peer.rank));
-    const boot::PortWord word = word_of(peer);
+    const job::JobSegment& segment = peer.job.segment();
+    const job::HostEntry& host = segment.host(segment.host_of(peer.rank));
+    const job::PortWord word = word_of(peer);
     // Who fills in a host's entry writes this last.
     const uint32_t addresses = __atomic_load_n(&host.addresses, __ATOMIC_ACQUIRE);
     if (word.port == 0 || addresses == 0) return false;
     if (peer.port == word.port) return true;
     peer.port = word.port;
     network->set_key(*peer.session, host.key);
-    network->set_addresses(*peer.session, host.ipv4, std::min(addresses, boot::HostEntry::kMost), word.port);
+    network->set_addresses(*peer.session, host.ipv4, std::min(addresses, job::HostEntry::kMost), word.port);
     return true;
 }
 
@@ -125,19 +125,19 @@ bool place_peers() {
 }  // namespace
 
 const char* host_name(const Peer& peer) {
-    const boot::JobSegment& segment = peer.job.segment();
+    const job::JobSegment& segment = peer.job.segment();
     return segment.host(segment.host_of(peer.rank)).name;
 }
 
 int open_network() {
     if (network) return MPI_SUCCESS;
     const Process& me = self();
-    boot::JobSegment& segment = me.job->segment();
+    job::JobSegment& segment = me.job->segment();
     const ip::Identity identity{segment.header().id, me.rank, segment.header().key};
     ip::Endpoint* opened = nullptr;
     if (const int error = ip::Endpoint::open(identity, kUpcalls, opened)) return error;
     network = opened;
-    segment.port(me.rank).store(boot::PortWord{network->port(), boot::PortWord::running}.word());
+    segment.port(me.rank).store(job::PortWord{network->port(), job::PortWord::running}.word());
     return MPI_SUCCESS;
 }
 
@@ -145,7 +145,7 @@ void publish_state(bool finalized) {
     if (!network) return;
     const Process& me = self();
     me.job->segment().port(me.rank).store(
-        boot::PortWord{network->port(), finalized ? boot::PortWord::finalized : boot::PortWord::running}.word());
+        job::PortWord{network->port(), finalized ? job::PortWord::finalized : job::PortWord::running}.word());
 }
 
 int network_descriptor() { return network ? network->wait_fd() : -1; }
@@ -246,8 +246,8 @@ bool poll_sockets() {
 
 void on_located(Peer& peer, int error, uint32_t looks) {
     if (!peer.session) return;
-    const boot::PortWord word = word_of(peer);
-    if (word.state == boot::PortWord::failed || error == MPI_ERR_PROC_ABORTED) {
+    const job::PortWord word = word_of(peer);
+    if (word.state == job::PortWord::failed || error == MPI_ERR_PROC_ABORTED) {
         const std::string why(failure_text());
         poll_sockets();  // what it has sent before
         if (peer.dead) return;
@@ -279,8 +279,8 @@ void ask_after_silent_peers(uint64_t patience_ns) {
 
 bool has_finalized(const Peer& peer) {
     if (peer.dead) return true;
-    if (!peer.remote) return peer.job.segment().cell(peer.rank).state.load() >= boot::RankState::finalized;
-    return word_of(peer).state >= boot::PortWord::finalized;
+    if (!peer.remote) return peer.job.segment().cell(peer.rank).state.load() >= job::RankState::finalized;
+    return word_of(peer).state >= job::PortWord::finalized;
 }
 
 bool all_acknowledged() {
@@ -299,9 +299,9 @@ void say_farewell() {
 
 void on_farewell(Peer& peer) {
     if (!peer.remote) return;
-    boot::PortWord word = word_of(peer);
-    if (word.state >= boot::PortWord::finalized) return;
-    word.state = boot::PortWord::finalized;
+    job::PortWord word = word_of(peer);
+    if (word.state >= job::PortWord::finalized) return;
+    word.state = job::PortWord::finalized;
     peer.job.segment().port(peer.rank).store(word.word());
 }
 

@@ -63,7 +63,7 @@ bool poll_remote(bool busy);
 bool poll_sockets();
 
 /// The daemon has answered about this peer: `error` is an MPI error class with failure_text() if it could not tell, `looks`
-/// the number in its cell (boot::RankCell), 0 if that is not known.
+/// the number in its cell (job::RankCell), 0 if that is not known.
 void on_located(Peer& peer, int error, uint32_t looks);
 
 /// Asks the daemon after peers that owe an acknowledgement and have given no sign of life for `patience_ns`.

@@ -54,7 +54,7 @@ void note(ip::Connection& connection, bool Wire::*what) {
 
 void tell(const char* what, const Peer& peer) {
     if (config().verbose < 2) return;
-    const boot::JobSegment& segment = peer.job.segment();
+    const job::JobSegment& segment = peer.job.segment();
     std::fprintf(stderr, "starling: rank %u: connection with rank %u on host %s %s%s%.*s\n", self().rank, peer.rank,
                  segment.host(segment.host_of(peer.rank)).name, what, failure_text().empty() ? "" : ": ",
                  static_cast<int>(failure_text().size()), failure_text().data());
@@ -169,7 +169,7 @@ bool wire_free() { return users.size() < static_cast<size_t>(config().max_connec
 
 void take_wire(Peer& peer) {
     peer.wire = new Wire;
-    const boot::JobSegment& segment = peer.job.segment();
+    const job::JobSegment& segment = peer.job.segment();
     const uint64_t key = segment.host(segment.host_of(peer.rank)).key;
     peer.wire->connection = &tcp->add({peer.job.address().id, peer.rank}, key, &peer, peer.session);
     users.push_back(&peer);

@@ -127,7 +127,7 @@ void help_copy(link::Peer& peer, const Share& share, const void* source) {
             slot.failed.store(1, std::memory_order_relaxed);
         slot.written.fetch_add(1, std::memory_order_release);
     }
-    boot::ring(peer.region.doorbell());  // it may have gone to sleep over its wait for us
+    job::ring(peer.region.doorbell());  // it may have gone to sleep over its wait for us
 }
 
 void fail_splits(link::Job& job) {

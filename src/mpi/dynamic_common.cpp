@@ -2,10 +2,10 @@
 
 #include "base/error.h"
 #include "base/wire.h"
-#include "boot/control.h"
 #include "collective/channel_exchange.h"
 #include "collective/collective.h"
 #include "collective/request.h"
+#include "control/control.h"
 #include "link/job.h"
 #include "mpi/dynamic.h"
 #include "progress/engine.h"
@@ -16,14 +16,14 @@ namespace {
 // The launcher ends the children of a job that crashes, unless they have parted.
 void on_disconnect(comm::Comm& comm) {
     if (comm.spawned == 0 || comm.rank != 0) return;
-    const boot::DisconnectNotice notice{comm.spawned, link::self().job->address().id};
+    const control::DisconnectNotice notice{comm.spawned, link::self().job->address().id};
     link::Job* child = link::job_with_id(notice.child);
     if (child && child->mapped() && child->segment().header().several_hosts == 0) {
         child->segment().header().parted.store(1, std::memory_order_release);
         return;
     }
     std::string reply;
-    call_launcher(boot::MessageKind::disconnect, encode(notice), reply);
+    call_launcher(control::MessageKind::disconnect, encode(notice), reply);
 }
 
 int broadcast(comm::Comm& comm, int root, void* bytes, int64_t size) {
@@ -33,10 +33,10 @@ int broadcast(comm::Comm& comm, int root, void* bytes, int64_t size) {
 }
 }  // namespace
 
-int call_launcher(boot::MessageKind kind, std::string_view payload, std::string& reply) {
+int call_launcher(control::MessageKind kind, std::string_view payload, std::string& reply) {
     const link::Process& me = link::self();
-    boot::ControlCall call;
-    if (const int error = boot::ControlCall::start(me.job->segment(), me.rank, kind, payload, call)) return error;
+    control::ControlCall call;
+    if (const int error = control::ControlCall::start(me.job->segment(), me.rank, kind, payload, call)) return error;
     bool done = false;
     int error = MPI_SUCCESS;
     progress::wait_until(
@@ -76,7 +76,7 @@ int spread(comm::Comm& comm, int root, Verdict& verdict) {
     return verdict.error ? fail(verdict.error, "%s", verdict.text.c_str()) : MPI_SUCCESS;
 }
 
-void note_spawned(comm::Comm& comm, boot::JobId child) {
+void note_spawned(comm::Comm& comm, job::JobId child) {
     comm::on_disconnect = on_disconnect;
     comm.spawned = child;
 }

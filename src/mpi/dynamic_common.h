@@ -6,14 +6,14 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "boot/control_protocol.h"
 #include "comm/comm.h"
+#include "control/control_protocol.h"
 #include "mpi.h"
 
 namespace starling::mpi {
 
 /// One call to the launcher; messages keep moving while it is under way. Error class with failure_text().
-int call_launcher(boot::MessageKind kind, std::string_view payload, std::string& reply);
+int call_launcher(control::MessageKind kind, std::string_view payload, std::string& reply);
 
 /// What the root of a collective call found out, for the others: an error with its sentence, or the result.
 struct Verdict {
@@ -40,7 +40,7 @@ Verdict judge(FindOut&& find_out) {
 int spread(comm::Comm& comm, int root, Verdict& verdict);
 
 /// Remembers that the inter-communicator leads to a job spawned by this one.
-void note_spawned(comm::Comm& comm, boot::JobId child);
+void note_spawned(comm::Comm& comm, job::JobId child);
 
 /// Sets up the upcalls for connection requests (port.cpp).
 void start_ports();

@@ -13,8 +13,8 @@
 #include "base/lock.h"
 #include "base/mutex.h"
 #include "base/process.h"
-#include "boot/identity.h"
 #include "comm/comm.h"
+#include "identity/identity.h"
 #include "link/locate.h"
 #include "link/peer.h"
 #include "link/remote.h"
@@ -38,14 +38,14 @@ pthread_t main_thread;
 std::atomic<bool> world_started = false, world_ended = false;
 int users = 0;  ///< MPI_Init's world, until it ends, and open sessions
 
-void fill_environment_info(const boot::JobHeader& header, int level) {
+void fill_environment_info(const job::JobHeader& header, int level) {
     comm::set_environment_info(static_cast<int>(header.size), level);
 }
 
-void set_state(boot::RankState state) {
+void set_state(job::RankState state) {
     const link::Process& me = link::self();
     me.job->segment().cell(me.rank).state.store(state);
-    link::publish_state(state >= boot::RankState::finalized);
+    link::publish_state(state >= job::RankState::finalized);
 }
 
 /// Two that use the library at a time, each by threads of its own, may be inside at a time whatever each of them asks for.
@@ -59,17 +59,17 @@ void allow_threads(int required) {
 int start(int required) {
     read_settings();
     uint32_t rank;
-    boot::JobSegment segment;
-    if (const int error = boot::join_job(rank, segment)) return error;
-    boot::RankCell& cell = segment.cell(rank);
-    if (cell.state.load() != boot::RankState::started)
+    job::JobSegment segment;
+    if (const int error = identity::join_job(rank, segment)) return error;
+    job::RankCell& cell = segment.cell(rank);
+    if (cell.state.load() != job::RankState::started)
         return fail(MPI_ERR_OTHER, "rank %u has called MPI_Init already, in another process that was started as it", rank);
     cell.pid.store(getpid());
     link::Job* job = link::adopt_own_job(std::move(segment), rank);
     message::start();
     if (const int error = link::start()) return error;
-    if (const int error = boot::publish_port(job->segment())) return error;
-    if (boot::is_managed()) link::other_locate = boot::locate_through_manager;
+    if (const int error = identity::publish_port(job->segment())) return error;
+    if (identity::is_managed()) link::other_locate = identity::locate_through_manager;
     allow_threads(required);
     Lock lock;  // the progress thread runs from here on
     progress::start();
@@ -79,7 +79,7 @@ int start(int required) {
     fill_environment_info(job->segment().header(), required);
     start_dynamic();
     phase = Phase::running;
-    set_state(boot::RankState::initialized);
+    set_state(job::RankState::initialized);
     tell_parents_of_arrival();
     return MPI_SUCCESS;
 }
@@ -103,10 +103,10 @@ void stop() {
         Lock lock;
         link::say_farewell();
         progress::stop();
-        set_state(boot::RankState::finalized);
+        set_state(job::RankState::finalized);
         phase = Phase::finalized;
     }
-    boot::leave_manager();
+    identity::leave_manager();
     comm::drop_predefined();
 }
 
@@ -116,13 +116,13 @@ void pause() {
     Lock lock;
     link::flush_network();
     progress::stop();
-    set_state(boot::RankState::finalized);
+    set_state(job::RankState::finalized);
 }
 
 void resume() {
     Lock lock;
     progress::start();
-    set_state(boot::RankState::initialized);
+    set_state(job::RankState::initialized);
 }
 
 /// Makes sure that the library runs, for one more user with threads as `required` says.
@@ -196,12 +196,12 @@ void release_for_session() { give_up(false); }
 void abort_job(int code) {
     const link::Process& me = link::self();
     if (me.job) {
-        boot::RankCell& cell = me.job->segment().cell(me.rank);
+        job::RankCell& cell = me.job->segment().cell(me.rank);
         cell.abort_code.store(code);
         cell.aborted.store(1);
     }
     flush_output();
-    boot::abort_through_manager(code);
+    identity::abort_through_manager(code);
     // Only the low eight bits reach the parent process; an abort must not look like success.
     _exit((code & 0xff) != 0 ? code : 1);
 }

@@ -10,8 +10,8 @@ namespace starling::mpi {
 
 namespace {
 
-int ask(boot::MessageKind kind, const char* service, const char* port, boot::NameReply& reply) {
-    boot::NameRequest request;
+int ask(control::MessageKind kind, const char* service, const char* port, control::NameReply& reply) {
+    control::NameRequest request;
     request.service = service;
     request.port = port;
     std::string bytes;
@@ -32,22 +32,22 @@ int check_names(const char* service, const void* port, const char* function) {
 int Publish_name(const char* service_name, MPI_Info, const char* port_name) {
     Lock lock;
     if (const int error = check_names(service_name, port_name, "MPI_Publish_name")) return error;
-    boot::NameReply reply;
-    return raise(nullptr, ask(boot::MessageKind::publish, service_name, port_name, reply));
+    control::NameReply reply;
+    return raise(nullptr, ask(control::MessageKind::publish, service_name, port_name, reply));
 }
 
 int Unpublish_name(const char* service_name, MPI_Info, const char* port_name) {
     Lock lock;
     if (const int error = check_names(service_name, port_name, "MPI_Unpublish_name")) return error;
-    boot::NameReply reply;
-    return raise(nullptr, ask(boot::MessageKind::unpublish, service_name, port_name, reply));
+    control::NameReply reply;
+    return raise(nullptr, ask(control::MessageKind::unpublish, service_name, port_name, reply));
 }
 
 int Lookup_name(const char* service_name, MPI_Info, char* port_name) {
     Lock lock;
     if (const int error = check_names(service_name, port_name, "MPI_Lookup_name")) return error;
-    boot::NameReply reply;
-    if (const int error = ask(boot::MessageKind::lookup, service_name, "", reply)) return raise(nullptr, error);
+    control::NameReply reply;
+    if (const int error = ask(control::MessageKind::lookup, service_name, "", reply)) return raise(nullptr, error);
     std::snprintf(port_name, MPI_MAX_PORT_NAME, "%s", reply.port.c_str());
     return MPI_SUCCESS;
 }

@@ -16,8 +16,8 @@
 
 #include "base/error.h"
 #include "base/wire.h"
-#include "boot/environment.h"
 #include "datatype/datatype.h"
+#include "job/environment.h"
 #include "link/forget.h"
 #include "link/peer.h"
 #include "link/remote.h"
@@ -75,7 +75,7 @@ void on_knock(link::Peer& peer, const link::Packet& packet) {
 }
 
 struct PortName {
-    boot::JobAddress job;
+    job::JobAddress job;
     uint32_t rank = 0;
     uint32_t port = 0;
 };
@@ -85,7 +85,7 @@ constexpr const char* kPrefix = "starling-port:";
 std::string to_text(const PortName& name) {
     char host[24];
     std::snprintf(host, sizeof host, ":%" PRIx64 ":", name.job.host);
-    return kPrefix + std::to_string(name.rank) + ":" + std::to_string(name.port) + host + boot::to_string(name.job);
+    return kPrefix + std::to_string(name.rank) + ":" + std::to_string(name.port) + host + job::to_string(name.job);
 }
 
 int parse(const char* text, PortName& name) {
@@ -94,7 +94,7 @@ int parse(const char* text, PortName& name) {
     const size_t prefix = std::strlen(kPrefix);
     if (text && std::strncmp(text, kPrefix, prefix) == 0 &&
         std::sscanf(text + prefix, "%" SCNu32 ":%" SCNu32 ":%" SCNx64 ":%n", &name.rank, &name.port, &host, &used) == 3 &&
-        used > 0 && boot::parse_address(text + prefix + used, name.job)) {
+        used > 0 && job::parse_address(text + prefix + used, name.job)) {
         name.job.host = host;
         return MPI_SUCCESS;
     }
@@ -319,7 +319,7 @@ int move_all(int fd, char* bytes, size_t size, bool sending) {
 
 struct Card {
     char magic[8] = {'s', 't', 'a', 'r', 'j', 'o', 'i', 'n'};
-    boot::JobAddress job;
+    job::JobAddress job;
     uint32_t rank = 0;
     uint32_t reserved = 0;
     uint64_t context = 0;

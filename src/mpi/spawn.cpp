@@ -7,9 +7,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/wire.h"
-#include "boot/control.h"
-#include "boot/doorbell.h"
-#include "boot/identity.h"
+#include "control/control.h"
+#include "identity/identity.h"
+#include "job/doorbell.h"
 #include "link/forget.h"
 #include "link/peer.h"
 #include "message/receive.h"
@@ -49,7 +49,7 @@ bool decode(std::string_view bytes, Parents& parents) {
 /// What the root of a spawn tells the other parents.
 struct Child {
     uint64_t context = 0;
-    boot::JobAddress job;
+    job::JobAddress job;
     uint32_t size = 0;
     /// As many processes in a row with this code; of those asked for, which may be more than there can be.
     struct Codes {
@@ -67,7 +67,7 @@ struct Child {
 std::string encode(const Child& child) {
     Writer writer;
     writer.number(child.context);
-    boot::write(writer, child.job);
+    control::write(writer, child.job);
     writer.number(child.size).number(static_cast<uint32_t>(child.codes.size()));
     for (const auto& [code, count] : child.codes) writer.number(code).number(count);
     return writer.take();
@@ -76,7 +76,7 @@ std::string encode(const Child& child) {
 bool decode(std::string_view bytes, Child& child) {
     Reader reader(bytes);
     child.context = reader.number<uint64_t>();
-    child.job = boot::read_address(reader);
+    child.job = control::read_address(reader);
     child.size = reader.number<uint32_t>();
     child.codes.resize(reader.count(sizeof(int32_t) + sizeof(uint64_t)));
     for (auto& [code, count] : child.codes) {
@@ -95,11 +95,11 @@ struct Commands {
     const MPI_Info* infos;
 };
 
-int read_commands(const Commands& in, std::vector<boot::SpawnCommand>& out) {
+int read_commands(const Commands& in, std::vector<control::SpawnCommand>& out) {
     if (in.count < 1) return fail(MPI_ERR_ARG, "a spawn of %d commands", in.count);
     if (!in.commands || !in.maxprocs) return fail(MPI_ERR_ARG, "an array of commands or process counts is null");
     for (int i = 0; i < in.count; ++i) {
-        boot::SpawnCommand command;
+        control::SpawnCommand command;
         if (!in.commands[i] || !*in.commands[i]) return fail(MPI_ERR_ARG, "command %d is empty", i);
         if (in.maxprocs[i] < 0) return fail(MPI_ERR_ARG, "command %d asks for %d processes", i, in.maxprocs[i]);
         command.argv.emplace_back(in.commands[i]);
@@ -119,17 +119,17 @@ enum class Arrival { waiting, complete, failed };
 
 /// Children that have ended without calling MPI_Init will never arrive; the launcher marks those of this host, and ends
 /// the job for those of others.
-Arrival look_for_arrival(boot::JobSegment& segment) {
-    const boot::JobHeader& header = segment.header();
+Arrival look_for_arrival(job::JobSegment& segment) {
+    const job::JobHeader& header = segment.header();
     if (segment.all_arrived()) return Arrival::complete;
     bool may_come = header.local_ranks < header.size;
     for (uint32_t i = 0; i < header.local_ranks && !may_come; ++i)
-        may_come = segment.cell(segment.local_rank(i)).state.load() == boot::RankState::started;
-    if (may_come) return boot::job_alive(segment) ? Arrival::waiting : Arrival::failed;
+        may_come = segment.cell(segment.local_rank(i)).state.load() == job::RankState::started;
+    if (may_come) return job::job_alive(segment) ? Arrival::waiting : Arrival::failed;
     return segment.all_arrived() ? Arrival::complete : Arrival::failed;
 }
 
-int wait_for_children(boot::JobSegment& segment) {
+int wait_for_children(job::JobSegment& segment) {
     uint64_t look_closely_at = now_ns() + 5'000'000;
     Arrival arrival = Arrival::waiting;
     progress::wait_until(
@@ -155,17 +155,17 @@ bool all_on_this_host(const comm::Group& group) {
 
 /// The root's part: has the children started and waits until all have called MPI_Init.
 int start_children(comm::Comm& comm, const Commands& commands, Child& child) {
-    boot::SpawnRequest request;
+    control::SpawnRequest request;
     if (const int error = read_commands(commands, request.commands)) return error;
     uint64_t wanted = 0;
     for (const auto& command : request.commands) wanted += command.maxprocs;
     child.codes = {{MPI_ERR_SPAWN, wanted}};
-    if (wanted > boot::kMaxProcesses) {
+    if (wanted > control::kMaxProcesses) {
         return fail(MPI_ERR_SPAWN, "a spawn of %llu processes; a job has %u at most", static_cast<unsigned long long>(wanted),
-                    boot::kMaxProcesses);
+                    control::kMaxProcesses);
     }
     // The helpers on the hosts of such a job know nothing of what the others start.
-    if (boot::is_managed() && !all_on_this_host(comm.local_group())) {
+    if (identity::is_managed() && !all_on_this_host(comm.local_group())) {
         return fail(MPI_ERR_SPAWN,
                     "processes on several hosts can't spawn together in a job that another manager than Starling's has "
                     "started; start it with Starling's mpiexec, which uses the hosts of a Slurm allocation");
@@ -175,9 +175,9 @@ int start_children(comm::Comm& comm, const Commands& commands, Child& child) {
     request.blob = encode(Parents{child.context, static_cast<uint32_t>(comm.rank), encode(comm.local_group())});
 
     std::string bytes;
-    if (const int error = call_launcher(boot::MessageKind::spawn, boot::encode(request), bytes)) return error;
-    boot::SpawnReply reply;
-    if (!boot::decode(bytes, reply)) return fail(MPI_ERR_INTERN, "the launcher's answer to a spawn is garbled");
+    if (const int error = call_launcher(control::MessageKind::spawn, encode(request), bytes)) return error;
+    control::SpawnReply reply;
+    if (!decode(bytes, reply)) return fail(MPI_ERR_INTERN, "the launcher's answer to a spawn is garbled");
     if (reply.codes.size() == wanted) {
         child.codes.clear();
         for (const int32_t code : reply.codes) child.add(code, 1);
@@ -277,7 +277,7 @@ int Comm_get_parent(MPI_Comm* parent) {
 void start_dynamic() {
     start_ports();
     const link::Process& me = link::self();
-    boot::JobSegment& segment = me.job->segment();
+    job::JobSegment& segment = me.job->segment();
     if (segment.header().blob_size == 0) return;
     Parents parents;
     const std::string_view blob(reinterpret_cast<const char*>(segment.blob()), segment.header().blob_size);
@@ -296,18 +296,18 @@ void start_dynamic() {
 
 void tell_parents_of_arrival() {
     const link::Process& me = link::self();
-    boot::JobSegment& segment = me.job->segment();
-    boot::JobHeader& header = segment.header();
+    job::JobSegment& segment = me.job->segment();
+    job::JobHeader& header = segment.header();
     const bool last_here = header.arrived.fetch_add(1) + 1 == header.local_ranks;
     if (!parent_root.job || !last_here) return;
     if (header.several_hosts) {
         // The daemons count the hosts, and ring the parents when all are there.
-        boot::ControlCall call;
-        const boot::JobQuery query{header.id, me.rank};
-        boot::ControlCall::start(segment, me.rank, boot::MessageKind::arrived, boot::encode(query), call);
+        control::ControlCall call;
+        const control::JobQuery query{header.id, me.rank};
+        control::ControlCall::start(segment, me.rank, control::MessageKind::arrived, encode(query), call);
     }
     if (!on_this_host(parent_root)) return;
-    if (link::Peer* root = parent_root.job->peer(parent_root.rank)) boot::ring(root->region.doorbell());
+    if (link::Peer* root = parent_root.job->peer(parent_root.rank)) job::ring(root->region.doorbell());
 }
 
 }  // namespace starling::mpi

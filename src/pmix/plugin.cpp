@@ -1,4 +1,4 @@
-// The library's side of PMIx: the functions of boot/pmix_plugin.h by OpenPMIx's client library. Loaded when
+// The library's side of PMIx: the functions of managers/pmix_plugin.h by OpenPMIx's client library. Loaded when
 // PMIX_* is in the environment, and never unloaded.
 #include <pmix.h>
 
@@ -10,13 +10,13 @@
 #include <mutex>
 #include <string>
 
-#include "boot/pmix_plugin.h"
+#include "managers/pmix_plugin.h"
 
 namespace {
 
-using starling::boot::PmixFound;
-using starling::boot::PmixJob;
-using starling::boot::PmixPlugin;
+using starling::managers::PmixFound;
+using starling::managers::PmixJob;
+using starling::managers::PmixPlugin;
 
 pmix_proc_t myself;
 
@@ -167,5 +167,5 @@ void abort_job(int code, const char* text) { PMIx_Abort(code, text, nullptr, 0);
 
 extern "C" __attribute__((visibility("default"))) const PmixPlugin starling_pmix_plugin;
 const PmixPlugin starling_pmix_plugin = {
-    starling::boot::kPmixPluginVersion, start, put, commit, get, leave, abort_job,
+    starling::managers::kPmixPluginVersion, start, put, commit, get, leave, abort_job,
 };

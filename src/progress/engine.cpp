@@ -41,7 +41,7 @@ shm::Region own_region() {
     const link::Process& me = link::self();
     return shm::Region(me.job->segment().region(me.rank));
 }
-boot::Doorbell& own_doorbell() { return own_region().doorbell(); }
+job::Doorbell& own_doorbell() { return own_region().doorbell(); }
 
 // The progress thread sleeps on the same doorbell. It is armed (sleeping = 1) only while no thread of the
 // application waits inside the library: those that do poll by themselves, and a peer then pays for no wake.
@@ -96,7 +96,7 @@ void stop() {
     stopping.store(true);
     announce_sleep();
     step_out();
-    boot::ring(own_doorbell());
+    job::ring(own_doorbell());
     pthread_join(thread, nullptr);
     step_in();
     stopping.store(false);

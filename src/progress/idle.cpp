@@ -36,7 +36,7 @@ constexpr uint64_t kAnswersNs = 1'000'000;
 /// Of a progress thread that leaves the sockets to the application, until it looks whether that still waits.
 constexpr uint64_t kAsideNs = 1'000'000;
 
-boot::Doorbell* doorbell = nullptr;
+job::Doorbell* doorbell = nullptr;
 bool may_block = true;
 /// With peers on other hosts one thread sleeps on the sockets, any other on the futex; this socket wakes the former.
 int wake_socket = -1;
@@ -46,9 +46,9 @@ uint64_t next_liveness = 0;
 
 /// How peers must ring: bits of Doorbell::sleeping.
 uint32_t ways_to_wake() {
-    if (link::network_descriptor() < 0) return boot::kOnFutex;
-    if (wake_socket < 0 && (wake_socket = boot::open_wake_socket(*doorbell)) < 0) return boot::kOnFutex;
-    return threads_at_once() ? boot::kOnFutex | boot::kOnSocket : boot::kOnSocket;
+    if (link::network_descriptor() < 0) return job::kOnFutex;
+    if (wake_socket < 0 && (wake_socket = job::open_wake_socket(*doorbell)) < 0) return job::kOnFutex;
+    return threads_at_once() ? job::kOnFutex | job::kOnSocket : job::kOnSocket;
 }
 
 timespec time_of(uint64_t ns) { return {static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)}; }
@@ -72,7 +72,7 @@ bool sleep_on_sockets(uint64_t limit_ns) {
     const int ready = ppoll(sockets, 2, &limit, nullptr);
     step_in();
     sleeping_on_sockets = false;
-    if (sockets[0].revents) boot::drain_wake_socket(wake_socket);
+    if (sockets[0].revents) job::drain_wake_socket(wake_socket);
     return ready > 0;
 }
 
@@ -110,14 +110,14 @@ Waiting::Look look() {
 
 bool core_is_crowded() { return core.crowded(); }
 
-void set_doorbell(boot::Doorbell& own, bool blocking) {
+void set_doorbell(job::Doorbell& own, bool blocking) {
     doorbell = &own;
     may_block = blocking;
     core.begin(now_ns());
 }
 
 void wake_own_threads() {
-    if (counters.sleeping > 0) boot::ring(*doorbell);
+    if (counters.sleeping > 0) job::ring(*doorbell);
 }
 
 uint32_t announce_sleep() {

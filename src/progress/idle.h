@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "boot/doorbell.h"
+#include "job/doorbell.h"
 #include "progress/teller.h"
 #include "progress/waiting.h"
 
@@ -51,7 +51,7 @@ bool yield_core(bool whoever = false);
 bool core_is_crowded();
 
 /// The doorbell that block() sleeps on, and whether blocking is allowed at all (mode poll: no).
-void set_doorbell(boot::Doorbell& doorbell, bool may_block);
+void set_doorbell(job::Doorbell& doorbell, bool may_block);
 
 /// Who blocks: a thread of the application inside a wait, the progress thread in its place, or the progress thread while
 /// the application waits and looks at everything by itself.

@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-#include "boot/places.h"
+#include "job/places.h"
 #include "link/job.h"
 #include "transport/shm/region.h"
 
@@ -12,7 +12,7 @@ namespace starling::progress {
 
 namespace {
 
-using boot::Place;
+using job::Place;
 
 std::atomic<uint32_t>* own = nullptr;
 uint32_t own_index = 0;  ///< among the ranks of this host
@@ -31,11 +31,11 @@ uint32_t here() {
 template <class F>
 bool any_other(F&& visit) {
     const link::Job* const mine = link::self().job;
-    const boot::JobId my_id = mine->address().id;
+    const job::JobId my_id = mine->address().id;
     for (size_t i = 0; link::Job* job = link::job_at(i); ++i) {
         if (!job->mapped() || job->dead()) continue;
-        const boot::JobSegment& segment = job->segment();
-        const boot::JobId id = job->address().id;
+        const job::JobSegment& segment = job->segment();
+        const job::JobId id = job->address().id;
         for (uint32_t index = 0; index < segment.header().local_ranks; ++index) {
             if (job == mine && index == own_index) continue;
             const bool before = id != my_id ? id < my_id : index < own_index;
@@ -59,10 +59,10 @@ bool go_to(uint32_t cpu, const cpu_set_t& usable) {
 
 void take_place() {
     const link::Process& me = link::self();
-    boot::JobSegment& segment = me.job->segment();
+    job::JobSegment& segment = me.job->segment();
     own_index = segment.local_index(me.rank);
     own = &segment.place(own_index);
-    boot::Doorbell& doorbell = shm::Region(segment.region(me.rank)).doorbell();
+    job::Doorbell& doorbell = shm::Region(segment.region(me.rank)).doorbell();
     doorbell.place_distance = reinterpret_cast<char*>(own) - reinterpret_cast<char*>(&doorbell);
     // Where the launcher has put this process, which may have been moved since. Its core is free, as far as is known.
     const uint32_t planned = own->load();

@@ -1,4 +1,4 @@
-// Who else is on this core: the places that processes of the jobs we know have written down (boot/places.h).
+// Who else is on this core: the places that processes of the jobs we know have written down (job/places.h).
 #pragma once
 
 #include <cstdint>

@@ -4,10 +4,11 @@
 #include <string>
 #include <string_view>
 
-#include "boot/control_protocol.h"
-#include "boot/environment.h"
+#include "control/control_protocol.h"
+#include "job/environment.h"
 
-using namespace starling::boot;
+using namespace starling::job;
+using namespace starling::control;
 
 namespace {
 

@@ -44,8 +44,8 @@ JobSpec spec() {
     return s;
 }
 
-boot::JobDescription description() {
-    boot::JobDescription d;
+job::JobDescription description() {
+    job::JobDescription d;
     d.id = 7;
     d.size = d.universe_size = 3;
     d.several_hosts = true;

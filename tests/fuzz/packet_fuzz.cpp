@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/config.h"
-#include "boot/job_segment.h"
 #include "datatype/datatype.h"
+#include "job/job_segment.h"
 #include "link/peer.h"
 #include "message/match.h"
 #include "message/point_to_point.h"
@@ -39,13 +39,13 @@ struct Target {
     Everyone everyone;
     std::unique_ptr<message::Channel> channel;
     shm::Inbox* inbox;
-    boot::JobAddress address;
+    job::JobAddress address;
 };
 
 Target& target() {
     static Target* made = [] {
-        boot::JobSegment segment;
-        if (boot::JobSegment::create(2, nullptr, 0, segment)) std::abort();
+        job::JobSegment segment;
+        if (job::JobSegment::create(2, nullptr, 0, segment)) std::abort();
         auto* t = new Target;
         t->address = segment.address();
         // What a message's sender answers with is of no interest: the inbox of rank 1 fills and stays full.

@@ -4,13 +4,14 @@
 #include <string>
 #include <string_view>
 
-#include "boot/host_join.h"
-#include "boot/host_record.h"
-#include "boot/pmi_wire.h"
-#include "boot/pmix_hosts.h"
-#include "boot/process_mapping.h"
+#include "managers/host_join.h"
+#include "managers/host_record.h"
+#include "managers/pmi_wire.h"
+#include "managers/pmix_hosts.h"
+#include "managers/process_mapping.h"
 
-using namespace starling::boot;
+using namespace starling::job;
+using namespace starling::managers;
 
 namespace {
 

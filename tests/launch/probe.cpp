@@ -19,12 +19,13 @@
 #include <vector>
 
 #include "base/error.h"
-#include "boot/control.h"
-#include "boot/environment.h"
-#include "boot/local_socket.h"
+#include "control/control.h"
+#include "control/local_socket.h"
+#include "job/environment.h"
 
 using namespace starling;
-using namespace starling::boot;
+using namespace starling::job;
+using namespace starling::control;
 
 namespace {
 

@@ -8,11 +8,11 @@
 #include <cstdlib>
 
 #include "../mpi/check.h"
-#include "boot/job_segment.h"
+#include "job/job_segment.h"
 
 namespace {
 
-using starling::boot::JobHeader;
+using starling::job::JobHeader;
 
 int rank, size;
 

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Holds the #includes of src/ against src/rooms.txt, and the check itself against small trees with known faults."""
+"""Holds the #includes of src/ against src/rooms.txt, and the names of unit tests against the rooms; and the checks themselves
+against small trees with known faults."""
 import re
 import tempfile
 import unittest
 from pathlib import Path
 
-SOURCES = Path(__file__).resolve().parents[2] / "src"
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = ROOT / "src"
 
 
 def read_table(path):
@@ -56,9 +58,25 @@ def faults(sources):
     return found
 
 
+def misnamed(tests, sources):
+    """The unit tests that are not called <room>_<what>_test.cpp or <room>_test.cpp, after a room whose header they include."""
+    found = []
+    for file in sorted(tests.glob("*.cpp")):
+        rooms = [room for room in read_table(sources / "rooms.txt") if re.match(room.replace("/", "_") + "_(.+_)?test$", file.stem)]
+        text = file.read_text()
+        if not rooms:
+            found.append(f"{file.name} is not called <room>_<what>_test.cpp")
+        elif not any(re.search(rf'^#include "{room}/', text, re.MULTILINE) for room in rooms):
+            found.append(f"{file.name} includes nothing of {' or '.join(rooms)}")
+    return found
+
+
 class Starling(unittest.TestCase):
     def test_arrows(self):
         self.assertEqual(faults(SOURCES), [])
+
+    def test_names_of_unit_tests(self):
+        self.assertEqual(misnamed(ROOT / "tests" / "unit", SOURCES), [])
 
 
 class TheCheck(unittest.TestCase):
@@ -95,6 +113,17 @@ class TheCheck(unittest.TestCase):
     def test_a_circle(self):
         found = self.faults_of("one: two\ntwo: one\n", one_a='#include "two/b.h"\n', two_b='#include "one/a.h"\n')
         self.assertEqual(found, ["rooms.txt: one stands on two, which does not lie below it"])
+
+    def test_names_of_unit_tests(self):
+        files = {"net_low_ring_test": '#include "net/low/ring.h"\n', "net_low_test": '#include "net/low/ring.h"\n',
+                 "net_low_ring": '#include "net/low/ring.h"\n', "ring_test": '#include "net/low/ring.h"\n', "high_test": ""}
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "rooms.txt").write_text("net/low:\nhigh: net/low\n")
+            for name, text in files.items():
+                (Path(folder) / f"{name}.cpp").write_text(text)
+            self.assertEqual(misnamed(Path(folder), Path(folder)), [
+                "high_test.cpp includes nothing of high", "net_low_ring.cpp is not called <room>_<what>_test.cpp",
+                "ring_test.cpp is not called <room>_<what>_test.cpp"])
 
     def test_a_file_of_no_room(self):
         self.assertEqual(self.faults_of("low:\n", other_a=""), ["other/a.h is in no room"])

@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "boot/job_segment.h"
+#include "job/job_segment.h"
 
 namespace starling::comm {
 namespace {
@@ -13,8 +13,8 @@ namespace {
 class Comms : public testing::Test {
   protected:
     static void SetUpTestSuite() {
-        boot::JobSegment segment;
-        ASSERT_EQ(boot::JobSegment::create(4, nullptr, 0, segment), MPI_SUCCESS);
+        job::JobSegment segment;
+        ASSERT_EQ(job::JobSegment::create(4, nullptr, 0, segment), MPI_SUCCESS);
         own = link::adopt_own_job(std::move(segment), 2);
         other = link::find_job({.id = 0x1234567890, .owner_pid = 4711, .owner_fd = 3});
     }
@@ -59,7 +59,7 @@ TEST_F(Comms, ContextsEndWithAnErrorAndNeverRepeat) {
     std::atomic<uint64_t>& next = own->segment().header().next_context;
     const uint64_t before = next.load();
     std::set<uint64_t> seen{make_context(own->address().id, kWorldNumber)};
-    for (const uint64_t from : {uint64_t{1} << 28, uint64_t{1} << 32, boot::kContextsPerHost - 20}) {
+    for (const uint64_t from : {uint64_t{1} << 28, uint64_t{1} << 32, job::kContextsPerHost - 20}) {
         next.store(from);
         for (int i = 0; i < 20; ++i) {
             const uint64_t context = new_context();

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "boot/places.h"
+#include "job/places.h"
 
 namespace starling::launch {
 namespace {
@@ -51,15 +51,15 @@ TEST(CoreUse, OnlyCoresOfTheMaskAreChosen) {
 }
 
 TEST(CoreUse, CountsTheRanksOfAJobThatHaveNotEnded) {
-    boot::JobSegment segment;
-    ASSERT_EQ(boot::JobSegment::create(5, nullptr, 0, segment), 0);
-    segment.place(0).store(boot::Place::on(3));
-    segment.place(1).store(boot::Place::on(3) | boot::Place::kAsleep);
-    segment.place(2).store(boot::Place::on(1));
-    segment.cell(2).state.store(boot::RankState::exited);
-    segment.cell(3).state.store(boot::RankState::initialized);  // has not said where it is
-    segment.place(4).store(boot::Place::on(0));
-    segment.cell(4).state.store(boot::RankState::failed);
+    job::JobSegment segment;
+    ASSERT_EQ(job::JobSegment::create(5, nullptr, 0, segment), 0);
+    segment.place(0).store(job::Place::on(3));
+    segment.place(1).store(job::Place::on(3) | job::Place::kAsleep);
+    segment.place(2).store(job::Place::on(1));
+    segment.cell(2).state.store(job::RankState::exited);
+    segment.cell(3).state.store(job::RankState::initialized);  // has not said where it is
+    segment.place(4).store(job::Place::on(0));
+    segment.cell(4).state.store(job::RankState::failed);
     CoreUse use;
     use.add(segment);
     EXPECT_EQ(use.ranks(), 3u);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "boot/control_protocol.h"
+#include "control/control_protocol.h"
 #include "launch/control_server.h"
 #include "launch/hosts.h"
 #include "launch/options.h"
@@ -195,7 +195,7 @@ TEST(Soft, ReadsNumbersAndRanges) {
 }
 
 TEST(SpawnRequest, BecomesAJob) {
-    boot::SpawnRequest request;
+    control::SpawnRequest request;
     request.blob = "b";
     request.commands.push_back({{"a", "1"}, 2, {{"wdir", "/tmp"}, {"env", "A=1\nB=2"}, {"unknown", "x"}}});
     request.commands.push_back({{"b"}, 3, {{"path", "/opt/bin"}}});

@@ -26,9 +26,9 @@
 #include "base/counters.h"
 #include "base/error.h"
 #include "base/lock.h"
-#include "boot/job_segment.h"
 #include "datatype/construct.h"
 #include "datatype/datatype.h"
+#include "job/job_segment.h"
 #include "link/peer.h"
 #include "message/match.h"
 #include "message/point_to_point.h"
@@ -91,13 +91,13 @@ struct Placement {
     int job_count() const { return jobs.back() + 1; }
     int host_count() const { return *std::max_element(hosts.begin(), hosts.end()) + 1; }
 
-    boot::JobDescription describe(int job) const {
-        boot::JobDescription to;
+    job::JobDescription describe(int job) const {
+        job::JobDescription to;
         to.draw();
         to.several_hosts = host_count() > 1;
         for (int h = 0; h < host_count(); ++h) {
-            boot::HostEntry& host = to.hosts.emplace_back();
-            host.id = boot::this_host();
+            job::HostEntry& host = to.hosts.emplace_back();
+            host.id = job::this_host();
             std::snprintf(host.name, sizeof host.name, "host%d", h);
             host.addresses = 1;
             host.ipv4[0] = htonl(INADDR_LOOPBACK);
@@ -106,7 +106,7 @@ struct Placement {
         for (size_t i = 0; i < jobs.size(); ++i)
             if (jobs[i] == job) host_of_rank.push_back(static_cast<uint32_t>(hosts[i]));
         to.size = to.universe_size = static_cast<uint32_t>(host_of_rank.size());
-        to.placements = boot::fold_placements(host_of_rank, 0, next_local);
+        to.placements = job::fold_placements(host_of_rank, 0, next_local);
         return to;
     }
 };
@@ -119,11 +119,11 @@ class Team {
         void* memory = mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         board_ = static_cast<Board*>(memory);
         for (int j = 0; j < place_.job_count(); ++j) {
-            const boot::JobDescription job = place_.describe(j);
+            const job::JobDescription job = place_.describe(j);
             auto& of_job = segments_[static_cast<size_t>(j)];
             of_job.resize(job.hosts.size());
             for (uint32_t h = 0; h < of_job.size(); ++h)
-                EXPECT_EQ(boot::JobSegment::create(job, h, of_job[h]), MPI_SUCCESS) << failure_text();
+                EXPECT_EQ(job::JobSegment::create(job, h, of_job[h]), MPI_SUCCESS) << failure_text();
         }
     }
     ~Team() {
@@ -156,7 +156,7 @@ class Team {
     void kill_process(size_t i) {
         kill_silently(i);
         for (auto& segment : segments_[static_cast<size_t>(place_.jobs[i])])
-            segment.header().state.store(boot::JobState::failed);
+            segment.header().state.store(job::JobState::failed);
     }
     /// Nobody is told.
     void kill_silently(size_t i) {
@@ -195,7 +195,7 @@ class Team {
             node.everyone.holds.emplace_back(jobs[job]);
         }
         const link::Process self = node.everyone.members[me];
-        boot::JobSegment& own = segments_[place_.jobs[me]][host];
+        job::JobSegment& own = segments_[place_.jobs[me]][host];
         // There is no daemon to ask, and none may be started: what it would tell comes by itself.
         std::snprintf(own.header().control_socket, sizeof own.header().control_socket, "starling-test-nobody");
         own.cell(self.rank).pid.store(getpid());
@@ -213,7 +213,7 @@ class Team {
     }
 
     Placement place_;
-    std::vector<std::vector<boot::JobSegment>> segments_;  ///< by job, then by host
+    std::vector<std::vector<job::JobSegment>> segments_;  ///< by job, then by host
     std::vector<pid_t> pids_;
     std::thread daemon_;
     std::atomic<bool> over_{false};

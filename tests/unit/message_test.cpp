@@ -196,7 +196,7 @@ TEST(Message, NobodyWaitsForThoseWhoHaveFinalized) {
             for (const Sending& sending : sends) EXPECT_TRUE(sending.request.done);
         } else {
             const link::Process& me = link::self();
-            me.job->segment().cell(me.rank).state.store(boot::RankState::finalized);
+            me.job->segment().cell(me.rank).state.store(job::RankState::finalized);
             node.board.arrived[0].fetch_add(1);
         }
     });
@@ -408,7 +408,7 @@ TEST(DeadJob, AWriterThatStillRunsHarmsNobody) {
                 r.expect({1, 0, i, 8, 1, false, false, false});
             }
             EXPECT_GT(counters.opened, 0u);
-            node.peer(1).job.segment().header().state.store(boot::JobState::failed);
+            node.peer(1).job.segment().header().state.store(job::JobState::failed);
             node.wait_for([&] { return node.peer(1).dead; });
             node.meet(0, 2);
             for (int i = 0; i < 2000; ++i) {

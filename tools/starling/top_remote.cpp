@@ -24,7 +24,7 @@ RankView rank_of(const Json& from) {
     rank.rank = from.at("rank");
     rank.pid = from.at("pid");
     rank.host = from.at("host");
-    rank.core = from.value("core", boot::kNotBound);
+    rank.core = from.value("core", job::kNotBound);
     rank.doing = doing_of(from.at("state"));
     rank.waiting = from.at("waiting");
     rank.asleep = from.at("asleep");

@@ -127,7 +127,7 @@ const char* color(Doing doing) {
 Json json_of(const RankView& rank) {
     Json out{{"rank", rank.rank},         {"host", rank.host},       {"pid", rank.pid},
              {"state", name(rank.doing)}, {"waiting", rank.waiting}, {"asleep", rank.asleep}};
-    if (rank.core != boot::kNotBound) out["core"] = rank.core;
+    if (rank.core != job::kNotBound) out["core"] = rank.core;
     if (!rank.counted) return out;
     size_t count = 0;
     const Counter* rows = counter_table(count);

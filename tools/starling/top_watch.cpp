@@ -21,27 +21,27 @@ namespace {
 const Counter* const kWaiting = find_counter("waiting");
 const Counter* const kSleeping = find_counter("sleeping");
 
-const Counters* counters_of(const boot::JobSegment& segment, uint32_t rank) {
+const Counters* counters_of(const job::JobSegment& segment, uint32_t rank) {
     const Counters* page = shm::Region(segment.region(rank)).counters();
     return __atomic_load_n(&page->layout, __ATOMIC_ACQUIRE) == counter_layout() ? page : nullptr;
 }
 
 // A process that has not reached MPI_Init has not touched its region; reading there would give it memory.
-bool has_counters(boot::RankState state) { return state != boot::RankState::started && state != boot::RankState::not_started; }
+bool has_counters(job::RankState state) { return state != job::RankState::started && state != job::RankState::not_started; }
 
-Doing doing_of(const boot::JobSegment& segment, uint32_t rank) {
+Doing doing_of(const job::JobSegment& segment, uint32_t rank) {
     switch (segment.cell(rank).state.load(std::memory_order_acquire)) {
-        case boot::RankState::started:
+        case job::RankState::started:
             return Doing::starting;
-        case boot::RankState::finalized:
+        case job::RankState::finalized:
             return Doing::finalized;
-        case boot::RankState::exited:
+        case job::RankState::exited:
             return Doing::exited;
-        case boot::RankState::failed:
+        case job::RankState::failed:
             return Doing::failed;
-        case boot::RankState::not_started:
+        case job::RankState::not_started:
             return Doing::not_started;
-        case boot::RankState::initialized:
+        case job::RankState::initialized:
             break;
     }
     const Counters* counters = counters_of(segment, rank);
@@ -50,13 +50,13 @@ Doing doing_of(const boot::JobSegment& segment, uint32_t rank) {
     return counter_value(*kWaiting, *counters) > 0 ? Doing::waiting : Doing::computing;
 }
 
-const char* name(boot::JobState state) {
+const char* name(job::JobState state) {
     switch (state) {
-        case boot::JobState::running:
+        case job::JobState::running:
             return "running";
-        case boot::JobState::ended:
+        case job::JobState::ended:
             return "ended";
-        case boot::JobState::failed:
+        case job::JobState::failed:
             return "failed";
     }
     return "?";
@@ -88,7 +88,7 @@ const char* name(Doing doing) {
     return kNames[static_cast<int>(doing)];
 }
 
-bool matches(const std::string& filter, boot::JobId id, const std::string& command) {
+bool matches(const std::string& filter, job::JobId id, const std::string& command) {
     return filter.empty() || fmt::format("{:016x}", id).starts_with(filter) || command.find(filter) != std::string::npos;
 }
 
@@ -104,11 +104,11 @@ void Watch::find_in(int32_t pid) {
             return;
         }
         Job job;
-        if (boot::JobSegment::observe(pid, fd, job.segment) != MPI_SUCCESS) {
+        if (job::JobSegment::observe(pid, fd, job.segment) != MPI_SUCCESS) {
             ++unreadable_;
             return;
         }
-        const boot::JobHeader& header = job.segment.header();
+        const job::JobHeader& header = job.segment.header();
         if ((header.local_ranks == 0 && !stubs_) || !matches(filter_, header.id, header.command)) return;
         job.ranks.resize(header.local_ranks);
         jobs_.emplace(key, std::move(job));
@@ -141,7 +141,7 @@ void Watch::look() {
 
 void Watch::view_rank(const Job& job, uint32_t index, Rank& rank, double seconds, RankView& view) const {
     view.rank = job.segment.local_rank(index);
-    const boot::RankCell& cell = job.segment.cell(view.rank);
+    const job::RankCell& cell = job.segment.cell(view.rank);
     view.pid = cell.pid.load(std::memory_order_relaxed);
     view.core = cell.cpu;
     view.doing = doing_of(job.segment, view.rank);
@@ -170,7 +170,7 @@ std::vector<JobView> Watch::snapshot() {
     last_snapshot_ = now;
     std::vector<JobView> views;
     for (auto& [key, job] : jobs_) {
-        const boot::JobHeader& header = job.segment.header();
+        const job::JobHeader& header = job.segment.header();
         JobView view;
         view.id = header.id;
         view.command = header.command;

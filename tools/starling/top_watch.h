@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "boot/job_segment.h"
+#include "job/job_segment.h"
 
 namespace starling::top {
 
@@ -20,7 +20,7 @@ struct RankView {
     uint32_t rank = 0;
     int32_t pid = 0;
     std::string host;
-    uint32_t core = boot::kNotBound;
+    uint32_t core = job::kNotBound;
     Doing doing = Doing::starting;
     double waiting = 0;            ///< share of the instants looked at at which it was inside a wait, sleep included
     double asleep = 0;             ///< share of those at which it slept
@@ -31,7 +31,7 @@ struct RankView {
 
 /// One job, as far as it has been seen.
 struct JobView {
-    boot::JobId id = 0;
+    job::JobId id = 0;
     std::string command, host, state;
     int32_t owner_pid = 0;
     uint32_t size = 0;  ///< ranks on all hosts
@@ -42,7 +42,7 @@ struct JobView {
 };
 
 /// Which jobs are looked at: those whose id begins with, or whose command contains, a text. Empty: all.
-bool matches(const std::string& filter, boot::JobId id, const std::string& command);
+bool matches(const std::string& filter, job::JobId id, const std::string& command);
 
 /// Follows the jobs. Not thread-safe.
 class Watch {
@@ -75,7 +75,7 @@ class Watch {
         std::vector<uint64_t> before;  ///< values at the last snapshot; empty if there is none
     };
     struct Job {
-        boot::JobSegment segment;
+        job::JobSegment segment;
         std::vector<Rank> ranks;
         bool here = true;  ///< found again by the last find_jobs()
     };

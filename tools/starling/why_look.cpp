@@ -50,11 +50,11 @@ struct Look {
     uint64_t told = 0;  ///< when its account was written
 };
 
-Look look_at(const boot::JobSegment& segment, uint32_t rank) {
+Look look_at(const job::JobSegment& segment, uint32_t rank) {
     Look look;
     look.at = now_ns();
     look.process = read_process(segment.cell(rank).pid.load(std::memory_order_relaxed));
-    if (segment.cell(rank).state.load(std::memory_order_acquire) != boot::RankState::initialized) return look;
+    if (segment.cell(rank).state.load(std::memory_order_acquire) != job::RankState::initialized) return look;
     const Counters* page = shm::Region(segment.region(rank)).counters();
     if (__atomic_load_n(&page->layout, __ATOMIC_ACQUIRE) != counter_layout()) return look;
     look.counted = true;
@@ -65,23 +65,23 @@ Look look_at(const boot::JobSegment& segment, uint32_t rank) {
     return look;
 }
 
-Doing doing_of(boot::RankState state, const Look& before, const Look& after) {
+Doing doing_of(job::RankState state, const Look& before, const Look& after) {
     switch (state) {
-        case boot::RankState::finalized:
+        case job::RankState::finalized:
             return Doing::finalized;
-        case boot::RankState::exited:
+        case job::RankState::exited:
             return Doing::exited;
-        case boot::RankState::failed:
+        case job::RankState::failed:
             return Doing::failed;
-        case boot::RankState::not_started:
+        case job::RankState::not_started:
             return Doing::not_started;
-        case boot::RankState::started:
-        case boot::RankState::initialized:
+        case job::RankState::started:
+        case job::RankState::initialized:
             break;
     }
     if (after.process.state == '\0' || after.process.state == 'Z' || after.process.state == 'X') return Doing::gone;
     if (std::strchr("Tt", after.process.state)) return Doing::stopped;
-    if (state == boot::RankState::started) return Doing::starting;
+    if (state == job::RankState::started) return Doing::starting;
     if (after.waiting > 0) return Doing::waiting;
     // A loop of tests tells what it has open; so does a wait, but then it says when.
     const bool tests = before.counted && after.told > before.told && after.last_waited == before.last_waited;
@@ -91,7 +91,7 @@ Doing doing_of(boot::RankState state, const Look& before, const Look& after) {
 double seconds(uint64_t from, uint64_t to) { return from < to ? static_cast<double>(to - from) * 1e-9 : 0; }
 
 /// The account as it lies there; empty if there is none.
-std::string read_account(const boot::JobSegment& segment, uint64_t now, Rank& rank) {
+std::string read_account(const job::JobSegment& segment, uint64_t now, Rank& rank) {
     const Account& page = shm::Region(segment.region(rank.who.rank)).account();
     Account account;
     if (__atomic_load_n(&page.version, __ATOMIC_RELAXED) == 0) return {};
@@ -100,12 +100,12 @@ std::string read_account(const boot::JobSegment& segment, uint64_t now, Rank& ra
     return rank.told ? std::string(reinterpret_cast<const char*>(&account), sizeof account) : std::string();
 }
 
-Rank report(const boot::JobSegment& segment, uint32_t number, const std::string& host, const Look& before, const Look& after,
+Rank report(const job::JobSegment& segment, uint32_t number, const std::string& host, const Look& before, const Look& after,
             std::string& account) {
     Rank rank;
     rank.who = {segment.header().id, number};
     rank.host = host;
-    const boot::RankCell& cell = segment.cell(number);
+    const job::RankCell& cell = segment.cell(number);
     rank.pid = cell.pid.load(std::memory_order_relaxed);
     rank.doing = doing_of(cell.state.load(std::memory_order_acquire), before, after);
     const auto ticks = static_cast<double>(after.process.ticks - std::min(before.process.ticks, after.process.ticks));
@@ -122,8 +122,8 @@ Rank report(const boot::JobSegment& segment, uint32_t number, const std::string&
 std::vector<JobReport> look(const std::string& filter, int launcher, double interval) {
     top::Watch watch(filter, true);
     watch.find_jobs();
-    std::map<const boot::JobSegment*, std::vector<Look>> first;
-    watch.each_job([&](int32_t owner, const boot::JobSegment& segment) {
+    std::map<const job::JobSegment*, std::vector<Look>> first;
+    watch.each_job([&](int32_t owner, const job::JobSegment& segment) {
         if (launcher != 0 && owner != launcher) return;
         std::vector<Look>& looks = first[&segment];
         for (uint32_t i = 0; i < segment.header().local_ranks; ++i) looks.push_back(look_at(segment, segment.local_rank(i)));
@@ -133,7 +133,7 @@ std::vector<JobReport> look(const std::string& filter, int launcher, double inte
     if (!first.empty()) nanosleep(&pause, nullptr);
     std::vector<JobReport> reports;
     for (const auto& [segment, looks] : first) {
-        const boot::JobHeader& header = segment->header();
+        const job::JobHeader& header = segment->header();
         JobReport job;
         job.id = header.id;
         job.command = header.command;

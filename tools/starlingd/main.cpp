@@ -15,7 +15,7 @@
 
 #include "base/config.h"
 #include "base/error.h"
-#include "boot/environment.h"
+#include "job/environment.h"
 #include "launch/host_job.h"
 #include "launch/launcher.h"
 #include "launch/name_daemon.h"
@@ -54,7 +54,7 @@ int keep_names(bool persistent, int ready) {
     return loop.run();
 }
 
-int serve(char** argv, const boot::JobAddress& address, int ready) {
+int serve(char** argv, const job::JobAddress& address, int ready) {
     launch::LauncherSettings settings;
     settings.name = "starling";
     settings.argv = argv;
@@ -71,7 +71,7 @@ int serve(char** argv, const boot::JobAddress& address, int ready) {
 
 // Of a job that another process manager has started.
 int help_host(char** argv, int ready) {
-    boot::JobDescription description;
+    job::JobDescription description;
     uint32_t my_host;
     const auto rank = static_cast<uint32_t>(std::strtoul(argv[2], nullptr, 10));
     if (!launch::read_description(argv[3], rank, description, my_host)) {
@@ -129,10 +129,10 @@ int main(int argc, char** argv) {
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
     const std::string_view mode = argv[1];
-    boot::JobAddress address;
+    job::JobAddress address;
     if (mode == "names" && argc == 3) return keep_names(false, ready);
     if (mode == "names-persistent" && argc == 3) return keep_names(true, ready);
-    if (mode == "serve" && argc == 4 && boot::parse_address(argv[2], address)) return serve(argv, address, ready);
+    if (mode == "serve" && argc == 4 && job::parse_address(argv[2], address)) return serve(argv, address, ready);
     if (mode == "universe" && argc == 5) return keep_universe(argv, ready);
     if (mode == "host" && argc == 5) return help_host(argv, ready);
     return usage();

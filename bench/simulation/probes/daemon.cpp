@@ -159,14 +159,14 @@ StartOrder order_for(uint32_t hosts, uint32_t per_host) {
     program.directory = "/home/user/work";
     program.count = hosts * per_host;
     order.part.environment = {"PATH=/usr/local/bin:/usr/bin:/bin", "LD_LIBRARY_PATH=/opt/lib"};
-    boot::JobDescription& description = order.part.description;
+    job::JobDescription& description = order.part.description;
     description.draw();
     description.size = hosts * per_host;
     description.several_hosts = true;
     description.command = program.argv[0];
     std::vector<uint32_t> host_of_rank;
     for (uint32_t h = 0; h < hosts; ++h) {
-        boot::HostEntry entry;
+        job::HostEntry entry;
         entry.id = h + 1;
         std::snprintf(entry.name, sizeof entry.name, "node%05u", h);
         entry.addresses = 2;
@@ -176,7 +176,7 @@ StartOrder order_for(uint32_t hosts, uint32_t per_host) {
         host_of_rank.insert(host_of_rank.end(), per_host, h);
     }
     std::vector<uint32_t> next(hosts, 0);
-    description.placements = boot::fold_placements(host_of_rank, 0, next);
+    description.placements = job::fold_placements(host_of_rank, 0, next);
     order.spec.programs.push_back(std::move(program));
     return order;
 }
@@ -185,9 +185,9 @@ StartOrder order_for(uint32_t hosts, uint32_t per_host) {
 double take(const std::string& bytes) {
     return time_of(20, [&] {
         StartOrder order;
-        boot::JobSegment segment;
+        job::JobSegment segment;
         if (!decode(bytes, order)) give_up("decode");
-        if (boot::JobSegment::create(order.part.description, 1, segment) != MPI_SUCCESS) give_up("segment");
+        if (job::JobSegment::create(order.part.description, 1, segment) != MPI_SUCCESS) give_up("segment");
     });
 }
 
@@ -206,7 +206,7 @@ double place_one() {
                        std::vector<uint32_t> placed = place(request, rooms);
                        std::vector<uint32_t> next(kHosts, 0);
                        hosts_in_use(placed);
-                       if (boot::fold_placements(placed, 0, next).empty()) give_up("placement");
+                       if (job::fold_placements(placed, 0, next).empty()) give_up("placement");
                    }) /
            (kHosts * kEach);
 }

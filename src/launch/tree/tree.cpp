@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/config.h"
-#include "boot/start_server.h"
+#include "control/start_server.h"
 #include "launch/tree/implementation.h"
 
 namespace starling::launch {
@@ -40,7 +40,7 @@ TreeSettings TreeSettings::from_config() {
     settings.version = STARLING_VERSION;
     settings.munge = variables.authentication == Authentication::munge;
     settings.agent = words(variables.launcher_agent ? variables.launcher_agent : "");
-    settings.program = boot::find_starlingd();
+    settings.program = control::find_starlingd();
     settings.interfaces = variables.daemon_interfaces ? variables.daemon_interfaces : "";
     settings.fanout = static_cast<uint32_t>(variables.tree_fanout);
     settings.keep_agent = variables.keep_agent;

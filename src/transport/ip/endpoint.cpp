@@ -184,7 +184,7 @@ uint16_t Endpoint::port() const { return state_->udp.port(); }
 const Identity& Endpoint::identity() const { return state_->identity; }
 int Endpoint::wait_fd() const { return state_->epoll; }
 
-Session* Endpoint::add(boot::JobId job, uint32_t rank, uint64_t key, void* user) {
+Session* Endpoint::add(job::JobId job, uint32_t rank, uint64_t key, void* user) {
     const Name name{job, rank};
     const auto found = state_->members.find(name);
     if (found == state_->members.end()) {
@@ -201,7 +201,7 @@ Session* Endpoint::add(boot::JobId job, uint32_t rank, uint64_t key, void* user)
     return &member;
 }
 
-Session* Endpoint::find(boot::JobId job, uint32_t rank) const {
+Session* Endpoint::find(job::JobId job, uint32_t rank) const {
     const auto found = state_->members.find(Name{job, rank});
     return found == state_->members.end() || found->second->dead() ? nullptr : found->second.get();
 }
@@ -278,7 +278,7 @@ void Endpoint::ask(Session& session) {
     state_->watch(member_of(session));
 }
 
-void Endpoint::forget(boot::JobId job) {
+void Endpoint::forget(job::JobId job) {
     if (state_->last && state_->last->peer.job == job) state_->last = nullptr;
     std::erase_if(state_->touched, [job](const Member* member) { return member->peer.job == job && member->dead(); });
     std::erase_if(state_->members, [job](const auto& entry) { return entry.first.job == job && entry.second->dead(); });

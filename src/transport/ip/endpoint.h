@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "boot/job_segment.h"
+#include "job/job_segment.h"
 #include "transport/ip/session.h"
 #include "transport/shm/packet.h"
 
@@ -18,7 +18,7 @@ namespace starling::ip {
 
 /// This process, as its peers know it.
 struct Identity {
-    boot::JobId job = 0;
+    job::JobId job = 0;
     uint32_t rank = 0;
     uint64_t key = 0;  ///< what every datagram to this process must show (the key of its job on its host)
 };
@@ -32,7 +32,7 @@ struct Upcalls {
     /// A datagram with our key from a process that has no session yet. Gives the session to use (made with
     /// Endpoint::add, and `key` is what the sender says datagrams to it must show, 0 if it does not), or nullptr: the
     /// datagram is dropped and the sender will repeat it.
-    Session* (*unknown)(boot::JobId job, uint32_t rank, uint64_t key);
+    Session* (*unknown)(job::JobId job, uint32_t rank, uint64_t key);
     /// The peer has neither been heard of nor vouched for (Endpoint::vouch) for STARLING_IP_TIMEOUT seconds while it
     /// had something to acknowledge; or it looks at its sockets all that time but nothing sent to it arrives; or it is another
     /// incarnation than the one that was talked to: failure() says which. The session takes and delivers nothing any
@@ -80,9 +80,9 @@ class Endpoint {
     /// Makes the session with a peer. `key` is what datagrams to it must show (0: not known yet), `user` goes to the
     /// upcalls. Its address need not be known: packets wait in the session, which takes as many as its buffer holds.
     /// A session there already is given back, with `user` changed.
-    Session* add(boot::JobId job, uint32_t rank, uint64_t key, void* user);
+    Session* add(job::JobId job, uint32_t rank, uint64_t key, void* user);
     /// The session with a peer, nullptr if there is none.
-    Session* find(boot::JobId job, uint32_t rank) const;
+    Session* find(job::JobId job, uint32_t rank) const;
     /// Where the peer is: its host's IPv4 addresses (network byte order), at most kMaxAddresses are used, and its port
     /// (host byte order). Again when learnt anew. A valid datagram from the peer teaches its address too.
     void set_addresses(Session& session, const uint32_t* addresses, size_t count, uint16_t port);
@@ -130,7 +130,7 @@ class Endpoint {
     void ask(Session& session);
     /// Forgets all closed sessions with processes of this job: a datagram of theirs that is still under way comes from
     /// somebody unknown. Not within poll() or a batch.
-    void forget(boot::JobId job);
+    void forget(job::JobId job);
     /// Smoothed round-trip time, ns; 0: not measured yet.
     uint64_t round_trip(const Session& session) const;
     void* user(const Session& session) const;

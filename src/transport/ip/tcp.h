@@ -14,7 +14,7 @@
 #include <memory>
 #include <span>
 
-#include "boot/job_segment.h"
+#include "job/job_segment.h"
 #include "transport/ip/session_carrier.h"
 #include "transport/ip/stream.h"
 
@@ -31,7 +31,7 @@ inline constexpr uint32_t kOfferedAddresses = 5;  ///< rails that one offer can 
 
 /// Who somebody is.
 struct ProcessId {
-    boot::JobId job = 0;
+    job::JobId job = 0;
     uint32_t rank = 0;
     auto operator<=>(const ProcessId&) const = default;
 };

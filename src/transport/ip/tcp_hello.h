@@ -17,7 +17,7 @@ struct Hello {
     uint32_t magic = kMagic;
     uint16_t version = kTcpVersion;
     uint16_t reserved = 0;
-    boot::JobId job = 0, target_job = 0;
+    job::JobId job = 0, target_job = 0;
     uint32_t rank = 0, target_rank = 0;
     uint64_t key = 0;                               ///< that the target wants to be shown
     uint64_t token = 0;                             ///< of the target's offer

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "boot/job_segment.h"
+#include "job/job_segment.h"
 #include "transport/shm/inbox_protocol.h"
 #include "transport/shm/outbox.h"
 #include "transport/shm/packet.h"
@@ -19,11 +19,11 @@ inline constexpr uint32_t kCellBytes = 1024;
 
 /// Who put a packet into an inbox; enough to answer. A process on this host, so its job's address needs no host.
 struct Sender {
-    boot::JobId job;
+    job::JobId job;
     int32_t owner_pid, owner_fd;
     uint32_t rank;
     uint32_t reserved;
-    boot::JobAddress address() const { return {job, owner_pid, owner_fd, 0}; }
+    job::JobAddress address() const { return {job, owner_pid, owner_fd, 0}; }
 };
 
 struct alignas(64) Cell {

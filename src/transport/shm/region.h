@@ -3,8 +3,8 @@
 
 #include "base/account.h"
 #include "base/counters.h"
-#include "boot/doorbell.h"
-#include "boot/job_segment.h"
+#include "job/doorbell.h"
+#include "job/job_segment.h"
 #include "transport/shm/inbox.h"
 #include "transport/shm/outbox.h"
 #include "transport/shm/ring.h"
@@ -21,19 +21,19 @@ inline constexpr uint64_t kAccountOffset = kCountersOffset + kCounterPage;
 inline constexpr uint64_t kRingsOffset = 128 * 1024;
 inline constexpr uint64_t kOutboxOffset = kRingsOffset + kRingSlots * kRingStride;
 inline constexpr uint64_t kCollectiveOffset = kOutboxOffset + kOutboxBytes;
-inline constexpr uint64_t kCollectiveBytes = boot::kRegionStride - kCollectiveOffset;
+inline constexpr uint64_t kCollectiveBytes = job::kRegionStride - kCollectiveOffset;
 static_assert(kSplitOffset + kSplitSlots * sizeof(SplitSlot) <= kInboxOffset);
 static_assert(sizeof(Ring) <= kRingStride);
 static_assert(kInboxOffset + sizeof(Inbox) <= kCountersOffset);
 static_assert(kCountersOffset % kCounterPage == 0 && kAccountOffset + sizeof(Account) <= kRingsOffset);
 static_assert(kOutboxOffset % 4096 == 0);
-static_assert(kCollectiveOffset + (1u << 20) <= boot::kRegionStride);
+static_assert(kCollectiveOffset + (1u << 20) <= job::kRegionStride);
 
 /// A view of one rank's region; cheap to copy.
 class Region {
   public:
     explicit Region(std::byte* base) : base_(base) {}
-    boot::Doorbell& doorbell() const { return *reinterpret_cast<boot::Doorbell*>(base_); }
+    job::Doorbell& doorbell() const { return *reinterpret_cast<job::Doorbell*>(base_); }
     SplitSlot& split(uint32_t slot) const { return reinterpret_cast<SplitSlot*>(base_ + kSplitOffset)[slot]; }
     Inbox& inbox() const { return *reinterpret_cast<Inbox*>(base_ + kInboxOffset); }
     /// The page that becomes this rank's counters (share_counters); read-only for others.

@@ -1,0 +1,166 @@
+// What ranks and their launcher, and launchers and the daemon, say to each other: frames on an abstract
+// Unix stream socket, one request and one reply at a time per connection. Everything that arrives is
+// checked: a peer that sends something else is hung up on.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/wire.h"
+#include "job/job_segment.h"
+
+namespace starling::control {
+
+enum class MessageKind : uint32_t {
+    hello = 1,       ///< rank → launcher, first on every connection: Hello
+    spawn = 2,       ///< SpawnRequest → SpawnReply
+    publish = 3,     ///< NameRequest → NameReply
+    unpublish = 4,   ///< NameRequest → NameReply
+    lookup = 5,      ///< NameRequest → NameReply with the port
+    disconnect = 6,  ///< DisconnectNotice → NameReply: child and parents part
+    reply = 7,
+    job_ended = 8,  ///< launcher → daemon, NameRequest with the job only: its names go; no reply
+    persist = 9,    ///< tool → daemon: stay when the last client leaves
+    stop = 10,      ///< tool → daemon: end
+    status = 11,    ///< tool → daemon → NameReply whose text is one line per fact
+    resolve = 12,   ///< JobQuery → JobReply: where this host's segment of a job is; it is made if there is none
+    /// JobQuery → JobReply: fill the address table of that job for the host of that rank, in this host's segment. The
+    /// reply comes when the rank's port is known or it has ended (its word in the table tells which); whoever does not
+    /// want to wait may hang up: the table is filled all the same, and the asker rung.
+    locate = 13,
+    /// JobQuery of the own job → JobReply: all ranks of this host have reached the end of MPI_Init. Sent by the last of
+    /// them if the universe has several hosts; to hang up without waiting for the reply is fine.
+    arrived = 14,
+    /// JobQuery → JobReply: we have given up that rank, on another host, since nothing reaches it: it shall not wait for us.
+    /// To hang up without waiting for the reply is fine.
+    given_up = 15,
+
+    // mpiexec and a standing daemon (launch/client_protocol.h).
+    submit = 20,    ///< client → daemon: a job
+    started = 21,   ///< daemon → client
+    output = 22,    ///< daemon → client: what ranks print
+    written = 23,   ///< client → daemon: so much of it has been written
+    input = 24,     ///< client → daemon: standard input, empty at its end
+    taken = 25,     ///< daemon → client: the input has gone on
+    signal = 26,    ///< client → daemon
+    finished = 27,  ///< daemon → client: the exit code
+    last = finished,
+};
+
+inline constexpr uint32_t kFrameMagic = 0x4c525453;  ///< "STRL"
+inline constexpr uint32_t kFrameHeader = 12;         ///< bytes: magic, kind, length, each 32 bits
+inline constexpr uint32_t kMaxFrame = 64u << 20;     ///< payload of an authenticated peer
+/// Payload of a rank's request: what is put around it on its way to another host, or made of it there, must fit a frame, too.
+inline constexpr uint32_t kMaxRequest = kMaxFrame / 2;
+inline constexpr uint32_t kMaxHello = 256;          ///< payload before that
+inline constexpr uint32_t kMaxProcesses = 1000000;  ///< of one job
+inline constexpr uint32_t kProtocolVersion = 3;
+
+std::string encode_frame(MessageKind kind, std::string_view payload);
+
+struct Frame {
+    MessageKind kind = MessageKind::hello;
+    std::string payload;
+};
+
+/// Cuts a byte stream into frames. Not thread-safe.
+class FrameDecoder {
+  public:
+    enum class Result { need_more, frame, garbage };
+
+    explicit FrameDecoder(uint32_t max_payload = kMaxHello) : max_payload_(max_payload) {}
+    void set_max_payload(uint32_t bytes) { max_payload_ = bytes; }
+
+    void feed(std::string_view bytes);
+    /// The next whole frame, if there is one. After garbage nothing comes any more.
+    Result next(Frame& out);
+
+  private:
+    std::string buffer_;
+    size_t begin_ = 0;
+    uint32_t max_payload_;
+    bool garbage_ = false;
+};
+
+struct Hello {
+    uint32_t version = kProtocolVersion;
+    job::JobId job = 0;
+    uint64_t secret[2] = {};
+    uint32_t rank = 0;
+};
+
+/// One command of MPI_Comm_spawn_multiple. Info keys known: wdir, path, host, hostfile, add-host,
+/// add-hostfile, soft ("2,4:8" or "1:9:2"), env ("NAME=VALUE", several separated by newlines). Others are
+/// ignored.
+struct SpawnCommand {
+    std::vector<std::string> argv;  ///< argv[0] is the command
+    uint32_t maxprocs = 0;
+    std::vector<std::pair<std::string, std::string>> info;
+};
+
+struct SpawnRequest {
+    std::string blob;                    ///< for the child job's segment, opaque
+    std::vector<SpawnCommand> commands;  ///< appnum is the index
+};
+
+struct SpawnReply {
+    int32_t error_class = 0;
+    std::string text;            ///< the sentence, if error_class is not MPI_SUCCESS
+    job::JobAddress job;         ///< of the child, if error_class is MPI_SUCCESS
+    std::vector<int32_t> codes;  ///< one per process asked for, in order of the commands
+};
+
+struct NameRequest {
+    job::JobId job = 0;  ///< filled in by the launcher
+    std::string service, port;
+};
+
+struct NameReply {
+    int32_t error_class = 0;
+    std::string text;  ///< sentence
+    std::string port;
+};
+
+struct DisconnectNotice {
+    job::JobId child = 0, parent = 0;
+};
+
+struct JobQuery {
+    job::JobId job = 0;
+    uint32_t rank = 0;  ///< for locate
+};
+
+struct JobReply {
+    int32_t error_class = 0;
+    std::string text;     ///< sentence
+    job::JobAddress job;  ///< on the asker's host
+    uint32_t looks = 0;   ///< to locate: RankCell::looks of that rank, 0: not known
+};
+
+/// A JobAddress within another message; its host goes along.
+void write(Writer& writer, const job::JobAddress& address);
+job::JobAddress read_address(Reader& reader);
+
+std::string encode(const Hello& message);
+std::string encode(const SpawnRequest& message);
+std::string encode(const SpawnReply& message);
+std::string encode(const NameRequest& message);
+std::string encode(const NameReply& message);
+std::string encode(const DisconnectNotice& message);
+std::string encode(const JobQuery& message);
+std::string encode(const JobReply& message);
+
+/// False if `payload` is not exactly one such message; `out` is then unspecified.
+bool decode(std::string_view payload, Hello& out);
+bool decode(std::string_view payload, SpawnRequest& out);
+bool decode(std::string_view payload, SpawnReply& out);
+bool decode(std::string_view payload, NameRequest& out);
+bool decode(std::string_view payload, NameReply& out);
+bool decode(std::string_view payload, DisconnectNotice& out);
+bool decode(std::string_view payload, JobQuery& out);
+bool decode(std::string_view payload, JobReply& out);
+
+}  // namespace starling::control

@@ -1,0 +1,84 @@
+#include "control/local_socket.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cctype>
+#include <cerrno>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+
+namespace starling::control {
+
+namespace {
+
+socklen_t address_of(std::string_view name, sockaddr_un& address) {
+    std::memset(&address, 0, sizeof address);
+    address.sun_family = AF_UNIX;
+    const size_t length = name.size() < sizeof address.sun_path - 1 ? name.size() : sizeof address.sun_path - 1;
+    std::memcpy(address.sun_path + 1, name.data(), length);
+    return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
+}
+
+int close_failed(int fd, int error) {
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+}  // namespace
+
+bool is_trusted_peer(int fd) {
+    ucred peer{};
+    socklen_t length = sizeof peer;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 || length != sizeof peer) return false;
+    return peer.uid == geteuid() || peer.uid == 0;
+}
+
+int connect_local(std::string_view name) {
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) return -1;
+    sockaddr_un address;
+    const socklen_t length = address_of(name, address);
+    int result;
+    do { result = connect(fd, reinterpret_cast<sockaddr*>(&address), length); } while (result != 0 && errno == EINTR);
+    if (result != 0) return close_failed(fd, errno);
+    if (!is_trusted_peer(fd)) return close_failed(fd, EPERM);
+    return fd;
+}
+
+int listen_local(std::string_view name) {
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) return -1;
+    sockaddr_un address;
+    const socklen_t length = address_of(name, address);
+    if (bind(fd, reinterpret_cast<sockaddr*>(&address), length) != 0 || listen(fd, 1024) != 0) {
+        return close_failed(fd, errno);
+    }
+    return fd;
+}
+
+bool send_all(int fd, std::string_view bytes) {
+    while (!bytes.empty()) {
+        const ssize_t n = send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return false;
+        bytes.remove_prefix(static_cast<size_t>(n));
+    }
+    return true;
+}
+
+std::string daemon_socket_name() {
+    std::string name = "starling-" + std::to_string(geteuid()) + "-names";
+    const char* universe = std::getenv("STARLING_UNIVERSE");
+    if (!universe || !*universe) return name;
+    name.push_back('-');
+    for (const char* c = universe; *c && name.size() < 60; ++c) {
+        name.push_back(std::isalnum(static_cast<unsigned char>(*c)) ? *c : '_');
+    }
+    return name;
+}
+
+}  // namespace starling::control

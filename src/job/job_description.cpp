@@ -1,0 +1,185 @@
+#include "job/job_description.h"
+
+#include <fcntl.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/wire.h"
+
+namespace starling::job {
+
+namespace {
+
+constexpr uint32_t kMostRanks = 1u << 24;
+constexpr size_t kHostBytes = 8 + 8 + 4 + 4;  // the least that an encoded host takes
+constexpr size_t kPlacementBytes = 5 * 4;
+
+void draw_bytes(void* bytes, size_t size) {
+    auto* next = static_cast<char*>(bytes);
+    while (size > 0) {
+        const ssize_t got = getrandom(next, size, 0);
+        if (got < 0) {
+            if (errno == EINTR) continue;
+            panic("getrandom: %s", std::strerror(errno));
+        }
+        next += got;
+        size -= static_cast<size_t>(got);
+    }
+}
+
+uint64_t mix(uint64_t hash, const char* bytes, size_t size) {  // FNV-1a
+    for (size_t i = 0; i < size; ++i) hash = (hash ^ static_cast<unsigned char>(bytes[i])) * 0x100000001b3u;
+    return hash;
+}
+
+HostId find_out_host() {
+    uint64_t hash = 0xcbf29ce484222325u;
+    char text[128];
+    const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        const ssize_t got = read(fd, text, sizeof text);
+        if (got > 0) hash = mix(hash, text, static_cast<size_t>(got));
+        close(fd);
+    }
+    // Process ids, and with them /proc/<pid>/fd, mean something in one namespace only.
+    const ssize_t got = readlink("/proc/self/ns/pid", text, sizeof text);
+    if (got > 0) hash = mix(hash, text, static_cast<size_t>(got));
+    return hash == 0 ? 1 : hash;
+}
+
+}  // namespace
+
+HostId this_host() {
+    static HostId id = 0;
+    if (id == 0) id = find_out_host();
+    return id;
+}
+
+void JobDescription::draw() {
+    do { draw_bytes(&id, sizeof id); } while (id == 0);
+    draw_bytes(secret, sizeof secret);
+    draw_bytes(&key, sizeof key);
+}
+
+uint32_t JobDescription::ranks_on(uint32_t host) const {
+    uint32_t ranks = 0;
+    for (const Placement& run : placements)
+        if (run.host == host) ranks += run.count;
+    return ranks;
+}
+
+std::string JobDescription::problem() const {
+    if (id == 0) return "it has no id";
+    if (size == 0 || size > kMostRanks) return "it has " + std::to_string(size) + " processes";
+    if (hosts.empty()) return "it has no hosts";
+    std::vector<bool> placed(size), local_taken(size);
+    for (const HostEntry& host : hosts)
+        if (host.addresses > HostEntry::kMost) return "a host has too many addresses";
+    uint64_t count = 0;
+    for (const Placement& run : placements) {
+        if (run.host >= hosts.size()) return "a process is placed on a host that is not listed";
+        if (run.count == 0 || run.stride == 0 || run.local + uint64_t{run.count} > size ||
+            run.first + uint64_t{run.stride} * (run.count - 1) >= size)
+            return "a run of processes leads beyond its size";
+        for (uint32_t i = 0; i < run.count; ++i) {
+            const uint32_t rank = run.first + i * run.stride;
+            if (placed[rank]) return "rank " + std::to_string(rank) + " is placed twice";
+            placed[rank] = true;
+        }
+        count += run.count;
+    }
+    if (count != size) return std::to_string(size - count) + " processes are placed nowhere";
+    // Places among the ranks of a host must be 0, 1, …: a segment has no others.
+    std::vector<Placement> runs = placements;
+    std::sort(runs.begin(), runs.end(),
+              [](const Placement& a, const Placement& b) { return a.host != b.host ? a.host < b.host : a.local < b.local; });
+    for (size_t i = 0; i < runs.size(); ++i) {
+        const bool follows = i > 0 && runs[i].host == runs[i - 1].host;
+        if (runs[i].local != (follows ? runs[i - 1].local + runs[i - 1].count : 0)) return "the places on a host have gaps";
+    }
+    return {};
+}
+
+std::string encode(const JobDescription& description) {
+    Writer writer;
+    writer.number(description.id).number(description.secret[0]).number(description.secret[1]);
+    writer.number(description.key).number(description.size).number(description.universe_size);
+    writer.number(static_cast<uint8_t>(description.several_hosts)).number(static_cast<uint8_t>(description.recovers));
+    writer.number(static_cast<uint8_t>(description.hosts_open));
+    writer.number(static_cast<uint32_t>(description.hosts.size()));
+    for (const HostEntry& host : description.hosts) {
+        writer.number(host.id)
+            .number(host.key)
+            .string({host.name, strnlen(host.name, sizeof host.name)})
+            .number(host.addresses);
+        for (uint32_t i = 0; i < host.addresses; ++i) writer.number(host.ipv4[i]);
+    }
+    writer.number(static_cast<uint32_t>(description.placements.size()));
+    for (const Placement& run : description.placements)
+        writer.number(run.first).number(run.stride).number(run.count).number(run.host).number(run.local);
+    writer.string(description.command).string(description.blob);
+    return writer.take();
+}
+
+bool decode(std::string_view bytes, JobDescription& out) {
+    Reader reader(bytes);
+    out.id = reader.number<uint64_t>();
+    for (uint64_t& word : out.secret) word = reader.number<uint64_t>();
+    out.key = reader.number<uint64_t>();
+    out.size = reader.number<uint32_t>();
+    out.universe_size = reader.number<uint32_t>();
+    out.several_hosts = reader.number<uint8_t>() != 0;
+    out.recovers = reader.number<uint8_t>() != 0;
+    out.hosts_open = reader.number<uint8_t>() != 0;
+    out.hosts.assign(reader.count(kHostBytes), {});
+    for (HostEntry& host : out.hosts) {
+        host.id = reader.number<uint64_t>();
+        host.key = reader.number<uint64_t>();
+        const std::string_view name = reader.string();
+        name.copy(host.name, sizeof host.name - 1);
+        host.addresses = reader.number<uint32_t>();
+        if (host.addresses > HostEntry::kMost) return false;
+        for (uint32_t i = 0; i < host.addresses; ++i) host.ipv4[i] = reader.number<uint32_t>();
+    }
+    out.placements.assign(reader.count(kPlacementBytes), {});
+    for (Placement& run : out.placements) {
+        run.first = reader.number<uint32_t>();
+        run.stride = reader.number<uint32_t>();
+        run.count = reader.number<uint32_t>();
+        run.host = reader.number<uint32_t>();
+        run.local = reader.number<uint32_t>();
+    }
+    out.command = reader.string();
+    out.blob = reader.string();
+    return reader.done() && out.problem().empty();
+}
+
+std::vector<Placement> fold_placements(const std::vector<uint32_t>& host_of_rank, uint32_t first_rank,
+                                       std::vector<uint32_t>& next_local) {
+    constexpr uint32_t kNone = ~0u;
+    std::vector<Placement> runs;
+    std::vector<uint32_t> open(next_local.size(), kNone);  // a host's last run
+    for (uint32_t i = 0; i < host_of_rank.size(); ++i) {
+        const uint32_t host = host_of_rank[i], rank = first_rank + i;
+        const uint32_t local = next_local[host]++;
+        if (open[host] != kNone) {
+            Placement& run = runs[open[host]];
+            if (run.count == 1) run.stride = rank - run.first;
+            if (rank == run.first + run.count * run.stride) {
+                ++run.count;
+                continue;
+            }
+        }
+        open[host] = static_cast<uint32_t>(runs.size());
+        runs.push_back({rank, 1, 1, host, local});
+    }
+    return runs;
+}
+
+}  // namespace starling::job

@@ -1,0 +1,352 @@
+#include "job/job_segment.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "base/error.h"
+#include "mpi.h"
+
+namespace starling::job {
+
+namespace {
+
+constexpr uint64_t kPage = 4096;
+// Not in Debian 12's headers: the memfd can't be made executable, and the kernel does not warn about it.
+constexpr unsigned kMfdNoexecSeal = 0x0008;
+
+uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
+
+int open_memfd() {
+    int fd = static_cast<int>(syscall(SYS_memfd_create, "starling-job", MFD_CLOEXEC | MFD_ALLOW_SEALING | kMfdNoexecSeal));
+    if (fd < 0 && errno == EINVAL)
+        fd = static_cast<int>(syscall(SYS_memfd_create, "starling-job", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    return fd;
+}
+
+// Beyond the limit of file sizes, which holds for a memfd too, ftruncate does not only fail but kills by SIGXFSZ: so it is
+// looked up first.
+int set_size(int fd, uint64_t bytes) {
+    rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes > limit.rlim_cur) {
+        errno = EFBIG;
+        return -1;
+    }
+    int result;
+    do { result = ftruncate(fd, static_cast<off_t>(bytes)); } while (result != 0 && errno == EINTR);
+    return result;
+}
+
+// As others of its kind, which posix_fallocate is not: 0, or -1 with errno.
+int allocate(int fd, uint64_t bytes) {
+    int error;
+    do { error = posix_fallocate(fd, 0, static_cast<off_t>(bytes)); } while (error == EINTR);
+    errno = error;
+    return error == 0 ? 0 : -1;
+}
+
+int creation_failure(const char* step, uint32_t size) {
+    const int error = errno;
+    if (error == EFBIG) {
+        return fail(MPI_ERR_NO_MEM,
+                    "the shared memory of a job of %u processes takes 32 MB of address space each, which counts as a file: "
+                    "raise `ulimit -f`",
+                    size);
+    }
+    if (error == EMFILE || error == ENFILE) {
+        return fail(MPI_ERR_OTHER, "no file descriptor left for the job's shared memory (%s: %s); raise `ulimit -n`", step,
+                    std::strerror(error));
+    }
+    return fail(MPI_ERR_NO_MEM,
+                "cannot create the shared memory of a job of %u processes (%s: %s); free memory, or start "
+                "fewer processes",
+                size, step, std::strerror(error));
+}
+
+void path_of(const JobAddress& address, char (&path)[64]) {
+    std::snprintf(path, sizeof path, "/proc/%d/fd/%d", address.owner_pid, address.owner_fd);
+}
+
+bool inside(uint64_t offset, uint64_t count, uint64_t unit, uint64_t bytes) {
+    return offset <= bytes && (count == 0 || unit <= (bytes - offset) / count);
+}
+
+bool runs_consistent(const JobHeader& header, const std::byte* base) {
+    const auto* runs = reinterpret_cast<const Placement*>(base + header.runs_offset);
+    for (uint64_t i = 0; i < header.runs; ++i) {
+        if (runs[i].stride == 0 || runs[i].host >= header.hosts) return false;
+        if (runs[i].host == header.my_host && runs[i].local + uint64_t{runs[i].count} > header.local_ranks) return false;
+    }
+    return true;
+}
+
+// The owner wrote the header, but it may be a broken or foreign build: nothing in it may lead outside the
+// mapping.
+bool consistent(const JobHeader& header, uint64_t bytes) {
+    return header.size > 0 && header.hosts > 0 && header.local_ranks <= header.size &&
+           (header.my_host < header.hosts || header.local_ranks == 0) && header.cells_offset % alignof(RankCell) == 0 &&
+           header.hosts_offset % alignof(HostEntry) == 0 && header.runs_offset % alignof(Placement) == 0 &&
+           header.ports_offset % alignof(uint32_t) == 0 && header.regions_offset % kPage == 0 &&
+           header.region_stride >= sizeof(uint64_t) && header.region_stride % kPage == 0 &&
+           inside(header.hosts_offset, header.hosts, sizeof(HostEntry), bytes) &&
+           inside(header.runs_offset, header.runs, sizeof(Placement), bytes) &&
+           inside(header.ports_offset, header.size, sizeof(uint32_t), bytes) &&
+           inside(header.cells_offset, header.local_ranks, sizeof(RankCell), bytes) &&
+           header.places_offset % alignof(uint32_t) == 0 &&
+           inside(header.places_offset, header.local_ranks, sizeof(uint32_t), bytes) &&
+           inside(header.blob_offset, 1, header.blob_size, bytes) &&
+           inside(header.regions_offset, header.local_ranks, header.region_stride, bytes) &&
+           runs_consistent(header, reinterpret_cast<const std::byte*>(&header));
+}
+
+}  // namespace
+
+uint32_t usable_cores() {
+    cpu_set_t usable;
+    return sched_getaffinity(0, sizeof usable, &usable) == 0 ? static_cast<uint32_t>(CPU_COUNT(&usable)) : 1;
+}
+
+JobSegment::JobSegment(JobSegment&& other) noexcept
+    : base_(std::exchange(other.base_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)),
+      fd_(std::exchange(other.fd_, -1)),
+      inode_(std::exchange(other.inode_, 0)) {}
+
+JobSegment& JobSegment::operator=(JobSegment&& other) noexcept {
+    std::swap(base_, other.base_);
+    std::swap(bytes_, other.bytes_);
+    std::swap(fd_, other.fd_);
+    std::swap(inode_, other.inode_);
+    return *this;
+}
+
+JobSegment::~JobSegment() {
+    if (base_) munmap(base_, bytes_);
+    if (fd_ >= 0) close(fd_);
+}
+
+int JobSegment::create(uint32_t size, const void* blob, size_t blob_size, JobSegment& out) {
+    JobDescription description;
+    description.draw();
+    description.size = size;
+    description.universe_size = std::max(size, usable_cores());
+    description.hosts.resize(1);
+    description.hosts[0].id = this_host();
+    gethostname(description.hosts[0].name, sizeof description.hosts[0].name - 1);
+    description.placements.push_back({0, 1, size, 0, 0});
+    if (blob_size > 0) description.blob.assign(static_cast<const char*>(blob), blob_size);
+    return create(description, 0, out);
+}
+
+int JobSegment::create(const JobDescription& description, uint32_t my_host, JobSegment& out) {
+    JobSegment segment;
+    const uint32_t local_ranks = my_host == kNoHost ? 0 : description.ranks_on(my_host);
+    const auto hosts = static_cast<uint32_t>(description.hosts.size());
+    const uint64_t hosts_offset = sizeof(JobHeader);
+    const uint64_t runs_offset = hosts_offset + hosts * sizeof(HostEntry);
+    const uint64_t cells_offset = round_up(runs_offset + description.placements.size() * sizeof(Placement), 64);
+    const uint64_t places_offset = cells_offset + uint64_t{local_ranks} * sizeof(RankCell);
+    const uint64_t blob_offset = round_up(places_offset + uint64_t{local_ranks} * sizeof(uint32_t), 64);
+    // From here on nothing is used before it is needed, so nothing is taken from the machine.
+    const uint64_t ports_offset = round_up(blob_offset + description.blob.size(), kPage);
+    const uint64_t regions_offset = round_up(ports_offset + uint64_t{description.size} * sizeof(uint32_t), kPage);
+    segment.bytes_ = regions_offset + uint64_t{local_ranks} * kRegionStride;
+
+    segment.fd_ = open_memfd();
+    if (segment.fd_ < 0) return creation_failure("memfd_create", local_ranks);
+    if (set_size(segment.fd_, segment.bytes_) != 0) return creation_failure("ftruncate", local_ranks);
+    // Memory that is missing must show here, as an error, not as a SIGBUS at the first store.
+    if (allocate(segment.fd_, ports_offset) != 0) return creation_failure("fallocate", local_ranks);
+    fcntl(segment.fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
+    void* base = mmap(nullptr, segment.bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, segment.fd_, 0);
+    if (base == MAP_FAILED) return creation_failure("mmap", local_ranks);
+    segment.base_ = static_cast<std::byte*>(base);
+    struct stat status;
+    if (fstat(segment.fd_, &status) != 0) return creation_failure("fstat", local_ranks);
+    segment.inode_ = status.st_ino;
+
+    auto* header = new (base) JobHeader();
+    header->version = JobHeader::kVersion;
+    header->size = description.size;
+    header->id = description.id;
+    header->host = this_host();
+    header->local_ranks = local_ranks;
+    header->hosts = hosts;
+    header->my_host = my_host;
+    header->recovers = description.recovers;
+    header->hosts_open = description.hosts_open;
+    header->several_hosts = description.several_hosts || hosts > 1;
+    std::memcpy(header->secret, description.secret, sizeof header->secret);
+    header->owner_pid = getpid();
+    header->owner_fd = segment.fd_;
+    header->universe_size = description.universe_size;
+    header->hosts_offset = hosts_offset;
+    header->runs_offset = runs_offset;
+    header->runs = description.placements.size();
+    header->ports_offset = ports_offset;
+    header->cells_offset = cells_offset;
+    header->places_offset = places_offset;
+    header->blob_offset = blob_offset;
+    header->blob_size = description.blob.size();
+    header->regions_offset = regions_offset;
+    header->region_stride = kRegionStride;
+    std::snprintf(header->command, sizeof header->command, "%s", description.command.c_str());
+    header->state.store(JobState::running, std::memory_order_relaxed);
+    header->failed_rank.store(-1, std::memory_order_relaxed);
+    header->next_context.store(16, std::memory_order_relaxed);
+    auto* entries = reinterpret_cast<HostEntry*>(segment.base_ + hosts_offset);
+    for (uint32_t i = 0; i < hosts; ++i) {
+        entries[i] = description.hosts[i];
+        if (entries[i].key == 0) entries[i].key = description.key;
+        if (i == my_host) header->key = entries[i].key;
+    }
+    std::copy(description.placements.begin(), description.placements.end(),
+              reinterpret_cast<Placement*>(segment.base_ + runs_offset));
+    auto* cells = reinterpret_cast<RankCell*>(segment.base_ + cells_offset);
+    for (uint32_t i = 0; i < local_ranks; ++i) (new (cells + i) RankCell())->cpu = kNotBound;
+    description.blob.copy(reinterpret_cast<char*>(segment.base_ + blob_offset), description.blob.size());
+    // Last: whoever sees the magic sees all of it.
+    __atomic_store_n(&header->magic, JobHeader::kMagic, __ATOMIC_RELEASE);
+    out = std::move(segment);
+    return MPI_SUCCESS;
+}
+
+const Placement* JobSegment::find_run(uint32_t rank, uint32_t& index) const {
+    const uint64_t runs = header().runs;
+    for (uint64_t i = 0; i < runs; ++i) {
+        const uint64_t at = last_run_ + i < runs ? last_run_ + i : last_run_ + i - runs;
+        if (!run(at).holds(rank, index)) continue;
+        last_run_ = at;
+        return &run(at);
+    }
+    return nullptr;
+}
+
+uint32_t JobSegment::look_up_index(uint32_t rank) const {
+    uint32_t index = 0;
+    const Placement* at = find_run(rank, index);
+    return at && at->host == header().my_host ? at->local + index : kNotHere;
+}
+
+uint32_t JobSegment::here(uint32_t rank) const {
+    const uint32_t index = local_index(rank);
+    if (index >= header().local_ranks) [[unlikely]]
+        panic("rank %u of job %llx has no memory on this host", rank, static_cast<unsigned long long>(header().id));
+    return index;
+}
+
+uint32_t JobSegment::local_rank(uint32_t index) const {
+    for (uint64_t i = 0; i < header().runs; ++i) {
+        const Placement& at = run(i);
+        if (at.host == header().my_host && index - at.local < at.count) return at.first + (index - at.local) * at.stride;
+    }
+    panic("job %llx has no rank number %u on this host", static_cast<unsigned long long>(header().id), index);
+}
+
+uint32_t JobSegment::host_of(uint32_t rank) const {
+    uint32_t index = 0;
+    const Placement* at = find_run(rank, index);
+    return at ? at->host : kNoHost;
+}
+
+JobDescription JobSegment::description() const {
+    const JobHeader& from = header();
+    JobDescription to;
+    to.id = from.id;
+    std::memcpy(to.secret, from.secret, sizeof to.secret);
+    to.size = from.size;
+    to.universe_size = from.universe_size;
+    to.several_hosts = from.several_hosts != 0;
+    to.recovers = from.recovers != 0;
+    to.hosts_open = from.hosts_open != 0;
+    to.hosts.assign(&host(0), &host(0) + from.hosts);
+    to.placements.assign(&run(0), &run(0) + from.runs);
+    to.command.assign(from.command, strnlen(from.command, sizeof from.command));
+    to.blob.assign(reinterpret_cast<const char*>(blob()), from.blob_size);
+    return to;
+}
+
+int JobSegment::open(const JobAddress& address, JobSegment& out) { return map(address, true, out); }
+
+int JobSegment::observe(int32_t owner_pid, int32_t owner_fd, JobSegment& out) {
+    return map({0, owner_pid, owner_fd, 0}, false, out);
+}
+
+int JobSegment::map(const JobAddress& address, bool writable, JobSegment& out) {
+    char path[64];
+    path_of(address, path);
+    const int fd = ::open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+    if (fd < 0) {
+        const int error = errno;
+        if (error == EMFILE || error == ENFILE) {
+            return fail(MPI_ERR_OTHER, "no file descriptor left to open the shared memory of job %llx; raise `ulimit -n`",
+                        static_cast<unsigned long long>(address.id));
+        }
+        return fail(MPI_ERR_PROC_ABORTED, "job %llx is gone, or belongs to another user or container (%s: %s)",
+                    static_cast<unsigned long long>(address.id), path, std::strerror(error));
+    }
+    JobSegment segment;
+    struct stat status;
+    void* base = MAP_FAILED;
+    const bool plausible =
+        fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && static_cast<uint64_t>(status.st_size) >= sizeof(JobHeader);
+    if (plausible) {
+        base = mmap(nullptr, static_cast<size_t>(status.st_size), writable ? PROT_READ | PROT_WRITE : PROT_READ,
+                    MAP_SHARED | MAP_NORESERVE, fd, 0);
+    }
+    const int map_error = errno;
+    close(fd);
+    if (plausible && base == MAP_FAILED) {
+        return fail(MPI_ERR_NO_MEM, "cannot map the shared memory of job %llx: %s", static_cast<unsigned long long>(address.id),
+                    std::strerror(map_error));
+    }
+    if (base != MAP_FAILED) {
+        segment.base_ = static_cast<std::byte*>(base);
+        segment.bytes_ = static_cast<size_t>(status.st_size);
+        segment.inode_ = status.st_ino;
+    }
+    if (!segment || __atomic_load_n(&segment.header().magic, __ATOMIC_ACQUIRE) != JobHeader::kMagic) {
+        return fail(MPI_ERR_PROC_ABORTED, "job %llx is gone: %s is something else by now",
+                    static_cast<unsigned long long>(address.id), path);
+    }
+    const JobHeader& header = segment.header();
+    if (header.version != JobHeader::kVersion) {
+        return fail(MPI_ERR_PROC_ABORTED,
+                    "job %llx was started by another version of Starling (segment version %u, this "
+                    "library speaks %u); use the mpiexec and the library of one installation",
+                    static_cast<unsigned long long>(address.id), header.version, JobHeader::kVersion);
+    }
+    if ((address.id != 0 && header.id != address.id) || !consistent(header, segment.bytes_)) {
+        return fail(MPI_ERR_PROC_ABORTED, "job %llx is gone: %s belongs to another job by now",
+                    static_cast<unsigned long long>(address.id), path);
+    }
+    out = std::move(segment);
+    return MPI_SUCCESS;
+}
+
+bool JobSegment::owner_alive() const {
+    // The owner's descriptor vanishes when it dies, even while it is a zombie, and a process that got the
+    // same pid later does not have this very file there: more than kill(pid, 0) could tell, for the same
+    // one call.
+    char path[64];
+    path_of(address(), path);
+    struct stat status;
+    return stat(path, &status) == 0 && status.st_ino == inode_;
+}
+
+bool job_alive(const JobSegment& segment) {
+    return segment.header().state.load(std::memory_order_acquire) == JobState::running && segment.owner_alive();
+}
+
+}  // namespace starling::job

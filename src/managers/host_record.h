@@ -1,0 +1,23 @@
+// What a process tells the others through its manager's key-value store: where it listens. A line of text
+// without blanks, since that is what PMI-1 can carry.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "job/job_description.h"
+
+namespace starling::managers {
+
+struct HostRecord {
+    job::HostEntry host;
+    uint16_t port = 0;  ///< UDP, never 0
+};
+
+std::string encode(const HostRecord& record);
+/// False if `text` is not exactly one record with a port and at least one address; `out` is then
+/// unspecified.
+bool decode(std::string_view text, HostRecord& out);
+
+}  // namespace starling::managers

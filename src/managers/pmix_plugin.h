@@ -1,0 +1,37 @@
+// What the library and its PMIx plugin say to each other. The plugin is the only part of Starling that
+// needs OpenPMIx's library; it is loaded into processes that a PMIx manager has started and into no others.
+// Plain C, since each side has a C++ library of its own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace starling::managers {
+
+inline constexpr uint32_t kPmixPluginVersion = 1;
+inline constexpr const char* kPmixPluginSymbol = "starling_pmix_plugin";
+inline constexpr const char* kPmixPluginFile = "libstarling_pmix.so";
+
+struct PmixJob {
+    char name[256];  ///< the namespace
+    uint32_t rank, size, appnum, universe_size;
+    /// One "name:rank,rank,…;" per host, from malloc; the caller frees it.
+    char* hosts;
+};
+
+using PmixFound = void (*)(void* context, uint32_t rank, const char* value, bool later);
+
+/// Every function returns 0 or, with a sentence in `problem`, something else.
+struct PmixPlugin {
+    uint32_t version;
+    int (*start)(PmixJob* job, char* problem, size_t problem_size);
+    int (*put)(const char* key, const char* value, char* problem, size_t problem_size);
+    int (*commit)(char* problem, size_t problem_size);
+    /// `found` is called once, on PMIx's thread, with the value or nullptr; `later`: asking again may help.
+    int (*get)(uint32_t rank, const char* key, PmixFound found, void* context, char* problem, size_t problem_size);
+    /// Waits for the answers to all get()s, a few seconds at most.
+    int (*leave)(char* problem, size_t problem_size);
+    void (*abort)(int code, const char* text);
+};
+
+}  // namespace starling::managers

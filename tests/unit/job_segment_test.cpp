@@ -1,0 +1,241 @@
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <string>
+
+#include "base/error.h"
+#include "job/doorbell.h"
+#include "job/environment.h"
+#include "job/job_segment.h"
+#include "mpi.h"
+
+namespace starling::job {
+namespace {
+
+TEST(Address, ComesBack) {
+    const JobAddress address{0x123456789abcdef0u, 4711, 12};
+    JobAddress back;
+    ASSERT_TRUE(parse_address(to_string(address).c_str(), back));
+    EXPECT_EQ(back, address);
+}
+
+TEST(Address, RefusesWhatIsNotOne) {
+    JobAddress out;
+    for (const char* text : {"", "1", "1:2", "1:2:", ":2:a", "1::a", "0:2:a", "1:2:0", "-1:2:a", "1:-2:a", " 1:2:a", "1:2:a ",
+                             "1:2:g", "1:2:A", "1:2:0x1", "99999999999:2:a", "1:2:11111111111111111", "1:2:a:b", "+1:2:a"}) {
+        EXPECT_FALSE(parse_address(text, out)) << text;
+    }
+}
+
+class IdentityTest : public ::testing::Test {
+  protected:
+    void TearDown() override {
+        unsetenv(kJobVariable);
+        unsetenv(kRankVariable);
+    }
+};
+
+TEST_F(IdentityTest, WithoutVariablesItIsASingleton) {
+    Identity identity;
+    EXPECT_EQ(read_identity(identity), MPI_SUCCESS);
+    EXPECT_FALSE(identity.launched);
+}
+
+TEST_F(IdentityTest, ReadsBoth) {
+    setenv(kJobVariable, "10:3:ab", 1);
+    setenv(kRankVariable, "5", 1);
+    Identity identity;
+    ASSERT_EQ(read_identity(identity), MPI_SUCCESS);
+    EXPECT_TRUE(identity.launched);
+    EXPECT_EQ(identity.rank, 5u);
+    EXPECT_EQ(identity.job.id, 0xabu);
+}
+
+TEST_F(IdentityTest, RefusesHalfAndMalformed) {
+    Identity identity;
+    setenv(kJobVariable, "10:3:ab", 1);
+    EXPECT_EQ(read_identity(identity), MPI_ERR_OTHER);
+    setenv(kRankVariable, "5x", 1);
+    EXPECT_EQ(read_identity(identity), MPI_ERR_OTHER);
+    setenv(kRankVariable, "-1", 1);
+    EXPECT_EQ(read_identity(identity), MPI_ERR_OTHER);
+    setenv(kRankVariable, "1", 1);
+    setenv(kJobVariable, "nonsense", 1);
+    EXPECT_EQ(read_identity(identity), MPI_ERR_OTHER);
+    EXPECT_NE(failure_text().find("nonsense"), std::string_view::npos);
+}
+
+TEST(Segment, IsWhatItWasCreatedAs) {
+    JobSegment segment;
+    const std::string blob = "parents";
+    ASSERT_EQ(JobSegment::create(5, blob.data(), blob.size(), segment), MPI_SUCCESS);
+    const JobHeader& header = segment.header();
+    EXPECT_EQ(header.size, 5u);
+    EXPECT_NE(header.id, 0u);
+    EXPECT_EQ(header.owner_pid, getpid());
+    EXPECT_EQ(header.owner_fd, segment.fd());
+    EXPECT_EQ(header.state.load(), JobState::running);
+    EXPECT_EQ(header.failed_rank.load(), -1);
+    EXPECT_EQ(header.next_context.load(), 16u);
+    EXPECT_EQ(std::string(reinterpret_cast<const char*>(segment.blob()), header.blob_size), blob);
+    for (uint32_t rank = 0; rank < 5; ++rank) {
+        EXPECT_EQ(segment.cell(rank).state.load(), RankState::started);
+        EXPECT_EQ(segment.cell(rank).cpu, kNotBound);
+        EXPECT_EQ(reinterpret_cast<uintptr_t>(segment.region(rank)) % 4096, 0u);
+    }
+    EXPECT_EQ(fcntl(segment.fd(), F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+    EXPECT_TRUE(job_alive(segment));
+}
+
+TEST(Segment, TwoAreNeverTheSame) {
+    JobSegment a, b;
+    ASSERT_EQ(JobSegment::create(1, nullptr, 0, a), MPI_SUCCESS);
+    ASSERT_EQ(JobSegment::create(1, nullptr, 0, b), MPI_SUCCESS);
+    EXPECT_NE(a.header().id, b.header().id);
+    EXPECT_FALSE(a.header().secret[0] == b.header().secret[0] && a.header().secret[1] == b.header().secret[1]);
+}
+
+TEST(Segment, IsSparse) {
+    JobSegment segment;
+    ASSERT_EQ(JobSegment::create(256, nullptr, 0, segment), MPI_SUCCESS);
+    struct stat status;
+    ASSERT_EQ(fstat(segment.fd(), &status), 0);
+    EXPECT_GE(status.st_size, int64_t{256} * static_cast<int64_t>(kRegionStride));
+    EXPECT_LT(status.st_blocks * 512, 256 * 1024);
+}
+
+TEST(Segment, AnotherMappingSeesTheSame) {
+    JobSegment created, opened;
+    ASSERT_EQ(JobSegment::create(2, nullptr, 0, created), MPI_SUCCESS);
+    ASSERT_EQ(JobSegment::open(created.address(), opened), MPI_SUCCESS);
+    EXPECT_EQ(opened.fd(), -1);
+    created.cell(1).abort_code.store(42);
+    EXPECT_EQ(opened.cell(1).abort_code.load(), 42);
+    *opened.region(1) = std::byte{7};
+    EXPECT_EQ(*created.region(1), std::byte{7});
+    created.header().state.store(JobState::failed);
+    EXPECT_FALSE(job_alive(opened));
+}
+
+TEST(Segment, CanBeLookedAtByWhoKnowsOnlyItsFile) {
+    JobSegment mine, seen;
+    ASSERT_EQ(JobSegment::create(2, nullptr, 0, mine), MPI_SUCCESS);
+    ASSERT_EQ(JobSegment::observe(getpid(), mine.fd(), seen), MPI_SUCCESS);
+    EXPECT_EQ(seen.header().id, mine.header().id);
+    mine.cell(1).pid.store(17);
+    EXPECT_EQ(seen.cell(1).pid.load(), 17);
+    EXPECT_DEATH(seen.cell(1).pid.store(18), "");
+    EXPECT_EQ(JobSegment::observe(getpid(), 0, seen), MPI_ERR_PROC_ABORTED);
+}
+
+TEST(Segment, CannotBeCutUnderItsUsers) {
+    JobSegment segment;
+    ASSERT_EQ(JobSegment::create(1, nullptr, 0, segment), MPI_SUCCESS);
+    EXPECT_NE(ftruncate(segment.fd(), 0), 0);
+}
+
+TEST(Segment, RefusesAnotherJob) {
+    JobSegment created, opened;
+    ASSERT_EQ(JobSegment::create(1, nullptr, 0, created), MPI_SUCCESS);
+    JobAddress wrong = created.address();
+    ++wrong.id;
+    EXPECT_EQ(JobSegment::open(wrong, opened), MPI_ERR_PROC_ABORTED);
+    EXPECT_FALSE(opened);
+}
+
+TEST(Segment, RefusesAnotherVersion) {
+    JobSegment created, opened;
+    ASSERT_EQ(JobSegment::create(1, nullptr, 0, created), MPI_SUCCESS);
+    created.header().version = JobHeader::kVersion + 1;
+    EXPECT_EQ(JobSegment::open(created.address(), opened), MPI_ERR_PROC_ABORTED);
+    EXPECT_NE(failure_text().find("version"), std::string_view::npos);
+}
+
+TEST(Segment, RefusesAHeaderThatLeadsOutside) {
+    JobSegment created, opened;
+    ASSERT_EQ(JobSegment::create(1, nullptr, 0, created), MPI_SUCCESS);
+    JobHeader& header = created.header();
+    const uint64_t good = header.regions_offset;
+    for (const uint64_t bad : {uint64_t{0} - 4096, uint64_t{1} << 40, good + 4096, good + 1}) {
+        header.regions_offset = bad;
+        EXPECT_EQ(JobSegment::open(created.address(), opened), MPI_ERR_PROC_ABORTED) << bad;
+    }
+    header.regions_offset = good;
+    header.size = UINT32_MAX;
+    EXPECT_EQ(JobSegment::open(created.address(), opened), MPI_ERR_PROC_ABORTED);
+    header.size = 1;
+    header.region_stride = UINT64_MAX - 4095;
+    EXPECT_EQ(JobSegment::open(created.address(), opened), MPI_ERR_PROC_ABORTED);
+}
+
+TEST(Segment, RefusesOtherFiles) {
+    JobSegment opened;
+    const int memory = memfd_create("other", MFD_CLOEXEC);
+    EXPECT_EQ(JobSegment::open({1, getpid(), memory}, opened), MPI_ERR_PROC_ABORTED);
+    ASSERT_EQ(ftruncate(memory, 1 << 20), 0);
+    EXPECT_EQ(JobSegment::open({1, getpid(), memory}, opened), MPI_ERR_PROC_ABORTED);
+    close(memory);
+    EXPECT_EQ(JobSegment::open({1, getpid(), memory}, opened), MPI_ERR_PROC_ABORTED);
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    EXPECT_EQ(JobSegment::open({1, getpid(), ends[0]}, opened), MPI_ERR_PROC_ABORTED);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+TEST(Segment, ItsOwnersDeathShowsEvenInAZombie) {
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    const pid_t owner = fork();
+    if (owner == 0) {
+        JobSegment segment;
+        if (JobSegment::create(1, nullptr, 0, segment)) _exit(1);
+        const JobAddress address = segment.address();
+        if (write(ends[1], &address, sizeof address) != sizeof address) _exit(1);
+        pause();
+        _exit(0);
+    }
+    JobAddress address;
+    ASSERT_EQ(read(ends[0], &address, sizeof address), static_cast<ssize_t>(sizeof address));
+    JobSegment opened;
+    ASSERT_EQ(JobSegment::open(address, opened), MPI_SUCCESS);
+    EXPECT_TRUE(job_alive(opened));
+    kill(owner, SIGKILL);
+    siginfo_t info;
+    ASSERT_EQ(waitid(P_PID, static_cast<id_t>(owner), &info, WEXITED | WNOWAIT), 0);
+    EXPECT_FALSE(job_alive(opened));
+    waitpid(owner, nullptr, 0);
+    EXPECT_EQ(opened.header().size, 1u);  // the memory is still there for who maps it
+    close(ends[0]);
+    close(ends[1]);
+}
+
+TEST(Segment, WithoutDescriptorsSaysWhatToDo) {
+    rlimit before;
+    ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+    const rlimit none{3, before.rlim_max};
+    JobSegment segment;
+    setrlimit(RLIMIT_NOFILE, &none);
+    const int result = JobSegment::create(1, nullptr, 0, segment);
+    setrlimit(RLIMIT_NOFILE, &before);
+    EXPECT_EQ(result, MPI_ERR_OTHER);
+    EXPECT_NE(failure_text().find("ulimit -n"), std::string_view::npos);
+}
+
+TEST(Doorbell, RingsOnlySleepers) {
+    Doorbell doorbell{};
+    ring(doorbell);
+    EXPECT_EQ(doorbell.rings.load(), 0u);
+    doorbell.sleeping.store(1);
+    ring(doorbell);
+    EXPECT_EQ(doorbell.rings.load(), 1u);
+}
+
+}  // namespace
+}  // namespace starling::job

@@ -1,0 +1,103 @@
+// Processes of one host meet at one helper, though the names of its sockets can be foretold and another user holds some.
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstddef>
+#include <string>
+
+#include "base/error.h"
+#include "managers/host_join.h"
+
+using namespace starling;
+using namespace starling::job;
+using namespace starling::managers;
+
+namespace {
+
+constexpr uid_t kNobody = 65534;
+
+/// Another user who has names of these sockets: the first ones, listening on some, on others not.
+class Squatter {
+  public:
+    Squatter(JobId job, int names) {
+        int ready[2];
+        if (pipe(ready) != 0) return;
+        pid_ = fork();
+        if (pid_ == 0) {
+            std::string all[2 * kHostSockets];
+            for (int i = 0; i < names; ++i) {
+                all[2 * i] = host_socket_name(job, i);
+                all[2 * i + 1] = all[2 * i] + "-start";
+            }
+            if (setuid(kNobody) != 0) _exit(1);
+            for (int i = 0; i < 2 * names; ++i) hold(all[i], i % 3 != 0);
+            if (write(ready[1], "x", 1) != 1) _exit(1);
+            pause();
+            _exit(0);
+        }
+        char x;
+        holds_ = read(ready[0], &x, 1) == 1;
+        close(ready[0]);
+        close(ready[1]);
+    }
+    Squatter(const Squatter&) = delete;
+    Squatter& operator=(const Squatter&) = delete;
+    ~Squatter() { leave(); }
+    void leave() {
+        if (pid_ <= 0) return;
+        kill(pid_, SIGKILL);
+        waitpid(pid_, nullptr, 0);
+        pid_ = -1;
+    }
+    bool holds() const { return holds_; }
+
+  private:
+    static void hold(const std::string& name, bool listening) {
+        sockaddr_un address{};
+        address.sun_family = AF_UNIX;
+        name.copy(address.sun_path + 1, sizeof address.sun_path - 1);
+        const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+        const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+        if (bind(fd, reinterpret_cast<sockaddr*>(&address), length) != 0) _exit(1);
+        if (listening && listen(fd, 16) != 0) _exit(1);
+    }
+
+    pid_t pid_ = -1;
+    bool holds_ = false;
+};
+
+ManagedJob job_of_two(uint32_t rank) {
+    ManagedJob job;
+    job.name = "host-join-test-" + std::to_string(getpid());
+    job.rank = rank;
+    job.size = 2;
+    job.hosts = {""};
+    job.placements = {{0, 1, 2, 0, 0}};
+    return job;
+}
+
+TEST(HostJoin, AnotherUserWhoHoldsTheNamesDoesNotKeepTheJobFromStarting) {
+    if (geteuid() != 0) GTEST_SKIP() << "needs root, to be another user";
+    const JobId id = id_of(job_of_two(0), "test");
+    Squatter squatter(id, 3);
+    ASSERT_TRUE(squatter.holds());
+    JobSegment first, second;
+    ASSERT_EQ(join_host(job_of_two(0), id, first), 0) << failure_text();
+    // Who comes when the names are free finds the same helper.
+    squatter.leave();
+    ASSERT_EQ(join_host(job_of_two(1), id, second), 0) << failure_text();
+    EXPECT_EQ(first.header().owner_pid, second.header().owner_pid);
+    EXPECT_EQ(first.header().secret[0], second.header().secret[0]);
+    // And so does who comes when the first name is another user's again.
+    Squatter again(id, 1);
+    ASSERT_TRUE(again.holds());
+    const int helper = connect_helper(id);
+    EXPECT_GE(helper, 0);
+    if (helper >= 0) close(helper);
+}
+
+}  // namespace
