@@ -64,7 +64,8 @@ Task reduce_scatter_pairwise(View v, const void* input, void* receive, Shares sh
     co_return v.error;
 }
 
-Task reduce_scatter_reduce(View v, const void* input, void* receive, Shares shares, const Datatype& type, const Op& op) {
+Task reduce_scatter_reduce_scatter(View v, const void* input, void* receive, Shares shares, const Datatype& type,
+                                   const Op& op) {
     const Offsets ranks(shares, v.n);
     std::vector<int64_t> counts(static_cast<size_t>(v.n));
     for (int i = 0; i < v.n; ++i) counts[static_cast<size_t>(i)] = ranks.share(i);

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 
 #include "base/config.h"
 #include "base/error.h"
+#include "collective/algorithms.h"
 #include "collective/node_area.h"
 #include "mpi.h"
 
@@ -14,118 +16,41 @@ namespace {
 
 constexpr std::string_view kKindNames[kKinds] = {"barrier", "bcast",     "reduce",   "allreduce",      "gather",
                                                  "scatter", "allgather", "alltoall", "reduce_scatter", "scan"};
-constexpr std::string_view kAlgorithmNames[kAlgorithms] = {"auto",           "linear",
-                                                           "binomial",       "tree",
-                                                           "dissemination",  "scatter_allgather",
-                                                           "chain",          "recursive_doubling",
-                                                           "rabenseifner",   "ring",
-                                                           "reduce_bcast",   "bruck",
-                                                           "pairwise",       "halving",
-                                                           "reduce_scatter", "node",
-                                                           "two_level"};
 
-constexpr int kAny = 1 << 30;
-constexpr uint64_t kAnySize = ~uint64_t{0};
+constexpr Window up_to(int ranks, uint64_t bytes) { return {ranks, bytes}; }
+constexpr Window up_to_on_one_host(int ranks) { return {ranks, kAnyBytes, 0, true}; }
+constexpr Window more_than(int ranks, int up_to_ranks, uint64_t bytes) { return {up_to_ranks, bytes, ranks}; }
+constexpr Window always = up_to(kAnyRanks, kAnyBytes);
 
-/// The first row of the call's kind that has room for it and can serve it is taken; the last row of a kind
-/// can serve every call.
-struct Row {
-    Kind kind;
-    int up_to_ranks;
-    uint64_t up_to_bytes;
-    Algorithm algorithm;
-    bool one_host = false;  ///< not for participants on different hosts
+/// Sorted by kind.
+constexpr Algorithm kTable[] = {
+#define ALGORITHM(kind, name, needs, ...) {Kind::kind, #name, kind##_##name, needs, {__VA_ARGS__}},
+#define NODE(kind) {Kind::kind, "node", {}, kSharedMemory | kUniform, {always}},
+#include "collective/algorithms.def"
+#undef NODE
+#undef ALGORITHM
 };
 
-// On one machine every message costs the same and what counts is how often a rank has to wait for another:
-// few rounds beat few messages until messages get many or large.
-// The node stage comes first where the data fits into its slots.
-constexpr Row kTable[] = {
-    {Kind::barrier, kAny, kAnySize, Algorithm::node},
-    {Kind::bcast, kAny, kAnySize, Algorithm::node},
-    {Kind::reduce, kAny, kAnySize, Algorithm::node},
-    {Kind::allreduce, kAny, kAnySize, Algorithm::node},
-    {Kind::gather, kAny, kAnySize, Algorithm::node},
-    {Kind::scatter, kAny, kAnySize, Algorithm::node},
-    {Kind::allgather, kAny, kAnySize, Algorithm::node},
-    {Kind::alltoall, kAny, kAnySize, Algorithm::node},
-    {Kind::reduce_scatter, kAny, kAnySize, Algorithm::node},
-    // What crosses the network once per host beats what crosses it once per process.
-    {Kind::barrier, kAny, kAnySize, Algorithm::two_level},
-    {Kind::bcast, kAny, kAnySize, Algorithm::two_level},
-    {Kind::reduce, kAny, kAnySize, Algorithm::two_level},
-    {Kind::allreduce, kAny, kAnySize, Algorithm::two_level},
-    {Kind::allgather, kAny, 4 << 10, Algorithm::two_level},
-    {Kind::barrier, kAny, kAnySize, Algorithm::dissemination},
-    {Kind::bcast, 32, kAnySize, Algorithm::linear, true},
-    {Kind::bcast, kAny, 128 << 10, Algorithm::binomial},
-    {Kind::bcast, kAny, kAnySize, Algorithm::scatter_allgather},
-    {Kind::reduce, 32, kAnySize, Algorithm::binomial},
-    {Kind::reduce, kAny, 64 << 10, Algorithm::binomial},
-    {Kind::reduce, kAny, kAnySize, Algorithm::rabenseifner},
-    {Kind::reduce, kAny, kAnySize, Algorithm::binomial},
-    {Kind::allreduce, 4, 16 << 10, Algorithm::recursive_doubling},
-    {Kind::allreduce, kAny, 16 << 10, Algorithm::recursive_doubling},
-    {Kind::allreduce, 2, kAnySize, Algorithm::reduce_bcast},
-    {Kind::allreduce, 32, 256 << 10, Algorithm::reduce_bcast},
-    {Kind::allreduce, kAny, 4 << 20, Algorithm::rabenseifner},
-    {Kind::allreduce, kAny, kAnySize, Algorithm::ring},
-    {Kind::allreduce, kAny, kAnySize, Algorithm::recursive_doubling},
-    {Kind::gather, 64, kAnySize, Algorithm::linear},
-    {Kind::gather, kAny, 2048, Algorithm::binomial},
-    {Kind::gather, kAny, kAnySize, Algorithm::linear},
-    {Kind::scatter, 64, kAnySize, Algorithm::linear},
-    {Kind::scatter, kAny, 2048, Algorithm::binomial},
-    {Kind::scatter, kAny, kAnySize, Algorithm::linear},
-    {Kind::allgather, 32, kAnySize, Algorithm::linear, true},
-    {Kind::allgather, kAny, 8 << 10, Algorithm::recursive_doubling},
-    {Kind::allgather, kAny, 8 << 10, Algorithm::bruck},
-    {Kind::allgather, kAny, kAnySize, Algorithm::ring},
-    {Kind::alltoall, 32, 32 << 10, Algorithm::linear},
-    {Kind::alltoall, kAny, 256, Algorithm::bruck},
-    {Kind::alltoall, kAny, 32 << 10, Algorithm::linear},
-    {Kind::alltoall, kAny, kAnySize, Algorithm::pairwise},
-    {Kind::reduce_scatter, kAny, 64 << 10, Algorithm::halving},
-    {Kind::reduce_scatter, kAny, kAnySize, Algorithm::pairwise},
-    {Kind::reduce_scatter, kAny, kAnySize, Algorithm::reduce_scatter},
-    {Kind::scan, kAny, kAnySize, Algorithm::recursive_doubling},
+struct Rows {
+    const Algorithm *first, *last;
+    const Algorithm* begin() const { return first; }
+    const Algorithm* end() const { return last; }
 };
-
-constinit Algorithm overrides[kKinds] = {};
-constinit bool overrides_read = false;
-
-bool exists(Kind kind, Algorithm algorithm) {
-    using A = Algorithm;
-    if (algorithm == A::node) return kind != Kind::scan;
-    if (algorithm == A::two_level)
-        return kind == Kind::barrier || kind == Kind::bcast || kind == Kind::reduce || kind == Kind::allreduce ||
-               kind == Kind::allgather;
-    switch (kind) {
-        case Kind::barrier:
-            return algorithm == A::dissemination || algorithm == A::tree;
-        case Kind::bcast:
-            return algorithm == A::linear || algorithm == A::binomial || algorithm == A::scatter_allgather ||
-                   algorithm == A::chain;
-        case Kind::reduce:
-            return algorithm == A::linear || algorithm == A::binomial || algorithm == A::rabenseifner;
-        case Kind::allreduce:
-            return algorithm == A::recursive_doubling || algorithm == A::rabenseifner || algorithm == A::ring ||
-                   algorithm == A::reduce_bcast || algorithm == A::linear;
-        case Kind::gather:
-        case Kind::scatter:
-            return algorithm == A::linear || algorithm == A::binomial;
-        case Kind::allgather:
-            return algorithm == A::linear || algorithm == A::ring || algorithm == A::recursive_doubling ||
-                   algorithm == A::bruck;
-        case Kind::alltoall:
-            return algorithm == A::linear || algorithm == A::pairwise || algorithm == A::bruck;
-        case Kind::reduce_scatter:
-            return algorithm == A::halving || algorithm == A::pairwise || algorithm == A::reduce_scatter;
-        case Kind::scan:
-            return algorithm == A::linear || algorithm == A::recursive_doubling;
+struct Ends {
+    size_t end[kKinds] = {};
+    constexpr Ends() {
+        for (size_t i = 0; i < std::size(kTable); ++i) end[static_cast<size_t>(kTable[i].kind)] = i + 1;
     }
-    return false;
+};
+constexpr Ends kEnds;
+
+Rows rows(Kind kind) {
+    const auto k = static_cast<size_t>(kind);
+    return {kTable + (k == 0 ? 0 : kEnds.end[k - 1]), kTable + kEnds.end[k]};
 }
+
+constinit const Algorithm* overrides[kKinds] = {};
+constinit bool overrides_read = false;
 
 /// Most bytes, counted as in Call, that the node stage takes: alone, or in pieces while that beats messages.
 uint64_t node_limit(Kind kind, int n, bool pieces) {
@@ -134,18 +59,18 @@ uint64_t node_limit(Kind kind, int n, bool pieces) {
     constexpr uint64_t kLong = 256 * 1024;
     switch (kind) {
         case Kind::allreduce:
-            return pieces ? kAnySize : NodeLayout::slot_payload(n);
+            return pieces ? kAnyBytes : NodeLayout::slot_payload(n);
         case Kind::reduce_scatter:
-            return pieces ? kAnySize : 0;
+            return pieces ? kAnyBytes : 0;
         case Kind::reduce:
             if (!pieces) return NodeLayout::slot_payload(n);
-            return few && n > 2 ? kLong : kAnySize;
+            return few && n > 2 ? kLong : kAnyBytes;
         case Kind::allgather:
             if (!pieces) return NodeLayout::slot_payload(n);
-            return few ? kLong : kAnySize;
+            return few ? kLong : kAnyBytes;
         case Kind::bcast:
             if (!pieces) return NodeLayout::kRingPayload;
-            return n == 2 ? kAnySize : few ? kLong : std::max(NodeLayout::wide_payload(n), NodeLayout::kRingPayload);
+            return n == 2 ? kAnyBytes : few ? kLong : std::max(NodeLayout::wide_payload(n), NodeLayout::kRingPayload);
         case Kind::scatter:
             return NodeLayout::kRingPayload / ranks;
         case Kind::alltoall:
@@ -166,62 +91,69 @@ const char* variable_of(Kind kind) {
 
 std::string algorithms_of(Kind kind) {
     std::string list = "auto";
-    for (int i = 1; i < kAlgorithms; ++i)
-        if (exists(kind, static_cast<Algorithm>(i))) list.append(", ").append(kAlgorithmNames[i]);
+    for (const Algorithm& algorithm : rows(kind)) list.append(", ").append(algorithm.name);
     return list;
 }
 
-void append_limit(std::string& text, std::string_view what, uint64_t limit, bool any) {
-    text.append(", ").append(what).append(any ? std::string(": any") : ": up to " + std::to_string(limit));
+bool has_room(const Window& window, const Call& call) {
+    return call.n <= window.ranks && call.n > window.more_ranks_than && call.bytes <= window.bytes &&
+           !(window.one_host && call.network);
+}
+
+void describe(std::string& text, const Window& window) {
+    const auto limit = [&](std::string_view what, uint64_t most, bool any) {
+        text.append(", ").append(what).append(any ? std::string(": any") : ": up to " + std::to_string(most));
+    };
+    limit("ranks", static_cast<uint64_t>(window.ranks), window.ranks == kAnyRanks);
+    if (window.more_ranks_than) text.append(" but more than ").append(std::to_string(window.more_ranks_than));
+    limit("bytes", window.bytes, window.bytes == kAnyBytes);
+    if (window.one_host) text.append(", on one host");
 }
 
 }  // namespace
 
-bool can_serve(const Call& call, Algorithm algorithm) {
-    if (!exists(call.kind, algorithm)) return false;
-    switch (algorithm) {
-        case Algorithm::node:
-            return call.node && call.uniform && call.bytes <= node_limit(call.kind, call.n, call.pieces);
-        case Algorithm::two_level:
-            return call.two_levels && (call.commutative || call.consecutive);
-        case Algorithm::rabenseifner:
-        case Algorithm::halving:
-            return call.commutative;
-        case Algorithm::pairwise:
-            return call.kind != Kind::reduce_scatter || call.commutative;
-        case Algorithm::ring:
-            return call.kind != Kind::allreduce || call.commutative;
-        case Algorithm::bruck:
-            return call.uniform;
-        case Algorithm::binomial:
-            return call.uniform || (call.kind != Kind::gather && call.kind != Kind::scatter);
-        case Algorithm::recursive_doubling:
-            return call.kind != Kind::allgather || (call.uniform && (call.n & (call.n - 1)) == 0);
-        default:
-            return true;
-    }
+bool can_serve(const Algorithm& algorithm, const Call& call) {
+    const int needs = algorithm.needs;
+    if (needs == kNothing) return true;
+    if (needs & kSharedMemory && !(call.node && call.bytes <= node_limit(call.kind, call.n, call.pieces))) return false;
+    if (needs & kHosts && !(call.two_levels && (call.commutative || call.consecutive))) return false;
+    if (needs & kCommutative && !call.commutative) return false;
+    if (needs & kPowerOfTwo && (call.n & (call.n - 1)) != 0) return false;
+    return !(needs & kUniform) || call.uniform;
 }
 
-Algorithm select(const Call& call) {
+const Algorithm& select(const Call& call) {
     if (!overrides_read) [[unlikely]]
         read_overrides();
-    const Algorithm forced = overrides[static_cast<int>(call.kind)];
-    if (forced != Algorithm::automatic && can_serve(call, forced)) return forced;
-    for (const Row& row : kTable)
-        if (row.kind == call.kind && call.n <= row.up_to_ranks && call.bytes <= row.up_to_bytes &&
-            !(row.one_host && call.network) && can_serve(call, row.algorithm))
-            return row.algorithm;
-    panic("no algorithm for %s", kKindNames[static_cast<int>(call.kind)].data());
+    const Algorithm* forced = overrides[static_cast<int>(call.kind)];
+    if (forced && can_serve(*forced, call)) [[unlikely]]
+        return *forced;
+    const Algorithm* otherwise = nullptr;
+    for (const Algorithm& algorithm : rows(call.kind)) {
+        if (algorithm.windows[0].ranks == 0 || !can_serve(algorithm, call)) continue;
+        if (has_room(algorithm.windows[0], call) || has_room(algorithm.windows[1], call)) return algorithm;
+        if (!otherwise) otherwise = &algorithm;
+    }
+    if (!otherwise) panic("no algorithm for %s", name(call.kind).data());
+    return *otherwise;
 }
 
 std::string_view name(Kind kind) { return kKindNames[static_cast<int>(kind)]; }
-std::string_view name(Algorithm algorithm) { return kAlgorithmNames[static_cast<int>(algorithm)]; }
+
+const Algorithm* algorithm_of(Kind kind, int index) {
+    const Rows of_kind = rows(kind);
+    return index < of_kind.end() - of_kind.begin() ? of_kind.begin() + index : nullptr;
+}
 
 int set_override(Kind kind, std::string_view algorithm) {
-    for (int i = 0; i < kAlgorithms; ++i) {
-        if (kAlgorithmNames[i] != algorithm) continue;
-        if (i != 0 && !exists(kind, static_cast<Algorithm>(i))) break;
-        overrides[static_cast<int>(kind)] = static_cast<Algorithm>(i);
+    const Algorithm*& place = overrides[static_cast<int>(kind)];
+    if (algorithm == "auto") {
+        place = nullptr;
+        return MPI_SUCCESS;
+    }
+    for (const Algorithm& each : rows(kind)) {
+        if (each.name != algorithm) continue;
+        place = &each;
         return MPI_SUCCESS;
     }
     return fail(MPI_ERR_ARG, "there is no %s algorithm \"%.*s\"; choose one of %s", name(kind).data(),
@@ -248,15 +180,15 @@ std::string describe_selection() {
         const Kind kind = static_cast<Kind>(i);
         text.append(name(kind)).append(" (").append(variable_of(kind)).append(": ").append(algorithms_of(kind));
         text.append(")\n");
-        if (overrides[i] != Algorithm::automatic)
-            text.append("    overridden: ").append(name(overrides[i])).append(" wherever it can serve the call\n");
-        for (const Row& row : kTable) {
-            if (row.kind != kind) continue;
-            text.append("    ").append(name(row.algorithm));
-            append_limit(text, "ranks", static_cast<uint64_t>(row.up_to_ranks), row.up_to_ranks == kAny);
-            append_limit(text, "bytes", row.up_to_bytes, row.up_to_bytes == kAnySize);
-            if (row.one_host) text.append(", on one host");
-            text.append("\n");
+        if (overrides[i])
+            text.append("    overridden: ").append(overrides[i]->name).append(" wherever it can serve the call\n");
+        for (const Algorithm& algorithm : rows(kind)) {
+            for (const Window& window : algorithm.windows) {
+                if (window.ranks == 0) continue;
+                text.append("    ").append(algorithm.name);
+                describe(text, window);
+                text.append("\n");
+            }
         }
     }
     return text;

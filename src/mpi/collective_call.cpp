@@ -77,7 +77,7 @@ collective::Node* CollectiveCall::node_for(collective::Kind kind, uint64_t bytes
     call.uniform = uniform;
     call.node = true;
     call.pieces = pieces;
-    return collective::select(call) == collective::Algorithm::node ? named(node_) : nullptr;
+    return collective::select(call).needs & collective::kSharedMemory ? named(node_) : nullptr;
 }
 
 bool CollectiveCall::node_is_part() const { return !comm_->is_inter && collective::exchange_of(*comm_).hosts(); }
@@ -88,10 +88,10 @@ collective::Node* CollectiveCall::part_for(collective::Kind kind, uint64_t bytes
     collective::Call call{kind, exchange().size, bytes, commutative};
     call.two_levels = true;
     call.consecutive = hosts.contiguous;
-    if (collective::select(call) != collective::Algorithm::two_level) return nullptr;
+    if (!(collective::select(call).needs & collective::kHosts)) return nullptr;
     collective::Call within{kind, static_cast<int>(hosts.mine.size()), bytes, commutative};
     within.node = true;
-    return collective::can_serve(within, collective::Algorithm::node) ? named(node_) : nullptr;
+    return collective::can_serve(*collective::algorithm_of(kind, 0), within) ? named(node_) : nullptr;
 }
 
 Task CollectiveCall::finished(int error) {
