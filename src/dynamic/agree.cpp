@@ -1,4 +1,4 @@
-#include "mpi/dynamic_common.h"
+#include "dynamic/agree.h"
 
 #include "base/error.h"
 #include "base/wire.h"
@@ -7,25 +7,11 @@
 #include "collective/request.h"
 #include "control/control.h"
 #include "link/job.h"
-#include "mpi/dynamic.h"
 #include "progress/engine.h"
 
-namespace starling::mpi {
+namespace starling::dynamic {
 
 namespace {
-// The launcher ends the children of a job that crashes, unless they have parted.
-void on_disconnect(comm::Comm& comm) {
-    if (comm.spawned == 0 || comm.rank != 0) return;
-    const control::DisconnectNotice notice{comm.spawned, link::self().job->address().id};
-    link::Job* child = link::job_with_id(notice.child);
-    if (child && child->mapped() && child->segment().header().several_hosts == 0) {
-        child->segment().header().parted.store(1, std::memory_order_release);
-        return;
-    }
-    std::string reply;
-    call_launcher(control::MessageKind::disconnect, encode(notice), reply);
-}
-
 int broadcast(comm::Comm& comm, int root, void* bytes, int64_t size) {
     if (size == 0) return MPI_SUCCESS;
     const collective::View all = collective::View::all(collective::exchange_of(comm));
@@ -76,9 +62,4 @@ int spread(comm::Comm& comm, int root, Verdict& verdict) {
     return verdict.error ? fail(verdict.error, "%s", verdict.text.c_str()) : MPI_SUCCESS;
 }
 
-void note_spawned(comm::Comm& comm, job::JobId child) {
-    comm::on_disconnect = on_disconnect;
-    comm.spawned = child;
-}
-
-}  // namespace starling::mpi
+}  // namespace starling::dynamic

@@ -1,4 +1,4 @@
-// What spawning, connecting and naming share.
+// What the calls of this room share: asking the launcher, and telling all members of a communicator what their root found out.
 #pragma once
 
 #include <new>
@@ -10,7 +10,7 @@
 #include "control/control_protocol.h"
 #include "mpi.h"
 
-namespace starling::mpi {
+namespace starling::dynamic {
 
 /// One call to the launcher; messages keep moving while it is under way. Error class with failure_text().
 int call_launcher(control::MessageKind kind, std::string_view payload, std::string& reply);
@@ -39,10 +39,4 @@ Verdict judge(FindOut&& find_out) {
 /// Spreads the root's verdict; on an error sets failure_text() everywhere and returns it. Collective.
 int spread(comm::Comm& comm, int root, Verdict& verdict);
 
-/// Remembers that the inter-communicator leads to a job spawned by this one.
-void note_spawned(comm::Comm& comm, job::JobId child);
-
-/// Sets up the upcalls for connection requests (port.cpp).
-void start_ports();
-
-}  // namespace starling::mpi
+}  // namespace starling::dynamic

@@ -1,12 +1,7 @@
-// Ports, accept, connect and join (MPI 5.0 sections 11.9 and 11.10). A port name says where its owner's
+// Ports, accept and connect (MPI 5.0 section 11.9). A port name says where its owner's
 // inbox is, so no one stands between the two sides: the connecting root sends a request there, naming a
 // context for their talk, and both roots then exchange their groups on it.
-#include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
@@ -17,18 +12,18 @@
 #include "base/error.h"
 #include "base/wire.h"
 #include "datatype/datatype.h"
+#include "dynamic/agree.h"
+#include "dynamic/dynamic.h"
+#include "dynamic/parents.h"
 #include "job/environment.h"
 #include "link/forget.h"
 #include "link/peer.h"
 #include "link/remote.h"
 #include "message/point_to_point.h"
 #include "message/retired.h"
-#include "mpi/check.h"
-#include "mpi/dynamic.h"
-#include "mpi/dynamic_common.h"
 #include "progress/engine.h"
 
-namespace starling::mpi {
+namespace starling::dynamic {
 
 namespace {
 
@@ -220,7 +215,7 @@ int meet_or_refuse(link::Process other, uint32_t port, comm::Comm& comm, uint64_
     }
 }
 
-int accept(comm::Comm& comm, const char* name_text, std::string& result) {
+int accept_at_root(comm::Comm& comm, const char* name_text, std::string& result) {
     PortName name;
     if (const int error = parse(name_text, name)) return error;
     const bool ours = name.job == link::self().job->address() && name.rank == link::self().rank;
@@ -245,7 +240,7 @@ int accept(comm::Comm& comm, const char* name_text, std::string& result) {
     return meet_or_refuse({&caller.peer->job, caller.peer->rank}, name.port, comm, caller.context, context, true, result);
 }
 
-int connect(comm::Comm& comm, const char* name_text, std::string& result) {
+int connect_at_root(comm::Comm& comm, const char* name_text, std::string& result) {
     PortName name;
     if (const int error = parse(name_text, name)) return error;
     link::Job* job = link::find_job(name.job);
@@ -260,7 +255,7 @@ int connect(comm::Comm& comm, const char* name_text, std::string& result) {
 
 /// Makes the inter-communicator on one side from what its root learned. Every member maps the jobs it now
 /// depends on, so that their end is noticed.
-int join_sides(comm::Comm& comm, const std::string& result, bool accepting, MPI_Comm* out) {
+int join_sides(comm::Comm& comm, const std::string& result, bool accepting, comm::Comm*& made) {
     Side other;
     comm::Group* remote = decode(result, other) ? comm::decode_group(other.group) : nullptr;
     if (!remote) return fail(MPI_ERR_INTERN, "what the root of a connection told is garbled");
@@ -270,122 +265,49 @@ int join_sides(comm::Comm& comm, const std::string& result, bool accepting, MPI_
             message::retire_context(other.context);
             return error;
         }
-    *out = comm::to_handle(
-        comm::make_intercomm(other.context, comm.local_group().retain(), comm.rank, remote, accepting, comm.errhandler));
+    made = comm::make_intercomm(other.context, comm.local_group().retain(), comm.rank, remote, accepting, comm.errhandler);
     return MPI_SUCCESS;
 }
 
-int open_connection(const char* port_name, int root, MPI_Comm handle, MPI_Comm* out, bool accepting, const char* function) {
-    Lock lock;
-    comm::Comm* comm = comm::from_handle(handle);
-    if (!comm) return bad_comm(handle, function);
-    if (comm->is_inter) return wrong_kind_of_comm(comm, function);
-    if (!valid_root(*comm, root)) return bad_root(comm, root, function);
-    if (!out) return null_argument(comm, "newcomm", function);
-    *out = MPI_COMM_NULL;
-    const comm::Kept kept(comm);
+int meet_at_port(comm::Comm& comm, int root, const char* port, bool accepting, comm::Comm*& made) {
     link::make_room_for_jobs();
     Verdict verdict;
-    if (comm->rank == root) {
+    if (comm.rank == root) {
         verdict = judge([&](std::string& result) {
-            return accepting ? accept(*comm, port_name, result) : connect(*comm, port_name, result);
+            return accepting ? accept_at_root(comm, port, result) : connect_at_root(comm, port, result);
         });
     }
-    int error = spread(*comm, root, verdict);
-    if (!error) error = join_sides(*comm, verdict.result, accepting, out);
-    return raise(comm, error, function);
+    if (const int error = spread(comm, root, verdict)) return error;
+    return join_sides(comm, verdict.result, accepting, made);
 }
-
-/// Moves exactly `size` bytes over a blocking or non-blocking socket. It may take until the other side comes to its
-/// MPI_Comm_join, so other threads are let in.
-int move_all(int fd, char* bytes, size_t size, bool sending) {
-    const Outside outside;
-    while (size > 0) {
-        const ssize_t n = sending ? send(fd, bytes, size, MSG_NOSIGNAL) : recv(fd, bytes, size, 0);
-        if (n > 0) {
-            bytes += n;
-            size -= static_cast<size_t>(n);
-        } else if (n == 0) {
-            return fail(MPI_ERR_OTHER, "the other side closed the socket during MPI_Comm_join");
-        } else if (errno == EAGAIN) {
-            pollfd wait{fd, static_cast<short>(sending ? POLLOUT : POLLIN), 0};
-            poll(&wait, 1, -1);
-        } else if (errno != EINTR) {
-            return fail(MPI_ERR_OTHER, "the socket of MPI_Comm_join failed: %s", std::strerror(errno));
-        }
-    }
-    return MPI_SUCCESS;
-}
-
-struct Card {
-    char magic[8] = {'s', 't', 'a', 'r', 'j', 'o', 'i', 'n'};
-    job::JobAddress job;
-    uint32_t rank = 0;
-    uint32_t reserved = 0;
-    uint64_t context = 0;
-};
 
 }  // namespace
 
 void start_ports() { link::upcalls.spawn_control = on_knock; }
 
-int Open_port(MPI_Info, char* port_name) {
-    Lock lock;
-    if (phase != Phase::running) return not_running();
-    if (!port_name) return null_argument(nullptr, "port_name");
+std::string open_port() {
     const uint32_t number = ports().next++;
     ports().open[number];
-    const std::string text = to_text({link::self().job->address(), link::self().rank, number});
-    std::snprintf(port_name, MPI_MAX_PORT_NAME, "%s", text.c_str());
-    return MPI_SUCCESS;
+    return to_text({link::self().job->address(), link::self().rank, number});
 }
 
-int Close_port(const char* port_name) {
-    Lock lock;
-    if (phase != Phase::running) return not_running();
+int close_port(const char* text) {
     PortName name;
-    if (const int error = parse(port_name, name)) return raise(nullptr, error);
+    if (const int error = parse(text, name)) return error;
     const auto port = ports().open.find(name.port);
     if (name.job != link::self().job->address() || port == ports().open.end())
-        return raise(nullptr, fail(MPI_ERR_PORT, "the port was not opened by this process, or was closed"));
+        return fail(MPI_ERR_PORT, "the port was not opened by this process, or was closed");
     for (const Caller& caller : port->second) send_knock(*caller.peer, {Knock::refused, name.port, caller.context});
     ports().open.erase(port);
     return MPI_SUCCESS;
 }
 
-int Comm_accept(const char* port_name, MPI_Info, int root, MPI_Comm comm, MPI_Comm* newcomm) {
-    return open_connection(port_name, root, comm, newcomm, true, "MPI_Comm_accept");
+int accept(comm::Comm& comm, int root, const char* port, comm::Comm*& made) {
+    return meet_at_port(comm, root, port, true, made);
 }
 
-int Comm_connect(const char* port_name, MPI_Info, int root, MPI_Comm comm, MPI_Comm* newcomm) {
-    return open_connection(port_name, root, comm, newcomm, false, "MPI_Comm_connect");
+int connect(comm::Comm& comm, int root, const char* port, comm::Comm*& made) {
+    return meet_at_port(comm, root, port, false, made);
 }
 
-int Comm_join(int fd, MPI_Comm* intercomm) {
-    Lock lock;
-    if (phase != Phase::running) return not_running();
-    if (!intercomm) return null_argument(nullptr, "intercomm");
-    *intercomm = MPI_COMM_NULL;
-    const link::Process& me = link::self();
-    Card mine, theirs;
-    mine.job = me.job->address();
-    mine.rank = me.rank;
-    mine.context = comm::new_context();
-    int error = move_all(fd, reinterpret_cast<char*>(&mine), sizeof mine, true);
-    if (!error) error = move_all(fd, reinterpret_cast<char*>(&theirs), sizeof theirs, false);
-    if (!error && std::memcmp(theirs.magic, mine.magic, sizeof mine.magic) != 0)
-        error = fail(MPI_ERR_OTHER, "the other side of the socket does not speak Starling's MPI_Comm_join");
-    if (!error) error = comm::check_context(std::min(mine.context, theirs.context));
-    if (error) return raise(nullptr, error);
-    const bool first = mine.context < theirs.context;
-    comm::GroupBuilder builder;
-    link::Job* job = link::find_job(theirs.job);
-    builder.add(link::Process{job, theirs.rank});
-    if (const int mapped = job->map()) return raise(nullptr, mapped);
-    *intercomm =
-        comm::to_handle(comm::make_intercomm(first ? mine.context : theirs.context, comm::self()->local_group().retain(), 0,
-                                             builder.build(), first, comm::self()->errhandler));
-    return MPI_SUCCESS;
-}
-
-}  // namespace starling::mpi
+}  // namespace starling::dynamic

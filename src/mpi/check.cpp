@@ -10,8 +10,6 @@
 
 namespace starling::mpi {
 
-constinit std::atomic<Phase> phase{Phase::before};
-
 namespace {
 
 constexpr int kAbortCode = 1;
@@ -39,7 +37,7 @@ std::string sentence(int error) {
         who() + ": " + full_name(function) + ": " + sentence(error) + " (" + comm::class_name(error_class) + ")\n";
     std::fputs(line.c_str(), stderr);
     std::fflush(stderr);
-    abort_job(kAbortCode);
+    runtime::abort(kAbortCode);
 }
 
 // The program's function runs outside the library.

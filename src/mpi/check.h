@@ -6,21 +6,15 @@
 // helper: call them from the implementation of MPI_X itself, or hand its name on.
 #pragma once
 
-#include <atomic>
-
 #include "base/lock.h"
 #include "comm/comm.h"
 #include "comm/errhandler.h"
 #include "mpi.h"
+#include "runtime/runtime.h"
 
 namespace starling::mpi {
 
-/// Ends the job with this exit code.
-[[noreturn]] void abort_job(int code);
-
-/// Where the process is between start and end; moved on by MPI_Init and MPI_Finalize.
-enum class Phase : uint8_t { before, running, finalized };
-extern std::atomic<Phase> phase;
+using runtime::Phase, runtime::phase;
 
 /// Reports an error on a communicator: calls its error handler with failure_text() at hand and returns the
 /// code the MPI function is to return. Null: no communicator is involved, the handler of MPI_COMM_SELF is

@@ -21,9 +21,4 @@ int Publish_name(const char* service_name, MPI_Info info, const char* port_name)
 int Unpublish_name(const char* service_name, MPI_Info info, const char* port_name);
 int Lookup_name(const char* service_name, MPI_Info info, char* port_name);
 
-/// In MPI_Init: the inter-communicator with the parents of a spawned job, and the hooks of this chapter.
-void start_dynamic();
-/// After this process has arrived: wakes the parent that waits for the last one.
-void tell_parents_of_arrival();
-
 }  // namespace starling::mpi

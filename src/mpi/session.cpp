@@ -10,7 +10,6 @@
 #include "mpi/check.h"
 #include "mpi/errhandler_handle.h"
 #include "mpi/handles.h"
-#include "mpi/library.h"
 
 namespace starling::mpi {
 
@@ -71,7 +70,7 @@ int Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session)
     if (!session)
         return raise_through(handler, HandlerKind::session, subject, fail(MPI_ERR_ARG, "argument session is a null pointer"));
     const int level = asked_level(object);
-    if (const int error = acquire_for_session(level)) return raise_through(handler, HandlerKind::session, subject, error);
+    if (const int error = runtime::acquire(level)) return raise_through(handler, HandlerKind::session, subject, error);
     *session = comm::to_handle(comm::make_session(handler, level));
     return MPI_SUCCESS;
 }
@@ -86,7 +85,7 @@ int Session_finalize(MPI_Session* session) {
         comm::destroy(s);
         *session = MPI_SESSION_NULL;
     }
-    release_for_session();
+    runtime::release(false);
     return MPI_SUCCESS;
 }
 

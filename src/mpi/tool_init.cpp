@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "mpi/library.h"
+#include "runtime/runtime.h"
 #include "mpi/tool.h"
 #include "mpi/tool_common.h"
 
@@ -26,7 +26,7 @@ int T_init_thread(int required, int* provided) {
     if (required < MPI_THREAD_SINGLE || required > MPI_THREAD_MULTIPLE) return MPI_T_ERR_INVALID;
     const ToolScope scope;
     // Before a tool looks at or changes a variable, it has the value that the environment gives it.
-    read_settings();
+    runtime::read_settings();
     ++initialized;
     give(provided, MPI_THREAD_MULTIPLE);
     return MPI_SUCCESS;

@@ -1,12 +1,9 @@
-#include "mpi/init.h"
+#include "runtime/runtime.h"
 
 #include <pthread.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <cstdio>
-#include <cstdlib>
-#include <string>
 
 #include "base/config.h"
 #include "base/error.h"
@@ -14,33 +11,29 @@
 #include "base/mutex.h"
 #include "base/process.h"
 #include "comm/comm.h"
+#include "dynamic/dynamic.h"
 #include "identity/identity.h"
 #include "link/locate.h"
 #include "link/peer.h"
 #include "link/remote.h"
 #include "message/receive.h"
 #include "message/send.h"
-#include "mpi/check.h"
-#include "mpi/dynamic.h"
-#include "mpi/library.h"
+#include "mpi.h"
 #include "progress/engine.h"
 
-namespace starling::mpi {
+namespace starling::runtime {
+
+constinit std::atomic<Phase> phase{Phase::before};
 
 namespace {
 
 /// Held while the library starts, stops, or is taken for use or given up. Before the library's lock, never under it.
 constinit Mutex life;
-std::atomic<int> thread_level = MPI_THREAD_SINGLE;
+std::atomic<int> level = MPI_THREAD_SINGLE;  ///< the highest that a user has asked for
 pthread_t main_thread;
 
-// The library runs for MPI_Init and for every open session; MPI_Init happens once.
-std::atomic<bool> world_started = false, world_ended = false;
-int users = 0;  ///< MPI_Init's world, until it ends, and open sessions
-
-void fill_environment_info(const job::JobHeader& header, int level) {
-    comm::set_environment_info(static_cast<int>(header.size), level);
-}
+int users = 0;      ///< MPI_Init's world, until it ends, and open sessions
+bool over = false;  ///< one of them has gone for good
 
 void set_state(job::RankState state) {
     const link::Process& me = link::self();
@@ -73,22 +66,15 @@ int start(int required) {
     allow_threads(required);
     Lock lock;  // the progress thread runs from here on
     progress::start();
-    thread_level = required;
+    level = required;
     main_thread = pthread_self();
     comm::make_predefined();
-    fill_environment_info(job->segment().header(), required);
-    start_dynamic();
+    comm::set_environment_info(static_cast<int>(job->segment().header().size), required);
+    dynamic::start();
     phase = Phase::running;
     set_state(job::RankState::initialized);
-    tell_parents_of_arrival();
+    dynamic::tell_parents_of_arrival();
     return MPI_SUCCESS;
-}
-
-/// A child made by fork has all that its parent had in memory, but is not the rank: what the parent shares with others is not
-/// the child's to finish. (Its exit handlers may well call MPI_Finalize.)
-bool is_forked_child() {
-    const link::Process& me = link::self();
-    return me.job && me.job->segment().cell(me.rank).pid.load() != getpid();
 }
 
 /// What others still wait for from us. A send whose receiver has finalized without receiving it is an error
@@ -125,57 +111,20 @@ void resume() {
     set_state(job::RankState::initialized);
 }
 
-/// Makes sure that the library runs, for one more user with threads as `required` says.
-int take_up(int required) {
-    if (phase == Phase::finalized) return fail(MPI_ERR_OTHER, "MPI has ended and can't be started again");
-    if (phase == Phase::before) {
-        if (const int error = start(required)) return error;
-    } else {
-        allow_threads(required);
-        if (users == 0) resume();
-        if (required > thread_level) thread_level = required;
-    }
-    ++users;
-    return MPI_SUCCESS;
-}
-
 /// Whether there is more than one user, or nothing that the last one has to wait for; then the caller is one no longer.
-bool give_up_now(bool world) {
+bool release_now(bool for_good) {
     const MutexGuard guard(life);
     if (users == 1) {
         Lock lock;
         if (!all_sent()) return false;
     }
-    if (world) world_ended = true;
+    if (for_good) over = true;
     if (--users > 0) return true;
-    if (world_ended)
+    if (over)
         stop();
     else
         pause();
     return true;
-}
-
-/// In a forked child nobody waits, and nobody else is told.
-void give_up_in_child(bool world) {
-    if (world) world_ended = true;
-    if (--users == 0) phase = Phase::finalized;
-}
-
-/// The last user waits for what others have still to read. Others may come and go meanwhile.
-void give_up(bool world) {
-    if (is_forked_child()) return give_up_in_child(world);
-    while (!give_up_now(world)) {
-        Lock lock;
-        progress::wait_until([] { return all_sent(); }, {"MPI_Finalize"});
-    }
-}
-
-int begin_world(int required) {
-    const MutexGuard guard(life);
-    if (world_started) return fail(MPI_ERR_OTHER, "MPI was initialized already");
-    if (const int error = take_up(required)) return error;
-    world_started = true;
-    return MPI_SUCCESS;
 }
 
 }  // namespace
@@ -186,14 +135,43 @@ void read_settings() {
     pthread_once(&once, [] { read_config(reports_settings()); });
 }
 
-int acquire_for_session(int level) {
+int acquire(int required) {
     const MutexGuard guard(life);
-    return take_up(level);
+    if (phase == Phase::finalized) return fail(MPI_ERR_OTHER, "MPI has ended and can't be started again");
+    if (phase == Phase::before) {
+        if (const int error = start(required)) return error;
+    } else {
+        allow_threads(required);
+        if (users == 0) resume();
+        if (required > level) level = required;
+    }
+    ++users;
+    return MPI_SUCCESS;
 }
 
-void release_for_session() { give_up(false); }
+void release(bool for_good) {
+    // In a forked child nobody waits, and nobody else is told.
+    if (is_forked_child()) {
+        if (--users == 0) phase = Phase::finalized;
+        return;
+    }
+    // Others may come and go meanwhile.
+    while (!release_now(for_good)) {
+        Lock lock;
+        progress::wait_until([] { return all_sent(); }, {"MPI_Finalize"});
+    }
+}
 
-void abort_job(int code) {
+int thread_level() { return level; }
+
+bool is_main_thread() { return pthread_equal(pthread_self(), main_thread) != 0; }
+
+bool is_forked_child() {
+    const link::Process& me = link::self();
+    return me.job && me.job->segment().cell(me.rank).pid.load() != getpid();
+}
+
+void abort(int code) {
     const link::Process& me = link::self();
     if (me.job) {
         job::RankCell& cell = me.job->segment().cell(me.rank);
@@ -206,56 +184,4 @@ void abort_job(int code) {
     _exit((code & 0xff) != 0 ? code : 1);
 }
 
-int Init_thread(int*, char***, int required, int* provided) {
-    if (required < MPI_THREAD_SINGLE || required > MPI_THREAD_MULTIPLE)
-        return raise(nullptr, fail(MPI_ERR_ARG, "%d is no thread level", required));
-    if (const int error = begin_world(required)) return raise(nullptr, error);
-    if (provided) *provided = thread_level;
-    return MPI_SUCCESS;
-}
-
-int Init(int* argc, char*** argv) { return Init_thread(argc, argv, MPI_THREAD_SINGLE, nullptr); }
-
-int Finalize() {
-    if (phase != Phase::running || !world_started || world_ended) return not_running();
-    if (!is_forked_child()) {
-        Lock lock;
-        const comm::Kept kept(comm::self());
-        kept->attributes.clear(comm::AttributeHolder(MPI_COMM_SELF));
-    }
-    give_up(true);
-    return MPI_SUCCESS;
-}
-
-int Initialized(int* flag) {
-    if (!flag) return null_argument(nullptr, "flag");
-    *flag = world_started;
-    return MPI_SUCCESS;
-}
-
-int Finalized(int* flag) {
-    if (!flag) return null_argument(nullptr, "flag");
-    *flag = world_ended;
-    return MPI_SUCCESS;
-}
-
-int Query_thread(int* provided) {
-    if (phase != Phase::running) return not_running();
-    if (!provided) return null_argument(nullptr, "provided");
-    *provided = thread_level;
-    return MPI_SUCCESS;
-}
-
-int Is_thread_main(int* flag) {
-    if (phase != Phase::running) return not_running();
-    if (!flag) return null_argument(nullptr, "flag");
-    *flag = pthread_equal(pthread_self(), main_thread) != 0;
-    return MPI_SUCCESS;
-}
-
-int Abort(MPI_Comm, int errorcode) {
-    // The standard asks to end the group of the communicator at least; a job can't go on without part of it.
-    abort_job(errorcode);
-}
-
-}  // namespace starling::mpi
+}  // namespace starling::runtime

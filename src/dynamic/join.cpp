@@ -1,0 +1,70 @@
+// Meeting over a socket (MPI 5.0 section 11.10.4): each side tells the other its address and a context; the smaller one counts.
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/lock.h"
+#include "dynamic/dynamic.h"
+#include "link/job.h"
+
+namespace starling::dynamic {
+
+namespace {
+
+/// Moves exactly `size` bytes over a blocking or non-blocking socket. It may take until the other side comes to its
+/// MPI_Comm_join, so other threads are let in.
+int move_all(int fd, char* bytes, size_t size, bool sending) {
+    const Outside outside;
+    while (size > 0) {
+        const ssize_t n = sending ? send(fd, bytes, size, MSG_NOSIGNAL) : recv(fd, bytes, size, 0);
+        if (n > 0) {
+            bytes += n;
+            size -= static_cast<size_t>(n);
+        } else if (n == 0) {
+            return fail(MPI_ERR_OTHER, "the other side closed the socket during MPI_Comm_join");
+        } else if (errno == EAGAIN) {
+            pollfd wait{fd, static_cast<short>(sending ? POLLOUT : POLLIN), 0};
+            poll(&wait, 1, -1);
+        } else if (errno != EINTR) {
+            return fail(MPI_ERR_OTHER, "the socket of MPI_Comm_join failed: %s", std::strerror(errno));
+        }
+    }
+    return MPI_SUCCESS;
+}
+
+struct Card {
+    char magic[8] = {'s', 't', 'a', 'r', 'j', 'o', 'i', 'n'};
+    job::JobAddress job;
+    uint32_t rank = 0;
+    uint32_t reserved = 0;
+    uint64_t context = 0;
+};
+
+}  // namespace
+
+int join(int socket, comm::Comm*& made) {
+    const link::Process& me = link::self();
+    Card mine, theirs;
+    mine.job = me.job->address();
+    mine.rank = me.rank;
+    mine.context = comm::new_context();
+    if (const int error = move_all(socket, reinterpret_cast<char*>(&mine), sizeof mine, true)) return error;
+    if (const int error = move_all(socket, reinterpret_cast<char*>(&theirs), sizeof theirs, false)) return error;
+    if (std::memcmp(theirs.magic, mine.magic, sizeof mine.magic) != 0)
+        return fail(MPI_ERR_OTHER, "the other side of the socket does not speak Starling's MPI_Comm_join");
+    if (const int error = comm::check_context(std::min(mine.context, theirs.context))) return error;
+    const bool first = mine.context < theirs.context;
+    comm::GroupBuilder builder;
+    link::Job* job = link::find_job(theirs.job);
+    builder.add(link::Process{job, theirs.rank});
+    if (const int error = job->map()) return error;
+    made = comm::make_intercomm(first ? mine.context : theirs.context, comm::self()->local_group().retain(), 0, builder.build(),
+                                first, comm::self()->errhandler);
+    return MPI_SUCCESS;
+}
+
+}  // namespace starling::dynamic
