@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/clock.h"
+#include "base/hash.h"
 
 namespace starling {
 
@@ -26,13 +27,9 @@ constexpr Counter kCounters[] = {
 #undef COUNTER
 };
 
-// FNV-1a over the names and places.
 constexpr uint64_t hash_table() {
-    uint64_t hash = 0xcbf29ce484222325;
-    for (const Counter& row : kCounters) {
-        for (const char* c = row.name; *c; ++c) hash = (hash ^ static_cast<unsigned char>(*c)) * 0x100000001b3;
-        hash = (hash ^ row.offset) * 0x100000001b3;
-    }
+    uint64_t hash = kEmptyHash;
+    for (const Counter& row : kCounters) hash = hash_on(hash_on(hash, row.name), row.offset);
     return hash;
 }
 constexpr uint64_t kLayout = hash_table();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "collective/buffers.h"
 #include "collective/channel_exchange.h"
 #include "collective/collective.h"
@@ -82,11 +83,6 @@ Task meet(Exchange& local_exchange, comm::Group& local, int local_leader, Leader
     co_return MPI_SUCCESS;
 }
 
-uint64_t mix(uint64_t hash, std::string_view bytes) {
-    for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-    return hash;
-}
-
 // A channel of a group that has no communicator yet.
 struct GroupChannel {
     comm::Group* group = nullptr;
@@ -114,7 +110,7 @@ class GroupChannelUse {
 };
 
 GroupChannelUse::GroupChannelUse(comm::Group& group, std::string_view name) {
-    const uint64_t hash = mix(mix(0xcbf29ce484222325, name), fingerprint(group));
+    const uint64_t hash = hash_on(hash_on(kEmptyHash, name), fingerprint(group));
     const uint64_t context = (hash & ~comm::kPlaneMask) | static_cast<uint64_t>(comm::Plane::from_group);
     entry_ = group_channels().try_emplace(context).first;
     GroupChannel& entry = entry_->second;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "base/handle.h"
 #include "comm/attribute.h"
 #include "comm/errhandler.h"
 #include "comm/group.h"
@@ -166,13 +167,11 @@ Comm* comm_at(uint32_t pool_index);  ///< for MPI_Comm_fromint; nullptr if there
 /// handles while MPI is not initialized.
 inline Comm* from_handle(MPI_Comm handle) {
     const auto word = reinterpret_cast<uintptr_t>(handle);
-    if (word < 0x1000) {
+    if (word < kHandleLimit) {
         const uintptr_t slot = word - reinterpret_cast<uintptr_t>(MPI_COMM_NULL);
         return slot < 4 ? predefined[slot].load(std::memory_order_acquire) : nullptr;
     }
-    if (word % alignof(Comm) != 0) return nullptr;
-    auto* comm = reinterpret_cast<Comm*>(handle);
-    return comm->magic == Comm::kMagic ? comm : nullptr;
+    return object_behind<Comm>(handle);
 }
 /// MPI_COMM_NULL for nullptr.
 inline MPI_Comm to_handle(const Comm* comm) {

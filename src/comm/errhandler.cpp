@@ -1,5 +1,6 @@
 #include "comm/errhandler.h"
 
+#include "base/handle.h"
 #include "base/mutex.h"
 #include "base/pool.h"
 
@@ -35,10 +36,8 @@ Errhandler* find(MPI_Errhandler handle) {
     if (handle == MPI_ERRORS_ARE_FATAL) return &are_fatal;
     if (handle == MPI_ERRORS_ABORT) return &abort_one;
     if (handle == MPI_ERRORS_RETURN) return &give_back;
-    const auto word = reinterpret_cast<uintptr_t>(handle);
-    if (word < 0x1000 || word % alignof(Errhandler) != 0) return nullptr;
-    auto* object = reinterpret_cast<Errhandler*>(handle);
-    return object->magic == Errhandler::kMagic && object->handles > 0 ? object : nullptr;
+    auto* object = object_behind<Errhandler>(handle);
+    return object && object->handles > 0 ? object : nullptr;
 }
 
 }  // namespace

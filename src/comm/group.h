@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/handle.h"
 #include "link/job.h"
 #include "message/channel.h"
 #include "mpi.h"
@@ -117,11 +118,9 @@ Group* group_at(uint32_t pool_index);  ///< for MPI_Group_fromint; nullptr if th
 
 /// The group behind a handle; nullptr for MPI_GROUP_NULL, freed or never valid handles.
 [[gnu::no_sanitize("vptr")]] inline Group* from_handle(MPI_Group handle) {
-    const auto word = reinterpret_cast<uintptr_t>(handle);
-    if (word < 0x1000) return handle == MPI_GROUP_EMPTY ? empty_group() : nullptr;
-    if (word % alignof(Group) != 0) return nullptr;
-    auto* group = reinterpret_cast<Group*>(handle);
-    return group->magic == Group::kMagic && group->handles > 0 ? group : nullptr;
+    if (handle == MPI_GROUP_EMPTY) return empty_group();
+    Group* group = object_behind<Group>(handle);
+    return group && group->handles > 0 ? group : nullptr;
 }
 /// The handle of a group that has one. MPI_GROUP_NULL for nullptr.
 inline MPI_Group to_handle(Group* group) {

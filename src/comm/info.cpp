@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/handle.h"
 #include "base/pool.h"
 
 namespace starling::comm {
@@ -102,13 +103,7 @@ void set_environment_info(int maxprocs, int thread_level) {
     info.set("thread_level", level_name(thread_level));
 }
 
-Info* from_handle(MPI_Info handle) {
-    if (handle == MPI_INFO_ENV) return environment_info();
-    const auto word = reinterpret_cast<uintptr_t>(handle);
-    if (word < 0x1000 || word % alignof(Info) != 0) return nullptr;
-    auto* info = reinterpret_cast<Info*>(handle);
-    return info->magic == Info::kMagic ? info : nullptr;
-}
+Info* from_handle(MPI_Info handle) { return handle == MPI_INFO_ENV ? environment_info() : object_behind<Info>(handle); }
 
 MPI_Info to_handle(Info* info) {
     if (!info) return MPI_INFO_NULL;

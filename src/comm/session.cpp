@@ -4,6 +4,7 @@
 
 #include <iterator>
 
+#include "base/handle.h"
 #include "base/pool.h"
 #include "comm/comm.h"
 
@@ -26,12 +27,7 @@ void destroy(Session* session) { pool().destroy(session); }
 
 Session* session_at(uint32_t pool_index) { return pool().at(pool_index); }
 
-Session* from_handle(MPI_Session handle) {
-    const auto word = reinterpret_cast<uintptr_t>(handle);
-    if (word < 0x1000 || word % alignof(Session) != 0) return nullptr;
-    auto* session = reinterpret_cast<Session*>(handle);
-    return session->magic == Session::kMagic ? session : nullptr;
-}
+Session* from_handle(MPI_Session handle) { return object_behind<Session>(handle); }
 
 MPI_Session to_handle(const Session* session) {
     return session ? reinterpret_cast<MPI_Session>(const_cast<Session*>(session)) : MPI_SESSION_NULL;

@@ -141,12 +141,13 @@ void destroy(const Datatype& constant) {
 
 int to_int(const Datatype* type) {
     if (!type) return static_cast<int>(reinterpret_cast<uintptr_t>(MPI_DATATYPE_NULL));
-    return static_cast<int>(type->predefined ? type->pool_index : 0x1000 + type->pool_index);
+    return static_cast<int>(type->predefined ? type->pool_index : kHandleLimit + type->pool_index);
 }
 
 Datatype* from_int(int value) {
-    if (value < 0x1000) return from_handle(reinterpret_cast<MPI_Datatype>(static_cast<uintptr_t>(value)));
-    return pool().at(static_cast<uint32_t>(value - 0x1000));
+    if (value < static_cast<int>(kHandleLimit))
+        return from_handle(reinterpret_cast<MPI_Datatype>(static_cast<uintptr_t>(value)));
+    return pool().at(static_cast<uint32_t>(value) - kHandleLimit);
 }
 
 namespace {

@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "base/copy.h"
+#include "base/handle.h"
 #include "datatype/basic.h"
 #include "mpi.h"
 
@@ -64,7 +65,7 @@ extern std::array<Datatype, 256> predefined_types;
 inline Datatype* from_handle(MPI_Datatype handle) {
     const uintptr_t value = reinterpret_cast<uintptr_t>(handle);
     Datatype* type = reinterpret_cast<Datatype*>(handle);
-    if (value < 0x1000) {
+    if (value < kHandleLimit) {
         if (value - 0x200 >= 0x100) return nullptr;
         type = &predefined_types[value - 0x200];
     } else if (value % alignof(Datatype) != 0) {
@@ -82,7 +83,7 @@ inline MPI_Datatype to_handle(const Datatype* type) {
 /// A predefined type known to exist, for use inside the library: predefined(MPI_INT).
 inline Datatype& predefined(MPI_Datatype handle) { return predefined_types[reinterpret_cast<uintptr_t>(handle) & 0xff]; }
 
-/// MPI_Type_toint and _fromint: the ABI value, or 0x1000 + pool index. from_int gives nullptr if there is
+/// MPI_Type_toint and _fromint: the ABI value, or kHandleLimit + pool index. from_int gives nullptr if there is
 /// none.
 int to_int(const Datatype* type);
 Datatype* from_int(int value);

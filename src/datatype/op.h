@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 
+#include "base/handle.h"
 #include "datatype/datatype.h"
 #include "mpi.h"
 
@@ -49,7 +50,7 @@ extern std::array<Op, 32> predefined_ops;
 inline Op* from_handle(MPI_Op handle) {
     const uintptr_t value = reinterpret_cast<uintptr_t>(handle);
     Op* op = reinterpret_cast<Op*>(handle);
-    if (value < 0x1000) {
+    if (value < kHandleLimit) {
         if (value - 0x20 >= 0x20) return nullptr;
         op = &predefined_ops[value - 0x20];
     } else if (value % alignof(Op) != 0) {

@@ -67,15 +67,18 @@ Arrival look_for_arrival(job::JobSegment& segment) {
     return segment.all_arrived() ? Arrival::complete : Arrival::failed;
 }
 
+/// How often a wait for children asks more than whether all have arrived, ns.
+constexpr uint64_t kLookCloselyNs = 5'000'000;
+
 int wait_for_children(job::JobSegment& segment) {
-    uint64_t look_closely_at = now_ns() + 5'000'000;
+    uint64_t look_closely_at = now_ns() + kLookCloselyNs;
     Arrival arrival = Arrival::waiting;
     progress::wait_until(
         [&] {
             if (segment.all_arrived()) arrival = Arrival::complete;
             if (arrival != Arrival::waiting) return true;
             if (const uint64_t now = now_ns(); now > look_closely_at) {
-                look_closely_at = now + 5'000'000;
+                look_closely_at = now + kLookCloselyNs;
                 arrival = look_for_arrival(segment);
             }
             return arrival != Arrival::waiting;

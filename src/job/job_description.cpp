@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/wire.h"
 
 namespace starling::job {
@@ -33,23 +34,18 @@ void draw_bytes(void* bytes, size_t size) {
     }
 }
 
-uint64_t mix(uint64_t hash, const char* bytes, size_t size) {  // FNV-1a
-    for (size_t i = 0; i < size; ++i) hash = (hash ^ static_cast<unsigned char>(bytes[i])) * 0x100000001b3u;
-    return hash;
-}
-
 HostId find_out_host() {
-    uint64_t hash = 0xcbf29ce484222325u;
+    uint64_t hash = kEmptyHash;
     char text[128];
     const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
     if (fd >= 0) {
         const ssize_t got = read(fd, text, sizeof text);
-        if (got > 0) hash = mix(hash, text, static_cast<size_t>(got));
+        if (got > 0) hash = hash_on(hash, std::string_view(text, static_cast<size_t>(got)));
         close(fd);
     }
     // Process ids, and with them /proc/<pid>/fd, mean something in one namespace only.
     const ssize_t got = readlink("/proc/self/ns/pid", text, sizeof text);
-    if (got > 0) hash = mix(hash, text, static_cast<size_t>(got));
+    if (got > 0) hash = hash_on(hash, std::string_view(text, static_cast<size_t>(got)));
     return hash == 0 ? 1 : hash;
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/wire.h"
 #include "control/control_protocol.h"
 #include "control/local_socket.h"
@@ -25,10 +26,8 @@ namespace {
 constexpr uint64_t kJoinSeconds = 30;
 constexpr useconds_t kPause = 1000;
 
-uint64_t mix(uint64_t hash, std::string_view bytes) {  // FNV-1a
-    for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-    return (hash ^ 0xff) * 0x100000001b3u;  // so that "ab","c" is not "a","bc"
-}
+// So that "ab","c" is not "a","bc".
+uint64_t mix(uint64_t hash, std::string_view bytes) { return hash_on(hash_on(hash, bytes), 0xff); }
 
 class Descriptor {
   public:
@@ -154,7 +153,7 @@ bool decode(std::string_view payload, HostWelcome& out) {
 }
 
 job::JobId id_of(const ManagedJob& job, const char* protocol) {
-    uint64_t hash = mix(0xcbf29ce484222325u, protocol);
+    uint64_t hash = mix(kEmptyHash, protocol);
     hash = mix(hash, job.name);
     hash = mix(hash, std::to_string(geteuid()));
     hash = mix(hash, std::to_string(job.size));

@@ -1,12 +1,14 @@
-// Handles as integers (MPI_X_toint, MPI_X_fromint): the ABI's value for predefined handles, else 0x1000 and
+// Handles as integers (MPI_X_toint, MPI_X_fromint): the ABI's value for predefined handles, else kHandleLimit and
 // the object's place in its pool.
 #pragma once
 
 #include <cstdint>
 
+#include "base/handle.h"
+
 namespace starling::mpi {
 
-inline constexpr int kFirstHandleInt = 0x1000;
+inline constexpr int kFirstHandleInt = kHandleLimit;
 
 /// `object` is what is behind the handle, nullptr if it is null or not valid.
 template <class Handle, class Object>

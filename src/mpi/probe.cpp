@@ -1,5 +1,6 @@
 // Probes and matched probes (MPI 5.0 section 3.8).
 #include "base/error.h"
+#include "base/handle.h"
 #include "message/match.h"
 #include "message/point_to_point.h"
 #include "message/status.h"
@@ -23,12 +24,7 @@ progress::Outcome outcome_of(const Unexpected& found) {
     return outcome;
 }
 
-Unexpected* message_from_handle(MPI_Message handle) {
-    const auto word = reinterpret_cast<uintptr_t>(handle);
-    if (word < 0x1000 || word % alignof(Unexpected) != 0) return nullptr;
-    auto* found = reinterpret_cast<Unexpected*>(handle);
-    return found->magic == Unexpected::kMagic ? found : nullptr;
-}
+Unexpected* message_from_handle(MPI_Message handle) { return object_behind<Unexpected>(handle); }
 
 /// What all probes do: waits for a message (`wait`) or looks once. Null: none, or an error.
 Unexpected* probe(comm::Comm& comm, int source, int tag, bool wait, int& error, const char* function) {

@@ -217,7 +217,7 @@ constinit Finished finished;
 struct RequestNumbers {
     std::unordered_map<Request*, int> by_request;
     std::unordered_map<int, Request*> by_number;
-    int next = 0x1000;
+    int next = kHandleLimit;
 };
 RequestNumbers* request_numbers = nullptr;
 

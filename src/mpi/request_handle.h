@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "base/handle.h"
 #include "base/pool.h"
 #include "comm/comm.h"
 #include "mpi.h"
@@ -11,12 +12,7 @@
 namespace starling::mpi {
 
 /// The request behind a handle; nullptr for MPI_REQUEST_NULL and for freed handles.
-inline progress::Request* request_from_handle(MPI_Request handle) {
-    const auto word = reinterpret_cast<uintptr_t>(handle);
-    if (word < 0x1000 || word % alignof(progress::Request) != 0) return nullptr;
-    auto* request = reinterpret_cast<progress::Request*>(handle);
-    return request->magic == progress::Request::kMagic ? request : nullptr;
-}
+inline progress::Request* request_from_handle(MPI_Request handle) { return object_behind<progress::Request>(handle); }
 inline MPI_Request request_to_handle(progress::Request* request) {
     return request ? reinterpret_cast<MPI_Request>(request) : MPI_REQUEST_NULL;
 }
