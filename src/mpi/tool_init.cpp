@@ -2,9 +2,9 @@
 #include <cstdio>
 #include <cstring>
 
-#include "runtime/runtime.h"
 #include "mpi/tool.h"
 #include "mpi/tool_common.h"
+#include "runtime/runtime.h"
 
 namespace starling::mpi {
 
