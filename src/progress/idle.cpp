@@ -17,6 +17,7 @@
 #include "link/locate.h"
 #include "link/peer.h"
 #include "link/remote.h"
+#include "progress/demand.h"
 #include "progress/engine.h"
 #include "progress/neighbours.h"
 
@@ -195,7 +196,9 @@ void Idle::count_until(uint64_t now) {
 }
 
 void Idle::look_around() {
-    const Waiting::Look seen = look();
+    Waiting::Look seen = look();
+    // A neighbour that wants the core gets it by a yield.
+    if (may_block && !seen.neighbour && waiting_.should_ask_for_cores(seen.now)) seen.short_of_cores = cores_are_short();
     const Waiting::Act act = waiting_.next(seen, {may_block, static_cast<uint64_t>(config().spin_us) * 1000});
     if (waiting_.since() == seen.now) counted_ = seen.now;
     count_until(seen.now);

@@ -60,6 +60,7 @@ Waiting::Act Waiting::next(const Look& look, const Terms& terms) {
     // Of a core that we were taken from, or brought to, nobody knows which of the two kept us waiting.
     if (looked_ != 0 && look.now > looked_ && stayed) core_.lost(look.now - looked_, look.now);
     looked_ = look.now;
+    if (should_ask_for_cores(look.now) || since_ == 0) asked_ = look.now;
     if (since_ == 0) since_ = look.now;
     if (look.contested) core_.told_of_strangers(look.now);
     const bool contested = core_.contested(look.now);
@@ -67,7 +68,7 @@ Waiting::Act Waiting::next(const Look& look, const Terms& terms) {
     if (look.neighbour && core_.should_move(look.now)) return Act::move;
     if (terms.may_sleep) {
         uint64_t patience = terms.spin_ns;
-        if (contested) patience = std::min(patience, look.neighbour ? 0 : kContestedSpinNs);
+        if (contested || look.short_of_cores) patience = std::min(patience, contested && look.neighbour ? 0 : kContestedSpinNs);
         if (later_ || look.now - since_ >= patience) {
             if (contested && look.neighbour) core_.gave_turn();
             announced_ = true;

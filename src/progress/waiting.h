@@ -95,10 +95,11 @@ class Waiting {
     };
     /// What a look around shows.
     struct Look {
-        uint64_t now = 0;        ///< ns
-        bool neighbour = false;  ///< one that we know is awake on this core
-        uint32_t cpu = 0;        ///< this core
-        bool contested = false;  ///< a neighbour has found that strangers want it
+        uint64_t now = 0;             ///< ns
+        bool neighbour = false;       ///< one that we know is awake on this core
+        uint32_t cpu = 0;             ///< this core
+        bool contested = false;       ///< a neighbour has found that strangers want it
+        bool short_of_cores = false;  ///< somebody waits for a core of this machine; where should_ask_for_cores() was true
     };
 
     /// Polls between two looks around, and before the first of them on a crowded core.
@@ -121,6 +122,9 @@ class Waiting {
         return later_ ? polls_ >= polls_alone * kPatience : polls_ >= polls_alone && polls_ % kPollsPerLook == 0;
     }
     Act next(const Look& look, const Terms& terms);
+    /// Whether the next look should say if the machine is short of cores: now and then, once this has spun for as long as it
+    /// would on a contested core.
+    bool should_ask_for_cores(uint64_t now) const { return since_ != 0 && now - asked_ >= kContestedSpinNs; }
     void yielded(uint64_t began, uint64_t ended);
     void slept(uint64_t ended);
     void moved(bool free_core, uint64_t ended);
@@ -128,7 +132,7 @@ class Waiting {
     void reset() {
         announced_ = false;
         polls_ = 0;
-        since_ = looked_ = 0;
+        since_ = looked_ = asked_ = 0;
     }
 
     bool announced() const { return announced_; }
@@ -142,6 +146,7 @@ class Waiting {
     bool announced_ = false;
     uint64_t since_ = 0;
     uint64_t looked_ = 0;  ///< when we ran last, as far as we know
+    uint64_t asked_ = 0;   ///< when it was last known that there are cores enough, or the wait began
 };
 
 }  // namespace starling::progress

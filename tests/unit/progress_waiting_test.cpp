@@ -21,6 +21,8 @@ struct Core {
     bool core_free = false;  ///< another one, to which a move leads
     uint32_t cpu = 0;
     bool told = false;  ///< by a neighbour, of strangers
+    bool machine_short = false;
+    int asked = 0;  ///< whether the machine is short of cores
     uint64_t now = 1000 * kMs;
     int yields = 0, sleeps = 0, moves = 0;
     uint64_t given_away = 0;  ///< ns, to strangers by yields
@@ -30,7 +32,9 @@ struct Core {
     Act step(Waiting& wait, const Waiting::Terms& terms, uint64_t poll_ns = 50) {
         now += poll_ns;
         if (!wait.is_time_to_look(kPollsAlone)) return Act::spin;
-        const Act act = wait.next({now, neighbour, cpu, told}, terms);
+        const bool asks = wait.should_ask_for_cores(now);
+        asked += asks;
+        const Act act = wait.next({now, neighbour, cpu, told, asks && machine_short}, terms);
         if (act == Act::yield) {
             const uint64_t began = now;
             // The kernel gives the core to whoever has had least of it.
@@ -80,6 +84,29 @@ TEST(Waiting, SpinsWhereNobodyElseIsAndSleepsWhenThatIsOver) {
     // Woken for nothing it soon sleeps on.
     for (uint32_t i = 0; i + 1 < Waiting::kPollsPerLook; ++i) EXPECT_EQ(core.step(wait, kAdaptive), Act::spin);
     EXPECT_EQ(core.step(wait, kAdaptive), Act::announce);
+}
+
+// Whoever waits behind us for a core may be the one we wait for, and we never notice by ourselves.
+TEST(Waiting, SleepsSoonWhereTheMachineHasNoCoreToSpare) {
+    Core core;
+    core.machine_short = true;
+    for (int i = 0; i < 10; ++i) {
+        Waiting wait(core.watch, false);
+        const uint64_t began = core.now;
+        while (core.step(wait, kAdaptive) != Act::announce) ASSERT_LT(core.now, began + 10 * kMs);
+        EXPECT_GE(core.now - began, Waiting::kContestedSpinNs);
+        EXPECT_LT(core.now - began, 200 * kUs);
+    }
+    EXPECT_EQ(core.asked, 10);
+    core.machine_short = false;
+    core.asked = 0;
+    Waiting wait(core.watch, false);
+    const uint64_t began = core.now;
+    while (core.step(wait, kAdaptive) != Act::announce) ASSERT_LT(core.now, began + 10 * kMs);
+    EXPECT_GE(core.now - began, kAdaptive.spin_ns);
+    EXPECT_LE(core.asked, static_cast<int>(kAdaptive.spin_ns / Waiting::kContestedSpinNs)) << "each asks the kernel";
+    EXPECT_GT(core.asked, 10);
+    EXPECT_FALSE(core.watch.contested(core.now));
 }
 
 TEST(Waiting, NeverYieldsToAStranger) {
