@@ -43,10 +43,22 @@ class Library:
         return ""
 
 
-def all_libraries(build):
+BEFORE = "before"  # another build of Starling, which the first is compared with as with a peer
+
+
+def all_libraries(build, against=None):
+    others = [another(directory_of(against))] if against else []
+    return starling(directory_of(build)) + others + debian() + wheels()
+
+
+def directory_of(build):
     build = Path(build)
-    build = build if build.is_absolute() else ROOT / build
-    return starling(build) + debian() + wheels()
+    return build if build.is_absolute() else ROOT / build
+
+
+def another(build):
+    return Library(BEFORE, f"Starling of {build.parent.name}/{build.name}", [str(build / "bin/mpicc")],
+                   [str(build / "bin/mpiexec")])
 
 
 def starling(build):

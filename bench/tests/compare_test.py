@@ -168,6 +168,15 @@ class Judgement(unittest.TestCase):
         self.assertFalse(classes.summary([10, 10, 10, 10, 30], 0.15)["noisy"])
         self.assertTrue(classes.summary([10, 10, 10, 30, 30], 0.15)["noisy"])
 
+    def test_many_turns_make_a_median_surer(self):
+        # As tables of the sign test have it: the 6th of 20, the 10th of 30, the 18th of 50, the 40th of 100 from each end.
+        self.assertEqual([classes.left_aside(count) for count in (4, 5, 9, 20, 30, 50, 100)], [0, 1, 1, 5, 9, 17, 39])
+        scattered = [9, 9, 9.5, 10.5, 11, 11]
+        self.assertTrue(classes.summary(scattered, 0.15)["noisy"])
+        self.assertTrue(classes.summary(scattered * 3, 0.15)["noisy"])
+        self.assertFalse(classes.summary([8, 9, 10, 10, 11, 12] * 12, 0.15)["noisy"])
+        self.assertTrue(classes.summary([8, 12] * 40, 0.15)["noisy"], "two places are no scatter")
+
     def test_page_needs_nothing_from_elsewhere(self):
         results = self.results([1, 1, 1], [2, 2, 2])
         case = results["cases"].pop("c")
@@ -204,6 +213,12 @@ class Judgement(unittest.TestCase):
             names = [case.name for case in all_cases(quick)]
             self.assertEqual(set(TARGETS) - set(names), set())
             self.assertEqual(len(names), len(set(names)))
+
+    def test_another_build_is_compared_as_a_peer(self):
+        found = [library for library in all_libraries("build", "/other/build") if library.key == "before"]
+        self.assertEqual([library.launcher for library in found], [["/other/build/bin/mpiexec"]])
+        self.assertTrue(report.is_peer("before"))
+        self.assertNotIn("before", [library.key for library in all_libraries("build")])
 
     def test_launchers_oversubscribe_only_where_there_are_too_many(self):
         with_option = Library("one", "one", ["true"], ["echo"], crowded=["--crowded"])
