@@ -56,19 +56,21 @@ void CoreWatch::moved(bool free_core, uint64_t now) {
 Waiting::Act Waiting::next(const Look& look, const Terms& terms) {
     if (announced_) return Act::sleep;
     const bool stayed = core_.is_on(look.cpu);
-    core_.see(look.cpu, look.neighbour);
+    if (should_ask_for_cores(look.now) || since_ == 0) asked_ = look.now;
+    if (since_ == 0) since_ = look.now;
+    if (look.short_of_cores) core_.suspect_neighbour(look.now);
+    const bool neighbour = look.neighbour || core_.suspects_neighbour(look.now);
+    core_.see(look.cpu, neighbour);
     // Of a core that we were taken from, or brought to, nobody knows which of the two kept us waiting.
     if (looked_ != 0 && look.now > looked_ && stayed) core_.lost(look.now - looked_, look.now);
     looked_ = look.now;
-    if (should_ask_for_cores(look.now) || since_ == 0) asked_ = look.now;
-    if (since_ == 0) since_ = look.now;
     if (look.contested) core_.told_of_strangers(look.now);
     const bool contested = core_.contested(look.now);
     // Beside strangers as well: on another core they share with us alone.
     if (look.neighbour && core_.should_move(look.now)) return Act::move;
     if (terms.may_sleep) {
         uint64_t patience = terms.spin_ns;
-        if (contested || look.short_of_cores) patience = std::min(patience, contested && look.neighbour ? 0 : kContestedSpinNs);
+        if (contested) patience = std::min(patience, look.neighbour ? 0 : kContestedSpinNs);
         if (later_ || look.now - since_ >= patience) {
             if (contested && look.neighbour) core_.gave_turn();
             announced_ = true;
@@ -76,7 +78,7 @@ Waiting::Act Waiting::next(const Look& look, const Terms& terms) {
         }
     }
     // Who may not sleep has no other way to let a neighbour run.
-    return look.neighbour && !(contested && terms.may_sleep) ? Act::yield : Act::spin;
+    return neighbour && !(contested && terms.may_sleep) ? Act::yield : Act::spin;
 }
 
 void Waiting::moved(bool free_core, uint64_t ended) {

@@ -26,6 +26,9 @@ class CoreWatch {
     static constexpr uint32_t kTurnsBeforeMove = 32;
     static constexpr uint64_t kFirstRestNs = 5'000'000, kLongestRestNs = 1'280'000'000;
 
+    /// How long the machine counts as short of cores.
+    static constexpr uint64_t kSuspicionNs = 20'000'000;
+
     /// What is lost from now on for this long counts for nothing: the job starts, and those on the core who are not to be
     /// seen yet are most likely ours, on their way to MPI_Init.
     static constexpr uint64_t kStartNs = 50'000'000;
@@ -40,6 +43,10 @@ class CoreWatch {
     /// A neighbour has found that strangers want this core: nobody pays for that twice. It holds for a while, since that
     /// neighbour may be asleep at the next look.
     void told_of_strangers(uint64_t now) { contest_->hearsay_until = now + kFirstContestNs; }
+    /// The machine is short of cores: there may be a neighbour here that is in no table we see. It holds for a while, as waits that
+    /// are short don't ask.
+    void suspect_neighbour(uint64_t now) { suspicion_until_ = now + kSuspicionNs; }
+    bool suspects_neighbour(uint64_t now) const { return now < suspicion_until_; }
     bool is_on(uint32_t cpu) const { return contest_->cpu == cpu; }
     /// We go to sleep so that a neighbour gets the core, where a yield would give it to strangers.
     void gave_turn() { ++shared_; }
@@ -72,7 +79,8 @@ class CoreWatch {
     uint32_t lateness_ = 0;  ///< history of yields, a bit each, 1 = someone else has run meanwhile
     bool crowded_ = false;
     bool neighbour_ = false;
-    uint32_t shared_ = 0;      ///< turns in a row that a neighbour had
+    uint32_t shared_ = 0;  ///< turns in a row that a neighbour had
+    uint64_t suspicion_until_ = 0;
     uint64_t begun_ = 0;       ///< losses count from here on
     uint64_t rest_until_ = 0;  ///< no move before
     uint64_t rest_ = 0;
@@ -109,6 +117,8 @@ class Waiting {
     /// Strangers want the core: whom we wait for may have lost its own for a slice, and the less we spin meanwhile the
     /// sooner we get ours back.
     static constexpr uint64_t kContestedSpinNs = 50'000;
+    /// Between two questions whether there are cores enough, and from the begin of a wait to the first.
+    static constexpr uint64_t kAskNs = 50'000;
 
     /// `later`: what is waited for has to be woken and needs a core. Spins for as long as that takes, then sleeps.
     Waiting(CoreWatch& core, bool later) : core_(core), later_(later) {}
@@ -122,9 +132,8 @@ class Waiting {
         return later_ ? polls_ >= polls_alone * kPatience : polls_ >= polls_alone && polls_ % kPollsPerLook == 0;
     }
     Act next(const Look& look, const Terms& terms);
-    /// Whether the next look should say if the machine is short of cores: now and then, once this has spun for as long as it
-    /// would on a contested core.
-    bool should_ask_for_cores(uint64_t now) const { return since_ != 0 && now - asked_ >= kContestedSpinNs; }
+    /// Whether the next look should say if the machine is short of cores.
+    bool should_ask_for_cores(uint64_t now) const { return since_ != 0 && now - asked_ >= kAskNs; }
     void yielded(uint64_t began, uint64_t ended);
     void slept(uint64_t ended);
     void moved(bool free_core, uint64_t ended);

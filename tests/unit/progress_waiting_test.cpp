@@ -87,26 +87,45 @@ TEST(Waiting, SpinsWhereNobodyElseIsAndSleepsWhenThatIsOver) {
 }
 
 // Whoever waits behind us for a core may be the one we wait for, and we never notice by ourselves.
-TEST(Waiting, SleepsSoonWhereTheMachineHasNoCoreToSpare) {
+TEST(Waiting, YieldsWhereTheMachineHasNoCoreToSpare) {
     Core core;
     core.machine_short = true;
-    for (int i = 0; i < 10; ++i) {
+    uint64_t began = core.now;
+    Waiting first(core.watch, false);
+    while (core.step(first, kAdaptive) != Act::yield) ASSERT_LT(core.now, began + 10 * kMs);
+    EXPECT_GE(core.now - began, Waiting::kAskNs);
+    EXPECT_LT(core.now - began, 200 * kUs);
+    // The next wait knows it already, and for as long as it is so.
+    for (int i = 0; i < 1000; ++i) {
+        began = core.now;
         Waiting wait(core.watch, false);
-        const uint64_t began = core.now;
-        while (core.step(wait, kAdaptive) != Act::announce) ASSERT_LT(core.now, began + 10 * kMs);
-        EXPECT_GE(core.now - began, Waiting::kContestedSpinNs);
-        EXPECT_LT(core.now - began, 200 * kUs);
+        while (core.step(wait, kAdaptive) != Act::yield) ASSERT_LT(core.now, began + Waiting::kAskNs);
+        core.wait_for(100 * kUs, kAdaptive);
     }
-    EXPECT_EQ(core.asked, 10);
     core.machine_short = false;
-    core.asked = 0;
-    Waiting wait(core.watch, false);
+    core.now += CoreWatch::kSuspicionNs;
+    const int yields = core.yields;
+    core.wait_for(1000 * kMs, kAdaptive);
+    EXPECT_EQ(core.yields, yields);
+    EXPECT_EQ(core.moves, 0) << "from whom we don't see there is nowhere to go";
+}
+
+// Those who wait for cores were strangers: found out as with strangers beside neighbours.
+TEST(Waiting, StrangersGetLittleWhereTheMachineHasNoCoreToSpare) {
+    Core core;
+    core.machine_short = core.strangers = true;
     const uint64_t began = core.now;
-    while (core.step(wait, kAdaptive) != Act::announce) ASSERT_LT(core.now, began + 10 * kMs);
-    EXPECT_GE(core.now - began, kAdaptive.spin_ns);
-    EXPECT_LE(core.asked, static_cast<int>(kAdaptive.spin_ns / Waiting::kContestedSpinNs)) << "each asks the kernel";
+    while (core.now < began + 20'000 * kMs) core.wait_for(200 * kUs, kAdaptive);
+    EXPECT_GT(core.yields, 2);
+    EXPECT_LT(core.given_away, (core.now - began) / 50);
+}
+
+TEST(Waiting, AsksForCoresNowAndThenOnly) {
+    Core core;
+    Waiting wait(core.watch, false);
+    while (core.step(wait, kAdaptive) != Act::announce) {}
+    EXPECT_LE(core.asked, static_cast<int>(kAdaptive.spin_ns / Waiting::kAskNs)) << "each asks the kernel";
     EXPECT_GT(core.asked, 10);
-    EXPECT_FALSE(core.watch.contested(core.now));
 }
 
 TEST(Waiting, NeverYieldsToAStranger) {
