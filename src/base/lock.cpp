@@ -15,6 +15,7 @@
 namespace starling {
 
 constinit std::atomic<Threads> threads_are{Threads::one};
+constinit thread_local const char* calling = nullptr;
 
 namespace {
 

@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/calling.h"
+
 namespace starling {
 
 /// How the program's threads, and the library's own, may be inside the library.
@@ -66,12 +68,14 @@ class Outside {
     }
     ~Outside() {
         if (was_inside_) enter_slowly();
+        calling = calling_;
     }
     Outside(const Outside&) = delete;
     Outside& operator=(const Outside&) = delete;
 
   private:
     const bool was_inside_;
+    const char* const calling_ = calling;
 };
 
 }  // namespace starling

@@ -10,7 +10,7 @@ namespace starling::collective {
 
 /// Null and 0 for what is not known.
 struct Label {
-    const char* function = nullptr;       ///< "MPI_Barrier"; lasts for ever
+    const char* function = nullptr;       ///< "MPI_Barrier", lasts for ever; null: the one that waits
     message::Channel* channel = nullptr;  ///< that its messages go through
     uint32_t number = 0;                  ///< among the collective operations of the communicator, from 1
     int tag = 0;                          ///< of its messages

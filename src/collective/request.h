@@ -18,6 +18,6 @@ struct CollectiveRequest : progress::Request {
 void start(Task task, CollectiveRequest& request);
 
 /// Runs a task to its end and gives its result. Other communication goes on meanwhile.
-int run(Task task, const Label& label = {__builtin_FUNCTION()});
+int run(Task task, const Label& label = {});
 
 }  // namespace starling::collective

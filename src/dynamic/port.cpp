@@ -144,7 +144,7 @@ class Talk {
         const OutgoingPointer send_size = start({reinterpret_cast<char*>(&size), sizeof size}, 1);
         message::ReceiveRequest receive_size;
         message::start_receive(receive_size, channel_, &size, sizeof size, byte, 0, 1);
-        progress::wait_until([&] { return receive_size.done || refused_ || finalized(); }, {"MPI_Comm_connect"});
+        progress::wait_until([&] { return receive_size.done || refused_ || finalized(); });
         progress::poll();  // what the other side said last
         if (refused_ || !receive_size.done) {
             message::cancel_receive(receive_size);
@@ -222,12 +222,10 @@ int accept_at_root(comm::Comm& comm, const char* name_text, std::string& result)
     auto port = ports().open.find(name.port);
     // Another thread may close it meanwhile.
     if (ours)
-        progress::wait_until(
-            [&] {
-                port = ports().open.find(name.port);
-                return port == ports().open.end() || !port->second.empty();
-            },
-            {"MPI_Comm_accept"});
+        progress::wait_until([&] {
+            port = ports().open.find(name.port);
+            return port == ports().open.end() || !port->second.empty();
+        });
     if (!ours || port == ports().open.end())
         return fail(MPI_ERR_PORT, "the port was not opened by this process, or was closed");
     const Caller caller = port->second.front();

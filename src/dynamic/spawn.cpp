@@ -73,17 +73,15 @@ constexpr uint64_t kLookCloselyNs = 5'000'000;
 int wait_for_children(job::JobSegment& segment) {
     uint64_t look_closely_at = now_ns() + kLookCloselyNs;
     Arrival arrival = Arrival::waiting;
-    progress::wait_until(
-        [&] {
-            if (segment.all_arrived()) arrival = Arrival::complete;
-            if (arrival != Arrival::waiting) return true;
-            if (const uint64_t now = now_ns(); now > look_closely_at) {
-                look_closely_at = now + kLookCloselyNs;
-                arrival = look_for_arrival(segment);
-            }
-            return arrival != Arrival::waiting;
-        },
-        {"MPI_Comm_spawn"});
+    progress::wait_until([&] {
+        if (segment.all_arrived()) arrival = Arrival::complete;
+        if (arrival != Arrival::waiting) return true;
+        if (const uint64_t now = now_ns(); now > look_closely_at) {
+            look_closely_at = now + kLookCloselyNs;
+            arrival = look_for_arrival(segment);
+        }
+        return arrival != Arrival::waiting;
+    });
     if (arrival == Arrival::complete) return MPI_SUCCESS;
     return fail(MPI_ERR_SPAWN, "a process of %s ended before it called MPI_Init", segment.header().command);
 }

@@ -18,22 +18,22 @@ using comm::AttributeHolder;
 using comm::AttributeKind;
 using comm::Keyval;
 
-int bad_keyval(comm::Comm* comm, int keyval, const char* function = __builtin_FUNCTION()) {
-    return raise(comm, fail(MPI_ERR_KEYVAL, "%d is no attribute key of this kind of object", keyval), function);
+int bad_keyval(comm::Comm* comm, int keyval) {
+    return raise(comm, fail(MPI_ERR_KEYVAL, "%d is no attribute key of this kind of object", keyval));
 }
 
-int predefined_keyval(comm::Comm* comm, const char* function = __builtin_FUNCTION()) {
-    return raise(comm, fail(MPI_ERR_KEYVAL, "predefined attributes can't be set or deleted"), function);
+int predefined_keyval(comm::Comm* comm) {
+    return raise(comm, fail(MPI_ERR_KEYVAL, "predefined attributes can't be set or deleted"));
 }
 
 bool is_predefined(int keyval) { return keyval >= MPI_TAG_UB && keyval <= MPI_UNIVERSE_SIZE; }
 
 // Frees a key of one kind.
-int free_key(AttributeKind kind, int* number, const char* function) {
+int free_key(AttributeKind kind, int* number) {
     Lock lock;
-    if (!number) return null_argument(nullptr, "keyval", function);
+    if (!number) return null_argument(nullptr, "keyval");
     Keyval* keyval = comm::find_keyval(kind, *number);
-    if (!keyval) return bad_keyval(nullptr, *number, function);
+    if (!keyval) return bad_keyval(nullptr, *number);
     // Freed before through another copy of the handle, and still there since objects carry it: nothing more to do.
     if (!keyval->freed) comm::free_keyval(keyval);
     *number = MPI_KEYVAL_INVALID;
@@ -66,23 +66,23 @@ const int* predefined_attribute(int keyval) {
     }
 }
 
-int comm_set(MPI_Comm handle, int number, void* value, const char* function) {
+int comm_set(MPI_Comm handle, int number, void* value) {
     Lock lock;
     comm::Comm* comm = comm::from_handle(handle);
-    if (!comm) return bad_comm(handle, function);
-    if (is_predefined(number)) return predefined_keyval(comm, function);
+    if (!comm) return bad_comm(handle);
+    if (is_predefined(number)) return predefined_keyval(comm);
     Keyval* keyval = comm::find_keyval(AttributeKind::comm, number);
-    if (!keyval) return bad_keyval(comm, number, function);
+    if (!keyval) return bad_keyval(comm, number);
     const comm::Kept kept(comm);
     const int error = comm->attributes.set(AttributeHolder(handle), keyval, value);
-    return error ? raise(comm, error, function) : MPI_SUCCESS;
+    return error ? raise(comm, error) : MPI_SUCCESS;
 }
 
-int comm_get(MPI_Comm handle, int number, void* value, int* flag, const char* function) {
+int comm_get(MPI_Comm handle, int number, void* value, int* flag) {
     Lock lock;
     comm::Comm* comm = comm::from_handle(handle);
-    if (!comm) return bad_comm(handle, function);
-    if (!value || !flag) return null_argument(comm, value ? "flag" : "attribute_val", function);
+    if (!comm) return bad_comm(handle);
+    if (!value || !flag) return null_argument(comm, value ? "flag" : "attribute_val");
     auto* out = static_cast<void**>(value);
     if (is_predefined(number)) {
         const int* found = predefined_attribute(number);
@@ -90,29 +90,27 @@ int comm_get(MPI_Comm handle, int number, void* value, int* flag, const char* fu
         if (found) *out = const_cast<int*>(found);
         return MPI_SUCCESS;
     }
-    if (!comm::find_keyval(AttributeKind::comm, number)) return bad_keyval(comm, number, function);
+    if (!comm::find_keyval(AttributeKind::comm, number)) return bad_keyval(comm, number);
     *flag = comm->attributes.get(number, out);
     return MPI_SUCCESS;
 }
 
-int comm_delete(MPI_Comm handle, int number, const char* function) {
+int comm_delete(MPI_Comm handle, int number) {
     Lock lock;
     comm::Comm* comm = comm::from_handle(handle);
-    if (!comm) return bad_comm(handle, function);
-    if (is_predefined(number)) return predefined_keyval(comm, function);
-    if (!comm->attributes.get(number, nullptr)) return bad_keyval(comm, number, function);
+    if (!comm) return bad_comm(handle);
+    if (is_predefined(number)) return predefined_keyval(comm);
+    if (!comm->attributes.get(number, nullptr)) return bad_keyval(comm, number);
     const comm::Kept kept(comm);
     const int error = comm->attributes.remove(AttributeHolder(handle), number);
-    return error ? raise(comm, error, function) : MPI_SUCCESS;
+    return error ? raise(comm, error) : MPI_SUCCESS;
 }
 
-int bad_datatype(MPI_Datatype handle, const char* function = __builtin_FUNCTION()) {
-    return phase == Phase::running ? bad_type(nullptr, handle, function) : not_running(function);
-}
+int bad_datatype(MPI_Datatype handle) { return phase == Phase::running ? bad_type(nullptr, handle) : not_running(); }
 
-int make_key(AttributeKind kind, int* number, void* extra_state, Keyval*& keyval, const char* function) {
-    if (phase != Phase::running) return not_running(function);
-    if (!number) return null_argument(nullptr, "keyval", function);
+int make_key(AttributeKind kind, int* number, void* extra_state, Keyval*& keyval) {
+    if (phase != Phase::running) return not_running();
+    if (!number) return null_argument(nullptr, "keyval");
     keyval = comm::make_keyval(kind, extra_state);
     *number = keyval->number;
     return MPI_SUCCESS;
@@ -124,35 +122,33 @@ int Comm_create_keyval(MPI_Comm_copy_attr_function* comm_copy_attr_fn, MPI_Comm_
                        int* comm_keyval, void* extra_state) {
     Lock lock;
     Keyval* keyval = nullptr;
-    if (const int error = make_key(AttributeKind::comm, comm_keyval, extra_state, keyval, "Comm_create_keyval")) return error;
+    if (const int error = make_key(AttributeKind::comm, comm_keyval, extra_state, keyval)) return error;
     keyval->comm_copy = comm_copy_attr_fn;
     keyval->comm_delete = comm_delete_attr_fn;
     return MPI_SUCCESS;
 }
 
-int Comm_free_keyval(int* comm_keyval) { return free_key(AttributeKind::comm, comm_keyval, "Comm_free_keyval"); }
+int Comm_free_keyval(int* comm_keyval) { return free_key(AttributeKind::comm, comm_keyval); }
 
-int Comm_set_attr(MPI_Comm comm, int comm_keyval, void* attribute_val) {
-    return comm_set(comm, comm_keyval, attribute_val, "Comm_set_attr");
-}
+int Comm_set_attr(MPI_Comm comm, int comm_keyval, void* attribute_val) { return comm_set(comm, comm_keyval, attribute_val); }
 
 int Comm_get_attr(MPI_Comm comm, int comm_keyval, void* attribute_val, int* flag) {
-    return comm_get(comm, comm_keyval, attribute_val, flag, "Comm_get_attr");
+    return comm_get(comm, comm_keyval, attribute_val, flag);
 }
 
-int Comm_delete_attr(MPI_Comm comm, int comm_keyval) { return comm_delete(comm, comm_keyval, "Comm_delete_attr"); }
+int Comm_delete_attr(MPI_Comm comm, int comm_keyval) { return comm_delete(comm, comm_keyval); }
 
 int Type_create_keyval(MPI_Type_copy_attr_function* type_copy_attr_fn, MPI_Type_delete_attr_function* type_delete_attr_fn,
                        int* type_keyval, void* extra_state) {
     Lock lock;
     Keyval* keyval = nullptr;
-    if (const int error = make_key(AttributeKind::type, type_keyval, extra_state, keyval, "Type_create_keyval")) return error;
+    if (const int error = make_key(AttributeKind::type, type_keyval, extra_state, keyval)) return error;
     keyval->type_copy = type_copy_attr_fn;
     keyval->type_delete = type_delete_attr_fn;
     return MPI_SUCCESS;
 }
 
-int Type_free_keyval(int* type_keyval) { return free_key(AttributeKind::type, type_keyval, "Type_free_keyval"); }
+int Type_free_keyval(int* type_keyval) { return free_key(AttributeKind::type, type_keyval); }
 
 int Type_set_attr(MPI_Datatype datatype, int type_keyval, void* attribute_val) {
     Lock lock;
@@ -190,31 +186,29 @@ int Win_create_keyval(MPI_Win_copy_attr_function* win_copy_attr_fn, MPI_Win_dele
                       int* win_keyval, void* extra_state) {
     Lock lock;
     Keyval* keyval = nullptr;
-    if (const int error = make_key(AttributeKind::win, win_keyval, extra_state, keyval, "Win_create_keyval")) return error;
+    if (const int error = make_key(AttributeKind::win, win_keyval, extra_state, keyval)) return error;
     keyval->win_copy = win_copy_attr_fn;
     keyval->win_delete = win_delete_attr_fn;
     return MPI_SUCCESS;
 }
 
-int Win_free_keyval(int* win_keyval) { return free_key(AttributeKind::win, win_keyval, "Win_free_keyval"); }
+int Win_free_keyval(int* win_keyval) { return free_key(AttributeKind::win, win_keyval); }
 
 int Keyval_create(MPI_Copy_function* copy_fn, MPI_Delete_function* delete_fn, int* keyval, void* extra_state) {
     Lock lock;
     Keyval* made = nullptr;
-    if (const int error = make_key(AttributeKind::comm, keyval, extra_state, made, "Keyval_create")) return error;
+    if (const int error = make_key(AttributeKind::comm, keyval, extra_state, made)) return error;
     made->comm_copy = copy_fn;
     made->comm_delete = delete_fn;
     return MPI_SUCCESS;
 }
 
-int Keyval_free(int* keyval) { return free_key(AttributeKind::comm, keyval, "Keyval_free"); }
+int Keyval_free(int* keyval) { return free_key(AttributeKind::comm, keyval); }
 
-int Attr_put(MPI_Comm comm, int keyval, void* attribute_val) { return comm_set(comm, keyval, attribute_val, "Attr_put"); }
+int Attr_put(MPI_Comm comm, int keyval, void* attribute_val) { return comm_set(comm, keyval, attribute_val); }
 
-int Attr_get(MPI_Comm comm, int keyval, void* attribute_val, int* flag) {
-    return comm_get(comm, keyval, attribute_val, flag, "Attr_get");
-}
+int Attr_get(MPI_Comm comm, int keyval, void* attribute_val, int* flag) { return comm_get(comm, keyval, attribute_val, flag); }
 
-int Attr_delete(MPI_Comm comm, int keyval) { return comm_delete(comm, keyval, "Attr_delete"); }
+int Attr_delete(MPI_Comm comm, int keyval) { return comm_delete(comm, keyval); }
 
 }  // namespace starling::mpi

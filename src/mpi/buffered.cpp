@@ -119,18 +119,18 @@ bool poll_flushes() {
     return any;
 }
 
-int attach(SendBuffer*& place, comm::Comm* comm, void* memory, MPI_Count size, const char* function) {
-    if (phase != Phase::running) return not_running(function);
-    if (place) return raise(comm, fail(MPI_ERR_BUFFER, "a buffer is attached already; detach it first"), function);
-    if (size < 0) return raise(comm, fail(MPI_ERR_ARG, "the size of the buffer is negative"), function);
+int attach(SendBuffer*& place, comm::Comm* comm, void* memory, MPI_Count size) {
+    if (phase != Phase::running) return not_running();
+    if (place) return raise(comm, fail(MPI_ERR_BUFFER, "a buffer is attached already; detach it first"));
+    if (size < 0) return raise(comm, fail(MPI_ERR_ARG, "the size of the buffer is negative"));
     place = new SendBuffer(memory, size);
     return MPI_SUCCESS;
 }
 
-int detach(SendBuffer*& place, comm::Comm* comm, void* address, CountOut size, const char* function) {
-    if (phase != Phase::running) return not_running(function);
-    if (!address || !size) return null_argument(comm, address ? "size" : "buffer_addr", function);
-    if (!place) return raise(comm, fail(MPI_ERR_BUFFER, "no buffer is attached"), function);
+int detach(SendBuffer*& place, comm::Comm* comm, void* address, CountOut size) {
+    if (phase != Phase::running) return not_running();
+    if (!address || !size) return null_argument(comm, address ? "size" : "buffer_addr");
+    if (!place) return raise(comm, fail(MPI_ERR_BUFFER, "no buffer is attached"));
     place->flush();
     poll_flushes();  // those of this buffer complete now, while it is there
     *static_cast<void**>(address) = place->memory();
@@ -140,8 +140,8 @@ int detach(SendBuffer*& place, comm::Comm* comm, void* address, CountOut size, c
     return MPI_SUCCESS;
 }
 
-int start_flush(SendBuffer* buffer, comm::Comm* comm, MPI_Request* out, const char* function) {
-    if (!out) return null_argument(comm, "request", function);
+int start_flush(SendBuffer* buffer, comm::Comm* comm, MPI_Request* out) {
+    if (!out) return null_argument(comm, "request");
     if (!buffer || buffer->collect()) {
         *out = completed_request();
         return MPI_SUCCESS;
@@ -159,13 +159,10 @@ int start_flush(SendBuffer* buffer, comm::Comm* comm, MPI_Request* out, const ch
 
 SendBuffer*& session_buffer(comm::Session& session) { return reinterpret_cast<SendBuffer*&>(session.attached_buffer); }
 
-int bad_session(const char* function = __builtin_FUNCTION()) {
-    return bad_handle(nullptr, MPI_ERR_SESSION, "session", function);
-}
+int bad_session() { return bad_handle(nullptr, MPI_ERR_SESSION, "session"); }
 
-int raise(const comm::Session& session, int error, const char* function = __builtin_FUNCTION()) {
-    return raise_through(session.errhandler, comm::HandlerKind::session, {.session = comm::to_handle(&session)}, error,
-                         function);
+int raise(const comm::Session& session, int error) {
+    return raise_through(session.errhandler, comm::HandlerKind::session, {.session = comm::to_handle(&session)}, error);
 }
 
 SendBuffer*& comm_buffer(comm::Comm& comm) { return reinterpret_cast<SendBuffer*&>(comm.attached_buffer); }
@@ -207,9 +204,9 @@ int send_buffered(comm::Comm& comm, const void* data, MPI_Count count, const dat
 int Bsend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm handle) {
     Lock lock;
     comm::Comm* comm = comm::from_handle(handle);
-    if (const int error = check_send(comm, handle, dest, tag, "MPI_Bsend")) return error;
+    if (const int error = check_send(comm, handle, dest, tag)) return error;
     const datatype::Datatype* type = datatype::from_handle(datatype);
-    if (const int error = check_data(comm, type, datatype, buf, count, "MPI_Bsend")) return error;
+    if (const int error = check_data(comm, type, datatype, buf, count)) return error;
     if (dest == MPI_PROC_NULL) return MPI_SUCCESS;
     return raise(comm, send_buffered(*comm, buf, count, *type, dest, tag));
 }
@@ -223,12 +220,12 @@ int Ibsend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, in
 
 int Buffer_attach(void* buffer, MPI_Count size) {
     Lock lock;
-    return attach(process_buffer, nullptr, buffer, size, "MPI_Buffer_attach");
+    return attach(process_buffer, nullptr, buffer, size);
 }
 
 int Buffer_detach(void* buffer_addr, CountOut size) {
     Lock lock;
-    return detach(process_buffer, nullptr, buffer_addr, size, "MPI_Buffer_detach");
+    return detach(process_buffer, nullptr, buffer_addr, size);
 }
 
 int Buffer_flush() {
@@ -241,21 +238,21 @@ int Buffer_flush() {
 int Buffer_iflush(MPI_Request* request) {
     Lock lock;
     if (phase != Phase::running) return not_running();
-    return start_flush(process_buffer, nullptr, request, "MPI_Buffer_iflush");
+    return start_flush(process_buffer, nullptr, request);
 }
 
 int Comm_attach_buffer(MPI_Comm handle, void* buffer, MPI_Count size) {
     Lock lock;
     comm::Comm* comm = comm::from_handle(handle);
     if (!comm) return bad_comm(handle);
-    return attach(comm_buffer(*comm), comm, buffer, size, "MPI_Comm_attach_buffer");
+    return attach(comm_buffer(*comm), comm, buffer, size);
 }
 
 int Comm_detach_buffer(MPI_Comm handle, void* buffer_addr, CountOut size) {
     Lock lock;
     comm::Comm* comm = comm::from_handle(handle);
     if (!comm) return bad_comm(handle);
-    return detach(comm_buffer(*comm), comm, buffer_addr, size, "MPI_Comm_detach_buffer");
+    return detach(comm_buffer(*comm), comm, buffer_addr, size);
 }
 
 int Comm_flush_buffer(MPI_Comm handle) {
@@ -270,7 +267,7 @@ int Comm_iflush_buffer(MPI_Comm handle, MPI_Request* request) {
     Lock lock;
     comm::Comm* comm = comm::from_handle(handle);
     if (!comm) return bad_comm(handle);
-    return start_flush(comm_buffer(*comm), comm, request, "MPI_Comm_iflush_buffer");
+    return start_flush(comm_buffer(*comm), comm, request);
 }
 
 int Session_attach_buffer(MPI_Session handle, void* buffer, MPI_Count size) {
@@ -280,7 +277,7 @@ int Session_attach_buffer(MPI_Session handle, void* buffer, MPI_Count size) {
     SendBuffer*& place = session_buffer(*session);
     if (place) return raise(*session, fail(MPI_ERR_BUFFER, "a buffer is attached already; detach it first"));
     if (size < 0) return raise(*session, fail(MPI_ERR_ARG, "the size of the buffer is negative"));
-    return attach(place, nullptr, buffer, size, "MPI_Session_attach_buffer");
+    return attach(place, nullptr, buffer, size);
 }
 
 int Session_detach_buffer(MPI_Session handle, void* buffer_addr, CountOut size) {
@@ -289,7 +286,7 @@ int Session_detach_buffer(MPI_Session handle, void* buffer_addr, CountOut size) 
     if (!session) return bad_session();
     SendBuffer*& place = session_buffer(*session);
     if (!place) return raise(*session, fail(MPI_ERR_BUFFER, "no buffer is attached"));
-    return detach(place, nullptr, buffer_addr, size, "MPI_Session_detach_buffer");
+    return detach(place, nullptr, buffer_addr, size);
 }
 
 int Session_flush_buffer(MPI_Session handle) {
@@ -304,7 +301,7 @@ int Session_iflush_buffer(MPI_Session handle, MPI_Request* request) {
     Lock lock;
     comm::Session* session = comm::from_handle(handle);
     if (!session) return bad_session();
-    return start_flush(session_buffer(*session), nullptr, request, "MPI_Session_iflush_buffer");
+    return start_flush(session_buffer(*session), nullptr, request);
 }
 
 }  // namespace starling::mpi

@@ -1,7 +1,6 @@
 #include "mpi/check.h"
 
 #include <cstdio>
-#include <cstring>
 #include <string>
 
 #include "base/error.h"
@@ -21,20 +20,15 @@ std::string who() {
     return "rank " + std::to_string(me.rank) + " of " + me.job->segment().header().command;
 }
 
-std::string full_name(const char* function) {
-    const bool prefixed = std::strncmp(function, "MPI_", 4) == 0;
-    return prefixed ? function : std::string("MPI_") + function;
-}
-
 std::string sentence(int error) {
     const std::string_view text = failure_text();
     return std::string(text.empty() ? comm::text_of(error) : text);
 }
 
-[[noreturn]] void die(int error, const char* function) {
+[[noreturn]] void die(int error) {
     const int error_class = comm::class_of(error);
     const std::string line =
-        who() + ": " + full_name(function) + ": " + sentence(error) + " (" + comm::class_name(error_class) + ")\n";
+        who() + ": " + (calling ? calling : "MPI") + ": " + sentence(error) + " (" + comm::class_name(error_class) + ")\n";
     std::fputs(line.c_str(), stderr);
     std::fflush(stderr);
     runtime::abort(kAbortCode);
@@ -65,13 +59,13 @@ comm::Comm* for_no_object() {
 
 }  // namespace
 
-int raise_through(comm::Errhandler* const& place, comm::HandlerKind, ErrorSubject subject, int error, const char* function) {
+int raise_through(comm::Errhandler* const& place, comm::HandlerKind, ErrorSubject subject, int error) {
     // Held: the handler may free itself, or raise errors of its own, and other threads may set another.
     comm::Errhandler* handler = comm::retain_from(place);
     switch (handler->action) {
         case comm::HandlerAction::fatal:
         case comm::HandlerAction::abort:
-            die(error, function);
+            die(error);
         case comm::HandlerAction::give_back:
             break;
         case comm::HandlerAction::call: {
@@ -85,76 +79,72 @@ int raise_through(comm::Errhandler* const& place, comm::HandlerKind, ErrorSubjec
     return error;
 }
 
-int raise(comm::Comm* comm, int error, const char* function) {
+int raise(comm::Comm* comm, int error) {
     if (error == MPI_SUCCESS) return error;
     if (!comm) comm = for_no_object();
     ErrorSubject subject{.comm = comm::to_handle(comm)};
     comm::Errhandler* const fatal = comm::errors_are_fatal();
-    return raise_through(comm ? comm->errhandler : fatal, comm::HandlerKind::comm, subject, error, function);
+    return raise_through(comm ? comm->errhandler : fatal, comm::HandlerKind::comm, subject, error);
 }
 
 int unsupported(const char* name) {
-    return raise(
-        nullptr,
-        fail(MPI_ERR_UNSUPPORTED_OPERATION, "not built into Starling yet; `starling info --missing` lists what is not"), name);
+    calling = name;
+    return raise(nullptr, fail(MPI_ERR_UNSUPPORTED_OPERATION,
+                               "not built into Starling yet; `starling info --missing` lists what is not"));
 }
 
-int out_of_memory(const char* name) { return raise(nullptr, fail(MPI_ERR_NO_MEM, "out of memory"), name); }
+int out_of_memory() { return raise(nullptr, fail(MPI_ERR_NO_MEM, "out of memory")); }
 
-int not_running(const char* function) {
+int not_running() {
     const char* text = phase == Phase::finalized ? "called after MPI_Finalize" : "called before MPI_Init";
-    return raise(nullptr, fail(MPI_ERR_OTHER, "%s", text), function);
+    return raise(nullptr, fail(MPI_ERR_OTHER, "%s", text));
 }
 
-int bad_comm(MPI_Comm handle, const char* function) {
-    if (phase != Phase::running) return not_running(function);
+int bad_comm(MPI_Comm handle) {
+    if (phase != Phase::running) return not_running();
     const char* what =
         handle == MPI_COMM_NULL ? "the communicator is MPI_COMM_NULL" : "the communicator is not valid; was it freed?";
-    return raise(nullptr, fail(MPI_ERR_COMM, "%s", what), function);
+    return raise(nullptr, fail(MPI_ERR_COMM, "%s", what));
 }
 
-int bad_handle(comm::Comm* comm, int error_class, const char* what, const char* function) {
-    return raise(comm, fail(error_class, "the %s is null or not valid; was it freed?", what), function);
+int bad_handle(comm::Comm* comm, int error_class, const char* what) {
+    return raise(comm, fail(error_class, "the %s is null or not valid; was it freed?", what));
 }
 
-int bad_rank(comm::Comm* comm, int rank, const char* function) {
+int bad_rank(comm::Comm* comm, int rank) {
     const char* group = comm->is_inter ? "remote group" : "communicator";
-    return raise(comm, fail(MPI_ERR_RANK, "there is no rank %d in a %s of %d", rank, group, comm->peer_count), function);
+    return raise(comm, fail(MPI_ERR_RANK, "there is no rank %d in a %s of %d", rank, group, comm->peer_count));
 }
 
-int bad_root(comm::Comm* comm, int root, const char* function) {
+int bad_root(comm::Comm* comm, int root) {
     const char* group = comm->is_inter ? "remote group" : "communicator";
-    return raise(comm, fail(MPI_ERR_ROOT, "root %d is no rank of a %s of %d", root, group, comm->peer_count), function);
+    return raise(comm, fail(MPI_ERR_ROOT, "root %d is no rank of a %s of %d", root, group, comm->peer_count));
 }
 
-int bad_tag(comm::Comm* comm, int tag, const char* function) {
-    return raise(comm, fail(MPI_ERR_TAG, "tag %d is negative", tag), function);
+int bad_tag(comm::Comm* comm, int tag) { return raise(comm, fail(MPI_ERR_TAG, "tag %d is negative", tag)); }
+
+int bad_count(comm::Comm* comm, MPI_Count count) {
+    return raise(comm, fail(MPI_ERR_COUNT, "count %lld is negative or too large", static_cast<long long>(count)));
 }
 
-int bad_count(comm::Comm* comm, MPI_Count count, const char* function) {
-    return raise(comm, fail(MPI_ERR_COUNT, "count %lld is negative or too large", static_cast<long long>(count)), function);
-}
-
-int bad_type(comm::Comm* comm, MPI_Datatype type, const char* function) {
+int bad_type(comm::Comm* comm, MPI_Datatype type) {
     const char* what = "the datatype is not valid; was it freed?";
     if (type == MPI_DATATYPE_NULL)
         what = "the datatype is MPI_DATATYPE_NULL";
     else if (const auto* object = datatype::from_handle(type); object && !object->committed)
         what = "the datatype is not committed";
-    return raise(comm, fail(MPI_ERR_TYPE, "%s", what), function);
+    return raise(comm, fail(MPI_ERR_TYPE, "%s", what));
 }
 
-int bad_buffer(comm::Comm* comm, const char* function) {
-    return raise(comm, fail(MPI_ERR_BUFFER, "the buffer is null, but there is data to move"), function);
+int bad_buffer(comm::Comm* comm) { return raise(comm, fail(MPI_ERR_BUFFER, "the buffer is null, but there is data to move")); }
+
+int null_argument(comm::Comm* comm, const char* name) {
+    return raise(comm, fail(MPI_ERR_ARG, "argument %s is a null pointer", name));
 }
 
-int null_argument(comm::Comm* comm, const char* name, const char* function) {
-    return raise(comm, fail(MPI_ERR_ARG, "argument %s is a null pointer", name), function);
-}
-
-int wrong_kind_of_comm(comm::Comm* comm, const char* function) {
+int wrong_kind_of_comm(comm::Comm* comm) {
     const char* what = comm->is_inter ? "an inter-communicator is not allowed here" : "an inter-communicator is needed here";
-    return raise(comm, fail(MPI_ERR_COMM, "%s", what), function);
+    return raise(comm, fail(MPI_ERR_COMM, "%s", what));
 }
 
 }  // namespace starling::mpi

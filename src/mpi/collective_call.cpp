@@ -40,10 +40,9 @@ constinit const progress::RequestClass kPending{
 
 }  // namespace
 
-CollectiveCall::CollectiveCall(MPI_Comm handle, const char* function, bool blocking)
-    : comm_(comm::from_handle(handle)), function_(function), blocking_(blocking) {
+CollectiveCall::CollectiveCall(MPI_Comm handle, bool blocking) : comm_(comm::from_handle(handle)), blocking_(blocking) {
     if (!comm_) [[unlikely]] {
-        error_ = bad_comm(handle, function);
+        error_ = bad_comm(handle);
     } else if (threads_at_once()) [[unlikely]] {
         comm_->retain();
         keeps_ = true;
@@ -99,27 +98,27 @@ Task CollectiveCall::finished(int error) {
     if (!drew_tag_) collective::exchange_of(*comm_).next_tag();
     finished_ = true;
     if (error != MPI_SUCCESS) [[unlikely]]
-        error_ = raise(comm_, error, function_);
+        error_ = raise(comm_, error);
     return {};
 }
 
 void CollectiveCall::request(const MPI_Request* request) {
     if (ok() && !request) [[unlikely]]
-        error_ = null_argument(comm_, "request", function_);
+        error_ = null_argument(comm_, "request");
 }
 
 void CollectiveCall::fail_with(int error_class, const char* sentence) {
-    if (ok()) error_ = raise(comm_, fail(error_class, "%s", sentence), function_);
+    if (ok()) error_ = raise(comm_, fail(error_class, "%s", sentence));
 }
 
 void CollectiveCall::intra_only() {
     if (ok() && comm_->is_inter) [[unlikely]]
-        error_ = wrong_kind_of_comm(comm_, function_);
+        error_ = wrong_kind_of_comm(comm_);
 }
 
 void CollectiveCall::root(int root) {
     if (ok() && !valid_root(*comm_, root)) [[unlikely]]
-        error_ = bad_root(comm_, root, function_);
+        error_ = bad_root(comm_, root);
 }
 
 void CollectiveCall::not_in_place(const void* buffer) {
@@ -143,7 +142,7 @@ const Datatype* CollectiveCall::type(MPI_Datatype handle) {
     const Datatype* type = datatype::from_handle(handle);
     if (!ok()) return nullptr;
     if (!type || !type->committed) [[unlikely]] {
-        error_ = bad_type(comm_, handle, function_);
+        error_ = bad_type(comm_, handle);
         return nullptr;
     }
     if (keeps_) [[unlikely]]
@@ -155,20 +154,20 @@ const Datatype* CollectiveCall::type(MPI_Datatype handle) {
 const Datatype* CollectiveCall::data(const void* buffer, MPI_Count count, MPI_Datatype handle) {
     const Datatype* found = type(handle);
     if (!found) return nullptr;
-    error_ = check_data(comm_, found, handle, buffer, count, function_);
+    error_ = check_data(comm_, found, handle, buffer, count);
     return ok() ? found : nullptr;
 }
 
 void CollectiveCall::buffer(const void* buffer, MPI_Count count, MPI_Datatype handle, const Datatype* type) {
-    if (ok()) error_ = check_data(comm_, type, handle, buffer, count, function_);
+    if (ok()) error_ = check_data(comm_, type, handle, buffer, count);
 }
 
 void CollectiveCall::counts(Counts counts, int n) {
     if (ok() && !counts) [[unlikely]]
-        error_ = null_argument(comm_, "counts", function_);
+        error_ = null_argument(comm_, "counts");
     for (int i = 0; i < n && ok(); ++i)
         if (counts[i] < 0) [[unlikely]]
-            error_ = bad_count(comm_, counts[i], function_);
+            error_ = bad_count(comm_, counts[i]);
 }
 
 const Op* CollectiveCall::op(MPI_Op handle, const Datatype* type) {
@@ -177,7 +176,7 @@ const Op* CollectiveCall::op(MPI_Op handle, const Datatype* type) {
     if (op_ && keeps_) [[unlikely]]
         datatype::retain(*op_);
     if (!op_) [[unlikely]]
-        error_ = bad_handle(comm_, MPI_ERR_OP, "operation", function_);
+        error_ = bad_handle(comm_, MPI_ERR_OP, "operation");
     else if (!datatype::op_valid_for(*op_, *type)) [[unlikely]]
         fail_with(MPI_ERR_OP, "the operation is not defined for this datatype");
     return ok() ? op_ : nullptr;
@@ -187,10 +186,10 @@ const Datatype* CollectiveCall::blocks(const void* buffer, Counts counts, Counts
     const Datatype* found = type(handle);
     if (!found) return nullptr;
     if (peers() > 0 && (!counts || !displacements)) [[unlikely]] {
-        error_ = null_argument(comm_, counts ? "displacements" : "counts", function_);
+        error_ = null_argument(comm_, counts ? "displacements" : "counts");
         return nullptr;
     }
-    for (int i = 0; i < peers() && ok(); ++i) error_ = check_data(comm_, found, handle, buffer, counts[i], function_);
+    for (int i = 0; i < peers() && ok(); ++i) error_ = check_data(comm_, found, handle, buffer, counts[i]);
     return ok() ? found : nullptr;
 }
 
@@ -198,7 +197,7 @@ const Datatype* const* CollectiveCall::typed_blocks(const void* buffer, Counts c
                                                     const MPI_Datatype handles[], int side) {
     if (!ok()) return nullptr;
     if (!counts || !displacements || !handles) [[unlikely]] {
-        error_ = null_argument(comm_, !counts ? "counts" : !displacements ? "displacements" : "types", function_);
+        error_ = null_argument(comm_, !counts ? "counts" : !displacements ? "displacements" : "types");
         return nullptr;
     }
     std::vector<const Datatype*>& types = block_types_[side];
@@ -207,7 +206,7 @@ const Datatype* const* CollectiveCall::typed_blocks(const void* buffer, Counts c
         const Datatype* type = datatype::from_handle(handles[i]);
         // The type of a block of nothing may be anything.
         if (counts[i] == 0 && !type) type = &datatype::predefined(MPI_BYTE);
-        error_ = check_data(comm_, type, handles[i], buffer, counts[i], function_);
+        error_ = check_data(comm_, type, handles[i], buffer, counts[i]);
         if (!ok()) return nullptr;
         if (keeps_) datatype::retain(*type);
         types[static_cast<size_t>(i)] = type;
@@ -217,13 +216,13 @@ const Datatype* const* CollectiveCall::typed_blocks(const void* buffer, Counts c
 
 collective::Label CollectiveCall::label() const {
     const collective::Exchange& of = collective::exchange_of(*comm_);
-    return {function_, &comm_->collective, of.calls(), of.last_tag()};
+    return {calling, &comm_->collective, of.calls(), of.last_tag()};
 }
 
 int CollectiveCall::run(Task task) {
     if (!ok() || finished_) return error_;
     const int error = collective::run(std::move(task), label());
-    return error == MPI_SUCCESS ? MPI_SUCCESS : raise(comm_, error, function_);
+    return error == MPI_SUCCESS ? MPI_SUCCESS : raise(comm_, error);
 }
 
 int CollectiveCall::start(Task task, MPI_Request* request) {

@@ -24,7 +24,7 @@ using datatype::Op;
 /// handler already) and every further one does nothing then.
 class CollectiveCall {
   public:
-    CollectiveCall(MPI_Comm handle, const char* function, bool blocking);
+    CollectiveCall(MPI_Comm handle, bool blocking);
     ~CollectiveCall() {
         if (keeps_) [[unlikely]]
             let_go();
@@ -91,13 +91,12 @@ class CollectiveCall {
     void let_go();
     /// The node stage, which now says what call it serves.
     collective::Node* named(collective::Node* node) const {
-        node->sync().tells.function = function_;
+        node->sync().tells.function = calling;
         return node;
     }
     collective::Label label() const;
     Lock lock_;
     comm::Comm* comm_;
-    const char* function_;
     int error_ = MPI_SUCCESS;
     bool blocking_;
     bool keeps_ = false;  ///< holds references of what is named below: other threads may free it while the call idles

@@ -20,9 +20,9 @@ using comm::Comm;
 namespace {
 
 // What frees a communicator: callbacks first, for they may still use it and may refuse.
-int release_handle(MPI_Comm& handle, Comm* comm, const char* function) {
+int release_handle(MPI_Comm& handle, Comm* comm) {
     const comm::Kept kept(comm);
-    if (const int error = comm->attributes.clear(comm::AttributeHolder(handle))) return raise(comm, error, function);
+    if (const int error = comm->attributes.clear(comm::AttributeHolder(handle))) return raise(comm, error);
     comm::drop(comm);
     handle = MPI_COMM_NULL;
     return MPI_SUCCESS;
@@ -30,9 +30,7 @@ int release_handle(MPI_Comm& handle, Comm* comm, const char* function) {
 
 bool is_predefined(MPI_Comm handle) { return handle == MPI_COMM_WORLD || handle == MPI_COMM_SELF; }
 
-int not_to_be_freed(Comm* comm, const char* function = __builtin_FUNCTION()) {
-    return raise(comm, fail(MPI_ERR_COMM, "%s can't be freed", comm->name.c_str()), function);
-}
+int not_to_be_freed(Comm* comm) { return raise(comm, fail(MPI_ERR_COMM, "%s can't be freed", comm->name.c_str())); }
 
 struct HintName {
     const char* key;
@@ -141,7 +139,7 @@ int Comm_free(MPI_Comm* comm) {
     Comm* c = comm::from_handle(*comm);
     if (!c) return bad_comm(*comm);
     if (is_predefined(*comm)) return not_to_be_freed(c);
-    return release_handle(*comm, c, "Comm_free");
+    return release_handle(*comm, c);
 }
 
 int Comm_disconnect(MPI_Comm* comm) {
@@ -158,7 +156,7 @@ int Comm_disconnect(MPI_Comm* comm) {
     clear_failure();
     c->disconnected = true;
     if (comm::on_disconnect) comm::on_disconnect(*c);
-    return release_handle(*comm, c, "Comm_disconnect");
+    return release_handle(*comm, c);
 }
 
 int Comm_set_name(MPI_Comm comm, const char* comm_name) {

@@ -57,12 +57,12 @@ constexpr progress::RequestClass kDuplicationClass{
     .dispose = [](progress::Request& request) { duplication_pool().destroy(static_cast<DuplicationRequest&>(request)); }};
 
 // Starts a duplication: arguments are checked, attributes copied.
-int prepare(MPI_Comm handle, MPI_Info info, MPI_Comm* newcomm, Comm*& comm, Duplication& state, const char* function) {
+int prepare(MPI_Comm handle, MPI_Info info, MPI_Comm* newcomm, Comm*& comm, Duplication& state) {
     comm = comm::from_handle(handle);
-    if (!comm) return bad_comm(handle, function);
-    if (!newcomm) return null_argument(comm, "newcomm", function);
+    if (!comm) return bad_comm(handle);
+    if (!newcomm) return null_argument(comm, "newcomm");
     comm::Info object;
-    if (!comm::read_info(info, object)) return bad_handle(comm, MPI_ERR_INFO, "info object", function);
+    if (!comm::read_info(info, object)) return bad_handle(comm, MPI_ERR_INFO, "info object");
     read_hints(object, state.hints);
     state.newcomm = newcomm;
     const comm::Kept kept(comm);
@@ -70,22 +70,22 @@ int prepare(MPI_Comm handle, MPI_Info info, MPI_Comm* newcomm, Comm*& comm, Dupl
     return MPI_SUCCESS;
 }
 
-int duplicate(MPI_Comm handle, MPI_Info info, MPI_Comm* newcomm, const char* function) {
+int duplicate(MPI_Comm handle, MPI_Info info, MPI_Comm* newcomm) {
     Lock lock;
     Comm* comm = nullptr;
     Duplication state;
-    if (const int error = prepare(handle, info, newcomm, comm, state, function)) return error;
+    if (const int error = prepare(handle, info, newcomm, comm, state)) return error;
     const comm::Kept kept(comm);
-    return raise(comm, collective::run(run_duplication(*comm, state)), function);
+    return raise(comm, collective::run(run_duplication(*comm, state)));
 }
 
-int start_duplication(MPI_Comm handle, MPI_Info info, MPI_Comm* newcomm, MPI_Request* request, const char* function) {
+int start_duplication(MPI_Comm handle, MPI_Info info, MPI_Comm* newcomm, MPI_Request* request) {
     Lock lock;
     Comm* comm = comm::from_handle(handle);
-    if (!comm) return bad_comm(handle, function);
-    if (!request) return null_argument(comm, "request", function);
+    if (!comm) return bad_comm(handle);
+    if (!request) return null_argument(comm, "request");
     DuplicationRequest* made = duplication_pool().create(comm, kDuplicationClass);
-    if (const int error = prepare(handle, info, newcomm, comm, made->state, function)) {
+    if (const int error = prepare(handle, info, newcomm, comm, made->state)) {
         duplication_pool().destroy(*made);
         return error;
     }
@@ -95,9 +95,9 @@ int start_duplication(MPI_Comm handle, MPI_Info info, MPI_Comm* newcomm, MPI_Req
 }
 
 // Gives the application what a creation task made.
-int finish(Comm* comm, int error, Comm* made, MPI_Comm* newcomm, const char* function = __builtin_FUNCTION()) {
+int finish(Comm* comm, int error, Comm* made, MPI_Comm* newcomm) {
     *newcomm = comm::to_handle(made);
-    return error ? raise(comm, error, function) : MPI_SUCCESS;
+    return error ? raise(comm, error) : MPI_SUCCESS;
 }
 
 int check_subset(const comm::Group& group, const Comm& comm) {
@@ -150,18 +150,16 @@ int check_from_group(const char* stringtag, MPI_Info info, MPI_Errhandler errhan
 
 }  // namespace
 
-int Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) { return duplicate(comm, MPI_INFO_NULL, newcomm, "Comm_dup"); }
+int Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) { return duplicate(comm, MPI_INFO_NULL, newcomm); }
 
-int Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
-    return duplicate(comm, info, newcomm, "Comm_dup_with_info");
-}
+int Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) { return duplicate(comm, info, newcomm); }
 
 int Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
-    return start_duplication(comm, MPI_INFO_NULL, newcomm, request, "Comm_idup");
+    return start_duplication(comm, MPI_INFO_NULL, newcomm, request);
 }
 
 int Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm, MPI_Request* request) {
-    return start_duplication(comm, info, newcomm, request, "Comm_idup_with_info");
+    return start_duplication(comm, info, newcomm, request);
 }
 
 int Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm) {

@@ -16,36 +16,36 @@ using datatype::Datatype;
 
 namespace {
 
-int bad_handle(MPI_Datatype handle, const char* function = __builtin_FUNCTION()) {
-    if (phase != Phase::running) return not_running(function);
+int bad_handle(MPI_Datatype handle) {
+    if (phase != Phase::running) return not_running();
     const char* what =
         handle == MPI_DATATYPE_NULL ? "the datatype is MPI_DATATYPE_NULL" : "the datatype is not valid; was it freed?";
-    return raise(nullptr, fail(MPI_ERR_TYPE, "%s", what), function);
+    return raise(nullptr, fail(MPI_ERR_TYPE, "%s", what));
 }
 
 int two_numbers(MPI_Datatype handle, int64_t Datatype::*first, int64_t Datatype::*second, MPI_Count* first_out,
-                MPI_Count* second_out, const char* function = __builtin_FUNCTION()) {
+                MPI_Count* second_out) {
     const Datatype* type = datatype::from_handle(handle);
-    if (!type || phase != Phase::running) return bad_handle(handle, function);
-    if (!first_out || !second_out) return null_argument(nullptr, first_out ? "extent" : "lb", function);
+    if (!type || phase != Phase::running) return bad_handle(handle);
+    if (!first_out || !second_out) return null_argument(nullptr, first_out ? "extent" : "lb");
     *first_out = type->*first;
     *second_out = type->*second;
     return MPI_SUCCESS;
 }
 
-int set_elements(MPI_Status* status, MPI_Datatype datatype, MPI_Count count, const char* function) {
+int set_elements(MPI_Status* status, MPI_Datatype datatype, MPI_Count count) {
     const Datatype* type = datatype::from_handle(datatype);
-    if (!type || phase != Phase::running) return bad_handle(datatype, function);
-    if (!status) return null_argument(nullptr, "status", function);
-    if (count < 0) return bad_count(nullptr, count, function);
+    if (!type || phase != Phase::running) return bad_handle(datatype);
+    if (!status) return null_argument(nullptr, "status");
+    if (count < 0) return bad_count(nullptr, count);
     message::set_status_bytes(*status, datatype::bytes_of_elements(count, *type));
     return MPI_SUCCESS;
 }
 
-int elements(const MPI_Status* status, MPI_Datatype datatype, CountOut count, const char* function) {
+int elements(const MPI_Status* status, MPI_Datatype datatype, CountOut count) {
     const Datatype* type = datatype::from_handle(datatype);
-    if (!type || phase != Phase::running) return bad_handle(datatype, function);
-    if (!status || !count) return null_argument(nullptr, status ? "count" : "status", function);
+    if (!type || phase != Phase::running) return bad_handle(datatype);
+    if (!status || !count) return null_argument(nullptr, status ? "count" : "status");
     count.set(datatype::get_elements(message::status_bytes(*status), *type));
     return MPI_SUCCESS;
 }
@@ -142,18 +142,16 @@ int Type_toint(MPI_Datatype datatype) { return datatype::to_int(datatype::from_h
 
 MPI_Datatype Type_fromint(int datatype) { return datatype::to_handle(datatype::from_int(datatype)); }
 
-int Get_elements(const MPI_Status* status, MPI_Datatype datatype, CountOut count) {
-    return elements(status, datatype, count, "Get_elements");
-}
+int Get_elements(const MPI_Status* status, MPI_Datatype datatype, CountOut count) { return elements(status, datatype, count); }
 int Get_elements_x(const MPI_Status* status, MPI_Datatype datatype, MPI_Count* count) {
-    return elements(status, datatype, count, "Get_elements_x");
+    return elements(status, datatype, count);
 }
 
 int Status_set_elements(MPI_Status* status, MPI_Datatype datatype, MPI_Count count) {
-    return set_elements(status, datatype, count, "Status_set_elements");
+    return set_elements(status, datatype, count);
 }
 int Status_set_elements_x(MPI_Status* status, MPI_Datatype datatype, MPI_Count count) {
-    return set_elements(status, datatype, count, "Status_set_elements_x");
+    return set_elements(status, datatype, count);
 }
 
 int Get_address(const void* location, MPI_Aint* address) {

@@ -64,14 +64,14 @@ void give_types(const std::vector<Datatype*>& types, MPI_Datatype out[]) {
 }
 
 int get_contents(MPI_Datatype handle, bool large, const int64_t room[4], int integers[], MPI_Aint addresses[],
-                 MPI_Count counts[], MPI_Datatype types[], const char* function = __builtin_FUNCTION()) {
+                 MPI_Count counts[], MPI_Datatype types[]) {
     Lock lock;
-    if (phase != Phase::running) return not_running(function);
+    if (phase != Phase::running) return not_running();
     Description d;
     int error = describe(handle, large, d);
     if (!error && !d.types) error = no_contents();
     if (!error) error = too_short(d, room[0], room[1], room[2], room[3]);
-    if (error) return raise(nullptr, error, function);
+    if (error) return raise(nullptr, error);
     std::copy(d.contents.integers.begin(), d.contents.integers.end(), integers);
     std::copy(d.contents.addresses.begin(), d.contents.addresses.end(), addresses);
     std::copy(d.contents.large_counts.begin(), d.contents.large_counts.end(), counts);

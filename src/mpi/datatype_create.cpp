@@ -13,13 +13,11 @@ using datatype::Datatype;
 
 namespace {
 
-int bad_old_type(MPI_Datatype handle, const char* function) {
-    if (phase != Phase::running) return not_running(function);
-    return raise(nullptr,
-                 fail(MPI_ERR_TYPE, "%s",
-                      handle == MPI_DATATYPE_NULL ? "the old datatype is MPI_DATATYPE_NULL"
-                                                  : "the old datatype is not valid; was it freed?"),
-                 function);
+int bad_old_type(MPI_Datatype handle) {
+    if (phase != Phase::running) return not_running();
+    return raise(nullptr, fail(MPI_ERR_TYPE, "%s",
+                               handle == MPI_DATATYPE_NULL ? "the old datatype is MPI_DATATYPE_NULL"
+                                                           : "the old datatype is not valid; was it freed?"));
 }
 
 void give(Datatype* type, MPI_Datatype* handle) {
@@ -52,23 +50,21 @@ class Args {
     const char* missing_ = nullptr;
 };
 
-int create(int combiner, bool large, Args args, std::vector<Datatype*> types, MPI_Datatype* newtype, const char* function) {
-    if (!newtype) return null_argument(nullptr, "newtype", function);
-    if (args.missing()) return null_argument(nullptr, args.missing(), function);
+int create(int combiner, bool large, Args args, std::vector<Datatype*> types, MPI_Datatype* newtype) {
+    if (!newtype) return null_argument(nullptr, "newtype");
+    if (args.missing()) return null_argument(nullptr, args.missing());
     Datatype* made = nullptr;
-    if (const int error = datatype::make(combiner, large, args.take(), std::move(types), &made))
-        return raise(nullptr, error, function);
+    if (const int error = datatype::make(combiner, large, args.take(), std::move(types), &made)) return raise(nullptr, error);
     give(made, newtype);
     return MPI_SUCCESS;
 }
 
 // Constructors with one constituent.
-int create(int combiner, bool large, Args args, MPI_Datatype oldtype, MPI_Datatype* newtype,
-           const char* function = __builtin_FUNCTION()) {
+int create(int combiner, bool large, Args args, MPI_Datatype oldtype, MPI_Datatype* newtype) {
     Lock lock;
     Datatype* old = datatype::from_handle(oldtype);
-    if (!old || phase != Phase::running) return bad_old_type(oldtype, function);
-    return create(combiner, large, std::move(args), {old}, newtype, function);
+    if (!old || phase != Phase::running) return bad_old_type(oldtype);
+    return create(combiner, large, std::move(args), {old}, newtype);
 }
 
 size_t length(int64_t count) { return count > 0 ? static_cast<size_t>(count) : 0; }
@@ -86,17 +82,17 @@ Args block_args(int64_t count, int64_t block, Counts displacements) {
 }
 
 int create_struct(bool large, int64_t count, Counts lengths, Counts displacements, const MPI_Datatype handles[],
-                  MPI_Datatype* newtype, const char* function = __builtin_FUNCTION()) {
+                  MPI_Datatype* newtype) {
     Lock lock;
-    if (phase != Phase::running) return not_running(function);
-    if (count > 0 && !handles) return null_argument(nullptr, "array_of_types", function);
+    if (phase != Phase::running) return not_running();
+    if (count > 0 && !handles) return null_argument(nullptr, "array_of_types");
     std::vector<Datatype*> types;
     types.reserve(length(count));
     for (int64_t i = 0; i < count; ++i) {
         types.push_back(datatype::from_handle(handles[i]));
-        if (!types.back()) return bad_old_type(handles[i], function);
+        if (!types.back()) return bad_old_type(handles[i]);
     }
-    return create(MPI_COMBINER_STRUCT, large, indexed_args(count, lengths, displacements), std::move(types), newtype, function);
+    return create(MPI_COMBINER_STRUCT, large, indexed_args(count, lengths, displacements), std::move(types), newtype);
 }
 
 Args subarray_args(int ndims, Counts sizes, Counts subsizes, Counts starts, int order) {
@@ -114,12 +110,12 @@ Args darray_args(int size, int rank, int ndims, Counts gsizes, const int distrib
     return args;
 }
 
-int f90(int combiner, int p, int r, MPI_Datatype* newtype, const char* function = __builtin_FUNCTION()) {
+int f90(int combiner, int p, int r, MPI_Datatype* newtype) {
     Lock lock;
-    if (phase != Phase::running) return not_running(function);
-    if (!newtype) return null_argument(nullptr, "newtype", function);
+    if (phase != Phase::running) return not_running();
+    if (!newtype) return null_argument(nullptr, "newtype");
     Datatype* found = nullptr;
-    if (const int error = datatype::find_f90(combiner, p, r, &found)) return raise(nullptr, error, function);
+    if (const int error = datatype::find_f90(combiner, p, r, &found)) return raise(nullptr, error);
     *newtype = datatype::to_handle(found);
     return MPI_SUCCESS;
 }
@@ -233,7 +229,7 @@ int Type_create_resized_c(MPI_Datatype oldtype, MPI_Count lb, MPI_Count extent, 
 int Type_dup(MPI_Datatype oldtype, MPI_Datatype* newtype) {
     Lock lock;
     Datatype* old = datatype::from_handle(oldtype);
-    if (!old || phase != Phase::running) return bad_old_type(oldtype, "Type_dup");
+    if (!old || phase != Phase::running) return bad_old_type(oldtype);
     if (!newtype) return null_argument(nullptr, "newtype");
     Datatype* made = nullptr;
     if (const int error = datatype::make(MPI_COMBINER_DUP, false, {}, {old}, &made)) return raise(nullptr, error);
@@ -265,8 +261,7 @@ int Type_get_value_index(MPI_Datatype value_type, MPI_Datatype index_type, MPI_D
     Lock lock;
     Datatype* value = datatype::from_handle(value_type);
     Datatype* index = datatype::from_handle(index_type);
-    if (!value || !index || phase != Phase::running)
-        return bad_old_type(value ? index_type : value_type, "Type_get_value_index");
+    if (!value || !index || phase != Phase::running) return bad_old_type(value ? index_type : value_type);
     if (!pair_type) return null_argument(nullptr, "pair_type");
     Datatype* found = nullptr;
     if (const int error = datatype::find_value_index(*value, *index, &found)) return raise(nullptr, error);

@@ -42,23 +42,23 @@ int read_commands(const CommandArguments& in, dynamic::Commands& out) {
 
 /// What the collective calls of this chapter have in common: an intra-communicator with a root, and a new inter-communicator.
 template <class Work>
-int make_intercomm(MPI_Comm handle, int root, MPI_Comm* out, const char* name, const char* function, Work work) {
+int make_intercomm(MPI_Comm handle, int root, MPI_Comm* out, const char* name, Work work) {
     Lock lock;
     comm::Comm* comm = comm::from_handle(handle);
-    if (!comm) return bad_comm(handle, function);
-    if (comm->is_inter) return wrong_kind_of_comm(comm, function);
-    if (!valid_root(*comm, root)) return bad_root(comm, root, function);
-    if (!out) return null_argument(comm, name, function);
+    if (!comm) return bad_comm(handle);
+    if (comm->is_inter) return wrong_kind_of_comm(comm);
+    if (!valid_root(*comm, root)) return bad_root(comm, root);
+    if (!out) return null_argument(comm, name);
     *out = MPI_COMM_NULL;
     const comm::Kept kept(comm);
     comm::Comm* made = nullptr;
-    if (const int error = work(*comm, made)) return raise(comm, error, function);
+    if (const int error = work(*comm, made)) return raise(comm, error);
     *out = comm::to_handle(made);
     return MPI_SUCCESS;
 }
 
-int spawn(const CommandArguments& arguments, int root, MPI_Comm comm, MPI_Comm* out, int codes[], const char* function) {
-    return make_intercomm(comm, root, out, "intercomm", function, [&](comm::Comm& parents, comm::Comm*& made) {
+int spawn(const CommandArguments& arguments, int root, MPI_Comm comm, MPI_Comm* out, int codes[]) {
+    return make_intercomm(comm, root, out, "intercomm", [&](comm::Comm& parents, comm::Comm*& made) {
         std::vector<dynamic::Codes> found;
         const int error = dynamic::spawn(
             parents, root, [&](dynamic::Commands& commands) { return read_commands(arguments, commands); }, found, made);
@@ -69,10 +69,10 @@ int spawn(const CommandArguments& arguments, int root, MPI_Comm comm, MPI_Comm* 
     });
 }
 
-int check_names(const char* service, const void* port, const char* function) {
-    if (phase != Phase::running) return not_running(function);
-    if (!service) return null_argument(nullptr, "service_name", function);
-    if (!port) return null_argument(nullptr, "port_name", function);
+int check_names(const char* service, const void* port) {
+    if (phase != Phase::running) return not_running();
+    if (!service) return null_argument(nullptr, "service_name");
+    if (!port) return null_argument(nullptr, "port_name");
     return MPI_SUCCESS;
 }
 
@@ -82,13 +82,13 @@ int Comm_spawn(const char* command, char* argv[], int maxprocs, MPI_Info info, i
                int array_of_errcodes[]) {
     char* commands[] = {const_cast<char*>(command)};
     char** argvs[] = {argv};
-    return spawn({1, commands, argvs, &maxprocs, &info}, root, comm, intercomm, array_of_errcodes, "MPI_Comm_spawn");
+    return spawn({1, commands, argvs, &maxprocs, &info}, root, comm, intercomm, array_of_errcodes);
 }
 
 int Comm_spawn_multiple(int count, char* array_of_commands[], char** array_of_argv[], const int array_of_maxprocs[],
                         const MPI_Info array_of_info[], int root, MPI_Comm comm, MPI_Comm* intercomm, int array_of_errcodes[]) {
     return spawn({count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info}, root, comm, intercomm,
-                 array_of_errcodes, "MPI_Comm_spawn_multiple");
+                 array_of_errcodes);
 }
 
 int Comm_get_parent(MPI_Comm* parent) {
@@ -114,12 +114,12 @@ int Close_port(const char* port_name) {
 }
 
 int Comm_accept(const char* port_name, MPI_Info, int root, MPI_Comm comm, MPI_Comm* newcomm) {
-    return make_intercomm(comm, root, newcomm, "newcomm", "MPI_Comm_accept",
+    return make_intercomm(comm, root, newcomm, "newcomm",
                           [&](comm::Comm& ours, comm::Comm*& made) { return dynamic::accept(ours, root, port_name, made); });
 }
 
 int Comm_connect(const char* port_name, MPI_Info, int root, MPI_Comm comm, MPI_Comm* newcomm) {
-    return make_intercomm(comm, root, newcomm, "newcomm", "MPI_Comm_connect",
+    return make_intercomm(comm, root, newcomm, "newcomm",
                           [&](comm::Comm& ours, comm::Comm*& made) { return dynamic::connect(ours, root, port_name, made); });
 }
 
@@ -136,19 +136,19 @@ int Comm_join(int fd, MPI_Comm* intercomm) {
 
 int Publish_name(const char* service_name, MPI_Info, const char* port_name) {
     Lock lock;
-    if (const int error = check_names(service_name, port_name, "MPI_Publish_name")) return error;
+    if (const int error = check_names(service_name, port_name)) return error;
     return raise(nullptr, dynamic::publish(service_name, port_name));
 }
 
 int Unpublish_name(const char* service_name, MPI_Info, const char* port_name) {
     Lock lock;
-    if (const int error = check_names(service_name, port_name, "MPI_Unpublish_name")) return error;
+    if (const int error = check_names(service_name, port_name)) return error;
     return raise(nullptr, dynamic::unpublish(service_name, port_name));
 }
 
 int Lookup_name(const char* service_name, MPI_Info, char* port_name) {
     Lock lock;
-    if (const int error = check_names(service_name, port_name, "MPI_Lookup_name")) return error;
+    if (const int error = check_names(service_name, port_name)) return error;
     std::string port;
     if (const int error = dynamic::look_up(service_name, port)) return raise(nullptr, error);
     std::snprintf(port_name, MPI_MAX_PORT_NAME, "%s", port.c_str());

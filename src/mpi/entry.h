@@ -8,12 +8,15 @@
 
 namespace starling::mpi {
 
-/// Runs the implementation of MPI function `name`; memory that is not there becomes MPI_ERR_NO_MEM.
+/// Runs the implementation of MPI function `name`; memory that is not there becomes MPI_ERR_NO_MEM. That is reported behind the
+/// handler, which so needs no register that every call would have to save.
 template <class F>
 inline int enter(const char* name, F&& body) {
+    calling = name;
     try {
         return body();
-    } catch (const std::bad_alloc&) { return out_of_memory(name); }
+    } catch (const std::bad_alloc&) {}
+    return out_of_memory();
 }
 
 /// After an error that is returned, the handle that would have been made is the null handle, so that a program which

@@ -24,13 +24,11 @@ Errhandler*& file_handler() {
     return handler;
 }
 
-int bad_code(int code, const char* function = __builtin_FUNCTION()) {
-    return raise(nullptr, fail(MPI_ERR_ARG, "%d is no error code", code), function);
-}
+int bad_code(int code) { return raise(nullptr, fail(MPI_ERR_ARG, "%d is no error code", code)); }
 
-int bad_file(const char* function = __builtin_FUNCTION()) {
+int bad_file() {
     fail(MPI_ERR_FILE, "the file handle is not valid");
-    return raise_through(file_handler(), HandlerKind::file, {.file = MPI_FILE_NULL}, MPI_ERR_FILE, function);
+    return raise_through(file_handler(), HandlerKind::file, {.file = MPI_FILE_NULL}, MPI_ERR_FILE);
 }
 
 }  // namespace

@@ -11,9 +11,9 @@ namespace starling::mpi {
 
 namespace {
 
-int bad_group(const char* function = __builtin_FUNCTION()) {
-    if (phase != Phase::running) return not_running(function);
-    return bad_handle(nullptr, MPI_ERR_GROUP, "group", function);
+int bad_group() {
+    if (phase != Phase::running) return not_running();
+    return bad_handle(nullptr, MPI_ERR_GROUP, "group");
 }
 
 // The ranks that a range names, as a slice; MPI_SUCCESS or an error class.
@@ -64,12 +64,12 @@ int mark_ranges(std::vector<bool>& marked, int n, int ranges[][3], std::vector<S
 
 using Combine = comm::Group* (*)(const comm::Group&, const comm::Group&);
 
-int combine(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup, Combine operation, const char* function) {
+int combine(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup, Combine operation) {
     Lock lock;
     const comm::Group* a = comm::from_handle(group1);
     const comm::Group* b = comm::from_handle(group2);
-    if (phase != Phase::running || !a || !b) return bad_group(function);
-    if (!newgroup) return null_argument(nullptr, "newgroup", function);
+    if (phase != Phase::running || !a || !b) return bad_group();
+    if (!newgroup) return null_argument(nullptr, "newgroup");
     *newgroup = comm::give_handle(operation(*a, *b));
     return MPI_SUCCESS;
 }
@@ -125,15 +125,15 @@ int Group_compare(MPI_Group group1, MPI_Group group2, int* result) {
 }
 
 int Group_union(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup) {
-    return combine(group1, group2, newgroup, comm::union_of, "Group_union");
+    return combine(group1, group2, newgroup, comm::union_of);
 }
 
 int Group_intersection(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup) {
-    return combine(group1, group2, newgroup, comm::intersection_of, "Group_intersection");
+    return combine(group1, group2, newgroup, comm::intersection_of);
 }
 
 int Group_difference(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup) {
-    return combine(group1, group2, newgroup, comm::difference_of, "Group_difference");
+    return combine(group1, group2, newgroup, comm::difference_of);
 }
 
 int Group_incl(MPI_Group group, int n, const int ranks[], MPI_Group* newgroup) {

@@ -17,7 +17,7 @@ comm::Info* own_info(MPI_Info handle) { return handle == MPI_INFO_ENV ? nullptr 
 
 // Lets `work` have the info behind a handle for itself; what it returns is raised, if it is an error.
 template <class Work>
-int with_info(comm::Info* (*find)(MPI_Info), MPI_Info handle, Work work, const char* function = __builtin_FUNCTION()) {
+int with_info(comm::Info* (*find)(MPI_Info), MPI_Info handle, Work work) {
     int error = MPI_ERR_INFO;
     bool found;
     {
@@ -26,8 +26,8 @@ int with_info(comm::Info* (*find)(MPI_Info), MPI_Info handle, Work work, const c
         found = object != nullptr;
         if (found) error = work(*object);
     }
-    if (!found) return bad_handle(nullptr, MPI_ERR_INFO, "info object", function);
-    return error ? raise(nullptr, error, function) : MPI_SUCCESS;
+    if (!found) return bad_handle(nullptr, MPI_ERR_INFO, "info object");
+    return error ? raise(nullptr, error) : MPI_SUCCESS;
 }
 
 int null_pointer(const char* name) { return fail(MPI_ERR_ARG, "argument %s is a null pointer", name); }

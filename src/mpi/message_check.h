@@ -15,42 +15,41 @@ inline int failed(int error) {
 
 /// Buffer, count and type of one side of a message; MPI_SUCCESS or the code to return.
 inline int check_data(comm::Comm* comm, const datatype::Datatype* type, MPI_Datatype type_handle, const void* buffer,
-                      MPI_Count count, const char* function) {
+                      MPI_Count count) {
     if (!type || !type->committed) [[unlikely]]
-        return failed(bad_type(comm, type_handle, function));
+        return failed(bad_type(comm, type_handle));
     if (count < 0 || !datatype::packed_size_fits(*type, count)) [[unlikely]]
-        return failed(bad_count(comm, count, function));
+        return failed(bad_count(comm, count));
     // MPI_BOTTOM is null too, but then the type says where the data is.
     if (!buffer && type->predefined && count > 0 && type->size > 0) [[unlikely]]
-        return failed(bad_buffer(comm, function));
+        return failed(bad_buffer(comm));
     return MPI_SUCCESS;
 }
 
 /// Buffer, count and type of a side whose partner is `rank`: without a partner the type may be MPI_DATATYPE_NULL, as
 /// programs have it that fill in nothing for a missing neighbour, and other libraries take it.
-inline int check_side(comm::Comm* comm, int rank, MPI_Datatype type, const void* buffer, MPI_Count count,
-                      const char* function) {
+inline int check_side(comm::Comm* comm, int rank, MPI_Datatype type, const void* buffer, MPI_Count count) {
     if (rank == MPI_PROC_NULL && type == MPI_DATATYPE_NULL) return MPI_SUCCESS;
-    return check_data(comm, datatype::from_handle(type), type, buffer, count, function);
+    return check_data(comm, datatype::from_handle(type), type, buffer, count);
 }
 
-inline int check_send(comm::Comm* comm, MPI_Comm handle, int destination, int tag, const char* function) {
+inline int check_send(comm::Comm* comm, MPI_Comm handle, int destination, int tag) {
     if (!comm) [[unlikely]]
-        return failed(bad_comm(handle, function));
+        return failed(bad_comm(handle));
     if (!valid_destination(*comm, destination)) [[unlikely]]
-        return failed(bad_rank(comm, destination, function));
+        return failed(bad_rank(comm, destination));
     if (!valid_tag(tag)) [[unlikely]]
-        return failed(bad_tag(comm, tag, function));
+        return failed(bad_tag(comm, tag));
     return MPI_SUCCESS;
 }
 
-inline int check_receive(comm::Comm* comm, MPI_Comm handle, int source, int tag, const char* function) {
+inline int check_receive(comm::Comm* comm, MPI_Comm handle, int source, int tag) {
     if (!comm) [[unlikely]]
-        return failed(bad_comm(handle, function));
+        return failed(bad_comm(handle));
     if (!valid_source(*comm, source)) [[unlikely]]
-        return failed(bad_rank(comm, source, function));
+        return failed(bad_rank(comm, source));
     if (!valid_receive_tag(tag)) [[unlikely]]
-        return failed(bad_tag(comm, tag, function));
+        return failed(bad_tag(comm, tag));
     return MPI_SUCCESS;
 }
 

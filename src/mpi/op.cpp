@@ -12,30 +12,26 @@ using datatype::Op;
 
 namespace {
 
-int bad_op(MPI_Op handle, const char* function = __builtin_FUNCTION()) {
-    if (phase != Phase::running) return not_running(function);
+int bad_op(MPI_Op handle) {
+    if (phase != Phase::running) return not_running();
     const char* what = handle == MPI_OP_NULL ? "the operation is MPI_OP_NULL" : "the operation is not valid; was it freed?";
-    return raise(nullptr, fail(MPI_ERR_OP, "%s", what), function);
+    return raise(nullptr, fail(MPI_ERR_OP, "%s", what));
 }
 
-int create(MPI_User_function* function, MPI_User_function_c* large, int commute, MPI_Op* op, const char* name) {
+int create(MPI_User_function* function, MPI_User_function_c* large, int commute, MPI_Op* op) {
     Lock lock;
-    if (phase != Phase::running) return not_running(name);
-    if (!function && !large) return null_argument(nullptr, "user_fn", name);
-    if (!op) return null_argument(nullptr, "op", name);
+    if (phase != Phase::running) return not_running();
+    if (!function && !large) return null_argument(nullptr, "user_fn");
+    if (!op) return null_argument(nullptr, "op");
     *op = datatype::to_handle(datatype::make_op(function, large, commute != 0));
     return MPI_SUCCESS;
 }
 
 }  // namespace
 
-int Op_create(MPI_User_function* user_fn, int commute, MPI_Op* op) {
-    return create(user_fn, nullptr, commute, op, "Op_create");
-}
+int Op_create(MPI_User_function* user_fn, int commute, MPI_Op* op) { return create(user_fn, nullptr, commute, op); }
 
-int Op_create_c(MPI_User_function_c* user_fn, int commute, MPI_Op* op) {
-    return create(nullptr, user_fn, commute, op, "Op_create_c");
-}
+int Op_create_c(MPI_User_function_c* user_fn, int commute, MPI_Op* op) { return create(nullptr, user_fn, commute, op); }
 
 int Op_free(MPI_Op* op) {
     Lock lock;

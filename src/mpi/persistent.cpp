@@ -95,13 +95,13 @@ MPI_Request make(RequestPool<T>& pool, const progress::RequestClass& operations,
 }
 
 int send_init(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm handle, Mode mode,
-              bool buffered, MPI_Request* out, const char* function) {
+              bool buffered, MPI_Request* out) {
     Lock lock;
     comm::Comm* comm = comm::from_handle(handle);
-    if (const int error = check_send(comm, handle, dest, tag, function)) return error;
+    if (const int error = check_send(comm, handle, dest, tag)) return error;
     const datatype::Datatype* type = datatype::from_handle(datatype);
-    if (const int error = check_data(comm, type, datatype, buf, count, function)) return error;
-    if (!out) return null_argument(comm, "request", function);
+    if (const int error = check_data(comm, type, datatype, buf, count)) return error;
+    if (!out) return null_argument(comm, "request");
     *out = make(sends, kSend, comm, {const_cast<void*>(buf), count, type, dest, tag, buffered, mode});
     return MPI_SUCCESS;
 }
@@ -109,31 +109,31 @@ int send_init(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
 }  // namespace
 
 int Send_init(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-    return send_init(buf, count, datatype, dest, tag, comm, Mode::standard, false, request, "MPI_Send_init");
+    return send_init(buf, count, datatype, dest, tag, comm, Mode::standard, false, request);
 }
 
 int Ssend_init(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
                MPI_Request* request) {
-    return send_init(buf, count, datatype, dest, tag, comm, Mode::synchronous, false, request, "MPI_Ssend_init");
+    return send_init(buf, count, datatype, dest, tag, comm, Mode::synchronous, false, request);
 }
 
 int Rsend_init(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
                MPI_Request* request) {
-    return send_init(buf, count, datatype, dest, tag, comm, Mode::standard, false, request, "MPI_Rsend_init");
+    return send_init(buf, count, datatype, dest, tag, comm, Mode::standard, false, request);
 }
 
 int Bsend_init(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
                MPI_Request* request) {
-    return send_init(buf, count, datatype, dest, tag, comm, Mode::standard, true, request, "MPI_Bsend_init");
+    return send_init(buf, count, datatype, dest, tag, comm, Mode::standard, true, request);
 }
 
 int Recv_init(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm handle, MPI_Request* out) {
     Lock lock;
     comm::Comm* comm = comm::from_handle(handle);
-    if (const int error = check_receive(comm, handle, source, tag, "MPI_Recv_init")) return error;
+    if (const int error = check_receive(comm, handle, source, tag)) return error;
     const datatype::Datatype* type = datatype::from_handle(datatype);
-    if (const int error = check_side(comm, source, datatype, buf, count, "MPI_Recv_init")) return error;
-    if (!out) return null_argument(comm, "request", "MPI_Recv_init");
+    if (const int error = check_side(comm, source, datatype, buf, count)) return error;
+    if (!out) return null_argument(comm, "request");
     if (!type) type = &datatype::predefined(MPI_BYTE);  // nothing will come
     *out = make(receives, kReceive, comm, {buf, count, type, source, tag});
     return MPI_SUCCESS;

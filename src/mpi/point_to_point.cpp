@@ -27,7 +27,7 @@ constinit const progress::RequestClass kReceive{
     .cancel = [](progress::Request& r) { return message::cancel_receive(static_cast<ReceiveRequest&>(r)); },
     .tell = [](const progress::Request& r,
                progress::Teller& to) { message::tell_receive(static_cast<const ReceiveRequest&>(r), to); }};
-constinit const progress::WaitSite kRecvSite{"MPI_Recv", progress::Expected::soon, message::tell_receive};
+constinit const progress::WaitSite kRecvSite{.tell = message::tell_receive};
 
 namespace {
 
@@ -37,7 +37,7 @@ namespace {
     const comm::Kept kept(comm);
     progress::wait(request, site);
     message::fill_status(status, request.outcome);
-    return raise(comm, progress::error_of(request), site.call);
+    return raise(comm, progress::error_of(request));
 }
 
 // What the generated entries of other functions do: a request that was not made is the null request.
@@ -47,13 +47,13 @@ namespace {
 }
 
 [[gnu::always_inline]] inline int send_now(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
-                                           MPI_Comm handle, Mode mode, const char* function) {
+                                           MPI_Comm handle, Mode mode) {
     Lock lock;
     comm::Comm* comm = comm::from_handle(handle);
-    if (const int error = check_send(comm, handle, dest, tag, function)) [[unlikely]]
+    if (const int error = check_send(comm, handle, dest, tag)) [[unlikely]]
         return error;
     const datatype::Datatype* type = datatype::from_handle(datatype);
-    if (const int error = check_data(comm, type, datatype, buf, count, function)) [[unlikely]]
+    if (const int error = check_data(comm, type, datatype, buf, count)) [[unlikely]]
         return error;
     if (dest == MPI_PROC_NULL) return MPI_SUCCESS;
     if (message::send_at_once(comm->point_to_point, buf, count, *type, dest, tag, mode)) [[likely]]
@@ -62,27 +62,27 @@ namespace {
     request.waits = true;
     message::start_send(request, comm->point_to_point, buf, count, *type, dest, tag, mode);
     if (!request.done) {
-        const progress::WaitSite site{function, progress::Expected::soon, message::tell_send};
+        const progress::WaitSite site{.tell = message::tell_send};
         if (threads_at_once()) [[unlikely]]
             return wait_for(request, comm, nullptr, site);
         progress::wait(request, site);
     }
     if (request.outcome.error) [[unlikely]]
-        return raise(comm, progress::error_of(request), function);
+        return raise(comm, progress::error_of(request));
     return MPI_SUCCESS;
 }
 
 [[gnu::always_inline]] inline int send_later(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
-                                             MPI_Comm handle, Mode mode, MPI_Request* out, const char* function) {
+                                             MPI_Comm handle, Mode mode, MPI_Request* out) {
     Lock lock;
     comm::Comm* comm = comm::from_handle(handle);
-    if (const int error = check_send(comm, handle, dest, tag, function)) [[unlikely]]
+    if (const int error = check_send(comm, handle, dest, tag)) [[unlikely]]
         return no_request(out, error);
     const datatype::Datatype* type = datatype::from_handle(datatype);
-    if (const int error = check_data(comm, type, datatype, buf, count, function)) [[unlikely]]
+    if (const int error = check_data(comm, type, datatype, buf, count)) [[unlikely]]
         return no_request(out, error);
     if (!out) [[unlikely]]
-        return null_argument(comm, "request", function);
+        return null_argument(comm, "request");
     // Most sends are over when they are started; they need no handle of their own.
     if (dest == MPI_PROC_NULL || message::send_at_once(comm->point_to_point, buf, count, *type, dest, tag, mode)) {
         *out = completed_request();
@@ -96,8 +96,8 @@ namespace {
 
 /// MPI_Irecv from MPI_PROC_NULL: done at once.
 [[gnu::cold]] int receive_from_nobody(comm::Comm& comm, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* out) {
-    if (const int error = check_side(&comm, MPI_PROC_NULL, datatype, buf, count, "MPI_Irecv")) return no_request(out, error);
-    if (!out) return null_argument(&comm, "request", "MPI_Irecv");
+    if (const int error = check_side(&comm, MPI_PROC_NULL, datatype, buf, count)) return no_request(out, error);
+    if (!out) return null_argument(&comm, "request");
     ReceiveRequest* request = receive_pool.create(&comm, kReceive);
     request->outcome = message::proc_null_outcome();
     request->done = true;
@@ -108,40 +108,40 @@ namespace {
 }  // namespace
 
 int Send(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-    return send_now(buf, count, datatype, dest, tag, comm, Mode::standard, "MPI_Send");
+    return send_now(buf, count, datatype, dest, tag, comm, Mode::standard);
 }
 
 int Ssend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-    return send_now(buf, count, datatype, dest, tag, comm, Mode::synchronous, "MPI_Ssend");
+    return send_now(buf, count, datatype, dest, tag, comm, Mode::synchronous);
 }
 
 int Rsend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-    return send_now(buf, count, datatype, dest, tag, comm, Mode::standard, "MPI_Rsend");
+    return send_now(buf, count, datatype, dest, tag, comm, Mode::standard);
 }
 
 int Isend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-    return send_later(buf, count, datatype, dest, tag, comm, Mode::standard, request, "MPI_Isend");
+    return send_later(buf, count, datatype, dest, tag, comm, Mode::standard, request);
 }
 
 int Issend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-    return send_later(buf, count, datatype, dest, tag, comm, Mode::synchronous, request, "MPI_Issend");
+    return send_later(buf, count, datatype, dest, tag, comm, Mode::synchronous, request);
 }
 
 int Irsend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-    return send_later(buf, count, datatype, dest, tag, comm, Mode::standard, request, "MPI_Irsend");
+    return send_later(buf, count, datatype, dest, tag, comm, Mode::standard, request);
 }
 
 int Recv(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm handle, MPI_Status* status) {
     Lock lock;
     comm::Comm* comm = comm::from_handle(handle);
-    if (const int error = check_receive(comm, handle, source, tag, "MPI_Recv")) [[unlikely]]
+    if (const int error = check_receive(comm, handle, source, tag)) [[unlikely]]
         return error;
     if (source == MPI_PROC_NULL) {
         message::fill_status(status, message::proc_null_outcome());
-        return check_side(comm, source, datatype, buf, count, "MPI_Recv");
+        return check_side(comm, source, datatype, buf, count);
     }
     const datatype::Datatype* type = datatype::from_handle(datatype);
-    if (const int error = check_data(comm, type, datatype, buf, count, "MPI_Recv")) [[unlikely]]
+    if (const int error = check_data(comm, type, datatype, buf, count)) [[unlikely]]
         return error;
     ReceiveRequest request;
     message::start_receive(request, comm->point_to_point, buf, count, *type, source, tag);
@@ -152,22 +152,22 @@ int Recv(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
     }
     message::fill_status(status, request.outcome);
     if (request.outcome.error) [[unlikely]]
-        return raise(comm, progress::error_of(request), "MPI_Recv");
+        return raise(comm, progress::error_of(request));
     return MPI_SUCCESS;
 }
 
 int Irecv(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm handle, MPI_Request* out) {
     Lock lock;
     comm::Comm* comm = comm::from_handle(handle);
-    if (const int error = check_receive(comm, handle, source, tag, "MPI_Irecv")) [[unlikely]]
+    if (const int error = check_receive(comm, handle, source, tag)) [[unlikely]]
         return no_request(out, error);
     if (source == MPI_PROC_NULL) [[unlikely]]
         return receive_from_nobody(*comm, buf, count, datatype, out);
     const datatype::Datatype* type = datatype::from_handle(datatype);
-    if (const int error = check_data(comm, type, datatype, buf, count, "MPI_Irecv")) [[unlikely]]
+    if (const int error = check_data(comm, type, datatype, buf, count)) [[unlikely]]
         return no_request(out, error);
     if (!out) [[unlikely]]
-        return null_argument(comm, "request", "MPI_Irecv");
+        return null_argument(comm, "request");
     ReceiveRequest* request = receive_pool.create(comm, kReceive);
     message::start_receive(*request, comm->point_to_point, buf, count, *type, source, tag);
     *out = request_to_handle(request);

@@ -27,7 +27,7 @@ progress::Outcome outcome_of(const Unexpected& found) {
 Unexpected* message_from_handle(MPI_Message handle) { return object_behind<Unexpected>(handle); }
 
 /// What all probes do: waits for a message (`wait`) or looks once. Null: none, or an error.
-Unexpected* probe(comm::Comm& comm, int source, int tag, bool wait, int& error, const char* function) {
+Unexpected* probe(comm::Comm& comm, int source, int tag, bool wait, int& error) {
     message::MatchQueues& queues = comm.point_to_point.queues();
     Unexpected* found = queues.find(source, tag);
     error = MPI_SUCCESS;
@@ -42,17 +42,17 @@ Unexpected* probe(comm::Comm& comm, int source, int tag, bool wait, int& error, 
     };
     const comm::Kept kept(&comm);
     const Over over{comm, source, tag, found};
-    const progress::WaitSite site{function, progress::Expected::soon, [](const void* argument, progress::Teller& teller) {
-                                      const auto& what = *static_cast<const Over*>(argument);
-                                      message::tell_probe(what.comm.point_to_point, what.source, what.tag, teller);
-                                  }};
+    const progress::WaitSite site{.tell = [](const void* argument, progress::Teller& teller) {
+        const auto& what = *static_cast<const Over*>(argument);
+        message::tell_probe(what.comm.point_to_point, what.source, what.tag, teller);
+    }};
     if (!found && wait) progress::wait_until(over, site);
     if (!found && !wait) {
         progress::test();
         over();
     }
     if (!found && message::sender_gone(comm.point_to_point, source))
-        error = raise(&comm, fail(MPI_ERR_PROC_ABORTED, "rank %d has ended: its job is gone", source), function);
+        error = raise(&comm, fail(MPI_ERR_PROC_ABORTED, "rank %d has ended: its job is gone", source));
     return found;
 }
 
@@ -63,11 +63,10 @@ MPI_Message take(comm::Comm& comm, Unexpected& found) {
     return reinterpret_cast<MPI_Message>(&found);
 }
 
-int probe_any(int source, int tag, MPI_Comm handle, bool wait, int* flag, MPI_Message* message, MPI_Status* status,
-              const char* function) {
+int probe_any(int source, int tag, MPI_Comm handle, bool wait, int* flag, MPI_Message* message, MPI_Status* status) {
     Lock lock;
     comm::Comm* comm = comm::from_handle(handle);
-    if (const int error = check_receive(comm, handle, source, tag, function)) return error;
+    if (const int error = check_receive(comm, handle, source, tag)) return error;
     if (source == MPI_PROC_NULL) {
         if (flag) *flag = 1;
         if (message) *message = MPI_MESSAGE_NO_PROC;
@@ -75,7 +74,7 @@ int probe_any(int source, int tag, MPI_Comm handle, bool wait, int* flag, MPI_Me
         return MPI_SUCCESS;
     }
     int error;
-    Unexpected* found = probe(*comm, source, tag, wait, error, function);
+    Unexpected* found = probe(*comm, source, tag, wait, error);
     if (flag) *flag = found != nullptr;
     if (message) *message = found ? take(*comm, *found) : MPI_MESSAGE_NULL;
     if (found) message::fill_status(status, outcome_of(*found));
@@ -85,29 +84,29 @@ int probe_any(int source, int tag, MPI_Comm handle, bool wait, int* flag, MPI_Me
 }  // namespace
 
 int Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
-    return probe_any(source, tag, comm, true, nullptr, nullptr, status, "MPI_Probe");
+    return probe_any(source, tag, comm, true, nullptr, nullptr, status);
 }
 
 int Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
     if (!flag) return null_argument(comm::from_handle(comm), "flag");
-    return probe_any(source, tag, comm, false, flag, nullptr, status, "MPI_Iprobe");
+    return probe_any(source, tag, comm, false, flag, nullptr, status);
 }
 
 int Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) {
     if (!message) return null_argument(comm::from_handle(comm), "message");
-    return probe_any(source, tag, comm, true, nullptr, message, status, "MPI_Mprobe");
+    return probe_any(source, tag, comm, true, nullptr, message, status);
 }
 
 int Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message, MPI_Status* status) {
     if (!flag || !message) return null_argument(comm::from_handle(comm), flag ? "message" : "flag");
-    return probe_any(source, tag, comm, false, flag, message, status, "MPI_Improbe");
+    return probe_any(source, tag, comm, false, flag, message, status);
 }
 
 namespace {
 
 /// Starts the receive of `*handle` in `request`; sets the handle to null. The result is the code to return.
 int receive_matched(message::ReceiveRequest& request, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Message* handle,
-                    comm::Comm*& comm, const char* function) {
+                    comm::Comm*& comm) {
     if (*handle == MPI_MESSAGE_NO_PROC) {
         request.outcome = message::proc_null_outcome();
         request.done = true;
@@ -115,10 +114,10 @@ int receive_matched(message::ReceiveRequest& request, void* buf, MPI_Count count
         return MPI_SUCCESS;
     }
     Unexpected* found = message_from_handle(*handle);
-    if (!found) return bad_handle(nullptr, MPI_ERR_REQUEST, "message", function);
+    if (!found) return bad_handle(nullptr, MPI_ERR_REQUEST, "message");
     const datatype::Datatype* type = datatype::from_handle(datatype);
     comm = static_cast<comm::Comm*>(found->communicator);
-    if (const int error = check_data(comm, type, datatype, buf, count, function)) return error;
+    if (const int error = check_data(comm, type, datatype, buf, count)) return error;
     *handle = MPI_MESSAGE_NULL;
     message::start_matched_receive(request, *found, buf, count, *type);
     return MPI_SUCCESS;
@@ -131,10 +130,10 @@ int Mrecv(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Message* handle
     if (!handle) return null_argument(nullptr, "message");
     message::ReceiveRequest request;
     comm::Comm* comm = nullptr;
-    if (const int error = receive_matched(request, buf, count, datatype, handle, comm, "MPI_Mrecv")) return error;
-    progress::wait(request, {"MPI_Mrecv", progress::Expected::soon, message::tell_receive});
+    if (const int error = receive_matched(request, buf, count, datatype, handle, comm)) return error;
+    progress::wait(request, {.tell = message::tell_receive});
     message::fill_status(status, request.outcome);
-    const int error = raise(comm, progress::error_of(request), "MPI_Mrecv");
+    const int error = raise(comm, progress::error_of(request));
     if (comm) comm->release();
     return error;
 }
@@ -144,7 +143,7 @@ int Imrecv(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Message* handl
     if (!handle || !out) return null_argument(nullptr, handle ? "request" : "message");
     comm::Comm* comm = nullptr;
     message::ReceiveRequest* request = receive_pool.create(nullptr, kReceive);
-    if (const int error = receive_matched(*request, buf, count, datatype, handle, comm, "MPI_Imrecv")) {
+    if (const int error = receive_matched(*request, buf, count, datatype, handle, comm)) {
         receive_pool.destroy(*request);
         return error;
     }

@@ -24,7 +24,7 @@ Request* from_handle(MPI_Request handle) { return request_from_handle(handle); }
 
 bool is_pending(const Request* request) { return request && request->active; }
 
-int bad_request(const char* function) { return bad_handle(nullptr, MPI_ERR_REQUEST, "request", function); }
+int bad_request() { return bad_handle(nullptr, MPI_ERR_REQUEST, "request"); }
 
 /// The status of a null or inactive request.
 /// The standard's empty status, which has MPI_ERROR = MPI_SUCCESS (MPI 5.0 section 3.7.3).
@@ -63,12 +63,12 @@ int finish(Request& request, MPI_Request& handle, MPI_Status* status) {
 }
 
 /// As finish, and tells the error handler of the request's communicator.
-int finish_one(Request& request, MPI_Request& handle, MPI_Status* status, const char* function) {
+int finish_one(Request& request, MPI_Request& handle, MPI_Status* status) {
     comm::Comm* comm = comm_of(request);
     if (comm) comm->retain();
     int error = finish(request, handle, status);
     if (error) [[unlikely]]
-        error = raise(comm, error, function);
+        error = raise(comm, error);
     if (comm) comm->release();
     return error;
 }
@@ -80,13 +80,12 @@ int find_invalid(int count, const MPI_Request handles[]) {
     return -1;
 }
 
-int check_array(int count, const MPI_Request handles[], const char* function) {
-    if (phase != Phase::running) return not_running(function);
-    if (count < 0) return bad_count(nullptr, count, function);
-    if (count > 0 && !handles) return null_argument(nullptr, "array_of_requests", function);
+int check_array(int count, const MPI_Request handles[]) {
+    if (phase != Phase::running) return not_running();
+    if (count < 0) return bad_count(nullptr, count);
+    if (count > 0 && !handles) return null_argument(nullptr, "array_of_requests");
     const int bad = find_invalid(count, handles);
-    if (bad >= 0)
-        return raise(nullptr, fail(MPI_ERR_REQUEST, "request %d of the array is not valid; was it freed?", bad), function);
+    if (bad >= 0) return raise(nullptr, fail(MPI_ERR_REQUEST, "request %d of the array is not valid; was it freed?", bad));
     return MPI_SUCCESS;
 }
 
@@ -109,10 +108,10 @@ inline void note_error(MPI_Status* statuses, int n, int error, int& first_error)
     if (statuses) statuses[n].MPI_ERROR = error;
 }
 
-constinit const progress::WaitSite kWaitSite{"MPI_Wait", progress::Expected::soon, message::tell_request};
+constinit const progress::WaitSite kWaitSite{.tell = message::tell_request};
 
 /// Waits for all of them and ends them; MPI_ERR_IN_STATUS if there are statuses that tell of an error.
-int finish_all(int count, MPI_Request handles[], MPI_Status* statuses, const char* function) {
+int finish_all(int count, MPI_Request handles[], MPI_Status* statuses) {
     int first_error = MPI_SUCCESS;
     comm::Comm* comm = nullptr;
     for (int i = 0; i < count; ++i) {
@@ -120,7 +119,7 @@ int finish_all(int count, MPI_Request handles[], MPI_Status* statuses, const cha
         Request* request = from_handle(handles[i]);
         int error = MPI_SUCCESS;
         if (is_pending(request)) {
-            progress::wait(*request, {function, progress::Expected::soon, message::tell_request});
+            progress::wait(*request, {.tell = message::tell_request});
             comm::Comm* its_comm = comm_of(*request);
             if (request->outcome.error && !first_error && its_comm) comm = its_comm->retain();
             error = finish(*request, handles[i], status);
@@ -131,7 +130,7 @@ int finish_all(int count, MPI_Request handles[], MPI_Status* statuses, const cha
     }
     if (!first_error) return MPI_SUCCESS;
     // Without statuses the application would not learn which error it was.
-    const int error = raise(comm, statuses ? MPI_ERR_IN_STATUS : first_error, function);
+    const int error = raise(comm, statuses ? MPI_ERR_IN_STATUS : first_error);
     if (comm) comm->release();
     return error;
 }
@@ -169,20 +168,20 @@ void tell_array(const void* argument, progress::Teller& teller) {
     for (int i = 0; i < array.count; ++i)
         if (const Request* request = from_handle(array.handles[i]); is_pending(request)) message::tell_request(request, teller);
 }
-constinit const progress::WaitSite kWaitanySite{"MPI_Waitany", progress::Expected::soon, tell_array};
-constinit const progress::WaitSite kWaitsomeSite{"MPI_Waitsome", progress::Expected::soon, tell_array};
+constinit const progress::WaitSite kWaitanySite{.tell = tell_array};
+constinit const progress::WaitSite kWaitsomeSite{.tell = tell_array};
 
-int take_any(Array& array, MPI_Request handles[], int* indx, MPI_Status* status, const char* function) {
+int take_any(Array& array, MPI_Request handles[], int* indx, MPI_Status* status) {
     if (array.found < 0) {
         *indx = MPI_UNDEFINED;
         fill_empty(status);
         return MPI_SUCCESS;
     }
     *indx = array.found;
-    return finish_one(*from_handle(handles[array.found]), handles[array.found], status, function);
+    return finish_one(*from_handle(handles[array.found]), handles[array.found], status);
 }
 
-int take_some(int count, MPI_Request handles[], int* outcount, int indices[], MPI_Status* statuses, const char* function) {
+int take_some(int count, MPI_Request handles[], int* outcount, int indices[], MPI_Status* statuses) {
     int n = 0, first_error = MPI_SUCCESS;
     comm::Comm* comm = nullptr;
     for (int i = 0; i < count; ++i) {
@@ -195,7 +194,7 @@ int take_some(int count, MPI_Request handles[], int* outcount, int indices[], MP
     }
     *outcount = n;
     if (!first_error) return MPI_SUCCESS;
-    const int error = raise(comm, statuses ? MPI_ERR_IN_STATUS : first_error, function);
+    const int error = raise(comm, statuses ? MPI_ERR_IN_STATUS : first_error);
     if (comm) comm->release();
     return error;
 }
@@ -252,12 +251,12 @@ int Wait(MPI_Request* handle, MPI_Status* status) {
         return null_argument(nullptr, "request");
     Request* request = from_handle(*handle);
     if (!is_pending(request)) {
-        if (!request && *handle != MPI_REQUEST_NULL) return bad_request("MPI_Wait");
+        if (!request && *handle != MPI_REQUEST_NULL) return bad_request();
         fill_empty(status);
         return MPI_SUCCESS;
     }
     progress::wait(*request, kWaitSite);
-    return finish_one(*request, *handle, status, "MPI_Wait");
+    return finish_one(*request, *handle, status);
 }
 
 int Test(MPI_Request* handle, int* flag, MPI_Status* status) {
@@ -266,43 +265,43 @@ int Test(MPI_Request* handle, int* flag, MPI_Status* status) {
         return null_argument(nullptr, handle ? "flag" : "request");
     Request* request = from_handle(*handle);
     if (!is_pending(request)) {
-        if (!request && *handle != MPI_REQUEST_NULL) return bad_request("MPI_Test");
+        if (!request && *handle != MPI_REQUEST_NULL) return bad_request();
         *flag = 1;
         fill_empty(status);
         return MPI_SUCCESS;
     }
     if (!request->done) progress::test();
     *flag = request->done;
-    return request->done ? finish_one(*request, *handle, status, "MPI_Test") : MPI_SUCCESS;
+    return request->done ? finish_one(*request, *handle, status) : MPI_SUCCESS;
 }
 
 int Waitall(int count, MPI_Request handles[], MPI_Status* statuses) {
     Lock lock;
-    if (const int error = check_array(count, handles, "MPI_Waitall")) return error;
-    return finish_all(count, handles, statuses, "MPI_Waitall");
+    if (const int error = check_array(count, handles)) return error;
+    return finish_all(count, handles, statuses);
 }
 
 int Testall(int count, MPI_Request handles[], int* flag, MPI_Status* statuses) {
     Lock lock;
-    if (const int error = check_array(count, handles, "MPI_Testall")) return error;
+    if (const int error = check_array(count, handles)) return error;
     if (!flag) return null_argument(nullptr, "flag");
     if (!all_done(count, handles)) progress::test();
     *flag = all_done(count, handles);
-    return *flag ? finish_all(count, handles, statuses, "MPI_Testall") : MPI_SUCCESS;
+    return *flag ? finish_all(count, handles, statuses) : MPI_SUCCESS;
 }
 
 int Waitany(int count, MPI_Request handles[], int* indx, MPI_Status* status) {
     Lock lock;
-    if (const int error = check_array(count, handles, "MPI_Waitany")) return error;
+    if (const int error = check_array(count, handles)) return error;
     if (!indx) return null_argument(nullptr, "index");
     Array array{count, handles, -1, false};
     progress::wait_until(Look{array}, kWaitanySite);
-    return take_any(array, handles, indx, status, "MPI_Waitany");
+    return take_any(array, handles, indx, status);
 }
 
 int Testany(int count, MPI_Request handles[], int* indx, int* flag, MPI_Status* status) {
     Lock lock;
-    if (const int error = check_array(count, handles, "MPI_Testany")) return error;
+    if (const int error = check_array(count, handles)) return error;
     if (!indx || !flag) return null_argument(nullptr, indx ? "flag" : "index");
     Array array{count, handles, -1, false};
     *flag = look(array);
@@ -314,12 +313,12 @@ int Testany(int count, MPI_Request handles[], int* indx, int* flag, MPI_Status* 
         *indx = MPI_UNDEFINED;
         return MPI_SUCCESS;
     }
-    return take_any(array, handles, indx, status, "MPI_Testany");
+    return take_any(array, handles, indx, status);
 }
 
 int Waitsome(int incount, MPI_Request handles[], int* outcount, int indices[], MPI_Status* statuses) {
     Lock lock;
-    if (const int error = check_array(incount, handles, "MPI_Waitsome")) return error;
+    if (const int error = check_array(incount, handles)) return error;
     if (!outcount) return null_argument(nullptr, "outcount");
     Array array{incount, handles, -1, false};
     progress::wait_until(Look{array}, kWaitsomeSite);
@@ -327,12 +326,12 @@ int Waitsome(int incount, MPI_Request handles[], int* outcount, int indices[], M
         *outcount = MPI_UNDEFINED;
         return MPI_SUCCESS;
     }
-    return take_some(incount, handles, outcount, indices, statuses, "MPI_Waitsome");
+    return take_some(incount, handles, outcount, indices, statuses);
 }
 
 int Testsome(int incount, MPI_Request handles[], int* outcount, int indices[], MPI_Status* statuses) {
     Lock lock;
-    if (const int error = check_array(incount, handles, "MPI_Testsome")) return error;
+    if (const int error = check_array(incount, handles)) return error;
     if (!outcount) return null_argument(nullptr, "outcount");
     progress::test();
     Array array{incount, handles, -1, false};
@@ -341,14 +340,14 @@ int Testsome(int incount, MPI_Request handles[], int* outcount, int indices[], M
         *outcount = MPI_UNDEFINED;
         return MPI_SUCCESS;
     }
-    return take_some(incount, handles, outcount, indices, statuses, "MPI_Testsome");
+    return take_some(incount, handles, outcount, indices, statuses);
 }
 
 int Request_free(MPI_Request* handle) {
     Lock lock;
     if (!handle) return null_argument(nullptr, "request");
     Request* request = from_handle(*handle);
-    if (!request) return bad_request("MPI_Request_free");
+    if (!request) return bad_request();
     *handle = MPI_REQUEST_NULL;
     if (!request->operations->dispose) return MPI_SUCCESS;
     if (request->done || !request->active) {
@@ -369,7 +368,7 @@ int Request_get_status(MPI_Request handle, int* flag, MPI_Status* status) {
     Lock lock;
     if (!flag) return null_argument(nullptr, "flag");
     Request* request = from_handle(handle);
-    if (!request && handle != MPI_REQUEST_NULL) return bad_request("MPI_Request_get_status");
+    if (!request && handle != MPI_REQUEST_NULL) return bad_request();
     if (is_pending(request) && !request->done) progress::test();
     *flag = !is_pending(request) || request->done;
     if (!*flag) return MPI_SUCCESS;
@@ -377,12 +376,12 @@ int Request_get_status(MPI_Request handle, int* flag, MPI_Status* status) {
         fill_empty(status);
         return MPI_SUCCESS;
     }
-    return raise(comm_of(*request), report(*request, status), "MPI_Request_get_status");
+    return raise(comm_of(*request), report(*request, status));
 }
 
 int Request_get_status_all(int count, const MPI_Request handles[], int* flag, MPI_Status* statuses) {
     Lock lock;
-    if (const int error = check_array(count, handles, "MPI_Request_get_status_all")) return error;
+    if (const int error = check_array(count, handles)) return error;
     if (!flag) return null_argument(nullptr, "flag");
     if (!all_done(count, handles)) progress::test();
     *flag = all_done(count, handles);
@@ -398,12 +397,12 @@ int Request_get_status_all(int count, const MPI_Request handles[], int* flag, MP
             fill_empty(status);
         note_error(statuses, i, error, first_error);
     }
-    return raise(nullptr, first_error && statuses ? MPI_ERR_IN_STATUS : first_error, "MPI_Request_get_status_all");
+    return raise(nullptr, first_error && statuses ? MPI_ERR_IN_STATUS : first_error);
 }
 
 int Request_get_status_any(int count, const MPI_Request handles[], int* indx, int* flag, MPI_Status* status) {
     Lock lock;
-    if (const int error = check_array(count, handles, "MPI_Request_get_status_any")) return error;
+    if (const int error = check_array(count, handles)) return error;
     if (!indx || !flag) return null_argument(nullptr, indx ? "flag" : "index");
     progress::test();
     Array array{count, handles, -1, false};
@@ -415,12 +414,12 @@ int Request_get_status_any(int count, const MPI_Request handles[], int* indx, in
         return MPI_SUCCESS;
     }
     Request* request = from_handle(handles[array.found]);
-    return raise(comm_of(*request), report(*request, status), "MPI_Request_get_status_any");
+    return raise(comm_of(*request), report(*request, status));
 }
 
 int Request_get_status_some(int incount, const MPI_Request handles[], int* outcount, int indices[], MPI_Status* statuses) {
     Lock lock;
-    if (const int error = check_array(incount, handles, "MPI_Request_get_status_some")) return error;
+    if (const int error = check_array(incount, handles)) return error;
     if (!outcount) return null_argument(nullptr, "outcount");
     progress::test();
     int n = 0, first_error = MPI_SUCCESS;
@@ -435,7 +434,7 @@ int Request_get_status_some(int incount, const MPI_Request handles[], int* outco
         indices[n++] = i;
     }
     *outcount = any ? n : MPI_UNDEFINED;
-    return raise(nullptr, first_error && statuses ? MPI_ERR_IN_STATUS : first_error, "MPI_Request_get_status_some");
+    return raise(nullptr, first_error && statuses ? MPI_ERR_IN_STATUS : first_error);
 }
 
 namespace {
@@ -446,9 +445,9 @@ int Cancel(MPI_Request* handle) {
     Lock lock;
     if (!handle) return null_argument(nullptr, "request");
     Request* request = from_handle(*handle);
-    if (!request) return bad_request("MPI_Cancel");
+    if (!request) return bad_request();
     // Sends are not taken back, but complete (message::let_go): either is what the standard asks for.
-    if (request->kind == progress::RequestKind::generalized) return raise(nullptr, cancel_generalized(*request), "MPI_Cancel");
+    if (request->kind == progress::RequestKind::generalized) return raise(nullptr, cancel_generalized(*request));
     if (request->active && !request->done && request->operations->cancel && request->operations->cancel(*request))
         progress::notify();
     return MPI_SUCCESS;
@@ -468,13 +467,12 @@ int Status_set_cancelled(MPI_Status* status, int flag) {
 
 namespace {
 
-int start_one(MPI_Request handle, const char* function) {
+int start_one(MPI_Request handle) {
     Request* request = from_handle(handle);
-    if (!request || !request->persistent) return bad_request(function);
-    if (request->active)
-        return raise(comm_of(*request), fail(MPI_ERR_REQUEST, "the persistent request is active already"), function);
+    if (!request || !request->persistent) return bad_request();
+    if (request->active) return raise(comm_of(*request), fail(MPI_ERR_REQUEST, "the persistent request is active already"));
     request->active = true;
-    return raise(comm_of(*request), request->operations->start(*request), function);
+    return raise(comm_of(*request), request->operations->start(*request));
 }
 
 }  // namespace
@@ -482,14 +480,14 @@ int start_one(MPI_Request handle, const char* function) {
 int Start(MPI_Request* handle) {
     Lock lock;
     if (!handle) return null_argument(nullptr, "request");
-    return start_one(*handle, "MPI_Start");
+    return start_one(*handle);
 }
 
 int Startall(int count, MPI_Request handles[]) {
     Lock lock;
-    if (const int error = check_array(count, handles, "MPI_Startall")) return error;
+    if (const int error = check_array(count, handles)) return error;
     for (int i = 0; i < count; ++i)
-        if (const int error = start_one(handles[i], "MPI_Startall")) return error;
+        if (const int error = start_one(handles[i])) return error;
     return MPI_SUCCESS;
 }
 
@@ -555,7 +553,7 @@ int Grequest_start(MPI_Grequest_query_function* query_fn, MPI_Grequest_free_func
 int Grequest_complete(MPI_Request handle) {
     Lock lock;
     Request* request = from_handle(handle);
-    if (!request || request->kind != progress::RequestKind::generalized) return bad_request("MPI_Grequest_complete");
+    if (!request || request->kind != progress::RequestKind::generalized) return bad_request();
     request->complete();
     progress::notify();
     return MPI_SUCCESS;

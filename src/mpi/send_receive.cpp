@@ -61,11 +61,11 @@ struct Side {
     int tag;
 };
 
-int check(comm::Comm* comm, MPI_Comm handle, const Side& send, const Side& receive, const char* function) {
-    if (const int error = check_send(comm, handle, send.rank, send.tag, function)) return error;
-    if (const int error = check_receive(comm, handle, receive.rank, receive.tag, function)) return error;
-    if (const int error = check_side(comm, send.rank, send.type, send.buffer, send.count, function)) return error;
-    return check_side(comm, receive.rank, receive.type, receive.buffer, receive.count, function);
+int check(comm::Comm* comm, MPI_Comm handle, const Side& send, const Side& receive) {
+    if (const int error = check_send(comm, handle, send.rank, send.tag)) return error;
+    if (const int error = check_receive(comm, handle, receive.rank, receive.tag)) return error;
+    if (const int error = check_side(comm, send.rank, send.type, send.buffer, send.count)) return error;
+    return check_side(comm, receive.rank, receive.type, receive.buffer, receive.count);
 }
 
 void start_halves(Exchange& whole, comm::Comm& comm, const Side& send, const Side& receive) {
@@ -97,26 +97,26 @@ void copy_out(Exchange& whole, Side& send) {
     send.type = MPI_BYTE;
 }
 
-int run(Side send, const Side& receive, MPI_Comm handle, bool replace, MPI_Status* status, const char* function) {
+int run(Side send, const Side& receive, MPI_Comm handle, bool replace, MPI_Status* status) {
     Lock lock;
     comm::Comm* comm = comm::from_handle(handle);
-    if (const int error = check(comm, handle, send, receive, function)) return error;
+    if (const int error = check(comm, handle, send, receive)) return error;
     Exchange whole;
     if (replace && send.rank != MPI_PROC_NULL) copy_out(whole, send);
     start_halves(whole, *comm, send, receive);
     const comm::Kept kept(comm);
-    progress::wait(whole, {function, progress::Expected::soon, [](const void* r, progress::Teller& teller) {
-                               tell(*static_cast<const progress::Request*>(r), teller);
-                           }});
+    progress::wait(whole, {.tell = [](const void* r, progress::Teller& teller) {
+                       tell(*static_cast<const progress::Request*>(r), teller);
+                   }});
     message::fill_status(status, whole.outcome);
-    return raise(comm, progress::error_of(whole), function);
+    return raise(comm, progress::error_of(whole));
 }
 
-int start(Side send, const Side& receive, MPI_Comm handle, bool replace, MPI_Request* out, const char* function) {
+int start(Side send, const Side& receive, MPI_Comm handle, bool replace, MPI_Request* out) {
     Lock lock;
     comm::Comm* comm = comm::from_handle(handle);
-    if (const int error = check(comm, handle, send, receive, function)) return error;
-    if (!out) return null_argument(comm, "request", function);
+    if (const int error = check(comm, handle, send, receive)) return error;
+    if (!out) return null_argument(comm, "request");
     Exchange* whole = exchange_pool.create(comm, kExchange);
     if (replace && send.rank != MPI_PROC_NULL) copy_out(*whole, send);
     start_halves(*whole, *comm, send, receive);
@@ -129,25 +129,23 @@ int start(Side send, const Side& receive, MPI_Comm handle, bool replace, MPI_Req
 int Sendrecv(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf,
              MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
     return run({const_cast<void*>(sendbuf), sendcount, sendtype, dest, sendtag},
-               {recvbuf, recvcount, recvtype, source, recvtag}, comm, false, status, "MPI_Sendrecv");
+               {recvbuf, recvcount, recvtype, source, recvtag}, comm, false, status);
 }
 
 int Sendrecv_replace(void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag,
                      MPI_Comm comm, MPI_Status* status) {
-    return run({buf, count, datatype, dest, sendtag}, {buf, count, datatype, source, recvtag}, comm, true, status,
-               "MPI_Sendrecv_replace");
+    return run({buf, count, datatype, dest, sendtag}, {buf, count, datatype, source, recvtag}, comm, true, status);
 }
 
 int Isendrecv(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf,
               MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
     return start({const_cast<void*>(sendbuf), sendcount, sendtype, dest, sendtag},
-                 {recvbuf, recvcount, recvtype, source, recvtag}, comm, false, request, "MPI_Isendrecv");
+                 {recvbuf, recvcount, recvtype, source, recvtag}, comm, false, request);
 }
 
 int Isendrecv_replace(void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag,
                       MPI_Comm comm, MPI_Request* request) {
-    return start({buf, count, datatype, dest, sendtag}, {buf, count, datatype, source, recvtag}, comm, true, request,
-                 "MPI_Isendrecv_replace");
+    return start({buf, count, datatype, dest, sendtag}, {buf, count, datatype, source, recvtag}, comm, true, request);
 }
 
 }  // namespace starling::mpi

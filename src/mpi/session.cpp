@@ -18,16 +18,14 @@ using comm::Session;
 
 namespace {
 
-int raise(Session* session, int error, const char* function = __builtin_FUNCTION()) {
-    return raise_through(session->errhandler, HandlerKind::session, {.session = comm::to_handle(session)}, error, function);
+int raise(Session* session, int error) {
+    return raise_through(session->errhandler, HandlerKind::session, {.session = comm::to_handle(session)}, error);
 }
 
-int bad_session(const char* function = __builtin_FUNCTION()) {
-    return bad_handle(nullptr, MPI_ERR_SESSION, "session", function);
-}
+int bad_session() { return bad_handle(nullptr, MPI_ERR_SESSION, "session"); }
 
-int null_argument(Session* session, const char* name, const char* function = __builtin_FUNCTION()) {
-    return raise(session, fail(MPI_ERR_ARG, "argument %s is a null pointer", name), function);
+int null_argument(Session* session, const char* name) {
+    return raise(session, fail(MPI_ERR_ARG, "argument %s is a null pointer", name));
 }
 
 struct LevelName {
@@ -55,8 +53,8 @@ const char* level_name(int level) {
     return "";
 }
 
-int unknown_set(Session* session, const char* name, const char* function = __builtin_FUNCTION()) {
-    return raise(session, fail(MPI_ERR_ARG, "there is no process set %.100s", name), function);
+int unknown_set(Session* session, const char* name) {
+    return raise(session, fail(MPI_ERR_ARG, "there is no process set %.100s", name));
 }
 
 }  // namespace

@@ -7,16 +7,15 @@ namespace starling::mpi {
 
 namespace {
 
-int get(const MPI_Status* status, int MPI_Status::*field, int* value, const char* name,
-        const char* function = __builtin_FUNCTION()) {
-    if (!status) return null_argument(nullptr, "status", function);
-    if (!value) return null_argument(nullptr, name, function);
+int get(const MPI_Status* status, int MPI_Status::*field, int* value, const char* name) {
+    if (!status) return null_argument(nullptr, "status");
+    if (!value) return null_argument(nullptr, name);
     *value = status->*field;
     return MPI_SUCCESS;
 }
 
-int set(MPI_Status* status, int MPI_Status::*field, int value, const char* function = __builtin_FUNCTION()) {
-    if (!status) return null_argument(nullptr, "status", function);
+int set(MPI_Status* status, int MPI_Status::*field, int value) {
+    if (!status) return null_argument(nullptr, "status");
     status->*field = value;
     return MPI_SUCCESS;
 }

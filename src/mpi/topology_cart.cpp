@@ -30,25 +30,24 @@ int count_nodes(int ndims, const int dims[], int size, int& nodes) {
     return MPI_SUCCESS;
 }
 
-int bad_dimension(Comm* comm, int dimension, const CartTopology& cart, const char* function) {
-    return raise(comm, fail(MPI_ERR_DIMS, "there is no dimension %d in a grid of %d", dimension, cart.dimensions()), function);
+int bad_dimension(Comm* comm, int dimension, const CartTopology& cart) {
+    return raise(comm, fail(MPI_ERR_DIMS, "there is no dimension %d in a grid of %d", dimension, cart.dimensions()));
 }
 
 }  // namespace
 
-Comm* topology_base(MPI_Comm handle, int& error, const char* function) {
+Comm* topology_base(MPI_Comm handle, int& error) {
     Comm* comm = comm::from_handle(handle);
     if (!comm)
-        error = bad_comm(handle, function);
+        error = bad_comm(handle);
     else if (comm->is_inter)
-        error = wrong_kind_of_comm(comm, function);
+        error = wrong_kind_of_comm(comm);
     else
         return comm;
     return nullptr;
 }
 
-int make_with_topology(Comm& base, int nodes, std::shared_ptr<const comm::Topology> topology, MPI_Comm* newcomm,
-                       const char* function) {
+int make_with_topology(Comm& base, int nodes, std::shared_ptr<const comm::Topology> topology, MPI_Comm* newcomm) {
     const comm::Kept kept(&base);
     Comm* made = nullptr;
     const int color = base.rank < nodes ? 0 : MPI_UNDEFINED;
@@ -56,12 +55,10 @@ int make_with_topology(Comm& base, int nodes, std::shared_ptr<const comm::Topolo
                                          : collective::run(collective::split(base, color, base.rank, made));
     if (made) made->topology = std::move(topology);
     *newcomm = comm::to_handle(made);
-    return error ? raise(&base, error, function) : MPI_SUCCESS;
+    return error ? raise(&base, error) : MPI_SUCCESS;
 }
 
-int bad_topology(Comm* comm, const char* function) {
-    return raise(comm, fail(MPI_ERR_TOPOLOGY, "the communicator has no topology of this kind"), function);
-}
+int bad_topology(Comm* comm) { return raise(comm, fail(MPI_ERR_TOPOLOGY, "the communicator has no topology of this kind")); }
 
 int Topo_test(MPI_Comm comm, int* status) {
     Comm* c = comm::from_handle(comm);
@@ -86,7 +83,7 @@ int Dims_create(int nnodes, int ndims, int dims[]) {
 int Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int, MPI_Comm* comm_cart) {
     Lock lock;
     int error = MPI_SUCCESS, nodes = 0;
-    Comm* base = topology_base(comm_old, error, "Cart_create");
+    Comm* base = topology_base(comm_old, error);
     if (!base) return error;
     if (!comm_cart || (ndims > 0 && !periods)) return null_argument(base, comm_cart ? "periods" : "comm_cart");
     error = count_nodes(ndims, dims, base->size, nodes);
@@ -96,13 +93,13 @@ int Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int period
         cart->dims.push_back(dims[i]);
         cart->periodic.push_back(periods[i] != 0);
     }
-    return make_with_topology(*base, nodes, std::move(cart), comm_cart, "Cart_create");
+    return make_with_topology(*base, nodes, std::move(cart), comm_cart);
 }
 
 int Cartdim_get(MPI_Comm comm, int* ndims) {
     Comm* c = nullptr;
     int error = MPI_SUCCESS;
-    const auto* cart = find_topology<CartTopology>(comm, c, error, "Cartdim_get");
+    const auto* cart = find_topology<CartTopology>(comm, c, error);
     if (!cart) return error;
     if (!ndims) return null_argument(c, "ndims");
     *ndims = cart->dimensions();
@@ -112,7 +109,7 @@ int Cartdim_get(MPI_Comm comm, int* ndims) {
 int Cart_get(MPI_Comm comm, int maxdims, int dims[], int periods[], int coords[]) {
     Comm* c = nullptr;
     int error = MPI_SUCCESS;
-    const auto* cart = find_topology<CartTopology>(comm, c, error, "Cart_get");
+    const auto* cart = find_topology<CartTopology>(comm, c, error);
     if (!cart) return error;
     const int count = std::min(maxdims, cart->dimensions());
     if (count > 0 && (!dims || !periods || !coords)) return null_argument(c, "dims, periods or coords");
@@ -130,7 +127,7 @@ int Cart_get(MPI_Comm comm, int maxdims, int dims[], int periods[], int coords[]
 int Cart_rank(MPI_Comm comm, const int coords[], int* rank) {
     Comm* c = nullptr;
     int error = MPI_SUCCESS;
-    const auto* cart = find_topology<CartTopology>(comm, c, error, "Cart_rank");
+    const auto* cart = find_topology<CartTopology>(comm, c, error);
     if (!cart) return error;
     if (!rank || (cart->dimensions() > 0 && !coords)) return null_argument(c, rank ? "coords" : "rank");
     const int found = cart->rank_at({coords, cart->dims.size()});
@@ -142,7 +139,7 @@ int Cart_rank(MPI_Comm comm, const int coords[], int* rank) {
 int Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[]) {
     Comm* c = nullptr;
     int error = MPI_SUCCESS;
-    const auto* cart = find_topology<CartTopology>(comm, c, error, "Cart_coords");
+    const auto* cart = find_topology<CartTopology>(comm, c, error);
     if (!cart) return error;
     if (rank < 0 || rank >= c->size) return bad_rank(c, rank);
     const int count = std::min(maxdims, cart->dimensions());
@@ -156,10 +153,10 @@ int Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[]) {
 int Cart_shift(MPI_Comm comm, int direction, int disp, int* rank_source, int* rank_dest) {
     Comm* c = nullptr;
     int error = MPI_SUCCESS;
-    const auto* cart = find_topology<CartTopology>(comm, c, error, "Cart_shift");
+    const auto* cart = find_topology<CartTopology>(comm, c, error);
     if (!cart) return error;
     if (!rank_source || !rank_dest) return null_argument(c, rank_source ? "rank_dest" : "rank_source");
-    if (direction < 0 || direction >= cart->dimensions()) return bad_dimension(c, direction, *cart, "Cart_shift");
+    if (direction < 0 || direction >= cart->dimensions()) return bad_dimension(c, direction, *cart);
     *rank_source = cart->neighbor(c->rank, direction, -int64_t{disp});
     *rank_dest = cart->neighbor(c->rank, direction, disp);
     return MPI_SUCCESS;
@@ -169,7 +166,7 @@ int Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm* newcomm) {
     Lock lock;
     Comm* c = nullptr;
     int error = MPI_SUCCESS;
-    const auto* cart = find_topology<CartTopology>(comm, c, error, "Cart_sub");
+    const auto* cart = find_topology<CartTopology>(comm, c, error);
     if (!cart) return error;
     if (!newcomm || (cart->dimensions() > 0 && !remain_dims)) return null_argument(c, newcomm ? "remain_dims" : "newcomm");
     std::vector<int> coords(cart->dims.size());
@@ -195,7 +192,7 @@ int Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm* newcomm) {
 int Cart_map(MPI_Comm comm, int ndims, const int dims[], const int[], int* newrank) {
     Lock lock;
     int error = MPI_SUCCESS, nodes = 0;
-    Comm* base = topology_base(comm, error, "Cart_map");
+    Comm* base = topology_base(comm, error);
     if (!base) return error;
     if (!newrank) return null_argument(base, "newrank");
     error = count_nodes(ndims, dims, base->size, nodes);

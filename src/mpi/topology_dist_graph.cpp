@@ -86,7 +86,7 @@ int Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int source
                                MPI_Comm* comm_dist_graph) {
     Lock lock;
     int error = MPI_SUCCESS;
-    Comm* base = topology_base(comm_old, error, "Dist_graph_create_adjacent");
+    Comm* base = topology_base(comm_old, error);
     if (!base) return error;
     if (!comm_dist_graph) return null_argument(base, "comm_dist_graph");
     error = check_ranks(indegree, sources, base->size, "sources");
@@ -99,14 +99,14 @@ int Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int source
     graph->weighted = sourceweights != MPI_UNWEIGHTED;
     graph->sources = read_edges(indegree, sources, sourceweights);
     graph->destinations = read_edges(outdegree, destinations, destweights);
-    return make_with_topology(*base, base->size, std::move(graph), comm_dist_graph, "Dist_graph_create_adjacent");
+    return make_with_topology(*base, base->size, std::move(graph), comm_dist_graph);
 }
 
 int Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[],
                       const int weights[], MPI_Info info, int, MPI_Comm* comm_dist_graph) {
     Lock lock;
     int error = MPI_SUCCESS;
-    Comm* base = topology_base(comm_old, error, "Dist_graph_create");
+    Comm* base = topology_base(comm_old, error);
     if (!base) return error;
     if (!comm_dist_graph || (n > 0 && !degrees)) return null_argument(base, comm_dist_graph ? "degrees" : "comm_dist_graph");
     error = check_ranks(n, sources, base->size, "sources");
@@ -132,13 +132,13 @@ int Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int d
         if (edge.source == base->rank) graph->destinations.push_back({edge.destination, edge.weight});
         if (edge.destination == base->rank) graph->sources.push_back({edge.source, edge.weight});
     }
-    return make_with_topology(*base, base->size, std::move(graph), comm_dist_graph, "Dist_graph_create");
+    return make_with_topology(*base, base->size, std::move(graph), comm_dist_graph);
 }
 
 int Dist_graph_neighbors_count(MPI_Comm comm, int* indegree, int* outdegree, int* weighted) {
     Comm* c = nullptr;
     int error = MPI_SUCCESS;
-    const auto* graph = find_topology<DistGraphTopology>(comm, c, error, "Dist_graph_neighbors_count");
+    const auto* graph = find_topology<DistGraphTopology>(comm, c, error);
     if (!graph) return error;
     if (!indegree || !outdegree || !weighted) return null_argument(c, "indegree, outdegree or weighted");
     *indegree = static_cast<int>(graph->sources.size());
@@ -151,7 +151,7 @@ int Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int sour
                          int destinations[], int destweights[]) {
     Comm* c = nullptr;
     int error = MPI_SUCCESS;
-    const auto* graph = find_topology<DistGraphTopology>(comm, c, error, "Dist_graph_neighbors");
+    const auto* graph = find_topology<DistGraphTopology>(comm, c, error);
     if (!graph) return error;
     if ((maxindegree > 0 && !sources) || (maxoutdegree > 0 && !destinations))
         return null_argument(c, "sources or destinations");

@@ -38,7 +38,7 @@ void copy_up_to(int max, const std::vector<int>& values, int* out) {
 int Graph_create(MPI_Comm comm_old, int nnodes, const int indx[], const int edges[], int, MPI_Comm* comm_graph) {
     Lock lock;
     int error = MPI_SUCCESS;
-    Comm* base = topology_base(comm_old, error, "Graph_create");
+    Comm* base = topology_base(comm_old, error);
     if (!base) return error;
     if (!comm_graph) return null_argument(base, "comm_graph");
     error = check_graph(nnodes, indx, edges, base->size);
@@ -46,13 +46,13 @@ int Graph_create(MPI_Comm comm_old, int nnodes, const int indx[], const int edge
     auto graph = std::make_shared<GraphTopology>();
     graph->index.assign(indx, indx + nnodes);
     graph->edges.assign(edges, edges + (nnodes > 0 ? indx[nnodes - 1] : 0));
-    return make_with_topology(*base, nnodes, std::move(graph), comm_graph, "Graph_create");
+    return make_with_topology(*base, nnodes, std::move(graph), comm_graph);
 }
 
 int Graphdims_get(MPI_Comm comm, int* nnodes, int* nedges) {
     Comm* c = nullptr;
     int error = MPI_SUCCESS;
-    const auto* graph = find_topology<GraphTopology>(comm, c, error, "Graphdims_get");
+    const auto* graph = find_topology<GraphTopology>(comm, c, error);
     if (!graph) return error;
     if (!nnodes || !nedges) return null_argument(c, nnodes ? "nedges" : "nnodes");
     *nnodes = static_cast<int>(graph->index.size());
@@ -63,7 +63,7 @@ int Graphdims_get(MPI_Comm comm, int* nnodes, int* nedges) {
 int Graph_get(MPI_Comm comm, int maxindex, int maxedges, int indx[], int edges[]) {
     Comm* c = nullptr;
     int error = MPI_SUCCESS;
-    const auto* graph = find_topology<GraphTopology>(comm, c, error, "Graph_get");
+    const auto* graph = find_topology<GraphTopology>(comm, c, error);
     if (!graph) return error;
     if ((maxindex > 0 && !indx) || (maxedges > 0 && !edges)) return null_argument(c, "index or edges");
     copy_up_to(maxindex, graph->index, indx);
@@ -74,7 +74,7 @@ int Graph_get(MPI_Comm comm, int maxindex, int maxedges, int indx[], int edges[]
 int Graph_neighbors_count(MPI_Comm comm, int rank, int* nneighbors) {
     Comm* c = nullptr;
     int error = MPI_SUCCESS;
-    const auto* graph = find_topology<GraphTopology>(comm, c, error, "Graph_neighbors_count");
+    const auto* graph = find_topology<GraphTopology>(comm, c, error);
     if (!graph) return error;
     if (rank < 0 || rank >= c->size) return bad_rank(c, rank);
     if (!nneighbors) return null_argument(c, "nneighbors");
@@ -85,7 +85,7 @@ int Graph_neighbors_count(MPI_Comm comm, int rank, int* nneighbors) {
 int Graph_neighbors(MPI_Comm comm, int rank, int maxneighbors, int neighbors[]) {
     Comm* c = nullptr;
     int error = MPI_SUCCESS;
-    const auto* graph = find_topology<GraphTopology>(comm, c, error, "Graph_neighbors");
+    const auto* graph = find_topology<GraphTopology>(comm, c, error);
     if (!graph) return error;
     if (rank < 0 || rank >= c->size) return bad_rank(c, rank);
     if (maxneighbors > 0 && !neighbors) return null_argument(c, "neighbors");
@@ -98,7 +98,7 @@ int Graph_neighbors(MPI_Comm comm, int rank, int maxneighbors, int neighbors[]) 
 int Graph_map(MPI_Comm comm, int nnodes, const int indx[], const int edges[], int* newrank) {
     Lock lock;
     int error = MPI_SUCCESS;
-    Comm* base = topology_base(comm, error, "Graph_map");
+    Comm* base = topology_base(comm, error);
     if (!base) return error;
     if (!newrank) return null_argument(base, "newrank");
     error = check_graph(nnodes, indx, edges, base->size);

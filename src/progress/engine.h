@@ -26,8 +26,8 @@ void test();
 /// A request was completed by the application, not by a poll: threads that wait look again.
 void notify();
 
-/// Where nobody says what he waits for.
-inline constexpr WaitSite kSomewhere{"a wait of the library"};
+/// Where there is no more to say than which function waits.
+inline constexpr WaitSite kSomewhere{};
 
 /// Blocks until `condition(argument)` holds; it is asked after each poll, so it must be cheap. `site` lasts as long.
 void wait_until(bool (*condition)(void*), void* argument, const WaitSite& site = kSomewhere);

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/calling.h"
 #include "base/clock.h"
 
 namespace starling::progress {
@@ -18,6 +19,7 @@ namespace {
 struct Told {
     const void* wait;  ///< null: free
     const WaitSite* site;
+    const char* call;
     const void* argument;
     uint64_t since;
     int thread;
@@ -47,7 +49,7 @@ Told* find(const void* wait) {
     account.told = now;
     Teller teller(account);
     for (const Told& entry : told) {
-        if (!entry.wait || !teller.begin_wait(entry.since, entry.thread, entry.site->call)) continue;
+        if (!entry.wait || !teller.begin_wait(entry.since, entry.thread, entry.call)) continue;
         if (entry.site->tell) entry.site->tell(entry.argument, teller);
     }
     if (teller_upcalls.messages) teller_upcalls.messages(teller);
@@ -134,7 +136,8 @@ void tell_wait(const void* wait, const WaitSite& site, const void* argument, uin
     if (place && now < last_told + kTellAgainNs) return;
     if (!place) {
         if (!(place = find(nullptr))) return;
-        *place = {wait, &site, argument, since, static_cast<int>(syscall(SYS_gettid))};
+        const char* call = site.call ? site.call : calling ? calling : "a wait of the library";
+        *place = {wait, &site, call, argument, since, static_cast<int>(syscall(SYS_gettid))};
     }
     write_all(now);
 }

@@ -14,7 +14,7 @@ enum class Expected : uint8_t { soon, later };
 
 /// A place in the code that waits: what a reader needs to know of it. Lasts as long as the wait; mostly a constant.
 struct WaitSite {
-    const char* call;  ///< the MPI function, or what else there is to say
+    const char* call = nullptr;  ///< null: the MPI function that the thread is in; else what there is to say instead
     Expected expected = Expected::soon;
     /// Tells what is waited for; `argument` is that of wait_until(). Null: there is nothing to add.
     void (*tell)(const void* argument, Teller& teller) = nullptr;

@@ -158,7 +158,7 @@ void release(bool for_good) {
     // Others may come and go meanwhile.
     while (!release_now(for_good)) {
         Lock lock;
-        progress::wait_until([] { return all_sent(); }, {"MPI_Finalize"});
+        progress::wait_until([] { return all_sent(); });
     }
 }
 

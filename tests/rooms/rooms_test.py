@@ -71,12 +71,25 @@ def misnamed(tests, sources):
     return found
 
 
+def named_functions(sources, functions):
+    """Where src/ writes the name of an MPI function, which generated entries alone know (base/calling.h)."""
+    names = {line.split("\t")[0] for line in functions.read_text().splitlines()[1:]}
+    return [f"{file.relative_to(sources).as_posix()}:{number} writes {literal}"
+            for file in sorted([*sources.rglob("*.h"), *sources.rglob("*.cpp")])
+            for number, line in enumerate(file.read_text().splitlines(), 1)
+            for literal in re.findall(r'"(MPI_\w+)"|(__builtin_FUNCTION)', line.split("//")[0])
+            for literal in literal if literal in names or literal.startswith("__")]
+
+
 class Starling(unittest.TestCase):
     def test_arrows(self):
         self.assertEqual(faults(SOURCES), [])
 
     def test_names_of_unit_tests(self):
         self.assertEqual(misnamed(ROOT / "tests" / "unit", SOURCES), [])
+
+    def test_names_of_functions(self):
+        self.assertEqual(named_functions(SOURCES, ROOT / "tools" / "abi" / "functions.tsv"), [])
 
 
 class TheCheck(unittest.TestCase):
@@ -124,6 +137,13 @@ class TheCheck(unittest.TestCase):
             self.assertEqual(misnamed(Path(folder), Path(folder)), [
                 "high_test.cpp includes nothing of high", "net_low_ring.cpp is not called <room>_<what>_test.cpp",
                 "ring_test.cpp is not called <room>_<what>_test.cpp"])
+
+    def test_names_of_functions(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "functions.tsv").write_text("name\ttopic\nMPI_Send\tp2p\n")
+            (Path(folder) / "a.cpp").write_text('fail("MPI_Send"); name("MPI_INT");\nint f(const char* = __builtin_FUNCTION());  // "MPI_Send"\n')
+            self.assertEqual(named_functions(Path(folder), Path(folder) / "functions.tsv"),
+                             ["a.cpp:1 writes MPI_Send", "a.cpp:2 writes __builtin_FUNCTION"])
 
     def test_a_file_of_no_room(self):
         self.assertEqual(self.faults_of("low:\n", other_a=""), ["other/a.h is in no room"])
