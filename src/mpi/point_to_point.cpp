@@ -107,9 +107,9 @@ namespace {
 
 }  // namespace
 
-int Send(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
+int Send(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) noexcept try {
     return send_now(buf, count, datatype, dest, tag, comm, Mode::standard);
-}
+} catch (const std::bad_alloc&) { return out_of_memory(); }
 
 int Ssend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
     return send_now(buf, count, datatype, dest, tag, comm, Mode::synchronous);
@@ -119,9 +119,10 @@ int Rsend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int
     return send_now(buf, count, datatype, dest, tag, comm, Mode::standard);
 }
 
-int Isend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+int Isend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+          MPI_Request* request) noexcept try {
     return send_later(buf, count, datatype, dest, tag, comm, Mode::standard, request);
-}
+} catch (const std::bad_alloc&) { return out_of_memory(); }
 
 int Issend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
     return send_later(buf, count, datatype, dest, tag, comm, Mode::synchronous, request);
@@ -131,7 +132,8 @@ int Irsend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, in
     return send_later(buf, count, datatype, dest, tag, comm, Mode::standard, request);
 }
 
-int Recv(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm handle, MPI_Status* status) {
+int Recv(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm handle, MPI_Status* status) noexcept
+    try {
     Lock lock;
     comm::Comm* comm = comm::from_handle(handle);
     if (const int error = check_receive(comm, handle, source, tag)) [[unlikely]]
@@ -154,9 +156,10 @@ int Recv(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
     if (request.outcome.error) [[unlikely]]
         return raise(comm, progress::error_of(request));
     return MPI_SUCCESS;
-}
+} catch (const std::bad_alloc&) { return out_of_memory(); }
 
-int Irecv(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm handle, MPI_Request* out) {
+int Irecv(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm handle, MPI_Request* out) noexcept
+    try {
     Lock lock;
     comm::Comm* comm = comm::from_handle(handle);
     if (const int error = check_receive(comm, handle, source, tag)) [[unlikely]]
@@ -172,6 +175,6 @@ int Irecv(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag
     message::start_receive(*request, comm->point_to_point, buf, count, *type, source, tag);
     *out = request_to_handle(request);
     return MPI_SUCCESS;
-}
+} catch (const std::bad_alloc&) { return out_of_memory(); }
 
 }  // namespace starling::mpi

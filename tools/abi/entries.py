@@ -12,7 +12,7 @@ import sys
 import table
 
 DECLARATION = re.compile(r"^(?:\[\[nodiscard\]\] )?(?:int|double|MPI_\w+) (\w+)\(", re.MULTILINE)
-DEFINITION = re.compile(r"^(?:int|double|MPI_\w+) (?:starling::mpi::|mpi::)?(\w+)\(([^;{]*?)\)\s*(?:noexcept\s*)?\{",
+DEFINITION = re.compile(r"^(?:int|double|MPI_\w+) (?:starling::mpi::|mpi::)?(\w+)\(([^;{]*?)\)\s*(?:noexcept\s*)?(?:try\s*)?\{",
                         re.MULTILINE)
 
 # One file each, so that they compile in parallel: the topics of the table that go together.
