@@ -17,6 +17,10 @@
 #include "message/channel.h"
 #include "mpi.h"
 
+namespace starling::message {
+class SendBuffer;
+}
+
 namespace starling::comm {
 
 /// The low four bits of a context id tell the message spaces of one communicator apart.
@@ -98,7 +102,7 @@ struct Comm {
     Hints hints;
     std::shared_ptr<const Topology> topology;  ///< null: none
     std::string name;
-    void* attached_buffer = nullptr;  ///< of MPI_Comm_attach_buffer, owned by the message chapter
+    message::SendBuffer* attached_buffer = nullptr;  ///< of MPI_Comm_attach_buffer, which owns it
 
     uint32_t references = 1;
 

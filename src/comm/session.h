@@ -7,6 +7,10 @@
 #include "comm/group.h"
 #include "mpi.h"
 
+namespace starling::message {
+class SendBuffer;
+}
+
 namespace starling::comm {
 
 struct Session {
@@ -15,7 +19,7 @@ struct Session {
     uint32_t pool_index = 0;
     Errhandler* errhandler;  ///< never null
     int thread_level;
-    void* attached_buffer = nullptr;  ///< of MPI_Session_attach_buffer, owned by the message chapter
+    message::SendBuffer* attached_buffer = nullptr;  ///< of MPI_Session_attach_buffer, which owns it
 
     Session(Errhandler* handler, int level) : errhandler(handler->retain()), thread_level(level) {}
     ~Session() { errhandler->release(); }

@@ -8,6 +8,9 @@
 namespace starling::comm {
 struct Comm;
 }
+namespace starling::message {
+class SendBuffer;
+}
 
 namespace starling::mpi {
 
@@ -29,7 +32,7 @@ int Session_flush_buffer(MPI_Session session);
 int Session_iflush_buffer(MPI_Session session, MPI_Request* request);
 
 /// A communicator or session ends: its buffer (may be null) is flushed and detached.
-void drop_buffer(void*& attached);
+void drop_buffer(message::SendBuffer*& buffer);
 
 /// Copies the message into the buffer that serves `comm` (its own, else its session's or the process's) and sends it from there. An
 /// MPI error class with failure_text(); MPI_ERR_BUFFER if there is no buffer or no room.

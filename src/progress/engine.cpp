@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <atomic>
 #include <iterator>
 
@@ -105,6 +106,7 @@ void stop() {
 }
 
 void add_poller(bool (*poller)()) {
+    if (std::find(pollers, pollers + poller_count, poller) != pollers + poller_count) return;
     if (poller_count == static_cast<int>(std::size(pollers))) panic("more pollers than progress/engine has places");
     pollers[poller_count++] = poller;
 }

@@ -13,7 +13,7 @@ void start();
 /// Ends the progress thread. When the library is no longer used; nothing of it may run while the process exits.
 void stop();
 
-/// Adds something that poll() asks each time; it returns whether anything happened. At most 8.
+/// Adds something that poll() asks each time, if it is not there yet; it returns whether anything happened. At most 8.
 void add_poller(bool (*poller)());
 
 /// Polls every path once and runs what became ready. Returns whether anything happened.

@@ -1,0 +1,107 @@
+#include "message/send_buffer.h"
+
+#include <new>
+
+#include "base/error.h"
+#include "message/point_to_point.h"
+#include "mpi.h"
+#include "progress/engine.h"
+
+namespace starling::message {
+
+namespace {
+
+Flush* flushes = nullptr;
+
+bool poll_flushes() {
+    bool any = false;
+    for (Flush** place = &flushes; *place;) {
+        Flush* flush = *place;
+        if (flush->buffer->collect()) {
+            *place = flush->next;
+            flush->complete();
+            any = true;
+        } else {
+            place = &flush->next;
+        }
+    }
+    return any;
+}
+
+}  // namespace
+
+/// A message in a buffer: this head, then the packed data. Blocks lie in address order.
+struct SendBuffer::Block {
+    SendRequest request;
+    Block* next;
+    size_t bytes;  ///< with head, rounded
+
+    Block(Block* next, size_t bytes) : next(next), bytes(bytes) {}
+    static size_t rounded(size_t bytes) { return (bytes + alignof(Block) - 1) & ~(alignof(Block) - 1); }
+};
+
+bool SendBuffer::automatic() const { return memory_ == MPI_BUFFER_AUTOMATIC; }
+
+SendBuffer::Block* SendBuffer::allocate(size_t bytes) {
+    static_assert(sizeof(Block) + alignof(Block) <= MPI_BSEND_OVERHEAD);
+    const size_t need = Block::rounded(sizeof(Block) + bytes);
+    if (automatic()) return first_ = new (::operator new(need)) Block(first_, need);
+    char* const begin = reinterpret_cast<char*>(Block::rounded(reinterpret_cast<uintptr_t>(memory_)));
+    char* const end = static_cast<char*>(memory_) + size_;
+    char* free_from = begin;
+    Block** place = &first_;
+    while (*place && static_cast<size_t>(reinterpret_cast<char*>(*place) - free_from) < need) {
+        free_from = reinterpret_cast<char*>(*place) + (*place)->bytes;
+        place = &(*place)->next;
+    }
+    if (!*place && (free_from > end || static_cast<size_t>(end - free_from) < need)) return nullptr;
+    return *place = new (free_from) Block(*place, need);
+}
+
+bool SendBuffer::collect() {
+    for (Block** place = &first_; *place;) {
+        Block* block = *place;
+        if (!block->request.done) {
+            place = &block->next;
+            continue;
+        }
+        *place = block->next;
+        block->~Block();
+        if (automatic()) ::operator delete(block);
+    }
+    return !first_;
+}
+
+void SendBuffer::flush() {
+    progress::wait_until([this] { return collect(); });
+    poll_flushes();
+}
+
+int SendBuffer::send(Channel& channel, const void* data, int64_t count, const datatype::Datatype& type, int destination,
+                     int tag) {
+    const uint64_t bytes = datatype::packed_size(type, count);
+    collect();
+    Block* block = allocate(bytes);
+    if (!block) {
+        progress::poll();
+        collect();
+        block = allocate(bytes);
+    }
+    if (!block)
+        return fail(MPI_ERR_BUFFER, "no room for a message of %llu bytes in the attached buffer of %lld",
+                    static_cast<unsigned long long>(bytes), static_cast<long long>(size_));
+    void* packed = block + 1;
+    datatype::pack(type, count, data, 0, packed, bytes);
+    start_send(block->request, channel, packed, static_cast<int64_t>(bytes), datatype::predefined(MPI_BYTE), destination, tag,
+               Mode::standard);
+    return MPI_SUCCESS;
+}
+
+void start_flush(Flush& flush, SendBuffer& buffer) {
+    progress::add_poller(poll_flushes);
+    flush.buffer = &buffer;
+    flush.next = flushes;
+    flushes = &flush;
+}
+
+}  // namespace starling::message
