@@ -50,7 +50,7 @@ Ports& ports() {
     return *all;
 }
 
-void send_knock(link::Peer& peer, Knock knock) { link::send_control(peer, shm::Kind::spawn_control, &knock, sizeof knock); }
+void send_knock(link::Peer& peer, Knock knock) { link::send_control(peer, packet::Kind::spawn_control, &knock, sizeof knock); }
 
 void on_knock(link::Peer& peer, const link::Packet& packet) {
     Knock knock;

@@ -16,7 +16,7 @@ constinit size_t look_at = kFirstLook;  ///< jobs
 Standing standing_of(const Job& job) {
     return {.own = &job == self().job,
             .held = job.held(),
-            .exposed = upcalls.segment != nullptr,
+            .exposed = upcalls.access != nullptr,
             .mapped = job.mapped(),
             .dead = job.dead(),
             .owed = job.dead() && !job.held() && upcalls.owes(job)};

@@ -55,12 +55,12 @@ void take_slot(Peer& peer) {
     watch_ring(peer);
 }
 
-uint32_t describe_slot(Peer& peer, shm::Kind, std::byte* payload) {
+uint32_t describe_slot(Peer& peer, packet::Kind, std::byte* payload) {
     std::memcpy(payload, &peer.in_slot, sizeof peer.in_slot);
     return sizeof peer.in_slot;
 }
 
-void use_slot(Peer& peer, shm::Kind, const std::byte* offer) {
+void use_slot(Peer& peer, packet::Kind, const std::byte* offer) {
     uint32_t slot = 0;
     std::memcpy(&slot, offer, sizeof slot);
     peer.out = shm::RingWriter(peer.region.ring(slot));
@@ -93,7 +93,7 @@ const Medium& medium(const Peer& peer) { return peer.remote ? kWires : kRings; }
 
 uint64_t has_connection(State state) { return state == State::connected || state == State::quiescing; }
 
-void send_offer(Peer& peer, shm::Kind kind) {
+void send_offer(Peer& peer, packet::Kind kind) {
     std::byte payload[shm::kInlineBytes];
     const uint32_t bytes = medium(peer).describe_slot(peer, kind, payload);
     send_control(peer, kind, payload, bytes);
@@ -126,12 +126,12 @@ void apply(Peer& peer, Event event, const std::byte* offer) {
     counters.closed += has < had;
     peer.state = next.next;
     if (next.actions & kTakeSlot) by.take_slot(peer);
-    if (next.actions & kUseOffer) by.use_offer(peer, event == Event::accept ? shm::Kind::accept : shm::Kind::open, offer);
-    if (next.actions & kSendOpen) send_offer(peer, shm::Kind::open);
-    if (next.actions & kSendAccept) send_offer(peer, shm::Kind::accept);
+    if (next.actions & kUseOffer) by.use_offer(peer, event == Event::accept ? packet::Kind::accept : packet::Kind::open, offer);
+    if (next.actions & kSendOpen) send_offer(peer, packet::Kind::open);
+    if (next.actions & kSendAccept) send_offer(peer, packet::Kind::accept);
     if (next.actions & kSendRefuse) {
         ++counters.refused;
-        send_control(peer, shm::Kind::refuse, nullptr, 0);
+        send_control(peer, packet::Kind::refuse, nullptr, 0);
     }
     if (next.actions & kSendClose) by.send_close(peer);
     if (next.actions & kGiveSlot) by.give_slot(peer);
@@ -188,11 +188,11 @@ void on_connection_packet(Peer& peer, const Packet& packet) {
     std::memcpy(&slot, offer, sizeof slot);
     if (!peer.remote && slot >= shm::kRingSlots) return;
     switch (packet.header.kind) {
-        case shm::Kind::open:
+        case packet::Kind::open:
             return apply(peer, Event::open, offer);
-        case shm::Kind::accept:
+        case packet::Kind::accept:
             return apply(peer, Event::accept, offer);
-        case shm::Kind::refuse:
+        case packet::Kind::refuse:
             peer.backoff = 16;
             return apply(peer, Event::refuse);
         default:
@@ -204,7 +204,7 @@ void on_close_packet(Peer& peer) { apply(peer, Event::close); }
 
 bool try_close(Peer& peer) {
     if (!peer.controls.empty() || !peer.out.reserve(0)) return false;
-    peer.out.header().kind = shm::Kind::close;
+    peer.out.header().kind = packet::Kind::close;
     peer.out.commit(0);
     job::ring(peer.region.doorbell());
     peer.out = {};

@@ -10,8 +10,8 @@ struct Medium {
     bool (*slot_free)();
     void (*take_slot)(Peer& peer);
     /// Writes what `open` or `accept` carries into `payload` (shm::kInlineBytes), and gives its length.
-    uint32_t (*describe_slot)(Peer& peer, shm::Kind kind, std::byte* payload);
-    void (*use_offer)(Peer& peer, shm::Kind kind, const std::byte* offer);
+    uint32_t (*describe_slot)(Peer& peer, packet::Kind kind, std::byte* payload);
+    void (*use_offer)(Peer& peer, packet::Kind kind, const std::byte* offer);
     void (*send_close)(Peer& peer);
     void (*give_slot)(Peer& peer);
     /// Visits the peers that have a slot, whatever their state.

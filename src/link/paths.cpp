@@ -109,12 +109,12 @@ void commit_elsewhere(Peer& peer, Slot& slot, uint32_t bytes) {
         case Slot::Path::inbox_outbox: {
             const shm::OutboxPlace place = commit_in_outbox(peer, shm::receipt(peer.region.inbox(), *slot.cell));
             std::memcpy(slot.cell->payload, &place, sizeof place);
-            slot.header->where = shm::Where::outbox;
+            slot.header->where = packet::Where::outbox;
             commit_to_inbox(slot, bytes);
             break;
         }
         case Slot::Path::inbox:
-            slot.header->where = shm::Where::here;
+            slot.header->where = packet::Where::here;
             commit_to_inbox(slot, bytes);
             break;
         case Slot::Path::ring:
@@ -132,7 +132,7 @@ bool try_control(Peer& peer, const Control& control) {
     return true;
 }
 
-void send_control(Peer& peer, shm::Kind kind, const void* payload, uint32_t bytes) {
+void send_control(Peer& peer, packet::Kind kind, const void* payload, uint32_t bytes) {
     if (peer.dead) return;
     Control control{kind, bytes, {}};
     if (bytes) std::memcpy(control.payload, payload, bytes);
@@ -158,16 +158,16 @@ void each_pending(void (*visit)(Peer& peer)) {
 }
 
 void dispatch_rare(Peer& peer, const Packet& packet) {
-    if (packet.header.kind == shm::Kind::spawn_control)
+    if (packet.header.kind == packet::Kind::spawn_control)
         upcalls.spawn_control(peer, packet);
-    else if (packet.header.kind == shm::Kind::farewell)
+    else if (packet.header.kind == packet::Kind::farewell)
         on_farewell(peer);
-    else if (packet.header.kind == shm::Kind::rail_gone)
+    else if (packet.header.kind == packet::Kind::rail_gone)
         on_rail_gone(peer, packet.payload, packet.header.bytes);
-    else if (packet.header.kind != shm::Kind::segment)
+    else if (packet.header.kind != packet::Kind::access)
         on_connection_packet(peer, packet);
-    else if (upcalls.segment)
-        upcalls.segment(peer, packet);
+    else if (upcalls.access)
+        upcalls.access(peer, packet);
 }
 
 namespace {
@@ -175,9 +175,9 @@ namespace {
 bool poll_ring(Peer& peer) {
     int taken = 0;
     while (taken < kBatch) {
-        const shm::Header* header = peer.in.front();
+        const packet::Header* header = peer.in.front();
         if (!header) break;
-        if (header->kind == shm::Kind::close) {
+        if (header->kind == packet::Kind::close) {
             // It may have overtaken the accept that makes us connected.
             if (peer.state == State::connecting) break;
             on_close_packet(peer);
@@ -229,7 +229,7 @@ bool poll_inbox() {
     for (int i = 0; i < kBatch; ++i) {
         shm::Cell* cell = paths->inbox.front();
         if (!cell) break;
-        const bool outside = cell->header.where == shm::Where::outbox;
+        const bool outside = cell->header.where == packet::Where::outbox;
         bool later = false;
         Peer* peer =
             cell->header.bytes <= (outside ? shm::kOutboxPayload : shm::Cell::kPayload) ? sender_of(*cell, later) : nullptr;

@@ -9,6 +9,7 @@
 #include "base/list.h"
 #include "link/connection.h"
 #include "link/job.h"
+#include "transport/packet.h"
 #include "transport/shm/region.h"
 
 namespace starling::message {
@@ -26,7 +27,7 @@ struct Wire;
 
 /// A small packet that found no room; payload at most shm::kInlineBytes.
 struct Control {
-    shm::Kind kind;
+    packet::Kind kind;
     uint32_t bytes;
     std::byte payload[shm::kInlineBytes];
 };
@@ -88,7 +89,7 @@ struct Peer {
 /// A place for one packet's payload, on the best path with room.
 struct Slot {
     std::byte* payload = nullptr;
-    shm::Header* header = nullptr;
+    packet::Header* header = nullptr;
     enum class Path : uint8_t { ring, ring_outbox, inbox, inbox_outbox, session } path = Path::ring;
     shm::Cell* cell = nullptr;  ///< of the inbox
     bool in_outbox() const { return path == Path::ring_outbox || path == Path::inbox_outbox; }
@@ -109,8 +110,8 @@ bool reserve_long(Peer& peer, uint32_t bytes, Slot& slot);
 /// What commit() does with what is not all in a ring.
 void commit_elsewhere(Peer& peer, Slot& slot, uint32_t bytes);
 
-/// Finds room for a packet of `bytes` (at most payload_limit). False if there is none now. Fill header (kind, flags,
-/// sequence, tag, context, source) and payload, then commit: a slot that was reserved must be committed.
+/// Finds room for a packet of `bytes` (at most payload_limit). False if there is none now. Fill the header (kind, and what a packet of that
+/// kind says there) and payload, then commit: a slot that was reserved must be committed.
 inline bool reserve(Peer& peer, uint32_t bytes, Slot& slot) {
     if (!peer.out || peer.close_pending) [[unlikely]]
         return reserve_on_base_path(peer, bytes, slot);
@@ -131,7 +132,7 @@ inline void commit(Peer& peer, Slot& slot, uint32_t bytes) {
 }
 
 /// Sends a small packet now, or as soon as there is room.
-void send_control(Peer& peer, shm::Kind kind, const void* payload, uint32_t bytes);
+void send_control(Peer& peer, packet::Kind kind, const void* payload, uint32_t bytes);
 
 /// Counts one message for the policy; asks for a connection when it pays. Inline part of every send.
 void consider_opening(Peer& peer);
@@ -164,7 +165,7 @@ void each_pending(void (*visit)(Peer& peer));
 
 /// One packet as it is delivered upward; valid during the call.
 struct Packet {
-    const shm::Header& header;
+    const packet::Header& header;
     const std::byte* payload;
 };
 
@@ -173,11 +174,11 @@ struct Upcalls {
     void (*deliver)(Peer& peer, Packet packet);  ///< kinds eager … piece
     bool (*flush)(Peer& peer);                   ///< try to send what is pending; false if something is left
     void (*spawn_control)(Peer& peer, const Packet& packet);
-    void (*segment)(Peer& peer, const Packet& packet);  ///< null as long as this process has exposed and accessed none
-    void (*job_failed)(Job& job);                       ///< after everything it had sent was delivered
-    void (*peer_failed)(Peer& peer);                    ///< while its job goes on; failure_text() says what happened
-    bool (*owes)(const Job& job);                       ///< whether messages of a job that is gone may still be received
-    void (*forget_peer)(Peer& peer);                    ///< before a peer of a job that is gone is destroyed
+    void (*access)(Peer& peer, const Packet& packet);  ///< null as long as this process has exposed and accessed none
+    void (*job_failed)(Job& job);                      ///< after everything it had sent was delivered
+    void (*peer_failed)(Peer& peer);                   ///< while its job goes on; failure_text() says what happened
+    bool (*owes)(const Job& job);                      ///< whether messages of a job that is gone may still be received
+    void (*forget_peer)(Peer& peer);                   ///< before a peer of a job that is gone is destroyed
 
     // Streams over TCP: see ip::TcpUpcalls.
     std::byte* (*target)(Peer& peer, const ip::Piece& piece, uint64_t done, uint64_t bytes);
@@ -195,7 +196,7 @@ inline void dispatch(Peer& peer, Packet packet) {
     // A process may outlive its job's failure for a moment. Everything it had to do with us was ended then.
     if (peer.dead) [[unlikely]]
         return;
-    if (packet.header.kind <= shm::Kind::piece) [[likely]]
+    if (packet::is_for_messages(packet.header.kind)) [[likely]]
         return upcalls.deliver(peer, packet);
     dispatch_rare(peer, packet);
 }

@@ -56,7 +56,7 @@ job::PortWord word_of(const Peer& peer) {
     return job::PortWord::of(peer.job.segment().port(peer.rank).load(std::memory_order_acquire));
 }
 
-void deliver(void* user, const shm::Header& header, const std::byte* payload) {
+void deliver(void* user, const packet::Header& header, const std::byte* payload) {
     dispatch(*static_cast<Peer*>(user), {header, payload});
 }
 
@@ -293,7 +293,7 @@ bool all_acknowledged() {
 
 void say_farewell() {
     for (Peer* peer : remotes)
-        if (!has_finalized(*peer)) send_control(*peer, shm::Kind::farewell, nullptr, 0);
+        if (!has_finalized(*peer)) send_control(*peer, packet::Kind::farewell, nullptr, 0);
     flush_network();
 }
 

@@ -119,7 +119,7 @@ void tell_of_lost_rails(const uint32_t* now, size_t count) {
     for (const uint32_t address : before) {
         if (std::find(now, now + count, address) != now + count) continue;
         for (Peer* peer : users)
-            if (peer->wire->attached) send_control(*peer, shm::Kind::rail_gone, &address, sizeof address);
+            if (peer->wire->attached) send_control(*peer, packet::Kind::rail_gone, &address, sizeof address);
     }
     before.assign(now, now + count);
 }
@@ -175,8 +175,8 @@ void take_wire(Peer& peer) {
     users.push_back(&peer);
 }
 
-uint32_t describe_wire(Peer& peer, shm::Kind kind, std::byte* payload) {
-    if (kind == shm::Kind::accept) return 0;  // who accepts connects, and needs no offer
+uint32_t describe_wire(Peer& peer, packet::Kind kind, std::byte* payload) {
+    if (kind == packet::Kind::accept) return 0;  // who accepts connects, and needs no offer
     ip::ConnectionOffer offer;
     if (tcp->offer(*peer.wire->connection, offer) != MPI_SUCCESS) {
         tell("not offered", peer);
@@ -186,8 +186,8 @@ uint32_t describe_wire(Peer& peer, shm::Kind kind, std::byte* payload) {
     return sizeof offer;
 }
 
-void use_wire(Peer& peer, shm::Kind kind, const std::byte* payload) {
-    if (kind == shm::Kind::accept) return;  // it comes to us
+void use_wire(Peer& peer, packet::Kind kind, const std::byte* payload) {
+    if (kind == packet::Kind::accept) return;  // it comes to us
     ip::ConnectionOffer offer;
     std::memcpy(&offer, payload, sizeof offer);
     if (tcp->dial(*peer.wire->connection, offer) == MPI_SUCCESS) return;

@@ -48,8 +48,5 @@ struct Share {
     uint64_t slot : 16, generation : 48;
 };
 static_assert(sizeof(Share) == 32);
-// A piece's header: tag = receive_serial, sequence = generation, context = offset in the message; pieces may overtake each
-// other. Generation 0: it follows its offer unasked, and belongs to the last one that came on this ring. Between hosts they
-// may come twice, and the receiver answers with `fetched` when it has them all.
 
 }  // namespace starling::message

@@ -51,9 +51,7 @@ struct Envelope {
 /// Packets that came ahead of their turn, by sequence number.
 struct Early {
     struct Kept {
-        uint64_t context;
-        int source;
-        int tag;
+        packet::Message says;
         bool rendezvous;
         std::vector<std::byte> payload;
     };
@@ -144,7 +142,7 @@ void after_copy(ReceiveRequest& request, const Offer& offer, int error) {
                                     request.outcome.source, static_cast<unsigned long long>(offer.bytes)));
     }
     const Fetched fetched{offer.serial};
-    link::send_control(*request.peer, shm::Kind::fetched, &fetched, sizeof fetched);
+    link::send_control(*request.peer, packet::Kind::fetched, &fetched, sizeof fetched);
     request.outcome.bytes = bytes;
     finish(request, request.outcome.error);
 }
@@ -215,21 +213,20 @@ void after_copy(ReceiveRequest& request, const Offer& offer, int error) {
 }
 
 [[gnu::noinline]] void keep_early(link::Peer& peer, const link::Packet& packet) {
-    const shm::Header& h = packet.header;
+    const packet::Header& h = packet.header;
     if (!peer.early) peer.early = new Early;
     static_cast<Early*>(peer.early)
         ->packets.try_emplace(
-            h.sequence,
-            Early::Kept{
-                h.context, h.source, h.tag, h.kind == shm::Kind::rendezvous, {packet.payload, packet.payload + h.bytes}});
+            h.message.sequence,
+            Early::Kept{h.message, h.kind == packet::Kind::rendezvous, {packet.payload, packet.payload + h.bytes}});
 }
 
 [[gnu::noinline]] void match_early(link::Peer& peer) {
     auto& packets = static_cast<Early*>(peer.early)->packets;
     for (auto it = packets.find(peer.next_receive); it != packets.end(); it = packets.find(peer.next_receive)) {
         const Early::Kept& kept = it->second;
-        match({peer, kept.context, kept.source, kept.tag, kept.rendezvous, static_cast<uint32_t>(kept.payload.size()),
-               kept.payload.data(), true});
+        match({peer, kept.says.context, kept.says.source, kept.says.tag, kept.rendezvous,
+               static_cast<uint32_t>(kept.payload.size()), kept.payload.data(), true});
         ++peer.next_receive;  // as in deliver()
         packets.erase(it);
     }
@@ -258,12 +255,13 @@ bool read(const link::Packet& packet, T& out) {
 [[gnu::noinline]] void deliver_control(link::Peer& peer, const link::Packet& packet);
 
 void deliver(link::Peer& peer, link::Packet packet) {
-    const shm::Header& h = packet.header;
-    if (h.kind != shm::Kind::eager && h.kind != shm::Kind::rendezvous) return deliver_control(peer, packet);
-    if (h.kind == shm::Kind::rendezvous && !note_offer(peer, packet)) return;
-    if (h.sequence != peer.next_receive) [[unlikely]]
+    const packet::Header& h = packet.header;
+    if (h.kind != packet::Kind::eager && h.kind != packet::Kind::rendezvous) return deliver_control(peer, packet);
+    if (h.kind == packet::Kind::rendezvous && !note_offer(peer, packet)) return;
+    if (h.message.sequence != peer.next_receive) [[unlikely]]
         return keep_early(peer, packet);
-    match({peer, h.context, h.source, h.tag, h.kind == shm::Kind::rendezvous, h.bytes, packet.payload});
+    match({peer, h.message.context, h.message.source, h.message.tag, h.kind == packet::Kind::rendezvous, h.bytes,
+           packet.payload});
     ++peer.next_receive;  // not before: what fails for want of memory comes again
     if (peer.early) [[unlikely]]
         match_early(peer);
@@ -271,20 +269,20 @@ void deliver(link::Peer& peer, link::Packet packet) {
 
 void deliver_control(link::Peer& peer, const link::Packet& packet) {
     switch (packet.header.kind) {
-        case shm::Kind::fetched: {
+        case packet::Kind::fetched: {
             Fetched fetched;
             return read(packet, fetched) ? on_fetched(peer, fetched.serial) : void();
         }
-        case shm::Kind::clear_to_stream: {
+        case packet::Kind::clear_to_stream: {
             ClearToStream clear;
             if (!read(packet, clear)) return;
             return on_clear_to_stream(peer, clear);
         }
-        case shm::Kind::share_copy: {
+        case packet::Kind::share_copy: {
             Share share;
             return !peer.remote && read(packet, share) ? on_share_copy(peer, share) : void();
         }
-        case shm::Kind::piece:
+        case packet::Kind::piece:
             return on_piece(peer, packet);
         default:
             return;  // a kind of a later version: nothing of ours waits for it

@@ -18,6 +18,7 @@
 #include "message/serials.h"
 #include "message/split.h"
 #include "message/streams.h"
+#include "transport/packet.h"
 #include "transport/shm/region.h"
 
 namespace starling::message {
@@ -63,27 +64,16 @@ void keep_type(SendRequest& request) {
     request.retained = true;
 }
 
-struct Label {
-    uint64_t context;
-    int source, tag;
-    uint32_t sequence;
-};
-
-Label label_of(const SendRequest& request) { return {request.context, request.source_rank, request.tag, request.sequence}; }
-
-inline void fill(shm::Header& header, shm::Kind kind, const Label& label) {
-    header.kind = kind;
-    header.sequence = label.sequence;
-    header.tag = label.tag;
-    header.context = label.context;
-    header.source = label.source;
+packet::Message envelope_of(const SendRequest& request) {
+    return {request.sequence, request.tag, request.context, request.source_rank};
 }
 
-[[gnu::always_inline]] inline bool put_eager(link::Peer& peer, const Label& label, const datatype::Datatype& type,
+[[gnu::always_inline]] inline bool put_eager(link::Peer& peer, const packet::Message& envelope, const datatype::Datatype& type,
                                              int64_t count, const void* buffer, uint32_t bytes) {
     link::Slot slot;
     if (!link::reserve(peer, bytes, slot)) return false;
-    fill(*slot.header, shm::Kind::eager, label);
+    slot.header->kind = packet::Kind::eager;
+    slot.header->message = envelope;
     datatype::pack_short(peer.copies, type, count, buffer, slot.payload, bytes,
                          slot.in_outbox() ? CopyPath::Into::rotation : CopyPath::Into::again);
     link::commit(peer, slot, bytes);
@@ -91,7 +81,7 @@ inline void fill(shm::Header& header, shm::Kind kind, const Label& label) {
 }
 
 [[gnu::noinline]] bool try_eager(SendRequest& request) {
-    return put_eager(*request.peer, label_of(request), *request.type, request.count, request.buffer,
+    return put_eager(*request.peer, envelope_of(request), *request.type, request.count, request.buffer,
                      static_cast<uint32_t>(request.bytes));
 }
 
@@ -122,15 +112,13 @@ uint32_t next_piece(const SendRequest& request) {
     return static_cast<uint32_t>(std::min<uint64_t>({wanted, rest, link::payload_limit(*request.peer)}));
 }
 
-/// Sends the next piece, for the receiver's request of that name; false if there is no room.
+/// Sends the next piece, for the receiver's request of that name (0, 0: unasked); false if there is no room.
 bool put_piece(SendRequest& request, uint32_t receive_serial, uint32_t generation) {
     const uint32_t bytes = next_piece(request);
     link::Slot slot;
     if (!link::reserve(*request.peer, bytes, slot)) return false;
-    slot.header->kind = shm::Kind::piece;
-    slot.header->tag = static_cast<int32_t>(receive_serial);
-    slot.header->sequence = generation;
-    slot.header->context = request.moved;
+    slot.header->kind = packet::Kind::piece;
+    slot.header->piece = {generation, receive_serial, request.moved};
     datatype::pack(request.peer->copies, *request.type, request.count, request.buffer, request.moved, slot.payload, bytes,
                    slot.in_outbox() ? CopyPath::Into::rotation : CopyPath::Into::streamed);
     link::commit(*request.peer, slot, bytes);
@@ -148,7 +136,8 @@ bool goes_ahead(const SendRequest& request) {
 bool try_envelope(SendRequest& request) {
     link::Slot slot;
     if (!link::reserve(*request.peer, sizeof(Offer), slot)) return false;
-    fill(*slot.header, shm::Kind::rendezvous, label_of(request));
+    slot.header->kind = packet::Kind::rendezvous;
+    slot.header->message = envelope_of(request);
     Offer offer{request.bytes,           0,
                 request.serial,          static_cast<int32_t>(getpid()),
                 reach_of(*request.peer), request.waits,
@@ -158,7 +147,7 @@ bool try_envelope(SendRequest& request) {
     std::memcpy(slot.payload, &offer, sizeof offer);
     link::commit(*request.peer, slot, sizeof offer);
     constexpr uint64_t kAhead = 32 * 1024;  // it takes longer to write than an answer on its way
-    while (offer.ahead && request.moved < std::min(request.bytes, kAhead) && put_piece(request, request.serial, 0)) {}
+    while (offer.ahead && request.moved < std::min(request.bytes, kAhead) && put_piece(request, 0, 0)) {}
     return true;
 }
 
@@ -246,8 +235,8 @@ bool send_at_once(Channel& channel, const void* buffer, int64_t count, const dat
     const uint64_t bytes = datatype::packed_size(type, count);
     if (mode != Mode::standard || bytes > eager_limit(*peer)) return false;
     if (!peer->sends.empty() || !peer->controls.empty()) return false;
-    const Label label{channel.context(), channel.my_rank(), tag, peer->next_send};
-    if (!put_eager(*peer, label, type, count, buffer, static_cast<uint32_t>(bytes))) return false;
+    const packet::Message envelope{peer->next_send, tag, channel.context(), channel.my_rank()};
+    if (!put_eager(*peer, envelope, type, count, buffer, static_cast<uint32_t>(bytes))) return false;
     ++peer->next_send;
     link::count_message(*peer);
     return true;

@@ -94,7 +94,7 @@ int start_split(ReceiveRequest& request, const Offer& offer, void* target, uint6
     const uint64_t generation = shm::open_split(slot);
     const Share share{reinterpret_cast<uint64_t>(target), bytes,     offer.serial, getpid(),
                       static_cast<uint16_t>(index),       generation};
-    link::send_control(*request.peer, shm::Kind::share_copy, &share, sizeof share);
+    link::send_control(*request.peer, packet::Kind::share_copy, &share, sizeof share);
 
     int error = 0;
     for (int64_t i; !error && (i = shm::claim_chunk(slot, generation, split.total(), false)) >= 0;)

@@ -39,7 +39,7 @@ void arrived(ReceiveRequest& request, uint64_t offset, uint64_t bytes) {
     if (request.moved < request.expected) return;
     if (request.coverage) {
         const Fetched fetched{request.send_serial};
-        link::send_control(*request.peer, shm::Kind::fetched, &fetched, sizeof fetched);
+        link::send_control(*request.peer, packet::Kind::fetched, &fetched, sizeof fetched);
     }
     end(request, request.outcome.error);
 }
@@ -85,18 +85,19 @@ void ask_for_pieces(ReceiveRequest& request, const Offer& offer, uint64_t bytes,
         request.peer->ahead_generation = request.generation;
     }
     const ClearToStream clear{bytes, offer.serial, request.serial, request.generation, all_at_once};
-    link::send_control(*request.peer, shm::Kind::clear_to_stream, &clear, sizeof clear);
+    link::send_control(*request.peer, packet::Kind::clear_to_stream, &clear, sizeof clear);
 }
 
 void on_piece(link::Peer& peer, const link::Packet& packet) {
-    const shm::Header& h = packet.header;
-    const bool unasked = h.sequence == 0;
+    const uint64_t offset = packet.header.piece.offset;
+    const uint32_t bytes = packet.header.bytes;
+    const bool unasked = packet.header.piece.generation == 0;
     if (unasked && peer.ahead_generation == 0) return;
-    ReceiveRequest* request = find(peer, unasked ? peer.ahead_serial : static_cast<uint32_t>(h.tag),
-                                   unasked ? peer.ahead_generation : h.sequence, h.context, h.bytes);
+    ReceiveRequest* request = find(peer, unasked ? peer.ahead_serial : packet.header.piece.serial,
+                                   unasked ? peer.ahead_generation : packet.header.piece.generation, offset, bytes);
     if (!request) return;
-    datatype::unpack(*request->type, request->count, request->buffer, h.context, packet.payload, h.bytes);
-    arrived(*request, h.context, h.bytes);
+    datatype::unpack(*request->type, request->count, request->buffer, offset, packet.payload, bytes);
+    arrived(*request, offset, bytes);
 }
 
 void fail_streams(bool (*is_gone)(const link::Peer& peer, const void* argument), const void* argument) {
@@ -131,10 +132,8 @@ Turn advance_stream(SendRequest& request) {
         link::Slot slot;
         if (!link::reserve(peer, most, slot)) return Turn::no_room;
         const ip::StreamRange range = stream.take(ip::kReliablePath, most);
-        slot.header->kind = shm::Kind::piece;
-        slot.header->tag = static_cast<int32_t>(request.stream_to);
-        slot.header->sequence = request.generation;
-        slot.header->context = range.begin;
+        slot.header->kind = packet::Kind::piece;
+        slot.header->piece = {request.generation, request.stream_to, range.begin};
         datatype::pack(*request.type, request.count, request.buffer, range.begin, slot.payload, range.bytes());
         link::commit(peer, slot, static_cast<uint32_t>(range.bytes()));
     }

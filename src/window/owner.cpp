@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "base/immortal.h"
+#include "window/access.h"
 #include "window/packets.h"
-#include "window/segment.h"
 
 namespace starling::window {
 
@@ -25,10 +25,8 @@ struct Exposed {
 struct Answer {
     link::Peer* peer;
     Operation operation;
-    int32_t serial;
-    uint32_t generation;
-    uint64_t memory_offset;
-    uint32_t segment;  ///< of a get: read when the answer goes out, if it is still there
+    packet::Access header;
+    uint32_t exposure;  ///< of a get: read when the answer goes out, if it is still there
     uint64_t key;
     uint64_t offset;
     uint32_t bytes;
@@ -39,14 +37,14 @@ constinit Immortal<std::vector<Exposed>> exposed_storage;
 constinit auto& exposed = exposed_storage.value;
 std::deque<Answer>* answers = nullptr;
 
-Exposed* find(uint32_t segment, uint64_t key) {
-    if (segment >= exposed.size() || !exposed[segment].base || exposed[segment].exposure.key != key) return nullptr;
-    return &exposed[segment];
+Exposed* find(uint32_t id, uint64_t key) {
+    if (id >= exposed.size() || !exposed[id].base || exposed[id].exposure.key != key) return nullptr;
+    return &exposed[id];
 }
 
 /// The memory of an access, null if it must be refused.
-std::byte* memory_of(uint32_t segment, uint64_t key, uint64_t offset, uint64_t bytes) {
-    const Exposed* at = find(segment, key);
+std::byte* memory_of(uint32_t id, uint64_t key, uint64_t offset, uint64_t bytes) {
+    const Exposed* at = find(id, key);
     if (!at || offset > at->exposure.bytes || bytes > at->exposure.bytes - offset) return nullptr;
     return at->base + offset;
 }
@@ -92,16 +90,12 @@ uint64_t apply(std::byte* memory, const AccessPacket& packet) {
 
 bool try_answer(const Answer& answer) {
     const bool data = answer.operation == Operation::get_data, value = answer.operation == Operation::update_done;
-    const std::byte* memory = data ? memory_of(answer.segment, answer.key, answer.offset, answer.bytes) : nullptr;
+    const std::byte* memory = data ? memory_of(answer.exposure, answer.key, answer.offset, answer.bytes) : nullptr;
     const Operation operation = data && !memory ? Operation::refused : answer.operation;
     const uint32_t bytes = memory ? answer.bytes : value ? sizeof answer.old : 0;
     link::Slot slot;
     if (!link::reserve(*answer.peer, bytes, slot)) return false;
-    slot.header->kind = shm::Kind::segment;
-    slot.header->flags = static_cast<uint8_t>(operation);
-    slot.header->tag = answer.serial;
-    slot.header->sequence = answer.generation;
-    slot.header->context = answer.memory_offset;
+    write_header(*slot.header, operation, answer.header);
     if (memory) std::memcpy(slot.payload, memory, bytes);
     if (value) std::memcpy(slot.payload, &answer.old, bytes);
     link::commit(*answer.peer, slot, bytes);
@@ -115,10 +109,17 @@ void reply(const Answer& answer) {
 }
 
 void carry_out(link::Peer& peer, const link::Packet& packet, const AccessPacket& access) {
-    const auto operation = static_cast<Operation>(packet.header.flags);
-    Answer answer{&peer,          Operation::refused, packet.header.tag,     packet.header.sequence, access.memory_offset,
-                  access.segment, access.key,         packet.header.context, access.bytes,           0};
-    std::byte* memory = memory_of(access.segment, access.key, packet.header.context, access.bytes);
+    const auto operation = static_cast<Operation>(packet.header.operation);
+    const auto [generation, serial, offset] = packet.header.access;
+    Answer answer{&peer,
+                  Operation::refused,
+                  {generation, serial, access.memory_offset},
+                  access.exposure,
+                  access.key,
+                  offset,
+                  access.bytes,
+                  0};
+    std::byte* memory = memory_of(access.exposure, access.key, offset, access.bytes);
     const uint32_t data = packet.header.bytes - static_cast<uint32_t>(sizeof access);
     if (memory && operation == Operation::put && data == access.bytes) {
         std::memcpy(memory, packet.payload + sizeof access, data);
@@ -136,7 +137,7 @@ void carry_out(link::Peer& peer, const link::Packet& packet, const AccessPacket&
 }  // namespace
 
 Exposure expose(void* base, uint64_t bytes) {
-    start_segments();
+    start_accesses();
     Exposure exposure{0, bytes, 0, 0};
     while (exposure.key == 0 && getrandom(&exposure.key, sizeof exposure.key, 0) < 0) {}
     const auto place = std::find_if(exposed.begin(), exposed.end(), [](const Exposed& e) { return !e.base; });
@@ -149,12 +150,12 @@ Exposure expose(void* base, uint64_t bytes) {
     return exposure;
 }
 
-void withdraw(const Exposure& segment) {
-    if (Exposed* at = find(segment.id, segment.key)) at->base = nullptr;
+void withdraw(const Exposure& exposure) {
+    if (Exposed* at = find(exposure.id, exposure.key)) at->base = nullptr;
 }
 
-void on_segment_packet(link::Peer& peer, const link::Packet& packet) {
-    if (static_cast<Operation>(packet.header.flags) >= Operation::put_done) return on_answer(peer, packet);
+void on_access_packet(link::Peer& peer, const link::Packet& packet) {
+    if (static_cast<Operation>(packet.header.operation) >= Operation::put_done) return on_answer(peer, packet);
     AccessPacket access;
     if (packet.header.bytes < sizeof access) return;
     std::memcpy(&access, packet.payload, sizeof access);

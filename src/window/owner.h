@@ -5,11 +5,11 @@
 
 namespace starling::window {
 
-/// Begins to take packets of kind `segment`; at the first segment or access.
-void start_segments();
+/// Begins to take packets of kind `access`; at the first exposure or access.
+void start_accesses();
 
-/// Every packet of kind `segment` comes here; answers go on to on_answer().
-void on_segment_packet(link::Peer& peer, const link::Packet& packet);
+/// Every packet of kind `access` comes here; answers go on to on_answer().
+void on_access_packet(link::Peer& peer, const link::Packet& packet);
 void on_answer(link::Peer& peer, const link::Packet& packet);
 
 /// Sends answers that found no room so far. Whether any went out.

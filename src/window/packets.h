@@ -1,8 +1,9 @@
-// What packets of kind `segment` carry. In the header: flags = Operation, tag = serial and sequence = generation of the
-// access, context = offset: into the segment on the way there, into the access's memory on the way back.
+// What packets of kind `access` carry.
 #pragma once
 
 #include <cstdint>
+
+#include "transport/packet.h"
 
 namespace starling::window {
 
@@ -11,7 +12,7 @@ enum class Operation : uint8_t { put = 1, get, update, put_done, get_data, updat
 /// In front of the data of a put, and all of a get and an update.
 struct AccessPacket {
     uint64_t key;
-    uint32_t segment;
+    uint32_t exposure;       ///< its id
     uint32_t bytes;          ///< put, get: of data; update: 4 or 8
     uint64_t memory_offset;  ///< put, get: where in the access this is; comes back
     uint64_t operand, compare;
@@ -19,5 +20,11 @@ struct AccessPacket {
     uint32_t reserved;
 };
 static_assert(sizeof(AccessPacket) == 48);
+
+inline void write_header(packet::Header& header, Operation operation, const packet::Access& access) {
+    header.kind = packet::Kind::access;
+    header.operation = static_cast<uint8_t>(operation);
+    header.access = access;
+}
 
 }  // namespace starling::window

@@ -33,7 +33,7 @@ class Target final : public Outside {
         ++sent;
     }
     void flush() override {}
-    void deliver(Session&, const shm::Header& header, const std::byte* payload) override {
+    void deliver(Session&, const packet::Header& header, const std::byte* payload) override {
         if (header.bytes > kMaxPayload || reinterpret_cast<uintptr_t>(payload) % kGrain != 0) std::abort();
         touch(payload, header.bytes);
     }
@@ -45,7 +45,7 @@ class Target final : public Outside {
         for (size_t i = 0; i < count; ++i) sum = sum + static_cast<unsigned>(bytes[i]);
     }
     void commit_some(uint32_t bytes, uint64_t now) {
-        shm::Header* const header = session->reserve(bytes);
+        packet::Header* const header = session->reserve(bytes);
         if (!header) return;
         std::memset(static_cast<void*>(header), 0, sizeof *header + bytes);
         session->commit(bytes, now);
@@ -102,9 +102,9 @@ size_t build(const Recipe& recipe, const Target& target, const uint8_t* data, si
     std::string stream(reinterpret_cast<const char*>(data), std::min<size_t>(size, recipe.stream_words * kGrain));
     const size_t used = stream.size();
     stream.resize((used + kGrain - 1) / kGrain * kGrain);
-    if (stream.size() >= sizeof(shm::Header) && !(recipe.liar & 128)) {
+    if (stream.size() >= sizeof(packet::Header) && !(recipe.liar & 128)) {
         const uint32_t claimed = recipe.packet_bytes;
-        std::memcpy(stream.data() + offsetof(shm::Header, bytes), &claimed, sizeof claimed);
+        std::memcpy(stream.data() + offsetof(packet::Header, bytes), &claimed, sizeof claimed);
     }
     const Introduction introduction{22};
     out.assign(reinterpret_cast<const char*>(&header), sizeof header);

@@ -92,14 +92,14 @@ void put(Target& t, const Recipe& recipe, const uint8_t* payload, size_t payload
     if (!cell) return;
     std::memset(cell->payload, 0, shm::Cell::kPayload);
     cell->sender = {t.address.id, t.address.owner_pid, t.address.owner_fd, recipe.sender < 250 ? 1u : recipe.sender, 0};
-    cell->header.kind = static_cast<shm::Kind>(recipe.kind % 14);
-    cell->header.flags = 0;
-    cell->header.where = static_cast<shm::Where>(recipe.kind >> 6);
+    cell->header.kind = static_cast<packet::Kind>(recipe.kind % 14);
+    cell->header.operation = 0;
+    cell->header.where = static_cast<packet::Where>(recipe.kind >> 6);
     // Mostly the sequence that is awaited, else nothing would ever match.
-    cell->header.sequence = recipe.sequence_step < 200 ? sequence : sequence + recipe.sequence_step - 220;
-    cell->header.tag = recipe.tag;
-    cell->header.source = recipe.source;
-    cell->header.context = recipe.context;
+    cell->header.message.sequence = recipe.sequence_step < 200 ? sequence : sequence + recipe.sequence_step - 220;
+    cell->header.message.tag = recipe.tag;
+    cell->header.message.source = recipe.source;
+    cell->header.message.context = recipe.context;
     cell->header.bytes = recipe.claimed_bytes;
     std::memcpy(cell->payload, payload, std::min<size_t>(payload_bytes, shm::Cell::kPayload));
     shm::publish(*cell);
@@ -140,13 +140,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 }
 
 namespace {
-std::string packet(shm::Kind kind, uint32_t bytes, int tag, uint64_t context, const std::string& payload) {
+std::string recipe_of(packet::Kind kind, uint32_t bytes, int tag, uint64_t context, const std::string& payload) {
     const Recipe recipe{static_cast<uint8_t>(kind), 1, 0, static_cast<uint8_t>(payload.size()), bytes, tag, 1, context};
     return std::string(reinterpret_cast<const char*>(&recipe), sizeof recipe) + payload;
 }
 template <class Payload>
-std::string packet(shm::Kind kind, int tag, uint64_t context, const Payload& payload) {
-    return packet(kind, sizeof payload, tag, context, std::string(reinterpret_cast<const char*>(&payload), sizeof payload));
+std::string recipe_of(packet::Kind kind, int tag, uint64_t context, const Payload& payload) {
+    return recipe_of(kind, sizeof payload, tag, context, std::string(reinterpret_cast<const char*>(&payload), sizeof payload));
 }
 message::Offer offer(uint64_t bytes, uint8_t ahead = 0) {
     message::Offer offer;
@@ -158,18 +158,19 @@ message::Offer offer(uint64_t bytes, uint8_t ahead = 0) {
 
 /// Well-formed inputs to start from, for the replay driver.
 const std::string* fuzz_seeds(size_t& count) {
-    using shm::Kind;
+    using packet::Kind;
     static const std::string seeds[] = {
-        packet(Kind::eager, 5, 1, kContext, "hello") + packet(Kind::eager, 200, 2, kContext, std::string(200, 'x')),
-        packet(Kind::rendezvous, 1, kContext, offer(1000)) + packet(Kind::piece, 100, 0, 0, std::string(100, 'a')) +
-            packet(Kind::piece, 156, 0, 100, std::string(156, 'b')),
-        packet(Kind::rendezvous, 1, kContext, offer(200, 1)) + packet(Kind::piece, 100, 0, 0, std::string(100, 'a')) +
-            packet(Kind::piece, 100, 0, 100, std::string(100, 'b')),
-        packet(Kind::rendezvous, 1, 77, offer(10)) + packet(Kind::fetched, 0, 0, message::Fetched{0}) +
-            packet(Kind::clear_to_stream, 0, 0, message::ClearToStream{10, 0, 0, 1, 1}),
-        packet(Kind::rendezvous, 1, kContext, offer(1000)) + packet(Kind::share_copy, 0, 0, message::Share{}),
-        packet(Kind::open, 4, 0, 0, std::string("\3\0\0\0", 4)) + packet(Kind::accept, 4, 0, 0, std::string("\1\0\0\0", 4)) +
-            packet(Kind::refuse, 0, 0, 0, "") + packet(Kind::close, 0, 0, 0, ""),
+        recipe_of(Kind::eager, 5, 1, kContext, "hello") + recipe_of(Kind::eager, 200, 2, kContext, std::string(200, 'x')),
+        recipe_of(Kind::rendezvous, 1, kContext, offer(1000)) + recipe_of(Kind::piece, 100, 0, 0, std::string(100, 'a')) +
+            recipe_of(Kind::piece, 156, 0, 100, std::string(156, 'b')),
+        recipe_of(Kind::rendezvous, 1, kContext, offer(200, 1)) + recipe_of(Kind::piece, 100, 0, 0, std::string(100, 'a')) +
+            recipe_of(Kind::piece, 100, 0, 100, std::string(100, 'b')),
+        recipe_of(Kind::rendezvous, 1, 77, offer(10)) + recipe_of(Kind::fetched, 0, 0, message::Fetched{0}) +
+            recipe_of(Kind::clear_to_stream, 0, 0, message::ClearToStream{10, 0, 0, 1, 1}),
+        recipe_of(Kind::rendezvous, 1, kContext, offer(1000)) + recipe_of(Kind::share_copy, 0, 0, message::Share{}),
+        recipe_of(Kind::open, 4, 0, 0, std::string("\3\0\0\0", 4)) +
+            recipe_of(Kind::accept, 4, 0, 0, std::string("\1\0\0\0", 4)) + recipe_of(Kind::refuse, 0, 0, 0, "") +
+            recipe_of(Kind::close, 0, 0, 0, ""),
     };
     count = std::size(seeds);
     return seeds;

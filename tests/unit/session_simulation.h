@@ -36,7 +36,7 @@ class End final : public Outside {
 
     void send(Session& session, const Route& route, uint32_t number, const iovec* parts, int count) override;
     void flush() override {}
-    void deliver(Session& session, const shm::Header& header, const std::byte* payload) override {
+    void deliver(Session& session, const packet::Header& header, const std::byte* payload) override {
         if (on_packet) on_packet(session, header, payload);
     }
     void unreachable(Session&) override { ++given_up; }
@@ -45,7 +45,7 @@ class End final : public Outside {
     static inline uint64_t epochs = 0;  ///< later processes have later epochs
     Network& network;
     std::unique_ptr<Session> session;
-    std::function<void(Session&, const shm::Header&, const std::byte*)> on_packet;
+    std::function<void(Session&, const packet::Header&, const std::byte*)> on_packet;
     int given_up = 0;
     bool listening = true;  ///< else what comes stays in the socket, of which there is so much:
     size_t socket_bytes = 200'000;
@@ -80,14 +80,14 @@ class Network {
     /// Sends a packet with so much payload, made from `number`; false if the session has no room.
     bool send(int from, uint64_t number, uint32_t bytes) {
         Session& s = session(from);
-        shm::Header* const header = s.reserve(bytes);
+        packet::Header* const header = s.reserve(bytes);
         if (!header) return false;
-        header->kind = shm::Kind::eager;
-        header->flags = 0;
-        header->sequence = static_cast<uint32_t>(number);
-        header->tag = 0;
-        header->source = from;
-        header->context = number;
+        header->kind = packet::Kind::eager;
+        header->operation = 0;
+        header->message.sequence = static_cast<uint32_t>(number);
+        header->message.tag = 0;
+        header->message.source = from;
+        header->message.context = number;
         auto* const payload = reinterpret_cast<std::byte*>(header + 1);
         for (uint32_t i = 0; i < bytes; ++i) payload[i] = byte_of(number, i);
         s.commit(bytes, now);
@@ -329,7 +329,7 @@ class Exchange {
         for (int i = 0; i < 2; ++i) watch(i);
     }
     void watch(int which) {
-        network.ends[which]->on_packet = [this, which](Session&, const shm::Header& header, const std::byte* payload) {
+        network.ends[which]->on_packet = [this, which](Session&, const packet::Header& header, const std::byte* payload) {
             check(which, header, payload);
         };
     }
@@ -379,13 +379,13 @@ class Exchange {
         return mixed >> 60 == 0 ? static_cast<uint32_t>(mixed >> 8) % (most + 1)
                                 : static_cast<uint32_t>(mixed >> 8) % std::min(most + 1, 200u);
     }
-    void check(int which, const shm::Header& header, const std::byte* payload) {
+    void check(int which, const packet::Header& header, const std::byte* payload) {
         const uint64_t number = got[which]++;
         if (failed) return;
-        failed = header.context != number || header.bytes != size_of(number);
+        failed = header.message.context != number || header.bytes != size_of(number);
         for (uint32_t i = 0; !failed && i < header.bytes; ++i) failed = payload[i] != Network::byte_of(number, i);
         EXPECT_FALSE(failed) << "to " << which << ": message " << number << " of " << size_of(number) << " bytes is number "
-                             << header.context << " of " << header.bytes << " bytes, or spoilt";
+                             << header.message.context << " of " << header.bytes << " bytes, or spoilt";
     }
 };
 

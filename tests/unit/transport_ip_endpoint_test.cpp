@@ -39,9 +39,9 @@ class Process {
         by_user()[this] = this;
         current() = this;
         const Upcalls upcalls{
-            [](void* user, const shm::Header& header, const std::byte* payload) {
+            [](void* user, const packet::Header& header, const std::byte* payload) {
                 auto* const me = static_cast<Process*>(user);
-                me->got.emplace_back(header.context, std::string(reinterpret_cast<const char*>(payload), header.bytes));
+                me->got.emplace_back(header.message.context, std::string(reinterpret_cast<const char*>(payload), header.bytes));
                 if (me->on_packet) me->on_packet();
             },
             [](job::JobId job, uint32_t rank, uint64_t key) -> Session* {
@@ -62,14 +62,14 @@ class Process {
     }
     bool send(Session& session, uint64_t number, const std::string& text) {
         std::byte* payload;
-        shm::Header* header;
+        packet::Header* header;
         if (!endpoint->reserve(session, static_cast<uint32_t>(text.size()), payload, header)) return false;
-        header->kind = shm::Kind::eager;
-        header->flags = 0;
-        header->sequence = 0;
-        header->tag = 0;
-        header->source = static_cast<int32_t>(rank_);
-        header->context = number;
+        header->kind = packet::Kind::eager;
+        header->operation = 0;
+        header->message.sequence = 0;
+        header->message.tag = 0;
+        header->message.source = static_cast<int32_t>(rank_);
+        header->message.context = number;
         std::memcpy(payload, text.data(), text.size());
         endpoint->commit(session, static_cast<uint32_t>(text.size()));
         return true;

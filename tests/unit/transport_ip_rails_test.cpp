@@ -66,7 +66,7 @@ void await_rails() {
 /// Opens the endpoint of `rank` and a session with the other, whose port `exchange` tells.
 Session& open_endpoint(uint32_t rank, int to_other, int from_other) {
     const Upcalls upcalls{
-        [](void*, const shm::Header& header, const std::byte*) { seen.out_of_turn += header.context != seen.got++; },
+        [](void*, const packet::Header& header, const std::byte*) { seen.out_of_turn += header.message.context != seen.got++; },
         [](job::JobId job, uint32_t peer, uint64_t key) { return seen.endpoint->add(job, peer, key, nullptr); },
         [](void*) { ++seen.given_up; },
     };
@@ -96,12 +96,12 @@ void send_all(Session& session, Event event) {
     for (uint64_t n = 0; n < kPackets && seen.given_up == 0; ++n) {
         event(n);
         std::byte* payload;
-        shm::Header* header;
+        packet::Header* header;
         while (!seen.endpoint->reserve(session, 900, payload, header) && seen.given_up == 0) seen.endpoint->poll(now_ns());
         if (seen.given_up) break;
-        header->kind = shm::Kind::eager;
-        header->flags = 0;
-        header->context = n;
+        header->kind = packet::Kind::eager;
+        header->operation = 0;
+        header->message.context = n;
         std::memset(payload, static_cast<int>(n), 900);
         seen.endpoint->commit(session, 900);
         if (n % 16 == 0) seen.endpoint->poll(now_ns());

@@ -27,10 +27,10 @@ struct Met {
         EXPECT_TRUE(before.run(100'000));
         for (auto& end : network.ends) {
             end->counters = {};
-            end->on_packet = [](Session&, const shm::Header&, const std::byte*) {};
+            end->on_packet = [](Session&, const packet::Header&, const std::byte*) {};
         }
-        network.ends[1]->on_packet = [this](Session&, const shm::Header& header, const std::byte*) {
-            EXPECT_EQ(header.context, 1000 + got);
+        network.ends[1]->on_packet = [this](Session&, const packet::Header& header, const std::byte*) {
+            EXPECT_EQ(header.message.context, 1000 + got);
             ++got;
             got_at = network.now;
         };

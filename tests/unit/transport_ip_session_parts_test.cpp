@@ -85,14 +85,14 @@ TEST(Flight, TakesAsManyAsItSays) {
     for (uint32_t i = 0; i < count; ++i) ASSERT_EQ(flight[1 + i].offset, i);
 }
 
-shm::Header* append(SendBuffer& buffer, uint32_t payload, char with) {
-    shm::Header* const header = buffer.reserve(payload);
-    header->kind = shm::Kind::eager;
-    header->flags = 0;
-    header->sequence = 0;
-    header->tag = 0;
-    header->context = 0;
-    header->source = 0;
+packet::Header* append(SendBuffer& buffer, uint32_t payload, char with) {
+    packet::Header* const header = buffer.reserve(payload);
+    header->kind = packet::Kind::eager;
+    header->operation = 0;
+    header->message.sequence = 0;
+    header->message.tag = 0;
+    header->message.context = 0;
+    header->message.source = 0;
     std::memset(static_cast<void*>(header + 1), with, payload);
     buffer.commit(payload);
     return header;
@@ -108,7 +108,7 @@ TEST(SendBuffer, KeepsTheStreamUntilItIsReleased) {
     for (int step = 0; step < 20'000; ++step) {
         if (random() % 3 != 0) {
             const uint32_t payload = random() % 50 == 0 ? random() % (kMaxPayload + 1) : random() % 300;
-            const shm::Header* const header = append(buffer, payload, static_cast<char>(step));
+            const packet::Header* const header = append(buffer, payload, static_cast<char>(step));
             stream.append(reinterpret_cast<const char*>(header), packet_bytes(payload));
             ends.push_back(buffer.end());
         }
@@ -148,7 +148,7 @@ TEST(SendBuffer, LeavesNothingOfOldPacketsInTheGaps) {
     SendBuffer buffer(pool);
     append(buffer, 64, 's');
     buffer.release(buffer.end());
-    const shm::Header* const header = append(buffer, 1, 'x');
+    const packet::Header* const header = append(buffer, 1, 'x');
     const char* const payload = reinterpret_cast<const char*>(header + 1);
     for (int i = 1; i < 8; ++i) EXPECT_EQ(payload[i], 0);
 }
@@ -260,7 +260,7 @@ TEST(Datagram, IsRefusedIfAnythingIsWrongWithIt) {
 
 /// Keeps what is delivered; can stop, or begin anew, at any packet, and have no memory for it.
 struct Sink final : PacketSink {
-    bool deliver(const shm::Header& header, const std::byte* payload) override {
+    bool deliver(const packet::Header& header, const std::byte* payload) override {
         if (refuses && refuses()) throw std::bad_alloc();
         got.emplace_back(reinterpret_cast<const char*>(payload), header.bytes);
         return got.size() != stop_after;

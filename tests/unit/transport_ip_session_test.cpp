@@ -25,9 +25,9 @@ TEST(Session, OneMessageEachWayIsOneDatagramEachWay) {
     Network network(1);
     Exchange exchange(network, 0, 8);
     uint64_t replies = 0;
-    network.ends[1]->on_packet = [&](Session&, const shm::Header&, const std::byte*) { network.send(1, replies++, 8); };
+    network.ends[1]->on_packet = [&](Session&, const packet::Header&, const std::byte*) { network.send(1, replies++, 8); };
     uint64_t rounds = 0;
-    network.ends[0]->on_packet = [&](Session&, const shm::Header&, const std::byte*) {
+    network.ends[0]->on_packet = [&](Session&, const packet::Header&, const std::byte*) {
         if (++rounds < 1000) network.send(0, rounds, 8);
     };
     network.send(0, 0, 8);
@@ -309,15 +309,15 @@ TEST(Session, ASuccessorIsToldFromThePeerAndOldDatagramsFromNewOnes) {
         network.make(1);
         uint64_t got = 0;
         bool spoilt = false;
-        const auto expect_in_turn = [&](Session&, const shm::Header& header, const std::byte*) {
-            spoilt |= header.context != 5'000'000 + got++;
+        const auto expect_in_turn = [&](Session&, const packet::Header& header, const std::byte*) {
+            spoilt |= header.message.context != 5'000'000 + got++;
         };
         network.ends[1]->on_packet = expect_in_turn;
         uint64_t sent = 0;
         if (seed % 2 == 0) network.send(1, 1, 8);  // the successor speaks first, or is spoken to
         while (network.ends[0]->given_up == 0) ASSERT_TRUE(network.step());
         network.session(0).revive(101, nullptr);
-        network.ends[0]->on_packet = [](Session&, const shm::Header&, const std::byte*) {};
+        network.ends[0]->on_packet = [](Session&, const packet::Header&, const std::byte*) {};
         while (got < 200) {
             while (sent < 200 && network.send(0, 5'000'000 + sent, 500)) ++sent;
             ASSERT_TRUE(network.step());
@@ -368,10 +368,10 @@ TEST(Session, BesideAConnectionWhatIsShortAndAloneGoesAsADatagram) {
     const auto run = [&](uint64_t first, uint64_t count, uint32_t bytes) {
         const uint64_t datagrams = network.ends[0]->datagrams, frames = connection.ends[0].frames;
         uint64_t answered = 0;
-        network.ends[1]->on_packet = [&](Session&, const shm::Header& header, const std::byte*) {
-            EXPECT_TRUE(network.send(1, header.context, 8));
+        network.ends[1]->on_packet = [&](Session&, const packet::Header& header, const std::byte*) {
+            EXPECT_TRUE(network.send(1, header.message.context, 8));
         };
-        network.ends[0]->on_packet = [&](Session&, const shm::Header&, const std::byte*) { ++answered; };
+        network.ends[0]->on_packet = [&](Session&, const packet::Header&, const std::byte*) { ++answered; };
         for (uint64_t i = 0; i < count; ++i) {
             EXPECT_TRUE(network.send(0, first + i, bytes));
             while (answered <= i) EXPECT_TRUE(network.step());
@@ -469,7 +469,7 @@ TEST(Session, ABrokenStreamEndsTheSession) {
     header.bytes = static_cast<uint32_t>(frame.size() * 8);
     header.epoch = network.session(0).epoch();
     header.offset = 40;
-    auto& packet = *reinterpret_cast<shm::Header*>(frame.data() + sizeof header / 8);
+    auto& packet = *reinterpret_cast<packet::Header*>(frame.data() + sizeof header / 8);
     packet.bytes = kMaxPayload + 1;
     Datagram datagram;
     ASSERT_TRUE(decode(reinterpret_cast<const std::byte*>(frame.data()), header.bytes, datagram));

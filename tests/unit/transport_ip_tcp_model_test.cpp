@@ -51,8 +51,9 @@ class World {
             one.connection = nullptr;
             network.ends[i]->timeout = uint64_t{1} << 60;  // simulated time passes without regard to TCP's
             auto deliver = network.ends[i]->on_packet;
-            network.ends[i]->on_packet = [this, i, deliver](Session& s, const shm::Header& header, const std::byte* payload) {
-                if (header.kind == shm::Kind::eager)
+            network.ends[i]->on_packet = [this, i, deliver](Session& s, const packet::Header& header,
+                                                            const std::byte* payload) {
+                if (header.kind == packet::Kind::eager)
                     deliver(s, header, payload);
                 else
                     take_packet(i, header, payload);
@@ -173,31 +174,31 @@ class World {
         for (auto& [generation, one] : streams[from].sending) {
             if (!one.on_base_path) continue;
             while (one.out->has_work()) {
-                shm::Header* const header = session(from).reserve(kStreamPiece);
+                packet::Header* const header = session(from).reserve(kStreamPiece);
                 if (!header) return serve(from);
                 const StreamRange range = one.out->take(kReliablePath, kStreamPiece);
-                header->kind = shm::Kind::piece;
-                header->sequence = generation;
-                header->context = range.begin;
+                header->kind = packet::Kind::piece;
+                header->piece.generation = generation;
+                header->piece.offset = range.begin;
                 std::memcpy(reinterpret_cast<std::byte*>(header + 1), one.data.data() + range.begin, range.bytes());
                 session(from).commit(static_cast<uint32_t>(range.bytes()), network.now);
             }
         }
         serve(from);
     }
-    void take_packet(int to, const shm::Header& header, const std::byte* payload) {
-        if (header.kind == shm::Kind::fetched) {
-            const auto it = streams[to].sending.find(header.sequence);
+    void take_packet(int to, const packet::Header& header, const std::byte* payload) {
+        if (header.kind == packet::Kind::fetched) {
+            const auto it = streams[to].sending.find(header.piece.generation);
             if (it == streams[to].sending.end()) return void(spoilt = true);
             side(to).tcp->remove_stream(*it->second.out, true);
             streams[to].sending.erase(it);
             ++streams[to].done;
             return;
         }
-        const auto it = received[to].find(header.sequence);
+        const auto it = received[to].find(header.piece.generation);
         if (it == received[to].end()) return;  // a late one
-        std::memcpy(it->second.memory.data() + header.context, payload, header.bytes);
-        arrived(to, header.sequence, {header.context, header.context + header.bytes});
+        std::memcpy(it->second.memory.data() + header.piece.offset, payload, header.bytes);
+        arrived(to, header.piece.generation, {header.piece.offset, header.piece.offset + header.bytes});
     }
     void arrived(int to, uint32_t generation, StreamRange range) {
         const auto it = received[to].find(generation);
@@ -210,10 +211,10 @@ class World {
     }
     void send_confirmations(int from) {
         while (!fetched[from].empty()) {
-            shm::Header* const header = session(from).reserve(0);
+            packet::Header* const header = session(from).reserve(0);
             if (!header) return;
-            header->kind = shm::Kind::fetched;
-            header->sequence = fetched[from].front();
+            header->kind = packet::Kind::fetched;
+            header->piece.generation = fetched[from].front();
             fetched[from].pop_front();
             session(from).commit(0, network.now);
             serve(from);

@@ -214,7 +214,7 @@ uint64_t word_of(uint64_t producer, uint64_t number, uint64_t i) { return produc
         Cell* cell;
         while (!(cell = claim(shared.inbox, static_cast<uint32_t>(getpid())))) sched_yield();
         cell->sender.rank = producer;
-        cell->header.context = number;
+        cell->header.message.context = number;
         cell->header.bytes = static_cast<uint32_t>(number % (Cell::kPayload / 8) * 8);
         for (uint64_t i = 0; i < cell->header.bytes / 8; ++i) {
             const uint64_t word = word_of(producer, number, i);
@@ -234,7 +234,7 @@ struct Consumer {
         const Cell* cell = reader.front();
         if (!cell) return reader.skip_dead();
         const uint32_t producer = cell->sender.rank;
-        const uint64_t number = cell->header.context;
+        const uint64_t number = cell->header.message.context;
         EXPECT_EQ(number, last[producer] + 1) << "lost, doubled or out of order";
         last[producer] = number;
         for (uint64_t i = 0; i < cell->header.bytes / 8; ++i) {
@@ -306,13 +306,13 @@ TEST(Inbox, AFullOneSaysSo) {
         for (uint32_t i = 0; i < kInboxCells; ++i) {
             Cell* cell = claim(shared->inbox, 1);
             ASSERT_TRUE(cell);
-            cell->header.context = i;
+            cell->header.message.context = i;
             publish(*cell);
         }
         EXPECT_EQ(claim(shared->inbox, 1), nullptr);
         for (uint32_t i = 0; i < kInboxCells; ++i) {
             ASSERT_TRUE(reader.front());
-            EXPECT_EQ(reader.front()->header.context, i);
+            EXPECT_EQ(reader.front()->header.message.context, i);
             reader.pop();
         }
     }
@@ -348,7 +348,7 @@ TEST(Inbox, ThreadsProduceAtOnce) {
                 Cell* cell;
                 while (!(cell = claim(shared->inbox, static_cast<uint32_t>(getpid())))) sched_yield();
                 cell->sender.rank = p;
-                cell->header.context = number;
+                cell->header.message.context = number;
                 cell->header.bytes = 0;
                 publish(*cell);
             }

@@ -233,7 +233,7 @@ struct Lines {
         std::byte* place = outbox.reserve(bytes, kOutboxBytes);
         if (!place) return false;
         for (uint32_t i = 0; i < bytes; ++i) place[i] = byte_of(number, i);
-        writer.header().context = number;
+        writer.header().message.context = number;
         writer.commit(bytes, outbox.commit(writer.receipt(), &rings[to]));
         rings[to].sent.emplace_back(number, bytes);
         return true;
@@ -248,7 +248,7 @@ struct Lines {
     }
     static void check(const RingReader& reader, uint64_t number, uint32_t bytes) {
         ASSERT_TRUE(reader.front());
-        ASSERT_EQ(reader.front()->context, number);
+        ASSERT_EQ(reader.front()->message.context, number);
         ASSERT_EQ(reader.front()->bytes, bytes);
         const std::byte* payload = reader.payload();
         for (uint32_t i = 0; i < bytes; ++i) ASSERT_EQ(payload[i], byte_of(number, i)) << "byte " << i << " of " << number;

@@ -31,15 +31,15 @@ bool send(RingWriter& writer, uint64_t number, uint32_t bytes) {
     std::byte* payload = writer.reserve(bytes);
     if (!payload) return false;
     for (uint32_t i = 0; i < bytes; ++i) payload[i] = byte_of(number, i);
-    writer.header().context = number;
+    writer.header().message.context = number;
     writer.commit(bytes);
     return true;
 }
 
 void expect_packet(const RingReader& reader, uint64_t number, uint32_t bytes) {
-    const Header* header = reader.front();
+    const packet::Header* header = reader.front();
     ASSERT_TRUE(header) << "packet " << number << " is missing";
-    ASSERT_EQ(header->context, number);
+    ASSERT_EQ(header->message.context, number);
     ASSERT_EQ(header->bytes, bytes);
     const std::byte* payload = reader.payload();
     for (uint32_t i = 0; i < bytes; ++i) ASSERT_EQ(payload[i], byte_of(number, i)) << "byte " << i << " of packet " << number;
@@ -110,10 +110,10 @@ TEST(Ring, ADrainedRingHasRoomForAnything) {
         // Small steps move the positions through every line; large ones ask for the most.
         const uint32_t bytes = random() % 4 ? 33 + random() % 2000 : kRingPayload - random() % 3;
         ASSERT_TRUE(writer.reserve(bytes)) << "step " << i;
-        writer.header().context = number;
+        writer.header().message.context = number;
         writer.commit(bytes);
         ASSERT_TRUE(reader.front());
-        ASSERT_EQ(reader.front()->context, number++);
+        ASSERT_EQ(reader.front()->message.context, number++);
         reader.pop();
     }
     munmap(ring, sizeof(Ring));

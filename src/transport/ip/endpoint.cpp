@@ -222,7 +222,7 @@ void Endpoint::set_key(Session& session, uint64_t key) {
 
 bool Endpoint::reachable(const Session& session) const { return session.reachable(); }
 
-bool Endpoint::reserve(Session& session, uint32_t bytes, std::byte*& payload, shm::Header*& header) {
+bool Endpoint::reserve(Session& session, uint32_t bytes, std::byte*& payload, packet::Header*& header) {
     header = session.reserve(bytes);
     if (!header) return false;
     payload = reinterpret_cast<std::byte*>(header + 1);

@@ -12,7 +12,7 @@
 
 #include "job/job_segment.h"
 #include "transport/ip/session.h"
-#include "transport/shm/packet.h"
+#include "transport/packet.h"
 
 namespace starling::ip {
 
@@ -28,7 +28,7 @@ struct Identity {
 struct Upcalls {
     /// A packet, in the order in which the peer committed it, once. `user` is the session's. Valid during the call;
     /// `payload` is aligned to 8 and header.stamp means nothing.
-    void (*deliver)(void* user, const shm::Header& header, const std::byte* payload);
+    void (*deliver)(void* user, const packet::Header& header, const std::byte* payload);
     /// A datagram with our key from a process that has no session yet. Gives the session to use (made with
     /// Endpoint::add, and `key` is what the sender says datagrams to it must show, 0 if it does not), or nullptr: the
     /// datagram is dropped and the sender will repeat it.
@@ -94,7 +94,7 @@ class Endpoint {
     /// kept until the peer has acknowledged it. False if the session's buffer (STARLING_IP_WINDOW) is full: poll() says
     /// true when some of it has been acknowledged. Fill all of the header but stamp and bytes, then commit;
     /// reserving again without a commit is free. One reservation at a time.
-    bool reserve(Session& session, uint32_t bytes, std::byte*& payload, shm::Header*& header);
+    bool reserve(Session& session, uint32_t bytes, std::byte*& payload, packet::Header*& header);
     /// Hands over the reserved packet, with at most as many bytes as reserved. It is sent at once if the window allows
     /// and no batch is open; packets that wait are sent together, as many to a datagram as it holds.
     void commit(Session& session, uint32_t bytes);

@@ -44,7 +44,7 @@ struct Endpoint::State final : Outside {
     // Outside
     void send(Session& session, const Route& route, uint32_t number, const iovec* parts, int count) override;
     void flush() override { udp.flush(); }
-    void deliver(Session& session, const shm::Header& header, const std::byte* payload) override {
+    void deliver(Session& session, const packet::Header& header, const std::byte* payload) override {
         upcalls.deliver(session.user, header, payload);
     }
     void unreachable(Session& session) override { upcalls.unreachable(session.user); }

@@ -90,12 +90,12 @@ uint32_t Session::payload_limit() const {
         if (path.present && (datagram == 0 || path.datagram < datagram)) datagram = path.datagram;
     if (datagram == 0) datagram = 1500 - 28;
     // Room for an introduction and a few ranges, so that a full packet fits whatever else there is to say.
-    return (datagram - static_cast<uint32_t>(sizeof(DatagramHeader) + sizeof(Introduction) + sizeof(shm::Header)) -
+    return (datagram - static_cast<uint32_t>(sizeof(DatagramHeader) + sizeof(Introduction) + sizeof(packet::Header)) -
             kRangesWithData * static_cast<uint32_t>(sizeof(AckRange))) &
            ~(kGrain - 1);
 }
 
-shm::Header* Session::refuse_room() {
+packet::Header* Session::refuse_room() {
     room_refused_ = true;
     return nullptr;
 }
@@ -106,7 +106,7 @@ bool Session::take_room_made() {
     return made;
 }
 
-bool Session::deliver(const shm::Header& header, const std::byte* payload) {
+bool Session::deliver(const packet::Header& header, const std::byte* payload) {
     outside_.deliver(*this, header, payload);
     ++outside_.counters.packets_received;
     return !dead_;

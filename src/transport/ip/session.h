@@ -1,7 +1,7 @@
 // A session: everything between this process and one peer on the base path, made reliable. A pure protocol: no
 // sockets and no clock; time and datagrams are passed in, so that it runs against a simulated network.
 //
-// Packets (a 32-byte shm::Header and a payload) form one stream of bytes per direction. A datagram carries a
+// Packets (a 32-byte packet::Header and a payload) form one stream of bytes per direction. A datagram carries a
 // stretch of it, so that what was cut for one path can be cut anew for another; the receiver acknowledges bytes, at
 // this level, whatever brought them. docs/network.md tells it whole.
 #pragma once
@@ -17,7 +17,7 @@
 #include "transport/ip/session_path.h"
 #include "transport/ip/session_ranges.h"
 #include "transport/ip/session_reassembly.h"
-#include "transport/shm/packet.h"
+#include "transport/packet.h"
 
 namespace starling::ip {
 
@@ -59,7 +59,7 @@ class Outside {
     /// One that was not taken is told by Session::refused(number, …), from here or from flush().
     virtual void send(Session& session, const Route& route, uint32_t number, const iovec* parts, int count) = 0;
     virtual void flush() = 0;
-    virtual void deliver(Session& session, const shm::Header& header, const std::byte* payload) = 0;
+    virtual void deliver(Session& session, const packet::Header& header, const std::byte* payload) = 0;
     /// The peer is given up. Once per session; the session holds nothing any more.
     virtual void unreachable(Session& session) = 0;
     /// A number that is later than all it gave before, also in earlier runs of this process; not 0.
@@ -106,7 +106,7 @@ class Session : private PacketSink {
     // Sending.
 
     /// Room for a packet, nullptr if the buffer is full; see Endpoint::reserve.
-    shm::Header* reserve(uint32_t payload) {
+    packet::Header* reserve(uint32_t payload) {
         const uint32_t bytes = packet_bytes(payload);
         if (buffer_.kept() + bytes > outside_.window && buffer_.kept() != 0) [[unlikely]]
             return refuse_room();
@@ -166,8 +166,8 @@ class Session : private PacketSink {
 
   private:
     // session.cpp
-    bool deliver(const shm::Header& header, const std::byte* payload) override;
-    shm::Header* refuse_room();
+    bool deliver(const packet::Header& header, const std::byte* payload) override;
+    packet::Header* refuse_room();
     bool has_path() const;
     void fail(Failure why);
     void reset_sending();

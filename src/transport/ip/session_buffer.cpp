@@ -42,7 +42,7 @@ void SlabPool::give(Slab* slab) {
     ++count_[kind];
 }
 
-shm::Header* SendBuffer::reserve(uint32_t payload) {
+packet::Header* SendBuffer::reserve(uint32_t payload) {
     const uint32_t bytes = packet_bytes(payload);
     if (!tail_ || tail_->capacity - tail_->used < bytes) {
         // An empty last slab was reserved from, and not committed: it is too small now.
@@ -51,18 +51,18 @@ shm::Header* SendBuffer::reserve(uint32_t payload) {
         (tail_ ? tail_->next : head_) = slab;
         tail_ = slab;
     }
-    return reinterpret_cast<shm::Header*>(tail_->data() + tail_->used);
+    return reinterpret_cast<packet::Header*>(tail_->data() + tail_->used);
 }
 
 void SendBuffer::commit(uint32_t payload) {
     std::byte* const place = tail_->data() + tail_->used;
-    auto* const header = reinterpret_cast<shm::Header*>(place);
+    auto* const header = reinterpret_cast<packet::Header*>(place);
     header->bytes = payload;
     header->stamp.store(0, std::memory_order_relaxed);
-    header->where = shm::Where::here;
+    header->where = packet::Where::here;
     const uint32_t bytes = packet_bytes(payload);
     // What the grain adds must not tell what the memory held before.
-    std::memset(place + sizeof(shm::Header) + payload, 0, bytes - sizeof(shm::Header) - payload);
+    std::memset(place + sizeof(packet::Header) + payload, 0, bytes - sizeof(packet::Header) - payload);
     tail_->used += bytes;
     end_ += bytes;
 }
@@ -83,7 +83,7 @@ uint64_t SendBuffer::cut(Range range, uint32_t room, uint64_t& hint) const {
             slab = slab->next;
             continue;
         }
-        const auto* const header = reinterpret_cast<const shm::Header*>(slab->data() + (at - slab->start));
+        const auto* const header = reinterpret_cast<const packet::Header*>(slab->data() + (at - slab->start));
         const uint64_t next = at + packet_bytes(header->bytes);
         if (next > range.start + room) break;
         at = next;

@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "transport/ip/session_ranges.h"
-#include "transport/shm/packet.h"
+#include "transport/packet.h"
 
 namespace starling::ip {
 
@@ -45,7 +45,9 @@ class SlabPool {
 };
 
 /// Bytes of stream that a packet with so much payload takes.
-constexpr uint32_t packet_bytes(uint32_t payload) { return static_cast<uint32_t>(sizeof(shm::Header)) + ((payload + 7) & ~7u); }
+constexpr uint32_t packet_bytes(uint32_t payload) {
+    return static_cast<uint32_t>(sizeof(packet::Header)) + ((payload + 7) & ~7u);
+}
 
 class SendBuffer {
   public:
@@ -59,7 +61,7 @@ class SendBuffer {
     uint64_t kept() const { return end_ - begin_; }
 
     /// Room for a packet; its payload follows the header. Reserving again without a commit is free.
-    shm::Header* reserve(uint32_t payload);
+    packet::Header* reserve(uint32_t payload);
     /// Appends the reserved packet to the stream, with at most as many bytes as reserved.
     void commit(uint32_t payload);
 

@@ -38,8 +38,8 @@ struct Reassembly::Undo {
 };
 
 namespace {
-const shm::Header& header_at(const std::byte* bytes) { return *reinterpret_cast<const shm::Header*>(bytes); }
-constexpr uint32_t kHeader = sizeof(shm::Header);
+const packet::Header& header_at(const std::byte* bytes) { return *reinterpret_cast<const packet::Header*>(bytes); }
+constexpr uint32_t kHeader = sizeof(packet::Header);
 }  // namespace
 
 Reassembly::Result Reassembly::accept(uint64_t offset, const std::byte* bytes, uint32_t count, PacketSink& sink) {
@@ -129,7 +129,7 @@ uint32_t Reassembly::complete_partial(const std::byte* bytes, uint32_t count) {
 
 Reassembly::Result Reassembly::take_packets(const std::byte* bytes, uint32_t count, PacketSink& sink) {
     while (count >= kHeader) {
-        const shm::Header& header = header_at(bytes);
+        const packet::Header& header = header_at(bytes);
         if (header.bytes > kMaxPayload) return Result::broken;
         const uint32_t whole = packet_bytes(header.bytes);
         if (whole > count) break;

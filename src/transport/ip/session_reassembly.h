@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "transport/ip/datagram.h"
-#include "transport/shm/packet.h"
+#include "transport/packet.h"
 
 namespace starling::ip {
 
@@ -14,7 +14,7 @@ namespace starling::ip {
 /// it has cleared it. A packet that it ends with an exception, for want of memory, has not been delivered.
 class PacketSink {
   public:
-    virtual bool deliver(const shm::Header& header, const std::byte* payload) = 0;
+    virtual bool deliver(const packet::Header& header, const std::byte* payload) = 0;
 
   protected:
     ~PacketSink() = default;

@@ -8,9 +8,9 @@
 #include <cstdint>
 
 #include "job/job_segment.h"
+#include "transport/packet.h"
 #include "transport/shm/inbox_protocol.h"
 #include "transport/shm/outbox.h"
-#include "transport/shm/packet.h"
 
 namespace starling::shm {
 
@@ -29,7 +29,7 @@ struct Sender {
 struct alignas(64) Cell {
     std::atomic<uint64_t> state;  ///< see inbox_protocol.h
     Sender sender;
-    Header header;
+    packet::Header header;
     static constexpr uint32_t kPayload = kCellBytes - 64;
     std::byte payload[kPayload];
 };

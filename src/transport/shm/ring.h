@@ -8,8 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "transport/packet.h"
 #include "transport/shm/outbox.h"
-#include "transport/shm/packet.h"
 
 namespace starling::shm {
 
@@ -22,7 +22,7 @@ inline constexpr uint32_t kRingPayload = 16 * 1024;
 static_assert(2 * kRingPayload + kBulkBytes / 4 <= kBulkBytes);
 
 struct alignas(64) Line {
-    Header header;
+    packet::Header header;
     std::byte payload[kInlineBytes];
 };
 static_assert(sizeof(Line) == 64);
@@ -112,14 +112,14 @@ class RingWriter {
     }
 
     /// The header of the reserved line; fill all but stamp and bytes, then commit.
-    Header& header() { return next_.place->header; }
+    packet::Header& header() { return next_.place->header; }
 
     /// Makes the reserved packet visible.
     void commit(uint32_t bytes) {
-        Header& head = header();
+        packet::Header& head = header();
         head.bytes = bytes;
         if (bytes > kInlineBytes) {
-            head.where = Where::here;
+            head.where = packet::Where::here;
             bulk_ = bulk_span(bulk_, bytes).end;
         }
         head.stamp.store(next_.lap, std::memory_order_release);
@@ -127,9 +127,9 @@ class RingWriter {
     }
     /// The same for a payload in the outbox of this process; more than kInlineBytes of it.
     void commit(uint32_t bytes, OutboxPlace place) {
-        Header& head = header();
+        packet::Header& head = header();
         head.bytes = bytes;
-        head.where = Where::outbox;
+        head.where = packet::Where::outbox;
         __builtin_memcpy(next_.place->payload, &place, sizeof place);
         head.stamp.store(next_.lap, std::memory_order_release);
         next_.advance(*ring_);
@@ -160,21 +160,21 @@ class RingReader {
     explicit operator bool() const { return ring_ != nullptr; }
 
     /// The next packet's header, nullptr if none has come; its payload is at payload().
-    const Header* front() const {
-        const Header& head = next_.place->header;
+    const packet::Header* front() const {
+        const packet::Header& head = next_.place->header;
         return head.stamp.load(std::memory_order_acquire) == next_.lap ? &head : nullptr;
     }
     const std::byte* payload() const {
         const uint32_t bytes = next_.place->header.bytes;
         if (bytes <= kInlineBytes) return next_.place->payload;
-        if (next_.place->header.where == Where::outbox) return payload_in(outbox_, next_.place->payload, bytes);
+        if (next_.place->header.where == packet::Where::outbox) return payload_in(outbox_, next_.place->payload, bytes);
         return ring_->bulk + bulk_span(bulk_, bytes).start % kBulkBytes;
     }
     /// Gives the packet of front() back to the sender, in batches of a quarter of the ring.
     void pop() {
         const uint32_t bytes = next_.place->header.bytes;
         if (bytes > kInlineBytes) {
-            if (next_.place->header.where == Where::outbox) return pop_outside(bytes);
+            if (next_.place->header.where == packet::Where::outbox) return pop_outside(bytes);
             bulk_ = bulk_span(bulk_, bytes).end;
             if (bulk_ - bulk_told_ >= kBulkBytes / 4) tell_bulk();
         }

@@ -1,5 +1,5 @@
 // The side that asks.
-#include "window/segment.h"
+#include "window/access.h"
 
 #include <algorithm>
 #include <cstring>
@@ -40,13 +40,10 @@ bool issue(Access& access) {
     const auto payload = static_cast<uint32_t>(sizeof(AccessPacket) + (put ? bytes : 0));
     link::Slot slot;
     if (!link::reserve(*access.owner, payload, slot)) return false;
-    slot.header->kind = shm::Kind::segment;
-    slot.header->flags = static_cast<uint8_t>(put ? Operation::put : update ? Operation::update : Operation::get);
-    slot.header->tag = static_cast<int32_t>(access.serial);
-    slot.header->sequence = access.generation;
-    slot.header->context = access.offset + access.issued;
-    const AccessPacket packet{access.segment.key, access.segment.id, static_cast<uint32_t>(bytes),         access.issued,
-                              access.operand,     access.compare,    static_cast<uint32_t>(access.update), 0};
+    const auto operation = put ? Operation::put : update ? Operation::update : Operation::get;
+    write_header(*slot.header, operation, {access.generation, access.serial, access.offset + access.issued});
+    const AccessPacket packet{access.exposure.key, access.exposure.id, static_cast<uint32_t>(bytes),         access.issued,
+                              access.operand,      access.compare,     static_cast<uint32_t>(access.update), 0};
     std::memcpy(slot.payload, &packet, sizeof packet);
     if (put) std::memcpy(slot.payload + sizeof packet, access.memory + access.issued, bytes);
     link::commit(*access.owner, slot, payload);
@@ -76,12 +73,12 @@ bool poll_accesses() {
     return any;
 }
 
-void begin(Access& access, link::Peer& owner, const Exposure& segment, uint64_t offset, uint64_t bytes) {
-    start_segments();
+void begin(Access& access, link::Peer& owner, const Exposure& exposure, uint64_t offset, uint64_t bytes) {
+    start_accesses();
     access.done = false;
     access.outcome = progress::Outcome{};
     access.owner = &owner;
-    access.segment = segment;
+    access.exposure = exposure;
     access.offset = offset;
     access.bytes = bytes;
     access.issued = 0;
@@ -89,34 +86,35 @@ void begin(Access& access, link::Peer& owner, const Exposure& segment, uint64_t 
     access.serial = serials.add(access);
     access.generation = ++last_generation;
     under_way->push_back(&access);
-    if (offset > segment.bytes || bytes > segment.bytes - offset) {
-        return finish(access, fail(MPI_ERR_RMA_RANGE, "an access of %llu bytes at %llu leaves a segment of %llu bytes",
+    if (offset > exposure.bytes || bytes > exposure.bytes - offset) {
+        return finish(access, fail(MPI_ERR_RMA_RANGE, "an access of %llu bytes at %llu leaves an exposure of %llu bytes",
                                    static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(offset),
-                                   static_cast<unsigned long long>(segment.bytes)));
+                                   static_cast<unsigned long long>(exposure.bytes)));
     }
     if (bytes == 0) return finish(access, MPI_SUCCESS);
     if (!owner.dead) advance(access);  // else the next poll finds it
 }
 
 void refused(Access& access) {
-    finish(access, fail(MPI_ERR_RMA_RANGE, "rank %u has refused an access to its memory: the segment was withdrawn",
+    finish(access, fail(MPI_ERR_RMA_RANGE, "rank %u has refused an access to its memory: the exposure was withdrawn",
                         access.owner->rank));
 }
 
 }  // namespace
 
-void start_segments() {
+void start_accesses() {
     if (under_way) return;
     under_way = new Accesses;
-    link::upcalls.segment = on_segment_packet;
+    link::upcalls.access = on_access_packet;
     progress::add_poller(poll_accesses);
 }
 
 void on_answer(link::Peer& peer, const link::Packet& packet) {
-    Access* access = serials.find(static_cast<uint32_t>(packet.header.tag));
-    if (!access || access->owner != &peer || access->generation != packet.header.sequence) return;
-    const uint64_t at = packet.header.context, bytes = packet.header.bytes;
-    switch (static_cast<Operation>(packet.header.flags)) {
+    const packet::Access answered = packet.header.access;
+    Access* access = serials.find(answered.serial);
+    if (!access || access->owner != &peer || access->generation != answered.generation) return;
+    const uint64_t at = answered.offset, bytes = packet.header.bytes;
+    switch (static_cast<Operation>(packet.header.operation)) {
         case Operation::get_data:
             if (access->access != Access::Kind::get || at > access->bytes || bytes > access->bytes - at) return;
             std::memcpy(access->memory + at, packet.payload, bytes);
@@ -135,26 +133,26 @@ void on_answer(link::Peer& peer, const link::Packet& packet) {
     advance(*access);
 }
 
-void start_put(Access& access, link::Peer& owner, const Exposure& segment, uint64_t offset, const void* data, uint64_t bytes) {
+void start_put(Access& access, link::Peer& owner, const Exposure& exposure, uint64_t offset, const void* data, uint64_t bytes) {
     access.access = Access::Kind::put;
     access.memory = static_cast<std::byte*>(const_cast<void*>(data));
-    begin(access, owner, segment, offset, bytes);
+    begin(access, owner, exposure, offset, bytes);
 }
 
-void start_get(Access& access, link::Peer& owner, const Exposure& segment, uint64_t offset, void* data, uint64_t bytes) {
+void start_get(Access& access, link::Peer& owner, const Exposure& exposure, uint64_t offset, void* data, uint64_t bytes) {
     access.access = Access::Kind::get;
     access.memory = static_cast<std::byte*>(data);
-    begin(access, owner, segment, offset, bytes);
+    begin(access, owner, exposure, offset, bytes);
 }
 
-void start_update(Access& access, link::Peer& owner, const Exposure& segment, uint64_t offset, uint8_t width, Update update,
+void start_update(Access& access, link::Peer& owner, const Exposure& exposure, uint64_t offset, uint8_t width, Update update,
                   uint64_t operand, uint64_t compare) {
     access.access = Access::Kind::update;
     access.width = width;
     access.update = update;
     access.operand = operand;
     access.compare = compare;
-    begin(access, owner, segment, offset, width);
+    begin(access, owner, exposure, offset, width);
 }
 
 }  // namespace starling::window

@@ -1,4 +1,4 @@
-// Segments: memory of a process that others read, write and update. Carried out by the owner's progress, over whatever
+// Exposed memory of a process, which others read, write and update. Carried out by the owner's progress, over whatever
 // path leads to it: each access is cut into packets, each packet is answered. (Memory that a network card or a mapping
 // could reach without the owner is reached this way too; MPI windows are not built yet.)
 //
@@ -13,10 +13,10 @@
 
 namespace starling::window {
 
-/// What others need in order to reach a segment. Means the same in every process, so it can be sent.
+/// What others need in order to reach exposed memory. Means the same in every process, so it can be sent.
 struct Exposure {
     uint64_t key = 0;    ///< random; an access that does not show it is refused
-    uint64_t bytes = 0;  ///< size of the segment
+    uint64_t bytes = 0;  ///< of memory
     uint32_t id = 0;
     uint32_t reserved = 0;
 };
@@ -24,13 +24,13 @@ struct Exposure {
 /// Lets others reach `bytes` of memory at `base`, which must stay until withdraw().
 Exposure expose(void* base, uint64_t bytes);
 /// Accesses that come later are refused with MPI_ERR_RMA_RANGE.
-void withdraw(const Exposure& segment);
+void withdraw(const Exposure& exposure);
 
 /// How a word is changed; `compare_swap` stores the operand if the word equals `compare`. All give the old value.
 enum class Update : uint8_t { add, bit_and, bit_or, bit_xor, least, most, swap, compare_swap, fetch };
 
 /// One access from its start until it is done, when everything has been carried out at the owner. Must not move
-/// meanwhile. `outcome.error`: MPI_SUCCESS; MPI_ERR_RMA_RANGE with failure_text(): outside the segment, or it has been
+/// meanwhile. `outcome.error`: MPI_SUCCESS; MPI_ERR_RMA_RANGE with failure_text(): outside the exposure, or it has been
 /// withdrawn; MPI_ERR_PROC_ABORTED: the owner is gone.
 struct Access : progress::Request {
     uint64_t old = 0;  ///< of an update: the value before, when done
@@ -38,7 +38,7 @@ struct Access : progress::Request {
     // Not for users:
     enum class Kind : uint8_t { put, get, update } access = Kind::put;
     link::Peer* owner = nullptr;
-    Exposure segment;
+    Exposure exposure;
     std::byte* memory = nullptr;
     uint64_t offset = 0, bytes = 0;
     uint64_t issued = 0;      ///< bytes asked for so far
@@ -51,13 +51,13 @@ struct Access : progress::Request {
     ListHook hook;  ///< accesses under way
 };
 
-/// Copies `bytes` from `data` to `offset` of the owner's segment. `data` must stay until done.
-void start_put(Access& access, link::Peer& owner, const Exposure& segment, uint64_t offset, const void* data, uint64_t bytes);
+/// Copies `bytes` from `data` to `offset` of the owner's exposure. `data` must stay until done.
+void start_put(Access& access, link::Peer& owner, const Exposure& exposure, uint64_t offset, const void* data, uint64_t bytes);
 /// Copies the other way.
-void start_get(Access& access, link::Peer& owner, const Exposure& segment, uint64_t offset, void* data, uint64_t bytes);
+void start_get(Access& access, link::Peer& owner, const Exposure& exposure, uint64_t offset, void* data, uint64_t bytes);
 /// Changes a word of `width` 4 or 8 bytes, naturally aligned, in one step as all other updates of it see it, and as the
 /// owner's own atomic instructions do. `least` and `most` compare signed.
-void start_update(Access& access, link::Peer& owner, const Exposure& segment, uint64_t offset, uint8_t width, Update update,
+void start_update(Access& access, link::Peer& owner, const Exposure& exposure, uint64_t offset, uint8_t width, Update update,
                   uint64_t operand, uint64_t compare = 0);
 
 }  // namespace starling::window

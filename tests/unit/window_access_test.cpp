@@ -1,5 +1,5 @@
 // Memory that other processes read, write and update, on one host and between hosts.
-#include "window/segment.h"
+#include "window/access.h"
 
 #include <numeric>
 

@@ -1,0 +1,76 @@
+// What travels between two processes, whichever path brings it: a header of 32 bytes and a payload. The middle of the header
+// belongs to the kind of packet: three kinds say something there, and each has a view of its own.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace starling::packet {
+
+/// Those up to `piece` belong to the message room; the first two carry a message's envelope and are matched in the order of
+/// its sequence number. The rest act at once.
+enum class Kind : uint8_t {
+    eager = 1,        ///< a whole message; Message
+    rendezvous,       ///< a message's envelope; Message, payload: Offer (message/protocol.h)
+    fetched,          ///< the receiver has the data; payload: Fetched
+    clear_to_stream,  ///< the receiver wants the data in pieces; payload: ClearToStream
+    share_copy,       ///< the receiver copies and asks the sender to copy too; payload: Share
+    piece,            ///< of a message that comes in pieces; Piece
+    open,             ///< asks for a connection; payload: what the way back needs (a ring's slot, where TCP listens)
+    accept,           ///< grants it; payload: the same
+    refuse,           ///< the other side is at its limit
+    close,            ///< last packet on a ring: the sender of this has stopped writing to it
+    access,           ///< put, get or update of exposed memory, or the answer; Access, payload: AccessPacket (window/packets.h)
+    spawn_control,    ///< connect, accept and disconnect between jobs (mpi/port.cpp)
+    farewell,         ///< between hosts: the sender's last packet, it has called MPI_Finalize
+    rail_gone,        ///< between hosts: an interface of the sender is down; payload: its IPv4 address, network byte order
+};
+constexpr bool is_for_messages(Kind kind) { return kind <= Kind::piece; }
+
+/// In shared memory, where a payload is that does not fit into a ring's line; in an inbox, any payload.
+enum class Where : uint16_t {
+    here,    ///< in the ring's bulk, in the inbox's cell
+    outbox,  ///< in the sender's outbox (transport/shm/outbox.h); instead of it there is an OutboxPlace
+};
+
+/// Kinds eager and rendezvous: the envelope of a message.
+struct [[gnu::packed, gnu::aligned(4)]] Message {
+    uint32_t sequence;  ///< per ordered pair of processes
+    int32_t tag;
+    uint64_t context;
+    int32_t source;  ///< the sender's rank as the receiver's channel counts
+};
+
+/// Kind piece. Pieces may overtake each other; between hosts they may come twice.
+struct [[gnu::packed, gnu::aligned(4)]] Piece {
+    uint32_t generation;  ///< of the receive, from its ClearToStream. 0: it follows its offer unasked, and belongs to the
+                          ///< last one that came on this ring
+    uint32_t serial;      ///< of the receive; 0 if it follows unasked
+    uint64_t offset;      ///< in the message
+};
+
+/// Kind access.
+struct [[gnu::packed, gnu::aligned(4)]] Access {
+    uint32_t generation;  ///< of the access: tells those that use one serial after the other apart
+    uint32_t serial;      ///< of the access, at the process that asks
+    uint64_t offset;      ///< into the exposed memory on the way there, into the access's memory on the way back
+};
+
+/// First 32 bytes of a ring line and of an inbox cell's packet, and what sessions carry.
+struct alignas(8) Header {
+    std::atomic<uint32_t> stamp;  ///< used by rings only
+    Kind kind;
+    uint8_t operation;  ///< of an access (window/packets.h)
+    Where where;
+    union {
+        Message message;
+        Piece piece;
+        Access access;
+    };
+    uint32_t bytes;  ///< of payload
+};
+static_assert(sizeof(Header) == 32 && offsetof(Header, message) == 8 && offsetof(Header, bytes) == 28);
+static_assert(offsetof(Message, context) == 8 && offsetof(Piece, offset) == 8 && offsetof(Access, offset) == 8);
+
+}  // namespace starling::packet
