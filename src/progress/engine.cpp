@@ -38,6 +38,15 @@ bool with_thread = false;
 pthread_t thread;
 std::atomic<bool> stopping{false};
 
+/// How many threads wait, as peers see it too.
+constinit shm::Presence before_start{};
+constinit shm::Presence* presence = &before_start;
+bool anyone_waits() { return presence->waiting.load(std::memory_order_relaxed) != 0; }
+void set_waiting(uint32_t threads) {
+    presence->waiting.store(threads, std::memory_order_relaxed);
+    counters.waiting = threads;
+}
+
 shm::Region own_region() {
     const link::Process& me = link::self();
     return shm::Region(me.job->segment().region(me.rank));
@@ -59,12 +68,12 @@ void disarm() {
 void* run_thread(void*) {
     while (!stopping.load()) {
         Lock lock;
-        for (int quiet = 0; quiet < 200 && counters.waiting == 0 && !stopping.load();) {
+        for (int quiet = 0; quiet < 200 && !anyone_waits() && !stopping.load();) {
             quiet = poll() ? 0 : quiet + 1;
             hand_over_lock();
         }
         // While the application polls by itself, peers need not ring.
-        const bool armed = counters.waiting == 0;
+        const bool armed = !anyone_waits();
         const uint32_t rings = armed ? announce_sleep() : own_doorbell().rings.load();
         // stop() rings after it has said so: either we see that here, or the ring.
         if (!armed && !stopping.load())
@@ -81,6 +90,7 @@ void* run_thread(void*) {
 void start() {
     set_doorbell(own_doorbell(), config().wait != Wait::poll);
     set_account(own_region().account());
+    presence = &own_region().presence();
     take_place();
     if (config().wait != Wait::thread) return;
     // The program's signals are for its own threads.
@@ -143,7 +153,9 @@ void notify() { wake_own_threads(); }
 
 void wait_until(bool (*condition)(void*), void* argument, const WaitSite& site) {
     if (condition(argument)) return;
-    if (counters.waiting++ == 0) disarm();
+    const uint32_t others = presence->waiting.load(std::memory_order_relaxed);
+    set_waiting(others + 1);
+    if (others == 0) disarm();
     {
         Idle idle(site, argument);  // gone, and its announcement with it, before the progress thread is armed
         while (!condition(argument)) {
@@ -156,7 +168,8 @@ void wait_until(bool (*condition)(void*), void* argument, const WaitSite& site) 
             if (threads_at_once() && !condition(argument)) hand_over_lock();
         }
     }
-    if (--counters.waiting == 0) arm();
+    set_waiting(presence->waiting.load(std::memory_order_relaxed) - 1);
+    if (!anyone_waits()) arm();
 }
 
 }  // namespace starling::progress

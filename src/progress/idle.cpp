@@ -42,6 +42,8 @@ bool may_block = true;
 /// With peers on other hosts one thread sleeps on the sockets, any other on the futex; this socket wakes the former.
 int wake_socket = -1;
 bool sleeping_on_sockets = false;
+/// Threads of the program that have gone to sleep over their wait.
+constinit uint32_t asleep = 0;
 constinit CoreWatch core;
 uint64_t next_liveness = 0;
 
@@ -118,7 +120,7 @@ void set_doorbell(job::Doorbell& own, bool blocking) {
 }
 
 void wake_own_threads() {
-    if (counters.sleeping > 0) job::ring(*doorbell);
+    if (asleep > 0) job::ring(*doorbell);
 }
 
 uint32_t announce_sleep() {
@@ -129,14 +131,14 @@ uint32_t announce_sleep() {
 }
 
 void withdraw_sleep() {
-    if (counters.sleeping == 0) doorbell->sleeping.store(0, std::memory_order_relaxed);
+    if (asleep == 0) doorbell->sleeping.store(0, std::memory_order_relaxed);
 }
 
 uint64_t sleep_until_rung(uint32_t rings, uint64_t limit_ns, Sleeper sleeper) {
     const bool application = sleeper == Sleeper::application;
     const uint64_t before = now_ns();
     ++counters.sleeps;
-    if (application) ++counters.sleeping;
+    if (application) counters.sleeping = ++asleep;
     // Of several threads one may compute.
     if (!threads_at_once()) mark_self_asleep();
     const bool on_sockets = sleeper != Sleeper::aside && wake_socket >= 0 && !sleeping_on_sockets;
@@ -144,7 +146,7 @@ uint64_t sleep_until_rung(uint32_t rings, uint64_t limit_ns, Sleeper sleeper) {
     mark_self_awake();
     const uint64_t after = now_ns();
     if (application) {
-        --counters.sleeping;
+        counters.sleeping = --asleep;
         counters.slept += after - before;
     }
     // Another thread has to watch the sockets now.

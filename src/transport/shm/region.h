@@ -12,8 +12,16 @@
 
 namespace starling::shm {
 
+/// What others go by when they choose how to move a message from or to this rank. Not in the doorbell's line: everybody who sends
+/// looks at that one, and each wait writes here.
+struct alignas(64) Presence {
+    std::atomic<uint32_t> waiting;  ///< threads inside a wait for something that has not happened yet
+    std::atomic<uint32_t> let_go;   ///< sends that MPI_Cancel has completed before they were received
+};
+
 inline constexpr uint32_t kRingSlots = 24;
 inline constexpr uint64_t kRingStride = 80 * 1024;
+inline constexpr uint64_t kPresenceOffset = 256;  ///< away from the doorbell, as processors fetch lines in pairs
 inline constexpr uint64_t kSplitOffset = 1024;
 inline constexpr uint64_t kInboxOffset = 4096;
 inline constexpr uint64_t kCountersOffset = 72 * 1024;
@@ -22,6 +30,7 @@ inline constexpr uint64_t kRingsOffset = 128 * 1024;
 inline constexpr uint64_t kOutboxOffset = kRingsOffset + kRingSlots * kRingStride;
 inline constexpr uint64_t kCollectiveOffset = kOutboxOffset + kOutboxBytes;
 inline constexpr uint64_t kCollectiveBytes = job::kRegionStride - kCollectiveOffset;
+static_assert(sizeof(job::Doorbell) <= kPresenceOffset && kPresenceOffset + sizeof(Presence) <= kSplitOffset);
 static_assert(kSplitOffset + kSplitSlots * sizeof(SplitSlot) <= kInboxOffset);
 static_assert(sizeof(Ring) <= kRingStride);
 static_assert(kInboxOffset + sizeof(Inbox) <= kCountersOffset);
@@ -34,6 +43,7 @@ class Region {
   public:
     explicit Region(std::byte* base) : base_(base) {}
     job::Doorbell& doorbell() const { return *reinterpret_cast<job::Doorbell*>(base_); }
+    Presence& presence() const { return *reinterpret_cast<Presence*>(base_ + kPresenceOffset); }
     SplitSlot& split(uint32_t slot) const { return reinterpret_cast<SplitSlot*>(base_ + kSplitOffset)[slot]; }
     Inbox& inbox() const { return *reinterpret_cast<Inbox*>(base_ + kInboxOffset); }
     /// The page that becomes this rank's counters (share_counters); read-only for others.
