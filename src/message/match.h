@@ -7,7 +7,7 @@
 #include "base/immortal.h"
 #include "base/list.h"
 #include "base/pool.h"
-#include "message/protocol.h"
+#include "message/protocol/packets.h"
 #include "message/request.h"
 
 namespace starling::message {

@@ -10,11 +10,30 @@ struct Unexpected;
 
 enum class Mode : uint8_t { standard, synchronous };
 
-/// Sends a message that is short, where nothing is in its way. False: nothing has happened, start_send() does it.
-bool send_at_once(Channel& channel, const void* buffer, int64_t count, const datatype::Datatype& type, int destination, int tag,
-                  Mode mode);
+/// What send_at_once() has found out about a message that it could not send.
+struct Unsent {
+    link::Peer* peer;  ///< null with failure_text(): there is none
+    uint64_t bytes;    ///< packed size
+    bool eager;        ///< short enough to go without asking the receiver
+};
 
-/// Starts a send; `request` may be done on return (eager). Failures complete the request with outcome.error.
+/// send_at_once() in mode `standard`, and in the other.
+bool send_short(Channel& channel, const void* buffer, int64_t count, const datatype::Datatype& type, int destination, int tag,
+                Unsent& unsent);
+Unsent must_ask_first(Channel& channel, int64_t count, const datatype::Datatype& type, int destination);
+/// Sends a message that is short, where nothing is in its way. False: nothing has happened, start_unsent() does it.
+inline bool send_at_once(Channel& channel, const void* buffer, int64_t count, const datatype::Datatype& type, int destination,
+                         int tag, Mode mode, Unsent& unsent) {
+    if (mode == Mode::standard) [[likely]]
+        return send_short(channel, buffer, count, type, destination, tag, unsent);
+    unsent = must_ask_first(channel, count, type, destination);
+    return false;
+}
+/// Starts what send_at_once() could not send, with the same arguments. `request` is new.
+void start_unsent(SendRequest& request, Channel& channel, const void* buffer, int64_t count, const datatype::Datatype& type,
+                  int destination, int tag, const Unsent& unsent);
+
+/// Both; `request` may be done on return (eager). Failures complete the request with outcome.error.
 /// `type` must be committed and stay alive until the request is done.
 void start_send(SendRequest& request, Channel& channel, const void* buffer, int64_t count, const datatype::Datatype& type,
                 int destination, int tag, Mode mode);

@@ -1,26 +1,29 @@
 #include "message/receive.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <map>
+#include <memory>
+#include <utility>
 #include <vector>
 
-#include "base/config.h"
 #include "base/error.h"
 #include "base/immortal.h"
+#include "base/room.h"
 #include "datatype/datatype.h"
 #include "link/remote.h"
 #include "message/directory.h"
+#include "message/finish.h"
 #include "message/point_to_point.h"
+#include "message/protocol/both_sided.h"
+#include "message/protocol/eager.h"
+#include "message/protocol/incoming.h"
+#include "message/protocol/stream.h"
+#include "message/protocol/table.h"
 #include "message/retired.h"
 #include "message/send.h"
-#include "message/split.h"
-#include "message/streams.h"
 #include "message/tell.h"
-#include "progress/idle.h"
 #include "progress/ready.h"
-#include "transport/shm/kernel_copy.h"
 
 namespace starling::message {
 
@@ -58,95 +61,6 @@ struct Early {
     std::map<uint32_t, Kept> packets;
 };
 
-void finish(ReceiveRequest& request, int error) {
-    if (request.retained) datatype::release(*request.type);
-    request.retained = false;
-    if (error && error != request.outcome.error) [[unlikely]]
-        keep_failure(request);  // else it was when it failed
-    request.outcome.error = error;
-    request.complete();
-}
-
-int truncated(const ReceiveRequest& request, uint64_t bytes) {
-    return fail(MPI_ERR_TRUNCATE, "a message of %llu bytes from rank %d with tag %d does not fit into a buffer of %llu bytes",
-                static_cast<unsigned long long>(bytes), request.outcome.source, request.outcome.tag,
-                static_cast<unsigned long long>(request.capacity));
-}
-
-[[gnu::noinline, gnu::cold]] void take_too_long(ReceiveRequest& request, const std::byte* payload, uint64_t bytes) {
-    datatype::unpack(*request.type, request.count, request.buffer, 0, payload, request.capacity);
-    request.outcome.bytes = request.capacity;
-    finish(request, truncated(request, bytes));
-}
-
-[[gnu::always_inline]] inline void take_eager(ReceiveRequest& request, int source, int tag, const std::byte* payload,
-                                              uint64_t bytes) {
-    request.outcome.source = source;
-    request.outcome.tag = tag;
-    if (bytes > request.capacity) [[unlikely]]
-        return take_too_long(request, payload, bytes);
-    datatype::unpack_short(*request.type, request.count, request.buffer, payload, bytes);
-    request.outcome.bytes = bytes;
-    finish(request, MPI_SUCCESS);
-}
-
-/// Copies `bytes` from the sender's memory. 0 or an errno value.
-int copy_from_sender(ReceiveRequest& request, const Offer& offer, uint64_t bytes) {
-    if (bytes == 0) return 0;
-    if (datatype::is_block(*request.type, request.count)) {
-        const iovec block{datatype::block_address(*request.type, request.buffer), bytes};
-        return shm::read_remote(offer.pid, offer.address, &block, 1, bytes);
-    }
-    constexpr int kMost = 512;
-    iovec list[kMost];
-    for (uint64_t at = 0; at < bytes;) {
-        const int n = datatype::blocks(*request.type, request.count, request.buffer, at, list, kMost);
-        uint64_t sum = 0;
-        for (int i = 0; i < n; ++i) {
-            list[i].iov_len = std::min<uint64_t>(list[i].iov_len, bytes - at - sum);
-            sum += list[i].iov_len;
-        }
-        if (const int error = shm::read_remote(offer.pid, offer.address + at, list, static_cast<size_t>(n), sum)) return error;
-        at += sum;
-    }
-    return 0;
-}
-
-bool single_copy_allowed() { return config().single_copy != SingleCopy::off; }
-
-/// Whether the message would come through the ring without delay: its sender waits in the library, has a core, and is not
-/// busy fetching from us. Then that is faster than the kernel's copy, whose reading takes what the sender has just written
-/// from its cache line by line.
-bool streams_well(const link::Peer& peer, const Offer& offer, uint64_t bytes) {
-    const uint64_t limit = offer.reach == CopyPath::Reach::far ? config().stream_limit / 4 : config().stream_limit;
-    if (limit == 0 || (bytes > limit && offer.reach != CopyPath::Reach::close)) return false;
-    if (progress::core_is_crowded() || peer.open_offers > 1) return false;
-    return offer.waits || peer.region.counters()->waiting != 0;
-}
-
-/// Whether the sender has let a message go since it made the offer, perhaps this one.
-bool let_go_since(const link::Peer& peer, const Offer& offer) {
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    return static_cast<uint32_t>(peer.region.counters()->let_go) != offer.let_go;
-}
-
-/// The copy of a message has ended with `error` (an errno value): completes the receive, or finds another way.
-void after_copy(ReceiveRequest& request, const Offer& offer, int error) {
-    const uint64_t bytes = std::min(offer.bytes, request.capacity);
-    // Forbidden, or memory that the kernel can't reach but the sender can (a device's, say).
-    if (error && error != ESRCH) return ask_for_pieces(request, offer, bytes);
-    // Read while the sender's program took its buffer back: what was read may be something else.
-    if (!error && bytes > 0 && let_go_since(*request.peer, offer)) return ask_for_pieces(request, offer, bytes);
-    if (error) {
-        return finish(request, fail(MPI_ERR_PROC_ABORTED, "rank %d ended before its message of %llu bytes was read",
-                                    request.outcome.source, static_cast<unsigned long long>(offer.bytes)));
-    }
-    const Fetched fetched{offer.serial};
-    link::send_control(*request.peer, packet::Kind::fetched, &fetched, sizeof fetched);
-    request.outcome.bytes = bytes;
-    finish(request, request.outcome.error);
-}
-
 [[gnu::noinline]] void take_rendezvous(ReceiveRequest& request, link::Peer& peer, int source, int tag, const Offer& offer,
                                        bool at_once = false) {
     request.peer = &peer;
@@ -157,25 +71,21 @@ void after_copy(ReceiveRequest& request, const Offer& offer, int error) {
         request.outcome.error = truncated(request, offer.bytes);
         keep_failure(request);
     }
-    const uint64_t bytes = std::min(offer.bytes, request.capacity);
     // The data may be under way for a while from here on.
     if (!request.retained) {
         datatype::retain(*request.type);
         request.retained = true;
     }
-    if (peer.dead) return after_copy(request, offer, ESRCH);  // its pid may be another's by now
-    const bool must_stream = peer.remote || !offer.address || !single_copy_allowed();
-    if (bytes > 0 && (must_stream || streams_well(peer, offer, bytes))) return ask_for_pieces(request, offer, bytes, at_once);
-    if (datatype::is_block(*request.type, request.count)) {
-        void* target = datatype::block_address(*request.type, request.buffer);
-        const int error = start_split(request, offer, target, bytes, after_copy);
-        if (error != EAGAIN) return error ? after_copy(request, offer, error) : void();
-    }
-    after_copy(request, offer, copy_from_sender(request, offer, bytes));
+    fetch({request, offer, std::min(offer.bytes, request.capacity), at_once});
 }
 
+/// No receive waits for it. It is kept whole, or std::bad_alloc leaves nothing behind.
 [[gnu::noinline]] void keep(Channel* channel, const Envelope& envelope) {
     if (!channel && retired().contains(envelope.context >> kPlaneBits)) return;  // nobody will ever receive it
+    std::unique_ptr<std::byte[]> data;
+    if (!envelope.rendezvous && envelope.bytes > sizeof Unexpected::small)
+        data = std::make_unique_for_overwrite<std::byte[]>(envelope.bytes);
+    if (!channel) make_room(orphans);
     Unexpected* message = unexpected_pool.create();
     message->channel = channel;
     message->peer = &envelope.peer;
@@ -183,12 +93,12 @@ void after_copy(ReceiveRequest& request, const Offer& offer, int error) {
     message->source = envelope.source;
     message->tag = envelope.tag;
     message->rendezvous = envelope.rendezvous;
+    message->data = std::move(data);
     if (envelope.rendezvous) {
         std::memcpy(&message->offer, envelope.payload, sizeof(Offer));
         message->bytes = message->offer.bytes;
     } else {
         message->bytes = envelope.bytes;
-        if (envelope.bytes > sizeof message->small) message->data = std::make_unique_for_overwrite<std::byte[]>(envelope.bytes);
         if (envelope.bytes) std::memcpy(const_cast<std::byte*>(message->payload()), envelope.payload, envelope.bytes);
     }
     if (channel)
@@ -206,7 +116,7 @@ void after_copy(ReceiveRequest& request, const Offer& offer, int error) {
         return keep(channel, in_memory);
     }
     if (!envelope.rendezvous) [[likely]]
-        return take_eager(*request, envelope.source, envelope.tag, envelope.payload, envelope.bytes);
+        return eager::take(*request, envelope.source, envelope.tag, envelope.payload, envelope.bytes);
     Offer offer;
     std::memcpy(&offer, envelope.payload, sizeof offer);
     take_rendezvous(*request, envelope.peer, envelope.source, envelope.tag, offer, !envelope.was_early);
@@ -271,19 +181,18 @@ void deliver_control(link::Peer& peer, const link::Packet& packet) {
     switch (packet.header.kind) {
         case packet::Kind::fetched: {
             Fetched fetched;
-            return read(packet, fetched) ? on_fetched(peer, fetched.serial) : void();
+            return read(packet, fetched) ? on_fetched(peer, fetched) : void();
         }
         case packet::Kind::clear_to_stream: {
             ClearToStream clear;
-            if (!read(packet, clear)) return;
-            return on_clear_to_stream(peer, clear);
+            return read(packet, clear) ? on_clear_to_stream(peer, clear) : void();
         }
         case packet::Kind::share_copy: {
             Share share;
-            return !peer.remote && read(packet, share) ? on_share_copy(peer, share) : void();
+            return read(packet, share) ? both_sided::on_share(peer, share) : void();
         }
         case packet::Kind::piece:
-            return on_piece(peer, packet);
+            return incoming::on_piece(peer, packet);
         default:
             return;  // a kind of a later version: nothing of ours waits for it
     }
@@ -304,7 +213,7 @@ void start() {
         delete static_cast<Early*>(peer.early);
         peer.early = nullptr;
     };
-    start_streams(enqueue_stream);
+    stream::listen();
     progress::teller_upcalls.messages = tell_messages;
 }
 
@@ -342,8 +251,6 @@ void orphan_messages(Channel& channel) {
     }
 }
 
-void finish_receive(ReceiveRequest& request, int error) { finish(request, error); }
-
 bool sender_gone(Channel& channel, int source) {
     if (!anyone_failed) return false;
     if (source != MPI_ANY_SOURCE) return is_gone(channel.roster().at(source));
@@ -366,7 +273,7 @@ void receive_unexpected(ReceiveRequest& request, Unexpected& message) {
     if (message.rendezvous)
         take_rendezvous(request, *message.peer, message.source, message.tag, message.offer);
     else
-        take_eager(request, message.source, message.tag, message.payload(), message.bytes);
+        eager::take(request, message.source, message.tag, message.payload(), message.bytes);
     unexpected_pool.destroy(&message);
 }
 
@@ -435,22 +342,17 @@ void fail_receives() {
     }
 }
 
+void fail_gone(const Gone& gone) {
+    anyone_failed = true;
+    fail_sends(gone);
+    fail_fetches(gone);
+    fail_receives();
+}
+
 }  // namespace
 
-void fail_job(link::Job& job) {
-    anyone_failed = true;
-    fail_sends(job);
-    fail_splits(job);
-    fail_streams([](const link::Peer& peer, const void* gone) { return static_cast<const void*>(&peer.job) == gone; }, &job);
-    fail_receives();
-}
+void fail_job(link::Job& job) { fail_gone({job}); }
 
-void fail_peer(link::Peer& peer) {
-    anyone_failed = true;
-    fail_sends(peer);
-    fail_splits(peer);
-    fail_streams([](const link::Peer& other, const void* gone) { return static_cast<const void*>(&other) == gone; }, &peer);
-    fail_receives();
-}
+void fail_peer(link::Peer& peer) { fail_gone({peer.job, &peer}); }
 
 }  // namespace starling::message

@@ -18,9 +18,6 @@ void orphan_messages(Channel& channel);
 /// Gives an arrived message to a receive: copies, or begins to fetch. Takes `message` out of the pool.
 void receive_unexpected(ReceiveRequest& request, Unexpected& message);
 
-/// Completes a receive; all its data is there, or `error` says why not.
-void finish_receive(ReceiveRequest& request, int error);
-
 /// Fails everything that waits for processes of a job that is gone.
 void fail_job(link::Job& job);
 /// The same for one process on another host that can't be reached, while its job goes on; failure_text() says why.

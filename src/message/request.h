@@ -5,6 +5,7 @@
 
 #include "base/list.h"
 #include "progress/request.h"
+#include "transport/packet.h"
 
 namespace starling::datatype {
 struct Datatype;
@@ -35,7 +36,7 @@ struct SendRequest : Request {
     link::Peer* peer = nullptr;
     uint64_t bytes = 0;  ///< packed size
     uint64_t context = 0;
-    uint64_t moved = 0;   ///< streamed so far (two-copy fallback)
+    uint64_t moved = 0;   ///< bytes that went as pieces
     int source_rank = 0;  ///< my rank as the receiver sees it
     int destination = 0;  ///< the receiver's rank in the channel
     int tag = 0;
@@ -44,10 +45,14 @@ struct SendRequest : Request {
     uint32_t stream_to = 0;           ///< what we name the receiver's request by
     uint32_t generation = 0;          ///< goes with stream_to
     ip::OutStream* stream = nullptr;  ///< to another host, from clear_to_stream on; owned
-    enum class Stage : uint8_t { eager, envelope, offered, stream } stage = Stage::eager;
+    /// What is next, or under way: the last two once the receiver has asked for the data (protocol/pieces.h, stream.h).
+    enum class Stage : uint8_t { eager, envelope, offered, pieces, stream } stage = Stage::eager;
     bool waits = false;     ///< its caller does nothing else until it is done; set before start_send(), or never
     bool retained = false;  ///< holds a reference of `type`
     bool queued = false;    ///< is in its peer's queue; kept for those with a stream
+
+    bool was_asked_for() const { return stage >= Stage::pieces; }
+    packet::Message envelope() const { return {sequence, tag, context, source_rank}; }
 };
 
 /// A receive from start to completion. Filled by start_receive(); must not move while it is not done.

@@ -56,11 +56,12 @@ namespace {
     if (const int error = check_data(comm, type, datatype, buf, count)) [[unlikely]]
         return error;
     if (dest == MPI_PROC_NULL) return MPI_SUCCESS;
-    if (message::send_at_once(comm->point_to_point, buf, count, *type, dest, tag, mode)) [[likely]]
+    message::Unsent unsent;
+    if (message::send_at_once(comm->point_to_point, buf, count, *type, dest, tag, mode, unsent)) [[likely]]
         return MPI_SUCCESS;
     SendRequest request;
     request.waits = true;
-    message::start_send(request, comm->point_to_point, buf, count, *type, dest, tag, mode);
+    message::start_unsent(request, comm->point_to_point, buf, count, *type, dest, tag, unsent);
     if (!request.done) {
         const progress::WaitSite site{.tell = message::tell_send};
         if (threads_at_once()) [[unlikely]]
@@ -84,12 +85,13 @@ namespace {
     if (!out) [[unlikely]]
         return null_argument(comm, "request");
     // Most sends are over when they are started; they need no handle of their own.
-    if (dest == MPI_PROC_NULL || message::send_at_once(comm->point_to_point, buf, count, *type, dest, tag, mode)) {
+    message::Unsent unsent;
+    if (dest == MPI_PROC_NULL || message::send_at_once(comm->point_to_point, buf, count, *type, dest, tag, mode, unsent)) {
         *out = completed_request();
         return MPI_SUCCESS;
     }
     SendRequest* request = send_pool.create(comm, kSend);
-    message::start_send(*request, comm->point_to_point, buf, count, *type, dest, tag, mode);
+    message::start_unsent(*request, comm->point_to_point, buf, count, *type, dest, tag, unsent);
     *out = request_to_handle(request);
     return MPI_SUCCESS;
 }

@@ -12,7 +12,7 @@ namespace starling::packet {
 /// its sequence number. The rest act at once.
 enum class Kind : uint8_t {
     eager = 1,        ///< a whole message; Message
-    rendezvous,       ///< a message's envelope; Message, payload: Offer (message/protocol.h)
+    rendezvous,       ///< a message's envelope; Message, payload: Offer (message/protocol/packets.h)
     fetched,          ///< the receiver has the data; payload: Fetched
     clear_to_stream,  ///< the receiver wants the data in pieces; payload: ClearToStream
     share_copy,       ///< the receiver copies and asks the sender to copy too; payload: Share

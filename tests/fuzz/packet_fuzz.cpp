@@ -16,7 +16,7 @@
 #include "link/peer.h"
 #include "message/match.h"
 #include "message/point_to_point.h"
-#include "message/protocol.h"
+#include "message/protocol/packets.h"
 #include "message/receive.h"
 #include "progress/engine.h"
 #include "transport/shm/region.h"

@@ -13,6 +13,7 @@
 #include "base/counters.h"
 #include "collective/select.h"
 #include "functions.h"
+#include "message/protocol/table.h"
 #include "transports.h"
 
 namespace starling {
@@ -125,10 +126,20 @@ Json transport_list() {
     return out;
 }
 
+Json protocol_list() {
+    size_t count = 0;
+    const message::Protocol* rows = message::protocols(count);
+    Json out = Json::array();
+    for (const message::Protocol* row = rows; row != rows + count; ++row)
+        out.push_back({{"name", row->name}, {"when", row->when}, {"costs", row->costs}, {"instead", row->instead}});
+    return out;
+}
+
 Json collect(const InfoOptions& options, bool everything) {
     Json out;
     if (everything) out["installation"] = installation();
     if (everything || options.transports) out["transports"] = transport_list();
+    if (everything || options.protocols) out["protocols"] = protocol_list();
     if (everything || options.collectives) {
         collective::read_overrides();
         out["collectives"] = collective::describe_selection();
@@ -171,6 +182,18 @@ void print_variable(const Json& row) {
                wrapped(doc, 90, "      "));
 }
 
+// In the order in which they are asked.
+void print_protocols(const Json& list) {
+    fmt::print(
+        "\nProtocols: how a message moves; the first that can serve it and pays, or the one of STARLING_LONG_PROTOCOL\n");
+    for (const Json& row : list) {
+        const std::string instead = row["instead"];
+        fmt::print("  {}\n{}{}", row["name"].get<std::string>(), wrapped(row["when"], 90, "      "),
+                   wrapped("costs " + row["costs"].get<std::string>(), 90, "      "));
+        if (!instead.empty()) fmt::print("{}", wrapped("where it can't: " + instead, 90, "      "));
+    }
+}
+
 // Group by group, each with what it is about.
 void print_counters(const Json& list) {
     size_t groups = 0;
@@ -199,6 +222,7 @@ void print(const Json& all) {
         for (const auto& [transport, state] : all["transports"].items())
             fmt::print("  {}: {}\n", transport, state.get<std::string>());
     }
+    if (all.contains("protocols")) print_protocols(all["protocols"]);
     if (all.contains("collectives"))
         fmt::print("\nCollectives: the algorithm of each call\n{}", all["collectives"].get<std::string>());
     if (all.contains("functions")) {
@@ -225,7 +249,7 @@ void print(const Json& all) {
 int info(const InfoOptions& options) {
     read_config(true);
     const bool everything = !options.variables && !options.missing && !options.functions && !options.transports &&
-                            !options.collectives && !options.counters;
+                            !options.collectives && !options.counters && !options.protocols;
     const Json all = collect(options, everything);
     if (options.json)
         fmt::print("{}\n", all.dump(2));

@@ -6,7 +6,7 @@ namespace starling {
 /// Which parts to print; none: all, the functions as numbers only.
 struct InfoOptions {
     bool variables = false, missing = false, functions = false, transports = false, collectives = false;
-    bool counters = false;
+    bool counters = false, protocols = false;
     bool json = false;
 };
 

@@ -22,6 +22,7 @@ int main(int argc, char** argv) {
     info_command->add_flag("--functions", info.functions, "All MPI functions");
     info_command->add_flag("--transports", info.transports, "Transports and what they may use here");
     info_command->add_flag("--collectives", info.collectives, "Which algorithm serves which collective call");
+    info_command->add_flag("--protocols", info.protocols, "The ways in which messages move, and when each is chosen");
     info_command->add_flag("--counters", info.counters, "What every process counts");
     info_command->add_flag("--json", info.json, "The same as JSON");
     info_command->callback([&] { result = starling::info(info); });

@@ -1,4 +1,4 @@
-#include "message/split.h"
+#include "message/protocol/both_sided.h"
 
 #include <unistd.h>
 
@@ -7,11 +7,14 @@
 
 #include "base/config.h"
 #include "base/process.h"
+#include "datatype/datatype.h"
+#include "message/protocol/kernel_copy.h"
+#include "message/protocol/rendezvous.h"
 #include "progress/engine.h"
 #include "progress/idle.h"
 #include "transport/shm/kernel_copy.h"
 
-namespace starling::message {
+namespace starling::message::both_sided {
 
 namespace {
 
@@ -22,7 +25,6 @@ struct Split {
     std::byte* target = nullptr;
     uint64_t bytes = 0;
     uint64_t chunk = 0;
-    void (*over)(ReceiveRequest&, const Offer&, int) = nullptr;
     int error = 0;          ///< of our own reading
     pid_t last_writer = 0;  ///< no request, but this process of a failed job may not have stopped writing
 
@@ -33,7 +35,8 @@ struct Split {
     }
 };
 constinit Split splits[shm::kSplitSlots];
-int open_splits = 0;
+constinit int open_splits = 0;
+constinit bool polled = false;
 
 shm::SplitSlot& own_slot(uint32_t slot) {
     const link::Process& me = link::self();
@@ -41,11 +44,11 @@ shm::SplitSlot& own_slot(uint32_t slot) {
 }
 
 void finish(uint32_t index, int error) {
-    Split split = splits[index];
+    const Split split = splits[index];
     splits[index] = {};
     if (error == ESRCH) splits[index].last_writer = split.offer.pid;
     --open_splits;
-    split.over(*split.request, split.offer, error);
+    kernel_copy::settle({*split.request, split.offer, split.bytes, false}, error);
 }
 
 /// True if the sender has finished all it claimed. What it could not write is read here after all.
@@ -76,68 +79,70 @@ int free_split() {
     return -1;
 }
 
-}  // namespace
-
-int start_split(ReceiveRequest& request, const Offer& offer, void* target, uint64_t bytes,
-                void (*over)(ReceiveRequest&, const Offer&, int)) {
-    // On a crowded core the sender does not run while we do, and one that fetches from us has no time.
-    const bool alone = progress::core_is_crowded() || request.peer->open_offers > 0;
-    const int index = bytes < config().split_limit || alone ? -1 : free_split();
-    if (index < 0 || (&request.peer->job == link::self().job && request.peer->rank == link::self().rank)) return EAGAIN;
-    const uint64_t chunk = shm::split_chunk(bytes);
-    Split split{&request, offer, static_cast<std::byte*>(target), bytes, chunk, over, 0, 0};
-
-    static bool polled = false;
-    if (!polled) progress::add_poller(poll_splits);
-    polled = true;
-    shm::SplitSlot& slot = own_slot(static_cast<uint32_t>(index));
-    const uint64_t generation = shm::open_split(slot);
-    const Share share{reinterpret_cast<uint64_t>(target), bytes,     offer.serial, getpid(),
-                      static_cast<uint16_t>(index),       generation};
-    link::send_control(*request.peer, packet::Kind::share_copy, &share, sizeof share);
-
+/// Claims and reads chunks until none is left. 0 or an errno value.
+int read_from_front(const Split& split, shm::SplitSlot& slot, uint64_t generation) {
     int error = 0;
     for (int64_t i; !error && (i = shm::claim_chunk(slot, generation, split.total(), false)) >= 0;)
-        error = split.read(static_cast<uint64_t>(i) * chunk, static_cast<uint64_t>(i + 1) * chunk);
-    if (error) {
-        // Nothing more may be claimed; what the sender writes meanwhile is overwritten by whoever copies next.
-        while (shm::claim_chunk(slot, generation, split.total(), false) >= 0) {}
-    }
-    splits[index] = split;
-    ++open_splits;
-    if (error && shm::claimed_from_back(slot) == 0) {
-        splits[index] = {};
-        --open_splits;
-        return error;
-    }
-    splits[index].error = error;
-    settle(static_cast<uint32_t>(index));
-    return 0;
+        error = split.read(static_cast<uint64_t>(i) * split.chunk, static_cast<uint64_t>(i + 1) * split.chunk);
+    // Nothing more may be claimed; what the sender writes meanwhile is overwritten by whoever copies next.
+    while (error && shm::claim_chunk(slot, generation, split.total(), false) >= 0) {}
+    return error;
 }
 
-void help_copy(link::Peer& peer, const Share& share, const void* source) {
-    if (share.slot >= shm::kSplitSlots) return;
+}  // namespace
+
+bool can(const Matched& message) {
+    const link::Process other{&message.request.peer->job, message.request.peer->rank};
+    return kernel_copy::can(message) && datatype::is_block(*message.request.type, message.request.count) &&
+           other != link::self();
+}
+
+bool pays(const Matched& message) {
+    // On a crowded core the sender does not run while we do, and one that fetches from us has no time.
+    return message.bytes >= config().split_limit && !progress::core_is_crowded() && message.peer().open_offers == 0;
+}
+
+bool start(const Matched& message) {
+    const int index = free_split();
+    if (index < 0) return false;
+    if (!polled) progress::add_poller(poll_splits);
+    polled = true;
+    ReceiveRequest& request = message.request;
+    auto* target = static_cast<std::byte*>(datatype::block_address(*request.type, request.buffer));
+    Split& split = splits[index];
+    split = {&request, message.offer, target, message.bytes, shm::split_chunk(message.bytes), 0, 0};
+    ++open_splits;
+    shm::SplitSlot& slot = own_slot(static_cast<uint32_t>(index));
+    const uint64_t generation = shm::open_split(slot);
+    const Share share{reinterpret_cast<uint64_t>(target), message.bytes, message.offer.serial, getpid(),
+                      static_cast<uint16_t>(index),       generation};
+    link::send_control(*request.peer, packet::Kind::share_copy, &share, sizeof share);
+    split.error = read_from_front(split, slot, generation);
+    settle(static_cast<uint32_t>(index));
+    return true;
+}
+
+void on_share(link::Peer& peer, const Share& share) {
+    const SendRequest* request = rendezvous::find(peer, share.send_serial);
+    if (!request || peer.remote || share.slot >= shm::kSplitSlots) return;
+    if (share.bytes > request->bytes || !datatype::is_block(*request->type, request->count)) return;
+    const auto* source = static_cast<const std::byte*>(datatype::block_address(*request->type, request->buffer));
     shm::SplitSlot& slot = peer.region.split(share.slot);
     const uint64_t chunk = shm::split_chunk(share.bytes);
     const auto total = static_cast<uint32_t>((share.bytes + chunk - 1) / chunk);
     for (int64_t i; (i = shm::claim_chunk(slot, share.generation, total, true)) >= 0;) {
         const uint64_t from = static_cast<uint64_t>(i) * chunk;
         const uint64_t bytes = std::min<uint64_t>(chunk, share.bytes - from);
-        if (shm::write_remote(share.pid, share.address + from, static_cast<const std::byte*>(source) + from, bytes) != 0)
+        if (shm::write_remote(share.pid, share.address + from, source + from, bytes) != 0)
             slot.failed.store(1, std::memory_order_relaxed);
         slot.written.fetch_add(1, std::memory_order_release);
     }
     job::ring(peer.region.doorbell());  // it may have gone to sleep over its wait for us
 }
 
-void fail_splits(link::Job& job) {
+void fail(const Gone& gone) {
     for (uint32_t i = 0; i < shm::kSplitSlots; ++i)
-        if (splits[i].request && &splits[i].request->peer->job == &job) finish(i, ESRCH);
+        if (splits[i].request && gone.includes(*splits[i].request->peer)) finish(i, ESRCH);
 }
 
-void fail_splits(link::Peer& peer) {
-    for (uint32_t i = 0; i < shm::kSplitSlots; ++i)
-        if (splits[i].request && splits[i].request->peer == &peer) finish(i, ESRCH);
-}
-
-}  // namespace starling::message
+}  // namespace starling::message::both_sided

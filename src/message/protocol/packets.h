@@ -2,7 +2,7 @@
 //
 //   eager        whole message in one packet
 //   rendezvous   Offer; the receiver, once matched, either copies the data itself (kernel copy) and answers
-//                `fetched` (a large one both sides copy, message/split.h), or answers `clear_to_stream` and gets `piece`s
+//                `fetched` (a large one both sides copy, both_sided.h), or answers `clear_to_stream` and gets `piece`s
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,54 @@
+// Eager: the whole message is in one packet. Every message's code path, so it is inline.
+//
+//   when    up to STARLING_EAGER_LIMIT and to what a packet of the path takes now; the sender alone decides
+//   costs   a copy into shared memory or a session, and one out of it; nobody waits for anybody
+//   starts  put(), where nothing is in its way; else the send waits in its peer's queue
+//   packet  `eager`: take(), once a receive matches; kept in memory until then
+//   fails   with its peer, while it is queued. If the path takes less by then, the message is offered (rendezvous.h)
+#pragma once
+
+#include <algorithm>
+
+#include "base/config.h"
+#include "datatype/datatype.h"
+#include "link/peer.h"
+#include "message/finish.h"
+#include "transport/packet.h"
+
+namespace starling::message::eager {
+
+/// The longest message that goes without asking the receiver first.
+inline uint64_t limit(const link::Peer& peer) { return std::min<uint64_t>(link::payload_limit(peer), config().eager_limit); }
+
+/// Sends the message; false if there is no room.
+[[gnu::always_inline]] inline bool put(link::Peer& peer, const packet::Message& envelope, const datatype::Datatype& type,
+                                       int64_t count, const void* buffer, uint32_t bytes) {
+    link::Slot slot;
+    if (!link::reserve(peer, bytes, slot)) return false;
+    slot.header->kind = packet::Kind::eager;
+    slot.header->message = envelope;
+    datatype::pack_short(peer.copies, type, count, buffer, slot.payload, bytes,
+                         slot.in_outbox() ? CopyPath::Into::rotation : CopyPath::Into::again);
+    link::commit(peer, slot, bytes);
+    return true;
+}
+
+[[gnu::noinline, gnu::cold]] inline void take_too_long(ReceiveRequest& request, const std::byte* payload, uint64_t bytes) {
+    datatype::unpack(*request.type, request.count, request.buffer, 0, payload, request.capacity);
+    request.outcome.bytes = request.capacity;
+    finish(request, truncated(request, bytes));
+}
+
+/// Completes the receive that the message matches.
+[[gnu::always_inline]] inline void take(ReceiveRequest& request, int source, int tag, const std::byte* payload,
+                                        uint64_t bytes) {
+    request.outcome.source = source;
+    request.outcome.tag = tag;
+    if (bytes > request.capacity) [[unlikely]]
+        return take_too_long(request, payload, bytes);
+    datatype::unpack_short(*request.type, request.count, request.buffer, payload, bytes);
+    request.outcome.bytes = bytes;
+    finish(request, MPI_SUCCESS);
+}
+
+}  // namespace starling::message::eager

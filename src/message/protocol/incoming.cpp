@@ -1,0 +1,84 @@
+#include "message/protocol/incoming.h"
+
+#include "base/error.h"
+#include "base/immortal.h"
+#include "datatype/datatype.h"
+#include "message/finish.h"
+#include "message/serials.h"
+#include "transport/ip/stream.h"
+
+namespace starling::message::incoming {
+
+namespace {
+
+constinit Immortal<Serials<ReceiveRequest>> receives_storage;
+constinit auto& receives = receives_storage.value;
+constinit uint32_t next_generation = 0;
+
+void end(ReceiveRequest& request, int error) {
+    receives.remove(request.serial);
+    delete request.coverage;
+    request.coverage = nullptr;
+    finish(request, error);
+}
+
+}  // namespace
+
+void ask(const Matched& message) {
+    ReceiveRequest& request = message.request;
+    link::Peer& peer = *request.peer;
+    request.moved = 0;
+    request.outcome.bytes = message.bytes;
+    request.expected = message.bytes;
+    request.send_serial = message.offer.serial;
+    if (++next_generation == 0) ++next_generation;
+    request.generation = next_generation;
+    request.coverage = peer.remote ? new ip::Coverage : nullptr;
+    request.serial = receives.add(request);
+    // Pieces that were sent ahead may end beyond what was received into.
+    const bool all_at_once = message.at_once && message.bytes == message.offer.bytes;
+    if (all_at_once && message.offer.ahead) {
+        peer.ahead_serial = request.serial;
+        peer.ahead_generation = request.generation;
+    }
+    const ClearToStream clear{message.bytes, message.offer.serial, request.serial, request.generation, all_at_once};
+    link::send_control(peer, packet::Kind::clear_to_stream, &clear, sizeof clear);
+}
+
+ReceiveRequest* find(const link::Peer& peer, uint32_t serial, uint32_t generation, uint64_t offset, uint64_t bytes) {
+    ReceiveRequest* request = receives.find(serial);
+    // A late one may name a serial that is another request's by now.
+    if (!request || request->peer != &peer || request->generation != generation) return nullptr;
+    return offset <= request->expected && bytes <= request->expected - offset ? request : nullptr;
+}
+
+void arrived(ReceiveRequest& request, uint64_t offset, uint64_t bytes) {
+    request.moved += request.coverage ? request.coverage->add({offset, offset + bytes}) : bytes;
+    if (request.moved < request.expected) return;
+    if (request.coverage) {
+        const Fetched fetched{request.send_serial};
+        link::send_control(*request.peer, packet::Kind::fetched, &fetched, sizeof fetched);
+    }
+    end(request, request.outcome.error);
+}
+
+void on_piece(link::Peer& peer, const link::Packet& packet) {
+    const uint64_t offset = packet.header.piece.offset;
+    const uint32_t bytes = packet.header.bytes;
+    const bool unasked = packet.header.piece.generation == 0;
+    if (unasked && peer.ahead_generation == 0) return;
+    ReceiveRequest* request = find(peer, unasked ? peer.ahead_serial : packet.header.piece.serial,
+                                   unasked ? peer.ahead_generation : packet.header.piece.generation, offset, bytes);
+    if (!request) return;
+    datatype::unpack(*request->type, request->count, request->buffer, offset, packet.payload, bytes);
+    arrived(*request, offset, bytes);
+}
+
+void fail(const Gone& gone) {
+    receives.each([&gone](ReceiveRequest& request) {
+        if (!gone.includes(*request.peer)) return;
+        end(request, starling::fail(MPI_ERR_PROC_ABORTED, "the sender of a message that was being received has ended"));
+    });
+}
+
+}  // namespace starling::message::incoming

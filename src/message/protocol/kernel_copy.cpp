@@ -1,0 +1,73 @@
+#include "message/protocol/kernel_copy.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/config.h"
+#include "base/error.h"
+#include "datatype/datatype.h"
+#include "message/finish.h"
+#include "message/protocol/pieces.h"
+#include "transport/shm/kernel_copy.h"
+
+namespace starling::message::kernel_copy {
+
+namespace {
+
+/// Reads the message. 0 or an errno value.
+int read(const Matched& message) {
+    const ReceiveRequest& request = message.request;
+    const Offer& offer = message.offer;
+    constexpr int kMost = 512;
+    iovec list[kMost];
+    for (uint64_t at = 0; at < message.bytes;) {
+        const int n = datatype::blocks(*request.type, request.count, request.buffer, at, list, kMost);
+        uint64_t sum = 0;
+        for (int i = 0; i < n; ++i) {
+            list[i].iov_len = std::min<uint64_t>(list[i].iov_len, message.bytes - at - sum);
+            sum += list[i].iov_len;
+        }
+        if (const int error = shm::read_remote(offer.pid, offer.address + at, list, static_cast<size_t>(n), sum)) return error;
+        at += sum;
+    }
+    return 0;
+}
+
+/// Whether the sender has let a message go since it made the offer, perhaps this one.
+bool let_go_since(const link::Peer& peer, const Offer& offer) {
+    std::atomic_thread_fence(std::memory_order_acquire);
+    return peer.region.presence().let_go.load(std::memory_order_relaxed) != offer.let_go;
+}
+
+}  // namespace
+
+bool can(const Matched& message) {
+    return !message.peer().remote && message.offer.address && config().single_copy != SingleCopy::off;
+}
+
+bool pays(const Matched&) { return true; }
+
+bool start(const Matched& message) {
+    settle(message, read(message));
+    return true;
+}
+
+void settle(const Matched& message, int error) {
+    ReceiveRequest& request = message.request;
+    if (error == ESRCH) {
+        return finish(request, fail(MPI_ERR_PROC_ABORTED, "rank %d ended before its message of %llu bytes was read",
+                                    request.outcome.source, static_cast<unsigned long long>(message.offer.bytes)));
+    }
+    // Forbidden, or memory that the kernel can't reach but the sender can (a device's, say). Or read while the sender's
+    // program took its buffer back: what was read may be something else.
+    if (error || (message.bytes > 0 && let_go_since(message.peer(), message.offer))) {
+        pieces::start({request, message.offer, message.bytes, false});
+        return;
+    }
+    const Fetched fetched{message.offer.serial};
+    link::send_control(*request.peer, packet::Kind::fetched, &fetched, sizeof fetched);
+    request.outcome.bytes = message.bytes;
+    finish(request, request.outcome.error);
+}
+
+}  // namespace starling::message::kernel_copy

@@ -1,0 +1,87 @@
+#include "message/protocol/rendezvous.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/immortal.h"
+#include "datatype/datatype.h"
+#include "message/finish.h"
+#include "message/protocol/pieces.h"
+#include "message/protocol/stream.h"
+#include "message/send.h"
+#include "message/serials.h"
+
+namespace starling::message::rendezvous {
+
+namespace {
+
+constinit Immortal<Serials<SendRequest>> listed_storage;  ///< offered or about to be, data not yet gone
+constinit auto& listed = listed_storage.value;
+
+/// Where the receivers are far, long messages are left to the kernel, which doesn't tell when they have come near.
+CopyPath::Reach reach_of(link::Peer& peer) {
+    constexpr uint32_t kSeldom = 32;
+    if (peer.copies.reach() != CopyPath::Reach::far || ++peer.offers_from_far % kSeldom != 0) return peer.copies.reach();
+    peer.copies.ask_again();
+    return CopyPath::Reach::near;
+}
+
+/// Whether to begin before the receiver has answered: only where the answer can be foreseen, as what it does not take is
+/// copied for nothing. On a ring, where the pieces can't overtake their offer.
+bool goes_ahead(const SendRequest& request) {
+    const link::Peer& peer = *request.peer;
+    return request.waits && peer.expects && peer.out && !peer.close_pending;
+}
+
+}  // namespace
+
+void list(SendRequest& request) {
+    request.serial = listed.add(request);
+    ++request.peer->open_offers;
+    request.stream = nullptr;
+}
+
+bool put(SendRequest& request) {
+    link::Slot slot;
+    if (!link::reserve(*request.peer, sizeof(Offer), slot)) return false;
+    slot.header->kind = packet::Kind::rendezvous;
+    slot.header->message = request.envelope();
+    Offer offer{request.bytes,           0,
+                request.serial,          static_cast<int32_t>(getpid()),
+                reach_of(*request.peer), request.waits,
+                goes_ahead(request),     sends_let_go()};
+    if (datatype::is_block(*request.type, request.count))
+        offer.address = reinterpret_cast<uint64_t>(datatype::block_address(*request.type, request.buffer));
+    std::memcpy(slot.payload, &offer, sizeof offer);
+    link::commit(*request.peer, slot, sizeof offer);
+    constexpr uint64_t kAhead = 32 * 1024;  // it takes longer to write than an answer on its way
+    while (offer.ahead && request.moved < std::min(request.bytes, kAhead) && pieces::put(request, 0, 0)) {}
+    return true;
+}
+
+SendRequest* find_any(const link::Peer& peer, uint32_t serial) {
+    SendRequest* request = listed.find(serial);
+    return request && request->peer == &peer ? request : nullptr;
+}
+
+SendRequest* find(const link::Peer& peer, uint32_t serial) {
+    SendRequest* request = find_any(peer, serial);
+    return request && request->stage == SendRequest::Stage::offered ? request : nullptr;
+}
+
+void finish(SendRequest& request, int error) {
+    stream::end(request, error == MPI_SUCCESS);
+    listed.remove(request.serial);
+    --request.peer->open_offers;
+    message::finish(request, error);
+}
+
+void replace(uint32_t serial, SendRequest& by) { listed.replace(serial, by); }
+
+void each(void (*visit)(SendRequest& request, void* argument), void* argument) {
+    listed.each([&](SendRequest& request) { visit(request, argument); });
+}
+
+}  // namespace starling::message::rendezvous

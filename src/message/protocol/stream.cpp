@@ -1,0 +1,107 @@
+#include "message/protocol/stream.h"
+
+#include <algorithm>
+
+#include "datatype/datatype.h"
+#include "link/remote.h"
+#include "link/wires.h"
+#include "message/protocol/incoming.h"
+#include "message/protocol/pieces.h"
+#include "message/send.h"
+#include "transport/ip/tcp.h"
+
+namespace starling::message::stream {
+
+namespace {
+
+ReceiveRequest* find(const link::Peer& peer, const ip::Piece& piece) {
+    return incoming::find(peer, piece.serial, piece.generation, piece.offset, piece.bytes);
+}
+
+std::byte* target(link::Peer& peer, const ip::Piece& piece, uint64_t done, uint64_t) {
+    ReceiveRequest* request = find(peer, piece);
+    if (!request || !datatype::is_block(*request->type, request->count)) return nullptr;
+    return static_cast<std::byte*>(datatype::block_address(*request->type, request->buffer)) + piece.offset + done;
+}
+
+void unpack(link::Peer& peer, const ip::Piece& piece, uint64_t done, const std::byte* data, uint64_t bytes) {
+    if (ReceiveRequest* request = find(peer, piece))
+        datatype::unpack(*request->type, request->count, request->buffer, piece.offset + done, data, bytes);
+}
+
+void take(link::Peer& peer, const ip::Piece& piece) {
+    if (ReceiveRequest* request = find(peer, piece)) incoming::arrived(*request, piece.offset, piece.bytes);
+}
+
+void pack(void* user, uint64_t offset, std::byte* to, uint64_t bytes) {
+    const auto& request = *static_cast<const SendRequest*>(user);
+    datatype::pack(*request.type, request.count, request.buffer, offset, to, bytes);
+}
+
+/// Its connection can't carry all of it: the rest goes by the base path.
+void stranded(ip::OutStream& stream) { enqueue_asked(*static_cast<SendRequest*>(stream.source().user)); }
+
+/// Whether a connection has the stream, or takes it now.
+bool by_wire(link::Peer& peer, ip::OutStream& stream) {
+    if (link::is_by_wire(stream)) return true;
+    return !stream.connection && link::send_by_wire(peer, stream) && link::is_by_wire(stream);
+}
+
+}  // namespace
+
+bool can(const Matched& message) { return message.peer().remote; }
+
+bool pays(const Matched&) { return true; }
+
+bool start(const Matched& message) {
+    incoming::ask(message);
+    return true;
+}
+
+void listen() {
+    link::upcalls.target = target;
+    link::upcalls.unpack = unpack;
+    link::upcalls.piece = take;
+    link::upcalls.stranded = stranded;
+}
+
+bool begin(SendRequest& request) {
+    ip::OutStream::Source source;
+    source.serial = request.stream_to;
+    source.generation = request.generation;
+    source.bytes = request.bytes;
+    if (datatype::is_block(*request.type, request.count))
+        source.memory = static_cast<const std::byte*>(datatype::block_address(*request.type, request.buffer));
+    source.pack = pack;
+    source.user = &request;
+    request.stream = new ip::OutStream(source);
+    return !by_wire(*request.peer, *request.stream);
+}
+
+Turn advance(SendRequest& request) {
+    ip::OutStream& stream = *request.stream;
+    link::Peer& peer = *request.peer;
+    for (int i = 0; stream.has_work(); ++i) {
+        // A connection that has opened meanwhile takes the rest.
+        if (by_wire(peer, stream)) return Turn::done;
+        if (i == pieces::kAtOnce) return Turn::over;
+        const auto most = static_cast<uint32_t>(std::min<uint64_t>(stream.waiting_bytes(), link::remote_piece_limit(peer)));
+        link::Slot slot;
+        if (!link::reserve(peer, most, slot)) return Turn::no_room;
+        const ip::StreamRange range = stream.take(ip::kReliablePath, most);
+        slot.header->kind = packet::Kind::piece;
+        slot.header->piece = {request.generation, request.stream_to, range.begin};
+        datatype::pack(*request.type, request.count, request.buffer, range.begin, slot.payload, range.bytes());
+        link::commit(peer, slot, static_cast<uint32_t>(range.bytes()));
+    }
+    return Turn::done;
+}
+
+void end(SendRequest& request, bool confirmed) {
+    if (!request.stream) return;
+    link::end_stream(*request.stream, confirmed);
+    delete request.stream;
+    request.stream = nullptr;
+}
+
+}  // namespace starling::message::stream

@@ -1,0 +1,142 @@
+// The ways in which a long message moves: each, asked for by STARLING_LONG_PROTOCOL, brings what it should and is the one that is
+// used where it can serve.
+#include "message/protocol/table.h"
+
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <set>
+#include <string>
+
+#include "message_traffic.h"
+
+namespace starling::message::test {
+namespace {
+
+/// What one long message has made this process count.
+struct Moved {
+    uint64_t copies, bytes_copied, packets;
+};
+
+/// Sends a message from process 0 to process 1 and gives what each of the two counted for it, in `check`.
+void one_message(const Settings& settings, const Plan& plan, const std::function<void(Node&, const Moved&)>& check) {
+    Team team({0, 0});
+    team.start(settings, [&](Node& node) {
+        // A connection first, so that what is counted below is the message's.
+        for (int i = 0; i < 20; ++i) {
+            if (node.rank == 0) {
+                send_blocking(node, 8, 1, 1);
+            } else {
+                Receiving small(8, false);
+                start_receive(small.request, *node.channel, small.buffer.memory.data(), 8, bytes_type(), 0, 1);
+                progress::wait(small.request);
+            }
+        }
+        node.barrier(0);
+        const Moved before{counters.copies, counters.bytes_copied, counters.messages_ring + counters.messages_inbox};
+        if (node.rank == 0) {
+            Sending sending(plan);
+            sending.start(node);
+            node.barrier(1);
+            progress::wait(sending.request);
+            EXPECT_EQ(sending.request.outcome.error, MPI_SUCCESS);
+        } else {
+            Receiving receiving(plan.bytes, plan.gaps_in);
+            start_receive(receiving.request, *node.channel, receiving.buffer.memory.data(), receiving.buffer.count,
+                          receiving.buffer.type(), 0, plan.tag);
+            node.barrier(1);
+            progress::wait(receiving.request);
+            receiving.expect(plan);
+        }
+        node.barrier(2);
+        check(node, {counters.copies - before.copies, counters.bytes_copied - before.bytes_copied,
+                     counters.messages_ring + counters.messages_inbox - before.packets});
+    });
+    team.expect_success();
+}
+
+constexpr uint64_t kLong = 300000;
+
+Plan plan(bool gaps_out = false, bool gaps_in = false) { return {0, 1, 7, kLong, 3, false, gaps_out, gaps_in}; }
+
+bool kernel_copies() {
+    uint64_t word = 1, copy = 0;
+    const iovec from{&word, sizeof word}, to{&copy, sizeof copy};
+    return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == sizeof word;
+}
+
+TEST(Protocol, RowsAreNamedOnceAndAllCanBeAskedFor) {
+    size_t count = 0;
+    const Protocol* rows = protocols(count);
+    std::set<std::string> names;
+    std::set<LongProtocol> choices;
+    for (size_t i = 0; i < count; ++i) {
+        EXPECT_TRUE(names.insert(rows[i].name).second) << rows[i].name;
+        EXPECT_TRUE(choices.insert(rows[i].choice).second) << rows[i].name;
+        EXPECT_EQ(rows[i].can == nullptr, rows[i].choice == LongProtocol::automatic);
+        EXPECT_EQ(rows[i].start == nullptr, rows[i].can == nullptr);
+        EXPECT_EQ(rows[i].pays == nullptr, rows[i].can == nullptr);
+        const char* const asked_by = kChoices<LongProtocol>[static_cast<int>(rows[i].choice)];
+        EXPECT_STREQ(asked_by, rows[i].can ? rows[i].name : "auto");
+    }
+    size_t names_of_variable = 0;
+    while (kChoices<LongProtocol>[names_of_variable]) ++names_of_variable;
+    EXPECT_EQ(names_of_variable, count) << "auto stands for the row of eager messages";
+}
+
+TEST(Protocol, PiecesNeedNoKernel) {
+    one_message({{"STARLING_LONG_PROTOCOL", "pieces"}}, plan(), [](Node& node, const Moved& moved) {
+        EXPECT_EQ(moved.copies, 0u);
+        EXPECT_GE(moved.packets, node.rank == 0 ? kLong / (16 * 1024) : 0);
+    });
+}
+
+TEST(Protocol, TheKernelCopiesForTheReceiverAlone) {
+    if (!kernel_copies()) GTEST_SKIP() << "the kernel does not copy between processes here";
+    one_message({{"STARLING_LONG_PROTOCOL", "kernel"}}, plan(), [](Node& node, const Moved& moved) {
+        EXPECT_EQ(moved.bytes_copied, node.rank == 1 ? kLong : 0u);
+        EXPECT_LT(moved.packets, 8u);
+    });
+}
+
+TEST(Protocol, BothSidesCopyAllOfIt) {
+    if (!kernel_copies()) GTEST_SKIP() << "the kernel does not copy between processes here";
+    one_message({{"STARLING_LONG_PROTOCOL", "both"}}, plan(), [](Node& node, const Moved& moved) {
+        EXPECT_GE(moved.bytes_copied, node.rank == 1 ? 1u : 0u);
+        EXPECT_LT(moved.packets, 8u);
+    });
+}
+
+TEST(Protocol, BothNeedsOneBlockAndLeavesTheRestToTheKernel) {
+    if (!kernel_copies()) GTEST_SKIP() << "the kernel does not copy between processes here";
+    // With a limit of 0 pieces don't pay.
+    one_message({{"STARLING_LONG_PROTOCOL", "both"}, {"STARLING_STREAM_LIMIT", "0"}}, plan(false, true),
+                [](Node& node, const Moved& moved) { EXPECT_EQ(moved.bytes_copied, node.rank == 1 ? kLong : 0u); });
+}
+
+TEST(Protocol, ScatteredDataOfTheSenderComesInPiecesWhateverIsAskedFor) {
+    for (const char* asked : {"auto", "kernel", "both", "stream", "pieces"})
+        one_message({{"STARLING_LONG_PROTOCOL", asked}}, plan(true, false),
+                    [](Node&, const Moved& moved) { EXPECT_EQ(moved.copies, 0u); });
+}
+
+TEST(Protocol, WithoutASingleCopyOnlyPiecesAreLeft) {
+    for (const char* asked : {"auto", "kernel", "both"})
+        one_message({{"STARLING_LONG_PROTOCOL", asked}, {"STARLING_SINGLE_COPY", "off"}}, plan(),
+                    [](Node&, const Moved& moved) { EXPECT_EQ(moved.copies, 0u); });
+}
+
+TEST(Protocol, TrafficByEach) {
+    for (const char* asked : {"pieces", "kernel", "both", "stream"})
+        traffic({0, 0, 0}, {{"STARLING_LONG_PROTOCOL", asked}, {"STARLING_DIRECT_THRESHOLD", "4"}}, true, 8);
+}
+
+TEST(Protocol, TrafficBetweenHostsByEach) {
+    for (const char* asked : {"pieces", "kernel", "both", "stream"}) {
+        Team team(Placement{{0, 0, 0}, {0, 0, 1}});
+        traffic(team, {{"STARLING_LONG_PROTOCOL", asked}}, false, 4);
+    }
+}
+
+}  // namespace
+}  // namespace starling::message::test
