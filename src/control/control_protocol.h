@@ -38,7 +38,7 @@ enum class MessageKind : uint32_t {
     /// To hang up without waiting for the reply is fine.
     given_up = 15,
 
-    // mpiexec and a standing daemon (launch/client_protocol.h).
+    // mpiexec and a standing daemon (launch/common/client_protocol.h).
     submit = 20,    ///< client → daemon: a job
     started = 21,   ///< daemon → client
     output = 22,    ///< daemon → client: what ranks print

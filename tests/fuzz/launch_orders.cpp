@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "launch/client_protocol.h"
-#include "launch/order.h"
+#include "launch/common/client_protocol.h"
+#include "launch/common/order.h"
 
 using namespace starling;
 using namespace starling::launch;

@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "base/config.h"
-#include "launch/allocation.h"
+#include "launch/client/allocation.h"
 
 namespace starling::launch {
 namespace {

@@ -1,5 +1,5 @@
 // Where new ranks begin, by what others of this user say about theirs.
-#include "launch/core_use.h"
+#include "launch/process/core_use.h"
 
 #include <gtest/gtest.h>
 

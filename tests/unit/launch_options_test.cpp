@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "control/control_protocol.h"
-#include "launch/control_server.h"
-#include "launch/hosts.h"
-#include "launch/options.h"
+#include "launch/client/options.h"
+#include "launch/common/hosts.h"
+#include "launch/process/control_server.h"
 
 namespace starling::launch {
 namespace {

@@ -4,7 +4,7 @@
 #include <random>
 #include <vector>
 
-#include "launch/placement.h"
+#include "launch/universe/placement.h"
 
 namespace starling::launch {
 namespace {

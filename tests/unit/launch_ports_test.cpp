@@ -6,8 +6,8 @@
 #include <deque>
 #include <random>
 
-#include "launch/port_collection.h"
-#include "launch/port_search.h"
+#include "launch/universe/port_collection.h"
+#include "launch/universe/port_search.h"
 
 namespace starling::launch {
 namespace {

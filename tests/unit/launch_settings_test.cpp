@@ -1,4 +1,4 @@
-#include "launch/settings.h"
+#include "launch/client/settings.h"
 
 #include <gtest/gtest.h>
 

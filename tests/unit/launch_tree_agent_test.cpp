@@ -17,7 +17,7 @@
 
 #include "base/config.h"
 #include "base/process.h"
-#include "launch/event_loop.h"
+#include "launch/common/event_loop.h"
 #include "launch/tree/munge.h"
 #include "launch/tree/node.h"
 #include "launch/tree/tree.h"

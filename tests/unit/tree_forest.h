@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "launch/event_loop.h"
+#include "launch/common/event_loop.h"
 #include "launch/tree/implementation.h"
 
 namespace starling::launch {

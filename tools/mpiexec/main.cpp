@@ -5,13 +5,13 @@
 #include <cstdio>
 
 #include "base/error.h"
-#include "launch/allocation.h"
-#include "launch/client.h"
-#include "launch/hosts_run.h"
-#include "launch/launcher.h"
-#include "launch/options.h"
-#include "launch/settings.h"
-#include "launch/way.h"
+#include "launch/client/allocation.h"
+#include "launch/client/client.h"
+#include "launch/client/hosts_run.h"
+#include "launch/client/options.h"
+#include "launch/client/settings.h"
+#include "launch/client/way.h"
+#include "launch/process/launcher.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "info.h"
-#include "launch/daemon_command.h"
+#include "launch/client/daemon_command.h"
 #include "top.h"
 #include "why.h"
 

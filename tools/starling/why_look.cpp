@@ -13,7 +13,7 @@
 #include "base/account.h"
 #include "base/clock.h"
 #include "base/counters.h"
-#include "launch/stacks.h"
+#include "launch/process/stacks.h"
 #include "transport/shm/region.h"
 #include "why/judge.h"
 

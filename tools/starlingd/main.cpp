@@ -16,11 +16,11 @@
 #include "base/config.h"
 #include "base/error.h"
 #include "job/environment.h"
-#include "launch/host_job.h"
-#include "launch/launcher.h"
-#include "launch/name_daemon.h"
-#include "launch/node_daemon.h"
-#include "launch/standing.h"
+#include "launch/daemon/host_job.h"
+#include "launch/daemon/name_daemon.h"
+#include "launch/daemon/node_daemon.h"
+#include "launch/daemon/standing.h"
+#include "launch/process/launcher.h"
 #include "launch/tree/node.h"
 
 namespace {

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "launch/order.h"
+#include "launch/common/order.h"
 #include "launch/tree/frame.h"
 #include "launch/tree/handshake.h"
 #include "mpi.h"

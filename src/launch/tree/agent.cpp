@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/wire.h"
-#include "launch/hosts.h"
-#include "launch/process_start.h"
+#include "launch/common/hosts.h"
+#include "launch/common/process_start.h"
 #include "launch/tree/starter.h"
 
 extern char** environ;

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "launch/event_loop.h"
+#include "launch/common/event_loop.h"
 #include "launch/tree/frame.h"
 #include "launch/tree/handshake.h"
 #include "launch/tree/messages.h"

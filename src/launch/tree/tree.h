@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "launch/event_loop.h"
+#include "launch/common/event_loop.h"
 #include "launch/tree/host_set.h"
 #include "launch/tree/key.h"
 

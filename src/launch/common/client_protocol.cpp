@@ -1,0 +1,56 @@
+#include "launch/common/client_protocol.h"
+
+#include "control/local_socket.h"
+#include "launch/common/order.h"
+
+namespace starling::launch {
+
+std::string universe_socket_name() { return control::daemon_socket_name() + ".hosts"; }
+
+std::string encode(const Submission& message) {
+    Writer writer;
+    write(writer, message.spec);
+    writer.number(message.style.bits() | static_cast<uint32_t>(message.verbose | message.quiet << 1) << JobStyle::kBits);
+    writer.number(message.timeout_seconds).string(message.directory);
+    write(writer, message.environment);
+    return writer.take();
+}
+
+bool decode(std::string_view payload, Submission& out) {
+    Reader reader(payload);
+    if (!read(reader, out.spec)) return false;
+    const auto flags = reader.number<uint32_t>();
+    out.style = JobStyle::of_bits(flags);
+    out.verbose = (flags >> JobStyle::kBits & 1) != 0;
+    out.quiet = (flags >> JobStyle::kBits & 2) != 0;
+    out.timeout_seconds = reader.number<uint32_t>();
+    out.directory = reader.string();
+    read(reader, out.environment);
+    return reader.done() && out.timeout_seconds < 1u << 30;
+}
+
+std::string encode(const SubmissionReply& message) {
+    Writer writer;
+    writer.number(message.error_class).number(static_cast<uint32_t>(message.unknown_host));
+    return writer.string(message.text).number(message.hosts).take();
+}
+
+bool decode(std::string_view payload, SubmissionReply& out) {
+    Reader reader(payload);
+    out.error_class = reader.number<int32_t>();
+    out.unknown_host = reader.number<uint32_t>() != 0;
+    out.text = reader.string();
+    out.hosts = reader.number<uint32_t>();
+    return reader.done();
+}
+
+std::string encode(const ClientNotice& message) { return Writer().number(message.number).string(message.bytes).take(); }
+
+bool decode(std::string_view payload, ClientNotice& out) {
+    Reader reader(payload);
+    out.number = reader.number<uint32_t>();
+    out.bytes = reader.string();
+    return reader.done();
+}
+
+}  // namespace starling::launch

@@ -1,0 +1,130 @@
+#include "launch/common/frame_server.h"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "control/local_socket.h"
+
+namespace starling::launch {
+
+namespace {
+constexpr std::chrono::seconds kTimeToProve{5};
+constexpr std::chrono::milliseconds kAcceptPause{50};
+constexpr size_t kMaxConnections = 16384;
+}  // namespace
+
+FrameServer::~FrameServer() {
+    if (listener_ >= 0) {
+        loop_.forget(listener_);
+        close(listener_);
+    }
+    for (auto& [id, connection] : connections_) {
+        loop_.forget(connection.fd);
+        loop_.cancel(connection.deadline);
+        close(connection.fd);
+    }
+}
+
+bool FrameServer::listen(std::string_view name) {
+    listener_ = control::listen_local(name);
+    return listener_ >= 0 && loop_.watch(listener_, EPOLLIN, [this](uint32_t) { on_connect(); });
+}
+
+void FrameServer::on_connect() {
+    const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0) {
+        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+            // It would be reported ready again at once: look away until others have gone.
+            loop_.change(listener_, 0);
+            loop_.after(kAcceptPause, [this] { loop_.change(listener_, EPOLLIN); });
+        }
+        return;
+    }
+    if (!control::is_trusted_peer(fd) || connections_.size() >= kMaxConnections) {
+        close(fd);
+        return;
+    }
+    const ConnectionId id = ++last_id_;
+    Connection& connection = connections_[id];
+    connection.fd = fd;
+    connection.deadline = loop_.after(kTimeToProve, [this, id] {
+        connections_[id].deadline = 0;
+        hang_up(id);
+    });
+    if (trusts_everyone_) trust(id);
+    loop_.watch(fd, EPOLLIN, [this, id](uint32_t events) { on_ready(id, events); });
+}
+
+void FrameServer::on_ready(ConnectionId id, uint32_t events) {
+    if ((events & EPOLLOUT) && !flush(id)) return;
+    if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) && !receive(id)) hang_up(id);
+}
+
+bool FrameServer::receive(ConnectionId id) {
+    char buffer[64 * 1024];
+    const ssize_t n = recv(connections_[id].fd, buffer, sizeof buffer, 0);
+    if (n < 0) return errno == EAGAIN || errno == EINTR;
+    if (n == 0) return false;
+    connections_[id].decoder.feed({buffer, static_cast<size_t>(n)});
+    for (;;) {
+        control::Frame frame;
+        // Looked up each time: the handler may have sent, and lost, the connection.
+        const auto found = connections_.find(id);
+        if (found == connections_.end()) return true;
+        switch (found->second.decoder.next(frame)) {
+            case control::FrameDecoder::Result::need_more:
+                return true;
+            case control::FrameDecoder::Result::garbage:
+                return false;
+            case control::FrameDecoder::Result::frame:
+                break;
+        }
+        if (!on_frame_(id, frame)) return false;
+    }
+}
+
+void FrameServer::trust(ConnectionId id) {
+    Connection& connection = connections_[id];
+    connection.decoder.set_max_payload(control::kMaxFrame);
+    loop_.cancel(connection.deadline);
+    connection.deadline = 0;
+}
+
+void FrameServer::send(ConnectionId id, control::MessageKind kind, std::string_view payload) {
+    const auto found = connections_.find(id);
+    if (found == connections_.end()) return;
+    found->second.outgoing += control::encode_frame(kind, payload);
+    flush(id);
+}
+
+bool FrameServer::flush(ConnectionId id) {
+    Connection& connection = connections_[id];
+    while (!connection.outgoing.empty()) {
+        const ssize_t n = ::send(connection.fd, connection.outgoing.data(), connection.outgoing.size(), MSG_NOSIGNAL);
+        if (n > 0) {
+            connection.outgoing.erase(0, static_cast<size_t>(n));
+        } else if (errno == EAGAIN) {
+            break;
+        } else if (errno != EINTR) {
+            hang_up(id);
+            return false;
+        }
+    }
+    loop_.change(connection.fd, connection.outgoing.empty() ? EPOLLIN : EPOLLIN | EPOLLOUT);
+    return true;
+}
+
+void FrameServer::hang_up(ConnectionId id) {
+    const auto found = connections_.find(id);
+    if (found == connections_.end()) return;
+    loop_.forget(found->second.fd);
+    loop_.cancel(found->second.deadline);
+    close(found->second.fd);
+    connections_.erase(found);
+    on_close_(id);
+}
+
+}  // namespace starling::launch

@@ -1,0 +1,165 @@
+#include "launch/common/hosts.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+
+namespace starling::launch {
+
+namespace {
+
+constexpr std::string_view kBlank = " \t\r";
+constexpr uint32_t kMostSlots = 1000000;
+
+bool read_number(std::string_view text, uint32_t& out) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+    return error == std::errc() && end == text.data() + text.size() && out > 0 && out <= kMostSlots;
+}
+
+bool plausible_name(std::string_view name) {
+    // What comes first could be taken for an option by ssh.
+    return !name.empty() && name.size() < 256 && name[0] != '-' &&
+           std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || std::strchr(".-_:[]@", c); });
+}
+
+// "name" or "name:8"; an IPv6 address has more than one colon.
+bool read_host(std::string_view text, HostSlots& out) {
+    const size_t colon = text.rfind(':');
+    const bool counted = colon != std::string_view::npos && (text.find(':') == colon || text[colon - 1] == ']');
+    out = {std::string(counted ? text.substr(0, colon) : text), 0};
+    return plausible_name(out.name) && (!counted || read_number(text.substr(colon + 1), out.slots));
+}
+
+// The rest of a hostfile line after the name: "slots=4 max_slots=8" and the like.
+bool read_settings(std::string_view rest, HostSlots& out) {
+    while (true) {
+        const size_t begin = rest.find_first_not_of(kBlank);
+        if (begin == std::string_view::npos) return true;
+        rest.remove_prefix(begin);
+        const std::string_view word = rest.substr(0, rest.find_first_of(kBlank));
+        rest.remove_prefix(word.size());
+        const size_t equals = word.find('=');
+        uint32_t number = 0;
+        if (equals == 0 || equals == std::string_view::npos) return false;
+        if (!read_number(word.substr(equals + 1), number)) return false;
+        if (word.substr(0, equals) == "slots") out.slots = number;
+    }
+}
+
+std::string read_line(std::string_view line, std::vector<HostSlots>& out) {
+    line = line.substr(0, line.find('#'));
+    const size_t begin = line.find_first_not_of(kBlank);
+    if (begin == std::string_view::npos) return {};
+    line.remove_prefix(begin);
+    const size_t end = std::min(line.find_first_of(kBlank), line.size());
+    HostSlots host;
+    if (!read_host(line.substr(0, end), host) || !read_settings(line.substr(end), host)) {
+        return "'" + std::string(line) + "' is not of the form 'host [slots=N]' or 'host:N'";
+    }
+    add_host(out, std::move(host));
+    return {};
+}
+
+std::string_view without_domain(std::string_view name) {
+    const bool address = !name.empty() && name.find_first_not_of("0123456789.") == std::string_view::npos;
+    return address ? name : name.substr(0, name.find('.'));
+}
+
+bool is_own_address(std::string_view host) {
+    in_addr wanted{};
+    if (inet_pton(AF_INET, std::string(host).c_str(), &wanted) != 1) return false;
+    ifaddrs* all = nullptr;
+    if (getifaddrs(&all) != 0) return false;
+    bool found = false;
+    for (const ifaddrs* a = all; a && !found; a = a->ifa_next) {
+        if (!a->ifa_addr || a->ifa_addr->sa_family != AF_INET) continue;
+        found = reinterpret_cast<const sockaddr_in*>(a->ifa_addr)->sin_addr.s_addr == wanted.s_addr;
+    }
+    freeifaddrs(all);
+    return found;
+}
+
+}  // namespace
+
+const std::string& host_name() {
+    static const std::string name = [] {
+        char text[256] = "";
+        gethostname(text, sizeof text - 1);
+        return std::string(text[0] ? text : "localhost");
+    }();
+    return name;
+}
+
+bool is_this_machine(std::string_view host) {
+    return host == "localhost" || host == "::1" || host.starts_with("127.") ||
+           (host.find_first_not_of("0123456789.") == std::string_view::npos
+                ? is_own_address(host)
+                : host == host_name() || (without_domain(host) == without_domain(host_name()) &&
+                                          (without_domain(host) == host || without_domain(host_name()) == host_name())));
+}
+
+bool same_host(std::string_view a, std::string_view b) {
+    if (a == b) return true;
+    const bool one_is_short = without_domain(a) == a || without_domain(b) == b;
+    if (one_is_short && without_domain(a) == without_domain(b)) return true;
+    return is_this_machine(a) && is_this_machine(b);
+}
+
+void add_host(std::vector<HostSlots>& hosts, HostSlots host) {
+    const auto known = std::find_if(hosts.begin(), hosts.end(), [&](const HostSlots& h) { return h.name == host.name; });
+    if (known == hosts.end()) {
+        hosts.push_back(std::move(host));
+    } else {
+        // A host that is listed n times has n slots, as batch systems write it.
+        known->slots = std::max(known->slots, 1u) + std::max(host.slots, 1u);
+    }
+}
+
+std::string read_hosts(std::string_view list, std::vector<HostSlots>& out) {
+    if (list.empty()) return "an empty list of hosts";
+    while (true) {
+        const size_t comma = list.find(',');
+        HostSlots host;
+        if (!read_host(list.substr(0, comma), host))
+            return "'" + std::string(list.substr(0, comma)) + "' is not a host, or host:slots";
+        add_host(out, std::move(host));
+        if (comma == std::string_view::npos) return {};
+        list.remove_prefix(comma + 1);
+    }
+}
+
+std::string read_hostfile(const std::string& path, std::vector<HostSlots>& out) {
+    FILE* file = std::fopen(path.c_str(), "re");
+    if (!file) return "cannot read the hostfile '" + path + "': " + std::strerror(errno);
+    std::string problem;
+    char* line = nullptr;
+    size_t capacity = 0;
+    int number = 0;
+    const size_t before = out.size();
+    errno = 0;
+    while (problem.empty()) {
+        ssize_t length = getline(&line, &capacity, file);
+        if (length < 0) break;
+        ++number;
+        while (length > 0 && line[length - 1] == '\n') --length;
+        problem = read_line(std::string_view(line, static_cast<size_t>(length)), out);
+    }
+    if (problem.empty() && std::ferror(file)) {
+        problem = "cannot read the hostfile '" + path + "': " + std::strerror(errno);
+    } else if (problem.empty() && out.size() == before && before == 0) {
+        problem = "the hostfile '" + path + "' names no host";
+    } else if (!problem.empty()) {
+        problem = "hostfile '" + path + "', line " + std::to_string(number) + ": " + problem;
+    }
+    std::free(line);
+    std::fclose(file);
+    return problem;
+}
+
+}  // namespace starling::launch

@@ -1,0 +1,147 @@
+#include "launch/common/name_client.h"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "control/local_socket.h"
+#include "control/start_server.h"
+#include "mpi.h"
+
+namespace starling::launch {
+
+using control::MessageKind;
+using control::NameReply;
+using control::NameRequest;
+
+int connect_daemon(bool may_start, std::string& problem) {
+    const std::string name = control::daemon_socket_name();
+    // More than one attempt: a daemon may be ending just while we come.
+    for (int attempt = 0; attempt < 5; ++attempt) {
+        const int fd = control::connect_local(name);
+        if (fd >= 0) return fd;
+        if (errno == EPERM) {
+            problem = "another user holds the socket name '" + name + "'; set STARLING_UNIVERSE to a word of your own";
+            return -1;
+        }
+        if (errno != ECONNREFUSED || !may_start) {
+            problem =
+                errno == ECONNREFUSED ? "no daemon runs" : std::string("cannot reach the daemon: ") + std::strerror(errno);
+            return -1;
+        }
+        const std::string program = control::find_starlingd();
+        if (program.empty()) {
+            problem =
+                "starlingd is neither beside mpiexec nor in PATH; reinstall Starling, or add its bin "
+                "directory to PATH";
+            return -1;
+        }
+        const char* const arguments[] = {"names", nullptr};
+        if (!control::start_detached(program, arguments, false, problem)) {
+            problem = "cannot start " + program + ": " + problem;
+            return -1;
+        }
+    }
+    problem = "the daemon ends as soon as it is started";
+    return -1;
+}
+
+NameClient::~NameClient() {
+    if (fd_ < 0) return;
+    loop_.forget(fd_);
+    close(fd_);
+}
+
+bool NameClient::connect(std::string& problem) {
+    if (fd_ >= 0) return true;
+    fd_ = connect_daemon(true, problem);
+    if (fd_ < 0) return false;
+    decoder_ = control::FrameDecoder(control::kMaxFrame);
+    loop_.watch(fd_, EPOLLIN, [this](uint32_t) { on_readable(); });
+    return true;
+}
+
+bool NameClient::transmit(Pending& pending) {
+    ++pending.attempts;
+    return control::send_all(fd_, control::encode_frame(pending.kind, encode(pending.request)));
+}
+
+void NameClient::request(MessageKind kind, NameRequest request, Callback callback) {
+    std::string problem;
+    if (!connect(problem)) {
+        callback({MPI_ERR_OTHER, "names can't be published or looked up: " + problem, {}});
+        return;
+    }
+    pending_.push_back({kind, std::move(request), std::move(callback)});
+    // If it fails the daemon has just gone; the loop will tell, and all that is pending is sent again.
+    transmit(pending_.back());
+}
+
+void NameClient::job_ended(job::JobId job) {
+    std::erase_if(published_, [job](const NameRequest& name) { return name.job == job; });
+    if (fd_ >= 0) control::send_all(fd_, control::encode_frame(MessageKind::job_ended, encode(NameRequest{job, {}, {}})));
+}
+
+void NameClient::on_readable() {
+    char buffer[8192];
+    const ssize_t n = recv(fd_, buffer, sizeof buffer, MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (n > 0) decoder_.feed({buffer, static_cast<size_t>(n)});
+    control::Frame frame;
+    control::FrameDecoder::Result result = control::FrameDecoder::Result::need_more;
+    NameReply reply;
+    while (n > 0 && (result = decoder_.next(frame)) == control::FrameDecoder::Result::frame) {
+        if (frame.kind != MessageKind::reply || !decode(frame.payload, reply) || pending_.empty()) {
+            result = control::FrameDecoder::Result::garbage;
+            break;
+        }
+        on_reply(reply);
+    }
+    if (n <= 0 || result == control::FrameDecoder::Result::garbage) on_lost();
+}
+
+void NameClient::on_reply(const NameReply& reply) {
+    Pending answered = std::move(pending_.front());
+    pending_.pop_front();
+    if (reply.error_class == MPI_SUCCESS && answered.kind == MessageKind::publish && answered.callback) {
+        published_.push_back(answered.request);
+    } else if (reply.error_class == MPI_SUCCESS && answered.kind == MessageKind::unpublish) {
+        std::erase_if(published_, [&](const NameRequest& name) { return name.service == answered.request.service; });
+    }
+    if (answered.callback) answered.callback(reply);
+}
+
+void NameClient::on_lost() {
+    loop_.forget(fd_);
+    close(fd_);
+    fd_ = -1;
+    // What was only a repetition is repeated from the list below.
+    std::erase_if(pending_, [](const Pending& pending) { return !pending.callback; });
+    if (published_.empty() && pending_.empty()) return;
+    std::string problem;
+    const bool hopeless = std::any_of(pending_.begin(), pending_.end(), [](const Pending& p) { return p.attempts >= 3; });
+    if (hopeless) problem = "the daemon ends at each request";
+    if (hopeless || !connect(problem)) {
+        fail_all("names can't be published or looked up: " + problem);
+        return;
+    }
+    std::deque<Pending> again;
+    for (const NameRequest& name : published_) again.push_back({MessageKind::publish, name, nullptr});
+    for (Pending& pending : pending_) again.push_back(std::move(pending));
+    pending_ = std::move(again);
+    for (Pending& pending : pending_) transmit(pending);
+}
+
+void NameClient::fail_all(const std::string& problem) {
+    std::deque<Pending> failed;
+    failed.swap(pending_);
+    for (const Pending& pending : failed) {
+        if (pending.callback) pending.callback({MPI_ERR_OTHER, problem, {}});
+    }
+}
+
+}  // namespace starling::launch

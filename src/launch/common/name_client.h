@@ -1,0 +1,53 @@
+// The launcher's line to the user's daemon, which keeps the published names of all the user's jobs.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <vector>
+
+#include "control/control_protocol.h"
+#include "launch/common/event_loop.h"
+
+namespace starling::launch {
+
+/// Connects at the first request and starts the daemon if there is none. When the daemon is killed, another
+/// one is started and told again what this launcher's jobs have published. The daemon forgets it all when
+/// this ends.
+class NameClient {
+  public:
+    using Callback = std::function<void(const control::NameReply&)>;
+
+    explicit NameClient(EventLoop& loop) : loop_(loop) {}
+    NameClient(const NameClient&) = delete;
+    NameClient& operator=(const NameClient&) = delete;
+    ~NameClient();
+
+    void request(control::MessageKind kind, control::NameRequest request, Callback callback);
+    void job_ended(job::JobId job);
+
+  private:
+    struct Pending {
+        control::MessageKind kind;
+        control::NameRequest request;
+        Callback callback;
+        int attempts = 0;
+    };
+
+    bool connect(std::string& problem);
+    bool transmit(Pending& pending);
+    void on_readable();
+    void on_reply(const control::NameReply& reply);
+    void on_lost();
+    void fail_all(const std::string& problem);
+
+    EventLoop& loop_;
+    int fd_ = -1;
+    control::FrameDecoder decoder_{control::kMaxFrame};
+    std::deque<Pending> pending_;
+    std::vector<control::NameRequest> published_;
+};
+
+/// Connects to the user's daemon; starts it if `may_start`. -1 with `problem`. The descriptor blocks.
+int connect_daemon(bool may_start, std::string& problem);
+
+}  // namespace starling::launch

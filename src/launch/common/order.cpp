@@ -1,0 +1,266 @@
+#include "launch/common/order.h"
+
+namespace starling::launch {
+
+namespace {
+
+bool known(uint32_t kind) {
+    const auto in = [kind](OrderKind first, OrderKind last) {
+        return kind >= static_cast<uint32_t>(first) && kind <= static_cast<uint32_t>(last);
+    };
+    return in(OrderKind::start, OrderKind::table) || in(OrderKind::started, OrderKind::host_ports) ||
+           in(OrderKind::want_ports, OrderKind::given_up);
+}
+
+}  // namespace
+
+static void write(Writer& writer, const std::vector<uint32_t>& numbers) {
+    writer.number(static_cast<uint32_t>(numbers.size()));
+    for (const uint32_t number : numbers) writer.number(number);
+}
+
+static void read(Reader& reader, std::vector<uint32_t>& out) {
+    out.resize(reader.count(4));
+    for (uint32_t& number : out) number = reader.number<uint32_t>();
+}
+
+static void write(Writer& writer, const Program& program) {
+    write(writer, program.argv);
+    writer.number(program.count).string(program.directory).string(program.search_path);
+    writer.number(static_cast<uint32_t>(program.environment.size()));
+    for (const auto& [name, value] : program.environment) writer.string(name).string(value);
+    writer.number(static_cast<uint32_t>(program.forward)).number(program.appnum);
+    write(writer, program.soft);
+    writer.number(static_cast<uint32_t>(program.hosts.size()));
+    for (const HostSlots& host : program.hosts) writer.string(host.name).number(host.slots);
+    writer.number(static_cast<uint32_t>(program.mapping)).number(program.per_host);
+}
+
+static bool read(Reader& reader, Program& out) {
+    read(reader, out.argv);
+    out.count = reader.number<uint32_t>();
+    out.directory = reader.string();
+    out.search_path = reader.string();
+    out.environment.resize(reader.count(8));
+    for (auto& [name, value] : out.environment) {
+        name = reader.string();
+        value = reader.string();
+    }
+    const auto forward = reader.number<uint32_t>();
+    out.forward = static_cast<Forward>(forward);
+    out.appnum = reader.number<int32_t>();
+    read(reader, out.soft);
+    out.hosts.resize(reader.count(8));
+    for (HostSlots& host : out.hosts) {
+        host.name = reader.string();
+        host.slots = reader.number<uint32_t>();
+    }
+    const auto mapping = reader.number<uint32_t>();
+    out.mapping = static_cast<Mapping>(mapping);
+    out.per_host = reader.number<uint32_t>();
+    return reader.ok() && !out.argv.empty() && forward <= static_cast<uint32_t>(Forward::none) &&
+           mapping <= static_cast<uint32_t>(Mapping::core);
+}
+
+void write(Writer& writer, const std::vector<std::string>& strings) {
+    writer.number(static_cast<uint32_t>(strings.size()));
+    for (const std::string& text : strings) writer.string(text);
+}
+
+void read(Reader& reader, std::vector<std::string>& out) {
+    out.resize(reader.count(4));
+    for (std::string& text : out) text = reader.string();
+}
+
+void write(Writer& writer, const JobSpec& spec) {
+    writer.number(static_cast<uint32_t>(spec.programs.size()));
+    for (const Program& program : spec.programs) write(writer, program);
+    writer.number(spec.parent).number(static_cast<uint32_t>(spec.forward_input | spec.recovers << 1));
+    writer.number(spec.universe_size);
+}
+
+bool read(Reader& reader, JobSpec& out) {
+    constexpr size_t kLeast = 40;  // bytes that an encoded program takes
+    out.programs.resize(reader.count(kLeast));
+    for (Program& program : out.programs) {
+        if (!read(reader, program)) return false;
+    }
+    out.parent = reader.number<job::JobId>();
+    const auto flags = reader.number<uint32_t>();
+    out.forward_input = (flags & 1) != 0;
+    out.recovers = (flags & 2) != 0;
+    out.universe_size = reader.number<uint32_t>();
+    return reader.ok() && !out.programs.empty();
+}
+
+std::string encode(const Order& order) {
+    Writer writer;
+    writer.number(static_cast<uint32_t>(order.kind)).number(order.job).number(order.rank);
+    writer.number(order.a).number(order.b).string(order.text).string(order.bytes);
+    return writer.take();
+}
+
+OrderKind kind_of(std::string_view payload) { return static_cast<OrderKind>(Reader(payload).number<uint32_t>()); }
+
+bool decode(std::string_view payload, Order& out) {
+    Reader reader(payload);
+    const auto kind = reader.number<uint32_t>();
+    out.kind = static_cast<OrderKind>(kind);
+    out.job = reader.number<job::JobId>();
+    out.rank = reader.number<uint32_t>();
+    out.a = reader.number<uint64_t>();
+    out.b = reader.number<uint64_t>();
+    out.text = reader.string();
+    out.bytes = reader.string();
+    return reader.done() && known(kind);
+}
+
+std::string encode(const StartOrder& order) {
+    Writer writer;
+    write(writer, order.spec);
+    writer.string(encode(order.part.description));
+    write(writer, order.part.tree_hosts);
+    write(writer, order.part.environment);
+    const JobStyle& style = order.part.style;
+    writer.number(order.part.number);
+    writer.number(style.bits() | static_cast<uint32_t>(order.part.whole_environment) << JobStyle::kBits);
+    return writer.take();
+}
+
+bool decode(std::string_view bytes, StartOrder& out) {
+    Reader reader(bytes);
+    if (!read(reader, out.spec) || !decode(reader.string(), out.part.description)) return false;
+    read(reader, out.part.tree_hosts);
+    read(reader, out.part.environment);
+    out.part.number = reader.number<uint32_t>();
+    const auto flags = reader.number<uint32_t>();
+    out.part.style = JobStyle::of_bits(flags);
+    out.part.whole_environment = (flags >> JobStyle::kBits & 1) != 0;
+    return reader.done() && out.part.tree_hosts.size() == out.part.description.hosts.size() &&
+           out.spec.size() == out.part.description.size;
+}
+
+std::string encode(const StartReport& report) {
+    Writer writer;
+    writer.number(report.error_class).number(report.failed_program).number(report.failed_index);
+    return writer.string(report.text).take();
+}
+
+bool decode(std::string_view bytes, StartReport& out) {
+    Reader reader(bytes);
+    out.error_class = reader.number<int32_t>();
+    out.failed_program = reader.number<uint32_t>();
+    out.failed_index = reader.number<uint32_t>();
+    out.text = reader.string();
+    return reader.done();
+}
+
+std::string encode(const StubOrder& order) {
+    Writer writer;
+    writer.string(encode(order.description));
+    write(writer, order.tree_hosts);
+    writer.number(order.number).number(static_cast<uint32_t>(order.all_arrived));
+    return writer.take();
+}
+
+bool decode(std::string_view bytes, StubOrder& out) {
+    Reader reader(bytes);
+    if (!decode(reader.string(), out.description)) return false;
+    read(reader, out.tree_hosts);
+    out.number = reader.number<uint32_t>();
+    out.all_arrived = reader.number<uint32_t>() != 0;
+    return reader.done() && out.tree_hosts.size() == out.description.hosts.size();
+}
+
+std::string encode(const FailureReport& report) {
+    Writer writer;
+    writer.number(report.rank).number(report.status).number(report.exit_code);
+    writer.number(static_cast<uint8_t>(report.aborted)).string(report.sentence);
+    return writer.take();
+}
+
+bool decode(std::string_view bytes, FailureReport& out) {
+    Reader reader(bytes);
+    out.rank = reader.number<uint32_t>();
+    out.status = reader.number<int32_t>();
+    out.exit_code = reader.number<int32_t>();
+    out.aborted = reader.number<uint8_t>() != 0;
+    out.sentence = reader.string();
+    return reader.done();
+}
+
+std::string encode(const RankRuns& runs) {
+    Writer writer;
+    writer.number(static_cast<uint32_t>(runs.size()));
+    for (const job::Placement& run : runs) writer.number(run.first).number(run.stride).number(run.count);
+    return writer.take();
+}
+
+bool decode(std::string_view bytes, RankRuns& out) {
+    Reader reader(bytes);
+    out.resize(reader.count(12));
+    for (job::Placement& run : out) {
+        run.first = reader.number<uint32_t>();
+        run.stride = reader.number<uint32_t>();
+        run.count = reader.number<uint32_t>();
+    }
+    return reader.done();
+}
+
+std::string encode(const GoneReport& report) {
+    Writer writer;
+    writer.number(static_cast<uint8_t>(report.had_arrived)).number(report.lookups).number(report.tables);
+    return writer.take();
+}
+
+bool decode(std::string_view bytes, GoneReport& out) {
+    Reader reader(bytes);
+    const auto arrived = reader.number<uint8_t>();
+    out.had_arrived = arrived == 1;
+    out.lookups = reader.number<uint32_t>();
+    out.tables = reader.number<uint32_t>();
+    return reader.done() && arrived <= 1;
+}
+
+static void write(Writer& writer, const HostPorts& ports) {
+    writer.number(ports.host).number(static_cast<uint8_t>(ports.complete));
+    write(writer, ports.words);
+}
+
+static bool read(Reader& reader, HostPorts& out) {
+    out.host = reader.number<uint32_t>();
+    const auto complete = reader.number<uint8_t>();
+    out.complete = complete == 1;
+    read(reader, out.words);
+    return reader.ok() && complete <= 1;
+}
+
+std::string encode(const HostPorts& ports) {
+    Writer writer;
+    write(writer, ports);
+    return writer.take();
+}
+
+bool decode(std::string_view bytes, HostPorts& out) {
+    Reader reader(bytes);
+    return read(reader, out) && reader.done();
+}
+
+std::string encode(const PortTable& table) {
+    Writer writer;
+    writer.number(static_cast<uint32_t>(table.size()));
+    for (const HostPorts& ports : table) write(writer, ports);
+    return writer.take();
+}
+
+bool decode(std::string_view bytes, PortTable& out) {
+    Reader reader(bytes);
+    constexpr size_t kLeast = 9;  // bytes that an encoded HostPorts takes
+    out.resize(reader.count(kLeast));
+    for (HostPorts& ports : out) {
+        if (!read(reader, ports)) return false;
+    }
+    return reader.done();
+}
+
+}  // namespace starling::launch

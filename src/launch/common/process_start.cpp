@@ -1,0 +1,162 @@
+#include "launch/common/process_start.h"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "job/places.h"
+
+namespace starling::launch {
+
+namespace {
+
+struct Outcome {
+    volatile int error = 0;
+    const char* volatile step = "fork";
+};
+
+[[noreturn]] void give_up(Outcome& outcome, const char* step) {
+    outcome.error = errno;
+    outcome.step = step;
+    _exit(127);
+}
+
+void place(int from, int to) {
+    if (from == to) {
+        fcntl(to, F_SETFD, 0);
+    } else if (from >= 0) {
+        dup2(from, to);
+    }
+}
+
+// The kernel moves a process to a core that it may use, and has no reason to move it on when it may use others again.
+void begin_on_free_core(const ProcessStart& start) {
+    if (sched_setaffinity(0, sizeof *start.begin_on, start.begin_on) != 0) return;
+    // By the system call: in a child on its parent's memory sched_getcpu() would tell where the parent was.
+    unsigned cpu = 0;
+    if (syscall(SYS_getcpu, &cpu, nullptr, nullptr) == 0) start.place->store(job::Place::on(cpu));
+    sched_setaffinity(0, sizeof *start.usable, start.usable);
+}
+
+// Runs in the child on the parent's memory, which waits: system calls only.
+[[noreturn]] void become(const ProcessStart& start, pid_t launcher, char* const* script_argv, Outcome& outcome) {
+    if (start.guard_slot) *start.guard_slot = getpid();
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != launcher) _exit(127);  // it died before the line above
+    if (start.directory && chdir(start.directory) != 0) give_up(outcome, "chdir");
+    const int input = start.input >= 0 ? start.input : open("/dev/null", O_RDONLY | O_CLOEXEC);
+    place(input, 0);
+    place(start.output, 1);
+    place(start.error, 2);
+    if (start.cpus && sched_setaffinity(0, sizeof *start.cpus, start.cpus) != 0) give_up(outcome, "bind");
+    if (start.begin_on) begin_on_free_core(start);
+    if (start.descriptors) setrlimit(RLIMIT_NOFILE, start.descriptors);
+    signal(SIGPIPE, SIG_DFL);
+    if (start.signals) sigprocmask(SIG_SETMASK, start.signals, nullptr);
+    execve(start.path, start.argv, start.envp);
+    if (errno == ENOEXEC) execve("/bin/sh", script_argv, start.envp);  // a script without #!, as execvp does
+    give_up(outcome, "exec");
+}
+
+// vfork returns twice: the function must have nothing that the child could spoil, hence apart and not
+// inlined.
+[[gnu::noinline]] pid_t spawn_child(const ProcessStart& start, pid_t launcher, char* const* script_argv, Outcome& outcome) {
+    const pid_t pid = vfork();
+    if (pid == 0) become(start, launcher, script_argv, outcome);
+    return pid;
+}
+
+bool is_program(const std::string& path) {
+    struct stat status;
+    return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && access(path.c_str(), X_OK) == 0;
+}
+
+const char* remedy(std::string_view program, std::string_view directory, const StartedProcess& process) {
+    const std::string_view step = process.step;
+    switch (process.error) {
+        case EAGAIN:
+            return "; the limit of processes is reached: raise `ulimit -u`, or end some";
+        case ENOMEM:
+            return "; free memory, or start fewer processes";
+        case EMFILE:
+        case ENFILE:
+            return "; raise `ulimit -n`";
+        case ENOEXEC:
+            return "; it is built for another machine, or damaged";
+        case E2BIG:
+            return "; the arguments and the environment are too long together";
+        default:
+            break;
+    }
+    if (step == "bind") return "; start it with --bind-to none";
+    if (step != "exec") return "";
+    std::string path(program);
+    if (path[0] != '/' && !directory.empty()) path = std::string(directory) + "/" + path;
+    struct stat status;
+    const bool there = stat(path.c_str(), &status) == 0;
+    if (process.error == ENOENT && there) return "; the file is there, but the interpreter or loader it names is not";
+    if (process.error == EACCES && there && S_ISDIR(status.st_mode)) return "; it is a directory";
+    if (process.error == EACCES && there && access(path.c_str(), X_OK) != 0) return "; make it executable (chmod +x)";
+    return "";
+}
+
+}  // namespace
+
+StartedProcess start_process(const ProcessStart& start) {
+    std::vector<char*> script_argv{const_cast<char*>("/bin/sh"), const_cast<char*>(start.path)};
+    for (char* const* a = start.argv + 1; start.argv[0] && *a; ++a) script_argv.push_back(*a);
+    script_argv.push_back(nullptr);
+
+    Outcome outcome;
+    StartedProcess result;
+    result.pid = spawn_child(start, getpid(), script_argv.data(), outcome);
+    result.error = result.pid < 0 ? errno : outcome.error;
+    result.step = outcome.step;
+    return result;
+}
+
+std::string find_program(std::string_view name, std::string_view path, std::string_view directory) {
+    if (name.find('/') != std::string_view::npos) return std::string(name);
+    if (name.empty()) return {};
+    while (true) {
+        const size_t colon = path.find(':');
+        std::string candidate(path.substr(0, colon));
+        if (candidate.empty()) candidate = ".";
+        // A relative entry is relative to where the program will run.
+        if (candidate[0] != '/' && !directory.empty()) candidate = std::string(directory) + "/" + candidate;
+        candidate.append("/").append(name);
+        if (is_program(candidate)) return candidate;
+        if (colon == std::string_view::npos) break;
+        path.remove_prefix(colon + 1);
+    }
+    std::string local = std::string(directory.empty() ? "." : directory).append("/").append(name);
+    return is_program(local) ? local : std::string();
+}
+
+std::string start_failure(std::string_view program, std::string_view directory, const StartedProcess& process) {
+    char here[4096] = "?";
+    if (directory.empty() && !getcwd(here, sizeof here)) here[0] = '?';
+    std::string text = "cannot start '" + std::string(program) + "' in directory '" +
+                       std::string(directory.empty() ? here : directory) + "': ";
+    if (std::string_view(process.step) == "chdir") text += "the directory can't be entered: ";
+    text += process.error == 0 ? "no such program in PATH nor in the directory" : std::strerror(process.error);
+    return text + (process.error == 0 ? "" : remedy(program, directory, process));
+}
+
+std::vector<char*> c_strings(const std::vector<std::string>& strings) {
+    std::vector<char*> pointers;
+    pointers.reserve(strings.size() + 1);
+    for (const std::string& s : strings) pointers.push_back(const_cast<char*>(s.c_str()));
+    pointers.push_back(nullptr);
+    return pointers;
+}
+
+}  // namespace starling::launch

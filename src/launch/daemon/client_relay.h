@@ -1,0 +1,25 @@
+// On the other hosts of standing daemons: mpiexec finds them there too. What its clients say goes to the root.
+#pragma once
+
+#include <string>
+
+#include "launch/common/frame_server.h"
+#include "launch/universe/deputy.h"
+
+namespace starling::launch {
+
+class ClientRelay {
+  public:
+    ClientRelay(EventLoop& loop, Deputy::Send send);
+
+    /// Listens; false with errno.
+    bool listen(std::string_view name);
+    /// A frame of the root for a client here.
+    void on_order(const Order& order);
+
+  private:
+    FrameServer server_;
+    Deputy::Send send_;
+};
+
+}  // namespace starling::launch

@@ -1,0 +1,168 @@
+#include "launch/daemon/client_server.h"
+
+#include <deque>
+
+#include "launch/common/client_protocol.h"
+#include "mpi.h"
+
+namespace starling::launch {
+
+using control::MessageKind;
+
+/// An mpiexec at the other end of a connection.
+class ClientServer::Client : public Patron {
+  public:
+    Client(ClientServer& server, Key key) : server_(server), key_(key) {}
+
+    void say(const std::string& sentence) override {
+        if (!quiet) output(2, "mpiexec: " + sentence + "\n", nullptr);
+    }
+    void output(int target, std::string_view lines, std::function<void()> written) override {
+        written_.push_back(std::move(written));
+        server_.send(key_, MessageKind::output, encode(ClientNotice{static_cast<uint32_t>(target), std::string(lines)}));
+    }
+    void input_taken() override { server_.send(key_, MessageKind::taken, {}); }
+    void finished(int code) override {
+        over = true;
+        server_.send(key_, MessageKind::finished, encode(ClientNotice{static_cast<uint32_t>(code), {}}));
+    }
+
+    /// The client answers each output frame once, in order.
+    void on_written() {
+        if (written_.empty()) return;
+        const auto written = std::move(written_.front());
+        written_.pop_front();
+        if (written) written();
+    }
+
+    bool over = false;
+    EventLoop::TimerId timer = 0;
+
+  private:
+    ClientServer& server_;
+    Key key_;
+    std::deque<std::function<void()>> written_;
+};
+
+ClientServer::ClientServer(EventLoop& loop, Universe& universe)
+    : loop_(loop),
+      universe_(universe),
+      server_(
+          loop,
+          [this](auto id, const control::Frame& frame) {
+              return on_frame({0, id}, frame.kind, frame.payload);
+          },
+          [this](auto id) {
+              close_soon({0, id});
+          }) {}
+
+ClientServer::~ClientServer() {
+    for (auto& [key, client] : clients_) loop_.cancel(client->timer);
+}
+
+bool ClientServer::listen() {
+    server_.trust_everyone();
+    return server_.listen(universe_socket_name());
+}
+
+void ClientServer::send(Key key, MessageKind kind, const std::string& payload) {
+    if (key.first == 0) {
+        server_.send(key.second, kind, payload);
+    } else if (send_relayed) {
+        send_relayed(key.first, key.second, kind, payload);
+    }
+}
+
+void ClientServer::on_relayed(uint32_t host, uint64_t connection, MessageKind kind, const std::string& payload) {
+    on_frame({host, connection}, kind, payload);
+}
+
+void ClientServer::on_relayed_end(uint32_t host, uint64_t connection) { close_soon({host, connection}); }
+
+bool ClientServer::on_frame(Key key, MessageKind kind, const std::string& payload) {
+    if (kind == MessageKind::submit) return submit(key, payload);
+    if (kind == MessageKind::status || kind == MessageKind::stop) {
+        reply_to_tool(key, kind);
+        return true;
+    }
+    const auto found = clients_.find(key);
+    if (found == clients_.end()) return false;
+    Client& client = *found->second;
+    ClientNotice notice;
+    switch (kind) {
+        case MessageKind::written:
+            client.on_written();
+            return true;
+        case MessageKind::input:
+            universe_.input(client, payload);
+            return true;
+        case MessageKind::signal:
+            if (!decode(payload, notice) || notice.number > 64) return false;
+            universe_.signal(client, static_cast<int>(notice.number));
+            return true;
+        default:
+            return false;
+    }
+}
+
+void ClientServer::reply_to_tool(Key key, MessageKind kind) {
+    control::NameReply reply;
+    if (kind == MessageKind::status && get_status) reply.text = get_status();
+    send(key, MessageKind::reply, encode(reply));
+    if (kind == MessageKind::stop && on_stop) on_stop();
+}
+
+bool ClientServer::submit(Key key, const std::string& payload) {
+    Submission submission;
+    if (clients_.contains(key) || !decode(payload, submission)) return false;
+    SubmissionReply reply;
+    for (const UniverseHost& host : universe_.hosts()) reply.hosts += host.offered;
+    for (const Program& program : submission.spec.programs) {
+        for (const HostSlots& host : program.hosts) {
+            if (universe_.knows(host.name) || reply.unknown_host) continue;
+            reply.unknown_host = true;
+            reply.error_class = MPI_ERR_SPAWN;
+            reply.text =
+                "host '" + host.name + "' is not one of the " + std::to_string(reply.hosts) + " hosts of the standing daemons";
+        }
+    }
+    if (reply.unknown_host) {
+        send(key, MessageKind::started, encode(reply));
+        return true;
+    }
+    Client& client = *(clients_[key] = std::make_unique<Client>(*this, key));
+    client.style = submission.style;
+    client.verbose = submission.verbose;
+    client.quiet = submission.quiet;
+    client.environment = std::move(submission.environment);
+    client.directory = std::move(submission.directory);
+    if (submission.timeout_seconds > 0) {
+        client.timer = loop_.after(std::chrono::seconds(submission.timeout_seconds), [this, &client, submission] {
+            client.timer = 0;
+            if (!client.over) universe_.time_out(client, static_cast<int>(submission.timeout_seconds));
+        });
+    }
+    universe_.submit(submission.spec, client, [this, key, reply](const PlacedOutcome& outcome) {
+        SubmissionReply done = reply;
+        done.error_class = outcome.error_class;
+        done.text = outcome.text;
+        send(key, MessageKind::started, encode(done));
+    });
+    return true;
+}
+
+// Not at once: a connection breaks while something is sent on it, by someone who will still look at the client.
+void ClientServer::close_soon(Key key) {
+    loop_.after(std::chrono::milliseconds(0), [this, key] { on_close(key); });
+}
+
+void ClientServer::on_close(Key key) {
+    const auto found = clients_.find(key);
+    if (found == clients_.end()) return;
+    const std::unique_ptr<Client> client = std::move(found->second);
+    clients_.erase(found);
+    if (client->timer != 0) loop_.cancel(client->timer);
+    if (!client->over) universe_.leave(*client);
+}
+
+}  // namespace starling::launch

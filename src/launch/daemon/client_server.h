@@ -1,0 +1,56 @@
+// The standing daemon's ear for mpiexec: jobs come in, their output and exit codes go back.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "control/control_protocol.h"
+#include "launch/common/frame_server.h"
+#include "launch/universe/universe.h"
+
+namespace starling::launch {
+
+/// At the universe's root. Clients on its own host come by the socket; those on others by the relay of their host.
+class ClientServer {
+  public:
+    ClientServer(EventLoop& loop, Universe& universe);
+    ClientServer(const ClientServer&) = delete;
+    ClientServer& operator=(const ClientServer&) = delete;
+    ~ClientServer();
+
+    /// False with errno; EADDRINUSE if the user has a standing daemon already.
+    bool listen();
+    /// A frame, or the end, of a client that is connected to another host's relay.
+    void on_relayed(uint32_t host, uint64_t connection, control::MessageKind kind, const std::string& payload);
+    void on_relayed_end(uint32_t host, uint64_t connection);
+    /// Sends a frame to such a client.
+    std::function<void(uint32_t host, uint64_t connection, control::MessageKind, const std::string& payload)> send_relayed;
+
+    std::function<void()> on_stop;            ///< a tool wants the daemon to end
+    std::function<std::string()> get_status;  ///< lines for `starling daemon status`
+
+  private:
+    class Client;
+    using Key = std::pair<uint32_t, uint64_t>;  ///< host (0: this one), connection
+    struct Hash {
+        size_t operator()(const Key& key) const { return key.second * 0x9e3779b97f4a7c15u + key.first; }
+    };
+
+    bool on_frame(Key key, control::MessageKind kind, const std::string& payload);
+    bool submit(Key key, const std::string& payload);
+    void reply_to_tool(Key key, control::MessageKind kind);
+    void close_soon(Key key);
+    void on_close(Key key);
+    void send(Key key, control::MessageKind kind, const std::string& payload);
+
+    EventLoop& loop_;
+    Universe& universe_;
+    FrameServer server_;
+    std::unordered_map<Key, std::unique_ptr<Client>, Hash> clients_;
+};
+
+}  // namespace starling::launch

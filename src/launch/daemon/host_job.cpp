@@ -1,0 +1,304 @@
+#include "launch/daemon/host_job.h"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
+#include "control/local_socket.h"
+#include "launch/common/host_facts.h"
+#include "mpi.h"
+
+namespace starling::launch {
+
+namespace {
+
+/// After a rank has died: the time for its manager to end the job in its own way.
+constexpr std::chrono::milliseconds kManagersTurn{1000};
+/// Between SIGTERM and SIGKILL.
+constexpr std::chrono::milliseconds kMercy{250};
+/// Nobody is here any more, but ranks that were announced have not come: how long they are waited for.
+constexpr std::chrono::seconds kLinger{60};
+constexpr int kMostWrappers = 32;
+
+int open_process(pid_t pid) { return static_cast<int>(syscall(SYS_pidfd_open, pid, 0)); }
+
+void signal_process(int pid_fd, int signal) { syscall(SYS_pidfd_send_signal, pid_fd, signal, nullptr, 0); }
+
+bool read_file(const std::string& path, std::string& out) {
+    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    char buffer[64 * 1024];
+    ssize_t got;
+    out.clear();
+    while ((got = read(fd, buffer, sizeof buffer)) > 0) out.append(buffer, static_cast<size_t>(got));
+    close(fd);
+    return got == 0;
+}
+
+/// What tells a rank from others in a process's environment; empty if it is none, or not ours to look at.
+std::string rank_marks(pid_t pid) {
+    std::string environment, marks;
+    if (!read_file("/proc/" + std::to_string(pid) + "/environ", environment)) return {};
+    for (size_t at = 0; at < environment.size();) {
+        const size_t end = std::min(environment.find('\0', at), environment.size());
+        const std::string_view entry = std::string_view(environment).substr(at, end - at);
+        for (const char* name : {"PMI_FD=", "PMI_RANK=", "PMIX_NAMESPACE=", "PMIX_RANK="})
+            if (entry.starts_with(name)) marks += std::string(entry) + ";";
+        at = end + 1;
+    }
+    return marks;
+}
+
+pid_t parent_of(pid_t pid) {
+    std::string stat;
+    if (!read_file("/proc/" + std::to_string(pid) + "/stat", stat)) return -1;
+    const size_t name_end = stat.rfind(')');
+    int parent = -1;
+    if (name_end == std::string::npos || std::sscanf(stat.c_str() + name_end, ") %*c %d", &parent) != 1) return -1;
+    return parent;
+}
+
+/// Slurm leaves the other tasks of a step alone when one dies, on this host and on others.
+void cancel_slurm_step() {
+    const char *job = std::getenv("SLURM_JOB_ID"), *step = std::getenv("SLURM_STEP_ID");
+    if (!job || !step) return;
+    const std::string name = std::string(job) + "." + step;
+    if (fork() == 0) {
+        execlp("scancel", "scancel", "--quiet", name.c_str(), nullptr);
+        _exit(127);
+    }
+}
+
+/// A manager may wait until nobody can write to it any more. We have output for what our job spawns, which
+/// nobody is left to do.
+void drop_output() {
+    const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    for (const int fd : {1, 2}) dup2(null, fd);
+    close(null);
+}
+
+}  // namespace
+
+bool read_description(const char* path, uint32_t rank, job::JobDescription& out, uint32_t& my_host) {
+    std::string bytes;
+    if (!read_file(path, bytes)) {
+        fail(MPI_ERR_OTHER, "cannot read %s: %s", path, std::strerror(errno));
+        return false;
+    }
+    my_host = job::kNoHost;
+    if (decode(bytes, out)) {
+        for (const job::Placement& run : out.placements) {
+            uint32_t index;
+            if (run.holds(rank, index)) my_host = run.host;
+        }
+    }
+    if (my_host != job::kNoHost) return true;
+    fail(MPI_ERR_OTHER,
+         "what the first process said of its job is garbled; use the starlingd and the library of one "
+         "installation");
+    return false;
+}
+
+pid_t manager_of(pid_t pid) {
+    const std::string marks = rank_marks(pid);
+    for (int i = 0; i < kMostWrappers; ++i) {
+        pid = parent_of(pid);
+        if (pid <= 1) return -1;
+        if (marks.empty() || rank_marks(pid) != marks) return pid;
+    }
+    return -1;
+}
+
+void forget_manager() {
+    std::vector<std::string> names;
+    for (char** entry = environ; *entry; ++entry) {
+        const std::string_view name = std::string_view(*entry).substr(0, std::strcspn(*entry, "="));
+        if (name.starts_with("PMI_") || name.starts_with("PMIX_")) names.emplace_back(name);
+    }
+    for (const std::string& name : names) unsetenv(name.c_str());
+}
+
+HostJob::HostJob(EventLoop& loop, Launcher& launcher)
+    : loop_(loop),
+      launcher_(launcher),
+      server_(
+          loop, [this](auto id, const control::Frame& frame) { return on_frame(id, frame); }, [](auto) {}) {}
+
+HostJob::~HostJob() {
+    for (const Member& member : members_)
+        if (member.pid_fd >= 0) close(member.pid_fd);
+    if (manager_fd_ >= 0) close(manager_fd_);
+}
+
+// Whoever finds another helper of this job, after it has a name itself, gives way: so there are never two, whatever names other
+// users held when either looked.
+HostJob::Start HostJob::listen() {
+    int mine = 0;
+    while (mine < managers::kHostSockets && !server_.listen(managers::host_socket_name(id_, mine))) {
+        if (errno != EADDRINUSE) break;
+        ++mine;
+    }
+    const int error = errno;
+    for (int which = 0; which < managers::kHostSockets; ++which) {
+        const int other = which == mine ? -1 : control::connect_local(managers::host_socket_name(id_, which));
+        if (other < 0) continue;
+        close(other);
+        return Start::another_was_faster;
+    }
+    if (server_.listens()) return Start::ready;
+    fail(MPI_ERR_OTHER, "cannot listen for the job's processes: %s", std::strerror(error));
+    return Start::failed;
+}
+
+HostJob::Start HostJob::start(const job::JobDescription& description, uint32_t my_host) {
+    id_ = description.id;
+    if (const Start outcome = listen(); outcome != Start::ready) return outcome;
+    job::JobDescription mine = description;
+    if (mine.several_hosts) {
+        job::HostEntry& entry = mine.hosts[my_host];
+        const job::HostEntry own = own_facts().entry;
+        entry.addresses = own.addresses;
+        std::copy(own.ipv4, own.ipv4 + own.kMost, entry.ipv4);
+    }
+    job::JobSegment segment;
+    if (job::JobSegment::create(mine, my_host, segment) != MPI_SUCCESS) return Start::failed;
+    members_.resize(segment.header().local_ranks);
+    job_ = &launcher_.adopt(std::move(segment));
+    settle();
+    return Start::ready;
+}
+
+bool HostJob::on_frame(FrameServer::ConnectionId id, const control::Frame& frame) {
+    managers::HostJoin join;
+    if (frame.kind != control::MessageKind::hello || !decode(frame.payload, join)) return false;
+    managers::HostWelcome welcome;
+    welcome.refusal = admit(join);
+    if (welcome.refusal.empty()) welcome.job = job_->segment.address();
+    server_.send(id, control::MessageKind::reply, encode(welcome));
+    return true;
+}
+
+std::string HostJob::admit(const managers::HostJoin& join) {
+    if (join.version != managers::HostJoin::kVersion)
+        return "the ranks of this job run different versions of Starling (one speaks version " + std::to_string(join.version) +
+               " of the host protocol, the first on this host " + std::to_string(managers::HostJoin::kVersion) + ")";
+    const std::string who = "rank " + std::to_string(join.rank);
+    if (!job_) return who + " came when its job had ended";
+    if (join.job != id_ || join.size != job_->segment.header().size) return "another job has the same name on this host";
+    if (join.rank >= join.size || !job_->segment.is_local(join.rank))
+        return who + " is on another host, as the process manager has told the first rank here";
+    if (job_->failing) return who + " came when its job had failed";
+    Member& record = member(join.rank);
+    if (record.where != Where::awaited) return who + " has called MPI_Init already, in another process that was started as it";
+    record.pid_fd = open_process(join.pid);
+    if (record.pid_fd < 0) return "cannot watch process " + std::to_string(join.pid) + ", " + who + ": " + std::strerror(errno);
+    const uint32_t rank = join.rank;
+    loop_.watch(record.pid_fd, EPOLLIN, [this, rank](uint32_t) { on_exit(rank); });
+    record.where = Where::here;
+    job_->segment.cell(rank).pid.store(join.pid, std::memory_order_relaxed);
+    job_->segment.cell(rank).appnum = static_cast<int32_t>(join.appnum);
+    if (linger_ != 0) loop_.cancel(std::exchange(linger_, 0));
+    if (!manager_known_) watch_manager(join.pid);
+    return {};
+}
+
+void HostJob::watch_manager(pid_t rank) {
+    manager_known_ = true;
+    const pid_t manager = manager_of(rank);
+    if (manager > 1) manager_fd_ = open_process(manager);
+    if (manager_fd_ < 0) return;
+    loop_.watch(manager_fd_, EPOLLIN, [this](uint32_t) { on_manager_gone(); });
+}
+
+bool HostJob::anybody(Where where) const {
+    return std::any_of(members_.begin(), members_.end(), [&](const Member& m) { return m.where == where; });
+}
+
+void HostJob::on_exit(uint32_t rank) {
+    Member& record = member(rank);
+    loop_.forget(record.pid_fd);
+    close(std::exchange(record.pid_fd, -1));
+    record.where = Where::gone;
+    const job::RankCell& cell = job_->segment.cell(rank);
+    const bool failed = cell.state.load(std::memory_order_acquire) != job::RankState::finalized ||
+                        cell.aborted.load(std::memory_order_acquire) != 0;
+    launcher_.external_exit(*job_, rank, failed);
+    if (failed) fail_soon(rank);
+    settle();
+}
+
+// The ranks here know at once: the job is marked. That they end is their manager's business first.
+void HostJob::fail_soon(uint32_t rank) {
+    if (std::exchange(failing_, true)) return;
+    turn_ = loop_.after(kManagersTurn, [this, rank] {
+        turn_ = 0;
+        end_all(rank);
+        settle();
+    });
+}
+
+void HostJob::on_manager_gone() {
+    loop_.forget(manager_fd_);
+    manager_gone_ = true;
+    for (uint32_t i = 0; i < members_.size() && !failing_; ++i) {
+        if (members_[i].where != Where::here) continue;
+        const uint32_t rank = job_->segment.local_rank(i);
+        launcher_.say("the process manager of job %s has gone; ending its processes here", job_->segment.header().command);
+        launcher_.fail_external(*job_);
+        fail_soon(rank);
+    }
+    settle();
+}
+
+void HostJob::end_all(uint32_t failed) {
+    const auto left =
+        std::count_if(members_.begin(), members_.end(), [](const Member& member) { return member.where == Where::here; });
+    if (left > 0 && !manager_gone_) {
+        launcher_.say("rank %u (%s) has died without MPI_Finalize; ending the other %ld on this host", failed,
+                      job_->segment.header().command, static_cast<long>(left));
+    }
+    if (left > 0 || job_->segment.header().hosts > 1) cancel_slurm_step();
+    end_rest();
+}
+
+void HostJob::end_rest() {
+    for (const Member& member : members_)
+        if (member.where == Where::here) signal_process(member.pid_fd, SIGTERM);
+    mercy_ = loop_.after(kMercy, [this] {
+        mercy_ = 0;
+        for (const Member& member : members_)
+            if (member.where == Where::here) signal_process(member.pid_fd, SIGKILL);
+        settle();
+    });
+}
+
+// The helper ends with the last who may need it.
+void HostJob::settle() {
+    if (!job_ || turn_ != 0 || anybody(Where::here)) return;
+    const bool nobody_came = !manager_known_;
+    if (anybody(Where::awaited) && !failing_ && !manager_gone_) {
+        if (linger_ != 0) return;
+        if (!nobody_came) drop_output();
+        linger_ = loop_.after(kLinger, [this] { release(); });
+        return;
+    }
+    release();
+}
+
+void HostJob::release() {
+    for (EventLoop::TimerId* timer : {&linger_, &mercy_})
+        if (*timer != 0) loop_.cancel(std::exchange(*timer, 0));
+    launcher_.release(*std::exchange(job_, nullptr));
+}
+
+}  // namespace starling::launch

@@ -1,0 +1,109 @@
+#include "launch/daemon/name_daemon.h"
+
+#include <unistd.h>
+
+#include "control/local_socket.h"
+#include "mpi.h"
+
+namespace starling::launch {
+
+using control::MessageKind;
+using control::NameReply;
+using control::NameRequest;
+
+namespace {
+constexpr std::chrono::seconds kFirstClient{5};
+constexpr size_t kMaxNames = 100000;
+}  // namespace
+
+NameDaemon::NameDaemon(EventLoop& loop, bool persistent)
+    : loop_(loop),
+      server_(
+          loop, [this](auto id, const control::Frame& frame) { return on_frame(id, frame); },
+          [this](auto id) { on_close(id); }),
+      persistent_(persistent) {}
+
+bool NameDaemon::start() {
+    if (!server_.listen(control::daemon_socket_name())) return false;
+    loop_.after(kFirstClient, [this] {
+        if (!persistent_ && server_.connections() == 0) loop_.stop(0);
+    });
+    return true;
+}
+
+bool NameDaemon::on_frame(ConnectionId id, const control::Frame& frame) {
+    NameRequest request;
+    if (!decode(frame.payload, request)) return false;
+    server_.trust(id);  // the kernel has told that it is the same user
+    NameReply answer;
+    switch (frame.kind) {
+        case MessageKind::publish:
+            answer = publish(id, request);
+            break;
+        case MessageKind::unpublish:
+            answer = unpublish(id, request);
+            break;
+        case MessageKind::lookup:
+            answer = look_up(request);
+            break;
+        case MessageKind::job_ended:
+            std::erase_if(names_, [&](const auto& n) { return n.second.owner == id && n.second.job == request.job; });
+            return true;
+        case MessageKind::persist:
+            persistent_ = true;
+            break;
+        case MessageKind::status:
+            answer = status();
+            break;
+        case MessageKind::stop:
+            loop_.stop(0);
+            break;
+        default:
+            return false;
+    }
+    if (frame.kind <= MessageKind::lookup) launchers_.insert(id);
+    server_.send(id, MessageKind::reply, encode(answer));
+    return true;
+}
+
+void NameDaemon::on_close(ConnectionId id) {
+    launchers_.erase(id);
+    std::erase_if(names_, [id](const auto& n) { return n.second.owner == id; });
+    if (!persistent_ && server_.connections() == 0) loop_.stop(0);
+}
+
+NameReply NameDaemon::publish(ConnectionId id, const NameRequest& request) {
+    if (request.service.empty()) return {MPI_ERR_ARG, "an empty service name can't be published", {}};
+    if (names_.contains(request.service)) {
+        return {MPI_ERR_SERVICE, "the service name '" + request.service + "' is published already; unpublish it first", {}};
+    }
+    if (names_.size() >= kMaxNames) return {MPI_ERR_NO_SPACE, "the daemon holds too many names", {}};
+    names_[request.service] = {request.port, request.job, id};
+    return {};
+}
+
+NameReply NameDaemon::unpublish(ConnectionId id, const NameRequest& request) {
+    const auto found = names_.find(request.service);
+    if (found == names_.end() || found->second.owner != id) {
+        return {MPI_ERR_SERVICE, "the service name '" + request.service + "' has not been published by this job", {}};
+    }
+    names_.erase(found);
+    return {};
+}
+
+NameReply NameDaemon::look_up(const NameRequest& request) const {
+    const auto found = names_.find(request.service);
+    if (found == names_.end()) return {MPI_ERR_NAME, "no one has published the service name '" + request.service + "'", {}};
+    return {MPI_SUCCESS, {}, found->second.port};
+}
+
+NameReply NameDaemon::status() const {
+    NameReply reply;
+    reply.text = "process " + std::to_string(getpid()) + "\n" +
+                 (persistent_ ? "stays until stopped\n" : "ends with its last job\n") + "launchers " +
+                 std::to_string(launchers_.size()) + "\n" + "names " + std::to_string(names_.size()) + "\n";
+    for (const auto& [service, name] : names_) reply.text += "  " + service + "\n";
+    return reply;
+}
+
+}  // namespace starling::launch

@@ -1,0 +1,33 @@
+// What lives in `starlingd node`: the launcher of its host, led by the universe's root through the tree.
+#pragma once
+
+#include "launch/daemon/client_relay.h"
+#include "launch/process/launcher.h"
+#include "launch/tree/tree.h"
+#include "launch/universe/deputy.h"
+
+namespace starling::launch {
+
+class NodeDaemon {
+  public:
+    /// `argv` is main's. If the host can't start processes, says so on standard error and stops the loop.
+    NodeDaemon(EventLoop& loop, Tree& tree, char** argv);
+    NodeDaemon(const NodeDaemon&) = delete;
+    NodeDaemon& operator=(const NodeDaemon&) = delete;
+    ~NodeDaemon();
+
+  private:
+    void on_message(const TreeMessage& message);
+    bool on_client_order(std::string_view payload);
+    void end(int result);
+    bool on_signal(int signal);
+
+    EventLoop& loop_;
+    Tree& tree_;
+    Launcher launcher_;
+    std::unique_ptr<Deputy> deputy_;
+    std::unique_ptr<ClientRelay> relay_;  ///< of standing daemons only
+    bool ending_ = false;
+};
+
+}  // namespace starling::launch

@@ -1,0 +1,118 @@
+#include "launch/daemon/standing.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "base/error.h"
+#include "launch/common/client_protocol.h"
+
+namespace starling::launch {
+
+namespace {
+
+constexpr size_t kNotesKept = 10;
+
+LauncherSettings root_settings(char** argv) {
+    LauncherSettings settings;
+    settings.name = "starling";
+    settings.argv = argv;
+    return settings;
+}
+
+const char* state_of(const UniverseHost& host) {
+    switch (host.state) {
+        case UniverseHost::State::starting:
+            return "starting";
+        case UniverseHost::State::up:
+            return host.doubtful ? "not answering" : "up";
+        case UniverseHost::State::failed:
+            return "failed";
+        case UniverseHost::State::lost:
+            break;
+    }
+    return "lost";
+}
+
+}  // namespace
+
+StandingRoot::StandingRoot(EventLoop& loop, char** argv, std::function<void(const std::string&)> tell)
+    : loop_(loop), tell_(std::move(tell)), launcher_(loop, root_settings(argv)) {}
+
+int StandingRoot::run(const std::string& hosts, const std::string& prefix) {
+    std::vector<HostSlots> list;
+    if (const std::string problem = read_hosts(hosts, list); !problem.empty()) {
+        tell_(problem);
+        return 1;
+    }
+    if (!launcher_.prepare()) {
+        tell_(std::string(failure_text()));
+        launcher_.shut_down();
+        return 1;
+    }
+    TreeSettings settings = TreeSettings::from_config();
+    if (!prefix.empty()) settings.program = prefix + "/bin/starlingd";
+    universe_ = std::make_unique<Universe>(loop_, launcher_, std::move(settings));
+    clients_ = std::make_unique<ClientServer>(loop_, *universe_);
+    launcher_.on_signal = [this](int signal) {
+        if (signal == SIGTERM || signal == SIGINT || signal == SIGHUP) end(0);
+        return true;
+    };
+    launcher_.on_say = [this](const std::string& sentence) { note(sentence); };
+    universe_->on_say = [this](const std::string& sentence) { note(sentence); };
+    universe_->on_client = [this](uint32_t host, const Order& order) {
+        if (order.kind == OrderKind::client_gone) return clients_->on_relayed_end(host, order.a);
+        clients_->on_relayed(host, order.a, static_cast<control::MessageKind>(order.b), order.bytes);
+    };
+    clients_->send_relayed = [this](uint32_t host, uint64_t connection, control::MessageKind kind, const std::string& payload) {
+        universe_->send_to_client(host, connection, kind, payload);
+    };
+    clients_->on_stop = [this] { end(0); };
+    clients_->get_status = [this] { return status(); };
+    // First of all, so that two who start at once do not both start daemons everywhere.
+    if (!clients_->listen()) {
+        tell_(errno == EADDRINUSE ? "standing daemons run already; see: starling daemon status" : std::strerror(errno));
+        launcher_.shut_down();
+        return 1;
+    }
+    universe_->add_hosts(list, true, [this](const std::string& problem) { on_ready(problem); });
+    return launcher_.run();
+}
+
+void StandingRoot::on_ready(const std::string& problem) {
+    if (ending_) return;
+    if (!problem.empty()) {
+        tell_(problem);
+        return end(1);
+    }
+    // Ready when all hosts listen: an mpiexec there would else not find its daemon, and run the job by itself.
+    universe_->listen_for_clients(universe_socket_name(), [this] { tell_("ready"); });
+}
+
+void StandingRoot::note(const std::string& sentence) {
+    notes_.push_back(sentence);
+    if (notes_.size() > kNotesKept) notes_.pop_front();
+}
+
+void StandingRoot::end(int code) {
+    if (ending_) return;
+    ending_ = true;
+    universe_->shut_down([this, code] { loop_.stop(code); });
+}
+
+std::string StandingRoot::status() const {
+    std::string text = "standing daemons, process " + std::to_string(getpid()) + ": " + std::to_string(universe_->jobs()) +
+                       " jobs, " + std::to_string(universe_->processes()) + " processes\n";
+    for (const UniverseHost& host : universe_->hosts()) {
+        if (!host.offered && host.placed == 0) continue;
+        text += "  " + host.name + ": " + state_of(host) + ", " + std::to_string(host.placed) + " of " +
+                std::to_string(host.slots ? host.slots : host.facts.cores) + " slots in use" +
+                (host.problem.empty() ? "" : "; " + host.problem) + "\n";
+    }
+    for (const std::string& sentence : notes_) text += "  note: " + sentence + "\n";
+    return text;
+}
+
+}  // namespace starling::launch

@@ -1,0 +1,41 @@
+// The root of standing daemons: a universe that stays, in which jobs start without ssh.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "launch/daemon/client_server.h"
+#include "launch/process/launcher.h"
+#include "launch/universe/universe.h"
+
+namespace starling::launch {
+
+/// Lives in `starlingd universe`, on the host where `starling daemon start --hostfile` was called.
+class StandingRoot {
+  public:
+    /// `tell` is called once: with "ready", or with what is wrong.
+    StandingRoot(EventLoop& loop, char** argv, std::function<void(const std::string&)> tell);
+    StandingRoot(const StandingRoot&) = delete;
+    StandingRoot& operator=(const StandingRoot&) = delete;
+
+    /// `hosts` as --host takes them; `prefix`: where Starling is on the others, empty: as here. Returns the exit code.
+    int run(const std::string& hosts, const std::string& prefix);
+
+  private:
+    void on_ready(const std::string& problem);
+    void end(int code);
+    void note(const std::string& sentence);
+    std::string status() const;
+
+    EventLoop& loop_;
+    std::function<void(const std::string&)> tell_;
+    Launcher launcher_;
+    std::unique_ptr<Universe> universe_;
+    std::unique_ptr<ClientServer> clients_;
+    std::deque<std::string> notes_;  ///< the last things that went wrong, for status
+    bool ending_ = false;
+};
+
+}  // namespace starling::launch

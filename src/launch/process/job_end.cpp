@@ -1,0 +1,318 @@
+// How jobs end: processes are reaped, failures told and spread, leftovers killed.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "base/error.h"
+#include "job/doorbell.h"
+#include "job/environment.h"
+#include "launch/common/hosts.h"
+#include "launch/process/control_server.h"
+#include "launch/process/explanation.h"
+#include "launch/process/input.h"
+#include "launch/process/launcher.h"
+#include "launch/process/output.h"
+#include "launch/process/stacks.h"
+
+namespace starling::launch {
+
+namespace {
+
+using job::JobState;
+using job::RankState;
+
+constexpr std::chrono::milliseconds kMercy{250};  // between SIGTERM and SIGKILL
+
+int exit_code_of(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
+
+}  // namespace
+
+void Launcher::reap() {
+    // Several may have gone since the last look, and waitpid does not tell who went first: what was killed
+    // or aborted is taken before what then gave up because of it.
+    std::vector<Exit> exits;
+    int status = 0;
+    pid_t pid;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        if (pid == guard_.pid()) {
+            detail("the guard process was killed; starting another");
+            if (!guard_.restart()) say("%s", std::string(failure_text()).c_str());
+            continue;
+        }
+        const auto found = running_.find(pid);
+        if (found == running_.end()) {
+            if (const auto helper = helpers_.find(pid); helper != helpers_.end()) {
+                const auto done = std::move(helper->second);
+                helpers_.erase(helper);
+                done();
+            } else if (on_other_child) {
+                on_other_child(pid, status);
+            }
+            continue;
+        }
+        exits.push_back({found->second, status});
+        running_.erase(found);
+    }
+    const auto weight = [](const Exit& exit) {
+        const job::RankCell& cell = exit.who.job->segment.cell(exit.who.rank);
+        if (WIFSIGNALED(exit.status)) return 0;
+        return cell.aborted.load(std::memory_order_acquire) != 0 ? 1 : 2;
+    };
+    std::stable_sort(exits.begin(), exits.end(), [&](const Exit& a, const Exit& b) { return weight(a) < weight(b); });
+    for (const Exit& exit : exits) note_exit(exit);
+    remove_ended();
+}
+
+bool Launcher::counts_as_failure(const Job& job, uint32_t rank, int status) const {
+    const job::RankCell& cell = job.segment.cell(rank);
+    return !WIFEXITED(status) || WEXITSTATUS(status) != 0 || cell.aborted.load(std::memory_order_acquire) != 0 ||
+           cell.state.load(std::memory_order_acquire) == RankState::initialized;
+}
+
+void Launcher::note_exit(const Exit& exit) {
+    Job& job = *exit.who.job;
+    const uint32_t rank = exit.who.rank;
+    Rank& record = job.at(rank);
+    record.running = false;
+    --job.running;
+    if (record.core >= 0) cores_.release(static_cast<uint32_t>(record.core));
+    job::RankCell& cell = job.segment.cell(rank);
+    const bool failed = counts_as_failure(job, rank, exit.status);
+    const bool first = failed && !job.failing;
+    if (first && !job.is_part) report(job, rank, exit.status);
+    cell.exit_status.store(exit.status, std::memory_order_relaxed);
+    cell.state.store(failed ? RankState::failed : RankState::exited, std::memory_order_release);
+    job.segment.place(job.segment.local_index(rank)).store(job::Place::kNowhere);
+    if (first) note_failure(job, rank, exit.status);
+    if (job.number == 0 && rank == 0 && input_) input_->stop();
+    if (rank == 0) {
+        if (const auto pipe = input_pipes_.find(job.id()); pipe != input_pipes_.end()) pipe->second->close_pipe();
+    }
+    forget_unless_left_over(job, record);
+    if (job.running == 0) finish(job);
+}
+
+// The kernel gives the number of a reaped process to the next, unless something is left in its group: from now on it may
+// mean processes that are not ours. What a dead wrapper leaves behind while its job fails is ended with the job.
+void Launcher::forget_unless_left_over(Job& job, Rank& rank) {
+    if (job.failing && kill(-rank.pid, 0) == 0) return;
+    release_guard(rank);
+    rank.pid = -1;
+}
+
+void Launcher::on_external_exit(Job& job, int pid_fd) {
+    loop_.forget(pid_fd);
+    close(pid_fd);
+    // How it ended only its parent can know; whether it was meant to, its cell tells.
+    external_exit(job, 0, job.segment.cell(0).state.load(std::memory_order_acquire) == RankState::initialized);
+    release(job);
+}
+
+void Launcher::external_exit(Job& job, uint32_t rank, bool failed) {
+    job.segment.cell(rank).state.store(failed ? RankState::failed : RankState::exited, std::memory_order_release);
+    if (failed) fail_job(job, static_cast<int>(rank), 1);
+}
+
+void Launcher::release(Job& job) {
+    job.running = 0;
+    finish(job);
+    remove_ended();
+}
+
+std::string Launcher::name_of(const Job& job, uint32_t rank) const {
+    const auto app = static_cast<size_t>(job.segment.cell(rank).appnum);
+    std::string text = "rank " + std::to_string(rank);
+    if (app < job.programs.size()) text += " (" + job.programs[app] + ")";
+    if (job.number > 0) text += " of spawned job " + std::to_string(job.number);
+    return text;
+}
+
+std::string Launcher::what_happened(const Job& job, uint32_t rank, int status) const {
+    const job::RankCell& cell = job.segment.cell(rank);
+    char text[768];
+    const int length = std::snprintf(text, sizeof text, "%s, process %d on %s, ", name_of(job, rank).c_str(), job.at(rank).pid,
+                                     host_name().c_str());
+    const size_t used = std::min(static_cast<size_t>(length), sizeof text - 1);
+    char* rest = text + used;
+    const size_t room = sizeof text - used;
+    if (cell.aborted.load(std::memory_order_acquire) != 0) {
+        std::snprintf(rest, room, "called MPI_Abort with code %d", cell.abort_code.load(std::memory_order_relaxed));
+    } else if (WIFSIGNALED(status)) {
+        const int signal = WTERMSIG(status);
+        const char* abbreviation = sigabbrev_np(signal);
+        std::snprintf(rest, room, "was killed by signal %d (SIG%s, %s)%s", signal, abbreviation ? abbreviation : "?",
+                      strsignal(signal), WCOREDUMP(status) ? ", core dumped" : "");
+    } else if (WEXITSTATUS(status) != 0) {
+        std::snprintf(rest, room, "exited with code %d", WEXITSTATUS(status));
+    } else {
+        std::snprintf(rest, room, "exited without calling MPI_Finalize");
+    }
+    return text;
+}
+
+void Launcher::report(const Job& job, uint32_t rank, int status) {
+    if (timed_out_ || (WIFSIGNALED(status) && WTERMSIG(status) == forwarded_signal_)) return;
+    const std::string what = what_happened(job, rank, status);
+    const bool goes_on = job.segment.header().recovers && job.segment.cell(rank).aborted.load(std::memory_order_acquire) == 0;
+    if (job.running > 0) {
+        say(goes_on ? "%s; the other %u go on" : "%s; ending the other %u", what.c_str(), job.running);
+    } else {
+        say("%s", what.c_str());
+    }
+}
+
+void Launcher::note_failure(Job& job, uint32_t rank, int status) {
+    const job::RankCell& cell = job.segment.cell(rank);
+    Failure failure{rank, status, exit_code_of(status), cell.aborted.load(std::memory_order_acquire) != 0, {}};
+    if (failure.aborted) failure.exit_code = cell.abort_code.load(std::memory_order_relaxed) & 0xff;
+    if (failure.exit_code == 0) failure.exit_code = 1;
+    if (job.segment.header().recovers && !failure.aborted) {
+        kill(-job.at(rank).pid, SIGKILL);  // what it has started
+        if (job.is_part) {
+            failure.sentence = what_happened(job, rank, status);
+            superior_->failed(job, failure);
+        } else {
+            if (job.number == 0 && exit_code_ == 0) exit_code_ = failure.exit_code;
+            mark_failed(job, {rank});
+        }
+        return;
+    }
+    if (!job.is_part) {
+        fail_job(job, static_cast<int>(rank), failure.exit_code);
+        return;
+    }
+    failure.sentence = what_happened(job, rank, status);
+    end_ranks(job, static_cast<int>(rank));
+    superior_->failed(job, failure);
+}
+
+void Launcher::fail_job(Job& job, int failed_rank, int exit_code) {
+    if (job.failing) return;
+    job.exit_code = exit_code;
+    if (job.number == 0 && exit_code_ == 0) exit_code_ = exit_code;
+    end_ranks(job, failed_rank);
+    fail_descendants(job);
+}
+
+void Launcher::mark_failed(Job& job, const std::vector<uint32_t>& ranks) {
+    for (const uint32_t rank : ranks) {
+        const job::PortWord word = job::PortWord::of(job.segment.port(rank).load(std::memory_order_relaxed));
+        job.segment.port(rank).store(job::PortWord{word.port, job::PortWord::failed}.word(), std::memory_order_release);
+    }
+    job.segment.header().failures.fetch_add(static_cast<uint32_t>(ranks.size()), std::memory_order_release);
+    ring_everyone();
+}
+
+void Launcher::end_ranks(Job& job, int failed_rank) {
+    job.failing = true;
+    job::JobHeader& header = job.segment.header();
+    header.failed_rank.store(failed_rank, std::memory_order_relaxed);
+    header.state.store(JobState::failed, std::memory_order_release);
+    ring_everyone();
+    for (const Rank& rank : job.ranks) {
+        if (rank.pid > 0) kill(-rank.pid, SIGTERM);
+    }
+    if (job.external || job.ranks.empty()) return;
+    job.deadline = loop_.after(kMercy, [this, &job] {
+        job.deadline = 0;
+        kill_rest(job);
+        if (job.running == 0) finish(job);
+        remove_ended();
+    });
+}
+
+void Launcher::fail_descendants(const Job& parent) {
+    for (Job& job : jobs_) {
+        if (job.parent != parent.id() || !job.connected() || job.failing || job.running == 0) continue;
+        detail("spawned job %u ends with its parent", job.number);
+        fail_job(job, -1, 1);
+    }
+}
+
+void Launcher::release_guard(Rank& rank) {
+    if (rank.guard_slot) guard_.release_slot(rank.guard_slot);
+    rank.guard_slot = nullptr;
+}
+
+void Launcher::kill_rest(Job& job) {
+    for (const Rank& rank : job.ranks) {
+        if (rank.pid > 0) kill(-rank.pid, SIGKILL);
+    }
+    // Whoever left its process group still carries the job's address.
+    if (!job.external) kill_marked(std::string(job::kJobVariable) + "=" + job::to_string(job.segment.address()));
+}
+
+void Launcher::finish(Job& job) {
+    if (job.failing && job.deadline != 0) {
+        // The ranks are gone; what they started gets the rest of its time, if there is any.
+        const bool left = std::any_of(job.ranks.begin(), job.ranks.end(),
+                                      [](const Rank& rank) { return rank.pid > 0 && kill(-rank.pid, 0) == 0; });
+        if (left) return;
+        loop_.cancel(job.deadline);
+        job.deadline = 0;
+        kill_rest(job);
+    }
+    if (job.failing) {
+        for (Rank& rank : job.ranks) release_guard(rank);
+    }
+    if (job.is_part) {
+        part_is_gone(job);
+    } else if (!job.failing) {
+        job.segment.header().state.store(JobState::ended, std::memory_order_release);
+        ring_everyone();
+    }
+}
+
+void Launcher::remove_ended() {
+    jobs_.remove_if([this](Job& job) {
+        const bool gone = job.running == 0 && job.deadline == 0 && !job.is_part;
+        if (!gone) return false;
+        control_->job_ended(job.id());
+        if (job.parent != 0) keep_ended(job);
+        return true;
+    });
+    if (jobs_.empty() && !superior_) loop_.stop(timed_out_ ? 124 : exit_code_);
+}
+
+void Launcher::keep_ended(Job& job) {
+    // Parents may only now be about to look at a child that was as quick as that: to see that it was
+    // there, and how it ended, they need its segment.
+    ended_.push_back(std::move(job.segment));
+    if (ended_.size() > kEndedKept) ended_.pop_front();
+}
+
+void Launcher::ring_everyone() {
+    for (const Job& job : jobs_) ring_ranks(job);
+}
+
+void Launcher::ring_ranks(const Job& job) {
+    for (size_t i = 0; i < job.ranks.size(); ++i) {
+        const uint32_t rank = job.rank_of(i);
+        // The doorbell of a rank that has never slept is memory not touched so far: leave it so.
+        if (job.segment.cell(rank).state.load(std::memory_order_acquire) != RankState::initialized) continue;
+        job::ring(*reinterpret_cast<job::Doorbell*>(job.segment.region(rank)));
+    }
+}
+
+void Launcher::on_timeout() {
+    say("the job has not ended after %d s (--timeout): ending it", settings_.timeout_seconds);
+    timed_out_ = true;
+    std::vector<std::pair<std::string, pid_t>> processes;
+    for (const Job& job : jobs_) {
+        for (uint32_t rank = 0; rank < job.ranks.size(); ++rank) {
+            // Behind a wrapper the rank is another process than the one that was started.
+            const pid_t pid = job.segment.cell(rank).pid.load(std::memory_order_relaxed);
+            if (job.at(rank).running) processes.emplace_back(name_of(job, rank), pid);
+        }
+    }
+    explain(loop_, *this, {}, 0, [this, processes = std::move(processes)](const std::string& text) {
+        if (!text.empty()) say_all("what each process waits for:\n" + text);
+        print_stacks(processes);
+        for (Job& job : jobs_) fail_job(job, -1, 124);
+    });
+}
+
+}  // namespace starling::launch

@@ -1,0 +1,136 @@
+// Parts of jobs that span hosts: what the universe's root has done here.
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "base/error.h"
+#include "launch/common/hosts.h"
+#include "launch/process/control_server.h"
+#include "launch/process/input.h"
+#include "launch/process/launcher.h"
+#include "launch/process/output.h"
+#include "launch/process/stacks.h"
+#include "mpi.h"
+
+namespace starling::launch {
+
+using job::JobState;
+
+StartOutcome Launcher::start_part(const JobSpec& spec, const JobPart& part) {
+    StartOutcome outcome;
+    if (part.style.binding == Binding::core) {
+        outcome.text = cores_.load();
+        if (!outcome.text.empty()) outcome.error_class = MPI_ERR_SPAWN;
+    }
+    Job job;
+    if (outcome.error_class == MPI_SUCCESS) {
+        outcome.error_class = job::JobSegment::create(part.description, part.my_host, job.segment);
+        if (outcome.error_class != MPI_SUCCESS) outcome.text = failure_text();
+    }
+    if (outcome.error_class != MPI_SUCCESS) return outcome;
+    job.number = part.number;
+    job.is_part = true;
+    job.tree_hosts = part.tree_hosts;
+    job.style = part.style;
+    describe(job, spec);
+    jobs_.push_back(std::move(job));
+    Job& placed = jobs_.back();
+    if (launch_all(placed, spec, &part, outcome)) {
+        outcome.job = &placed;
+    } else {
+        jobs_.pop_back();
+    }
+    return outcome;
+}
+
+Job* Launcher::make_stub(const job::JobDescription& description, const std::vector<uint32_t>& tree_hosts, uint32_t number) {
+    Job job;
+    if (job::JobSegment::create(description, job::kNoHost, job.segment) != MPI_SUCCESS) return nullptr;
+    job.number = number;
+    job.is_part = true;
+    job.reported = true;  // there is nothing to wait for
+    job.tree_hosts = tree_hosts;
+    job::JobHeader& header = job.segment.header();
+    std::snprintf(header.control_socket, sizeof header.control_socket, "%s", control_->name().c_str());
+    jobs_.push_back(std::move(job));
+    return &jobs_.back();
+}
+
+void Launcher::end_part(Job& job, int failed_rank) {
+    if (!job.failing) end_ranks(job, failed_rank);
+}
+
+void Launcher::part_is_gone(Job& job) {
+    if (job.reported) return;
+    job.reported = true;
+    if (output_ && job.style.capture) output_->end_job(job.id());
+    superior_->all_gone(job);
+}
+
+void Launcher::signal_part(const Job& job, int signal) {
+    for (const Rank& rank : job.ranks) {
+        if (rank.running) kill(-rank.pid, signal);
+    }
+}
+
+void Launcher::release_part(Job& job, JobState state) {
+    if (job.segment.header().state.load(std::memory_order_relaxed) == JobState::running)
+        job.segment.header().state.store(state, std::memory_order_release);
+    ring_everyone();
+    if (job.running > 0 || job.deadline != 0) {
+        // Not to be expected, since the root waits for us; but nothing may be left.
+        kill_rest(job);
+        take_back(job);
+        if (job.deadline != 0) loop_.cancel(job.deadline);
+    }
+    for (Rank& rank : job.ranks) release_guard(rank);
+    input_pipes_.erase(job.id());
+    control_->job_ended(job.id());
+    keep_ended(job);
+    jobs_.remove_if([&](const Job& other) { return &other == &job; });
+}
+
+void Launcher::take_back_part(Job& job) {
+    take_back(job);
+    if (job.deadline != 0) loop_.cancel(job.deadline);
+    jobs_.remove_if([&](const Job& other) { return &other == &job; });
+}
+
+void Launcher::feed_input(Job& job, std::string data) {
+    const auto pipe = input_pipes_.find(job.id());
+    if (pipe != input_pipes_.end()) {
+        pipe->second->feed(std::move(data));
+    } else if (!data.empty() && on_input_taken) {
+        on_input_taken(job.id());
+    }
+}
+
+void Launcher::show_stacks(Job& job, std::function<void()> done) {
+    std::vector<std::pair<std::string, pid_t>> processes;
+    for (size_t i = 0; i < job.ranks.size(); ++i) {
+        const uint32_t rank = job.rank_of(i);
+        // Behind a wrapper the rank is another process than the one that was started.
+        if (job.ranks[i].running)
+            processes.emplace_back(name_of(job, rank), job.segment.cell(rank).pid.load(std::memory_order_relaxed));
+    }
+    // Those of several hosts come at the same time: each line says from where.
+    const int to = job.style.capture ? output().open_pipe(2, host_name() + ": ", job.id()) : dup(2);
+    if (to < 0) return done();
+    // A debugger takes its time; the loop has to go on meanwhile.
+    const pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        dup2(to, 2);
+        syscall(SYS_close_range, 3u, ~0u, 0u);
+        print_stacks(processes);
+        _exit(0);
+    }
+    close(to);
+    if (pid < 0) return done();
+    helpers_[pid] = std::move(done);
+}
+
+}  // namespace starling::launch

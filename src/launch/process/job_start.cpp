@@ -1,0 +1,357 @@
+// How jobs start.
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+
+#include "base/config.h"
+#include "base/error.h"
+#include "job/environment.h"
+#include "job/places.h"
+#include "launch/process/control_server.h"
+#include "launch/process/input.h"
+#include "launch/process/launcher.h"
+#include "launch/process/other_library.h"
+#include "launch/process/output.h"
+#include "launch/process/process_environment.h"
+#include "mpi.h"
+
+namespace starling::launch {
+
+namespace {
+
+constexpr std::chrono::milliseconds kFirstLook{400}, kLastLook{20000};  // four times as long from one to the next
+
+bool allows_singletons(const ProcessEnvironment& environment) {
+    return config().singleton == Singleton::allow || environment.value("STARLING_SINGLETON") == "allow";
+}
+
+// The file to execute for each rank in turn: ranks of one program follow each other, so what is known of one is kept.
+class ProgramFiles {
+  public:
+    ProgramFiles(const JobSpec& spec, const JobPart* part, const std::string& address, const std::string& mark)
+        : spec_(spec), part_(part), address_(address), mark_(mark) {}
+
+    struct File {
+        ProcessEnvironment environment;
+        std::string path;           ///< empty: not found
+        std::string other_library;  ///< that the program is linked with, so that its processes could not find each other
+        std::vector<char*> argv;
+    };
+
+    /// Which program a rank runs, and which of its processes it is.
+    size_t index_of(uint32_t rank, uint32_t& which) {
+        while (rank < first_) first_ -= spec_.programs[--index_].count;
+        while (rank >= first_ + spec_.programs[index_].count) first_ += spec_.programs[index_++].count;
+        which = rank - first_;
+        return index_;
+    }
+
+    File& file(size_t index) {
+        files_.resize(spec_.programs.size());
+        if (!files_[index]) files_[index] = find(spec_.programs[index]);
+        return *files_[index];
+    }
+
+  private:
+    std::unique_ptr<File> find(const Program& program) const {
+        static const std::vector<std::string> nothing;
+        static char* const empty[] = {nullptr};
+        char* const* base = part_ && part_->whole_environment ? empty : environ;
+        std::unique_ptr<File> file(
+            new File{ProcessEnvironment(program, base, part_ ? part_->environment : nothing, address_, mark_), {}, {}, {}});
+        std::string_view path = program.search_path;
+        if (path.empty()) path = file->environment.value("PATH");
+        if (path.empty()) path = "/usr/local/bin:/usr/bin:/bin";
+        file->path = find_program(program.argv[0], path, program.directory);
+        file->argv = c_strings(program.argv);
+        if (const bool alone = spec_.size() == 1 && spec_.parent == 0; !alone && !allows_singletons(file->environment)) {
+            const bool relative = file->path[0] != '/' && !program.directory.empty();
+            file->other_library = other_library_of(relative ? program.directory + "/" + file->path : file->path);
+        }
+        return file;
+    }
+
+    const JobSpec& spec_;
+    const JobPart* part_;
+    const std::string& address_;
+    const std::string& mark_;
+    size_t index_ = 0;
+    uint32_t first_ = 0;
+    std::vector<std::unique_ptr<File>> files_;
+};
+
+std::string refusal(const std::string& program, const std::string& library) {
+    if (library.empty()) return {};
+    return "'" + program + "' is linked with " + library +
+           ", whose processes can't find each other under Starling's mpiexec, so that each would be alone; compile it with "
+           "Starling's mpicc, start it with that library's mpiexec, or set STARLING_SINGLETON=allow if that is meant";
+}
+
+}  // namespace
+
+uint32_t JobSpec::size() const {
+    uint32_t size = 0;
+    for (const Program& program : programs) size += program.count;
+    return size;
+}
+
+uint32_t JobSpec::shown_universe_size(const uint32_t* inherited, uint32_t slots) const {
+    if (inherited) return *inherited;
+    if (universe_size == kInfiniteUniverse) return 0;
+    return universe_size > 0 ? universe_size : std::max(size(), slots);
+}
+
+void Launcher::describe(Job& job, const JobSpec& spec) const {
+    job.parent = spec.parent;
+    job.ranks.resize(job.segment.header().local_ranks);
+    job::JobHeader& header = job.segment.header();
+    std::snprintf(header.control_socket, sizeof header.control_socket, "%s", control_->name().c_str());
+    std::snprintf(header.command, sizeof header.command, "%s", spec.programs[0].argv[0].c_str());
+    for (const Program& program : spec.programs) job.programs.push_back(program.argv[0]);
+}
+
+StartOutcome Launcher::start_job(const JobSpec& spec) {
+    StartOutcome outcome;
+    const uint32_t size = spec.size();
+    if (size == 0) return {MPI_ERR_SPAWN, "a job of no processes can't be started", nullptr, {}};
+    Job job;
+    outcome.error_class = job::JobSegment::create(size, spec.blob.data(), spec.blob.size(), job.segment);
+    if (outcome.error_class != MPI_SUCCESS) {
+        outcome.text = failure_text();
+        return outcome;
+    }
+    job.number = jobs_started_;
+    job.style.tag_output = settings_.tag_output;
+    job.style.binding = settings_.binding;
+    job.style.report_bindings = settings_.report_bindings;
+    describe(job, spec);
+    job.segment.header().recovers = spec.recovers;
+    const Job* parent = find_job(spec.parent);
+    job.segment.header().universe_size =
+        spec.shown_universe_size(parent ? &parent->segment.header().universe_size : nullptr, job::usable_cores());
+
+    jobs_.push_back(std::move(job));
+    Job& placed = jobs_.back();
+    if (launch_all(placed, spec, nullptr, outcome)) {
+        ++jobs_started_;
+        outcome.job = &placed;
+        outcome.codes.assign(size, MPI_SUCCESS);
+    } else {
+        jobs_.pop_back();
+    }
+    return outcome;
+}
+
+bool Launcher::launch_all(Job& job, const JobSpec& spec, const JobPart* part, StartOutcome& outcome) {
+    const std::string address = job::to_string(job.segment.address());
+    ProgramFiles files(spec, part, address, mark_);
+    count_cores(job);
+    for (uint32_t local = 0; local < job.ranks.size(); ++local) {
+        const uint32_t rank = job.rank_of(local);
+        uint32_t which = 0;
+        const size_t index = files.index_of(rank, which);
+        const Program& program = spec.programs[index];
+        ProgramFiles::File& file = files.file(index);
+        ProcessStart start;
+        start.path = file.path.empty() ? nullptr : file.path.c_str();
+        start.argv = file.argv.data();
+        start.envp = file.environment.for_rank(rank);
+        start.directory = program.directory.empty() ? nullptr : program.directory.c_str();
+        start.signals = &original_mask_;
+        start.descriptors = descriptors_raised_ ? &original_descriptors_ : nullptr;
+        job.segment.cell(rank).appnum = program.appnum;
+        outcome.text = refusal(program.argv[0], file.other_library);
+        if (outcome.text.empty()) {
+            const StartedProcess process = launch_one(job, rank, start, spec.forward_input && rank == 0);
+            if (process.pid > 0) continue;
+            outcome.text = start_failure(program.argv[0], program.directory, process);
+        }
+        outcome.error_class = MPI_ERR_SPAWN;
+        outcome.codes.assign(spec.size(), MPI_ERR_SPAWN);
+        outcome.failed_program = index;
+        outcome.failed_index = which;
+        take_back(job);
+        return false;
+    }
+    if (!part) {
+        for (const Program& program : spec.programs) detail("started %u of %s", program.count, program.argv[0].c_str());
+    }
+    if (spec.forward_input && input_) input_->resume();
+    if (spec.size() > 1 && job.ranks.size() > 0 && !allows_singletons(files.file(0).environment))
+        watch_for_other_library(job.id(), kFirstLook);
+    return true;
+}
+
+// What an interpreter or a wrapper brings with it only shows when it runs. A program that has called MPI_Init is ours; one that
+// does not in a minute most likely never does.
+void Launcher::watch_for_other_library(job::JobId id, std::chrono::milliseconds wait) {
+    loop_.after(wait, [this, id, wait] {
+        Job* job = find_job(id);
+        if (!job || job->failing || !job->ranks[0].running) return;
+        const uint32_t rank = job->rank_of(0);
+        if (job->segment.cell(rank).state.load(std::memory_order_acquire) != job::RankState::started) return;
+        const std::string library = other_library_in(job->ranks[0].pid);
+        if (library.empty()) {
+            if (wait < kLastLook) watch_for_other_library(id, 4 * wait);
+            return;
+        }
+        say("%s has loaded %s, not Starling's library: if it calls MPI, each process is alone; use Starling's (for mpi4py: one "
+            "that "
+            "was built with it), or set STARLING_SINGLETON=allow if that is meant",
+            name_of(*job, rank).c_str(), library.c_str());
+    });
+}
+
+void Launcher::count_cores(const Job& job) {
+    use_.reset();
+    if (job.style.binding != Binding::automatic) return;
+    CoreUse use;
+    for (const Job& other : jobs_)
+        if (&other != &job) use.add(other.segment);
+    for (const int32_t launcher : other_launchers()) add_jobs_of(launcher, use);
+    // With more ranks than cores the kernel deals out the time, and had better not be helped.
+    if (use.ranks() + job.ranks.size() <= cores_allowed()) use_ = std::move(use);
+}
+
+void Launcher::assign_cores(Job& job, uint32_t rank, Cores& cores, ProcessStart& start) {
+    std::atomic<uint32_t>& place = job.segment.place(job.segment.local_index(rank));
+    if (job.style.binding == Binding::core) {
+        cores.bound_to = static_cast<int>(cores_.take(cores.cpus));
+        start.cpus = &cores.cpus;
+        const uint32_t first = cores_.first_cpu(static_cast<uint32_t>(cores.bound_to));
+        job.segment.cell(rank).cpu = first;
+        place.store(job::Place::on(first));
+    } else if (use_ && sched_getaffinity(0, sizeof cores.usable, &cores.usable) == 0) {
+        cores.cpus = use_->least_used(cores.usable, siblings_of);
+        start.begin_on = &cores.cpus;
+        start.usable = &cores.usable;
+        start.place = &place;
+    }
+}
+
+void Launcher::report_binding(Job& job, uint32_t rank) {
+    const uint32_t bound = job.segment.cell(rank).cpu;
+    const uint32_t word = job.segment.place(job.segment.local_index(rank)).load() & job::Place::kCpu;
+    const char* host = job.segment.host(job.segment.header().my_host).name;
+    if (bound != job::kNotBound)
+        say("rank %u on %s is bound to core %u", rank, host, bound);
+    else if (use_ && word != job::Place::kNowhere)
+        say("rank %u on %s begins on core %u and is not bound", rank, host, word - 1);
+    else
+        say("rank %u on %s is not bound%s", rank, host,
+            job.style.binding == Binding::automatic ? ": there are more ranks than cores" : "");
+}
+
+StartedProcess Launcher::launch_one(Job& job, uint32_t rank, ProcessStart start, bool forward_input) {
+    StartedProcess process;
+    if (!start.path) {
+        process.step = "find";
+        return process;
+    }
+    if (null_input_ < 0) null_input_ = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    start.input = null_input_;
+    int ours[3] = {-1, -1, -1};  // the ranks' ends of pipes
+    process.step = "pipe";
+    if (forward_input) start.input = open_input(job, ours[0]);
+    const bool piped = job.style.tag_output || job.style.capture;
+    if (piped) {
+        std::string prefix;
+        if (job.style.tag_output)
+            prefix = "[" + (job.number > 0 ? std::to_string(job.number) + ":" : "") + std::to_string(rank) + "] ";
+        const job::JobId to = job.style.capture ? job.id() : 0;
+        start.output = ours[1] = output().open_pipe(1, prefix, to);
+        start.error = ours[2] = ours[1] < 0 ? -1 : output().open_pipe(2, prefix, to);
+    }
+    Cores cores;
+    assign_cores(job, rank, cores, start);
+    const int core = cores.bound_to;
+    if (start.input < 0 || (piped && start.error < 0)) {
+        process.error = errno;
+    } else {
+        start.guard_slot = guard_.acquire_slot();
+        process = start_process(start);
+    }
+    for (const int fd : ours) {
+        if (fd >= 0) close(fd);
+    }
+    if (process.error != 0) {
+        if (process.pid > 0) waitpid(process.pid, nullptr, 0);
+        if (core >= 0) cores_.release(static_cast<uint32_t>(core));
+        if (start.guard_slot) guard_.release_slot(start.guard_slot);
+        process.pid = -1;
+        job.segment.cell(rank).state.store(job::RankState::not_started, std::memory_order_relaxed);
+        return process;
+    }
+    if (const uint32_t word = start.place ? start.place->load() & job::Place::kCpu : job::Place::kNowhere) use_->add(word - 1);
+    // The program may be further already and have stored its own pid, which is another one behind a
+    // wrapper.
+    int32_t none = 0;
+    job.segment.cell(rank).pid.compare_exchange_strong(none, process.pid, std::memory_order_relaxed);
+    job.at(rank) = {process.pid, true, start.guard_slot, core};
+    running_[process.pid] = {&job, rank};
+    ++job.running;
+    if (job.style.report_bindings) report_binding(job, rank);
+    return process;
+}
+
+int Launcher::open_input(Job& job, int& pipe_end) {
+    if (job.is_part && job.style.capture) {
+        const job::JobId id = job.id();
+        auto pipe = std::make_unique<InputPipe>(loop_, [this, id] {
+            if (on_input_taken) on_input_taken(id);
+        });
+        pipe_end = pipe->open_pipe();
+        input_pipes_[id] = std::move(pipe);
+        return pipe_end;
+    }
+    if (!isatty(0)) return 0;
+    input_ = std::make_unique<InputForwarder>(loop_);
+    return pipe_end = input_->open_pipe();
+}
+
+void Launcher::take_back(Job& job) {
+    for (Rank& rank : job.ranks) {
+        if (!rank.running) continue;
+        kill(-rank.pid, SIGKILL);
+        waitpid(rank.pid, nullptr, 0);
+        running_.erase(rank.pid);
+        rank.running = false;
+        --job.running;
+        if (rank.core >= 0) cores_.release(static_cast<uint32_t>(rank.core));
+        release_guard(rank);
+    }
+    input_pipes_.erase(job.id());
+    if (output_ && job.style.capture) output_->end_job(job.id());
+}
+
+StartOutcome Launcher::start_soft(JobSpec spec) {
+    std::vector<uint32_t> asked;
+    for (Program& program : spec.programs) {
+        asked.push_back(program.count);
+        if (!program.soft.empty()) program.count = program.soft.back();
+    }
+    StartOutcome outcome;
+    for (;;) {
+        outcome = start_job(spec);
+        if (outcome.job || outcome.error_class != MPI_ERR_SPAWN) break;
+        // Fewer may do: the largest number allowed of those that could be started.
+        Program& program = spec.programs[outcome.failed_program];
+        const auto above = std::upper_bound(program.soft.begin(), program.soft.end(), outcome.failed_index);
+        if (above == program.soft.begin() || above[-1] == 0) break;
+        program.count = above[-1];
+    }
+    outcome.codes.clear();
+    for (size_t i = 0; i < asked.size(); ++i) {
+        for (uint32_t n = 0; n < asked[i]; ++n) {
+            const bool runs = outcome.job && n < spec.programs[i].count;
+            outcome.codes.push_back(runs ? MPI_SUCCESS : outcome.job ? MPI_ERR_SPAWN : outcome.error_class);
+        }
+    }
+    return outcome;
+}
+
+}  // namespace starling::launch

@@ -1,0 +1,212 @@
+#include "launch/process/launcher.h"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+#include "base/config.h"
+#include "base/error.h"
+#include "job/environment.h"
+#include "launch/process/control_server.h"
+#include "launch/process/explanation.h"
+#include "launch/process/input.h"
+#include "launch/process/output.h"
+#include "mpi.h"
+
+namespace starling::launch {
+
+namespace {
+constexpr int kForwarded[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT};
+}  // namespace
+
+Launcher::Launcher(EventLoop& loop, const LauncherSettings& settings) : loop_(loop), settings_(settings) {}
+
+Launcher::~Launcher() {
+    if (signal_fd_ >= 0) close(signal_fd_);
+    if (null_input_ >= 0) close(null_input_);
+}
+
+void Launcher::say(const char* format, ...) {
+    if (settings_.quiet) return;
+    char text[2048];
+    int length = std::snprintf(text, sizeof text, "%s: ", settings_.name);
+    va_list arguments;
+    va_start(arguments, format);
+    length += std::vsnprintf(text + length, sizeof text - static_cast<size_t>(length) - 1, format, arguments);
+    va_end(arguments);
+    length = std::min<int>(length, sizeof text - 2);
+    if (on_say) return on_say(std::string(text, static_cast<size_t>(length)));
+    text[length++] = '\n';
+    if (write(2, text, static_cast<size_t>(length)) < 0) return;
+}
+
+void Launcher::say_all(std::string_view text) const {
+    if (settings_.quiet) return;
+    const std::string lines = std::string(settings_.name) + ": " + std::string(text);
+    for (size_t at = 0; at < lines.size();) {
+        const ssize_t written = write(2, lines.data() + at, lines.size() - at);
+        if (written <= 0) return;
+        at += static_cast<size_t>(written);
+    }
+}
+
+void Launcher::detail(const char* format, ...) {
+    if (!settings_.verbose) return;
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    std::vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    say("%s", text);
+}
+
+bool Launcher::prepare() {
+    signal(SIGPIPE, SIG_IGN);
+    if (!watch_signals()) return false;
+    // Pipes and segments need descriptors; the ranks get back the limit the user set.
+    if (getrlimit(RLIMIT_NOFILE, &original_descriptors_) == 0) {
+        rlimit generous = original_descriptors_;
+        generous.rlim_cur = generous.rlim_max;
+        descriptors_raised_ = setrlimit(RLIMIT_NOFILE, &generous) == 0;
+    }
+    uint64_t random = 0;
+    timespec now{};
+    clock_gettime(CLOCK_REALTIME, &now);
+    random = static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
+    char mark[64];
+    std::snprintf(mark, sizeof mark, "STARLING_LAUNCHER=%d.%llx", getpid(), static_cast<unsigned long long>(random));
+    mark_ = mark;
+    if (settings_.binding == Binding::core) {
+        if (const std::string problem = cores_.load(); !problem.empty()) {
+            fail(MPI_ERR_OTHER, "%s", problem.c_str());
+            return false;
+        }
+    }
+    if (!guard_.start(mark_, settings_.argv)) return false;
+    control_ = std::make_unique<ControlServer>(*this);
+    return control_->start();
+}
+
+bool Launcher::watch_signals() {
+    sigset_t watched;
+    sigemptyset(&watched);
+    sigaddset(&watched, SIGCHLD);
+    for (int signal : kForwarded) sigaddset(&watched, signal);
+    sigprocmask(SIG_BLOCK, &watched, &original_mask_);
+    signal_fd_ = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (signal_fd_ < 0) {
+        fail(MPI_ERR_OTHER, "cannot watch signals: %s%s", std::strerror(errno),
+             errno == EMFILE || errno == ENFILE ? "; raise `ulimit -n`" : "");
+        return false;
+    }
+    return loop_.watch(signal_fd_, EPOLLIN, [this](uint32_t) { on_signals(); });
+}
+
+void Launcher::on_signals() {
+    signalfd_siginfo info;
+    bool children = false;
+    while (read(signal_fd_, &info, sizeof info) == sizeof info) {
+        const int signal = static_cast<int>(info.ssi_signo);
+        if (signal == SIGCHLD) {
+            children = true;
+        } else {
+            forward_signal(signal);
+        }
+    }
+    if (children) reap();
+}
+
+void Launcher::forward_signal(int signal) {
+    if (on_signal && on_signal(signal)) {
+        if (signal == SIGINT || signal == SIGQUIT || signal == SIGTERM || signal == SIGHUP) forwarded_signal_ = signal;
+        return;
+    }
+    if (signal == SIGINT && ++interrupts_ > 1) {
+        for (Job& job : jobs_) kill_rest(job);
+        return;
+    }
+    if (signal == SIGINT || signal == SIGQUIT || signal == SIGTERM || signal == SIGHUP) forwarded_signal_ = signal;
+    for (const auto& [pid, who] : running_) kill(-pid, signal);
+    if (signal == SIGTSTP) kill(getpid(), SIGSTOP);
+    if (signal == SIGCONT && input_) input_->resume();
+}
+
+Job* Launcher::find_job(job::JobId id) {
+    const auto found = std::find_if(jobs_.begin(), jobs_.end(), [id](const Job& job) { return job.id() == id; });
+    return found == jobs_.end() ? nullptr : &*found;
+}
+
+bool Launcher::find_segment(job::JobId id, job::JobAddress& out) const {
+    for (const Job& job : jobs_) {
+        if (job.id() != id) continue;
+        out = job.segment.address();
+        return true;
+    }
+    for (const job::JobSegment& segment : ended_) {
+        if (segment.header().id != id) continue;
+        out = segment.address();
+        return true;
+    }
+    return false;
+}
+
+OutputTagger& Launcher::output() {
+    if (!output_) output_ = std::make_unique<OutputTagger>(loop_);
+    return *output_;
+}
+
+bool Launcher::adopt(const job::JobAddress& address) {
+    Job job;
+    if (job::JobSegment::open(address, job.segment) != MPI_SUCCESS) return false;
+    const int pid_fd = static_cast<int>(syscall(SYS_pidfd_open, address.owner_pid, 0));
+    if (pid_fd < 0) {
+        fail(MPI_ERR_OTHER, "cannot watch process %d: %s", address.owner_pid, std::strerror(errno));
+        return false;
+    }
+    job::JobHeader& header = job.segment.header();
+    job.number = jobs_started_++;
+    job.external = true;
+    job.running = 1;
+    job.ranks.resize(1);
+    job.programs.push_back(header.command);
+    std::snprintf(header.control_socket, sizeof header.control_socket, "%s", control_->name().c_str());
+    jobs_.push_back(std::move(job));
+    Job& placed = jobs_.back();
+    return loop_.watch(pid_fd, EPOLLIN, [this, pid_fd, &placed](uint32_t) { on_external_exit(placed, pid_fd); });
+}
+
+Job& Launcher::adopt(job::JobSegment&& segment) {
+    Job& job = jobs_.emplace_back();
+    job.segment = std::move(segment);
+    job::JobHeader& header = job.segment.header();
+    job.number = jobs_started_++;
+    job.external = true;
+    job.running = 1;  // whoever has adopted it
+    job.ranks.resize(header.local_ranks);
+    job.programs.push_back(header.command);
+    std::snprintf(header.control_socket, sizeof header.control_socket, "%s", control_->name().c_str());
+    return job;
+}
+
+int Launcher::run() {
+    if (settings_.timeout_seconds > 0) {
+        loop_.after(std::chrono::seconds(settings_.timeout_seconds), [this] { on_timeout(); });
+    }
+    if (config().hang_report > 0)
+        report_when_hanging(loop_, *this, config().hang_report, [this](const std::string& text) { say_all(text); });
+    const int code = loop_.run();
+    if (output_) output_->drain();
+    control_.reset();
+    guard_.dismiss();
+    return code;
+}
+
+}  // namespace starling::launch

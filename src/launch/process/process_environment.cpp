@@ -1,0 +1,82 @@
+#include "launch/process/process_environment.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "job/environment.h"
+
+namespace starling::launch {
+
+ProcessEnvironment::ProcessEnvironment(const Program& program, char* const* base, const std::vector<std::string>& over,
+                                       const std::string& job, const std::string& mark) {
+    for (const std::string& entry : over) {
+        const size_t equals = entry.find('=');
+        if (equals != std::string::npos && equals > 0)
+            set(std::string_view(entry).substr(0, equals), std::string_view(entry).substr(equals + 1));
+    }
+    for (const auto& [name, value] : program.environment) set(name, value);
+    set(job::kJobVariable, job);
+    set("STARLING_CHECKED", "1");  // bad settings have been told once, by mpiexec or the parent
+    set(mark.substr(0, mark.find('=')), mark.substr(mark.find('=') + 1));
+    set(job::kRankVariable, "");
+    rank_ = static_cast<size_t>(std::find(names_.begin(), names_.end(), job::kRankVariable) - names_.begin());
+    if (program.forward != Forward::none) {
+        for (char* const* entry = base; *entry; ++entry) {
+            if (!overridden(*entry)) pointers_.push_back(*entry);
+        }
+    }
+    rank_slot_ = pointers_.size() + rank_;
+    for (std::string& entry : own_) pointers_.push_back(entry.data());
+    pointers_.push_back(nullptr);
+}
+
+char* const* ProcessEnvironment::for_rank(uint32_t rank) {
+    own_[rank_] = std::string(job::kRankVariable) + "=" + std::to_string(rank);
+    pointers_[rank_slot_] = own_[rank_].data();
+    return pointers_.data();
+}
+
+std::string_view ProcessEnvironment::value(std::string_view name) const {
+    for (char* entry : pointers_) {
+        const std::string_view text = entry ? entry : "";
+        if (text.size() > name.size() && text.starts_with(name) && text[name.size()] == '=')
+            return text.substr(name.size() + 1);
+    }
+    return {};
+}
+
+void ProcessEnvironment::set(std::string_view name, std::string_view value) {
+    std::string entry = std::string(name) + "=" + std::string(value);
+    const auto known = std::find(names_.begin(), names_.end(), name);
+    if (known != names_.end()) {
+        own_[static_cast<size_t>(known - names_.begin())] = std::move(entry);
+        return;
+    }
+    names_.emplace_back(name);
+    own_.push_back(std::move(entry));
+}
+
+bool ProcessEnvironment::overridden(std::string_view entry) const {
+    const std::string_view name = entry.substr(0, entry.find('='));
+    return std::find(names_.begin(), names_.end(), name) != names_.end();
+}
+
+std::vector<std::string> forwarded_environment(const std::vector<std::string>& environment, Forward forward) {
+    std::vector<std::string> out;
+    if (forward == Forward::none) return out;
+    for (const std::string& entry : environment) {
+        const bool usual =
+            entry.starts_with("STARLING_") || entry.starts_with("PATH=") || entry.starts_with("LD_LIBRARY_PATH=");
+        if (usual || forward == Forward::all) out.push_back(entry);
+    }
+    return out;
+}
+
+std::vector<std::string> own_environment() {
+    std::vector<std::string> out;
+    for (char** entry = environ; entry && *entry; ++entry) out.emplace_back(*entry);
+    return out;
+}
+
+}  // namespace starling::launch

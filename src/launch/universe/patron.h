@@ -1,0 +1,45 @@
+// Who a job is for: the user at mpiexec's terminal, or at that of a client of the standing daemons.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "launch/process/job.h"
+
+namespace starling::launch {
+
+/// Asked by the Universe, on its loop. What the universe knows of the patron's jobs as a whole is kept here too.
+class Patron {
+  public:
+    virtual ~Patron() = default;
+
+    /// A sentence for the user.
+    virtual void say(const std::string& sentence) = 0;
+    /// Whole lines for standard output (1) or error (2); `written` is called when there is room for more.
+    virtual void output(int target, std::string_view lines, std::function<void()> written) = 0;
+    /// The last piece of standard input is with rank 0.
+    virtual void input_taken() = 0;
+    /// All jobs have ended.
+    virtual void finished(int exit_code) = 0;
+
+    // Set by the patron.
+    JobStyle style;
+    bool verbose = false;
+    bool quiet = false;
+    std::vector<std::string> environment;  ///< the user's: NAME=value
+    std::string directory;                 ///< where programs run unless they say otherwise
+    bool has_own_host = false;  ///< processes on the root's host are the patron's children, with its environment and streams
+
+    // Kept by the universe.
+    uint32_t jobs_started = 0;
+    uint32_t jobs_left = 0;
+    int exit_code = 0;
+    int forwarded_signal = 0;
+    int interrupts = 0;
+    bool timed_out = false;
+};
+
+}  // namespace starling::launch

@@ -1,0 +1,125 @@
+#include "launch/universe/placement.h"
+
+#include <algorithm>
+#include <numeric>
+#include <queue>
+
+namespace starling::launch {
+
+namespace {
+
+struct Candidate {
+    uint32_t host;
+    uint32_t slots;   ///< for this request
+    uint32_t placed;  ///< there before, then also by this request
+    uint32_t given = 0;
+};
+
+std::vector<Candidate> candidates(const PlacementRequest& request, const std::vector<Room>& universe) {
+    std::vector<uint32_t> hosts = request.hosts;
+    if (hosts.empty()) {
+        hosts.resize(universe.size());
+        std::iota(hosts.begin(), hosts.end(), 0u);
+    }
+    std::vector<Candidate> out;
+    for (size_t i = 0; i < hosts.size(); ++i) {
+        const Room& room = universe[hosts[i]];
+        if (!room.usable) continue;
+        const uint32_t own = i < request.slots.size() ? request.slots[i] : 0;
+        out.push_back({hosts[i], std::max(own ? own : room.slots, 1u), room.placed});
+    }
+    return out;
+}
+
+// With one process more, a would have less of its slots in use than b.
+bool emptier(const Candidate& a, const Candidate& b) {
+    return (uint64_t{a.placed} + 1) * b.slots < (uint64_t{b.placed} + 1) * a.slots;
+}
+
+// Block after block: up to `room` of each host, then around again.
+template <class RoomOf>
+std::vector<uint32_t> in_blocks(std::vector<Candidate>& all, uint32_t count, RoomOf room_of) {
+    std::vector<uint32_t> out;
+    out.reserve(count);
+    while (out.size() < count) {
+        const size_t before = out.size();
+        for (Candidate& candidate : all) {
+            const uint32_t most = count - static_cast<uint32_t>(out.size());
+            const uint32_t here = std::min(most, room_of(candidate));
+            out.insert(out.end(), here, candidate.host);
+            candidate.given += here;
+        }
+        if (out.size() == before) {
+            // No room anywhere: from now on each host takes as many as it has slots, again and again.
+            for (Candidate& candidate : all) candidate.given = candidate.placed = 0;
+        }
+    }
+    return out;
+}
+
+// How many each host gets if every process goes to the emptiest: the outcome of doing it one by one, without the many
+// changes of host that it would mean for neighbouring ranks.
+std::vector<uint32_t> emptiest_first(std::vector<Candidate>& all, uint32_t count) {
+    const auto fuller = [](const Candidate* a, const Candidate* b) {
+        if (emptier(*a, *b) || emptier(*b, *a)) return emptier(*b, *a);
+        return a > b;
+    };
+    std::priority_queue<Candidate*, std::vector<Candidate*>, decltype(fuller)> queue(fuller);
+    for (Candidate& candidate : all) queue.push(&candidate);
+    for (uint32_t i = 0; i < count; ++i) {
+        Candidate* least = queue.top();
+        queue.pop();
+        ++least->placed;
+        ++least->given;
+        queue.push(least);
+    }
+    std::vector<uint32_t> out;
+    for (const Candidate& candidate : all) out.insert(out.end(), candidate.given, candidate.host);
+    return out;
+}
+
+std::vector<uint32_t> one_per_host(const std::vector<Candidate>& all, uint32_t count) {
+    std::vector<uint32_t> out;
+    for (uint32_t i = 0; i < count; ++i) out.push_back(all[i % all.size()].host);
+    return out;
+}
+
+}  // namespace
+
+std::vector<uint32_t> place(const PlacementRequest& request, std::vector<Room>& universe) {
+    std::vector<Candidate> all = candidates(request, universe);
+    if (all.empty()) return {};
+    std::vector<uint32_t> out;
+    if (request.per_host > 0) {
+        if (request.least_loaded) std::stable_sort(all.begin(), all.end(), emptier);
+        out = in_blocks(all, request.count, [&](const Candidate&) { return request.per_host; });
+    } else if (request.mapping == Mapping::node) {
+        if (request.least_loaded) std::stable_sort(all.begin(), all.end(), emptier);
+        out = one_per_host(all, request.count);
+    } else if (request.least_loaded) {
+        out = emptiest_first(all, request.count);
+    } else {
+        out = in_blocks(all, request.count, [](const Candidate& c) {
+            const uint32_t used = c.placed + c.given;
+            return used < c.slots ? c.slots - used : 0;
+        });
+    }
+    for (const uint32_t host : out) ++universe[host].placed;
+    return out;
+}
+
+std::vector<uint32_t> hosts_in_use(std::vector<uint32_t>& host_of_rank) {
+    std::vector<uint32_t> used;
+    std::vector<uint32_t> index_of;
+    for (uint32_t& host : host_of_rank) {
+        if (host >= index_of.size()) index_of.resize(host + 1, job::kNoHost);
+        if (index_of[host] == job::kNoHost) {
+            index_of[host] = static_cast<uint32_t>(used.size());
+            used.push_back(host);
+        }
+        host = index_of[host];
+    }
+    return used;
+}
+
+}  // namespace starling::launch

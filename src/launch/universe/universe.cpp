@@ -1,0 +1,311 @@
+// Hosts and messages; see also universe_start, universe_end and universe_requests.
+#include "launch/universe/universe.h"
+
+#include <algorithm>
+#include <csignal>
+
+#include "base/error.h"
+#include "launch/universe/universe_job.h"
+#include "mpi.h"
+
+namespace starling::launch {
+
+Universe::Universe(EventLoop& loop, Launcher& launcher, TreeSettings settings)
+    : loop_(loop),
+      launcher_(launcher),
+      tree_(std::make_unique<Tree>(loop, std::move(settings))),
+      deputy_(
+          launcher, kRootHost,
+          [this](uint32_t to, std::string payload, bool bulk) {
+              if (to != kRootHost) {
+                  tree_->send(to, std::move(payload), bulk ? Urgency::bulk : Urgency::control);
+                  return;
+              }
+              // Never from within: a deputy reports in the middle of what it does.
+              post([this, payload = std::move(payload)] { on_message(kRootHost, payload); });
+          },
+          [this](const Order& topic, std::string_view piece, const HostSet&, bool) {
+              // The root has nobody to wait for. Its own word goes the way of what it told before: the end of a job's
+              // processes here must not overtake what they have printed.
+              post([this, topic = encode(topic), piece = std::string(piece)] {
+                  on_gathered(topic, {{HostSet::one(kRootHost), piece}});
+              });
+          }),
+      names_(loop) {
+    UniverseHost own;
+    own.name = host_name();
+    own.state = UniverseHost::State::up;
+    own.facts = own_facts();
+    own.offered = false;
+    hosts_.push_back(std::move(own));
+
+    launcher_.on_other_child = [this](pid_t pid, int status) { tree_->child_exited(pid, status); };
+    TreeHandlers handlers;
+    handlers.on_message = [this](const TreeMessage& message) { on_message(message.from, message.payload); };
+    handlers.on_gathered = [this](std::string_view topic, const std::vector<GatheredPiece>& pieces) {
+        on_gathered(topic, pieces);
+    };
+    handlers.on_ready = [this](HostId host, std::string_view facts) { on_host_ready(host, facts); };
+    handlers.on_failed = [this](HostId host, const std::string& sentence) { on_host_failed(host, sentence); };
+    handlers.on_lost = [this](HostId host, const std::string& sentence) { on_host_lost(host, sentence); };
+    handlers.on_doubt = [this](HostId host, bool doubtful) {
+        if (host < hosts_.size()) hosts_[host].doubtful = doubtful;
+    };
+    tree_->set_handlers(std::move(handlers));
+}
+
+Universe::~Universe() {
+    *alive_ = false;
+    launcher_.on_other_child = nullptr;
+}
+
+void Universe::post(std::function<void()> what) {
+    loop_.after(std::chrono::milliseconds(0), [alive = alive_, what = std::move(what)] {
+        if (*alive) what();
+    });
+}
+
+uint32_t Universe::find_host(std::string_view name) const {
+    for (size_t i = 0; i < hosts_.size(); ++i) {
+        const UniverseHost& host = hosts_[i];
+        if (same_host(name, host.name) || (host.facts.entry.name[0] && same_host(name, host.facts.entry.name)))
+            return static_cast<uint32_t>(i);
+    }
+    return job::kNoHost;
+}
+
+uint32_t Universe::slots() const {
+    uint32_t sum = 0;
+    for (const UniverseHost& host : hosts_) {
+        if (host.state == UniverseHost::State::up && host.offered) sum += host.slots ? host.slots : host.facts.cores;
+    }
+    return std::max(sum, 1u);
+}
+
+uint32_t Universe::processes() const {
+    uint32_t sum = 0;
+    for (const UniverseHost& host : hosts_) sum += host.placed;
+    return sum;
+}
+
+void Universe::add_hosts(const std::vector<HostSlots>& hosts, bool offered, std::function<void(const std::string&)> ready) {
+    std::vector<std::string> fresh;
+    Growth growth{{}, std::move(ready)};
+    for (const HostSlots& host : hosts) {
+        const uint32_t known = find_host(host.name);
+        if (known != job::kNoHost && hosts_[known].state != UniverseHost::State::lost &&
+            hosts_[known].state != UniverseHost::State::failed) {
+            if (host.slots > 0) hosts_[known].slots = host.slots;
+            hosts_[known].offered |= offered;
+            growth.hosts.push_back(known);
+            continue;
+        }
+        if (known != job::kNoHost) hosts_[known].name += " (before)";  // a new daemon takes its place
+        UniverseHost entry;
+        entry.name = host.name;
+        entry.slots = host.slots;
+        entry.offered = offered;
+        growth.hosts.push_back(static_cast<uint32_t>(hosts_.size()));
+        hosts_.push_back(std::move(entry));
+        fresh.push_back(host.name);
+    }
+    growing_.push_back(std::move(growth));
+    if (!fresh.empty() && tree_->grow(fresh) != hosts_.size() - fresh.size())
+        panic("the daemon tree counts its hosts in another way");
+    post([this] { check_growth(); });
+}
+
+void Universe::on_host_ready(uint32_t host, std::string_view facts) {
+    if (host >= hosts_.size()) return;
+    if (decode(facts, hosts_[host].facts)) {
+        hosts_[host].state = UniverseHost::State::up;
+    } else {
+        hosts_[host].state = UniverseHost::State::failed;
+        hosts_[host].problem = "the daemon on " + hosts_[host].name + " introduced itself in words not understood here";
+    }
+    check_growth();
+}
+
+void Universe::on_host_failed(uint32_t host, const std::string& sentence) {
+    if (host >= hosts_.size()) return;
+    hosts_[host].state = UniverseHost::State::failed;
+    hosts_[host].problem = sentence;
+    check_growth();
+}
+
+bool Universe::has_grown(const Growth& growth, std::string& problem) const {
+    bool all_up = true;
+    for (const uint32_t host : growth.hosts) {
+        const UniverseHost::State state = hosts_[host].state;
+        all_up = all_up && state == UniverseHost::State::up;
+        if (state == UniverseHost::State::failed || state == UniverseHost::State::lost) problem = hosts_[host].problem;
+    }
+    return all_up || !problem.empty();
+}
+
+void Universe::check_growth() {
+    // A callback may begin the next growth.
+    std::vector<Growth> still;
+    for (Growth& growth : std::exchange(growing_, {})) {
+        std::string problem;
+        if (has_grown(growth, problem)) {
+            growth.ready(problem);
+        } else {
+            still.push_back(std::move(growth));
+        }
+    }
+    for (Growth& growth : still) growing_.push_back(std::move(growth));
+}
+
+void Universe::remove_load(uint32_t host, uint32_t processes) {
+    hosts_[host].placed -= std::min(processes, hosts_[host].placed);
+}
+
+void Universe::on_message(uint32_t from, std::string_view payload) {
+    Order order;
+    if (!decode(payload, order)) {
+        if (on_say) on_say("a message from host " + hosts_[from].name + " is garbled and ignored");
+        return;
+    }
+    // What the root orders its own deputy comes here too when it is the deputy who sends to the root's deputy.
+    if (!is_for_root(order.kind)) {
+        deputy_.on_order(from, payload);
+        return;
+    }
+    if (order.kind == OrderKind::say) {
+        if (on_say) on_say(hosts_[from].name + ": " + order.text);
+        return;
+    }
+    if (order.kind == OrderKind::client || order.kind == OrderKind::client_gone) {
+        if (on_client) on_client(from, order);
+        return;
+    }
+    Job* job = find(order.job);
+    if (!job) return;
+    switch (order.kind) {
+        case OrderKind::failed:
+            return on_failed(*job, from, order);
+        case OrderKind::arrived:
+            return on_arrived(*job, HostSet::one(from));
+        case OrderKind::output:
+            return on_output(*job, from, order);
+        case OrderKind::taken:
+            if (job->patron) job->patron->input_taken();
+            return;
+        case OrderKind::ask:
+            return on_ask(*job, from, order);
+        case OrderKind::stacks_shown:
+            if (job->patron) on_stacks_shown(*job->patron);
+            return;
+        default:
+            return;
+    }
+}
+
+void Universe::on_gathered(std::string_view topic, const std::vector<GatheredPiece>& pieces) {
+    Order order;
+    if (!decode(topic, order)) return;
+    for (const GatheredPiece& piece : pieces) {
+        // What one piece brings may be the end of the job.
+        if (Job* job = find(order.job)) on_piece(*job, order.kind, piece.hosts, piece.bytes);
+    }
+}
+
+void Universe::on_piece(Job& job, OrderKind kind, const HostSet& hosts, std::string_view bytes) {
+    switch (kind) {
+        case OrderKind::started:
+            return on_started(job, hosts, bytes);
+        case OrderKind::arrived:
+            return on_arrived(job, hosts);
+        case OrderKind::gone:
+            return on_gone(job, hosts, bytes);
+        case OrderKind::want_table:
+            return on_want_table(job, hosts);
+        case OrderKind::host_ports:
+            return on_host_ports(job, hosts, bytes);
+        default:
+            return;
+    }
+}
+
+void Universe::on_output(Job& job, uint32_t host, const Order& order) {
+    const int target = order.a == 2 ? 2 : 1;
+    Order written{OrderKind::written, job.id(), 0, static_cast<uint64_t>(target), order.bytes.size(), {}, {}};
+    if (!job.patron) {
+        tell(host, written);
+        return;
+    }
+    job.patron->output(target, order.bytes, [this, host, written] { tell(host, written); });
+}
+
+void Universe::tell(uint32_t host, const Order& order) {
+    if (host != kRootHost) {
+        tree_->send(host, encode(order));
+        return;
+    }
+    post([this, payload = encode(order)] { deputy_.on_order(kRootHost, payload); });
+}
+
+void Universe::tell(const HostSet& hosts, const Order& order) {
+    if (hosts.contains(kRootHost)) tell(kRootHost, order);
+    tree_->multicast(hosts, encode(order));  // without this host
+}
+
+Universe::Job* Universe::find(job::JobId id) {
+    for (Job& job : jobs_) {
+        if (job.id() == id) return &job;
+    }
+    return nullptr;
+}
+
+const Universe::Job* Universe::first_job(const Patron& patron) const {
+    for (const Job& job : jobs_) {
+        if (job.patron == &patron && job.number == 0) return &job;
+    }
+    return nullptr;
+}
+
+void Universe::detail(const Patron& patron, const std::string& sentence) {
+    if (patron.verbose) const_cast<Patron&>(patron).say(sentence);
+}
+
+void Universe::signal(Patron& patron, int signal) {
+    if (signal == SIGINT || signal == SIGQUIT || signal == SIGTERM || signal == SIGHUP) patron.forwarded_signal = signal;
+    const bool at_once = signal == SIGINT && ++patron.interrupts > 1;
+    for (Job& job : jobs_) {
+        if (job.patron != &patron) continue;
+        tell(job.present, job.order(at_once ? OrderKind::kill : OrderKind::signal, static_cast<uint64_t>(signal)));
+    }
+}
+
+bool Universe::reads_here(const Patron& patron) const {
+    const Job* job = first_job(patron);
+    return job && job->host_of_first() == kRootHost;
+}
+
+void Universe::input(Patron& patron, std::string data) {
+    const Job* job = first_job(patron);
+    if (!job) return;
+    Order order = job->order(OrderKind::input);
+    order.bytes = std::move(data);
+    tell(job->host_of_first(), order);
+}
+
+void Universe::listen_for_clients(const std::string& socket_name, std::function<void()> done) {
+    Order order{OrderKind::serve_clients, 0, 0, 0, 0, socket_name, {}};
+    tree_->broadcast(encode(order), Urgency::control, std::move(done));
+}
+
+void Universe::send_to_client(uint32_t host, uint64_t connection, control::MessageKind kind, const std::string& payload) {
+    tell(host, Order{OrderKind::to_client, 0, 0, connection, static_cast<uint64_t>(kind), {}, payload});
+}
+
+void Universe::shut_down(std::function<void()> done) {
+    deputy_.end_everything();
+    jobs_.clear();
+    const bool alone = hosts_.size() == 1;
+    if (alone) return done();
+    tree_->shut_down(std::chrono::seconds(5), [done = std::move(done)](const std::vector<HostId>&) { done(); });
+}
+
+}  // namespace starling::launch

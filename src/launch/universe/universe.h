@@ -1,0 +1,170 @@
+// The universe as its root knows it: the hosts, what was placed where, the jobs and their state. It decides; its
+// deputies on the hosts do.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "control/control_protocol.h"
+#include "launch/common/host_facts.h"
+#include "launch/common/name_client.h"
+#include "launch/common/order.h"
+#include "launch/process/launcher.h"
+#include "launch/tree/tree.h"
+#include "launch/universe/deputy.h"
+#include "launch/universe/patron.h"
+#include "launch/universe/placement.h"
+
+namespace starling::launch {
+
+/// What became of a request to start a job on several hosts.
+struct PlacedOutcome {
+    int error_class = 0;
+    std::string text;
+    job::JobId job = 0;
+    std::vector<int32_t> codes;   ///< one per process asked for
+    uint32_t failed_program = 0;  ///< which command could not be started,
+    uint32_t failed_index = 0;    ///< and how many of its processes could
+};
+
+/// One host of the universe; its number is the tree's.
+struct UniverseHost {
+    enum class State { starting, up, failed, lost };
+    std::string name;    ///< as the user gave it
+    uint32_t slots = 0;  ///< 0: as many as cores
+    State state = State::starting;
+    HostFacts facts;
+    uint32_t placed = 0;    ///< processes of all jobs there now
+    bool offered = true;    ///< jobs that name no host may go there
+    bool doubtful = false;  ///< up, but perhaps lost: only what names it goes there
+    std::string problem;    ///< when failed or lost
+};
+
+/// Single-threaded, on the loop of the tree and the launcher.
+class Universe {
+  public:
+    using Started = std::function<void(const PlacedOutcome&)>;
+
+    /// `launcher` is this host's. The hosts come by add_hosts(); this one is there from the beginning, but jobs are
+    /// placed on it only if it is among them.
+    Universe(EventLoop& loop, Launcher& launcher, TreeSettings settings);
+    Universe(const Universe&) = delete;
+    Universe& operator=(const Universe&) = delete;
+    ~Universe();
+
+    /// Starts daemons on those that are new. `ready` is called when each of them is up or has failed: with an empty
+    /// sentence if all are up, else with what is wrong with the first.
+    void add_hosts(const std::vector<HostSlots>& hosts, bool offered, std::function<void(const std::string&)> ready);
+    const std::vector<UniverseHost>& hosts() const { return hosts_; }
+    bool knows(std::string_view name) const { return find_host(name) != job::kNoHost; }
+    uint32_t slots() const;
+    size_t jobs() const { return jobs_.size(); }
+    uint32_t processes() const;
+
+    /// Starts a job for `patron`, which must live until finished() was called or leave().
+    void submit(const JobSpec& spec, Patron& patron, Started started);
+    /// Whether rank 0 of the patron's first job is on the root's own host.
+    bool reads_here(const Patron& patron) const;
+    void signal(Patron& patron, int signal);
+    void input(Patron& patron, std::string data);
+    /// Says what each process waits for and shows stacks, then ends all its jobs with exit code 124.
+    void time_out(Patron& patron, int seconds);
+    /// The patron is gone: all its jobs end, and nobody is told.
+    void leave(Patron& patron);
+    /// Ends jobs and daemons; `done` is called when nothing is left, or after a stated time.
+    void shut_down(std::function<void()> done);
+
+    std::function<void(const std::string& sentence)> on_say;  ///< what concerns no patron
+
+    // --- clients of standing daemons that come in on other hosts (launch/daemon/client_relay.h) ---
+
+    void listen_for_clients(const std::string& socket_name, std::function<void()> done);
+    std::function<void(uint32_t host, const Order& order)> on_client;
+    void send_to_client(uint32_t host, uint64_t connection, control::MessageKind kind, const std::string& payload);
+
+  private:
+    struct Job;
+    struct Spawn;
+    /// Hosts that someone waits for.
+    struct Growth {
+        std::vector<uint32_t> hosts;
+        std::function<void(const std::string&)> ready;
+    };
+
+    // hosts
+    uint32_t find_host(std::string_view name) const;
+    void on_host_ready(uint32_t host, std::string_view facts);
+    void on_host_failed(uint32_t host, const std::string& sentence);
+    void on_host_lost(uint32_t host, const std::string& sentence);
+    std::vector<uint32_t> offered_hosts() const;
+    void check_growth();
+    bool has_grown(const Growth& growth, std::string& problem) const;
+    void remove_load(uint32_t host, uint32_t processes);
+
+    // starting
+    bool place_job(const JobSpec& spec, bool spawned, std::vector<uint32_t>& host_of_rank, std::string& problem);
+    bool find_rooms(const Program& program, bool spawned, PlacementRequest& request, std::string& problem);
+    void start(const JobSpec& spec, Patron& patron, bool spawned, Started started);
+    void describe(Job& job, std::vector<uint32_t> host_of_rank);
+    void send_start(Job& job);
+    bool fits_message(Job& job, const Order& order);
+    void introduce_parent(const Job& child);
+    void on_started(Job& job, const HostSet& hosts, std::string_view bytes);
+    void start_failed(Job& job);
+    void start_done(Job& job);
+
+    // ending
+    void on_failed(Job& job, uint32_t host, const Order& order);
+    void fail(Job& job, int failed_rank, int exit_code);
+    void go_on_without(Job& job, const RankRuns& ranks, int exit_code);
+    void on_gone(Job& job, const HostSet& hosts, std::string_view bytes);
+    void check_over(Job& job);
+    void remove(Job& job, job::JobState state);
+    void patron_lost_a_job(Patron& patron);
+    void show_stacks(Patron& patron);
+    void on_stacks_shown(Patron& patron);
+
+    // requests of ranks
+    void on_ask(Job& job, uint32_t host, const Order& order);
+    void spawn(Job& job, uint32_t host, const Order& order);
+    void try_spawn(std::shared_ptr<Spawn> spawn);
+    void resolve(Job& job, uint32_t host, const Order& order);
+    void on_arrived(Job& job, const HostSet& hosts);
+    void answer(uint32_t host, const Order& asked, std::string bytes);
+    void send_stub(Job& job, HostSet hosts);
+
+    // the table of a job's ports
+    void on_want_table(Job& job, const HostSet& hosts);
+    void on_host_ports(Job& job, const HostSet& hosts, std::string_view bytes);
+    void send_table(Job& job);
+
+    // messages
+    void on_message(uint32_t from, std::string_view payload);
+    void on_gathered(std::string_view topic, const std::vector<GatheredPiece>& pieces);
+    void on_piece(Job& job, OrderKind kind, const HostSet& hosts, std::string_view bytes);
+    void on_output(Job& job, uint32_t host, const Order& order);
+    void tell(uint32_t host, const Order& order);
+    void tell(const HostSet& hosts, const Order& order);
+    void post(std::function<void()> what);
+    Job* find(job::JobId id);
+    const Job* first_job(const Patron& patron) const;
+    void detail(const Patron& patron, const std::string& sentence);
+
+    EventLoop& loop_;
+    Launcher& launcher_;
+    std::unique_ptr<Tree> tree_;
+    Deputy deputy_;
+    NameClient names_;
+    std::vector<UniverseHost> hosts_;
+    std::vector<Growth> growing_;
+    std::list<Job> jobs_;
+    std::unordered_map<Patron*, uint32_t> stacks_awaited_;
+    std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  ///< for what is posted
+};
+
+}  // namespace starling::launch

@@ -1,0 +1,188 @@
+// How jobs on several hosts end: by themselves, by a rank's failure, with a host, or because their user wants it.
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "launch/process/explanation.h"
+#include "launch/universe/universe_job.h"
+#include "mpi.h"
+
+namespace starling::launch {
+
+using job::JobState;
+
+void Universe::on_failed(Job& job, uint32_t host, const Order& order) {
+    FailureReport report;
+    if (!decode(order.bytes, report))
+        report.sentence = "a rank on host " + hosts_[host].name + " failed in a way that is not understood here";
+    if (job.failing) return;
+    Patron* patron = job.patron;
+    const bool asked_for =
+        patron && (patron->timed_out || (WIFSIGNALED(report.status) && WTERMSIG(report.status) == patron->forwarded_signal));
+    const bool goes_on = job.spec.recovers && !report.aborted && !(patron && patron->timed_out);
+    const bool others = job.failures + 1 < job.description.size;
+    if (patron && !asked_for) {
+        const char* rest = !others ? "" : goes_on ? "; the others go on" : "; ending the others";
+        patron->say(report.sentence + rest);
+    }
+    if (goes_on) return go_on_without(job, {{report.rank, 1, 1, 0, 0}}, report.exit_code);
+    fail(job, static_cast<int>(report.rank), report.exit_code);
+}
+
+void Universe::fail(Job& job, int failed_rank, int exit_code) {
+    if (job.failing) return;
+    job.failing = true;
+    if (job.patron && job.number == 0 && job.patron->exit_code == 0) job.patron->exit_code = exit_code;
+    tell(job.holders, job.order(OrderKind::fail, static_cast<uint32_t>(failed_rank)));
+    for (Job& child : jobs_) {
+        if (child.spec.parent != job.id() || !child.connected || child.failing) continue;
+        if (child.patron) detail(*child.patron, "spawned job " + std::to_string(child.number) + " ends with its parent");
+        fail(child, -1, 1);
+    }
+}
+
+void Universe::go_on_without(Job& job, const RankRuns& ranks, int exit_code) {
+    for (const job::Placement& run : ranks) job.failures += run.count;
+    if (job.patron && job.number == 0 && job.patron->exit_code == 0) job.patron->exit_code = exit_code;
+    Order order = job.order(OrderKind::ranks_failed);
+    order.bytes = encode(ranks);
+    tell(job.holders, order);
+}
+
+void Universe::on_gone(Job& job, const HostSet& hosts, std::string_view bytes) {
+    const HostSet fresh = hosts.intersection(job.present);
+    GoneReport report;
+    if (fresh.empty()) return;
+    job.present.remove(fresh);
+    for (size_t i = 0; i < job.tree_hosts.size(); ++i) {
+        if (fresh.contains(job.tree_hosts[i])) remove_load(job.tree_hosts[i], job.ranks_on[i]);
+    }
+    if (decode(bytes, report)) {
+        job.lookups += fresh.size() * report.lookups;
+        job.tables += fresh.size() * report.tables;
+        if (report.had_arrived) on_arrived(job, fresh);
+    }
+    check_over(job);
+}
+
+void Universe::check_over(Job& job) {
+    if (job.present.empty() && job.starting.empty()) remove(job, job.failing ? JobState::failed : JobState::ended);
+}
+
+void Universe::remove(Job& job, JobState state) {
+    tell(job.holders, job.order(OrderKind::over, static_cast<uint64_t>(state)));
+    names_.job_ended(job.id());
+    Patron* patron = job.patron;
+    if (patron && job.lookups + job.tables > 0) {
+        detail(*patron, "finding each other: " + std::to_string(job.lookups) + " times the ports of one host were fetched, " +
+                            std::to_string(job.tables) + " times those of all");
+    }
+    jobs_.remove_if([&](const Job& other) { return &other == &job; });
+    if (patron) patron_lost_a_job(*patron);
+}
+
+void Universe::patron_lost_a_job(Patron& patron) {
+    if (--patron.jobs_left > 0) return;
+    stacks_awaited_.erase(&patron);
+    patron.finished(patron.timed_out ? 124 : patron.exit_code);
+}
+
+void Universe::on_host_lost(uint32_t host, const std::string& sentence) {
+    if (host >= hosts_.size()) return;
+    hosts_[host].state = UniverseHost::State::lost;
+    hosts_[host].problem = sentence;
+    hosts_[host].placed = 0;
+    std::vector<job::JobId> touched;
+    for (const Job& job : jobs_) touched.push_back(job.id());
+    std::set<Patron*> told;
+    for (const job::JobId id : touched) {
+        Job* job = find(id);
+        if (!job) continue;
+        job->holders.remove(host);
+        job->arriving.remove(host);
+        job->ports.lost(host);
+        send_table(*job);
+        if (job->starting.contains(host)) {
+            job->starting.remove(host);
+            job->present.remove(host);
+            job->problem = {MPI_ERR_SPAWN, 0, 0, sentence};
+            job->problem_host = host;
+            if (job->starting.empty()) start_failed(*job);
+            continue;
+        }
+        if (!job->present.contains(host)) continue;
+        job->present.remove(host);
+        RankRuns ranks_there;
+        for (const job::Placement& run : job->description.placements) {
+            if (job->tree_hosts[run.host] == host) ranks_there.push_back(run);
+        }
+        const bool goes_on = job->spec.recovers && !job->present.empty() && !job->failing;
+        if (job->patron && !job->failing && told.insert(job->patron).second)
+            job->patron->say(sentence + (goes_on ? "; the ranks on other hosts go on" : "; ending the job"));
+        if (goes_on) {
+            go_on_without(*job, ranks_there, 1);
+        } else {
+            fail(*job, -1, 1);
+        }
+        check_over(*job);
+    }
+    if (told.empty() && on_say) on_say(sentence);
+    check_growth();
+}
+
+void Universe::leave(Patron& patron) {
+    stacks_awaited_.erase(&patron);
+    for (Job& job : jobs_) {
+        if (job.patron != &patron) continue;
+        fail(job, -1, 1);
+    }
+    for (Job& job : jobs_) {
+        if (job.patron == &patron) job.patron = nullptr;
+    }
+}
+
+void Universe::time_out(Patron& patron, int seconds) {
+    patron.say("the job has not ended after " + std::to_string(seconds) + " s (--timeout): ending it");
+    patron.timed_out = true;
+    const Job* first = first_job(patron);
+    if (!first) return show_stacks(patron);
+    char id[20];
+    std::snprintf(id, sizeof id, "%016llx", static_cast<unsigned long long>(first->id()));
+    explain(loop_, launcher_, id, 0, [this, alive = alive_, patron_is = &patron](const std::string& text) {
+        // The jobs may have ended meanwhile, and the patron with them.
+        if (!*alive || std::none_of(jobs_.begin(), jobs_.end(), [=](const Job& job) { return job.patron == patron_is; }))
+            return;
+        if (!text.empty()) patron_is->output(2, "what each process waits for:\n" + text, [] {});
+        show_stacks(*patron_is);
+    });
+}
+
+void Universe::show_stacks(Patron& patron) {
+    uint32_t awaited = 0;
+    for (Job& job : jobs_) {
+        if (job.patron != &patron) continue;
+        awaited += static_cast<uint32_t>(job.present.size());
+        tell(job.present, job.order(OrderKind::stacks));
+    }
+    stacks_awaited_[&patron] = awaited + 1;
+    on_stacks_shown(patron);
+    // A debugger that hangs must not keep the job alive.
+    constexpr std::chrono::seconds kLongest{40};
+    loop_.after(kLongest, [this, alive = alive_, &patron] {
+        if (!*alive || !stacks_awaited_.contains(&patron)) return;
+        stacks_awaited_[&patron] = 1;
+        on_stacks_shown(patron);
+    });
+}
+
+void Universe::on_stacks_shown(Patron& patron) {
+    const auto found = stacks_awaited_.find(&patron);
+    if (found == stacks_awaited_.end() || --found->second > 0) return;
+    stacks_awaited_.erase(found);
+    for (Job& job : jobs_) {
+        if (job.patron == &patron) fail(job, -1, 124);
+    }
+}
+
+}  // namespace starling::launch

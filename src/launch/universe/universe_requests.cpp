@@ -1,0 +1,186 @@
+// What ranks ask of the universe's root: spawns, names, other jobs.
+#include <algorithm>
+
+#include "launch/process/control_server.h"
+#include "launch/universe/universe_job.h"
+#include "mpi.h"
+
+namespace starling::launch {
+
+using control::MessageKind;
+
+/// How long hosts whose ranks come late to MPI_Init hold up the table of all ports for the others.
+constexpr std::chrono::milliseconds kTableWait{300};
+
+/// A spawn on its way; with MPI's `soft` it may take more than one attempt.
+struct Universe::Spawn {
+    job::JobId parent;
+    uint32_t host;  ///< of who asked
+    Order asked;
+    JobSpec spec;
+    std::vector<uint32_t> wanted;  ///< processes of each command, as first asked for
+};
+
+void Universe::answer(uint32_t host, const Order& asked, std::string bytes) {
+    tell(host, Order{OrderKind::answer, asked.job, asked.rank, asked.a, asked.b, {}, std::move(bytes)});
+}
+
+void Universe::on_ask(Job& job, uint32_t host, const Order& order) {
+    const auto kind = static_cast<MessageKind>(order.b);
+    switch (kind) {
+        case MessageKind::spawn:
+            return spawn(job, host, order);
+        case MessageKind::resolve:
+            return resolve(job, host, order);
+        case MessageKind::disconnect: {
+            control::DisconnectNotice notice;
+            Job* child = nullptr;
+            if (decode(order.bytes, notice) && (notice.child == job.id() || notice.parent == job.id()))
+                child = find(notice.child);
+            if (child && child->spec.parent == notice.parent) child->connected = false;
+            return answer(host, order, encode(control::NameReply{}));
+        }
+        case MessageKind::publish:
+        case MessageKind::unpublish:
+        case MessageKind::lookup: {
+            control::NameRequest request;
+            if (!decode(order.bytes, request))
+                return answer(host, order, encode(control::NameReply{MPI_ERR_OTHER, "a garbled request", {}}));
+            request.job = job.id();
+            names_.request(kind, std::move(request),
+                           [this, host, order](const control::NameReply& reply) { answer(host, order, encode(reply)); });
+            return;
+        }
+        default:
+            return;
+    }
+}
+
+void Universe::spawn(Job& job, uint32_t host, const Order& order) {
+    control::SpawnRequest request;
+    control::SpawnReply reply;
+    auto spawn = std::make_shared<Spawn>();
+    size_t asked = 0;
+    if (!decode(order.bytes, request)) {
+        reply.text = "a garbled request";
+    } else {
+        asked = processes_asked_for(request);
+        reply.text = job_of(request, job.id(), spawn->spec, false);
+    }
+    if (reply.text.empty() && (job.failing || !job.patron)) reply.text = "the job is being ended";
+    if (!reply.text.empty()) {
+        reply.error_class = MPI_ERR_SPAWN;
+        reply.codes.assign(asked, MPI_ERR_SPAWN);
+        return answer(host, order, encode(reply));
+    }
+    spawn->parent = job.id();
+    spawn->host = host;
+    spawn->spec.recovers = job.spec.recovers;
+    spawn->asked = order;
+    std::vector<HostSlots> fresh;
+    for (Program& program : spawn->spec.programs) {
+        spawn->wanted.push_back(program.count);
+        if (!program.soft.empty()) program.count = program.soft.back();
+        for (const HostSlots& named : program.hosts) {
+            if (!knows(named.name)) add_host(fresh, named);
+        }
+    }
+    if (fresh.empty()) return try_spawn(spawn);
+    add_hosts(fresh, false, [this, spawn](const std::string&) { try_spawn(spawn); });
+}
+
+void Universe::try_spawn(std::shared_ptr<Spawn> spawn) {
+    Job* parent = find(spawn->parent);
+    if (!parent || !parent->patron) return;
+    start(spawn->spec, *parent->patron, true, [this, spawn](const PlacedOutcome& outcome) {
+        if (outcome.job == 0 && outcome.error_class == MPI_ERR_SPAWN) {
+            // Fewer may do: the largest number allowed of those that could be started.
+            Program& program = spawn->spec.programs[outcome.failed_program];
+            const auto above = std::upper_bound(program.soft.begin(), program.soft.end(), outcome.failed_index);
+            if (above != program.soft.begin() && above[-1] != 0 && above[-1] < program.count) {
+                program.count = above[-1];
+                return try_spawn(spawn);
+            }
+        }
+        control::SpawnReply reply;
+        reply.error_class = outcome.error_class;
+        reply.text = outcome.text;
+        reply.job.id = outcome.job;
+        for (size_t i = 0; i < spawn->wanted.size(); ++i) {
+            for (uint32_t n = 0; n < spawn->wanted[i]; ++n) {
+                const bool runs = outcome.job != 0 && n < spawn->spec.programs[i].count;
+                reply.codes.push_back(runs ? MPI_SUCCESS : outcome.job ? MPI_ERR_SPAWN : outcome.error_class);
+            }
+        }
+        if (Job* child = find(outcome.job)) send_stub(*child, HostSet::one(spawn->host));
+        answer(spawn->host, spawn->asked, encode(reply));
+    });
+}
+
+void Universe::send_stub(Job& job, HostSet hosts) {
+    hosts.remove(job.holders);
+    if (hosts.empty()) return;
+    job.holders.add(hosts);
+    Order order = job.order(OrderKind::stub);
+    order.bytes = encode(StubOrder{job.description, job.tree_hosts, job.number, job.all_arrived()});
+    tell(hosts, order);
+    if (job.failing) tell(hosts, job.order(OrderKind::fail, ~0u));
+}
+
+void Universe::resolve(Job&, uint32_t host, const Order& order) {
+    control::JobQuery query;
+    control::JobReply reply;
+    Job* about = decode(order.bytes, query) ? find(query.job) : nullptr;
+    if (about) {
+        send_stub(*about, HostSet::one(host));
+    } else {
+        reply.error_class = MPI_ERR_PROC_ABORTED;
+        reply.text =
+            "that job is gone, or belongs to another universe: start the daemons of one first (starling daemon start "
+            "--hostfile), so that jobs started one by one can meet";
+    }
+    answer(host, order, encode(reply));
+}
+
+void Universe::on_arrived(Job& job, const HostSet& hosts) {
+    if (job.arriving.empty()) return;
+    job.arriving.remove(hosts);
+    if (!job.arriving.empty()) return;
+    tell(job.holders, job.order(OrderKind::all_arrived));
+    if (Job* parent = find(job.spec.parent)) tell(parent->present, parent->order(OrderKind::ring));
+}
+
+void Universe::on_want_table(Job& job, const HostSet& hosts) {
+    const HostSet asked = job.ports.want(hosts, HostSet::of(job.tree_hosts).intersection(job.holders));
+    if (!asked.empty()) {
+        Order order = job.order(OrderKind::gather_ports, job.ports.round());
+        Writer set;
+        asked.encode(set);
+        order.bytes = set.take();
+        tell(asked, order);
+        loop_.after(kTableWait, [this, alive = alive_, id = job.id(), round = job.ports.round()] {
+            Job* job = *alive ? find(id) : nullptr;
+            if (!job || job->ports.round() != round) return;
+            job->ports.close_round();
+            send_table(*job);
+        });
+    }
+    send_table(job);
+}
+
+void Universe::on_host_ports(Job& job, const HostSet& hosts, std::string_view bytes) {
+    HostPorts ports;
+    if (!decode(bytes, ports)) return;
+    for (const HostId host : hosts.list()) job.ports.add(host, ports);
+    send_table(job);
+}
+
+void Universe::send_table(Job& job) {
+    if (!job.ports.ready()) return;
+    HostSet to;
+    Order order = job.order(OrderKind::table);
+    order.bytes = encode(job.ports.take(to));
+    tell(to, order);
+}
+
+}  // namespace starling::launch

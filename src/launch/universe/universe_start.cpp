@@ -1,0 +1,227 @@
+// How jobs on several hosts start: placed here, started there.
+#include <algorithm>
+
+#include "launch/process/process_environment.h"
+#include "launch/universe/universe_job.h"
+#include "mpi.h"
+
+namespace starling::launch {
+
+// For what names no host. A host that may be lost is left out as long as there are others: a job that has begun to run
+// can't be moved any more.
+std::vector<uint32_t> Universe::offered_hosts() const {
+    std::vector<uint32_t> sure, all;
+    for (uint32_t i = 0; i < hosts_.size(); ++i) {
+        const UniverseHost& host = hosts_[i];
+        if (!host.offered) continue;
+        all.push_back(i);
+        if (host.state == UniverseHost::State::up && !host.doubtful) sure.push_back(i);
+    }
+    if (!sure.empty()) return sure;
+    return all.empty() ? std::vector<uint32_t>{kRootHost} : all;
+}
+
+bool Universe::find_rooms(const Program& program, bool spawned, PlacementRequest& request, std::string& problem) {
+    request.count = program.count;
+    request.mapping = program.mapping;
+    request.per_host = program.per_host;
+    request.least_loaded = spawned;
+    for (const HostSlots& wanted : program.hosts) {
+        const uint32_t host = find_host(wanted.name);
+        if (host == job::kNoHost) {
+            problem = "host '" + wanted.name + "' is not in this universe";
+            return false;
+        }
+        if (hosts_[host].state != UniverseHost::State::up) {
+            problem = hosts_[host].problem.empty() ? "host " + wanted.name + " is not up" : hosts_[host].problem;
+            return false;
+        }
+        request.hosts.push_back(host);
+        request.slots.push_back(wanted.slots);
+    }
+    if (!request.hosts.empty()) return true;
+    request.hosts = offered_hosts();
+    return true;
+}
+
+bool Universe::place_job(const JobSpec& spec, bool spawned, std::vector<uint32_t>& host_of_rank, std::string& problem) {
+    std::vector<Room> rooms;
+    for (const UniverseHost& host : hosts_) {
+        const bool up = host.state == UniverseHost::State::up;
+        rooms.push_back({host.slots ? host.slots : host.facts.cores, host.placed, up});
+    }
+    for (const Program& program : spec.programs) {
+        PlacementRequest request;
+        if (!find_rooms(program, spawned, request, problem)) return false;
+        if (program.count == 0) continue;
+        const std::vector<uint32_t> placed = place(request, rooms);
+        if (placed.empty()) {
+            problem = "no host is left to start processes on";
+            return false;
+        }
+        host_of_rank.insert(host_of_rank.end(), placed.begin(), placed.end());
+    }
+    if (host_of_rank.empty()) problem = "a job of no processes can't be started";
+    return !host_of_rank.empty();
+}
+
+void Universe::submit(const JobSpec& spec, Patron& patron, Started started) { start(spec, patron, false, std::move(started)); }
+
+void Universe::start(const JobSpec& spec, Patron& patron, bool spawned, Started started) {
+    std::vector<uint32_t> host_of_rank;
+    PlacedOutcome outcome;
+    if (!place_job(spec, spawned, host_of_rank, outcome.text)) {
+        outcome.error_class = MPI_ERR_SPAWN;
+        outcome.codes.assign(spec.size(), MPI_ERR_SPAWN);
+        return started(outcome);
+    }
+    Job& job = jobs_.emplace_back();
+    job.spec = spec;
+    job.patron = &patron;
+    job.started = std::move(started);
+    job.number = patron.jobs_started++;
+    ++patron.jobs_left;
+    for (Program& program : job.spec.programs) {
+        if (program.directory.empty()) program.directory = patron.directory;
+    }
+    describe(job, std::move(host_of_rank));
+    introduce_parent(job);
+    send_start(job);
+}
+
+void Universe::describe(Job& job, std::vector<uint32_t> host_of_rank) {
+    job::JobDescription& description = job.description;
+    description.draw();
+    description.size = static_cast<uint32_t>(host_of_rank.size());
+    const Job* parent = find(job.spec.parent);
+    description.universe_size = job.spec.shown_universe_size(parent ? &parent->description.universe_size : nullptr, slots());
+    description.several_hosts = hosts_.size() > 1;
+    description.recovers = job.spec.recovers;
+    description.command = job.spec.programs[0].argv[0];
+    description.blob = std::move(job.spec.blob);
+    for (const uint32_t host : host_of_rank) ++hosts_[host].placed;
+    job.tree_hosts = hosts_in_use(host_of_rank);
+    for (const uint32_t host : job.tree_hosts) description.hosts.push_back(hosts_[host].facts.entry);
+    std::vector<uint32_t> next_local(job.tree_hosts.size(), 0);
+    description.placements = job::fold_placements(host_of_rank, 0, next_local);
+    job.ranks_on = next_local;
+    job.starting = job.present = job.holders = HostSet::of(job.tree_hosts);
+    job.arriving = job.present;
+}
+
+// The children's hosts must know the parents' job, whose ranks are the first that the children talk to.
+void Universe::introduce_parent(const Job& child) {
+    Job* parent = find(child.spec.parent);
+    if (!parent) return;
+    send_stub(*parent, child.present);
+}
+
+// What would be too long for the tree's messages: nobody else shall suffer from it.
+bool Universe::fits_message(Job& job, const Order& order) {
+    constexpr size_t kAround = 4096;
+    if (order.bytes.size() + kAround <= kMaxTreePayload) return true;
+    job.problem.error_class = MPI_ERR_SPAWN;
+    job.problem.text = "the arguments, environment and hosts of " + job.description.command + " have " +
+                       std::to_string(order.bytes.size()) + " bytes together, which is too long";
+    job.problem_host = kRootHost;
+    start_failed(job);
+    return false;
+}
+
+void Universe::send_start(Job& job) {
+    const Patron& patron = *job.patron;
+    StartOrder start;
+    start.spec = job.spec;
+    start.part.description = job.description;
+    start.part.tree_hosts = job.tree_hosts;
+    start.part.number = job.number;
+    start.part.style = patron.style;
+
+    HostSet others = job.present;
+    others.remove(kRootHost);
+    Order for_others = job.order(OrderKind::start);
+    if (!others.empty()) {
+        StartOrder there = start;
+        there.part.style.capture = true;
+        const Forward forward = job.spec.programs[0].forward;
+        there.part.environment = forwarded_environment(patron.environment, forward);
+        there.part.whole_environment = forward == Forward::all;
+        for_others.bytes = encode(there);
+        if (!fits_message(job, for_others)) return;
+    }
+    if (job.present.contains(kRootHost)) {
+        StartOrder own = std::move(start);
+        own.part.style.capture = !patron.has_own_host;
+        own.part.whole_environment = !patron.has_own_host;
+        if (!patron.has_own_host) own.part.environment = patron.environment;
+        Order order = job.order(OrderKind::start);
+        order.bytes = encode(own);
+        tell(kRootHost, order);
+    }
+    if (!others.empty()) tell(others, for_others);
+}
+
+void Universe::on_started(Job& job, const HostSet& hosts, std::string_view bytes) {
+    const HostSet fresh = hosts.intersection(job.starting);
+    if (fresh.empty()) return;
+    const uint32_t host = fresh.front();
+    StartReport report;
+    if (!decode(bytes, report)) {
+        report.error_class = MPI_ERR_OTHER;
+        report.text = "the report of host " + hosts_[host].name + " is garbled";
+    }
+    job.starting.remove(fresh);
+    if (report.error_class != MPI_SUCCESS) {
+        job.present.remove(fresh);
+        job.holders.remove(fresh);
+        // Of several problems the one that leaves fewest processes decides how many a soft spawn may try again with.
+        const bool worse =
+            report.failed_program < job.problem.failed_program ||
+            (report.failed_program == job.problem.failed_program && report.failed_index < job.problem.failed_index);
+        if (job.problem.error_class == MPI_SUCCESS || worse) {
+            job.problem = report;
+            job.problem_host = host;
+        }
+    }
+    if (!job.starting.empty()) return;
+    if (job.problem.error_class != MPI_SUCCESS) {
+        start_failed(job);
+    } else {
+        start_done(job);
+    }
+}
+
+void Universe::start_failed(Job& job) {
+    PlacedOutcome outcome;
+    outcome.error_class = job.problem.error_class;
+    outcome.text = job.problem.text;
+    if (hosts_.size() > 1) outcome.text += " (on host " + hosts_[job.problem_host].name + ")";
+    outcome.codes.assign(job.description.size, job.problem.error_class);
+    tell(job.holders, job.order(OrderKind::take_back));
+    for (size_t i = 0; i < job.tree_hosts.size(); ++i) remove_load(job.tree_hosts[i], job.ranks_on[i]);
+    const Started started = std::move(job.started);
+    Patron* patron = job.patron;
+    outcome.failed_program = job.problem.failed_program;
+    outcome.failed_index = job.problem.failed_index;
+    jobs_.remove_if([&](const Job& other) { return &other == &job; });
+    if (patron) {
+        --patron->jobs_left;
+        if (patron->jobs_started > 0) --patron->jobs_started;
+    }
+    started(outcome);
+}
+
+void Universe::start_done(Job& job) {
+    PlacedOutcome outcome;
+    outcome.job = job.id();
+    outcome.codes.assign(job.description.size, MPI_SUCCESS);
+    if (job.patron) {
+        detail(*job.patron, "started " + std::to_string(job.description.size) + " of " + job.description.command + " on " +
+                                std::to_string(job.tree_hosts.size()) + (job.tree_hosts.size() == 1 ? " host" : " hosts"));
+    }
+    const Started started = std::move(job.started);
+    if (started) started(outcome);
+    check_over(job);
+}
+
+}  // namespace starling::launch
