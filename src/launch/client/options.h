@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "launch/process/job.h"
+#include "launch/common/job_spec.h"
 
 namespace starling::launch {
 

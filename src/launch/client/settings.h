@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "launch/process/job.h"
+#include "launch/common/job_spec.h"
 
 namespace starling::launch {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/wire.h"
-#include "launch/process/job.h"
+#include "launch/common/job_spec.h"
 
 namespace starling::launch {
 

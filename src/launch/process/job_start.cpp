@@ -93,18 +93,6 @@ std::string refusal(const std::string& program, const std::string& library) {
 
 }  // namespace
 
-uint32_t JobSpec::size() const {
-    uint32_t size = 0;
-    for (const Program& program : programs) size += program.count;
-    return size;
-}
-
-uint32_t JobSpec::shown_universe_size(const uint32_t* inherited, uint32_t slots) const {
-    if (inherited) return *inherited;
-    if (universe_size == kInfiniteUniverse) return 0;
-    return universe_size > 0 ? universe_size : std::max(size(), slots);
-}
-
 void Launcher::describe(Job& job, const JobSpec& spec) const {
     job.parent = spec.parent;
     job.ranks.resize(job.segment.header().local_ranks);

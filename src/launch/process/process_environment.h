@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "launch/process/job.h"
+#include "launch/common/job_spec.h"
 
 namespace starling::launch {
 

@@ -6,16 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "job/job_description.h"
+#include "launch/common/job_spec.h"
 
 namespace starling::launch {
-
-/// What the ranks are dealt out over, one after the other.
-enum class Mapping : uint32_t {
-    slot,  ///< host by host, as many as have room there
-    node,  ///< one per host, around and around
-    core,  ///< as slot; a slot is a core
-};
 
 /// A host of the universe as placement sees it.
 struct Room {
