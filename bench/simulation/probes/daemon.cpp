@@ -13,9 +13,11 @@
 #include <string>
 #include <vector>
 
+#include "job/job_segment.h"
 #include "launch/common/order.h"
 #include "launch/tree/frame.h"
 #include "launch/tree/handshake.h"
+#include "launch/universe/placement.h"
 #include "mpi.h"
 
 namespace {
