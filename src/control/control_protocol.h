@@ -1,4 +1,4 @@
-// What ranks and their launcher, and launchers and the daemon, say to each other: frames on an abstract
+// What ranks and their launcher, and launchers and the daemon of names, say to each other: frames on an abstract
 // Unix stream socket, one request and one reply at a time per connection. Everything that arrives is
 // checked: a peer that sends something else is hung up on.
 #pragma once
@@ -37,17 +37,7 @@ enum class MessageKind : uint32_t {
     /// JobQuery → JobReply: we have given up that rank, on another host, since nothing reaches it: it shall not wait for us.
     /// To hang up without waiting for the reply is fine.
     given_up = 15,
-
-    // mpiexec and a standing daemon (launch/common/client_protocol.h).
-    submit = 20,    ///< client → daemon: a job
-    started = 21,   ///< daemon → client
-    output = 22,    ///< daemon → client: what ranks print
-    written = 23,   ///< client → daemon: so much of it has been written
-    input = 24,     ///< client → daemon: standard input, empty at its end
-    taken = 25,     ///< daemon → client: the input has gone on
-    signal = 26,    ///< client → daemon
-    finished = 27,  ///< daemon → client: the exit code
-    last = finished,
+    last = 27,  ///< those from 20 on are between mpiexec and a standing daemon, and named there
 };
 
 inline constexpr uint32_t kFrameMagic = 0x4c525453;  ///< "STRL"

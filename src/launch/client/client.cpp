@@ -12,7 +12,6 @@
 #include <cstdio>
 #include <cstring>
 
-#include "control/control_protocol.h"
 #include "control/local_socket.h"
 #include "launch/common/client_protocol.h"
 #include "launch/process/input.h"
@@ -23,15 +22,13 @@ namespace starling::launch {
 
 namespace {
 
-using control::MessageKind;
-
 constexpr int kForwarded[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT};
 constexpr int kCannotStart = 127;
 
 class Client {
   public:
     explicit Client(const Options& options)
-        : options_(options), output_(loop_), reader_(loop_, [this](std::string data) { send(MessageKind::input, data); }) {}
+        : options_(options), output_(loop_), reader_(loop_, [this](std::string data) { send(ClientMessage::input, data); }) {}
 
     ~Client() {
         if (socket_ >= 0) close(socket_);
@@ -49,7 +46,7 @@ class Client {
         }
         watch_signals();
         loop_.watch(socket_, EPOLLIN, [this](uint32_t) { on_readable(); });
-        send(MessageKind::submit, encode(submission()));
+        send(ClientMessage::submit, encode(submission()));
         loop_.run();
         output_.drain();
         return outcome_;
@@ -91,14 +88,14 @@ class Client {
             const bool deadly = number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
             // Before the job has started there is nothing to forward to: to hang up ends it.
             if (deadly && (!started_ || finished_)) return end(128 + number);
-            send(MessageKind::signal, encode(ClientNotice{info.ssi_signo, {}}));
+            send(ClientMessage::signal, encode(ClientNotice{info.ssi_signo, {}}));
             if (number == SIGTSTP) kill(getpid(), SIGSTOP);
             if (number == SIGCONT && reading_) reader_.next();
         }
     }
 
-    void send(MessageKind kind, std::string_view payload) {
-        if (!control::send_all(socket_, control::encode_frame(kind, payload))) lost();
+    void send(ClientMessage message, std::string_view payload) {
+        if (!control::send_all(socket_, control::encode_frame(kind_of(message), payload))) lost();
     }
 
     void lost() {
@@ -134,17 +131,17 @@ class Client {
 
     bool on_frame(const control::Frame& frame) {
         ClientNotice notice;
-        switch (frame.kind) {
-            case MessageKind::started:
+        switch (static_cast<ClientMessage>(frame.kind)) {
+            case ClientMessage::started:
                 return on_started(frame.payload);
-            case MessageKind::output:
+            case ClientMessage::output:
                 if (!decode(frame.payload, notice)) return false;
-                output_.write_lines(notice.number == 2 ? 2 : 1, notice.bytes, [this] { send(MessageKind::written, {}); });
+                output_.write_lines(notice.number == 2 ? 2 : 1, notice.bytes, [this] { send(ClientMessage::written, {}); });
                 return true;
-            case MessageKind::taken:
+            case ClientMessage::taken:
                 reader_.next();
                 return true;
-            case MessageKind::finished:
+            case ClientMessage::finished:
                 if (!decode(frame.payload, notice)) return false;
                 finished_ = true;
                 output_.when_written([this, code = static_cast<int>(notice.number)] { end(code); });

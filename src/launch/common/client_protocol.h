@@ -1,13 +1,29 @@
-// What mpiexec and a standing daemon say to each other (frames of control/control_protocol.h, from submit on).
+// What mpiexec and a standing daemon say to each other, in frames of control/control_protocol.h.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "control/control_protocol.h"
 #include "launch/common/job_spec.h"
 
 namespace starling::launch {
+
+/// Kinds of frames. `stop` and `status` of control::MessageKind are understood besides.
+enum class ClientMessage : uint32_t {
+    submit = 20,    ///< client → daemon: a job
+    started = 21,   ///< daemon → client
+    output = 22,    ///< daemon → client: what ranks print
+    written = 23,   ///< client → daemon: so much of it has been written
+    input = 24,     ///< client → daemon: standard input, empty at its end
+    taken = 25,     ///< daemon → client: the input has gone on
+    signal = 26,    ///< client → daemon
+    finished = 27,  ///< daemon → client: the exit code
+};
+static_assert(static_cast<uint32_t>(ClientMessage::finished) == static_cast<uint32_t>(control::MessageKind::last));
+
+constexpr control::MessageKind kind_of(ClientMessage message) { return static_cast<control::MessageKind>(message); }
 
 /// The socket of the user's standing daemon on any of its hosts; its name depends on STARLING_UNIVERSE.
 std::string universe_socket_name();

@@ -19,12 +19,13 @@ class ClientServer::Client : public Patron {
     }
     void output(int target, std::string_view lines, std::function<void()> written) override {
         written_.push_back(std::move(written));
-        server_.send(key_, MessageKind::output, encode(ClientNotice{static_cast<uint32_t>(target), std::string(lines)}));
+        server_.send(key_, kind_of(ClientMessage::output),
+                     encode(ClientNotice{static_cast<uint32_t>(target), std::string(lines)}));
     }
-    void input_taken() override { server_.send(key_, MessageKind::taken, {}); }
+    void input_taken() override { server_.send(key_, kind_of(ClientMessage::taken), {}); }
     void finished(int code) override {
         over = true;
-        server_.send(key_, MessageKind::finished, encode(ClientNotice{static_cast<uint32_t>(code), {}}));
+        server_.send(key_, kind_of(ClientMessage::finished), encode(ClientNotice{static_cast<uint32_t>(code), {}}));
     }
 
     /// The client answers each output frame once, in order.
@@ -80,7 +81,7 @@ void ClientServer::on_relayed(uint32_t host, uint64_t connection, MessageKind ki
 void ClientServer::on_relayed_end(uint32_t host, uint64_t connection) { close_soon({host, connection}); }
 
 bool ClientServer::on_frame(Key key, MessageKind kind, const std::string& payload) {
-    if (kind == MessageKind::submit) return submit(key, payload);
+    if (kind == kind_of(ClientMessage::submit)) return submit(key, payload);
     if (kind == MessageKind::status || kind == MessageKind::stop) {
         reply_to_tool(key, kind);
         return true;
@@ -89,14 +90,14 @@ bool ClientServer::on_frame(Key key, MessageKind kind, const std::string& payloa
     if (found == clients_.end()) return false;
     Client& client = *found->second;
     ClientNotice notice;
-    switch (kind) {
-        case MessageKind::written:
+    switch (static_cast<ClientMessage>(kind)) {
+        case ClientMessage::written:
             client.on_written();
             return true;
-        case MessageKind::input:
+        case ClientMessage::input:
             universe_.input(client, payload);
             return true;
-        case MessageKind::signal:
+        case ClientMessage::signal:
             if (!decode(payload, notice) || notice.number > 64) return false;
             universe_.signal(client, static_cast<int>(notice.number));
             return true;
@@ -127,7 +128,7 @@ bool ClientServer::submit(Key key, const std::string& payload) {
         }
     }
     if (reply.unknown_host) {
-        send(key, MessageKind::started, encode(reply));
+        send(key, kind_of(ClientMessage::started), encode(reply));
         return true;
     }
     Client& client = *(clients_[key] = std::make_unique<Client>(*this, key));
@@ -146,7 +147,7 @@ bool ClientServer::submit(Key key, const std::string& payload) {
         SubmissionReply done = reply;
         done.error_class = outcome.error_class;
         done.text = outcome.text;
-        send(key, MessageKind::started, encode(done));
+        send(key, kind_of(ClientMessage::started), encode(done));
     });
     return true;
 }
