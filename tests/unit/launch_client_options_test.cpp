@@ -9,7 +9,7 @@
 #include "control/control_protocol.h"
 #include "launch/client/options.h"
 #include "launch/common/hosts.h"
-#include "launch/process/control_server.h"
+#include "launch/universe/spawn_request.h"
 
 namespace starling::launch {
 namespace {

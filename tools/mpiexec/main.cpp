@@ -4,14 +4,12 @@
 
 #include <cstdio>
 
-#include "base/error.h"
 #include "launch/client/allocation.h"
 #include "launch/client/client.h"
-#include "launch/client/hosts_run.h"
 #include "launch/client/options.h"
+#include "launch/client/run_job.h"
 #include "launch/client/settings.h"
 #include "launch/client/way.h"
-#include "launch/process/launcher.h"
 
 namespace {
 
@@ -51,31 +49,5 @@ int main(int argc, char** argv) {
         choice = launch::choose_way(options, false, outcome.text);
     }
     if (!choice.problem.empty()) return complain(choice.problem);
-    if (choice.way == launch::Way::agent) return launch::run_over_hosts(options, argv, choice.why);
-
-    launch::LauncherSettings settings;
-    settings.argv = argv;
-    settings.tag_output = options.tag_output;
-    settings.verbose = options.verbose;
-    settings.quiet = options.quiet;
-    settings.binding = options.binding;
-    settings.report_bindings = options.report_bindings;
-    settings.timeout_seconds = options.timeout_seconds;
-
-    launch::EventLoop loop;
-    launch::Launcher launcher(loop, settings);
-    if (!launcher.prepare()) return complain(failure_text());
-    launcher.detail("%s", choice.why.c_str());
-    launch::JobSpec spec;
-    spec.programs = std::move(options.programs);
-    spec.forward_input = true;
-    spec.recovers = options.recovers;
-    spec.universe_size = options.universe_size;
-    const launch::StartOutcome outcome = launcher.start_job(spec);
-    if (!outcome.job) {
-        complain(outcome.text);
-        launcher.shut_down();
-        return 127;
-    }
-    return launcher.run();
+    return run_job(options, argv, choice);
 }

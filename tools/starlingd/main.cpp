@@ -20,8 +20,8 @@
 #include "launch/daemon/name_daemon.h"
 #include "launch/daemon/node_daemon.h"
 #include "launch/daemon/standing.h"
-#include "launch/process/launcher.h"
 #include "launch/tree/node.h"
+#include "launch/universe/local_patron.h"
 
 namespace {
 
@@ -54,19 +54,23 @@ int keep_names(bool persistent, int ready) {
     return loop.run();
 }
 
-int serve(char** argv, const job::JobAddress& address, int ready) {
+launch::LauncherSettings settings_of(char** argv) {
     launch::LauncherSettings settings;
     settings.name = "starling";
     settings.argv = argv;
+    return settings;
+}
+
+int serve(char** argv, const job::JobAddress& address, int ready) {
     launch::EventLoop loop;
-    launch::Launcher launcher(loop, settings);
-    if (!launcher.prepare() || !launcher.adopt(address)) {
+    launch::LocalPatron patron(loop, settings_of(argv));
+    if (!patron.prepare() || !patron.adopt(address)) {
         tell(ready, failure_text());
-        launcher.shut_down();
+        patron.launcher().shut_down();
         return 1;
     }
     tell(ready, "ready");
-    return launcher.run();
+    return patron.run();
 }
 
 // Of a job that another process manager has started.
@@ -79,21 +83,18 @@ int help_host(char** argv, int ready) {
         return 1;
     }
     launch::forget_manager();
-    launch::LauncherSettings settings;
-    settings.name = "starling";
-    settings.argv = argv;
     launch::EventLoop loop;
-    launch::Launcher launcher(loop, settings);
-    launch::HostJob job(loop, launcher);
+    launch::LocalPatron patron(loop, settings_of(argv));
+    launch::HostJob job(loop, patron);
     auto outcome = launch::HostJob::Start::failed;
-    if (launcher.prepare()) outcome = job.start(description, my_host);
+    if (patron.prepare()) outcome = job.start(description, my_host);
     const bool faster = outcome == launch::HostJob::Start::another_was_faster;
     tell(ready, outcome == launch::HostJob::Start::failed ? failure_text() : "ready");
     if (outcome == launch::HostJob::Start::ready) {
-        launcher.run();
+        patron.run();
         return 0;  // how the job ended is its manager's business
     }
-    launcher.shut_down();
+    patron.launcher().shut_down();
     return faster ? 0 : 1;
 }
 

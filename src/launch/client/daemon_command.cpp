@@ -12,7 +12,7 @@
 #include "control/start_server.h"
 #include "launch/common/client_protocol.h"
 #include "launch/common/hosts.h"
-#include "launch/common/name_client.h"
+#include "launch/universe/name_client.h"
 
 namespace starling::launch {
 

@@ -2,9 +2,23 @@
 
 #include <algorithm>
 
-#include "launch/client/hosts_run.h"
-
 namespace starling::launch {
+
+std::vector<HostSlots> hosts_of(const std::vector<Program>& programs) {
+    std::vector<HostSlots> all;
+    for (const Program& program : programs) {
+        for (const HostSlots& host : program.hosts) {
+            bool known = false;
+            for (HostSlots& other : all) {
+                if (!same_host(other.name, host.name)) continue;
+                other.slots = std::max(other.slots, host.slots);
+                known = true;
+            }
+            if (!known) all.push_back(host);
+        }
+    }
+    return all;
+}
 
 Choice choose_way(const Options& options, bool standing, const std::string& refusal) {
     const std::vector<HostSlots> hosts = hosts_of(options.programs);

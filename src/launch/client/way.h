@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "launch/client/options.h"
 
@@ -12,6 +13,9 @@ struct Choice {
     std::string why;      ///< for --verbose
     std::string problem;  ///< not empty: the job can't be started the way that was asked for
 };
+
+/// All hosts that the programs name.
+std::vector<HostSlots> hosts_of(const std::vector<Program>& programs);
 
 /// The fastest way that can serve the job, in order: mpiexec itself if all hosts named are this machine; standing daemons,
 /// since nothing has to be started first; the agent. A job that names no host goes to standing daemons if there are any,

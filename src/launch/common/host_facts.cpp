@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -11,6 +10,7 @@
 #include <cstring>
 
 #include "base/wire.h"
+#include "job/job_segment.h"
 #include "launch/common/hosts.h"
 
 namespace starling::launch {
@@ -46,13 +46,17 @@ void find_addresses(job::HostEntry& entry) {
 
 }  // namespace
 
-HostFacts own_facts() {
+HostFacts own_identity() {
     HostFacts facts;
     facts.entry.id = job::this_host();
     std::snprintf(facts.entry.name, sizeof facts.entry.name, "%s", host_name().c_str());
+    facts.cores = std::max(1u, job::usable_cores());
+    return facts;
+}
+
+HostFacts own_facts() {
+    HostFacts facts = own_identity();
     find_addresses(facts.entry);
-    cpu_set_t usable;
-    if (sched_getaffinity(0, sizeof usable, &usable) == 0) facts.cores = static_cast<uint32_t>(std::max(1, CPU_COUNT(&usable)));
     return facts;
 }
 

@@ -14,7 +14,10 @@ struct HostFacts {
     uint32_t cores = 1;    ///< that processes may use
 };
 
-/// Of this host. Addresses are those of the interfaces that are up, without loopback unless there is nothing else;
+/// Of this host, without its addresses, which nobody needs who meets no other host.
+HostFacts own_identity();
+
+/// All of it. Addresses are those of the interfaces that are up, without loopback unless there is nothing else;
 /// STARLING_IP_INTERFACES (names or addresses, separated by commas) chooses among them.
 HostFacts own_facts();
 

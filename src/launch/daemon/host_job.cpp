@@ -40,7 +40,7 @@ bool read_file(const std::string& path, std::string& out) {
     char buffer[64 * 1024];
     ssize_t got;
     out.clear();
-    while ((got = read(fd, buffer, sizeof buffer)) > 0) out.append(buffer, static_cast<size_t>(got));
+    while ((got = ::read(fd, buffer, sizeof buffer)) > 0) out.append(buffer, static_cast<size_t>(got));
     close(fd);
     return got == 0;
 }
@@ -128,9 +128,10 @@ void forget_manager() {
     for (const std::string& name : names) unsetenv(name.c_str());
 }
 
-HostJob::HostJob(EventLoop& loop, Launcher& launcher)
+HostJob::HostJob(EventLoop& loop, LocalPatron& patron)
     : loop_(loop),
-      launcher_(launcher),
+      patron_(patron),
+      launcher_(patron.launcher()),
       server_(
           loop, [this](auto id, const control::Frame& frame) { return on_frame(id, frame); }, [](auto) {}) {}
 
@@ -173,7 +174,7 @@ HostJob::Start HostJob::start(const job::JobDescription& description, uint32_t m
     job::JobSegment segment;
     if (job::JobSegment::create(mine, my_host, segment) != MPI_SUCCESS) return Start::failed;
     members_.resize(segment.header().local_ranks);
-    job_ = &launcher_.adopt(std::move(segment));
+    job_ = &patron_.adopt(std::move(segment));
     settle();
     return Start::ready;
 }

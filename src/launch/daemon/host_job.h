@@ -8,7 +8,7 @@
 
 #include "launch/common/event_loop.h"
 #include "launch/common/frame_server.h"
-#include "launch/process/launcher.h"
+#include "launch/universe/local_patron.h"
 #include "managers/host_join.h"
 
 namespace starling::launch {
@@ -27,7 +27,7 @@ void forget_manager();
 
 class HostJob {
   public:
-    HostJob(EventLoop& loop, Launcher& launcher);
+    HostJob(EventLoop& loop, LocalPatron& patron);
     HostJob(const HostJob&) = delete;
     HostJob& operator=(const HostJob&) = delete;
     ~HostJob();
@@ -58,6 +58,7 @@ class HostJob {
     Member& member(uint32_t rank) { return members_[job_->segment.local_index(rank)]; }
 
     EventLoop& loop_;
+    LocalPatron& patron_;
     Launcher& launcher_;
     FrameServer server_;
     Job* job_ = nullptr;  ///< null once the launcher has let go of it

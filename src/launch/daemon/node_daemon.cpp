@@ -28,14 +28,12 @@ NodeDaemon::NodeDaemon(EventLoop& loop, Tree& tree, char** argv)
         return;
     }
     tree_.set_facts(encode(own_facts()));
-    launcher_.on_signal = [this](int signal) { return on_signal(signal); };
+    launcher_.on_signal = [this](int signal) { on_signal(signal); };
     launcher_.on_other_child = [this](pid_t pid, int status) { tree_.child_exited(pid, status); };
     launcher_.on_say = [this](const std::string& sentence) {
         tree_.send(kRootHost, encode(Order{OrderKind::say, 0, 0, 0, 0, sentence, {}}));
     };
 
-    // From the beginning: a launcher without a superior ends when a child exits and it has no jobs, and the agents that
-    // start the daemons below this one are children.
     deputy_ = std::make_unique<Deputy>(
         launcher_, tree_.self(),
         [this](uint32_t to, std::string payload, bool bulk) {
@@ -83,9 +81,8 @@ NodeDaemon::~NodeDaemon() {
 }
 
 // A user who ends the daemon itself means all of it; what goes to its ranks comes through the root.
-bool NodeDaemon::on_signal(int signal) {
+void NodeDaemon::on_signal(int signal) {
     if (signal == SIGTERM || signal == SIGINT || signal == SIGHUP) end(128 + signal);
-    return true;
 }
 
 void NodeDaemon::end(int result) {

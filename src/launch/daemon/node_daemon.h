@@ -20,7 +20,7 @@ class NodeDaemon {
     void on_message(const TreeMessage& message);
     bool on_client_order(std::string_view payload);
     void end(int result);
-    bool on_signal(int signal);
+    void on_signal(int signal);
 
     EventLoop& loop_;
     Tree& tree_;

@@ -58,7 +58,6 @@ int StandingRoot::run(const std::string& hosts, const std::string& prefix) {
     clients_ = std::make_unique<ClientServer>(loop_, *universe_);
     launcher_.on_signal = [this](int signal) {
         if (signal == SIGTERM || signal == SIGINT || signal == SIGHUP) end(0);
-        return true;
     };
     launcher_.on_say = [this](const std::string& sentence) { note(sentence); };
     universe_->on_say = [this](const std::string& sentence) { note(sentence); };

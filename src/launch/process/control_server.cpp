@@ -19,8 +19,7 @@ ControlServer::ControlServer(Launcher& launcher)
     : launcher_(launcher),
       server_(
           launcher.loop(), [this](auto id, const control::Frame& frame) { return on_frame(id, frame); },
-          [this](auto id) { askers_.erase(id); }),
-      names_(launcher.loop()) {}
+          [this](auto id) { askers_.erase(id); }) {}
 
 bool ControlServer::start() {
     timespec now{};
@@ -40,26 +39,8 @@ bool ControlServer::on_frame(FrameServer::ConnectionId id, const control::Frame&
     if (asker == askers_.end()) return false;
     Job* job = launcher_.find_job(asker->second.job);
     if (!job || frame.payload.size() > control::kMaxRequest) return false;
-    if (job->is_part) {
-        return launcher_.superior()->ask(*job, asker->second.rank, frame.kind, frame.payload,
-                                         [this, id](const std::string& payload) { reply(id, payload); });
-    }
-    switch (frame.kind) {
-        case MessageKind::spawn:
-            return spawn(id, *job, frame);
-        case MessageKind::publish:
-        case MessageKind::unpublish:
-        case MessageKind::lookup:
-            return name(id, *job, frame);
-        case MessageKind::disconnect:
-            return disconnect(id, *job, frame);
-        case MessageKind::resolve:
-        case MessageKind::locate:
-        case MessageKind::arrived:
-            return find(id, frame);
-        default:
-            return false;
-    }
+    return launcher_.superior()->ask(*job, asker->second.rank, frame.kind, frame.payload,
+                                     [this, id](const std::string& payload) { reply(id, payload); });
 }
 
 bool ControlServer::greet(FrameServer::ConnectionId id, const control::Frame& frame) {
@@ -83,63 +64,6 @@ void ControlServer::reply(FrameServer::ConnectionId id, std::string_view payload
     if (!job) return;
     job->segment.cell(who.rank).replies.fetch_add(1, std::memory_order_release);
     job::ring(*reinterpret_cast<job::Doorbell*>(job->segment.region(who.rank)));
-}
-
-bool ControlServer::spawn(FrameServer::ConnectionId id, Job& job, const control::Frame& frame) {
-    control::SpawnRequest request;
-    if (!decode(frame.payload, request)) return false;
-    control::SpawnReply answer;
-    JobSpec spec;
-    const size_t asked = processes_asked_for(request);
-    answer.text = job_of(request, job.id(), spec);
-    if (!answer.text.empty()) {
-        answer.error_class = MPI_ERR_SPAWN;
-    } else if (job.failing) {
-        answer.error_class = MPI_ERR_SPAWN;
-        answer.text = "the job is being ended";
-    } else {
-        spec.recovers = job.segment.header().recovers != 0;
-        StartOutcome outcome = launcher_.start_soft(std::move(spec));
-        answer.error_class = outcome.error_class;
-        answer.text = std::move(outcome.text);
-        answer.codes = std::move(outcome.codes);
-        if (outcome.job) answer.job = outcome.job->segment.address();
-    }
-    if (answer.codes.size() != asked) answer.codes.assign(asked, answer.error_class);
-    reply(id, encode(answer));
-    return true;
-}
-
-bool ControlServer::name(FrameServer::ConnectionId id, Job& job, const control::Frame& frame) {
-    control::NameRequest request;
-    if (!decode(frame.payload, request)) return false;
-    request.job = job.id();
-    names_.request(frame.kind, std::move(request), [this, id](const control::NameReply& answer) { reply(id, encode(answer)); });
-    return true;
-}
-
-// All is on this host here: what there is needs no asking elsewhere.
-bool ControlServer::find(FrameServer::ConnectionId id, const control::Frame& frame) {
-    control::JobQuery query;
-    if (!decode(frame.payload, query)) return false;
-    control::JobReply answer;
-    if (!launcher_.find_segment(query.job, answer.job)) {
-        answer.error_class = MPI_ERR_PROC_ABORTED;
-        answer.text =
-            "that job is gone, or was started by another mpiexec on another host: start the daemons of one "
-            "universe first (starling daemon start), so that jobs on several hosts can meet";
-    }
-    reply(id, encode(answer));
-    return true;
-}
-
-bool ControlServer::disconnect(FrameServer::ConnectionId id, Job& job, const control::Frame& frame) {
-    control::DisconnectNotice notice;
-    if (!decode(frame.payload, notice) || (notice.child != job.id() && notice.parent != job.id())) return false;
-    Job* child = launcher_.find_job(notice.child);
-    if (child && child->parent == notice.parent) launcher_.disconnect(*child);
-    reply(id, encode(control::NameReply{}));
-    return true;
 }
 
 }  // namespace starling::launch

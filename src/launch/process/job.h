@@ -1,4 +1,4 @@
-// What the launcher knows of a job, and what became of its processes.
+// What the launcher knows of this host's part of a job, and what became of its processes.
 #pragma once
 
 #include <sys/types.h>
@@ -22,24 +22,21 @@ struct Rank {
 };
 
 struct Job {
-    uint32_t number = 0;  ///< 0 for the job mpiexec was called for, then counting the spawned
+    uint32_t number = 0;  ///< 0 for the job that its patron wanted, then counting the spawned
     job::JobSegment segment;
     std::vector<Rank> ranks;            ///< of this host, by JobSegment::local_index
     std::vector<std::string> programs;  ///< by appnum, for messages
     uint32_t running = 0;               ///< ranks of this host not reaped yet
-    job::JobId parent = 0;
     /// Whether it goes down with its parent.
     bool connected() const { return segment.header().parted.load(std::memory_order_acquire) == 0; }
     bool external = false;  ///< a singleton's: not started by this launcher
     bool failing = false;
-    int exit_code = 0;                ///< of the first rank that failed
     EventLoop::TimerId deadline = 0;  ///< when failing: the time for SIGKILL
     JobStyle style;
 
-    bool is_part = false;              ///< of a job that the universe's root decides about, not this launcher
     bool arrival_told = false;         ///< the root knows that all ranks of this host have reached the end of MPI_Init
     bool reported = false;             ///< the root knows that all ranks of this host are gone
-    std::vector<uint32_t> tree_hosts;  ///< as in JobPart
+    std::vector<uint32_t> tree_hosts;  ///< as in JobPart; empty: its other hosts, if it has any, have no daemons of ours
 
     job::JobId id() const { return segment.header().id; }
     uint32_t rank_of(size_t index) const { return segment.local_rank(static_cast<uint32_t>(index)); }

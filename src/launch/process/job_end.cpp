@@ -10,12 +10,9 @@
 #include "job/doorbell.h"
 #include "job/environment.h"
 #include "launch/common/hosts.h"
-#include "launch/process/control_server.h"
-#include "launch/process/explanation.h"
 #include "launch/process/input.h"
 #include "launch/process/launcher.h"
 #include "launch/process/output.h"
-#include "launch/process/stacks.h"
 
 namespace starling::launch {
 
@@ -63,7 +60,6 @@ void Launcher::reap() {
     };
     std::stable_sort(exits.begin(), exits.end(), [&](const Exit& a, const Exit& b) { return weight(a) < weight(b); });
     for (const Exit& exit : exits) note_exit(exit);
-    remove_ended();
 }
 
 bool Launcher::counts_as_failure(const Job& job, uint32_t rank, int status) const {
@@ -82,7 +78,6 @@ void Launcher::note_exit(const Exit& exit) {
     job::RankCell& cell = job.segment.cell(rank);
     const bool failed = counts_as_failure(job, rank, exit.status);
     const bool first = failed && !job.failing;
-    if (first && !job.is_part) report(job, rank, exit.status);
     cell.exit_status.store(exit.status, std::memory_order_relaxed);
     cell.state.store(failed ? RankState::failed : RankState::exited, std::memory_order_release);
     job.segment.place(job.segment.local_index(rank)).store(job::Place::kNowhere);
@@ -113,13 +108,22 @@ void Launcher::on_external_exit(Job& job, int pid_fd) {
 
 void Launcher::external_exit(Job& job, uint32_t rank, bool failed) {
     job.segment.cell(rank).state.store(failed ? RankState::failed : RankState::exited, std::memory_order_release);
-    if (failed) fail_job(job, static_cast<int>(rank), 1);
+    if (failed) fail_external(job, static_cast<int>(rank));
+}
+
+void Launcher::fail_external(Job& job, int failed_rank) {
+    if (job.failing) return;
+    end_ranks(job, failed_rank);
+    // Its own manager decides whether such a job goes on, and tells what has happened.
+    Failure failure;
+    failure.rank = static_cast<uint32_t>(failed_rank);
+    failure.aborted = true;
+    superior_->failed(job, failure);
 }
 
 void Launcher::release(Job& job) {
     job.running = 0;
     finish(job);
-    remove_ended();
 }
 
 std::string Launcher::name_of(const Job& job, uint32_t rank) const {
@@ -153,48 +157,24 @@ std::string Launcher::what_happened(const Job& job, uint32_t rank, int status) c
     return text;
 }
 
-void Launcher::report(const Job& job, uint32_t rank, int status) {
-    if (timed_out_ || (WIFSIGNALED(status) && WTERMSIG(status) == forwarded_signal_)) return;
-    const std::string what = what_happened(job, rank, status);
-    const bool goes_on = job.segment.header().recovers && job.segment.cell(rank).aborted.load(std::memory_order_acquire) == 0;
-    if (job.running > 0) {
-        say(goes_on ? "%s; the other %u go on" : "%s; ending the other %u", what.c_str(), job.running);
-    } else {
-        say("%s", what.c_str());
-    }
-}
-
 void Launcher::note_failure(Job& job, uint32_t rank, int status) {
     const job::RankCell& cell = job.segment.cell(rank);
-    Failure failure{rank, status, exit_code_of(status), cell.aborted.load(std::memory_order_acquire) != 0, {}};
+    const job::JobHeader& header = job.segment.header();
+    Failure failure{rank, status, exit_code_of(status), cell.aborted.load(std::memory_order_acquire) != 0,
+                    what_happened(job, rank, status)};
     if (failure.aborted) failure.exit_code = cell.abort_code.load(std::memory_order_relaxed) & 0xff;
     if (failure.exit_code == 0) failure.exit_code = 1;
-    if (job.segment.header().recovers && !failure.aborted) {
+    const bool goes_on = header.recovers && !failure.aborted;
+    // Only a launcher that has all ranks of the job knows how many still run.
+    if (header.local_ranks == header.size && job.running > 0)
+        failure.sentence +=
+            (goes_on ? "; the other " : "; ending the other ") + std::to_string(job.running) + (goes_on ? " go on" : "");
+    if (goes_on) {
         kill(-job.at(rank).pid, SIGKILL);  // what it has started
-        if (job.is_part) {
-            failure.sentence = what_happened(job, rank, status);
-            superior_->failed(job, failure);
-        } else {
-            if (job.number == 0 && exit_code_ == 0) exit_code_ = failure.exit_code;
-            mark_failed(job, {rank});
-        }
-        return;
+    } else {
+        end_ranks(job, static_cast<int>(rank));
     }
-    if (!job.is_part) {
-        fail_job(job, static_cast<int>(rank), failure.exit_code);
-        return;
-    }
-    failure.sentence = what_happened(job, rank, status);
-    end_ranks(job, static_cast<int>(rank));
     superior_->failed(job, failure);
-}
-
-void Launcher::fail_job(Job& job, int failed_rank, int exit_code) {
-    if (job.failing) return;
-    job.exit_code = exit_code;
-    if (job.number == 0 && exit_code_ == 0) exit_code_ = exit_code;
-    end_ranks(job, failed_rank);
-    fail_descendants(job);
 }
 
 void Launcher::mark_failed(Job& job, const std::vector<uint32_t>& ranks) {
@@ -220,16 +200,7 @@ void Launcher::end_ranks(Job& job, int failed_rank) {
         job.deadline = 0;
         kill_rest(job);
         if (job.running == 0) finish(job);
-        remove_ended();
     });
-}
-
-void Launcher::fail_descendants(const Job& parent) {
-    for (Job& job : jobs_) {
-        if (job.parent != parent.id() || !job.connected() || job.failing || job.running == 0) continue;
-        detail("spawned job %u ends with its parent", job.number);
-        fail_job(job, -1, 1);
-    }
 }
 
 void Launcher::release_guard(Rank& rank) {
@@ -258,23 +229,9 @@ void Launcher::finish(Job& job) {
     if (job.failing) {
         for (Rank& rank : job.ranks) release_guard(rank);
     }
-    if (job.is_part) {
-        part_is_gone(job);
-    } else if (!job.failing) {
-        job.segment.header().state.store(JobState::ended, std::memory_order_release);
-        ring_everyone();
-    }
-}
-
-void Launcher::remove_ended() {
-    jobs_.remove_if([this](Job& job) {
-        const bool gone = job.running == 0 && job.deadline == 0 && !job.is_part;
-        if (!gone) return false;
-        control_->job_ended(job.id());
-        if (job.parent != 0) keep_ended(job);
-        return true;
-    });
-    if (jobs_.empty() && !superior_) loop_.stop(timed_out_ ? 124 : exit_code_);
+    if (std::exchange(job.reported, true)) return;
+    if (output_ && job.style.capture) output_->end_job(job.id());
+    superior_->all_gone(job);
 }
 
 void Launcher::keep_ended(Job& job) {
@@ -295,24 +252,6 @@ void Launcher::ring_ranks(const Job& job) {
         if (job.segment.cell(rank).state.load(std::memory_order_acquire) != RankState::initialized) continue;
         job::ring(*reinterpret_cast<job::Doorbell*>(job.segment.region(rank)));
     }
-}
-
-void Launcher::on_timeout() {
-    say("the job has not ended after %d s (--timeout): ending it", settings_.timeout_seconds);
-    timed_out_ = true;
-    std::vector<std::pair<std::string, pid_t>> processes;
-    for (const Job& job : jobs_) {
-        for (uint32_t rank = 0; rank < job.ranks.size(); ++rank) {
-            // Behind a wrapper the rank is another process than the one that was started.
-            const pid_t pid = job.segment.cell(rank).pid.load(std::memory_order_relaxed);
-            if (job.at(rank).running) processes.emplace_back(name_of(job, rank), pid);
-        }
-    }
-    explain(loop_, *this, {}, 0, [this, processes = std::move(processes)](const std::string& text) {
-        if (!text.empty()) say_all("what each process waits for:\n" + text);
-        print_stacks(processes);
-        for (Job& job : jobs_) fail_job(job, -1, 124);
-    });
 }
 
 }  // namespace starling::launch

@@ -1,4 +1,4 @@
-// Parts of jobs that span hosts: what the universe's root has done here.
+// What the universe's root has done here.
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -32,17 +32,12 @@ StartOutcome Launcher::start_part(const JobSpec& spec, const JobPart& part) {
     }
     if (outcome.error_class != MPI_SUCCESS) return outcome;
     job.number = part.number;
-    job.is_part = true;
     job.tree_hosts = part.tree_hosts;
     job.style = part.style;
     describe(job, spec);
     jobs_.push_back(std::move(job));
     Job& placed = jobs_.back();
-    if (launch_all(placed, spec, &part, outcome)) {
-        outcome.job = &placed;
-    } else {
-        jobs_.pop_back();
-    }
+    if (!launch_all(placed, spec, part, outcome)) jobs_.pop_back();
     return outcome;
 }
 
@@ -50,7 +45,6 @@ Job* Launcher::make_stub(const job::JobDescription& description, const std::vect
     Job job;
     if (job::JobSegment::create(description, job::kNoHost, job.segment) != MPI_SUCCESS) return nullptr;
     job.number = number;
-    job.is_part = true;
     job.reported = true;  // there is nothing to wait for
     job.tree_hosts = tree_hosts;
     job::JobHeader& header = job.segment.header();
@@ -63,17 +57,11 @@ void Launcher::end_part(Job& job, int failed_rank) {
     if (!job.failing) end_ranks(job, failed_rank);
 }
 
-void Launcher::part_is_gone(Job& job) {
-    if (job.reported) return;
-    job.reported = true;
-    if (output_ && job.style.capture) output_->end_job(job.id());
-    superior_->all_gone(job);
-}
-
 void Launcher::signal_part(const Job& job, int signal) {
     for (const Rank& rank : job.ranks) {
         if (rank.running) kill(-rank.pid, signal);
     }
+    if (signal == SIGCONT && input_) input_->resume();
 }
 
 void Launcher::release_part(Job& job, JobState state) {
@@ -88,7 +76,6 @@ void Launcher::release_part(Job& job, JobState state) {
     }
     for (Rank& rank : job.ranks) release_guard(rank);
     input_pipes_.erase(job.id());
-    control_->job_ended(job.id());
     keep_ended(job);
     jobs_.remove_if([&](const Job& other) { return &other == &job; });
 }

@@ -32,7 +32,7 @@ bool allows_singletons(const ProcessEnvironment& environment) {
 // The file to execute for each rank in turn: ranks of one program follow each other, so what is known of one is kept.
 class ProgramFiles {
   public:
-    ProgramFiles(const JobSpec& spec, const JobPart* part, const std::string& address, const std::string& mark)
+    ProgramFiles(const JobSpec& spec, const JobPart& part, const std::string& address, const std::string& mark)
         : spec_(spec), part_(part), address_(address), mark_(mark) {}
 
     struct File {
@@ -58,11 +58,9 @@ class ProgramFiles {
 
   private:
     std::unique_ptr<File> find(const Program& program) const {
-        static const std::vector<std::string> nothing;
         static char* const empty[] = {nullptr};
-        char* const* base = part_ && part_->whole_environment ? empty : environ;
-        std::unique_ptr<File> file(
-            new File{ProcessEnvironment(program, base, part_ ? part_->environment : nothing, address_, mark_), {}, {}, {}});
+        char* const* base = part_.whole_environment ? empty : environ;
+        std::unique_ptr<File> file(new File{ProcessEnvironment(program, base, part_.environment, address_, mark_), {}, {}, {}});
         std::string_view path = program.search_path;
         if (path.empty()) path = file->environment.value("PATH");
         if (path.empty()) path = "/usr/local/bin:/usr/bin:/bin";
@@ -76,7 +74,7 @@ class ProgramFiles {
     }
 
     const JobSpec& spec_;
-    const JobPart* part_;
+    const JobPart& part_;
     const std::string& address_;
     const std::string& mark_;
     size_t index_ = 0;
@@ -94,7 +92,6 @@ std::string refusal(const std::string& program, const std::string& library) {
 }  // namespace
 
 void Launcher::describe(Job& job, const JobSpec& spec) const {
-    job.parent = spec.parent;
     job.ranks.resize(job.segment.header().local_ranks);
     job::JobHeader& header = job.segment.header();
     std::snprintf(header.control_socket, sizeof header.control_socket, "%s", control_->name().c_str());
@@ -102,39 +99,7 @@ void Launcher::describe(Job& job, const JobSpec& spec) const {
     for (const Program& program : spec.programs) job.programs.push_back(program.argv[0]);
 }
 
-StartOutcome Launcher::start_job(const JobSpec& spec) {
-    StartOutcome outcome;
-    const uint32_t size = spec.size();
-    if (size == 0) return {MPI_ERR_SPAWN, "a job of no processes can't be started", nullptr, {}};
-    Job job;
-    outcome.error_class = job::JobSegment::create(size, spec.blob.data(), spec.blob.size(), job.segment);
-    if (outcome.error_class != MPI_SUCCESS) {
-        outcome.text = failure_text();
-        return outcome;
-    }
-    job.number = jobs_started_;
-    job.style.tag_output = settings_.tag_output;
-    job.style.binding = settings_.binding;
-    job.style.report_bindings = settings_.report_bindings;
-    describe(job, spec);
-    job.segment.header().recovers = spec.recovers;
-    const Job* parent = find_job(spec.parent);
-    job.segment.header().universe_size =
-        spec.shown_universe_size(parent ? &parent->segment.header().universe_size : nullptr, job::usable_cores());
-
-    jobs_.push_back(std::move(job));
-    Job& placed = jobs_.back();
-    if (launch_all(placed, spec, nullptr, outcome)) {
-        ++jobs_started_;
-        outcome.job = &placed;
-        outcome.codes.assign(size, MPI_SUCCESS);
-    } else {
-        jobs_.pop_back();
-    }
-    return outcome;
-}
-
-bool Launcher::launch_all(Job& job, const JobSpec& spec, const JobPart* part, StartOutcome& outcome) {
+bool Launcher::launch_all(Job& job, const JobSpec& spec, const JobPart& part, StartOutcome& outcome) {
     const std::string address = job::to_string(job.segment.address());
     ProgramFiles files(spec, part, address, mark_);
     count_cores(job);
@@ -159,14 +124,10 @@ bool Launcher::launch_all(Job& job, const JobSpec& spec, const JobPart* part, St
             outcome.text = start_failure(program.argv[0], program.directory, process);
         }
         outcome.error_class = MPI_ERR_SPAWN;
-        outcome.codes.assign(spec.size(), MPI_ERR_SPAWN);
         outcome.failed_program = index;
         outcome.failed_index = which;
         take_back(job);
         return false;
-    }
-    if (!part) {
-        for (const Program& program : spec.programs) detail("started %u of %s", program.count, program.argv[0].c_str());
     }
     if (spec.forward_input && input_) input_->resume();
     if (spec.size() > 1 && job.ranks.size() > 0 && !allows_singletons(files.file(0).environment))
@@ -287,7 +248,7 @@ StartedProcess Launcher::launch_one(Job& job, uint32_t rank, ProcessStart start,
 }
 
 int Launcher::open_input(Job& job, int& pipe_end) {
-    if (job.is_part && job.style.capture) {
+    if (job.style.capture) {
         const job::JobId id = job.id();
         auto pipe = std::make_unique<InputPipe>(loop_, [this, id] {
             if (on_input_taken) on_input_taken(id);
@@ -314,32 +275,6 @@ void Launcher::take_back(Job& job) {
     }
     input_pipes_.erase(job.id());
     if (output_ && job.style.capture) output_->end_job(job.id());
-}
-
-StartOutcome Launcher::start_soft(JobSpec spec) {
-    std::vector<uint32_t> asked;
-    for (Program& program : spec.programs) {
-        asked.push_back(program.count);
-        if (!program.soft.empty()) program.count = program.soft.back();
-    }
-    StartOutcome outcome;
-    for (;;) {
-        outcome = start_job(spec);
-        if (outcome.job || outcome.error_class != MPI_ERR_SPAWN) break;
-        // Fewer may do: the largest number allowed of those that could be started.
-        Program& program = spec.programs[outcome.failed_program];
-        const auto above = std::upper_bound(program.soft.begin(), program.soft.end(), outcome.failed_index);
-        if (above == program.soft.begin() || above[-1] == 0) break;
-        program.count = above[-1];
-    }
-    outcome.codes.clear();
-    for (size_t i = 0; i < asked.size(); ++i) {
-        for (uint32_t n = 0; n < asked[i]; ++n) {
-            const bool runs = outcome.job && n < spec.programs[i].count;
-            outcome.codes.push_back(runs ? MPI_SUCCESS : outcome.job ? MPI_ERR_SPAWN : outcome.error_class);
-        }
-    }
-    return outcome;
 }
 
 }  // namespace starling::launch

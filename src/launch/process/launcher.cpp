@@ -84,12 +84,6 @@ bool Launcher::prepare() {
     char mark[64];
     std::snprintf(mark, sizeof mark, "STARLING_LAUNCHER=%d.%llx", getpid(), static_cast<unsigned long long>(random));
     mark_ = mark;
-    if (settings_.binding == Binding::core) {
-        if (const std::string problem = cores_.load(); !problem.empty()) {
-            fail(MPI_ERR_OTHER, "%s", problem.c_str());
-            return false;
-        }
-    }
     if (!guard_.start(mark_, settings_.argv)) return false;
     control_ = std::make_unique<ControlServer>(*this);
     return control_->start();
@@ -117,26 +111,11 @@ void Launcher::on_signals() {
         const int signal = static_cast<int>(info.ssi_signo);
         if (signal == SIGCHLD) {
             children = true;
-        } else {
-            forward_signal(signal);
+        } else if (on_signal) {
+            on_signal(signal);
         }
     }
     if (children) reap();
-}
-
-void Launcher::forward_signal(int signal) {
-    if (on_signal && on_signal(signal)) {
-        if (signal == SIGINT || signal == SIGQUIT || signal == SIGTERM || signal == SIGHUP) forwarded_signal_ = signal;
-        return;
-    }
-    if (signal == SIGINT && ++interrupts_ > 1) {
-        for (Job& job : jobs_) kill_rest(job);
-        return;
-    }
-    if (signal == SIGINT || signal == SIGQUIT || signal == SIGTERM || signal == SIGHUP) forwarded_signal_ = signal;
-    for (const auto& [pid, who] : running_) kill(-pid, signal);
-    if (signal == SIGTSTP) kill(getpid(), SIGSTOP);
-    if (signal == SIGCONT && input_) input_->resume();
 }
 
 Job* Launcher::find_job(job::JobId id) {
@@ -163,31 +142,23 @@ OutputTagger& Launcher::output() {
     return *output_;
 }
 
-bool Launcher::adopt(const job::JobAddress& address) {
-    Job job;
-    if (job::JobSegment::open(address, job.segment) != MPI_SUCCESS) return false;
+Job* Launcher::adopt(const job::JobAddress& address) {
+    job::JobSegment segment;
+    if (job::JobSegment::open(address, segment) != MPI_SUCCESS) return nullptr;
     const int pid_fd = static_cast<int>(syscall(SYS_pidfd_open, address.owner_pid, 0));
     if (pid_fd < 0) {
         fail(MPI_ERR_OTHER, "cannot watch process %d: %s", address.owner_pid, std::strerror(errno));
-        return false;
+        return nullptr;
     }
-    job::JobHeader& header = job.segment.header();
-    job.number = jobs_started_++;
-    job.external = true;
-    job.running = 1;
-    job.ranks.resize(1);
-    job.programs.push_back(header.command);
-    std::snprintf(header.control_socket, sizeof header.control_socket, "%s", control_->name().c_str());
-    jobs_.push_back(std::move(job));
-    Job& placed = jobs_.back();
-    return loop_.watch(pid_fd, EPOLLIN, [this, pid_fd, &placed](uint32_t) { on_external_exit(placed, pid_fd); });
+    Job& job = adopt(std::move(segment));
+    loop_.watch(pid_fd, EPOLLIN, [this, pid_fd, &job](uint32_t) { on_external_exit(job, pid_fd); });
+    return &job;
 }
 
 Job& Launcher::adopt(job::JobSegment&& segment) {
     Job& job = jobs_.emplace_back();
     job.segment = std::move(segment);
     job::JobHeader& header = job.segment.header();
-    job.number = jobs_started_++;
     job.external = true;
     job.running = 1;  // whoever has adopted it
     job.ranks.resize(header.local_ranks);
@@ -197,9 +168,6 @@ Job& Launcher::adopt(job::JobSegment&& segment) {
 }
 
 int Launcher::run() {
-    if (settings_.timeout_seconds > 0) {
-        loop_.after(std::chrono::seconds(settings_.timeout_seconds), [this] { on_timeout(); });
-    }
     if (config().hang_report > 0)
         report_when_hanging(loop_, *this, config().hang_report, [this](const std::string& text) { say_all(text); });
     const int code = loop_.run();

@@ -1,8 +1,7 @@
 // The launcher: starts processes on this host, watches them, and ends what must end. The heart of mpiexec, of the
 // server that a program started without mpiexec gets when it spawns, and of the daemons on other hosts.
 //
-// A job that is here as a whole it decides about itself. Of a job on several hosts it has a part, and does with it what
-// its Superior says.
+// Of each job it has the part that is on this host, and does with it what its Superior says.
 #pragma once
 
 #include <sched.h>
@@ -36,22 +35,16 @@ class InputPipe;
 struct LauncherSettings {
     const char* name = "mpiexec";  ///< how messages begin
     char** argv = nullptr;         ///< main's
-    bool tag_output = false;
     bool verbose = false;
     bool quiet = false;
-    Binding binding = Binding::automatic;
-    bool report_bindings = false;
-    int timeout_seconds = 0;  ///< 0: none
 };
 
-/// What a request to start a job came to.
+/// What an order to start this host's part of a job came to.
 struct StartOutcome {
     int error_class = 0;
     std::string text;
-    Job* job = nullptr;          ///< null unless error_class is MPI_SUCCESS
-    std::vector<int32_t> codes;  ///< one per requested process: MPI_SUCCESS or an error class
-    size_t failed_program = 0;   ///< which command could not be started,
-    uint32_t failed_index = 0;   ///< and how many of its processes could
+    size_t failed_program = 0;  ///< which command could not be started,
+    uint32_t failed_index = 0;  ///< and how many of its processes could
 };
 
 /// Single-threaded; there is one per process.
@@ -66,19 +59,14 @@ class Launcher {
     /// failure_text().
     bool prepare();
 
-    /// Creates the segment and starts all processes. If one can't be started, the others are ended and
-    /// nothing is left.
-    StartOutcome start_job(const JobSpec& spec);
-
-    /// The same for a spawn, with fewer processes where Program::soft allows it. Codes are for all that
-    /// were asked for.
-    StartOutcome start_soft(JobSpec spec);
-
-    // --- parts of jobs that a Superior decides about ---
-
+    /// From before run() to its end there must be one.
     void set_superior(Superior* superior) { superior_ = superior; }
     Superior* superior() const { return superior_; }
-    /// Creates this host's segment of the job and starts its ranks here, if it has any.
+
+    // --- what the Superior orders ---
+
+    /// Creates this host's segment of the job and starts its ranks here, if it has any. If one can't be started, the
+    /// others are ended and nothing is left.
     StartOutcome start_part(const JobSpec& spec, const JobPart& part);
     /// A segment of a job that has no ranks here. Null with failure_text().
     Job* make_stub(const job::JobDescription& description, const std::vector<uint32_t>& tree_hosts, uint32_t number);
@@ -100,26 +88,28 @@ class Launcher {
     /// The stacks of the job's ranks here, to the job's standard error, while this goes on; `done` is called then.
     void show_stacks(Job& job, std::function<void()> done);
 
-    /// Asked first about every signal; true: it has been dealt with.
-    std::function<bool(int signal)> on_signal;
+    /// Told of every signal that this process gets, SIGCHLD aside.
+    std::function<void(int signal)> on_signal;
     /// Told of child processes that are not ranks.
     std::function<void(pid_t pid, int status)> on_other_child;
     /// Says instead of writing to standard error.
     std::function<void(const std::string& sentence)> on_say;
 
-    /// Takes on a singleton's job, whose process this launcher did not start and serves.
-    bool adopt(const job::JobAddress& address);
+    // --- jobs that others have started ---
+
+    /// Takes on a singleton's job, whose process this launcher serves. Null with failure_text().
+    Job* adopt(const job::JobAddress& address);
 
     /// Takes on a job whose processes another manager starts, and whose segment is this process's own, until release().
     Job& adopt(job::JobSegment&& segment);
     /// A rank that this launcher did not start is gone.
     void external_exit(Job& job, uint32_t rank, bool failed);
-    /// A job that this launcher did not start has failed, though none of its ranks here has.
-    void fail_external(Job& job) { fail_job(job, -1, 1); }
-    /// Nobody of a job that this launcher did not start is here any more. `job` is gone then.
+    /// A job that this launcher did not start has failed; `failed_rank`: -1 if none of its ranks here has.
+    void fail_external(Job& job, int failed_rank = -1);
+    /// Nobody of a job that this launcher did not start is here any more. `job` is gone soon.
     void release(Job& job);
 
-    /// Runs until all jobs have ended. Returns mpiexec's exit code.
+    /// Runs until somebody stops the loop, and returns what the loop does.
     int run();
     /// A child that is no rank: `ended` is called when it has been reaped.
     void expect_helper(pid_t pid, std::function<void()> ended) { helpers_[pid] = std::move(ended); }
@@ -131,15 +121,11 @@ class Launcher {
     std::list<Job>& jobs() { return jobs_; }
     /// Where the segment of a job is that is here or was a moment ago. False if there is none.
     bool find_segment(job::JobId id, job::JobAddress& out) const;
-    /// The child and its parents part: one may fail without the other.
-    void disconnect(Job& child) { child.segment.header().parted.store(1, std::memory_order_release); }
 
     EventLoop& loop() { return loop_; }
-    const LauncherSettings& settings() const { return settings_; }
     OutputTagger& output();
     std::string name_of(const Job& job, uint32_t rank) const;
     void ring_ranks(const Job& job);
-    int forwarded_signal() const { return forwarded_signal_; }
 
     /// "<name>: <sentence>" to standard error, as one write. say() is silent with --quiet.
     [[gnu::format(printf, 2, 3)]] void say(const char* format, ...);
@@ -158,7 +144,7 @@ class Launcher {
     };
 
     void describe(Job& job, const JobSpec& spec) const;
-    bool launch_all(Job& job, const JobSpec& spec, const JobPart* part, StartOutcome& outcome);
+    bool launch_all(Job& job, const JobSpec& spec, const JobPart& part, StartOutcome& outcome);
     /// Which cores a process is given.
     struct Cores {
         cpu_set_t cpus;
@@ -176,25 +162,18 @@ class Launcher {
     void take_back(Job& job);
     bool watch_signals();
     void on_signals();
-    void forward_signal(int signal);
     void reap();
     void note_exit(const Exit& exit);
     bool counts_as_failure(const Job& job, uint32_t rank, int status) const;
     std::string what_happened(const Job& job, uint32_t rank, int status) const;
-    void report(const Job& job, uint32_t rank, int status);
     void note_failure(Job& job, uint32_t rank, int status);
     void end_ranks(Job& job, int failed_rank);
-    void fail_job(Job& job, int failed_rank, int exit_code);
-    void fail_descendants(const Job& parent);
     void kill_rest(Job& job);
     void release_guard(Rank& rank);
     void forget_unless_left_over(Job& job, Rank& rank);
     void finish(Job& job);
-    void remove_ended();
     void ring_everyone();
-    void on_timeout();
     void on_external_exit(Job& job, int pid_fd);
-    void part_is_gone(Job& job);
     void keep_ended(Job& job);
 
     EventLoop& loop_;
@@ -209,13 +188,8 @@ class Launcher {
 
     std::list<Job> jobs_;
     static constexpr size_t kEndedKept = 16;
-    std::deque<job::JobSegment> ended_;  ///< of the spawned jobs that ended last
+    std::deque<job::JobSegment> ended_;  ///< of the jobs that ended last
     std::unordered_map<pid_t, Running> running_;
-    uint32_t jobs_started_ = 0;
-    int exit_code_ = 0;
-    int interrupts_ = 0;
-    int forwarded_signal_ = 0;
-    bool timed_out_ = false;
     int null_input_ = -1;
     CoreMap cores_;
     std::optional<CoreUse> use_;  ///< while a job is started whose ranks begin on the least used cores

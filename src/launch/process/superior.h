@@ -1,5 +1,4 @@
-// Who decides about jobs that span hosts: the universe's root, through the deputy that it has on each host. A launcher
-// without one decides itself.
+// Who decides about jobs: the universe's root, through the deputy that it has on each host.
 #pragma once
 
 #include <cstdint>

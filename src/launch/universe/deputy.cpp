@@ -39,11 +39,6 @@ Deputy::~Deputy() {
 
 void Deputy::tell(const Order& order, bool bulk) { send_(kRoot, encode(order), bulk); }
 
-Job* Deputy::find_part(job::JobId id) {
-    Job* job = launcher_.find_job(id);
-    return job && job->is_part ? job : nullptr;
-}
-
 void Deputy::on_order(uint32_t from, std::string_view payload) {
     Order order;
     if (!decode(payload, order)) {
@@ -65,7 +60,7 @@ void Deputy::on_order(uint32_t from, std::string_view payload) {
             return locator_.on_given_up(order);
         default:
             // Of a job that is gone by now: what was ordered is so already.
-            if (Job* job = find_part(order.job)) on_job_order(*job, order);
+            if (Job* job = launcher_.find_job(order.job)) on_job_order(*job, order);
     }
 }
 
@@ -252,13 +247,13 @@ bool Deputy::find(Job& job, uint32_t rank, MessageKind kind, const std::string& 
         return true;
     }
     if (kind == MessageKind::given_up) {
-        const Job* about = find_part(query.job);
+        const Job* about = launcher_.find_job(query.job);
         if (about && query.rank < about->segment.header().size) locator_.tell_given_up(job, rank, *about, query.rank);
         answer(encode(reply));
         return true;
     }
     if (kind == MessageKind::locate) {
-        Job* about = find_part(query.job);
+        Job* about = launcher_.find_job(query.job);
         if (about && query.rank < about->segment.header().size) {
             locator_.locate(*about, query.rank, std::move(answer));
             return true;

@@ -51,7 +51,6 @@ class Deputy : public Superior {
     void tell(const Order& order, bool bulk = false);
     void tell_arrival(Job& job, bool at_once = false);
     static bool have_all_arrived(const Job& job);
-    Job* find_part(job::JobId id);
 
     Launcher& launcher_;
     uint32_t self_;

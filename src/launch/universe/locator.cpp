@@ -91,8 +91,8 @@ void Locator::reply(job::JobId job, uint32_t rank, const Superior::Answer& answe
 
 void Locator::locate(Job& job, uint32_t rank, Superior::Answer answer) {
     const uint32_t host = job.segment.host_of(rank);
-    const bool here = host < job.tree_hosts.size() && job.tree_hosts[host] == self_;
-    if (here || job.segment.header().state.load(std::memory_order_acquire) != job::JobState::running) {
+    const bool asks_nobody = host >= job.tree_hosts.size() || job.tree_hosts[host] == self_;
+    if (asks_nobody || job.segment.header().state.load(std::memory_order_acquire) != job::JobState::running) {
         reply(job.id(), rank, answer);
         return;
     }

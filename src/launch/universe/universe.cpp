@@ -10,10 +10,10 @@
 
 namespace starling::launch {
 
-Universe::Universe(EventLoop& loop, Launcher& launcher, TreeSettings settings)
+Universe::Universe(EventLoop& loop, Launcher& launcher, std::optional<TreeSettings> tree)
     : loop_(loop),
       launcher_(launcher),
-      tree_(std::make_unique<Tree>(loop, std::move(settings))),
+      tree_(tree ? std::make_unique<Tree>(loop, std::move(*tree)) : nullptr),
       deputy_(
           launcher, kRootHost,
           [this](uint32_t to, std::string payload, bool bulk) {
@@ -35,10 +35,13 @@ Universe::Universe(EventLoop& loop, Launcher& launcher, TreeSettings settings)
     UniverseHost own;
     own.name = host_name();
     own.state = UniverseHost::State::up;
-    own.facts = own_facts();
-    own.offered = false;
+    own.facts = tree_ ? own_facts() : own_identity();
+    own.offered = !tree_;
     hosts_.push_back(std::move(own));
+    if (tree_) listen_to_tree();
+}
 
+void Universe::listen_to_tree() {
     launcher_.on_other_child = [this](pid_t pid, int status) { tree_->child_exited(pid, status); };
     TreeHandlers handlers;
     handlers.on_message = [this](const TreeMessage& message) { on_message(message.from, message.payload); };
@@ -238,17 +241,15 @@ void Universe::on_output(Job& job, uint32_t host, const Order& order) {
     job.patron->output(target, order.bytes, [this, host, written] { tell(host, written); });
 }
 
-void Universe::tell(uint32_t host, const Order& order) {
-    if (host != kRootHost) {
-        tree_->send(host, encode(order));
-        return;
-    }
-    post([this, payload = encode(order)] { deputy_.on_order(kRootHost, payload); });
-}
+void Universe::tell(uint32_t host, const Order& order) { tell(HostSet::one(host), order); }
 
-void Universe::tell(const HostSet& hosts, const Order& order) {
-    if (hosts.contains(kRootHost)) tell(kRootHost, order);
-    tree_->multicast(hosts, encode(order));  // without this host
+// At once on this host: its deputy reports later, whatever it does.
+void Universe::tell(HostSet hosts, const Order& order) {
+    if (hosts.empty()) return;
+    std::string payload = encode(order);
+    if (hosts.contains(kRootHost)) deputy_.on_order(kRootHost, payload);
+    hosts.remove(kRootHost);
+    if (!hosts.empty()) tree_->multicast(hosts, std::move(payload));
 }
 
 Universe::Job* Universe::find(job::JobId id) {

@@ -6,28 +6,28 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "control/control_protocol.h"
 #include "launch/common/host_facts.h"
-#include "launch/common/name_client.h"
 #include "launch/common/order.h"
 #include "launch/process/launcher.h"
 #include "launch/tree/tree.h"
 #include "launch/universe/deputy.h"
+#include "launch/universe/name_client.h"
 #include "launch/universe/patron.h"
 #include "launch/universe/placement.h"
 
 namespace starling::launch {
 
-/// What became of a request to start a job on several hosts.
+/// What became of a request to start a job.
 struct PlacedOutcome {
     int error_class = 0;
     std::string text;
     job::JobId job = 0;
-    std::vector<int32_t> codes;   ///< one per process asked for
     uint32_t failed_program = 0;  ///< which command could not be started,
     uint32_t failed_index = 0;    ///< and how many of its processes could
 };
@@ -50,9 +50,9 @@ class Universe {
   public:
     using Started = std::function<void(const PlacedOutcome&)>;
 
-    /// `launcher` is this host's. The hosts come by add_hosts(); this one is there from the beginning, but jobs are
-    /// placed on it only if it is among them.
-    Universe(EventLoop& loop, Launcher& launcher, TreeSettings settings);
+    /// `launcher` is this host's. With `tree` hosts come by add_hosts(); this one is there from the beginning, but jobs
+    /// are placed on it only if it is among them. Without it this host is all there is, and will be.
+    Universe(EventLoop& loop, Launcher& launcher, std::optional<TreeSettings> tree);
     Universe(const Universe&) = delete;
     Universe& operator=(const Universe&) = delete;
     ~Universe();
@@ -68,6 +68,8 @@ class Universe {
 
     /// Starts a job for `patron`, which must live until finished() was called or leave().
     void submit(const JobSpec& spec, Patron& patron, Started started);
+    /// Takes on a job that others have started and the launcher has adopted; the same holds for its patron.
+    void adopt(const launch::Job& here, Patron& patron);
     /// Whether rank 0 of the patron's first job is on the root's own host.
     bool reads_here(const Patron& patron) const;
     void signal(Patron& patron, int signal);
@@ -97,6 +99,7 @@ class Universe {
     };
 
     // hosts
+    void listen_to_tree();
     uint32_t find_host(std::string_view name) const;
     void on_host_ready(uint32_t host, std::string_view facts);
     void on_host_failed(uint32_t host, const std::string& sentence);
@@ -121,6 +124,7 @@ class Universe {
     // ending
     void on_failed(Job& job, uint32_t host, const Order& order);
     void fail(Job& job, int failed_rank, int exit_code);
+    bool is_connected(const Job& child) const;
     void go_on_without(Job& job, const RankRuns& ranks, int exit_code);
     void on_gone(Job& job, const HostSet& hosts, std::string_view bytes);
     void check_over(Job& job);
@@ -149,7 +153,7 @@ class Universe {
     void on_piece(Job& job, OrderKind kind, const HostSet& hosts, std::string_view bytes);
     void on_output(Job& job, uint32_t host, const Order& order);
     void tell(uint32_t host, const Order& order);
-    void tell(const HostSet& hosts, const Order& order);
+    void tell(HostSet hosts, const Order& order);
     void post(std::function<void()> what);
     Job* find(job::JobId id);
     const Job* first_job(const Patron& patron) const;
@@ -157,7 +161,7 @@ class Universe {
 
     EventLoop& loop_;
     Launcher& launcher_;
-    std::unique_ptr<Tree> tree_;
+    std::unique_ptr<Tree> tree_;  ///< null: this host is alone
     Deputy deputy_;
     NameClient names_;
     std::vector<UniverseHost> hosts_;

@@ -1,4 +1,4 @@
-// How jobs on several hosts end: by themselves, by a rank's failure, with a host, or because their user wants it.
+// How jobs end: by themselves, by a rank's failure, with a host, or because their user wants it.
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -21,8 +21,9 @@ void Universe::on_failed(Job& job, uint32_t host, const Order& order) {
     const bool asked_for =
         patron && (patron->timed_out || (WIFSIGNALED(report.status) && WTERMSIG(report.status) == patron->forwarded_signal));
     const bool goes_on = job.spec.recovers && !report.aborted && !(patron && patron->timed_out);
-    const bool others = job.failures + 1 < job.description.size;
-    if (patron && !asked_for) {
+    // A host that has all the ranks has told of the others itself.
+    const bool others = job.failures + 1 < job.description.size && job.tree_hosts.size() > 1;
+    if (patron && !asked_for && !report.sentence.empty()) {
         const char* rest = !others ? "" : goes_on ? "; the others go on" : "; ending the others";
         patron->say(report.sentence + rest);
     }
@@ -36,10 +37,16 @@ void Universe::fail(Job& job, int failed_rank, int exit_code) {
     if (job.patron && job.number == 0 && job.patron->exit_code == 0) job.patron->exit_code = exit_code;
     tell(job.holders, job.order(OrderKind::fail, static_cast<uint32_t>(failed_rank)));
     for (Job& child : jobs_) {
-        if (child.spec.parent != job.id() || !child.connected || child.failing) continue;
+        if (child.spec.parent != job.id() || !is_connected(child) || child.failing) continue;
         if (child.patron) detail(*child.patron, "spawned job " + std::to_string(child.number) + " ends with its parent");
         fail(child, -1, 1);
     }
+}
+
+bool Universe::is_connected(const Job& child) const {
+    // Where a universe has one host the parents write into the child's segment that they part, and ask nobody.
+    const launch::Job* here = launcher_.find_job(child.id());
+    return child.connected && (!here || here->connected());
 }
 
 void Universe::go_on_without(Job& job, const RankRuns& ranks, int exit_code) {
@@ -147,13 +154,13 @@ void Universe::time_out(Patron& patron, int seconds) {
     patron.timed_out = true;
     const Job* first = first_job(patron);
     if (!first) return show_stacks(patron);
-    char id[20];
-    std::snprintf(id, sizeof id, "%016llx", static_cast<unsigned long long>(first->id()));
+    char id[20] = "";  // on this host alone: all of this process's jobs
+    if (tree_) std::snprintf(id, sizeof id, "%016llx", static_cast<unsigned long long>(first->id()));
     explain(loop_, launcher_, id, 0, [this, alive = alive_, patron_is = &patron](const std::string& text) {
         // The jobs may have ended meanwhile, and the patron with them.
         if (!*alive || std::none_of(jobs_.begin(), jobs_.end(), [=](const Job& job) { return job.patron == patron_is; }))
             return;
-        if (!text.empty()) patron_is->output(2, "what each process waits for:\n" + text, [] {});
+        if (!text.empty()) patron_is->say("what each process waits for:\n" + text.substr(0, text.size() - 1));
         show_stacks(*patron_is);
     });
 }

@@ -1,7 +1,7 @@
 // What ranks ask of the universe's root: spawns, names, other jobs.
 #include <algorithm>
 
-#include "launch/process/control_server.h"
+#include "launch/universe/spawn_request.h"
 #include "launch/universe/universe_job.h"
 #include "mpi.h"
 
@@ -58,25 +58,19 @@ void Universe::on_ask(Job& job, uint32_t host, const Order& order) {
 
 void Universe::spawn(Job& job, uint32_t host, const Order& order) {
     control::SpawnRequest request;
-    control::SpawnReply reply;
-    auto spawn = std::make_shared<Spawn>();
+    auto spawn = std::make_shared<Spawn>(Spawn{job.id(), host, order, {}, {}});
     size_t asked = 0;
-    if (!decode(order.bytes, request)) {
-        reply.text = "a garbled request";
-    } else {
+    std::string problem = "a garbled request";
+    if (decode(order.bytes, request)) {
         asked = processes_asked_for(request);
-        reply.text = job_of(request, job.id(), spawn->spec, false);
+        problem = job_of(request, job.id(), spawn->spec, !tree_);
     }
-    if (reply.text.empty() && (job.failing || !job.patron)) reply.text = "the job is being ended";
-    if (!reply.text.empty()) {
-        reply.error_class = MPI_ERR_SPAWN;
-        reply.codes.assign(asked, MPI_ERR_SPAWN);
+    if (problem.empty() && (job.failing || !job.patron)) problem = "the job is being ended";
+    if (!problem.empty()) {
+        const control::SpawnReply reply{MPI_ERR_SPAWN, problem, {}, std::vector<int32_t>(asked, MPI_ERR_SPAWN)};
         return answer(host, order, encode(reply));
     }
-    spawn->parent = job.id();
-    spawn->host = host;
     spawn->spec.recovers = job.spec.recovers;
-    spawn->asked = order;
     std::vector<HostSlots> fresh;
     for (Program& program : spawn->spec.programs) {
         spawn->wanted.push_back(program.count);

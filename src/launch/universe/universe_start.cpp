@@ -1,4 +1,4 @@
-// How jobs on several hosts start: placed here, started there.
+// How jobs start: placed here, started there.
 #include <algorithm>
 
 #include "launch/process/process_environment.h"
@@ -67,12 +67,27 @@ bool Universe::place_job(const JobSpec& spec, bool spawned, std::vector<uint32_t
 
 void Universe::submit(const JobSpec& spec, Patron& patron, Started started) { start(spec, patron, false, std::move(started)); }
 
+void Universe::adopt(const launch::Job& here, Patron& patron) {
+    const job::JobHeader& header = here.segment.header();
+    Job& job = jobs_.emplace_back();
+    job.patron = &patron;
+    job.number = patron.jobs_started++;
+    ++patron.jobs_left;
+    job.description.id = header.id;
+    job.description.size = header.size;
+    job.description.universe_size = header.universe_size;
+    job.description.command = header.command;
+    job.spec.recovers = header.recovers != 0;
+    job.tree_hosts = {kRootHost};
+    job.ranks_on = {0};  // none that was placed
+    job.present = job.holders = HostSet::one(kRootHost);
+}
+
 void Universe::start(const JobSpec& spec, Patron& patron, bool spawned, Started started) {
     std::vector<uint32_t> host_of_rank;
     PlacedOutcome outcome;
     if (!place_job(spec, spawned, host_of_rank, outcome.text)) {
         outcome.error_class = MPI_ERR_SPAWN;
-        outcome.codes.assign(spec.size(), MPI_ERR_SPAWN);
         return started(outcome);
     }
     Job& job = jobs_.emplace_back();
@@ -196,7 +211,6 @@ void Universe::start_failed(Job& job) {
     outcome.error_class = job.problem.error_class;
     outcome.text = job.problem.text;
     if (hosts_.size() > 1) outcome.text += " (on host " + hosts_[job.problem_host].name + ")";
-    outcome.codes.assign(job.description.size, job.problem.error_class);
     tell(job.holders, job.order(OrderKind::take_back));
     for (size_t i = 0; i < job.tree_hosts.size(); ++i) remove_load(job.tree_hosts[i], job.ranks_on[i]);
     const Started started = std::move(job.started);
@@ -214,7 +228,6 @@ void Universe::start_failed(Job& job) {
 void Universe::start_done(Job& job) {
     PlacedOutcome outcome;
     outcome.job = job.id();
-    outcome.codes.assign(job.description.size, MPI_SUCCESS);
     if (job.patron) {
         detail(*job.patron, "started " + std::to_string(job.description.size) + " of " + job.description.command + " on " +
                                 std::to_string(job.tree_hosts.size()) + (job.tree_hosts.size() == 1 ? " host" : " hosts"));

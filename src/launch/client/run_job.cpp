@@ -1,4 +1,4 @@
-#include "launch/client/hosts_run.h"
+#include "launch/client/run_job.h"
 
 #include <unistd.h>
 
@@ -6,12 +6,13 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 
 #include "base/error.h"
 #include "launch/process/input.h"
 #include "launch/process/output.h"
 #include "launch/process/process_environment.h"
-#include "launch/universe/universe.h"
+#include "launch/universe/local_patron.h"
 
 namespace starling::launch {
 
@@ -50,46 +51,41 @@ TreeSettings tree_settings(const Options& options) {
 }
 
 // mpiexec's own terminal, files and pipes.
-class Terminal : public Patron {
+class Terminal : public LocalPatron {
   public:
-    Terminal(EventLoop& loop, const Options& options, char** argv)
-        : options_(options),
-          loop_(loop),
-          launcher_(loop, launcher_settings(options, argv)),
-          universe_(loop, launcher_, tree_settings(options)),
+    Terminal(EventLoop& loop, const Options& options, char** argv, bool over_hosts)
+        : LocalPatron(loop, launcher_settings(options, argv),
+                      over_hosts ? std::optional(tree_settings(options)) : std::nullopt),
+          options_(options),
+          over_hosts_(over_hosts),
           reader_(loop, [this](std::string data) { universe_.input(*this, std::move(data)); }) {
         style.tag_output = options.tag_output;
         style.binding = options.binding;
         style.report_bindings = options.report_bindings;
-        verbose = options.verbose;
-        quiet = options.quiet;
+        if (!over_hosts) return;
+        // Elsewhere processes do not get these by being our children.
         environment = own_environment();
         char here[PATH_MAX];
         if (getcwd(here, sizeof here)) directory = here;
-        has_own_host = true;
     }
 
     int run(const std::string& why) {
-        if (!launcher_.prepare()) {
+        if (!prepare()) {
             std::fprintf(stderr, "mpiexec: %s\n", failure_text().data());
             return 1;
         }
         detail(why);
-        launcher_.on_signal = [this](int signal) { return on_signal(signal); };
-        universe_.on_say = [this](const std::string& sentence) { say(sentence); };
-        universe_.add_hosts(hosts_of(options_.programs), true, [this](const std::string& problem) { start(problem); });
         if (options_.timeout_seconds > 0) {
             loop_.after(std::chrono::seconds(options_.timeout_seconds), [this] {
                 if (jobs_left > 0) universe_.time_out(*this, options_.timeout_seconds);
             });
         }
+        if (over_hosts_) {
+            universe_.add_hosts(hosts_of(options_.programs), true, [this](const std::string& problem) { on_hosts(problem); });
+        } else {
+            start();
+        }
         return launcher_.run();
-    }
-
-    void say(const std::string& sentence) override { launcher_.say("%s", sentence.c_str()); }
-
-    void output(int target, std::string_view lines, std::function<void()> written) override {
-        launcher_.output().write_lines(target, lines, std::move(written));
     }
 
     void input_taken() override { reader_.next(); }
@@ -103,13 +99,17 @@ class Terminal : public Patron {
         if (verbose) say(sentence);
     }
 
-    void start(const std::string& problem) {
+    void on_hosts(const std::string& problem) {
         if (ending_) return;
         if (!problem.empty()) {
             std::fprintf(stderr, "mpiexec: %s\n", problem.c_str());
             return end(kCannotStart);
         }
         detail("daemons are up on " + std::to_string(universe_.hosts().size() - 1) + " other hosts");
+        start();
+    }
+
+    void start() {
         JobSpec spec;
         spec.programs = options_.programs;
         spec.forward_input = true;
@@ -125,17 +125,13 @@ class Terminal : public Patron {
         });
     }
 
-    bool on_signal(int signal) {
+    void on_signal(int signal) override {
         if (jobs_left == 0) {
             if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT) end(128 + signal);
-            return true;
+            return;
         }
-        if ((signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT) && exit_code == 0)
-            exit_code = 128 + signal;
-        universe_.signal(*this, signal);
-        if (signal == SIGTSTP) kill(getpid(), SIGSTOP);
+        LocalPatron::on_signal(signal);
         if (signal == SIGCONT && !universe_.reads_here(*this)) reader_.next();
-        return true;
     }
 
     void end(int code) {
@@ -146,35 +142,17 @@ class Terminal : public Patron {
     }
 
     const Options& options_;
-    EventLoop& loop_;
-    Launcher launcher_;
-    Universe universe_;
+    const bool over_hosts_;
     InputReader reader_;
     bool ending_ = false;
 };
 
 }  // namespace
 
-std::vector<HostSlots> hosts_of(const std::vector<Program>& programs) {
-    std::vector<HostSlots> all;
-    for (const Program& program : programs) {
-        for (const HostSlots& host : program.hosts) {
-            bool known = false;
-            for (HostSlots& other : all) {
-                if (!same_host(other.name, host.name)) continue;
-                other.slots = std::max(other.slots, host.slots);
-                known = true;
-            }
-            if (!known) all.push_back(host);
-        }
-    }
-    return all;
-}
-
-int run_over_hosts(const Options& options, char** argv, const std::string& why) {
+int run_job(const Options& options, char** argv, const Choice& choice) {
     EventLoop loop;
-    Terminal terminal(loop, options, argv);
-    return terminal.run(why);
+    Terminal terminal(loop, options, argv, choice.way == Way::agent);
+    return terminal.run(choice.why);
 }
 
 }  // namespace starling::launch

@@ -1,4 +1,4 @@
-#include "launch/common/name_client.h"
+#include "launch/universe/name_client.h"
 
 #include <sys/epoll.h>
 #include <sys/socket.h>

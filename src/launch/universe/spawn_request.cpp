@@ -1,12 +1,10 @@
-// From what MPI_Comm_spawn_multiple asks for to a job: its info keys.
+#include "launch/universe/spawn_request.h"
+
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <climits>
-
-#include "launch/common/hosts.h"
-#include "launch/process/control_server.h"
 
 namespace starling::launch {
 

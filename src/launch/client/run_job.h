@@ -1,0 +1,15 @@
+// mpiexec as the root of a universe, for the time of one job and what that spawns.
+#pragma once
+
+#include <string>
+
+#include "launch/client/options.h"
+#include "launch/client/way.h"
+
+namespace starling::launch {
+
+/// Runs the job: on this host, or, if that is the choice, with daemons that it starts before and ends after. Returns
+/// mpiexec's exit code.
+int run_job(const Options& options, char** argv, const Choice& choice);
+
+}  // namespace starling::launch
