@@ -18,104 +18,6 @@ namespace starling::launch {
 
 namespace {
 
-enum class Id {
-    count,
-    set_env,
-    set_env_pair,
-    local_env_pair,
-    env_list,
-    env_all,
-    env_none,
-    directory,
-    path,
-    tag_output,
-    recover,
-    universe,
-    timeout,
-    bind,
-    report_bindings,
-    map,
-    per_host,
-    host,
-    hostfile,
-    agent,
-    launcher,
-    prefix,
-    way,
-    foreign,
-    ignored,
-    verbose,
-    quiet,
-    variable,
-    version,
-    help,
-};
-
-struct Option {
-    std::string_view name;
-    Id id;
-    int values;  ///< how many arguments follow
-};
-
-constexpr Option kOptions[] = {
-    {"n", Id::count, 1},
-    {"np", Id::count, 1},
-    {"c", Id::count, 1},
-    {"x", Id::set_env, 1},
-    {"genv", Id::set_env_pair, 2},
-    {"env", Id::local_env_pair, 2},
-    {"genvlist", Id::env_list, 1},
-    {"genvall", Id::env_all, 0},
-    {"envall", Id::env_all, 0},
-    {"genvnone", Id::env_none, 0},
-    {"envnone", Id::env_none, 0},
-    {"wdir", Id::directory, 1},
-    {"wd", Id::directory, 1},
-    {"path", Id::path, 1},
-    {"tag-output", Id::tag_output, 0},
-    {"l", Id::tag_output, 0},
-    {"prepend-rank", Id::tag_output, 0},
-    {"enable-recovery", Id::recover, 0},
-    {"disable-auto-cleanup", Id::recover, 0},
-    {"continuous", Id::recover, 0},
-    {"usize", Id::universe, 1},
-    {"timeout", Id::timeout, 1},
-    {"bind-to", Id::bind, 1},
-    {"report-bindings", Id::report_bindings, 0},
-    {"map-by", Id::map, 1},
-    {"ppn", Id::per_host, 1},
-    {"perhost", Id::per_host, 1},
-    {"npernode", Id::per_host, 1},
-    {"N", Id::per_host, 1},
-    {"host", Id::host, 1},
-    {"hosts", Id::host, 1},
-    {"H", Id::host, 1},
-    {"hostfile", Id::hostfile, 1},
-    {"machinefile", Id::hostfile, 1},
-    {"f", Id::hostfile, 1},
-    {"launcher-agent", Id::agent, 1},
-    {"launcher-exec", Id::agent, 1},
-    {"bootstrap-exec", Id::agent, 1},
-    {"launcher", Id::launcher, 1},
-    {"bootstrap", Id::launcher, 1},
-    {"prefix", Id::prefix, 1},
-    {"via", Id::way, 1},
-    {"mca", Id::foreign, 2},
-    {"pmixmca", Id::foreign, 2},
-    {"prtemca", Id::foreign, 2},
-    {"oversubscribe", Id::ignored, 0},
-    {"allow-run-as-root", Id::ignored, 0},
-    {"verbose", Id::verbose, 0},
-    {"v", Id::verbose, 0},
-    {"quiet", Id::quiet, 0},
-    {"q", Id::quiet, 0},
-    {"set", Id::variable, 1},
-    {"version", Id::version, 0},
-    {"V", Id::version, 0},
-    {"help", Id::help, 0},
-    {"h", Id::help, 0},
-};
-
 size_t edit_distance(std::string_view a, std::string_view b) {
     std::vector<size_t> row(b.size() + 1);
     for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -128,17 +30,6 @@ size_t edit_distance(std::string_view a, std::string_view b) {
         }
     }
     return row[b.size()];
-}
-
-std::string unknown_option(std::string_view given, std::string_view name) {
-    const Option* nearest = &*std::min_element(std::begin(kOptions), std::end(kOptions), [&](auto& a, auto& b) {
-        return edit_distance(a.name, name) < edit_distance(b.name, name);
-    });
-    std::string text = "unknown option '" + std::string(given) + "'";
-    if (edit_distance(nearest->name, name) <= std::max<size_t>(1, name.size() / 3)) {
-        text += std::string("; did you mean '") + (nearest->name.size() > 1 ? "--" : "-") + std::string(nearest->name) + "'?";
-    }
-    return text + " (mpiexec --help lists all)";
 }
 
 bool parse_number(std::string_view text, uint32_t& out) {
@@ -160,6 +51,19 @@ class Parser {
     }
 
   private:
+    /// An option as it stands on the command line, with the arguments that follow it; who takes fewer leaves the rest empty.
+    struct Given {
+        const std::string& option;
+        const std::string& value;
+        const std::string& second;
+    };
+    struct Option {
+        std::string_view name;
+        int values;  ///< how many arguments follow
+        void (Parser::*apply)(const Given&);
+    };
+    static const Option kOptions[];
+
     // One command of the MPMD list: options, program, its arguments, up to ':' or the end.
     void section() {
         program_ = Program{};
@@ -200,8 +104,8 @@ class Parser {
             name = name.substr(0, equals);
             has_attached = true;
         }
-        const auto* found = std::find_if(std::begin(kOptions), std::end(kOptions), [&](auto& o) { return o.name == name; });
-        if (found == std::end(kOptions)) {
+        const Option* found = find(name);
+        if (!found) {
             error_ = unknown_option(given, name);
             return;
         }
@@ -221,109 +125,43 @@ class Parser {
             error_ = "option '" + given + "' takes no value";
             return;
         }
-        apply(found->id, given, values[0], values[1]);
+        (this->*found->apply)({given, values[0], values[1]});
     }
 
-    void apply(Id id, const std::string& given, const std::string& value, const std::string& second) {
-        switch (id) {
-            case Id::count:
-                counted_ = true;
-                if (!parse_number(value, program_.count) || program_.count == 0 || program_.count > 1000000) {
-                    error_ = "'" + given + " " + value + "' is not a number of processes (1 to 1000000)";
-                }
-                break;
-            case Id::set_env:
-                export_variable(value);
-                break;
-            case Id::set_env_pair:
-                global_.emplace_back(value, second);
-                break;
-            case Id::local_env_pair:
-                program_.environment.emplace_back(value, second);
-                break;
-            case Id::env_list:
-                export_list(value);
-                break;
-            case Id::env_all:
-                forward_ = Forward::all;
-                break;
-            case Id::env_none:
-                forward_ = Forward::none;
-                break;
-            case Id::directory:
-                program_.directory = absolute(value);
-                break;
-            case Id::path:
-                program_.search_path = value;
-                break;
-            case Id::tag_output:
-                out_.tag_output = true;
-                break;
-            case Id::recover:
-                out_.recovers = true;
-                break;
-            case Id::universe:
-                read_universe(given, value);
-                break;
-            case Id::timeout:
-                read_timeout(given, value);
-                break;
-            case Id::bind:
-                read_binding(value);
-                break;
-            case Id::report_bindings:
-                out_.report_bindings = true;
-                break;
-            case Id::map:
-                read_mapping(value);
-                break;
-            case Id::per_host:
-                read_per_host(given, value);
-                break;
-            case Id::host:
-                error_ = read_hosts(value, program_.hosts);
-                break;
-            case Id::hostfile:
-                error_ = read_hostfile(value, program_.hosts);
-                break;
-            case Id::agent:
-                out_.agent = value;
-                break;
-            case Id::launcher:
-                if (value != "ssh" && value != "rsh")
-                    error_ = "'" + given + " " + value + "': it is ssh or rsh; other commands by --launcher-agent";
-                out_.agent = value;
-                break;
-            case Id::prefix:
-                out_.prefix = value;
-                break;
-            case Id::way:
-                read_way(value);
-                break;
-            case Id::foreign:
-                read_foreign(given, value, second);
-                break;
-            case Id::ignored:
-                break;
-            case Id::verbose:
-                out_.verbose = true;
-                break;
-            case Id::quiet:
-                out_.quiet = true;
-                break;
-            case Id::variable:
-                set_variable(value);
-                break;
-            case Id::version:
-                out_.version = true;
-                break;
-            case Id::help:
-                out_.help = true;
-                break;
-        }
+    template <bool Options::*field>
+    void turn_on(const Given&) {
+        out_.*field = true;
+    }
+    template <std::string Options::*field>
+    void take(const Given& given) {
+        out_.*field = given.value;
+    }
+    template <Forward how>
+    void forward(const Given&) {
+        forward_ = how;
+    }
+    void ignore(const Given&) {}
+    void set_for_all(const Given& given) { global_.emplace_back(given.value, given.second); }
+    void set_for_command(const Given& given) { program_.environment.emplace_back(given.value, given.second); }
+    void change_directory(const Given& given) { program_.directory = absolute(given.value); }
+    void search_in(const Given& given) { program_.search_path = given.value; }
+    void add_hosts(const Given& given) { error_ = read_hosts(given.value, program_.hosts); }
+    void add_hostfile(const Given& given) { error_ = read_hostfile(given.value, program_.hosts); }
+
+    void count(const Given& given) {
+        counted_ = true;
+        if (!parse_number(given.value, program_.count) || program_.count == 0 || program_.count > 1000000)
+            error_ = "'" + given.option + " " + given.value + "' is not a number of processes (1 to 1000000)";
     }
 
-    void export_variable(const std::string& text) {
+    void read_launcher(const Given& given) {
+        if (given.value != "ssh" && given.value != "rsh")
+            error_ = "'" + given.option + " " + given.value + "': it is ssh or rsh; other commands by --launcher-agent";
+        out_.agent = given.value;
+    }
+
+    void export_variable(const Given& given) {
+        const std::string& text = given.value;
         const size_t equals = text.find('=');
         if (equals == 0 || text.empty()) {
             error_ = "'-x " + text + "' names no variable";
@@ -336,7 +174,8 @@ class Parser {
         }
     }
 
-    void export_list(std::string_view names) {
+    void export_list(const Given& given) {
+        std::string_view names = given.value;
         forward_ = Forward::none;
         while (!names.empty()) {
             const size_t comma = names.find(',');
@@ -346,7 +185,8 @@ class Parser {
         }
     }
 
-    void set_variable(const std::string& text) {
+    void set_variable(const Given& given) {
+        const std::string& text = given.value;
         const size_t equals = text.find('=');
         if (equals == 0 || equals == std::string::npos) {
             error_ = "'--set " + text + "' is not NAME=VALUE";
@@ -360,75 +200,76 @@ class Parser {
         global_.emplace_back(name, value);
     }
 
-    void read_universe(const std::string& given, const std::string& value) {
-        std::string word = value;
+    void read_universe(const Given& given) {
+        std::string word = given.value;
         for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
         if (word == "infinite") {
             out_.universe_size = kInfiniteUniverse;
-        } else if (word != "system" &&
-                   (!parse_number(value, out_.universe_size) || out_.universe_size == 0 || out_.universe_size > INT_MAX)) {
-            error_ = "'" + given + " " + value + "' is neither a number of processes, nor infinite, nor system";
+        } else if (word != "system" && (!parse_number(given.value, out_.universe_size) || out_.universe_size == 0 ||
+                                        out_.universe_size > INT_MAX)) {
+            error_ = "'" + given.option + " " + given.value + "' is neither a number of processes, nor infinite, nor system";
         }
     }
 
-    void read_timeout(const std::string& given, const std::string& value) {
+    void read_timeout(const Given& given) {
         uint32_t seconds = 0;
-        if (!parse_number(value, seconds) || seconds == 0 || seconds > INT_MAX / 1000) {
-            error_ = "'" + given + " " + value + "' is not a number of seconds";
+        if (!parse_number(given.value, seconds) || seconds == 0 || seconds > INT_MAX / 1000) {
+            error_ = "'" + given.option + " " + given.value + "' is not a number of seconds";
         }
         out_.timeout_seconds = static_cast<int>(seconds);
     }
 
-    void read_binding(const std::string& value) {
-        if (value == "auto")
+    void read_binding(const Given& given) {
+        if (given.value == "auto")
             out_.binding = Binding::automatic;
-        else if (value == "core")
+        else if (given.value == "core")
             out_.binding = Binding::core;
-        else if (value == "none")
+        else if (given.value == "none")
             out_.binding = Binding::none;
         else
-            error_ = "'--bind-to " + value + "': it is auto, core or none";
+            error_ = "'--bind-to " + given.value + "': it is auto, core or none";
     }
 
-    void read_mapping(const std::string& value) {
-        const size_t colon = value.find(':');
-        const std::string unit = value.substr(0, colon);
+    void read_mapping(const Given& given) {
+        const size_t colon = given.value.find(':');
+        const std::string unit = given.value.substr(0, colon);
         if (unit == "node") {
             program_.mapping = Mapping::node;
         } else if (unit == "core") {
             program_.mapping = Mapping::core;
         } else if (unit.starts_with("ppr")) {
-            error_ = "'--map-by " + value + "': use -ppn N for N processes per host";
+            error_ = "'--map-by " + given.value + "': use -ppn N for N processes per host";
         } else if (unit != "slot" && unit != "socket" && unit != "numa" && unit != "hwthread" && !unit.empty()) {
-            error_ = "'--map-by " + value + "': it is slot, node or core";
+            error_ = "'--map-by " + given.value + "': it is slot, node or core";
         }
         // Modifiers (PE=2, oversubscribe, ...) say how crowded a host may get; here it may get as crowded as asked for.
         if (colon != std::string::npos && error_.empty())
-            out_.notes.push_back("the modifier in --map-by " + value + " is not needed and ignored");
+            out_.notes.push_back("the modifier in --map-by " + given.value + " is not needed and ignored");
     }
 
-    void read_per_host(const std::string& given, const std::string& value) {
-        if (!parse_number(value, program_.per_host) || program_.per_host == 0 || program_.per_host > 1000000)
-            error_ = "'" + given + " " + value + "' is not a number of processes per host";
+    void read_per_host(const Given& given) {
+        if (!parse_number(given.value, program_.per_host) || program_.per_host == 0 || program_.per_host > 1000000)
+            error_ = "'" + given.option + " " + given.value + "' is not a number of processes per host";
     }
 
-    void read_way(const std::string& value) {
-        if (value == "direct") {
+    void read_way(const Given& given) {
+        if (given.value == "direct") {
             out_.way = Way::direct;
-        } else if (value == "agent") {
+        } else if (given.value == "agent") {
             out_.way = Way::agent;
-        } else if (value == "daemons") {
+        } else if (given.value == "daemons") {
             out_.way = Way::standing;
-        } else if (value != "auto") {
-            error_ = "'--via " + value + "': it is auto, direct, agent or daemons";
+        } else if (given.value != "auto") {
+            error_ = "'--via " + given.value + "': it is auto, direct, agent or daemons";
         }
     }
 
-    void read_foreign(const std::string& given, const std::string& key, const std::string& value) {
-        if (key == "plm_rsh_agent" || key == "plm_ssh_agent") {
-            out_.agent = value;
+    void read_foreign(const Given& given) {
+        if (given.value == "plm_rsh_agent" || given.value == "plm_ssh_agent") {
+            out_.agent = given.second;
         } else {
-            out_.notes.push_back("'" + given + " " + key + " " + value + "' is a setting of another MPI: ignored");
+            out_.notes.push_back("'" + given.option + " " + given.value + " " + given.second +
+                                 "' is a setting of another MPI: ignored");
         }
     }
 
@@ -437,6 +278,9 @@ class Parser {
         if (directory.empty() || directory[0] == '/' || !getcwd(here, sizeof here)) return directory;
         return std::string(here) + "/" + directory;
     }
+
+    static const Option* find(std::string_view name);
+    static std::string unknown_option(std::string_view given, std::string_view name);
 
     // Global variables hold for all commands; a command's own come later in its list and win.
     void finish() {
@@ -455,6 +299,81 @@ class Parser {
     bool counted_ = false;
     std::string error_;
 };
+
+const Parser::Option Parser::kOptions[] = {
+    {"n", 1, &Parser::count},
+    {"np", 1, &Parser::count},
+    {"c", 1, &Parser::count},
+    {"x", 1, &Parser::export_variable},
+    {"genv", 2, &Parser::set_for_all},
+    {"env", 2, &Parser::set_for_command},
+    {"genvlist", 1, &Parser::export_list},
+    {"genvall", 0, &Parser::forward<Forward::all>},
+    {"envall", 0, &Parser::forward<Forward::all>},
+    {"genvnone", 0, &Parser::forward<Forward::none>},
+    {"envnone", 0, &Parser::forward<Forward::none>},
+    {"wdir", 1, &Parser::change_directory},
+    {"wd", 1, &Parser::change_directory},
+    {"path", 1, &Parser::search_in},
+    {"tag-output", 0, &Parser::turn_on<&Options::tag_output>},
+    {"l", 0, &Parser::turn_on<&Options::tag_output>},
+    {"prepend-rank", 0, &Parser::turn_on<&Options::tag_output>},
+    {"enable-recovery", 0, &Parser::turn_on<&Options::recovers>},
+    {"disable-auto-cleanup", 0, &Parser::turn_on<&Options::recovers>},
+    {"continuous", 0, &Parser::turn_on<&Options::recovers>},
+    {"usize", 1, &Parser::read_universe},
+    {"timeout", 1, &Parser::read_timeout},
+    {"bind-to", 1, &Parser::read_binding},
+    {"report-bindings", 0, &Parser::turn_on<&Options::report_bindings>},
+    {"map-by", 1, &Parser::read_mapping},
+    {"ppn", 1, &Parser::read_per_host},
+    {"perhost", 1, &Parser::read_per_host},
+    {"npernode", 1, &Parser::read_per_host},
+    {"N", 1, &Parser::read_per_host},
+    {"host", 1, &Parser::add_hosts},
+    {"hosts", 1, &Parser::add_hosts},
+    {"H", 1, &Parser::add_hosts},
+    {"hostfile", 1, &Parser::add_hostfile},
+    {"machinefile", 1, &Parser::add_hostfile},
+    {"f", 1, &Parser::add_hostfile},
+    {"launcher-agent", 1, &Parser::take<&Options::agent>},
+    {"launcher-exec", 1, &Parser::take<&Options::agent>},
+    {"bootstrap-exec", 1, &Parser::take<&Options::agent>},
+    {"launcher", 1, &Parser::read_launcher},
+    {"bootstrap", 1, &Parser::read_launcher},
+    {"prefix", 1, &Parser::take<&Options::prefix>},
+    {"via", 1, &Parser::read_way},
+    {"mca", 2, &Parser::read_foreign},
+    {"pmixmca", 2, &Parser::read_foreign},
+    {"prtemca", 2, &Parser::read_foreign},
+    {"oversubscribe", 0, &Parser::ignore},
+    {"allow-run-as-root", 0, &Parser::ignore},
+    {"verbose", 0, &Parser::turn_on<&Options::verbose>},
+    {"v", 0, &Parser::turn_on<&Options::verbose>},
+    {"quiet", 0, &Parser::turn_on<&Options::quiet>},
+    {"q", 0, &Parser::turn_on<&Options::quiet>},
+    {"set", 1, &Parser::set_variable},
+    {"version", 0, &Parser::turn_on<&Options::version>},
+    {"V", 0, &Parser::turn_on<&Options::version>},
+    {"help", 0, &Parser::turn_on<&Options::help>},
+    {"h", 0, &Parser::turn_on<&Options::help>},
+};
+
+const Parser::Option* Parser::find(std::string_view name) {
+    const auto* found = std::find_if(std::begin(kOptions), std::end(kOptions), [&](auto& o) { return o.name == name; });
+    return found == std::end(kOptions) ? nullptr : found;
+}
+
+std::string Parser::unknown_option(std::string_view given, std::string_view name) {
+    const Option* nearest = &*std::min_element(std::begin(kOptions), std::end(kOptions), [&](auto& a, auto& b) {
+        return edit_distance(a.name, name) < edit_distance(b.name, name);
+    });
+    std::string text = "unknown option '" + std::string(given) + "'";
+    if (edit_distance(nearest->name, name) <= std::max<size_t>(1, name.size() / 3)) {
+        text += std::string("; did you mean '") + (nearest->name.size() > 1 ? "--" : "-") + std::string(nearest->name) + "'?";
+    }
+    return text + " (mpiexec --help lists all)";
+}
 
 }  // namespace
 
