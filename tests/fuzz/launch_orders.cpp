@@ -114,20 +114,21 @@ const std::string* fuzz_seeds(size_t& count) {
     };
     static const std::string seeds[] = {
         start(),
-        seed(Order{OrderKind::start, 7, 0, 1, 2, "text", start()}),
+        seed(Order{.kind = OrderKind::start, .job = 7, .text = "text", .bytes = start()}),
         seed(StartReport{1, 2, 3, "why"}),
         stub(),
         failure(),
-        seed(Order{OrderKind::failed, 7, 3, 0, 0, {}, failure()}),
+        seed(Order{.kind = OrderKind::failed, .job = 7, .rank = 3, .bytes = failure()}),
         seed(RankRuns{{0, 1, 2, 0, 0}}),
         submission(),
         seed(SubmissionReply{1, true, "why", 4}),
         seed(ClientNotice{1, "a line\n"}),
         seed(GoneReport{true, 3, 1}),
         seed(PortTable{{0, true, {5, 6}}, {1, false, {7}}}),
-        seed(Order{OrderKind::table, 7, 0, 0, 0, {}, seed(PortTable{{0, true, {5, 6}}, {1, false, {7}}})}),
-        seed(Order{OrderKind::host_ports, 7, 0, 1, 0, {}, seed(HostPorts{1, true, {8}})}),
-        seed(Order{OrderKind::ports, 7, 2, 1, 0, {}, std::string(16, '\3')}),
+        seed(Order{.kind = OrderKind::table, .job = 7, .bytes = seed(PortTable{{0, true, {5, 6}}, {1, false, {7}}})}),
+        seed(Order{.kind = OrderKind::host_ports, .job = 7, .round = 1, .bytes = seed(HostPorts{1, true, {8}})}),
+        seed(Order{.kind = OrderKind::ports, .job = 7, .rank = 2, .host = 1, .looks = 3, .bytes = std::string(16, '\3')}),
+        seed(Order{.kind = OrderKind::ask, .job = 7, .rank = 2, .token = 1, .message = 2, .bytes = "request"}),
     };
     count = sizeof seeds / sizeof seeds[0];
     return seeds;

@@ -12,6 +12,43 @@ bool known(uint32_t kind) {
            in(OrderKind::want_ports, OrderKind::given_up);
 }
 
+// Where the numbers of an order are on the wire; kinds that are not here have none.
+struct Places {
+    OrderKind kind;
+    uint64_t Order::*first;
+    uint64_t Order::*second = nullptr;
+};
+
+constexpr Places kPlaces[] = {
+    {OrderKind::fail, &Order::failed_rank},
+    {OrderKind::over, &Order::state},
+    {OrderKind::signal, &Order::signal},
+    {OrderKind::written, &Order::descriptor, &Order::count},
+    {OrderKind::output, &Order::descriptor},
+    {OrderKind::ask, &Order::token, &Order::message},
+    {OrderKind::answer, &Order::token, &Order::message},
+    {OrderKind::to_client, &Order::connection, &Order::message},
+    {OrderKind::client, &Order::connection, &Order::message},
+    {OrderKind::client_gone, &Order::connection},
+    {OrderKind::gather_ports, &Order::round},
+    {OrderKind::host_ports, &Order::round},
+    {OrderKind::ports, &Order::host, &Order::looks},
+    {OrderKind::given_up, &Order::by_job, &Order::by_rank},
+};
+
+Places places_of(OrderKind kind) {
+    for (const Places& places : kPlaces) {
+        if (places.kind == kind) return places;
+    }
+    return {kind, nullptr};
+}
+
+bool read(Reader& reader, uint64_t Order::*place, Order& out) {
+    const auto number = reader.number<uint64_t>();
+    if (place) out.*place = number;
+    return place || number == 0;
+}
+
 }  // namespace
 
 static void write(Writer& writer, const std::vector<uint32_t>& numbers) {
@@ -94,9 +131,11 @@ bool read(Reader& reader, JobSpec& out) {
 }
 
 std::string encode(const Order& order) {
+    const Places places = places_of(order.kind);
     Writer writer;
     writer.number(static_cast<uint32_t>(order.kind)).number(order.job).number(order.rank);
-    writer.number(order.a).number(order.b).string(order.text).string(order.bytes);
+    writer.number(places.first ? order.*places.first : 0).number(places.second ? order.*places.second : 0);
+    writer.string(order.text).string(order.bytes);
     return writer.take();
 }
 
@@ -108,11 +147,11 @@ bool decode(std::string_view payload, Order& out) {
     out.kind = static_cast<OrderKind>(kind);
     out.job = reader.number<job::JobId>();
     out.rank = reader.number<uint32_t>();
-    out.a = reader.number<uint64_t>();
-    out.b = reader.number<uint64_t>();
+    const Places places = places_of(out.kind);
+    const bool numbers = read(reader, places.first, out) && read(reader, places.second, out);
     out.text = reader.string();
     out.bytes = reader.string();
-    return reader.done() && known(kind);
+    return reader.done() && known(kind) && numbers;
 }
 
 std::string encode(const StartOrder& order) {

@@ -1,5 +1,5 @@
-// What the universe's root and its deputies on the hosts say to each other, through the daemon tree. One form for all;
-// what a field means depends on the kind.
+// What the universe's root and its deputies on the hosts say to each other, through the daemon tree. One form for all; which
+// fields an order has depends on the kind.
 #pragma once
 
 #include <cstdint>
@@ -17,51 +17,65 @@ enum class OrderKind : uint32_t {
     start = 1,           ///< bytes: StartOrder
     stub = 2,            ///< bytes: StubOrder
     take_back = 3,       ///< the job: as if it had never been
-    fail = 4,            ///< the job is to be ended; a: the rank that failed, as int32_t
-    over = 5,            ///< the job is over everywhere; a: JobState
+    fail = 4,            ///< the job is to be ended; failed_rank
+    over = 5,            ///< the job is over everywhere; state
     kill = 6,            ///< SIGKILL to the job, at once
-    signal = 7,          ///< a: signal for the job's ranks
+    signal = 7,          ///< signal: for the job's ranks
     all_arrived = 8,     ///< all ranks of the job have reached the end of MPI_Init
     ring = 9,            ///< the job's ranks are to look around
     input = 10,          ///< bytes: standard input for rank 0, empty at its end
-    written = 11,        ///< a: descriptor, b: bytes of the job's output that have gone on
-    answer = 12,         ///< to an ask; a: its token, b: its kind, bytes: the reply
+    written = 11,        ///< descriptor, count: bytes of the job's output that have gone on
+    answer = 12,         ///< to an ask; its token and message, bytes: the reply
     stacks = 13,         ///< the stacks of the job's ranks, to its standard error
     serve_clients = 14,  ///< text: the socket's name; this host's mpiexecs may come there
-    to_client = 15,      ///< a: connection, b: MessageKind, bytes: the payload
+    to_client = 15,      ///< connection, message, bytes: the payload
     ranks_failed = 16,   ///< of a job that goes on; bytes: RankRuns
-    gather_ports = 17,   ///< to some of the job's hosts; a: the round, bytes: the set of these
+    gather_ports = 17,   ///< to some of the job's hosts; round, bytes: the set of these
     table = 18,          ///< bytes: PortTable, of the job; who has asked gets it
 
     // deputy → root. An order that is gathered (Tree::gather) is the topic and has no bytes; they are its pieces.
     started = 32,       ///< gathered; piece: StartReport
     failed = 33,        ///< a rank of the job; bytes: FailureReport
     gone = 34,          ///< gathered, behind the output (bulk): all ranks of the job on this host; piece: GoneReport
-    output = 35,        ///< a: descriptor, bytes: lines (bulk)
+    output = 35,        ///< descriptor, bytes: lines (bulk)
     taken = 36,         ///< the input has gone on
-    ask = 37,           ///< by a rank: a: token, b: MessageKind, rank, bytes: the request
+    ask = 37,           ///< by a rank: token, message, rank, bytes: the request
     say = 38,           ///< text: for whoever started the daemons
     stacks_shown = 39,  ///< the stacks have all been sent (bulk)
     client = 40,        ///< as to_client, from it
-    client_gone = 41,   ///< a: connection
+    client_gone = 41,   ///< connection
     arrived = 42,       ///< gathered, or alone: all ranks of the job on this host are at the end of MPI_Init
     want_table = 43,    ///< gathered, eager: of the job's ports
-    host_ports = 44,    ///< gathered; a: the round; piece: HostPorts
+    host_ports = 44,    ///< gathered; round; piece: HostPorts
 
     // deputy → deputy
     want_ports = 64,  ///< rank: which one's port matters; answered when it is known
-    ports = 65,       ///< rank: as asked; a: the host's entry in the job's table; bytes: a word per rank of that host;
-                      ///< b: RankCell::looks of the rank asked about
-    given_up = 66,    ///< the rank of the job is not waited for any more by rank b of job a, whom it shall not wait for either
+    ports = 65,       ///< rank: as asked; host; bytes: a word per rank of that host; looks: of the rank asked about
+    given_up = 66,    ///< the rank of the job is not waited for any more by `by_rank` of `by_job`, whom it shall not wait for
+                      ///< either
 };
 
 struct Order {
     OrderKind kind = OrderKind::say;
     job::JobId job = 0;
     uint32_t rank = 0;
-    uint64_t a = 0, b = 0;
-    std::string text;
-    std::string bytes;
+
+    // At most two of these, which then have two places on the wire (order.cpp).
+    uint64_t failed_rank = 0;  ///< as uint32_t; ~0u: none
+    uint64_t state = 0;        ///< job::JobState
+    uint64_t signal = 0;
+    uint64_t descriptor = 0;  ///< 1 or 2
+    uint64_t count = 0;       ///< bytes
+    uint64_t token = 0;       ///< the deputy's, of what it asks
+    uint64_t connection = 0;  ///< a client's, at the relay of its host
+    uint64_t message = 0;     ///< control::MessageKind
+    uint64_t round = 0;       ///< of gathering ports
+    uint64_t host = 0;        ///< entry of the job's host table
+    uint64_t looks = 0;       ///< RankCell::looks
+    uint64_t by_job = 0, by_rank = 0;
+
+    std::string text{};
+    std::string bytes{};
 };
 
 /// Whether what a deputy says is for the root's Universe, not for its deputy.

@@ -11,13 +11,14 @@ ClientRelay::ClientRelay(EventLoop& loop, Deputy::Send send)
           loop,
           [this](auto id, const control::Frame& frame) {
               if (frame.payload.size() > control::kMaxRequest) return false;
-              send_(kRoot, encode(Order{OrderKind::client, 0, 0, id, static_cast<uint64_t>(frame.kind), {}, frame.payload}),
-                    false);
+              const Order order{.kind = OrderKind::client,
+                                .connection = id,
+                                .message = static_cast<uint64_t>(frame.kind),
+                                .bytes = frame.payload};
+              send_(kRoot, encode(order), false);
               return true;
           },
-          [this](auto id) {
-              send_(kRoot, encode(Order{OrderKind::client_gone, 0, 0, id, 0, {}, {}}), false);
-          }),
+          [this](auto id) { send_(kRoot, encode(Order{.kind = OrderKind::client_gone, .connection = id}), false); }),
       send_(std::move(send)) {}
 
 bool ClientRelay::listen(std::string_view name) {
@@ -26,7 +27,7 @@ bool ClientRelay::listen(std::string_view name) {
 }
 
 void ClientRelay::on_order(const Order& order) {
-    server_.send(order.a, static_cast<control::MessageKind>(order.b), order.bytes);
+    server_.send(order.connection, static_cast<control::MessageKind>(order.message), order.bytes);
 }
 
 }  // namespace starling::launch

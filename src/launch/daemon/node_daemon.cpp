@@ -31,7 +31,7 @@ NodeDaemon::NodeDaemon(EventLoop& loop, Tree& tree, char** argv)
     launcher_.on_signal = [this](int signal) { on_signal(signal); };
     launcher_.on_other_child = [this](pid_t pid, int status) { tree_.child_exited(pid, status); };
     launcher_.on_say = [this](const std::string& sentence) {
-        tree_.send(kRootHost, encode(Order{OrderKind::say, 0, 0, 0, 0, sentence, {}}));
+        tree_.send(kRootHost, encode(Order{.kind = OrderKind::say, .text = sentence}));
     };
 
     deputy_ = std::make_unique<Deputy>(

@@ -62,8 +62,8 @@ int StandingRoot::run(const std::string& hosts, const std::string& prefix) {
     launcher_.on_say = [this](const std::string& sentence) { note(sentence); };
     universe_->on_say = [this](const std::string& sentence) { note(sentence); };
     universe_->on_client = [this](uint32_t host, const Order& order) {
-        if (order.kind == OrderKind::client_gone) return clients_->on_relayed_end(host, order.a);
-        clients_->on_relayed(host, order.a, static_cast<control::MessageKind>(order.b), order.bytes);
+        if (order.kind == OrderKind::client_gone) return clients_->on_relayed_end(host, order.connection);
+        clients_->on_relayed(host, order.connection, static_cast<control::MessageKind>(order.message), order.bytes);
     };
     clients_->send_relayed = [this](uint32_t host, uint64_t connection, control::MessageKind kind, const std::string& payload) {
         universe_->send_to_client(host, connection, kind, payload);

@@ -27,9 +27,10 @@ Deputy::Deputy(Launcher& launcher, uint32_t self, Send send, Gather gather)
                 }}) {
     launcher_.set_superior(this);
     launcher_.output().forward = [this](job::JobId job, int target, std::string lines) {
-        tell({OrderKind::output, job, 0, static_cast<uint64_t>(target), 0, {}, std::move(lines)}, true);
+        const auto descriptor = static_cast<uint64_t>(target);
+        tell({.kind = OrderKind::output, .job = job, .descriptor = descriptor, .bytes = std::move(lines)}, true);
     };
-    launcher_.on_input_taken = [this](job::JobId job) { tell({OrderKind::taken, job, 0, 0, 0, {}, {}}); };
+    launcher_.on_input_taken = [this](job::JobId job) { tell({.kind = OrderKind::taken, .job = job}); };
 }
 
 Deputy::~Deputy() {
@@ -73,12 +74,12 @@ void Deputy::on_job_order(Job& job, Order& order) {
             break;
         }
         case OrderKind::fail:
-            launcher_.end_part(job, static_cast<int>(order.a));
+            launcher_.end_part(job, static_cast<int>(order.failed_rank));
             locator_.forget(job.id());
             break;
         case OrderKind::over: {
             const job::JobId id = job.id();
-            launcher_.release_part(job, static_cast<JobState>(order.a));
+            launcher_.release_part(job, static_cast<JobState>(order.state));
             locator_.forget(id);
             break;
         }
@@ -89,7 +90,7 @@ void Deputy::on_job_order(Job& job, Order& order) {
             ranks_failed(job, order);
             break;
         case OrderKind::signal:
-            launcher_.signal_part(job, static_cast<int>(order.a));
+            launcher_.signal_part(job, static_cast<int>(order.signal));
             break;
         case OrderKind::all_arrived:
             all_arrived(job);
@@ -107,10 +108,10 @@ void Deputy::on_job_order(Job& job, Order& order) {
             launcher_.feed_input(job, std::move(order.bytes));
             break;
         case OrderKind::written:
-            launcher_.output().acknowledge(job.id(), static_cast<int>(order.a), order.b);
+            launcher_.output().acknowledge(job.id(), static_cast<int>(order.descriptor), order.count);
             break;
         case OrderKind::stacks:
-            launcher_.show_stacks(job, [this, id = job.id()] { tell({OrderKind::stacks_shown, id, 0, 0, 0, {}, {}}, true); });
+            launcher_.show_stacks(job, [this, id = job.id()] { tell({.kind = OrderKind::stacks_shown, .job = id}, true); });
             break;
         default:
             break;
@@ -135,7 +136,7 @@ void Deputy::start(const Order& order) {
     report.failed_index = outcome.failed_index;
     report.text = std::move(outcome.text);
     const HostSet all = HostSet::of(start.part.tree_hosts);
-    gather_({OrderKind::started, order.job, 0, 0, 0, {}, {}}, encode(report), all, false);
+    gather_({.kind = OrderKind::started, .job = order.job}, encode(report), all, false);
 }
 
 void Deputy::make_stub(const Order& order) {
@@ -179,7 +180,7 @@ bool Deputy::have_all_arrived(const Job& job) {
 void Deputy::tell_arrival(Job& job, bool at_once) {
     if (!have_all_arrived(job) || (job.arrival_told && !at_once)) return;
     job.arrival_told = true;
-    const Order arrived{OrderKind::arrived, job.id(), 0, 0, 0, {}, {}};
+    const Order arrived{.kind = OrderKind::arrived, .job = job.id()};
     if (at_once) {
         tell(arrived);
     } else {
@@ -191,13 +192,13 @@ void Deputy::failed(Job& job, const Failure& failure) {
     // The last to arrive says so, but may be seen to have died before its word is read: then it had arrived all the same.
     tell_arrival(job, true);
     const FailureReport report{failure.rank, failure.status, failure.exit_code, failure.aborted, failure.sentence};
-    tell({OrderKind::failed, job.id(), failure.rank, 0, 0, {}, encode(report)});
+    tell({.kind = OrderKind::failed, .job = job.id(), .rank = failure.rank, .bytes = encode(report)});
 }
 
 void Deputy::all_gone(Job& job) {
     GoneReport report{have_all_arrived(job), 0, 0};
     locator_.count(job.id(), report.lookups, report.tables);
-    gather_({OrderKind::gone, job.id(), 0, 0, 0, {}, {}}, encode(report), HostSet::of(job.tree_hosts), true);
+    gather_({.kind = OrderKind::gone, .job = job.id()}, encode(report), HostSet::of(job.tree_hosts), true);
 }
 
 bool Deputy::ask(Job& job, uint32_t rank, MessageKind kind, const std::string& payload, Answer answer) {
@@ -234,7 +235,8 @@ bool Deputy::ask(Job& job, uint32_t rank, MessageKind kind, const std::string& p
 void Deputy::ask_root(Job& job, uint32_t rank, MessageKind kind, const std::string& payload, Answer answer) {
     const uint64_t token = ++last_token_;
     asked_[token] = std::move(answer);
-    tell({OrderKind::ask, job.id(), rank, token, static_cast<uint64_t>(kind), {}, payload});
+    const auto message = static_cast<uint64_t>(kind);
+    tell({.kind = OrderKind::ask, .job = job.id(), .rank = rank, .token = token, .message = message, .bytes = payload});
 }
 
 bool Deputy::find(Job& job, uint32_t rank, MessageKind kind, const std::string& payload, Answer answer) {
@@ -281,7 +283,7 @@ bool Deputy::find(Job& job, uint32_t rank, MessageKind kind, const std::string& 
 }
 
 void Deputy::on_answer(Order& order) {
-    const auto found = asked_.find(order.a);
+    const auto found = asked_.find(order.token);
     if (found == asked_.end()) return;
     const Answer answer = std::move(found->second);
     asked_.erase(found);

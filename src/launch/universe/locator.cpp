@@ -107,7 +107,7 @@ void Locator::locate(Job& job, uint32_t rank, Superior::Answer answer) {
 }
 
 void Locator::send_question(const Job& job, uint32_t rank) const {
-    ways_.send(job.tree_hosts[job.segment.host_of(rank)], {OrderKind::want_ports, job.id(), rank, 0, 0, {}, {}});
+    ways_.send(job.tree_hosts[job.segment.host_of(rank)], {.kind = OrderKind::want_ports, .job = job.id(), .rank = rank});
 }
 
 void Locator::advance(const Job& job, PortSearch& search) {
@@ -116,7 +116,7 @@ void Locator::advance(const Job& job, PortSearch& search) {
     if (step.table) {
         HostSet all = HostSet::of(job.tree_hosts);
         all.add(self_);
-        ways_.gather({OrderKind::want_table, job.id(), 0, 0, 0, {}, {}}, {}, all);
+        ways_.gather({.kind = OrderKind::want_table, .job = job.id()}, {}, all);
     }
     if (more_timer_ == 0 && search.held_back()) more_timer_ = launcher_.loop().after(kSlowAnswer, [this] { let_more(); });
 }
@@ -132,7 +132,7 @@ void Locator::let_more() {
 }
 
 void Locator::collect(const Job& job, const Order& order) {
-    Collection collection{job.id(), order.a, {}, EventLoop::Clock::now() + kLatePatience};
+    Collection collection{job.id(), order.round, {}, EventLoop::Clock::now() + kLatePatience};
     Reader set(order.bytes);
     if (!HostSet::decode(set, collection.contributors) || answer_collection(collection)) return;
     collections_.push_back(std::move(collection));
@@ -150,7 +150,7 @@ bool Locator::answer_collection(const Collection& collection) const {
         ports.words.push_back(word.word());
     }
     if (!ports.complete && EventLoop::Clock::now() < collection.until) return false;
-    ways_.gather({OrderKind::host_ports, collection.job, 0, collection.round, 0, {}, {}}, encode(ports),
+    ways_.gather({.kind = OrderKind::host_ports, .job = collection.job, .round = collection.round}, encode(ports),
                  collection.contributors);
     return true;
 }
@@ -203,7 +203,7 @@ void Locator::look_again() {
 }
 
 bool Locator::answer_question(const Question& question) {
-    Order answer{OrderKind::ports, question.job, question.rank, job::kNoHost, 0, {}, {}};
+    Order answer{.kind = OrderKind::ports, .job = question.job, .rank = question.rank, .host = job::kNoHost};
     Job* job = launcher_.find_job(question.job);
     // A job that is not here (any more) has an answer too: none.
     if (job && question.rank < job->segment.header().size && job->segment.is_local(question.rank)) {
@@ -212,8 +212,8 @@ bool Locator::answer_question(const Question& question) {
         Writer words;
         for (uint32_t i = 0; i < job->segment.header().local_ranks; ++i)
             words.number(word_of(job->segment, job->segment.local_rank(i)).word());
-        answer.a = job->segment.header().my_host;
-        answer.b = job->segment.cell(question.rank).looks.load(std::memory_order_relaxed);
+        answer.host = job->segment.header().my_host;
+        answer.looks = job->segment.cell(question.rank).looks.load(std::memory_order_relaxed);
         answer.bytes = words.take();
     }
     ways_.send(question.from, answer);
@@ -222,16 +222,16 @@ bool Locator::answer_question(const Question& question) {
 
 void Locator::on_answer(const Order& order) {
     Job* job = launcher_.find_job(order.job);
-    if (job && order.a < job->segment.header().hosts) {
+    if (job && order.host < job->segment.header().hosts) {
         HostPorts ports;
         Reader words(order.bytes);
         ports.words.resize(order.bytes.size() / sizeof(uint32_t));
         for (uint32_t& word : ports.words) word = words.number<uint32_t>();
         std::vector<const HostPorts*> by_host(job->segment.header().hosts, nullptr);
-        by_host[order.a] = &ports;
+        by_host[order.host] = &ports;
         learn(job->segment, by_host);
     }
-    settle(order.job, order.rank, static_cast<uint32_t>(order.b));
+    settle(order.job, order.rank, static_cast<uint32_t>(order.looks));
     const auto search = searches_.find(order.job);
     if (!job || search == searches_.end() || order.rank >= job->segment.header().size) return;
     const uint32_t host = job->segment.host_of(order.rank);
@@ -255,7 +255,8 @@ void Locator::settle(job::JobId job, const std::vector<uint32_t>& ranks) {
 void Locator::tell_given_up(const Job& by, uint32_t by_rank, const Job& job, uint32_t rank) {
     const uint32_t host = job.segment.host_of(rank);
     if (host >= job.tree_hosts.size() || job.tree_hosts[host] == self_) return;
-    ways_.send(job.tree_hosts[host], {OrderKind::given_up, job.id(), rank, by.id(), by_rank, {}, {}});
+    ways_.send(job.tree_hosts[host],
+               {.kind = OrderKind::given_up, .job = job.id(), .rank = rank, .by_job = by.id(), .by_rank = by_rank});
 }
 
 void Locator::on_given_up(const Order& order) {
@@ -271,8 +272,8 @@ bool Locator::leave_notice(const Order& notice) {
     job::RankCell& cell = job->segment.cell(notice.rank);
     if (cell.state.load(std::memory_order_acquire) != RankState::initialized) return true;
     if (cell.given_up_by_rank.load(std::memory_order_acquire) != 0) return false;
-    cell.given_up_by_job.store(notice.a, std::memory_order_relaxed);
-    cell.given_up_by_rank.store(static_cast<uint32_t>(notice.b) + 1, std::memory_order_release);
+    cell.given_up_by_job.store(notice.by_job, std::memory_order_relaxed);
+    cell.given_up_by_rank.store(static_cast<uint32_t>(notice.by_rank) + 1, std::memory_order_release);
     job::ring(*reinterpret_cast<job::Doorbell*>(job->segment.region(notice.rank)));
     return true;
 }

@@ -232,8 +232,10 @@ void Universe::on_piece(Job& job, OrderKind kind, const HostSet& hosts, std::str
 }
 
 void Universe::on_output(Job& job, uint32_t host, const Order& order) {
-    const int target = order.a == 2 ? 2 : 1;
-    Order written{OrderKind::written, job.id(), 0, static_cast<uint64_t>(target), order.bytes.size(), {}, {}};
+    const int target = order.descriptor == 2 ? 2 : 1;
+    Order written = job.order(OrderKind::written);
+    written.descriptor = static_cast<uint64_t>(target);
+    written.count = order.bytes.size();
     if (!job.patron) {
         tell(host, written);
         return;
@@ -275,7 +277,9 @@ void Universe::signal(Patron& patron, int signal) {
     const bool at_once = signal == SIGINT && ++patron.interrupts > 1;
     for (Job& job : jobs_) {
         if (job.patron != &patron) continue;
-        tell(job.present, job.order(at_once ? OrderKind::kill : OrderKind::signal, static_cast<uint64_t>(signal)));
+        Order order = job.order(at_once ? OrderKind::kill : OrderKind::signal);
+        order.signal = static_cast<uint64_t>(signal);
+        tell(job.present, order);
     }
 }
 
@@ -287,18 +291,16 @@ bool Universe::reads_here(const Patron& patron) const {
 void Universe::input(Patron& patron, std::string data) {
     const Job* job = first_job(patron);
     if (!job) return;
-    Order order = job->order(OrderKind::input);
-    order.bytes = std::move(data);
-    tell(job->host_of_first(), order);
+    tell(job->host_of_first(), job->order(OrderKind::input, std::move(data)));
 }
 
 void Universe::listen_for_clients(const std::string& socket_name, std::function<void()> done) {
-    Order order{OrderKind::serve_clients, 0, 0, 0, 0, socket_name, {}};
-    tree_->broadcast(encode(order), Urgency::control, std::move(done));
+    tree_->broadcast(encode(Order{.kind = OrderKind::serve_clients, .text = socket_name}), Urgency::control, std::move(done));
 }
 
 void Universe::send_to_client(uint32_t host, uint64_t connection, control::MessageKind kind, const std::string& payload) {
-    tell(host, Order{OrderKind::to_client, 0, 0, connection, static_cast<uint64_t>(kind), {}, payload});
+    const auto message = static_cast<uint64_t>(kind);
+    tell(host, Order{.kind = OrderKind::to_client, .connection = connection, .message = message, .bytes = payload});
 }
 
 void Universe::shut_down(std::function<void()> done) {

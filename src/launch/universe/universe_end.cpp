@@ -35,7 +35,7 @@ void Universe::fail(Job& job, int failed_rank, int exit_code) {
     if (job.failing) return;
     job.failing = true;
     if (job.patron && job.number == 0 && job.patron->exit_code == 0) job.patron->exit_code = exit_code;
-    tell(job.holders, job.order(OrderKind::fail, static_cast<uint32_t>(failed_rank)));
+    tell(job.holders, job.fail(failed_rank));
     for (Job& child : jobs_) {
         if (child.spec.parent != job.id() || !is_connected(child) || child.failing) continue;
         if (child.patron) detail(*child.patron, "spawned job " + std::to_string(child.number) + " ends with its parent");
@@ -52,9 +52,7 @@ bool Universe::is_connected(const Job& child) const {
 void Universe::go_on_without(Job& job, const RankRuns& ranks, int exit_code) {
     for (const job::Placement& run : ranks) job.failures += run.count;
     if (job.patron && job.number == 0 && job.patron->exit_code == 0) job.patron->exit_code = exit_code;
-    Order order = job.order(OrderKind::ranks_failed);
-    order.bytes = encode(ranks);
-    tell(job.holders, order);
+    tell(job.holders, job.order(OrderKind::ranks_failed, encode(ranks)));
 }
 
 void Universe::on_gone(Job& job, const HostSet& hosts, std::string_view bytes) {
@@ -78,7 +76,9 @@ void Universe::check_over(Job& job) {
 }
 
 void Universe::remove(Job& job, JobState state) {
-    tell(job.holders, job.order(OrderKind::over, static_cast<uint64_t>(state)));
+    Order over = job.order(OrderKind::over);
+    over.state = static_cast<uint64_t>(state);
+    tell(job.holders, over);
     names_.job_ended(job.id());
     Patron* patron = job.patron;
     if (patron && job.lookups + job.tables > 0) {

@@ -37,7 +37,13 @@ struct Universe::Job {
         return 0;
     }
     bool all_arrived() const { return arriving.empty(); }
-    Order order(OrderKind kind, uint64_t a = 0) const { return {kind, description.id, 0, a, 0, {}, {}}; }
+    Order order(OrderKind kind, std::string bytes = {}) const {
+        return {.kind = kind, .job = description.id, .bytes = std::move(bytes)};
+    }
+    /// -1: none of the job's ranks has failed.
+    Order fail(int failed_rank) const {
+        return {.kind = OrderKind::fail, .job = description.id, .failed_rank = static_cast<uint32_t>(failed_rank)};
+    }
 };
 
 }  // namespace starling::launch

@@ -22,11 +22,14 @@ struct Universe::Spawn {
 };
 
 void Universe::answer(uint32_t host, const Order& asked, std::string bytes) {
-    tell(host, Order{OrderKind::answer, asked.job, asked.rank, asked.a, asked.b, {}, std::move(bytes)});
+    Order order = asked;  // its job, rank, token and message
+    order.kind = OrderKind::answer;
+    order.bytes = std::move(bytes);
+    tell(host, order);
 }
 
 void Universe::on_ask(Job& job, uint32_t host, const Order& order) {
-    const auto kind = static_cast<MessageKind>(order.b);
+    const auto kind = static_cast<MessageKind>(order.message);
     switch (kind) {
         case MessageKind::spawn:
             return spawn(job, host, order);
@@ -115,10 +118,9 @@ void Universe::send_stub(Job& job, HostSet hosts) {
     hosts.remove(job.holders);
     if (hosts.empty()) return;
     job.holders.add(hosts);
-    Order order = job.order(OrderKind::stub);
-    order.bytes = encode(StubOrder{job.description, job.tree_hosts, job.number, job.all_arrived()});
-    tell(hosts, order);
-    if (job.failing) tell(hosts, job.order(OrderKind::fail, ~0u));
+    const StubOrder stub{job.description, job.tree_hosts, job.number, job.all_arrived()};
+    tell(hosts, job.order(OrderKind::stub, encode(stub)));
+    if (job.failing) tell(hosts, job.fail(-1));
 }
 
 void Universe::resolve(Job&, uint32_t host, const Order& order) {
@@ -147,10 +149,10 @@ void Universe::on_arrived(Job& job, const HostSet& hosts) {
 void Universe::on_want_table(Job& job, const HostSet& hosts) {
     const HostSet asked = job.ports.want(hosts, HostSet::of(job.tree_hosts).intersection(job.holders));
     if (!asked.empty()) {
-        Order order = job.order(OrderKind::gather_ports, job.ports.round());
         Writer set;
         asked.encode(set);
-        order.bytes = set.take();
+        Order order = job.order(OrderKind::gather_ports, set.take());
+        order.round = job.ports.round();
         tell(asked, order);
         loop_.after(kTableWait, [this, alive = alive_, id = job.id(), round = job.ports.round()] {
             Job* job = *alive ? find(id) : nullptr;
@@ -172,8 +174,7 @@ void Universe::on_host_ports(Job& job, const HostSet& hosts, std::string_view by
 void Universe::send_table(Job& job) {
     if (!job.ports.ready()) return;
     HostSet to;
-    Order order = job.order(OrderKind::table);
-    order.bytes = encode(job.ports.take(to));
+    const Order order = job.order(OrderKind::table, encode(job.ports.take(to)));
     tell(to, order);
 }
 

@@ -169,9 +169,7 @@ void Universe::send_start(Job& job) {
         own.part.style.capture = !patron.has_own_host;
         own.part.whole_environment = !patron.has_own_host;
         if (!patron.has_own_host) own.part.environment = patron.environment;
-        Order order = job.order(OrderKind::start);
-        order.bytes = encode(own);
-        tell(kRootHost, order);
+        tell(kRootHost, job.order(OrderKind::start, encode(own)));
     }
     if (!others.empty()) tell(others, for_others);
 }
