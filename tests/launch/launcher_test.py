@@ -565,6 +565,15 @@ class Spawning(Case):
             self.assertEqual((code, err), (0, ""))
             self.assertRegex(out, r"^spawn 53 codes 53 53 53 text '.*" + re.escape(part))
 
+    def test_more_processes_than_a_job_may_have_are_refused(self):
+        for options in ([], ["--launcher-agent", self.script('shift; exec sh -c "$*"', "agent"), "--host", "a:1,b:1"]):
+            code, out, err = self.mpiexec(*options, "-n", 1, PROBE, "init", "spawn 1000001 true", "spawn 1 true", "finalize")
+            self.assertEqual((code, err), (0, ""))
+            refused, granted = out.splitlines()
+            self.assertTrue(refused.startswith("spawn 53 codes 53 53"))
+            self.assertTrue(refused.endswith(" text 'a spawn of more than a million processes'"))
+            self.assertIn("spawn 0 codes 0 ", granted)
+
     def test_info(self):
         os.mkdir(self.directory + "/sub")
         self.script("pwd > out; echo $A >> out", "sub/tool")
