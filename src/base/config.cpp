@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/state.h"
 #include "mpi.h"
 
 extern char** environ;
@@ -15,7 +16,7 @@ extern char** environ;
 namespace starling {
 
 namespace detail {
-constinit Config the_config;
+STARLING_STATE Config the_config;
 }
 
 namespace {
@@ -40,7 +41,7 @@ constexpr Variable kVariables[] = {
 };
 constexpr size_t kCount = sizeof kVariables / sizeof kVariables[0];
 
-constinit VariableSource sources[kCount] = {};
+STARLING_STATE VariableSource sources[kCount] = {};
 
 size_t index_of(const Variable& variable) { return static_cast<size_t>(&variable - kVariables); }
 

@@ -6,10 +6,11 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/state.h"
 
 namespace starling {
 
-constinit Counters counters;
+STARLING_STATE Counters counters;
 
 namespace {
 

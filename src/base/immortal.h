@@ -5,7 +5,7 @@
 namespace starling {
 
 /// Static storage for a T that is made at compile time and never destroyed. Use it through a reference, which costs nothing:
-///     constinit Immortal<std::vector<int>> numbers_storage;
+///     STARLING_STATE Immortal<std::vector<int>> numbers_storage;  // base/state.h
 ///     constinit auto& numbers = numbers_storage.value;
 template <class T>
 union Immortal {

@@ -11,20 +11,21 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/state.h"
 
 namespace starling {
 
-constinit std::atomic<Threads> threads_are{Threads::one};
+STARLING_STATE std::atomic<Threads> threads_are{Threads::one};
 constinit thread_local const char* calling = nullptr;
 
 namespace {
 
-std::atomic<int> locked{0};
-std::atomic<int> waiters{0};               ///< threads that want the lock, asleep or not
-std::atomic<int> sleepers{0};              ///< those in futex wait on `locked`
-std::atomic<int> hungry{0};                ///< those that have waited for long: nobody overtakes them any more
-std::atomic<const void*> owner{nullptr};   ///< has the lock
-std::atomic<const void*> inside{nullptr};  ///< in turn: is in the library, without the lock
+STARLING_STATE std::atomic<int> locked{0};
+STARLING_STATE std::atomic<int> waiters{0};               ///< threads that want the lock, asleep or not
+STARLING_STATE std::atomic<int> sleepers{0};              ///< those in futex wait on `locked`
+STARLING_STATE std::atomic<int> hungry{0};                ///< those that have waited for long: nobody overtakes them any more
+STARLING_STATE std::atomic<const void*> owner{nullptr};   ///< has the lock
+STARLING_STATE std::atomic<const void*> inside{nullptr};  ///< in turn: is in the library, without the lock
 
 /// Names the thread, without a system call.
 const void* this_thread() { return __builtin_thread_pointer(); }
@@ -87,10 +88,7 @@ void unlock() {
 long membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0); }
 
 /// Whether this process can have all its threads pass a barrier, so that they need none of their own.
-bool has_barrier() {
-    static const bool registered = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
-    return registered;
-}
+bool has_barrier() { return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0; }
 
 /// Ends Threads::in_turn: nobody is inside without the lock when this returns.
 void end_turns() {

@@ -1,11 +1,14 @@
 #include "base/sha256.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
+
+#include "base/state.h"
 
 namespace starling {
 
@@ -103,8 +106,10 @@ Compress choose() {
 }
 
 void compress(uint32_t* state, const uint8_t* data, size_t blocks) {
-    static const Compress chosen = choose();
-    chosen(state, data, blocks);
+    STARLING_STATE static std::atomic<Compress> chosen = nullptr;
+    Compress found = chosen.load(std::memory_order_relaxed);
+    if (!found) chosen.store(found = choose(), std::memory_order_relaxed);
+    found(state, data, blocks);
 }
 
 }  // namespace

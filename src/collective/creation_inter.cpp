@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/state.h"
 #include "collective/buffers.h"
 #include "collective/channel_exchange.h"
 #include "collective/collective.h"
@@ -90,10 +91,8 @@ struct GroupChannel {
     int users = 0;
 };
 using GroupChannels = std::map<uint64_t, GroupChannel>;
-GroupChannels& group_channels() {
-    static auto* channels = new GroupChannels;
-    return *channels;
-}
+STARLING_STATE Lazy<GroupChannels> group_channels_made;
+GroupChannels& group_channels() { return group_channels_made.get(); }
 
 // Keeps the channel while a creation uses it. A message of a second creation of the same name may come before the first one
 // is over here: it waits for the next channel.

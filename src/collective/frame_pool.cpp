@@ -2,6 +2,8 @@
 
 #include <new>
 
+#include "base/state.h"
+
 namespace starling::collective {
 
 namespace {
@@ -14,8 +16,8 @@ struct FreeFrame {
     FreeFrame* next;
 };
 
-constinit FreeFrame* free_frames[kClasses] = {};
-constinit std::size_t live = 0;
+STARLING_STATE FreeFrame* free_frames[kClasses] = {};
+STARLING_STATE std::size_t live = 0;
 
 std::size_t class_of(std::size_t bytes) { return (bytes - 1) / kClassBytes; }
 

@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 
+#include "base/state.h"
 #include "link/job.h"
 #include "transport/shm/region.h"
 
@@ -18,7 +19,7 @@ struct Parts {
     int64_t end;
     std::map<int, std::deque<int64_t>> retired;  ///< offsets by number of participants, retired first to last
 };
-Parts* parts = nullptr;
+STARLING_STATE Parts* parts = nullptr;
 /// Retired parts that are looked at before a new one is taken.
 constexpr size_t kLooks = 4;
 

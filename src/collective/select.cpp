@@ -6,6 +6,7 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "base/state.h"
 #include "collective/algorithms.h"
 #include "collective/node_area.h"
 #include "mpi.h"
@@ -49,8 +50,8 @@ Rows rows(Kind kind) {
     return {kTable + (k == 0 ? 0 : kEnds.end[k - 1]), kTable + kEnds.end[k]};
 }
 
-constinit const Algorithm* overrides[kKinds] = {};
-constinit bool overrides_read = false;
+STARLING_STATE const Algorithm* overrides[kKinds] = {};
+STARLING_STATE bool overrides_read = false;
 
 /// Most bytes, counted as in Call, that the node stage takes: alone, or in pieces while that beats messages.
 uint64_t node_limit(Kind kind, int n, bool pieces) {

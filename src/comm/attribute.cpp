@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "base/immortal.h"
 #include "base/lock.h"
+#include "base/state.h"
 
 namespace starling::comm {
 
@@ -11,22 +13,18 @@ namespace {
 // Numbers of user keys start above every predefined one.
 constexpr int kFirstNumber = 1024;
 
-std::vector<Keyval*>& table() {
-    static auto* keyvals = new std::vector<Keyval*>;
-    return *keyvals;
-}
+STARLING_STATE Immortal<std::vector<Keyval*>> table_storage;
+constinit auto& table = table_storage.value;
 
 // Numbers of keys that are gone, to be used again.
-std::vector<int>& unused_numbers() {
-    static auto* numbers = new std::vector<int>;
-    return *numbers;
-}
+STARLING_STATE Immortal<std::vector<int>> unused_numbers_storage;
+constinit auto& unused_numbers = unused_numbers_storage.value;
 
 // Not inlined: GCC 12 would warn of a use after free that the counts rule out.
 [[gnu::noinline]] void drop_reference(Keyval* keyval) {
     if (--keyval->references > 0) return;
-    table()[static_cast<std::size_t>(keyval->number - kFirstNumber)] = nullptr;
-    unused_numbers().push_back(keyval->number);
+    table[static_cast<std::size_t>(keyval->number - kFirstNumber)] = nullptr;
+    unused_numbers.push_back(keyval->number);
     delete keyval;
 }
 
@@ -65,21 +63,21 @@ Keyval* make_keyval(AttributeKind kind, void* extra_state) {
     keyval->kind = kind;
     keyval->extra_state = extra_state;
     keyval->references = 1;
-    if (unused_numbers().empty()) {
-        keyval->number = kFirstNumber + static_cast<int>(table().size());
-        table().push_back(keyval);
+    if (unused_numbers.empty()) {
+        keyval->number = kFirstNumber + static_cast<int>(table.size());
+        table.push_back(keyval);
     } else {
-        keyval->number = unused_numbers().back();
-        unused_numbers().pop_back();
-        table()[static_cast<std::size_t>(keyval->number - kFirstNumber)] = keyval;
+        keyval->number = unused_numbers.back();
+        unused_numbers.pop_back();
+        table[static_cast<std::size_t>(keyval->number - kFirstNumber)] = keyval;
     }
     return keyval;
 }
 
 Keyval* find_keyval(AttributeKind kind, int number) {
     const int64_t i = int64_t{number} - kFirstNumber;
-    if (i < 0 || i >= static_cast<int64_t>(table().size())) return nullptr;
-    Keyval* keyval = table()[static_cast<std::size_t>(i)];
+    if (i < 0 || i >= static_cast<int64_t>(table.size())) return nullptr;
+    Keyval* keyval = table[static_cast<std::size_t>(i)];
     return keyval && keyval->kind == kind ? keyval : nullptr;
 }
 

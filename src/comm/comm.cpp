@@ -1,22 +1,22 @@
 #include "comm/comm.h"
 
 #include "base/error.h"
+#include "base/immortal.h"
 #include "base/pool.h"
+#include "base/state.h"
 #include "comm/tell.h"
 #include "message/retired.h"
 #include "progress/teller.h"
 
 namespace starling::comm {
 
-constinit std::atomic<Comm*> predefined[4];
-void (*on_disconnect)(Comm&);
+STARLING_STATE std::atomic<Comm*> predefined[4];
+STARLING_STATE decltype(on_disconnect) on_disconnect = nullptr;
 
 namespace {
 
-Pool<Comm>& pool() {
-    static auto* comms = new Pool<Comm>;
-    return *comms;
-}
+STARLING_STATE Immortal<Pool<Comm>> pool_storage;
+constinit auto& pool = pool_storage.value;
 
 // Both groups of an inter-communicator in the order that all its members agree on.
 Group* number_all(Group* local, Group* remote, bool local_first) {
@@ -80,18 +80,18 @@ void Comm::set_errhandler(Errhandler* handler) {
 void Comm::destroy() {
     Group* const groups[] = {local_, remote_, all_};
     const uint64_t id = context();
-    pool().destroy(this);
+    pool.destroy(this);
     if (is_drawn(id)) message::retire_context(id);
     for (Group* group : groups)
         if (group) group->release();
 }
 
 Comm* make_intracomm(uint64_t context, Group* group, int my_rank, Errhandler* errhandler) {
-    return pool().create(context, group, my_rank, nullptr, true, errhandler);
+    return pool.create(context, group, my_rank, nullptr, true, errhandler);
 }
 
 Comm* make_intercomm(uint64_t context, Group* local, int my_rank, Group* remote, bool local_first, Errhandler* errhandler) {
-    return pool().create(context, local, my_rank, remote, local_first, errhandler);
+    return pool.create(context, local, my_rank, remote, local_first, errhandler);
 }
 
 void drop(Comm* comm) {
@@ -119,8 +119,8 @@ void drop_predefined() {
         if (Comm* const gone = comm.exchange(nullptr)) drop(gone);
 }
 
-std::size_t live_communicators() { return pool().live(); }
+std::size_t live_communicators() { return pool.live(); }
 
-Comm* comm_at(uint32_t pool_index) { return pool().at(pool_index); }
+Comm* comm_at(uint32_t pool_index) { return pool.at(pool_index); }
 
 }  // namespace starling::comm

@@ -1,23 +1,23 @@
 #include "comm/errhandler.h"
 
 #include "base/handle.h"
+#include "base/immortal.h"
 #include "base/mutex.h"
 #include "base/pool.h"
+#include "base/state.h"
 
 namespace starling::comm {
 
 namespace {
 
 /// Guards the counts of all handlers, the pool, and the places where handlers are set.
-constinit Mutex mutex;
+STARLING_STATE Mutex mutex;
 
-Pool<Errhandler>& pool() {
-    static auto* handlers = new Pool<Errhandler>;
-    return *handlers;
-}
+STARLING_STATE Immortal<Pool<Errhandler>> pool_storage;
+constinit auto& pool = pool_storage.value;
 
 void drop(Errhandler* handler) {
-    if (--handler->references == 0) pool().destroy(handler);
+    if (--handler->references == 0) pool.destroy(handler);
 }
 
 constexpr Errhandler predefined_handler(HandlerAction action) {
@@ -28,9 +28,9 @@ constexpr Errhandler predefined_handler(HandlerAction action) {
     return handler;
 }
 
-constinit Errhandler are_fatal = predefined_handler(HandlerAction::fatal);
-constinit Errhandler abort_one = predefined_handler(HandlerAction::abort);
-constinit Errhandler give_back = predefined_handler(HandlerAction::give_back);
+STARLING_STATE Errhandler are_fatal = predefined_handler(HandlerAction::fatal);
+STARLING_STATE Errhandler abort_one = predefined_handler(HandlerAction::abort);
+STARLING_STATE Errhandler give_back = predefined_handler(HandlerAction::give_back);
 
 Errhandler* find(MPI_Errhandler handle) {
     if (handle == MPI_ERRORS_ARE_FATAL) return &are_fatal;
@@ -45,6 +45,8 @@ Errhandler* find(MPI_Errhandler handle) {
 Errhandler* errors_are_fatal() { return &are_fatal; }
 Errhandler* errors_abort() { return &abort_one; }
 Errhandler* errors_return() { return &give_back; }
+
+STARLING_STATE Errhandler* file_handler = &give_back;
 
 Errhandler* Errhandler::retain() {
     const MutexGuard guard(mutex);
@@ -81,7 +83,7 @@ MPI_Errhandler give_handle(Errhandler* handler) {
 
 Errhandler* make_errhandler(HandlerKind kind) {
     const MutexGuard guard(mutex);
-    Errhandler* handler = pool().create();
+    Errhandler* handler = pool.create();
     handler->kind = kind;
     handler->handles = 1;
     return handler;
@@ -89,7 +91,7 @@ Errhandler* make_errhandler(HandlerKind kind) {
 
 Errhandler* errhandler_at(uint32_t pool_index) {
     const MutexGuard guard(mutex);
-    return pool().at(pool_index);
+    return pool.at(pool_index);
 }
 
 Errhandler* from_handle(MPI_Errhandler handle) {

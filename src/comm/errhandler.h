@@ -42,6 +42,10 @@ Errhandler* errors_are_fatal();
 Errhandler* errors_abort();
 Errhandler* errors_return();
 
+/// Of MPI_FILE_NULL: what errors without a file handle go through, and the start of every file. A place for retain_from() and
+/// replace().
+extern Errhandler* file_handler;
+
 Errhandler* make_errhandler(HandlerKind kind);  ///< one reference, one handle; action call, function unset
 /// One more handle for the application.
 MPI_Errhandler give_handle(Errhandler* handler);

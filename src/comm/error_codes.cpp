@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/immortal.h"
 #include "base/mutex.h"
+#include "base/state.h"
 
 namespace starling::comm {
 
@@ -98,16 +100,14 @@ struct Added {
 };
 
 // Programs may add and ask at any time, by several threads.
-constinit Mutex mutex;
+STARLING_STATE Mutex mutex;
 
-std::vector<Added>& added() {
-    static auto* codes = new std::vector<Added>;
-    return *codes;
-}
+STARLING_STATE Immortal<std::vector<Added>> added_storage;
+constinit auto& added = added_storage.value;
 
 // Under the mutex, as those below.
 Added* find_added(int code) {
-    for (Added& entry : added())
+    for (Added& entry : added)
         if (entry.number == code) return &entry;
     return nullptr;
 }
@@ -117,13 +117,13 @@ int not_added(int code) { return fail(MPI_ERR_ARG, "%d is not an error class or 
 int remove(const Added& entry) {
     const int number = entry.number;
     if (!entry.text.empty()) return fail(MPI_ERR_ARG, "error code %d still has a string; remove that first", number);
-    std::erase_if(added(), [number](const Added& other) { return other.number == number; });
+    std::erase_if(added, [number](const Added& other) { return other.number == number; });
     return MPI_SUCCESS;
 }
 
 int last_number() {
     int last = MPI_ERR_LASTCODE;
-    for (const Added& entry : added()) last = std::max(last, entry.number);
+    for (const Added& entry : added) last = std::max(last, entry.number);
     return last;
 }
 
@@ -162,14 +162,14 @@ int last_used_code() {
 int add_class() {
     const MutexGuard guard(mutex);
     const int number = last_number() + 1;
-    added().push_back({number, number, {}});
+    added.push_back({number, number, {}});
     return number;
 }
 
 int add_code(int of_class) {
     const MutexGuard guard(mutex);
     const int number = last_number() + 1;
-    added().push_back({number, of_class, {}});
+    added.push_back({number, of_class, {}});
     return number;
 }
 
@@ -187,7 +187,7 @@ int remove_class(int error_class) {
     const MutexGuard guard(mutex);
     const Added* entry = find_added(error_class);
     if (!entry || entry->of_class != error_class) return not_added(error_class);
-    for (const Added& code : added())
+    for (const Added& code : added)
         if (code.of_class == error_class && code.number != error_class)
             return fail(MPI_ERR_ARG, "error class %d still has the code %d", error_class, code.number);
     return remove(*entry);

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/immortal.h"
 #include "base/pool.h"
+#include "base/state.h"
 
 namespace starling::comm {
 
@@ -12,10 +14,8 @@ namespace {
 // Groups with more runs than this look ranks up in an index instead of asking run after run.
 constexpr std::size_t kRunsWithoutIndex = 16;
 
-Pool<Group>& pool() {
-    static auto* groups = new Pool<Group>;
-    return *groups;
-}
+STARLING_STATE Immortal<Pool<Group>> pool_storage;
+constinit auto& pool = pool_storage.value;
 
 }  // namespace
 
@@ -81,7 +81,7 @@ int Group::rank_of(const link::Process& process) const {
 }
 
 void Group::release() {
-    if (--references == 0) pool().destroy(this);
+    if (--references == 0) pool.destroy(this);
 }
 
 void GroupBuilder::add(Run run) {
@@ -124,17 +124,18 @@ void GroupBuilder::add(const Group& group) {
 }
 
 Group* GroupBuilder::build(uint32_t session) {
-    Group* group = pool().create(std::move(runs_), session);
+    Group* group = pool.create(std::move(runs_), session);
     runs_.clear();
     return group;
 }
 
 Group* empty_group() {
-    static Group* empty = GroupBuilder().build();
+    STARLING_STATE static Group* empty = nullptr;
+    if (!empty) empty = GroupBuilder().build();
     return empty;
 }
 
-Group* group_at(uint32_t pool_index) { return pool().at(pool_index); }
+Group* group_at(uint32_t pool_index) { return pool.at(pool_index); }
 
 MPI_Group give_handle(Group* group) {
     if (group->size() == 0 && group != empty_group()) {

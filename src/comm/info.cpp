@@ -6,16 +6,16 @@
 #include <cerrno>
 
 #include "base/handle.h"
+#include "base/immortal.h"
 #include "base/pool.h"
+#include "base/state.h"
 
 namespace starling::comm {
 
 namespace {
 
-SharedPool<Info>& pool() {
-    static auto* infos = new SharedPool<Info>;
-    return *infos;
-}
+STARLING_STATE Immortal<SharedPool<Info>> pool_storage;
+constinit auto& pool = pool_storage.value;
 
 const char* level_name(int thread_level) {
     switch (thread_level) {
@@ -32,7 +32,7 @@ const char* level_name(int thread_level) {
 
 }  // namespace
 
-constinit Mutex info_mutex;
+STARLING_STATE Mutex info_mutex;
 
 const std::string* Info::find(std::string_view key) const {
     for (const Entry& entry : entries)
@@ -53,11 +53,11 @@ bool Info::remove(std::string_view key) {
     return std::erase_if(entries, [key](const Entry& entry) { return entry.key == key; }) > 0;
 }
 
-Info* make_info() { return pool().create(); }
+Info* make_info() { return pool.create(); }
 
-void destroy(Info* info) { pool().destroy(info); }
+void destroy(Info* info) { pool.destroy(info); }
 
-Info* info_at(uint32_t pool_index) { return pool().at(pool_index); }
+Info* info_at(uint32_t pool_index) { return pool.at(pool_index); }
 
 namespace {
 
@@ -65,9 +65,12 @@ void set_if_known(Info& info, std::string_view key, std::string_view value) {
     if (!value.empty()) info.set(key, value);
 }
 
+STARLING_STATE Immortal<Info> environment_storage;
+
 /// What is known of a process whether MPI runs or not. Asked for once, so that it stays what it was.
 const Info& process_info() {
-    static const Info* known = [] {
+    STARLING_STATE static Lazy<Info> known;
+    return known.get([] {
         auto* info = new Info;
         char directory[1024] = "", host[256] = "";
         if (!getcwd(directory, sizeof directory)) directory[0] = '\0';
@@ -81,16 +84,12 @@ const Info& process_info() {
 #endif
         set_if_known(*info, "wdir", directory);
         return info;
-    }();
-    return *known;
+    });
 }
 
 }  // namespace
 
-Info* environment_info() {
-    static Info* environment = make_info();
-    return environment;
-}
+Info* environment_info() { return &environment_storage.value; }
 
 void read_process_info(Info& copy) { copy.entries = process_info().entries; }
 

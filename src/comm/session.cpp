@@ -5,27 +5,27 @@
 #include <iterator>
 
 #include "base/handle.h"
+#include "base/immortal.h"
 #include "base/pool.h"
+#include "base/state.h"
 #include "comm/comm.h"
 
 namespace starling::comm {
 
 namespace {
 
-SharedPool<Session>& pool() {
-    static auto* sessions = new SharedPool<Session>;
-    return *sessions;
-}
+STARLING_STATE Immortal<SharedPool<Session>> pool_storage;
+constinit auto& pool = pool_storage.value;
 
 constexpr const char* kProcessSets[] = {"mpi://WORLD", "mpi://SELF"};
 
 }  // namespace
 
-Session* make_session(Errhandler* handler, int thread_level) { return pool().create(handler, thread_level); }
+Session* make_session(Errhandler* handler, int thread_level) { return pool.create(handler, thread_level); }
 
-void destroy(Session* session) { pool().destroy(session); }
+void destroy(Session* session) { pool.destroy(session); }
 
-Session* session_at(uint32_t pool_index) { return pool().at(pool_index); }
+Session* session_at(uint32_t pool_index) { return pool.at(pool_index); }
 
 Session* from_handle(MPI_Session handle) { return object_behind<Session>(handle); }
 

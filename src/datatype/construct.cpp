@@ -5,7 +5,9 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/immortal.h"
 #include "base/pool.h"
+#include "base/state.h"
 #include "datatype/array_types.h"
 #include "datatype/bounds.h"
 #include "datatype/layout.h"
@@ -15,10 +17,8 @@ namespace starling::datatype {
 
 namespace {
 
-Pool<Datatype>& pool() {
-    static Pool<Datatype>* pool = new Pool<Datatype>;  // never destroyed: handles outlive static destructors
-    return *pool;
-}
+STARLING_STATE Immortal<Pool<Datatype>> pool_storage;
+constinit auto& pool = pool_storage.value;
 
 int check_lengths(const int64_t* lengths, int64_t count) {
     for (int64_t i = 0; i < count; ++i)
@@ -121,7 +121,7 @@ int make(int combiner, bool large, std::vector<int64_t> args, std::vector<Dataty
     recipe->types = std::move(types);
     Datatype draft;
     if (const int error = describe(draft, *recipe)) return error;
-    Datatype* type = pool().create(draft);
+    Datatype* type = pool.create(draft);
     type->references = 1;
     type->recipe = recipe.release();
     set_shape(*type);
@@ -136,7 +136,7 @@ void destroy(const Datatype& constant) {
     free_layout(type);
     if (type.recipe) free_recipe(type.recipe);
     std::free(type.name);
-    pool().destroy(&type);
+    pool.destroy(&type);
 }
 
 int to_int(const Datatype* type) {
@@ -147,19 +147,17 @@ int to_int(const Datatype* type) {
 Datatype* from_int(int value) {
     if (value < static_cast<int>(kHandleLimit))
         return from_handle(reinterpret_cast<MPI_Datatype>(static_cast<uintptr_t>(value)));
-    return pool().at(static_cast<uint32_t>(value) - kHandleLimit);
+    return pool.at(static_cast<uint32_t>(value) - kHandleLimit);
 }
 
 namespace {
 
 // Predefined types without a name, kept for the life of the process.
-std::vector<Datatype*>& unnamed() {
-    static auto* types = new std::vector<Datatype*>;
-    return *types;
-}
+STARLING_STATE Immortal<std::vector<Datatype*>> unnamed_storage;
+constinit auto& unnamed = unnamed_storage.value;
 
 Datatype* find_unnamed(int combiner, const std::vector<int64_t>& args, const std::vector<Datatype*>& types) {
-    for (Datatype* type : unnamed())
+    for (Datatype* type : unnamed)
         if (type->recipe->combiner == combiner && type->recipe->args == args && type->recipe->types == types) return type;
     return nullptr;
 }
@@ -173,13 +171,13 @@ int make_unnamed(int combiner, std::vector<int64_t> args, std::vector<Datatype*>
     recipe->equivalent = &equivalent;
     Datatype draft;
     if (const int error = describe(draft, *recipe)) return error;
-    Datatype* type = pool().create(draft);
+    Datatype* type = pool.create(draft);
     type->references = 1;
     type->recipe = recipe.release();
     type->permanent = type->committed = true;
     inherit(*type, equivalent);
     set_shape(*type);
-    unnamed().push_back(type);
+    unnamed.push_back(type);
     *made = type;
     return MPI_SUCCESS;
 }

@@ -3,8 +3,10 @@
 #include <climits>
 
 #include "base/error.h"
+#include "base/immortal.h"
 #include "base/lock.h"
 #include "base/pool.h"
+#include "base/state.h"
 #include "datatype/kernels.h"
 #include "datatype/recipe.h"
 
@@ -27,22 +29,19 @@ consteval std::array<Op, 32> make_table() {
     return table;
 }
 
-Pool<Op>& pool() {
-    static Pool<Op>* pool = new Pool<Op>;  // never destroyed: handles outlive static destructors
-    return *pool;
-}
+STARLING_STATE Immortal<Pool<Op>> pool_storage;
+constinit auto& pool = pool_storage.value;
 
 bool is_window_only(const Op& op) { return op.operation == Operation::replace || op.operation == Operation::no_op; }
 
 Kernel kernel_for(const Op& op, const Datatype& type) {
-    static const bool has_avx2 = __builtin_cpu_supports("avx2");
     if (type.basic == Basic::pair) {
         if (op.operation != Operation::minloc && op.operation != Operation::maxloc) return nullptr;
         return find_pair_kernel(op.operation, type.value, type.index);
     }
     // The standard has no arithmetic on characters, but every other library has, and programs use it: signed bytes.
     const Basic basic = type.basic == Basic::character ? Basic::int8 : type.basic;
-    if (has_avx2)
+    if (__builtin_cpu_supports("avx2"))
         if (const Kernel kernel = avx2::find_kernel(op.operation, basic)) return kernel;
     return find_kernel(op.operation, basic);
 }
@@ -79,10 +78,10 @@ const Datatype* only_element(const Datatype& type) {
 
 }  // namespace
 
-constinit std::array<Op, 32> predefined_ops = make_table();
+STARLING_STATE std::array<Op, 32> predefined_ops = make_table();
 
 Op* make_op(MPI_User_function* function, MPI_User_function_c* large_function, bool commutative) {
-    Op* op = pool().create();
+    Op* op = pool.create();
     op->operation = Operation::user;
     op->commutative = commutative;
     op->references = 1;
@@ -91,9 +90,9 @@ Op* make_op(MPI_User_function* function, MPI_User_function_c* large_function, bo
     return op;
 }
 
-Op* op_at(uint32_t pool_index) { return pool().at(pool_index); }
+Op* op_at(uint32_t pool_index) { return pool.at(pool_index); }
 
-void destroy(const Op& op) { pool().destroy(const_cast<Op*>(&op)); }
+void destroy(const Op& op) { pool.destroy(const_cast<Op*>(&op)); }
 
 bool op_valid_for(const Op& op, const Datatype& type) {
     return op.operation == Operation::user || (!is_window_only(op) && kernel_for(op, type));

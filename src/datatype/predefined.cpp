@@ -2,6 +2,7 @@
 // code nor relocates anything for it.
 #include <array>
 
+#include "base/state.h"
 #include "datatype/datatype.h"
 
 namespace starling::datatype {
@@ -173,7 +174,7 @@ consteval std::array<Datatype, 256> make_table() {
 
 }  // namespace
 
-constinit std::array<Datatype, 256> predefined_types = make_table();
+STARLING_STATE std::array<Datatype, 256> predefined_types = make_table();
 
 const char* default_name(const Datatype& type) {
     if (!type.predefined) return type.recipe ? "" : "MPI_DATATYPE_NULL";

@@ -2,6 +2,7 @@
 #include "dynamic/parents.h"
 
 #include "base/error.h"
+#include "base/state.h"
 #include "base/wire.h"
 #include "control/control.h"
 #include "dynamic/dynamic.h"
@@ -13,9 +14,9 @@ namespace starling::dynamic {
 namespace {
 
 // The communicator by its place: once freed or disconnected there is none, and another may live in its place.
-uint32_t parent_index = 0;
-uint64_t parent_context = 0;
-link::Process parent_root;
+STARLING_STATE uint32_t parent_index = 0;
+STARLING_STATE uint64_t parent_context = 0;
+STARLING_STATE link::Process parent_root;
 
 bool decode(std::string_view bytes, Parents& parents) {
     Reader reader(bytes);

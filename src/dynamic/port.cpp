@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/state.h"
 #include "base/wire.h"
 #include "datatype/datatype.h"
 #include "dynamic/agree.h"
@@ -45,10 +46,8 @@ struct Ports {
     std::map<uint32_t, std::list<Caller>> open;  ///< who knocked, oldest first
     std::map<uint64_t, bool> talks;              ///< contexts of those under way; true: the other side has refused
 };
-Ports& ports() {
-    static Ports* all = new Ports;
-    return *all;
-}
+STARLING_STATE Lazy<Ports> made_ports;
+Ports& ports() { return made_ports.get(); }
 
 void send_knock(link::Peer& peer, Knock knock) { link::send_control(peer, packet::Kind::spawn_control, &knock, sizeof knock); }
 

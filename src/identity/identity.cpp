@@ -14,6 +14,7 @@
 #include "base/config.h"
 #include "base/error.h"
 #include "base/process.h"
+#include "base/state.h"
 #include "identity/lonely.h"
 #include "job/doorbell.h"
 #include "job/environment.h"
@@ -49,7 +50,7 @@ struct Management {
     bool left = false, aborted = false;
     pid_t owner = 0;  ///< a forked child is not the rank
 };
-Management* management = nullptr;
+STARLING_STATE Management* management = nullptr;
 
 bool in_environment(const char* name) {
     const char* value = std::getenv(name);

@@ -11,13 +11,15 @@
 #include <cstddef>
 #include <cstring>
 
+#include "base/state.h"
+
 namespace starling::job {
 
 namespace {
 
 /// What this process rings with: one socket for all it wakes, made when it first does.
 int ringing_socket() {
-    static std::atomic<int> made{-1};
+    STARLING_STATE static std::atomic<int> made{-1};
     int fd = made.load(std::memory_order_acquire);
     if (fd >= 0) return fd;
     const int mine = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

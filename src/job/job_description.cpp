@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/state.h"
 #include "base/wire.h"
 
 namespace starling::job {
@@ -52,7 +53,7 @@ HostId find_out_host() {
 }  // namespace
 
 HostId this_host() {
-    static HostId id = 0;
+    STARLING_STATE static HostId id = 0;
     if (id == 0) id = find_out_host();
     return id;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/state.h"
 #include "link/manager.h"
 #include "link/peer.h"
 #include "link/remote.h"
@@ -11,7 +12,7 @@ namespace starling::link {
 namespace {
 
 constexpr size_t kFirstLook = 16;
-constinit size_t look_at = kFirstLook;  ///< jobs
+STARLING_STATE size_t look_at = kFirstLook;  ///< jobs
 
 Standing standing_of(const Job& job) {
     return {.own = &job == self().job,

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/room.h"
+#include "base/state.h"
 #include "link/locate.h"
 #include "link/peer.h"
 #include "link/remote.h"
@@ -18,11 +19,9 @@ struct Jobs {
     std::vector<Job*> all;
     std::unordered_map<job::JobId, Job*> by_id;
 };
-Jobs& jobs() {
-    static auto* const met = new Jobs;
-    return *met;
-}
-constinit Process me;
+STARLING_STATE Lazy<Jobs> met;
+Jobs& jobs() { return met.get(); }
+STARLING_STATE Process me;
 }  // namespace
 
 const Process& self() { return me; }

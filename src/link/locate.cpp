@@ -11,13 +11,14 @@
 #include "base/error.h"
 #include "base/immortal.h"
 #include "base/lock.h"
+#include "base/state.h"
 #include "control/control.h"
 #include "link/peer.h"
 #include "link/remote.h"
 
 namespace starling::link {
 
-bool (*other_locate)(job::JobSegment& segment, uint32_t rank);
+STARLING_STATE decltype(other_locate) other_locate = nullptr;
 
 namespace {
 
@@ -35,7 +36,7 @@ struct Question {
     control::ControlCall call;
     uint32_t looks = 0;  ///< of the rank, as answered
 };
-constinit Immortal<std::vector<std::unique_ptr<Question>>> questions_storage;  ///< oldest first
+STARLING_STATE Immortal<std::vector<std::unique_ptr<Question>>> questions_storage;  ///< oldest first
 constinit auto& questions = questions_storage.value;
 
 int ask(Question& question) {

@@ -5,6 +5,7 @@
 
 #include "base/config.h"
 #include "base/process.h"
+#include "base/state.h"
 #include "link/outbox.h"
 
 namespace starling::link {
@@ -17,7 +18,7 @@ struct Slots {
     /// Who may still write to a slot though its job has failed: the slot is not given to another before it is gone.
     pid_t last_writers[shm::kRingSlots] = {};
 };
-constinit Slots slots;
+STARLING_STATE Slots slots;
 
 /// A connection's worth: messages, and long ones by their length, lately more than long ago.
 void note_value(Peer& peer) {

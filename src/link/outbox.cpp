@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "base/state.h"
+
 namespace starling::link {
 
 namespace {
@@ -9,12 +11,12 @@ namespace {
 /// Memory stays for so long after its last use: pages cost 0.3 ms a megabyte to get anew.
 constexpr uint64_t kRestNs = 500'000'000;
 
-shm::Outbox* outbox = nullptr;
-uint64_t next_rest = 0;
+STARLING_STATE shm::Outbox* outbox = nullptr;
+STARLING_STATE uint64_t next_rest = 0;
 
 /// All who were lent something; in `left`, those who get nothing more.
-std::vector<Borrowers*>* borrowers = nullptr;
-std::vector<std::unique_ptr<Borrowers>>* left = nullptr;
+STARLING_STATE std::vector<Borrowers*>* borrowers = nullptr;
+STARLING_STATE std::vector<std::unique_ptr<Borrowers>>* left = nullptr;
 
 /// Learns what has been read by those who can't tell.
 void look_at_borrowers() {

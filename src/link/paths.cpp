@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/immortal.h"
+#include "base/state.h"
 #include "link/manager.h"
 #include "link/outbox.h"
 #include "link/peer.h"
@@ -18,7 +19,7 @@
 
 namespace starling::link {
 
-constinit Upcalls upcalls{};
+STARLING_STATE Upcalls upcalls{};
 
 namespace {
 
@@ -29,11 +30,11 @@ struct Paths {
     uint32_t pid;
     job::JobAddress address;
 };
-Paths* paths = nullptr;
-List<Peer, &Peer::pending_hook>* pending = nullptr;
-constinit Immortal<std::vector<Peer*>> rings_storage;  ///< peers that may write to a ring of ours
+STARLING_STATE Paths* paths = nullptr;
+STARLING_STATE List<Peer, &Peer::pending_hook>* pending = nullptr;
+STARLING_STATE Immortal<std::vector<Peer*>> rings_storage;  ///< peers that may write to a ring of ours
 constinit auto& rings = rings_storage.value;
-constinit Peer* last_sender = nullptr;  ///< whose packet came last by the inbox
+STARLING_STATE Peer* last_sender = nullptr;  ///< whose packet came last by the inbox
 
 }  // namespace
 
@@ -191,12 +192,12 @@ bool poll_ring(Peer& peer) {
 }
 
 /// While the packet at the front of the inbox is from a job that can't be mapped just now: when to try again, ns.
-constinit uint64_t unmapped_until = 0;
+STARLING_STATE uint64_t unmapped_until = 0;
 constexpr uint64_t kMapAgainNs = 1'000'000;
 
 /// For want of a descriptor or of address space, which may pass. Whoever waits for the packet should know why.
 void note_unmapped() {
-    static bool told = false;
+    STARLING_STATE static bool told = false;
     if (!told)
         std::fprintf(
             stderr,

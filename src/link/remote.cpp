@@ -10,13 +10,14 @@
 #include "base/config.h"
 #include "base/error.h"
 #include "base/immortal.h"
+#include "base/state.h"
 #include "link/locate.h"
 #include "link/manager.h"
 #include "link/wires.h"
 
 namespace starling::link {
 
-constinit ip::Endpoint* network = nullptr;
+STARLING_STATE ip::Endpoint* network = nullptr;
 
 namespace {
 
@@ -31,9 +32,9 @@ constexpr uint32_t kSkipBusy = 16, kSkipQuiet = 4;
 constexpr uint32_t kSkipOther = 8;
 constexpr uint64_t kBusyNs = 1'000'000;
 
-constinit Immortal<std::vector<Peer*>> remotes_storage;  ///< with a session
+STARLING_STATE Immortal<std::vector<Peer*>> remotes_storage;  ///< with a session
 constinit auto& remotes = remotes_storage.value;
-constinit Immortal<std::vector<Peer*>> unplaced_storage;  ///< of these, those whose port is not known
+STARLING_STATE Immortal<std::vector<Peer*>> unplaced_storage;  ///< of these, those whose port is not known
 constinit auto& unplaced = unplaced_storage.value;
 
 /// One of two ways that packets come by.
@@ -65,7 +66,7 @@ void deliver(void* user, const packet::Header& header, const std::byte* payload)
 ip::Session* meet(job::JobId id, uint32_t rank, uint64_t key) {
     Job* job = job_with_id(id);
     if (!job || !job->mapped()) {
-        static uint64_t asked = 0;
+        STARLING_STATE static uint64_t asked = 0;
         if (const uint64_t now = now_ns(); now - asked > 1'000'000) {
             asked = now;
             resolve_later(id);
@@ -218,11 +219,11 @@ uint32_t remote_piece_limit(const Peer& peer) {
 }
 
 bool poll_remote(bool busy) {
-    static uint32_t skipped = 0, skip_quiet = 1;
+    STARLING_STATE static uint32_t skipped = 0, skip_quiet = 1;
     if (++skipped < (busy ? kSkipBusy : skip_quiet)) return false;
     skipped = 0;
     const uint64_t now = now_ns();
-    static Bringer wires, datagrams;
+    STARLING_STATE static Bringer wires, datagrams;
     bool any = false;
     if (wires.due(now, datagrams, wires_deadline())) any |= wires.looked(now, poll_wires(now));
     if (datagrams.due(now, wires, network->next_deadline())) any |= datagrams.looked(now, network->poll(now));

@@ -14,6 +14,7 @@
 #include "base/config.h"
 #include "base/error.h"
 #include "base/immortal.h"
+#include "base/state.h"
 #include "link/manager.h"
 #include "link/remote.h"
 #include "transport/ip/tcp.h"
@@ -30,14 +31,14 @@ struct Wire {
 
 namespace {
 
-constinit Immortal<std::unique_ptr<ip::Tcp>> tcp_storage;
+STARLING_STATE Immortal<std::unique_ptr<ip::Tcp>> tcp_storage;
 constinit auto& tcp = tcp_storage.value;
-constinit Immortal<std::vector<Peer*>> users_storage;  ///< peers with a wire
+STARLING_STATE Immortal<std::vector<Peer*>> users_storage;  ///< peers with a wire
 constinit auto& users = users_storage.value;
-constinit Immortal<std::vector<Peer*>> told_storage;  ///< of these, those with news
+STARLING_STATE Immortal<std::vector<Peer*>> told_storage;  ///< of these, those with news
 constinit auto& told = told_storage.value;
-constinit uint32_t rails_seen = 0;
-constinit uint64_t last_traffic = 0;
+STARLING_STATE uint32_t rails_seen = 0;
+STARLING_STATE uint64_t last_traffic = 0;
 
 constexpr uint32_t kBackoff = 16;  ///< windows of traffic after a connection that did not open
 
@@ -115,7 +116,8 @@ ip::TcpUpcalls tcp_upcalls() {
 // To the other side of a cable that is pulled here nothing has happened: it would send into it until it finds out by
 // silence. The word goes over whatever is left, if need be as a datagram.
 void tell_of_lost_rails(const uint32_t* now, size_t count) {
-    static auto& before = *new std::vector<uint32_t>;
+    STARLING_STATE static Lazy<std::vector<uint32_t>> addresses;
+    auto& before = addresses.get();
     for (const uint32_t address : before) {
         if (std::find(now, now + count, address) != now + count) continue;
         for (Peer* peer : users)
@@ -258,7 +260,7 @@ constexpr Medium kWires{wire_free, take_wire, describe_wire, use_wire, finish_wi
 namespace {
 /// Pieces do not pass the session, where packets are counted.
 void count_pieces() {
-    static uint64_t pieces = 0, bytes = 0;
+    STARLING_STATE static uint64_t pieces = 0, bytes = 0;
     const ip::TcpCounters& so_far = tcp->counters();
     counters.messages_tcp += so_far.pieces_sent - pieces;
     counters.bytes_tcp += so_far.piece_bytes_sent - bytes;

@@ -3,6 +3,8 @@
 #include <new>
 
 #include "base/error.h"
+#include "base/immortal.h"
+#include "base/state.h"
 #include "link/peer.h"
 #include "message/directory.h"
 #include "message/match.h"
@@ -10,7 +12,7 @@
 
 namespace starling::message {
 
-constinit Immortal<Directory> directory_storage;
+STARLING_STATE Immortal<Directory> directory_storage;
 
 void Directory::insert(Channel& channel) {
     if ((count_ + 1) * 2 > slots_.size()) grow();

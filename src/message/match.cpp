@@ -1,8 +1,11 @@
 #include "message/match.h"
 
+#include "base/immortal.h"
+#include "base/state.h"
+
 namespace starling::message {
 
-constinit Immortal<Pool<Unexpected>> unexpected_pool_storage;
+STARLING_STATE Immortal<Pool<Unexpected>> unexpected_pool_storage;
 
 void MatchQueues::add(Unexpected& message) {
     unexpected[bucket(message.source)].push_back(&message);

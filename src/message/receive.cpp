@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/immortal.h"
 #include "base/room.h"
+#include "base/state.h"
 #include "datatype/datatype.h"
 #include "link/remote.h"
 #include "message/directory.h"
@@ -30,13 +31,10 @@ namespace starling::message {
 namespace {
 
 /// Messages for contexts that this process does not know yet, oldest first.
-constinit Immortal<std::vector<Unexpected*>> orphans_storage;
+STARLING_STATE Immortal<std::vector<Unexpected*>> orphans_storage;
 constinit auto& orphans = orphans_storage.value;
-bool anyone_failed = false;
-Retired& retired() {
-    static auto* const contexts = new Retired;
-    return *contexts;
-}
+STARLING_STATE bool anyone_failed = false;
+STARLING_STATE Lazy<Retired> retired;
 constexpr int kPlaneBits = 4;  ///< of a context: comm/comm.h
 
 /// What a message says of itself, whether it lies in a packet or was kept.
@@ -81,7 +79,7 @@ struct Early {
 
 /// No receive waits for it. It is kept whole, or std::bad_alloc leaves nothing behind.
 [[gnu::noinline]] void keep(Channel* channel, const Envelope& envelope) {
-    if (!channel && retired().contains(envelope.context >> kPlaneBits)) return;  // nobody will ever receive it
+    if (!channel && retired.get().contains(envelope.context >> kPlaneBits)) return;  // nobody will ever receive it
     std::unique_ptr<std::byte[]> data;
     if (!envelope.rendezvous && envelope.bytes > sizeof Unexpected::small)
         data = std::make_unique_for_overwrite<std::byte[]>(envelope.bytes);
@@ -234,7 +232,7 @@ int sender_has_ended(Channel& channel, int source) {
 }  // namespace
 
 void retire_context(uint64_t context) {
-    retired().add(context >> kPlaneBits);
+    retired.get().add(context >> kPlaneBits);
     std::erase_if(orphans, [context](Unexpected* message) {
         if (message->context >> kPlaneBits != context >> kPlaneBits) return false;
         unexpected_pool.destroy(message);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/state.h"
 #include "datatype/datatype.h"
 #include "link/remote.h"
 #include "message/finish.h"
@@ -18,7 +19,7 @@ namespace {
 
 using Stage = SendRequest::Stage;
 
-constinit size_t queued = 0;  ///< eager sends and envelopes in peers' queues, and what goes in pieces
+STARLING_STATE size_t queued = 0;  ///< eager sends and envelopes in peers' queues, and what goes in pieces
 
 void enqueue(SendRequest& request) {
     request.peer->sends.push_back(&request);
@@ -230,8 +231,8 @@ void drop_sends_to_finalized() {
 
 void each_open_send(void (*visit)(const SendRequest& request, void* argument), void* argument) {
     // Those offered may be in a queue as well.
-    static void (*visitor)(const SendRequest& request, void* argument);
-    static void* visitors_argument;
+    STARLING_STATE static decltype(visit) visitor = nullptr;
+    STARLING_STATE static void* visitors_argument = nullptr;
     visitor = visit;
     visitors_argument = argument;
     link::each_pending([](link::Peer& peer) {

@@ -3,6 +3,7 @@
 #include <new>
 
 #include "base/error.h"
+#include "base/state.h"
 #include "message/point_to_point.h"
 #include "mpi.h"
 #include "progress/engine.h"
@@ -11,7 +12,7 @@ namespace starling::message {
 
 namespace {
 
-Flush* flushes = nullptr;
+STARLING_STATE Flush* flushes = nullptr;
 
 bool poll_flushes() {
     bool any = false;

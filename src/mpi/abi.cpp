@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/state.h"
 #include "comm/info.h"
 #include "mpi/check.h"
 
@@ -16,15 +17,15 @@ constexpr char kLibraryVersion[] = "Starling " STARLING_VERSION " (MPI 5.0, stan
 
 // What the application said about its Fortran compiler; nullptr while it has not. With the booleans, under a mutex of
 // their own: these functions may be called at any time, by several threads.
-constinit Mutex fortran_mutex;
-comm::Info* fortran_info = nullptr;
+STARLING_STATE Mutex fortran_mutex;
+STARLING_STATE comm::Info* fortran_info = nullptr;
 
 // .TRUE. and .FALSE. of LOGICAL(1), (2), (4), (8) and (16).
 struct Booleans {
     bool set;
     unsigned char yes[16], no[16];
 };
-constinit Booleans booleans[5] = {};
+STARLING_STATE Booleans booleans[5] = {};
 
 Booleans* booleans_of(int size) {
     if (size < 1 || size > 16 || (size & (size - 1)) != 0) return nullptr;

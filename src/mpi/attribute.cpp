@@ -3,6 +3,7 @@
 #include <climits>
 
 #include "base/error.h"
+#include "base/state.h"
 #include "comm/attribute.h"
 #include "comm/comm.h"
 #include "comm/error_codes.h"
@@ -42,8 +43,8 @@ int free_key(AttributeKind kind, int* number) {
 
 // Attributes that MPI gives: the value is the address of an int.
 const int* predefined_attribute(int keyval) {
-    static int tag_ub = INT_MAX, io = MPI_ANY_SOURCE, host = MPI_PROC_NULL, wtime_is_global = 1;
-    static int appnum, last_used_code, universe_size;
+    STARLING_STATE static int tag_ub = INT_MAX, io = MPI_ANY_SOURCE, host = MPI_PROC_NULL, wtime_is_global = 1;
+    STARLING_STATE static int appnum, last_used_code, universe_size;
     const link::Process me = link::self();
     switch (keyval) {
         case MPI_TAG_UB:

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/immortal.h"
+#include "base/state.h"
 #include "comm/session.h"
 #include "message/send_buffer.h"
 #include "mpi/message_check.h"
@@ -14,7 +15,7 @@ using message::SendBuffer;
 
 namespace {
 
-SendBuffer* process_buffer = nullptr;
+STARLING_STATE SendBuffer* process_buffer = nullptr;
 
 SendBuffer* buffer_of(comm::Comm& comm) {
     if (comm.attached_buffer) return comm.attached_buffer;
@@ -22,7 +23,7 @@ SendBuffer* buffer_of(comm::Comm& comm) {
     return session ? session->attached_buffer : process_buffer;
 }
 
-constinit Immortal<RequestPool<Flush>> flush_pool_storage;
+STARLING_STATE Immortal<RequestPool<Flush>> flush_pool_storage;
 constinit auto& flush_pool = flush_pool_storage.value;
 constexpr progress::RequestClass kFlush{.dispose = [](progress::Request& r) { flush_pool.destroy(static_cast<Flush&>(r)); }};
 

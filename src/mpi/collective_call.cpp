@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/immortal.h"
+#include "base/state.h"
 #include "mpi/message_check.h"
 #include "mpi/request_handle.h"
 
@@ -27,7 +28,7 @@ struct PendingCollective : collective::CollectiveRequest {
     }
 };
 
-constinit Immortal<RequestPool<PendingCollective>> pending_storage;
+STARLING_STATE Immortal<RequestPool<PendingCollective>> pending_storage;
 constinit auto& pending = pending_storage.value;
 constinit const progress::RequestClass kPending{
     .dispose = [](progress::Request& request) { pending.destroy(static_cast<PendingCollective&>(request)); },

@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/immortal.h"
+#include "base/state.h"
 #include "collective/creation.h"
 #include "collective/request.h"
 #include "mpi/check.h"
@@ -48,13 +50,11 @@ struct DuplicationRequest : collective::CollectiveRequest {
     Duplication state;
 };
 
-RequestPool<DuplicationRequest>& duplication_pool() {
-    static auto* pool = new RequestPool<DuplicationRequest>;
-    return *pool;
-}
+STARLING_STATE Immortal<RequestPool<DuplicationRequest>> duplication_pool_storage;
+constinit auto& duplication_pool = duplication_pool_storage.value;
 
 constexpr progress::RequestClass kDuplicationClass{
-    .dispose = [](progress::Request& request) { duplication_pool().destroy(static_cast<DuplicationRequest&>(request)); }};
+    .dispose = [](progress::Request& request) { duplication_pool.destroy(static_cast<DuplicationRequest&>(request)); }};
 
 // Starts a duplication: arguments are checked, attributes copied.
 int prepare(MPI_Comm handle, MPI_Info info, MPI_Comm* newcomm, Comm*& comm, Duplication& state) {
@@ -84,9 +84,9 @@ int start_duplication(MPI_Comm handle, MPI_Info info, MPI_Comm* newcomm, MPI_Req
     Comm* comm = comm::from_handle(handle);
     if (!comm) return bad_comm(handle);
     if (!request) return null_argument(comm, "request");
-    DuplicationRequest* made = duplication_pool().create(comm, kDuplicationClass);
+    DuplicationRequest* made = duplication_pool.create(comm, kDuplicationClass);
     if (const int error = prepare(handle, info, newcomm, comm, made->state)) {
-        duplication_pool().destroy(*made);
+        duplication_pool.destroy(*made);
         return error;
     }
     *request = request_to_handle(made);

@@ -18,17 +18,11 @@ namespace {
 using comm::Errhandler;
 using comm::HandlerKind;
 
-// Of MPI_FILE_NULL: what errors without a file handle go through, and the start of every file.
-Errhandler*& file_handler() {
-    static Errhandler* handler = comm::errors_return();
-    return handler;
-}
-
 int bad_code(int code) { return raise(nullptr, fail(MPI_ERR_ARG, "%d is no error code", code)); }
 
 int bad_file() {
     fail(MPI_ERR_FILE, "the file handle is not valid");
-    return raise_through(file_handler(), HandlerKind::file, {.file = MPI_FILE_NULL}, MPI_ERR_FILE);
+    return raise_through(comm::file_handler, HandlerKind::file, {.file = MPI_FILE_NULL}, MPI_ERR_FILE);
 }
 
 }  // namespace
@@ -110,21 +104,21 @@ int File_set_errhandler(MPI_File file, MPI_Errhandler errhandler) {
     if (file != MPI_FILE_NULL) return bad_file();
     Errhandler* handler = usable_errhandler(errhandler, HandlerKind::file);
     if (!handler) return raise(nullptr, MPI_ERR_ERRHANDLER);
-    comm::replace(file_handler(), handler);
+    comm::replace(comm::file_handler, handler);
     return MPI_SUCCESS;
 }
 
 int File_get_errhandler(MPI_File file, MPI_Errhandler* errhandler) {
     if (file != MPI_FILE_NULL) return bad_file();
     if (!errhandler) return null_argument(nullptr, "errhandler");
-    *errhandler = hand_out(file_handler());
+    *errhandler = hand_out(comm::file_handler);
     return MPI_SUCCESS;
 }
 
 int File_call_errhandler(MPI_File fh, int errorcode) {
     if (fh != MPI_FILE_NULL) return bad_file();
     clear_failure();
-    raise_through(file_handler(), HandlerKind::file, {.file = fh}, errorcode);
+    raise_through(comm::file_handler, HandlerKind::file, {.file = fh}, errorcode);
     return MPI_SUCCESS;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/mutex.h"
+#include "base/state.h"
 #include "mpi/check.h"
 
 namespace starling::mpi {
@@ -9,8 +10,8 @@ namespace starling::mpi {
 namespace {
 
 // MPI_Init happens once, whatever sessions there are beside it.
-constinit Mutex beginning;
-std::atomic<bool> world_started = false, world_ended = false;
+STARLING_STATE Mutex beginning;
+STARLING_STATE std::atomic<bool> world_started = false, world_ended = false;
 
 int begin_world(int required) {
     const MutexGuard guard(beginning);

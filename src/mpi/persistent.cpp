@@ -1,6 +1,7 @@
 #include "mpi/persistent.h"
 
 #include "base/immortal.h"
+#include "base/state.h"
 #include "message/point_to_point.h"
 #include "message/status.h"
 #include "message/tell.h"
@@ -31,9 +32,9 @@ struct PersistentSend : message::SendRequest {
 struct PersistentReceive : message::ReceiveRequest {
     Plan plan;
 };
-constinit Immortal<RequestPool<PersistentSend>> sends_storage;
+STARLING_STATE Immortal<RequestPool<PersistentSend>> sends_storage;
 constinit auto& sends = sends_storage.value;
-constinit Immortal<RequestPool<PersistentReceive>> receives_storage;
+STARLING_STATE Immortal<RequestPool<PersistentReceive>> receives_storage;
 constinit auto& receives = receives_storage.value;
 
 int start_send(Request& r) {

@@ -2,6 +2,8 @@
 
 #include <memory>
 
+#include "base/immortal.h"
+#include "base/state.h"
 #include "message/point_to_point.h"
 #include "message/status.h"
 #include "message/tell.h"
@@ -15,8 +17,8 @@ using message::Mode;
 using message::ReceiveRequest;
 using message::SendRequest;
 
-constinit Immortal<RequestPool<SendRequest>> send_pool_storage;
-constinit Immortal<RequestPool<ReceiveRequest>> receive_pool_storage;
+STARLING_STATE Immortal<RequestPool<SendRequest>> send_pool_storage;
+STARLING_STATE Immortal<RequestPool<ReceiveRequest>> receive_pool_storage;
 constinit const progress::RequestClass kSend{
     .dispose = [](progress::Request& r) { send_pool.destroy(static_cast<SendRequest&>(r)); },
     .cancel = [](progress::Request& r) { return message::let_go(static_cast<SendRequest&>(r)); },

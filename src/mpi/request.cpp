@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/immortal.h"
+#include "base/state.h"
 #include "comm/error_codes.h"
 #include "datatype/datatype.h"
 #include "message/status.h"
@@ -208,7 +209,7 @@ struct Finished : Request {
         operations = &kFinished;
     }
 };
-constinit Finished finished;
+STARLING_STATE Finished finished;
 
 }  // namespace
 
@@ -218,7 +219,7 @@ struct RequestNumbers {
     std::unordered_map<int, Request*> by_number;
     int next = kHandleLimit;
 };
-RequestNumbers* request_numbers = nullptr;
+STARLING_STATE RequestNumbers* request_numbers = nullptr;
 
 MPI_Request completed_request() { return request_to_handle(&finished); }
 
@@ -499,7 +500,7 @@ struct Generalized : Request {
     MPI_Grequest_cancel_function* cancel_function = nullptr;
     void* extra_state = nullptr;
 };
-constinit Immortal<RequestPool<Generalized>> generalized_pool_storage;
+STARLING_STATE Immortal<RequestPool<Generalized>> generalized_pool_storage;
 constinit auto& generalized_pool = generalized_pool_storage.value;
 
 // What the program's functions return is what the call returns that led to them (MPI 5.0 section 13.2). They run outside

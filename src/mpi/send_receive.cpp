@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "base/immortal.h"
+#include "base/state.h"
 #include "message/point_to_point.h"
 #include "message/status.h"
 #include "message/tell.h"
@@ -27,7 +28,7 @@ struct Exchange : progress::Request {
     int open = 2;
     std::unique_ptr<std::byte[]> copy;  ///< of what is sent, for the replacing form
 };
-constinit Immortal<RequestPool<Exchange>> exchange_pool_storage;
+STARLING_STATE Immortal<RequestPool<Exchange>> exchange_pool_storage;
 constinit auto& exchange_pool = exchange_pool_storage.value;
 
 void tell(const progress::Request& request, progress::Teller& teller) {

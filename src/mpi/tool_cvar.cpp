@@ -2,7 +2,9 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/immortal.h"
 #include "base/pool.h"
+#include "base/state.h"
 #include "mpi/check.h"
 #include "mpi/tool.h"
 #include "mpi/tool_common.h"
@@ -22,10 +24,8 @@ struct ControlHandle {
     explicit ControlHandle(const Variable& its) : variable(its) {}
 };
 
-Pool<ControlHandle>& pool() {
-    static auto* handles = new Pool<ControlHandle>;
-    return *handles;
-}
+STARLING_STATE Immortal<Pool<ControlHandle>> pool_storage;
+constinit auto& pool = pool_storage.value;
 
 ControlHandle* from_handle(MPI_T_cvar_handle handle) {
     auto* object = reinterpret_cast<ControlHandle*>(handle);
@@ -153,7 +153,7 @@ int T_cvar_handle_alloc(int cvar_index, void*, MPI_T_cvar_handle* handle, int* c
     const Variable* variable = control_variable(cvar_index);
     if (!variable) return MPI_T_ERR_INVALID_INDEX;
     if (!handle) return MPI_T_ERR_INVALID;
-    *handle = reinterpret_cast<MPI_T_cvar_handle>(pool().create(*variable));
+    *handle = reinterpret_cast<MPI_T_cvar_handle>(pool.create(*variable));
     give(count, variable->type == VariableType::text ? kTextLength : 1);
     return MPI_SUCCESS;
 }
@@ -163,7 +163,7 @@ int T_cvar_handle_free(MPI_T_cvar_handle* handle) {
     if (!scope) return MPI_T_ERR_NOT_INITIALIZED;
     ControlHandle* object = handle ? from_handle(*handle) : nullptr;
     if (!object) return MPI_T_ERR_INVALID_HANDLE;
-    pool().destroy(object);
+    pool.destroy(object);
     *handle = MPI_T_CVAR_HANDLE_NULL;
     return MPI_SUCCESS;
 }

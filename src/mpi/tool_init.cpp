@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/state.h"
 #include "mpi/tool.h"
 #include "mpi/tool_common.h"
 #include "runtime/runtime.h"
@@ -10,8 +11,8 @@ namespace starling::mpi {
 
 namespace {
 
-pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-int initialized = 0;  ///< calls of MPI_T_init_thread that MPI_T_finalize has not answered yet
+STARLING_STATE pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+STARLING_STATE int initialized = 0;  ///< calls of MPI_T_init_thread that MPI_T_finalize has not answered yet
 
 }  // namespace
 

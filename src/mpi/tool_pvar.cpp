@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "base/counters.h"
+#include "base/immortal.h"
 #include "base/pool.h"
+#include "base/state.h"
 #include "mpi/tool.h"
 #include "mpi/tool_common.h"
 
@@ -46,15 +48,11 @@ struct Session {
     std::vector<PerformanceHandle*> handles;
 };
 
-Pool<Session>& sessions() {
-    static auto* pool = new Pool<Session>;
-    return *pool;
-}
+STARLING_STATE Immortal<Pool<Session>> sessions_storage;
+constinit auto& sessions = sessions_storage.value;
 
-Pool<PerformanceHandle>& handles() {
-    static auto* pool = new Pool<PerformanceHandle>;
-    return *pool;
-}
+STARLING_STATE Immortal<Pool<PerformanceHandle>> handles_storage;
+constinit auto& handles = handles_storage.value;
 
 Session* from_handle(MPI_T_pvar_session handle) {
     auto* session = reinterpret_cast<Session*>(handle);
@@ -182,7 +180,7 @@ int T_pvar_session_create(MPI_T_pvar_session* session) {
     const ToolScope scope;
     if (!scope) return MPI_T_ERR_NOT_INITIALIZED;
     if (!session) return MPI_T_ERR_INVALID;
-    *session = reinterpret_cast<MPI_T_pvar_session>(sessions().create());
+    *session = reinterpret_cast<MPI_T_pvar_session>(sessions.create());
     return MPI_SUCCESS;
 }
 
@@ -191,8 +189,8 @@ int T_pvar_session_free(MPI_T_pvar_session* session) {
     if (!scope) return MPI_T_ERR_NOT_INITIALIZED;
     Session* object = session ? from_handle(*session) : nullptr;
     if (!object) return MPI_T_ERR_INVALID_SESSION;
-    for (PerformanceHandle* handle : object->handles) handles().destroy(handle);
-    sessions().destroy(object);
+    for (PerformanceHandle* handle : object->handles) handles.destroy(handle);
+    sessions.destroy(object);
     *session = MPI_T_PVAR_SESSION_NULL;
     return MPI_SUCCESS;
 }
@@ -205,7 +203,7 @@ int T_pvar_handle_alloc(MPI_T_pvar_session session, int pvar_index, void*, MPI_T
     const Counter* counter = performance_variable(pvar_index);
     if (!counter) return MPI_T_ERR_INVALID_INDEX;
     if (!handle) return MPI_T_ERR_INVALID;
-    PerformanceHandle* object = handles().create(*counter, *owner);
+    PerformanceHandle* object = handles.create(*counter, *owner);
     owner->handles.push_back(object);
     *handle = reinterpret_cast<MPI_T_pvar_handle>(object);
     give(count, 1);
@@ -220,7 +218,7 @@ int T_pvar_handle_free(MPI_T_pvar_session session, MPI_T_pvar_handle* handle) {
     PerformanceHandle* object = handle ? from_handle(*owner, *handle) : nullptr;
     if (!object) return MPI_T_ERR_INVALID_HANDLE;
     std::erase(owner->handles, object);
-    handles().destroy(object);
+    handles.destroy(object);
     *handle = MPI_T_PVAR_HANDLE_NULL;
     return MPI_SUCCESS;
 }

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/state.h"
+
 namespace starling::progress {
 
 namespace {
@@ -25,8 +27,12 @@ long runnable_of(char* text) {
 
 bool cores_are_short() {
     // A program may close all descriptors that it doesn't know: then what is read here is nothing, or makes no sense.
-    static const int file = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
-    static const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    STARLING_STATE static int file = -1;
+    STARLING_STATE static long cores = 0;
+    if (cores == 0) {
+        file = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+        cores = sysconf(_SC_NPROCESSORS_ONLN);
+    }
     char text[64];
     const ssize_t bytes = file < 0 ? 0 : pread(file, text, sizeof text - 1, 0);
     if (bytes <= 0) return false;

@@ -12,6 +12,7 @@
 #include "base/counters.h"
 #include "base/error.h"
 #include "base/lock.h"
+#include "base/state.h"
 #include "link/peer.h"
 #include "progress/idle.h"
 #include "progress/neighbours.h"
@@ -21,12 +22,13 @@ namespace starling::progress {
 
 namespace {
 
-bool (*pollers[8])();
-int poller_count = 0;
+using Poller = bool (*)();
+STARLING_STATE Poller pollers[8] = {};
+STARLING_STATE int poller_count = 0;
 /// Every so many polls look everywhere, however much comes on rings.
 constexpr uint32_t kBusyPolls = 8;
-uint32_t busy_polls = 0;
-bool polling = false;  ///< a poll is on the stack; packets must not be taken while one is being delivered
+STARLING_STATE uint32_t busy_polls = 0;
+STARLING_STATE bool polling = false;  ///< a poll is on the stack; packets must not be taken while one is being delivered
 
 /// Also when a poll ends by std::bad_alloc.
 struct Polling {
@@ -34,13 +36,13 @@ struct Polling {
     ~Polling() { polling = false; }
 };
 
-bool with_thread = false;
-pthread_t thread;
-std::atomic<bool> stopping{false};
+STARLING_STATE bool with_thread = false;
+STARLING_STATE pthread_t thread;
+STARLING_STATE std::atomic<bool> stopping{false};
 
 /// How many threads wait, as peers see it too.
-constinit shm::Presence before_start{};
-constinit shm::Presence* presence = &before_start;
+STARLING_STATE shm::Presence before_start{};
+STARLING_STATE shm::Presence* presence = &before_start;
 bool anyone_waits() { return presence->waiting.load(std::memory_order_relaxed) != 0; }
 void set_waiting(uint32_t threads) {
     presence->waiting.store(threads, std::memory_order_relaxed);
@@ -138,7 +140,7 @@ bool poll() {
 
 void test() {
     // Across calls: a loop of tests idles as a wait does, short of blocking.
-    static uint32_t empty = 0;
+    STARLING_STATE static uint32_t empty = 0;
     if (poll()) {
         empty = 0;
         return;

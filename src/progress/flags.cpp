@@ -1,5 +1,6 @@
 #include "progress/flags.h"
 
+#include "base/state.h"
 #include "progress/engine.h"
 
 namespace starling::progress {
@@ -9,7 +10,7 @@ namespace {
 using Waits = List<FlagWait, &FlagWait::hook>;
 
 // Made at first use: most programs' start need not pay for it.
-Waits* waits = nullptr;
+STARLING_STATE Waits* waits = nullptr;
 
 }  // namespace
 

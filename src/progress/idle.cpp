@@ -14,6 +14,7 @@
 #include "base/config.h"
 #include "base/counters.h"
 #include "base/lock.h"
+#include "base/state.h"
 #include "link/locate.h"
 #include "link/peer.h"
 #include "link/remote.h"
@@ -37,15 +38,15 @@ constexpr uint64_t kAnswersNs = 1'000'000;
 /// Of a progress thread that leaves the sockets to the application, until it looks whether that still waits.
 constexpr uint64_t kAsideNs = 1'000'000;
 
-job::Doorbell* doorbell = nullptr;
-bool may_block = true;
+STARLING_STATE job::Doorbell* doorbell = nullptr;
+STARLING_STATE bool may_block = true;
 /// With peers on other hosts one thread sleeps on the sockets, any other on the futex; this socket wakes the former.
-int wake_socket = -1;
-bool sleeping_on_sockets = false;
+STARLING_STATE int wake_socket = -1;
+STARLING_STATE bool sleeping_on_sockets = false;
 /// Threads of the program that have gone to sleep over their wait.
-constinit uint32_t asleep = 0;
-constinit CoreWatch core;
-uint64_t next_liveness = 0;
+STARLING_STATE uint32_t asleep = 0;
+STARLING_STATE CoreWatch core;
+STARLING_STATE uint64_t next_liveness = 0;
 
 /// How peers must ring: bits of Doorbell::sleeping.
 uint32_t ways_to_wake() {

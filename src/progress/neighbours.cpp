@@ -4,6 +4,7 @@
 
 #include <atomic>
 
+#include "base/state.h"
 #include "job/places.h"
 #include "link/job.h"
 #include "transport/shm/region.h"
@@ -14,8 +15,8 @@ namespace {
 
 using job::Place;
 
-std::atomic<uint32_t>* own = nullptr;
-uint32_t own_index = 0;  ///< among the ranks of this host
+STARLING_STATE std::atomic<uint32_t>* own = nullptr;
+STARLING_STATE uint32_t own_index = 0;  ///< among the ranks of this host
 
 void write_down(uint32_t word) {
     if (own && own->load(std::memory_order_relaxed) != word) own->store(word, std::memory_order_relaxed);

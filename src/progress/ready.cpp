@@ -3,15 +3,16 @@
 #include <vector>
 
 #include "base/immortal.h"
+#include "base/state.h"
 
 namespace starling::progress {
 
 namespace {
 // Taken from the front one by one, for what is resumed may schedule more, and may call a function of the program's: other
 // threads poll meanwhile, and run what is behind it. Cleared at the end, so that its capacity is reused.
-constinit Immortal<std::vector<std::coroutine_handle<>>> queue_storage;
+STARLING_STATE Immortal<std::vector<std::coroutine_handle<>>> queue_storage;
 constinit auto& queue = queue_storage.value;
-constinit std::size_t taken = 0;
+STARLING_STATE std::size_t taken = 0;
 }  // namespace
 
 void schedule(std::coroutine_handle<> handle) { queue.push_back(handle); }

@@ -1,9 +1,11 @@
 #include "progress/request.h"
 
 #include <cstdio>
+#include <new>
 #include <string>
 
 #include "base/error.h"
+#include "base/state.h"
 #include "progress/ready.h"
 
 namespace starling::progress {
@@ -25,12 +27,12 @@ struct Sentence {
 };
 /// The last failures; those that nobody reports, as of requests that were freed, are overwritten in time.
 constexpr size_t kSentences = 64;
-constinit Sentence sentences[kSentences];
-constinit size_t next_sentence = 0;
+STARLING_STATE Sentence* sentences = nullptr;  ///< made at the first failure
+STARLING_STATE size_t next_sentence = 0;
 
 Sentence* find_sentence(const Request& request) {
-    for (Sentence& sentence : sentences)
-        if (sentence.request == &request) return &sentence;
+    for (Sentence* sentence = sentences; sentence && sentence < sentences + kSentences; ++sentence)
+        if (sentence->request == &request) return sentence;
     return nullptr;
 }
 
@@ -39,6 +41,8 @@ Sentence* find_sentence(const Request& request) {
 void keep_failure(const Request& request) {
     const std::string_view text = failure_text();
     if (text.empty()) return;
+    if (!sentences) sentences = new (std::nothrow) Sentence[kSentences];
+    if (!sentences) return clear_failure();  // the error class has to do
     Sentence* place = find_sentence(request);
     if (!place) place = &sentences[next_sentence++ % kSentences];
     place->request = &request;

@@ -9,10 +9,11 @@
 
 #include "base/calling.h"
 #include "base/clock.h"
+#include "base/state.h"
 
 namespace starling::progress {
 
-TellerUpcalls teller_upcalls;
+STARLING_STATE TellerUpcalls teller_upcalls;
 
 namespace {
 
@@ -25,9 +26,9 @@ struct Told {
     int thread;
 };
 
-Account* page = nullptr;
-Told told[Account::kWaits];
-uint64_t last_told = 0;
+STARLING_STATE Account* page = nullptr;
+STARLING_STATE Told told[Account::kWaits];
+STARLING_STATE uint64_t last_told = 0;
 
 template <size_t N>
 void copy_text(char (&to)[N], const char* from) {

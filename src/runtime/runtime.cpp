@@ -10,6 +10,7 @@
 #include "base/lock.h"
 #include "base/mutex.h"
 #include "base/process.h"
+#include "base/state.h"
 #include "comm/comm.h"
 #include "dynamic/dynamic.h"
 #include "identity/identity.h"
@@ -23,17 +24,17 @@
 
 namespace starling::runtime {
 
-constinit std::atomic<Phase> phase{Phase::before};
+STARLING_STATE std::atomic<Phase> phase{Phase::before};
 
 namespace {
 
 /// Held while the library starts, stops, or is taken for use or given up. Before the library's lock, never under it.
-constinit Mutex life;
-std::atomic<int> level = MPI_THREAD_SINGLE;  ///< the highest that a user has asked for
-pthread_t main_thread;
+STARLING_STATE Mutex life;
+STARLING_STATE std::atomic<int> level = MPI_THREAD_SINGLE;  ///< the highest that a user has asked for
+STARLING_STATE pthread_t main_thread;
 
-int users = 0;      ///< MPI_Init's world, until it ends, and open sessions
-bool over = false;  ///< one of them has gone for good
+STARLING_STATE int users = 0;      ///< MPI_Init's world, until it ends, and open sessions
+STARLING_STATE bool over = false;  ///< one of them has gone for good
 
 void set_state(job::RankState state) {
     const link::Process& me = link::self();
@@ -131,7 +132,7 @@ bool release_now(bool for_good) {
 
 void read_settings() {
     // Once: what a tool has set since then stays.
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    STARLING_STATE static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, [] { read_config(reports_settings()); });
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/immortal.h"
+#include "base/state.h"
 #include "message/serials.h"
 #include "progress/engine.h"
 #include "window/owner.h"
@@ -19,10 +20,10 @@ namespace {
 constexpr uint32_t kMostUnanswered = 32;
 
 using Accesses = List<Access, &Access::hook>;
-Accesses* under_way = nullptr;
-constinit Immortal<message::Serials<Access>> serials_storage;
+STARLING_STATE Accesses* under_way = nullptr;
+STARLING_STATE Immortal<message::Serials<Access>> serials_storage;
 constinit auto& serials = serials_storage.value;
-constinit uint32_t last_generation = 0;
+STARLING_STATE uint32_t last_generation = 0;
 
 uint64_t data_per_packet(const link::Peer& owner) { return link::payload_limit(owner) - sizeof(AccessPacket); }
 

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/immortal.h"
+#include "base/state.h"
 #include "window/access.h"
 #include "window/packets.h"
 
@@ -33,9 +34,9 @@ struct Answer {
     uint64_t old;
 };
 
-constinit Immortal<std::vector<Exposed>> exposed_storage;
+STARLING_STATE Immortal<std::vector<Exposed>> exposed_storage;
 constinit auto& exposed = exposed_storage.value;
-std::deque<Answer>* answers = nullptr;
+STARLING_STATE std::deque<Answer>* answers = nullptr;
 
 Exposed* find(uint32_t id, uint64_t key) {
     if (id >= exposed.size() || !exposed[id].base || exposed[id].exposure.key != key) return nullptr;

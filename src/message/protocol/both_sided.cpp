@@ -7,6 +7,7 @@
 
 #include "base/config.h"
 #include "base/process.h"
+#include "base/state.h"
 #include "datatype/datatype.h"
 #include "message/protocol/kernel_copy.h"
 #include "message/protocol/rendezvous.h"
@@ -34,9 +35,9 @@ struct Split {
         return shm::read_remote(offer.pid, offer.address + from, &block, 1, block.iov_len);
     }
 };
-constinit Split splits[shm::kSplitSlots];
-constinit int open_splits = 0;
-constinit bool polled = false;
+STARLING_STATE Split splits[shm::kSplitSlots];
+STARLING_STATE int open_splits = 0;
+STARLING_STATE bool polled = false;
 
 shm::SplitSlot& own_slot(uint32_t slot) {
     const link::Process& me = link::self();

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/immortal.h"
+#include "base/state.h"
 #include "datatype/datatype.h"
 #include "message/finish.h"
 #include "message/serials.h"
@@ -11,9 +12,9 @@ namespace starling::message::incoming {
 
 namespace {
 
-constinit Immortal<Serials<ReceiveRequest>> receives_storage;
+STARLING_STATE Immortal<Serials<ReceiveRequest>> receives_storage;
 constinit auto& receives = receives_storage.value;
-constinit uint32_t next_generation = 0;
+STARLING_STATE uint32_t next_generation = 0;
 
 void end(ReceiveRequest& request, int error) {
     receives.remove(request.serial);

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/immortal.h"
+#include "base/state.h"
 #include "datatype/datatype.h"
 #include "message/finish.h"
 #include "message/protocol/pieces.h"
@@ -17,7 +18,7 @@ namespace starling::message::rendezvous {
 
 namespace {
 
-constinit Immortal<Serials<SendRequest>> listed_storage;  ///< offered or about to be, data not yet gone
+STARLING_STATE Immortal<Serials<SendRequest>> listed_storage;  ///< offered or about to be, data not yet gone
 constinit auto& listed = listed_storage.value;
 
 /// Where the receivers are far, long messages are left to the kernel, which doesn't tell when they have come near.

@@ -2,6 +2,8 @@
 
 #include <cstdio>
 
+#include "base/state.h"
+
 namespace starling::ip {
 
 Greeting judge(const Hello& hello, const ProcessId& self, uint64_t key) {
@@ -17,7 +19,7 @@ const char* refusal(const Welcome& welcome, uint64_t own_key) {
         case Answer::welcome:
             break;
         case Answer::wrong_version: {
-            static char text[96];
+            STARLING_STATE static char text[96];
             std::snprintf(text, sizeof text, "it speaks version %u of the connection protocol and this process version %u",
                           welcome.version, kTcpVersion);
             return text;

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "base/state.h"
+
 namespace starling::ip {
 
 namespace {
@@ -107,7 +109,7 @@ Health examine(int fd, uint64_t silence_limit_ns) {
 }
 
 const char* print_address(uint32_t address, uint16_t port) {
-    static char text[48];
+    STARLING_STATE static char text[48];
     char number[INET_ADDRSTRLEN];
     inet_ntop(AF_INET, &address, number, sizeof number);
     std::snprintf(text, sizeof text, "%s port %u", number, port);
