@@ -5,7 +5,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 ASAN_OPTIONS ?= detect_leaks=0:allocator_may_return_null=1
 
-.PHONY: build everything configure demo test test-threads test-mpi4py install header packages format tidy clean
+.PHONY: build everything configure demo test test-threads test-mpi4py simulate install header packages format tidy clean
 
 # What an installation has. `make everything` adds tests, examples and benchmarks.
 build: packages configure
@@ -47,6 +47,12 @@ test-threads:
 	@cmake --preset tsan -B $(BUILD)-tsan >/dev/null
 	@ninja -C $(BUILD)-tsan -j $(JOBS) tests/all mpiexec starlingd
 	@ctest --test-dir $(BUILD)-tsan -R '$(THREADED)' --output-on-failure -j $(JOBS)
+
+# Whole jobs in a simulated world, one per seed (tests/simulation): as many as there is time for.
+SEEDS ?= 1-100000
+simulate: configure
+	@ninja -C $(BUILD) -j $(JOBS) simulation
+	@$(BUILD)/tests/simulate --jobs $(JOBS) --seeds $(SEEDS)
 
 test-mpi4py: build
 	@tests/mpi4py/run $(BUILD)

@@ -1,0 +1,163 @@
+#include "daemon.h"
+
+#include <arpa/inet.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+#include "job/environment.h"
+#include "mpi.h"
+#include "network.h"
+#include "transport/shm/region.h"
+
+namespace starling::simulation {
+
+namespace {
+
+Daemons* the_daemons = nullptr;
+/// How long daemons take to tell each other something, at most.
+constexpr uint64_t kWordNs = 3'000'000;
+
+job::JobDescription describe(const Placement& placement, Random& random) {
+    job::JobDescription to;
+    to.id = random.next() | 1;
+    to.secret[0] = random.next();
+    to.key = random.next() | 1;
+    to.several_hosts = placement.hosts > 1;
+    to.recovers = placement.recovers;
+    to.size = to.universe_size = static_cast<uint32_t>(placement.host_of_rank.size());
+    for (uint32_t h = 0; h < placement.hosts; ++h) {
+        job::HostEntry& host = to.hosts.emplace_back();
+        host.id = h + 1;
+        host.key = random.next() | 1;
+        std::snprintf(host.name, sizeof host.name, "host%u", h);
+        host.addresses = network()->rails();
+        for (uint32_t rail = 0; rail < host.addresses; ++rail) host.ipv4[rail] = network()->address(h, rail);
+    }
+    std::vector<uint32_t> next_local(placement.hosts);
+    to.placements = job::fold_placements(placement.host_of_rank, 0, next_local);
+    return to;
+}
+
+}  // namespace
+
+Daemons* daemons() { return the_daemons; }
+
+Daemons::Daemons(World& world, const Placement& placement)
+    : world_(world), placement_(placement), segments_(placement.hosts), job_variables_(placement.hosts) {
+    the_daemons = this;
+    const job::JobDescription job = describe(placement, world.random);
+    for (uint32_t h = 0; h < placement.hosts; ++h) {
+        daemons_.push_back(&world.add_daemon(h));
+        job::JobSegment& segment = segments_[h];
+        if (job::JobSegment::create(job, h, segment) != MPI_SUCCESS) fail_run("%s", std::string(failure_text()).c_str());
+        segment.header().host = h + 1;
+        std::snprintf(segment.header().control_socket, sizeof segment.header().control_socket, "daemon-%u", h);
+        job_variables_[h] = job::to_string(segment.address());
+    }
+    for (uint32_t rank = 0; rank < job.size; ++rank) rank_variables_.push_back(std::to_string(rank));
+}
+
+Daemons::~Daemons() { the_daemons = nullptr; }
+
+void* Daemons::mapping(int fd) const {
+    struct stat wanted, ours;
+    if (fstat(fd, &wanted) != 0) return nullptr;
+    for (const job::JobSegment& segment : segments_)
+        if (fstat(segment.fd(), &ours) == 0 && ours.st_ino == wanted.st_ino && ours.st_dev == wanted.st_dev)
+            return &segment.header();
+    return nullptr;
+}
+
+bool Daemons::is_mapping(const void* memory) const {
+    return std::any_of(segments_.begin(), segments_.end(), [memory](const auto& s) { return &s.header() == memory; });
+}
+
+void Daemons::ring(uint32_t rank) {
+    job::JobSegment& segment = segments_[placement_.host_of_rank[rank]];
+    job::ring(shm::Region(segment.region(rank)).doorbell());
+}
+
+void Daemons::kill(Process& process) {
+    world_.kill(process);
+    close_all_of(process);
+    const uint32_t rank = process.rank;
+    for (uint32_t h = 0; h < placement_.hosts; ++h)
+        world_.at_daemon(world_.now + world_.random.below(kWordNs), *daemons_[h], [this, rank, h] { mark_dead(rank, h); });
+}
+
+void Daemons::mark_dead(uint32_t rank, uint32_t host) {
+    job::JobSegment& segment = segments_[host];
+    const uint16_t port = job::PortWord::of(segment.port(rank).load()).port;
+    segment.port(rank).store(job::PortWord{port, job::PortWord::failed}.word());
+    if (segment.is_local(rank)) {
+        segment.cell(rank).state.store(job::RankState::failed);
+        segment.place(segment.local_index(rank)).store(job::Place::kNowhere);
+    }
+    segment.header().failures.fetch_add(1);
+    for (uint32_t other = 0; other < segment.header().size; ++other)
+        if (segment.is_local(other)) ring(other);
+}
+
+void Daemons::on_locate(Process& asker, const control::JobQuery& query, int fd) {
+    Process* const who = &asker;
+    const uint32_t rank = query.rank;
+    world_.at_daemon(world_.now + world_.random.below(kWordNs), *daemons_[asker.host], [=, this] { answer(*who, rank, fd); });
+}
+
+// Once the rank listens: in this host's table, and to whoever has not hung up.
+void Daemons::answer(Process& asker, uint32_t rank, int fd) {
+    if (asker.gone()) return;
+    job::JobSegment& here = segments_[asker.host];
+    job::JobSegment& there = segments_[placement_.host_of_rank[rank]];
+    const uint32_t word = there.port(rank).load();
+    const bool knows_of_death = job::PortWord::of(here.port(rank).load()).state == job::PortWord::failed;
+    if (word == 0) {
+        world_.at_daemon(world_.now + kWordNs, *daemons_[asker.host], [=, this, &asker] { answer(asker, rank, fd); });
+        return;
+    }
+    if (!knows_of_death) here.port(rank).store(word);
+    if (auto* const socket = descriptor_as<ControlSocket>(fd); socket && socket->owner == &asker) {
+        control::JobReply reply;
+        reply.job = here.address();
+        reply.looks = there.cell(rank).looks.load();
+        socket->replies += control::encode_frame(control::MessageKind::reply, control::encode(reply));
+        here.cell(asker.rank).replies.fetch_add(1);
+        socket->changed();
+    }
+    ring(asker.rank);
+}
+
+void Daemons::on_given_up(const control::JobQuery& query, uint32_t by) {
+    const uint32_t rank = query.rank, host = placement_.host_of_rank[rank];
+    world_.at_daemon(world_.now + world_.random.below(kWordNs), *daemons_[host], [=, this] {
+        job::RankCell& cell = segments_[host].cell(rank);
+        if (cell.given_up_by_rank.load() != 0) return;
+        cell.given_up_by_job.store(segments_[host].header().id);
+        cell.given_up_by_rank.store(by + 1);
+        ring(rank);
+    });
+}
+
+void Daemons::on_arrived() {
+    if (++arrived_ < placement_.hosts) return;
+    for (job::JobSegment& segment : segments_) segment.header().all_arrived.store(1);
+}
+
+void ControlSocket::send(std::string_view bytes, int fd) {
+    decoder.feed(bytes);
+    control::Frame frame;
+    control::JobQuery query;
+    while (decoder.next(frame) == control::FrameDecoder::Result::frame) {
+        const bool asks = control::decode(frame.payload, query);
+        if (frame.kind == control::MessageKind::locate && asks) daemons()->on_locate(*owner, query, fd);
+        if (frame.kind == control::MessageKind::given_up && asks) daemons()->on_given_up(query, owner->rank);
+        if (frame.kind == control::MessageKind::arrived) daemons()->on_arrived();
+    }
+}
+
+}  // namespace starling::simulation

@@ -1,0 +1,72 @@
+// The daemons of the simulated hosts: they make the job's segments, answer what ranks ask, and mark who has died.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "control/control_protocol.h"
+#include "descriptors.h"
+#include "job/job_segment.h"
+
+namespace starling::simulation {
+
+/// Where the ranks are.
+struct Placement {
+    std::vector<uint32_t> host_of_rank;
+    uint32_t hosts = 1;
+    uint32_t cores = 1;  ///< of each host
+    bool recovers = false;
+};
+
+class Daemons {
+  public:
+    Daemons(World& world, const Placement& placement);
+    ~Daemons();
+
+    /// What the environment of a rank says.
+    const char* job_variable(uint32_t host) const { return job_variables_[host].c_str(); }
+    const char* rank_variable(uint32_t rank) const { return rank_variables_[rank].c_str(); }
+    /// The mapping of the segment that is open as this file, null if it is none of ours. All ranks of a host share one.
+    void* mapping(int fd) const;
+    bool is_mapping(const void* memory) const;
+    uint32_t cores() const { return placement_.cores; }
+
+    /// The rank dies: its host's kernel closes what it had open, the daemons mark it and ring.
+    void kill(Process& process);
+
+    job::JobSegment& segment(uint32_t host) { return segments_[host]; }
+    Process& daemon_of(uint32_t host) { return *daemons_[host]; }
+
+    // A connection of a rank with the daemon of its host.
+    void on_locate(Process& asker, const control::JobQuery& query, int fd);
+    void on_given_up(const control::JobQuery& query, uint32_t by);
+    void on_arrived();
+
+  private:
+    void mark_dead(uint32_t rank, uint32_t host);
+    void ring(uint32_t rank);
+    void answer(Process& asker, uint32_t rank, int fd);
+
+    World& world_;
+    const Placement placement_;
+    std::vector<job::JobSegment> segments_;
+    std::vector<Process*> daemons_;
+    std::vector<std::string> job_variables_, rank_variables_;
+    uint32_t arrived_ = 0;
+};
+
+Daemons* daemons();
+
+/// A rank's end of a connection with the daemon.
+struct ControlSocket final : Descriptor {
+    control::FrameDecoder decoder{control::kMaxFrame};
+    std::string replies;
+    uint32_t rank = 0;
+
+    using Descriptor::Descriptor;
+    uint32_t events() const override { return (replies.empty() ? 0u : EPOLLIN) | EPOLLOUT; }
+    void send(std::string_view bytes, int fd);
+};
+
+}  // namespace starling::simulation

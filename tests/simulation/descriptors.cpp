@@ -1,0 +1,105 @@
+#include "descriptors.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace starling::simulation {
+
+namespace {
+
+constexpr int kFirst = 1 << 24;
+std::vector<std::unique_ptr<Descriptor>> table;
+
+uint32_t told(const EpollSet::Item& item) {
+    const Descriptor* const of = descriptor(item.fd);
+    if (!of || ((item.wanted.events & EPOLLET) && of->edges == item.seen)) return 0;
+    return of->events() & (item.wanted.events | EPOLLERR | EPOLLHUP);
+}
+
+}  // namespace
+
+int open_descriptor(std::unique_ptr<Descriptor> made) {
+    table.push_back(std::move(made));
+    return kFirst + static_cast<int>(table.size()) - 1;
+}
+
+Descriptor* descriptor(int fd) {
+    const auto index = static_cast<size_t>(fd - kFirst);
+    return fd >= kFirst && index < table.size() ? table[index].get() : nullptr;
+}
+
+void close_descriptor(int fd) { table[static_cast<size_t>(fd - kFirst)].reset(); }
+
+void close_all_of(const Process& process) {
+    for (auto& each : table)
+        if (each && each->owner == &process) each.reset();
+}
+
+const std::vector<std::unique_ptr<Descriptor>>& all_descriptors() { return table; }
+
+uint32_t EpollSet::events() const {
+    return std::any_of(items.begin(), items.end(), [](const Item& item) { return told(item) != 0; }) ? EPOLLIN : 0u;
+}
+
+int EpollSet::control(int operation, int fd, const epoll_event* event) {
+    const auto known = std::find_if(items.begin(), items.end(), [fd](const Item& item) { return item.fd == fd; });
+    if (operation == EPOLL_CTL_ADD) {
+        // What is there already is told, too.
+        items.push_back({fd, *event, ~uint64_t{0}});
+        return 0;
+    }
+    if (known == items.end()) {
+        errno = ENOENT;
+        return -1;
+    }
+    if (operation == EPOLL_CTL_DEL)
+        items.erase(known);
+    else
+        *known = {fd, *event, ~uint64_t{0}};
+    return 0;
+}
+
+int EpollSet::take(epoll_event* events, int most) {
+    std::erase_if(items, [](const Item& item) { return !descriptor(item.fd); });
+    int count = 0;
+    for (Item& item : items) {
+        if (count == most) break;
+        const uint32_t now = told(item);
+        if (now == 0) continue;
+        item.seen = descriptor(item.fd)->edges;
+        events[count].events = now;
+        events[count++].data = item.wanted.data;
+    }
+    return count;
+}
+
+std::string name_of_bell(int fd) {
+    char name[8];
+    std::snprintf(name, sizeof name, "%05x", static_cast<unsigned>(fd - kFirst));
+    return name;
+}
+
+BellSocket* find_bell(const std::string& name) {
+    return descriptor_as<BellSocket>(kFirst + static_cast<int>(std::strtol(name.c_str(), nullptr, 16)));
+}
+
+std::string gather(const iovec* parts, size_t count) {
+    std::string bytes;
+    for (size_t i = 0; i < count; ++i) bytes.append(static_cast<const char*>(parts[i].iov_base), parts[i].iov_len);
+    return bytes;
+}
+
+size_t scatter(std::string_view bytes, const iovec* parts, size_t count) {
+    size_t done = 0;
+    for (size_t i = 0; i < count && done < bytes.size(); ++i) {
+        const size_t part = std::min(parts[i].iov_len, bytes.size() - done);
+        std::memcpy(parts[i].iov_base, bytes.data() + done, part);
+        done += part;
+    }
+    return done;
+}
+
+}  // namespace starling::simulation

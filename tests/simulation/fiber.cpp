@@ -1,0 +1,117 @@
+#include "fiber.h"
+
+#include <sys/mman.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace starling::simulation {
+
+namespace {
+
+#ifdef __SANITIZE_ADDRESS__
+constexpr size_t kStack = 2 << 20;
+#else
+constexpr size_t kStack = 512 << 10;
+#endif
+constexpr size_t kGuard = 4096;
+
+// AddressSanitizer has to know which stack is in use.
+void say_switch([[maybe_unused]] void** fake, [[maybe_unused]] const void* bottom, [[maybe_unused]] size_t bytes) {
+#ifdef __SANITIZE_ADDRESS__
+    __sanitizer_start_switch_fiber(fake, bottom, bytes);
+#endif
+}
+
+void say_arrival([[maybe_unused]] void* fake, [[maybe_unused]] const void** bottom, [[maybe_unused]] size_t* bytes) {
+#ifdef __SANITIZE_ADDRESS__
+    __sanitizer_finish_switch_fiber(fake, bottom, bytes);
+#endif
+}
+
+}  // namespace
+
+// What a call must preserve, on the stack that is left; the other's from its own.
+extern "C" void starling_simulation_switch(void** left, void* entered);
+extern "C" void starling_simulation_begin();
+asm(R"(
+.text
+.globl starling_simulation_switch
+.hidden starling_simulation_switch
+.type starling_simulation_switch, @function
+starling_simulation_switch:
+    push %rbp
+    push %rbx
+    push %r12
+    push %r13
+    push %r14
+    push %r15
+    mov %rsp, (%rdi)
+    mov %rsi, %rsp
+    pop %r15
+    pop %r14
+    pop %r13
+    pop %r12
+    pop %rbx
+    pop %rbp
+    ret
+.size starling_simulation_switch, . - starling_simulation_switch
+.globl starling_simulation_begin
+.hidden starling_simulation_begin
+.type starling_simulation_begin, @function
+starling_simulation_begin:
+    .cfi_startproc
+    .cfi_undefined rip
+    mov %rbx, %rdi
+    call *%rbp
+    ud2
+    .cfi_endproc
+.size starling_simulation_begin, . - starling_simulation_begin
+)");
+
+Fiber::Fiber(void (*run)(void*), void* argument) : run_(run), argument_(argument) {
+    void* const memory = mmap(nullptr, kGuard + kStack, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED || mprotect(memory, kGuard, PROT_NONE) != 0) {
+        std::perror("simulation: a stack");
+        std::abort();
+    }
+    memory_ = static_cast<std::byte*>(memory);
+    // As if it had left just before its first instruction. A call finds the stack aligned to 16.
+    auto* top = reinterpret_cast<void**>(memory_ + kGuard + kStack);
+    *--top = nullptr;
+    *--top = nullptr;
+    *--top = reinterpret_cast<void*>(&starling_simulation_begin);
+    *--top = reinterpret_cast<void*>(&Fiber::begin);  // rbp
+    *--top = this;                                    // rbx
+    for (int i = 0; i < 4; ++i) *--top = nullptr;     // r12 to r15
+    inside_ = top;
+}
+
+Fiber::~Fiber() { munmap(memory_, kGuard + kStack); }
+
+void Fiber::begin(Fiber* self) {
+    say_arrival(nullptr, &self->outer_bottom_, &self->outer_bytes_);
+    self->run_(self->argument_);
+    std::abort();
+}
+
+void Fiber::enter() {
+    void* fake = nullptr;
+    say_switch(&fake, memory_ + kGuard, kStack);
+    starling_simulation_switch(&outside_, inside_);
+    say_arrival(fake, nullptr, nullptr);
+}
+
+void Fiber::leave() {
+    say_switch(&fake_inside_, outer_bottom_, outer_bytes_);
+    starling_simulation_switch(&inside_, outside_);
+    say_arrival(fake_inside_, &outer_bottom_, &outer_bytes_);
+}
+
+}  // namespace starling::simulation

@@ -1,0 +1,245 @@
+// Simulations of whole jobs, each from its seed:
+//
+//   simulate --seed N [--trace] [--ranks R]     one, told
+//   simulate --seeds FROM-TO [--jobs J]         many, each in a process of its own; says which failed
+//   simulate --twice FROM-TO                    each of them two times: the same happens
+#include <sys/mman.h>
+#include <sys/personality.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "player.h"
+
+namespace starling::simulation {
+
+namespace {
+
+/// Real seconds for one seed, most of which take a hundredth of one.
+constexpr unsigned kLongest = 120;
+
+struct Options {
+    std::string library;
+    uint64_t from = 0, to = 0;
+    uint32_t ranks = 0;
+    unsigned jobs = 1;
+    bool one = false, trace = false, twice = false;
+};
+
+/// What a run was, for who started it.
+struct Result {
+    uint64_t hash, virtual_ns, switches, datagrams, lost;
+    uint32_t steps, ranks;
+};
+
+void apply(World& world, Daemons& daemons, const Script& script) {
+    for (const Fault& fault : script.faults)
+        world.at(world.now + fault.at, [&, fault] {
+            switch (fault.kind) {
+                case Fault::Kind::rail_down:
+                    return network()->set_up(fault.host, fault.rail, false);
+                case Fault::Kind::rail_up:
+                    return network()->set_up(fault.host, fault.rail, true);
+                case Fault::Kind::silent:
+                    return network()->set_silent(fault.host, fault.rail, true);
+                case Fault::Kind::heard:
+                    return network()->set_silent(fault.host, fault.rail, false);
+                case Fault::Kind::death:
+                    for (const auto& process : world.processes())
+                        if (process->rank == fault.rank && !process->gone()) return daemons.kill(*process);
+            }
+        });
+}
+
+/// In a process of its own, which has no other.
+Result simulate(const Options& options, uint64_t seed) {
+    const Script script(seed, options.ranks);
+    for (const auto& [name, value] : script.settings) setenv(name.c_str(), value.c_str(), 1);
+    if (options.one) std::printf("seed %" PRIu64 ": %s\n", seed, script.describe().c_str());
+    std::fflush(nullptr);
+    World world(seed);
+    world.trace = options.trace;
+    Network net(world, script.placement.hosts, script.rails, script.weather);
+    Daemons daemons(world, script.placement);
+    std::vector<uint32_t> next_core(script.placement.hosts);
+    for (uint32_t rank = 0; rank < script.ranks; ++rank) {
+        const Library& mpi = library(options.library, rank);
+        const uint32_t host = script.placement.host_of_rank[rank];
+        Process& process = world.add(host, rank, [&script, &mpi](Process& me) {
+            Player(script, mpi, me).run();
+            close_all_of(me);
+        });
+        process.cpu = next_core[host]++ % script.placement.cores;
+    }
+    apply(world, daemons, script);
+    if (const std::string trouble = world.run(); !trouble.empty()) fail_run("%s", trouble.c_str());
+    return {world.hash(), world.now, world.switches(), net.sent, net.lost, static_cast<uint32_t>(script.steps.size()),
+            script.ranks};
+}
+
+/// Seeds one after the other, each in a process that it may break.
+class Runner {
+  public:
+    explicit Runner(const Options& options) : options_(options) {
+        void* const memory = mmap(nullptr, sizeof(Result) * options.jobs, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (memory == MAP_FAILED) std::abort();
+        results_ = static_cast<Result*>(memory);
+        running_.assign(options.jobs, {});
+    }
+
+    int run() {
+        const auto begin = std::chrono::steady_clock::now();
+        for (uint64_t seed = options_.from; seed <= options_.to; ++seed)
+            for (int turn = 0; turn < (options_.twice ? 2 : 1); ++turn) {
+                while (count_ == options_.jobs) wait_for_one();
+                start(seed);
+            }
+        while (count_ > 0) wait_for_one();
+        const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+        std::printf("%" PRIu64 " runs, %zu failed; %.1f s, %.0f s simulated, %" PRIu64 " steps, %" PRIu64 " ranks, %" PRIu64
+                    " datagrams, %" PRIu64 " of them lost, %" PRIu64 " switches\n",
+                    runs_, failed_.size(), took.count(), static_cast<double>(virtual_ns_) / 1e9, steps_, ranks_, datagrams_, lost_,
+                    switches_);
+        std::sort(failed_.begin(), failed_.end());
+        for (size_t i = 0; i < failed_.size() && i < 50; ++i) std::printf("failed: --seed %" PRIu64 "\n", failed_[i]);
+        return failed_.empty() ? 0 : 1;
+    }
+
+  private:
+    struct Running {
+        pid_t pid = 0;
+        uint64_t seed = 0;
+    };
+
+    void start(uint64_t seed) {
+        // The child inherits the copies of the library that are loaded already.
+        const Script script(seed, options_.ranks);
+        library(options_.library, script.ranks - 1);
+        const auto slot = static_cast<size_t>(
+            std::find_if(running_.begin(), running_.end(), [](const Running& r) { return r.pid == 0; }) - running_.begin());
+        std::fflush(nullptr);
+        const pid_t pid = fork();
+        if (pid == 0) {
+            alarm(kLongest);
+            results_[slot] = simulate(options_, seed);
+            std::fflush(nullptr);
+            _exit(0);
+        }
+        if (pid < 0) {
+            std::perror("simulation: fork");
+            std::exit(2);
+        }
+        running_[slot] = {pid, seed};
+        ++count_;
+    }
+
+    void wait_for_one() {
+        int status = 0;
+        const pid_t pid = wait(&status);
+        const auto at = std::find_if(running_.begin(), running_.end(), [pid](const Running& r) { return r.pid == pid; });
+        if (pid < 0 || at == running_.end()) return;
+        end(*at, results_[at - running_.begin()], status);
+        *at = {};
+        --count_;
+    }
+
+    void end(const Running& of, const Result& result, int status) {
+        ++runs_;
+        if (status != 0) {
+            failed_.push_back(of.seed);
+            std::fprintf(stderr, "seed %" PRIu64 " failed%s; again: simulate --seed %" PRIu64 "\n", of.seed,
+                         WIFSIGNALED(status) ? (std::string(" by signal ") + strsignal(WTERMSIG(status))).c_str() : "", of.seed);
+            return;
+        }
+        virtual_ns_ += result.virtual_ns, switches_ += result.switches, datagrams_ += result.datagrams, lost_ += result.lost;
+        steps_ += result.steps, ranks_ += result.ranks;
+        if (!options_.twice) return;
+        const auto [known, first] = hashes_.try_emplace(of.seed, result.hash);
+        if (first || known->second == result.hash) return;
+        failed_.push_back(of.seed);
+        std::fprintf(stderr, "seed %" PRIu64 " was another the second time\n", of.seed);
+    }
+
+    const Options& options_;
+    Result* results_;
+    std::vector<Running> running_;
+    unsigned count_ = 0;
+    std::vector<uint64_t> failed_;
+    std::map<uint64_t, uint64_t> hashes_;
+    uint64_t runs_ = 0, virtual_ns_ = 0, switches_ = 0, datagrams_ = 0, lost_ = 0, steps_ = 0, ranks_ = 0;
+};
+
+[[noreturn]] void explain() {
+    std::fprintf(stderr, "usage: simulate [--library FILE] --seed N [--trace] [--ranks R]\n"
+                         "       simulate [--library FILE] [--jobs J] --seeds FROM-TO | --twice FROM-TO\n");
+    std::exit(2);
+}
+
+/// So that each run is as the one before: all at the same addresses, whatever the kernel would draw. And copies of the library
+/// have variables of their threads that the loader keeps room for, if it is told so before it begins.
+void begin_anew(char** arguments) {
+    constexpr const char* kName = "GLIBC_TUNABLES";
+    constexpr const char* kRoom = "glibc.rtld.optional_static_tls=262144";
+    const char* const now = std::getenv(kName);
+    if (now && std::strcmp(now, kRoom) == 0) return;
+    setenv(kName, kRoom, 1);
+    personality(ADDR_NO_RANDOMIZE);
+    execv("/proc/self/exe", arguments);
+    std::perror("simulation: to begin anew");
+    std::exit(2);
+}
+
+Options read_options(char** arguments) {
+    Options options;
+    options.library = STARLING_LIBRARY;
+    for (++arguments; *arguments; ++arguments) {
+        const std::string name = *arguments;
+        if (name == "--trace") {
+            options.trace = true;
+            continue;
+        }
+        const char* const value = *++arguments;
+        if (!value) explain();
+        char* end = nullptr;
+        const uint64_t number = std::strtoull(value, &end, 10);
+        if (name == "--library") {
+            options.library = value;
+        } else if (name == "--ranks") {
+            options.ranks = static_cast<uint32_t>(number);
+        } else if (name == "--jobs") {
+            options.jobs = static_cast<unsigned>(number);
+        } else if (name == "--seed") {
+            options.one = true;
+            options.from = options.to = number;
+        } else if ((name == "--seeds" || name == "--twice") && *end == '-') {
+            options.twice = name == "--twice";
+            options.from = number;
+            options.to = std::strtoull(end + 1, nullptr, 10);
+        } else {
+            explain();
+        }
+    }
+    if (options.jobs == 0 || (options.from == 0 && options.to == 0 && !options.one)) explain();
+    return options;
+}
+
+}  // namespace
+
+}  // namespace starling::simulation
+
+int main(int, char** arguments) {
+    using namespace starling::simulation;
+    begin_anew(arguments);
+    const Options options = read_options(arguments);
+    return Runner(options).run();
+}

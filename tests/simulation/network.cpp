@@ -1,0 +1,111 @@
+#include "network.h"
+
+#include <arpa/inet.h>
+
+#include <cerrno>
+
+namespace starling::simulation {
+
+namespace {
+Network* the_network = nullptr;
+}
+
+Network* network() { return the_network; }
+
+Network::Network(World& world, uint32_t hosts, uint32_t rails, const Weather& weather)
+    : world_(world), hosts_(hosts), rails_(rails), weather_(weather), up_(hosts * rails, true), silent_(hosts * rails, false) {
+    the_network = this;
+}
+
+Network::~Network() { the_network = nullptr; }
+
+// 10.<rail + 1>.0.<host + 1>
+uint32_t Network::address(uint32_t host, uint32_t rail) const { return htonl(10u << 24 | (rail + 1) << 16 | (host + 1)); }
+uint32_t Network::netmask() { return htonl(0xffff0000); }
+uint32_t Network::host_of(uint32_t address) { return (ntohl(address) & 0xffff) - 1; }
+
+uint32_t Network::rail_towards(uint32_t address) const {
+    const uint32_t rail = (ntohl(address) >> 16 & 0xff) - 1;
+    return ntohl(address) >> 24 == 10 && rail < rails_ && host_of(address) < hosts_ ? rail : rails_;
+}
+
+bool Network::carries(uint32_t from, uint32_t to, uint32_t rail) const {
+    const auto whole = [&](uint32_t host) { return up_[host * rails_ + rail] && !silent_[host * rails_ + rail]; };
+    return whole(from) && whole(to);
+}
+
+void Network::set_up(uint32_t host, uint32_t rail, bool up) {
+    world_.note(up ? "rail up" : "rail down", host, rail);
+    up_[host * rails_ + rail] = up;
+    for (const auto& each : all_descriptors()) {
+        auto* const news = dynamic_cast<RailNews*>(each.get());
+        if (!news || news->owner->host != host) continue;
+        news->news = true;
+        news->changed();
+    }
+}
+
+uint64_t Network::latency() { return weather_.latency_ns + world_.random.below(weather_.latency_ns + 1); }
+
+int Network::send(Process& from, uint32_t rail, const Address& source, const Address& target, std::string_view bytes) {
+    if (bytes.size() + 28 > weather_.mtu) return EMSGSIZE;
+    if (rail >= rails_ || !is_up(from.host, rail)) return ENETUNREACH;
+    ++sent;
+    world_.happened();
+    world_.note("datagram", target.port, bytes.size());
+    const uint32_t to = host_of(target.address);
+    if (world_.random.with(weather_.loss) || !carries(from.host, to, rail)) {
+        ++lost;
+        return 0;
+    }
+    const bool twice = world_.random.with(weather_.twice);
+    doubled += twice;
+    for (int copy = 0; copy < 1 + twice; ++copy) {
+        uint64_t takes = latency();
+        if (world_.random.with(weather_.late)) {
+            ++delayed;
+            takes += world_.random.below(weather_.late_ns);
+        }
+        world_.at(world_.now + takes, [this, to, rail, source, target, text = std::string(bytes)] {
+            if (!is_up(to, rail)) return;
+            deliver(to, rail, source, target, text);
+        });
+    }
+    return 0;
+}
+
+// A socket that is connected with the sender goes before one for all.
+void Network::deliver(uint32_t host, uint32_t rail, const Address& source, const Address& target, const std::string& bytes) {
+    UdpSocket* best = nullptr;
+    for (UdpSocket* const socket : bound(host, target.port)) {
+        if (socket->bound.address != 0 && socket->bound.address != target.address) continue;
+        if (socket->peer.port != 0 && socket->peer != source) continue;
+        if (!best || socket->peer.port != 0) best = socket;
+    }
+    if (!best || best->queue.size() >= weather_.queue) {
+        ++lost;
+        return;
+    }
+    best->queue.push_back({source, target.address, rail, bytes});
+    best->changed();
+}
+
+UdpSocket::~UdpSocket() {
+    if (bound.port != 0) std::erase(network()->bound(owner->host, bound.port), this);
+}
+
+void UdpSocket::bind(const Address& to) {
+    bound = to;
+    if (bound.port == 0) bound.port = network()->free_port();
+    network()->bound(owner->host, bound.port).push_back(this);
+}
+
+int UdpSocket::send(const Address& target, uint32_t rail, uint32_t source, std::string_view bytes) {
+    Network& net = *network();
+    const uint32_t by = rail < net.rails() ? rail : net.rail_towards(target.address);
+    if (by >= net.rails()) return ENETUNREACH;
+    if (source == 0) source = bound.address != 0 ? bound.address : net.address(owner->host, by);
+    return net.send(*owner, by, {source, bound.port}, target, bytes);
+}
+
+}  // namespace starling::simulation

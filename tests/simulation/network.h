@@ -1,0 +1,97 @@
+// The simulated network: hosts with rails, datagrams that are lost, doubled and late, byte streams that stall and break.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "descriptors.h"
+
+namespace starling::simulation {
+
+/// What becomes of what is sent.
+struct Weather {
+    double loss = 0, twice = 0, late = 0;
+    uint64_t latency_ns = 20'000;  ///< of every datagram, and up to as much again by chance
+    uint64_t late_ns = 2'000'000;  ///< at most, what is late
+    double breaks = 0;             ///< of a byte stream, at each write
+    uint32_t queue = 512;          ///< datagrams that a socket holds
+    uint32_t buffer = 256 << 10;   ///< bytes of a stream under way or not read yet
+    uint32_t mtu = 1500;
+    bool cuts_runs = true;         ///< UDP_SEGMENT
+};
+
+struct UdpSocket;
+
+class Network {
+  public:
+    Network(World& world, uint32_t hosts, uint32_t rails, const Weather& weather);
+    ~Network();
+
+    uint32_t hosts() const { return hosts_; }
+    uint32_t rails() const { return rails_; }
+    const Weather& weather() const { return weather_; }
+
+    /// Network byte order.
+    uint32_t address(uint32_t host, uint32_t rail) const;
+    static uint32_t netmask();
+    /// The host's rail with this address or on its network; rails() if there is none.
+    uint32_t rail_towards(uint32_t address) const;
+    static uint32_t host_of(uint32_t address);
+    bool is_up(uint32_t host, uint32_t rail) const { return up_[host * rails_ + rail]; }
+    /// The host sees it: the interface goes down, or comes up.
+    void set_up(uint32_t host, uint32_t rail, bool up);
+    /// Nobody sees it: what goes this way is gone.
+    void set_silent(uint32_t host, uint32_t rail, bool silent) { silent_[host * rails_ + rail] = silent; }
+    bool carries(uint32_t from, uint32_t to, uint32_t rail) const;
+
+    uint16_t free_port() { return next_port_++; }
+    /// Lets a datagram go; 0 or errno.
+    int send(Process& from, uint32_t rail, const Address& source, const Address& target, std::string_view bytes);
+    /// How long something is on its way.
+    uint64_t latency();
+
+    /// Who has the port, on its host.
+    std::vector<UdpSocket*>& bound(uint32_t host, uint16_t port) { return bound_[host << 16 | port]; }
+
+    uint64_t sent = 0, lost = 0, doubled = 0, delayed = 0;
+
+  private:
+    void deliver(uint32_t host, uint32_t rail, const Address& source, const Address& target, const std::string& bytes);
+
+    World& world_;
+    const uint32_t hosts_, rails_;
+    const Weather weather_;
+    std::vector<bool> up_, silent_;
+    uint16_t next_port_ = 20000;
+    std::unordered_map<uint32_t, std::vector<UdpSocket*>> bound_;
+};
+
+/// The network of the world that is simulated.
+Network* network();
+
+struct Datagram {
+    Address from;
+    uint32_t to;  ///< address, network byte order
+    uint32_t rail;
+    std::string bytes;
+};
+
+struct UdpSocket final : Descriptor {
+    Address bound;             ///< address 0: any
+    Address peer;              ///< port 0: not connected
+    bool tells_interface = false;
+    std::deque<Datagram> queue;
+
+    using Descriptor::Descriptor;
+    ~UdpSocket() override;
+    /// Port 0: a free one.
+    void bind(const Address& to);
+    uint32_t events() const override { return (queue.empty() ? 0u : EPOLLIN) | EPOLLOUT; }
+    /// 0 or errno. `rail`: network()->rails() if not said.
+    int send(const Address& target, uint32_t rail, uint32_t source, std::string_view bytes);
+};
+
+}  // namespace starling::simulation

@@ -1,0 +1,521 @@
+#include "player.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstring>
+
+namespace starling::simulation {
+
+namespace {
+
+/// What message or contribution number `id` holds.
+uint64_t word(uint64_t id, uint64_t index) { return (id + 1) * 0x9e3779b97f4a7c15ull ^ (index + 7) * 0xbf58476d1ce4e5b9ull; }
+
+/// A crowd's message begins with its step, for whoever receives it does not know which it will be.
+std::vector<char> message_of(const Step& step, uint64_t way = 0) {
+    std::vector<char> bytes(step.bytes);
+    for (size_t at = 0; at < bytes.size(); at += 8) {
+        const uint64_t value = step.kind == Kind::crowd && at == 0 ? step.id : word(step.id * 2 + way, at);
+        std::memcpy(bytes.data() + at, &value, std::min<size_t>(8, bytes.size() - at));
+    }
+    return bytes;
+}
+
+/// What a rank gives to a collective, for another.
+uint64_t part_of(const Step& step, int from, int to, uint32_t index) {
+    return word(step.id, static_cast<uint64_t>(from) << 40 ^ static_cast<uint64_t>(to) << 20 ^ index);
+}
+
+const char* name_of(Kind kind) {
+    static constexpr const char* kNames[] = {"message", "exchange", "crowd",     "cancelled send", "cancelled receive",
+                                             "collective", "split", "duplicate", "release",        "compute"};
+    return kNames[static_cast<int>(kind)];
+}
+
+const char* name_of(Collective kind) {
+    static constexpr const char* kNames[kCollectives] = {"barrier", "bcast",     "reduce",   "allreduce",      "gather", "scatter",
+                                                         "allgather", "alltoall", "reduce_scatter", "scan", "exscan"};
+    return kNames[static_cast<int>(kind)];
+}
+
+bool is_for_all(const Step& step) {
+    return step.kind == Kind::collective || step.kind == Kind::split || step.kind == Kind::duplicate ||
+           step.kind == Kind::release;
+}
+
+}  // namespace
+
+bool Player::ok(int code, const char* what, bool may_fail) {
+    if (code == MPI_SUCCESS) return true;
+    int error = 0, length = 0;
+    char text[MPI_MAX_ERROR_STRING] = "";
+    mpi_.Error_class(code, &error);
+    mpi_.Error_string(code, text, &length);
+    if (may_fail && error == MPI_ERR_PROC_ABORTED) return false;
+    fail_run("%s: %s", what, text);
+}
+
+void Player::run() {
+    process_.doing = "MPI_Init";
+    ok(mpi_.Init(nullptr, nullptr), "MPI_Init");
+    ok(mpi_.Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    int rank = -1, size = -1;
+    ok(mpi_.Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");
+    ok(mpi_.Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size");
+    if (rank != static_cast<int>(me_) || size != static_cast<int>(script_.ranks)) fail_run("is rank %d of %d", rank, size);
+    comms_.assign(script_.communities.size(), MPI_COMM_NULL);
+    comms_[0] = MPI_COMM_WORLD;
+    for (const Step& step : script_.steps) play(step);
+    wait_for_all();
+    check_crowds();
+    if (!script_.mortal) {
+        process_.doing = "the last barrier";
+        ok(mpi_.Barrier(MPI_COMM_WORLD), "MPI_Barrier");
+        // Everything that was sent was received: nothing is left, and nothing came twice.
+        int left = 0;
+        MPI_Status status;
+        for (const MPI_Comm each : comms_) {
+            if (each == MPI_COMM_NULL) continue;
+            ok(mpi_.Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, each, &left, &status), "MPI_Iprobe");
+            if (left) fail_run("a message from %d with tag %d is left over", status.MPI_SOURCE, status.MPI_TAG);
+        }
+        ok(mpi_.Barrier(MPI_COMM_WORLD), "MPI_Barrier");
+    }
+    process_.doing = "MPI_Finalize";
+    ok(mpi_.Finalize(), "MPI_Finalize");
+}
+
+void Player::play(const Step& step) {
+    const Community& community = script_.communities[step.comm];
+    const int rank = community.rank_of(me_);
+    const bool sends = rank == step.from, receives = rank == step.to;
+    if (rank < 0 || (!sends && !receives && !is_for_all(step))) return;
+    char text[160];
+    std::snprintf(text, sizeof text, "step %u, %s%s%s of %u bytes from %d to %d, tag %d, in communicator %u of %zu", step.id,
+                  name_of(step.kind), step.kind == Kind::collective ? " " : "",
+                  step.kind == Kind::collective ? name_of(step.collective) : "",
+                  step.kind == Kind::collective ? step.count * 8 : step.bytes, step.from, step.to, step.tag, step.comm,
+                  community.members.size());
+    process_.doing = text;
+    world()->note("step", me_, step.id);
+    switch (step.kind) {
+        case Kind::message:
+        case Kind::crowd:
+            // With oneself the receive comes first or second, as chance will have it: neither waits.
+            if (receives && sends && random_.one_in(2)) {
+                receive(step, step.from);
+                return send(step, step.to);
+            }
+            if (sends) send(step, step.to);
+            if (receives) receive(step, step.kind == Kind::crowd ? MPI_ANY_SOURCE : step.from);
+            return;
+        case Kind::exchange:
+            return take_part_in_exchange(step);
+        case Kind::cancel_send:
+            return cancel_send(step);
+        case Kind::cancel_receive:
+            return cancel_receive(step);
+        case Kind::collective:
+            return take_part(step);
+        case Kind::split:
+        case Kind::duplicate:
+            return split(step);
+        case Kind::release:
+            ok(mpi_.Comm_free(&comms_[step.comm]), "MPI_Comm_free");
+            return;
+        case Kind::compute:
+            if (sends) world()->compute(step.ns);
+            return;
+    }
+}
+
+Player::Pending& Player::begin(const Step& step) {
+    Pending& made = pending_.emplace_back();
+    made.step = &step;
+    return made;
+}
+
+void Player::keep_or_wait(const Step& step) {
+    if (step.waits && step.kind != Kind::crowd && random_.one_in(2))
+        wait_for_all();
+    else if (step.waits && step.kind != Kind::crowd)
+        wait_for_some();
+}
+
+void Player::send(const Step& step, int to) {
+    const bool may_fail = script_.fails_with(script_.communities[step.comm], to);
+    Pending& pending = begin(step);
+    pending.out = message_of(step);
+    pending.may_fail = may_fail;
+    const auto bytes = static_cast<int>(step.bytes);
+    char* const data = pending.out.data();
+    switch (step.send) {
+        case SendWay::send:
+            ok(mpi_.Send(data, bytes, MPI_BYTE, to, step.tag, comm(step)), "MPI_Send", may_fail);
+            break;
+        case SendWay::ssend:
+            ok(mpi_.Ssend(data, bytes, MPI_BYTE, to, step.tag, comm(step)), "MPI_Ssend", may_fail);
+            break;
+        case SendWay::isend:
+            ok(mpi_.Isend(data, bytes, MPI_BYTE, to, step.tag, comm(step), &pending.request), "MPI_Isend", may_fail);
+            return keep_or_wait(step);
+        case SendWay::issend:
+            ok(mpi_.Issend(data, bytes, MPI_BYTE, to, step.tag, comm(step), &pending.request), "MPI_Issend", may_fail);
+            return keep_or_wait(step);
+        case SendWay::persistent:
+            pending.persistent = true;
+            ok(mpi_.Ssend_init(data, bytes, MPI_BYTE, to, step.tag, comm(step), &pending.request), "MPI_Ssend_init");
+            ok(mpi_.Start(&pending.request), "MPI_Start", may_fail);
+            return keep_or_wait(step);
+    }
+    // What is done may be used for something else.
+    std::fill(pending.out.begin(), pending.out.end(), '\x55');
+    pending_.pop_back();
+}
+
+void Player::receive(const Step& step, int source) {
+    const bool may_fail = script_.fails_with(script_.communities[step.comm], step.from);
+    const int tag = step.any_tag && step.kind == Kind::message ? MPI_ANY_TAG : step.tag;
+    // A crowd's messages are of different lengths.
+    uint32_t room = step.bytes;
+    if (step.kind == Kind::crowd) {
+        for (uint32_t id = step.crowd; id < script_.steps.size() && script_.steps[id].crowd == step.crowd &&
+                                       script_.steps[id].kind == Kind::crowd;
+             ++id)
+            room = std::max(room, script_.steps[id].bytes);
+    }
+    if (step.receive >= ReceiveWay::probe && step.receive != ReceiveWay::test) return take(step, source, tag, may_fail);
+    Pending& pending = begin(step);
+    pending.may_fail = may_fail;
+    pending.in.assign(room, '\x33');
+    pending.check = [this](Pending& done, MPI_Status& status) { compare(*done.step, done.in, status, done.step->from); };
+    const auto bytes = static_cast<int>(room);
+    char* const data = pending.in.data();
+    if (step.receive == ReceiveWay::persistent) {
+        pending.persistent = true;
+        ok(mpi_.Recv_init(data, bytes, MPI_BYTE, source, tag, comm(step), &pending.request), "MPI_Recv_init");
+        ok(mpi_.Start(&pending.request), "MPI_Start", may_fail);
+        return keep_or_wait(step);
+    }
+    if (step.receive == ReceiveWay::recv) {
+        MPI_Status status;
+        if (ok(mpi_.Recv(data, bytes, MPI_BYTE, source, tag, comm(step), &status), "MPI_Recv", may_fail))
+            compare(step, pending.in, status, step.from);
+        pending_.pop_back();
+        return;
+    }
+    ok(mpi_.Irecv(data, bytes, MPI_BYTE, source, tag, comm(step), &pending.request), "MPI_Irecv", may_fail);
+    if (step.receive == ReceiveWay::irecv || step.kind == Kind::crowd || step.from == step.to) return keep_or_wait(step);
+    // Tested until it is there.
+    for (int done = 0; !done;) {
+        MPI_Status status;
+        const bool good = ok(mpi_.Test(&pending.request, &done, &status), "MPI_Test", may_fail);
+        if (good && done) compare(step, pending.in, status, step.from);
+        if (!good) done = 1;
+    }
+    pending_.pop_back();
+}
+
+// First a look at what comes, then the receive.
+void Player::take(const Step& step, int source, int tag, bool may_fail) {
+    MPI_Status seen, status;
+    MPI_Message message = MPI_MESSAGE_NULL;
+    int found = 0, bytes = 0;
+    if (step.receive == ReceiveWay::mprobe) {
+        if (!ok(mpi_.Mprobe(source, tag, comm(step), &message, &seen), "MPI_Mprobe", may_fail)) return;
+    } else if (step.receive == ReceiveWay::probe) {
+        if (!ok(mpi_.Probe(source, tag, comm(step), &seen), "MPI_Probe", may_fail)) return;
+    } else {
+        while (!found)
+            if (!ok(mpi_.Iprobe(source, tag, comm(step), &found, &seen), "MPI_Iprobe", may_fail)) return;
+    }
+    ok(mpi_.Get_count(&seen, MPI_BYTE, &bytes), "MPI_Get_count");
+    std::vector<char> in(static_cast<size_t>(bytes), '\x33');
+    const int code = message != MPI_MESSAGE_NULL
+                         ? mpi_.Mrecv(in.data(), bytes, MPI_BYTE, &message, &status)
+                         : mpi_.Recv(in.data(), bytes, MPI_BYTE, seen.MPI_SOURCE, seen.MPI_TAG, comm(step), &status);
+    if (ok(code, "receiving what was probed", may_fail)) compare(step, in, status, step.from);
+}
+
+void Player::compare(const Step& step, const std::vector<char>& in, const MPI_Status& status, int source) {
+    if (step.kind == Kind::crowd) return check_crowd(step, in, status);
+    int bytes = -1;
+    mpi_.Get_count(&status, MPI_BYTE, &bytes);
+    if (status.MPI_SOURCE != source || status.MPI_TAG != step.tag || bytes != static_cast<int>(step.bytes))
+        fail_run("step %u's message is from %d, tag %d, %d bytes; it should be from %d, tag %d, %u bytes", step.id,
+                 status.MPI_SOURCE, status.MPI_TAG, bytes, source, step.tag, step.bytes);
+    const std::vector<char> wanted = message_of(step, step.kind == Kind::exchange && source == step.to && source != step.from);
+    const auto wrong = std::mismatch(wanted.begin(), wanted.end(), in.begin());
+    if (wrong.first != wanted.end())
+        fail_run("step %u's message of %u bytes is another from byte %td on", step.id, step.bytes, wrong.first - wanted.begin());
+}
+
+void Player::check_crowd(const Step& step, const std::vector<char>& in, const MPI_Status& status) {
+    uint64_t id = 0;
+    std::memcpy(&id, in.data(), std::min<size_t>(8, in.size()));
+    const bool known = id < script_.steps.size() && script_.steps[id].kind == Kind::crowd && script_.steps[id].crowd == step.crowd;
+    if (!known) fail_run("step %u, one of a crowd, has received what nobody sent to it", step.id);
+    const Step& sent = script_.steps[id];
+    int bytes = -1;
+    mpi_.Get_count(&status, MPI_BYTE, &bytes);
+    const std::vector<char> wanted = message_of(sent);
+    if (status.MPI_SOURCE != sent.from || status.MPI_TAG != sent.tag || bytes != static_cast<int>(sent.bytes) ||
+        !std::equal(wanted.begin(), wanted.end(), in.begin()))
+        fail_run("step %u has received step %" PRIu64 "'s message, but as from %d, tag %d, %d bytes, or with other content", step.id,
+                 id, status.MPI_SOURCE, status.MPI_TAG, bytes);
+    crowds_[step.crowd][step.place] = sent.id;
+}
+
+// Each message once, and what one sender has sent in its order.
+void Player::check_crowds() {
+    for (const auto& [first, received] : crowds_) {
+        std::map<int, uint32_t> last;
+        std::vector<uint32_t> ids;
+        for (const auto& [place, id] : received) {
+            ids.push_back(id);
+            const int from = script_.steps[id].from;
+            if (last.count(from) && last[from] >= id) fail_run("step %u's message was overtaken by step %u's", last[from], id);
+            last[from] = id;
+        }
+        std::sort(ids.begin(), ids.end());
+        for (size_t i = 0; i < ids.size(); ++i)
+            if (ids[i] != first + i) fail_run("of the crowd of step %u a message is missing, or came twice", first);
+    }
+}
+
+void Player::take_part_in_exchange(const Step& step) {
+    const Community& community = script_.communities[step.comm];
+    const bool first = community.rank_of(me_) == step.from;
+    const int other = first ? step.to : step.from;
+    const bool may_fail = script_.fails_with(community, other);
+    std::vector<char> out = message_of(step, first ? 0 : 1), in(step.bytes, '\x33');
+    const auto bytes = static_cast<int>(step.bytes);
+    MPI_Status status;
+    if (ok(mpi_.Sendrecv(out.data(), bytes, MPI_BYTE, other, step.tag, in.data(), bytes, MPI_BYTE, other, step.tag, comm(step),
+                         &status),
+           "MPI_Sendrecv", may_fail))
+        compare(step, in, status, other);
+}
+
+// The sender says afterwards whether there is something to receive.
+void Player::cancel_send(const Step& step) {
+    const Community& community = script_.communities[step.comm];
+    MPI_Status status;
+    int cancelled = 0;
+    if (community.rank_of(me_) == step.from) {
+        std::vector<char> out = message_of(step);
+        MPI_Request request;
+        const auto start = step.send == SendWay::issend ? mpi_.Issend : mpi_.Isend;
+        ok(start(out.data(), static_cast<int>(step.bytes), MPI_BYTE, step.to, step.tag, comm(step), &request), "MPI_Isend");
+        if (random_.one_in(2)) world()->compute(random_.below(200'000));
+        ok(mpi_.Cancel(&request), "MPI_Cancel");
+        ok(mpi_.Wait(&request, &status), "MPI_Wait");
+        ok(mpi_.Test_cancelled(&status, &cancelled), "MPI_Test_cancelled");
+        std::fill(out.begin(), out.end(), '\x55');
+        ok(mpi_.Send(&cancelled, 1, MPI_INT, step.to, step.tag + 1, comm(step)), "MPI_Send");
+        return;
+    }
+    ok(mpi_.Recv(&cancelled, 1, MPI_INT, step.from, step.tag + 1, comm(step), &status), "MPI_Recv");
+    if (cancelled) return;
+    std::vector<char> in(step.bytes, '\x33');
+    ok(mpi_.Recv(in.data(), static_cast<int>(step.bytes), MPI_BYTE, step.from, step.tag, comm(step), &status), "MPI_Recv");
+    compare(step, in, status, step.from);
+}
+
+void Player::cancel_receive(const Step& step) {
+    const Community& community = script_.communities[step.comm];
+    const bool comes = !step.any_tag;
+    if (community.rank_of(me_) == step.from) {
+        if (comes) send(step, step.to);
+        return;
+    }
+    std::vector<char> in(step.bytes, '\x33');
+    MPI_Request request;
+    MPI_Status status;
+    int cancelled = 0;
+    const auto post = [&] {
+        ok(mpi_.Irecv(in.data(), static_cast<int>(step.bytes), MPI_BYTE, step.from, step.tag, comm(step), &request), "MPI_Irecv");
+    };
+    post();
+    if (random_.one_in(2)) world()->compute(random_.below(200'000));
+    int done = 0;
+    if (random_.one_in(2)) ok(mpi_.Iprobe(step.from, step.tag, comm(step), &done, &status), "MPI_Iprobe");
+    ok(mpi_.Cancel(&request), "MPI_Cancel");
+    ok(mpi_.Wait(&request, &status), "MPI_Wait");
+    ok(mpi_.Test_cancelled(&status, &cancelled), "MPI_Test_cancelled");
+    if (!comes && !cancelled) fail_run("step %u: a receive that nothing was sent to was not cancelled", step.id);
+    if (!comes) return;
+    if (cancelled) {
+        post();
+        ok(mpi_.Wait(&request, &status), "MPI_Wait");
+    }
+    compare(step, in, status, step.from);
+}
+
+void Player::split(const Step& step) {
+    const int rank = script_.communities[step.comm].rank_of(me_);
+    const auto color = static_cast<uint32_t>(rank) % step.colors;
+    MPI_Comm& made = comms_[step.made + color];
+    if (step.kind == Kind::duplicate)
+        ok(mpi_.Comm_dup(comm(step), &made), "MPI_Comm_dup");
+    else
+        ok(mpi_.Comm_split(comm(step), static_cast<int>(color), -rank, &made), "MPI_Comm_split");
+    int now = -1, size = -1;
+    ok(mpi_.Comm_rank(made, &now), "MPI_Comm_rank");
+    ok(mpi_.Comm_size(made, &size), "MPI_Comm_size");
+    const Community& wanted = script_.communities[step.made + color];
+    if (now != wanted.rank_of(me_) || size != static_cast<int>(wanted.members.size()))
+        fail_run("is rank %d of %d, should be %d of %zu", now, size, wanted.rank_of(me_), wanted.members.size());
+}
+
+void Player::take_part(const Step& step) {
+    Pending& pending = begin(step);
+    pending.check = [this](Pending& done, MPI_Status&) { check_collective(*done.step, done); };
+    start_collective(step, pending);
+    if (pending.request != MPI_REQUEST_NULL) return keep_or_wait(step);
+    check_collective(step, pending);
+    pending_.pop_back();
+}
+
+void Player::start_collective(const Step& step, Pending& pending) {
+    const Community& community = script_.communities[step.comm];
+    const int me = community.rank_of(me_), n = static_cast<int>(community.members.size()), count = static_cast<int>(step.count);
+    const bool one_for_each = step.collective == Collective::alltoall || step.collective == Collective::scatter ||
+                              step.collective == Collective::reduce_scatter;
+    const size_t blocks = one_for_each ? static_cast<size_t>(n) : 1;
+    pending.out.resize(blocks * step.count * 8);
+    for (size_t block = 0; block < blocks; ++block)
+        for (uint32_t i = 0; i < step.count; ++i) {
+            const uint64_t value = part_of(step, me, static_cast<int>(block), i);
+            std::memcpy(pending.out.data() + (block * step.count + i) * 8, &value, 8);
+        }
+    pending.in.assign(static_cast<size_t>(n) * step.count * 8, '\x33');
+    char *const out = pending.out.data(), *const in = pending.in.data();
+    const MPI_Datatype type = MPI_UINT64_T;
+    const MPI_Comm c = comm(step);
+    MPI_Request* const r = &pending.request;
+    const bool now = step.send == SendWay::send;
+    const int root = step.from;
+    int code = MPI_SUCCESS;
+    switch (step.collective) {
+        case Collective::barrier:
+            code = now ? mpi_.Barrier(c) : mpi_.Ibarrier(c, r);
+            break;
+        case Collective::bcast:
+            // In and out are one buffer.
+            if (me == root) std::memcpy(in, out, pending.out.size());
+            code = now ? mpi_.Bcast(in, count, type, root, c) : mpi_.Ibcast(in, count, type, root, c, r);
+            break;
+        case Collective::reduce:
+            code = now ? mpi_.Reduce(out, in, count, type, MPI_SUM, root, c) : mpi_.Ireduce(out, in, count, type, MPI_SUM, root, c, r);
+            break;
+        case Collective::allreduce:
+            code = now ? mpi_.Allreduce(out, in, count, type, MPI_SUM, c) : mpi_.Iallreduce(out, in, count, type, MPI_SUM, c, r);
+            break;
+        case Collective::gather:
+            code = now ? mpi_.Gather(out, count, type, in, count, type, root, c)
+                       : mpi_.Igather(out, count, type, in, count, type, root, c, r);
+            break;
+        case Collective::scatter:
+            code = now ? mpi_.Scatter(out, count, type, in, count, type, root, c)
+                       : mpi_.Iscatter(out, count, type, in, count, type, root, c, r);
+            break;
+        case Collective::allgather:
+            code = now ? mpi_.Allgather(out, count, type, in, count, type, c)
+                       : mpi_.Iallgather(out, count, type, in, count, type, c, r);
+            break;
+        case Collective::alltoall:
+            code = now ? mpi_.Alltoall(out, count, type, in, count, type, c)
+                       : mpi_.Ialltoall(out, count, type, in, count, type, c, r);
+            break;
+        case Collective::reduce_scatter:
+            code = now ? mpi_.Reduce_scatter_block(out, in, count, type, MPI_SUM, c)
+                       : mpi_.Ireduce_scatter_block(out, in, count, type, MPI_SUM, c, r);
+            break;
+        case Collective::scan:
+            code = now ? mpi_.Scan(out, in, count, type, MPI_SUM, c) : mpi_.Iscan(out, in, count, type, MPI_SUM, c, r);
+            break;
+        case Collective::exscan:
+            code = now ? mpi_.Exscan(out, in, count, type, MPI_SUM, c) : mpi_.Iexscan(out, in, count, type, MPI_SUM, c, r);
+            break;
+    }
+    ok(code, name_of(step.collective));
+}
+
+// The plain model: what each gets is worked out from what all have given.
+void Player::check_collective(const Step& step, Pending& pending) {
+    const Community& community = script_.communities[step.comm];
+    const int me = community.rank_of(me_), n = static_cast<int>(community.members.size());
+    const auto sum = [&](int end, int to, uint32_t i) {
+        uint64_t all = 0;
+        for (int from = 0; from < end; ++from) all += part_of(step, from, to, i);
+        return all;
+    };
+    const auto expect = [&](int block, const auto& wanted) {
+        for (uint32_t i = 0; i < step.count; ++i) {
+            uint64_t got;
+            std::memcpy(&got, pending.in.data() + (static_cast<size_t>(block) * step.count + i) * 8, 8);
+            if (got != wanted(i))
+                fail_run("%s of step %u: element %u of block %d is %" PRIx64 ", should be %" PRIx64, name_of(step.collective),
+                         step.id, i, block, got, static_cast<uint64_t>(wanted(i)));
+        }
+    };
+    const bool root = me == step.from;
+    switch (step.collective) {
+        case Collective::barrier:
+            return;
+        case Collective::bcast:
+            return expect(0, [&](uint32_t i) { return part_of(step, step.from, 0, i); });
+        case Collective::scatter:
+            return expect(0, [&](uint32_t i) { return part_of(step, step.from, me, i); });
+        case Collective::reduce:
+            if (!root) return;
+            [[fallthrough]];
+        case Collective::allreduce:
+            return expect(0, [&](uint32_t i) { return sum(n, 0, i); });
+        case Collective::reduce_scatter:
+            return expect(0, [&](uint32_t i) { return sum(n, me, i); });
+        case Collective::scan:
+            return expect(0, [&](uint32_t i) { return sum(me + 1, 0, i); });
+        case Collective::exscan:
+            if (me == 0) return;
+            return expect(0, [&](uint32_t i) { return sum(me, 0, i); });
+        case Collective::gather:
+            if (!root) return;
+            [[fallthrough]];
+        case Collective::allgather:
+            for (int from = 0; from < n; ++from) expect(from, [&](uint32_t i) { return part_of(step, from, 0, i); });
+            return;
+        case Collective::alltoall:
+            for (int from = 0; from < n; ++from) expect(from, [&](uint32_t i) { return part_of(step, from, me, i); });
+            return;
+    }
+}
+
+void Player::wait(Pending& pending) {
+    MPI_Status status;
+    if (pending.request == MPI_REQUEST_NULL) return;  // it failed at once, as it may
+    const bool good = ok(mpi_.Wait(&pending.request, &status), "MPI_Wait", pending.may_fail);
+    if (pending.persistent) ok(mpi_.Request_free(&pending.request), "MPI_Request_free");
+    if (good && pending.check) pending.check(pending, status);
+    std::fill(pending.out.begin(), pending.out.end(), '\x55');
+}
+
+void Player::wait_for_some() {
+    for (uint64_t count = random_.below(4); count > 0 && !pending_.empty(); --count) {
+        const auto at = pending_.begin() + static_cast<std::ptrdiff_t>(random_.below(pending_.size()));
+        wait(*at);
+        pending_.erase(at);
+    }
+}
+
+void Player::wait_for_all() {
+    while (!pending_.empty()) {
+        wait(pending_.front());
+        pending_.pop_front();
+    }
+}
+
+}  // namespace starling::simulation

@@ -1,0 +1,66 @@
+// One rank of a simulation: does its part of the script with the library, and holds what comes against the model.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "library.h"
+#include "script.h"
+
+namespace starling::simulation {
+
+class Player {
+  public:
+    Player(const Script& script, const Library& mpi, Process& process)
+        : script_(script), mpi_(mpi), process_(process), me_(process.rank), random_(mix(script.seed) + process.rank) {}
+    /// From MPI_Init to the end of MPI_Finalize.
+    void run();
+
+  private:
+    /// What was begun and is to be waited for: its buffers, and what must be true then.
+    struct Pending {
+        const Step* step;
+        MPI_Request request = MPI_REQUEST_NULL;
+        bool may_fail = false;
+        bool persistent = false;
+        std::vector<char> out, in;
+        std::function<void(Pending&, MPI_Status&)> check;
+    };
+
+    void play(const Step& step);
+    void send(const Step& step, int to);
+    void receive(const Step& step, int from);
+    void take(const Step& step, int source, int tag, bool may_fail);
+    void take_part_in_exchange(const Step& step);
+    void cancel_send(const Step& step);
+    void cancel_receive(const Step& step);
+    void take_part(const Step& step);
+    void start_collective(const Step& step, Pending& pending);
+    void check_collective(const Step& step, Pending& pending);
+    void split(const Step& step);
+    void compare(const Step& step, const std::vector<char>& in, const MPI_Status& status, int source);
+    void check_crowd(const Step& step, const std::vector<char>& in, const MPI_Status& status);
+    void check_crowds();
+
+    Pending& begin(const Step& step);
+    void keep_or_wait(const Step& step);
+    void wait(Pending& pending);
+    void wait_for_some();
+    void wait_for_all();
+    /// False if it failed as it may.
+    bool ok(int code, const char* what, bool may_fail = false);
+    MPI_Comm comm(const Step& step) const { return comms_[step.comm]; }
+
+    const Script& script_;
+    const Library& mpi_;
+    Process& process_;
+    const uint32_t me_;
+    Random random_;
+    std::vector<MPI_Comm> comms_;
+    std::deque<Pending> pending_;
+    std::map<uint32_t, std::map<uint32_t, uint32_t>> crowds_;  ///< by its first step: by place, which step's message came
+};
+
+}  // namespace starling::simulation

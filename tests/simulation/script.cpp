@@ -1,0 +1,253 @@
+#include "script.h"
+
+#include <algorithm>
+
+namespace starling::simulation {
+
+namespace {
+
+constexpr uint64_t kMs = 1'000'000;
+constexpr size_t kMostCommunities = 12;
+
+using Choices = const char* const[4];
+
+}  // namespace
+
+int Community::rank_of(uint32_t world) const {
+    const auto at = std::find(members.begin(), members.end(), world);
+    return at == members.end() ? -1 : static_cast<int>(at - members.begin());
+}
+
+Script::Script(uint64_t its_seed, uint32_t wanted_ranks) : seed(its_seed) {
+    Random random(seed ^ 0x5c71);
+    place(random, wanted_ranks);
+    set(random);
+    write(random);
+    trouble(random);
+}
+
+void Script::place(Random& random, uint32_t wanted_ranks) {
+    const uint64_t size = random.below(100);
+    ranks = static_cast<uint32_t>(size < 40   ? random.between(2, 4)
+                                  : size < 85 ? random.between(2, 8)
+                                  : size < 97 ? random.between(2, 16)
+                                              : random.between(2, 64));
+    if (wanted_ranks != 0) ranks = wanted_ranks;
+    doomed.assign(ranks, false);
+    // A third has no network at all.
+    const uint64_t hosts = random.one_in(3) ? 1 : random.between(2, std::min<uint64_t>(ranks, 6));
+    placement.hosts = static_cast<uint32_t>(hosts);
+    const bool in_turn = random.one_in(2);
+    for (uint32_t rank = 0; rank < ranks; ++rank)
+        placement.host_of_rank.push_back(static_cast<uint32_t>(in_turn ? rank % hosts : rank * hosts / ranks));
+    // Where each has a core, waits spin for long, which takes the simulator's time.
+    placement.cores = random.one_in(12) && ranks <= 8 ? ranks : 1;
+    rails = static_cast<uint32_t>(random.one_in(2) ? 1 : random.between(2, 3));
+}
+
+void Script::set(Random& random) {
+    static const struct {
+        const char* name;
+        Choices values;
+    } kSettings[] = {
+        {"STARLING_WAIT", {"adaptive", "adaptive", "adaptive", "poll"}},
+        {"STARLING_SPIN_US", {"0", "50", "2000", "2000"}},
+        {"STARLING_EAGER_LIMIT", {"0", "700", "16384", "65536"}},
+        {"STARLING_STREAM_LIMIT", {"0", "65536", "1048576", "1048576"}},
+        {"STARLING_SPLIT_LIMIT", {"16384", "16384", "65536", "65536"}},
+        {"STARLING_MAX_DIRECT", {"0", "1", "2", "16"}},
+        {"STARLING_DIRECT_THRESHOLD", {"4", "4", "8", "40"}},
+        {"STARLING_SINGLE_COPY", {"auto", "auto", "on", "off"}},
+        {"STARLING_LONG_PROTOCOL", {"auto", "auto", "pieces", "both"}},
+        {"STARLING_MAX_CONNECTIONS", {"0", "1", "2", "256"}},
+        {"STARLING_CONNECT_MESSAGES", {"4", "4", "16", "64"}},
+        {"STARLING_CONNECT_BYTES", {"1", "20000", "131072", "131072"}},
+        {"STARLING_IP_SOCKETS", {"1", "1", "2", "3"}},
+        {"STARLING_IP_PIECE", {"65536", "65536", "524288", "524288"}},
+        {"STARLING_IP_WINDOW", {"131072", "131072", "1048576", "1048576"}},
+    };
+    for (const auto& row : kSettings) settings.emplace_back(row.name, random.one_of(row.values));
+    settings.emplace_back("STARLING_CONFIG", "none");
+    settings.emplace_back("STARLING_CHECKED", "1");
+    settings.emplace_back("STARLING_PMI", "none");
+    static constexpr uint32_t kMtus[] = {1500, 1500, 1500, 4000, 9000};
+    weather.mtu = random.one_of(kMtus);
+    weather.cuts_runs = !random.one_in(4);
+    weather.latency_ns = random.between(3, 200) * 1000;
+    weather.buffer = static_cast<uint32_t>(random.between(8, 512) << 10);
+    // A third has more trouble than that.
+    const uint64_t trouble = random.below(6);
+    const bool several = placement.hosts > 1;
+    mortal = trouble == 5;
+    placement.recovers = mortal;
+    name = mortal && several ? "deaths, hosts" : mortal ? "deaths" : several ? "hosts" : "one host";
+    if (!several || trouble < 2) return;
+    if (!mortal) name = "loss";
+    weather.loss = static_cast<double>(random.below(100)) / 400;
+    weather.twice = static_cast<double>(random.below(100)) / 500;
+    weather.late = static_cast<double>(random.below(100)) / 300;
+    weather.late_ns = random.between(100, 20'000) * 1000;
+    weather.queue = static_cast<uint32_t>(random.between(4, 400));
+    weather.breaks = random.one_in(3) ? 0.01 : 0;
+}
+
+// All is over before anybody may take it for more than a pause, but for deaths.
+void Script::trouble(Random& random) {
+    if (mortal) {
+        const uint64_t deaths = ranks > 2 && random.one_in(3) ? 2 : 1;
+        for (uint64_t i = 0; i < deaths; ++i) {
+            const auto rank = static_cast<uint32_t>(random.below(ranks));
+            doomed[rank] = true;
+            faults.push_back({Fault::Kind::death, random.below(random.one_in(2) ? 3 * kMs : 60 * kMs), 0, 0, rank});
+        }
+    }
+    if (placement.hosts < 2 || !random.one_in(3)) return;
+    if (!mortal) name = "rails";
+    for (uint64_t i = random.between(1, 6); i > 0; --i) {
+        const auto host = static_cast<uint32_t>(random.below(placement.hosts));
+        const auto rail = static_cast<uint32_t>(random.below(rails));
+        const bool seen = random.one_in(2);
+        const uint64_t begin = random.below(60 * kMs);
+        const uint64_t end = begin + (random.one_in(3) ? random.below(3000 * kMs) : random.below(100 * kMs));
+        faults.push_back({seen ? Fault::Kind::rail_down : Fault::Kind::silent, begin, host, rail, 0});
+        faults.push_back({seen ? Fault::Kind::rail_up : Fault::Kind::heard, end, host, rail, 0});
+    }
+}
+
+Step& Script::add(Step step) {
+    step.id = static_cast<uint32_t>(steps.size());
+    return steps.emplace_back(step);
+}
+
+uint32_t Script::draw_bytes(Random& random) {
+    static constexpr uint32_t kMost[] = {0, 8, 64, 64, 900, 1100, 4000, 20'000, 70'000, 300'000};
+    const auto drawn = std::min<uint64_t>(random.below(uint64_t{random.one_of(kMost)} + 1), bytes_left_);
+    bytes_left_ -= drawn;
+    return static_cast<uint32_t>(drawn);
+}
+
+void Script::write(Random& random) {
+    Community& world = communities.emplace_back();
+    for (uint32_t rank = 0; rank < ranks; ++rank) world.members.push_back(rank);
+    released_.push_back(false);
+    bytes_left_ = 1'500'000;
+    const uint64_t count = random.between(5, ranks <= 8 ? 20 + 20 * ranks : 160);
+    while (steps.size() < count) {
+        const uint64_t community = random.one_in(2) ? 0 : random.below(communities.size());
+        if (!released_[community]) write_step(random, static_cast<uint32_t>(community));
+    }
+}
+
+void Script::write_step(Random& random, uint32_t community) {
+    const uint64_t size = communities[community].members.size();
+    Step step{};
+    step.comm = community;
+    step.from = static_cast<int>(random.below(size));
+    step.to = static_cast<int>(random.below(size));
+    step.tag = static_cast<int>(random.below(3));
+    const uint64_t kind = random.below(100);
+    if (kind < 4) {
+        step.kind = Kind::compute;
+        step.ns = random.below(random.one_in(10) ? 40 * kMs : kMs / 5);
+        add(step);
+    } else if (kind < 60) {
+        write_message(random, step);
+    } else if (kind < 72) {
+        write_crowd(random, step);
+    } else if (!mortal && kind < 92) {
+        write_collective(random, step);
+    } else if (!mortal) {
+        write_communities(random, step);
+    }
+}
+
+void Script::write_message(Random& random, Step step) {
+    step.bytes = draw_bytes(random);
+    step.waits = random.one_in(3);
+    step.send = static_cast<SendWay>(random.below(5));
+    step.receive = static_cast<ReceiveWay>(random.below(7));
+    step.any_tag = random.one_in(4);
+    step.kind = Kind::message;
+    const uint64_t kind = random.below(20);
+    if (kind == 0 && !mortal) step.kind = Kind::cancel_send;
+    if (kind == 1 && !mortal) step.kind = Kind::cancel_receive;
+    if (kind == 2) step.kind = Kind::exchange;
+    if (step.kind != Kind::message) {
+        step.tag = next_tag_;
+        next_tag_ += 2;
+    }
+    // With oneself only what does not wait for the other half.
+    if (step.from == step.to) {
+        step.waits = false;
+        if (step.kind == Kind::cancel_send || step.kind == Kind::cancel_receive) return;
+        step.send = random.one_in(2) ? SendWay::isend : SendWay::issend;
+        step.receive = ReceiveWay::irecv;
+    }
+    // Several of one kind in a row fill paths, and open connections.
+    const uint64_t copies = step.kind == Kind::message && step.bytes < 2000 && random.one_in(6) ? random.between(5, 60) : 1;
+    for (uint64_t i = 0; i < copies; ++i) add(step);
+}
+
+// Who receives from anybody would take what is meant for another receive: so these have a tag of their own, and nothing
+// comes between, which a sender might have to do first. Not with ranks that die: then nobody knows for whom it waits.
+void Script::write_crowd(Random& random, Step step) {
+    const auto size = static_cast<int>(communities[step.comm].members.size());
+    if (mortal || size < 2) return;
+    step.kind = Kind::crowd;
+    step.tag = next_tag_++;
+    step.crowd = static_cast<uint32_t>(steps.size());
+    const uint64_t count = random.between(2, 6);
+    for (uint32_t i = 0; i < count; ++i) {
+        step.place = i;
+        step.from = (step.to + 1 + static_cast<int>(random.below(static_cast<uint64_t>(size) - 1))) % size;
+        step.bytes = 8 + draw_bytes(random);
+        step.send = static_cast<SendWay>(random.below(4));
+        step.receive = static_cast<ReceiveWay>(random.below(5));
+        if (step.receive == ReceiveWay::persistent) step.receive = ReceiveWay::irecv;
+        step.waits = random.one_in(3);
+        add(step);
+    }
+}
+
+void Script::write_collective(Random& random, Step step) {
+    static constexpr uint32_t kCounts[] = {0, 1, 4, 40, 600, 6000};
+    step.kind = Kind::collective;
+    step.collective = static_cast<Collective>(random.below(kCollectives));
+    const uint64_t size = communities[step.comm].members.size();
+    const uint64_t most = std::min<uint64_t>(random.one_of(kCounts), bytes_left_ / 8 / size);
+    step.count = static_cast<uint32_t>(random.below(most + 1));
+    bytes_left_ -= std::min<uint64_t>(bytes_left_, step.count * 8 * size);
+    step.send = random.one_in(2) ? SendWay::send : SendWay::isend;  // blocking or not
+    step.waits = random.one_in(2);
+    add(step);
+}
+
+void Script::write_communities(Random& random, Step step) {
+    if (step.comm != 0 && random.one_in(3)) {
+        step.kind = Kind::release;
+        released_[step.comm] = true;
+        add(step);
+        return;
+    }
+    if (communities.size() >= kMostCommunities) return;
+    const std::vector<uint32_t> parent = communities[step.comm].members;
+    step.kind = random.one_in(3) ? Kind::duplicate : Kind::split;
+    step.colors = step.kind == Kind::duplicate ? 1 : static_cast<uint32_t>(random.between(1, 3));
+    step.made = static_cast<uint32_t>(communities.size());
+    add(step);
+    for (uint32_t color = 0; color < step.colors; ++color) {
+        Community& made = communities.emplace_back();
+        for (size_t i = 0; i < parent.size(); ++i)
+            if (i % step.colors == color) made.members.push_back(parent[i]);
+        // The ranks of a split come in the order of its keys, which fall.
+        if (step.kind == Kind::split) std::reverse(made.members.begin(), made.members.end());
+        released_.push_back(made.members.empty());
+    }
+}
+
+std::string Script::describe() const {
+    return std::to_string(ranks) + " ranks on " + std::to_string(placement.hosts) + " hosts with " + std::to_string(rails) +
+           " rails, " + std::to_string(steps.size()) + " steps, " + name;
+}
+
+}  // namespace starling::simulation

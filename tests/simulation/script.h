@@ -1,0 +1,107 @@
+// What a simulation does, all of it drawn from its seed before it begins: where the ranks are, how the library is set, what
+// the ranks send each other, and what goes wrong meanwhile. Correct by construction: all ranks follow one list of steps
+// in its order, each those that it takes part in, so there is always one that can be done, and what each receive
+// gets follows from the list.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon.h"
+#include "network.h"
+#include "random.h"
+
+namespace starling::simulation {
+
+enum class Kind : uint8_t {
+    message,         ///< from one to another
+    exchange,        ///< two, both ways at once
+    crowd,           ///< several to one that receives from whoever comes; neighbours in the list
+    cancel_send,     ///< sent, perhaps taken back, and received if not
+    cancel_receive,  ///< a receive taken back, with or without a message for it
+    collective,
+    split,
+    duplicate,
+    release,  ///< of a communicator
+    compute,  ///< one rank does something else
+};
+
+enum class SendWay : uint8_t { send, ssend, isend, issend, persistent };
+enum class ReceiveWay : uint8_t { recv, irecv, persistent, probe, mprobe, iprobe, test };
+enum class Collective : uint8_t {
+    barrier, bcast, reduce, allreduce, gather, scatter, allgather, alltoall, reduce_scatter, scan, exscan
+};
+inline constexpr int kCollectives = 11;
+
+struct Step {
+    Kind kind;
+    uint32_t id = 0;  ///< its place in the list, and what its payload is made of
+    uint32_t comm = 0;
+    int from = 0, to = 0;  ///< ranks of the communicator; `from` is the root
+    int tag = 0;
+    uint32_t bytes = 0;
+    SendWay send = SendWay::send;
+    ReceiveWay receive = ReceiveWay::recv;
+    bool any_tag = false;
+    bool waits = true;  ///< for what it has begun, before the next step
+    uint32_t crowd = 0, place = 0;  ///< the first step of a crowd, and which of its receives this is
+    Collective collective = Collective::barrier;
+    uint32_t count = 0;    ///< elements of each
+    uint32_t made = 0;     ///< split, duplicate: the first communicator that comes of it
+    uint32_t colors = 1;
+    uint64_t ns = 0;
+};
+
+/// Several communicators may come of one split: each is one of its own here.
+struct Community {
+    std::vector<uint32_t> members;  ///< ranks of the world, in order
+    int rank_of(uint32_t world) const;
+};
+
+/// What goes wrong, and when.
+struct Fault {
+    enum class Kind : uint8_t { rail_down, rail_up, silent, heard, death } kind;
+    uint64_t at = 0;  ///< ns after the begin
+    uint32_t host = 0, rail = 0;
+    uint32_t rank = 0;
+};
+
+struct Script {
+    explicit Script(uint64_t seed, uint32_t wanted_ranks = 0);
+
+    uint64_t seed;
+    const char* name = "";  ///< what kind of trouble there is
+    uint32_t ranks = 2, rails = 1;
+    Placement placement;
+    Weather weather;
+    std::vector<std::pair<std::string, std::string>> settings;
+    std::vector<Community> communities;
+    std::vector<Step> steps;
+    std::vector<Fault> faults;
+    std::vector<bool> doomed;  ///< by rank: it will die
+    bool mortal = false;       ///< some will
+
+    bool fails_with(const Community& of, int rank) const { return doomed[of.members[static_cast<size_t>(rank)]]; }
+    std::string describe() const;
+
+  private:
+    void place(Random& random, uint32_t wanted_ranks);
+    void set(Random& random);
+    void trouble(Random& random);
+    void write(Random& random);
+    void write_step(Random& random, uint32_t community);
+    void write_message(Random& random, Step step);
+    void write_crowd(Random& random, Step step);
+    void write_collective(Random& random, Step step);
+    void write_communities(Random& random, Step step);
+    Step& add(Step step);
+    uint32_t draw_bytes(Random& random);
+
+    std::vector<bool> released_;
+    uint64_t bytes_left_ = 0;
+    int next_tag_ = 1000;
+};
+
+}  // namespace starling::simulation

@@ -1,0 +1,43 @@
+// TCP in the simulated world: bytes in order, which come late, wait for a rail that is down, or break off.
+#pragma once
+
+#include <linux/tcp.h>
+
+#include <memory>
+#include <string>
+
+#include "network.h"
+
+namespace starling::simulation {
+
+struct StreamLink;
+
+struct StreamSocket final : Descriptor {
+    Address local, remote;
+    bool listens = false;
+    bool abandoned = false;  ///< to be closed by a reset
+
+    using Descriptor::Descriptor;
+    ~StreamSocket() override;
+    uint32_t events() const override;
+    /// 0 or errno: EINPROGRESS.
+    int connect(const Address& target);
+    /// A descriptor, or -1 with errno.
+    int accept();
+    ssize_t send(const iovec* parts, size_t count);
+    ssize_t receive(const iovec* parts, size_t count);
+    /// Nothing more will be sent.
+    void finish();
+    int take_error();
+    tcp_info info() const;
+
+  private:
+    friend struct StreamLink;
+    std::shared_ptr<StreamLink> link_;
+    int side_ = 0;  ///< 0: it has connected, 1: it was accepted
+    bool established_ = false;
+    int error_ = 0;
+    std::deque<std::shared_ptr<StreamLink>> waiting_;  ///< to be accepted
+};
+
+}  // namespace starling::simulation

@@ -1,0 +1,225 @@
+#include "world.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+namespace starling::simulation {
+
+namespace {
+
+World* the_world = nullptr;
+
+/// A wait that never ends for want of time to pass would take real time for ever.
+constexpr uint64_t kMostSwitches = 30'000'000;
+/// Who looks at the clock again and again, while nothing happens, waits: so many looks until they take twice as long.
+constexpr uint64_t kLooksPerDoubling = 256;
+constexpr uint64_t kLongestLookNs = 100'000;
+
+}  // namespace
+
+World* world() { return the_world; }
+Process* caller() { return the_world ? the_world->current() : nullptr; }
+
+void fail_run(const char* format, ...) {
+    char text[2000];
+    va_list arguments;
+    va_start(arguments, format);
+    std::vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    const Process* who = caller();
+    if (who)
+        std::fprintf(stderr, "rank %u, at %" PRIu64 " us, %s: %s\n", who->rank, the_world->now / 1000, who->doing.c_str(), text);
+    else
+        std::fprintf(stderr, "%s\n", text);
+    std::fflush(nullptr);
+    the_world = nullptr;  // the end is real
+    ::_exit(1);
+}
+
+World::World(uint64_t seed) : random(seed) {
+    limit = now + 300'000'000'000;
+    static constexpr uint64_t kPatience[] = {2, 8, 50, 1000};
+    patience_ = random.one_of(kPatience);
+    the_world = this;
+}
+
+World::~World() { the_world = nullptr; }
+
+Process& World::add(uint32_t host, uint32_t rank, std::function<void(Process&)> run) {
+    Process& process = *processes_.emplace_back(std::make_unique<Process>());
+    process.rank = rank;
+    process.host = host;
+    process.pid = 4'000'000 + static_cast<int>(rank);
+    starts_.push_back(std::make_unique<Start>(Start{this, &process, std::move(run)}));
+    process.fiber = std::make_unique<Fiber>(
+        [](void* argument) {
+            auto& start = *static_cast<Start*>(argument);
+            start.run(*start.process);
+            start.process->state = Process::State::over;
+            start.world->leave();
+        },
+        starts_.back().get());
+    runnable_.push_back(&process);
+    return process;
+}
+
+Process& World::add_daemon(uint32_t host) {
+    Process& process = *processes_.emplace_back(std::make_unique<Process>());
+    process.host = host;
+    process.rank = ~0u;
+    process.pid = 4'100'000 + static_cast<int>(host);
+    process.state = Process::State::over;
+    return process;
+}
+
+Process* World::find(int pid) const {
+    for (const auto& process : processes_)
+        if (process->pid == pid) return process.get();
+    return nullptr;
+}
+
+void World::at(uint64_t when, std::function<void()> what) {
+    events_.push({std::max(when, now), numbers_++, std::move(what)});
+    next_event_ = events_.top().when;
+}
+
+void World::at_daemon(uint64_t when, Process& daemon, std::function<void()> what) {
+    at(when, [this, &daemon, what = std::move(what)] {
+        Process* const before = std::exchange(current_, &daemon);
+        what();
+        current_ = before;
+    });
+}
+
+void World::run_events() {
+    while (next_event_ <= now) {
+        auto what = std::move(const_cast<Event&>(events_.top()).what);
+        events_.pop();
+        next_event_ = events_.empty() ? UINT64_MAX : events_.top().when;
+        what();
+    }
+}
+
+std::string World::run() {
+    for (;;) {
+        run_events();
+        if (++switches_ > kMostSwitches) return who_hangs("they run without end");
+        if (now > limit) return who_hangs("time is up");
+        if (runnable_.empty()) {
+            const bool all_over = std::all_of(processes_.begin(), processes_.end(), [](const auto& p) { return p->gone(); });
+            if (all_over) return {};
+            if (events_.empty()) return who_hangs("nothing will ever wake them");
+            now = next_event_;
+            continue;
+        }
+        const size_t chosen = random.below(runnable_.size());
+        current_ = runnable_[chosen];
+        note("turn", current_->rank, now);
+        current_->fiber->enter();
+        Process* const left = std::exchange(current_, nullptr);
+        if (left->state != Process::State::runnable) std::erase(runnable_, left);
+    }
+}
+
+void World::leave() { current_->fiber->leave(); }
+
+// Time that is only looked at grows: else two seconds of a peer's silence would take millions of looks.
+void World::pass(uint64_t ns) {
+    if (!current_ || !current_->fiber) return;
+    const uint64_t doublings = std::min<uint64_t>(looks_++ / kLooksPerDoubling, 20);
+    now += std::min(ns << doublings, std::max(ns, kLongestLookNs));
+    if (next_event_ <= now) {
+        run_events();
+        if (current_->state != Process::State::runnable) return leave();
+    }
+    if (random.one_in(looks_ > kLooksPerDoubling ? 2 : patience_)) leave();
+}
+
+void World::yield() {
+    if (!current_ || !current_->fiber) return;
+    const uint64_t doublings = std::min<uint64_t>(looks_++ / kLooksPerDoubling, 20);
+    now += std::min<uint64_t>(uint64_t{500} << doublings, kLongestLookNs);
+    leave();
+}
+
+bool World::sleep_until(uint64_t when) {
+    Process& me = *current_;
+    me.state = Process::State::asleep;
+    me.woken = false;
+    const uint64_t sleep = ++me.sleep;
+    if (when != UINT64_MAX)
+        at(when, [this, &me, sleep] {
+            if (me.state == Process::State::asleep && me.sleep == sleep) make_runnable(me);
+        });
+    leave();
+    me.futex = nullptr;
+    me.on_descriptors = false;
+    return me.woken;
+}
+
+void World::compute(uint64_t ns) {
+    Process& me = *current_;
+    const uint64_t end = now + ns;
+    while (now < end) {
+        me.futex = &me.sleep;  // nobody knows this word
+        sleep_until(end);
+    }
+}
+
+void World::make_runnable(Process& process) {
+    process.state = Process::State::runnable;
+    // One that falls asleep in its turn and is woken within it is in the list still.
+    if (std::find(runnable_.begin(), runnable_.end(), &process) == runnable_.end()) runnable_.push_back(&process);
+    happened();
+}
+
+void World::wake(Process& process) {
+    if (process.state != Process::State::asleep) return;
+    process.woken = true;
+    make_runnable(process);
+}
+
+void World::wake_descriptors(Process& process) {
+    if (process.on_descriptors) wake(process);
+}
+
+int World::wake_futex(const void* word) {
+    int count = 0;
+    for (const auto& process : processes_) {
+        if (process->state != Process::State::asleep || process->futex != word) continue;
+        wake(*process);
+        ++count;
+    }
+    return count;
+}
+
+void World::kill(Process& process) {
+    if (process.gone()) return;
+    process.state = Process::State::dead;
+    if (&process != current_) std::erase(runnable_, &process);
+    note("death", process.rank);
+}
+
+void World::note(const char* what, uint64_t a, uint64_t b) {
+    for (const char* c = what; *c; ++c) hash_ = (hash_ ^ static_cast<uint8_t>(*c)) * 0x100000001b3ull;
+    hash_ = mix(hash_ ^ a) ^ mix(b + 0x9e3779b97f4a7c15ull);
+    if (trace) std::fprintf(stderr, "%12" PRIu64 " %s %" PRIu64 " %" PRIu64 "\n", now, what, a, b);
+}
+
+std::string World::who_hangs(const char* why) const {
+    std::string text = std::string("hangs, ") + why + ":";
+    for (const auto& process : processes_) {
+        if (process->gone()) continue;
+        text += "\n  rank " + std::to_string(process->rank) + " on host " + std::to_string(process->host) +
+                (process->state == Process::State::asleep ? ", asleep, " : ", awake, ") + process->doing;
+    }
+    return text;
+}
+
+}  // namespace starling::simulation
