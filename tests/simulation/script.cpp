@@ -246,8 +246,18 @@ void Script::write_communities(Random& random, Step step) {
 }
 
 std::string Script::describe() const {
+    static constexpr const char* kNames[] = {"rail down", "rail up", "rail silent", "rail heard", "death"};
+    std::string troubles;
+    for (const Fault& fault : faults) {
+        const bool death = fault.kind == Fault::Kind::death;
+        troubles += "\n  at " + std::to_string(fault.at / 1000) + " us: " + kNames[static_cast<int>(fault.kind)] + ", " +
+                    (death ? "rank " + std::to_string(fault.rank)
+                           : "host " + std::to_string(fault.host) + " rail " + std::to_string(fault.rail));
+    }
+    std::string values;
+    for (const auto& [setting, value] : settings) values += "\n  " + setting + "=" + value;
     return std::to_string(ranks) + " ranks on " + std::to_string(placement.hosts) + " hosts with " + std::to_string(rails) +
-           " rails, " + std::to_string(steps.size()) + " steps, " + name;
+           " rails, " + std::to_string(steps.size()) + " steps, " + name + values + troubles;
 }
 
 }  // namespace starling::simulation
