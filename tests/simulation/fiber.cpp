@@ -75,8 +75,8 @@ starling_simulation_begin:
 )");
 
 Fiber::Fiber(void (*run)(void*), void* argument) : run_(run), argument_(argument) {
-    void* const memory = mmap(nullptr, kGuard + kStack, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* const memory =
+        mmap(nullptr, kGuard + kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED || mprotect(memory, kGuard, PROT_NONE) != 0) {
         std::perror("simulation: a stack");
         std::abort();

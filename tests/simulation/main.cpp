@@ -91,7 +91,8 @@ Result simulate(const Options& options, uint64_t seed) {
 class Runner {
   public:
     explicit Runner(const Options& options) : options_(options) {
-        void* const memory = mmap(nullptr, sizeof(Result) * options.jobs, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        void* const memory =
+            mmap(nullptr, sizeof(Result) * options.jobs, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         if (memory == MAP_FAILED) std::abort();
         results_ = static_cast<Result*>(memory);
         running_.assign(options.jobs, {});
@@ -108,8 +109,8 @@ class Runner {
         const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
         std::printf("%" PRIu64 " runs, %zu failed; %.1f s, %.0f s simulated, %" PRIu64 " steps, %" PRIu64 " ranks, %" PRIu64
                     " datagrams, %" PRIu64 " of them lost, %" PRIu64 " switches\n",
-                    runs_, failed_.size(), took.count(), static_cast<double>(virtual_ns_) / 1e9, steps_, ranks_, datagrams_, lost_,
-                    switches_);
+                    runs_, failed_.size(), took.count(), static_cast<double>(virtual_ns_) / 1e9, steps_, ranks_, datagrams_,
+                    lost_, switches_);
         std::sort(failed_.begin(), failed_.end());
         for (size_t i = 0; i < failed_.size() && i < 50; ++i) std::printf("failed: --seed %" PRIu64 "\n", failed_[i]);
         return failed_.empty() ? 0 : 1;
@@ -158,7 +159,8 @@ class Runner {
         if (status != 0) {
             failed_.push_back(of.seed);
             std::fprintf(stderr, "seed %" PRIu64 " failed%s; again: simulate --seed %" PRIu64 "\n", of.seed,
-                         WIFSIGNALED(status) ? (std::string(" by signal ") + strsignal(WTERMSIG(status))).c_str() : "", of.seed);
+                         WIFSIGNALED(status) ? (std::string(" by signal ") + strsignal(WTERMSIG(status))).c_str() : "",
+                         of.seed);
             return;
         }
         virtual_ns_ += result.virtual_ns, switches_ += result.switches, datagrams_ += result.datagrams, lost_ += result.lost;
@@ -180,8 +182,9 @@ class Runner {
 };
 
 [[noreturn]] void explain() {
-    std::fprintf(stderr, "usage: simulate [--library FILE] --seed N [--trace] [--ranks R]\n"
-                         "       simulate [--library FILE] [--jobs J] --seeds FROM-TO | --twice FROM-TO\n");
+    std::fprintf(stderr,
+                 "usage: simulate [--library FILE] --seed N [--trace] [--ranks R]\n"
+                 "       simulate [--library FILE] [--jobs J] --seeds FROM-TO | --twice FROM-TO\n");
     std::exit(2);
 }
 

@@ -20,7 +20,7 @@ struct Weather {
     uint32_t queue = 512;          ///< datagrams that a socket holds
     uint32_t buffer = 256 << 10;   ///< bytes of a stream under way or not read yet
     uint32_t mtu = 1500;
-    bool cuts_runs = true;         ///< UDP_SEGMENT
+    bool cuts_runs = true;  ///< UDP_SEGMENT
 };
 
 struct UdpSocket;
@@ -80,8 +80,8 @@ struct Datagram {
 };
 
 struct UdpSocket final : Descriptor {
-    Address bound;             ///< address 0: any
-    Address peer;              ///< port 0: not connected
+    Address bound;  ///< address 0: any
+    Address peer;   ///< port 0: not connected
     bool tells_interface = false;
     std::deque<Datagram> queue;
 

@@ -29,14 +29,15 @@ uint64_t part_of(const Step& step, int from, int to, uint32_t index) {
 }
 
 const char* name_of(Kind kind) {
-    static constexpr const char* kNames[] = {"message", "exchange", "crowd",     "cancelled send", "cancelled receive",
-                                             "collective", "split", "duplicate", "release",        "compute"};
+    static constexpr const char* kNames[] = {"message",    "exchange", "crowd",     "cancelled send", "cancelled receive",
+                                             "collective", "split",    "duplicate", "release",        "compute"};
     return kNames[static_cast<int>(kind)];
 }
 
 const char* name_of(Collective kind) {
-    static constexpr const char* kNames[kCollectives] = {"barrier", "bcast",     "reduce",   "allreduce",      "gather", "scatter",
-                                                         "allgather", "alltoall", "reduce_scatter", "scan", "exscan"};
+    static constexpr const char* kNames[kCollectives] = {"barrier",        "bcast",   "reduce",    "allreduce",
+                                                         "gather",         "scatter", "allgather", "alltoall",
+                                                         "reduce_scatter", "scan",    "exscan"};
     return kNames[static_cast<int>(kind)];
 }
 
@@ -182,9 +183,8 @@ void Player::receive(const Step& step, int source) {
     // A crowd's messages are of different lengths.
     uint32_t room = step.bytes;
     if (step.kind == Kind::crowd) {
-        for (uint32_t id = step.crowd; id < script_.steps.size() && script_.steps[id].crowd == step.crowd &&
-                                       script_.steps[id].kind == Kind::crowd;
-             ++id)
+        for (uint32_t id = step.crowd;
+             id < script_.steps.size() && script_.steps[id].crowd == step.crowd && script_.steps[id].kind == Kind::crowd; ++id)
             room = std::max(room, script_.steps[id].bytes);
     }
     if (step.receive >= ReceiveWay::probe && step.receive != ReceiveWay::test) return take(step, source, tag, may_fail);
@@ -250,13 +250,15 @@ void Player::compare(const Step& step, const std::vector<char>& in, const MPI_St
     const std::vector<char> wanted = message_of(step, step.kind == Kind::exchange && source == step.to && source != step.from);
     const auto wrong = std::mismatch(wanted.begin(), wanted.end(), in.begin());
     if (wrong.first != wanted.end())
-        fail_run("step %u's message of %u bytes is another from byte %td on", step.id, step.bytes, wrong.first - wanted.begin());
+        fail_run("step %u's message of %u bytes is another from byte %td on", step.id, step.bytes,
+                 wrong.first - wanted.begin());
 }
 
 void Player::check_crowd(const Step& step, const std::vector<char>& in, const MPI_Status& status) {
     uint64_t id = 0;
     std::memcpy(&id, in.data(), std::min<size_t>(8, in.size()));
-    const bool known = id < script_.steps.size() && script_.steps[id].kind == Kind::crowd && script_.steps[id].crowd == step.crowd;
+    const bool known =
+        id < script_.steps.size() && script_.steps[id].kind == Kind::crowd && script_.steps[id].crowd == step.crowd;
     if (!known) fail_run("step %u, one of a crowd, has received what nobody sent to it", step.id);
     const Step& sent = script_.steps[id];
     int bytes = -1;
@@ -264,8 +266,8 @@ void Player::check_crowd(const Step& step, const std::vector<char>& in, const MP
     const std::vector<char> wanted = message_of(sent);
     if (status.MPI_SOURCE != sent.from || status.MPI_TAG != sent.tag || bytes != static_cast<int>(sent.bytes) ||
         !std::equal(wanted.begin(), wanted.end(), in.begin()))
-        fail_run("step %u has received step %" PRIu64 "'s message, but as from %d, tag %d, %d bytes, or with other content", step.id,
-                 id, status.MPI_SOURCE, status.MPI_TAG, bytes);
+        fail_run("step %u has received step %" PRIu64 "'s message, but as from %d, tag %d, %d bytes, or with other content",
+                 step.id, id, status.MPI_SOURCE, status.MPI_TAG, bytes);
     crowds_[step.crowd][step.place] = sent.id;
 }
 
@@ -337,7 +339,8 @@ void Player::cancel_receive(const Step& step) {
     MPI_Status status;
     int cancelled = 0;
     const auto post = [&] {
-        ok(mpi_.Irecv(in.data(), static_cast<int>(step.bytes), MPI_BYTE, step.from, step.tag, comm(step), &request), "MPI_Irecv");
+        ok(mpi_.Irecv(in.data(), static_cast<int>(step.bytes), MPI_BYTE, step.from, step.tag, comm(step), &request),
+           "MPI_Irecv");
     };
     post();
     if (random_.one_in(2)) world()->compute(random_.below(200'000));
@@ -410,10 +413,12 @@ void Player::start_collective(const Step& step, Pending& pending) {
             code = now ? mpi_.Bcast(in, count, type, root, c) : mpi_.Ibcast(in, count, type, root, c, r);
             break;
         case Collective::reduce:
-            code = now ? mpi_.Reduce(out, in, count, type, MPI_SUM, root, c) : mpi_.Ireduce(out, in, count, type, MPI_SUM, root, c, r);
+            code = now ? mpi_.Reduce(out, in, count, type, MPI_SUM, root, c)
+                       : mpi_.Ireduce(out, in, count, type, MPI_SUM, root, c, r);
             break;
         case Collective::allreduce:
-            code = now ? mpi_.Allreduce(out, in, count, type, MPI_SUM, c) : mpi_.Iallreduce(out, in, count, type, MPI_SUM, c, r);
+            code =
+                now ? mpi_.Allreduce(out, in, count, type, MPI_SUM, c) : mpi_.Iallreduce(out, in, count, type, MPI_SUM, c, r);
             break;
         case Collective::gather:
             code = now ? mpi_.Gather(out, count, type, in, count, type, root, c)

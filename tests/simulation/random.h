@@ -22,9 +22,7 @@ class Random {
     uint64_t between(uint64_t least, uint64_t most) { return least + below(most - least + 1); }
     /// True once in so many times.
     bool one_in(uint64_t times) { return below(times) == 0; }
-    bool with(double probability) {
-        return probability > 0 && static_cast<double>(next() >> 11) * 0x1p-53 < probability;
-    }
+    bool with(double probability) { return probability > 0 && static_cast<double>(next() >> 11) * 0x1p-53 < probability; }
     template <class T, size_t n>
     const T& one_of(const T (&list)[n]) {
         return list[below(n)];

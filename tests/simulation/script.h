@@ -31,7 +31,17 @@ enum class Kind : uint8_t {
 enum class SendWay : uint8_t { send, ssend, isend, issend, persistent };
 enum class ReceiveWay : uint8_t { recv, irecv, persistent, probe, mprobe, iprobe, test };
 enum class Collective : uint8_t {
-    barrier, bcast, reduce, allreduce, gather, scatter, allgather, alltoall, reduce_scatter, scan, exscan
+    barrier,
+    bcast,
+    reduce,
+    allreduce,
+    gather,
+    scatter,
+    allgather,
+    alltoall,
+    reduce_scatter,
+    scan,
+    exscan
 };
 inline constexpr int kCollectives = 11;
 
@@ -45,11 +55,11 @@ struct Step {
     SendWay send = SendWay::send;
     ReceiveWay receive = ReceiveWay::recv;
     bool any_tag = false;
-    bool waits = true;  ///< for what it has begun, before the next step
+    bool waits = true;              ///< for what it has begun, before the next step
     uint32_t crowd = 0, place = 0;  ///< the first step of a crowd, and which of its receives this is
     Collective collective = Collective::barrier;
-    uint32_t count = 0;    ///< elements of each
-    uint32_t made = 0;     ///< split, duplicate: the first communicator that comes of it
+    uint32_t count = 0;  ///< elements of each
+    uint32_t made = 0;   ///< split, duplicate: the first communicator that comes of it
     uint32_t colors = 1;
     uint64_t ns = 0;
 };

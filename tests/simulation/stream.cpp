@@ -21,8 +21,8 @@ struct StreamLink : std::enable_shared_from_this<StreamLink> {
     struct Flow {
         std::string bytes;  ///< sent and not read yet
         uint64_t sent = 0, arrived = 0, read = 0;
-        uint64_t last = 0;       ///< when what was sent last arrives
-        uint64_t acked_at = 0;   ///< when something arrived last
+        uint64_t last = 0;      ///< when what was sent last arrives
+        uint64_t acked_at = 0;  ///< when something arrived last
         uint32_t repeats = 0, all_repeats = 0;
         bool ends = false, ended = false;  ///< the end was sent, has arrived
     };
@@ -51,8 +51,7 @@ void StreamLink::attempt(uint32_t number) {
     }
     for (const auto& each : all_descriptors()) {
         auto* const listener = dynamic_cast<StreamSocket*>(each.get());
-        if (!listener || !listener->listens || listener->owner->host != hosts[1] ||
-            listener->local.port != addresses[1].port)
+        if (!listener || !listener->listens || listener->owner->host != hosts[1] || listener->local.port != addresses[1].port)
             continue;
         listener->waiting_.push_back(self);
         listener->changed();

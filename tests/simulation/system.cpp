@@ -37,7 +37,11 @@
 
 #define SIMULATED extern "C" [[gnu::visibility("default")]]
 /// libc's own, or the sanitizer's.
-#define REAL(name) ([] { static const auto real = reinterpret_cast<decltype(&name)>(dlsym(RTLD_NEXT, #name)); return real; }())
+#define REAL(name)                                                                           \
+    ([] {                                                                                    \
+        static const auto real = reinterpret_cast<decltype(&name)>(dlsym(RTLD_NEXT, #name)); \
+        return real;                                                                         \
+    }())
 
 using namespace starling::simulation;
 
@@ -210,8 +214,8 @@ int poll_until(Process& me, pollfd* fds, nfds_t count, uint64_t until) {
         int ready = 0;
         for (nfds_t i = 0; i < count; ++i) {
             const Descriptor* const each = descriptor(fds[i].fd);
-            fds[i].revents = each ? static_cast<short>(each->events() & (static_cast<uint32_t>(fds[i].events) | POLLERR | POLLHUP))
-                                  : 0;
+            fds[i].revents =
+                each ? static_cast<short>(each->events() & (static_cast<uint32_t>(fds[i].events) | POLLERR | POLLHUP)) : 0;
             ready += fds[i].revents != 0;
         }
         if (ready > 0 || world()->now >= until) return after(ready);
@@ -312,7 +316,8 @@ SIMULATED int kill(pid_t pid, int signal) noexcept {
 SIMULATED char* getenv(const char* name) noexcept {
     const Process* const me = caller();
     if (me && me->fiber && std::strcmp(name, "STARLING_JOB") == 0) return const_cast<char*>(daemons()->job_variable(me->host));
-    if (me && me->fiber && std::strcmp(name, "STARLING_RANK") == 0) return const_cast<char*>(daemons()->rank_variable(me->rank));
+    if (me && me->fiber && std::strcmp(name, "STARLING_RANK") == 0)
+        return const_cast<char*>(daemons()->rank_variable(me->rank));
     return REAL(getenv)(name);
 }
 
@@ -578,7 +583,8 @@ SIMULATED int recvmmsg(int fd, mmsghdr* messages, unsigned count, int flags, tim
     auto* const udp = descriptor_as<UdpSocket>(fd);
     if (!udp) return REAL(recvmmsg)(fd, messages, count, flags, limit);
     int got = 0;
-    while (static_cast<unsigned>(got) < count && receive_datagram(*udp, messages[got].msg_hdr, messages[got].msg_len) >= 0) ++got;
+    while (static_cast<unsigned>(got) < count && receive_datagram(*udp, messages[got].msg_hdr, messages[got].msg_len) >= 0)
+        ++got;
     return after(got > 0 ? got : failed(EAGAIN));
 }
 

@@ -34,7 +34,8 @@ void fail_run(const char* format, ...) {
     va_end(arguments);
     const Process* who = caller();
     if (who)
-        std::fprintf(stderr, "rank %u, at %" PRIu64 " us, %s: %s\n", who->rank, the_world->now / 1000, who->doing.c_str(), text);
+        std::fprintf(stderr, "rank %u, at %" PRIu64 " us, %s: %s\n", who->rank, the_world->now / 1000, who->doing.c_str(),
+                     text);
     else
         std::fprintf(stderr, "%s\n", text);
     std::fflush(nullptr);

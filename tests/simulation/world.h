@@ -22,12 +22,12 @@ struct Process {
     int pid = 0;  ///< of 22 bits, as real ones
     uint32_t cpu = 0;
     State state = State::runnable;
-    std::unique_ptr<Fiber> fiber;       ///< none: a daemon
-    const void* futex = nullptr;        ///< the word that it sleeps on
-    bool on_descriptors = false;        ///< it sleeps until one of its descriptors has something
-    uint64_t sleep = 0;                 ///< counts its sleeps, so that an alarm knows which it was for
-    bool woken = false;                 ///< by somebody, not by the clock
-    std::string doing;                  ///< for whom it hangs
+    std::unique_ptr<Fiber> fiber;  ///< none: a daemon
+    const void* futex = nullptr;   ///< the word that it sleeps on
+    bool on_descriptors = false;   ///< it sleeps until one of its descriptors has something
+    uint64_t sleep = 0;            ///< counts its sleeps, so that an alarm knows which it was for
+    bool woken = false;            ///< by somebody, not by the clock
+    std::string doing;             ///< for whom it hangs
     bool gone() const { return state == State::over || state == State::dead; }
 };
 
@@ -87,9 +87,7 @@ class World {
     struct Event {
         uint64_t when, number;
         std::function<void()> what;
-        bool operator>(const Event& other) const {
-            return when != other.when ? when > other.when : number > other.number;
-        }
+        bool operator>(const Event& other) const { return when != other.when ? when > other.when : number > other.number; }
     };
     struct Start {
         World* world;
