@@ -75,6 +75,23 @@ TEST(Session, EveryKindOfWeather) {
     }
 }
 
+// The answer acknowledges the packet that it answers; those that had come early are delivered behind it, and nobody sends
+// them again.
+TEST(Session, WhatIsDeliveredBehindAnAnswerIsAcknowledgedToo) {
+    Network network(5);
+    int datagrams = 0;
+    network.fate = [&] { return datagrams++ == 0 ? Fate::lost : Fate::arrives; };
+    int delivered = 0;
+    network.ends[1]->on_packet = [&](Session&, const packet::Header&, const std::byte*) {
+        if (delivered++ == 0) network.send(1, 0, 8);
+    };
+    for (uint64_t number = 0; number < 5; ++number) ASSERT_TRUE(network.send(0, number, 1200));
+    network.run_until(network.now + kSecond);
+    EXPECT_EQ(delivered, 5);
+    EXPECT_TRUE(network.session(0).idle());
+    EXPECT_TRUE(network.session(1).idle());
+}
+
 TEST(Session, AClearNetworkRepeatsNothing) {
     Network network(4);
     Exchange exchange(network, 20'000, 5000);

@@ -170,7 +170,7 @@ void Session::close() {
     dead_ = true;
     reset_sending();
     in_.clear();
-    ack_at_ = probe_at_ = deaf_since_ = 0;
+    told_ = ack_at_ = probe_at_ = deaf_since_ = 0;
     owed_ = echo_ = 0;
     owed_bytes_ = 0;
     for (Attached& place : carriers_) place = {};

@@ -241,6 +241,7 @@ class Session : private PacketSink {
     uint64_t peer_epoch_ = 0;  ///< 0: not heard of
     uint64_t past_epoch_ = 0;  ///< of the incarnation that was given up, if there was one
     Reassembly in_;
+    uint64_t told_ = 0;        ///< as far as the last acknowledgement went
     uint64_t ack_at_ = 0;      ///< when the acknowledgement must go out; 0: none is owed
     uint64_t owed_bytes_ = 0;  ///< that came over carriers since the last acknowledgement
     uint32_t owed_ = 0;        ///< datagrams since the last acknowledgement

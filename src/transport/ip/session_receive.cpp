@@ -45,7 +45,11 @@ bool Session::receive(const Datagram& datagram, int path, Carrier* carrier, uint
         deaf_since_ = 0;
     else if (waiting() && deaf_since_ == 0)
         deaf_since_ = now;
-    return datagram.stream_bytes == 0 || take_stream(datagram, carrier, now);
+    if (datagram.stream_bytes == 0) return true;
+    const bool taken = take_stream(datagram, carrier, now);
+    // An answer that went from within a delivery has acknowledged what was delivered by then, not what came behind it.
+    if (ack_at_ == 0 && in_.expected() > told_) want_ack(now + kAckDelay);
+    return taken;
 }
 
 bool Session::take_stream(const Datagram& datagram, Carrier* carrier, uint64_t now) {

@@ -140,7 +140,8 @@ void Session::fill(Head& head, uint64_t offset, uint32_t stream_bytes, int most_
         head.bytes += static_cast<uint32_t>(header.ranges * sizeof(AckRange));
     }
     header.bytes = head.bytes + stream_bytes;
-    // With this everything is acknowledged.
+    // With this everything is acknowledged that was delivered by now.
+    told_ = in_.expected();
     owed_ = 0;
     owed_bytes_ = 0;
     echo_ = 0;
@@ -171,7 +172,7 @@ bool Session::send_frame(int index, Range range, uint64_t now) {
     iovec parts[Carrier::kMost];
     const int count = 1 + buffer_.parts(range, parts + 1, Carrier::kMost - 1);
     const uint32_t owed = owed_, echo = echo_;
-    const uint64_t owed_bytes = owed_bytes_, ack_at = ack_at_;
+    const uint64_t owed_bytes = owed_bytes_, ack_at = ack_at_, told = told_;
     Head head;
     fill(head, range.start, static_cast<uint32_t>(range.length()), kRangesWithData, 0, now);
     parts[0] = {&head, head.bytes};
@@ -179,7 +180,7 @@ bool Session::send_frame(int index, Range range, uint64_t now) {
     const Sent sent = carrier->send(parts, count);
     if (sent != Sent::done) {
         owed_ = owed, echo_ = echo;
-        owed_bytes_ = owed_bytes, ack_at_ = ack_at;
+        owed_bytes_ = owed_bytes, ack_at_ = ack_at, told_ = told;
         (sent == Sent::busy ? place.busy : place.gone) = true;
         return true;  // there may be another way
     }
