@@ -6,6 +6,9 @@ find_package(Threads REQUIRED)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(hwloc IMPORTED_TARGET hwloc)
+# Static: one more shared library costs each start of mpiexec, and of this one a few functions are called.
+pkg_check_modules(sodium REQUIRED libsodium)
+find_library(STARLING_SODIUM libsodium.a HINTS ${sodium_LIBRARY_DIRS} REQUIRED)
 
 option(STARLING_TESTS "Build the tests, examples and benchmarks" ON)
 option(STARLING_DRAFT "Let the library link while functions it calls are not written yet" OFF)

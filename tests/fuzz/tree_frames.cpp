@@ -54,7 +54,7 @@ void check_all(std::string_view bytes) {
 void check_stream(std::string_view bytes, size_t step) {
     static const TreeKey key = make_key();
     Handshake parent(Handshake::Role::parent, key), child(Handshake::Role::child, key);
-    FrameOpener opener({1, 2, 3});
+    FrameOpener opener(FrameKey{{1, 2, 3}, (bytes.size() & 1) != 0});
     for (size_t at = 0; at < bytes.size(); at += step) {
         std::string answer, body;
         FrameKind kind{};
@@ -108,7 +108,8 @@ const std::string* fuzz_seeds(size_t& count) {
         none + encode(DoneRanges{Urgency::bulk, {{1, 4}, {7, 7}}}),
         none + encode(Report{Report::What::lost, HostSet::of({3, 4}), 1, "why"}),
         none + Handshake(Handshake::Role::child, make_key()).opening() + std::string(80, 'x'),
-        none + FrameSealer({1, 2, 4}).seal(FrameKind::message, message()),
+        none + FrameSealer(FrameKey{{1, 2, 4}}).seal(FrameKind::message, message()),
+        none + FrameSealer(FrameKey{{1, 2, 4}, true}).seal(FrameKind::message, message()),
         none + greeting_line("0.1.0"),
     };
     count = sizeof seeds / sizeof seeds[0];

@@ -61,6 +61,12 @@ class Starting(HostsCase):
         jobs = [line.rpartition(":") for line in out.split()]
         self.assertEqual((len({j[0] for j in jobs}), len({j[2] for j in jobs})), (2, 1))
 
+    def test_encrypted(self):
+        environment = dict(self.environment, STARLING_ENCRYPTION="on")
+        code, out, err = self.over("a:2,b:2,c:2", "-n", 6, "sh", "-c", "echo $STARLING_RANK $FAKE_HOST", env=environment)
+        self.assertEqual((code, err), (0, ""))
+        self.assertEqual(sorted(out.splitlines()), ["0 a", "1 a", "2 b", "3 b", "4 c", "5 c"])
+
     def test_this_machine_takes_part(self):
         code, out, _ = self.over("localhost:1,b:1", "-n", 2, "sh", "-c", "echo ${FAKE_HOST:-here}")
         self.assertEqual((code, sorted(out.split())), (0, ["b", "here"]))

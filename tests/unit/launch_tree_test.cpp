@@ -170,8 +170,13 @@ TEST(Tree, NamesThatAreOptionsOrCommandsAreRefused) {
     EXPECT_EQ(forest.ready, std::set<HostId>{6});
 }
 
-TEST(Tree, LargeMessagesAndManyBulkOnesArriveWhole) {
+class Sealed : public ::testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Tree, Sealed, ::testing::Values(false, true),
+                         [](const auto& encrypted) { return encrypted.param ? "AndEncrypted" : "Only"; });
+
+TEST_P(Sealed, LargeMessagesAndManyBulkOnesArriveWhole) {
     Forest forest(2);
+    forest.settings.encrypt = GetParam();
     forest.plant();
     const std::string large(20 << 20, 'x');
     size_t bulk = 0, large_ones = 0;

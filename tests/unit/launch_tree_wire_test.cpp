@@ -140,8 +140,45 @@ TEST(Handshake, WhatWasHeardIsNoUse) {
     EXPECT_EQ(mirror.feed(reflected, answer), Handshake::State::refused);
 }
 
-TEST(Frames, ArriveWholeWhateverTheCuts) {
-    const Sha256Digest key{1, 2, 3};
+TEST(Handshake, BothEncryptOrNeither) {
+    const TreeKey key = make_key();
+    const TreeCredentials plain(key), encrypting(key, false, true);
+    Handshake child(Handshake::Role::child, encrypting), parent(Handshake::Role::parent, encrypting);
+    ASSERT_TRUE(shake(child, parent, 1000));
+    EXPECT_TRUE(child.key_to_send().encrypt);
+    EXPECT_EQ(child.key_to_send(), parent.key_to_receive());
+    EXPECT_EQ(child.key_to_receive(), parent.key_to_send());
+    for (const bool up : {false, true}) {
+        Handshake one(Handshake::Role::child, up ? encrypting : plain), other(Handshake::Role::parent, up ? plain : encrypting);
+        EXPECT_FALSE(shake(one, other, 1000));
+        EXPECT_NE(one.why().find(up ? "it does not encrypt" : "it encrypts"), std::string::npos) << one.why();
+        EXPECT_NE(one.why().find("set STARLING_ENCRYPTION"), std::string::npos) << one.why();
+    }
+}
+
+TEST(Handshake, NobodyOnTheWayTurnsEncryptionOff) {
+    // The proof that a parent would give without encryption can't be had from one that encrypts, whatever is said to it.
+    const TreeKey key = make_key();
+    Handshake child(Handshake::Role::child, TreeCredentials(key)),
+        parent(Handshake::Role::parent, TreeCredentials(key, false, true));
+    std::string challenge, answer;
+    const std::string opening = child.opening();
+    std::string_view bytes(opening);
+    EXPECT_EQ(parent.feed(bytes, challenge), Handshake::State::waiting);
+    bytes = challenge;
+    EXPECT_EQ(child.feed(bytes, answer), Handshake::State::refused);
+    EXPECT_EQ(answer, "");
+}
+
+class Frames : public testing::TestWithParam<bool> {
+  protected:
+    FrameKey key(uint8_t first) const { return {{first, 2, 3}, GetParam()}; }
+};
+INSTANTIATE_TEST_SUITE_P(Sealed, Frames, testing::Values(false, true),
+                         [](const auto& encrypted) { return encrypted.param ? "AndEncrypted" : "Only"; });
+
+TEST_P(Frames, ArriveWholeWhateverTheCuts) {
+    const FrameKey key = this->key(1);
     for (const size_t step : {size_t{1}, size_t{5}, size_t{100000}}) {
         FrameSealer sealer(key);
         FrameOpener opener(key);
@@ -164,7 +201,7 @@ TEST(Frames, ArriveWholeWhateverTheCuts) {
 }
 
 // How many of the frames in `stream` are taken.
-size_t frames_taken(std::string_view stream, const Sha256Digest& key) {
+size_t frames_taken(std::string_view stream, const FrameKey& key) {
     FrameOpener opener(key);
     size_t n = 0;
     while (!stream.empty()) {
@@ -177,18 +214,72 @@ size_t frames_taken(std::string_view stream, const Sha256Digest& key) {
     return n;
 }
 
-TEST(Frames, ChangedRepeatedAndMissingOnesAreFound) {
-    const Sha256Digest key{9};
+TEST_P(Frames, ChangedRepeatedAndMissingOnesAreFound) {
+    const FrameKey key = this->key(9);
     FrameSealer sealer(key);
     const std::string a = sealer.seal(FrameKind::message, "first"), b = sealer.seal(FrameKind::message, "other");
     EXPECT_EQ(frames_taken(a + b, key), 2u);
     EXPECT_EQ(frames_taken(a + a, key), 1u);
     EXPECT_EQ(frames_taken(b, key), 0u);
-    EXPECT_EQ(frames_taken(a + b, Sha256Digest{8}), 0u);
+    EXPECT_EQ(frames_taken(a + b, this->key(8)), 0u);
     for (size_t bit = 0; bit < 8 * a.size(); ++bit) {
         std::string changed = a;
         changed[bit / 8] = static_cast<char>(changed[bit / 8] ^ (1 << bit % 8));
         EXPECT_EQ(frames_taken(changed + b, key), 0u) << bit;
+    }
+}
+
+TEST_P(Frames, CutOffOnesAreNotTaken) {
+    const FrameKey key = this->key(9);
+    const std::string frame = FrameSealer(key).seal(FrameKind::message, "something to be said");
+    for (size_t length = 0; length < frame.size(); ++length)
+        EXPECT_EQ(frames_taken(frame.substr(0, length), key), 0u) << length;
+    // Its end is missing and the next one's bytes take the place.
+    FrameSealer sealer(key);
+    const std::string first = sealer.seal(FrameKind::message, "first"), second = sealer.seal(FrameKind::message, "second");
+    EXPECT_EQ(frames_taken(first.substr(0, first.size() - 1) + second, key), 0u);
+}
+
+TEST_P(Frames, PartsAreOneBody) {
+    const FrameKey key = this->key(9);
+    FrameSealer whole(key), parts(key);
+    EXPECT_EQ(whole.seal(FrameKind::message, "abcdef"), parts.seal(FrameKind::message, "a", "bcd", "ef"));
+    if (key.encrypt) return;
+    const std::string head = parts.head(FrameKind::message, 6);
+    EXPECT_EQ(whole.seal(FrameKind::message, "abcdef"), head + "abcdef" + parts.seal_of(head, "ab", "", "cdef"));
+}
+
+TEST_P(Frames, AreReadByNobodyElseIfTheyAreEncrypted) {
+    const std::string secret(100, 's');
+    FrameSealer sealer(key(9));
+    const std::string first = sealer.seal(FrameKind::message, secret), second = sealer.seal(FrameKind::message, secret);
+    EXPECT_EQ(first.find("ssss") != std::string::npos, !GetParam());
+    EXPECT_NE(first, second);
+    // The other setting's key would open nothing.
+    FrameKey other = key(9);
+    other.encrypt = !other.encrypt;
+    EXPECT_EQ(frames_taken(first, other), 0u);
+}
+
+std::string hex(std::string_view bytes) {
+    std::string text;
+    for (const char byte : bytes) {
+        text.push_back("0123456789abcdef"[static_cast<uint8_t>(byte) >> 4]);
+        text.push_back("0123456789abcdef"[byte & 15]);
+    }
+    return text;
+}
+
+// The same by another implementation of RFC 8439 (OpenSSL 3.0, by Python's cryptography): the construction is the standard's.
+TEST_P(Frames, AreWhatTheStandardSays) {
+    FrameSealer sealer(key(1));
+    const std::string first = hex(sealer.seal(FrameKind::message, "first")),
+                      second = hex(sealer.seal(FrameKind::message, "first"));
+    if (GetParam()) {
+        EXPECT_EQ(first, "05000000050000001926f6d2a1631409df1682e582000a785f9821addd");
+        EXPECT_EQ(second, "05000000050000002d13e49a8f3d3b620c8cfb16d4497bf8204132f0bb");
+    } else {
+        EXPECT_EQ(first, "05000000050000006669727374d272e6aca095f2240d97a14c429341a1");
     }
 }
 

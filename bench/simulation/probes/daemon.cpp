@@ -103,7 +103,7 @@ double handshake() {
 
 /// One end of an exchange of sealed frames, as a daemon does it: wait with epoll, read what there is, check, answer.
 void exchange(int fd, bool first, int rounds, size_t bytes) {
-    const Sha256Digest key{};
+    const FrameKey key{};
     FrameSealer sealer(key);
     FrameOpener opener(key);
     const std::string body(bytes, 'x');

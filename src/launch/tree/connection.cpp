@@ -116,19 +116,18 @@ bool TreeConnection::greet(std::string_view& bytes) {
 
 void TreeConnection::add(Outgoing frame) {
     const std::string_view payload = frame.content ? frame.content->payload : std::string_view();
-    std::string head = sealer_->head(frame.kind, frame.head.size() + payload.size() + frame.tail.size());
-    std::string mac = sealer_->mac(head, frame.head, payload, frame.tail);
-    queued_ += head.size() + frame.head.size() + payload.size() + frame.tail.size() + mac.size();
-    // Small frames, the common ones, are one piece.
-    head += frame.head;
-    if (payload.size() <= 4096) {
-        head.append(payload).append(frame.tail).append(mac);
-        pieces_.push_back({std::move(head), nullptr});
+    const size_t body = frame.head.size() + payload.size() + frame.tail.size();
+    queued_ += kFrameHead + body + kFrameSeal;
+    // Small frames, the common ones, are one piece, and what is encrypted is a copy anyway.
+    if (payload.size() <= 4096 || sealer_->encrypts()) {
+        pieces_.push_back({sealer_->seal(frame.kind, frame.head, payload, frame.tail), nullptr});
         return;
     }
-    pieces_.push_back({std::move(head), nullptr});
+    std::string head = sealer_->head(frame.kind, body);
+    const std::string seal = sealer_->seal_of(head, frame.head, payload, frame.tail);
+    pieces_.push_back({std::move(head.append(frame.head)), nullptr});
     pieces_.push_back({{}, std::move(frame.content)});
-    pieces_.push_back({std::move(frame.tail.append(mac)), nullptr});
+    pieces_.push_back({std::move(frame.tail.append(seal)), nullptr});
 }
 
 void TreeConnection::send(FrameKind kind, std::string body) {

@@ -1,6 +1,9 @@
 #include "launch/tree/frame.h"
 
+#include <sodium.h>
+
 #include <algorithm>
+#include <cstring>
 
 #include "base/wire.h"
 
@@ -8,16 +11,30 @@ namespace starling::launch {
 
 namespace {
 
-std::string seal_of(HmacSha256 hmac, uint64_t number, std::string_view head, std::string_view a, std::string_view b,
-                    std::string_view c) {
-    Writer counted;
-    counted.number(number);
-    hmac.update(counted.view());
-    hmac.update(head);
-    hmac.update(a);
-    hmac.update(b);
-    hmac.update(c);
-    return std::string(bytes_of(hmac.finish()).substr(0, kFrameMac));
+static_assert(kFrameSeal == crypto_aead_chacha20poly1305_ietf_ABYTES && kFrameSeal == crypto_onetimeauth_BYTES);
+static_assert(sizeof FrameKey::bytes == crypto_aead_chacha20poly1305_ietf_KEYBYTES);
+
+// Never twice with one key: a key is of one connection and direction, and numbers only grow.
+struct Nonce {
+    explicit Nonce(uint64_t number) { std::memcpy(bytes, &number, sizeof number); }
+    unsigned char bytes[crypto_aead_chacha20poly1305_ietf_NPUBBYTES] = {};
+};
+
+const unsigned char* raw(std::string_view bytes) { return reinterpret_cast<const unsigned char*>(bytes.data()); }
+unsigned char* raw(std::string& bytes) { return reinterpret_cast<unsigned char*>(bytes.data()); }
+
+// A seal without encryption: the cipher's first bytes for this frame are the key of a hash that is used once. The head says
+// how long the body is, so the parts need no marks between them.
+std::string seal_open_frame(const FrameKey& key, uint64_t number, std::string_view head, std::string_view a, std::string_view b,
+                            std::string_view c) {
+    unsigned char once[crypto_onetimeauth_KEYBYTES];
+    crypto_stream_chacha20_ietf(once, sizeof once, Nonce(number).bytes, key.bytes.data());
+    crypto_onetimeauth_state state;
+    crypto_onetimeauth_init(&state, once);
+    for (const std::string_view part : {head, a, b, c}) crypto_onetimeauth_update(&state, raw(part), part.size());
+    std::string seal(kFrameSeal, '\0');
+    crypto_onetimeauth_final(&state, raw(seal));
+    return seal;
 }
 
 }  // namespace
@@ -28,14 +45,23 @@ std::string FrameSealer::head(FrameKind kind, size_t body_bytes) const {
     return out.take();
 }
 
-std::string FrameSealer::mac(std::string_view head, std::string_view a, std::string_view b, std::string_view c) {
-    return seal_of(keyed_, number_++, head, a, b, c);
+std::string FrameSealer::seal_of(std::string_view head, std::string_view a, std::string_view b, std::string_view c) {
+    return seal_open_frame(key_, number_++, head, a, b, c);
 }
 
-std::string FrameSealer::seal(FrameKind kind, std::string_view body) {
-    std::string frame = head(kind, body.size());
-    const std::string code = mac(frame, body, {}, {});
-    frame.append(body).append(code);
+std::string FrameSealer::seal(FrameKind kind, std::string_view a, std::string_view b, std::string_view c) {
+    const size_t length = a.size() + b.size() + c.size();
+    std::string frame = head(kind, length);
+    frame.reserve(kFrameHead + length + kFrameSeal);
+    frame.append(a).append(b).append(c);
+    if (!key_.encrypt) {
+        const std::string_view all(frame);
+        return frame.append(seal_of(all.substr(0, kFrameHead), all.substr(kFrameHead), {}, {}));
+    }
+    frame.resize(kFrameHead + length + kFrameSeal);
+    unsigned char* const body = raw(frame) + kFrameHead;
+    crypto_aead_chacha20poly1305_ietf_encrypt_detached(body, body + length, nullptr, body, length, raw(frame), kFrameHead,
+                                                       nullptr, Nonce(number_++).bytes, key_.bytes.data());
     return frame;
 }
 
@@ -46,9 +72,16 @@ bool FrameOpener::read_head() {
     return length_ <= kMaxFrameBody && kind >= 1 && kind <= kLastFrameKind;
 }
 
-bool FrameOpener::check_mac() {
-    const std::string_view all(body_);
-    return equal_secret(seal_of(keyed_, number_++, head_, all.substr(0, length_), {}, {}), all.substr(length_));
+// Checks the seal, and only then is there anything to read.
+bool FrameOpener::open_body() {
+    unsigned char* const body = raw(body_);
+    const uint64_t number = number_++;
+    if (!key_.encrypt) {
+        const std::string seal = seal_open_frame(key_, number, head_, std::string_view(body_).substr(0, length_), {}, {});
+        return crypto_verify_16(raw(seal), body + length_) == 0;
+    }
+    return crypto_aead_chacha20poly1305_ietf_decrypt_detached(body, nullptr, body, length_, body + length_, raw(head_),
+                                                              kFrameHead, Nonce(number).bytes, key_.bytes.data()) == 0;
 }
 
 FrameOpener::Result FrameOpener::feed(std::string_view& bytes, FrameKind& kind, std::string& body) {
@@ -62,11 +95,11 @@ FrameOpener::Result FrameOpener::feed(std::string_view& bytes, FrameKind& kind, 
         if (garbage_) return Result::garbage;
     }
     // The buffer grows with what has arrived, not with what is announced.
-    const size_t part = std::min(bytes.size(), length_ + kFrameMac - body_.size());
+    const size_t part = std::min(bytes.size(), length_ + kFrameSeal - body_.size());
     body_.append(bytes.substr(0, part));
     bytes.remove_prefix(part);
-    if (body_.size() < length_ + kFrameMac) return Result::need_more;
-    garbage_ = !check_mac();
+    if (body_.size() < length_ + kFrameSeal) return Result::need_more;
+    garbage_ = !open_body();
     if (garbage_) return Result::garbage;
     kind = static_cast<FrameKind>(head_[4]);
     body_.resize(length_);

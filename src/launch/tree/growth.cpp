@@ -108,9 +108,8 @@ int Implementation::listen() {
     if (listener) return MPI_SUCCESS;
     std::string credential, why;
     if (settings.munge && !munge_seal("", credential, why)) return fail(MPI_ERR_OTHER, "%s", why.c_str());
-    auto ear =
-        std::make_unique<TreeListener>(loop, TreeCredentials(settings.key, settings.munge),
-                                       [this](std::unique_ptr<TreeConnection> connection) { on_peer(std::move(connection)); });
+    auto ear = std::make_unique<TreeListener>(
+        loop, settings.credentials(), [this](std::unique_ptr<TreeConnection> connection) { on_peer(std::move(connection)); });
     if (const int error = ear->open(settings.interfaces); error != MPI_SUCCESS) return error;
     listener = std::move(ear);
     return MPI_SUCCESS;

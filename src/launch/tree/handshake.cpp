@@ -1,7 +1,11 @@
 #include "launch/tree/handshake.h"
 
-#include <algorithm>
+#include <sodium.h>
 
+#include <algorithm>
+#include <initializer_list>
+
+#include "base/error.h"
 #include "base/wire.h"
 #include "launch/tree/munge.h"
 
@@ -11,6 +15,10 @@ namespace {
 
 constexpr std::string_view kMagic("STARLNG\x01", 8);
 constexpr size_t kTag = 8, kLength = 2;
+constexpr const char* kPlainParent =
+    "it does not encrypt what daemons say and this one does; set STARLING_ENCRYPTION to the same, on or off, for both";
+constexpr const char* kEncryptingParent =
+    "it encrypts what daemons say and this one does not; set STARLING_ENCRYPTION to the same, on or off, for both";
 
 std::string fresh_nonce() {
     std::string nonce(Handshake::kNonce, '\0');
@@ -18,32 +26,53 @@ std::string fresh_nonce() {
     return nonce;
 }
 
+template <class Bytes>
+const unsigned char* raw(const Bytes& bytes) {
+    return reinterpret_cast<const unsigned char*>(bytes.data());
+}
+
+/// HMAC-SHA-256 of the parts in a row.
+std::array<uint8_t, 32> keyed_hash(const TreeKey& key, std::initializer_list<std::string_view> parts) {
+    std::array<uint8_t, crypto_auth_hmacsha256_BYTES> hash;
+    crypto_auth_hmacsha256_state state;
+    crypto_auth_hmacsha256_init(&state, key.bytes.data(), key.bytes.size());
+    for (const std::string_view part : parts) crypto_auth_hmacsha256_update(&state, raw(part), part.size());
+    crypto_auth_hmacsha256_final(&state, hash.data());
+    return hash;
+}
+
+template <class Bytes>
+std::string_view view_of(const Bytes& bytes) {
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// In a time that does not depend on where they differ.
+bool equal_secret(std::string_view a, std::string_view b) {
+    return a.size() == b.size() && sodium_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
 }  // namespace
 
 Handshake::Handshake(Role role, const TreeCredentials& credentials)
-    : role_(role), key_(credentials.key), munge_(credentials.munge) {
+    : role_(role), key_(credentials.key), munge_(credentials.munge), encrypt_(credentials.encrypt) {
+    if (sodium_init() < 0) panic("libsodium can't be used on this machine");
     (role_ == Role::child ? child_nonce_ : parent_nonce_) = fresh_nonce();
 }
 
 // Tells universes apart before anyone has to prove anything.
-std::string Handshake::tag() const {
-    return std::string(bytes_of(hmac_sha256(key_.view(), "starling universe")).substr(0, kTag));
-}
+std::string Handshake::tag() const { return std::string(view_of(keyed_hash(key_, {"starling universe"})).substr(0, kTag)); }
 
 // What only holders of the key can make of this very conversation, for one purpose.
-Sha256Digest Handshake::derive(std::string_view purpose) const {
-    HmacSha256 hmac(key_.view());
-    hmac.update(purpose);
-    hmac.update(child_nonce_);
-    hmac.update(parent_nonce_);
-    hmac.update(secret_);
-    return hmac.finish();
+Handshake::Digest Handshake::derive(std::string_view purpose, bool encrypt) const {
+    return keyed_hash(key_, {purpose, encrypt ? "encrypted" : "", child_nonce_, parent_nonce_, secret_});
 }
 
-Sha256Digest Handshake::proof(Role of) const { return derive(of == Role::child ? "starling child  " : "starling parent "); }
+Handshake::Digest Handshake::proof(Role of, bool encrypt) const {
+    return derive(of == Role::child ? "starling child  " : "starling parent ", encrypt);
+}
 
-Sha256Digest Handshake::frame_key(Role of) const {
-    return derive(of == Role::child ? "starling frames up  " : "starling frames down");
+FrameKey Handshake::frame_key(Role of) const {
+    return {derive(of == Role::child ? "starling frames up  " : "starling frames down", encrypt_), encrypt_};
 }
 
 std::string Handshake::opening() {
@@ -83,7 +112,7 @@ Handshake::State Handshake::take_hello(std::string& out) {
     std::string credential;
     if (munge_ && !add_credential(credential)) return State::refused;
     out += parent_nonce_;
-    out += bytes_of(proof(Role::parent));
+    out += view_of(proof(Role::parent, encrypt_));
     out += credential;
     return State::waiting;
 }
@@ -110,13 +139,17 @@ bool Handshake::open_credential() {
 Handshake::State Handshake::take_challenge(std::string& out) {
     parent_nonce_ = buffer_.substr(0, kNonce);
     if (munge_ && !open_credential()) return State::refused;
-    if (!equal_secret(std::string_view(buffer_).substr(kNonce, kProof), bytes_of(proof(Role::parent)))) return State::refused;
-    out += bytes_of(proof(Role::child));
+    const std::string_view given = std::string_view(buffer_).substr(kNonce, kProof);
+    if (!equal_secret(given, view_of(proof(Role::parent, encrypt_)))) {
+        if (equal_secret(given, view_of(proof(Role::parent, !encrypt_)))) why_ = encrypt_ ? kPlainParent : kEncryptingParent;
+        return State::refused;
+    }
+    out += view_of(proof(Role::child, encrypt_));
     return State::proved;
 }
 
 Handshake::State Handshake::take_proof() {
-    return equal_secret(buffer_, bytes_of(proof(Role::child))) ? State::proved : State::refused;
+    return equal_secret(buffer_, view_of(proof(Role::child, encrypt_))) ? State::proved : State::refused;
 }
 
 }  // namespace starling::launch

@@ -2,11 +2,12 @@
 // fresh random number with it. Pure: bytes in, bytes out; no socket, no clock.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <string>
 #include <string_view>
 
-#include "base/sha256.h"
+#include "launch/tree/frame.h"
 #include "launch/tree/key.h"
 
 namespace starling::launch {
@@ -14,7 +15,8 @@ namespace starling::launch {
 /// child → parent: magic, universe's tag, nonce; parent → child: nonce, proof; child → parent: proof. Anything
 /// else ends it. The keys of the connection's frames come from both nonces, so that nothing can be replayed.
 /// With MUNGE the parent adds a credential with a secret in it, which is hashed in with the key: only this user
-/// can open it. (Then it is not pure: it asks munged.)
+/// can open it. (Then it is not pure: it asks munged.) Whether frames are encrypted is hashed in too: both ends want the same, or
+/// the child finds that the parent wants the other and says so.
 class Handshake {
   public:
     enum class Role { child, parent };
@@ -32,8 +34,8 @@ class Handshake {
     const std::string& why() const { return why_; }
 
     /// Valid when proved.
-    Sha256Digest key_to_send() const { return frame_key(role_); }
-    Sha256Digest key_to_receive() const { return frame_key(role_ == Role::child ? Role::parent : Role::child); }
+    FrameKey key_to_send() const { return frame_key(role_); }
+    FrameKey key_to_receive() const { return frame_key(role_ == Role::child ? Role::parent : Role::child); }
 
     static constexpr size_t kNonce = 16, kHello = 32, kProof = 32;
 
@@ -41,9 +43,11 @@ class Handshake {
     State take_hello(std::string& out);
     State take_challenge(std::string& out);
     State take_proof();
-    Sha256Digest derive(std::string_view purpose) const;
-    Sha256Digest proof(Role of) const;
-    Sha256Digest frame_key(Role of) const;
+    using Digest = std::array<uint8_t, 32>;
+
+    Digest derive(std::string_view purpose, bool encrypt) const;
+    Digest proof(Role of, bool encrypt) const;
+    FrameKey frame_key(Role of) const;
     std::string tag() const;
     size_t wanted() const;
     bool add_credential(std::string& out);
@@ -51,7 +55,7 @@ class Handshake {
 
     Role role_;
     TreeKey key_;
-    bool munge_;
+    bool munge_, encrypt_;
     std::string secret_;  ///< from the credential
     std::string why_ = "it does not hold this universe's key";
     State state_ = State::waiting;

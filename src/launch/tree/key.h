@@ -18,9 +18,11 @@ struct TreeKey {
 /// What a daemon proves itself with.
 struct TreeCredentials {
     TreeKey key;
-    bool munge = false;  ///< MUNGE has to vouch for both ends besides
+    bool munge = false;    ///< MUNGE has to vouch for both ends besides
+    bool encrypt = false;  ///< what daemons say is secret too; both ends have to want it
 
-    TreeCredentials(const TreeKey& k, bool with_munge = false) : key(k), munge(with_munge) {}
+    TreeCredentials(const TreeKey& k, bool with_munge = false, bool encrypted = false)
+        : key(k), munge(with_munge), encrypt(encrypted) {}
 };
 
 /// From the kernel's generator.

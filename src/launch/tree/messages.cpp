@@ -66,7 +66,7 @@ std::string encode(const Orders& orders) {
     out.string(s.key.view());
     put_list(out, s.agent, [&](const std::string& word) { out.string(word); });
     out.string(s.program).string(s.interfaces).number(s.fanout).number(static_cast<uint8_t>(s.keep_agent));
-    out.number(static_cast<uint8_t>(s.munge));
+    out.number(static_cast<uint8_t>(s.munge)).number(static_cast<uint8_t>(s.encrypt));
     for (const auto limit : {s.start_limit, s.heartbeat, s.silence_limit, s.grace}) put_limit(out, limit);
     put(out, orders.self);
     put(out, orders.ancestors);
@@ -87,9 +87,11 @@ bool decode(std::string_view bytes, Orders& out) {
     s.keep_agent = keep == 1;
     const auto munge = in.number<uint8_t>();
     s.munge = munge == 1;
+    const auto encrypt = in.number<uint8_t>();
+    s.encrypt = encrypt == 1;
     for (auto* limit : {&s.start_limit, &s.heartbeat, &s.silence_limit, &s.grace}) *limit = get_limit(in);
-    return get(in, out.self) && get(in, out.ancestors) && in.done() && keep <= 1 && munge <= 1 && s.fanout >= 1 &&
-           !out.ancestors.empty();
+    return get(in, out.self) && get(in, out.ancestors) && in.done() && keep <= 1 && munge <= 1 && encrypt <= 1 &&
+           s.fanout >= 1 && !out.ancestors.empty();
 }
 
 std::string encode(const Attach& message) {

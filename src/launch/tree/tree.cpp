@@ -39,6 +39,7 @@ TreeSettings TreeSettings::from_config() {
     settings.key = make_key();
     settings.version = STARLING_VERSION;
     settings.munge = variables.authentication == Authentication::munge;
+    settings.encrypt = variables.encryption;
     settings.agent = words(variables.launcher_agent ? variables.launcher_agent : "");
     settings.program = control::find_starlingd();
     settings.interfaces = variables.daemon_interfaces ? variables.daemon_interfaces : "";

@@ -71,6 +71,7 @@ struct TreeHandlers {
 struct TreeSettings {
     TreeKey key;                     ///< a fresh one for each universe: make_key()
     bool munge = false;              ///< MUNGE has to vouch for both ends besides
+    bool encrypt = false;            ///< what daemons say to each other is secret
     std::vector<std::string> agent;  ///< called as `agent... host command`; ssh by default
     std::string program;             ///< starlingd as the other hosts know it
     std::string interfaces;          ///< names or addresses to listen on, separated by commas; empty: all that are up
@@ -84,6 +85,7 @@ struct TreeSettings {
 
     /// From the variables (STARLING_TREE_FANOUT, ...), with this installation's starlingd and a new key.
     static TreeSettings from_config();
+    TreeCredentials credentials() const { return {key, munge, encrypt}; }
 };
 
 /// One daemon's part of the tree. Single-threaded, on `loop`, which must outlive it. Destroying it closes

@@ -19,7 +19,7 @@ void Implementation::search_uplink(bool first) {
     if (!first && candidates.size() > 1) std::rotate(candidates.begin(), candidates.begin() + 1, candidates.end());
     const auto limit = first ? settings.start_limit / 2 : settings.grace;
     search = std::make_unique<UplinkSearch>(
-        loop, TreeCredentials(settings.key, settings.munge), candidates, encode(attach), limit, !first,
+        loop, settings.credentials(), candidates, encode(attach), limit, !first,
         [this](UplinkSearch::Found found) { on_uplink_found(std::move(found)); },
         [this, first](const std::string& why) {
             if (!first) return orphaned("no daemon above this one can be reached: " + why);
