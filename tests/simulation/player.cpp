@@ -48,13 +48,17 @@ bool is_for_all(const Step& step) {
 
 }  // namespace
 
-bool Player::ok(int code, const char* what, bool may_fail) {
+Player::Allowed Player::with(const Step& step, int rank) const {
+    return script_.fails_with(script_.communities[step.comm], rank) ? Allowed::death : Allowed::nothing;
+}
+
+bool Player::ok(int code, const char* what, Allowed allowed) {
     if (code == MPI_SUCCESS) return true;
     int error = 0, length = 0;
     char text[MPI_MAX_ERROR_STRING] = "";
     mpi_.Error_class(code, &error);
     mpi_.Error_string(code, text, &length);
-    if (may_fail && error == MPI_ERR_PROC_ABORTED) return false;
+    if (allowed == Allowed::anything || (allowed == Allowed::death && error == MPI_ERR_PROC_ABORTED)) return false;
     fail_run("%s: %s", what, text);
 }
 
@@ -147,29 +151,29 @@ void Player::keep_or_wait(const Step& step) {
 }
 
 void Player::send(const Step& step, int to) {
-    const bool may_fail = script_.fails_with(script_.communities[step.comm], to);
+    const Allowed allowed = with(step, to);
     Pending& pending = begin(step);
     pending.out = message_of(step);
-    pending.may_fail = may_fail;
+    pending.allowed = allowed;
     const auto bytes = static_cast<int>(step.bytes);
     char* const data = pending.out.data();
     switch (step.send) {
         case SendWay::send:
-            ok(mpi_.Send(data, bytes, MPI_BYTE, to, step.tag, comm(step)), "MPI_Send", may_fail);
+            ok(mpi_.Send(data, bytes, MPI_BYTE, to, step.tag, comm(step)), "MPI_Send", allowed);
             break;
         case SendWay::ssend:
-            ok(mpi_.Ssend(data, bytes, MPI_BYTE, to, step.tag, comm(step)), "MPI_Ssend", may_fail);
+            ok(mpi_.Ssend(data, bytes, MPI_BYTE, to, step.tag, comm(step)), "MPI_Ssend", allowed);
             break;
         case SendWay::isend:
-            ok(mpi_.Isend(data, bytes, MPI_BYTE, to, step.tag, comm(step), &pending.request), "MPI_Isend", may_fail);
+            ok(mpi_.Isend(data, bytes, MPI_BYTE, to, step.tag, comm(step), &pending.request), "MPI_Isend", allowed);
             return keep_or_wait(step);
         case SendWay::issend:
-            ok(mpi_.Issend(data, bytes, MPI_BYTE, to, step.tag, comm(step), &pending.request), "MPI_Issend", may_fail);
+            ok(mpi_.Issend(data, bytes, MPI_BYTE, to, step.tag, comm(step), &pending.request), "MPI_Issend", allowed);
             return keep_or_wait(step);
         case SendWay::persistent:
             pending.persistent = true;
             ok(mpi_.Ssend_init(data, bytes, MPI_BYTE, to, step.tag, comm(step), &pending.request), "MPI_Ssend_init");
-            ok(mpi_.Start(&pending.request), "MPI_Start", may_fail);
+            ok(mpi_.Start(&pending.request), "MPI_Start", allowed);
             return keep_or_wait(step);
     }
     // What is done may be used for something else.
@@ -178,7 +182,7 @@ void Player::send(const Step& step, int to) {
 }
 
 void Player::receive(const Step& step, int source) {
-    const bool may_fail = script_.fails_with(script_.communities[step.comm], step.from);
+    const Allowed allowed = with(step, step.from);
     const int tag = step.any_tag && step.kind == Kind::message ? MPI_ANY_TAG : step.tag;
     // A crowd's messages are of different lengths.
     uint32_t room = step.bytes;
@@ -187,9 +191,9 @@ void Player::receive(const Step& step, int source) {
              id < script_.steps.size() && script_.steps[id].crowd == step.crowd && script_.steps[id].kind == Kind::crowd; ++id)
             room = std::max(room, script_.steps[id].bytes);
     }
-    if (step.receive >= ReceiveWay::probe && step.receive != ReceiveWay::test) return take(step, source, tag, may_fail);
+    if (step.receive >= ReceiveWay::probe && step.receive != ReceiveWay::test) return take(step, source, tag, allowed);
     Pending& pending = begin(step);
-    pending.may_fail = may_fail;
+    pending.allowed = allowed;
     pending.in.assign(room, '\x33');
     pending.check = [this](Pending& done, MPI_Status& status) { compare(*done.step, done.in, status, done.step->from); };
     const auto bytes = static_cast<int>(room);
@@ -197,22 +201,22 @@ void Player::receive(const Step& step, int source) {
     if (step.receive == ReceiveWay::persistent) {
         pending.persistent = true;
         ok(mpi_.Recv_init(data, bytes, MPI_BYTE, source, tag, comm(step), &pending.request), "MPI_Recv_init");
-        ok(mpi_.Start(&pending.request), "MPI_Start", may_fail);
+        ok(mpi_.Start(&pending.request), "MPI_Start", allowed);
         return keep_or_wait(step);
     }
     if (step.receive == ReceiveWay::recv) {
         MPI_Status status;
-        if (ok(mpi_.Recv(data, bytes, MPI_BYTE, source, tag, comm(step), &status), "MPI_Recv", may_fail))
+        if (ok(mpi_.Recv(data, bytes, MPI_BYTE, source, tag, comm(step), &status), "MPI_Recv", allowed))
             compare(step, pending.in, status, step.from);
         pending_.pop_back();
         return;
     }
-    ok(mpi_.Irecv(data, bytes, MPI_BYTE, source, tag, comm(step), &pending.request), "MPI_Irecv", may_fail);
+    ok(mpi_.Irecv(data, bytes, MPI_BYTE, source, tag, comm(step), &pending.request), "MPI_Irecv", allowed);
     if (step.receive == ReceiveWay::irecv || step.kind == Kind::crowd || step.from == step.to) return keep_or_wait(step);
     // Tested until it is there.
     for (int done = 0; !done;) {
         MPI_Status status;
-        const bool good = ok(mpi_.Test(&pending.request, &done, &status), "MPI_Test", may_fail);
+        const bool good = ok(mpi_.Test(&pending.request, &done, &status), "MPI_Test", allowed);
         if (good && done) compare(step, pending.in, status, step.from);
         if (!good) done = 1;
     }
@@ -220,24 +224,24 @@ void Player::receive(const Step& step, int source) {
 }
 
 // First a look at what comes, then the receive.
-void Player::take(const Step& step, int source, int tag, bool may_fail) {
+void Player::take(const Step& step, int source, int tag, Allowed allowed) {
     MPI_Status seen, status;
     MPI_Message message = MPI_MESSAGE_NULL;
     int found = 0, bytes = 0;
     if (step.receive == ReceiveWay::mprobe) {
-        if (!ok(mpi_.Mprobe(source, tag, comm(step), &message, &seen), "MPI_Mprobe", may_fail)) return;
+        if (!ok(mpi_.Mprobe(source, tag, comm(step), &message, &seen), "MPI_Mprobe", allowed)) return;
     } else if (step.receive == ReceiveWay::probe) {
-        if (!ok(mpi_.Probe(source, tag, comm(step), &seen), "MPI_Probe", may_fail)) return;
+        if (!ok(mpi_.Probe(source, tag, comm(step), &seen), "MPI_Probe", allowed)) return;
     } else {
         while (!found)
-            if (!ok(mpi_.Iprobe(source, tag, comm(step), &found, &seen), "MPI_Iprobe", may_fail)) return;
+            if (!ok(mpi_.Iprobe(source, tag, comm(step), &found, &seen), "MPI_Iprobe", allowed)) return;
     }
     ok(mpi_.Get_count(&seen, MPI_BYTE, &bytes), "MPI_Get_count");
     std::vector<char> in(static_cast<size_t>(bytes), '\x33');
     const int code = message != MPI_MESSAGE_NULL
                          ? mpi_.Mrecv(in.data(), bytes, MPI_BYTE, &message, &status)
                          : mpi_.Recv(in.data(), bytes, MPI_BYTE, seen.MPI_SOURCE, seen.MPI_TAG, comm(step), &status);
-    if (ok(code, "receiving what was probed", may_fail)) compare(step, in, status, step.from);
+    if (ok(code, "receiving what was probed", allowed)) compare(step, in, status, step.from);
 }
 
 void Player::compare(const Step& step, const std::vector<char>& in, const MPI_Status& status, int source) {
@@ -292,13 +296,13 @@ void Player::take_part_in_exchange(const Step& step) {
     const Community& community = script_.communities[step.comm];
     const bool first = community.rank_of(me_) == step.from;
     const int other = first ? step.to : step.from;
-    const bool may_fail = script_.fails_with(community, other);
+    const Allowed allowed = with(step, other);
     std::vector<char> out = message_of(step, first ? 0 : 1), in(step.bytes, '\x33');
     const auto bytes = static_cast<int>(step.bytes);
     MPI_Status status;
     if (ok(mpi_.Sendrecv(out.data(), bytes, MPI_BYTE, other, step.tag, in.data(), bytes, MPI_BYTE, other, step.tag, comm(step),
                          &status),
-           "MPI_Sendrecv", may_fail))
+           "MPI_Sendrecv", allowed))
         compare(step, in, status, other);
 }
 
@@ -376,10 +380,12 @@ void Player::split(const Step& step) {
 
 void Player::take_part(const Step& step) {
     Pending& pending = begin(step);
-    pending.check = [this](Pending& done, MPI_Status&) { check_collective(*done.step, done); };
+    // Where somebody dies it must end; what it brings then is nobody's business.
+    if (script_.mortal) pending.allowed = Allowed::anything;
+    if (!script_.mortal) pending.check = [this](Pending& done, MPI_Status&) { check_collective(*done.step, done); };
     start_collective(step, pending);
     if (pending.request != MPI_REQUEST_NULL) return keep_or_wait(step);
-    check_collective(step, pending);
+    if (!script_.mortal) check_collective(step, pending);
     pending_.pop_back();
 }
 
@@ -447,7 +453,7 @@ void Player::start_collective(const Step& step, Pending& pending) {
             code = now ? mpi_.Exscan(out, in, count, type, MPI_SUM, c) : mpi_.Iexscan(out, in, count, type, MPI_SUM, c, r);
             break;
     }
-    ok(code, name_of(step.collective));
+    ok(code, name_of(step.collective), pending.allowed);
 }
 
 // The plain model: what each gets is worked out from what all have given.
@@ -503,7 +509,7 @@ void Player::check_collective(const Step& step, Pending& pending) {
 void Player::wait(Pending& pending) {
     MPI_Status status;
     if (pending.request == MPI_REQUEST_NULL) return;  // it failed at once, as it may
-    const bool good = ok(mpi_.Wait(&pending.request, &status), "MPI_Wait", pending.may_fail);
+    const bool good = ok(mpi_.Wait(&pending.request, &status), "MPI_Wait", pending.allowed);
     if (pending.persistent) ok(mpi_.Request_free(&pending.request), "MPI_Request_free");
     if (good && pending.check) pending.check(pending, status);
     std::fill(pending.out.begin(), pending.out.end(), '\x55');

@@ -19,11 +19,14 @@ class Player {
     void run();
 
   private:
+    /// How an operation may fail: not at all, since somebody has died whom it has to do with, or, of a collective one, since it
+    /// has failed elsewhere.
+    enum class Allowed : uint8_t { nothing, death, anything };
     /// What was begun and is to be waited for: its buffers, and what must be true then.
     struct Pending {
         const Step* step;
         MPI_Request request = MPI_REQUEST_NULL;
-        bool may_fail = false;
+        Allowed allowed = Allowed::nothing;
         bool persistent = false;
         std::vector<char> out, in;
         std::function<void(Pending&, MPI_Status&)> check;
@@ -32,7 +35,7 @@ class Player {
     void play(const Step& step);
     void send(const Step& step, int to);
     void receive(const Step& step, int from);
-    void take(const Step& step, int source, int tag, bool may_fail);
+    void take(const Step& step, int source, int tag, Allowed allowed);
     void take_part_in_exchange(const Step& step);
     void cancel_send(const Step& step);
     void cancel_receive(const Step& step);
@@ -50,7 +53,8 @@ class Player {
     void wait_for_some();
     void wait_for_all();
     /// False if it failed as it may.
-    bool ok(int code, const char* what, bool may_fail = false);
+    bool ok(int code, const char* what, Allowed allowed = Allowed::nothing);
+    Allowed with(const Step& step, int rank) const;
     MPI_Comm comm(const Step& step) const { return comms_[step.comm]; }
 
     const Script& script_;

@@ -106,7 +106,8 @@ void Script::trouble(Random& random) {
     for (uint64_t i = random.between(1, 6); i > 0; --i) {
         const auto host = static_cast<uint32_t>(random.below(placement.hosts));
         const auto rail = static_cast<uint32_t>(random.below(rails));
-        const bool seen = random.one_in(2);
+        // A process that starts without any rail gives up: one is always there, whether or not it carries anything.
+        const bool seen = rail != 0 && random.one_in(2);
         const uint64_t begin = random.below(60 * kMs);
         const uint64_t end = begin + (random.one_in(3) ? random.below(3000 * kMs) : random.below(100 * kMs));
         faults.push_back({seen ? Fault::Kind::rail_down : Fault::Kind::silent, begin, host, rail, 0});
@@ -154,7 +155,7 @@ void Script::write_step(Random& random, uint32_t community) {
         write_message(random, step);
     } else if (kind < 72) {
         write_crowd(random, step);
-    } else if (!mortal && kind < 92) {
+    } else if (kind < 92) {
         write_collective(random, step);
     } else if (!mortal) {
         write_communities(random, step);

@@ -17,8 +17,6 @@ World* the_world = nullptr;
 
 /// A wait that never ends for want of time to pass would take real time for ever.
 constexpr uint64_t kMostSwitches = 30'000'000;
-/// Who looks at the clock again and again, while nothing happens, waits: so many looks until they take twice as long.
-constexpr uint64_t kLooksPerDoubling = 256;
 constexpr uint64_t kLongestLookNs = 100'000;
 
 }  // namespace
@@ -46,7 +44,9 @@ void fail_run(const char* format, ...) {
 World::World(uint64_t seed) : random(seed) {
     limit = now + 300'000'000'000;
     static constexpr uint64_t kPatience[] = {2, 8, 50, 1000};
+    static constexpr uint64_t kLooks[] = {4, 16, 64};
     patience_ = random.one_of(kPatience);
+    looks_per_doubling_ = random.one_of(kLooks);
     the_world = this;
 }
 
@@ -133,18 +133,18 @@ void World::leave() { current_->fiber->leave(); }
 // Time that is only looked at grows: else two seconds of a peer's silence would take millions of looks.
 void World::pass(uint64_t ns) {
     if (!current_ || !current_->fiber) return;
-    const uint64_t doublings = std::min<uint64_t>(looks_++ / kLooksPerDoubling, 20);
+    const uint64_t doublings = std::min<uint64_t>(looks_++ / looks_per_doubling_, 20);
     now += std::min(ns << doublings, std::max(ns, kLongestLookNs));
     if (next_event_ <= now) {
         run_events();
         if (current_->state != Process::State::runnable) return leave();
     }
-    if (random.one_in(looks_ > kLooksPerDoubling ? 2 : patience_)) leave();
+    if (random.one_in(looks_ > looks_per_doubling_ ? 2 : patience_)) leave();
 }
 
 void World::yield() {
     if (!current_ || !current_->fiber) return;
-    const uint64_t doublings = std::min<uint64_t>(looks_++ / kLooksPerDoubling, 20);
+    const uint64_t doublings = std::min<uint64_t>(looks_++ / looks_per_doubling_, 20);
     now += std::min<uint64_t>(uint64_t{500} << doublings, kLongestLookNs);
     leave();
 }

@@ -108,6 +108,8 @@ class World {
     Process* current_ = nullptr;
     uint64_t looks_ = 0;
     uint64_t patience_;  ///< calls of one process, on average, before another has its turn
+    /// Who looks at the clock again and again while nothing happens waits: after so many looks they take twice as long.
+    uint64_t looks_per_doubling_;
     uint64_t hash_ = 0xcbf29ce484222325ull, switches_ = 0;
 };
 
