@@ -37,7 +37,7 @@ class CommExchange final : public Exchange, public comm::CollectiveState {
         return hosts_.leaders.empty() ? nullptr : &hosts_;
     }
 
-    NodeOwner node;
+    NodeOwner stage;
 
   private:
     void find_hosts();
@@ -74,10 +74,7 @@ CommExchange& comm_exchange(comm::Comm& comm) {
 
 Exchange& exchange_of(comm::Comm& comm) { return comm_exchange(comm); }
 
-Node* node_of(comm::Comm& comm) {
-    CommExchange& exchange = comm_exchange(comm);
-    return exchange.node.get(comm, exchange);
-}
+NodeOwner& stage_of(comm::Comm& comm) { return comm_exchange(comm).stage; }
 
 TaggedExchange::TaggedExchange(message::Channel& channel, std::vector<int> ranks, int me, int tag)
     : channel_(channel), ranks_(std::move(ranks)), tag_(tag) {

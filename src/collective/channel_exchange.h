@@ -13,8 +13,8 @@ namespace starling::collective {
 /// The exchange over a communicator's collective channel, made at first use and kept with it.
 Exchange& exchange_of(comm::Comm& comm);
 
-/// The node stage of a communicator for a blocking collective; see NodeOwner::get().
-Node* node_of(comm::Comm& comm);
+/// What holds the node stage of a communicator.
+NodeOwner& stage_of(comm::Comm& comm);
 
 /// An exchange over a channel of which only some ranks take part, under one tag of its own, so that several
 /// can be under way on one channel. For one operation at a time.

@@ -23,8 +23,6 @@ Call call_of(Kind kind, const View& v, int64_t count, const Datatype& type, cons
     return call;
 }
 
-Task finished(int error) { co_return error; }
-
 /// The algorithm for a call.
 template <class Signature, class... Arguments>
 Task chosen(const Call& call, const Arguments&... arguments) {
@@ -34,30 +32,30 @@ Task chosen(const Call& call, const Arguments&... arguments) {
 /// What every reduction over one rank comes to.
 Task copied(const void* send, void* receive, int64_t count, const Datatype& type) {
     if (input_of(send, receive) != receive && count > 0) datatype::copy(type, count, send, receive);
-    return finished(MPI_SUCCESS);
+    return Task::over(MPI_SUCCESS);
 }
 
 }  // namespace
 
 Task barrier(View v) {
-    if (v.n == 1) return finished(v.error);
+    if (v.n == 1) return Task::over(v.error);
     return chosen<signature::barrier>(call_of(Kind::barrier, v, 0), v);
 }
 
 Task bcast(View v, void* buffer, int64_t count, const Datatype& type, int root) {
     const uint64_t bytes = datatype::packed_size(type, count);
-    if (v.n == 1 || bytes == 0) return finished(v.error);
+    if (v.n == 1 || bytes == 0) return Task::over(v.error);
     return chosen<signature::bcast>(call_of(Kind::bcast, v, bytes), v, buffer, count, type, root);
 }
 
 Task reduce(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, int root) {
-    if (count == 0) return finished(v.error);
+    if (count == 0) return Task::over(v.error);
     if (v.n == 1) return copied(send, receive, count, type);
     return chosen<signature::reduce>(call_of(Kind::reduce, v, count, type, op), v, send, receive, count, type, op, root);
 }
 
 Task allreduce(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op) {
-    if (count == 0) return finished(v.error);
+    if (count == 0) return Task::over(v.error);
     if (v.n == 1) return copied(send, receive, count, type);
     return chosen<signature::allreduce>(call_of(Kind::allreduce, v, count, type, op), v, send, receive, count, type, op);
 }
@@ -79,7 +77,7 @@ Task scatter(View v, Blocks send, void* receive, int64_t count, const Datatype& 
 Task allgather(View v, const void* send, int64_t count, const Datatype& type, Blocks receive) {
     if (send != MPI_IN_PLACE)
         v.note(datatype::copy(type, count, send, receive.type(v.me), receive.count(v.me), receive.at(v.me)));
-    if (v.n == 1) return finished(v.error);
+    if (v.n == 1) return Task::over(v.error);
     Call call = call_of(Kind::allgather, v, receive.bytes(0));
     call.uniform = receive.uniform();
     if (!call.uniform) {
@@ -87,7 +85,7 @@ Task allgather(View v, const void* send, int64_t count, const Datatype& type, Bl
         for (int i = 0; i < v.n; ++i) call.bytes += receive.bytes(i);
         call.bytes /= static_cast<uint64_t>(v.n);
     } else if (call.bytes == 0) {
-        return finished(v.error);
+        return Task::over(v.error);
     }
     return chosen<signature::allgather>(call, v, receive);
 }
@@ -107,8 +105,8 @@ Task reduce_scatter(View v, const void* send, void* receive, Shares shares, cons
 }
 
 Task scan(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, bool exclusive) {
-    if (count == 0) return finished(v.error);
-    if (v.n == 1) return exclusive ? finished(v.error) : copied(send, receive, count, type);
+    if (count == 0) return Task::over(v.error);
+    if (v.n == 1) return exclusive ? Task::over(v.error) : copied(send, receive, count, type);
     return chosen<signature::scan>(call_of(Kind::scan, v, count, type, op), v, send, receive, count, type, op, exclusive);
 }
 

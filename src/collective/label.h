@@ -8,15 +8,18 @@
 
 namespace starling::collective {
 
+class NodeOwner;
+
 /// Null and 0 for what is not known.
 struct Label {
     const char* function = nullptr;       ///< "MPI_Barrier", lasts for ever; null: the one that waits
     message::Channel* channel = nullptr;  ///< that its messages go through
     uint32_t number = 0;                  ///< among the collective operations of the communicator, from 1
     int tag = 0;                          ///< of its messages
+    const NodeOwner* stage = nullptr;     ///< that it may go through
 };
 
-/// Tells of a wait in this operation: its place, and the messages that it waits for.
+/// Tells of a wait in this operation: its place, and the messages or members that it waits for.
 void tell(const Label& label, progress::Teller& teller);
 
 }  // namespace starling::collective

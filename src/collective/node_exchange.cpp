@@ -41,6 +41,14 @@ void EngineSync::start_lending(std::byte* area, int64_t offset, bool leads) {
     lender = std::make_unique<NodeLender>(NodeLayout(area, n), participants_, offset, leads);
 }
 
+bool EngineSync::someone_gone() const {
+    for (const link::Job* job : other_jobs_)
+        if (job->dead()) return true;
+    for (const link::Process& process : mortals_)
+        if (const link::Peer* peer = process.job->peer_if_met(process.rank); peer && peer->dead) return true;
+    return false;
+}
+
 struct EngineSync::Waiting {
     const EngineSync& sync;
     bool (*condition)(void*);
@@ -48,29 +56,19 @@ struct EngineSync::Waiting {
     const NodeWait& what;
     bool here = false;
 
-    bool operator()() {
-        if ((here = condition(argument))) return true;
-        for (const link::Job* job : sync.other_jobs_)
-            if (job->dead()) return true;
-        for (const link::Process& process : sync.mortals_)
-            if (const link::Peer* peer = process.job->peer_if_met(process.rank); peer && peer->dead) return true;
-        return false;
-    }
+    bool operator()() { return (here = condition(argument)) || sync.someone_gone(); }
 };
 
-void EngineSync::tell(const NodeWait& what, progress::Teller& teller) const {
-    if (!tells.channel) return;
-    const Label call = label();
-    teller.in_collective(call.channel->context(), call.number);
+void EngineSync::tell_missing(const NodeWait& what, progress::Teller& teller) const {
     const auto n = static_cast<int>(participants_.size());
-    NodeLayout layout(tells.area, n);
+    NodeLayout layout(place.area, n);
     const auto missing = [&](int i) {
         if (i == me_ || i >= n) return;
         Account::Operation member{};
         member.kind = Account::Kind::member;
         member.flags = Account::kOfCollective;
         member.rank = i;
-        member.context = call.channel->context();
+        member.context = place.channel->context();
         member.peer = participants_[static_cast<size_t>(i)].rank;
         member.peer_job = participants_[static_cast<size_t>(i)].job->address().id;
         teller.waits_for(member, nullptr);
@@ -87,10 +85,10 @@ void EngineSync::tell(const NodeWait& what, progress::Teller& teller) const {
 
 bool EngineSync::wait_long(bool (*condition)(void*), void* argument, const NodeWait& what) const {
     Waiting ready{*this, condition, argument, what};
-    const progress::WaitSite site{tells.function ? tells.function : "a collective operation", progress::Expected::soon,
-                                  [](const void* a, progress::Teller& teller) {
+    const progress::WaitSite site{nullptr, progress::Expected::soon, [](const void* a, progress::Teller& teller) {
                                       const auto& waiting = *static_cast<const Waiting*>(a);
-                                      waiting.sync.tell(waiting.what, teller);
+                                      waiting.sync.tell_call(teller);
+                                      waiting.sync.tell_missing(waiting.what, teller);
                                   }};
     // On a crowded core every look but the first after a yield is a waste.
     for (int i = 0; i < kCrowdedYields && progress::core_is_crowded(); ++i) {
@@ -130,27 +128,39 @@ NodeOwner::~NodeOwner() {
     link::end_loans(std::move(node_->sync().lender));
 }
 
-Node* NodeOwner::get(comm::Comm& comm, Exchange& exchange) {
-    if (node_) return node_.get();
-    if (tried_) return nullptr;
-    if (&comm != comm::world() && ++calls_ < 2) return nullptr;
-    tried_ = true;
-    if (const HostMap* hosts = exchange.inter() ? nullptr : exchange.hosts()) {
-        make(comm, exchange, hosts->mine, hosts->my_place);
-    } else if (exchange.size <= NodeLayout::kMost && all_here(comm.collective.roster(), exchange.size)) {
-        std::vector<int> everyone(static_cast<size_t>(exchange.size));
-        std::iota(everyone.begin(), everyone.end(), 0);
-        make(comm, exchange, everyone, exchange.rank);
-    }
-    return node_.get();
+void NodeOwner::wait_for_turns() {
+    const progress::WaitSite site{nullptr, progress::Expected::soon, [](const void* a, progress::Teller& teller) {
+                                      const EngineSync& sync = static_cast<const NodeOwner*>(a)->node_->sync();
+                                      sync.tell_call(teller);
+                                      sync.tell_awaited(teller);
+                                  }};
+    progress::wait_until([](void* a) { return static_cast<NodeOwner*>(a)->turns_.none(); }, this, site);
 }
 
-void NodeOwner::make(comm::Comm& comm, Exchange& exchange, const std::vector<int>& members, int me) {
+Task NodeOwner::make(comm::Comm& comm, Exchange& exchange) {
+    if (tried_) return Task::over(MPI_SUCCESS);
+    tried_ = true;
+    std::vector<int> members;
+    int me = exchange.rank;
+    if (const HostMap* hosts = exchange.inter() ? nullptr : exchange.hosts()) {
+        members = hosts->mine;
+        me = hosts->my_place;
+    } else if (exchange.size <= NodeLayout::kMost && all_here(comm.collective.roster(), exchange.size)) {
+        members.resize(static_cast<size_t>(exchange.size));
+        std::iota(members.begin(), members.end(), 0);
+    } else {
+        return Task::over(MPI_SUCCESS);
+    }
     // Drawn by all members alike, though on some hosts there may be nothing to agree on.
     const View all = View::all(exchange);
     exchange.last_was_own();
     const auto n = static_cast<int>(members.size());
-    if (n == 1 || n > NodeLayout::kMost) return;
+    if (n == 1 || n > NodeLayout::kMost) return Task::over(MPI_SUCCESS);
+    return make_of(comm, exchange, std::move(members), me, all);
+}
+
+Task NodeOwner::make_of(comm::Comm& comm, Exchange& exchange, std::vector<int> members, int me, View all) {
+    const auto n = static_cast<int>(members.size());
     const bool is_world = &comm == comm::world();
     const message::Roster& roster = comm.collective.roster();
     EngineSync sync(me);
@@ -161,7 +171,7 @@ void NodeOwner::make(comm::Comm& comm, Exchange& exchange, const std::vector<int
     if (!is_world) {
         offset = leads ? allocate_area(n) : 0;
         const int64_t allocated = offset;
-        const int error = run(agree(all.of(members, me), offset, usable));
+        const int error = co_await agree(all.of(members, me), offset, usable);
         if (error != MPI_SUCCESS || !usable) {
             // Nobody has used it.
             if (leads && allocated >= 0) {
@@ -169,15 +179,17 @@ void NodeOwner::make(comm::Comm& comm, Exchange& exchange, const std::vector<int
                 NodeLayout(region.collective() + allocated, n).detached().store(static_cast<uint32_t>(n));
                 retire_area(allocated, n);
             }
-            return;
+            co_return MPI_SUCCESS;
         }
     }
     const link::Process leader = roster.at(members[0]);
     const shm::Region region(leader.job->segment().region(leader.rank));
-    sync.tells = {nullptr, &comm.collective, &exchange, region.collective() + offset, n < exchange.size};
+    sync.place = {&comm.collective, &exchange, region.collective() + offset};
     // The world's area lasts as long as the process.
     sync.start_lending(region.collective() + offset, is_world ? -1 : offset, leads);
+    is_part_ = n < exchange.size;
     node_ = std::make_unique<Node>(region.collective() + offset, n, me, std::move(sync));
+    co_return MPI_SUCCESS;
 }
 
 }  // namespace starling::collective

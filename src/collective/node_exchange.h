@@ -9,8 +9,10 @@
 #include "collective/label.h"
 #include "collective/node_lender.h"
 #include "collective/node_stage.h"
+#include "collective/view.h"
 #include "comm/comm.h"
 #include "job/doorbell.h"
+#include "progress/flags.h"
 #include "progress/idle.h"
 #include "transport/shm/outbox.h"
 
@@ -29,17 +31,17 @@ class EngineSync {
     CopyPath::Into into_room = CopyPath::Into::again;  ///< the room that was given last
     std::unique_ptr<NodeLender> lender;
 
-    /// What an operation says of itself when it waits: the function that is called now, set by who calls; the rest once.
-    struct Tells {
-        const char* function = nullptr;
+    /// What an operation that waits is part of, for those who look from outside.
+    struct Place {
         message::Channel* channel = nullptr;
         const Exchange* exchange = nullptr;
         std::byte* area = nullptr;
-        bool part = false;  ///< of an operation over several hosts, which has its tag already
-    } tells;
-    Label label() const {
-        const Exchange& exchange = *tells.exchange;
-        return {tells.function, tells.channel, exchange.calls() + (tells.part ? 0 : 1), exchange.last_tag()};
+    } place;
+    /// Tells which call waits: the last one.
+    void tell_call(progress::Teller& teller) const { teller.in_collective(place.channel->context(), place.exchange->calls()); }
+    /// Tells whom the operation that is awaited now, if there is one, waits for.
+    void tell_awaited(progress::Teller& teller) const {
+        if (awaited_) tell_missing(*awaited_, teller);
     }
 
     uint32_t load(const std::atomic<uint32_t>& word) const { return word.load(); }
@@ -80,12 +82,45 @@ class EngineSync {
         return wait_long([](void* c) { return (*static_cast<Condition*>(c))(); }, &condition, what);
     }
 
+    /// Awaits a condition: `const bool here = co_await until`.
+    template <class Condition>
+    class Until {
+      public:
+        Until(EngineSync& sync, const Condition& condition, const NodeWait& what)
+            : sync_(sync), condition_(condition), what_(what) {}
+        Until(const Until&) = delete;
+        bool await_ready() { return here_ = condition_(); }
+        void await_suspend(std::coroutine_handle<> waiter) {
+            flag_.waiter = waiter;
+            sync_.awaited_ = &what_;
+            progress::await_flags(flag_);
+        }
+        bool await_resume() {
+            sync_.awaited_ = nullptr;
+            return here_;
+        }
+
+      private:
+        bool look() { return (here_ = condition_()) || sync_.someone_gone(); }
+        EngineSync& sync_;
+        const Condition& condition_;
+        const NodeWait what_;
+        bool here_ = false;
+        progress::FlagWait flag_{{}, [](void* until) { return static_cast<Until*>(until)->look(); }, this};
+    };
+    template <class Condition>
+    Until<Condition> until(const Condition& condition, const NodeWait& what) {
+        return Until<Condition>(*this, condition, what);
+    }
+
   private:
     static constexpr int kSpins = 30;
     struct Waiting;
     bool wait_long(bool (*condition)(void*), void* argument, const NodeWait& what) const;
-    void tell(const NodeWait& what, progress::Teller& teller) const;
+    bool someone_gone() const;
+    void tell_missing(const NodeWait& what, progress::Teller& teller) const;
 
+    const NodeWait* awaited_ = nullptr;
     int me_;
     bool lends_ = false;
     std::vector<job::Doorbell*> doorbells_;
@@ -97,23 +132,44 @@ class EngineSync {
 
 using Node = NodeStage<EngineSync>;
 
-/// Holds a communicator's node stage: of all its members if they share a host, else of those on this host.
+/// Holds a communicator's node stage: of all its members if they share a host, else of those on this host. It is made
+/// at the second collective call (for the world at the first), which the members agree on by messages.
 class NodeOwner {
   public:
     NodeOwner() = default;
     NodeOwner(const NodeOwner&) = delete;
     ~NodeOwner();
 
-    /// The node stage for a blocking collective: all members call this at the same collective. It is made
-    /// at the second call (for the world at the first); null before, and where there is none.
-    Node* get(comm::Comm& comm, Exchange& exchange);
+    /// The stage; null where there is none, and before.
+    Node* node() const { return node_.get(); }
+    /// The same if it is of all members: an operation may be its.
+    Node* node_of_all() const { return is_part_ ? nullptr : node_.get(); }
+    /// The same if it is of those on this host, of several.
+    Node* node_of_host() const { return is_part_ ? node_.get() : nullptr; }
+    /// Who uses the stage beside the program, or will.
+    Turns& turns() { return turns_; }
+    /// Blocks until nobody does.
+    void wait_for_turns();
+    /// Those who have called while it was not known yet whether there is a stage.
+    Turns& callers() { return callers_; }
+    /// Whether node() says already what it will say to a call that is made now: to be asked by each, once. Where not, the call
+    /// takes its place among the callers and awaits, in its turn, what make() gave to the first.
+    bool is_known(const comm::Comm& comm) {
+        if (tried_ && callers_.none()) [[likely]]
+            return true;
+        return !tried_ && &comm != comm::world() && ++calls_ < 2;
+    }
+    /// What a caller has to await: of the first, over if there is nothing to agree on; of the others, over. All members call this
+    /// at the same call.
+    Task make(comm::Comm& comm, Exchange& exchange);
 
   private:
-    void make(comm::Comm& comm, Exchange& exchange, const std::vector<int>& members, int me);
+    Task make_of(comm::Comm& comm, Exchange& exchange, std::vector<int> members, int me, View all);
 
     std::unique_ptr<Node> node_;
+    Turns turns_, callers_;
     int calls_ = 0;
-    bool tried_ = false;
+    bool tried_ = false, is_part_ = false;
 };
 
 }  // namespace starling::collective

@@ -1,6 +1,7 @@
 #include "collective/node_operations.h"
 
 #include "collective/node_fold.h"
+#include "collective/node_protocols.h"
 #include "collective/node_wide.h"
 #include "progress/idle.h"
 
@@ -14,158 +15,286 @@ constexpr uint64_t kBcastPiece = 16 * 1024;
 
 bool fits_slot(const Node& node, uint64_t bytes) { return bytes <= NodeLayout::slot_payload(node.participants()); }
 
+/// What comes in one piece.
+struct Whole {
+    static bool more() { return false; }
+    static bool next(int) { return false; }
+};
+
+/// No data: one half of a barrier.
+struct Nothing : Whole {
+    static uint32_t bytes() { return 0; }
+    static void write(Node&, std::byte*) {}
+    template <class Slot>
+    static int read(Slot) {
+        return MPI_SUCCESS;
+    }
+};
+
+struct Buffer {
+    void* buffer;
+    int64_t count;
+    const Datatype& type;
+};
+
+struct Broadcast : Whole, Buffer {
+    explicit Broadcast(const Buffer& b) : Buffer(b) {}
+    uint32_t bytes() const { return bytes_of(type, count); }
+    void write(Node& node, std::byte* payload) const { pack(node, type, count, buffer, payload); }
+    int read(const std::byte* payload) const {
+        unpack(type, count, buffer, payload);
+        return MPI_SUCCESS;
+    }
+};
+
+struct BroadcastPieces : Buffer {
+    uint64_t total, most, from = 0;
+
+    BroadcastPieces(const Buffer& b, uint64_t most_bytes)
+        : Buffer(b), total(datatype::packed_size(type, count)), most(most_bytes) {}
+    uint32_t bytes() const { return static_cast<uint32_t>(std::min(total - from, most)); }
+    // On a crowded core readers had better come once, when all is there.
+    bool more() const {
+        return from + bytes() < total && from / most % (NodeLayout::kRingBuffers / 2) != 0 && progress::core_is_crowded();
+    }
+    void write(Node& node, std::byte* room) const {
+        datatype::pack(node.sync().copies, type, count, buffer, from, room, bytes(), node.sync().into_room);
+    }
+    int read(const std::byte* room) const {
+        datatype::unpack(type, count, buffer, from, room, bytes());
+        return MPI_SUCCESS;
+    }
+    bool next(int error) {
+        from += most;
+        return error == MPI_SUCCESS && from < total;
+    }
+};
+
+/// Operands of a reduction that fit into slots.
+struct Operands : Whole {
+    const void* input;
+    void* receive;
+    int64_t count;
+    const Datatype& type;
+    const Op& op;
+    Range range;  ///< whose operands are reduced
+    uint32_t size = bytes_of(type, count);
+
+    Operands(const void* in, void* out, int64_t n, const Datatype& t, const Op& o, Range r)
+        : input(in), receive(out), count(n), type(t), op(o), range(r) {}
+    uint32_t bytes() const { return size; }
+    uint32_t bytes(int) const { return size; }
+    uint32_t room_bytes() const { return size; }
+    void write(Node& node, std::byte* payload) const { pack(node, type, count, input, payload); }
+    template <class Slot>
+    int read(Slot slot) const {
+        return fold(slot, range, receive, count, type, op);
+    }
+};
+
+/// The last to come reduces for all. The low side's reduction lies first, the high side's half a buffer behind.
+struct Sums : Whole {
+    const void* input;
+    void* receive;
+    int64_t count;
+    const Datatype& type;
+    const Op& op;
+    Summands summands;
+    static constexpr size_t kHalf = NodeLayout::kRingPayload / 2;
+
+    Sums(const void* in, void* out, int64_t n, const Datatype& t, const Op& o, const Summands& s)
+        : input(in), receive(out), count(n), type(t), op(o), summands(s) {}
+    uint32_t bytes() const { return bytes_of(type, count); }
+    void write(Node& node, std::byte* payload) const { pack(node, type, count, input, payload); }
+    template <class Slot>
+    int combine(Node& node, Slot slot, std::byte* result) const {
+        int error = MPI_SUCCESS;
+        for (int i = 0; i < summands.groups && error == MPI_SUCCESS; ++i)
+            error = fold_packed(node, slot, summands.group[i], result + static_cast<size_t>(i) * kHalf, count, type, op);
+        return error;
+    }
+    int read(const std::byte* result) const {
+        unpack(type, count, receive, result + static_cast<size_t>(summands.wanted) * kHalf);
+        return MPI_SUCCESS;
+    }
+};
+
+struct Gathered : Whole {
+    const void* send;
+    int64_t count;
+    const Datatype& type;
+    Blocks receive;
+    Range range;
+    int me;
+    uint32_t block;
+
+    Gathered(const void* from, int64_t n, const Datatype& t, const Blocks& to, Range r, int my_number, uint32_t b)
+        : send(from), count(n), type(t), receive(to), range(r), me(my_number), block(b) {}
+    uint32_t bytes() const { return block; }
+    void write(Node& node, std::byte* payload) const {
+        if (send != MPI_IN_PLACE) pack(node, type, count, send, payload);
+    }
+    template <class Slot>
+    int read(Slot slot) const {
+        for (int i = range.first; i < range.last; ++i) {
+            const int rank = i - range.first;
+            if (send != MPI_IN_PLACE || i != me) unpack(receive.type(rank), receive.count(rank), receive.at(rank), slot(i));
+        }
+        return MPI_SUCCESS;
+    }
+};
+
+struct Scattered : Whole {
+    Blocks send;
+    void* receive;
+    int64_t count;
+    const Datatype& type;
+    Range range;
+    int me;
+    bool is_root;
+    uint32_t block;
+
+    Scattered(const Blocks& from, void* to, int64_t n, const Datatype& t, Range r, int my_number, bool root, uint32_t b)
+        : send(from), receive(to), count(n), type(t), range(r), me(my_number), is_root(root), block(b) {}
+    uint32_t bytes() const { return block; }
+    void write(Node& node, std::byte* payload) const {
+        for (int i = 0; i < range.last - range.first; ++i, payload += block)
+            pack(node, send.type(i), send.count(i), send.at(i), payload);
+    }
+    int read(const std::byte* payload) const {
+        unpack(type, count, receive, payload + static_cast<size_t>(me - range.first) * block);
+        return MPI_SUCCESS;
+    }
+    /// The root's own block goes no such way.
+    bool next(int& error) const {
+        const int mine = me - range.first;
+        if (is_root && range.has(me) && receive != MPI_IN_PLACE && error == MPI_SUCCESS)
+            error = datatype::copy(send.type(mine), send.count(mine), send.at(mine), type, count, receive);
+        return false;
+    }
+};
+
+struct Gathers : Whole {
+    Gathering gathering;
+    explicit Gathers(const Gathering& g) : gathering(g) {}
+    uint32_t bytes(int participant) const { return static_cast<uint32_t>(gathering.bytes(participant)); }
+    void write(Node& node, std::byte* payload) const { gathering.write(node, 0, gathering.mine, payload); }
+    template <class Slot>
+    int read(Slot slot) const {
+        gathering.read(slot, 0, gathering.theirs);
+        return MPI_SUCCESS;
+    }
+};
+
+struct Exchanged : Whole {
+    Blocks send, receive;
+    int me, n;
+    uint32_t block;
+
+    Exchanged(const Blocks& out, const Blocks& in, const Node& node)
+        : send(out), receive(in), me(node.me()), n(node.participants()), block(static_cast<uint32_t>(receive.bytes(0))) {}
+    uint32_t bytes(int) const { return block; }
+    void write(Node& node, std::byte* payload) const {
+        for (int i = 0; i < n; ++i, payload += block) pack(node, send.type(i), send.count(i), send.at(i), payload);
+    }
+    template <class Slot>
+    int read(Slot slot) const {
+        for (int i = 0; i < n; ++i)
+            unpack(receive.type(i), receive.count(i), receive.at(i), slot(i) + static_cast<size_t>(me) * block);
+        return MPI_SUCCESS;
+    }
+};
+
 }  // namespace
 
-int arrive(Node& node, int n) {
-    return node.to_root(
-        kind_of(Kind::barrier), 0, 0, n, 0, [](std::byte*) {}, [](auto) {});
+Task barrier(const NodeDriver& on) { return on(protocol::Barrier{}); }
+
+Task arrive(const NodeDriver& on) {
+    return on(protocol::ToRoot<Nothing>{{}, kind_of(Kind::barrier), 0, 0, on.node().participants()});
 }
 
-int release(Node& node, int me) {
-    return node.bcast(
-        kind_of(Kind::barrier), 0, me != 0, 0, [](std::byte*) {}, [](const std::byte*) {});
+Task release(const NodeDriver& on) {
+    return on(protocol::FromRoot<Nothing>{{}, kind_of(Kind::barrier), 0, on.node().me() != 0});
 }
 
-void give_up(Node& node, int root) {
-    node.bcast(
-        Node::kFailed, root, false, 0, [](std::byte*) {}, [](const std::byte*) {});
-}
+Task give_up(const NodeDriver& on, int root) { return on(protocol::FromRoot<Nothing>{{}, Node::kFailed, root, false}); }
+
+Task skip(const NodeDriver& on) { return on(protocol::Skip{}); }
 
 bool fits_room(int participants, uint64_t bytes) { return bytes <= NodeLayout::wide_payload(participants); }
 
-int bcast(Node& node, int root, bool reads, void* buffer, int64_t count, const Datatype& type, bool in_one) {
-    const uint64_t total = datatype::packed_size(type, count);
-    if (total <= NodeLayout::kRingPayload)
-        return node.bcast(
-            kind_of(Kind::bcast, root), root, reads, static_cast<uint32_t>(total),
-            [&](std::byte* payload) { pack(node, type, count, buffer, payload); },
-            [&](const std::byte* payload) { unpack(type, count, buffer, payload); });
-    const uint64_t most = in_one || !node.few() ? NodeLayout::wide_payload(node.participants()) : kBcastPiece;
-    int error = MPI_SUCCESS;
-    for (uint64_t from = 0; error == MPI_SUCCESS && from < total; from += most) {
-        const uint64_t bytes = std::min(total - from, most);
-        // On a crowded core readers had better come once, when all is there.
-        const bool more =
-            from + bytes < total && from / most % (NodeLayout::kRingBuffers / 2) != 0 && progress::core_is_crowded();
-        error = node.bcast_wide(
-            kind_of(Kind::bcast, root), root, reads, static_cast<uint32_t>(bytes),
-            [&](std::byte* room) {
-                datatype::pack(node.sync().copies, type, count, buffer, from, room, bytes, node.sync().into_room);
-            },
-            [&](const std::byte* room) { datatype::unpack(type, count, buffer, from, room, bytes); }, more);
-    }
-    return error;
+bool goes_in_pieces(const Datatype& type) { return type.size <= kMostElement; }
+
+Task bcast(const NodeDriver& on, int root, bool reads, void* buffer, int64_t count, const Datatype& type, bool in_one) {
+    const Buffer data{buffer, count, type};
+    const uint32_t kind = kind_of(Kind::bcast, root);
+    if (datatype::packed_size(type, count) <= NodeLayout::kRingPayload)
+        return on(protocol::FromRoot<Broadcast>{Broadcast(data), kind, root, reads});
+    const bool large = in_one || !on.node().few();
+    const BroadcastPieces pieces(data, large ? NodeLayout::wide_payload(on.node().participants()) : kBcastPiece);
+    return on(protocol::FromRoot<BroadcastPieces, true>{pieces, kind, root, reads});
 }
 
-int reduce(Node& node, int root, Range range, const void* input, void* receive, int64_t count, const Datatype& type,
-           const Op& op) {
-    if (!fits_slot(node, datatype::packed_size(type, count)))
-        return reduce_wide(node, kind_of(Kind::reduce, root), Summands(node.participants()), input,
-                           Share{receive, 0, node.me() == root ? count : 0}, count, type, op);
-    int error = MPI_SUCCESS;
-    const int stage_error = node.to_root(
-        kind_of(Kind::reduce, root), root, range.first, range.last, bytes_of(type, count),
-        [&](std::byte* payload) { pack(node, type, count, input, payload); },
-        [&](auto slot) { error = fold(slot, range, receive, count, type, op); });
-    return stage_error ? stage_error : error;
+Task reduce(const NodeDriver& on, int root, Range range, const void* input, void* receive, int64_t count, const Datatype& type,
+            const Op& op) {
+    const uint32_t kind = kind_of(Kind::reduce, root);
+    if (!fits_slot(on.node(), datatype::packed_size(type, count)))
+        return reduce_wide(on, kind, Summands(on.node().participants()), input,
+                           Share{receive, 0, on.node().me() == root ? count : 0}, count, type, op);
+    return on(
+        protocol::ToRoot<Operands>{Operands(input, receive, count, type, op, range), kind, root, range.first, range.last});
 }
 
-int allreduce(Node& node, const Exchange& exchange, const void* input, void* receive, int64_t count, const Datatype& type,
-              const Op& op) {
+Task allreduce(const NodeDriver& on, const Exchange& exchange, const void* input, void* receive, int64_t count,
+               const Datatype& type, const Op& op) {
+    const uint32_t kind = kind_of(Kind::allreduce);
     const uint64_t total = datatype::packed_size(type, count);
-    const bool fits = fits_slot(node, total);
+    const bool few = on.node().few(), fits = fits_slot(on.node(), total);
     // Up to here it is faster for all to do all the work than to meet once more.
-    const bool at_once = node.few() && !exchange.inter() && total * static_cast<uint64_t>(exchange.size) <= kFoldedByAll;
+    const bool at_once = few && !exchange.inter() && total * static_cast<uint64_t>(exchange.size) <= kFoldedByAll;
     const Summands summands(exchange);
-    if (!fits && !at_once)
-        return reduce_wide(node, kind_of(Kind::allreduce), summands, input, Share{receive, 0, count}, count, type, op);
-    const auto bytes = static_cast<uint32_t>(total);
-    const auto write = [&](std::byte* payload) { pack(node, type, count, input, payload); };
-    if (node.few()) {
-        int error = MPI_SUCCESS;
-        const auto read = [&](auto slot) { error = fold(slot, summands.theirs(), receive, count, type, op); };
-        const int stage_error = fits ? node.to_all(kind_of(Kind::allreduce), bytes, write, read)
-                                     : node.to_all_wide(kind_of(Kind::allreduce), bytes, bytes, write, read);
-        return stage_error ? stage_error : error;
-    }
-    // The low side's reduction lies first, the high side's half a buffer behind.
-    constexpr size_t kHalf = NodeLayout::kRingPayload / 2;
-    return node.combine(
-        kind_of(Kind::allreduce), bytes, write,
-        [&](auto slot, std::byte* result) {
-            int error = MPI_SUCCESS;
-            for (int i = 0; i < summands.groups && error == MPI_SUCCESS; ++i)
-                error = fold_packed(node, slot, summands.group[i], result + static_cast<size_t>(i) * kHalf, count, type, op);
-            return error;
-        },
-        [&](const std::byte* result) { unpack(type, count, receive, result + static_cast<size_t>(summands.wanted) * kHalf); });
+    if (!fits && !at_once) return reduce_wide(on, kind, summands, input, Share{receive, 0, count}, count, type, op);
+    if (!few) return on(protocol::Combine<Sums>{Sums(input, receive, count, type, op, summands), kind});
+    const Operands operands(input, receive, count, type, op, summands.theirs());
+    if (fits) return on(protocol::ToAll<Operands>{operands, kind});
+    return on(protocol::ToAll<Operands, true>{operands, kind});
 }
 
-int reduce_scatter(Node& node, const Exchange& exchange, const void* input, void* receive, const Shares& shares,
-                   const Datatype& type, const Op& op) {
+Task reduce_scatter(const NodeDriver& on, const Exchange& exchange, const void* input, void* receive, const Shares& shares,
+                    const Datatype& type, const Op& op) {
     const int rank = exchange.rank - exchange.local_base;
     const int64_t first = shares.total(rank);
-    return reduce_wide(node, kind_of(Kind::reduce_scatter), Summands(exchange), input,
+    return reduce_wide(on, kind_of(Kind::reduce_scatter), Summands(exchange), input,
                        Share{receive, first, first + shares[rank]}, shares.total(exchange.local_size), type, op);
 }
 
-int gather(Node& node, int root, int me, Range range, const void* send, int64_t count, const Datatype& type,
-           const Blocks& receive) {
-    const bool in_place = send == MPI_IN_PLACE;
-    const auto bytes = static_cast<uint32_t>(me == root ? receive.bytes(0) : datatype::packed_size(type, count));
-    return node.to_root(
-        kind_of(Kind::gather, root), root, range.first, range.last, bytes,
-        [&](std::byte* payload) {
-            if (!in_place) pack(node, type, count, send, payload);
-        },
-        [&](auto slot) {
-            for (int i = range.first; i < range.last; ++i) {
-                const int rank = i - range.first;
-                if (!(in_place && i == me)) unpack(receive.type(rank), receive.count(rank), receive.at(rank), slot(i));
-            }
-        });
+Task gather(const NodeDriver& on, int root, Range range, const void* send, int64_t count, const Datatype& type,
+            const Blocks& receive) {
+    const int me = on.node().me();
+    const auto block = static_cast<uint32_t>(me == root ? receive.bytes(0) : datatype::packed_size(type, count));
+    return on(protocol::ToRoot<Gathered>{Gathered(send, count, type, receive, range, me, block), kind_of(Kind::gather, root),
+                                         root, range.first, range.last});
 }
 
-int scatter(Node& node, int root, int me, Range range, const Blocks& send, void* receive, int64_t count, const Datatype& type) {
+Task scatter(const NodeDriver& on, int root, Range range, const Blocks& send, void* receive, int64_t count,
+             const Datatype& type) {
+    const int me = on.node().me();
     const auto block = static_cast<uint32_t>(me == root ? send.bytes(0) : datatype::packed_size(type, count));
-    const int error = node.bcast(
-        kind_of(Kind::scatter, root), root, range.has(me), block,
-        [&](std::byte* payload) {
-            for (int i = 0; i < range.last - range.first; ++i, payload += block)
-                pack(node, send.type(i), send.count(i), send.at(i), payload);
-        },
-        [&](const std::byte* payload) {
-            unpack(type, count, receive, payload + static_cast<size_t>(me - range.first) * block);
-        });
-    if (error == MPI_SUCCESS && me == root && range.has(me) && receive != MPI_IN_PLACE) {
-        const int mine = me - range.first;
-        return datatype::copy(send.type(mine), send.count(mine), send.at(mine), type, count, receive);
-    }
-    return error;
+    return on(protocol::FromRoot<Scattered>{Scattered(send, receive, count, type, range, me, me == root, block),
+                                            kind_of(Kind::scatter, root), root, range.has(me)});
 }
 
-int allgather(Node& node, const Exchange& exchange, const void* send, int64_t count, const Datatype& type,
-              const Blocks& receive) {
+Task allgather(const NodeDriver& on, const Exchange& exchange, const void* send, int64_t count, const Datatype& type,
+               const Blocks& receive) {
     const Gathering gathering(exchange, send, count, type, receive);
-    if (!fits_slot(node, gathering.longest())) return allgather_wide(node, gathering);
-    return node.to_all(
-        kind_of(Kind::allgather), [&](int i) { return static_cast<uint32_t>(gathering.bytes(i)); },
-        [&](std::byte* payload) { gathering.write(node, 0, gathering.mine, payload); },
-        [&](auto slot) { gathering.read(slot, 0, gathering.theirs); });
+    if (!fits_slot(on.node(), gathering.longest())) return allgather_wide(on, gathering);
+    return on(protocol::ToAll<Gathers>{Gathers(gathering), kind_of(Kind::allgather)});
 }
 
-int alltoall(Node& node, int me, int n, const Blocks& send, const Blocks& receive) {
-    if (!fits_slot(node, receive.bytes(0) * static_cast<uint64_t>(n))) return alltoall_wide(node, send, receive);
-    const auto block = static_cast<uint32_t>(receive.bytes(0));
-    return node.to_all(
-        kind_of(Kind::alltoall), block,
-        [&](std::byte* payload) {
-            for (int i = 0; i < n; ++i, payload += block) pack(node, send.type(i), send.count(i), send.at(i), payload);
-        },
-        [&](auto slot) {
-            for (int i = 0; i < n; ++i)
-                unpack(receive.type(i), receive.count(i), receive.at(i), slot(i) + static_cast<size_t>(me) * block);
-        });
+Task alltoall(const NodeDriver& on, const Blocks& send, const Blocks& receive) {
+    const auto n = static_cast<uint64_t>(on.node().participants());
+    if (!fits_slot(on.node(), receive.bytes(0) * n)) return alltoall_wide(on, send, receive);
+    return on(protocol::ToAll<Exchanged>{Exchanged(send, receive, on.node()), kind_of(Kind::alltoall)});
 }
 
 }  // namespace starling::collective::node

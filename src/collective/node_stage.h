@@ -1,4 +1,4 @@
-// The node stage: small collective operations straight through memory that all participants share.
+// The node stage: collective operations straight through memory that all participants share.
 //
 // Operations are numbered, by everyone alike. A participant writes its operand to its slot (there are two,
 // used in turn) or, as the root of a broadcast, to the next buffer of a ring, then the number into the
@@ -11,16 +11,20 @@
 // does the work for all, writes the result and then one word that all others wait for, so that each needs
 // to run only once per operation, however many share a core.
 //
+// An operation is a plain object with phases (node_protocols.h); between them it waits. Two drivers take it through these:
+// run() blocks, and has no frame; drive() is a coroutine.
+//
 // How words are read, written and waited for is a parameter, so that tests can go through all
 // interleavings.
 #pragma once
 
-#include <concepts>
 #include <cstdint>
 #include <utility>
 
 #include "base/error.h"
 #include "collective/node_area.h"
+#include "collective/task.h"
+#include "collective/turns.h"
 #include "mpi.h"
 
 namespace starling::collective {
@@ -37,21 +41,21 @@ struct NodeWait {
     int first = 0, last = 0;
 };
 
-/// Protocols over an area. `Sync` has:
+/// The state of the protocols over an area. `Sync` has:
 ///   uint32_t load(const std::atomic<uint32_t>&)          sequentially consistent
 ///   void store(std::atomic<uint32_t>&, uint32_t)         release
 ///   void publish(std::atomic<uint32_t>&, uint32_t)       sequentially consistent: a wake may follow
 ///   void fence()                                         makes the stores before it published, so to speak
 ///   uint32_t add(std::atomic<uint32_t>&, uint32_t)       sequentially consistent; gives the old value
-///   bool wait(condition, NodeWait)                       true when it holds; false if a participant is
-///   gone void wake(int participant), void wake_all()          after publish or add: whoever sleeps looks
-///   again
+///   bool wait(condition, NodeWait)                       true when it holds; false if a participant is gone
+///   Awaiter until(condition, NodeWait)                   the same, to be awaited; both outlive it
+///   void wake(int participant), void wake_all()          after publish or add: whoever sleeps looks again
 ///   std::byte* lend(uint32_t bytes, uint64_t number, uint32_t finished, uint32_t& place)
 ///       a room for operation `number` outside the area, used again when all have published in done() that they have
 ///       finished it; `finished`: the last one of which that is known. Null if there is none now.
 ///   const std::byte* lent(int participant, uint32_t place)                           what a place in a header means
-/// Data is moved by callbacks that get pointers into the area. Every call gives an MPI error class; after
-/// an error from wait the stage is broken and every call gives MPI_ERR_PROC_ABORTED.
+/// An operation gives an MPI error class. After an error from a wait the stage is broken and every operation gives
+/// MPI_ERR_PROC_ABORTED.
 template <class Sync>
 class NodeStage {
   public:
@@ -65,202 +69,88 @@ class NodeStage {
         : layout_(base, n), n_(n), me_(me), few_(n <= few), sync_(std::move(sync)) {}
 
     const NodeLayout& layout() const { return layout_; }
-    bool broken() const { return broken_; }
     Sync& sync() { return sync_; }
     bool few() const { return few_; }
     int participants() const { return n_; }
+    int me() const { return me_; }
+    bool broken() const { return broken_; }
 
     /// I shall never look again: nobody need wait for that, whatever operation I have come to.
     void leave() {
         if (!broken_) sync_.publish(layout_.done(me_), sequence_ + kNever);
         broken_ = true;
     }
-    int me() const { return me_; }
 
-    int barrier() {
-        if (!begin(few() ? 2 : 0)) return gone();
-        if (!few()) return arrive([] {}) ? finish_meeting() : gone();
-        put_quietly(layout_.slot(me_, sequence_), 0, 0);
-        sync_.store(layout_.done(me_), sequence_);  // already: there is nothing to read
-        if (!meet_by_slots()) return gone();
-        note_meeting();
-        return MPI_SUCCESS;
-    }
-
-    /// An operation that I have no part in, or that goes another way.
-    int skip() {
-        if (!begin(0)) return gone();
-        finish();
-        return MPI_SUCCESS;
-    }
-
-    /// `write(payload)` at the root, `read(payload)` at those who want the data. Who sleeps is woken unless
-    /// `more` broadcasts follow at once, fewer than there are buffers.
-    template <class Write, class Read>
-    int bcast(uint32_t kind, int root, bool reads, uint32_t bytes, Write write, Read read, bool more = false) {
-        const auto room = [&](NodeLayout::Header& header) { return NodeLayout::payload(header, bytes); };
-        return from_root(NodeLayout::kRingBuffers, room, kind, root, reads, bytes, write, read, more);
-    }
-
-    /// The same through the root's wide room.
-    template <class Write, class Read>
-    int bcast_wide(uint32_t kind, int root, bool reads, uint32_t bytes, Write write, Read read, bool more = false) {
-        const auto room = [&](NodeLayout::Header& header) {
-            return me_ == root ? own_room(header, bytes) : room_of(root, header);
-        };
-        return from_root(NodeLayout::kRingBuffers, room, kind, root, reads, bytes, write, read, more);
-    }
-
-    /// Those in [first, last) `write(payload)` their operand; then the root, which may be one of them,
-    /// `read(slot)`: slot(i) is the payload of participant i.
-    template <class Write, class Read>
-    int to_root(uint32_t kind, int root, int first, int last, uint32_t bytes, Write write, Read read) {
-        const bool writes = first <= me_ && me_ < last;
-        if (!begin(writes ? 2 : 0)) return gone();
-        int error = MPI_SUCCESS;
-        if (writes) {
-            NodeLayout::Header& header = layout_.slot(me_, sequence_);
-            write(NodeLayout::payload(header, bytes));
-            put(header, kind, bytes);
-            if (me_ != root) sync_.wake(root);
-        }
-        if (me_ == root) {
-            if (!wait_for_slots(first, last)) return gone();
-            error = check_slots(first, last, kind, [bytes](int) { return bytes; });
-            if (error == MPI_SUCCESS) read([this, bytes](int i) { return payload_of(i, bytes); });
-        }
-        finish();
-        return error;
-    }
-
-    /// Everyone writes, participant i bytes_of(i), and everyone reads everything: a meeting.
-    template <std::invocable<int> Bytes, class Write, class Read>
-    int to_all(uint32_t kind, Bytes bytes_of, Write write, Read read) {
-        const auto slot = [&](int i) { return payload_of(i, bytes_of(i)); };
-        return exchange([&] { return slot(me_); }, slot, kind, bytes_of, write, read);
-    }
-    template <class Write, class Read>
-    int to_all(uint32_t kind, uint32_t bytes, Write write, Read read) {
-        return to_all(
-            kind, [bytes](int) { return bytes; }, write, read);
-    }
-
-    /// The same with pieces, through the participants' wide rooms; mine has to hold `room_bytes`.
-    template <std::invocable<int> Bytes, class Write, class Read>
-    int to_all_wide(uint32_t kind, Bytes bytes_of, uint32_t room_bytes, Write write, Read read) {
-        const auto room = [this](int i) { return room_of(i, layout_.slot(i, sequence_)); };
-        const auto own = [&] { return own_room(layout_.slot(me_, sequence_), room_bytes); };
-        return exchange(own, room, kind, bytes_of, write, read);
-    }
-    template <class Write, class Read>
-    int to_all_wide(uint32_t kind, uint32_t bytes, uint32_t room_bytes, Write write, Read read) {
-        return to_all_wide(
-            kind, [bytes](int) { return bytes; }, room_bytes, write, read);
-    }
-
-    /// Everyone writes; the last one to come `combine(slot, result)`s, giving an error class; everyone
-    /// reads the result: a meeting. The result may be as long as a ring buffer.
-    template <class Write, class Combine, class Read>
-    int combine(uint32_t kind, uint32_t bytes, Write write, Combine combine, Read read) {
-        if (!begin(2)) return gone();
-        NodeLayout::Header& header = layout_.slot(me_, sequence_);
-        NodeLayout::Header& result = layout_.ring(sequence_);
-        write(NodeLayout::payload(header, bytes));
-        put_quietly(header, kind, bytes);
-        const bool met = arrive([&] {
-            int error = check_slots(0, n_, kind, [bytes](int) { return bytes; });
-            if (error == MPI_SUCCESS)
-                error = combine([this, bytes](int i) { return payload_of(i, bytes); }, NodeLayout::payload(result, bytes));
-            result.bytes = static_cast<uint32_t>(error);
-            sync_.store(result.sequence, sequence_);
-        });
-        if (!met) return gone();
-        const int error = static_cast<int>(result.bytes);
-        if (error == MPI_SUCCESS) read(static_cast<const std::byte*>(NodeLayout::payload(result, bytes)));
-        finish_meeting();
-        return error == MPI_SUCCESS ? error : fail(error, "the members of a collective operation disagree on it");
-    }
-
-  private:
-    /// Further than participants ever are from each other.
-    static constexpr uint32_t kNever = 1u << 30;
-
-    /// Takes the next number. If I am going to write a buffer of which there are `buffers` in turn, waits
-    /// until everyone has finished with its last use.
-    bool begin(uint32_t buffers) {
-        if (broken_) return false;
-        if (++sequence_ == 0) [[unlikely]]
-            ++wraps_;
-        if (buffers == 0 || reached(finished_by_all_, sequence_ - buffers)) return true;
-        return wait_for_done(sequence_ - buffers);
-    }
-
-    [[gnu::noinline]] bool wait_for_done(uint32_t wanted) {
-        const auto all_done = [&] {
-            uint32_t least = sequence_ - 1;
-            for (int i = 0; i < n_; ++i) {
-                const uint32_t done = i == me_ ? sequence_ - 1 : sync_.load(layout_.done(i));
-                if (!reached(done, least)) least = done;
+    /// Takes an operation, and the further pieces that it has, to its end. Blocks.
+    template <class Operation>
+    int run(Operation& operation) {
+        for (;;) {
+            if (broken_) return gone();
+            count();
+            if (const uint32_t turns = operation.turns(*this); turns != 0 && !is_free(turns) && !wait_until_free(turns))
+                return gone();
+            if (!find_room(operation)) {
+                sync_.wake_all();
+                if (!wait_until_free(kRoomTurns)) return gone();
+                find_room(operation);
             }
-            finished_by_all_ = least;
-            return reached(least, wanted);
-        };
-        if (all_done()) return true;
-        sync_.add(layout_.done_waiters(), 1);
-        const bool here = sync_.wait(all_done, NodeWait{NodeWait::Who::readers, wanted, 0, n_});
-        sync_.add(layout_.done_waiters(), ~0u);
-        return here;
-    }
-
-    template <class Room, class Write, class Read>
-    int from_root(uint32_t buffers, Room room, uint32_t kind, int root, bool reads, uint32_t bytes, Write& write, Read& read,
-                  bool more) {
-        if (!begin(me_ == root ? buffers : 0)) return gone();
-        NodeLayout::Header& header = layout_.ring(sequence_);
-        int error = MPI_SUCCESS;
-        if (me_ == root) {
-            std::byte* out = room(header);
-            if (!out) return gone();
-            write(out);
-            put(header, kind, bytes);
-            if (!more) sync_.wake_all();
-        } else if (reads) {
-            const auto here = [&] { return sync_.load(header.sequence) == sequence_; };
-            if (!sync_.wait(here, NodeWait{NodeWait::Who::root, sequence_, root})) return gone();
-            error = check(header, kind, bytes);
-            if (error == MPI_SUCCESS) read(static_cast<const std::byte*>(room(header)));
+            if (!operation.put(*this) && !sync_.wait([&] { return operation.here(*this); }, operation.waits_for(*this)))
+                return gone();
+            int error = operation.take(*this);
+            if (!has_next(operation, error)) return error;
         }
-        finish();
-        return error;
     }
 
-    template <class Own, class Room, class Bytes, class Write, class Read>
-    int exchange(Own own, Room room, uint32_t kind, Bytes& bytes_of, Write& write, Read& read) {
-        if (!begin(2)) return gone();
-        std::byte* out = own();
-        if (!out) return gone();
-        write(out);
-        put_quietly(layout_.slot(me_, sequence_), kind, bytes_of(me_));
-        if (!(few() ? meet_by_slots() : arrive([] {}))) return gone();
-        const int error = check_slots(0, n_, kind, bytes_of);
-        if (error == MPI_SUCCESS) read(room);
-        finish_meeting();
-        return error;
+    /// The same, awaited, when its turn has come.
+    template <class Operation>
+    Task drive(Turn given, Operation operation) {
+        Turn turn = std::move(given);
+        co_await turn;
+        for (;;) {
+            if (broken_) co_return gone();
+            count();
+            uint32_t turns = operation.turns(*this);
+            for (bool room = false; !room; turns = kRoomTurns) {
+                const uint32_t wanted = sequence_ - turns;
+                if (turns != 0 && !is_free(turns) && !all_done(wanted)) {
+                    sync_.add(layout_.done_waiters(), 1);
+                    const auto free = [this, wanted] { return all_done(wanted); };
+                    auto all = sync_.until(free, NodeWait{NodeWait::Who::readers, wanted, 0, n_});
+                    const bool here = co_await all;
+                    sync_.add(layout_.done_waiters(), ~0u);
+                    if (!here) co_return gone();
+                }
+                room = find_room(operation);
+                if (!room) sync_.wake_all();
+            }
+            if (!operation.put(*this)) {
+                const auto ready = [&] { return operation.here(*this); };
+                auto others = sync_.until(ready, operation.waits_for(*this));
+                const bool here = co_await others;
+                if (!here) co_return gone();
+            }
+            int error = operation.take(*this);
+            if (!has_next(operation, error)) co_return error;
+        }
     }
 
-    /// Where I write `bytes` that others read, and the header says it. Null if a participant is gone.
+    // What protocols are made of; all of the operation that is under way.
+
+    uint32_t sequence() const { return sequence_; }
+    NodeLayout::Header& own_slot() const { return layout_.slot(me_, sequence_); }
+    NodeLayout::Header& slot(int i) const { return layout_.slot(i, sequence_); }
+    NodeLayout::Header& ring() const { return layout_.ring(sequence_); }
+    std::byte* payload_of(int i, uint32_t bytes) const { return NodeLayout::payload(slot(i), bytes); }
+
+    /// Where I write `bytes` that others read, and the header says it. Null if everyone has to have finished the operation
+    /// before the last first.
     std::byte* own_room(NodeLayout::Header& header, uint32_t bytes) {
         const uint64_t number = uint64_t{wraps_} << 32 | sequence_;
         if (std::byte* room = sync_.lend(bytes, number, finished_by_all_, header.place)) return room;
         header.place = NodeLayout::kNowhere;
-        // There are two of those in the area. Who is waited for may not have been woken yet.
-        if (!reached(finished_by_all_, sequence_ - 2)) {
-            sync_.wake_all();
-            if (!wait_for_done(sequence_ - 2)) return nullptr;
-        }
-        return layout_.wide(me_, sequence_);
+        return is_free(kRoomTurns) ? layout_.wide(me_, sequence_) : nullptr;
     }
-    std::byte* room_of(int i, const NodeLayout::Header& header) {
+    const std::byte* room_of(int i, const NodeLayout::Header& header) const {
         return header.place == NodeLayout::kNowhere ? layout_.wide(i, sequence_) : sync_.lent(i, header.place);
     }
 
@@ -274,46 +164,116 @@ class NodeStage {
         header.kind = kind;
         sync_.publish(header.sequence, sequence_);
     }
+
     /// Goes on from `next` as far as slots have been written.
-    bool seen_slots(int& next, int last) {
+    bool seen_slots(int& next, int last) const {
         for (; next < last; ++next)
-            if (!reached(sync_.load(layout_.slot(next, sequence_).sequence), sequence_)) return false;
+            if (!reached(sync_.load(slot(next).sequence), sequence_)) return false;
         return true;
     }
-    bool wait_for_slots(int first, int last) {
-        return sync_.wait([&, next = first]() mutable { return seen_slots(next, last); },
-                          NodeWait{NodeWait::Who::writers, sequence_, first, last});
+    bool seen_root() const { return sync_.load(ring().sequence) == sequence_; }
+
+    // A meeting: after put_quietly(), come(); then all have come when met(). `next` is theirs, 0 at first.
+
+    /// Whether all others have come already. If arrivals are counted, the last one does `work`, and lets all go.
+    template <class Work>
+    bool come(int& next, Work work) {
+        return few_ ? come_by_slots(next) : come_by_count(work);
     }
-    /// After put_quietly(). The others' slots are on their way here while mine is on its way to them.
-    bool meet_by_slots() {
-        int next = 0;
-        const bool met = seen_slots(next, n_);
+    bool met(int& next) const { return few_ ? seen_slots(next, n_) : released(); }
+    bool released() const { return reached(sync_.load(layout_.release()), sequence_); }
+    NodeWait waits_for_all(int next) const {
+        return few_ ? NodeWait{NodeWait::Who::writers, sequence_, next, n_} : NodeWait{NodeWait::Who::everyone, sequence_};
+    }
+    /// The others' slots are on their way here while mine is on its way to them.
+    bool come_by_slots(int& next) {
+        const bool all = seen_slots(next, n_);
         sync_.fence();
         sync_.wake_all();
-        return met || wait_for_slots(next, n_);
+        return all;
     }
-
-    /// Counts me in; the last one does `work` and lets all go.
     template <class Work>
-    bool arrive(Work work) {
+    bool come_by_count(Work work) {
         meeting_end_ += static_cast<uint32_t>(n_);
-        if (sync_.add(layout_.arrivals(), 1) + 1 == meeting_end_) {
-            work();
-            sync_.publish(layout_.release(), sequence_);
-            sync_.wake_all();
-            return true;
-        }
-        return sync_.wait([this] { return reached(sync_.load(layout_.release()), sequence_); },
-                          NodeWait{NodeWait::Who::everyone, sequence_});
+        if (sync_.add(layout_.arrivals(), 1) + 1 != meeting_end_) return false;
+        work();
+        sync_.publish(layout_.release(), sequence_);
+        sync_.wake_all();
+        return true;
     }
-
-    std::byte* payload_of(int i, uint32_t bytes) { return NodeLayout::payload(layout_.slot(i, sequence_), bytes); }
 
     int check(const NodeLayout::Header& header, uint32_t kind, uint32_t bytes) const {
         if (header.kind == kind && header.bytes == bytes) [[likely]]
             return MPI_SUCCESS;
         return disagreement(header, kind, bytes);
     }
+    template <class Bytes>
+    int check_slots(int first, int last, uint32_t kind, Bytes bytes_of) const {
+        for (int i = first; i < last; ++i)
+            if (const int error = check(slot(i), kind, bytes_of(i))) return error;
+        return MPI_SUCCESS;
+    }
+
+    /// There is nothing of this operation that I have still to read.
+    void read_nothing() { sync_.store(layout_.done(me_), sequence_); }
+    /// I am through with this operation's buffers.
+    void finish() {
+        sync_.publish(layout_.done(me_), sequence_);
+        if (sync_.load(layout_.done_waiters()) != 0) [[unlikely]]
+            sync_.wake_all();
+    }
+    /// At a meeting's end: everyone has finished what was before it.
+    void note_meeting() {
+        if (!reached(finished_by_all_, sequence_ - 1)) finished_by_all_ = sequence_ - 1;
+    }
+
+  private:
+    /// Further than participants ever are from each other.
+    static constexpr uint32_t kNever = 1u << 30;
+    /// Rooms in the area that each has in turn.
+    static constexpr uint32_t kRoomTurns = 2;
+
+    template <class Operation>
+    bool find_room(Operation& operation) {
+        if constexpr (requires { operation.find_room(*this); })
+            return operation.find_room(*this);
+        else
+            return true;
+    }
+    template <class Operation>
+    static bool has_next(Operation& operation, int& error) {
+        if constexpr (requires { operation.next(error); })
+            return operation.next(error);
+        else
+            return false;
+    }
+
+    void count() {
+        if (++sequence_ == 0) [[unlikely]]
+            ++wraps_;
+    }
+
+    /// Whether I may write the next of so many buffers that are used in turn: everyone has finished with its last use.
+    bool is_free(uint32_t turns) const { return reached(finished_by_all_, sequence_ - turns); }
+    bool all_done(uint32_t wanted) {
+        uint32_t least = sequence_ - 1;
+        for (int i = 0; i < n_; ++i) {
+            const uint32_t done = i == me_ ? sequence_ - 1 : sync_.load(layout_.done(i));
+            if (!reached(done, least)) least = done;
+        }
+        finished_by_all_ = least;
+        return reached(least, wanted);
+    }
+    [[gnu::noinline]] bool wait_until_free(uint32_t turns) {
+        const uint32_t wanted = sequence_ - turns;
+        if (all_done(wanted)) return true;
+        sync_.add(layout_.done_waiters(), 1);
+        const bool here =
+            sync_.wait([this, wanted] { return all_done(wanted); }, NodeWait{NodeWait::Who::readers, wanted, 0, n_});
+        sync_.add(layout_.done_waiters(), ~0u);
+        return here;
+    }
+
     [[gnu::cold, gnu::noinline]] static int disagreement(const NodeLayout::Header& header, uint32_t kind, uint32_t bytes) {
         if (header.kind == kFailed)
             return fail(MPI_ERR_PROC_ABORTED, "a collective operation failed on another host: a member is gone");
@@ -322,29 +282,6 @@ class NodeStage {
         return fail(MPI_ERR_TRUNCATE, "a member gave %u bytes to a collective operation where %u were expected", header.bytes,
                     bytes);
     }
-    template <class Bytes>
-    int check_slots(int first, int last, uint32_t kind, Bytes bytes_of) {
-        for (int i = first; i < last; ++i)
-            if (const int error = check(layout_.slot(i, sequence_), kind, bytes_of(i))) return error;
-        return MPI_SUCCESS;
-    }
-
-    /// I am through with this operation's buffers.
-    void finish() {
-        sync_.publish(layout_.done(me_), sequence_);
-        if (sync_.load(layout_.done_waiters()) != 0) [[unlikely]]
-            sync_.wake_all();
-    }
-    /// The same after a meeting: everyone has finished what was before it.
-    int finish_meeting() {
-        finish();
-        note_meeting();
-        return MPI_SUCCESS;
-    }
-    void note_meeting() {
-        if (!reached(finished_by_all_, sequence_ - 1)) finished_by_all_ = sequence_ - 1;
-    }
-
     [[gnu::cold]] int gone() {
         leave();
         return fail(MPI_ERR_PROC_ABORTED, "a member of the communicator is gone; collective operations on it fail");

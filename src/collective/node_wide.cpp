@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "collective/node_fold.h"
+#include "collective/node_protocols.h"
 
 namespace starling::collective::node {
 
@@ -30,115 +31,187 @@ struct Dealt {
     int64_t size(int i) const { return begin(i + 1) - begin(i); }
 };
 
-/// A reduction on its way through the rooms.
+/// A reduction on its way through the rooms. Each piece takes two meetings: after the first every operand is there,
+/// after the second every sum.
 struct Reduction {
-    Node& node;
-    const uint32_t kind;
-    const Summands& summands;
-    const void* input;
+    const Summands summands;
+    const void* const input;
     const Share mine;
+    const int64_t count;
     const Datatype& type;
     const Op& op;
-    const int me = node.me(), n = node.participants();
+    const int me, n;
     const uint64_t element_bytes = datatype::packed_size(type, 1);
     int64_t most = static_cast<int64_t>(NodeLayout::wide_payload(n) / element_bytes);  ///< elements of a piece
     bool block = false;   ///< elements lie in memory as they do in a packed piece
     bool direct = false;  ///< what I reduce goes where it belongs at once
     Temporary sums{};     ///< else: my shares, one for each group of summands
+    Dealt piece{0, 0, n, element_bytes};
+    bool has_operands = false;  ///< the piece's first meeting is over
+    int first_error = MPI_SUCCESS;
 
-    uint64_t bytes(int64_t elements) const { return static_cast<uint64_t>(elements) * element_bytes; }
+    Reduction(const Summands& s, const void* in, const Share& share, int64_t elements, const Datatype& t, const Op& o,
+              const Node& node)
+        : summands(s), input(in), mine(share), count(elements), type(t), op(o), me(node.me()), n(node.participants()) {
+        // A room holds the operands of a piece, and then a share of each sum.
+        if (summands.groups * Dealt(0, most, n, element_bytes).each > most) most /= summands.groups;
+        const Dealt largest(0, std::min(count, most), n, element_bytes);
+        block = datatype::is_block(type, largest.count);
+        // Operands are read while sums are written, so mine must not be overwritten.
+        direct = summands.groups == 1 && block && input != mine.buffer && mine.first == 0 && mine.last == count;
+        if (!direct) sums = Temporary(type, summands.groups * largest.each);
+        piece = largest;
+    }
+
+    uint32_t bytes(int) const { return static_cast<uint32_t>(bytes_of_elements(piece.count)); }
+    uint32_t room_bytes() const {
+        const int64_t elements = has_operands ? summands.groups * piece.size(me) : piece.count - (block ? piece.size(me) : 0);
+        return static_cast<uint32_t>(bytes_of_elements(elements));
+    }
+    void write(Node& node, std::byte* room) {
+        if (has_operands)
+            write_sums(node, room);
+        else
+            write_operands(node, room);
+    }
+    template <class Room>
+    int read(Room room) {
+        if (!has_operands) return note(add_up(room));
+        read_sums(room);
+        return MPI_SUCCESS;
+    }
+    /// Others wait for me, so that what failed here does not end it.
+    bool next(int& error) {
+        note(error);
+        has_operands = !has_operands && error == MPI_SUCCESS;
+        if (has_operands) return true;
+        const int64_t from = piece.offset + piece.count;
+        if (from < count) piece = Dealt(from, std::min(most, count - from), n, element_bytes);
+        error = first_error;
+        return from < count;
+    }
+
+  private:
+    int note(int error) {
+        if (first_error == MPI_SUCCESS) first_error = error;
+        return MPI_SUCCESS;
+    }
+    uint64_t bytes_of_elements(int64_t elements) const { return static_cast<uint64_t>(elements) * element_bytes; }
 
     /// Where the operands of a participant's share lie in somebody's room, in elements: first those of the others, then
     /// the owner's own, if that can't read them from its buffer.
-    static int64_t place(const Dealt& piece, int owner, int share) {
+    int64_t place(int owner, int share) const {
         if (share == owner) return piece.count - piece.size(owner);
         return piece.begin(share) - (share > owner ? piece.size(owner) : 0);
     }
-    void pack_range(const Dealt& piece, int first, int last, std::byte* room) const {
+    void pack_range(Node& node, int first, int last, std::byte* room) const {
         const int64_t from = piece.begin(first), elements = piece.begin(last) - from;
         if (elements > 0)
             datatype::pack(node.sync().copies, type, elements, element(input, piece.offset + from, type), 0,
-                           room + bytes(place(piece, me, first)), bytes(elements), node.sync().into_room);
+                           room + bytes_of_elements(place(me, first)), bytes_of_elements(elements), node.sync().into_room);
     }
-    void write_operands(const Dealt& piece, std::byte* room) const {
-        if (me > 0) pack_range(piece, 0, me, room);
-        if (me + 1 < n) pack_range(piece, me + 1, n, room);
-        if (!block) pack_range(piece, me, me + 1, room);
+    void write_operands(Node& node, std::byte* room) const {
+        if (me > 0) pack_range(node, 0, me, room);
+        if (me + 1 < n) pack_range(node, me + 1, n, room);
+        if (!block) pack_range(node, me, me + 1, room);
     }
-    uint32_t room_for_operands(const Dealt& piece) const {
-        return static_cast<uint32_t>(bytes(piece.count - (block ? piece.size(me) : 0)));
-    }
-    uint32_t room_for_sums(const Dealt& piece) const { return static_cast<uint32_t>(bytes(summands.groups * piece.size(me))); }
-    void* sum(const Dealt& piece, int group) {
+    void* sum(int group) {
         if (direct) return element(mine.buffer, piece.offset + piece.begin(me), type);
         return element(sums.data(), group * piece.each, type);
     }
     template <class Room>
-    int add_up(const Dealt& piece, Room room) {
+    int add_up(Room room) {
         const int64_t from = piece.begin(me), elements = piece.size(me);
-        const auto operand = [&](int i) {
+        const auto operand = [&](int i) -> const std::byte* {
             return i == me && block
-                       ? static_cast<std::byte*>(datatype::block_address(type, element(input, piece.offset + from, type)))
-                       : room(i) + bytes(place(piece, i, me));
+                       ? static_cast<const std::byte*>(datatype::block_address(type, element(input, piece.offset + from, type)))
+                       : room(i) + bytes_of_elements(place(i, me));
         };
         int error = MPI_SUCCESS;
         for (int group = 0; group < summands.groups && error == MPI_SUCCESS && elements > 0; ++group)
-            error = fold(operand, summands.group[group], sum(piece, group), elements, type, op);
+            error = fold(operand, summands.group[group], sum(group), elements, type, op);
         return error;
     }
-    void write_sums(const Dealt& piece, std::byte* room) {
+    void write_sums(Node& node, std::byte* room) {
         const int64_t elements = piece.size(me);
         for (int group = 0; group < summands.groups && elements > 0; ++group)
-            datatype::pack(node.sync().copies, type, elements, sum(piece, group), 0, room + bytes(group * elements),
-                           bytes(elements), node.sync().into_room);
+            datatype::pack(node.sync().copies, type, elements, sum(group), 0, room + bytes_of_elements(group * elements),
+                           bytes_of_elements(elements), node.sync().into_room);
     }
     /// Of each participant's share of the sums, what belongs to mine.
     template <class Room>
-    void read_sums(const Dealt& piece, Room room) {
+    void read_sums(Room room) {
         for (int i = 0; i < n; ++i) {
             const int64_t begin = piece.offset + piece.begin(i);
             const int64_t from = std::max(begin, mine.first), to = std::min(begin + piece.size(i), mine.last);
             if (from >= to || (i == me && direct)) continue;
             unpack(type, to - from, element(mine.buffer, from - mine.first, type),
-                   room(i) + bytes(summands.wanted * piece.size(i) + from - begin));
+                   room(i) + bytes_of_elements(summands.wanted * piece.size(i) + from - begin));
         }
     }
-    /// Two meetings: after the first every operand is there, after the second every sum.
-    int pass(const Dealt& piece) {
-        const auto total = static_cast<uint32_t>(bytes(piece.count));
-        int error = MPI_SUCCESS;
-        int stage_error = node.to_all_wide(
-            kind, total, room_for_operands(piece), [&](std::byte* room) { write_operands(piece, room); },
-            [&](auto room) { error = add_up(piece, room); });
-        if (stage_error == MPI_SUCCESS)
-            stage_error = node.to_all_wide(
-                kind, total, room_for_sums(piece), [&](std::byte* room) { write_sums(piece, room); },
-                [&](auto room) { read_sums(piece, room); });
-        return stage_error ? stage_error : error;
+};
+
+/// Blocks longer than slots, a piece of each at a time.
+struct GatherPieces {
+    Gathering gathering;
+    uint64_t most, from = 0;
+
+    uint64_t piece(uint64_t total) const { return from < total ? std::min(most, total - from) : 0; }
+    uint32_t bytes(int participant) const { return static_cast<uint32_t>(piece(gathering.bytes(participant))); }
+    uint32_t room_bytes() const { return static_cast<uint32_t>(piece(gathering.mine)); }
+    void write(Node& node, std::byte* room) const { gathering.write(node, from, piece(gathering.mine), room); }
+    template <class Room>
+    int read(Room room) const {
+        gathering.read(room, from, piece(gathering.theirs));
+        return MPI_SUCCESS;
+    }
+    bool next(int error) {
+        from += most;
+        return error == MPI_SUCCESS && from < gathering.longest();
+    }
+};
+
+struct ExchangedPieces {
+    Blocks send, receive;
+    int me, n;
+    uint64_t total = receive.bytes(0), most = NodeLayout::wide_block(n), from = 0;
+    bool moves = send.at(me) != receive.at(me);                          ///< my block for myself
+    bool in_pieces = datatype::is_block(send.type(me), send.count(me));  ///< and it can do so as the others do
+
+    uint64_t piece() const { return std::min(most, total - from); }
+    /// In each room, the blocks for all but its owner.
+    uint64_t place(int owner, int reader) const { return static_cast<uint64_t>(reader < owner ? reader : reader - 1) * most; }
+    uint32_t bytes(int) const { return static_cast<uint32_t>(piece()); }
+    uint32_t room_bytes() const { return static_cast<uint32_t>(place(0, n - 1) + piece()); }
+    void write(Node& node, std::byte* room) const {
+        for (int i = 0; i < n; ++i)
+            if (i != me)
+                datatype::pack(node.sync().copies, send.type(i), send.count(i), send.at(i), from, room + place(me, i), piece(),
+                               node.sync().into_room);
+    }
+    template <class Room>
+    int read(Room room) const {
+        if (moves && in_pieces) {
+            const auto* block = static_cast<const std::byte*>(datatype::block_address(send.type(me), send.at(me)));
+            datatype::unpack(receive.type(me), receive.count(me), receive.at(me), from, block + from, piece());
+        }
+        for (int i = 0; i < n; ++i)
+            if (i != me)
+                datatype::unpack(receive.type(i), receive.count(i), receive.at(i), from, room(i) + place(i, me), piece());
+        return MPI_SUCCESS;
+    }
+    bool next(int error) {
+        from += most;
+        return error == MPI_SUCCESS && from < total;
     }
 };
 
 }  // namespace
 
-int reduce_wide(Node& node, uint32_t kind, const Summands& summands, const void* input, const Share& mine, int64_t count,
-                const Datatype& type, const Op& op) {
-    Reduction reduction{node, kind, summands, input, mine, type, op};
-    // A room holds the operands of a piece, and then a share of each sum.
-    if (summands.groups * Dealt(0, reduction.most, reduction.n, reduction.element_bytes).each > reduction.most)
-        reduction.most /= summands.groups;
-    const Dealt largest(0, std::min(count, reduction.most), reduction.n, reduction.element_bytes);
-    reduction.block = datatype::is_block(type, largest.count);
-    // Operands are read while sums are written, so mine must not be overwritten.
-    reduction.direct = summands.groups == 1 && reduction.block && input != mine.buffer && mine.first == 0 && mine.last == count;
-    if (!reduction.direct) reduction.sums = Temporary(type, summands.groups * largest.each);
-    int error = MPI_SUCCESS;
-    for (int64_t from = 0; from < count; from += reduction.most) {
-        const Dealt piece(from, std::min(reduction.most, count - from), reduction.n, reduction.element_bytes);
-        const int piece_error = reduction.pass(piece);
-        if (error == MPI_SUCCESS) error = piece_error;
-        if (node.broken()) break;
-    }
-    return error;
+Task reduce_wide(const NodeDriver& on, uint32_t kind, const Summands& summands, const void* input, const Share& mine,
+                 int64_t count, const Datatype& type, const Op& op) {
+    if (count == 0 || type.size == 0) return Task::over(MPI_SUCCESS);
+    return on(protocol::ToAll<Reduction, true>{Reduction(summands, input, mine, count, type, op, on.node()), kind});
 }
 
 Gathering::Gathering(const Exchange& its_exchange, const void* send, int64_t its_count, const Datatype& its_type,
@@ -154,53 +227,19 @@ Gathering::Gathering(const Exchange& its_exchange, const void* send, int64_t its
       own_block(datatype::is_block(type, count) ? static_cast<const std::byte*>(datatype::block_address(type, buffer))
                                                 : nullptr) {}
 
-int allgather_wide(Node& node, const Gathering& gathering) {
-    const uint64_t most = NodeLayout::wide_payload(node.participants());
-    const auto piece = [most](uint64_t total, uint64_t from) { return from < total ? std::min(most, total - from) : 0; };
-    int error = MPI_SUCCESS;
-    for (uint64_t from = 0; from < gathering.longest() && error == MPI_SUCCESS; from += most)
-        error = node.to_all_wide(
-            kind_of(Kind::allgather), [&](int i) { return static_cast<uint32_t>(piece(gathering.bytes(i), from)); },
-            static_cast<uint32_t>(piece(gathering.mine, from)),
-            [&](std::byte* room) { gathering.write(node, from, piece(gathering.mine, from), room); },
-            [&](auto room) { gathering.read(room, from, piece(gathering.theirs, from)); });
-    return error;
+Task allgather_wide(const NodeDriver& on, const Gathering& gathering) {
+    const GatherPieces pieces{gathering, NodeLayout::wide_payload(on.node().participants())};
+    return on(protocol::ToAll<GatherPieces, true>{pieces, kind_of(Kind::allgather)});
 }
 
-int alltoall_wide(Node& node, const Blocks& send, const Blocks& receive) {
-    const int me = node.me(), n = node.participants();
-    const uint64_t total = receive.bytes(0), most = NodeLayout::wide_block(n);
-    // In each room, the blocks for all but its owner.
-    const auto place = [most](int owner, int reader) {
-        return static_cast<uint64_t>(reader < owner ? reader : reader - 1) * most;
-    };
-    const bool moves = send.at(me) != receive.at(me);
-    const bool in_pieces = datatype::is_block(send.type(me), send.count(me));
-    int error = MPI_SUCCESS;
-    if (moves && !in_pieces)
-        error = datatype::copy(send.type(me), send.count(me), send.at(me), receive.type(me), receive.count(me), receive.at(me));
-    for (uint64_t from = 0; from < total && error == MPI_SUCCESS; from += most) {
-        const uint64_t bytes = std::min(most, total - from);
-        const auto wide_bytes = static_cast<uint32_t>(place(0, n - 1) + bytes);
-        error = node.to_all_wide(
-            kind_of(Kind::alltoall), static_cast<uint32_t>(bytes), wide_bytes,
-            [&](std::byte* room) {
-                for (int i = 0; i < n; ++i)
-                    if (i != me)
-                        datatype::pack(node.sync().copies, send.type(i), send.count(i), send.at(i), from, room + place(me, i),
-                                       bytes, node.sync().into_room);
-            },
-            [&](auto room) {
-                if (moves && in_pieces) {
-                    const auto* block = static_cast<const std::byte*>(datatype::block_address(send.type(me), send.at(me)));
-                    datatype::unpack(receive.type(me), receive.count(me), receive.at(me), from, block + from, bytes);
-                }
-                for (int i = 0; i < n; ++i)
-                    if (i != me)
-                        datatype::unpack(receive.type(i), receive.count(i), receive.at(i), from, room(i) + place(i, me), bytes);
-            });
-    }
-    return error;
+Task alltoall_wide(const NodeDriver& on, const Blocks& send, const Blocks& receive) {
+    const ExchangedPieces pieces{send, receive, on.node().me(), on.node().participants()};
+    const int me = pieces.me;
+    if (pieces.moves && !pieces.in_pieces)
+        if (const int error =
+                datatype::copy(send.type(me), send.count(me), send.at(me), receive.type(me), receive.count(me), receive.at(me)))
+            return Task::over(error);
+    return on(protocol::ToAll<ExchangedPieces, true>{pieces, kind_of(Kind::alltoall)});
 }
 
 }  // namespace starling::collective::node

@@ -1,5 +1,5 @@
 // Operations of the node stage on more than a slot holds: piece by piece through the participants' wide
-// rooms. Blocking. node_operations.h calls these where they serve; arguments as there.
+// rooms. node_operations.h calls these where they serve; arguments as there.
 #pragma once
 
 #include "collective/node_operations.h"
@@ -29,13 +29,13 @@ struct Share {
 
 /// Everyone gives each of the others its share of the operands, adds up its own, and gives the sums to all.
 /// `input` may be the buffer of `mine`, if the result begins at or before the place of its operands.
-int reduce_wide(Node& node, uint32_t kind, const Summands& summands, const void* input, const Share& mine, int64_t count,
-                const Datatype& type, const Op& op);
+Task reduce_wide(const NodeDriver& on, uint32_t kind, const Summands& summands, const void* input, const Share& mine,
+                 int64_t count, const Datatype& type, const Op& op);
 
 /// What an all-gather moves: my block, and those that I get, of one size each.
 struct Gathering {
     const Exchange& exchange;
-    const Blocks& receive;
+    const Blocks receive;
     const bool in_place;
     const Datatype& type;
     const int64_t count;
@@ -67,8 +67,8 @@ struct Gathering {
         return participant >= exchange.local_base && participant < exchange.local_base + exchange.local_size;
     }
 };
-int allgather_wide(Node& node, const Gathering& gathering);
+Task allgather_wide(const NodeDriver& on, const Gathering& gathering);
 
-int alltoall_wide(Node& node, const Blocks& send, const Blocks& receive);
+Task alltoall_wide(const NodeDriver& on, const Blocks& send, const Blocks& receive);
 
 }  // namespace starling::collective::node

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "collective/node_exchange.h"
 #include "message/tell.h"
 #include "progress/engine.h"
 
@@ -10,11 +11,19 @@ namespace starling::collective {
 void start(Task task, CollectiveRequest& request) {
     request.task = std::move(task);
     const Task::Handle handle = request.task.handle();
+    if (!handle) {
+        request.outcome.error = request.task.result();
+        if (request.outcome.error != MPI_SUCCESS) [[unlikely]]
+            progress::keep_failure(request);
+        request.complete();
+        return;
+    }
     handle.promise().request = &request;
     handle.resume();
 }
 
 int run(Task task, const Label& label) {
+    if (!task.handle()) return task.result();
     CollectiveRequest request;
     start(std::move(task), request);
     if (request.done) return progress::error_of(request);
@@ -30,6 +39,7 @@ void tell(const Label& label, progress::Teller& teller) {
     if (!label.channel) return;
     teller.in_collective(label.channel->context(), label.number);
     message::tell_collective(*label.channel, label.tag, teller);
+    if (label.stage && label.stage->node()) label.stage->node()->sync().tell_awaited(teller);
 }
 
 }  // namespace starling::collective

@@ -11,10 +11,9 @@
 namespace starling::collective {
 
 /// One running collective algorithm, or a stage of one. A task does nothing until it is awaited by another
-/// task
-/// (`int error = co_await stage(...)`, control passes over without growing the stack) or given to start()
+/// task (`int error = co_await stage(...)`, control passes over without growing the stack) or given to start()
 /// or run() of collective/request.h. Owns its frame. Parameters of a task that are references must outlive
-/// it. Runs under the library's lock only.
+/// it. Runs under the library's lock only. What is over already is a task, too: a result without a frame.
 class [[nodiscard]] Task {
   public:
     struct promise_type;
@@ -54,11 +53,18 @@ class [[nodiscard]] Task {
     };
 
     Task() = default;
-    Task(Task&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+    /// What is over, with its result.
+    static Task over(int error) {
+        Task task;
+        task.result_ = error;
+        return task;
+    }
+    Task(Task&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)), result_(other.result_) {}
     Task& operator=(Task&& other) noexcept {
         if (this != &other) {
             if (handle_) handle_.destroy();
             handle_ = std::exchange(other.handle_, nullptr);
+            result_ = other.result_;
         }
         return *this;
     }
@@ -66,24 +72,27 @@ class [[nodiscard]] Task {
         if (handle_) handle_.destroy();
     }
 
-    explicit operator bool() const { return static_cast<bool>(handle_); }
-    /// The frame, for whoever starts the task.
+    /// The frame, for whoever starts the task; none if it is over already.
     Handle handle() const { return handle_; }
+    /// The result of what is over already.
+    int result() const { return result_; }
 
     struct Awaiter {
         Handle handle;
-        bool await_ready() const noexcept { return false; }
+        int result;
+        bool await_ready() const noexcept { return !handle; }
         std::coroutine_handle<> await_suspend(std::coroutine_handle<> awaiting) const noexcept {
             handle.promise().continuation = awaiting;
             return handle;
         }
-        int await_resume() const noexcept { return handle.promise().result; }
+        int await_resume() const noexcept { return handle ? handle.promise().result : result; }
     };
-    Awaiter operator co_await() const noexcept { return Awaiter{handle_}; }
+    Awaiter operator co_await() const noexcept { return Awaiter{handle_, result_}; }
 
   private:
     explicit Task(Handle handle) : handle_(handle) {}
     Handle handle_;
+    int result_ = MPI_SUCCESS;
 };
 
 }  // namespace starling::collective

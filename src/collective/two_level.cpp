@@ -7,6 +7,7 @@
 #include "collective/algorithms.h"
 #include "collective/collective.h"
 #include "collective/tops.h"
+#include "collective/within_host.h"
 
 namespace starling::collective {
 
@@ -34,26 +35,19 @@ struct PackedByHost {
 
 Task barrier_two_level(View v) {
     const HostMap& hosts = *v.exchange->hosts();
-    View node = v.of(hosts.mine, hosts.my_place);
-    if (!hosts.leads()) {
-        co_await node.send_receive(nullptr, 0, byte_type(), 0, nullptr, 0, byte_type(), 0);
-        co_return node.error;
-    }
-    Group all(node, node.n, node.n);
-    for (int i = 1; i < node.n; ++i) all.receive(nullptr, 0, byte_type(), i);
-    co_await all;
-    node.note(co_await barrier_dissemination(between(v, hosts.leaders, hosts, node.error)));
-    for (int i = 1; i < node.n; ++i) all.send(nullptr, 0, byte_type(), i);
-    co_await all;
-    co_return node.error;
+    WithinHost host(v, Kind::barrier);
+    v.note(co_await host.arrive());
+    if (hosts.leads()) v.note(co_await barrier(between(v, hosts.leaders, hosts)));
+    v.note(co_await host.release(v.error));
+    co_return v.error;
 }
 
 Task bcast_two_level(View v, void* buffer, int64_t count, const Datatype& type, int root) {
     const HostMap& hosts = *v.exchange->hosts();
+    WithinHost host(v, Kind::bcast, datatype::packed_size(type, count));
     const Tops tops(v, hosts, root);
-    View node = v.of(hosts.mine, hosts.my_place);
-    if (tops.is_top) node.note(co_await bcast(between(v, tops.list, hosts), buffer, count, type, tops.root_host));
-    co_return co_await bcast(node, buffer, count, type, tops.place);
+    if (tops.is_top) v.note(co_await bcast(between(v, tops.list, hosts), buffer, count, type, tops.root_host));
+    co_return co_await host.bcast(v.error, tops.place, buffer, count, type);
 }
 
 Task reduce_two_level(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, int root) {
@@ -65,7 +59,10 @@ Task reduce_two_level(View v, const void* send, void* receive, int64_t count, co
         partial = Temporary(type, count);
         value = partial.data();
     }
-    v.note(co_await reduce(v.of(hosts.mine, hosts.my_place), send, value, count, type, op, tops.place));
+    {
+        WithinHost host(v, Kind::reduce, datatype::packed_size(type, count), op.commutative);
+        v.note(co_await host.reduce(send, value, count, type, op, tops.place));
+    }
     if (!tops.is_top) co_return v.error;
     const void* input = v.me == root ? MPI_IN_PLACE : value;
     co_return co_await reduce(between(v, tops.list, hosts), input, receive, count, type, op, tops.root_host);
@@ -73,10 +70,11 @@ Task reduce_two_level(View v, const void* send, void* receive, int64_t count, co
 
 Task allreduce_two_level(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op) {
     const HostMap& hosts = *v.exchange->hosts();
+    WithinHost host(v, Kind::allreduce, datatype::packed_size(type, count), op.commutative);
     const void* input = hosts.leads() ? send : input_of(send, receive);
-    v.note(co_await reduce(v.of(hosts.mine, hosts.my_place), input, receive, count, type, op, 0));
+    v.note(co_await host.reduce(input, receive, count, type, op, 0));
     if (hosts.leads()) v.note(co_await allreduce(between(v, hosts.leaders, hosts), MPI_IN_PLACE, receive, count, type, op));
-    co_return co_await bcast(v.of(hosts.mine, hosts.my_place), receive, count, type, 0);
+    co_return co_await host.bcast(v.error, 0, receive, count, type);
 }
 
 Task allgather_two_level(View v, Blocks blocks) {

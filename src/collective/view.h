@@ -18,6 +18,7 @@ namespace starling::collective {
 
 using datatype::Datatype;
 
+class NodeOwner;
 class SendAwaiter;
 class ReceiveAwaiter;
 class PairAwaiter;
@@ -32,6 +33,7 @@ struct View {
     int error = MPI_SUCCESS;       ///< the first error so far; a task gives it back
     const int* members = nullptr;  ///< participant numbers by rank, if they are not contiguous; outlives the task
     bool network = false;          ///< every two of them are on different hosts
+    NodeOwner* stage = nullptr;    ///< the node stage of those on my host, if it is for this operation to use, in its turn
 
     /// Everyone in the exchange; draws the tag of a new operation.
     static View all(Exchange& exchange) { return View{&exchange, 0, exchange.size, exchange.rank, exchange.next_tag()}; }

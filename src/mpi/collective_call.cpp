@@ -59,50 +59,6 @@ void CollectiveCall::let_go() {
     comm_->release();
 }
 
-collective::Node* CollectiveCall::node() {
-    if (!blocking_ || asked_for_node_) return node_;
-    asked_for_node_ = true;
-    return node_ = collective::node_of(*comm_);
-}
-
-collective::View CollectiveCall::view() {
-    node();
-    drew_tag_ = true;
-    return collective::View::all(collective::exchange_of(*comm_));
-}
-
-collective::Node* CollectiveCall::node_for(collective::Kind kind, uint64_t bytes, bool uniform, bool pieces) {
-    if (!node() || node_is_part()) return nullptr;
-    collective::Call call{kind, exchange().size, bytes};
-    call.uniform = uniform;
-    call.node = true;
-    call.pieces = pieces;
-    return collective::select(call).needs & collective::kSharedMemory ? named(node_) : nullptr;
-}
-
-bool CollectiveCall::node_is_part() const { return !comm_->is_inter && collective::exchange_of(*comm_).hosts(); }
-
-collective::Node* CollectiveCall::part_for(collective::Kind kind, uint64_t bytes, bool commutative) {
-    if (!node() || !node_is_part()) return nullptr;
-    const collective::HostMap& hosts = *collective::exchange_of(*comm_).hosts();
-    collective::Call call{kind, exchange().size, bytes, commutative};
-    call.two_levels = true;
-    call.consecutive = hosts.contiguous;
-    if (!(collective::select(call).needs & collective::kHosts)) return nullptr;
-    collective::Call within{kind, static_cast<int>(hosts.mine.size()), bytes, commutative};
-    within.node = true;
-    return collective::can_serve(*collective::algorithm_of(kind, 0), within) ? named(node_) : nullptr;
-}
-
-Task CollectiveCall::finished(int error) {
-    // Who has no part in a rooted operation does not know which way it went: every call counts.
-    if (!drew_tag_) collective::exchange_of(*comm_).next_tag();
-    finished_ = true;
-    if (error != MPI_SUCCESS) [[unlikely]]
-        error_ = raise(comm_, error);
-    return {};
-}
-
 void CollectiveCall::request(const MPI_Request* request) {
     if (ok() && !request) [[unlikely]]
         error_ = null_argument(comm_, "request");
@@ -215,14 +171,10 @@ const Datatype* const* CollectiveCall::typed_blocks(const void* buffer, Counts c
     return types.data();
 }
 
-collective::Label CollectiveCall::label() const {
-    const collective::Exchange& of = collective::exchange_of(*comm_);
-    return {calling, &comm_->collective, of.calls(), of.last_tag()};
-}
-
 int CollectiveCall::run(Task task) {
-    if (!ok() || finished_) return error_;
-    const int error = collective::run(std::move(task), label());
+    if (!ok()) [[unlikely]]
+        return error_;
+    const int error = task.handle() ? collective::run(std::move(task), to_->label(calling)) : task.result();
     return error == MPI_SUCCESS ? MPI_SUCCESS : raise(comm_, error);
 }
 
@@ -238,7 +190,7 @@ int CollectiveCall::start(Task task, MPI_Request* request) {
         made->block_types[side] = std::move(block_types_[side]);
     }
     if (op_) datatype::retain(*(made->op = op_));
-    made->label = label();
+    made->label = to_->label(calling);
     collective::start(std::move(task), *made);
     *request = request_to_handle(made);
     return MPI_SUCCESS;

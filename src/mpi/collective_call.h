@@ -2,13 +2,12 @@
 // must live as long as the operation.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "collective/blocks.h"
-#include "collective/channel_exchange.h"
+#include "collective/comm_call.h"
 #include "collective/request.h"
-#include "collective/select.h"
-#include "collective/view.h"
 #include "datatype/op.h"
 #include "mpi/check.h"
 #include "mpi/counts.h"
@@ -34,22 +33,10 @@ class CollectiveCall {
 
     int error() const { return error_; }
     bool ok() const { return error_ == MPI_SUCCESS; }
-    bool blocking() const { return blocking_; }
     comm::Comm& comm() const { return *comm_; }
     bool inter() const { return comm_->is_inter; }
-    /// Everyone, under the tag of a new operation. Once per call, after all checks.
-    collective::View view();
-    /// The communicator's node stage, for a blocking call if there is one. After all checks: every member
-    /// that gets here asks.
-    collective::Node* node();
-    /// The node stage if it serves this call; bytes, uniform and pieces as in collective::Call.
-    collective::Node* node_for(collective::Kind kind, uint64_t bytes, bool uniform = true, bool pieces = false);
-    /// The node stage of this host's members where the communicator is on several hosts, if two levels with it serve
-    /// this call.
-    collective::Node* part_for(collective::Kind kind, uint64_t bytes, bool commutative = true);
-    const collective::Exchange& exchange() const { return collective::exchange_of(*comm_); }
-    /// The operation is over already. Gives the empty task.
-    Task finished(int error);
+    /// To be given to the operation, after all checks.
+    collective::CommCall& now() { return to_.emplace(*comm_, blocking_); }
 
     /// Members of the group that blocks are counted by: remote in an inter-communicator.
     int peers() const { return comm_->peer_count; }
@@ -87,23 +74,13 @@ class CollectiveCall {
     int start(Task task, MPI_Request* request);
 
   private:
-    bool node_is_part() const;
     void let_go();
-    /// The node stage, which now says what call it serves.
-    collective::Node* named(collective::Node* node) const {
-        node->sync().tells.function = calling;
-        return node;
-    }
-    collective::Label label() const;
     Lock lock_;
     comm::Comm* comm_;
     int error_ = MPI_SUCCESS;
     bool blocking_;
     bool keeps_ = false;  ///< holds references of what is named below: other threads may free it while the call idles
-    bool asked_for_node_ = false;
-    bool finished_ = false;
-    bool drew_tag_ = false;
-    collective::Node* node_ = nullptr;
+    std::optional<collective::CommCall> to_;
     const Datatype* types_[2] = {nullptr, nullptr};  ///< kept alive by start()
     int type_count_ = 0;
     const Op* op_ = nullptr;

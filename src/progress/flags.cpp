@@ -2,6 +2,7 @@
 
 #include "base/state.h"
 #include "progress/engine.h"
+#include "progress/ready.h"
 
 namespace starling::progress {
 
@@ -12,23 +13,36 @@ using Waits = List<FlagWait, &FlagWait::hook>;
 // Made at first use: most programs' start need not pay for it.
 STARLING_STATE Waits* waits = nullptr;
 
-}  // namespace
-
-bool poll_flags() {
-    for (FlagWait* wait = waits->front(); wait; wait = waits->next(wait))
-        if (wait->ready(wait->argument)) return true;
-    return false;
-}
-
-void wait_for_flags(bool (*ready)(void*), void* argument, const WaitSite& site) {
+void add(FlagWait& wait) {
     if (!waits) {
         waits = new Waits;
         add_poller(poll_flags);
     }
-    FlagWait wait{{}, ready, argument};
     waits->push_back(&wait);
+}
+
+}  // namespace
+
+bool poll_flags() {
+    bool any = false;
+    for (FlagWait *wait = waits->front(), *next; wait; wait = next) {
+        next = waits->next(wait);
+        if (!wait->ready(wait->argument)) continue;
+        any = true;
+        if (!wait->waiter) continue;
+        Waits::remove(wait);
+        schedule(wait->waiter);
+    }
+    return any;
+}
+
+void wait_for_flags(bool (*ready)(void*), void* argument, const WaitSite& site) {
+    FlagWait wait{{}, ready, argument};
+    add(wait);
     wait_until(ready, argument, site);
     Waits::remove(&wait);
 }
+
+void await_flags(FlagWait& wait) { add(wait); }
 
 }  // namespace starling::progress

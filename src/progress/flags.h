@@ -2,6 +2,8 @@
 // writes such a word rings the doorbells of those who may sleep on it.
 #pragma once
 
+#include <coroutine>
+
 #include "base/list.h"
 #include "progress/engine.h"
 
@@ -13,6 +15,7 @@ struct FlagWait {
     ListHook hook;
     bool (*ready)(void*);
     void* argument;
+    std::coroutine_handle<> waiter = nullptr;  ///< scheduled when it is ready, and waits no longer; null: a thread waits
 };
 
 /// True if something waited for is there; the engine's poller for flags.
@@ -26,5 +29,8 @@ template <class F>
 void wait_for_flags(F& ready, const WaitSite& site = kSomewhere) {
     wait_for_flags([](void* f) { return static_cast<bool>((*static_cast<F*>(f))()); }, &ready, site);
 }
+
+/// Schedules `wait.waiter` when `wait.ready(wait.argument)`. Not ready now; stays where it is until then, or is unlinked.
+void await_flags(FlagWait& wait);
 
 }  // namespace starling::progress

@@ -13,7 +13,9 @@
 
 #include "base/error.h"
 #include "collective/node_area.h"
+#include "collective/node_protocols.h"
 #include "collective/node_stage.h"
+#include "collective/request.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -275,6 +277,17 @@ struct ModelSync {
     bool wait(Condition condition, const starling::collective::NodeWait&) const {
         return Machine::current->wait(std::ref(condition));
     }
+    /// What is awaited here has come when the coroutine goes on: it waits on its participant's stack.
+    struct Until {
+        bool here;
+        bool await_ready() const { return true; }
+        void await_suspend(std::coroutine_handle<>) const {}
+        bool await_resume() const { return here; }
+    };
+    template <class Condition>
+    Until until(const Condition& condition, const starling::collective::NodeWait& what) const {
+        return {wait(condition, what)};
+    }
     void wake(int participant) const { Machine::current->wake(participant); }
     void wake_all() const {
         for (int i = 0; i < Machine::current->size(); ++i)
@@ -283,6 +296,17 @@ struct ModelSync {
 };
 
 using Stage = NodeStage<ModelSync>;
+
+/// Which of the drivers takes operations through their phases.
+enum class Driver { blocking, awaited };
+
+template <class Operation>
+int carry_out(Stage& stage, Driver driver, Operation operation) {
+    if (driver == Driver::blocking) return stage.run(operation);
+    CollectiveRequest request;
+    start(stage.drive(Turn(), operation), request);
+    return request.done ? request.outcome.error : MPI_ERR_PENDING;
+}
 
 /// Two words, so that one can be seen without the other.
 struct Data {
@@ -308,11 +332,42 @@ struct Data {
     bool operator==(const Data&) const = default;
 };
 
+/// What an operation moves: two words of each; `Read` looks at what has come.
+template <class Read>
+struct Words {
+    Data mine;
+    Read look;
+    static uint32_t bytes() { return sizeof(Data); }
+    static uint32_t bytes(int) { return sizeof(Data); }
+    static uint32_t room_bytes() { return sizeof(Data); }
+    static bool more() { return false; }
+    static bool next(int) { return false; }
+    void write(Stage&, std::byte* room) const { mine.write(room); }
+    template <class From>
+    int read(From from) const {
+        look(from);
+        return MPI_SUCCESS;
+    }
+};
+template <class Read>
+Words(Data, Read) -> Words<Read>;
+
+template <class Read, class Add>
+struct Summed : Words<Read> {
+    Add add;
+    template <class Slot>
+    int combine(Stage&, Slot slot, std::byte* result) const {
+        add(slot).write(result);
+        return MPI_SUCCESS;
+    }
+};
+
 enum Operation { kBarrier, kBcastFirst, kBcastLast, kBcastWide, kToRoot, kToAll, kToAllWide, kCombine, kSkip, kOperations };
 
 struct Program {
     Machine& machine;
     int n, few, dead;
+    Driver driver;
     std::vector<Operation> operations;
     std::vector<std::byte> memory;
     Places places;
@@ -320,11 +375,12 @@ struct Program {
     std::vector<int> failures;  ///< operations that ended in an error
     std::string wrong;
 
-    Program(Machine& m, int few_limit, std::vector<Operation> list, int dead_participant = -1)
+    Program(Machine& m, int few_limit, Driver d, std::vector<Operation> list, int dead_participant = -1)
         : machine(m),
           n(m.size()),
           few(few_limit),
           dead(dead_participant),
+          driver(d),
           operations(std::move(list)),
           memory(NodeLayout::bytes(m.size()) + 64),
           places{std::vector<std::array<Places::Place, Places::kMost>>(static_cast<size_t>(n)),
@@ -355,65 +411,58 @@ struct Program {
     }
     int one(Stage& stage, int me, int at) {
         const Data mine = Data::of(me, at);
-        const auto write = [&](std::byte* payload) { mine.write(payload); };
         const auto all_entered = [&] {
             for (int i = 0; i < n; ++i)
                 expect(entered[static_cast<size_t>(i)] > at || i == dead, me, at, "a meeting ended without all");
         };
+        const auto from_root = [&](int root) {
+            return
+                [=, this](const std::byte* payload) { expect(Data::read(payload) == Data::of(root, at), me, at, "broadcast"); };
+        };
+        const auto from_all = [=, this](auto slot) {
+            for (int i = 0; i < n; ++i) expect(Data::read(slot(i)) == Data::of(i, at), me, at, "data of all");
+        };
+        const auto meeting = [&](int error) {
+            if (error == MPI_SUCCESS) all_entered();
+            return error;
+        };
+        using namespace protocol;
         switch (operations[static_cast<size_t>(at)]) {
-            case kBarrier: {
-                const int error = stage.barrier();
-                if (error == MPI_SUCCESS) all_entered();
-                return error;
-            }
+            case kBarrier:
+                return meeting(carry_out(stage, driver, Barrier{}));
             case kBcastFirst:
-            case kBcastLast: {
-                const int root = operations[static_cast<size_t>(at)] == kBcastFirst ? 0 : n - 1;
-                return stage.bcast(1, root, true, sizeof(Data), write, [&](const std::byte* payload) {
-                    expect(Data::read(payload) == Data::of(root, at), me, at, "broadcast data");
-                });
-            }
+                return carry_out(stage, driver, FromRoot<Words<decltype(from_root(0))>>{{mine, from_root(0)}, 1, 0, true});
+            case kBcastLast:
+                return carry_out(stage, driver,
+                                 FromRoot<Words<decltype(from_root(0))>>{{mine, from_root(n - 1)}, 1, n - 1, true});
             case kBcastWide:
-                return stage.bcast_wide(6, n - 1, true, sizeof(Data), write, [&](const std::byte* room) {
-                    expect(Data::read(room) == Data::of(n - 1, at), me, at, "widely broadcast data");
-                });
+                return carry_out(stage, driver,
+                                 FromRoot<Words<decltype(from_root(0))>, true>{{mine, from_root(n - 1)}, 6, n - 1, true});
             case kToRoot:
-                return stage.to_root(2, 0, 0, n, sizeof(Data), write, [&](auto slot) {
-                    for (int i = 0; i < n; ++i) expect(Data::read(slot(i)) == Data::of(i, at), me, at, "gathered data");
-                });
+                return carry_out(stage, driver, ToRoot<Words<decltype(from_all)>>{{mine, from_all}, 2, 0, 0, n});
             case kToAll:
-            case kToAllWide: {
-                const bool wide = operations[static_cast<size_t>(at)] == kToAllWide;
-                const auto read = [&](auto room) {
-                    for (int i = 0; i < n; ++i)
-                        expect(Data::read(room(i)) == Data::of(i, at), me, at,
-                               wide ? "widely exchanged data" : "exchanged data");
+                return meeting(carry_out(stage, driver, ToAll<Words<decltype(from_all)>>{{mine, from_all}, 3}));
+            case kToAllWide:
+                return meeting(carry_out(stage, driver, ToAll<Words<decltype(from_all)>, true>{{mine, from_all}, 5}));
+            case kCombine: {
+                const auto add = [=, this](auto slot) {
+                    uint32_t sum = 0;
+                    for (int i = 0; i < n; ++i) {
+                        const Data operand = Data::read(slot(i));
+                        expect(operand == Data::of(i, at), me, at, "operand");
+                        sum += operand.first;
+                    }
+                    return Data{sum, ~sum};
                 };
-                const int error = wide ? stage.to_all_wide(5, sizeof(Data), sizeof(Data), write, read)
-                                       : stage.to_all(3, sizeof(Data), write, read);
-                if (error == MPI_SUCCESS) all_entered();
-                return error;
+                const auto look = [=, this](const std::byte* result) {
+                    uint32_t sum = 0;
+                    for (int i = 0; i < n; ++i) sum += Data::of(i, at).first;
+                    expect(Data::read(result) == Data{sum, ~sum}, me, at, "combined data");
+                };
+                return carry_out(stage, driver, Combine<Summed<decltype(look), decltype(add)>>{{{mine, look}, add}, 4});
             }
-            case kCombine:
-                return stage.combine(
-                    4, sizeof(Data), write,
-                    [&](auto slot, std::byte* result) {
-                        uint32_t sum = 0;
-                        for (int i = 0; i < n; ++i) {
-                            const Data operand = Data::read(slot(i));
-                            expect(operand == Data::of(i, at), me, at, "operand");
-                            sum += operand.first;
-                        }
-                        Data{sum, ~sum}.write(result);
-                        return MPI_SUCCESS;
-                    },
-                    [&](const std::byte* result) {
-                        uint32_t sum = 0;
-                        for (int i = 0; i < n; ++i) sum += Data::of(i, at).first;
-                        expect(Data::read(result) == Data{sum, ~sum}, me, at, "combined data");
-                    });
             default:
-                return stage.skip();
+                return carry_out(stage, driver, Skip{});
         }
     }
 };
@@ -427,56 +476,62 @@ std::string names(const std::vector<Operation>& operations) {
 }
 
 /// All schedules with so many preemptions, or the first `limit` of them.
-void explore(int n, int few, const std::vector<Operation>& operations, int preemptions, int limit) {
+void explore(int n, int few, Driver driver, const std::vector<Operation>& operations, int preemptions, int limit) {
     Scheduler scheduler(preemptions);
     int runs = 0;
     do {
         Machine machine(scheduler, n);
-        Program run(machine, few, operations);
+        Program run(machine, few, driver, operations);
         ASSERT_TRUE(run.run()) << "deadlock: " << names(operations) << "with " << n << ", few " << few;
         ASSERT_EQ(run.wrong, "") << names(operations) << "with " << n << ", few " << few;
     } while (scheduler.next() && ++runs < limit / kFewer);
     EXPECT_GE(runs, std::min(n, limit / kFewer));
 }
 
+constexpr Driver kDrivers[] = {Driver::blocking, Driver::awaited};
+
 // Few = 4: everybody looks at everybody. Few = 0: by counting arrivals.
 TEST(NodeStage, ThreeOperationsOfTwoInAllInterleavings) {
-    for (int few : {0, 4})
-        for (int a = 0; a < kOperations; ++a)
-            for (int b = 0; b < kOperations; ++b)
-                for (int c = 0; c < kOperations; ++c) {
-                    explore(2, few, {Operation(a), Operation(b), Operation(c)}, 2, 400);
-                    if (testing::Test::HasFailure()) return;
-                }
+    for (const Driver driver : kDrivers)
+        for (int few : {0, 4})
+            for (int a = 0; a < kOperations; ++a)
+                for (int b = 0; b < kOperations; ++b)
+                    for (int c = 0; c < kOperations; ++c) {
+                        explore(2, few, driver, {Operation(a), Operation(b), Operation(c)}, 2, 400);
+                        if (testing::Test::HasFailure()) return;
+                    }
 }
 
 TEST(NodeStage, ThreeOperationsOfThreeInManyInterleavings) {
-    for (int few : {0, 4})
-        for (int a = 0; a < kOperations; ++a)
-            for (int b = 0; b < kOperations; ++b)
-                for (int c = 0; c < kOperations; ++c) {
-                    explore(3, few, {Operation(a), Operation(b), Operation(c)}, 1, 60);
-                    if (testing::Test::HasFailure()) return;
-                }
+    for (const Driver driver : kDrivers)
+        for (int few : {0, 4})
+            for (int a = 0; a < kOperations; ++a)
+                for (int b = 0; b < kOperations; ++b)
+                    for (int c = 0; c < kOperations; ++c) {
+                        explore(3, few, driver, {Operation(a), Operation(b), Operation(c)}, 1, 60);
+                        if (testing::Test::HasFailure()) return;
+                    }
 }
 
 TEST(NodeStage, TheSameOperationsDeeper) {
-    for (int few : {0, 4})
-        for (int a = 0; a < kOperations; ++a) {
-            explore(2, few, std::vector<Operation>(3, Operation(a)), 3, 4000);
-            explore(3, few, std::vector<Operation>(3, Operation(a)), 2, 2000);
-            if (testing::Test::HasFailure()) return;
-        }
+    for (const Driver driver : kDrivers)
+        for (int few : {0, 4})
+            for (int a = 0; a < kOperations; ++a) {
+                explore(2, few, driver, std::vector<Operation>(3, Operation(a)), 3, 4000);
+                explore(3, few, driver, std::vector<Operation>(3, Operation(a)), 2, 2000);
+                if (testing::Test::HasFailure()) return;
+            }
 }
 
 // Whoever need not wait runs ahead as far as the buffers go.
 TEST(NodeStage, BuffersComeRound) {
-    for (int few : {0, 4})
-        for (int n : {2, 3})
-            for (int a = 0; a < kOperations; ++a) {
-                explore(n, few, std::vector<Operation>(2 * NodeLayout::kRingBuffers + 3, Operation(a)), 1, 400);
-                if (testing::Test::HasFailure()) return;
-            }
+    for (const Driver driver : kDrivers)
+        for (int few : {0, 4})
+            for (int n : {2, 3})
+                for (int a = 0; a < kOperations; ++a) {
+                    explore(n, few, driver, std::vector<Operation>(2 * NodeLayout::kRingBuffers + 3, Operation(a)), 1, 400);
+                    if (testing::Test::HasFailure()) return;
+                }
 }
 
 TEST(NodeStage, LongSequencesAtRandom) {
@@ -489,7 +544,7 @@ TEST(NodeStage, LongSequencesAtRandom) {
         const auto kinds = 1 + random() % kOperations;
         for (auto& operation : operations) operation = Operation((seed + random() % kinds) % kOperations);
         Machine machine(scheduler, n);
-        Program run(machine, random() % 2 ? 4 : 0, operations);
+        Program run(machine, random() % 2 ? 4 : 0, kDrivers[random() % 2], operations);
         ASSERT_TRUE(run.run()) << "deadlock, seed " << seed << ": " << names(operations);
         ASSERT_EQ(run.wrong, "") << "seed " << seed << ": " << names(operations);
     }
@@ -502,7 +557,8 @@ TEST(NodeStage, ADeadParticipantEndsTheWaitsOfAllOthers) {
         const int n = 2 + static_cast<int>(random() % 4);
         const int dead = static_cast<int>(random() % static_cast<uint64_t>(n));
         Machine machine(scheduler, n);
-        Program run(machine, random() % 2 ? 4 : 0, {kBcastFirst, kToAllWide, kBcastWide, kToAll, kBarrier}, dead);
+        Program run(machine, random() % 2 ? 4 : 0, kDrivers[seed % 2], {kBcastFirst, kToAllWide, kBcastWide, kToAll, kBarrier},
+                    dead);
         ASSERT_TRUE(run.run()) << "seed " << seed;
         for (int i = 0; i < n; ++i) EXPECT_TRUE(i == dead || run.failures[static_cast<size_t>(i)] >= 4) << "seed " << seed;
     }
@@ -515,10 +571,19 @@ TEST(NodeStage, MembersThatDisagreeGetAnError) {
     auto* base = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64;
     Places places{std::vector<std::array<Places::Place, Places::kMost>>(2)};
     std::array<int, 2> errors{};
-    const auto nothing = [](auto&&...) {};
+    struct Nothing {
+        uint32_t size;
+        uint32_t bytes(int) const { return size; }
+        static void write(Stage&, std::byte*) {}
+        template <class Slot>
+        static int read(Slot) {
+            return MPI_SUCCESS;
+        }
+        static bool next(int) { return false; }
+    };
     const std::function<void(int)> body = [&](int me) {
         Stage stage(base, 2, me, ModelSync{me, &places, NodeLayout(base, 2)});
-        errors[static_cast<size_t>(me)] = stage.to_all(1, me == 0 ? 8 : 16, nothing, nothing);
+        errors[static_cast<size_t>(me)] = carry_out(stage, Driver::blocking, protocol::ToAll<Nothing>{{me == 0 ? 8u : 16u}, 1});
     };
     ASSERT_TRUE(machine.run(body));
     EXPECT_EQ(errors[0], MPI_ERR_TRUNCATE);

@@ -45,6 +45,16 @@ static void collectives(void) {
     MPI_Bcast(&value, 1, MPI_INT, size - 1 - (rank == size - 1), MPI_COMM_WORLD);
 }
 
+// All but rank 0 wait for the second of two collectives that it does not come to.
+static void outstanding(void) {
+    static int in, out;
+    MPI_Request requests[2];
+    if (rank == 0) receive(1, 7, MPI_COMM_WORLD);
+    MPI_Iallreduce(&out, &in, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[0]);
+    MPI_Ibarrier(MPI_COMM_WORLD, &requests[1]);
+    MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+}
+
 static void loop(void) {
     if (rank == size - 1)
         for (volatile unsigned i = 0;; i++) {}
@@ -94,6 +104,7 @@ int main(int argc, char** argv) {
                  {"wrong_tag", wrong_tag},
                  {"wrong_communicator", wrong_communicator},
                  {"collectives", collectives},
+                 {"outstanding", outstanding},
                  {"loop", loop},
                  {"stopped", stopped},
                  {"tests", tests},

@@ -98,6 +98,11 @@ class Stuck(unittest.TestCase):
         self.start("collectives", 3, STARLING_COLL_BARRIER="dissemination", STARLING_COLL_BCAST="binomial")
         self.assert_says(r"^different collectives on MPI_COMM_WORLD: rank 0 is in MPI_Barrier and .* in MPI_Bcast; .*call 2")
 
+    def test_a_non_blocking_collective_behind_another(self):
+        self.start("outstanding", 3)
+        self.assert_says(r"^rank 1 waits in MPI_Wait \(MPI_Ibarrier\) on MPI_COMM_WORLD, collective 2 there, for rank 0 to come to "
+                         "it, for", "^deadlock: rank 0 waits for rank 1, which waits for rank 0$")
+
     def test_an_endless_loop(self):
         for ranks in (3, 7):
             with self.subTest(ranks=ranks):

@@ -1,0 +1,199 @@
+#include "collective/comm_call.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "collective/buffers.h"
+#include "collective/collective.h"
+#include "collective/node_operations.h"
+#include "collective/request.h"
+
+namespace starling::collective {
+
+namespace {
+
+/// Root and members of a rooted operation as participants of the exchange.
+struct Rooted {
+    int root;
+    node::Range members;
+    Rooted(const Exchange& exchange, int argument) {
+        if (!exchange.inter()) {
+            root = argument;
+            members = {0, exchange.size};
+        } else if (argument == MPI_ROOT) {
+            root = exchange.rank;
+            members = {exchange.remote_base, exchange.remote_base + exchange.remote_size};
+        } else {
+            root = exchange.remote_base + argument;
+            members = {exchange.local_base, exchange.local_base + exchange.local_size};
+        }
+    }
+};
+
+Task settle(Turn given, Task making) {
+    const Turn turn = std::move(given);
+    co_await turn;
+    co_return co_await making;
+}
+
+Task one_after_the_other(Task first, Task second) {
+    co_await first;
+    co_return co_await second;
+}
+
+/// A rooted operation between groups that goes by messages. Those beside the root do not know whether the node stage serves it,
+/// so every one counts there.
+Task beside_node(const CommCall& call, Task by_messages) {
+    if (!call.stage.node_of_all()) return by_messages;
+    Task skipped = node::skip(call.on_node());
+    if (!skipped.handle()) return by_messages;
+    return one_after_the_other(std::move(skipped), std::move(by_messages));
+}
+
+}  // namespace
+
+template <class Choose>
+Task CommCall::later(Turn given, Task making, CommCall call, Choose choose) {
+    Turn turn = std::move(given);
+    co_await turn;
+    co_await making;
+    call.view.stage = call.stage.node_of_host() ? &call.stage : nullptr;
+    const Task task = choose(call);
+    // It begins at once, before what is called next.
+    turn.give_up();
+    co_return co_await task;
+}
+
+template <class Choose>
+Task CommCall::when_known(Choose choose) {
+    if (!stage.is_known(comm_)) [[unlikely]] {
+        Turn turn(stage.callers());
+        Task making = stage.make(comm_, exchange);
+        if (!blocking_) {
+            view = View::all(exchange);
+            return later(std::move(turn), std::move(making), *this, choose);
+        }
+        run(settle(std::move(turn), std::move(making)));
+    }
+    view = View::all(exchange);
+    view.stage = stage.node_of_host() ? &stage : nullptr;
+    return choose(*this);
+}
+
+Task no_part(CommCall& call) {
+    return call.when_known(
+        [](const CommCall& c) { return c.stage.node_of_all() ? node::skip(c.on_node()) : Task::over(MPI_SUCCESS); });
+}
+
+Task barrier(CommCall& call) {
+    return call.when_known([](const CommCall& c) {
+        if (c.fits_node({Kind::barrier})) return node::barrier(c.on_node());
+        return c.inter() ? inter::barrier(c.view) : barrier(c.view);
+    });
+}
+
+Task bcast(CommCall& call, void* buffer, int64_t count, const Datatype& type, int root) {
+    return call.when_known([=, &type](const CommCall& c) {
+        Call wanted{Kind::bcast};
+        wanted.bytes = datatype::packed_size(type, count);
+        wanted.pieces = !c.inter() || node::fits_room(c.exchange.size, wanted.bytes);
+        if (c.fits_node(wanted)) {
+            const Rooted of(c.exchange, root);
+            return node::bcast(c.on_node(), of.root, of.members.has(c.exchange.rank), buffer, count, type, c.inter());
+        }
+        if (!c.inter()) return bcast(c.view, buffer, count, type, root);
+        return beside_node(c, inter::bcast(c.view, buffer, count, type, root));
+    });
+}
+
+Task reduce(CommCall& call, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, int root) {
+    return call.when_known([=, &type, &op](const CommCall& c) {
+        Call wanted{Kind::reduce};
+        wanted.bytes = datatype::packed_size(type, count);
+        wanted.pieces = !c.inter() && node::goes_in_pieces(type);
+        if (c.fits_node(wanted)) {
+            const Rooted of(c.exchange, root);
+            return node::reduce(c.on_node(), of.root, of.members, input_of(send, receive), receive, count, type, op);
+        }
+        if (!c.inter()) return reduce(c.view, send, receive, count, type, op, root);
+        return beside_node(c, inter::reduce(c.view, send, receive, count, type, op, root));
+    });
+}
+
+Task allreduce(CommCall& call, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op) {
+    return call.when_known([=, &type, &op](const CommCall& c) {
+        Call wanted{Kind::allreduce};
+        wanted.bytes = datatype::packed_size(type, count);
+        wanted.pieces = node::goes_in_pieces(type);
+        if (c.fits_node(wanted))
+            return node::allreduce(c.on_node(), c.exchange, input_of(send, receive), receive, count, type, op);
+        return c.inter() ? inter::allreduce(c.view, send, receive, count, type, op)
+                         : allreduce(c.view, send, receive, count, type, op);
+    });
+}
+
+Task gather(CommCall& call, const void* send, int64_t count, const Datatype& type, const Blocks& receive, int root) {
+    return call.when_known([=, &type](const CommCall& c) {
+        const Rooted of(c.exchange, root);
+        Call wanted{Kind::gather};
+        wanted.bytes = of.root == c.exchange.rank ? receive.bytes(0) : datatype::packed_size(type, count);
+        wanted.uniform = receive.uniform();
+        if (c.fits_node(wanted)) return node::gather(c.on_node(), of.root, of.members, send, count, type, receive);
+        if (!c.inter()) return gather(c.view, send, count, type, receive, root);
+        return beside_node(c, inter::gather(c.view, send, count, type, receive, root));
+    });
+}
+
+Task scatter(CommCall& call, const Blocks& send, void* receive, int64_t count, const Datatype& type, int root) {
+    return call.when_known([=, &type](const CommCall& c) {
+        const Rooted of(c.exchange, root);
+        Call wanted{Kind::scatter};
+        wanted.bytes = of.root == c.exchange.rank ? send.bytes(0) : datatype::packed_size(type, count);
+        wanted.uniform = send.uniform();
+        if (c.fits_node(wanted)) return node::scatter(c.on_node(), of.root, of.members, send, receive, count, type);
+        if (!c.inter()) return scatter(c.view, send, receive, count, type, root);
+        return beside_node(c, inter::scatter(c.view, send, receive, count, type, root));
+    });
+}
+
+Task allgather(CommCall& call, const void* send, int64_t count, const Datatype& type, const Blocks& receive) {
+    return call.when_known([=, &type](const CommCall& c) {
+        Call wanted{Kind::allgather};
+        wanted.bytes = std::max(send == MPI_IN_PLACE ? 0 : datatype::packed_size(type, count), receive.bytes(0));
+        wanted.uniform = receive.uniform();
+        wanted.pieces = true;
+        if (c.fits_node(wanted)) return node::allgather(c.on_node(), c.exchange, send, count, type, receive);
+        return c.inter() ? inter::allgather(c.view, send, count, type, receive) : allgather(c.view, send, count, type, receive);
+    });
+}
+
+Task alltoall(CommCall& call, bool in_place, const Blocks& send, const Blocks& receive) {
+    return call.when_known([=](const CommCall& c) {
+        if (c.inter()) return inter::alltoall(c.view, send, receive);
+        Call wanted{Kind::alltoall};
+        wanted.bytes = receive.uniform() ? receive.bytes(0) : 0;
+        wanted.uniform = receive.uniform();
+        wanted.pieces = true;
+        if (c.fits_node(wanted)) return node::alltoall(c.on_node(), in_place ? receive : send, receive);
+        return alltoall(c.view, in_place, send, receive);
+    });
+}
+
+Task reduce_scatter(CommCall& call, const void* send, void* receive, const Shares& shares, const Datatype& type, const Op& op) {
+    return call.when_known([=, &type, &op](const CommCall& c) {
+        Call wanted{Kind::reduce_scatter};
+        wanted.bytes = datatype::packed_size(type, shares.total(c.exchange.local_size));
+        wanted.pieces = node::goes_in_pieces(type);
+        if (c.fits_node(wanted))
+            return node::reduce_scatter(c.on_node(), c.exchange, input_of(send, receive), receive, shares, type, op);
+        return c.inter() ? inter::reduce_scatter(c.view, send, receive, shares, type, op)
+                         : reduce_scatter(c.view, send, receive, shares, type, op);
+    });
+}
+
+Task scan(CommCall& call, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, bool exclusive) {
+    return call.when_known(
+        [=, &type, &op](const CommCall& c) { return scan(c.view, send, receive, count, type, op, exclusive); });
+}
+
+}  // namespace starling::collective

@@ -1,0 +1,63 @@
+// The collective operations as they are called on a communicator: whether they go through its node stage, in two levels or by
+// messages is chosen here. Arguments as in collective.h and, between groups, in its namespace inter; checked by the caller.
+// All members of the communicator make the same calls in the same order.
+#pragma once
+
+#include "collective/blocks.h"
+#include "collective/channel_exchange.h"
+#include "collective/label.h"
+#include "collective/node_driver.h"
+#include "collective/select.h"
+#include "collective/view.h"
+
+namespace starling::collective {
+
+/// One call. Give it to one of the operations below once, then run or start what that returns. A blocking call may be over
+/// by then.
+class CommCall {
+  public:
+    CommCall(comm::Comm& comm, bool blocking)
+        : exchange(exchange_of(comm)), stage(stage_of(comm)), comm_(comm), blocking_(blocking) {}
+
+    Exchange& exchange;
+    NodeOwner& stage;
+    View view{};  ///< everyone, under the tag of this call; when it has been given to an operation
+
+    bool inter() const { return exchange.inter(); }
+    /// The call as others see it, then.
+    Label label(const char* function) const { return {function, &comm_.collective, exchange.calls(), view.tag, &stage}; }
+
+    /// What choose(*this) gives, a task, when it is known whether there is a node stage.
+    template <class Choose>
+    Task when_known(Choose choose);
+    /// Whether the node stage serves the call, by the table.
+    bool fits_node(Call call) const {
+        if (!stage.node_of_all()) return false;
+        call.n = exchange.size;
+        call.node = true;
+        return select(call).needs & kSharedMemory;
+    }
+    NodeDriver on_node() const { return {stage, blocking_ ? NodeDriver::Mode::at_once : NodeDriver::Mode::in_turn}; }
+
+  private:
+    template <class Choose>
+    static Task later(Turn turn, Task making, CommCall call, Choose choose);
+
+    comm::Comm& comm_;
+    bool blocking_;
+};
+
+Task barrier(CommCall& call);
+Task bcast(CommCall& call, void* buffer, int64_t count, const Datatype& type, int root);
+Task reduce(CommCall& call, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, int root);
+Task allreduce(CommCall& call, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op);
+Task gather(CommCall& call, const void* send, int64_t count, const Datatype& type, const Blocks& receive, int root);
+Task scatter(CommCall& call, const Blocks& send, void* receive, int64_t count, const Datatype& type, int root);
+Task allgather(CommCall& call, const void* send, int64_t count, const Datatype& type, const Blocks& receive);
+Task alltoall(CommCall& call, bool in_place, const Blocks& send, const Blocks& receive);
+Task reduce_scatter(CommCall& call, const void* send, void* receive, const Shares& shares, const Datatype& type, const Op& op);
+Task scan(CommCall& call, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, bool exclusive);
+/// A rooted operation between groups that this process has no part in: its root is MPI_PROC_NULL here.
+Task no_part(CommCall& call);
+
+}  // namespace starling::collective

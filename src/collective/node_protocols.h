@@ -1,0 +1,275 @@
+// The protocols of the node stage, as operations in phases that NodeStage::run() and drive() take in this order:
+//   uint32_t turns(stage)        of how many buffers, used in turn, I am going to write one; 0: of none
+//   bool find_room(stage)        if it may lack room: where to write; false: I have to wait until rooms are free, and to ask again
+//   bool put(stage)              writes, says so, wakes; true: there is nothing to wait for
+//   bool here(stage)             whether what I wait for is there; may be asked any number of times
+//   NodeWait waits_for(stage)
+//   int take(stage)              reads, says that it has; an MPI error class
+//   bool next(int& error)        if it goes in pieces: whether there is a further one, an operation of its own; all agree. If
+//                                not, it may say that the whole had another error than its last piece
+//
+// What is moved is a parameter: `write(stage, room)` puts this participant's data where others read it, `read(slot)` takes
+// the others', where slot(i) is participant i's; read gives an error class. Kinds and bytes tell members that disagree.
+#pragma once
+
+#include "collective/node_stage.h"
+
+namespace starling::collective::protocol {
+
+/// An operation that I have no part in, or that goes another way.
+struct Skip {
+    template <class Stage>
+    uint32_t turns(Stage&) const {
+        return 0;
+    }
+    template <class Stage>
+    bool put(Stage&) const {
+        return true;
+    }
+    template <class Stage>
+    bool here(Stage&) const {
+        return true;
+    }
+    template <class Stage>
+    NodeWait waits_for(Stage& stage) const {
+        return stage.waits_for_all(0);
+    }
+    template <class Stage>
+    int take(Stage& stage) const {
+        stage.finish();
+        return MPI_SUCCESS;
+    }
+};
+
+struct Barrier {
+    int next_slot = 0;
+
+    template <class Stage>
+    uint32_t turns(Stage& stage) const {
+        return stage.few() ? 2 : 0;
+    }
+    template <class Stage>
+    bool put(Stage& stage) {
+        if (stage.few()) {
+            stage.put_quietly(stage.own_slot(), 0, 0);
+            stage.read_nothing();
+        }
+        return stage.come(next_slot, [] {});
+    }
+    template <class Stage>
+    bool here(Stage& stage) {
+        return stage.met(next_slot);
+    }
+    template <class Stage>
+    NodeWait waits_for(Stage& stage) const {
+        return stage.waits_for_all(next_slot);
+    }
+    template <class Stage>
+    int take(Stage& stage) const {
+        if (!stage.few()) stage.finish();
+        stage.note_meeting();
+        return MPI_SUCCESS;
+    }
+};
+
+/// The root writes, those who want to read. `data` has, besides write and read, bytes(), next() as above, and more(): further
+/// pieces follow at once, fewer than there are buffers, so nobody has to be woken yet. `Wide`: through the root's
+/// wide room.
+template <class Data, bool Wide = false>
+struct FromRoot {
+    Data data;
+    uint32_t kind;
+    int root;
+    bool reads;
+    std::byte* room = nullptr;
+
+    template <class Stage>
+    uint32_t turns(Stage& stage) const {
+        return stage.me() == root ? NodeLayout::kRingBuffers : 0;
+    }
+    template <class Stage>
+    bool find_room(Stage& stage) {
+        if (stage.me() != root) return true;
+        room = Wide ? stage.own_room(stage.ring(), data.bytes()) : NodeLayout::payload(stage.ring(), data.bytes());
+        return room != nullptr;
+    }
+    template <class Stage>
+    bool put(Stage& stage) {
+        if (stage.me() != root) return !reads;
+        data.write(stage, room);
+        stage.put(stage.ring(), kind, data.bytes());
+        if (!data.more()) stage.sync().wake_all();
+        return true;
+    }
+    template <class Stage>
+    bool here(Stage& stage) const {
+        return stage.seen_root();
+    }
+    template <class Stage>
+    NodeWait waits_for(Stage& stage) const {
+        return {NodeWait::Who::root, stage.sequence(), root};
+    }
+    template <class Stage>
+    int take(Stage& stage) {
+        int error = MPI_SUCCESS;
+        if (stage.me() != root && reads) {
+            NodeLayout::Header& header = stage.ring();
+            error = stage.check(header, kind, data.bytes());
+            if (error == MPI_SUCCESS)
+                error = data.read(Wide ? stage.room_of(root, header) : NodeLayout::payload(header, data.bytes()));
+        }
+        stage.finish();
+        return error;
+    }
+    bool next(int& error) { return data.next(error); }
+};
+
+/// Those in [first, last) write their operand; then the root, which may be one of them, reads. `data` has bytes(), too.
+template <class Data>
+struct ToRoot {
+    Data data;
+    uint32_t kind;
+    int root, first, last;
+    int next_slot = first;
+
+    template <class Stage>
+    bool writes(Stage& stage) const {
+        return first <= stage.me() && stage.me() < last;
+    }
+    template <class Stage>
+    uint32_t turns(Stage& stage) const {
+        return writes(stage) ? 2 : 0;
+    }
+    template <class Stage>
+    bool put(Stage& stage) {
+        const bool is_root = stage.me() == root;
+        if (writes(stage)) {
+            NodeLayout::Header& header = stage.own_slot();
+            data.write(stage, NodeLayout::payload(header, data.bytes()));
+            stage.put(header, kind, data.bytes());
+            if (!is_root) stage.sync().wake(root);
+        }
+        return !is_root;
+    }
+    template <class Stage>
+    bool here(Stage& stage) {
+        return stage.seen_slots(next_slot, last);
+    }
+    template <class Stage>
+    NodeWait waits_for(Stage& stage) const {
+        return {NodeWait::Who::writers, stage.sequence(), next_slot, last};
+    }
+    template <class Stage>
+    int take(Stage& stage) {
+        int error = MPI_SUCCESS;
+        if (stage.me() == root) {
+            const uint32_t bytes = data.bytes();
+            error = stage.check_slots(first, last, kind, [bytes](int) { return bytes; });
+            if (error == MPI_SUCCESS) error = data.read([&stage, bytes](int i) { return stage.payload_of(i, bytes); });
+        }
+        stage.finish();
+        return error;
+    }
+};
+
+/// Everyone writes, and everyone reads everything: a meeting. `data` has, besides write and read, bytes(i), of participant i,
+/// and next(); `Wide`: room_bytes(), what my own wide room has to hold.
+template <class Data, bool Wide = false>
+struct ToAll {
+    Data data;
+    uint32_t kind;
+    std::byte* room = nullptr;
+    int next_slot = 0;
+
+    template <class Stage>
+    uint32_t turns(Stage&) const {
+        return 2;
+    }
+    template <class Stage>
+    bool find_room(Stage& stage) {
+        if constexpr (Wide)
+            room = stage.own_room(stage.own_slot(), data.room_bytes());
+        else
+            room = NodeLayout::payload(stage.own_slot(), data.bytes(stage.me()));
+        return room != nullptr;
+    }
+    template <class Stage>
+    bool put(Stage& stage) {
+        data.write(stage, room);
+        stage.put_quietly(stage.own_slot(), kind, data.bytes(stage.me()));
+        next_slot = 0;
+        return stage.come(next_slot, [] {});
+    }
+    template <class Stage>
+    bool here(Stage& stage) {
+        return stage.met(next_slot);
+    }
+    template <class Stage>
+    NodeWait waits_for(Stage& stage) const {
+        return stage.waits_for_all(next_slot);
+    }
+    template <class Stage>
+    int take(Stage& stage) {
+        int error = stage.check_slots(0, stage.participants(), kind, [this](int i) { return data.bytes(i); });
+        if (error == MPI_SUCCESS)
+            error = data.read([this, &stage](int i) -> const std::byte* {
+                return Wide ? stage.room_of(i, stage.slot(i)) : stage.payload_of(i, data.bytes(i));
+            });
+        stage.finish();
+        stage.note_meeting();
+        return error;
+    }
+    bool next(int& error) { return data.next(error); }
+};
+
+/// Everyone writes; the last one to come `combine(stage, slot, result)`s, giving an error class; everyone reads the
+/// result: a meeting. The result may be as long as a ring buffer. `data` has bytes(), too.
+template <class Data>
+struct Combine {
+    Data data;
+    uint32_t kind;
+    int next_slot = 0;
+
+    template <class Stage>
+    uint32_t turns(Stage&) const {
+        return 2;
+    }
+    template <class Stage>
+    bool put(Stage& stage) {
+        NodeLayout::Header& header = stage.own_slot();
+        const uint32_t bytes = data.bytes();
+        data.write(stage, NodeLayout::payload(header, bytes));
+        stage.put_quietly(header, kind, bytes);
+        return stage.come_by_count([&] {
+            NodeLayout::Header& result = stage.ring();
+            int error = stage.check_slots(0, stage.participants(), kind, [bytes](int) { return bytes; });
+            if (error == MPI_SUCCESS)
+                error = data.combine(
+                    stage, [&](int i) { return stage.payload_of(i, bytes); }, NodeLayout::payload(result, bytes));
+            result.bytes = static_cast<uint32_t>(error);
+            stage.sync().store(result.sequence, stage.sequence());
+        });
+    }
+    template <class Stage>
+    bool here(Stage& stage) const {
+        return stage.released();
+    }
+    template <class Stage>
+    NodeWait waits_for(Stage& stage) const {
+        return {NodeWait::Who::everyone, stage.sequence()};
+    }
+    template <class Stage>
+    int take(Stage& stage) {
+        NodeLayout::Header& result = stage.ring();
+        int error = static_cast<int>(result.bytes);
+        if (error == MPI_SUCCESS)
+            error = data.read(static_cast<const std::byte*>(NodeLayout::payload(result, data.bytes())));
+        else
+            error = fail(error, "the members of a collective operation disagree on it");
+        stage.finish();
+        stage.note_meeting();
+        return error;
+    }
+};
+
+}  // namespace starling::collective::protocol

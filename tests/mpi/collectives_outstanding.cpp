@@ -1,0 +1,199 @@
+// Many non-blocking collectives at a time on one communicator, of all kinds and lengths, with blocking ones between them,
+// completed in any order; on communicators that are new, or are freed before the operations are over; and carried on by
+// whatever makes progress.
+#include <memory>
+#include <vector>
+
+#include "check.h"
+
+namespace {
+
+MPI_Comm comm;
+int rank, size;
+
+int element(uint64_t key, int r, int i) { return (int)((key * 31 + (uint64_t)r * 17 + (uint64_t)i) % 1000); }
+
+int draw_count(uint64_t* state) {
+    static const int kMost[] = {1, 14, 1000, 5000, 40000};
+    return 1 + random_below(state, kMost[random_below(state, 5)]);
+}
+
+/// One operation under way, with what it must come to.
+struct Operation {
+    MPI_Request request = MPI_REQUEST_NULL;
+    std::vector<int> out, in, wanted;
+    const char* name = "";
+
+    Operation(uint64_t key, uint64_t* state) {
+        const int count = draw_count(state), root = random_below(state, size), kind = random_below(state, 8);
+        const auto of = [&](int r, int n) {
+            std::vector<int> data(n);
+            for (int i = 0; i < n; i++) data[i] = element(key, r, i);
+            return data;
+        };
+        const auto sum = [&](bool here) {
+            if (here)
+                for (int i = 0; i < count; i++) {
+                    wanted.push_back(0);
+                    for (int r = 0; r < size; r++) wanted.back() += element(key, r, i);
+                }
+            in.resize(here ? count : 0);
+        };
+        const auto all_blocks = [&](bool here, int n) {
+            for (int r = 0; here && r < size; r++)
+                for (int i = 0; i < n; i++) wanted.push_back(element(key, r, i));
+            in.resize(wanted.size());
+        };
+        switch (kind) {
+            case 0:
+                name = "Ibarrier";
+                OK(MPI_Ibarrier(comm, &request));
+                break;
+            case 1:
+                name = "Ibcast";
+                wanted = of(root, count);
+                in = rank == root ? wanted : std::vector<int>(count);
+                OK(MPI_Ibcast(in.data(), count, MPI_INT, root, comm, &request));
+                break;
+            case 2:
+                name = "Iallreduce";
+                out = of(rank, count);
+                sum(true);
+                OK(MPI_Iallreduce(out.data(), in.data(), count, MPI_INT, MPI_SUM, comm, &request));
+                break;
+            case 3:
+                name = "Ireduce";
+                out = of(rank, count);
+                sum(rank == root);
+                OK(MPI_Ireduce(out.data(), in.data(), count, MPI_INT, MPI_SUM, root, comm, &request));
+                break;
+            case 4:
+                name = "Igather";
+                out = of(rank, count);
+                all_blocks(rank == root, count);
+                OK(MPI_Igather(out.data(), count, MPI_INT, in.data(), count, MPI_INT, root, comm, &request));
+                break;
+            case 5:
+                name = "Iscatter";
+                if (rank == root)
+                    for (int r = 0; r < size; r++)
+                        for (int i = 0; i < count; i++) out.push_back(element(key, r, i));
+                wanted = of(rank, count);
+                in.resize(count);
+                OK(MPI_Iscatter(out.data(), count, MPI_INT, in.data(), count, MPI_INT, root, comm, &request));
+                break;
+            case 6:
+                name = "Iallgather";
+                out = of(rank, count);
+                all_blocks(true, count);
+                OK(MPI_Iallgather(out.data(), count, MPI_INT, in.data(), count, MPI_INT, comm, &request));
+                break;
+            default:
+                name = "Ialltoall";
+                for (int r = 0; r < size; r++)
+                    for (int i = 0; i < count; i++) out.push_back(element(key, rank, i));
+                all_blocks(true, count);
+                OK(MPI_Ialltoall(out.data(), count, MPI_INT, in.data(), count, MPI_INT, comm, &request));
+        }
+    }
+    void check() const {
+        for (size_t i = 0; i < wanted.size(); i++)
+            CHECK(in[i] == wanted[i], "%s: element %zu is %d, wanted %d", name, i, in[i], wanted[i]);
+    }
+};
+using Operations = std::vector<std::unique_ptr<Operation>>;
+
+void blocking(uint64_t key, uint64_t* state) {
+    int value = element(key, rank, 0), sum = 0, wanted = 0;
+    if (random_below(state, 3) == 0) {
+        OK(MPI_Barrier(comm));
+        return;
+    }
+    for (int r = 0; r < size; r++) wanted += element(key, r, 0);
+    OK(MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, comm));
+    EXPECT_INT(sum, wanted);
+}
+
+/// In an order, and with functions, of each rank's own.
+void complete(Operations& operations, uint64_t own) {
+    std::vector<MPI_Request> requests;
+    for (auto& each : operations) requests.push_back(each->request);
+    const int n = (int)requests.size(), way = random_below(&own, 4);
+    int left = n, index, flag;
+    if (way == 0) OK(MPI_Waitall(n, requests.data(), MPI_STATUSES_IGNORE));
+    if (way == 1)
+        for (int i = n - 1; i >= 0; i--) OK(MPI_Wait(&requests[i], MPI_STATUS_IGNORE));
+    for (; way == 2 && left > 0; left--) OK(MPI_Waitany(n, requests.data(), &index, MPI_STATUS_IGNORE));
+    while (way == 3 && left > 0) {
+        OK(MPI_Testany(n, requests.data(), &index, &flag, MPI_STATUS_IGNORE));
+        if (flag) left--;
+    }
+    for (auto& each : operations) each->check();
+    operations.clear();
+}
+
+/// `few`: at most so many at a time.
+void round_of(uint64_t key, uint64_t* state, int few) {
+    Operations operations;
+    const int n = 1 + random_below(state, few);
+    for (int i = 0; i < n; i++) {
+        operations.push_back(std::make_unique<Operation>(key * 100 + (uint64_t)i, state));
+        if (random_below(state, 6) == 0) blocking(key * 100 + 50, state);
+    }
+    complete(operations, key * 1000 + (uint64_t)rank);
+}
+
+/// What a communicator is begun with: none, one or several at once, then a blocking one that finds them under way.
+void new_communicators(uint64_t* state) {
+    for (int before = 0; before < 5; before++) {
+        OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+        Operations operations;
+        for (int i = 0; i < before; i++) operations.push_back(std::make_unique<Operation>((uint64_t)i, state));
+        blocking(7, state);
+        for (int i = 0; i < 3; i++) operations.push_back(std::make_unique<Operation>((uint64_t)i, state));
+        MPI_Comm freed = comm;
+        OK(MPI_Comm_free(&freed));
+        complete(operations, (uint64_t)rank);
+    }
+    comm = MPI_COMM_WORLD;
+}
+
+/// Others get their result by what this rank does on another communicator.
+void any_progress_will_do(void) {
+    MPI_Comm other;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &other));
+    for (int round = 0; round < 5; round++) {
+        const int count = 100000;
+        std::vector<int> out(count, rank), in(count);
+        MPI_Request request;
+        OK(MPI_Iallreduce(out.data(), in.data(), count, MPI_INT, MPI_SUM, other, &request));
+        if (rank == 0) {
+            OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+            for (int to = 1; to < size; to++) OK(MPI_Send(NULL, 0, MPI_INT, to, round, MPI_COMM_WORLD));
+        } else if (round % 2) {
+            OK(MPI_Recv(NULL, 0, MPI_INT, 0, round, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        } else {
+            for (int there = 0; !there;) OK(MPI_Iprobe(0, round, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE));
+            OK(MPI_Recv(NULL, 0, MPI_INT, 0, round, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        }
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        EXPECT_INT(in[count - 1], size * (size - 1) / 2);
+    }
+    OK(MPI_Comm_free(&other));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    OK(MPI_Init(&argc, &argv));
+    OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
+    uint64_t state = 42;
+    comm = MPI_COMM_WORLD;
+    for (uint64_t round = 0; round < 60; round++) round_of(round, &state, size > 7 ? 6 : 20);
+    new_communicators(&state);
+    any_progress_will_do();
+    for (uint64_t round = 0; round < 10; round++) round_of(round, &state, 10);
+    OK(MPI_Finalize());
+    return 0;
+}
