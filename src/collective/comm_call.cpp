@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "collective/buffers.h"
 #include "collective/collective.h"
 #include "collective/node_operations.h"
 #include "collective/request.h"
@@ -31,7 +30,7 @@ struct Rooted {
 };
 
 Task settle(Turn given, Task making) {
-    const Turn turn = std::move(given);
+    Turn turn = std::move(given);
     co_await turn;
     co_return co_await making;
 }

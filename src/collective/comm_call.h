@@ -3,7 +3,7 @@
 // All members of the communicator make the same calls in the same order.
 #pragma once
 
-#include "collective/blocks.h"
+#include "collective/buffers.h"
 #include "collective/channel_exchange.h"
 #include "collective/label.h"
 #include "collective/node_driver.h"

@@ -61,14 +61,14 @@ struct EngineSync::Waiting {
 
 void EngineSync::tell_missing(const NodeWait& what, progress::Teller& teller) const {
     const auto n = static_cast<int>(participants_.size());
-    NodeLayout layout(place.area, n);
+    NodeLayout layout(tells.area, n);
     const auto missing = [&](int i) {
         if (i == me_ || i >= n) return;
         Account::Operation member{};
         member.kind = Account::Kind::member;
         member.flags = Account::kOfCollective;
         member.rank = i;
-        member.context = place.channel->context();
+        member.context = tells.channel->context();
         member.peer = participants_[static_cast<size_t>(i)].rank;
         member.peer_job = participants_[static_cast<size_t>(i)].job->address().id;
         teller.waits_for(member, nullptr);
@@ -184,7 +184,7 @@ Task NodeOwner::make_of(comm::Comm& comm, Exchange& exchange, std::vector<int> m
     }
     const link::Process leader = roster.at(members[0]);
     const shm::Region region(leader.job->segment().region(leader.rank));
-    sync.place = {&comm.collective, &exchange, region.collective() + offset};
+    sync.tells = {&comm.collective, &exchange, region.collective() + offset};
     // The world's area lasts as long as the process.
     sync.start_lending(region.collective() + offset, is_world ? -1 : offset, leads);
     is_part_ = n < exchange.size;

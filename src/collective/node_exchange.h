@@ -32,13 +32,13 @@ class EngineSync {
     std::unique_ptr<NodeLender> lender;
 
     /// What an operation that waits is part of, for those who look from outside.
-    struct Place {
+    struct Tells {
         message::Channel* channel = nullptr;
         const Exchange* exchange = nullptr;
         std::byte* area = nullptr;
-    } place;
+    } tells;
     /// Tells which call waits: the last one.
-    void tell_call(progress::Teller& teller) const { teller.in_collective(place.channel->context(), place.exchange->calls()); }
+    void tell_call(progress::Teller& teller) const { teller.in_collective(tells.channel->context(), tells.exchange->calls()); }
     /// Tells whom the operation that is awaited now, if there is one, waits for.
     void tell_awaited(progress::Teller& teller) const {
         if (awaited_) tell_missing(*awaited_, teller);

@@ -564,6 +564,18 @@ TEST(NodeStage, ADeadParticipantEndsTheWaitsOfAllOthers) {
     }
 }
 
+/// Moves nothing, but says how much it would.
+struct SizeOnly {
+    uint32_t size;
+    uint32_t bytes(int) const { return size; }
+    static void write(Stage&, std::byte*) {}
+    template <class Slot>
+    static int read(Slot) {
+        return MPI_SUCCESS;
+    }
+    static bool next(int) { return false; }
+};
+
 TEST(NodeStage, MembersThatDisagreeGetAnError) {
     Scheduler scheduler(uint64_t{1});
     Machine machine(scheduler, 2);
@@ -571,19 +583,10 @@ TEST(NodeStage, MembersThatDisagreeGetAnError) {
     auto* base = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64;
     Places places{std::vector<std::array<Places::Place, Places::kMost>>(2)};
     std::array<int, 2> errors{};
-    struct Nothing {
-        uint32_t size;
-        uint32_t bytes(int) const { return size; }
-        static void write(Stage&, std::byte*) {}
-        template <class Slot>
-        static int read(Slot) {
-            return MPI_SUCCESS;
-        }
-        static bool next(int) { return false; }
-    };
     const std::function<void(int)> body = [&](int me) {
         Stage stage(base, 2, me, ModelSync{me, &places, NodeLayout(base, 2)});
-        errors[static_cast<size_t>(me)] = carry_out(stage, Driver::blocking, protocol::ToAll<Nothing>{{me == 0 ? 8u : 16u}, 1});
+        errors[static_cast<size_t>(me)] =
+            carry_out(stage, Driver::blocking, protocol::ToAll<SizeOnly>{{me == 0 ? 8u : 16u}, 1});
     };
     ASSERT_TRUE(machine.run(body));
     EXPECT_EQ(errors[0], MPI_ERR_TRUNCATE);
