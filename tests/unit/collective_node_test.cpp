@@ -477,6 +477,7 @@ std::string names(const std::vector<Operation>& operations) {
 
 /// All schedules with so many preemptions, or the first `limit` of them.
 void explore(int n, int few, Driver driver, const std::vector<Operation>& operations, int preemptions, int limit) {
+    if (driver == Driver::awaited) limit /= 4;  // the phases are the same, what is between them is little
     Scheduler scheduler(preemptions);
     int runs = 0;
     do {
