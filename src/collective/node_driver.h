@@ -25,10 +25,15 @@ class NodeDriver {
                 owner_.wait_for_turns();
             return Task::over(node().run(operation));
         }
-        return node().drive(mode_ == Mode::in_turn ? Turn(owner_.turns()) : Turn(), std::move(operation));
+        return awaited(std::move(operation));
     }
 
   private:
+    template <class Operation>
+    [[gnu::noinline]] Task awaited(Operation operation) const {
+        return node().drive(mode_ == Mode::in_turn ? Turn(owner_.turns()) : Turn(), std::move(operation));
+    }
+
     NodeOwner& owner_;
     Mode mode_;
 };
