@@ -35,7 +35,7 @@ static void outstanding(MPI_Comm comm, MPI_Comm inter, int used, int rank) {
     for (int i = 0; i < kOutstanding; i++)
         OK(MPI_Iallreduce(out, in[i], i == 0 ? 1 : kCount, MPI_INT, MPI_SUM, comm, &requests[i]));
     if (rank == 0 && inter != MPI_COMM_NULL) OK(MPI_Send(&go, 1, MPI_INT, 0, 2, inter));
-    for (int i = kOutstanding - 1; i >= 0; i--) 
+    for (int i = kOutstanding - 1; i >= 0; i--)
         expect_aborted(MPI_Wait(&requests[i], MPI_STATUS_IGNORE), used, "MPI_Iallreduce");
 }
 
