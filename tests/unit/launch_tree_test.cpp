@@ -201,6 +201,22 @@ TEST_P(Sealed, LargeMessagesAndManyBulkOnesArriveWhole) {
     EXPECT_TRUE(urgent_before_bulk);
 }
 
+TEST_P(Sealed, ADaemonOfTheOtherSettingSaysWhatHelps) {
+    Forest forest(2);
+    forest.settings.encrypt = GetParam();
+    forest.settings.start_limit = std::chrono::milliseconds(1000);
+    forest.misread = [](TreeSettings& settings) { settings.encrypt = !settings.encrypt; };
+    forest.plant();
+    forest.step(
+        "start", [&] { forest.root->grow(forest.names(1)); }, [&] { return !forest.failed.empty(); });
+    forest.run();
+    ASSERT_EQ(forest.failed.size(), 1u);
+    const std::string& why = forest.failed.begin()->second;
+    EXPECT_NE(why.find(GetParam() ? "it encrypts" : "it does not encrypt"), std::string::npos) << why;
+    EXPECT_NE(why.find("set STARLING_ENCRYPTION to the same"), std::string::npos) << why;
+    EXPECT_EQ(why.find('\n'), std::string::npos) << why;
+}
+
 TEST(Tree, HeldBulkMessagesWaitAtTheirSource) {
     Forest forest(2);
     forest.plant();

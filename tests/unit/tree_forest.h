@@ -134,6 +134,8 @@ class Forest {
         [](std::string_view, const std::vector<GatheredPiece>&) {};
     /// Whether a host of this name can be started; the sentence if not.
     std::function<std::string(const std::string&)> trouble = [](const std::string&) { return std::string(); };
+    /// What a host makes of the settings that it was given.
+    std::function<void(TreeSettings&)> misread = [](TreeSettings&) {};
     int most_delay_ms = 5;
     bool ends_when_told = true;
 
@@ -173,6 +175,7 @@ class Forest {
                 if (!*wanted) return;
                 Orders copy;
                 ASSERT_TRUE(decode(bytes, copy));
+                forest.misread(copy.settings);
                 *wanted = false;
                 const std::string why = forest.trouble(copy.self.name);
                 if (!why.empty()) return tell(why);
