@@ -19,8 +19,8 @@ namespace starling::simulation {
 namespace {
 
 Daemons* the_daemons = nullptr;
-/// How long daemons take to tell each other something, at most.
-constexpr uint64_t kWordNs = 3'000'000;
+/// How long daemons take to tell each other something, at most; and sometimes, before they know that somebody has died.
+constexpr uint64_t kWordNs = 3'000'000, kLateWordNs = 3'000'000'000;
 
 job::JobDescription describe(const Placement& placement, Random& random) {
     job::JobDescription to;
@@ -86,8 +86,9 @@ void Daemons::kill(Process& process) {
     world_.kill(process);
     close_all_of(process);
     const uint32_t rank = process.rank;
+    const uint64_t begin = world_.now + (world_.random.one_in(4) ? world_.random.below(kLateWordNs) : 0);
     for (uint32_t h = 0; h < placement_.hosts; ++h)
-        world_.at_daemon(world_.now + world_.random.below(kWordNs), *daemons_[h], [this, rank, h] { mark_dead(rank, h); });
+        world_.at_daemon(begin + world_.random.below(kWordNs), *daemons_[h], [this, rank, h] { mark_dead(rank, h); });
 }
 
 void Daemons::mark_dead(uint32_t rank, uint32_t host) {

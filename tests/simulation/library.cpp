@@ -22,14 +22,14 @@ namespace {
     std::exit(2);
 }
 
-/// What the loader needs of the file: what is to be in memory. Debug information is several times as much.
+/// What the loader needs of the file: what is to be in memory. Debug information is several times as much; addr2line finds a
+/// trace's places in the file itself.
 const std::string& contents(const std::string& file) {
     static std::string bytes;
     if (!bytes.empty()) return bytes;
     std::ifstream in(file, std::ios::binary);
     bytes.assign(std::istreambuf_iterator<char>(in), {});
     if (bytes.size() < sizeof(Elf64_Ehdr)) give_up(file.c_str(), "is not the library");
-#ifndef __SANITIZE_ADDRESS__  // which shows lines of the source
     Elf64_Ehdr header;
     std::memcpy(&header, bytes.data(), sizeof header);
     uint64_t end = 0;
@@ -39,7 +39,6 @@ const std::string& contents(const std::string& file) {
         if (part.p_type == PT_LOAD) end = std::max(end, part.p_offset + part.p_filesz);
     }
     bytes.resize(end);
-#endif
     return bytes;
 }
 

@@ -19,7 +19,9 @@
 #include <string>
 #include <vector>
 
+#include "base/counters.h"
 #include "player.h"
+#include "transport/shm/region.h"
 
 namespace starling::simulation {
 
@@ -36,11 +38,25 @@ struct Options {
     bool one = false, trace = false, twice = false;
 };
 
+constexpr size_t kCounters = 64;  ///< at most
+
 /// What a run was, for who started it.
 struct Result {
     uint64_t hash, virtual_ns, switches, datagrams, lost;
     uint32_t steps, ranks;
+    uint64_t counted[kCounters];
 };
+
+/// What the libraries of all ranks have counted (base/counters.def).
+void add_counters(Daemons& daemons, const Script& script, Result& result) {
+    size_t count = 0;
+    const Counter* const table = counter_table(count);
+    for (uint32_t rank = 0; rank < script.ranks; ++rank) {
+        job::JobSegment& segment = daemons.segment(script.placement.host_of_rank[rank]);
+        const Counters& of_rank = *shm::Region(segment.region(rank)).counters();
+        for (size_t i = 0; i < count && i < kCounters; ++i) result.counted[i] += counter_value(table[i], of_rank);
+    }
+}
 
 void apply(World& world, Daemons& daemons, const Script& script) {
     for (const Fault& fault : script.faults)
@@ -83,8 +99,10 @@ Result simulate(const Options& options, uint64_t seed) {
     }
     apply(world, daemons, script);
     if (const std::string trouble = world.run(); !trouble.empty()) fail_run("%s", trouble.c_str());
-    return {world.hash(), world.now, world.switches(), net.sent, net.lost, static_cast<uint32_t>(script.steps.size()),
-            script.ranks};
+    Result result{world.hash(), world.now, world.switches(), net.sent, net.lost, static_cast<uint32_t>(script.steps.size()),
+                  script.ranks, {}};
+    add_counters(daemons, script, result);
+    return result;
 }
 
 /// Seeds one after the other, each in a process that it may break.
@@ -111,6 +129,7 @@ class Runner {
                     " datagrams, %" PRIu64 " of them lost, %" PRIu64 " switches\n",
                     runs_, failed_.size(), took.count(), static_cast<double>(virtual_ns_) / 1e9, steps_, ranks_, datagrams_,
                     lost_, switches_);
+        tell_counters();
         std::sort(failed_.begin(), failed_.end());
         for (size_t i = 0; i < failed_.size() && i < 50; ++i) std::printf("failed: --seed %" PRIu64 "\n", failed_[i]);
         return failed_.empty() ? 0 : 1;
@@ -121,6 +140,17 @@ class Runner {
         pid_t pid = 0;
         uint64_t seed = 0;
     };
+
+    // Shows what was tried at all: a way that nothing has gone was not tested.
+    void tell_counters() const {
+        size_t count = 0;
+        const Counter* const table = counter_table(count);
+        std::string text = "the ranks have counted";
+        for (size_t i = 0; i < count && i < kCounters; ++i)
+            if (table[i].kind == CounterKind::counter)
+                text += std::string(i == 0 ? "" : ",") + " " + table[i].name + " " + std::to_string(counted_[i]);
+        std::printf("%s\n", text.c_str());
+    }
 
     void start(uint64_t seed) {
         // The child inherits the copies of the library that are loaded already.
@@ -165,6 +195,7 @@ class Runner {
         }
         virtual_ns_ += result.virtual_ns, switches_ += result.switches, datagrams_ += result.datagrams, lost_ += result.lost;
         steps_ += result.steps, ranks_ += result.ranks;
+        for (size_t i = 0; i < kCounters; ++i) counted_[i] += result.counted[i];
         if (!options_.twice) return;
         const auto [known, first] = hashes_.try_emplace(of.seed, result.hash);
         if (first || known->second == result.hash) return;
@@ -178,6 +209,7 @@ class Runner {
     unsigned count_ = 0;
     std::vector<uint64_t> failed_;
     std::map<uint64_t, uint64_t> hashes_;
+    uint64_t counted_[kCounters] = {};
     uint64_t runs_ = 0, virtual_ns_ = 0, switches_ = 0, datagrams_ = 0, lost_ = 0, steps_ = 0, ranks_ = 0;
 };
 
