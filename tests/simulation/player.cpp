@@ -10,9 +10,6 @@ namespace starling::simulation {
 
 namespace {
 
-/// What message or contribution number `id` holds.
-uint64_t word(uint64_t id, uint64_t index) { return (id + 1) * 0x9e3779b97f4a7c15ull ^ (index + 7) * 0xbf58476d1ce4e5b9ull; }
-
 /// A crowd's message begins with its step, for whoever receives it does not know which it will be.
 std::vector<char> message_of(const Step& step, uint64_t way = 0) {
     std::vector<char> bytes(step.bytes);
@@ -23,21 +20,9 @@ std::vector<char> message_of(const Step& step, uint64_t way = 0) {
     return bytes;
 }
 
-/// What a rank gives to a collective, for another.
-uint64_t part_of(const Step& step, int from, int to, uint32_t index) {
-    return word(step.id, static_cast<uint64_t>(from) << 40 ^ static_cast<uint64_t>(to) << 20 ^ index);
-}
-
 const char* name_of(Kind kind) {
     static constexpr const char* kNames[] = {"message",    "exchange", "crowd",     "cancelled send", "cancelled receive",
                                              "collective", "split",    "duplicate", "release",        "compute"};
-    return kNames[static_cast<int>(kind)];
-}
-
-const char* name_of(Collective kind) {
-    static constexpr const char* kNames[kCollectives] = {"barrier",        "bcast",   "reduce",    "allreduce",
-                                                         "gather",         "scatter", "allgather", "alltoall",
-                                                         "reduce_scatter", "scan",    "exscan"};
     return kNames[static_cast<int>(kind)];
 }
 
@@ -376,134 +361,6 @@ void Player::split(const Step& step) {
     const Community& wanted = script_.communities[step.made + color];
     if (now != wanted.rank_of(me_) || size != static_cast<int>(wanted.members.size()))
         fail_run("is rank %d of %d, should be %d of %zu", now, size, wanted.rank_of(me_), wanted.members.size());
-}
-
-void Player::take_part(const Step& step) {
-    Pending& pending = begin(step);
-    // Where somebody dies it must end; what it brings then is nobody's business.
-    if (script_.mortal) pending.allowed = Allowed::anything;
-    if (!script_.mortal) pending.check = [this](Pending& done, MPI_Status&) { check_collective(*done.step, done); };
-    start_collective(step, pending);
-    if (pending.request != MPI_REQUEST_NULL) return keep_or_wait(step);
-    if (!script_.mortal) check_collective(step, pending);
-    pending_.pop_back();
-}
-
-void Player::start_collective(const Step& step, Pending& pending) {
-    const Community& community = script_.communities[step.comm];
-    const int me = community.rank_of(me_), n = static_cast<int>(community.members.size()), count = static_cast<int>(step.count);
-    const bool one_for_each = step.collective == Collective::alltoall || step.collective == Collective::scatter ||
-                              step.collective == Collective::reduce_scatter;
-    const size_t blocks = one_for_each ? static_cast<size_t>(n) : 1;
-    pending.out.resize(blocks * step.count * 8);
-    for (size_t block = 0; block < blocks; ++block)
-        for (uint32_t i = 0; i < step.count; ++i) {
-            const uint64_t value = part_of(step, me, static_cast<int>(block), i);
-            std::memcpy(pending.out.data() + (block * step.count + i) * 8, &value, 8);
-        }
-    pending.in.assign(static_cast<size_t>(n) * step.count * 8, '\x33');
-    char *const out = pending.out.data(), *const in = pending.in.data();
-    const MPI_Datatype type = MPI_UINT64_T;
-    const MPI_Comm c = comm(step);
-    MPI_Request* const r = &pending.request;
-    const bool now = step.send == SendWay::send;
-    const int root = step.from;
-    int code = MPI_SUCCESS;
-    switch (step.collective) {
-        case Collective::barrier:
-            code = now ? mpi_.Barrier(c) : mpi_.Ibarrier(c, r);
-            break;
-        case Collective::bcast:
-            // In and out are one buffer.
-            if (me == root) std::memcpy(in, out, pending.out.size());
-            code = now ? mpi_.Bcast(in, count, type, root, c) : mpi_.Ibcast(in, count, type, root, c, r);
-            break;
-        case Collective::reduce:
-            code = now ? mpi_.Reduce(out, in, count, type, MPI_SUM, root, c)
-                       : mpi_.Ireduce(out, in, count, type, MPI_SUM, root, c, r);
-            break;
-        case Collective::allreduce:
-            code =
-                now ? mpi_.Allreduce(out, in, count, type, MPI_SUM, c) : mpi_.Iallreduce(out, in, count, type, MPI_SUM, c, r);
-            break;
-        case Collective::gather:
-            code = now ? mpi_.Gather(out, count, type, in, count, type, root, c)
-                       : mpi_.Igather(out, count, type, in, count, type, root, c, r);
-            break;
-        case Collective::scatter:
-            code = now ? mpi_.Scatter(out, count, type, in, count, type, root, c)
-                       : mpi_.Iscatter(out, count, type, in, count, type, root, c, r);
-            break;
-        case Collective::allgather:
-            code = now ? mpi_.Allgather(out, count, type, in, count, type, c)
-                       : mpi_.Iallgather(out, count, type, in, count, type, c, r);
-            break;
-        case Collective::alltoall:
-            code = now ? mpi_.Alltoall(out, count, type, in, count, type, c)
-                       : mpi_.Ialltoall(out, count, type, in, count, type, c, r);
-            break;
-        case Collective::reduce_scatter:
-            code = now ? mpi_.Reduce_scatter_block(out, in, count, type, MPI_SUM, c)
-                       : mpi_.Ireduce_scatter_block(out, in, count, type, MPI_SUM, c, r);
-            break;
-        case Collective::scan:
-            code = now ? mpi_.Scan(out, in, count, type, MPI_SUM, c) : mpi_.Iscan(out, in, count, type, MPI_SUM, c, r);
-            break;
-        case Collective::exscan:
-            code = now ? mpi_.Exscan(out, in, count, type, MPI_SUM, c) : mpi_.Iexscan(out, in, count, type, MPI_SUM, c, r);
-            break;
-    }
-    ok(code, name_of(step.collective), pending.allowed);
-}
-
-// The plain model: what each gets is worked out from what all have given.
-void Player::check_collective(const Step& step, Pending& pending) {
-    const Community& community = script_.communities[step.comm];
-    const int me = community.rank_of(me_), n = static_cast<int>(community.members.size());
-    const auto sum = [&](int end, int to, uint32_t i) {
-        uint64_t all = 0;
-        for (int from = 0; from < end; ++from) all += part_of(step, from, to, i);
-        return all;
-    };
-    const auto expect = [&](int block, const auto& wanted) {
-        for (uint32_t i = 0; i < step.count; ++i) {
-            uint64_t got;
-            std::memcpy(&got, pending.in.data() + (static_cast<size_t>(block) * step.count + i) * 8, 8);
-            if (got != wanted(i))
-                fail_run("%s of step %u: element %u of block %d is %" PRIx64 ", should be %" PRIx64, name_of(step.collective),
-                         step.id, i, block, got, static_cast<uint64_t>(wanted(i)));
-        }
-    };
-    const bool root = me == step.from;
-    switch (step.collective) {
-        case Collective::barrier:
-            return;
-        case Collective::bcast:
-            return expect(0, [&](uint32_t i) { return part_of(step, step.from, 0, i); });
-        case Collective::scatter:
-            return expect(0, [&](uint32_t i) { return part_of(step, step.from, me, i); });
-        case Collective::reduce:
-            if (!root) return;
-            [[fallthrough]];
-        case Collective::allreduce:
-            return expect(0, [&](uint32_t i) { return sum(n, 0, i); });
-        case Collective::reduce_scatter:
-            return expect(0, [&](uint32_t i) { return sum(n, me, i); });
-        case Collective::scan:
-            return expect(0, [&](uint32_t i) { return sum(me + 1, 0, i); });
-        case Collective::exscan:
-            if (me == 0) return;
-            return expect(0, [&](uint32_t i) { return sum(me, 0, i); });
-        case Collective::gather:
-            if (!root) return;
-            [[fallthrough]];
-        case Collective::allgather:
-            for (int from = 0; from < n; ++from) expect(from, [&](uint32_t i) { return part_of(step, from, 0, i); });
-            return;
-        case Collective::alltoall:
-            for (int from = 0; from < n; ++from) expect(from, [&](uint32_t i) { return part_of(step, from, me, i); });
-            return;
-    }
 }
 
 void Player::wait(Pending& pending) {

@@ -11,6 +11,13 @@
 
 namespace starling::simulation {
 
+/// What message or contribution number `id` holds, word by word.
+inline uint64_t word(uint64_t id, uint64_t index) {
+    return (id + 1) * 0x9e3779b97f4a7c15ull ^ (index + 7) * 0xbf58476d1ce4e5b9ull;
+}
+
+const char* name_of(Collective kind);
+
 class Player {
   public:
     Player(const Script& script, const Library& mpi, Process& process)

@@ -1,0 +1,53 @@
+// What the files have in common that stand before libc (system.cpp, sockets.cpp).
+#pragma once
+
+#include <dlfcn.h>
+#include <netinet/in.h>
+#include <time.h>
+
+#include <cerrno>
+#include <cstdint>
+
+#include "network.h"
+#include "world.h"
+
+/// A function that the library finds in place of libc's.
+#define SIMULATED extern "C" [[gnu::visibility("default")]]
+/// libc's own, or the sanitizer's.
+#define REAL(name)                                                                           \
+    ([] {                                                                                    \
+        static const auto real = reinterpret_cast<decltype(&name)>(dlsym(RTLD_NEXT, #name)); \
+        return real;                                                                         \
+    }())
+
+namespace starling::simulation {
+
+inline constexpr uint64_t kCallNs = 300, kClockNs = 40;
+
+inline int failed(int error) {
+    errno = error;
+    return -1;
+}
+
+/// After the simulated system call: time, and perhaps another's turn, with errno as the call left it.
+template <class T>
+T after(T result, uint64_t ns = kCallNs) {
+    const int error = errno;
+    world()->pass(ns);
+    errno = error;
+    return result;
+}
+
+inline uint64_t ns_of(const timespec& time) {
+    return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+}
+
+inline sockaddr_in to_system(const Address& address) {
+    sockaddr_in out{};
+    out.sin_family = AF_INET;
+    out.sin_addr.s_addr = address.address;
+    out.sin_port = htons(address.port);
+    return out;
+}
+
+}  // namespace starling::simulation
