@@ -51,11 +51,11 @@ Library* load(const std::string& file, size_t index) {
     void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!handle) give_up("a copy of the library", dlerror());
     auto* const made = new Library;
-#define STARLING_FUNCTION(name)                                                        \
+#define FUNCTION(name)                                                                 \
     made->name = reinterpret_cast<decltype(&MPI_##name)>(dlsym(handle, "MPI_" #name)); \
     if (!made->name) give_up("MPI_" #name, "the library does not have it");
-    STARLING_SIMULATED_FUNCTIONS(STARLING_FUNCTION)
-#undef STARLING_FUNCTION
+#include "functions.def"
+#undef FUNCTION
     return made;
 }
 

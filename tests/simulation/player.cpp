@@ -10,6 +10,17 @@ namespace starling::simulation {
 
 namespace {
 
+/// What receives have not written to, and what is left of what was sent.
+constexpr char kUntouched = '\x33', kSpent = '\x55';
+/// Of strided types, bytes.
+constexpr int kWord = 8, kStride = 24;
+
+std::vector<char> spread(const std::vector<char>& bytes) {
+    std::vector<char> memory(bytes.size() / kWord * kStride, kUntouched);
+    for (size_t at = 0; at < bytes.size(); ++at) memory[at / kWord * kStride + at % kWord] = bytes[at];
+    return memory;
+}
+
 /// A crowd's message begins with its step, for whoever receives it does not know which it will be.
 std::vector<char> message_of(const Step& step, uint64_t way = 0) {
     std::vector<char> bytes(step.bytes);
@@ -135,77 +146,105 @@ void Player::keep_or_wait(const Step& step) {
         wait_for_some();
 }
 
+MPI_Datatype Player::strided_type(uint32_t bytes) {
+    MPI_Datatype type;
+    ok(mpi_.Type_vector(static_cast<int>(bytes / kWord), kWord, kStride, MPI_BYTE, &type), "MPI_Type_vector");
+    ok(mpi_.Type_commit(&type), "MPI_Type_commit");
+    return type;
+}
+
+std::vector<char> Player::received(const Pending& pending) const {
+    if (!pending.strided) return pending.in;
+    std::vector<char> bytes;
+    for (size_t at = 0; at < pending.in.size(); ++at) {
+        if (at % kStride < kWord)
+            bytes.push_back(pending.in[at]);
+        else if (pending.in[at] != kUntouched)
+            fail_run("step %u has written between the words of a strided type, at %zu", pending.step->id, at);
+    }
+    return bytes;
+}
+
 void Player::send(const Step& step, int to) {
     const Allowed allowed = with(step, to);
     Pending& pending = begin(step);
-    pending.out = message_of(step);
+    pending.out = step.strided_out ? spread(message_of(step)) : message_of(step);
     pending.allowed = allowed;
-    const auto bytes = static_cast<int>(step.bytes);
+    MPI_Datatype type = step.strided_out ? strided_type(step.bytes) : MPI_BYTE;
+    const int count = step.strided_out ? 1 : static_cast<int>(step.bytes);
     char* const data = pending.out.data();
     switch (step.send) {
         case SendWay::send:
-            ok(mpi_.Send(data, bytes, MPI_BYTE, to, step.tag, comm(step)), "MPI_Send", allowed);
+            ok(mpi_.Send(data, count, type, to, step.tag, comm(step)), "MPI_Send", allowed);
             break;
         case SendWay::ssend:
-            ok(mpi_.Ssend(data, bytes, MPI_BYTE, to, step.tag, comm(step)), "MPI_Ssend", allowed);
+            ok(mpi_.Ssend(data, count, type, to, step.tag, comm(step)), "MPI_Ssend", allowed);
             break;
         case SendWay::isend:
-            ok(mpi_.Isend(data, bytes, MPI_BYTE, to, step.tag, comm(step), &pending.request), "MPI_Isend", allowed);
-            return keep_or_wait(step);
+            ok(mpi_.Isend(data, count, type, to, step.tag, comm(step), &pending.request), "MPI_Isend", allowed);
+            break;
         case SendWay::issend:
-            ok(mpi_.Issend(data, bytes, MPI_BYTE, to, step.tag, comm(step), &pending.request), "MPI_Issend", allowed);
-            return keep_or_wait(step);
+            ok(mpi_.Issend(data, count, type, to, step.tag, comm(step), &pending.request), "MPI_Issend", allowed);
+            break;
         case SendWay::persistent:
             pending.persistent = true;
-            ok(mpi_.Ssend_init(data, bytes, MPI_BYTE, to, step.tag, comm(step), &pending.request), "MPI_Ssend_init");
+            ok(mpi_.Ssend_init(data, count, type, to, step.tag, comm(step), &pending.request), "MPI_Ssend_init");
             ok(mpi_.Start(&pending.request), "MPI_Start", allowed);
-            return keep_or_wait(step);
+            break;
     }
+    // A type may go while it is in use.
+    if (step.strided_out) ok(mpi_.Type_free(&type), "MPI_Type_free");
+    if (pending.request != MPI_REQUEST_NULL) return keep_or_wait(step);
     // What is done may be used for something else.
-    std::fill(pending.out.begin(), pending.out.end(), '\x55');
+    std::fill(pending.out.begin(), pending.out.end(), kSpent);
     pending_.pop_back();
+}
+
+// A crowd's messages are of different lengths.
+uint32_t Player::room_for(const Step& step) const {
+    uint32_t room = step.bytes;
+    const std::vector<Step>& all = script_.steps;
+    for (uint32_t id = step.crowd;
+         step.kind == Kind::crowd && id < all.size() && all[id].kind == Kind::crowd && all[id].crowd == step.crowd; ++id)
+        room = std::max(room, all[id].bytes);
+    return room;
 }
 
 void Player::receive(const Step& step, int source) {
     const Allowed allowed = with(step, step.from);
     const int tag = step.any_tag && step.kind == Kind::message ? MPI_ANY_TAG : step.tag;
-    // A crowd's messages are of different lengths.
-    uint32_t room = step.bytes;
-    if (step.kind == Kind::crowd) {
-        for (uint32_t id = step.crowd;
-             id < script_.steps.size() && script_.steps[id].crowd == step.crowd && script_.steps[id].kind == Kind::crowd; ++id)
-            room = std::max(room, script_.steps[id].bytes);
-    }
     if (step.receive >= ReceiveWay::probe && step.receive != ReceiveWay::test) return take(step, source, tag, allowed);
     Pending& pending = begin(step);
     pending.allowed = allowed;
-    pending.in.assign(room, '\x33');
-    pending.check = [this](Pending& done, MPI_Status& status) { compare(*done.step, done.in, status, done.step->from); };
-    const auto bytes = static_cast<int>(room);
+    pending.strided = step.strided_in;
+    pending.in.assign(step.strided_in ? step.bytes / kWord * kStride : room_for(step), kUntouched);
+    pending.check = [this](Pending& done, MPI_Status& status) { compare(*done.step, received(done), status, done.step->from); };
+    MPI_Datatype type = step.strided_in ? strided_type(step.bytes) : MPI_BYTE;
+    const int count = step.strided_in ? 1 : static_cast<int>(pending.in.size());
     char* const data = pending.in.data();
-    if (step.receive == ReceiveWay::persistent) {
-        pending.persistent = true;
-        ok(mpi_.Recv_init(data, bytes, MPI_BYTE, source, tag, comm(step), &pending.request), "MPI_Recv_init");
-        ok(mpi_.Start(&pending.request), "MPI_Start", allowed);
-        return keep_or_wait(step);
-    }
     if (step.receive == ReceiveWay::recv) {
         MPI_Status status;
-        if (ok(mpi_.Recv(data, bytes, MPI_BYTE, source, tag, comm(step), &status), "MPI_Recv", allowed))
-            compare(step, pending.in, status, step.from);
-        pending_.pop_back();
-        return;
+        if (ok(mpi_.Recv(data, count, type, source, tag, comm(step), &status), "MPI_Recv", allowed))
+            pending.check(pending, status);
+    } else if (step.receive == ReceiveWay::persistent) {
+        pending.persistent = true;
+        ok(mpi_.Recv_init(data, count, type, source, tag, comm(step), &pending.request), "MPI_Recv_init");
+        ok(mpi_.Start(&pending.request), "MPI_Start", allowed);
+    } else {
+        ok(mpi_.Irecv(data, count, type, source, tag, comm(step), &pending.request), "MPI_Irecv", allowed);
     }
-    ok(mpi_.Irecv(data, bytes, MPI_BYTE, source, tag, comm(step), &pending.request), "MPI_Irecv", allowed);
-    if (step.receive == ReceiveWay::irecv || step.kind == Kind::crowd || step.from == step.to) return keep_or_wait(step);
-    // Tested until it is there.
-    for (int done = 0; !done;) {
-        MPI_Status status;
-        const bool good = ok(mpi_.Test(&pending.request, &done, &status), "MPI_Test", allowed);
-        if (good && done) compare(step, pending.in, status, step.from);
-        if (!good) done = 1;
-    }
+    if (step.strided_in) ok(mpi_.Type_free(&type), "MPI_Type_free");
+    if (step.receive == ReceiveWay::test && step.kind != Kind::crowd && step.from != step.to) test_until_done(pending);
+    if (pending.request != MPI_REQUEST_NULL) return keep_or_wait(step);
     pending_.pop_back();
+}
+
+void Player::test_until_done(Pending& pending) {
+    for (int done = 0; !done && pending.request != MPI_REQUEST_NULL;) {
+        MPI_Status status;
+        if (!ok(mpi_.Test(&pending.request, &done, &status), "MPI_Test", pending.allowed)) return;
+        if (done) pending.check(pending, status);
+    }
 }
 
 // First a look at what comes, then the receive.
@@ -222,7 +261,7 @@ void Player::take(const Step& step, int source, int tag, Allowed allowed) {
             if (!ok(mpi_.Iprobe(source, tag, comm(step), &found, &seen), "MPI_Iprobe", allowed)) return;
     }
     ok(mpi_.Get_count(&seen, MPI_BYTE, &bytes), "MPI_Get_count");
-    std::vector<char> in(static_cast<size_t>(bytes), '\x33');
+    std::vector<char> in(static_cast<size_t>(bytes), kUntouched);
     const int code = message != MPI_MESSAGE_NULL
                          ? mpi_.Mrecv(in.data(), bytes, MPI_BYTE, &message, &status)
                          : mpi_.Recv(in.data(), bytes, MPI_BYTE, seen.MPI_SOURCE, seen.MPI_TAG, comm(step), &status);
@@ -282,7 +321,7 @@ void Player::take_part_in_exchange(const Step& step) {
     const bool first = community.rank_of(me_) == step.from;
     const int other = first ? step.to : step.from;
     const Allowed allowed = with(step, other);
-    std::vector<char> out = message_of(step, first ? 0 : 1), in(step.bytes, '\x33');
+    std::vector<char> out = message_of(step, first ? 0 : 1), in(step.bytes, kUntouched);
     const auto bytes = static_cast<int>(step.bytes);
     MPI_Status status;
     if (ok(mpi_.Sendrecv(out.data(), bytes, MPI_BYTE, other, step.tag, in.data(), bytes, MPI_BYTE, other, step.tag, comm(step),
@@ -305,13 +344,13 @@ void Player::cancel_send(const Step& step) {
         ok(mpi_.Cancel(&request), "MPI_Cancel");
         ok(mpi_.Wait(&request, &status), "MPI_Wait");
         ok(mpi_.Test_cancelled(&status, &cancelled), "MPI_Test_cancelled");
-        std::fill(out.begin(), out.end(), '\x55');
+        std::fill(out.begin(), out.end(), kSpent);
         ok(mpi_.Send(&cancelled, 1, MPI_INT, step.to, step.tag + 1, comm(step)), "MPI_Send");
         return;
     }
     ok(mpi_.Recv(&cancelled, 1, MPI_INT, step.from, step.tag + 1, comm(step), &status), "MPI_Recv");
     if (cancelled) return;
-    std::vector<char> in(step.bytes, '\x33');
+    std::vector<char> in(step.bytes, kUntouched);
     ok(mpi_.Recv(in.data(), static_cast<int>(step.bytes), MPI_BYTE, step.from, step.tag, comm(step), &status), "MPI_Recv");
     compare(step, in, status, step.from);
 }
@@ -323,7 +362,7 @@ void Player::cancel_receive(const Step& step) {
         if (comes) send(step, step.to);
         return;
     }
-    std::vector<char> in(step.bytes, '\x33');
+    std::vector<char> in(step.bytes, kUntouched);
     MPI_Request request;
     MPI_Status status;
     int cancelled = 0;
@@ -369,7 +408,7 @@ void Player::wait(Pending& pending) {
     const bool good = ok(mpi_.Wait(&pending.request, &status), "MPI_Wait", pending.allowed);
     if (pending.persistent) ok(mpi_.Request_free(&pending.request), "MPI_Request_free");
     if (good && pending.check) pending.check(pending, status);
-    std::fill(pending.out.begin(), pending.out.end(), '\x55');
+    std::fill(pending.out.begin(), pending.out.end(), kSpent);
 }
 
 void Player::wait_for_some() {

@@ -35,6 +35,7 @@ class Player {
         MPI_Request request = MPI_REQUEST_NULL;
         Allowed allowed = Allowed::nothing;
         bool persistent = false;
+        bool strided = false;  ///< `in` is
         std::vector<char> out, in;
         std::function<void(Pending&, MPI_Status&)> check;
     };
@@ -42,6 +43,8 @@ class Player {
     void play(const Step& step);
     void send(const Step& step, int to);
     void receive(const Step& step, int from);
+    uint32_t room_for(const Step& step) const;
+    void test_until_done(Pending& pending);
     void take(const Step& step, int source, int tag, Allowed allowed);
     void take_part_in_exchange(const Step& step);
     void cancel_send(const Step& step);
@@ -53,6 +56,9 @@ class Player {
     void compare(const Step& step, const std::vector<char>& in, const MPI_Status& status, int source);
     void check_crowd(const Step& step, const std::vector<char>& in, const MPI_Status& status);
     void check_crowds();
+
+    MPI_Datatype strided_type(uint32_t bytes);
+    std::vector<char> received(const Pending& pending) const;
 
     Pending& begin(const Step& step);
     void keep_or_wait(const Step& step);

@@ -169,6 +169,11 @@ void Script::write_message(Random& random, Step step) {
     step.receive = static_cast<ReceiveWay>(random.below(7));
     step.any_tag = random.one_in(4);
     step.kind = Kind::message;
+    if (random.one_in(4)) {
+        step.bytes &= ~7u;
+        step.strided_out = step.bytes > 0 && !random.one_in(3);
+        step.strided_in = step.bytes > 0 && !random.one_in(3);
+    }
     const uint64_t kind = random.below(20);
     if (kind == 0 && !mortal) step.kind = Kind::cancel_send;
     if (kind == 1 && !mortal) step.kind = Kind::cancel_receive;

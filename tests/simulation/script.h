@@ -55,8 +55,9 @@ struct Step {
     SendWay send = SendWay::send;
     ReceiveWay receive = ReceiveWay::recv;
     bool any_tag = false;
-    bool waits = true;              ///< for what it has begun, before the next step
-    uint32_t crowd = 0, place = 0;  ///< the first step of a crowd, and which of its receives this is
+    bool strided_out = false, strided_in = false;  ///< words with gaps between them, in the sender's or receiver's memory
+    bool waits = true;                             ///< for what it has begun, before the next step
+    uint32_t crowd = 0, place = 0;                 ///< the first step of a crowd, and which of its receives this is
     Collective collective = Collective::barrier;
     uint32_t count = 0;  ///< elements of each
     uint32_t made = 0;   ///< split, duplicate: the first communicator that comes of it
