@@ -406,9 +406,39 @@ void Player::wait(Pending& pending) {
     MPI_Status status;
     if (pending.request == MPI_REQUEST_NULL) return;  // it failed at once, as it may
     const bool good = ok(mpi_.Wait(&pending.request, &status), "MPI_Wait", pending.allowed);
+    if (!good) pending.check = nullptr;
+    finish(pending, status);
+}
+
+void Player::finish(Pending& pending, MPI_Status& status) {
     if (pending.persistent) ok(mpi_.Request_free(&pending.request), "MPI_Request_free");
-    if (good && pending.check) pending.check(pending, status);
+    if (pending.check) pending.check(pending, status);
     std::fill(pending.out.begin(), pending.out.end(), kSpent);
+}
+
+void Player::wait_for_any() {
+    std::vector<MPI_Request> requests;
+    for (const Pending& pending : pending_) requests.push_back(pending.request);
+    MPI_Status status;
+    int index = MPI_UNDEFINED;
+    ok(mpi_.Waitany(static_cast<int>(requests.size()), requests.data(), &index, &status), "MPI_Waitany");
+    if (index == MPI_UNDEFINED) fail_run("MPI_Waitany knows of no request among %zu", requests.size());
+    Pending& done = pending_[static_cast<size_t>(index)];
+    done.request = requests[static_cast<size_t>(index)];
+    finish(done, status);
+    pending_.erase(pending_.begin() + index);
+}
+
+void Player::wait_for_all_at_once() {
+    std::vector<MPI_Request> requests;
+    for (const Pending& pending : pending_) requests.push_back(pending.request);
+    std::vector<MPI_Status> statuses(requests.size());
+    ok(mpi_.Waitall(static_cast<int>(requests.size()), requests.data(), statuses.data()), "MPI_Waitall");
+    for (size_t i = 0; i < requests.size(); ++i) {
+        pending_[i].request = requests[i];
+        finish(pending_[i], statuses[i]);
+    }
+    pending_.clear();
 }
 
 void Player::wait_for_some() {
@@ -419,8 +449,15 @@ void Player::wait_for_some() {
     }
 }
 
+// Where something may fail one by one, for each has its own error.
 void Player::wait_for_all() {
+    const uint64_t way = script_.mortal ? 0 : random_.below(3);
+    if (way == 1 && !pending_.empty()) return wait_for_all_at_once();
     while (!pending_.empty()) {
+        if (way == 2) {
+            wait_for_any();
+            continue;
+        }
         wait(pending_.front());
         pending_.pop_front();
     }

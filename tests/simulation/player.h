@@ -63,6 +63,9 @@ class Player {
     Pending& begin(const Step& step);
     void keep_or_wait(const Step& step);
     void wait(Pending& pending);
+    void finish(Pending& pending, MPI_Status& status);
+    void wait_for_any();
+    void wait_for_all_at_once();
     void wait_for_some();
     void wait_for_all();
     /// False if it failed as it may.
