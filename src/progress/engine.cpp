@@ -29,6 +29,10 @@ STARLING_STATE int poller_count = 0;
 constexpr uint32_t kBusyPolls = 8;
 STARLING_STATE uint32_t busy_polls = 0;
 STARLING_STATE bool polling = false;  ///< a poll is on the stack; packets must not be taken while one is being delivered
+/// The progress thread sleeps when so many polls in a row have found nothing.
+constexpr int kQuietPolls = 200;
+/// A loop of tests that find nothing yields once in so many, as a wait does.
+constexpr uint32_t kTestsPerYield = 32;
 
 /// Also when a poll ends by std::bad_alloc.
 struct Polling {
@@ -70,7 +74,7 @@ void disarm() {
 void* run_thread(void*) {
     while (!stopping.load()) {
         Lock lock;
-        for (int quiet = 0; quiet < 200 && !anyone_waits() && !stopping.load();) {
+        for (int quiet = 0; quiet < kQuietPolls && !anyone_waits() && !stopping.load();) {
             quiet = poll() ? 0 : quiet + 1;
             hand_over_lock();
         }
@@ -146,7 +150,7 @@ void test() {
         return;
     }
     if (threads_at_once()) hand_over_lock();
-    if (++empty % 32 != 0) return;
+    if (++empty % kTestsPerYield != 0) return;
     yield_core(true);
     tell_test(now_ns());
 }

@@ -29,7 +29,8 @@ struct Side {
     std::vector<std::string> frames;
     bool refuse_frames = false;
     std::function<void(const std::string&)> on_frame;
-    std::function<void()> on_room;
+    std::function<void()> on_room, on_ask;
+    int doubted = 0;
 
     struct Incoming {
         uint32_t generation = 0;
@@ -73,6 +74,10 @@ struct Side {
             if (of(c).on_room) of(c).on_room();
         };
         u.rerouted = [](Connection& c) { ++of(c).rerouted; };
+        u.ask = [](Connection& c) {
+            if (of(c).on_ask) of(c).on_ask();
+        };
+        u.doubted = [](Connection& c) { ++of(c).doubted; };
         u.target = [](Connection& c, const Piece& piece, uint64_t done, uint64_t) -> std::byte* {
             Incoming* to = of(c).find(piece);
             return to && to->in_place ? to->memory.data() + piece.offset + done : nullptr;

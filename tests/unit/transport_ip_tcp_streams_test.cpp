@@ -2,7 +2,9 @@
 #include <random>
 
 #include "ip_tcp_pair.h"
+#include "session_simulation.h"
 #include "transport/ip/tcp.h"
+#include "transport/ip/tcp_socket.h"
 
 namespace starling::ip {
 namespace {
@@ -215,6 +217,58 @@ TEST(TcpRails, OneAddressThatAnswersIsEnoughOverRouters) {
     pair.polls(200);
     EXPECT_EQ(pair.high.tcp->counters().sockets, 1u);
     EXPECT_EQ(pair.low.tcp->counters().sockets, 1u);
+}
+
+/// A stream of which nothing arrives any more, and a sender that sleeps until its next deadline, in simulated time.
+class Stalled {
+  public:
+    explicit Stalled(bool answers) : network(1) {
+        TcpOptions options;
+        options.examine = [](int, uint64_t) { return Health{.outstanding = true, .unacknowledged = true, .acked = 1}; };
+        pair = std::make_unique<Pair>(std::vector{rail(1)}, options);
+        pair->open();
+        // The session has measured its way: it can ask.
+        network.send(0, 1, 8);
+        network.run_until(network.now + 10 * kMillisecond);
+        network.now = start = now_ns();
+        pair->low.connection->session = &network.session(0);
+        if (answers)
+            pair->low.on_ask = [this] {
+                network.session(0).ask(network.now);
+                network.arm(0);
+            };
+    }
+    /// How long it took until the connection was doubted; gives up after a second.
+    uint64_t run() {
+        const auto data = pattern(100'000, 7);
+        OutStream stream(source_of(pair->low, data, 1, 1));
+        pair->low.tcp->add_stream(*pair->low.connection, stream);
+        Tcp& tcp = *pair->low.tcp;
+        for (uint64_t now = start; pair->low.doubted == 0 && now < start + 1000 * kMillisecond; ++looks) {
+            now = std::max(now + 1, tcp.next_deadline());
+            network.run_until(now);
+            tcp.poll(now);
+        }
+        tcp.remove_stream(stream);
+        return network.now - start;
+    }
+    Network network;
+    std::unique_ptr<Pair> pair;
+    uint64_t start = 0;
+    int looks = 0;
+};
+
+TEST(TcpStreams, ASleeperFindsOutThatOneStalls) {
+    Stalled stalled(true);
+    EXPECT_LT(stalled.run(), 2 * TcpOptions{}.patience_ns);
+    EXPECT_EQ(stalled.pair->low.doubted, 1);
+}
+
+TEST(TcpStreams, APeerThatComputesIsNotDoubtedAndSeldomLookedAfter) {
+    Stalled stalled(false);
+    stalled.run();
+    EXPECT_EQ(stalled.pair->low.doubted, 0);
+    EXPECT_LT(stalled.looks, 300);
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 #include <cstring>
 
 #include "base/clock.h"
-#include "base/counters.h"
 #include "mpi.h"
 #include "transport/shm/region.h"
 
@@ -20,14 +19,6 @@ namespace {
 
 const Counter* const kWaiting = find_counter("waiting");
 const Counter* const kSleeping = find_counter("sleeping");
-
-const Counters* counters_of(const job::JobSegment& segment, uint32_t rank) {
-    const Counters* page = shm::Region(segment.region(rank)).counters();
-    return __atomic_load_n(&page->layout, __ATOMIC_ACQUIRE) == counter_layout() ? page : nullptr;
-}
-
-// A process that has not reached MPI_Init has not touched its region; reading there would give it memory.
-bool has_counters(job::RankState state) { return state != job::RankState::started && state != job::RankState::not_started; }
 
 Doing doing_of(const job::JobSegment& segment, uint32_t rank) {
     switch (segment.cell(rank).state.load(std::memory_order_acquire)) {
@@ -81,6 +72,13 @@ bool is_job_segment(const std::string& path) {
 }
 
 }  // namespace
+
+const Counters* counters_of(const job::JobSegment& segment, uint32_t rank) {
+    const job::RankState state = segment.cell(rank).state.load(std::memory_order_acquire);
+    if (state == job::RankState::started || state == job::RankState::not_started) return nullptr;
+    const Counters* page = shm::Region(segment.region(rank)).counters();
+    return __atomic_load_n(&page->layout, __ATOMIC_ACQUIRE) == counter_layout() ? page : nullptr;
+}
 
 const char* name(Doing doing) {
     constexpr const char* kNames[] = {"starting",  "computing", "in MPI", "asleep",
@@ -150,7 +148,6 @@ void Watch::view_rank(const Job& job, uint32_t index, Rank& rank, double seconds
         view.asleep = static_cast<double>(rank.asleep) / rank.looks;
     }
     rank.looks = rank.waiting = rank.asleep = 0;
-    if (!has_counters(cell.state.load())) return;
     const Counters* counters = counters_of(job.segment, view.rank);
     if (!counters) return;
     view.counted = true;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/counters.h"
 #include "job/job_segment.h"
 
 namespace starling::top {
@@ -40,6 +41,10 @@ struct JobView {
     std::vector<RankView> ranks;           ///< of this host
     std::vector<std::string> other_hosts;  ///< where else it has ranks
 };
+
+/// What a rank of this host counts, as long as the segment is mapped. Null before MPI_Init, when the rank has not touched its region
+/// (reading there would give it memory), and if it counts by another table than this program.
+const Counters* counters_of(const job::JobSegment& segment, uint32_t rank);
 
 /// Which jobs are looked at: those whose id begins with, or whose command contains, a text. Empty: all.
 bool matches(const std::string& filter, job::JobId id, const std::string& command);

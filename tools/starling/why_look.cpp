@@ -55,8 +55,8 @@ Look look_at(const job::JobSegment& segment, uint32_t rank) {
     look.at = now_ns();
     look.process = read_process(segment.cell(rank).pid.load(std::memory_order_relaxed));
     if (segment.cell(rank).state.load(std::memory_order_acquire) != job::RankState::initialized) return look;
-    const Counters* page = shm::Region(segment.region(rank)).counters();
-    if (__atomic_load_n(&page->layout, __ATOMIC_ACQUIRE) != counter_layout()) return look;
+    const Counters* page = top::counters_of(segment, rank);
+    if (!page) return look;
     look.counted = true;
     look.waiting = page->waiting;
     look.last_waited = page->last_waited;

@@ -57,9 +57,10 @@ void TcpEngine::look_at_health(TcpSocket& socket) {
                                 " to what was sent: its host, or the network to it, is down");
     if (connection.doubted_ || connection.finished_ || !carries_streams(parts(connection))) return;
     if (loses_much(socket, health) || is_stuck(socket, health)) return doubt(connection);
-    // One that does not answer computes, perhaps: it is looked at less and less often.
+    // One that does not answer computes, perhaps: it is looked at less often, but never so seldom that who sleeps from one
+    // look to the next would be taken for one that has been away.
     const uint64_t asked_for = socket.asked_at != 0 ? now - socket.asked_at : 0;
-    socket.deadline = now + std::clamp(asked_for, kStreamLookNs, kHealthNs);
+    socket.deadline = now + std::clamp(asked_for, kStreamLookNs, kAwayNs / 2);
 }
 
 /// This process has not looked for a while: it was stopped, perhaps. What was answered meanwhile says nothing of what has
@@ -89,13 +90,14 @@ bool TcpEngine::is_stuck(TcpSocket& socket, const Health& health) {
     // The session's round trip: the kernel's has acknowledgements in it that its peer held back.
     const Session* const session = socket.connection->session;
     const uint64_t patience = options.patience_ns + (session ? 2 * session->round_trip() : 0);
-    if (now - socket.acked_at < patience) return false;
-    if (health.timed_out) return true;
-    if (socket.asked_at != 0) return session && session->answered_at() > socket.asked_at && now - socket.asked_at > patience;
-    if (!session || !upcalls.ask) return false;
-    socket.asked_at = now;
-    upcalls.ask(*socket.connection);
-    return false;
+    const uint64_t silent = now - socket.acked_at;
+    if (silent >= patience && health.timed_out) return true;
+    if (silent < patience / 2 || !session || !upcalls.ask) return false;
+    if (socket.asked_at == 0) {
+        socket.asked_at = now;
+        upcalls.ask(*socket.connection);
+    }
+    return silent >= patience && session->answered_at() > socket.asked_at && now - socket.asked_at >= patience / 2;
 }
 
 /// The session asks about its frames, since the peer has answered a question and not got them.
