@@ -222,9 +222,12 @@ TEST(TcpRails, OneAddressThatAnswersIsEnoughOverRouters) {
 /// A stream of which nothing arrives any more, and a sender that sleeps until its next deadline, in simulated time.
 class Stalled {
   public:
-    explicit Stalled(bool answers) : network(1) {
+    explicit Stalled(bool answers, bool kernel_repairs = false) : network(1) {
         TcpOptions options;
-        options.examine = [](int, uint64_t) { return Health{.outstanding = true, .unacknowledged = true, .acked = 1}; };
+        options.examine = [](int, uint64_t) {
+            return Health{.outstanding = true, .unacknowledged = true, .repairs = repairs, .acked = 1};
+        };
+        repairs = kernel_repairs;
         pair = std::make_unique<Pair>(std::vector{rail(1)}, options);
         pair->open();
         // The session has measured its way: it can ask.
@@ -256,11 +259,18 @@ class Stalled {
     std::unique_ptr<Pair> pair;
     uint64_t start = 0;
     int looks = 0;
+    static inline bool repairs = false;
 };
 
 TEST(TcpStreams, ASleeperFindsOutThatOneStalls) {
     Stalled stalled(true);
     EXPECT_LT(stalled.run(), 2 * TcpOptions{}.patience_ns);
+    EXPECT_EQ(stalled.pair->low.doubted, 1);
+}
+
+TEST(TcpStreams, ALostRepetitionIsNotWaitedFor) {
+    Stalled stalled(true, true);
+    EXPECT_LT(stalled.run(), TcpOptions{}.patience_ns / 2);
     EXPECT_EQ(stalled.pair->low.doubted, 1);
 }
 

@@ -16,6 +16,8 @@ constexpr uint64_t kStreamLookNs = 2'000'000;  ///< while streams wait for what 
 constexpr uint64_t kDoubtLookNs = 50'000'000;  ///< at what is still under way in doubt
 constexpr uint64_t kLongestDoubt = 16;         ///< times the first
 constexpr uint64_t kForgiven = 8;              ///< trusted for so many times as long as it was doubted: it begins anew
+/// The patience while the kernel repeats what was lost: that a repetition was lost, too, it finds out by its slow clock alone.
+constexpr uint64_t kRepairPatienceNs = 6'000'000;
 /// Repeated segments of those sent that are too many: datagrams do better, unless the way is merely full, when a round
 /// trip takes much longer than it can.
 constexpr uint64_t kRepeatedMost = 2, kRepeatedShare = 1000, kFullWay = 4;
@@ -89,7 +91,8 @@ bool TcpEngine::is_stuck(TcpSocket& socket, const Health& health) {
     }
     // The session's round trip: the kernel's has acknowledgements in it that its peer held back.
     const Session* const session = socket.connection->session;
-    const uint64_t patience = options.patience_ns + (session ? 2 * session->round_trip() : 0);
+    const uint64_t patience = (health.repairs ? std::min(options.patience_ns, kRepairPatienceNs) : options.patience_ns) +
+                              (session ? 2 * session->round_trip() : 0);
     const uint64_t silent = now - socket.acked_at;
     if (silent >= patience && health.timed_out) return true;
     if (silent < patience / 2 || !session || !upcalls.ask) return false;

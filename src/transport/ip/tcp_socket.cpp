@@ -100,6 +100,7 @@ Health examine(int fd, uint64_t silence_limit_ns) {
     health.unacknowledged = info.tcpi_unacked > 0;
     health.unsent = info.tcpi_notsent_bytes > 0;
     health.timed_out = info.tcpi_retransmits > 0 && info.tcpi_unacked > 0;
+    health.repairs = info.tcpi_ca_state >= TCP_CA_Recovery;
     health.acked = info.tcpi_bytes_acked;
     health.sent = info.tcpi_data_segs_out;
     health.repeated = info.tcpi_total_retrans;

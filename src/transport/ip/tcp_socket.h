@@ -29,6 +29,7 @@ struct Health {
     bool unacknowledged = false;      ///< segments are under way
     bool unsent = false;              ///< data waits for the window
     bool timed_out = false;           ///< the kernel's own timer has run out, and nothing was answered since
+    bool repairs = false;             ///< segments were lost, and what was sent instead of them is not acknowledged
     uint64_t acked = 0;               ///< bytes, all in all
     uint64_t sent = 0, repeated = 0;  ///< segments with data, all in all, and those of them that were repeated
     uint64_t round_trip = 0, least_round_trip = 0;  ///< ns: smoothed, and the least of late
