@@ -15,30 +15,17 @@ constexpr uint64_t kBcastPiece = 16 * 1024;
 
 bool fits_slot(const Node& node, uint64_t bytes) { return bytes <= NodeLayout::slot_payload(node.participants()); }
 
-/// What comes in one piece.
-struct Whole {
-    static bool more() { return false; }
-    static bool next(int) { return false; }
-};
-
 /// No data: one half of a barrier.
-struct Nothing : Whole {
+struct Nothing {
     static uint32_t bytes() { return 0; }
     static void write(Node&, std::byte*) {}
-    template <class Slot>
-    static int read(Slot) {
-        return MPI_SUCCESS;
-    }
+    static int read(auto) { return MPI_SUCCESS; }
 };
 
-struct Buffer {
+struct Broadcast {
     void* buffer;
     int64_t count;
     const Datatype& type;
-};
-
-struct Broadcast : Whole, Buffer {
-    explicit Broadcast(const Buffer& b) : Buffer(b) {}
     uint32_t bytes() const { return bytes_of(type, count); }
     void write(Node& node, std::byte* payload) const { pack(node, type, count, buffer, payload); }
     int read(const std::byte* payload) const {
@@ -47,11 +34,12 @@ struct Broadcast : Whole, Buffer {
     }
 };
 
-struct BroadcastPieces : Buffer {
-    uint64_t total, most, from = 0;
+struct BroadcastPieces {
+    void* buffer;
+    int64_t count;
+    const Datatype& type;
+    uint64_t most, total = datatype::packed_size(type, count), from = 0;
 
-    BroadcastPieces(const Buffer& b, uint64_t most_bytes)
-        : Buffer(b), total(datatype::packed_size(type, count)), most(most_bytes) {}
     uint32_t bytes() const { return static_cast<uint32_t>(std::min(total - from, most)); }
     // On a crowded core readers had better come once, when all is there.
     bool more() const {
@@ -71,7 +59,7 @@ struct BroadcastPieces : Buffer {
 };
 
 /// Operands of a reduction that fit into slots.
-struct Operands : Whole {
+struct Operands {
     const void* input;
     void* receive;
     int64_t count;
@@ -80,20 +68,15 @@ struct Operands : Whole {
     Range range;  ///< whose operands are reduced
     uint32_t size = bytes_of(type, count);
 
-    Operands(const void* in, void* out, int64_t n, const Datatype& t, const Op& o, Range r)
-        : input(in), receive(out), count(n), type(t), op(o), range(r) {}
     uint32_t bytes() const { return size; }
     uint32_t bytes(int) const { return size; }
     uint32_t room_bytes() const { return size; }
     void write(Node& node, std::byte* payload) const { pack(node, type, count, input, payload); }
-    template <class Slot>
-    int read(Slot slot) const {
-        return fold(slot, range, receive, count, type, op);
-    }
+    int read(auto slot) const { return fold(slot, range, receive, count, type, op); }
 };
 
 /// The last to come reduces for all. The low side's reduction lies first, the high side's half a buffer behind.
-struct Sums : Whole {
+struct Sums {
     const void* input;
     void* receive;
     int64_t count;
@@ -102,12 +85,9 @@ struct Sums : Whole {
     Summands summands;
     static constexpr size_t kHalf = NodeLayout::kRingPayload / 2;
 
-    Sums(const void* in, void* out, int64_t n, const Datatype& t, const Op& o, const Summands& s)
-        : input(in), receive(out), count(n), type(t), op(o), summands(s) {}
     uint32_t bytes() const { return bytes_of(type, count); }
     void write(Node& node, std::byte* payload) const { pack(node, type, count, input, payload); }
-    template <class Slot>
-    int combine(Node& node, Slot slot, std::byte* result) const {
+    int combine(Node& node, auto slot, std::byte* result) const {
         int error = MPI_SUCCESS;
         for (int i = 0; i < summands.groups && error == MPI_SUCCESS; ++i)
             error = fold_packed(node, slot, summands.group[i], result + static_cast<size_t>(i) * kHalf, count, type, op);
@@ -119,7 +99,7 @@ struct Sums : Whole {
     }
 };
 
-struct Gathered : Whole {
+struct Gathered {
     const void* send;
     int64_t count;
     const Datatype& type;
@@ -128,14 +108,11 @@ struct Gathered : Whole {
     int me;
     uint32_t block;
 
-    Gathered(const void* from, int64_t n, const Datatype& t, const Blocks& to, Range r, int my_number, uint32_t b)
-        : send(from), count(n), type(t), receive(to), range(r), me(my_number), block(b) {}
     uint32_t bytes() const { return block; }
     void write(Node& node, std::byte* payload) const {
         if (send != MPI_IN_PLACE) pack(node, type, count, send, payload);
     }
-    template <class Slot>
-    int read(Slot slot) const {
+    int read(auto slot) const {
         for (int i = range.first; i < range.last; ++i) {
             const int rank = i - range.first;
             if (send != MPI_IN_PLACE || i != me) unpack(receive.type(rank), receive.count(rank), receive.at(rank), slot(i));
@@ -144,7 +121,7 @@ struct Gathered : Whole {
     }
 };
 
-struct Scattered : Whole {
+struct Scattered {
     Blocks send;
     void* receive;
     int64_t count;
@@ -154,8 +131,6 @@ struct Scattered : Whole {
     bool is_root;
     uint32_t block;
 
-    Scattered(const Blocks& from, void* to, int64_t n, const Datatype& t, Range r, int my_number, bool root, uint32_t b)
-        : send(from), receive(to), count(n), type(t), range(r), me(my_number), is_root(root), block(b) {}
     uint32_t bytes() const { return block; }
     void write(Node& node, std::byte* payload) const {
         for (int i = 0; i < range.last - range.first; ++i, payload += block)
@@ -174,31 +149,26 @@ struct Scattered : Whole {
     }
 };
 
-struct Gathers : Whole {
+struct Gathers {
     Gathering gathering;
-    explicit Gathers(const Gathering& g) : gathering(g) {}
     uint32_t bytes(int participant) const { return static_cast<uint32_t>(gathering.bytes(participant)); }
     void write(Node& node, std::byte* payload) const { gathering.write(node, 0, gathering.mine, payload); }
-    template <class Slot>
-    int read(Slot slot) const {
+    int read(auto slot) const {
         gathering.read(slot, 0, gathering.theirs);
         return MPI_SUCCESS;
     }
 };
 
-struct Exchanged : Whole {
+struct Exchanged {
     Blocks send, receive;
     int me, n;
-    uint32_t block;
+    uint32_t block = static_cast<uint32_t>(receive.bytes(0));
 
-    Exchanged(const Blocks& out, const Blocks& in, const Node& node)
-        : send(out), receive(in), me(node.me()), n(node.participants()), block(static_cast<uint32_t>(receive.bytes(0))) {}
     uint32_t bytes(int) const { return block; }
     void write(Node& node, std::byte* payload) const {
         for (int i = 0; i < n; ++i, payload += block) pack(node, send.type(i), send.count(i), send.at(i), payload);
     }
-    template <class Slot>
-    int read(Slot slot) const {
+    int read(auto slot) const {
         for (int i = 0; i < n; ++i)
             unpack(receive.type(i), receive.count(i), receive.at(i), slot(i) + static_cast<size_t>(me) * block);
         return MPI_SUCCESS;
@@ -226,13 +196,12 @@ bool fits_room(int participants, uint64_t bytes) { return bytes <= NodeLayout::w
 bool goes_in_pieces(const Datatype& type) { return type.size <= kMostElement; }
 
 Task bcast(const NodeDriver& on, int root, bool reads, void* buffer, int64_t count, const Datatype& type, bool in_one) {
-    const Buffer data{buffer, count, type};
     const uint32_t kind = kind_of(Kind::bcast, root);
     if (datatype::packed_size(type, count) <= NodeLayout::kRingPayload)
-        return on(protocol::FromRoot<Broadcast>{Broadcast(data), kind, root, reads});
+        return on(protocol::FromRoot<Broadcast>{{buffer, count, type}, kind, root, reads});
     const bool large = in_one || !on.node().few();
-    const BroadcastPieces pieces(data, large ? NodeLayout::wide_payload(on.node().participants()) : kBcastPiece);
-    return on(protocol::FromRoot<BroadcastPieces, true>{pieces, kind, root, reads});
+    const uint64_t most = large ? NodeLayout::wide_payload(on.node().participants()) : kBcastPiece;
+    return on(protocol::FromRoot<BroadcastPieces, true>{{buffer, count, type, most}, kind, root, reads});
 }
 
 Task reduce(const NodeDriver& on, int root, Range range, const void* input, void* receive, int64_t count, const Datatype& type,
@@ -241,8 +210,7 @@ Task reduce(const NodeDriver& on, int root, Range range, const void* input, void
     if (!fits_slot(on.node(), datatype::packed_size(type, count)))
         return reduce_wide(on, kind, Summands(on.node().participants()), input,
                            Share{receive, 0, on.node().me() == root ? count : 0}, count, type, op);
-    return on(
-        protocol::ToRoot<Operands>{Operands(input, receive, count, type, op, range), kind, root, range.first, range.last});
+    return on(protocol::ToRoot<Operands>{{input, receive, count, type, op, range}, kind, root, range.first, range.last});
 }
 
 Task allreduce(const NodeDriver& on, const Exchange& exchange, const void* input, void* receive, int64_t count,
@@ -254,8 +222,8 @@ Task allreduce(const NodeDriver& on, const Exchange& exchange, const void* input
     const bool at_once = few && !exchange.inter() && total * static_cast<uint64_t>(exchange.size) <= kFoldedByAll;
     const Summands summands(exchange);
     if (!fits && !at_once) return reduce_wide(on, kind, summands, input, Share{receive, 0, count}, count, type, op);
-    if (!few) return on(protocol::Combine<Sums>{Sums(input, receive, count, type, op, summands), kind});
-    const Operands operands(input, receive, count, type, op, summands.theirs());
+    if (!few) return on(protocol::Combine<Sums>{{input, receive, count, type, op, summands}, kind});
+    const Operands operands{input, receive, count, type, op, summands.theirs()};
     if (fits) return on(protocol::ToAll<Operands>{operands, kind});
     return on(protocol::ToAll<Operands, true>{operands, kind});
 }
@@ -272,29 +240,29 @@ Task gather(const NodeDriver& on, int root, Range range, const void* send, int64
             const Blocks& receive) {
     const int me = on.node().me();
     const auto block = static_cast<uint32_t>(me == root ? receive.bytes(0) : datatype::packed_size(type, count));
-    return on(protocol::ToRoot<Gathered>{Gathered(send, count, type, receive, range, me, block), kind_of(Kind::gather, root),
-                                         root, range.first, range.last});
+    return on(protocol::ToRoot<Gathered>{
+        {send, count, type, receive, range, me, block}, kind_of(Kind::gather, root), root, range.first, range.last});
 }
 
 Task scatter(const NodeDriver& on, int root, Range range, const Blocks& send, void* receive, int64_t count,
              const Datatype& type) {
     const int me = on.node().me();
     const auto block = static_cast<uint32_t>(me == root ? send.bytes(0) : datatype::packed_size(type, count));
-    return on(protocol::FromRoot<Scattered>{Scattered(send, receive, count, type, range, me, me == root, block),
-                                            kind_of(Kind::scatter, root), root, range.has(me)});
+    return on(protocol::FromRoot<Scattered>{
+        {send, receive, count, type, range, me, me == root, block}, kind_of(Kind::scatter, root), root, range.has(me)});
 }
 
 Task allgather(const NodeDriver& on, const Exchange& exchange, const void* send, int64_t count, const Datatype& type,
                const Blocks& receive) {
     const Gathering gathering(exchange, send, count, type, receive);
     if (!fits_slot(on.node(), gathering.longest())) return allgather_wide(on, gathering);
-    return on(protocol::ToAll<Gathers>{Gathers(gathering), kind_of(Kind::allgather)});
+    return on(protocol::ToAll<Gathers>{{gathering}, kind_of(Kind::allgather)});
 }
 
 Task alltoall(const NodeDriver& on, const Blocks& send, const Blocks& receive) {
     const auto n = static_cast<uint64_t>(on.node().participants());
     if (!fits_slot(on.node(), receive.bytes(0) * n)) return alltoall_wide(on, send, receive);
-    return on(protocol::ToAll<Exchanged>{Exchanged(send, receive, on.node()), kind_of(Kind::alltoall)});
+    return on(protocol::ToAll<Exchanged>{{send, receive, on.node().me(), on.node().participants()}, kind_of(Kind::alltoall)});
 }
 
 }  // namespace starling::collective::node

@@ -18,24 +18,11 @@ namespace starling::collective::protocol {
 
 /// An operation that I have no part in, or that goes another way.
 struct Skip {
-    template <class Stage>
-    uint32_t turns(Stage&) const {
-        return 0;
-    }
-    template <class Stage>
-    bool put(Stage&) const {
-        return true;
-    }
-    template <class Stage>
-    bool here(Stage&) const {
-        return true;
-    }
-    template <class Stage>
-    NodeWait waits_for(Stage& stage) const {
-        return stage.waits_for_all(0);
-    }
-    template <class Stage>
-    int take(Stage& stage) const {
+    uint32_t turns(auto&) const { return 0; }
+    bool put(auto&) const { return true; }
+    bool here(auto&) const { return true; }
+    NodeWait waits_for(auto& stage) const { return stage.waits_for_all(0); }
+    int take(auto& stage) const {
         stage.finish();
         return MPI_SUCCESS;
     }
@@ -44,37 +31,26 @@ struct Skip {
 struct Barrier {
     int next_slot = 0;
 
-    template <class Stage>
-    uint32_t turns(Stage& stage) const {
-        return stage.few() ? 2 : 0;
-    }
-    template <class Stage>
-    bool put(Stage& stage) {
+    uint32_t turns(auto& stage) const { return stage.few() ? 2 : 0; }
+    bool put(auto& stage) {
         if (stage.few()) {
             stage.put_quietly(stage.own_slot(), 0, 0);
             stage.read_nothing();
         }
         return stage.come(next_slot, [] {});
     }
-    template <class Stage>
-    bool here(Stage& stage) {
-        return stage.met(next_slot);
-    }
-    template <class Stage>
-    NodeWait waits_for(Stage& stage) const {
-        return stage.waits_for_all(next_slot);
-    }
-    template <class Stage>
-    int take(Stage& stage) const {
+    bool here(auto& stage) { return stage.met(next_slot); }
+    NodeWait waits_for(auto& stage) const { return stage.waits_for_all(next_slot); }
+    int take(auto& stage) const {
         if (!stage.few()) stage.finish();
         stage.note_meeting();
         return MPI_SUCCESS;
     }
 };
 
-/// The root writes, those who want to read. `data` has, besides write and read, bytes(), next() as above, and more(): further
-/// pieces follow at once, fewer than there are buffers, so nobody has to be woken yet. `Wide`: through the root's
-/// wide room.
+/// The root writes, those who want to read. `data` has, besides write and read, bytes(), and, if it goes in pieces, next() as
+/// above and more(): further ones follow at once, fewer than there are buffers, so nobody has to be woken yet. `Wide`:
+/// through the root's wide room.
 template <class Data, bool Wide = false>
 struct FromRoot {
     Data data;
@@ -83,34 +59,22 @@ struct FromRoot {
     bool reads;
     std::byte* room = nullptr;
 
-    template <class Stage>
-    uint32_t turns(Stage& stage) const {
-        return stage.me() == root ? NodeLayout::kRingBuffers : 0;
-    }
-    template <class Stage>
-    bool find_room(Stage& stage) {
+    uint32_t turns(auto& stage) const { return stage.me() == root ? NodeLayout::kRingBuffers : 0; }
+    bool find_room(auto& stage) {
         if (stage.me() != root) return true;
         room = Wide ? stage.own_room(stage.ring(), data.bytes()) : NodeLayout::payload(stage.ring(), data.bytes());
         return room != nullptr;
     }
-    template <class Stage>
-    bool put(Stage& stage) {
+    bool put(auto& stage) {
         if (stage.me() != root) return !reads;
         data.write(stage, room);
         stage.put(stage.ring(), kind, data.bytes());
-        if (!data.more()) stage.sync().wake_all();
+        if (!more()) stage.sync().wake_all();
         return true;
     }
-    template <class Stage>
-    bool here(Stage& stage) const {
-        return stage.seen_root();
-    }
-    template <class Stage>
-    NodeWait waits_for(Stage& stage) const {
-        return {NodeWait::Who::root, stage.sequence(), root};
-    }
-    template <class Stage>
-    int take(Stage& stage) {
+    bool here(auto& stage) const { return stage.seen_root(); }
+    NodeWait waits_for(auto& stage) const { return {NodeWait::Who::root, stage.sequence(), root}; }
+    int take(auto& stage) {
         int error = MPI_SUCCESS;
         if (stage.me() != root && reads) {
             NodeLayout::Header& header = stage.ring();
@@ -121,7 +85,14 @@ struct FromRoot {
         stage.finish();
         return error;
     }
-    bool next(int& error) { return data.next(error); }
+    bool more() const {
+        if constexpr (requires { data.more(); }) return data.more();
+        return false;
+    }
+    bool next(int& error) {
+        if constexpr (requires { data.next(error); }) return data.next(error);
+        return false;
+    }
 };
 
 /// Those in [first, last) write their operand; then the root, which may be one of them, reads. `data` has bytes(), too.
@@ -132,16 +103,9 @@ struct ToRoot {
     int root, first, last;
     int next_slot = first;
 
-    template <class Stage>
-    bool writes(Stage& stage) const {
-        return first <= stage.me() && stage.me() < last;
-    }
-    template <class Stage>
-    uint32_t turns(Stage& stage) const {
-        return writes(stage) ? 2 : 0;
-    }
-    template <class Stage>
-    bool put(Stage& stage) {
+    bool writes(auto& stage) const { return first <= stage.me() && stage.me() < last; }
+    uint32_t turns(auto& stage) const { return writes(stage) ? 2 : 0; }
+    bool put(auto& stage) {
         const bool is_root = stage.me() == root;
         if (writes(stage)) {
             NodeLayout::Header& header = stage.own_slot();
@@ -151,16 +115,9 @@ struct ToRoot {
         }
         return !is_root;
     }
-    template <class Stage>
-    bool here(Stage& stage) {
-        return stage.seen_slots(next_slot, last);
-    }
-    template <class Stage>
-    NodeWait waits_for(Stage& stage) const {
-        return {NodeWait::Who::writers, stage.sequence(), next_slot, last};
-    }
-    template <class Stage>
-    int take(Stage& stage) {
+    bool here(auto& stage) { return stage.seen_slots(next_slot, last); }
+    NodeWait waits_for(auto& stage) const { return {NodeWait::Who::writers, stage.sequence(), next_slot, last}; }
+    int take(auto& stage) {
         int error = MPI_SUCCESS;
         if (stage.me() == root) {
             const uint32_t bytes = data.bytes();
@@ -173,7 +130,7 @@ struct ToRoot {
 };
 
 /// Everyone writes, and everyone reads everything: a meeting. `data` has, besides write and read, bytes(i), of participant i,
-/// and next(); `Wide`: room_bytes(), what my own wide room has to hold.
+/// and, if it goes in pieces, next(); `Wide`: room_bytes(), what my own wide room has to hold.
 template <class Data, bool Wide = false>
 struct ToAll {
     Data data;
@@ -181,35 +138,23 @@ struct ToAll {
     std::byte* room = nullptr;
     int next_slot = 0;
 
-    template <class Stage>
-    uint32_t turns(Stage&) const {
-        return 2;
-    }
-    template <class Stage>
-    bool find_room(Stage& stage) {
+    uint32_t turns(auto&) const { return 2; }
+    bool find_room(auto& stage) {
         if constexpr (Wide)
             room = stage.own_room(stage.own_slot(), data.room_bytes());
         else
             room = NodeLayout::payload(stage.own_slot(), data.bytes(stage.me()));
         return room != nullptr;
     }
-    template <class Stage>
-    bool put(Stage& stage) {
+    bool put(auto& stage) {
         data.write(stage, room);
         stage.put_quietly(stage.own_slot(), kind, data.bytes(stage.me()));
         next_slot = 0;
         return stage.come(next_slot, [] {});
     }
-    template <class Stage>
-    bool here(Stage& stage) {
-        return stage.met(next_slot);
-    }
-    template <class Stage>
-    NodeWait waits_for(Stage& stage) const {
-        return stage.waits_for_all(next_slot);
-    }
-    template <class Stage>
-    int take(Stage& stage) {
+    bool here(auto& stage) { return stage.met(next_slot); }
+    NodeWait waits_for(auto& stage) const { return stage.waits_for_all(next_slot); }
+    int take(auto& stage) {
         int error = stage.check_slots(0, stage.participants(), kind, [this](int i) { return data.bytes(i); });
         if (error == MPI_SUCCESS)
             error = data.read([this, &stage](int i) -> const std::byte* {
@@ -219,7 +164,10 @@ struct ToAll {
         stage.note_meeting();
         return error;
     }
-    bool next(int& error) { return data.next(error); }
+    bool next(int& error) {
+        if constexpr (requires { data.next(error); }) return data.next(error);
+        return false;
+    }
 };
 
 /// Everyone writes; the last one to come `combine(stage, slot, result)`s, giving an error class; everyone reads the
@@ -230,12 +178,8 @@ struct Combine {
     uint32_t kind;
     int next_slot = 0;
 
-    template <class Stage>
-    uint32_t turns(Stage&) const {
-        return 2;
-    }
-    template <class Stage>
-    bool put(Stage& stage) {
+    uint32_t turns(auto&) const { return 2; }
+    bool put(auto& stage) {
         NodeLayout::Header& header = stage.own_slot();
         const uint32_t bytes = data.bytes();
         data.write(stage, NodeLayout::payload(header, bytes));
@@ -250,16 +194,9 @@ struct Combine {
             stage.sync().store(result.sequence, stage.sequence());
         });
     }
-    template <class Stage>
-    bool here(Stage& stage) const {
-        return stage.released();
-    }
-    template <class Stage>
-    NodeWait waits_for(Stage& stage) const {
-        return {NodeWait::Who::everyone, stage.sequence()};
-    }
-    template <class Stage>
-    int take(Stage& stage) {
+    bool here(auto& stage) const { return stage.released(); }
+    NodeWait waits_for(auto& stage) const { return {NodeWait::Who::everyone, stage.sequence()}; }
+    int take(auto& stage) {
         NodeLayout::Header& result = stage.ring();
         int error = static_cast<int>(result.bytes);
         if (error == MPI_SUCCESS)

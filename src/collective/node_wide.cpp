@@ -74,8 +74,7 @@ struct Reduction {
         else
             write_operands(node, room);
     }
-    template <class Room>
-    int read(Room room) {
+    int read(auto room) {
         if (!has_operands) return note(add_up(room));
         read_sums(room);
         return MPI_SUCCESS;
@@ -119,8 +118,7 @@ struct Reduction {
         if (direct) return element(mine.buffer, piece.offset + piece.begin(me), type);
         return element(sums.data(), group * piece.each, type);
     }
-    template <class Room>
-    int add_up(Room room) {
+    int add_up(auto room) {
         const int64_t from = piece.begin(me), elements = piece.size(me);
         const auto operand = [&](int i) -> const std::byte* {
             return i == me && block
@@ -139,8 +137,7 @@ struct Reduction {
                            bytes_of_elements(elements), node.sync().into_room);
     }
     /// Of each participant's share of the sums, what belongs to mine.
-    template <class Room>
-    void read_sums(Room room) {
+    void read_sums(auto room) {
         for (int i = 0; i < n; ++i) {
             const int64_t begin = piece.offset + piece.begin(i);
             const int64_t from = std::max(begin, mine.first), to = std::min(begin + piece.size(i), mine.last);
@@ -160,8 +157,7 @@ struct GatherPieces {
     uint32_t bytes(int participant) const { return static_cast<uint32_t>(piece(gathering.bytes(participant))); }
     uint32_t room_bytes() const { return static_cast<uint32_t>(piece(gathering.mine)); }
     void write(Node& node, std::byte* room) const { gathering.write(node, from, piece(gathering.mine), room); }
-    template <class Room>
-    int read(Room room) const {
+    int read(auto room) const {
         gathering.read(room, from, piece(gathering.theirs));
         return MPI_SUCCESS;
     }
@@ -189,8 +185,7 @@ struct ExchangedPieces {
                 datatype::pack(node.sync().copies, send.type(i), send.count(i), send.at(i), from, room + place(me, i), piece(),
                                node.sync().into_room);
     }
-    template <class Room>
-    int read(Room room) const {
+    int read(auto room) const {
         if (moves && in_pieces) {
             const auto* block = static_cast<const std::byte*>(datatype::block_address(send.type(me), send.at(me)));
             datatype::unpack(receive.type(me), receive.count(me), receive.at(me), from, block + from, piece());

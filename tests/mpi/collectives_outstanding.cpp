@@ -182,6 +182,59 @@ void any_progress_will_do(void) {
     OK(MPI_Comm_free(&other));
 }
 
+/// Between two groups, rooted operations in both directions among those without a root: whoever has no part in one has the
+/// same order all the same. Some are longer than what goes through in one piece.
+void between_groups(void) {
+    MPI_Comm half, inter;
+    const int side = rank >= (size + 1) / 2, leader = side ? 0 : (size + 1) / 2;
+    OK(MPI_Comm_split(MPI_COMM_WORLD, side, rank, &half));
+    OK(MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, leader, 0, &inter));
+    const int first[2] = {0, (size + 1) / 2}, sizes[2] = {(size + 1) / 2, size / 2};
+    for (int round = 0; round < 12; round++) {
+        const int n = 1 + round % 6 * 2;
+        std::vector<std::vector<int>> out(n), in(n), wanted(n);
+        std::vector<MPI_Request> requests(n);
+        for (int i = 0; i < n; i++) {
+            const int count = i % 3 == 2 ? 40000 : 10 + i, from = (round + i) % 2, root = i % sizes[from];
+            const uint64_t key = (uint64_t)(round * 100 + i);
+            for (int j = 0; j < count; j++) out[i].push_back(element(key, rank, j));
+            in[i].resize(count);
+            const bool is_root = rank == first[from] + root;
+            const int argument = side != from ? root : is_root ? MPI_ROOT : MPI_PROC_NULL;
+            const auto sum_of = [&](int group) {
+                for (int j = 0; j < count; j++) {
+                    wanted[i].push_back(0);
+                    for (int r = 0; r < sizes[group]; r++) wanted[i].back() += element(key, first[group] + r, j);
+                }
+            };
+            switch ((round + i / 2) % 4) {
+                case 0:
+                    OK(MPI_Ibarrier(inter, &requests[i]));
+                    break;
+                case 1:
+                    for (int j = 0; j < count && side != from; j++) wanted[i].push_back(element(key, first[from] + root, j));
+                    OK(MPI_Ibcast(is_root ? out[i].data() : in[i].data(), count, MPI_INT, argument, inter, &requests[i]));
+                    break;
+                case 2:
+                    if (is_root) sum_of(1 - from);
+                    OK(MPI_Ireduce(out[i].data(), in[i].data(), count, MPI_INT, MPI_SUM, argument, inter, &requests[i]));
+                    break;
+                default:
+                    sum_of(1 - side);
+                    OK(MPI_Iallreduce(out[i].data(), in[i].data(), count, MPI_INT, MPI_SUM, inter, &requests[i]));
+            }
+        }
+        if (round % 3 == 0) OK(MPI_Barrier(inter));
+        OK(MPI_Waitall(n, requests.data(), MPI_STATUSES_IGNORE));
+        for (int i = 0; i < n; i++)
+            for (size_t j = 0; j < wanted[i].size(); j++)
+                CHECK(in[i][j] == wanted[i][j], "round %d, operation %d of %d: element %zu is %d, wanted %d", round, i, n, j,
+                      in[i][j], wanted[i][j]);
+    }
+    OK(MPI_Comm_free(&inter));
+    OK(MPI_Comm_free(&half));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -193,6 +246,7 @@ int main(int argc, char** argv) {
     for (uint64_t round = 0; round < 60; round++) round_of(round, &state, size > 7 ? 6 : 20);
     new_communicators(&state);
     any_progress_will_do();
+    if (size > 1) between_groups();
     for (uint64_t round = 0; round < 10; round++) round_of(round, &state, 10);
     OK(MPI_Finalize());
     return 0;
