@@ -41,7 +41,7 @@ void EngineSync::start_lending(std::byte* area, int64_t offset, bool leads) {
     lender = std::make_unique<NodeLender>(NodeLayout(area, n), participants_, offset, leads);
 }
 
-bool EngineSync::someone_gone() const {
+bool EngineSync::look_for_gone() const {
     for (const link::Job* job : other_jobs_)
         if (job->dead()) return true;
     for (const link::Process& process : mortals_)

@@ -117,7 +117,8 @@ class EngineSync {
     static constexpr int kSpins = 30;
     struct Waiting;
     bool wait_long(bool (*condition)(void*), void* argument, const NodeWait& what) const;
-    bool someone_gone() const;
+    bool someone_gone() const { return (!other_jobs_.empty() || !mortals_.empty()) && look_for_gone(); }
+    bool look_for_gone() const;
     void tell_missing(const NodeWait& what, progress::Teller& teller) const;
 
     const NodeWait* awaited_ = nullptr;
