@@ -7,6 +7,7 @@
 #include "collective/channel_exchange.h"
 #include "collective/request.h"
 #include "link/peer.h"
+#include "link/transports.h"
 #include "progress/engine.h"
 #include "progress/flags.h"
 #include "progress/idle.h"
@@ -125,7 +126,7 @@ bool all_here(const message::Roster& members, int n) {
 NodeOwner::~NodeOwner() {
     if (!node_) return;
     node_->leave();
-    link::end_loans(std::move(node_->sync().lender));
+    link::shared_memory().lending().end_loans(std::move(node_->sync().lender));
 }
 
 void NodeOwner::wait_for_turns() {

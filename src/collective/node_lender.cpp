@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "link/peer.h"
+#include "link/transports.h"
 
 namespace starling::collective {
 
@@ -28,7 +29,7 @@ std::byte* NodeLender::lend(uint32_t bytes, uint64_t number, uint32_t finished, 
     number_ = number;
     set_back(whole(finished));
     uint32_t offset = 0;
-    std::byte* room = link::lend_from_outbox(*this, bytes, number, offset);
+    std::byte* room = link::shared_memory().lending().lend(*this, bytes, number, offset);
     place = room ? offset + 1 : NodeLayout::kNowhere;
     return room;
 }

@@ -6,13 +6,14 @@
 #include <vector>
 
 #include "collective/node_area.h"
-#include "link/outbox.h"
+#include "link/job.h"
+#include "transport/shm/lending.h"
 
 namespace starling::collective {
 
 /// A communicator's node stage as a borrower of the outbox. It may outlive the stage, until the last participant has
 /// read what it was lent, and so keeps what it looks at.
-class NodeLender final : public link::Borrowers {
+class NodeLender final : public shm::Borrowers {
   public:
     /// `offset`: of the area in the leader's region, -1 for one that lasts as long as the process. `leads`: it is in
     /// this process's region, and handed back when the lender ends.

@@ -70,7 +70,7 @@ void tell_parents_of_arrival() {
         control::ControlCall::start(segment, me.rank, control::MessageKind::arrived, encode(query), call);
     }
     if (!on_this_host(parent_root)) return;
-    if (link::Peer* root = parent_root.job->peer(parent_root.rank)) job::ring(root->region.doorbell());
+    if (link::Peer* root = parent_root.job->peer(parent_root.rank)) job::ring(root->near.region.doorbell());
 }
 
 }  // namespace starling::dynamic

@@ -1,6 +1,7 @@
 // The life of a connection, whatever the transport: a table of states and events. Both ends run the same machine;
-// what it decides is carried out by link/manager for direct rings (a slot is a ring of the own memory) and by link/wires
-// for TCP (a slot is a place among the connections of the process, offered by port and token). Tested exhaustively in tests/unit/connection_test.cpp.
+// what it decides the peer's transport carries out (transport::Connector): for direct rings a slot is a ring of the own memory, for
+// TCP a place among the connections of the process, offered by port and token. Tested exhaustively in
+// tests/unit/link_connection_test.cpp.
 #pragma once
 
 #include <cstdint>

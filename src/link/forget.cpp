@@ -3,9 +3,8 @@
 #include <algorithm>
 
 #include "base/state.h"
-#include "link/manager.h"
 #include "link/peer.h"
-#include "link/remote.h"
+#include "link/transports.h"
 
 namespace starling::link {
 
@@ -32,8 +31,7 @@ void forget_gone_jobs() {
             continue;
         }
         job->each_peer([](Peer& peer) { upcalls.forget_peer(peer); });
-        forget_sender(*job);
-        forget_sessions(*job);
+        forget_in_transports(*job);
         forget_job(*job);
     }
 }

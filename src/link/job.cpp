@@ -9,7 +9,7 @@
 #include "base/state.h"
 #include "link/locate.h"
 #include "link/peer.h"
-#include "link/remote.h"
+#include "link/transports.h"
 
 namespace starling::link {
 
@@ -103,11 +103,10 @@ Peer* Job::peer(uint32_t rank) {
         if (!peers_) throw std::bad_alloc();
     }
     if (peers_[rank]) return peers_[rank];
-    const bool here = segment_.is_local(rank);
-    auto peer = std::make_unique<Peer>(*this, rank, shm::Region(here ? segment_.region(rank) : nullptr));
+    auto peer = std::make_unique<Peer>(*this, rank);
     peer->dead = dead_;
     make_room(met_);
-    if (!here && attach_session(*peer) != MPI_SUCCESS) return nullptr;
+    if (attach(*peer) != MPI_SUCCESS) return nullptr;
     met_.push_back(peer.get());
     return peers_[rank] = peer.release();
 }

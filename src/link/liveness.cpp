@@ -2,8 +2,8 @@
 #include "base/error.h"
 #include "link/forget.h"
 #include "link/manager.h"
-#include "link/outbox.h"
 #include "link/remote.h"
+#include "link/transports.h"
 
 namespace starling::link {
 
@@ -17,9 +17,9 @@ constexpr uint64_t kPatienceNs = 300'000'000;
 // there and in the sockets now, 64 cells and 128 lines per ring, taken 16 at a poll: others may send without end.
 void drain() {
     for (int i = 0; i < 8; ++i) {
-        recover_inbox();
+        recover();
         poll();
-        poll_sockets();
+        poll_transports(transport::Transport::Look::now);
     }
 }
 
@@ -49,7 +49,7 @@ bool note_who_gave_us_up() {
     if (!job || !job->mapped() || job->dead() || rank > job->segment().header().size) return false;
     drain();
     Peer* peer = job->peer(rank - 1);
-    if (!peer || peer->dead || !peer->remote) return false;
+    if (!peer || peer->dead || peer->can(transport::kSharesMemory)) return false;
     fail(MPI_ERR_PROC_ABORTED,
          "rank %u on host %s has given this process up, since what it sends is not acknowledged: let UDP datagrams through the "
          "firewalls of both hosts, or choose other networks with STARLING_IP_INTERFACES",
@@ -62,13 +62,13 @@ bool note_who_gave_us_up() {
 
 bool check_liveness() {
     bool any = false;
-    rest_outbox(now_ns());
-    if (network) {
+    shared_memory().lending().rest(now_ns());
+    if (wait_descriptor() >= 0) {
         self().job->segment().cell(self().rank).looks.fetch_add(1, std::memory_order_relaxed);
         any = note_who_gave_us_up();
     }
     ask_after_silent_peers(kPatienceNs);
-    for (; recover_inbox(); any = true) poll();
+    for (; recover(); any = true) poll();
     for (size_t i = 0; Job* job = job_at(i); ++i) {
         if (job->dead() || !job->mapped()) continue;
         any |= note_failed_ranks(*job);
@@ -76,10 +76,7 @@ bool check_liveness() {
         if (job::job_alive(job->segment())) continue;
         drain();
         job->mark_dead();
-        job->each_peer([](Peer& peer) {
-            on_peer_dead(peer);
-            drop_session(peer);
-        });
+        job->each_peer([](Peer& peer) { on_peer_dead(peer); });
         upcalls.job_failed(*job);
         any = true;
     }

@@ -5,62 +5,52 @@
 #include <deque>
 
 #include "base/copy.h"
-#include "base/counters.h"
 #include "base/list.h"
 #include "link/connection.h"
 #include "link/job.h"
 #include "transport/packet.h"
-#include "transport/shm/region.h"
+#include "transport/shm/path.h"
+#include "transport/transport.h"
 
 namespace starling::message {
 struct SendRequest;
 }
-namespace starling::ip {
-class OutStream;
-class Session;
-struct Piece;
-}  // namespace starling::ip
 
 namespace starling::link {
 
-struct Wire;
+using transport::Packet;
+using transport::Slot;
 
-/// A small packet that found no room; payload at most shm::kInlineBytes.
+/// A small packet that found no room.
 struct Control {
+    static constexpr uint32_t kMost = transport::Connector::kOffer;
     packet::Kind kind;
     uint32_t bytes;
-    std::byte payload[shm::kInlineBytes];
+    std::byte payload[kMost];
 };
-
-/// The longest payload of a packet to another host.
-inline constexpr uint32_t kRemotePayload = 16 * 1024;
 
 /// Comes into being at the first message in either direction; lives as long as its job is known here.
 struct Peer {
-    Peer(Job& job, uint32_t rank, shm::Region region);
+    Peer(Job& job, uint32_t rank);
     ~Peer();
     Peer(const Peer&) = delete;
     Peer& operator=(const Peer&) = delete;
 
     Job& job;
     const uint32_t rank;
-    shm::Region region;  ///< of the peer: its doorbell, inbox, rings; on another host it has none that we see
 
-    bool remote = false;             ///< on another host; all that follows is for such peers
-    uint16_t port = 0;               ///< UDP, as the session was told; 0: not known yet
-    ip::Session* session = nullptr;  ///< null when the peer is dead
+    transport::Path* base = nullptr;  ///< always there, and closed once the peer is dead; `near` if the peer is on this host
+    shm::Path near;                   ///< here, so that a short message is put on its ring without a call
+
+    bool can(transport::Can what) const { return base->by.traits.can & what; }
+
     uint64_t asked_at = 0;           ///< ns; when the daemon was last asked whether it lives
     uint32_t looks = 0;              ///< of its cell, as the daemon said last; 0: not known
-    Wire* wire = nullptr;            ///< the TCP connection (link/wires.h), in states other than closed
-    uint64_t bytes_since_check = 0;  ///< of long messages; decides with sent_since_check
+    uint64_t bytes_since_check = 0;  ///< of messages that are streamed; decides with sent_since_check
 
-    shm::RingWriter out;  ///< set while we may send on a ring of theirs
-    shm::RingReader in;   ///< set while they may send on a ring of ours
-    uint32_t in_slot = 0;
     State state = State::closed;
-    bool close_pending = false;  ///< the ring waits for room for its close; send on the base path meanwhile
     bool open_deferred = false;
-    std::byte deferred_offer[shm::kInlineBytes] = {};
+    std::byte deferred_offer[transport::Connector::kOffer] = {};
     bool dead = false;
     char* why_dead = nullptr;  ///< the sentence for those who ask for it, if it died while its job went on
 
@@ -86,49 +76,25 @@ struct Peer {
     void* early = nullptr;
 };
 
-/// A place for one packet's payload, on the best path with room.
-struct Slot {
-    std::byte* payload = nullptr;
-    packet::Header* header = nullptr;
-    enum class Path : uint8_t { ring, ring_outbox, inbox, inbox_outbox, session } path = Path::ring;
-    shm::Cell* cell = nullptr;  ///< of the inbox
-    bool in_outbox() const { return path == Path::ring_outbox || path == Path::inbox_outbox; }
-};
-
-/// The longest payload that a packet to an inbox can take now: it depends on what room there is in the outbox.
-uint32_t inbox_limit();
-/// The longest payload that one packet to this peer can take now. On the way to another host a longer one is cut.
+/// The longest payload that one packet to this peer can take now.
 inline uint32_t payload_limit(const Peer& peer) {
-    if (peer.out && !peer.close_pending) [[likely]]
+    if (peer.near.has_ring()) [[likely]]
         return shm::kRingPayload;
-    return peer.remote ? kRemotePayload : inbox_limit();
+    return peer.base->payload_limit();
 }
-/// What reserve() and commit() do where there is no ring.
-bool reserve_on_base_path(Peer& peer, uint32_t bytes, Slot& slot);
-/// What reserve() does with what is too long for a ring's line, or finds no room.
-bool reserve_long(Peer& peer, uint32_t bytes, Slot& slot);
-/// What commit() does with what is not all in a ring.
-void commit_elsewhere(Peer& peer, Slot& slot, uint32_t bytes);
 
 /// Finds room for a packet of `bytes` (at most payload_limit). False if there is none now. Fill the header (kind, and what a packet of that
 /// kind says there) and payload, then commit: a slot that was reserved must be committed.
 inline bool reserve(Peer& peer, uint32_t bytes, Slot& slot) {
-    if (!peer.out || peer.close_pending) [[unlikely]]
-        return reserve_on_base_path(peer, bytes, slot);
-    slot.payload = peer.out.reserve_short(bytes);
-    if (!slot.payload) return reserve_long(peer, bytes, slot);
-    slot.header = &peer.out.header();
-    slot.path = Slot::Path::ring;
-    return true;
+    if (!peer.near.has_ring()) [[unlikely]]
+        return peer.base->reserve(bytes, slot);
+    return peer.near.reserve_in_ring(bytes, slot);
 }
 
 inline void commit(Peer& peer, Slot& slot, uint32_t bytes) {
-    if (slot.path != Slot::Path::ring) [[unlikely]]
-        return commit_elsewhere(peer, slot, bytes);
-    peer.out.commit(bytes);
-    ++counters.messages_ring;
-    counters.bytes_ring += bytes;
-    job::ring(peer.region.doorbell());
+    if (slot.path) [[unlikely]]
+        return slot.path->commit(slot, bytes);
+    peer.near.commit_in_ring(bytes);
 }
 
 /// Sends a small packet now, or as soon as there is room.
@@ -140,9 +106,9 @@ inline void count_message(Peer& peer) {
     if (++peer.sent_since_check >= 4 && peer.state == State::closed) consider_opening(peer);
 }
 
-/// Counts a long message to another host for the same.
+/// Counts a long message for the same, if it is one that a connection would stream.
 inline void count_bytes(Peer& peer, uint64_t bytes) {
-    if (!peer.remote) return;
+    if (!peer.can(transport::kStreams)) return;
     peer.bytes_since_check += bytes;
     if (peer.state == State::closed) consider_opening(peer);
 }
@@ -157,17 +123,11 @@ void mark_pending(Peer& peer);
 
 /// Whether any peer has something pending.
 bool anything_pending();
-/// Whether one of them waits for room in this host's memory: whoever makes it does not ring.
+/// Whether one of them waits for room that nobody will wake us for: who makes it in this host's memory does not ring.
 bool anything_waits_for_room_here();
 
 /// Visits the peers with something pending; the visitor may take it away.
 void each_pending(void (*visit)(Peer& peer));
-
-/// One packet as it is delivered upward; valid during the call.
-struct Packet {
-    const packet::Header& header;
-    const std::byte* payload;
-};
 
 /// Upcalls of the message room, set once before the first poll.
 struct Upcalls {
@@ -180,11 +140,10 @@ struct Upcalls {
     bool (*owes)(const Job& job);                      ///< whether messages of a job that is gone may still be received
     void (*forget_peer)(Peer& peer);                   ///< before a peer of a job that is gone is destroyed
 
-    // Streams over TCP: see ip::TcpUpcalls.
-    std::byte* (*target)(Peer& peer, const ip::Piece& piece, uint64_t done, uint64_t bytes);
-    void (*unpack)(Peer& peer, const ip::Piece& piece, uint64_t done, const std::byte* data, uint64_t bytes);
-    void (*piece)(Peer& peer, const ip::Piece& piece);
-    void (*stranded)(ip::OutStream& stream);
+    // What streams bring: as transport::Sink.
+    std::byte* (*target)(Peer& peer, const transport::Piece& piece, uint64_t done, uint64_t bytes);
+    void (*unpack)(Peer& peer, const transport::Piece& piece, uint64_t done, const std::byte* data, uint64_t bytes);
+    void (*piece)(Peer& peer, const transport::Piece& piece);
 };
 extern Upcalls upcalls;
 
@@ -207,7 +166,7 @@ int start();
 
 /// Takes what has come on rings. Returns whether anything had.
 bool poll_rings();
-/// Polls the inbox, the network and pending sends once; `busy`: something has come already. Returns whether anything
+/// Polls the transports and pending sends once; `busy`: something has come already. Returns whether anything
 /// happened.
 bool poll_but_rings(bool busy);
 /// Both.

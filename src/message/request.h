@@ -13,10 +13,10 @@ struct Datatype;
 namespace starling::link {
 struct Peer;
 }
-namespace starling::ip {
+namespace starling::transport {
 class Coverage;
 class OutStream;
-}  // namespace starling::ip
+}  // namespace starling::transport
 
 namespace starling::message {
 
@@ -44,7 +44,7 @@ struct SendRequest : Request {
     uint32_t serial = 0;              ///< what the receiver names this request by
     uint32_t stream_to = 0;           ///< what we name the receiver's request by
     uint32_t generation = 0;          ///< goes with stream_to
-    ip::OutStream* stream = nullptr;  ///< to another host, from clear_to_stream on; owned
+    transport::OutStream* stream = nullptr;  ///< to another host, from clear_to_stream on; owned
     /// What is next, or under way: the last two once the receiver has asked for the data (protocol/pieces.h, stream.h).
     enum class Stage : uint8_t { eager, envelope, offered, pieces, stream } stage = Stage::eager;
     bool waits = false;     ///< its caller does nothing else until it is done; set before start_send(), or never
@@ -71,7 +71,7 @@ struct ReceiveRequest : Request {
     int tag = 0;                 ///< as posted: a tag or MPI_ANY_TAG
     uint32_t serial = 0;
     uint32_t send_serial = 0, generation = 0;  ///< of a message that comes in pieces
-    ip::Coverage* coverage = nullptr;          ///< of one that comes from another host in pieces; owned
+    transport::Coverage* coverage = nullptr;  ///< of one that comes from another host in pieces; owned
     bool retained = false;                     ///< holds a reference of `type`
     ListHook hook;                             ///< posted queue
 };

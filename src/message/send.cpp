@@ -175,14 +175,15 @@ void on_fetched(link::Peer& peer, const Fetched& fetched) {
 void on_clear_to_stream(link::Peer& peer, const ClearToStream& clear) {
     SendRequest* request = rendezvous::find(peer, clear.send_serial);
     if (!request) return;
-    request->stage = peer.remote ? Stage::stream : Stage::pieces;
+    const bool streams = peer.can(transport::kStreams);
+    request->stage = streams ? Stage::stream : Stage::pieces;
     request->stream_to = clear.receive_serial;
     request->generation = clear.generation;
     request->bytes = std::min(request->bytes, clear.bytes);
     request->queued = false;
     peer.expects = clear.at_once != 0;
     if (!peer.expects) request->moved = 0;
-    if (!peer.remote || stream::begin(*request)) enqueue_asked(*request);
+    if (!streams || stream::begin(*request)) enqueue_asked(*request);
 }
 
 void enqueue_asked(SendRequest& request) {
@@ -220,7 +221,7 @@ void drop_sends_to_finalized() {
     link::each_pending([](link::Peer& peer) {
         if (!link::has_finalized(peer)) return;
         peer.controls.clear();
-        peer.close_pending = false;
+        peer.near.close_pending = false;
         empty_queue(peer, MPI_SUCCESS);
     });
     // A stream is queued but while it waits for room, and then it was dropped from the queue just now.

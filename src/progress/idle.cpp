@@ -17,7 +17,7 @@
 #include "base/state.h"
 #include "link/locate.h"
 #include "link/peer.h"
-#include "link/remote.h"
+#include "link/transports.h"
 #include "progress/demand.h"
 #include "progress/engine.h"
 #include "progress/neighbours.h"
@@ -50,7 +50,7 @@ STARLING_STATE uint64_t next_liveness = 0;
 
 /// How peers must ring: bits of Doorbell::sleeping.
 uint32_t ways_to_wake() {
-    if (link::network_descriptor() < 0) return job::kOnFutex;
+    if (link::wait_descriptor() < 0) return job::kOnFutex;
     if (wake_socket < 0 && (wake_socket = job::open_wake_socket(*doorbell)) < 0) return job::kOnFutex;
     return threads_at_once() ? job::kOnFutex | job::kOnSocket : job::kOnSocket;
 }
@@ -68,9 +68,9 @@ bool sleep_on_futex(uint32_t rings, uint64_t limit_ns) {
 
 /// True if it was rung or a socket has something.
 bool sleep_on_sockets(uint64_t limit_ns) {
-    const uint64_t now = now_ns(), deadline = link::network_deadline();
+    const uint64_t now = now_ns(), deadline = link::next_deadline();
     const timespec limit = time_of(deadline <= now ? 0 : std::min(limit_ns, deadline - now));
-    pollfd sockets[] = {{wake_socket, POLLIN, 0}, {link::network_descriptor(), POLLIN, 0}};
+    pollfd sockets[] = {{wake_socket, POLLIN, 0}, {link::wait_descriptor(), POLLIN, 0}};
     sleeping_on_sockets = true;
     step_out();
     const int ready = ppoll(sockets, 2, &limit, nullptr);
@@ -235,7 +235,7 @@ void Idle::look_around() {
 void Idle::step() {
     // Not between announcing and sleeping: who completes our operation then would see nobody to wake.
     if (threads_at_once() && !waiting_.announced()) hand_over_lock();
-    if (waiting_.is_time_to_look(link::network_descriptor() < 0 ? kPollsAlone : kPollsOfSockets))
+    if (waiting_.is_time_to_look(link::wait_descriptor() < 0 ? kPollsAlone : kPollsOfSockets))
         look_around();
     else
         pause_between_polls();

@@ -17,6 +17,7 @@
 #include "link/locate.h"
 #include "link/peer.h"
 #include "link/remote.h"
+#include "link/transports.h"
 #include "message/receive.h"
 #include "message/send.h"
 #include "mpi.h"
@@ -101,7 +102,7 @@ void stop() {
 /// process may end.
 void pause() {
     Lock lock;
-    link::flush_network();
+    link::flush_transports();
     progress::stop();
     set_state(job::RankState::finalized);
 }

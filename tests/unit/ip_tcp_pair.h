@@ -17,6 +17,8 @@
 
 namespace starling::ip {
 
+using transport::Coverage;
+
 inline uint32_t loopback(uint8_t last) { return htonl(0x7f000000u + last); }
 inline TcpRail rail(uint8_t last) { return {loopback(last), ~0u}; }
 

@@ -44,7 +44,7 @@ class Process {
                 me->got.emplace_back(header.message.context, std::string(reinterpret_cast<const char*>(payload), header.bytes));
                 if (me->on_packet) me->on_packet();
             },
-            [](job::JobId job, uint32_t rank, uint64_t key) -> Session* {
+            [](void*, job::JobId job, uint32_t rank, uint64_t key) -> Session* {
                 Process* const me = current();
                 return me->hospitable ? me->endpoint->add(job, rank, key, me) : nullptr;
             },

@@ -67,7 +67,7 @@ void await_rails() {
 Session& open_endpoint(uint32_t rank, int to_other, int from_other) {
     const Upcalls upcalls{
         [](void*, const packet::Header& header, const std::byte*) { seen.out_of_turn += header.message.context != seen.got++; },
-        [](job::JobId job, uint32_t peer, uint64_t key) { return seen.endpoint->add(job, peer, key, nullptr); },
+        [](void*, job::JobId job, uint32_t peer, uint64_t key) { return seen.endpoint->add(job, peer, key, nullptr); },
         [](void*) { ++seen.given_up; },
     };
     await_rails();

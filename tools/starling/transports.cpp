@@ -1,12 +1,19 @@
 #include "transports.h"
 
+#include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
+
+#include "transport/ip/network.h"
+#include "transport/loopback/loopback.h"
+#include "transport/shm/shared_memory.h"
 
 namespace starling {
 
@@ -38,12 +45,31 @@ std::string kernel_copy() {
            "): large messages are copied twice; kernel.yama.ptrace_scope=0 or CAP_SYS_PTRACE allow it";
 }
 
+std::string udp() {
+    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) return std::string("not usable: socket: ") + std::strerror(errno);
+    close(fd);
+    return "usable";
+}
+
+TransportReport of(const transport::Traits& traits, const std::string& state) {
+    constexpr std::pair<transport::Can, const char*> kWords[] = {
+        {transport::kSharesMemory, "kernel copies"}, {transport::kConnections, "connections"}, {transport::kStreams, "streams"},
+        {transport::kRails, "several rails"},        {transport::kRegions, "registered memory"}, {transport::kGroups, "groups"}};
+    std::string can;
+    for (const auto& [bit, word] : kWords)
+        if (traits.can & bit) can += (can.empty() ? "" : ", ") + std::string(word);
+    return {traits.name, fmt::format("{}; {}; packets of up to {} KB, the short ones in about {} us; can: {}", state, traits.reaches,
+                                     traits.payload / 1024, traits.latency_ns / 1000.0, can)};
+}
+
 }  // namespace
 
 std::vector<TransportReport> transports() {
-    return {{"shm inbox (base path)", shared_memory()},
-            {"shm direct rings", shared_memory()},
-            {"shm kernel copy (process_vm_readv)", kernel_copy()}};
+    return {of(loopback::kTraits, "usable"),
+            of(shm::kTraits, shared_memory()),
+            of(ip::kTraits, udp()),
+            {"kernel copy (process_vm_readv)", kernel_copy()}};
 }
 
 }  // namespace starling

@@ -125,10 +125,10 @@ bool start(const Matched& message) {
 
 void on_share(link::Peer& peer, const Share& share) {
     const SendRequest* request = rendezvous::find(peer, share.send_serial);
-    if (!request || peer.remote || share.slot >= shm::kSplitSlots) return;
+    if (!request || !peer.can(transport::kSharesMemory) || share.slot >= shm::kSplitSlots) return;
     if (share.bytes > request->bytes || !datatype::is_block(*request->type, request->count)) return;
     const auto* source = static_cast<const std::byte*>(datatype::block_address(*request->type, request->buffer));
-    shm::SplitSlot& slot = peer.region.split(share.slot);
+    shm::SplitSlot& slot = peer.near.region.split(share.slot);
     const uint64_t chunk = shm::split_chunk(share.bytes);
     const auto total = static_cast<uint32_t>((share.bytes + chunk - 1) / chunk);
     for (int64_t i; (i = shm::claim_chunk(slot, share.generation, total, true)) >= 0;) {
@@ -138,7 +138,7 @@ void on_share(link::Peer& peer, const Share& share) {
             slot.failed.store(1, std::memory_order_relaxed);
         slot.written.fetch_add(1, std::memory_order_release);
     }
-    job::ring(peer.region.doorbell());  // it may have gone to sleep over its wait for us
+    job::ring(peer.near.region.doorbell());  // it may have gone to sleep over its wait for us
 }
 
 void fail(const Gone& gone) {

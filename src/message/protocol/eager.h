@@ -20,16 +20,30 @@ namespace starling::message::eager {
 /// The longest message that goes without asking the receiver first.
 inline uint64_t limit(const link::Peer& peer) { return std::min<uint64_t>(link::payload_limit(peer), config().eager_limit); }
 
-/// Sends the message; false if there is no room.
-[[gnu::always_inline]] inline bool put(link::Peer& peer, const packet::Message& envelope, const datatype::Datatype& type,
-                                       int64_t count, const void* buffer, uint32_t bytes) {
+/// Sends the message wherever there is room; false if there is none.
+[[gnu::noinline]] inline bool put_anywhere(link::Peer& peer, const packet::Message& envelope, const datatype::Datatype& type,
+                                           int64_t count, const void* buffer, uint32_t bytes) {
     link::Slot slot;
     if (!link::reserve(peer, bytes, slot)) return false;
     slot.header->kind = packet::Kind::eager;
     slot.header->message = envelope;
     datatype::pack_short(peer.copies, type, count, buffer, slot.payload, bytes,
-                         slot.in_outbox() ? CopyPath::Into::rotation : CopyPath::Into::again);
+                         slot.rotates ? CopyPath::Into::rotation : CopyPath::Into::again);
     link::commit(peer, slot, bytes);
+    return true;
+}
+
+/// The same, with the shortest way for what is short and finds a ring.
+[[gnu::always_inline]] inline bool put(link::Peer& peer, const packet::Message& envelope, const datatype::Datatype& type,
+                                       int64_t count, const void* buffer, uint32_t bytes) {
+    std::byte* const payload = peer.near.has_ring() ? peer.near.out.reserve_short(bytes) : nullptr;
+    if (!payload) [[unlikely]]
+        return put_anywhere(peer, envelope, type, count, buffer, bytes);
+    packet::Header& header = peer.near.out.header();
+    header.kind = packet::Kind::eager;
+    header.message = envelope;
+    datatype::pack_short(peer.copies, type, count, buffer, payload, bytes, CopyPath::Into::again);
+    peer.near.commit_in_ring(bytes);
     return true;
 }
 

@@ -6,7 +6,7 @@
 #include "datatype/datatype.h"
 #include "message/finish.h"
 #include "message/serials.h"
-#include "transport/ip/stream.h"
+#include "transport/stream.h"
 
 namespace starling::message::incoming {
 
@@ -34,7 +34,7 @@ void ask(const Matched& message) {
     request.send_serial = message.offer.serial;
     if (++next_generation == 0) ++next_generation;
     request.generation = next_generation;
-    request.coverage = peer.remote ? new ip::Coverage : nullptr;
+    request.coverage = peer.can(transport::kStreams) ? new transport::Coverage : nullptr;
     request.serial = receives.add(request);
     // Pieces that were sent ahead may end beyond what was received into.
     const bool all_at_once = message.at_once && message.bytes == message.offer.bytes;

@@ -36,13 +36,13 @@ int read(const Matched& message) {
 /// Whether the sender has let a message go since it made the offer, perhaps this one.
 bool let_go_since(const link::Peer& peer, const Offer& offer) {
     std::atomic_thread_fence(std::memory_order_acquire);
-    return peer.region.presence().let_go.load(std::memory_order_relaxed) != offer.let_go;
+    return peer.near.region.presence().let_go.load(std::memory_order_relaxed) != offer.let_go;
 }
 
 }  // namespace
 
 bool can(const Matched& message) {
-    return !message.peer().remote && message.offer.address && config().single_copy != SingleCopy::off;
+    return message.peer().can(transport::kSharesMemory) && message.offer.address && config().single_copy != SingleCopy::off;
 }
 
 bool pays(const Matched&) { return true; }

@@ -19,7 +19,7 @@ bool come_without_delay(const link::Peer& peer, const Offer& offer, uint64_t byt
     const uint64_t limit = offer.reach == CopyPath::Reach::far ? config().stream_limit / 4 : config().stream_limit;
     if (limit == 0 || (bytes > limit && offer.reach != CopyPath::Reach::close)) return false;
     if (progress::core_is_crowded() || peer.open_offers > 1) return false;
-    return offer.waits || peer.region.presence().waiting.load(std::memory_order_relaxed) != 0;
+    return offer.waits || peer.near.region.presence().waiting.load(std::memory_order_relaxed) != 0;
 }
 
 /// While a piece is written the one before is read, and the first and the last have nobody beside them: so pieces grow from
@@ -34,7 +34,7 @@ uint32_t next_bytes(const SendRequest& request) {
 
 }  // namespace
 
-bool can(const Matched& message) { return !message.peer().remote; }
+bool can(const Matched& message) { return !message.peer().can(transport::kStreams); }
 
 bool pays(const Matched& message) {
     return !kernel_copy::can(message) || come_without_delay(message.peer(), message.offer, message.bytes);
@@ -52,7 +52,7 @@ bool put(SendRequest& request, uint32_t serial, uint32_t generation) {
     slot.header->kind = packet::Kind::piece;
     slot.header->piece = {generation, serial, request.moved};
     datatype::pack(request.peer->copies, *request.type, request.count, request.buffer, request.moved, slot.payload, bytes,
-                   slot.in_outbox() ? CopyPath::Into::rotation : CopyPath::Into::streamed);
+                   slot.rotates ? CopyPath::Into::rotation : CopyPath::Into::streamed);
     link::commit(*request.peer, slot, bytes);
     request.moved += bytes;
     return true;

@@ -33,7 +33,7 @@ CopyPath::Reach reach_of(link::Peer& peer) {
 /// copied for nothing. On a ring, where the pieces can't overtake their offer.
 bool goes_ahead(const SendRequest& request) {
     const link::Peer& peer = *request.peer;
-    return request.waits && peer.expects && peer.out && !peer.close_pending;
+    return request.waits && peer.expects && peer.near.has_ring();
 }
 
 }  // namespace

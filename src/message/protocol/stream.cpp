@@ -3,33 +3,31 @@
 #include <algorithm>
 
 #include "datatype/datatype.h"
-#include "link/remote.h"
-#include "link/wires.h"
 #include "message/protocol/incoming.h"
 #include "message/protocol/pieces.h"
 #include "message/send.h"
-#include "transport/ip/tcp.h"
+#include "transport/stream.h"
 
 namespace starling::message::stream {
 
 namespace {
 
-ReceiveRequest* find(const link::Peer& peer, const ip::Piece& piece) {
+ReceiveRequest* find(const link::Peer& peer, const transport::Piece& piece) {
     return incoming::find(peer, piece.serial, piece.generation, piece.offset, piece.bytes);
 }
 
-std::byte* target(link::Peer& peer, const ip::Piece& piece, uint64_t done, uint64_t) {
+std::byte* target(link::Peer& peer, const transport::Piece& piece, uint64_t done, uint64_t) {
     ReceiveRequest* request = find(peer, piece);
     if (!request || !datatype::is_block(*request->type, request->count)) return nullptr;
     return static_cast<std::byte*>(datatype::block_address(*request->type, request->buffer)) + piece.offset + done;
 }
 
-void unpack(link::Peer& peer, const ip::Piece& piece, uint64_t done, const std::byte* data, uint64_t bytes) {
+void unpack(link::Peer& peer, const transport::Piece& piece, uint64_t done, const std::byte* data, uint64_t bytes) {
     if (ReceiveRequest* request = find(peer, piece))
         datatype::unpack(*request->type, request->count, request->buffer, piece.offset + done, data, bytes);
 }
 
-void take(link::Peer& peer, const ip::Piece& piece) {
+void take(link::Peer& peer, const transport::Piece& piece) {
     if (ReceiveRequest* request = find(peer, piece)) incoming::arrived(*request, piece.offset, piece.bytes);
 }
 
@@ -39,17 +37,11 @@ void pack(void* user, uint64_t offset, std::byte* to, uint64_t bytes) {
 }
 
 /// Its connection can't carry all of it: the rest goes by the base path.
-void stranded(ip::OutStream& stream) { enqueue_asked(*static_cast<SendRequest*>(stream.source().user)); }
-
-/// Whether a connection has the stream, or takes it now.
-bool by_wire(link::Peer& peer, ip::OutStream& stream) {
-    if (link::is_by_wire(stream)) return true;
-    return !stream.connection && link::send_by_wire(peer, stream) && link::is_by_wire(stream);
-}
+void stranded(transport::OutStream& stream) { enqueue_asked(*static_cast<SendRequest*>(stream.source().user)); }
 
 }  // namespace
 
-bool can(const Matched& message) { return message.peer().remote; }
+bool can(const Matched& message) { return message.peer().can(transport::kStreams); }
 
 bool pays(const Matched&) { return true; }
 
@@ -62,33 +54,33 @@ void listen() {
     link::upcalls.target = target;
     link::upcalls.unpack = unpack;
     link::upcalls.piece = take;
-    link::upcalls.stranded = stranded;
 }
 
 bool begin(SendRequest& request) {
-    ip::OutStream::Source source;
+    transport::OutStream::Source source;
     source.serial = request.stream_to;
     source.generation = request.generation;
     source.bytes = request.bytes;
     if (datatype::is_block(*request.type, request.count))
         source.memory = static_cast<const std::byte*>(datatype::block_address(*request.type, request.buffer));
     source.pack = pack;
+    source.stranded = stranded;
     source.user = &request;
-    request.stream = new ip::OutStream(source);
-    return !by_wire(*request.peer, *request.stream);
+    request.stream = new transport::OutStream(source);
+    return !request.peer->base->carry(*request.stream);
 }
 
 Turn advance(SendRequest& request) {
-    ip::OutStream& stream = *request.stream;
+    transport::OutStream& stream = *request.stream;
     link::Peer& peer = *request.peer;
     for (int i = 0; stream.has_work(); ++i) {
         // A connection that has opened meanwhile takes the rest.
-        if (by_wire(peer, stream)) return Turn::done;
+        if (peer.base->carry(stream)) return Turn::done;
         if (i == pieces::kAtOnce) return Turn::over;
-        const auto most = static_cast<uint32_t>(std::min<uint64_t>(stream.waiting_bytes(), link::remote_piece_limit(peer)));
+        const auto most = static_cast<uint32_t>(std::min<uint64_t>(stream.waiting_bytes(), peer.base->piece_limit()));
         link::Slot slot;
         if (!link::reserve(peer, most, slot)) return Turn::no_room;
-        const ip::StreamRange range = stream.take(ip::kReliablePath, most);
+        const transport::StreamRange range = stream.take(transport::kReliablePath, most);
         slot.header->kind = packet::Kind::piece;
         slot.header->piece = {request.generation, request.stream_to, range.begin};
         datatype::pack(*request.type, request.count, request.buffer, range.begin, slot.payload, range.bytes());
@@ -99,7 +91,7 @@ Turn advance(SendRequest& request) {
 
 void end(SendRequest& request, bool confirmed) {
     if (!request.stream) return;
-    link::end_stream(*request.stream, confirmed);
+    request.peer->base->end(*request.stream, confirmed);
     delete request.stream;
     request.stream = nullptr;
 }

@@ -32,12 +32,13 @@ struct Upcalls {
     /// A datagram with our key from a process that has no session yet. Gives the session to use (made with
     /// Endpoint::add, and `key` is what the sender says datagrams to it must show, 0 if it does not), or nullptr: the
     /// datagram is dropped and the sender will repeat it.
-    Session* (*unknown)(job::JobId job, uint32_t rank, uint64_t key);
+    Session* (*unknown)(void* context, job::JobId job, uint32_t rank, uint64_t key);
     /// The peer has neither been heard of nor vouched for (Endpoint::vouch) for STARLING_IP_TIMEOUT seconds while it
     /// had something to acknowledge; or it looks at its sockets all that time but nothing sent to it arrives; or it is another
     /// incarnation than the one that was talked to: failure() says which. The session takes and delivers nothing any
     /// more; close() it.
     void (*unreachable)(void* user);
+    void* context = nullptr;
 };
 
 /// What the endpoint did so far, for MPI_T and `starling top`. Datagrams count on UDP, packets on all carriers.

@@ -116,7 +116,7 @@ Member* Endpoint::State::member_for(const Datagram& datagram) {
         return last;
     const auto found = members.find(name);
     if (found != members.end() && (!found->second->dead() || !found->second->is_successor(header))) return found->second.get();
-    return static_cast<Member*>(upcalls.unknown(header.job, header.rank, datagram.introduction.key));
+    return static_cast<Member*>(upcalls.unknown(upcalls.context, header.job, header.rank, datagram.introduction.key));
 }
 
 bool Endpoint::State::answer_all(uint64_t time) {

@@ -16,9 +16,15 @@
 
 #include "job/job_segment.h"
 #include "transport/ip/session_carrier.h"
-#include "transport/ip/stream.h"
+#include "transport/stream.h"
 
 namespace starling::ip {
+
+using transport::kReliablePath;
+using transport::OutStream;
+using transport::PathId;
+using transport::Piece;
+using transport::StreamRange;
 
 class Session;
 class Connection;
@@ -66,14 +72,6 @@ struct TcpOptions {
     uint64_t piece_bytes = 512 * 1024;                               ///< longest piece; frames wait for no more than one
     int send_buffer = 0, receive_buffer = 0;                         ///< of a socket, in bytes; 0: the kernel decides
     Health (*examine)(int fd, uint64_t silence_limit_ns) = nullptr;  ///< instead of asking the kernel; for tests
-};
-
-/// A run of a stream's bytes, as its frame announces it.
-struct Piece {
-    uint32_t serial = 0;      ///< of the receiver's request
-    uint32_t generation = 0;  ///< tells requests of one serial apart
-    uint64_t offset = 0;      ///< in the message
-    uint64_t bytes = 0;
 };
 
 /// What happens, told to who opened the connection (opened … broken), to its session (frame … rerouted) and to the

@@ -286,7 +286,7 @@ void TcpEngine::add_stream(Connection& connection, OutStream& stream) {
 void TcpEngine::remove_stream(OutStream& stream, bool confirmed) {
     stream.hook.unlink();
     if (!stream.connection) return;
-    for (TcpSocket* socket : parts(*stream.connection).sockets) {
+    for (TcpSocket* socket : parts(*static_cast<Connection*>(stream.connection)).sockets) {
         if (socket->writer.stream() != &stream) continue;
         if (confirmed)
             socket->writer.empty_piece();

@@ -9,9 +9,7 @@
 
 #include "base/list.h"
 
-namespace starling::ip {
-
-class Connection;
+namespace starling::transport {
 
 /// Bytes [begin, end) of a message.
 struct StreamRange {
@@ -19,6 +17,14 @@ struct StreamRange {
     uint64_t bytes() const { return end - begin; }
     bool empty() const { return begin == end; }
     bool operator==(const StreamRange&) const = default;
+};
+
+/// A run of a stream's bytes, as it is announced to the receiver.
+struct Piece {
+    uint32_t serial = 0;      ///< of the receiver's request
+    uint32_t generation = 0;  ///< tells requests of one serial apart
+    uint64_t offset = 0;      ///< in the message
+    uint64_t bytes = 0;
 };
 
 /// Names a path among those that carry pieces. kReliablePath: a session, which repeats what is lost by itself.
@@ -37,6 +43,8 @@ class OutStream {
         uint64_t bytes = 0;
         const std::byte* memory = nullptr;
         void (*pack)(void* user, uint64_t offset, std::byte* to, uint64_t bytes) = nullptr;
+        /// Its connection can't carry all of it: what has_work() says is left goes as packets.
+        void (*stranded)(OutStream& stream) = nullptr;
         void* user = nullptr;
     };
     explicit OutStream(const Source& source) : source_(source) {}
@@ -58,8 +66,8 @@ class OutStream {
     /// The receiver has everything before `offset`: it need not be sent again.
     void confirm(uint64_t offset);
 
-    ListHook hook;                     ///< in its connection's list
-    Connection* connection = nullptr;  ///< that it was given to; null: none, or one that was dropped
+    ListHook hook;               ///< in its connection's list
+    void* connection = nullptr;  ///< the transport's, that it was given to; null: none, or one that was dropped
 
   private:
     struct Taken {
@@ -87,4 +95,4 @@ class Coverage {
     std::vector<StreamRange> islands_;  ///< beyond the prefix: sorted, apart from each other
 };
 
-}  // namespace starling::ip
+}  // namespace starling::transport

@@ -1,8 +1,8 @@
-#include "transport/ip/stream.h"
+#include "transport/stream.h"
 
 #include <algorithm>
 
-namespace starling::ip {
+namespace starling::transport {
 
 uint64_t OutStream::waiting_bytes() const {
     uint64_t sum = source_.bytes - next_;
@@ -81,4 +81,4 @@ uint64_t Coverage::add(StreamRange range) {
     return bytes_ - before;
 }
 
-}  // namespace starling::ip
+}  // namespace starling::transport

@@ -1,5 +1,5 @@
 // The book-keeping of streams, against plain bit maps.
-#include "transport/ip/stream.h"
+#include "transport/stream.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-namespace starling::ip {
+namespace starling::transport {
 namespace {
 
 OutStream::Source of_bytes(uint64_t bytes) {
@@ -125,4 +125,4 @@ TEST(Streams, EverythingArrivesWhateverDies) {
 }
 
 }  // namespace
-}  // namespace starling::ip
+}  // namespace starling::transport

@@ -1,0 +1,180 @@
+#include "link/transports.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/lock.h"
+#include "base/state.h"
+#include "link/locate.h"
+#include "link/manager.h"
+#include "link/remote.h"
+#include "transport/ip/network.h"
+#include "transport/loopback/loopback.h"
+
+namespace starling::link {
+
+namespace {
+
+Peer& peer_of(void* user) { return *static_cast<Peer*>(user); }
+
+/// What all transports tell.
+class Above final : public transport::Sink {
+  public:
+    void deliver(void* user, const Packet& packet) override { dispatch(peer_of(user), packet); }
+    transport::Path* meet(const transport::Caller& caller, bool& later) override;
+    void failed(void* user) override {
+        const Peer& peer = peer_of(user);
+        tell_given_up(peer.job, peer.rank);
+        fail_peer(peer_of(user));
+    }
+    void wake() override {
+        if (threads_at_once()) job::ring(shm::Region(self().job->segment().region(self().rank)).doorbell());
+    }
+    void connection(void* user, transport::News news) override { on_news(peer_of(user), news); }
+    void locate(void* user) override {
+        if (const Peer& peer = peer_of(user); !peer.dead) link::locate(peer.job, peer.rank);
+    }
+    void send(void* user, packet::Kind kind, const void* payload, uint32_t bytes) override {
+        send_control(peer_of(user), kind, payload, bytes);
+    }
+    std::byte* target(void* user, const transport::Piece& piece, uint64_t done, uint64_t bytes) override {
+        return upcalls.target(peer_of(user), piece, done, bytes);
+    }
+    void unpack(void* user, const transport::Piece& piece, uint64_t done, const std::byte* data, uint64_t bytes) override {
+        upcalls.unpack(peer_of(user), piece, done, data, bytes);
+    }
+    void piece(void* user, const transport::Piece& piece) override { upcalls.piece(peer_of(user), piece); }
+
+  private:
+    bool may_ask();
+    uint64_t asked_at_ = 0;  ///< ns; when the daemon was last asked after a job that we don't know
+    bool told_unmapped_ = false;
+};
+
+/// What comes from an unknown job comes again at every poll; the daemon is not asked as often.
+bool Above::may_ask() {
+    const uint64_t now = now_ns();
+    if (now - asked_at_ <= 1'000'000) return false;
+    asked_at_ = now;
+    return true;
+}
+
+transport::Path* Above::meet(const transport::Caller& caller, bool& later) {
+    Job* job = job_with_id(caller.job.id);
+    const bool knows_segment = caller.job.owner_pid != 0;
+    if (!knows_segment && (!job || !job->mapped())) {
+        if (may_ask()) resolve_later(caller.job.id);
+        later = true;
+        return nullptr;
+    }
+    if (!job) job = find_job(caller.job);
+    if (!knows_segment && (job->dead() || caller.rank >= job->segment().header().size)) return nullptr;
+    Peer* const peer = job->peer(caller.rank);
+    later = !job->mapped() && !job->dead();
+    if (later && !told_unmapped_) {
+        // For want of a descriptor or of address space, which may pass. Whoever waits for the packet should know why.
+        std::fprintf(stderr,
+                     "starling: rank %u: %.*s. A message from it is left where it is, and all behind it wait, until that can be "
+                     "done\n",
+                     self().rank, static_cast<int>(failure_text().size()), failure_text().data());
+        told_unmapped_ = true;
+    }
+    if (later) clear_failure();
+    return peer ? peer->base : nullptr;
+}
+
+struct Transports {
+    static constexpr int kMost = 3;
+    Above above;
+    loopback::Loopback self;
+    shm::SharedMemory memory;
+    ip::Network* network = nullptr;
+    transport::Transport* all[kMost] = {};  ///< in use, the cheapest first
+    int count = 0;
+
+    explicit Transports(const transport::Process& me) : self(me, above), memory(me, above) { use(memory); }
+    void use(transport::Transport& one) {
+        if (std::find(begin(), end(), &one) != end()) return;
+        all[count++] = &one;
+        std::sort(all, all + count, [](const transport::Transport* a, const transport::Transport* b) {
+            return a->traits.latency_ns < b->traits.latency_ns;
+        });
+    }
+    transport::Transport* const* begin() const { return all; }
+    transport::Transport* const* end() const { return all + count; }
+};
+STARLING_STATE Transports* transports = nullptr;  ///< until the process ends
+
+transport::Process process_of(Job& job, uint32_t rank) { return {&job.segment(), rank}; }
+
+}  // namespace
+
+void start_transports() { transports = new Transports(process_of(*self().job, self().rank)); }
+
+int open_network() {
+    if (transports->network) return MPI_SUCCESS;
+    const int error = ip::Network::open(process_of(*self().job, self().rank), transports->above, transports->network);
+    if (!error) transports->use(*transports->network);
+    return error;
+}
+
+transport::Transport* network() { return transports->network; }
+
+shm::SharedMemory& shared_memory() { return transports->memory; }
+
+int attach(Peer& peer) {
+    const transport::Process process = process_of(peer.job, peer.rank);
+    if (transports->self.reaches(process)) transports->use(transports->self);
+    if (!transports->memory.reaches(process))
+        if (const int error = open_network()) return error;
+    for (transport::Transport* transport : *transports) {
+        if (!transport->reaches(process)) continue;
+        if (transport == &transports->memory)
+            peer.base = &peer.near;
+        else if (const int error = transport->attach(process, &peer, peer.base))
+            return error;
+        if (peer.dead)
+            peer.base->close();
+        else if (!transports->memory.reaches(process))
+            ask_after(peer);
+        return MPI_SUCCESS;
+    }
+    return fail(MPI_ERR_INTERN, "no transport reaches rank %u", peer.rank);
+}
+
+bool poll_transports(transport::Transport::Look look) {
+    using Look = transport::Transport::Look;
+    bool any = false;
+    for (transport::Transport* transport : *transports) any |= transport->poll(any && look == Look::quiet ? Look::busy : look);
+    return any;
+}
+
+bool recover() {
+    bool any = false;
+    for (transport::Transport* transport : *transports) any |= transport->recover();
+    return any;
+}
+
+void forget_in_transports(const Job& job) {
+    for (transport::Transport* transport : *transports) transport->forget(job.address().id);
+}
+
+int wait_descriptor() { return transports->network ? transports->network->wait_fd() : -1; }
+
+uint64_t next_deadline() {
+    uint64_t first = UINT64_MAX;
+    for (const transport::Transport* transport : *transports) first = std::min(first, transport->next_deadline());
+    return first;
+}
+
+void publish_state(bool finalized) {
+    for (transport::Transport* transport : *transports) transport->announce(finalized);
+}
+
+void flush_transports() {
+    for (transport::Transport* transport : *transports) transport->flush();
+}
+
+}  // namespace starling::link

@@ -1,0 +1,141 @@
+// Transport ip: this process on the network of a universe of several hosts. A path is a session (session.h), which keeps what is
+// sent until the other side has it; its packets go as datagrams (endpoint.h), or over the TCP connection that the path has earned
+// (tcp.h), and streams over TCP alone.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "transport/ip/endpoint.h"
+#include "transport/ip/tcp.h"
+#include "transport/transport.h"
+
+namespace starling::ip {
+
+inline constexpr transport::Traits kTraits{
+    .name = "ip",
+    .reaches = "processes on other hosts: UDP, and TCP where it is earned",
+    .can = transport::kConnections | transport::kStreams | transport::kRails,
+    .latency_ns = 20'000,
+    .payload = 16 * 1024,
+};
+
+class Network;
+
+/// A path's connection, from the first word of it to the last.
+struct Wire {
+    Connection* connection = nullptr;
+    bool attached = false;  ///< the session sends through it
+    bool carries = false;   ///< it has opened, and we have not said that we will send nothing more
+    // What tcp has told in the middle of something, to be acted upon after it.
+    bool opened = false, ended = false, broken = false, doubted = false, trusted = false, queued = false;
+};
+
+/// The path to a process on another host.
+class Remote final : public transport::Path {
+  public:
+    Remote(Network& by, const transport::Process& to, void* user);
+
+    uint32_t payload_limit() const override { return kTraits.payload; }
+    bool reserve(uint32_t bytes, transport::Slot& slot) override;
+    void commit(transport::Slot& slot, uint32_t bytes) override;
+    bool idle() const override;
+    void close() override;
+    uint64_t silent_since() const override;
+    void vouch(bool looks) override;
+    bool carry(OutStream& stream) override;
+    void end(OutStream& stream, bool confirmed) override;
+    uint32_t piece_limit() const override;
+    void take(const transport::Packet& packet) override;
+
+  private:
+    friend class Network;
+    Network& network() const;
+    bool goes_by_wire() const { return wire_ && wire_->attached && !wire_->connection->doubted(); }
+    void attach_wire();
+    void detach_wire();
+    void tell(const char* what) const;
+
+    Session* session_ = nullptr;  ///< null once it is closed
+    uint16_t port_ = 0;           ///< UDP, as the session was told; 0: not known yet
+    std::unique_ptr<Wire> wire_;  ///< while it has a place for a connection
+};
+
+class Network final : public transport::Transport, public transport::Connector {
+  public:
+    /// Opens a socket and puts its port into the process's word of the address table. Constant time; talks to no one. It lives
+    /// until the process ends.
+    static int open(const transport::Process& self, transport::Sink& sink, Network*& out);
+
+    bool reaches(const transport::Process& process) const override { return !process.segment->is_local(process.rank); }
+    int attach(const transport::Process& to, void* user, transport::Path*& out) override;
+    void detach(transport::Path& path) override;
+    void forget(job::JobId job) override { endpoint_->forget(job); }
+    void announce(bool finalized) override;
+    bool poll(Look look) override;
+    int wait_fd() const override { return endpoint_->wait_fd(); }
+    uint64_t next_deadline() const override;
+    void begin_batch() override { endpoint_->begin_batch(); }
+    void end_batch() override { endpoint_->end_batch(); }
+    void flush() override { endpoint_->flush_acks(); }
+    transport::Connector* connector() override { return this; }
+
+    bool earned(uint32_t packets, uint64_t bytes) const override;
+    bool has_place() override;
+    void take_place(transport::Path& path) override;
+    uint32_t describe(transport::Path& path, packet::Kind kind, std::byte* offer) override;
+    bool is_offer(const std::byte*) const override { return true; }  // dial() looks
+    void use(transport::Path& path, packet::Kind kind, const std::byte* offer) override;
+    void finish(transport::Path& path) override;
+    void give_place(transport::Path& path) override;
+    void each_user(void (*visit)(void* user, void* argument), void* argument) override;
+
+  private:
+    friend class Remote;
+    /// One of two ways that packets come by.
+    struct Bringer {
+        uint64_t last = 0;    ///< ns, when it brought something
+        uint32_t passed = 0;  ///< polls that left it out
+
+        bool busy(uint64_t now) const;
+        bool due(uint64_t now, const Bringer& other, uint64_t deadline);
+        bool looked(uint64_t now, bool any);
+    };
+
+    Network(const transport::Process& self, transport::Sink& sink) : Transport(kTraits), self_(self), sink_(sink) {}
+    Upcalls upcalls();
+    Session* meet(job::JobId job, uint32_t rank, uint64_t key);
+    void lose(Remote& path);
+    bool place(Remote& path);
+    bool place_paths();
+
+    // network_wires.cpp
+    TcpUpcalls tcp_upcalls();
+    bool ensure_tcp();
+    void note(Connection& connection, bool Wire::* what);
+    void follow_rails();
+    void tell_of_lost_rails(const uint32_t* now, size_t count);
+    void follow_doubt(Remote& path);
+    void act_on_news();
+    void count_pieces();
+    bool poll_wires(uint64_t now);
+    uint64_t wires_deadline() const;
+
+    const transport::Process self_;
+    transport::Sink& sink_;
+    Endpoint* endpoint_ = nullptr;
+    std::vector<Remote*> unplaced_;  ///< paths to processes whose port is not known
+    uint32_t skipped_ = 0, skip_quiet_ = 1;
+    Bringer by_wire_, by_datagram_;
+
+    std::unique_ptr<Tcp> tcp_;      ///< from the first connection on
+    std::vector<Remote*> wired_;    ///< paths with a wire
+    std::vector<Remote*> told_;     ///< of these, those with news
+    std::vector<uint32_t> rails_;   ///< addresses of ours, as of the last look
+    uint32_t rails_seen_ = 0;       ///< rails_version()
+    uint64_t last_traffic_ = 0;
+    uint64_t pieces_counted_ = 0, piece_bytes_counted_ = 0;
+};
+
+}  // namespace starling::ip

@@ -1,0 +1,288 @@
+// The network's connections: what link/connection decides is carried out here by tcp. A process without any has no TCP socket.
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/counters.h"
+#include "base/error.h"
+#include "mpi.h"
+#include "transport/ip/network.h"
+
+namespace starling::ip {
+
+static_assert(sizeof(ConnectionOffer) <= transport::Connector::kOffer);
+
+namespace {
+Remote& path_of(Connection& connection) { return *static_cast<Remote*>(connection.user); }
+Remote& remote(transport::Path& path) { return static_cast<Remote&>(path); }
+}  // namespace
+
+void Remote::tell(const char* what) const {
+    if (config().verbose < 2) return;
+    std::fprintf(stderr, "starling: rank %u: connection with rank %u on host %s %s%s%.*s\n", network().self_.rank, to.rank,
+                 to.segment->host(to.segment->host_of(to.rank)).name, what, failure_text().empty() ? "" : ": ",
+                 static_cast<int>(failure_text().size()), failure_text().data());
+}
+
+void Remote::attach_wire() { wire_->attached = session_ && network().endpoint_->attach(*session_, *wire_->connection); }
+
+void Remote::detach_wire() {
+    if (!wire_) return;
+    if (wire_->attached && session_) network().endpoint_->detach(*session_, *wire_->connection);
+    wire_->attached = false;
+}
+
+bool Remote::carry(OutStream& stream) {
+    const auto goes_on = [&stream] {
+        const auto* const connection = static_cast<const Connection*>(stream.connection);
+        return connection && connection->state() == Connection::State::open && !connection->finished() && !connection->doubted();
+    };
+    if (goes_on()) return true;
+    if (stream.connection || !goes_by_wire() || wire_->connection->finished()) return false;
+    network().tcp_->add_stream(*wire_->connection, stream);
+    return goes_on();
+}
+
+void Remote::end(OutStream& stream, bool confirmed) {
+    if (network().tcp_) network().tcp_->remove_stream(stream, confirmed);
+}
+
+// The process has told that an interface of its is down.
+void Remote::take(const transport::Packet& packet) {
+    uint32_t address = 0;
+    if (packet.header.kind != packet::Kind::rail_gone || !wire_ || packet.header.bytes != sizeof address) return;
+    std::memcpy(&address, packet.payload, sizeof address);
+    network().tcp_->lose_remote(*wire_->connection, address);
+}
+
+// What tcp tells.
+
+void Network::note(Connection& connection, bool Wire::* what) {
+    Remote& path = path_of(connection);
+    Wire& wire = *path.wire_;
+    wire.*what = true;
+    if (wire.queued) return;
+    wire.queued = true;
+    told_.push_back(&path);
+}
+
+TcpUpcalls Network::tcp_upcalls() {
+    TcpUpcalls all;
+    all.opened = [](Connection& c) { path_of(c).network().note(c, &Wire::opened); };
+    all.ended = [](Connection& c) { path_of(c).network().note(c, &Wire::ended); };
+    all.failed = all.broken = [](Connection& c) {
+        path_of(c).tell(c.state() == Connection::State::idle ? "failed" : "broke");
+        path_of(c).network().note(c, &Wire::broken);
+    };
+    all.ask = [](Connection& c) {
+        if (const Remote& path = path_of(c); path.session_) path.network().endpoint_->ask(*path.session_);
+    };
+    all.doubted = [](Connection& c) { path_of(c).network().note(c, &Wire::doubted); };
+    all.trusted = [](Connection& c) { path_of(c).network().note(c, &Wire::trusted); };
+    all.frame = [](Connection& c, const std::byte* frame, size_t bytes) {
+        Remote& path = path_of(c);
+        Network& network = path.network();
+        const transport::Batch batch(&network);  // what its packets make us answer goes out together
+        return path.session_ && network.endpoint_->receive_frame(*path.session_, c, frame, bytes, network.last_traffic_);
+    };
+    all.room = [](Connection& c) {
+        const Remote& path = path_of(c);
+        if (path.wire_->attached && path.session_) path.network().endpoint_->writable(*path.session_, c);
+    };
+    all.rerouted = [](Connection& c) {
+        Remote& path = path_of(c);
+        if (!path.wire_->attached) return;
+        path.detach_wire();
+        path.attach_wire();
+    };
+    all.target = [](Connection& c, const Piece& piece, uint64_t done, uint64_t bytes) {
+        return path_of(c).network().sink_.target(path_of(c).user, piece, done, bytes);
+    };
+    all.unpack = [](Connection& c, const Piece& piece, uint64_t done, const std::byte* data, uint64_t bytes) {
+        path_of(c).network().sink_.unpack(path_of(c).user, piece, done, data, bytes);
+    };
+    all.piece = [](Connection& c, const Piece& piece) { path_of(c).network().sink_.piece(path_of(c).user, piece); };
+    all.stranded = [](OutStream& stream) { stream.source().stranded(stream); };
+    return all;
+}
+
+// To the other side of a cable that is pulled here nothing has happened: it would send into it until it finds out by
+// silence. The word goes over whatever is left, if need be as a datagram.
+void Network::tell_of_lost_rails(const uint32_t* now, size_t count) {
+    for (const uint32_t address : rails_) {
+        if (std::find(now, now + count, address) != now + count) continue;
+        for (Remote* path : wired_)
+            if (path->wire_->attached) sink_.send(path->user, packet::Kind::rail_gone, &address, sizeof address);
+    }
+    rails_.assign(now, now + count);
+}
+
+// The endpoint knows which interfaces are to be used; of these, the networks they are in.
+void Network::follow_rails() {
+    if (rails_seen_ == endpoint_->rails_version()) return;
+    rails_seen_ = endpoint_->rails_version();
+    uint32_t addresses[16];
+    const size_t count = std::min(endpoint_->addresses(addresses, std::size(addresses)), std::size(addresses));
+    std::vector<TcpRail> rails;
+    for (size_t i = 0; i < count; ++i) rails.push_back({addresses[i], 0});
+    ifaddrs* list = nullptr;
+    if (getifaddrs(&list) != 0) list = nullptr;
+    for (const ifaddrs* one = list; one; one = one->ifa_next) {
+        if (!one->ifa_addr || !one->ifa_netmask || one->ifa_addr->sa_family != AF_INET) continue;
+        const uint32_t address = reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr.s_addr;
+        for (TcpRail& rail : rails)
+            if (rail.address == address) rail.netmask = reinterpret_cast<const sockaddr_in*>(one->ifa_netmask)->sin_addr.s_addr;
+    }
+    freeifaddrs(list);
+    tcp_->set_rails(rails);
+    tell_of_lost_rails(addresses, count);
+}
+
+/// False with failure_text() if there is no descriptor to be had.
+bool Network::ensure_tcp() {
+    if (tcp_) return true;
+    TcpOptions options;
+    options.self = {self_.job(), self_.rank};
+    options.key = self_.segment->header().key;
+    options.sockets_per_rail = static_cast<uint32_t>(config().ip_sockets);
+    options.piece_bytes = config().ip_piece;
+    std::unique_ptr<Tcp> made;
+    if (Tcp::create(options, tcp_upcalls(), made) != MPI_SUCCESS) return false;
+    epoll_event event{EPOLLIN, {.u64 = 2}};
+    if (epoll_ctl(endpoint_->wait_fd(), EPOLL_CTL_ADD, made->wait_fd(), &event) != 0) return false;
+    tcp_ = std::move(made);
+    rails_seen_ = endpoint_->rails_version() - 1;
+    follow_rails();
+    return true;
+}
+
+// What link decides.
+
+bool Network::earned(uint32_t packets, uint64_t bytes) const {
+    return packets >= static_cast<uint32_t>(config().connect_messages) || bytes >= config().connect_bytes;
+}
+
+bool Network::has_place() { return wired_.size() < static_cast<size_t>(config().max_connections) && ensure_tcp(); }
+
+void Network::take_place(transport::Path& path) {
+    Remote& to = remote(path);
+    to.wire_ = std::make_unique<Wire>();
+    const uint64_t key = to.to.segment->host(to.to.segment->host_of(to.to.rank)).key;
+    to.wire_->connection = &tcp_->add({to.to.job(), to.to.rank}, key, &to, to.session_);
+    wired_.push_back(&to);
+}
+
+uint32_t Network::describe(transport::Path& path, packet::Kind kind, std::byte* payload) {
+    if (kind == packet::Kind::accept) return 0;  // who accepts connects, and needs no offer
+    Connection& connection = *remote(path).wire_->connection;
+    ConnectionOffer offer;
+    if (tcp_->offer(connection, offer) != MPI_SUCCESS) {
+        remote(path).tell("not offered");
+        note(connection, &Wire::broken);
+    }
+    std::memcpy(payload, &offer, sizeof offer);
+    return sizeof offer;
+}
+
+void Network::use(transport::Path& path, packet::Kind kind, const std::byte* payload) {
+    if (kind == packet::Kind::accept) return;  // it comes to us
+    Connection& connection = *remote(path).wire_->connection;
+    ConnectionOffer offer;
+    std::memcpy(&offer, payload, sizeof offer);
+    if (tcp_->dial(connection, offer) == MPI_SUCCESS) return;
+    remote(path).tell("not opened");
+    note(connection, &Wire::broken);
+}
+
+void Network::finish(transport::Path& path) {
+    remote(path).detach_wire();
+    remote(path).wire_->carries = false;
+    tcp_->finish(*remote(path).wire_->connection);
+}
+
+void Network::give_place(transport::Path& path) {
+    Remote& to = remote(path);
+    to.detach_wire();
+    tcp_->drop(*to.wire_->connection);  // strands its streams
+    std::erase(wired_, &to);
+    std::erase(told_, &to);
+    to.wire_.reset();
+}
+
+void Network::each_user(void (*visit)(void* user, void* argument), void* argument) {
+    for (const Remote* path : wired_) visit(path->user, argument);
+}
+
+// What a connection in doubt has taken of the session goes again as datagrams; one that is trusted again carries all.
+void Network::follow_doubt(Remote& path) {
+    Wire& wire = *path.wire_;
+    wire.doubted = wire.trusted = false;
+    const bool carries = wire.carries && !wire.connection->doubted();
+    if (carries == wire.attached) return;
+    if (carries)
+        path.attach_wire();
+    else
+        path.detach_wire();
+    clear_failure();
+    path.tell(carries ? "is used again" : "stalls: datagrams go on");
+}
+
+void Network::act_on_news() {
+    while (!told_.empty()) {
+        Remote& path = *told_.back();
+        told_.pop_back();
+        Wire& wire = *path.wire_;
+        wire.queued = false;
+        if (wire.opened) {
+            wire.opened = false;
+            wire.carries = true;
+            path.attach_wire();
+            sink_.connection(path.user, transport::News::ready);
+            clear_failure();
+            if (path.wire_) path.tell("opened");
+        }
+        if (path.wire_ && (path.wire_->doubted || path.wire_->trusted)) follow_doubt(path);
+        if (path.wire_ && (path.wire_->ended || path.wire_->broken)) {
+            const bool broken = path.wire_->broken;
+            path.wire_->ended = path.wire_->broken = false;
+            sink_.connection(path.user, broken ? transport::News::broken : transport::News::ended);
+        }
+    }
+}
+
+/// Pieces do not pass the session, where packets are counted.
+void Network::count_pieces() {
+    const TcpCounters& so_far = tcp_->counters();
+    counters.messages_tcp += so_far.pieces_sent - pieces_counted_;
+    counters.bytes_tcp += so_far.piece_bytes_sent - piece_bytes_counted_;
+    pieces_counted_ = so_far.pieces_sent;
+    piece_bytes_counted_ = so_far.piece_bytes_sent;
+}
+
+bool Network::poll_wires(uint64_t now) {
+    if (!tcp_) return false;
+    follow_rails();
+    const uint64_t before = last_traffic_;
+    last_traffic_ = now;
+    const bool any = tcp_->poll(now);
+    if (any)
+        count_pieces();
+    else
+        last_traffic_ = before;
+    if (!told_.empty()) [[unlikely]]
+        act_on_news();
+    return any;
+}
+
+uint64_t Network::wires_deadline() const {
+    if (!told_.empty()) return 0;
+    return tcp_ ? tcp_->next_deadline() : UINT64_MAX;
+}
+
+}  // namespace starling::ip

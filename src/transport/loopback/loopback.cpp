@@ -1,0 +1,167 @@
+#include "transport/loopback/loopback.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/counters.h"
+#include "base/error.h"
+#include "mpi.h"
+
+namespace starling::loopback {
+
+using transport::Completion;
+using transport::Region;
+
+Path::Path(Loopback& by, const transport::Process& to, void* user) : transport::Path(by, to, user) {}
+Loopback& Path::loopback() const { return static_cast<Loopback&>(by); }
+
+bool Path::reserve(uint32_t bytes, transport::Slot& slot) {
+    Entry* const entry = closed_ || bytes > kTraits.payload ? nullptr : loopback().queue_.reserve(bytes);
+    if (!entry) return false;
+    slot = {entry->payload(), &entry->header, this, false, entry};
+    return true;
+}
+
+void Path::commit(transport::Slot& slot, uint32_t bytes) {
+    slot.header->where = packet::Where::here;
+    slot.header->bytes = bytes;
+    auto& entry = *static_cast<Entry*>(slot.place);
+    entry.target = this;
+    loopback().queue_.push(entry, bytes);
+    ++queued_;
+    ++counters.messages_inbox;  // this host's base path
+    counters.bytes_inbox += bytes;
+    loopback().sink_.wake();
+}
+
+void Path::close() {
+    closed_ = true;
+    loopback().queue_.each([this](Entry& entry) {
+        if (entry.target == this) entry.target = nullptr;
+    });
+    queued_ = 0;
+}
+
+int Loopback::attach(const transport::Process& to, void* user, transport::Path*& out) {
+    if (!reaches(to)) return fail(MPI_ERR_INTERN, "the loop-back does not reach rank %u of another process", to.rank);
+    out = new Path(*this, to, user);
+    return MPI_SUCCESS;
+}
+
+void Loopback::detach(transport::Path& path) {
+    path.close();
+    auto& mine = static_cast<Path&>(path);
+    if (mine.group_) std::erase(*mine.group_, &mine);
+    delete &mine;
+}
+
+// What a packet makes us send to ourselves has its turn at the next poll: a poll ends.
+bool Loopback::poll(Look) {
+    bool any = tell_completed();
+    for (uint32_t left = queue_.count(); left > 0; --left, any = true) {
+        deliver(queue_.front());
+        queue_.pop();
+        told_ = 0;
+    }
+    return any;
+}
+
+void Loopback::deliver(Entry& entry) {
+    const transport::Packet packet{entry.header, entry.payload()};
+    auto* const path = static_cast<Path*>(entry.target);
+    if (!path) return;
+    if (!path->group_) {
+        sink_.deliver(path->user, packet);
+    } else {
+        // By number: one of them may throw, and the others must not have it twice.
+        for (const auto& members = *path->group_; told_ < members.size(); ++told_)
+            if (!members[told_]->closed_) sink_.deliver(members[told_]->user, packet);
+    }
+    if (entry.target) --path->queued_;
+}
+
+// Registered memory. A key is a number that is never used again and the length; so a stranger's is found to be one.
+
+int Loopback::expose(void* memory, uint64_t bytes, Region& out) {
+    out = {{next_region_++, bytes}};
+    exposed_.emplace(out.word[0], Exposed{static_cast<std::byte*>(memory), bytes});
+    return MPI_SUCCESS;
+}
+
+int Loopback::withdraw(const Region& region) {
+    return exposed_.erase(region.word[0]) ? MPI_SUCCESS : fail(MPI_ERR_ARG, "this memory is not registered");
+}
+
+std::byte* Loopback::memory_at(const Region& region, uint64_t offset, uint64_t bytes, Completion& done) {
+    done.done = false;
+    const auto found = exposed_.find(region.word[0]);
+    const bool fits =
+        found != exposed_.end() && offset <= found->second.bytes && bytes <= found->second.bytes - offset;
+    done.error = fits ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
+    return fits ? found->second.memory + offset : nullptr;
+}
+
+// Carried out at once, told by poll(): no caller may depend on the first.
+int Loopback::complete(Completion& done) {
+    done.next = completed_;
+    completed_ = &done;
+    return MPI_SUCCESS;
+}
+
+bool Loopback::tell_completed() {
+    Completion* first = nullptr;
+    while (completed_) {
+        Completion* const one = completed_;
+        completed_ = one->next;
+        one->next = first;
+        first = one;
+    }
+    const bool any = first != nullptr;
+    while (first) {
+        Completion& one = *first;
+        first = one.next;  // its owner may reuse it from here on
+        one.done = true;
+        if (one.then) one.then(one);
+    }
+    return any;
+}
+
+int Loopback::put(transport::Path&, const Region& region, uint64_t offset, const void* from, uint64_t bytes, Completion& done) {
+    if (std::byte* const to = memory_at(region, offset, bytes, done)) std::memmove(to, from, bytes);
+    return complete(done);
+}
+
+int Loopback::get(transport::Path&, const Region& region, uint64_t offset, void* into, uint64_t bytes, Completion& done) {
+    if (const std::byte* const from = memory_at(region, offset, bytes, done)) std::memmove(into, from, bytes);
+    return complete(done);
+}
+
+int Loopback::update(transport::Path&, const Region& region, uint64_t offset, transport::Update how, uint64_t operand,
+                     uint64_t compare, uint64_t* before, Completion& done) {
+    if (offset % sizeof(uint64_t) != 0) return fail(MPI_ERR_ARG, "an update at %llu, which is not aligned to 8 bytes",
+                                                    static_cast<unsigned long long>(offset));
+    if (std::byte* const place = memory_at(region, offset, sizeof(uint64_t), done)) {
+        // The owner's threads may read and write it as they like.
+        auto* const word = reinterpret_cast<uint64_t*>(place);
+        if (how == transport::Update::add) {
+            *before = __atomic_fetch_add(word, operand, __ATOMIC_ACQ_REL);
+        } else if (how == transport::Update::exchange) {
+            *before = __atomic_exchange_n(word, operand, __ATOMIC_ACQ_REL);
+        } else {
+            *before = compare;
+            __atomic_compare_exchange_n(word, before, operand, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+        }
+    }
+    return complete(done);
+}
+
+int Loopback::join(uint64_t group, void* user, transport::Path*& out) {
+    std::vector<Path*>& members = groups_[group];
+    auto path = std::make_unique<Path>(*this, self_, user);
+    path->group_ = &members;  // an unordered_map's values stay where they are
+    members.push_back(path.get());
+    out = path.release();
+    return MPI_SUCCESS;
+}
+
+}  // namespace starling::loopback

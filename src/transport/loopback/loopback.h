@@ -1,0 +1,85 @@
+// The loop-back: what a process sends to itself. Also the smallest transport that there is, and the template for others:
+// docs/new-transport.md goes through it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "transport/loopback/queue.h"
+#include "transport/transport.h"
+
+namespace starling::loopback {
+
+inline constexpr transport::Traits kTraits{
+    .name = "loopback",
+    .reaches = "this process itself",
+    .can = transport::kRegions | transport::kGroups,
+    .latency_ns = 50,
+    .payload = 16 * 1024,
+};
+
+class Loopback;
+
+/// To this process itself, or to the members of a group, all of which are in it.
+class Path final : public transport::Path {
+  public:
+    Path(Loopback& by, const transport::Process& to, void* user);
+
+    uint32_t payload_limit() const override { return kTraits.payload; }
+    bool reserve(uint32_t bytes, transport::Slot& slot) override;
+    void commit(transport::Slot& slot, uint32_t bytes) override;
+    bool idle() const override { return queued_ == 0; }
+    void close() override;
+
+  private:
+    friend class Loopback;
+    Loopback& loopback() const;
+    std::vector<Path*>* group_ = nullptr;  ///< its members, in a group
+    uint32_t queued_ = 0;                  ///< packets of it that are not delivered yet
+    bool closed_ = false;
+};
+
+class Loopback final : public transport::Transport {
+  public:
+    Loopback(const transport::Process& self, transport::Sink& sink) : Transport(kTraits), self_(self), sink_(sink) {}
+
+    bool reaches(const transport::Process& process) const override { return process == self_; }
+    int attach(const transport::Process& to, void* user, transport::Path*& out) override;
+    void detach(transport::Path& path) override;
+    bool poll(Look look) override;
+    uint64_t next_deadline() const override { return queue_.empty() && !completed_ ? UINT64_MAX : 0; }
+
+    int expose(void* memory, uint64_t bytes, transport::Region& out) override;
+    int withdraw(const transport::Region& region) override;
+    int put(transport::Path& to, const transport::Region& region, uint64_t offset, const void* from, uint64_t bytes,
+            transport::Completion& done) override;
+    int get(transport::Path& of, const transport::Region& region, uint64_t offset, void* into, uint64_t bytes,
+            transport::Completion& done) override;
+    int update(transport::Path& of, const transport::Region& region, uint64_t offset, transport::Update how, uint64_t operand,
+               uint64_t compare, uint64_t* before, transport::Completion& done) override;
+    int join(uint64_t group, void* user, transport::Path*& out) override;
+
+  private:
+    friend class Path;
+    struct Exposed {
+        std::byte* memory;
+        uint64_t bytes;
+    };
+    void deliver(Entry& entry);
+    std::byte* memory_at(const transport::Region& region, uint64_t offset, uint64_t bytes, transport::Completion& done);
+    int complete(transport::Completion& done);
+    bool tell_completed();
+
+    const transport::Process self_;
+    transport::Sink& sink_;
+    Queue queue_;
+    size_t told_ = 0;  ///< members of its group that have had the packet at the front
+    std::unordered_map<uint64_t, Exposed> exposed_;
+    uint64_t next_region_ = 1;
+    std::unordered_map<uint64_t, std::vector<Path*>> groups_;
+    transport::Completion* completed_ = nullptr;  ///< done, but their owners don't know; the last first
+};
+
+}  // namespace starling::loopback

@@ -1,0 +1,247 @@
+#include "transport/shm/shared_memory.h"
+
+#include <unistd.h>
+
+#include <cstring>
+
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/error.h"
+#include "base/process.h"
+#include "mpi.h"
+
+namespace starling::shm {
+
+namespace {
+
+constexpr int kBatch = 16;  ///< packets of the inbox before others have their turn
+constexpr uint64_t kAskAgainNs = 1'000'000;
+
+uint32_t slot_limit() {
+    const auto limit = static_cast<uint32_t>(config().max_direct);
+    return limit < kRingSlots ? limit : kRingSlots;
+}
+
+uint32_t slot_in(const std::byte* offer) {
+    uint32_t slot;
+    std::memcpy(&slot, offer, sizeof slot);
+    return slot;
+}
+
+}  // namespace
+
+// Paths.
+
+Path::Path(SharedMemory& by, const transport::Process& to, void* user)
+    : transport::Path(by, to, user), region(by.reaches(to) ? to.segment->region(to.rank) : nullptr) {}
+
+uint32_t Path::payload_limit() const {
+    if (has_ring()) return kRingPayload;
+    return memory().lending_.has_room() ? kOutboxPayload : Cell::kPayload;
+}
+
+bool Path::reserve(uint32_t bytes, transport::Slot& slot) {
+    if (closed_ || bytes > kTraits.payload) return false;
+    slot.path = this;
+    if (has_ring()) return reserve_in_ring(bytes, slot);
+    std::byte* outside = nullptr;
+    // No room: the ring was closed since payload_limit().
+    if (bytes > Cell::kPayload && !(outside = memory().lending_.reserve(bytes))) return false;
+    Cell* const cell = claim(region.inbox(), memory().pid_);
+    if (!cell) return false;
+    const job::JobAddress& us = memory().address_;
+    cell->sender = {us.id, us.owner_pid, us.owner_fd, memory().self_.rank, 0};
+    slot.place = cell;
+    slot.rotates = outside != nullptr;
+    slot.header = &cell->header;
+    slot.payload = outside ? outside : cell->payload;
+    return true;
+}
+
+// What is too long for a ring's line, or finds no room.
+bool Path::reserve_long(uint32_t bytes, transport::Slot& slot) {
+    if (bytes <= kInlineBytes || !out.has_line()) return false;
+    slot.payload = memory().lending_.reserve(bytes);
+    slot.rotates = slot.payload != nullptr;
+    if (slot.rotates)
+        slot.path = this;
+    else  // Readers that don't look may hold all of the outbox. This one has some room of its own.
+        slot.payload = out.reserve_bulk(bytes);
+    slot.header = &out.header();
+    return slot.payload != nullptr;
+}
+
+void Path::commit(transport::Slot& slot, uint32_t bytes) {
+    auto* const cell = static_cast<Cell*>(slot.place);
+    if (!cell && !slot.rotates) return commit_in_ring(bytes);
+    if (!cell) {
+        out.commit(bytes, memory().lending_.commit(out.receipt(), this));
+        ++counters.messages_ring;
+        counters.bytes_ring += bytes;
+    } else {
+        if (slot.rotates) {
+            const OutboxPlace place = memory().lending_.commit(receipt(region.inbox(), *cell), this);
+            std::memcpy(cell->payload, &place, sizeof place);
+        }
+        slot.header->where = slot.rotates ? packet::Where::outbox : packet::Where::here;
+        slot.header->bytes = bytes;
+        publish(*cell);
+        ++counters.messages_inbox;
+        counters.bytes_inbox += bytes;
+    }
+    job::ring(region.doorbell());
+}
+
+void Path::close() {
+    closed_ = true;
+    memory().lending_.forget(this);
+    out = {};
+    close_pending = false;
+}
+
+bool Path::try_close() {
+    if (!out.reserve(0)) return false;
+    out.header().kind = packet::Kind::close;
+    out.commit(0);
+    job::ring(region.doorbell());
+    out = {};
+    close_pending = false;
+    return true;
+}
+
+// The last packet; it is not popped, the ring ends there.
+bool Path::take_close() {
+    // It may have overtaken the accept that makes us ready.
+    if (!ready_) return false;
+    memory().sink_.connection(user, transport::News::ended);
+    return true;
+}
+
+// The transport.
+
+SharedMemory::SharedMemory(const transport::Process& self, transport::Sink& sink)
+    : Transport(kTraits),
+      self_(self),
+      sink_(sink),
+      pid_(static_cast<uint32_t>(getpid())),
+      address_(self.segment->address()),
+      region_(self.segment->region(self.rank)),
+      inbox_(region_.inbox()),
+      lending_(region_.outbox()) {}
+
+int SharedMemory::attach(const transport::Process& to, void* user, transport::Path*& out) {
+    if (!reaches(to)) return fail(MPI_ERR_INTERN, "rank %u is on another host", to.rank);
+    auto* const path = new Path(*this, to, user);
+    path->owned_ = true;
+    out = path;
+    return MPI_SUCCESS;
+}
+
+void SharedMemory::detach(transport::Path& path) {
+    auto& mine = static_cast<Path&>(path);
+    if (mine.in) give_place(mine);
+    mine.close();
+    if (last_sender_ == &mine) last_sender_ = nullptr;
+    if (mine.owned_) delete &mine;
+}
+
+void SharedMemory::forget(job::JobId job) {
+    if (last_sender_ && last_sender_->to.job() == job) last_sender_ = nullptr;
+}
+
+/// Null if its job has gone: it can't be answered, so its packet is dropped. Null and `later`: its job can't be mapped now.
+Path* SharedMemory::sender_of(const Cell& cell, bool& later) {
+    const Sender& sender = cell.sender;
+    if (last_sender_ && last_sender_->to.rank == sender.rank && last_sender_->to.job() == sender.job) return last_sender_;
+    if (ask_again_at_ != 0 && now_ns() < ask_again_at_) {
+        later = true;
+        return nullptr;
+    }
+    transport::Path* const met = sink_.meet({sender.address(), sender.rank}, later);
+    ask_again_at_ = later ? now_ns() + kAskAgainNs : 0;
+    if (!met || &met->by != this) return nullptr;
+    return last_sender_ = static_cast<Path*>(met);
+}
+
+bool SharedMemory::poll(Look) {
+    bool any = false;
+    for (int i = 0; i < kBatch; ++i) {
+        Cell* const cell = inbox_.front();
+        if (!cell) break;
+        const bool outside = cell->header.where == packet::Where::outbox;
+        bool later = false;
+        Path* path = cell->header.bytes <= (outside ? kOutboxPayload : Cell::kPayload) ? sender_of(*cell, later) : nullptr;
+        if (later) [[unlikely]]
+            break;
+        if (path && !path->closed_)
+            sink_.deliver(path->user, {cell->header, outside ? payload_in(path->region.outbox(), cell->payload, cell->header.bytes)
+                                                             : cell->payload});
+        inbox_.pop();
+        any = true;
+    }
+    return any;
+}
+
+// Rings.
+
+int SharedMemory::free_slot() {
+    for (uint32_t i = 0; i < slot_limit(); ++i)
+        if (!(taken_ >> i & 1)) return static_cast<int>(i);
+    for (uint32_t i = 0; i < slot_limit(); ++i) {
+        if (last_writers_[i] == 0 || !process_gone(last_writers_[i])) continue;
+        last_writers_[i] = 0;
+        taken_ &= ~(uint64_t{1} << i);
+        return static_cast<int>(i);
+    }
+    return -1;
+}
+
+bool SharedMemory::earned(uint32_t packets, uint64_t) const {
+    return packets >= static_cast<uint32_t>(config().direct_threshold);
+}
+
+void SharedMemory::take_place(transport::Path& path) {
+    auto& mine = static_cast<Path&>(path);
+    mine.in_slot_ = static_cast<uint32_t>(free_slot());
+    mine.ready_ = false;
+    taken_ |= uint64_t{1} << mine.in_slot_;
+    users_[mine.in_slot_] = &mine;
+    mine.in.reset(region_.ring(mine.in_slot_), mine.region.outbox());
+}
+
+uint32_t SharedMemory::describe(transport::Path& path, packet::Kind, std::byte* offer) {
+    const uint32_t slot = static_cast<Path&>(path).in_slot_;
+    std::memcpy(offer, &slot, sizeof slot);
+    return sizeof slot;
+}
+
+bool SharedMemory::is_offer(const std::byte* offer) const { return slot_in(offer) < kRingSlots; }
+
+void SharedMemory::use(transport::Path& path, packet::Kind, const std::byte* offer) {
+    auto& mine = static_cast<Path&>(path);
+    mine.out = RingWriter(mine.region.ring(slot_in(offer)));
+    mine.ready_ = true;
+    sink_.connection(mine.user, transport::News::ready);
+}
+
+// Where there is no room, its holder tries again: try_close().
+void SharedMemory::finish(transport::Path& path) { static_cast<Path&>(path).close_pending = true; }
+
+void SharedMemory::give_place(transport::Path& path) {
+    auto& mine = static_cast<Path&>(path);
+    mine.in.retire();
+    mine.in = {};
+    users_[mine.in_slot_] = nullptr;
+    const pid_t pid = mine.closed_ ? mine.to.segment->cell(mine.to.rank).pid.load() : 0;
+    if (pid > 0 && !process_gone(pid))
+        last_writers_[mine.in_slot_] = pid;
+    else
+        taken_ &= ~(uint64_t{1} << mine.in_slot_);
+}
+
+void SharedMemory::each_user(void (*visit)(void* user, void* argument), void* argument) {
+    for (uint32_t i = 0; i < slot_limit(); ++i)
+        if (users_[i]) visit(users_[i]->user, argument);
+}
+
+}  // namespace starling::shm

@@ -1,0 +1,75 @@
+// Transport shm: this process among those of its host. Every process has a region in its job's segment that others can reach from
+// the first instant; a path puts packets into the inbox there, or on a ring that it has earned.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+
+#include "transport/shm/lending.h"
+#include "transport/shm/path.h"
+#include "transport/shm/region.h"
+#include "transport/transport.h"
+
+namespace starling::shm {
+
+inline constexpr transport::Traits kTraits{
+    .name = "shm",
+    .reaches = "processes on this host: inboxes, and direct rings where they are earned",
+    .can = transport::kConnections | transport::kSharesMemory,
+    .latency_ns = 200,
+    .payload = kRingPayload,
+};
+static_assert(kRingPayload == kOutboxPayload);
+
+class SharedMemory final : public transport::Transport, public transport::Connector {
+  public:
+    SharedMemory(const transport::Process& self, transport::Sink& sink);
+
+    /// Payloads that are too long for a line or a cell.
+    Lending& lending() { return lending_; }
+
+    bool reaches(const transport::Process& process) const override { return process.segment->is_local(process.rank); }
+    /// A path may also be made where its user wants it; detach() then leaves the memory alone.
+    int attach(const transport::Process& to, void* user, transport::Path*& out) override;
+    void detach(transport::Path& path) override;
+    void forget(job::JobId job) override;
+    /// Takes what is in the inbox. Rings are polled by who holds the paths: Path::poll_ring().
+    bool poll(Look look) override;
+    bool recover() override { return inbox_.skip_dead(); }
+    transport::Connector* connector() override { return this; }
+
+    bool earned(uint32_t packets, uint64_t bytes) const override;
+    bool has_place() override { return free_slot() >= 0; }
+    void take_place(transport::Path& path) override;
+    uint32_t describe(transport::Path& path, packet::Kind kind, std::byte* offer) override;
+    bool is_offer(const std::byte* offer) const override;
+    void use(transport::Path& path, packet::Kind kind, const std::byte* offer) override;
+    void finish(transport::Path& path) override;
+    void give_place(transport::Path& path) override;
+    void each_user(void (*visit)(void* user, void* argument), void* argument) override;
+
+  private:
+    friend class Path;
+    int free_slot();
+    Path* sender_of(const Cell& cell, bool& later);
+
+    const transport::Process self_;
+    transport::Sink& sink_;
+    const uint32_t pid_;
+    const job::JobAddress address_;  ///< of our job
+    const Region region_;            ///< ours
+    InboxReader inbox_;
+    Lending lending_;
+    Path* last_sender_ = nullptr;   ///< whose packet came last by the inbox
+    uint64_t ask_again_at_ = 0;     ///< ns, while the sender of the packet at the front can't be met yet
+
+    uint64_t taken_ = 0;  ///< bit per ring slot of our region
+    Path* users_[kRingSlots] = {};
+    /// Who may still write to a slot though its job has failed: the slot is not given to another before it is gone.
+    pid_t last_writers_[kRingSlots] = {};
+};
+
+inline SharedMemory& Path::memory() const { return static_cast<SharedMemory&>(by); }
+
+}  // namespace starling::shm

@@ -1,0 +1,22 @@
+// What a transport that can't do it answers.
+#include "transport/transport.h"
+
+#include "base/error.h"
+#include "mpi.h"
+
+namespace starling::transport {
+
+int Transport::unsupported(const char* what) const {
+    return fail(MPI_ERR_UNSUPPORTED_OPERATION, "transport %s has no %s", traits.name, what);
+}
+
+int Transport::expose(void*, uint64_t, Region&) { return unsupported("registered memory"); }
+int Transport::withdraw(const Region&) { return unsupported("registered memory"); }
+int Transport::put(Path&, const Region&, uint64_t, const void*, uint64_t, Completion&) { return unsupported("registered memory"); }
+int Transport::get(Path&, const Region&, uint64_t, void*, uint64_t, Completion&) { return unsupported("registered memory"); }
+int Transport::update(Path&, const Region&, uint64_t, Update, uint64_t, uint64_t, uint64_t*, Completion&) {
+    return unsupported("registered memory");
+}
+int Transport::join(uint64_t, void*, Path*&) { return unsupported("groups"); }
+
+}  // namespace starling::transport
