@@ -65,7 +65,8 @@ void apply(Peer& peer, Event event, const std::byte* offer) {
         by->take_place(*peer.base);
         if (peer.near.in) watch_ring(peer);
     }
-    if (next.actions & kUseOffer) by->use(*peer.base, event == Event::accept ? packet::Kind::accept : packet::Kind::open, offer);
+    if (next.actions & kUseOffer)
+        by->use(*peer.base, event == Event::accept ? packet::Kind::accept : packet::Kind::open, offer);
     if (next.actions & kSendOpen) send_offer(peer, packet::Kind::open);
     if (next.actions & kSendAccept) send_offer(peer, packet::Kind::accept);
     if (next.actions & kSendRefuse) {

@@ -75,10 +75,11 @@ transport::Path* Above::meet(const transport::Caller& caller, bool& later) {
     later = !job->mapped() && !job->dead();
     if (later && !told_unmapped_) {
         // For want of a descriptor or of address space, which may pass. Whoever waits for the packet should know why.
-        std::fprintf(stderr,
-                     "starling: rank %u: %.*s. A message from it is left where it is, and all behind it wait, until that can be "
-                     "done\n",
-                     self().rank, static_cast<int>(failure_text().size()), failure_text().data());
+        std::fprintf(
+            stderr,
+            "starling: rank %u: %.*s. A message from it is left where it is, and all behind it wait, until that can be "
+            "done\n",
+            self().rank, static_cast<int>(failure_text().size()), failure_text().data());
         told_unmapped_ = true;
     }
     if (later) clear_failure();

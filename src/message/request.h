@@ -41,9 +41,9 @@ struct SendRequest : Request {
     int destination = 0;  ///< the receiver's rank in the channel
     int tag = 0;
     uint32_t sequence = 0;
-    uint32_t serial = 0;              ///< what the receiver names this request by
-    uint32_t stream_to = 0;           ///< what we name the receiver's request by
-    uint32_t generation = 0;          ///< goes with stream_to
+    uint32_t serial = 0;                     ///< what the receiver names this request by
+    uint32_t stream_to = 0;                  ///< what we name the receiver's request by
+    uint32_t generation = 0;                 ///< goes with stream_to
     transport::OutStream* stream = nullptr;  ///< to another host, from clear_to_stream on; owned
     /// What is next, or under way: the last two once the receiver has asked for the data (protocol/pieces.h, stream.h).
     enum class Stage : uint8_t { eager, envelope, offered, pieces, stream } stage = Stage::eager;
@@ -71,7 +71,7 @@ struct ReceiveRequest : Request {
     int tag = 0;                 ///< as posted: a tag or MPI_ANY_TAG
     uint32_t serial = 0;
     uint32_t send_serial = 0, generation = 0;  ///< of a message that comes in pieces
-    transport::Coverage* coverage = nullptr;  ///< of one that comes from another host in pieces; owned
+    transport::Coverage* coverage = nullptr;   ///< of one that comes from another host in pieces; owned
     bool retained = false;                     ///< holds a reference of `type`
     ListHook hook;                             ///< posted queue
 };

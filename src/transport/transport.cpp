@@ -12,7 +12,9 @@ int Transport::unsupported(const char* what) const {
 
 int Transport::expose(void*, uint64_t, Region&) { return unsupported("registered memory"); }
 int Transport::withdraw(const Region&) { return unsupported("registered memory"); }
-int Transport::put(Path&, const Region&, uint64_t, const void*, uint64_t, Completion&) { return unsupported("registered memory"); }
+int Transport::put(Path&, const Region&, uint64_t, const void*, uint64_t, Completion&) {
+    return unsupported("registered memory");
+}
 int Transport::get(Path&, const Region&, uint64_t, void*, uint64_t, Completion&) { return unsupported("registered memory"); }
 int Transport::update(Path&, const Region&, uint64_t, Update, uint64_t, uint64_t, uint64_t*, Completion&) {
     return unsupported("registered memory");

@@ -28,12 +28,12 @@ struct Process {
 
 /// What a transport can do besides moving packets.
 enum Can : uint32_t {
-    kRegions = 1,       ///< put, get and update registered memory without its owner's help
-    kGroups = 2,        ///< send to all members of a group at once
-    kConnections = 4,   ///< has a connector()
-    kStreams = 8,       ///< its paths carry streams
-    kSharesMemory = 16, ///< those it reaches are on this host: the kernel copies between them, and their regions can be seen
-    kRails = 32,        ///< uses several interfaces, which come and go
+    kRegions = 1,        ///< put, get and update registered memory without its owner's help
+    kGroups = 2,         ///< send to all members of a group at once
+    kConnections = 4,    ///< has a connector()
+    kStreams = 8,        ///< its paths carry streams
+    kSharesMemory = 16,  ///< those it reaches are on this host: the kernel copies between them, and their regions can be seen
+    kRails = 32,         ///< uses several interfaces, which come and go
 };
 
 /// What a transport is like; constant.
@@ -41,8 +41,9 @@ struct Traits {
     const char* name;
     const char* reaches;  ///< whom, for people
     uint32_t can;         ///< of Can
-    uint32_t latency_ns;  ///< of a short packet where nobody shares a core, about. Of those that reach a process the least is taken
-    uint32_t payload;     ///< bytes of the longest packet that a path ever takes
+    uint32_t
+        latency_ns;  ///< of a short packet where nobody shares a core, about. Of those that reach a process the least is taken
+    uint32_t payload;  ///< bytes of the longest packet that a path ever takes
 };
 
 /// One packet as it is delivered; valid during the call. `payload` is aligned to 8, and header.stamp means nothing.

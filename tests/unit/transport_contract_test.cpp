@@ -146,8 +146,9 @@ class SharedMemoryWorld final : public World {
         return std::exchange(rings_[rank], doorbell.rings.load()) != doorbell.rings.load();
     }
     bool poll_path(Path& path) override {
-        return static_cast<shm::Path&>(path).in && static_cast<shm::Path&>(path).poll_ring(
-            16, [&](const Packet& packet) { sinks_[&path.by == ends_[1].get()].deliver(path.user, packet); });
+        return static_cast<shm::Path&>(path).in && static_cast<shm::Path&>(path).poll_ring(16, [&](const Packet& packet) {
+            sinks_[&path.by == ends_[1].get()].deliver(path.user, packet);
+        });
     }
     void after_finish(Path& path) override {
         EXPECT_TRUE(poll_until([&] { return static_cast<shm::Path&>(path).try_close(); }));
@@ -442,8 +443,7 @@ TEST_P(Contract, AConnectionOpensCarriesAndEnds) {
         here->use(*path, packet::Kind::accept, answer);
         ASSERT_TRUE(await(world->at_sender(), &token, News::ready));
         ASSERT_TRUE(await(world->at_receiver(), &back_token, News::ready));
-        for (int i = 0; i < 500; ++i, ++sent)
-            ASSERT_TRUE(world->poll_until([&] { return send(sent, sent * 37 % 9000); }));
+        for (int i = 0; i < 500; ++i, ++sent) ASSERT_TRUE(world->poll_until([&] { return send(sent, sent * 37 % 9000); }));
         // What was sent before the end arrives, though nobody has taken it yet.
         here->finish(*path);
         world->after_finish(*path);
@@ -584,7 +584,8 @@ TEST_P(Contract, GroupsAreThereOrSaidNotToBe) {
     transport.detach(*stranger);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Contract, ::testing::Values(Setup{"loopback", make<LoopbackWorld>}, Setup{"shm", make<SharedMemoryWorld>},
+INSTANTIATE_TEST_SUITE_P(All, Contract,
+                         ::testing::Values(Setup{"loopback", make<LoopbackWorld>}, Setup{"shm", make<SharedMemoryWorld>},
                                            Setup{"ip", make<NetworkWorld>}),
                          [](const auto& info) { return std::string(info.param.name); });
 

@@ -53,14 +53,17 @@ std::string udp() {
 }
 
 TransportReport of(const transport::Traits& traits, const std::string& state) {
-    constexpr std::pair<transport::Can, const char*> kWords[] = {
-        {transport::kSharesMemory, "kernel copies"}, {transport::kConnections, "connections"}, {transport::kStreams, "streams"},
-        {transport::kRails, "several rails"},        {transport::kRegions, "registered memory"}, {transport::kGroups, "groups"}};
+    constexpr std::pair<transport::Can, const char*> kWords[] = {{transport::kSharesMemory, "kernel copies"},
+                                                                 {transport::kConnections, "connections"},
+                                                                 {transport::kStreams, "streams"},
+                                                                 {transport::kRails, "several rails"},
+                                                                 {transport::kRegions, "registered memory"},
+                                                                 {transport::kGroups, "groups"}};
     std::string can;
     for (const auto& [bit, word] : kWords)
         if (traits.can & bit) can += (can.empty() ? "" : ", ") + std::string(word);
-    return {traits.name, fmt::format("{}; {}; packets of up to {} KB, the short ones in about {} us; can: {}", state, traits.reaches,
-                                     traits.payload / 1024, traits.latency_ns / 1000.0, can)};
+    return {traits.name, fmt::format("{}; {}; packets of up to {} KB, the short ones in about {} us; can: {}", state,
+                                     traits.reaches, traits.payload / 1024, traits.latency_ns / 1000.0, can)};
 }
 
 }  // namespace

@@ -31,9 +31,7 @@ const job::HostEntry& host_of(const transport::Process& process) {
 /// Who fills in a host's entry writes `addresses` last.
 uint32_t addresses_of(const job::HostEntry& host) { return __atomic_load_n(&host.addresses, __ATOMIC_ACQUIRE); }
 
-bool is_known(const transport::Process& process) {
-    return word_of(process).port != 0 && addresses_of(host_of(process)) != 0;
-}
+bool is_known(const transport::Process& process) { return word_of(process).port != 0 && addresses_of(host_of(process)) != 0; }
 
 }  // namespace
 

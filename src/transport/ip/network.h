@@ -113,7 +113,7 @@ class Network final : public transport::Transport, public transport::Connector {
     // network_wires.cpp
     TcpUpcalls tcp_upcalls();
     bool ensure_tcp();
-    void note(Connection& connection, bool Wire::* what);
+    void note(Connection& connection, bool Wire::*what);
     void follow_rails();
     void tell_of_lost_rails(const uint32_t* now, size_t count);
     void follow_doubt(Remote& path);
@@ -129,11 +129,11 @@ class Network final : public transport::Transport, public transport::Connector {
     uint32_t skipped_ = 0, skip_quiet_ = 1;
     Bringer by_wire_, by_datagram_;
 
-    std::unique_ptr<Tcp> tcp_;      ///< from the first connection on
-    std::vector<Remote*> wired_;    ///< paths with a wire
-    std::vector<Remote*> told_;     ///< of these, those with news
-    std::vector<uint32_t> rails_;   ///< addresses of ours, as of the last look
-    uint32_t rails_seen_ = 0;       ///< rails_version()
+    std::unique_ptr<Tcp> tcp_;     ///< from the first connection on
+    std::vector<Remote*> wired_;   ///< paths with a wire
+    std::vector<Remote*> told_;    ///< of these, those with news
+    std::vector<uint32_t> rails_;  ///< addresses of ours, as of the last look
+    uint32_t rails_seen_ = 0;      ///< rails_version()
     uint64_t last_traffic_ = 0;
     uint64_t pieces_counted_ = 0, piece_bytes_counted_ = 0;
 };

@@ -41,7 +41,8 @@ void Remote::detach_wire() {
 bool Remote::carry(OutStream& stream) {
     const auto goes_on = [&stream] {
         const auto* const connection = static_cast<const Connection*>(stream.connection);
-        return connection && connection->state() == Connection::State::open && !connection->finished() && !connection->doubted();
+        return connection && connection->state() == Connection::State::open && !connection->finished() &&
+               !connection->doubted();
     };
     if (goes_on()) return true;
     if (stream.connection || !goes_by_wire() || wire_->connection->finished()) return false;
@@ -63,7 +64,7 @@ void Remote::take(const transport::Packet& packet) {
 
 // What tcp tells.
 
-void Network::note(Connection& connection, bool Wire::* what) {
+void Network::note(Connection& connection, bool Wire::*what) {
     Remote& path = path_of(connection);
     Wire& wire = *path.wire_;
     wire.*what = true;

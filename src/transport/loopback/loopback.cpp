@@ -95,8 +95,7 @@ int Loopback::withdraw(const Region& region) {
 std::byte* Loopback::memory_at(const Region& region, uint64_t offset, uint64_t bytes, Completion& done) {
     done.done = false;
     const auto found = exposed_.find(region.word[0]);
-    const bool fits =
-        found != exposed_.end() && offset <= found->second.bytes && bytes <= found->second.bytes - offset;
+    const bool fits = found != exposed_.end() && offset <= found->second.bytes && bytes <= found->second.bytes - offset;
     done.error = fits ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
     return fits ? found->second.memory + offset : nullptr;
 }
@@ -138,8 +137,8 @@ int Loopback::get(transport::Path&, const Region& region, uint64_t offset, void*
 
 int Loopback::update(transport::Path&, const Region& region, uint64_t offset, transport::Update how, uint64_t operand,
                      uint64_t compare, uint64_t* before, Completion& done) {
-    if (offset % sizeof(uint64_t) != 0) return fail(MPI_ERR_ARG, "an update at %llu, which is not aligned to 8 bytes",
-                                                    static_cast<unsigned long long>(offset));
+    if (offset % sizeof(uint64_t) != 0)
+        return fail(MPI_ERR_ARG, "an update at %llu, which is not aligned to 8 bytes", static_cast<unsigned long long>(offset));
     if (std::byte* const place = memory_at(region, offset, sizeof(uint64_t), done)) {
         // The owner's threads may read and write it as they like.
         auto* const word = reinterpret_cast<uint64_t*>(place);

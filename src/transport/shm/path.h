@@ -16,7 +16,7 @@ class Path final : public transport::Path {
   public:
     Path(SharedMemory& by, const transport::Process& to, void* user);
 
-    Region region;  ///< theirs: doorbell, inbox, rings; null if they are on another host, and then the path is not used
+    Region region;   ///< theirs: doorbell, inbox, rings; null if they are on another host, and then the path is not used
     RingWriter out;  ///< set while we may send on a ring of theirs
     RingReader in;   ///< set while they may send on a ring of ours
     bool close_pending = false;  ///< the ring waits for room for its close; packets take the inbox meanwhile
@@ -65,9 +65,9 @@ class Path final : public transport::Path {
     bool take_close();
 
     uint32_t in_slot_ = 0;
-    bool ready_ = false;   ///< they have named a ring of theirs since the connection began to open
+    bool ready_ = false;  ///< they have named a ring of theirs since the connection began to open
     bool closed_ = false;
-    bool owned_ = false;   ///< by the transport, which made it
+    bool owned_ = false;  ///< by the transport, which made it
 };
 
 }  // namespace starling::shm

@@ -174,8 +174,9 @@ bool SharedMemory::poll(Look) {
         if (later) [[unlikely]]
             break;
         if (path && !path->closed_)
-            sink_.deliver(path->user, {cell->header, outside ? payload_in(path->region.outbox(), cell->payload, cell->header.bytes)
-                                                             : cell->payload});
+            sink_.deliver(
+                path->user,
+                {cell->header, outside ? payload_in(path->region.outbox(), cell->payload, cell->header.bytes) : cell->payload});
         inbox_.pop();
         any = true;
     }

@@ -61,8 +61,8 @@ class SharedMemory final : public transport::Transport, public transport::Connec
     const Region region_;            ///< ours
     InboxReader inbox_;
     Lending lending_;
-    Path* last_sender_ = nullptr;   ///< whose packet came last by the inbox
-    uint64_t ask_again_at_ = 0;     ///< ns, while the sender of the packet at the front can't be met yet
+    Path* last_sender_ = nullptr;  ///< whose packet came last by the inbox
+    uint64_t ask_again_at_ = 0;    ///< ns, while the sender of the packet at the front can't be met yet
 
     uint64_t taken_ = 0;  ///< bit per ring slot of our region
     Path* users_[kRingSlots] = {};
