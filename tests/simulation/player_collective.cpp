@@ -1,4 +1,5 @@
 // Collective operations of a rank, and the plain model that they are held against.
+#include <algorithm>
 #include <cinttypes>
 #include <cstring>
 
@@ -59,7 +60,7 @@ void Player::start_collective(const Step& step, Pending& pending) {
             break;
         case Collective::bcast:
             // In and out are one buffer.
-            if (me == root) std::memcpy(in, out, pending.out.size());
+            if (me == root) std::copy(pending.out.begin(), pending.out.end(), in);
             code = now ? mpi_.Bcast(in, count, type, root, c) : mpi_.Ibcast(in, count, type, root, c, r);
             break;
         case Collective::reduce:
