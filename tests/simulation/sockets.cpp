@@ -111,7 +111,8 @@ ssize_t send_on(int fd, const iovec* parts, size_t count, const sockaddr* to, so
     const auto* const address = reinterpret_cast<const sockaddr_un*>(to);
     const std::string name(address->sun_path + 1, to_bytes - offsetof(sockaddr_un, sun_path) - 1);
     BellSocket* const bell = find_bell(name);
-    if (!bell || bell->owner->host != on->owner->host) return failed(ECONNREFUSED);
+    // The daemons of all hosts ring with one socket, since they are the simulator.
+    if (!bell || (on->owner->fiber && bell->owner->host != on->owner->host)) return failed(ECONNREFUSED);
     ++bell->words;
     bell->changed();
     return 1;
