@@ -102,6 +102,7 @@ void Player::play(const Step& step) {
                   community.members.size());
     process_.doing = text;
     world()->note("step", me_, step.id);
+    world()->happened();
     switch (step.kind) {
         case Kind::message:
         case Kind::crowd:

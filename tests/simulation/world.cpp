@@ -18,6 +18,7 @@ World* the_world = nullptr;
 /// A wait that never ends for want of time to pass would take real time for ever.
 constexpr uint64_t kMostSwitches = 30'000'000;
 constexpr uint64_t kLongestLookNs = 100'000;
+constexpr uint64_t kYieldNs = 500;
 
 }  // namespace
 
@@ -130,11 +131,16 @@ std::string World::run() {
 
 void World::leave() { current_->fiber->leave(); }
 
-// Time that is only looked at grows: else two seconds of a peer's silence would take millions of looks.
+// Time that is only looked at grows: else two seconds of a peer's silence would take millions of looks. However many look, those
+// who have something to do keep their share of it.
+void World::look(uint64_t ns) {
+    const uint64_t doublings = std::min<uint64_t>(looks_++ / looks_per_doubling_, 20);
+    now += std::min(ns << doublings, std::max(ns, kLongestLookNs / runnable_.size()));
+}
+
 void World::pass(uint64_t ns) {
     if (!current_ || !current_->fiber) return;
-    const uint64_t doublings = std::min<uint64_t>(looks_++ / looks_per_doubling_, 20);
-    now += std::min(ns << doublings, std::max(ns, kLongestLookNs));
+    look(ns);
     if (next_event_ <= now) {
         run_events();
         if (current_->state != Process::State::runnable) return leave();
@@ -144,8 +150,7 @@ void World::pass(uint64_t ns) {
 
 void World::yield() {
     if (!current_ || !current_->fiber) return;
-    const uint64_t doublings = std::min<uint64_t>(looks_++ / looks_per_doubling_, 20);
-    now += std::min<uint64_t>(uint64_t{500} << doublings, kLongestLookNs);
+    look(kYieldNs);
     leave();
 }
 

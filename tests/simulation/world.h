@@ -95,6 +95,7 @@ class World {
         std::function<void(Process&)> run;
     };
     void run_events();
+    void look(uint64_t ns);
     void make_runnable(Process& process);
     void wake(Process& process);
     void leave();
