@@ -56,7 +56,6 @@ Task CommCall::later(Turn given, Task making, CommCall call, Choose choose) {
     Turn turn = std::move(given);
     co_await turn;
     co_await making;
-    call.view.stage = call.stage.node_of_host() ? &call.stage : nullptr;
     const Task task = choose(call);
     // It begins at once, before what is called next.
     turn.give_up();
@@ -75,7 +74,9 @@ Task CommCall::when_known(Choose choose) {
         run(settle(std::move(turn), std::move(making)));
     }
     view = View::all(exchange);
-    view.stage = stage.node_of_host() ? &stage : nullptr;
+    // Of those that are under way at a time the parts within a host would follow each other, and so the whole of them, which
+    // costs more than messages do.
+    view.stage = blocking_ && stage.node_of_host() ? &stage : nullptr;
     return choose(*this);
 }
 
