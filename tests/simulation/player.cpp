@@ -100,6 +100,9 @@ void Player::play(const Step& step) {
                   step.kind == Kind::collective ? name_of(step.collective) : "",
                   step.kind == Kind::collective ? step.count * 8 : step.bytes, step.from, step.to, step.tag, step.comm,
                   community.members.size());
+    // Of a death one may hear late: a rank that is awake is not rung, and looks at who lives now and then.
+    if (!script_.mortal && process_.lapsed == world()->switches())
+        fail_run("it slept although what it waited for was there: nobody had rung; then came %s", text);
     process_.doing = text;
     world()->note("step", me_, step.id);
     world()->happened();

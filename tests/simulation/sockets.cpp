@@ -75,6 +75,7 @@ ssize_t receive_datagram(UdpSocket& socket, msghdr& message, unsigned& bytes) {
     if (socket.queue.empty()) return failed(EAGAIN);
     const Datagram datagram = std::move(socket.queue.front());
     socket.queue.pop_front();
+    socket.owner->lapsed = 0;
     world()->happened();
     const size_t put = scatter(datagram.bytes, message.msg_iov, message.msg_iovlen);
     message.msg_flags = put < datagram.bytes.size() ? MSG_TRUNC : 0;

@@ -202,6 +202,7 @@ ssize_t StreamSocket::receive(const iovec* parts, size_t count) {
     const size_t put = scatter(std::string_view(flow->bytes).substr(0, flow->arrived - flow->read), parts, count);
     flow->bytes.erase(0, put);
     flow->read += put;
+    owner->lapsed = 0;
     world()->happened();
     if (was_full)
         world()->at(world()->now + network()->latency(), [link = link_, side = 1 - side_] {

@@ -19,6 +19,8 @@ World* the_world = nullptr;
 constexpr uint64_t kMostSwitches = 30'000'000;
 constexpr uint64_t kLongestLookNs = 100'000;
 constexpr uint64_t kYieldNs = 500;
+/// The library looks around by itself that often, however it sleeps (progress/idle.cpp).
+constexpr uint64_t kLapseNs = 99'000'000;
 
 }  // namespace
 
@@ -163,7 +165,9 @@ bool World::sleep_until(uint64_t when) {
         at(when, [this, &me, sleep] {
             if (me.state == Process::State::asleep && me.sleep == sleep) make_runnable(me);
         });
+    const uint64_t begin = now;
     leave();
+    me.lapsed = !me.woken && now - begin >= kLapseNs ? switches_ : 0;
     me.futex = nullptr;
     me.on_descriptors = false;
     return me.woken;
