@@ -20,8 +20,11 @@ void note_value(Peer& peer) {
     peer.bytes_since_check = 0;
 }
 
-/// Null where packets have no better way than the base path.
-transport::Connector* connector(const Peer& peer) { return peer.base->by.connector(); }
+/// Null where packets have no better way than the base path, as to oneself.
+transport::Connector* connector(const Peer& peer) {
+    const bool own = &peer.job == self().job && peer.rank == self().rank;
+    return own ? nullptr : peer.base->by.connector();
+}
 
 uint64_t has_connection(State state) { return state == State::connected || state == State::quiescing; }
 

@@ -8,7 +8,7 @@
 
 namespace starling::link {
 
-/// Once, with the own job: what is said to processes of this host, and to ourselves.
+/// Once, with the own job: what is said to processes of this host, this one too.
 void start_transports();
 /// Opens the network, if it isn't open; a process in a universe of one host opens no socket. Constant time; talks to no one.
 int open_network();

@@ -69,7 +69,7 @@ TransportReport of(const transport::Traits& traits, const std::string& state) {
 }  // namespace
 
 std::vector<TransportReport> transports() {
-    return {of(loopback::kTraits, "usable"),
+    return {of(loopback::kTraits, "a template, used in tests"),
             of(shm::kTraits, shared_memory()),
             of(ip::kTraits, udp()),
             {"kernel copy (process_vm_readv)", kernel_copy()}};

