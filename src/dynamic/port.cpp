@@ -28,7 +28,7 @@ namespace starling::dynamic {
 
 namespace {
 
-/// Payload of a spawn_control packet.
+/// Payload of a packet `knock`.
 struct Knock {
     enum Type : uint32_t { connect, refused } type;
     uint32_t port;
@@ -49,7 +49,7 @@ struct Ports {
 STARLING_STATE Lazy<Ports> made_ports;
 Ports& ports() { return made_ports.get(); }
 
-void send_knock(link::Peer& peer, Knock knock) { link::send_control(peer, packet::Kind::spawn_control, &knock, sizeof knock); }
+void send_knock(link::Peer& peer, Knock knock) { link::send_control(peer, packet::Kind::knock, &knock, sizeof knock); }
 
 void on_knock(link::Peer& peer, const link::Packet& packet) {
     Knock knock;
@@ -280,7 +280,7 @@ int meet_at_port(comm::Comm& comm, int root, const char* port, bool accepting, c
 
 }  // namespace
 
-void start_ports() { link::upcalls.spawn_control = on_knock; }
+void start_ports() { link::take_packets(packet::Kind::knock, on_knock); }
 
 std::string open_port() {
     const uint32_t number = ports().next++;

@@ -16,7 +16,7 @@ STARLING_STATE size_t look_at = kFirstLook;  ///< jobs
 Standing standing_of(const Job& job) {
     return {.own = &job == self().job,
             .held = job.held(),
-            .exposed = upcalls.access != nullptr,
+            .exposed = takes_packets(packet::Kind::access),
             .mapped = job.mapped(),
             .dead = job.dead(),
             .owed = job.dead() && !job.held() && upcalls.owes(job)};

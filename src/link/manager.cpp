@@ -15,7 +15,7 @@ constexpr uint32_t kBackoff = 16;
 
 /// A connection's worth: messages, and long ones by their length, lately more than long ago.
 void note_value(Peer& peer) {
-    peer.value = peer.value / 2 + peer.sent_since_check + static_cast<uint32_t>(peer.bytes_since_check / 16384);
+    peer.value = peer.value / 2 + peer.sent_since_check + static_cast<uint32_t>(peer.bytes_since_check / kBytesLikeOne);
     peer.sent_since_check = 0;
     peer.bytes_since_check = 0;
 }

@@ -23,6 +23,7 @@ constexpr int kBatch = 16;  ///< packets of one ring before the next is looked a
 STARLING_STATE List<Peer, &Peer::pending_hook>* pending = nullptr;
 STARLING_STATE Immortal<std::vector<Peer*>> rings_storage;  ///< peers that may write to a ring of ours
 constinit auto& rings = rings_storage.value;
+STARLING_STATE Taker takers[packet::kKinds] = {};
 
 }  // namespace
 
@@ -40,8 +41,16 @@ int start() {
     share_counters(shm::Region(me.job->segment().region(me.rank)).counters());
     start_transports();
     pending = new List<Peer, &Peer::pending_hook>;
+    for (const auto kind : {packet::Kind::open, packet::Kind::accept, packet::Kind::refuse})
+        take_packets(kind, on_connection_packet);
+    take_packets(packet::Kind::farewell, on_farewell);
+    take_packets(packet::Kind::rail_gone, [](Peer& peer, const Packet& packet) { peer.base->take(packet); });
     return me.job->segment().header().several_hosts ? open_network() : MPI_SUCCESS;
 }
+
+void take_packets(packet::Kind kind, Taker taker) { takers[static_cast<size_t>(kind)] = taker; }
+
+bool takes_packets(packet::Kind kind) { return takers[static_cast<size_t>(kind)] != nullptr; }
 
 void watch_ring(Peer& peer) { rings.push_back(&peer); }
 
@@ -82,16 +91,8 @@ void each_pending(void (*visit)(Peer& peer)) {
 }
 
 void dispatch_rare(Peer& peer, const Packet& packet) {
-    if (packet.header.kind == packet::Kind::spawn_control)
-        upcalls.spawn_control(peer, packet);
-    else if (packet.header.kind == packet::Kind::farewell)
-        on_farewell(peer);
-    else if (packet.header.kind == packet::Kind::rail_gone)
-        peer.base->take(packet);
-    else if (packet.header.kind != packet::Kind::access)
-        on_connection_packet(peer, packet);
-    else if (upcalls.access)
-        upcalls.access(peer, packet);
+    const auto kind = static_cast<size_t>(packet.header.kind);
+    if (kind < packet::kKinds && takers[kind]) takers[kind](peer, packet);
 }
 
 namespace {

@@ -100,10 +100,12 @@ inline void commit(Peer& peer, Slot& slot, uint32_t bytes) {
 /// Sends a small packet now, or as soon as there is room.
 void send_control(Peer& peer, packet::Kind kind, const void* payload, uint32_t bytes);
 
+/// Messages before which nothing is considered: the least STARLING_DIRECT_THRESHOLD (base/variables.def).
+inline constexpr uint32_t kConsiderAfter = 4;
 /// Counts one message for the policy; asks for a connection when it pays. Inline part of every send.
 void consider_opening(Peer& peer);
 inline void count_message(Peer& peer) {
-    if (++peer.sent_since_check >= 4 && peer.state == State::closed) consider_opening(peer);
+    if (++peer.sent_since_check >= kConsiderAfter && peer.state == State::closed) consider_opening(peer);
 }
 
 /// Counts a long message for the same, if it is one that a connection would stream.
@@ -133,12 +135,10 @@ void each_pending(void (*visit)(Peer& peer));
 struct Upcalls {
     void (*deliver)(Peer& peer, Packet packet);  ///< kinds eager … piece
     bool (*flush)(Peer& peer);                   ///< try to send what is pending; false if something is left
-    void (*spawn_control)(Peer& peer, const Packet& packet);
-    void (*access)(Peer& peer, const Packet& packet);  ///< null as long as this process has exposed and accessed none
-    void (*job_failed)(Job& job);                      ///< after everything it had sent was delivered
-    void (*peer_failed)(Peer& peer);                   ///< while its job goes on; failure_text() says what happened
-    bool (*owes)(const Job& job);                      ///< whether messages of a job that is gone may still be received
-    void (*forget_peer)(Peer& peer);                   ///< before a peer of a job that is gone is destroyed
+    void (*job_failed)(Job& job);                ///< after everything it had sent was delivered
+    void (*peer_failed)(Peer& peer);             ///< while its job goes on; failure_text() says what happened
+    bool (*owes)(const Job& job);                ///< whether messages of a job that is gone may still be received
+    void (*forget_peer)(Peer& peer);             ///< before a peer of a job that is gone is destroyed
 
     // What streams bring: as transport::Sink.
     std::byte* (*target)(Peer& peer, const transport::Piece& piece, uint64_t done, uint64_t bytes);
@@ -146,6 +146,11 @@ struct Upcalls {
     void (*piece)(Peer& peer, const transport::Piece& piece);
 };
 extern Upcalls upcalls;
+
+/// Has packets of a kind that is no message's taken by somebody: by one for each kind, said when he begins. What nobody takes is dropped.
+using Taker = void (*)(Peer& peer, const Packet& packet);
+void take_packets(packet::Kind kind, Taker taker);
+bool takes_packets(packet::Kind kind);
 
 /// dispatch() for all that is not a message.
 void dispatch_rare(Peer& peer, const Packet& packet);

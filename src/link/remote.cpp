@@ -104,7 +104,7 @@ void say_farewell() {
     flush_transports();
 }
 
-void on_farewell(Peer& peer) {
+void on_farewell(Peer& peer, const Packet&) {
     if (is_here(peer)) return;
     job::PortWord word = word_of(peer);
     if (word.state >= job::PortWord::finalized) return;

@@ -36,6 +36,6 @@ bool all_acknowledged();
 /// In MPI_Finalize, when all is acknowledged: tells the peers on other hosts, so that they need not ask the daemon what
 /// has become of us. Waits for no answer; who misses it asks.
 void say_farewell();
-void on_farewell(Peer& peer);
+void on_farewell(Peer& peer, const Packet& packet);
 
 }  // namespace starling::link

@@ -22,10 +22,11 @@ enum class Kind : uint8_t {
     refuse,           ///< the other side is at its limit
     close,            ///< last packet on a ring: the sender of this has stopped writing to it
     access,           ///< put, get or update of exposed memory, or the answer; Access, payload: AccessPacket (window/packets.h)
-    spawn_control,    ///< connect, accept and disconnect between jobs (mpi/port.cpp)
+    knock,            ///< connect, accept and disconnect between jobs; payload: Knock (dynamic/port.cpp)
     farewell,         ///< between hosts: the sender's last packet, it has called MPI_Finalize
     rail_gone,        ///< between hosts: an interface of the sender is down; payload: its IPv4 address, network byte order
 };
+inline constexpr size_t kKinds = static_cast<size_t>(Kind::rail_gone) + 1;  ///< 0 is none
 constexpr bool is_for_messages(Kind kind) { return kind <= Kind::piece; }
 
 /// In shared memory, where a payload is that does not fit into a ring's line; in an inbox, any payload.

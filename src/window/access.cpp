@@ -106,7 +106,7 @@ void refused(Access& access) {
 void start_accesses() {
     if (under_way) return;
     under_way = new Accesses;
-    link::upcalls.access = on_access_packet;
+    link::take_packets(packet::Kind::access, on_access_packet);
     progress::add_poller(poll_accesses);
 }
 

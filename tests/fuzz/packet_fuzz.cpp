@@ -53,7 +53,6 @@ Target& target() {
         set_variable("STARLING_SINGLE_COPY", "off");
         link::start();
         message::start();
-        link::upcalls.spawn_control = [](link::Peer&, const link::Packet&) {};
         t->inbox = &shm::Region(job->segment().region(0)).inbox();
         t->channel = std::make_unique<message::Channel>(kContext, t->everyone, 0);
         return t;
