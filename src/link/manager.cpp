@@ -12,6 +12,7 @@ namespace {
 
 /// Windows of traffic to wait after a refusal, or after a connection that did not open.
 constexpr uint32_t kBackoff = 16;
+constexpr uint64_t kBytesLikeOne = 16384;  ///< of a streamed message, worth as much as one short one
 
 /// A connection's worth: messages, and long ones by their length, lately more than long ago.
 void note_value(Peer& peer) {
