@@ -170,6 +170,8 @@ TEST(Segment, ADeadOwnerEndsTheAccess) {
             node.board.stage.store(1);
             for (;;) pause();  // never answers
         }
+        // In the barrier it would yet have.
+        while (node.board.stage.load() != 1) usleep(100);
         EXPECT_EQ(get(node, 1, 0, memory.data(), 64), MPI_ERR_PROC_ABORTED);
     });
     while (team.board().stage.load() != 1) usleep(1000);
