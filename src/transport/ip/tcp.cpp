@@ -234,6 +234,9 @@ void TcpEngine::handle(TcpSocket& socket, uint32_t events) {
         case TcpSocket::State::caller:
             return on_hello(socket);
         case TcpSocket::State::open:
+            // Nobody reads any more where the other side has said its last, but what goes there may still be lost.
+            if ((events & EPOLLERR) && socket.ended)
+                return doom(socket, std::string("connection with ") + print_address(socket.rail.remote, 0) + " lost: reset");
             if ((events & EPOLLOUT) && socket.blocked) on_writable(socket);
             if ((events & ~EPOLLOUT) && socket.state == TcpSocket::State::open) receive(socket);
             return;
