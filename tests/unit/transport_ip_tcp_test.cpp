@@ -304,6 +304,17 @@ TEST(Tcp, FinishingDeliversWhatWasSentBefore) {
     EXPECT_EQ(pair.low.tcp->counters().sockets, 0u);
 }
 
+TEST(Tcp, WhatGoesToOneThatHasSaidItsLastMayYetBeLost) {
+    Pair pair;
+    pair.open();
+    pair.high.tcp->finish(*pair.high.connection);
+    ASSERT_TRUE(pair.until([&] { return pair.low.ended == 1; }));
+    // It goes and has not read this: its host answers with a reset.
+    ASSERT_EQ(pair.low.send(std::string(50000, 'f')), Sent::done);
+    pair.high.tcp->drop(*pair.high.connection);
+    EXPECT_TRUE(pair.until([&] { return pair.low.broken == 1; }));
+}
+
 TEST(Tcp, ADroppedConnectionIsNoticedByTheOther) {
     Pair pair;
     pair.open();
