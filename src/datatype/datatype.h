@@ -129,7 +129,7 @@ inline uint64_t pack(const Datatype& type, int64_t count, const void* buffer, ui
     if (!is_block(type, count)) return pack_scattered(type, count, buffer, from, out, max);
     const uint64_t rest = packed_size(type, count) - from;
     const uint64_t bytes = rest < max ? rest : max;
-    if (bytes) std::memcpy(out, static_cast<std::byte*>(block_address(type, buffer)) + from, bytes);
+    if (bytes) copy_by_call(out, static_cast<std::byte*>(block_address(type, buffer)) + from, bytes);
     return bytes;
 }
 
@@ -149,7 +149,7 @@ inline uint64_t unpack(const Datatype& type, int64_t count, void* buffer, uint64
     if (!is_block(type, count)) return unpack_scattered(type, count, buffer, from, in, max);
     const uint64_t rest = packed_size(type, count) - from;
     const uint64_t bytes = rest < max ? rest : max;
-    if (bytes) std::memcpy(static_cast<std::byte*>(block_address(type, buffer)) + from, in, bytes);
+    if (bytes) copy_by_call(static_cast<std::byte*>(block_address(type, buffer)) + from, in, bytes);
     return bytes;
 }
 
