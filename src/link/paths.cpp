@@ -28,11 +28,15 @@ STARLING_STATE Taker takers[packet::kKinds] = {};
 }  // namespace
 
 Peer::Peer(Job& its_job, uint32_t its_rank)
-    : job(its_job), rank(its_rank), near(shared_memory(), {&its_job.segment(), its_rank}, this) {}
+    : job(its_job),
+      rank(its_rank),
+      near(shared_memory(), {&its_job.segment(), its_rank}, this),
+      traffic(profile::open_traffic(its_job.address().id, its_rank)) {}
 
 Peer::~Peer() {
     if (base) base->by.detach(*base);
     pending_hook.unlink();
+    profile::let_go(traffic);
     std::free(why_dead);
 }
 

@@ -8,6 +8,7 @@
 #include "base/list.h"
 #include "link/connection.h"
 #include "link/job.h"
+#include "profile/traffic.h"
 #include "transport/packet.h"
 #include "transport/shm/path.h"
 #include "transport/transport.h"
@@ -65,6 +66,8 @@ struct Peer {
     uint32_t value = 0;             ///< messages per window, decaying
     uint32_t backoff = 0;           ///< windows to wait after a refusal
 
+    profile::Traffic* const traffic;  ///< to them in this phase; null: nothing is counted
+
     /// Things that found no room, oldest first; controls go before sends.
     std::deque<Control> controls;
     ListHook pending_hook;                    ///< in the list of peers with something pending
@@ -102,9 +105,14 @@ void send_control(Peer& peer, packet::Kind kind, const void* payload, uint32_t b
 
 /// Messages before which nothing is considered: the least STARLING_DIRECT_THRESHOLD (base/variables.def).
 inline constexpr uint32_t kConsiderAfter = 4;
-/// Counts one message for the policy; asks for a connection when it pays. Inline part of every send.
+/// Counts one message, which goes out now or is queued: for the policy, which asks for a connection when it pays, and for the
+/// profile. Inline part of every send.
 void consider_opening(Peer& peer);
-inline void count_message(Peer& peer) {
+inline void count_message(Peer& peer, profile::Size size, uint64_t bytes) {
+    if (peer.traffic) [[unlikely]] {
+        const auto way = peer.state == State::connected ? profile::Way::connection : profile::Way::base;
+        profile::count(*peer.traffic, size, way, bytes);
+    }
     if (++peer.sent_since_check >= kConsiderAfter && peer.state == State::closed) consider_opening(peer);
 }
 

@@ -12,6 +12,7 @@
 #include "message/protocol/pieces.h"
 #include "message/protocol/rendezvous.h"
 #include "message/protocol/stream.h"
+#include "profile/traffic.h"
 
 namespace starling::message {
 
@@ -34,6 +35,10 @@ void finish_offered(SendRequest& request, int error) {
         --queued;
     }
     rendezvous::finish(request, error);
+}
+
+profile::Size size_of_eager(uint64_t bytes) {
+    return bytes <= profile::kSmallMost ? profile::Size::small : profile::Size::pool;
 }
 
 void keep_type(SendRequest& request) {
@@ -114,7 +119,7 @@ bool send_short(Channel& channel, const void* buffer, int64_t count, const datat
         return false;
     }
     ++peer->next_send;
-    link::count_message(*peer);
+    link::count_message(*peer, size_of_eager(bytes), bytes);
     return true;
 }
 
@@ -141,7 +146,7 @@ void start_unsent(SendRequest& request, Channel& channel, const void* buffer, in
     request.sequence = peer->next_send++;
     request.moved = 0;
     request.retained = false;
-    link::count_message(*peer);
+    link::count_message(*peer, unsent.eager ? size_of_eager(unsent.bytes) : profile::Size::large, unsent.bytes);
     request.stage = unsent.eager ? Stage::eager : Stage::envelope;
     start_queued(request);
 }

@@ -1,0 +1,54 @@
+#include "profile/phase.h"
+
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/state.h"
+#include "profile/traffic.h"
+
+namespace starling::profile {
+
+namespace {
+
+struct Phases {
+    Phases() { add(""); }
+    PhaseId add(std::string_view name) {
+        const auto id = static_cast<PhaseId>(all.size());
+        all.push_back({std::string(name), 0, 0});
+        by_name.emplace(name, id);
+        return id;
+    }
+    std::vector<Phase> all;
+    std::unordered_map<std::string, PhaseId> by_name;
+    PhaseId now = 0;
+};
+STARLING_STATE Lazy<Phases> known;
+STARLING_STATE PhaseListener listeners[kListeners] = {};
+STARLING_STATE uint32_t listening = 0;
+
+}  // namespace
+
+PhaseId begin_phase(std::string_view name) {
+    Phases& phases = known.get();
+    const auto found = phases.by_name.find(std::string(name));
+    const PhaseId begun = found == phases.by_name.end() ? phases.add(name) : found->second;
+    for (uint32_t i = 0; i < listening; ++i) listeners[i](phases.now, begun);
+    clear_traffic();
+    phases.now = begun;
+    ++phases.all[begun].occurrences;
+    phases.all[begun].began = now_ns();
+    return begun;
+}
+
+PhaseId current_phase() { return known.get().now; }
+
+const Phase& phase(PhaseId id) { return known.get().all[id]; }
+
+uint32_t phases() { return static_cast<uint32_t>(known.get().all.size()); }
+
+void listen_to_phases(PhaseListener listener) {
+    if (listening < kListeners) listeners[listening++] = listener;
+}
+
+}  // namespace starling::profile

@@ -1,0 +1,62 @@
+#include "profile/traffic.h"
+
+#include <algorithm>
+
+#include "base/state.h"
+
+namespace starling::profile {
+
+namespace {
+
+using Used = List<Traffic, &Traffic::hook>;
+STARLING_STATE Used* used = nullptr;  ///< null: nothing is counted
+
+}  // namespace
+
+uint64_t Traffic::messages() const { return messages(Way::base) + messages(Way::connection); }
+
+uint64_t Traffic::messages(Way way) const {
+    uint64_t sum = 0;
+    for (const auto& size : tallies) sum += size[static_cast<size_t>(way)].messages;
+    return sum;
+}
+
+uint64_t Traffic::bytes() const {
+    uint64_t sum = 0;
+    for (const auto& size : tallies)
+        for (const Tally& tally : size) sum += tally.bytes;
+    return sum;
+}
+
+void start_counting() {
+    if (!used) used = new Used;
+}
+
+bool counting() { return used != nullptr; }
+
+Traffic* open_traffic(uint64_t job, uint32_t rank) { return used ? new Traffic(job, rank) : nullptr; }
+
+void let_go(Traffic* traffic) {
+    if (!traffic) return;
+    if (traffic->hook.linked())
+        traffic->let_go = true;
+    else
+        delete traffic;
+}
+
+void list(Traffic& traffic) { used->push_back(&traffic); }
+
+void each_traffic(void (*visit)(const Traffic& traffic, void* argument), void* argument) {
+    if (!used) return;
+    for (Traffic* traffic = used->front(); traffic; traffic = used->next(traffic)) visit(*traffic, argument);
+}
+
+void clear_traffic() {
+    if (!used) return;
+    while (Traffic* const traffic = used->pop_front()) {
+        std::fill_n(&traffic->tallies[0][0], kSizes * kWays, Tally{});
+        if (traffic->let_go) delete traffic;
+    }
+}
+
+}  // namespace starling::profile

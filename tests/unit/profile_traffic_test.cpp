@@ -1,0 +1,67 @@
+// What is counted, and how phases part it.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "profile/phase.h"
+#include "profile/traffic.h"
+
+namespace starling::profile {
+namespace {
+
+struct Seen {
+    uint32_t rank;
+    uint64_t messages, bytes, direct;
+    bool operator==(const Seen&) const = default;
+};
+
+std::vector<Seen> seen() {
+    std::vector<Seen> all;
+    const auto visit = [](const Traffic& traffic, void* argument) {
+        static_cast<std::vector<Seen>*>(argument)->push_back(
+            {traffic.rank, traffic.messages(), traffic.bytes(), traffic.messages(Way::connection)});
+    };
+    each_traffic(visit, &all);
+    return all;
+}
+
+// Counting is for good, so one test has all of it, in the order in which a process lives.
+TEST(ProfileTraffic, APhaseHasWhatWasSentInIt) {
+    EXPECT_EQ(open_traffic(7, 1), nullptr) << "nobody has asked for it";
+    start_counting();
+    Traffic *one = open_traffic(7, 1), *other = open_traffic(7, 2);
+    ASSERT_TRUE(one && other);
+    count(*other, Size::large, Way::base, 1 << 20);
+    count(*one, Size::small, Way::base, 8);
+    count(*one, Size::small, Way::connection, 8);
+    EXPECT_EQ(seen(), (std::vector<Seen>{{2, 1, 1 << 20, 0}, {1, 2, 16, 1}}));
+
+    struct Change {
+        PhaseId ended, begun;
+        std::vector<Seen> traffic;
+    };
+    static std::vector<Change> changes;
+    listen_to_phases([](PhaseId ended, PhaseId begun) { changes.push_back({ended, begun, seen()}); });
+    EXPECT_EQ(current_phase(), 0u);
+    const PhaseId first = begin_phase("first");
+    ASSERT_EQ(changes.size(), 1u);
+    EXPECT_EQ(changes[0].ended, 0u);
+    EXPECT_EQ(changes[0].begun, first);
+    EXPECT_EQ(changes[0].traffic.size(), 2u) << "a listener sees what the phase that ends has had";
+    EXPECT_TRUE(seen().empty());
+
+    count(*one, Size::pool, Way::connection, 4096);
+    let_go(one);
+    EXPECT_EQ(seen(), (std::vector<Seen>{{1, 1, 4096, 1}})) << "a peer that is forgotten has had its messages";
+    const PhaseId second = begin_phase("second");
+    EXPECT_EQ(changes[1].traffic.size(), 1u);
+    EXPECT_EQ(begin_phase("first"), first) << "a name is a phase, however often it comes";
+    EXPECT_EQ(begin_phase("first"), first);
+    EXPECT_NE(first, second);
+    EXPECT_EQ(phase(first).occurrences, 3u);
+    EXPECT_EQ(phases(), 3u);
+    let_go(other);
+}
+
+}  // namespace
+}  // namespace starling::profile
