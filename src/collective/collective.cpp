@@ -2,6 +2,7 @@
 
 #include "collective/algorithms.h"
 #include "collective/select.h"
+#include "profile/collectives.h"
 
 namespace starling::collective {
 
@@ -26,7 +27,10 @@ Call call_of(Kind kind, const View& v, int64_t count, const Datatype& type, cons
 /// The algorithm for a call.
 template <class Signature, class... Arguments>
 Task chosen(const Call& call, const Arguments&... arguments) {
-    return (*std::get_if<Signature*>(&select(call).function))(arguments...);
+    const Algorithm& algorithm = select(call);
+    if (profile::watching) [[unlikely]]
+        profile::note_choice(algorithm.name.data(), call.bytes);
+    return (*std::get_if<Signature*>(&algorithm.function))(arguments...);
 }
 
 /// What every reduction over one rank comes to.

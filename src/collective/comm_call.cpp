@@ -6,6 +6,7 @@
 #include "collective/collective.h"
 #include "collective/node_operations.h"
 #include "collective/request.h"
+#include "profile/collectives.h"
 
 namespace starling::collective {
 
@@ -77,6 +78,8 @@ Task CommCall::when_known(Choose choose) {
     // Of those that are under way at a time the parts within a host would follow each other, and so the whole of them, which
     // costs more than messages do.
     view.stage = blocking_ && stage.node_of_host() ? &stage : nullptr;
+    if (profile::watching) [[unlikely]]
+        profile::expect_choice();
     return choose(*this);
 }
 

@@ -9,6 +9,7 @@
 #include "collective/node_driver.h"
 #include "collective/select.h"
 #include "collective/view.h"
+#include "profile/collectives.h"
 
 namespace starling::collective {
 
@@ -35,7 +36,11 @@ class CommCall {
         if (!stage.node_of_all()) return false;
         call.n = exchange.size;
         call.node = true;
-        return select(call).needs & kSharedMemory;
+        const Algorithm& algorithm = select(call);
+        if (!(algorithm.needs & kSharedMemory)) return false;
+        if (profile::watching) [[unlikely]]
+            profile::note_choice(algorithm.name.data(), call.bytes);
+        return true;
     }
     NodeDriver on_node() const { return {stage, blocking_ ? NodeDriver::Mode::at_once : NodeDriver::Mode::in_turn}; }
 

@@ -11,6 +11,7 @@
 #include "datatype/op.h"
 #include "mpi/check.h"
 #include "mpi/counts.h"
+#include "profile/collectives.h"
 
 namespace starling::mpi {
 
@@ -36,7 +37,11 @@ class CollectiveCall {
     comm::Comm& comm() const { return *comm_; }
     bool inter() const { return comm_->is_inter; }
     /// To be given to the operation, after all checks.
-    collective::CommCall& now() { return to_.emplace(*comm_, blocking_); }
+    collective::CommCall& now() {
+        if (profile::watching) [[unlikely]]
+            profile::begin_watched(comm_->context(), static_cast<uint32_t>(comm_->collective.roster().size()));
+        return to_.emplace(*comm_, blocking_);
+    }
 
     /// Members of the group that blocks are counted by: remote in an inter-communicator.
     int peers() const { return comm_->peer_count; }

@@ -5,6 +5,7 @@
 
 #include "mpi.h"
 #include "mpi/check.h"
+#include "profile/collectives.h"
 
 namespace starling::mpi {
 
@@ -14,6 +15,19 @@ template <class F>
 inline int enter(const char* name, F&& body) {
     calling = name;
     try {
+        return body();
+    } catch (const std::bad_alloc&) {}
+    return out_of_memory();
+}
+
+/// The same for a collective call: whoever watches these (profile/collectives.h) is told where it comes from. Inline, so that the
+/// return address is the entry's.
+template <class F>
+[[gnu::always_inline]] inline int enter_collective(const char* name, F&& body) {
+    calling = name;
+    try {
+        if (profile::watching) [[unlikely]]
+            return profile::run_watched(__builtin_return_address(0), body);
         return body();
     } catch (const std::bad_alloc&) {}
     return out_of_memory();

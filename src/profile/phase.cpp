@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/state.h"
+#include "profile/collectives.h"
 #include "profile/traffic.h"
 
 namespace starling::profile {
@@ -12,10 +13,10 @@ namespace starling::profile {
 namespace {
 
 struct Phases {
-    Phases() { add(""); }
-    PhaseId add(std::string_view name) {
+    Phases() { add("", Mark::start); }
+    PhaseId add(std::string_view name, Mark mark) {
         const auto id = static_cast<PhaseId>(all.size());
-        all.push_back({std::string(name), 0, 0});
+        all.push_back({std::string(name), mark, 0, 0});
         by_name.emplace(name, id);
         return id;
     }
@@ -29,12 +30,13 @@ STARLING_STATE uint32_t listening = 0;
 
 }  // namespace
 
-PhaseId begin_phase(std::string_view name) {
+PhaseId begin_phase(std::string_view name, Mark mark) {
     Phases& phases = known.get();
     const auto found = phases.by_name.find(std::string(name));
-    const PhaseId begun = found == phases.by_name.end() ? phases.add(name) : found->second;
+    const PhaseId begun = found == phases.by_name.end() ? phases.add(name, mark) : found->second;
     for (uint32_t i = 0; i < listening; ++i) listeners[i](phases.now, begun);
     clear_traffic();
+    clear_collectives();
     phases.now = begun;
     ++phases.all[begun].occurrences;
     phases.all[begun].began = now_ns();

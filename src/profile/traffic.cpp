@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/state.h"
+#include "profile/collectives.h"
 
 namespace starling::profile {
 
@@ -30,6 +31,7 @@ uint64_t Traffic::bytes() const {
 
 void start_counting() {
     if (!used) used = new Used;
+    watching = true;
 }
 
 bool counting() { return used != nullptr; }

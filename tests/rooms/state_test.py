@@ -17,6 +17,7 @@ CURE_THREAD = "a thread's own variable is not part of the state: give the reason
 # What changes and is no part of the state, each with the reason.
 ALLOWED = {
     "starling::calling": "which MPI function a thread is in",
+    "starling::profile::watched": "which collective call a thread is in",
     "starling::(anonymous namespace)::last_failure": "the sentence of a thread's last error, until it is reported",
     "std::__n4861::coroutine_handle<std::__n4861::noop_coroutine_promise>::_S_fr":
         "libstdc++'s frame of the coroutine that does nothing; nobody writes it",

@@ -92,7 +92,8 @@ def entry(function, implementation):
     if implementation:
         parameters = function.prototype("P" + name)
         # The names of the standard's parameters never clash with the namespace's: they are local.
-        guard = "enter_tool(" if is_tool(function) else f"enter(\"{name}\", "
+        enter = "enter_collective" if part_of(function) == "collective" else "enter"
+        guard = "enter_tool(" if is_tool(function) else f"{enter}(\"{name}\", "
         call = f"{guard}[&] {{ return starling::mpi::{implementation}({arguments}); }})"
         if implementation not in NULLS_BY_ITSELF:
             for handle, kind in function.makes:
@@ -137,7 +138,7 @@ def write(directory):
         implementations = {f.name: built.implementation(f.prefixed) for f in mine}
         headers = sorted({built.header[i] for i in implementations.values() if i})
         text = OPENING + "".join(f"#include \"mpi/{h}\"\n" for h in headers)
-        text += "\nusing starling::mpi::enter;\nusing starling::mpi::enter_tool;\nusing starling::mpi::or_null;\nusing starling::mpi::unsupported;\n\nextern \"C\" {\n\n"
+        text += "\nusing starling::mpi::enter;\nusing starling::mpi::enter_collective;\nusing starling::mpi::enter_tool;\nusing starling::mpi::or_null;\nusing starling::mpi::unsupported;\n\nextern \"C\" {\n\n"
         text += "\n".join(entry(f, implementations[f.name]) for f in mine)
         files[f"entries_{part}.cpp"] = text + "\n}  // extern \"C\"\n"
     rows = [f"{{\"{f.name}\", \"{f.topic.split(';')[0]}\", \"{f.version}\", "
