@@ -18,9 +18,9 @@ struct CollectiveCall {
     uint64_t began = 0;      ///< ns; 0: the arguments were refused, and nothing was called
     uint64_t communicator = 0;
     uint32_t size = 0;
-    uint64_t bytes = 0;                   ///< whole vector, or one block, as the choice of the algorithm counts it
-    const char* algorithm = "none";       ///< none: there was nothing to choose, as for one process or no data
-    bool choosing = false;                ///< the next algorithm that is chosen is this call's
+    uint64_t bytes = 0;              ///< whole vector, or one block, as the choice of the algorithm counts it
+    const char* algorithm = "none";  ///< none: there was nothing to choose, as for one process or no data
+    bool choosing = false;           ///< the next algorithm that is chosen is this call's
 };
 
 /// Whether collective calls are watched at all: read by every collective call, so it is one predictable branch where nobody does.
