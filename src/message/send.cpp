@@ -111,7 +111,7 @@ bool send_short(Channel& channel, const void* buffer, int64_t count, const datat
         return false;
     }
     const uint64_t bytes = datatype::packed_size(type, count);
-    const bool eager = bytes <= eager::limit(*peer);
+    const bool eager = eager::can(*peer, bytes);
     const packet::Message envelope{peer->next_send, tag, channel.context(), channel.my_rank()};
     if (!eager || !peer->sends.empty() || !peer->controls.empty() ||
         !eager::put(*peer, envelope, type, count, buffer, static_cast<uint32_t>(bytes))) {

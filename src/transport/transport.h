@@ -46,6 +46,9 @@ struct Traits {
     uint32_t payload;  ///< bytes of the longest packet that a path ever takes
 };
 
+/// Every path takes a packet of so many bytes at any time, so that nobody has to ask for short ones.
+inline constexpr uint32_t kLeastPayload = 512;
+
 /// One packet as it is delivered; valid during the call. `payload` is aligned to 8, and header.stamp means nothing.
 struct Packet {
     const packet::Header& header;
@@ -77,7 +80,8 @@ class Path {
     const Process to;
     void* user;  ///< what the sink is told instead of the path
 
-    /// The longest payload that a packet can have now, at most Traits::payload. It may change between two packets.
+    /// The longest payload that a packet can have now, at least kLeastPayload and at most Traits::payload. It may change between
+    /// two packets.
     virtual uint32_t payload_limit() const = 0;
     /// A place for a packet of `bytes`, at most payload_limit(). False if there is no room now, or never again since the path
     /// has failed or was closed. What was reserved must be committed before anything else is reserved.

@@ -301,6 +301,7 @@ TEST_P(Contract, PacketsArriveInOrderOnceWhateverTheirLength) {
 
 TEST_P(Contract, TheLongestPacketIsWhatTheTraitsSayAndNoLonger) {
     EXPECT_LE(path->payload_limit(), world->sender().traits.payload);
+    EXPECT_GE(path->payload_limit(), kLeastPayload);
     ASSERT_TRUE(send(0, path->payload_limit()));
     ASSERT_TRUE(receive(1));
     Slot slot;

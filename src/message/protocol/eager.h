@@ -7,8 +7,6 @@
 //   fails   with its peer, while it is queued. If the path takes less by then, the message is offered (rendezvous.h)
 #pragma once
 
-#include <algorithm>
-
 #include "base/config.h"
 #include "datatype/datatype.h"
 #include "link/peer.h"
@@ -17,8 +15,10 @@
 
 namespace starling::message::eager {
 
-/// The longest message that goes without asking the receiver first.
-inline uint64_t limit(const link::Peer& peer) { return std::min<uint64_t>(link::payload_limit(peer), config().eager_limit); }
+/// Whether a message goes without asking the receiver first.
+inline bool can(const link::Peer& peer, uint64_t bytes) {
+    return bytes <= config().eager_limit && (bytes <= transport::kLeastPayload || bytes <= link::payload_limit(peer));
+}
 
 /// Sends the message wherever there is room; false if there is none.
 [[gnu::noinline]] inline bool put_anywhere(link::Peer& peer, const packet::Message& envelope, const datatype::Datatype& type,
