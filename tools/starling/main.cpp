@@ -6,6 +6,7 @@
 
 #include "info.h"
 #include "launch/client/daemon_command.h"
+#include "profile/command.h"
 #include "top.h"
 #include "why.h"
 
@@ -58,6 +59,8 @@ int main(int argc, char** argv) {
     why_command->add_flag("--raw", why.raw, "For starling itself, on another host")->group("");
     why_command->add_flag("--json", why.json, "The same as one JSON object");
     why_command->callback([&] { result = starling::run_why(why); });
+
+    starling::add_profile_command(app, result);
 
     CLI::App* daemon_command = app.add_subcommand("daemon", "The user's daemon: start, stop or status");
     daemon_command->prefix_command();

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""starling profile as it is called: exit codes, sentences, files.
+
+    commands_test.py BUILD [TestClass[.test]]...
+"""
+
+import gzip
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BUILD = pathlib.Path(sys.argv[1]).resolve()
+STARLING = str(BUILD / "bin" / "starling")
+
+
+def profile(size, occurrences, per_host=None, application="mesh"):
+    """Lines of a run in which everybody talks to the next rank and to one that changes with every occurrence."""
+    per_host = per_host or size
+    hosts = [f"host{n}" for n in range((size + per_host - 1) // per_host)]
+    yield {"kind": "profile", "version": 1, "application": application, "command": ["./" + application, "-i", "4"],
+           "started": "2026-11-22T10:00:00Z", "starling": "1.0"}
+    yield {"kind": "job", "job": 0, "parent": None, "size": size, "hosts": hosts,
+           "places": [[n, n * per_host, min(per_host, size - n * per_host)] for n in range(len(hosts))]}
+    for nth in range(1, occurrences + 1):
+        for rank in range(size):
+            peers = [[0, (rank + d) % size, 100 - d, (100 - d) * 64, 3, 9000, 1, 65536, 40, 40 * 64]
+                     for d in (1, size - 1, 2 + nth % 3)]
+            yield {"kind": "phase", "job": 0, "rank": rank, "phase": "step", "from": nth, "to": nth, "mark": "program",
+                   "began": nth * 0.5, "seconds": 0.5, "peers": peers,
+                   "collectives": [["mesh+0x12a0", "world", size, "allreduce", "<=64", "node", 10, 80, 0.05]],
+                   "waits": {"late sender": 0.1, "late receiver": 0.02, "collective": 0.05, "other": 0},
+                   "connections": [[0.001, 0, peers[0][1], "opened"], [0.4, 0, peers[0][1], "closed"]]}
+    for rank in range(size):
+        yield {"kind": "end", "job": 0, "rank": rank, "how": "finalized"}
+
+
+def write(path, lines):
+    opened = gzip.open(path, "wt") if str(path).endswith(".gz") else open(path, "w")
+    with opened as file:
+        for line in lines:
+            file.write(json.dumps(line) + "\n")
+    return str(path)
+
+
+class Commands(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.path = pathlib.Path(self.folder.name)
+
+    def starling(self, *arguments, code=0):
+        done = subprocess.run([STARLING, "profile", *arguments], capture_output=True, text=True, cwd=self.path, timeout=120)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stdout if code == 0 else done.stderr
+
+    def refused(self, *arguments):
+        text = self.starling(*arguments, code=1)
+        self.assertEqual(text.count("\n"), 1, text)
+        self.assertTrue(text.startswith("starling: "), text)
+        return text
+
+    def test_show(self):
+        file = write(self.path / "run.jsonl.gz", profile(8, 3, per_host=4))
+        text = self.starling("show", file)
+        for part in ("mesh: 8 processes on 2 hosts", "./mesh -i 4", "host0 - host1", "mesh+0x12a0", "max_direct",
+                     "a message that was sent late"):
+            self.assertIn(part, text)
+        one = self.starling("show", file, "--phase", "step", "--top", "1")
+        self.assertIn("1 of ", one)
+
+    def test_merged_is_the_mean(self):
+        file = write(self.path / "run.jsonl", profile(8, 3))
+        once, twice = self.starling("show", file), self.starling("show", file, file)
+        self.assertIn("the mean of 2 runs", twice)
+        self.assertEqual(once.splitlines()[2:], twice.splitlines()[2:])
+
+    def test_plan(self):
+        file = write(self.path / "run.jsonl.gz", profile(8, 3))
+        said = self.starling("plan", file)
+        self.assertIn("mpiexec -n 8 --plan mesh.plan ./mesh -i 4", said)
+        plan = json.loads((self.path / "mesh.plan").read_text())
+        self.assertEqual((plan["starling_plan"], plan["application"], plan["size"]), (1, "mesh", 8))
+        self.assertEqual(plan["from"], [file])
+        self.assertIsNone(plan["phases"][-1]["to"])
+        self.starling("plan", "--max-direct", "1", "-o", "other", file)
+        for phase in json.loads((self.path / "other").read_text())["phases"]:
+            self.assertTrue(all(len(peers) == 1 for peers in phase["peers"].values()))
+
+    def test_refusals(self):
+        whole = (json.dumps(line) + "\n" for line in profile(4, 1))
+        text = "".join(whole)
+        (self.path / "cut.jsonl.gz").write_bytes(gzip.compress(text.encode())[:-30])
+        self.assertIn("cut.jsonl.gz breaks off within its compressed data", self.refused("show", "cut.jsonl.gz"))
+        (self.path / "empty").write_text("")
+        self.assertIn("empty is empty", self.refused("show", "empty"))
+        self.assertIn("cannot read nowhere: No such file", self.refused("show", "nowhere"))
+        self.assertIn("cannot read .: Is a directory", self.refused("show", "."))
+        (self.path / "wrong").write_text(text.replace('"rank": 3', '"rank": 4'))
+        self.assertRegex(self.refused("plan", "wrong"), "wrong, line 6: a rank is no whole number of 0 to 3")
+        (self.path / "right").write_text(text)
+        self.assertIn("has no phase 'hop'; it has 'step'", self.refused("show", "right", "--phase", "hop"))
+        self.assertIn("cannot write nowhere/plan", self.refused("plan", "right", "-o", "nowhere/plan"))
+        other = write(self.path / "other", profile(4, 1, application="other"))
+        self.assertIn("runs of one application can be merged", self.refused("show", "right", other))
+
+    def test_help(self):
+        text = self.starling("--help")
+        for part in ("show", "plan"):
+            self.assertIn(part, text)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])

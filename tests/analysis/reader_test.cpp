@@ -1,0 +1,150 @@
+// What a profile says is what is read, and what is no profile is refused with a sentence.
+#include <gtest/gtest.h>
+
+#include "starling/profile/pairs.h"
+#include "written.h"
+
+namespace starling::analysis {
+namespace {
+
+std::string refusal_of(const Written& file) {
+    try {
+        file.read("x.jsonl");
+    } catch (const Refusal& refusal) { return refusal.what(); }
+    return "accepted";
+}
+
+TEST(Reader, GivesTheMatrixThatWasWritten) {
+    Written file = begin(4, 2);
+    add_phase(file, 4, "step", 1, 1, 0, {{0, {{1, 10}, {3, 5}}}, {1, {{0, 20}}}, {2, {{2, 7}}}}, 5);
+    const auto run = file.read();
+    ASSERT_EQ(run.spans.size(), 1u);
+    EXPECT_EQ(run.application, "made-up");
+    EXPECT_EQ(run.spans[0].all().messages, 42);
+    EXPECT_EQ(run.spans[0].all().bytes, 4200);
+    EXPECT_DOUBLE_EQ(run.spans[0].waits.late_sender, 0.4);
+    EXPECT_EQ(run.host_of(1), "a");
+    EXPECT_EQ(run.host_of(2), "b");
+    const std::vector<Pair> pairs = pairs_of(run);
+    ASSERT_EQ(pairs.size(), 2u);  // what rank 2 sends to itself is nobody's pair
+    EXPECT_EQ(pairs[0].a, 0u);
+    EXPECT_EQ(pairs[0].b, 1u);
+    EXPECT_EQ(pairs[0].all.messages, 30);
+    EXPECT_EQ(pairs[0].on_connection.messages, 15);
+    EXPECT_EQ(pairs[1].b, 3u);
+    EXPECT_EQ(pairs[1].all.messages, 5);
+}
+
+TEST(Reader, DealsOutWhatWasSummedUp) {
+    // Rank 0 tells of occurrences 1 to 4 in one sum, rank 1 of 1 and of 2 to 4.
+    Written file = begin(2);
+    file.add(
+        R"({"kind":"phase","job":0,"rank":0,"phase":"p","from":1,"to":4,"began":0,"seconds":4,"peers":[[0,1,8,80,0,0,0,0,0,0]]})");
+    file.add(R"({"kind":"phase","job":0,"rank":1,"phase":"p","from":1,"to":1,"began":0,"seconds":1,"peers":[]})");
+    file.add(
+        R"({"kind":"phase","job":0,"rank":1,"phase":"p","from":2,"to":4,"began":1,"seconds":3,"peers":[[0,0,0,0,3,3000,0,0,0,0]]})");
+    const auto run = file.read();
+    ASSERT_EQ(run.spans.size(), 2u);
+    EXPECT_EQ(run.spans[0].to, 1u);
+    EXPECT_EQ(run.spans[0].all().messages, 2);
+    EXPECT_EQ(run.spans[1].from, 2u);
+    EXPECT_EQ(run.spans[1].to, 4u);
+    EXPECT_EQ(run.spans[1].sizes[small].messages, 6);
+    EXPECT_EQ(run.spans[1].sizes[pool].bytes, 3000);
+    EXPECT_DOUBLE_EQ(run.spans[1].began, 1);
+    EXPECT_DOUBLE_EQ(run.spans[1].seconds, 3);
+}
+
+TEST(Reader, MergesRunsToTheirMean) {
+    Reader reader;
+    for (const uint64_t messages : {10u, 30u}) {
+        Written file = begin(3);
+        add_phase(file, 3, "step", 1, 1, 0, {{0, {{1, messages}}}});
+        if (messages == 30) add_phase(file, 3, "step", 2, 2, 1, {{0, {{2, 8}}}});
+        reader.begin_file("run" + std::to_string(messages));
+        for (const std::string& line : file.lines) reader.take(line);
+        reader.end_file();
+    }
+    const auto run = reader.finish();
+    ASSERT_EQ(run.spans.size(), 2u);
+    EXPECT_EQ(run.spans[0].all().messages, 20);
+    EXPECT_EQ(run.spans[1].all().messages, 4);  // one of two runs had a second step
+    EXPECT_DOUBLE_EQ(run.spans[0].seconds, 0.5);
+}
+
+TEST(Reader, KnowsJobsThatWereSpawned) {
+    Written file = begin(2);
+    file.add(R"({"kind":"job","job":1,"parent":0,"size":2,"hosts":["b"],"places":[[0,0,2]]})");
+    file.add(
+        R"({"kind":"phase","job":1,"rank":1,"phase":"","from":1,"to":1,"began":0,"seconds":1,"peers":[[0,0,1,8,0,0,0,0,1,8]]})");
+    const auto run = file.read();
+    EXPECT_EQ(run.processes, 4u);
+    EXPECT_EQ(run.jobs[1].parent, 0);
+    const std::vector<Pair> pairs = pairs_of(run);
+    ASSERT_EQ(pairs.size(), 1u);
+    EXPECT_EQ(run.name_of(pairs[0].a), "0.0");
+    EXPECT_EQ(run.name_of(pairs[0].b), "1.1");
+}
+
+TEST(Reader, PassesOverWhatALaterVersionMayAdd) {
+    Written file = begin(1);
+    file.add(R"({"kind":"weather","sun":true})")
+        .add("")
+        .add(R"({"kind":"phase","job":0,"rank":0,"phase":"","from":1,"to":1,"began":0,"seconds":1,"peers":[],"colour":"red"})");
+    EXPECT_EQ(refusal_of(file), "accepted");
+}
+
+TEST(Reader, RefusesWithASentence) {
+    const auto after_head = [](const std::string& line) {
+        Written file = begin(4);
+        return refusal_of(file.add(line));
+    };
+    const auto phase = [&](const std::string& peers, const std::string& more = "") {
+        return after_head(R"({"kind":"phase","job":0,"rank":0,"phase":"p","from":1,"to":1,"began":0,"seconds":1,"peers":)" +
+                          peers + more + "}");
+    };
+    EXPECT_EQ(refusal_of(Written{}), "x.jsonl is empty: mpiexec --profile writes profiles");
+    EXPECT_EQ(refusal_of(begin(2)), "x.jsonl tells of no phase of any process: the job has ended before one was over");
+    EXPECT_EQ(refusal_of(Written{{"hello"}}), "x.jsonl, line 1: this is no JSON");
+    EXPECT_EQ(refusal_of(Written{{"[1]"}}), "x.jsonl, line 1: it is no JSON object");
+    EXPECT_EQ(refusal_of(Written{{R"({"kind":"job"})"}}),
+              "x.jsonl, line 1: it comes before the \"profile\" line, with which a profile begins");
+    EXPECT_EQ(refusal_of(Written{{R"({"kind":"profile","version":2})"}}),
+              "x.jsonl, line 1: version 2 of the format, and this starling reads version 1");
+    EXPECT_EQ(after_head(R"({"kind":"end","job":0,"rank":4,"how":"finalized"})"),
+              "x.jsonl, line 3: a rank is no whole number of 0 to 3");
+    EXPECT_EQ(after_head(R"({"kind":"end","job":7,"rank":0,"how":"finalized"})"),
+              "x.jsonl, line 3: job 7 was not described before");
+    EXPECT_EQ(phase("[[0,1,2]]"), "x.jsonl, line 3: a peer has 3 numbers instead of 10");
+    EXPECT_EQ(phase("[[0,1,-1,0,0,0,0,0,0,0]]"), "x.jsonl, line 3: a number of messages is no number from 0 on");
+    EXPECT_EQ(phase("[[0,1,1,8,0,0,0,0,2,16]]"), "x.jsonl, line 3: a peer got more messages on connections than messages");
+    EXPECT_EQ(phase("[]", R"(,"waits":[])"), "x.jsonl, line 3: \"waits\" is no object");
+    EXPECT_EQ(phase("[]", R"(,"connections":[[0,0,1,"torn"]])"),
+              "x.jsonl, line 3: a connection was torn instead of opened or closed");
+    EXPECT_EQ(after_head(R"({"kind":"phase","job":0,"rank":0,"phase":"p","from":2,"to":1,"began":0,"seconds":1})"),
+              "x.jsonl, line 3: \"to\" is no whole number of 2 to 9007199254740992");
+    EXPECT_EQ(
+        after_head(R"({"kind":"job","job":0,"parent":null,"size":5,"hosts":[],"places":[]})"),
+        "x.jsonl, line 3: job 0 has 5 processes, and 4 before: runs of one size can be merged (starling profile plan --size "
+        "scales a plan)");
+}
+
+TEST(Reader, MergesOneApplicationOnly) {
+    Reader reader;
+    Written one = begin(1);
+    add_phase(one, 1, "p", 1, 1, 0, {});
+    reader.begin_file("one");
+    for (const std::string& line : one.lines) reader.take(line);
+    reader.end_file();
+    reader.begin_file("two");
+    try {
+        reader.take(begin(1, 0, "other").lines[0]);
+        FAIL();
+    } catch (const Refusal& refusal) {
+        EXPECT_STREQ(refusal.what(),
+                     "two, line 1: the application is other, and made-up in one: runs of one application can be merged");
+    }
+}
+
+}  // namespace
+}  // namespace starling::analysis

@@ -1,0 +1,184 @@
+#include "plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "fields.h"
+#include "pairs.h"
+#include "what_if.h"
+
+namespace starling::analysis {
+
+namespace {
+
+constexpr double kEnoughCalls = 3;        ///< of each algorithm, on average per process, before one is preferred
+constexpr double kWorthWaiting = 0.02;    ///< share of the time that senders wait before the eager limit is touched
+constexpr uint64_t kMostEager = 1 << 18;  ///< longer messages are not copied twice
+
+/// Occurrences that are planned as one, and what went between their pairs in all of them.
+struct Group {
+    std::string name;
+    uint64_t from, to;
+    std::vector<Pair> pairs;
+    double occurrences() const { return static_cast<double>(to - from + 1); }
+};
+
+/// The pairs within the job: ranks, since it is the first.
+std::vector<Pair> within(const Job& job, std::vector<Pair> pairs) {
+    std::erase_if(pairs, [&](const Pair& pair) { return pair.b >= job.first + job.size; });
+    return pairs;
+}
+
+/// Occurrences of one phase one after the other, put together as long as their partners are alike.
+std::vector<Group> group(const Run& run) {
+    std::vector<Group> groups;
+    std::map<std::string, size_t> last;
+    for (const Span& span : run.spans) {
+        std::vector<Pair> pairs = within(run.jobs[0], pairs_of(span));
+        const auto known = last.find(span.name);
+        if (known != last.end()) {
+            Group& before = groups[known->second];
+            if (before.to + 1 == span.from && likeness(before.pairs, pairs) >= kAlike) {
+                before.to = span.to;
+                before.pairs = sum_of(before.pairs, pairs);
+                continue;
+            }
+        }
+        last[span.name] = groups.size();
+        groups.push_back({span.name, span.from, span.to, std::move(pairs)});
+    }
+    return groups;
+}
+
+PlannedPhase planned(const Group& group, uint32_t most, uint32_t size) {
+    PlannedPhase out{group.name, group.from, group.to, {}};
+    out.peers.resize(size);
+    std::vector<Pair> pairs = group.pairs;
+    sort_by_messages(pairs);
+    for (const Pair& pair : choose(pairs, most, size)) {
+        const uint64_t priority = std::max<uint64_t>(1, std::llround(pair.all.messages / group.occurrences()));
+        out.peers[pair.a].emplace_back(pair.b, priority);
+        out.peers[pair.b].emplace_back(pair.a, priority);
+    }
+    return out;
+}
+
+/// The last occurrence that is known stands for all that come after it.
+void leave_open_ends(std::vector<PlannedPhase>& phases) {
+    std::map<std::string, PlannedPhase*> last;
+    for (PlannedPhase& phase : phases) {
+        PlannedPhase*& known = last[phase.name];
+        if (!known || phase.from > known->from) known = &phase;
+    }
+    for (const auto& [name, phase] : last) phase->to.reset();
+}
+
+/// Where one call site was served by several algorithms: the one with the shortest calls, if enough calls tell.
+std::vector<PlannedCollective> choose_algorithms(const Run& run) {
+    struct Tried {
+        std::string algorithm;
+        double calls = 0, seconds = 0;
+        double each() const { return seconds / calls; }
+    };
+    std::map<std::tuple<std::string, std::string, std::string>, std::vector<Tried>> sites;
+    for (const auto& [site, calls] : run.collectives) {
+        std::vector<Tried>& tried = sites[{site.site, site.kind, site.size}];
+        auto known = std::find_if(tried.begin(), tried.end(), [&](const Tried& t) { return t.algorithm == site.algorithm; });
+        if (known == tried.end()) known = tried.insert(tried.end(), Tried{site.algorithm});
+        known->calls += calls.calls;
+        known->seconds += calls.seconds;
+    }
+    std::vector<PlannedCollective> out;
+    for (auto& [site, tried] : sites) {
+        std::erase_if(tried, [&](const Tried& t) { return t.calls < kEnoughCalls * run.jobs[0].size; });
+        if (tried.size() < 2) continue;
+        const auto best =
+            std::min_element(tried.begin(), tried.end(), [](const Tried& a, const Tried& b) { return a.each() < b.each(); });
+        out.push_back({std::get<0>(site), std::get<1>(site), std::get<2>(site), best->algorithm});
+    }
+    return out;
+}
+
+/// Where senders of messages that are a little too long to be sent at once wait for their receivers, a limit above them.
+std::optional<uint64_t> choose_eager_limit(const Run& run) {
+    Amount large;
+    double late_receiver = 0, time = 0;
+    for (const Span& span : run.spans) {
+        large += span.sizes[Size::large];
+        late_receiver += span.waits.late_receiver;
+        for (const Part& part : span.parts) time += part.seconds;
+    }
+    if (large.messages == 0 || late_receiver < kWorthWaiting * time) return std::nullopt;
+    const uint64_t limit = std::bit_ceil(static_cast<uint64_t>(std::ceil(large.bytes / large.messages)));
+    if (limit > kMostEager) return std::nullopt;
+    return limit;
+}
+
+std::string quoted(const std::string& text) { return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+std::string joined(const std::vector<std::string>& texts, const char* between) {
+    return fmt::format("{}", fmt::join(texts, between));
+}
+
+std::string phase_text(const PlannedPhase& phase) {
+    std::vector<std::string> ranks;
+    for (size_t rank = 0; rank < phase.peers.size(); ++rank) {
+        std::vector<std::string> peers;
+        for (const auto& [peer, priority] : phase.peers[rank]) peers.push_back(fmt::format("[{},{}]", peer, priority));
+        if (!peers.empty()) ranks.push_back(fmt::format("      \"{}\": [{}]", rank, joined(peers, ",")));
+    }
+    return fmt::format("    {{\"name\": {}, \"from\": {}, \"to\": {}, \"peers\": {{{}{}{}}}}}", quoted(phase.name), phase.from,
+                       phase.to ? std::to_string(*phase.to) : "null", ranks.empty() ? "" : "\n", joined(ranks, ",\n"),
+                       ranks.empty() ? "" : "\n    ");
+}
+
+/// `"name": [`, one entry a line, `]`.
+std::string list_text(const char* name, const std::vector<std::string>& entries) {
+    return fmt::format(",\n  \"{}\": [{}{}{}]", name, entries.empty() ? "" : "\n", joined(entries, ",\n"),
+                       entries.empty() ? "" : "\n  ");
+}
+
+}  // namespace
+
+Plan make_plan(const Run& run, const PlanWish& wish) {
+    Plan plan;
+    plan.application = run.application;
+    plan.size = run.jobs[0].size;
+    plan.from = run.files;
+    plan.max_direct = wish.max_direct ? *wish.max_direct : what_if(run).knee();
+    plan.max_connections = 2 * plan.max_direct;  // as many again for partners that nobody foresaw
+    for (const Group& group : group(run)) plan.phases.push_back(planned(group, plan.max_direct, plan.size));
+    if (std::all_of(plan.phases.begin(), plan.phases.end(), [](const PlannedPhase& phase) {
+            return std::all_of(phase.peers.begin(), phase.peers.end(), [](const auto& peers) { return peers.empty(); });
+        }))
+        throw Refusal(run.files[0] + " has no messages between processes of its first job: there is nothing to plan");
+    leave_open_ends(plan.phases);
+    plan.collectives = choose_algorithms(run);
+    plan.eager_limit = choose_eager_limit(run);
+    return plan;
+}
+
+std::string to_text(const Plan& plan) {
+    std::vector<std::string> from, phases, collectives, placement;
+    for (const std::string& file : plan.from) from.push_back(quoted(file));
+    for (const PlannedPhase& phase : plan.phases) phases.push_back(phase_text(phase));
+    for (const PlannedCollective& one : plan.collectives)
+        collectives.push_back(fmt::format("    {{\"site\": {}, \"kind\": {}, \"size\": {}, \"algorithm\": {}}}",
+                                          quoted(one.site), quoted(one.kind), quoted(one.size), quoted(one.algorithm)));
+    for (const auto& [host, rank] : plan.placement) placement.push_back(fmt::format("[{},{}]", host, rank));
+    std::string out = fmt::format("{{\n  \"starling_plan\": 1,\n  \"application\": {},\n  \"size\": {},\n  \"from\": [{}],\n",
+                                  quoted(plan.application), plan.size, joined(from, ", "));
+    out += fmt::format("  \"max_direct\": {},\n  \"max_connections\": {}", plan.max_direct, plan.max_connections);
+    out += list_text("phases", phases);
+    if (!collectives.empty()) out += list_text("collectives", collectives);
+    if (plan.eager_limit) out += fmt::format(",\n  \"eager_limit\": {}", *plan.eager_limit);
+    if (!placement.empty()) out += fmt::format(",\n  \"placement\": [{}]", joined(placement, ", "));
+    return out + "\n}\n";
+}
+
+}  // namespace starling::analysis

@@ -1,0 +1,358 @@
+#include "reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "fields.h"
+#include "lines.h"
+
+namespace starling::analysis {
+
+namespace {
+
+constexpr uint64_t kMostRanks = 1 << 24;  ///< of all jobs together
+constexpr uint64_t kMostJobs = 1 << 20;
+constexpr uint64_t kMostOccurrence = uint64_t{1} << 53;
+
+/// A process as the file names it, while not all jobs are known.
+uint64_t key(uint64_t job, uint64_t rank) { return job << 32 | rank; }
+
+/// A "phase" line.
+struct Line {
+    uint64_t who = 0, from = 1, to = 1;
+    double began = 0, seconds = 0;
+    Waits waits;
+    uint32_t first = 0, count = 0;  ///< in the phase's `sent`
+    std::array<Amount, kSizes> sizes;
+};
+
+/// To whom, as the file names it, and what.
+struct Row {
+    uint64_t to;
+    Amount all, on_connection;
+};
+
+/// All lines of a phase.
+struct Lot {
+    std::string mark;
+    std::vector<Line> lines;
+    std::vector<Row> sent;
+};
+
+struct Event {
+    double when;
+    uint64_t at, peer;
+    bool opened;
+};
+
+Amount amount_at(const Json::array_t& row, size_t at) {
+    return {amount_of(row[at], "a number of messages"), amount_of(row[at + 1], "a number of bytes")};
+}
+
+Job read_job(const Json& object) {
+    Job job;
+    job.number = static_cast<uint32_t>(count_of(member(object, "job"), "\"job\"", 0, kMostJobs));
+    const Json& parent = member(object, "parent");
+    if (!parent.is_null()) job.parent = static_cast<int64_t>(count_of(parent, "\"parent\"", 0, kMostJobs));
+    job.size = static_cast<uint32_t>(count_of(member(object, "size"), "\"size\"", 1, kMostRanks));
+    for (const Json& host : list_of(member(object, "hosts"), "\"hosts\"")) job.hosts.push_back(text_of(host, "a host"));
+    job.host_of_rank.assign(job.size, static_cast<uint32_t>(job.hosts.size()));
+    for (const Json& place : list_of(member(object, "places"), "\"places\"")) {
+        const Json::array_t& run = row_of(place, "a place", 3);
+        const uint64_t host = count_of(run[0], "the host of a place", 0, job.hosts.empty() ? 0 : job.hosts.size() - 1);
+        const uint64_t first = count_of(run[1], "the first rank of a place", 0, job.size);
+        const uint64_t count = count_of(run[2], "the ranks of a place", 0, job.size - first);
+        std::fill_n(job.host_of_rank.begin() + static_cast<ptrdiff_t>(first), count, static_cast<uint32_t>(host));
+    }
+    return job;
+}
+
+Waits read_waits(const Json& object) {
+    Waits waits;
+    const auto found = object.find("waits");
+    if (found == object.end()) return waits;
+    if (!found->is_object()) throw Refusal("\"waits\" is no object");
+    for (const auto& [cause, seconds] : found->items()) {
+        const double time = amount_of(seconds, "a time waited");
+        (cause == "late sender"     ? waits.late_sender
+         : cause == "late receiver" ? waits.late_receiver
+         : cause == "collective"    ? waits.collective
+                                    : waits.other) += time;
+    }
+    return waits;
+}
+
+}  // namespace
+
+struct Reader::Implementation {
+    std::string file;
+    uint64_t number = 0;  ///< of the line
+    bool headed = false, told = false;
+    Run run;
+    std::vector<std::string> names;  ///< of phases, in the order of their appearance
+    std::unordered_map<std::string, Lot> lots;
+    std::unordered_map<uint64_t, Job> jobs;
+    std::map<Site, Calls> collectives;
+    std::vector<Event> events;
+
+    void header(const Json& object);
+    void job(const Json& object);
+    void phase(const Json& object);
+    void end(const Json& object);
+    void line(const Json& object);
+
+    uint64_t process(const Json& job, const Json& rank) const;
+    void read_peers(const Json& object, Lot& lot, Line& line) const;
+    void read_collectives(const Json& object);
+    void read_connections(const Json& object, const Line& line);
+
+    void number_processes();
+    uint32_t index(uint64_t who) const { return run.jobs[place.at(who >> 32)].first + static_cast<uint32_t>(who); }
+    void make_spans(const std::string& name, Lot& lot);
+
+    std::unordered_map<uint64_t, size_t> place;  ///< of a job in run.jobs
+};
+
+void Reader::Implementation::header(const Json& object) {
+    if (headed) throw Refusal("a second \"profile\" line: two files in one");
+    const Json& version = member(object, "version");
+    if (version != 1) throw Refusal(fmt::format("version {} of the format, and this starling reads version 1", version.dump()));
+    const std::string& application = text_of(member(object, "application"), "\"application\"");
+    if (run.files.size() > 1 && application != run.application)
+        throw Refusal(fmt::format("the application is {}, and {} in {}: runs of one application can be merged", application,
+                                  run.application, run.files[0]));
+    if (run.files.size() == 1) {
+        run.application = application;
+        if (const auto found = object.find("starling"); found != object.end()) run.starling = text_of(*found, "\"starling\"");
+        if (const auto found = object.find("command"); found != object.end())
+            for (const Json& word : list_of(*found, "\"command\""))
+                run.command.push_back(text_of(word, "a word of the command"));
+    }
+    headed = true;
+}
+
+void Reader::Implementation::job(const Json& object) {
+    Job job = read_job(object);
+    const auto known = jobs.find(job.number);
+    if (known == jobs.end()) {
+        if (job.size > kMostRanks - run.processes) throw Refusal("more than 16 million processes");
+        run.processes += job.size;
+        jobs.emplace(job.number, std::move(job));
+    } else if (known->second.size != job.size) {
+        throw Refusal(
+            fmt::format("job {} has {} processes, and {} before: runs of one size can be merged (starling profile "
+                        "plan --size scales a plan)",
+                        job.number, job.size, known->second.size));
+    }
+}
+
+uint64_t Reader::Implementation::process(const Json& job, const Json& rank) const {
+    const uint64_t number = count_of(job, "a job's number", 0, kMostJobs);
+    const auto known = jobs.find(number);
+    if (known == jobs.end()) throw Refusal(fmt::format("job {} was not described before", number));
+    return key(number, count_of(rank, "a rank", 0, known->second.size - 1));
+}
+
+void Reader::Implementation::read_peers(const Json& object, Lot& lot, Line& line) const {
+    line.first = static_cast<uint32_t>(lot.sent.size());
+    const auto found = object.find("peers");
+    if (found == object.end()) return;
+    for (const Json& entry : list_of(*found, "\"peers\"")) {
+        const Json::array_t& row = row_of(entry, "a peer", 10);
+        Row sent{process(row[0], row[1]), {}, amount_at(row, 8)};
+        for (size_t size = 0; size < kSizes; ++size) {
+            const Amount amount = amount_at(row, 2 + 2 * size);
+            line.sizes[size] += amount;
+            sent.all += amount;
+        }
+        if (sent.on_connection.messages > sent.all.messages)
+            throw Refusal("a peer got more messages on connections than messages");
+        lot.sent.push_back(sent);
+    }
+    line.count = static_cast<uint32_t>(lot.sent.size()) - line.first;
+}
+
+void Reader::Implementation::read_collectives(const Json& object) {
+    const auto found = object.find("collectives");
+    if (found == object.end()) return;
+    for (const Json& entry : list_of(*found, "\"collectives\"")) {
+        const Json::array_t& row = row_of(entry, "a collective", 9);
+        Site site{text_of(row[0], "a call site"),  text_of(row[1], "a communicator"),
+                  text_of(row[3], "a collective"), text_of(row[4], "a size class"),
+                  text_of(row[5], "an algorithm"), static_cast<uint32_t>(count_of(row[2], "a size", 1, kMostRanks))};
+        Calls& calls = collectives[site];
+        calls.calls += amount_of(row[6], "a number of calls");
+        calls.bytes += amount_of(row[7], "a number of bytes");
+        calls.seconds += amount_of(row[8], "a time");
+    }
+}
+
+void Reader::Implementation::read_connections(const Json& object, const Line& line) {
+    const auto found = object.find("connections");
+    if (found == object.end()) return;
+    for (const Json& entry : list_of(*found, "\"connections\"")) {
+        const Json::array_t& row = row_of(entry, "a connection", 4);
+        const std::string& what = text_of(row[3], "what became of a connection");
+        if (what != "opened" && what != "closed") throw Refusal("a connection was " + what + " instead of opened or closed");
+        const Event event{line.began + amount_of(row[0], "a time"), line.who, process(row[1], row[2]), what == "opened"};
+        if (run.files.size() == 1) events.push_back(event);
+    }
+}
+
+void Reader::Implementation::phase(const Json& object) {
+    const std::string& name = text_of(member(object, "phase"), "\"phase\"");
+    Line line;
+    line.who = process(member(object, "job"), member(object, "rank"));
+    line.from = count_of(member(object, "from"), "\"from\"", 1, kMostOccurrence);
+    line.to = count_of(member(object, "to"), "\"to\"", line.from, kMostOccurrence);
+    line.began = amount_of(member(object, "began"), "\"began\"");
+    line.seconds = amount_of(member(object, "seconds"), "\"seconds\"");
+    line.waits = read_waits(object);
+    const auto [at, fresh] = lots.try_emplace(name);
+    Lot& lot = at->second;
+    if (fresh) names.push_back(name);
+    if (lot.mark.empty()) lot.mark = object.contains("mark") ? text_of(object["mark"], "\"mark\"") : "program";
+    read_peers(object, lot, line);
+    read_collectives(object);
+    read_connections(object, line);
+    lot.lines.push_back(line);
+    told = true;
+}
+
+void Reader::Implementation::end(const Json& object) {
+    process(member(object, "job"), member(object, "rank"));
+    const std::string& how = text_of(member(object, "how"), "\"how\"");
+    (how == "finalized" ? run.finalized : run.ended_early) += 1;
+}
+
+void Reader::Implementation::line(const Json& object) {
+    if (!object.is_object()) throw Refusal("it is no JSON object");
+    const std::string& kind = text_of(member(object, "kind"), "\"kind\"");
+    if (kind == "profile") return header(object);
+    if (!headed) throw Refusal("it comes before the \"profile\" line, with which a profile begins");
+    if (kind == "job") return job(object);
+    if (kind == "phase") return phase(object);
+    if (kind == "end") return end(object);
+}
+
+void Reader::Implementation::number_processes() {
+    for (auto& [number, job] : jobs) run.jobs.push_back(std::move(job));
+    std::sort(run.jobs.begin(), run.jobs.end(), [](const Job& a, const Job& b) { return a.number < b.number; });
+    uint32_t first = 0;
+    for (size_t i = 0; i < run.jobs.size(); ++i) {
+        run.jobs[i].first = first;
+        first += run.jobs[i].size;
+        place[run.jobs[i].number] = i;
+    }
+}
+
+// Ranks, or runs, may have summed up other occurrences: cut wherever one of them begins or ends, and a line's sums are dealt
+// out evenly over the pieces.
+void Reader::Implementation::make_spans(const std::string& name, Lot& lot) {
+    std::vector<uint64_t> cuts;
+    for (const Line& line : lot.lines) {
+        cuts.push_back(line.from);
+        cuts.push_back(line.to + 1);
+    }
+    std::sort(cuts.begin(), cuts.end());
+    cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+    std::vector<Span> spans(cuts.size() - 1);
+    for (size_t i = 0; i < spans.size(); ++i) {
+        spans[i].name = name;
+        spans[i].mark = lot.mark;
+        spans[i].from = cuts[i];
+        spans[i].to = cuts[i + 1] - 1;
+    }
+    const double mean = 1.0 / static_cast<double>(run.files.size());
+    for (const Line& line : lot.lines) {
+        size_t at = static_cast<size_t>(std::lower_bound(cuts.begin(), cuts.end(), line.from) - cuts.begin());
+        double before = 0;
+        for (; at < spans.size() && spans[at].to <= line.to; ++at) {
+            Span& span = spans[at];
+            const double share = span.occurrences() / static_cast<double>(line.to - line.from + 1);
+            const double weight = share * mean;
+            Part part{index(line.who), line.began + before, line.seconds * share, {}, static_cast<uint32_t>(span.sent.size()),
+                      line.count};
+            before += part.seconds;
+            part.waits.add(line.waits, weight);
+            span.waits.add(line.waits, weight);
+            for (size_t size = 0; size < kSizes; ++size)
+                span.sizes[size] += {line.sizes[size].messages * weight, line.sizes[size].bytes * weight};
+            for (uint32_t i = line.first; i < line.first + line.count; ++i) {
+                const Row& row = lot.sent[i];
+                span.sent.push_back({index(row.to),
+                                     {row.all.messages * weight, row.all.bytes * weight},
+                                     {row.on_connection.messages * weight, row.on_connection.bytes * weight}});
+            }
+            span.parts.push_back(part);
+        }
+    }
+    for (Span& span : spans) {
+        if (span.parts.empty()) continue;  // between occurrences that are known
+        span.began = span.parts[0].began;
+        for (const Part& part : span.parts) {
+            span.began = std::min(span.began, part.began);
+            span.seconds += part.seconds / static_cast<double>(span.parts.size());
+        }
+        run.spans.push_back(std::move(span));
+    }
+}
+
+Reader::Reader() : all_(std::make_unique<Implementation>()) {}
+Reader::~Reader() = default;
+
+void Reader::begin_file(const std::string& name) {
+    all_->file = name;
+    all_->run.files.push_back(name);
+    all_->number = 0;
+    all_->headed = all_->told = false;
+}
+
+void Reader::take(std::string_view line) {
+    ++all_->number;
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) return;
+    try {
+        all_->line(Json::parse(line));
+    } catch (const Refusal& refusal) {
+        throw Refusal(fmt::format("{}, line {}: {}", all_->file, all_->number, refusal.what()));
+    } catch (const Json::exception&) { throw Refusal(fmt::format("{}, line {}: this is no JSON", all_->file, all_->number)); }
+}
+
+void Reader::end_file() {
+    if (!all_->headed) throw Refusal(all_->file + " is empty: mpiexec --profile writes profiles");
+    if (!all_->told) throw Refusal(all_->file + " tells of no phase of any process: the job has ended before one was over");
+}
+
+Run Reader::finish() {
+    Implementation& all = *all_;
+    all.number_processes();
+    for (const std::string& name : all.names) {
+        Lot lot = std::move(all.lots[name]);
+        all.make_spans(name, lot);
+    }
+    std::stable_sort(all.run.spans.begin(), all.run.spans.end(),
+                     [](const Span& a, const Span& b) { return a.began < b.began; });
+    const double mean = 1.0 / static_cast<double>(all.run.files.size());
+    for (auto& [site, calls] : all.collectives)
+        all.run.collectives[site] = {calls.calls * mean, calls.bytes * mean, calls.seconds * mean};
+    for (const Event& event : all.events)
+        all.run.connections.push_back({event.when, all.index(event.at), all.index(event.peer), event.opened});
+    std::stable_sort(all.run.connections.begin(), all.run.connections.end(),
+                     [](const ConnectionEvent& a, const ConnectionEvent& b) { return a.when < b.when; });
+    return std::move(all.run);
+}
+
+Run read_profiles(const std::vector<std::string>& files) {
+    Reader reader;
+    for (const std::string& file : files) {
+        Lines lines(file);
+        reader.begin_file(file);
+        for (std::string_view line; lines.next(line);) reader.take(line);
+        reader.end_file();
+    }
+    return reader.finish();
+}
+
+}  // namespace starling::analysis

@@ -1,0 +1,148 @@
+#include "what_if.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace starling::analysis {
+
+namespace {
+
+/// All limits are tried at once: bit k says that a pair has a connection where each process may have k.
+using Limits = uint32_t;
+static_assert(kMostDirect < 32);
+
+uint64_t key(uint32_t a, uint32_t b) { return uint64_t{std::min(a, b)} << 32 | std::max(a, b); }
+
+/// How many connections each process has, for every limit.
+class Degrees {
+  public:
+    explicit Degrees(uint32_t processes) : of_(size_t{processes} * kStride, 0) {}
+
+    void clear() { std::fill(of_.begin(), of_.end(), uint8_t{0}); }
+
+    /// Connects them wherever both have room, but for the limits in `without`; gives where.
+    Limits connect(uint32_t a, uint32_t b, Limits without = 0) {
+        uint8_t* const first = &of_[size_t{a} * kStride];
+        uint8_t* const second = &of_[size_t{b} * kStride];
+        Limits out = 0;
+        for (uint32_t most = 1; most <= kMostDirect; ++most) {
+            if ((without >> most & 1) != 0 || first[most] >= most || second[most] >= most) continue;
+            ++first[most];
+            ++second[most];
+            out |= Limits{1} << most;
+        }
+        return out;
+    }
+
+  private:
+    static constexpr size_t kStride = kMostDirect + 1;
+    std::vector<uint8_t> of_;
+};
+
+void add(std::vector<double>& curve, Limits where, double messages) {
+    for (uint32_t most = 1; most <= kMostDirect; ++most)
+        if ((where >> most & 1) != 0) curve[most] += messages;
+}
+
+/// The static choice: whoever came first stays.
+class Fixed {
+  public:
+    explicit Fixed(uint32_t processes) : degrees_(processes) {}
+
+    /// The partners of a span, in the order in which each process met them: everybody's first, everybody's second, …
+    void meet(const Span& span) {
+        uint32_t longest = 0;
+        for (const Part& part : span.parts) longest = std::max(longest, part.count);
+        for (uint32_t nth = 0; nth < longest; ++nth) {
+            for (const Part& part : span.parts) {
+                if (nth >= part.count) continue;
+                const uint32_t to = span.sent[part.first + nth].to;
+                if (to == part.process) continue;
+                Limits& open = open_[key(part.process, to)];
+                open |= degrees_.connect(part.process, to, open);
+            }
+        }
+    }
+    Limits of(const Pair& pair) const {
+        const auto found = open_.find(key(pair.a, pair.b));
+        return found == open_.end() ? 0 : found->second;
+    }
+
+  private:
+    Degrees degrees_;
+    std::unordered_map<uint64_t, Limits> open_;
+};
+
+/// The pairs of a plan if each is opened by its own traffic, unless it is left from the span before. A span of several
+/// occurrences is taken to keep its connections from one to the next.
+class OnDemand {
+  public:
+    void begin_span() {
+        before_ = std::move(now_);
+        now_.clear();
+    }
+    void carry(const Pair& pair, Limits chosen, std::vector<double>& curve) {
+        const auto found = before_.find(key(pair.a, pair.b));
+        const Limits open = found == before_.end() ? 0 : found->second & chosen;
+        add(curve, open, pair.all.messages);
+        // Both sides send on the base path until one of them has reached the threshold.
+        const double late = pair.all.messages - 2 * kOnDemandAfter;
+        if (late > 0) add(curve, chosen & ~open, late);
+        if (const Limits after = late > 0 ? chosen : open) now_[key(pair.a, pair.b)] = after;
+    }
+
+  private:
+    std::unordered_map<uint64_t, Limits> before_, now_;
+};
+
+}  // namespace
+
+std::vector<Pair> choose(const std::vector<Pair>& by_weight, uint32_t most, uint32_t processes) {
+    std::vector<uint32_t> degree(processes, 0);
+    std::vector<Pair> chosen;
+    for (const Pair& pair : by_weight) {
+        if (degree[pair.a] >= most || degree[pair.b] >= most || pair.all.messages <= 0) continue;
+        ++degree[pair.a];
+        ++degree[pair.b];
+        chosen.push_back(pair);
+    }
+    return chosen;
+}
+
+WhatIf what_if(const Run& run) {
+    WhatIf out;
+    out.planned.assign(kMostDirect + 1, 0);
+    out.on_demand = out.fixed = out.planned;
+    Degrees degrees(run.processes);
+    Fixed fixed(run.processes);
+    OnDemand on_demand;
+    double all = 0, recorded = 0;
+    for (const Span& span : run.spans) {
+        std::vector<Pair> pairs = pairs_of(span);
+        sort_by_messages(pairs);
+        degrees.clear();
+        fixed.meet(span);
+        on_demand.begin_span();
+        for (const Pair& pair : pairs) {
+            all += pair.all.messages;
+            recorded += pair.on_connection.messages;
+            const Limits chosen = degrees.connect(pair.a, pair.b);
+            add(out.planned, chosen, pair.all.messages);
+            on_demand.carry(pair, chosen, out.on_demand);
+            add(out.fixed, fixed.of(pair), pair.all.messages);
+        }
+    }
+    if (all == 0) return out;
+    for (std::vector<double>* curve : {&out.planned, &out.on_demand, &out.fixed})
+        for (double& share : *curve) share /= all;
+    out.recorded = recorded / all;
+    return out;
+}
+
+uint32_t WhatIf::knee() const {
+    const double enough = 0.95 * planned.back();
+    return static_cast<uint32_t>(std::find_if(planned.begin(), planned.end(), [&](double share) { return share >= enough; }) -
+                                 planned.begin());
+}
+
+}  // namespace starling::analysis
