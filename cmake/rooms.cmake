@@ -17,7 +17,7 @@ function(starling_generate_abi)
     add_custom_command(OUTPUT ${STARLING_GENERATED}/header.stamp
         COMMAND ${generate} header ${STARLING_INCLUDE}/mpi.h
         COMMAND ${CMAKE_COMMAND} -E touch ${STARLING_GENERATED}/header.stamp
-        BYPRODUCTS ${STARLING_INCLUDE}/mpi.h DEPENDS ${generator} COMMENT "Generating mpi.h" VERBATIM)
+        BYPRODUCTS ${STARLING_INCLUDE}/mpi.h ${STARLING_INCLUDE}/mpi-ext.h DEPENDS ${generator} COMMENT "Generating mpi.h" VERBATIM)
     add_custom_target(mpi_header DEPENDS ${STARLING_GENERATED}/header.stamp)
     add_custom_command(OUTPUT ${STARLING_GENERATED}/entries.stamp
         COMMAND ${generate} entries ${PROJECT_SOURCE_DIR}/src/mpi ${STARLING_GENERATED}
@@ -86,7 +86,7 @@ function(starling_add_room_objects target room)
     endif()
 endfunction()
 
-# libmpi_abi.so.1: exports the standard's names only, carries its own libstdc++, and needs libc alone.
+# libmpi_abi.so.1: exports the standard's names and those of extensions.tsv only, carries its own libstdc++, and needs libc alone.
 function(starling_library_settings target)
     starling_source_settings(${target})
     add_dependencies(${target} mpi_entries)

@@ -12,6 +12,8 @@ enum class SingleCopy : uint8_t { automatic, on, off };
 enum class Singleton : uint8_t { automatic, allow };
 /// How a message that was offered moves: message/protocol/table.h.
 enum class LongProtocol : uint8_t { automatic, pieces, kernel, both, stream };
+/// Where it comes from which peers have connections: docs/plan.md.
+enum class PlanSource : uint8_t { demand, first, learn, file };
 enum class Pmi : uint8_t { automatic, none, pmix, pmi2, pmi1 };
 
 /// The names a variable of an enum type takes, in the order of its values; the specialisations end with
@@ -28,6 +30,8 @@ template <>
 inline constexpr const char* const kChoices<Singleton>[] = {"auto", "allow", nullptr};
 template <>
 inline constexpr const char* const kChoices<LongProtocol>[] = {"auto", "pieces", "kernel", "both", "stream", nullptr};
+template <>
+inline constexpr const char* const kChoices<PlanSource>[] = {"demand", "static", "learn", "file", nullptr};
 template <>
 inline constexpr const char* const kChoices<Pmi>[] = {"auto", "none", "pmix", "pmi2", "pmi1", nullptr};
 

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 
 #include "base/counters.h"
+#include "base/state.h"
+#include "link/places.h"
 #include "link/remote.h"
 
 namespace starling::link {
@@ -13,6 +16,13 @@ namespace {
 /// Windows of traffic to wait after a refusal, or after a connection that did not open.
 constexpr uint32_t kBackoff = 16;
 constexpr uint64_t kBytesLikeOne = 16384;  ///< of a streamed message, worth as much as one short one
+
+STARLING_STATE bool replaces = true;
+STARLING_STATE PlaceListener listener = nullptr;
+
+void tell(Peer& peer, PlaceNews news) {
+    if (listener) listener(peer, news);
+}
 
 /// A connection's worth: messages, and long ones by their length, lately more than long ago.
 void note_value(Peer& peer) {
@@ -35,19 +45,24 @@ void send_offer(Peer& peer, packet::Kind kind) {
     send_control(peer, kind, payload, bytes);
 }
 
-// The limit is reached: let go of the connection that has carried least since it was last looked at, if
-// it is worth less than half of the one that asks.
+bool gives_way(const Peer& user, const Peer& asking) {
+    return user.planned || asking.planned ? user.planned < asking.planned : user.value < asking.value / 2;
+}
+
+// The limit is reached: let go of the connection of least priority in the plan, and among those that are in none the one that
+// has carried least since it was last looked at, if that is worth less than half of the one that asks.
 void make_room_for(Peer& asking) {
+    if (!replaces) return;
     Peer* least = nullptr;
     const auto compare = [](void* one, void* argument) {
         Peer& user = *static_cast<Peer*>(one);
         Peer*& found = *static_cast<Peer**>(argument);
         if (user.state != State::connected) return;
         note_value(user);
-        if (!found || user.value < found->value) found = &user;
+        if (!found || std::tie(user.planned, user.value) < std::tie(found->planned, found->value)) found = &user;
     };
     connector(asking)->each_user(compare, &least);
-    if (least && least->value < asking.value / 2) apply(*least, Event::want_close);
+    if (least && gives_way(*least, asking)) apply(*least, Event::want_close);
 }
 
 void finish(Peer& peer, transport::Connector& by) {
@@ -76,11 +91,13 @@ void apply(Peer& peer, Event event, const std::byte* offer) {
     if (next.actions & kSendRefuse) {
         ++counters.refused;
         send_control(peer, packet::Kind::refuse, nullptr, 0);
+        if (event == Event::open) tell(peer, PlaceNews::turned_away);
     }
     if (next.actions & kSendClose) finish(peer, *by);
     if (next.actions & kGiveSlot) {
         unwatch_ring(peer);
         by->give_place(*peer.base);
+        tell(peer, PlaceNews::let_go);
     }
     if (next.actions & kDefer) {
         peer.open_deferred = true;
@@ -105,6 +122,10 @@ void want_connection(Peer& peer) {
     else
         make_room_for(peer);
 }
+
+void listen_to_places(PlaceListener whom) { listener = whom; }
+
+void keep_connections() { replaces = false; }
 
 void consider_opening(Peer& peer) {
     const transport::Connector* const by = connector(peer);

@@ -65,6 +65,7 @@ struct Peer {
     uint32_t sent_since_check = 0;  ///< messages; decides on opening and closing
     uint32_t value = 0;             ///< messages per window, decaying
     uint32_t backoff = 0;           ///< windows to wait after a refusal
+    uint32_t planned = 0;           ///< its priority in the phase that is going on; 0: it is in no plan (link/places.h)
 
     profile::Traffic* const traffic;  ///< to them in this phase; null: nothing is counted
 

@@ -75,6 +75,4 @@ int Get_hw_resource_info(MPI_Info* hw_info) {
     return MPI_SUCCESS;
 }
 
-int Pcontrol(int) { return MPI_SUCCESS; }
-
 }  // namespace starling::mpi

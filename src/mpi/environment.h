@@ -15,7 +15,5 @@ MPI_Aint Aint_add(MPI_Aint base, MPI_Aint disp);
 MPI_Aint Aint_diff(MPI_Aint addr1, MPI_Aint addr2);
 /// A new info object with the hardware resources that Starling has names for: none yet.
 int Get_hw_resource_info(MPI_Info* hw_info);
-/// Does nothing: the hook is for profiling libraries, which replace it.
-int Pcontrol(int level);
 
 }  // namespace starling::mpi

@@ -21,6 +21,7 @@
 #include "message/receive.h"
 #include "message/send.h"
 #include "mpi.h"
+#include "plan/manager.h"
 #include "progress/engine.h"
 
 namespace starling::runtime {
@@ -62,6 +63,7 @@ int start(int required) {
     cell.pid.store(getpid());
     link::Job* job = link::adopt_own_job(std::move(segment), rank);
     message::start();
+    plan::start();
     if (const int error = link::start()) return error;
     if (const int error = identity::publish_port(job->segment())) return error;
     if (identity::is_managed()) link::other_locate = identity::locate_through_manager;

@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
-"""The library's symbols are those of the standard and no others: exports.py LIBRARY FUNCTIONS.TSV"""
+"""The library's symbols are those of the tables and no others: exports.py LIBRARY FUNCTIONS.TSV EXTENSIONS.TSV"""
 
 import csv
 import subprocess
 import sys
 
-library, table = sys.argv[1:]
-with open(table, newline="") as file:
-    names = [row["name"] for row in csv.DictReader(file, delimiter="\t")]
+library, *tables = sys.argv[1:]
+names = []
+for table in tables:
+    with open(table, newline="") as file:
+        names += [row["name"] for row in csv.DictReader(file, delimiter="\t")]
 wanted = {name: "W" for name in names} | {"P" + name: "T" for name in names}
 listing = subprocess.run(["nm", "-D", "--defined-only", library], check=True, text=True, stdout=subprocess.PIPE).stdout
 found = {line.split()[2]: line.split()[1] for line in listing.splitlines()}
 wrong = [f"missing: {name}" for name in wanted.keys() - found.keys()]
-wrong += [f"not of the standard: {name}" for name in found.keys() - wanted.keys()]
+wrong += [f"in no table: {name}" for name in found.keys() - wanted.keys()]
 wrong += [f"{name} is {found[name]}, not {wanted[name]}" for name in wanted.keys() & found.keys()
           if found[name] != wanted[name]]
 needed = subprocess.run(["readelf", "-d", library], check=True, text=True, stdout=subprocess.PIPE).stdout

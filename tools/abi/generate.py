@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Generates what follows from the table of the MPI 5.0 C interface.
 
-    generate.py header FILE              mpi.h
+    generate.py header FILE              mpi.h, and mpi-ext.h beside it
     generate.py entries SOURCE-DIR DIR   the library's entry points and the list of what is built;
                                          SOURCE-DIR is src/mpi, whose headers declare the implementations
 
@@ -25,6 +25,7 @@ def write_if_changed(path, text):
 def main(arguments):
     if len(arguments) == 2 and arguments[0] == "header":
         write_if_changed(arguments[1], header.write())
+        write_if_changed(Path(arguments[1]).with_name("mpi-ext.h"), header.write_extensions())
     elif len(arguments) == 3 and arguments[0] == "entries":
         import entries
 

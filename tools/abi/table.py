@@ -1,4 +1,5 @@
-"""The MPI 5.0 C interface as data: reads functions.tsv, constants.tsv and types.tsv beside this file."""
+"""The MPI 5.0 C interface as data: reads functions.tsv, constants.tsv and types.tsv beside this file, and extensions.tsv,
+what Starling has besides."""
 
 import csv
 import re
@@ -25,13 +26,14 @@ def rows(name):
 
 @dataclass
 class Function:
-    """One C function of the standard, without its PMPI_ twin."""
+    """One C function, without its PMPI_ twin."""
 
-    name: str  # with MPI_
+    name: str  # with MPI_, or MPIX_ if it is not of the standard
     topic: str
     version: str
     returns: str
     parameters: str  # as in a prototype
+    doc: str = ""  # of extensions
     arguments: list = field(init=False)  # the parameters' names
 
     def __post_init__(self):
@@ -54,7 +56,7 @@ class Function:
     @property
     def prefixed(self):
         """What the library calls it: MPI_Comm_rank -> Comm_rank, MPI_T_finalize -> T_finalize."""
-        return self.name.removeprefix("MPI_")
+        return self.name.removeprefix("MPI_").removeprefix("MPIX_")
 
     def prototype(self, name=None):
         space = "" if self.returns.endswith("*") else " "
@@ -70,6 +72,11 @@ def parameter_name(parameter):
 def functions():
     return [Function(r["name"], r["topic"], r["version"], r["returns"], r["parameters"])
             for r in rows("functions.tsv")]
+
+
+def extensions():
+    return [Function(r["name"], r["topic"], r["version"], r["returns"], r["parameters"], r["doc"])
+            for r in rows("extensions.tsv")]
 
 
 def constants():

@@ -1,0 +1,299 @@
+#include "plan/manager.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+#include "base/config.h"
+#include "base/state.h"
+#include "link/places.h"
+#include "link/transports.h"
+#include "plan/choice.h"
+#include "plan/doubt.h"
+#include "plan/learned.h"
+#include "profile/traffic.h"
+#include "progress/engine.h"
+#include "transport/shm/region.h"
+
+namespace starling::plan {
+
+namespace {
+
+using link::Peer;
+using profile::PhaseId;
+
+/// Partners of a phase that are kept: more never have places.
+constexpr size_t kMostPartners = 1024;
+/// Of those who were turned away.
+constexpr size_t kMostGuests = 64;
+
+/// Who has asked for a connection when there was no place for it.
+struct Guest {
+    uint64_t job;
+    uint32_t rank;
+    uint64_t phases;  ///< as Manager::phases_, then
+};
+
+/// The transports whose connections have places: that of this host, and that to others.
+enum Side : size_t { kHere, kElsewhere, kSides };
+
+bool is_of(const Peer& peer, Side side) { return peer.can(transport::kSharesMemory) == (side == kHere); }
+
+/// Null: there are no others.
+transport::Connector* connector_of(Side side) {
+    if (side == kHere) return &link::shared_memory();
+    return link::network() ? link::network()->connector() : nullptr;
+}
+
+/// Null: its job is gone, or it can have no connection.
+Peer* peer_of(uint64_t job, uint32_t rank) {
+    link::Job* const its = link::job_with_id(job);
+    if (!its || its->dead() || !its->mapped() || rank >= its->segment().header().size) return nullptr;
+    if (its == link::self().job && rank == link::self().rank) return nullptr;
+    Peer* const peer = its->peer(rank);
+    return peer && !peer->dead && peer->can(transport::kConnections) ? peer : nullptr;
+}
+Peer* peer_of(const Partner& partner) { return peer_of(partner.job, partner.rank); }
+
+/// The places of a transport, and who has them.
+struct Users {
+    uint32_t all = 0, leaving = 0;
+    Peer* idle = nullptr;  ///< one that is in no plan and to which nothing has gone in this phase
+};
+
+Users users_of(Side side) {
+    const auto visit = [](void* user, void* argument) {
+        Peer& peer = *static_cast<Peer*>(user);
+        Users& users = *static_cast<Users*>(argument);
+        ++users.all;
+        users.leaving += peer.state == link::State::quiescing;
+        const bool unused = peer.planned == 0 && peer.traffic && !peer.traffic->hook.linked();
+        if (peer.state == link::State::connected && unused) users.idle = &peer;
+    };
+    Users users;
+    if (transport::Connector* const connector = connector_of(side)) connector->each_user(visit, &users);
+    return users;
+}
+
+Places places_of(Side side, const Users& users) {
+    const uint32_t rings = std::min<uint32_t>(static_cast<uint32_t>(config().max_direct), shm::kRingSlots);
+    const uint32_t limit = side == kHere ? rings : static_cast<uint32_t>(config().max_connections);
+    return {limit, limit > users.all ? limit - users.all : 0, users.leaving};
+}
+
+/// What was sent in a phase, and how much of it on connections.
+struct Sent {
+    Partners to[kSides];
+    uint64_t messages = 0, on_connections = 0;
+};
+
+Sent sent_now() {
+    Sent sent;
+    profile::each_traffic(
+        [](const profile::Traffic& traffic, void* argument) {
+            const Peer* const peer = peer_of(traffic.job, traffic.rank);
+            const auto messages = static_cast<uint32_t>(std::min<uint64_t>(traffic.messages(), UINT32_MAX));
+            if (!peer || messages == 0) return;
+            Sent& sent = *static_cast<Sent*>(argument);
+            sent.to[is_of(*peer, kHere) ? kHere : kElsewhere].push_back({traffic.job, traffic.rank, messages});
+            sent.messages += messages;
+            sent.on_connections += traffic.messages(profile::Way::connection);
+        },
+        &sent);
+    return sent;
+}
+
+Partners by_priority(const Sent& sent) {
+    Partners partners = sent.to[kHere];
+    partners.insert(partners.end(), sent.to[kElsewhere].begin(), sent.to[kElsewhere].end());
+    std::stable_sort(partners.begin(), partners.end(),
+                     [](const Partner& a, const Partner& b) { return a.priority > b.priority; });
+    if (partners.size() > kMostPartners) partners.resize(kMostPartners);
+    return partners;
+}
+
+class Manager {
+  public:
+    explicit Manager(std::unique_ptr<Source> source) : source_(std::move(source)) {}
+
+    void begin(PhaseId ended, PhaseId begun);
+    void note(Peer& peer, link::PlaceNews news);
+    bool poll();
+
+  private:
+    bool is_wrong(const Sent& sent);
+    void leave();
+    void adopt(const Partners* partners);
+    void expect_after(PhaseId phase);
+    void settle(bool anew);
+    void ask_wanted(Side side, bool anew);
+    void serve_guests(Side side);
+    bool serve(Peer& guest, Side side);
+    void open_ahead(Side side);
+
+    std::unique_ptr<Source> source_;
+    uint64_t phases_ = 0;  ///< begun so far
+    bool has_plan_ = false;
+    Partners wanted_;                   ///< in this phase
+    Partners next_;                     ///< in the one that is expected to come next
+    size_t opened_ahead_[kSides] = {};  ///< how many of those were looked at
+    uint32_t courtesies_[kSides] = {};  ///< connections closed in this phase for peers that it does not name
+    std::vector<PhaseId> successors_;   ///< by phase: which one came next, the last time
+    std::vector<Guest> guests_;
+    OnDemand on_demand_[kSides];
+    Doubt doubt_;
+    bool unsettled_ = false;
+};
+
+STARLING_STATE Manager* manager = nullptr;
+
+void Manager::begin(PhaseId ended, PhaseId begun) {
+    if (!source_) return;
+    ++phases_;
+    const Sent sent = sent_now();
+    if (is_wrong(sent)) return leave();
+    source_->ended(ended, by_priority(sent));
+    for (PhaseId id = static_cast<PhaseId>(successors_.size()); id <= std::max(ended, begun); ++id) successors_.push_back(id);
+    successors_[ended] = begun;
+    adopt(source_->partners(begun, profile::phase(begun).occurrences + 1));
+    expect_after(begun);
+    std::erase_if(guests_, [this](const Guest& guest) { return guest.phases + 1 < phases_; });
+    settle(true);
+}
+
+bool Manager::is_wrong(const Sent& sent) {
+    uint64_t on_demand = 0;
+    const uint32_t thresholds[kSides] = {static_cast<uint32_t>(config().direct_threshold),
+                                         static_cast<uint32_t>(config().connect_messages)};
+    for (const Side side : {kHere, kElsewhere})
+        on_demand += on_demand_[side].phase(sent.to[side], thresholds[side], places_of(side, {}).limit);
+    return has_plan_ && doubt_.phase(sent.messages, sent.on_connections, on_demand);
+}
+
+void Manager::leave() {
+    if (config().verbose > 0)
+        std::fprintf(stderr,
+                     "starling: rank %u: the plan is left in phase %llu: fewer messages went on connections than on demand\n",
+                     link::self().rank, static_cast<unsigned long long>(phases_));
+    adopt(nullptr);
+    next_.clear();
+    guests_.clear();
+    source_.reset();
+}
+
+// Peers that stay in the plan keep their connections without noticing.
+void Manager::adopt(const Partners* partners) {
+    for (const Partner& partner : wanted_)
+        if (Peer* const peer = peer_of(partner)) peer->planned = 0;
+    has_plan_ = partners != nullptr;
+    wanted_ = partners ? *partners : Partners{};
+    for (const Partner& partner : wanted_)
+        if (Peer* const peer = peer_of(partner)) peer->planned = partner.priority;
+}
+
+void Manager::expect_after(PhaseId phase) {
+    const PhaseId next = successors_[phase] != phase ? successors_[phase] : source_->expected_after(phase);
+    const Partners* const partners = next == phase ? nullptr : source_->partners(next, profile::phase(next).occurrences + 1);
+    next_ = partners ? *partners : Partners{};
+    std::fill_n(opened_ahead_, +kSides, 0);
+    std::fill_n(courtesies_, +kSides, 0);
+}
+
+void Manager::note(Peer& peer, link::PlaceNews news) {
+    unsettled_ = true;
+    if (news != link::PlaceNews::turned_away) return;
+    peer.backoff = 0;  // whatever it has refused before
+    if (guests_.size() >= kMostGuests) return;
+    const uint64_t job = peer.job.address().id;
+    const auto same = [&](const Guest& guest) { return guest.job == job && guest.rank == peer.rank; };
+    if (std::none_of(guests_.begin(), guests_.end(), same)) guests_.push_back({job, peer.rank, phases_});
+}
+
+bool Manager::poll() {
+    if (!unsettled_) return false;
+    settle(false);
+    return true;
+}
+
+void Manager::settle(bool anew) {
+    unsettled_ = false;
+    for (const Side side : {kHere, kElsewhere}) {
+        ask_wanted(side, anew);
+        serve_guests(side);
+        open_ahead(side);
+    }
+}
+
+// `anew`: a phase begins, so who has refused may think otherwise by now.
+void Manager::ask_wanted(Side side, bool anew) {
+    std::vector<Peer*> peers;
+    std::vector<Standing> standings;
+    for (const Partner& partner : wanted_) {
+        Peer* const peer = peer_of(partner);
+        if (!peer || !is_of(*peer, side)) continue;
+        const bool barred = peer->backoff > 0 && !anew;
+        peers.push_back(peer);
+        standings.push_back(peer->state != link::State::closed ? Standing::held
+                            : barred                           ? Standing::barred
+                                                               : Standing::missing);
+    }
+    if (peers.empty()) return;
+    for (const size_t i : whom_to_ask(standings, places_of(side, users_of(side)))) link::request_connection(*peers[i]);
+}
+
+// Who was turned away, by their own or by this phase's plan, would have to wait for their traffic to ask again.
+void Manager::serve_guests(Side side) {
+    std::erase_if(guests_, [&](const Guest& guest) {
+        Peer* const peer = peer_of(guest.job, guest.rank);
+        if (!peer || peer->state != link::State::closed) return true;
+        return is_of(*peer, side) && serve(*peer, side);
+    });
+}
+
+// Whether there is nothing more to do for the guest.
+bool Manager::serve(Peer& guest, Side side) {
+    const Users users = users_of(side);
+    const Places places = places_of(side, users);
+    if (places.free > 0) {
+        link::request_connection(guest);
+        return true;
+    }
+    // One of the plan's is asked by its priority. Another gets the place of a connection that lies idle, now and then.
+    if (guest.planned == 0 && has_plan_ && users.idle && users.leaving == 0 && courtesies_[side] < places.limit) {
+        ++courtesies_[side];
+        link::request_close(*users.idle);
+    }
+    return false;
+}
+
+// The places that this phase leaves free are the next one's.
+void Manager::open_ahead(Side side) {
+    uint32_t free = places_of(side, users_of(side)).free;
+    for (size_t& i = opened_ahead_[side]; i < next_.size() && free > 0; ++i) {
+        Peer* const peer = peer_of(next_[i]);
+        if (!peer || !is_of(*peer, side) || peer->state != link::State::closed || peer->backoff > 0) continue;
+        link::request_connection(*peer);
+        --free;
+    }
+}
+
+std::unique_ptr<Source> source_of(PlanSource which) {
+    if (which == PlanSource::learn) return std::make_unique<Learned>();
+    return nullptr;
+}
+
+}  // namespace
+
+void start() {
+    if (config().plan == PlanSource::first) link::keep_connections();
+    std::unique_ptr<Source> source = source_of(config().plan);
+    if (!source) return;
+    manager = new Manager(std::move(source));
+    profile::start_counting();
+    profile::listen_to_phases([](PhaseId ended, PhaseId begun) { manager->begin(ended, begun); });
+    link::listen_to_places([](Peer& peer, link::PlaceNews news) { manager->note(peer, news); });
+    progress::add_poller([] { return manager->poll(); });
+}
+
+}  // namespace starling::plan

@@ -1,0 +1,73 @@
+// Wrong plans: what connections on demand would have done, and when a plan is left.
+#include "plan/doubt.h"
+
+#include <gtest/gtest.h>
+
+namespace starling::plan {
+namespace {
+
+constexpr uint32_t kThreshold = 8, kPlaces = 2;
+
+uint64_t phase(OnDemand& model, const Partners& sent) { return model.phase(sent, kThreshold, kPlaces); }
+
+TEST(OnDemand, TheFirstMessagesTakeTheBasePath) {
+    OnDemand model;
+    EXPECT_EQ(phase(model, {{1, 1, 100}, {1, 2, 8}, {1, 3, 9}}), 92u + 1u);
+    EXPECT_EQ(phase(model, {}), 0u);
+}
+
+TEST(OnDemand, ThoseThatCarryMostHaveThePlaces) {
+    OnDemand model;
+    EXPECT_EQ(phase(model, {{1, 1, 20}, {1, 2, 30}, {1, 3, 40}}), 22u + 32u);
+}
+
+TEST(OnDemand, WhatIsOpenStaysOpen) {
+    OnDemand model;
+    EXPECT_EQ(phase(model, {{1, 1, 100}, {1, 2, 100}}), 184u);
+    EXPECT_EQ(phase(model, {{1, 1, 100}, {1, 2, 5}}), 105u);
+    // Quiet for a phase in which nobody else wanted the places.
+    EXPECT_EQ(phase(model, {{1, 3, 2}}), 0u);
+    EXPECT_EQ(phase(model, {{1, 1, 10}, {1, 2, 10}}), 20u);
+    // And then somebody did: of two equal ones it is the first.
+    EXPECT_EQ(phase(model, {{1, 3, 50}, {1, 4, 50}}), 84u);
+    EXPECT_EQ(phase(model, {{1, 1, 10}, {1, 2, 10}}), 4u);
+}
+
+TEST(OnDemand, RanksOfOtherJobsAreOthers) {
+    OnDemand model;
+    EXPECT_EQ(phase(model, {{1, 1, 100}}), 92u);
+    EXPECT_EQ(phase(model, {{2, 1, 100}}), 92u);
+    EXPECT_EQ(phase(model, {{1, 1, 100}, {2, 1, 100}}), 200u);
+}
+
+TEST(OnDemand, WithoutPlacesNothingGoesOnConnections) {
+    OnDemand model;
+    EXPECT_EQ(model.phase(Partners{{1, 1, 100}}, kThreshold, 0), 0u);
+}
+
+TEST(Doubt, ThreePhasesInARow) {
+    Doubt doubt;
+    EXPECT_FALSE(doubt.phase(1000, 100, 500));
+    EXPECT_FALSE(doubt.phase(1000, 100, 500));
+    EXPECT_FALSE(doubt.phase(1000, 500, 500));
+    EXPECT_FALSE(doubt.phase(1000, 100, 500));
+    EXPECT_FALSE(doubt.phase(1000, 100, 500));
+    EXPECT_TRUE(doubt.phase(1000, 100, 500));
+}
+
+TEST(Doubt, FewMessagesSayNothing) {
+    Doubt doubt;
+    for (int i = 0; i < 20; ++i) EXPECT_FALSE(doubt.phase(Doubt::kFewMessages - 1, 0, Doubt::kFewMessages - 1));
+    EXPECT_FALSE(doubt.phase(1000, 0, 900));
+    EXPECT_FALSE(doubt.phase(1000, 0, 900));
+    EXPECT_FALSE(doubt.phase(3, 3, 3));
+    EXPECT_TRUE(doubt.phase(1000, 0, 900));
+}
+
+TEST(Doubt, AsGoodIsGoodEnough) {
+    Doubt doubt;
+    for (int i = 0; i < 20; ++i) EXPECT_FALSE(doubt.phase(1000, 480, 500));
+}
+
+}  // namespace
+}  // namespace starling::plan
