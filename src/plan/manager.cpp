@@ -12,6 +12,7 @@
 #include "plan/choice.h"
 #include "plan/doubt.h"
 #include "plan/learned.h"
+#include "plan/phase_traffic.h"
 #include "profile/traffic.h"
 #include "progress/engine.h"
 #include "transport/shm/region.h"
@@ -23,8 +24,6 @@ namespace {
 using link::Peer;
 using profile::PhaseId;
 
-/// Partners of a phase that are kept: more never have places.
-constexpr size_t kMostPartners = 1024;
 /// Of those who were turned away.
 constexpr size_t kMostGuests = 64;
 
@@ -35,26 +34,11 @@ struct Guest {
     uint64_t phases;  ///< as Manager::phases_, then
 };
 
-/// The transports whose connections have places: that of this host, and that to others.
-enum Side : size_t { kHere, kElsewhere, kSides };
-
-bool is_of(const Peer& peer, Side side) { return peer.can(transport::kSharesMemory) == (side == kHere); }
-
 /// Null: there are no others.
 transport::Connector* connector_of(Side side) {
     if (side == kHere) return &link::shared_memory();
     return link::network() ? link::network()->connector() : nullptr;
 }
-
-/// Null: its job is gone, or it can have no connection.
-Peer* peer_of(uint64_t job, uint32_t rank) {
-    link::Job* const its = link::job_with_id(job);
-    if (!its || its->dead() || !its->mapped() || rank >= its->segment().header().size) return nullptr;
-    if (its == link::self().job && rank == link::self().rank) return nullptr;
-    Peer* const peer = its->peer(rank);
-    return peer && !peer->dead && peer->can(transport::kConnections) ? peer : nullptr;
-}
-Peer* peer_of(const Partner& partner) { return peer_of(partner.job, partner.rank); }
 
 /// The places of a transport, and who has them.
 struct Users {
@@ -82,37 +66,6 @@ Places places_of(Side side, const Users& users) {
     return {limit, limit > users.all ? limit - users.all : 0, users.leaving};
 }
 
-/// What was sent in a phase, and how much of it on connections.
-struct Sent {
-    Partners to[kSides];
-    uint64_t messages = 0, on_connections = 0;
-};
-
-Sent sent_now() {
-    Sent sent;
-    profile::each_traffic(
-        [](const profile::Traffic& traffic, void* argument) {
-            const Peer* const peer = peer_of(traffic.job, traffic.rank);
-            const auto messages = static_cast<uint32_t>(std::min<uint64_t>(traffic.messages(), UINT32_MAX));
-            if (!peer || messages == 0) return;
-            Sent& sent = *static_cast<Sent*>(argument);
-            sent.to[is_of(*peer, kHere) ? kHere : kElsewhere].push_back({traffic.job, traffic.rank, messages});
-            sent.messages += messages;
-            sent.on_connections += traffic.messages(profile::Way::connection);
-        },
-        &sent);
-    return sent;
-}
-
-Partners by_priority(const Sent& sent) {
-    Partners partners = sent.to[kHere];
-    partners.insert(partners.end(), sent.to[kElsewhere].begin(), sent.to[kElsewhere].end());
-    std::stable_sort(partners.begin(), partners.end(),
-                     [](const Partner& a, const Partner& b) { return a.priority > b.priority; });
-    if (partners.size() > kMostPartners) partners.resize(kMostPartners);
-    return partners;
-}
-
 class Manager {
   public:
     explicit Manager(std::unique_ptr<Source> source) : source_(std::move(source)) {}
@@ -122,7 +75,7 @@ class Manager {
     bool poll();
 
   private:
-    bool is_wrong(const Sent& sent);
+    bool is_wrong(const Exchanged& phase);
     void leave();
     void adopt(const Partners* partners);
     void expect_after(PhaseId phase);
@@ -141,6 +94,7 @@ class Manager {
     uint32_t courtesies_[kSides] = {};  ///< connections closed in this phase for peers that it does not name
     std::vector<PhaseId> successors_;   ///< by phase: which one came next, the last time
     std::vector<Guest> guests_;
+    PhaseTraffic traffic_;
     OnDemand on_demand_[kSides];
     Doubt doubt_;
     bool unsettled_ = false;
@@ -151,9 +105,9 @@ STARLING_STATE Manager* manager = nullptr;
 void Manager::begin(PhaseId ended, PhaseId begun) {
     if (!source_) return;
     ++phases_;
-    const Sent sent = sent_now();
-    if (is_wrong(sent)) return leave();
-    source_->ended(ended, by_priority(sent));
+    const Exchanged exchanged = traffic_.end();
+    if (is_wrong(exchanged)) return leave();
+    source_->ended(ended, exchanged.partners);
     for (PhaseId id = static_cast<PhaseId>(successors_.size()); id <= std::max(ended, begun); ++id) successors_.push_back(id);
     successors_[ended] = begun;
     adopt(source_->partners(begun, profile::phase(begun).occurrences + 1));
@@ -162,13 +116,13 @@ void Manager::begin(PhaseId ended, PhaseId begun) {
     settle(true);
 }
 
-bool Manager::is_wrong(const Sent& sent) {
+bool Manager::is_wrong(const Exchanged& phase) {
     uint64_t on_demand = 0;
     const uint32_t thresholds[kSides] = {static_cast<uint32_t>(config().direct_threshold),
                                          static_cast<uint32_t>(config().connect_messages)};
     for (const Side side : {kHere, kElsewhere})
-        on_demand += on_demand_[side].phase(sent.to[side], thresholds[side], places_of(side, {}).limit);
-    return has_plan_ && doubt_.phase(sent.messages, sent.on_connections, on_demand);
+        on_demand += on_demand_[side].phase(phase.sent[side], thresholds[side], places_of(side, {}).limit);
+    return has_plan_ && doubt_.phase(phase.messages, phase.on_connections, on_demand);
 }
 
 void Manager::leave() {

@@ -1,0 +1,43 @@
+// What a phase has exchanged with whom, as it ends. Both ways count, since a connection serves both, and so its two ends come to the
+// same priority.
+//
+// Not thread-safe: within the library's lock (base/lock.h).
+#pragma once
+
+#include <utility>
+
+#include "link/peer.h"
+#include "plan/partner.h"
+
+namespace starling::plan {
+
+/// The transports whose connections have places: that of this host, and that to others.
+enum Side : size_t { kHere, kElsewhere, kSides };
+inline bool is_of(const link::Peer& peer, Side side) { return peer.can(transport::kSharesMemory) == (side == kHere); }
+
+/// The peer that may have a connection; it is met if it wasn't. Null: its job is gone, it is dead, or it is ourselves.
+link::Peer* peer_of(uint64_t job, uint32_t rank);
+inline link::Peer* peer_of(const Partner& partner) { return peer_of(partner.job, partner.rank); }
+
+struct Exchanged {
+    Partners partners;                          ///< by messages both ways
+    Partners sent[kSides];                      ///< by those that were sent
+    uint64_t messages = 0, on_connections = 0;  ///< of those that were sent
+};
+
+class PhaseTraffic {
+  public:
+    /// Of the phase that is about to end: since the last call.
+    Exchanged end();
+
+    static constexpr size_t kMostPartners = 1024;  ///< more never have places
+
+  private:
+    using Key = std::pair<uint64_t, uint32_t>;  ///< job, rank
+    using Received = std::vector<std::pair<Key, uint32_t>>;
+    void add_received(Partners& partners);
+
+    Received received_;  ///< messages so far, when the last phase ended; sorted
+};
+
+}  // namespace starling::plan
