@@ -9,6 +9,8 @@
  * - blocks, partners, partners-changed, blocks-moved: blocks at the end, and by regridding the processes
  * that one exchanges borders with, how many of these are new or gone, and blocks that change their owner
  *
+ * - on-connections: share of the packets that did not take the base path, where the library tells
+ *
  * -i: steps; -k: levels of refinement; -c: the plate must be the same to the last bit as one computed by
  * one process. --spawn K: parents and children share one plate. Explicit steps, the same for all blocks;
  * heat that flows through a face between levels is not corrected. All processes know the whole tree of
@@ -16,10 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../common/paths.h"
 #include "../../common/team.h"
 #include "mesh.h"
 
-enum { kBase = 4, kStepsPerGrid = 8 };
+enum { kBase = 4, kStepsPerGrid = 8, kRegridMark = 3 };
 
 typedef struct {
     double partners, changed; /* sums over the regriddings */
@@ -100,7 +103,10 @@ static Tally run(Mesh* mesh, long steps) {
     for (long step = 0; step < steps; ++step) {
         double x, y;
         lamp((double)step / (double)steps, &x, &y);
-        if (step % kStepsPerGrid == 0) regrid(mesh, &tally);
+        if (step % kStepsPerGrid == 0) {
+            MPI_Pcontrol(kRegridMark); /* partners change from here on: for libraries that want to know */
+            regrid(mesh, &tally);
+        }
         mesh_exchange(mesh);
         for (int i = 0; i < mesh->count; ++i) {
             if (mesh->leaves[i].now) heat(mesh, &mesh->leaves[i], x, y);
@@ -129,7 +135,9 @@ static void check(const Mesh* mesh, long steps) {
 
 static void measure(const Team* team, const Options* options, int edge, int levels, Report* report) {
     Mesh mesh = mesh_create(team->control, kBase, levels, edge);
+    Paths* paths = bench_paths();
     Tally tally = run(&mesh, options->iterations);
+    PathShare share = bench_path_share(paths, mesh.comm);
     if (options->check) check(&mesh, options->iterations);
     double steps = (double)options->iterations, regrids = (double)tally.regrids;
     const struct {
@@ -145,6 +153,10 @@ static void measure(const Team* team, const Options* options, int edge, int leve
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; ++k) {
         Stats stats = bench_over_processes(team->control, rows[k].own);
         bench_row(report, rows[k].name, edge, stats);
+    }
+    if (team->id == 0 && share.on_connections >= 0) {
+        Stats one = {share.on_connections, share.on_connections, share.on_connections, share.on_connections, 0, {{0, 0}}};
+        bench_row(report, "on-connections", edge, one);
     }
     mesh_free(&mesh);
 }
