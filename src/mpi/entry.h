@@ -20,17 +20,10 @@ inline int enter(const char* name, F&& body) {
     return out_of_memory();
 }
 
-/// The same for a collective call: whoever watches these (profile/collectives.h) is told where it comes from. Inline, so that the
-/// return address is the entry's.
+/// The same for a collective call that is watched (profile/collectives.h), from the place in the program that `site` says.
 template <class F>
-[[gnu::always_inline]] inline int enter_collective(const char* name, F&& body) {
-    calling = name;
-    try {
-        if (profile::watching) [[unlikely]]
-            return profile::run_watched(__builtin_return_address(0), body);
-        return body();
-    } catch (const std::bad_alloc&) {}
-    return out_of_memory();
+[[gnu::noinline, gnu::cold]] int enter_watched(const char* name, const void* site, F body) {
+    return enter(name, [&] { return profile::run_watched(site, body); });
 }
 
 /// After an error that is returned, the handle that would have been made is the null handle, so that a program which

@@ -81,10 +81,15 @@ def missing_body(function):
         return f"    return MPI_T_ERR_{code};\n"
     if function.prefixed.endswith("_toint"):
         return f"    return unsupported<int>(\"{function.name}\");\n"
-    call = f"unsupported(\"{function.name}\")"
-    for handle, kind in function.makes:
+    call = f'unsupported("{function.name}")'
+    return f"    return {with_nulls(call, function.makes)};\n"
+
+
+def with_nulls(call, made):
+    """The call, and where it fails the handles that it would have made are null."""
+    for handle, kind in made:
         call = f"or_null({call}, {handle}, {table.NULL_HANDLES[kind]})"
-    return f"    return {call};\n"
+    return call
 
 
 def entry(function, implementation):
@@ -92,13 +97,15 @@ def entry(function, implementation):
     if implementation:
         parameters = function.prototype("P" + name)
         # The names of the standard's parameters never clash with the namespace's: they are local.
-        enter = "enter_collective" if part_of(function) == "collective" else "enter"
-        guard = "enter_tool(" if is_tool(function) else f"{enter}(\"{name}\", "
-        call = f"{guard}[&] {{ return starling::mpi::{implementation}({arguments}); }})"
-        if implementation not in NULLS_BY_ITSELF:
-            for handle, kind in function.makes:
-                call = f"or_null({call}, {handle}, {table.NULL_HANDLES[kind]})"
-        body = f"    return {call};\n"
+        guard = "enter_tool(" if is_tool(function) else f"enter(\"{name}\", "
+        made = [] if implementation in NULLS_BY_ITSELF else function.makes
+        inner = f"starling::mpi::{implementation}({arguments})"
+        call = f"{guard}[&] {{ return {inner}; }})"
+        body = f"    return {with_nulls(call, made)};\n"
+        if part_of(function) == "collective":
+            # A copy of the arguments, so that nothing is laid out in memory for a call that nobody watches.
+            watched = f"enter_watched(\"{name}\", __builtin_return_address(0), [=] {{ return {inner}; }})"
+            body = f"    if (starling::profile::watching) [[unlikely]]\n        return {with_nulls(watched, made)};\n" + body
         if function.returns != "int" or function.prefixed.endswith("_toint"):
             body = f"    return starling::mpi::{implementation}({arguments});\n"
     else:
@@ -139,7 +146,7 @@ def write(directory):
         implementations = {f.name: built.implementation(f.prefixed) for f in mine}
         headers = sorted({built.header[i] for i in implementations.values() if i})
         text = OPENING + "".join(f"#include \"mpi/{h}\"\n" for h in headers)
-        text += "\nusing starling::mpi::enter;\nusing starling::mpi::enter_collective;\nusing starling::mpi::enter_tool;\nusing starling::mpi::or_null;\nusing starling::mpi::unsupported;\n\nextern \"C\" {\n\n"
+        text += "\nusing starling::mpi::enter;\nusing starling::mpi::enter_watched;\nusing starling::mpi::enter_tool;\nusing starling::mpi::or_null;\nusing starling::mpi::unsupported;\n\nextern \"C\" {\n\n"
         text += "\n".join(entry(f, implementations[f.name]) for f in mine)
         files[f"entries_{part}.cpp"] = text + "\n}  // extern \"C\"\n"
     rows = [f"{{\"{f.name}\", \"{f.topic.split(';')[0]}\", \"{f.version}\", "
