@@ -10,6 +10,9 @@ pkg_check_modules(hwloc IMPORTED_TARGET hwloc)
 pkg_check_modules(sodium REQUIRED libsodium)
 find_library(STARLING_SODIUM libsodium.a HINTS ${sodium_LIBRARY_DIRS} REQUIRED)
 
+pkg_check_modules(zlib REQUIRED zlib)
+find_library(STARLING_ZLIB libz.a HINTS ${zlib_LIBRARY_DIRS} REQUIRED)
+
 option(STARLING_TESTS "Build the tests, examples and benchmarks" ON)
 option(STARLING_DRAFT "Let the library link while functions it calls are not written yet" OFF)
 set(STARLING_SKIP_ROOMS "" CACHE STRING "With STARLING_DRAFT: rooms to leave out of the library")

@@ -26,6 +26,12 @@ class Writer {
         }
         return *this;
     }
+    /// Seven bits a byte, the low ones first: for numbers that are mostly small.
+    Writer& packed(uint64_t value) {
+        for (; value > 127; value >>= 7) bytes_.push_back(static_cast<char>(value | 128));
+        bytes_.push_back(static_cast<char>(value));
+        return *this;
+    }
     /// A 32-bit length and the bytes. What is longer than such a length can say throws std::bad_alloc.
     Writer& string(std::string_view text) {
         if (text.size() > UINT32_MAX) throw std::bad_alloc();
@@ -57,6 +63,20 @@ class Reader {
         }
         rest_.remove_prefix(sizeof(T));
         return static_cast<T>(bits);
+    }
+
+    /// As the Writer packs them: there is one way to write a number, and what is longer fails, as does what is above `most`.
+    uint64_t packed(uint64_t most = UINT64_MAX) {
+        uint64_t value = 0;
+        for (uint32_t shift = 0; shift < 64; shift += 7) {
+            const auto byte = number<uint8_t>();
+            value |= static_cast<uint64_t>(byte & 127) << shift;
+            if (byte & 128) continue;
+            if ((byte == 0 && shift > 0) || (shift == 63 && byte > 1) || value > most) break;
+            return failed_ ? 0 : value;
+        }
+        failed_ = true;
+        return 0;
     }
 
     std::string_view string() {

@@ -37,7 +37,10 @@ enum class MessageKind : uint32_t {
     /// JobQuery → JobReply: we have given up that rank, on another host, since nothing reaches it: it shall not wait for us.
     /// To hang up without waiting for the reply is fine.
     given_up = 15,
-    last = 27,  ///< those from 20 on are between mpiexec and a standing daemon, and named there
+    /// ProfileReport (control/profile_report.h) → NameReply: an error class if nobody writes it down. Says what it has to say
+    /// by arriving: to hang up without waiting for the reply is fine.
+    profile = 16,
+    last = 28,  ///< those from 20 on are between mpiexec and a standing daemon, and named there
 };
 
 inline constexpr uint32_t kFrameMagic = 0x4c525453;  ///< "STRL"

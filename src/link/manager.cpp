@@ -8,6 +8,7 @@
 #include "base/state.h"
 #include "link/places.h"
 #include "link/remote.h"
+#include "profile/record.h"
 
 namespace starling::link {
 
@@ -79,6 +80,8 @@ void apply(Peer& peer, Event event, const std::byte* offer) {
     counters.connections += has - had;
     counters.opened += has > had;
     counters.closed += has < had;
+    if (has != had && peer.traffic) [[unlikely]]
+        profile::note_connection(*peer.traffic, has > had);
     peer.state = next.next;
     if (next.actions & kTakeSlot) {
         by->take_place(*peer.base);

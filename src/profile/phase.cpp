@@ -7,6 +7,7 @@
 #include "base/state.h"
 #include "profile/collectives.h"
 #include "profile/traffic.h"
+#include "profile/waits.h"
 
 namespace starling::profile {
 
@@ -35,12 +36,17 @@ PhaseId begin_phase(std::string_view name, Mark mark) {
     const auto found = phases.by_name.find(std::string(name));
     const PhaseId begun = found == phases.by_name.end() ? phases.add(name, mark) : found->second;
     for (uint32_t i = 0; i < listening; ++i) listeners[i](phases.now, begun);
-    clear_traffic();
-    clear_collectives();
+    clear_counts();
     phases.now = begun;
     ++phases.all[begun].occurrences;
     phases.all[begun].began = now_ns();
     return begun;
+}
+
+void clear_counts() {
+    clear_traffic();
+    clear_collectives();
+    clear_waits();
 }
 
 PhaseId current_phase() { return known.get().now; }

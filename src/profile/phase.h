@@ -28,6 +28,9 @@ struct Phase {
 /// Listeners hear of it before the traffic of the old one is cleared.
 PhaseId begin_phase(std::string_view name, Mark mark = Mark::program);
 
+/// Everything that is counted begins at 0.
+void clear_counts();
+
 PhaseId current_phase();
 const Phase& phase(PhaseId id);
 /// How many there are.

@@ -18,6 +18,7 @@
 #include "link/locate.h"
 #include "link/peer.h"
 #include "link/transports.h"
+#include "profile/record.h"
 #include "progress/demand.h"
 #include "progress/engine.h"
 #include "progress/neighbours.h"
@@ -172,6 +173,7 @@ bool yield_core(bool whoever) {
 }
 
 void look_at_liveness() {
+    profile::hand_on();
     if (link::check_liveness() && threads_at_once()) wake_own_threads();
 }
 
@@ -192,10 +194,18 @@ void Idle::withdraw() {
 void Idle::count_until(uint64_t now) {
     if (began_ == 0) began_ = counted_;
     counters.waited += now - counted_;
+    if (now > counted_ && profile::counting()) [[unlikely]]
+        count_cause(now - counted_);
     counters.last_waited = counted_ = now;
     if (now - began_ < kTellAfterNs) return;
     told_ = true;
     tell_wait(this, site_, argument_, began_, now);
+}
+
+// What is waited for is asked once: who waits for several things waits for the first of them that is missing.
+void Idle::count_cause(uint64_t ns) {
+    if (cause_ == kNoCause) cause_ = static_cast<uint8_t>(cause_of(site_, argument_));
+    profile::add_wait(static_cast<profile::Cause>(cause_), ns);
 }
 
 void Idle::look_around() {

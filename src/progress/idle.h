@@ -34,10 +34,13 @@ class Idle {
     void look_around();
     void withdraw();
     void count_until(uint64_t now);
+    void count_cause(uint64_t ns);
+    static constexpr uint8_t kNoCause = 0xff;
     Waiting waiting_;
     uint64_t began_ = 0;    ///< ns, when this wait first stopped spinning; 0 before
     uint64_t counted_ = 0;  ///< ns, up to when counters.waited has this wait
     bool told_ = false;
+    uint8_t cause_ = kNoCause;  ///< profile::Cause, when it is known
     uint32_t rings_ = 0;  ///< of the doorbell, when it was announced
     const WaitSite& site_;
     const void* argument_;

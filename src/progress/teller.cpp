@@ -150,6 +150,31 @@ void end_told_wait(const void* wait) {
     write_all(now_ns());
 }
 
+profile::Cause cause_of(const WaitSite& site, const void* argument) {
+    if (!site.tell) return profile::Cause::other;
+    Account account{};
+    Teller teller(account);
+    if (!teller.begin_wait(0, 0, "")) return profile::Cause::other;
+    site.tell(argument, teller);
+    const Account::Wait& wait = account.wait[0];
+    if (wait.collective) return profile::Cause::collective;
+    const Account::Operation* const first = account.operation + wait.waited.first;
+    bool sends = false;
+    for (uint32_t i = 0; i < wait.waited.count; ++i) {
+        switch (first[i].kind) {
+            case Account::Kind::receive:
+            case Account::Kind::arriving:
+            case Account::Kind::probe:
+                return profile::Cause::late_sender;
+            case Account::Kind::member:
+                return profile::Cause::collective;
+            default:
+                sends |= first[i].kind == Account::Kind::send;
+        }
+    }
+    return sends ? profile::Cause::late_receiver : profile::Cause::other;
+}
+
 void tell_test(uint64_t now) {
     if (page && now > last_told + kTellAgainNs) write_all(now);
 }

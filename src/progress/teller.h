@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/account.h"
+#include "profile/waits.h"
 
 namespace starling::progress {
 
@@ -83,6 +84,9 @@ void tell_wait(const void* wait, const WaitSite& site, const void* argument, uin
 void end_told_wait(const void* wait);
 /// A program that tests in a loop has found nothing: tells what it has open, not too often.
 void tell_test(uint64_t now);
+
+/// What such a wait is put down to in the profile: asks the site, and so costs as much as telling.
+profile::Cause cause_of(const WaitSite& site, const void* argument);
 
 /// How long a wait lasts before it is told, and how often it is told again, ns: a person does not look faster, and it costs a
 /// process that waits in turns with others nothing.

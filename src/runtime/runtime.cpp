@@ -22,6 +22,8 @@
 #include "message/send.h"
 #include "mpi.h"
 #include "plan/manager.h"
+#include "profile/record.h"
+#include "profile/traffic.h"
 #include "progress/engine.h"
 
 namespace starling::runtime {
@@ -61,7 +63,9 @@ int start(int required) {
     if (cell.state.load() != job::RankState::started)
         return fail(MPI_ERR_OTHER, "rank %u has called MPI_Init already, in another process that was started as it", rank);
     cell.pid.store(getpid());
+    if (config().profile) profile::start_counting();  // before the first peer
     link::Job* job = link::adopt_own_job(std::move(segment), rank);
+    profile::start_recording(job->segment(), rank);
     message::start();
     plan::start();
     if (const int error = link::start()) return error;
@@ -88,9 +92,18 @@ bool all_sent() {
     return message::open_sends() == 0 && !link::anything_pending() && link::all_acknowledged();
 }
 
+constexpr progress::WaitSite kHandingOn{"MPI_Finalize (the profile)", progress::Expected::later};
+
+/// The profile's last word; other processes may still need us meanwhile. Within the lock.
+void finish_profile() {
+    profile::finish_recording();
+    progress::wait_until([] { return profile::handed_on(); }, kHandingOn);
+}
+
 void stop() {
     {
         Lock lock;
+        finish_profile();
         link::say_farewell();
         progress::stop();
         set_state(job::RankState::finalized);
@@ -104,6 +117,7 @@ void stop() {
 /// process may end.
 void pause() {
     Lock lock;
+    finish_profile();
     link::flush_transports();
     progress::stop();
     set_state(job::RankState::finalized);
@@ -182,6 +196,7 @@ void abort(int code) {
         cell.abort_code.store(code);
         cell.aborted.store(1);
     }
+    if (!threads_at_once()) profile::hand_on_the_rest();  // others may be at it
     flush_output();
     identity::abort_through_manager(code);
     // Only the low eight bits reach the parent process; an abort must not look like success.

@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 
+#include "base/config.h"
 #include "launch/client/allocation.h"
 #include "launch/client/client.h"
 #include "launch/client/options.h"
@@ -34,7 +36,12 @@ int main(int argc, char** argv) {
     if (const std::string problem = parse_options({argv + 1, argv + argc}, options); !problem.empty()) return complain(problem);
     if (options.help) return std::fputs(launch::usage(), stdout) < 0;
     if (options.version) return std::printf("Starling mpiexec %s\n", STARLING_VERSION) < 0;
-    if (!options.quiet) launch::check_settings(options.programs);
+    if (options.quiet)
+        read_config(false);
+    else
+        launch::check_settings(options.programs);
+    options.profile = options.profile || config().profile;
+    if (options.profile) setenv("STARLING_PROFILE", "on", 1);  // of what is spawned, too
     if (options.way != launch::Way::direct) {
         if (const std::string problem = launch::use_allocation(options); !problem.empty()) return complain(problem);
     }
@@ -42,12 +49,14 @@ int main(int argc, char** argv) {
     if (!options.quiet) {
         for (const std::string& note : options.notes) complain(note);
     }
+    launch::ProfileFile profile;
+    if (const std::string problem = profile.open(options); !problem.empty()) return complain(problem);
     launch::Choice choice = launch::choose_way(options, true, {});
     if (choice.way == launch::Way::standing) {
-        const launch::ClientOutcome outcome = launch::run_as_client(options);
+        const launch::ClientOutcome outcome = launch::run_as_client(options, profile);
         if (outcome.served) return outcome.exit_code;
         choice = launch::choose_way(options, false, outcome.text);
     }
     if (!choice.problem.empty()) return complain(choice.problem);
-    return run_job(options, argv, choice);
+    return run_job(options, argv, choice, profile);
 }

@@ -27,8 +27,11 @@ constexpr int kCannotStart = 127;
 
 class Client {
   public:
-    explicit Client(const Options& options)
-        : options_(options), output_(loop_), reader_(loop_, [this](std::string data) { send(ClientMessage::input, data); }) {}
+    Client(const Options& options, ProfileFile& profile)
+        : options_(options),
+          profile_(profile),
+          output_(loop_),
+          reader_(loop_, [this](std::string data) { send(ClientMessage::input, data); }) {}
 
     ~Client() {
         if (socket_ >= 0) close(socket_);
@@ -64,6 +67,7 @@ class Client {
         submission.style.report_bindings = options_.report_bindings;
         submission.verbose = options_.verbose;
         submission.quiet = options_.quiet;
+        submission.profile = profile_.is_open();
         submission.timeout_seconds = static_cast<uint32_t>(options_.timeout_seconds);
         char here[PATH_MAX];
         if (getcwd(here, sizeof here)) submission.directory = here;
@@ -109,6 +113,7 @@ class Client {
         outcome_.served = true;
         outcome_.exit_code = code;
         reader_.stop();
+        if (started_) profile_.close();
         loop_.stop(0);
     }
 
@@ -141,6 +146,9 @@ class Client {
             case ClientMessage::taken:
                 reader_.next();
                 return true;
+            case ClientMessage::profile:
+                profile_.write(frame.payload);
+                return true;
             case ClientMessage::finished:
                 if (!decode(frame.payload, notice)) return false;
                 finished_ = true;
@@ -160,6 +168,7 @@ class Client {
             return true;
         }
         started_ = true;
+        profile_.use(loop_);
         if (reply.error_class != 0) {
             std::fprintf(stderr, "mpiexec: %s\n", reply.text.c_str());
             end(kCannotStart);
@@ -177,6 +186,7 @@ class Client {
     }
 
     const Options& options_;
+    ProfileFile& profile_;
     EventLoop loop_;
     OutputTagger output_;
     InputReader reader_;
@@ -192,6 +202,6 @@ class Client {
 
 }  // namespace
 
-ClientOutcome run_as_client(const Options& options) { return Client(options).run(); }
+ClientOutcome run_as_client(const Options& options, ProfileFile& profile) { return Client(options, profile).run(); }
 
 }  // namespace starling::launch

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "launch/client/options.h"
+#include "launch/client/profile_file.h"
 
 namespace starling::launch {
 
@@ -13,7 +14,7 @@ struct ClientOutcome {
     int exit_code = 0;
 };
 
-/// Submits the job and stays until it has ended.
-ClientOutcome run_as_client(const Options& options);
+/// Submits the job and stays until it has ended. `profile`: of the job, if it is open.
+ClientOutcome run_as_client(const Options& options, ProfileFile& profile);
 
 }  // namespace starling::launch

@@ -59,10 +59,11 @@ class Parser {
     };
     struct Option {
         std::string_view name;
-        int values;  ///< how many arguments follow
+        int values;  ///< how many arguments follow; kAttached: none, but =VALUE may
         void (Parser::*apply)(const Given&);
     };
     static const Option kOptions[];
+    static constexpr int kAttached = -1;
 
     // One command of the MPMD list: options, program, its arguments, up to ':' or the end.
     void section() {
@@ -110,6 +111,11 @@ class Parser {
             return;
         }
         std::array<std::string, 2> values;
+        if (found->values == kAttached) {
+            values[0] = attached;
+            if (has_attached && attached.empty()) error_ = "option '" + given + "' has an empty value";
+            has_attached = false;
+        }
         for (int i = 0; i < found->values; ++i) {
             if (has_attached) {
                 values[static_cast<size_t>(i)] = attached;
@@ -219,6 +225,12 @@ class Parser {
         out_.timeout_seconds = static_cast<int>(seconds);
     }
 
+    void write_profile(const Given& given) {
+        out_.profile = true;
+        out_.profile_file = given.value;
+        global_.emplace_back("STARLING_PROFILE", "on");
+    }
+
     void read_binding(const Given& given) {
         if (given.value == "auto")
             out_.binding = Binding::automatic;
@@ -323,6 +335,7 @@ const Parser::Option Parser::kOptions[] = {
     {"continuous", 0, &Parser::turn_on<&Options::recovers>},
     {"usize", 1, &Parser::read_universe},
     {"timeout", 1, &Parser::read_timeout},
+    {"profile", kAttached, &Parser::write_profile},
     {"bind-to", 1, &Parser::read_binding},
     {"report-bindings", 0, &Parser::turn_on<&Options::report_bindings>},
     {"map-by", 1, &Parser::read_mapping},
@@ -410,6 +423,8 @@ Output and control
   --tag-output, -l, -prepend-rank   begin each line with its rank
   --enable-recovery         a rank or host that dies does not end the job: the others get errors and go on
   --timeout SECONDS         say what hangs, print stacks and end the job after this time (exit 124)
+  --profile[=FILE]          count who talks to whom, calls and waits by phase, and write it to FILE: by default
+                            starling-profile-<program>-<pid>.jsonl.gz
   -v, --verbose; -q, --quiet; --version; --help
 Accepted and not needed: --oversubscribe, --allow-run-as-root, --mca KEY VALUE
 

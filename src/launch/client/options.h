@@ -30,6 +30,8 @@ struct Options {
     bool recovers = false;
     uint32_t universe_size = 0;  ///< as JobSpec's
     int timeout_seconds = 0;
+    bool profile = false;
+    std::string profile_file;  ///< empty: one with the application's name
     bool help = false;
     bool version = false;
 };

@@ -53,15 +53,18 @@ TreeSettings tree_settings(const Options& options) {
 // mpiexec's own terminal, files and pipes.
 class Terminal : public LocalPatron {
   public:
-    Terminal(EventLoop& loop, const Options& options, char** argv, bool over_hosts)
+    Terminal(EventLoop& loop, const Options& options, char** argv, bool over_hosts, ProfileFile& profile)
         : LocalPatron(loop, launcher_settings(options, argv),
                       over_hosts ? std::optional(tree_settings(options)) : std::nullopt),
           options_(options),
           over_hosts_(over_hosts),
+          profile_file_(profile),
           reader_(loop, [this](std::string data) { universe_.input(*this, std::move(data)); }) {
         style.tag_output = options.tag_output;
         style.binding = options.binding;
         style.report_bindings = options.report_bindings;
+        profile_file_.use(loop);
+        if (profile_file_.is_open()) universe_.write_profiles_of(*this);
         if (!over_hosts) return;
         // Elsewhere processes do not get these by being our children.
         environment = own_environment();
@@ -89,6 +92,7 @@ class Terminal : public LocalPatron {
     }
 
     void input_taken() override { reader_.next(); }
+    bool write_profile(const std::string& lines) override { return profile_file_.write(lines); }
 
     void finished(int code) override {
         launcher_.output().when_written([this, code] { end(code); });
@@ -138,20 +142,22 @@ class Terminal : public LocalPatron {
         if (ending_) return;
         ending_ = true;
         reader_.stop();
+        profile_file_.close();
         universe_.shut_down([this, code] { loop_.stop(code); });
     }
 
     const Options& options_;
     const bool over_hosts_;
+    ProfileFile& profile_file_;
     InputReader reader_;
     bool ending_ = false;
 };
 
 }  // namespace
 
-int run_job(const Options& options, char** argv, const Choice& choice) {
+int run_job(const Options& options, char** argv, const Choice& choice, ProfileFile& profile) {
     EventLoop loop;
-    Terminal terminal(loop, options, argv, choice.way == Way::agent);
+    Terminal terminal(loop, options, argv, choice.way == Way::agent, profile);
     return terminal.run(choice.why);
 }
 

@@ -4,12 +4,13 @@
 #include <string>
 
 #include "launch/client/options.h"
+#include "launch/client/profile_file.h"
 #include "launch/client/way.h"
 
 namespace starling::launch {
 
 /// Runs the job: on this host, or, if that is the choice, with daemons that it starts before and ends after. Returns
-/// mpiexec's exit code.
-int run_job(const Options& options, char** argv, const Choice& choice);
+/// mpiexec's exit code. `profile`: of the job, if it is open.
+int run_job(const Options& options, char** argv, const Choice& choice, ProfileFile& profile);
 
 }  // namespace starling::launch

@@ -10,7 +10,7 @@ std::string universe_socket_name() { return control::daemon_socket_name() + ".ho
 std::string encode(const Submission& message) {
     Writer writer;
     write(writer, message.spec);
-    writer.number(message.style.bits() | static_cast<uint32_t>(message.verbose | message.quiet << 1) << JobStyle::kBits);
+    writer.number(message.style.bits() | static_cast<uint32_t>(message.verbose | message.quiet << 1 | message.profile << 2) << JobStyle::kBits);
     writer.number(message.timeout_seconds).string(message.directory);
     write(writer, message.environment);
     return writer.take();
@@ -23,6 +23,7 @@ bool decode(std::string_view payload, Submission& out) {
     out.style = JobStyle::of_bits(flags);
     out.verbose = (flags >> JobStyle::kBits & 1) != 0;
     out.quiet = (flags >> JobStyle::kBits & 2) != 0;
+    out.profile = (flags >> JobStyle::kBits & 4) != 0;
     out.timeout_seconds = reader.number<uint32_t>();
     out.directory = reader.string();
     read(reader, out.environment);

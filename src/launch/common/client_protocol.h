@@ -20,8 +20,9 @@ enum class ClientMessage : uint32_t {
     taken = 25,     ///< daemon → client: the input has gone on
     signal = 26,    ///< client → daemon
     finished = 27,  ///< daemon → client: the exit code
+    profile = 28,   ///< daemon → client: lines for the profile's file
 };
-static_assert(static_cast<uint32_t>(ClientMessage::finished) == static_cast<uint32_t>(control::MessageKind::last));
+static_assert(static_cast<uint32_t>(ClientMessage::profile) == static_cast<uint32_t>(control::MessageKind::last));
 
 constexpr control::MessageKind kind_of(ClientMessage message) { return static_cast<control::MessageKind>(message); }
 
@@ -33,6 +34,7 @@ struct Submission {
     JobSpec spec;
     JobStyle style;
     bool verbose = false, quiet = false;
+    bool profile = false;  ///< the client writes a profile
     uint32_t timeout_seconds = 0;
     std::string directory;
     std::vector<std::string> environment;  ///< NAME=value

@@ -22,6 +22,10 @@ class ClientServer::Client : public Patron {
         server_.send(key_, kind_of(ClientMessage::output),
                      encode(ClientNotice{static_cast<uint32_t>(target), std::string(lines)}));
     }
+    bool write_profile(const std::string& lines) override {
+        if (!lines.empty()) server_.send(key_, kind_of(ClientMessage::profile), lines);
+        return true;
+    }
     void input_taken() override { server_.send(key_, kind_of(ClientMessage::taken), {}); }
     void finished(int code) override {
         over = true;
@@ -135,6 +139,7 @@ bool ClientServer::submit(Key key, const std::string& payload) {
     client.style = submission.style;
     client.verbose = submission.verbose;
     client.quiet = submission.quiet;
+    if (submission.profile) universe_.write_profiles_of(client);
     client.environment = std::move(submission.environment);
     client.directory = std::move(submission.directory);
     if (submission.timeout_seconds > 0) {

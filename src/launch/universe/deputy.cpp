@@ -220,6 +220,7 @@ bool Deputy::ask(Job& job, uint32_t rank, MessageKind kind, const std::string& p
         case MessageKind::unpublish:
         case MessageKind::lookup:
         case MessageKind::disconnect:
+        case MessageKind::profile:
             ask_root(job, rank, kind, payload, std::move(answer));
             return true;
         case MessageKind::resolve:
@@ -236,7 +237,9 @@ void Deputy::ask_root(Job& job, uint32_t rank, MessageKind kind, const std::stri
     const uint64_t token = ++last_token_;
     asked_[token] = std::move(answer);
     const auto message = static_cast<uint64_t>(kind);
-    tell({.kind = OrderKind::ask, .job = job.id(), .rank = rank, .token = token, .message = message, .bytes = payload});
+    // What is long and urgent to nobody: as output, and so before the word that the job's ranks are gone.
+    const bool bulk = kind == MessageKind::profile;
+    tell({.kind = OrderKind::ask, .job = job.id(), .rank = rank, .token = token, .message = message, .bytes = payload}, bulk);
 }
 
 bool Deputy::find(Job& job, uint32_t rank, MessageKind kind, const std::string& payload, Answer answer) {

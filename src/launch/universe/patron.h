@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "launch/common/job_spec.h"
+#include "launch/universe/profile_lines.h"
 
 namespace starling::launch {
 
@@ -24,6 +26,8 @@ class Patron {
     virtual void input_taken() = 0;
     /// All jobs have ended.
     virtual void finished(int exit_code) = 0;
+    /// Lines for the profile, if there is one. False if they have nowhere to go any more.
+    virtual bool write_profile(const std::string& lines) { return lines.empty(); }
 
     // Set by the patron.
     JobStyle style;
@@ -34,6 +38,7 @@ class Patron {
     bool has_own_host = false;  ///< processes on the root's host are the patron's children, with its environment and streams
 
     // Kept by the universe.
+    std::unique_ptr<ProfileLines> profile;  ///< null: none is written
     uint32_t jobs_started = 0;
     uint32_t jobs_left = 0;
     int exit_code = 0;

@@ -70,6 +70,8 @@ class Universe {
     void submit(const JobSpec& spec, Patron& patron, Started started);
     /// Takes on a job that others have started and the launcher has adopted; the same holds for its patron.
     void adopt(const launch::Job& here, Patron& patron);
+    /// What the ranks of the patron's jobs report goes to it as lines of a profile. Before it submits one.
+    void write_profiles_of(Patron& patron);
     /// Whether rank 0 of the patron's first job is on the root's own host.
     bool reads_here(const Patron& patron) const;
     void signal(Patron& patron, int signal);
@@ -138,6 +140,9 @@ class Universe {
     void spawn(Job& job, uint32_t host, const Order& order);
     void try_spawn(std::shared_ptr<Spawn> spawn);
     void resolve(Job& job, uint32_t host, const Order& order);
+    void begin_profile(const Job& job);
+    void on_profile(const Job& job, uint32_t host, const Order& order);
+    void end_profile(const Job& job);
     void on_arrived(Job& job, const HostSet& hosts);
     void answer(uint32_t host, const Order& asked, std::string bytes);
     void send_stub(Job& job, HostSet hosts);

@@ -80,6 +80,7 @@ void Universe::remove(Job& job, JobState state) {
     over.state = static_cast<uint64_t>(state);
     tell(job.holders, over);
     names_.job_ended(job.id());
+    end_profile(job);
     Patron* patron = job.patron;
     if (patron && job.lookups + job.tables > 0) {
         detail(*patron, "finding each other: " + std::to_string(job.lookups) + " times the ports of one host were fetched, " +

@@ -35,6 +35,8 @@ void Universe::on_ask(Job& job, uint32_t host, const Order& order) {
             return spawn(job, host, order);
         case MessageKind::resolve:
             return resolve(job, host, order);
+        case MessageKind::profile:
+            return on_profile(job, host, order);
         case MessageKind::disconnect: {
             control::DisconnectNotice notice;
             Job* child = nullptr;

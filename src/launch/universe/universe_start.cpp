@@ -101,6 +101,7 @@ void Universe::start(const JobSpec& spec, Patron& patron, bool spawned, Started 
     }
     describe(job, std::move(host_of_rank));
     introduce_parent(job);
+    begin_profile(job);
     send_start(job);
 }
 

@@ -1,0 +1,189 @@
+#include "control/profile_report.h"
+
+#include <algorithm>
+#include <iterator>
+#include <tuple>
+
+#include "base/wire.h"
+
+namespace starling::control {
+
+namespace {
+
+using Phase = ProfileReport::Phase;
+using Peer = ProfileReport::Peer;
+using Collective = ProfileReport::Collective;
+using Connection = ProfileReport::Connection;
+
+// A job's number is random, and so is a context id: they have their eight bytes. All else is mostly small.
+constexpr size_t kLeastPeer = 17, kLeastCollective = 27, kLeastConnection = 11, kLeastPhase = 26;
+
+void write(Writer& writer, const Peer& peer) {
+    writer.number(peer.job).packed(peer.rank);
+    for (size_t i = 0; i < 3; ++i) writer.packed(peer.messages[i]).packed(peer.bytes[i]);
+    writer.packed(peer.connection_messages).packed(peer.connection_bytes);
+}
+
+void read(Reader& reader, Peer& out) {
+    out.job = reader.number<job::JobId>();
+    out.rank = static_cast<uint32_t>(reader.packed(UINT32_MAX));
+    for (size_t i = 0; i < 3; ++i) {
+        out.messages[i] = reader.packed();
+        out.bytes[i] = reader.packed();
+    }
+    out.connection_messages = reader.packed();
+    out.connection_bytes = reader.packed();
+}
+
+void write(Writer& writer, const Collective& calls) {
+    writer.string(calls.site).string(calls.kind).string(calls.algorithm).number(calls.communicator);
+    writer.packed(calls.size).number(calls.size_class).packed(calls.calls).packed(calls.bytes).packed(calls.ns);
+}
+
+void read(Reader& reader, Collective& out) {
+    out.site = reader.string();
+    out.kind = reader.string();
+    out.algorithm = reader.string();
+    out.communicator = reader.number<uint64_t>();
+    out.size = static_cast<uint32_t>(reader.packed(UINT32_MAX));
+    out.size_class = reader.number<uint8_t>();
+    out.calls = reader.packed();
+    out.bytes = reader.packed();
+    out.ns = reader.packed();
+}
+
+void write(Writer& writer, const Connection& connection) {
+    writer.packed(connection.at_ns).number(connection.job).packed(connection.rank).packed(connection.opened);
+}
+
+void read(Reader& reader, Connection& out) {
+    out.at_ns = reader.packed();
+    out.job = reader.number<job::JobId>();
+    out.rank = static_cast<uint32_t>(reader.packed(UINT32_MAX));
+    out.opened = reader.packed(1) != 0;
+}
+
+void write(Writer& writer, const Phase& phase);
+void read(Reader& reader, Phase& out);
+
+template <class T>
+void write_all(Writer& writer, const std::vector<T>& all) {
+    writer.number(static_cast<uint32_t>(all.size()));
+    for (const T& each : all) write(writer, each);
+}
+
+template <class T>
+void read_all(Reader& reader, std::vector<T>& out, size_t least_bytes) {
+    out.resize(reader.count(least_bytes));
+    for (T& each : out) read(reader, each);
+}
+
+void write(Writer& writer, const Phase& phase) {
+    writer.string(phase.name).number(phase.mark).packed(phase.from).packed(phase.to).packed(phase.began_ns).packed(phase.ns);
+    for (const uint64_t ns : phase.waits_ns) writer.packed(ns);
+    write_all(writer, phase.peers);
+    write_all(writer, phase.collectives);
+    write_all(writer, phase.connections);
+}
+
+void read(Reader& reader, Phase& out) {
+    out.name = reader.string();
+    out.mark = reader.number<uint8_t>();
+    out.from = reader.packed();
+    out.to = reader.packed();
+    out.began_ns = reader.packed();
+    out.ns = reader.packed();
+    for (uint64_t& ns : out.waits_ns) ns = reader.packed();
+    read_all(reader, out.peers, kLeastPeer);
+    read_all(reader, out.collectives, kLeastCollective);
+    read_all(reader, out.connections, kLeastConnection);
+}
+
+void add(Peer& sum, const Peer& other) {
+    for (size_t i = 0; i < 3; ++i) {
+        sum.messages[i] += other.messages[i];
+        sum.bytes[i] += other.bytes[i];
+    }
+    sum.connection_messages += other.connection_messages;
+    sum.connection_bytes += other.connection_bytes;
+}
+
+void add(Collective& sum, const Collective& other) {
+    sum.calls += other.calls;
+    sum.bytes += other.bytes;
+    sum.ns += other.ns;
+}
+
+auto key_of(const Peer& peer) { return std::tie(peer.job, peer.rank); }
+
+auto key_of(const Collective& calls) {
+    return std::tie(calls.site, calls.communicator, calls.kind, calls.size_class, calls.algorithm, calls.size);
+}
+
+/// Adds those that `sum` has, and puts the others behind. Both sorted before; sorted after.
+template <class T>
+void merge_sorted(std::vector<T>& sum, const std::vector<T>& later) {
+    std::vector<T> merged;
+    merged.reserve(std::max(sum.size(), later.size()));
+    auto one = sum.begin();
+    for (const T& other : later) {
+        while (one != sum.end() && key_of(*one) < key_of(other)) merged.push_back(std::move(*one++));
+        if (one != sum.end() && key_of(*one) == key_of(other)) {
+            merged.push_back(std::move(*one++));
+            add(merged.back(), other);
+        } else {
+            merged.push_back(other);
+        }
+    }
+    std::move(one, sum.end(), std::back_inserter(merged));
+    sum = std::move(merged);
+}
+
+template <class T>
+void sort(std::vector<T>& all) {
+    std::sort(all.begin(), all.end(), [](const T& a, const T& b) { return key_of(a) < key_of(b); });
+}
+
+}  // namespace
+
+void sort(Phase& phase) {
+    sort(phase.peers);
+    sort(phase.collectives);
+}
+
+void merge(Phase& sum, const Phase& later) {
+    for (const Connection& connection : later.connections) {
+        if (sum.connections.size() >= kMostConnections) break;
+        sum.connections.push_back(connection);
+        const uint64_t between = later.began_ns > sum.began_ns ? later.began_ns - sum.began_ns : 0;
+        sum.connections.back().at_ns += between;
+    }
+    sum.to = later.to;
+    sum.ns += later.ns;
+    for (size_t i = 0; i < ProfileReport::kCauses; ++i) sum.waits_ns[i] += later.waits_ns[i];
+    merge_sorted(sum.peers, later.peers);
+    merge_sorted(sum.collectives, later.collectives);
+}
+
+size_t footprint(const Phase& phase) {
+    size_t bytes = sizeof phase + phase.name.size() + phase.peers.size() * sizeof(Peer) +
+                   phase.collectives.size() * sizeof(Collective) + phase.connections.size() * sizeof(Connection);
+    for (const Collective& calls : phase.collectives) bytes += calls.site.size() + calls.kind.size() + calls.algorithm.size();
+    return bytes;
+}
+
+std::string encode(const ProfileReport& message) {
+    Writer writer;
+    writer.packed(message.last);
+    write_all(writer, message.phases);
+    return writer.take();
+}
+
+bool decode(std::string_view payload, ProfileReport& out) {
+    Reader reader(payload);
+    out.last = reader.packed(1) != 0;
+    read_all(reader, out.phases, kLeastPhase);
+    return reader.done();
+}
+
+}  // namespace starling::control

@@ -1,0 +1,71 @@
+// What a rank hands its launcher for the profile (docs/profile.md): the phases that have ended, each with what it had. In as
+// few bytes as is easily done, since there may be many.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "job/job_description.h"
+
+namespace starling::control {
+
+struct ProfileReport {
+    /// What was sent to one process. Sizes are in the order of profile::Size.
+    struct Peer {
+        job::JobId job = 0;
+        uint32_t rank = 0;
+        uint64_t messages[3] = {}, bytes[3] = {};
+        uint64_t connection_messages = 0, connection_bytes = 0;  ///< those of all that went on a connection
+        bool operator==(const Peer&) const = default;
+    };
+    /// Calls that are alike.
+    struct Collective {
+        std::string site, kind, algorithm;
+        uint64_t communicator = 0;  ///< context id
+        uint32_t size = 0;
+        uint8_t size_class = 0;
+        uint64_t calls = 0, bytes = 0, ns = 0;
+        bool operator==(const Collective&) const = default;
+    };
+    struct Connection {
+        uint64_t at_ns = 0;  ///< since the phase began
+        job::JobId job = 0;
+        uint32_t rank = 0;
+        bool opened = false;
+        bool operator==(const Connection&) const = default;
+    };
+    static constexpr size_t kCauses = 4;
+    /// Some occurrences of a phase, one after the other among those of its name.
+    struct Phase {
+        std::string name;
+        uint8_t mark = 0;  ///< profile::Mark
+        uint64_t from = 1, to = 1;
+        uint64_t began_ns = 0;  ///< since 1970
+        uint64_t ns = 0;        ///< sum
+        uint64_t waits_ns[kCauses] = {};
+        std::vector<Peer> peers;
+        std::vector<Collective> collectives;
+        std::vector<Connection> connections;
+        bool operator==(const Phase&) const = default;
+    };
+
+    bool last = false;  ///< the rank is through with MPI
+    std::vector<Phase> phases;
+};
+
+/// Brings peers and calls into their order, which merge() needs of both.
+void sort(ProfileReport::Phase& phase);
+/// Adds the occurrences `later`, which follow those of `sum`. Of the connections the first kMostConnections are kept.
+void merge(ProfileReport::Phase& sum, const ProfileReport::Phase& later);
+inline constexpr size_t kMostConnections = 512;
+
+/// About how many bytes it has in memory; on the wire it has fewer.
+size_t footprint(const ProfileReport::Phase& phase);
+
+std::string encode(const ProfileReport& message);
+/// False if `payload` is not exactly one report; `out` is then unspecified.
+bool decode(std::string_view payload, ProfileReport& out);
+
+}  // namespace starling::control

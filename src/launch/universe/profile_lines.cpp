@@ -1,0 +1,159 @@
+#include "launch/universe/profile_lines.h"
+
+#include <algorithm>
+#include <ctime>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+namespace starling::launch {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using control::ProfileReport;
+
+double seconds(uint64_t ns) { return static_cast<double>(ns) / 1e9; }
+
+/// Names are the program's, in whatever encoding.
+void add_line(std::string& lines, const Json& line) {
+    lines += line.dump(-1, ' ', false, Json::error_handler_t::replace);
+    lines += '\n';
+}
+
+template <size_t N>
+std::string name_at(const char* const (&names)[N], size_t index) {
+    return index < N ? names[index] : "other";
+}
+
+constexpr const char* kMarks[] = {"start", "program", "pcontrol", "found"};
+constexpr const char* kSizeClasses[] = {"<=64", "<=1K", "<=16K", "<=256K", ">256K"};
+constexpr const char* kCauses[] = {"late sender", "late receiver", "collective", "other"};
+static_assert(std::size(kCauses) == ProfileReport::kCauses);
+
+/// Runs of ranks that lie side by side, by their first: [host, first rank, count].
+Json places_of(const job::JobDescription& job) {
+    std::vector<std::array<uint32_t, 3>> runs;
+    for (const job::Placement& run : job.placements) {
+        if (run.stride == 1 || run.count == 1) {
+            runs.push_back({run.host, run.first, run.count});
+        } else {
+            for (uint32_t i = 0; i < run.count; ++i) runs.push_back({run.host, run.first + i * run.stride, 1});
+        }
+    }
+    std::sort(runs.begin(), runs.end(), [](const auto& a, const auto& b) { return a[1] < b[1]; });
+    return runs;
+}
+
+}  // namespace
+
+ProfileLines::Known& ProfileLines::know(const job::JobDescription& job, job::JobId parent, std::string& lines) {
+    const Json of_parent = parent ? Json(number_of(parent, lines)) : Json();
+    timespec now{};
+    clock_gettime(CLOCK_REALTIME, &now);
+    Known& known = known_[job.id];
+    known.number = static_cast<uint32_t>(known_.size() - 1);
+    known.began_ns = static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec);
+    Json hosts = Json::array();
+    for (const job::HostEntry& host : job.hosts) hosts.push_back(host.name);
+    add_line(lines, {{"kind", "job"},
+                     {"job", known.number},
+                     {"parent", of_parent},
+                     {"size", job.size},
+                     {"hosts", hosts},
+                     {"places", places_of(job)}});
+    return known;
+}
+
+std::string ProfileLines::begin(const job::JobDescription& job, job::JobId parent) {
+    std::string lines;
+    if (!known_.contains(job.id)) know(job, parent, lines).finalized.resize(job.size);
+    return lines;
+}
+
+uint32_t ProfileLines::number_of(job::JobId id, std::string& lines) {
+    const auto found = known_.find(id);
+    if (found != known_.end()) return found->second.number;
+    const job::JobDescription* const job = find_(id);
+    job::JobDescription nothing;
+    nothing.id = id;
+    return know(job ? *job : nothing, 0, lines).number;
+}
+
+// Contexts are numbers in a row from their job's id on, those of each of its hosts from a place of their own on
+// (comm/comm.h: make_context). 1 and 2 are the predefined communicators.
+std::string ProfileLines::communicator_name(uint64_t context, job::JobId own) const {
+    constexpr uint64_t kCircle = (uint64_t{1} << 60) - 1, kPerHost = uint64_t{1} << 40;
+    const auto number_in = [&](job::JobId job) { return ((context >> 4) - job) & kCircle; };
+    const auto name = [](uint64_t number) {
+        return 'c' + std::to_string(number / kPerHost) + '.' + std::to_string(number % kPerHost);
+    };
+    const uint64_t number = number_in(own);
+    if (number == 1) return "world";
+    if (number == 2) return "self";
+    constexpr uint64_t kMostHosts = 1 << 16;
+    if (number / kPerHost < kMostHosts) return name(number);
+    for (const auto& [id, job] : known_)
+        if (number_in(id) / kPerHost < kMostHosts) return "job " + std::to_string(job.number) + ' ' + name(number_in(id));
+    return "c" + std::to_string(number);
+}
+
+void ProfileLines::write_phase(const Known& job, job::JobId id, uint32_t rank, const ProfileReport::Phase& phase,
+                               std::string& lines) {
+    // Lines for jobs that are met here for the first time come before.
+    Json peers = Json::array(), collectives = Json::array(), connections = Json::array(), waits = Json::object();
+    for (const ProfileReport::Peer& peer : phase.peers) {
+        peers.push_back({number_of(peer.job, lines), peer.rank, peer.messages[0], peer.bytes[0], peer.messages[1], peer.bytes[1],
+                         peer.messages[2], peer.bytes[2], peer.connection_messages, peer.connection_bytes});
+    }
+    for (const ProfileReport::Collective& calls : phase.collectives) {
+        collectives.push_back({calls.site, communicator_name(calls.communicator, id), calls.size, calls.kind,
+                               name_at(kSizeClasses, calls.size_class), calls.algorithm, calls.calls, calls.bytes,
+                               seconds(calls.ns)});
+    }
+    for (size_t i = 0; i < ProfileReport::kCauses; ++i) waits[kCauses[i]] = seconds(phase.waits_ns[i]);
+    for (const ProfileReport::Connection& connection : phase.connections) {
+        connections.push_back({seconds(connection.at_ns), number_of(connection.job, lines), connection.rank,
+                               connection.opened ? "opened" : "closed"});
+    }
+    // Hosts' clocks differ a little: nothing begins before its job.
+    const uint64_t began = phase.began_ns > job.began_ns ? phase.began_ns - job.began_ns : 0;
+    add_line(lines, {{"kind", "phase"},
+                     {"job", job.number},
+                     {"rank", rank},
+                     {"phase", phase.name},
+                     {"from", phase.from},
+                     {"to", phase.to},
+                     {"mark", name_at(kMarks, phase.mark)},
+                     {"began", seconds(began)},
+                     {"seconds", seconds(phase.ns)},
+                     {"peers", peers},
+                     {"collectives", collectives},
+                     {"waits", waits},
+                     {"connections", connections}});
+}
+
+std::string ProfileLines::report(job::JobId id, uint32_t rank, const ProfileReport& report) {
+    std::string lines;
+    const auto found = known_.find(id);
+    if (found == known_.end() || rank >= found->second.finalized.size()) return lines;
+    Known& job = found->second;  // stays where it is when others are met
+    for (const ProfileReport::Phase& phase : report.phases) write_phase(job, id, rank, phase, lines);
+    if (!report.last || job.finalized[rank]) return lines;
+    job.finalized[rank] = true;
+    add_line(lines, {{"kind", "end"}, {"job", job.number}, {"rank", rank}, {"how", "finalized"}});
+    return lines;
+}
+
+std::string ProfileLines::end(job::JobId id) {
+    std::string lines;
+    const auto found = known_.find(id);
+    if (found == known_.end()) return lines;
+    Known& job = found->second;
+    for (size_t rank = 0; rank < job.finalized.size(); ++rank) {
+        if (!job.finalized[rank]) add_line(lines, {{"kind", "end"}, {"job", job.number}, {"rank", rank}, {"how", "ended early"}});
+    }
+    job.finalized = {};
+    return lines;
+}
+
+}  // namespace starling::launch

@@ -1,0 +1,36 @@
+// Profiles: what ranks report goes to their patron, who keeps the file.
+#include "control/profile_report.h"
+#include "launch/universe/universe_job.h"
+#include "mpi.h"
+
+namespace starling::launch {
+
+void Universe::write_profiles_of(Patron& patron) {
+    patron.profile = std::make_unique<ProfileLines>([this](job::JobId id) {
+        const Job* const job = find(id);
+        return job ? &job->description : nullptr;
+    });
+}
+
+void Universe::begin_profile(const Job& job) {
+    if (job.patron && job.patron->profile)
+        job.patron->write_profile(job.patron->profile->begin(job.description, job.spec.parent));
+}
+
+void Universe::on_profile(const Job& job, uint32_t host, const Order& order) {
+    control::NameReply reply;
+    control::ProfileReport report;
+    Patron* const patron = job.patron;
+    if (!decode(order.bytes, report)) {
+        reply = {MPI_ERR_OTHER, "a garbled request", {}};
+    } else if (!patron || !patron->profile || !patron->write_profile(patron->profile->report(job.id(), order.rank, report))) {
+        reply = {MPI_ERR_OTHER, "nobody writes a profile", {}};
+    }
+    answer(host, order, encode(reply));
+}
+
+void Universe::end_profile(const Job& job) {
+    if (job.patron && job.patron->profile) job.patron->write_profile(job.patron->profile->end(job.id()));
+}
+
+}  // namespace starling::launch

@@ -1,0 +1,220 @@
+#include "profile/record.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <ctime>
+#include <deque>
+#include <unordered_map>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/state.h"
+#include "control/control.h"
+#include "control/profile_report.h"
+#include "mpi.h"
+#include "profile/collectives.h"
+#include "profile/phase.h"
+#include "profile/waits.h"
+
+namespace starling::profile {
+
+namespace {
+
+using control::ProfileReport;
+static_assert(kCauses == ProfileReport::kCauses && kSizes == 3);
+
+/// What waits to be handed on, and what is on its way.
+class Recorder {
+  public:
+    Recorder(job::JobSegment& own, uint32_t rank) : own_(own), rank_(rank), started_(now_ns()) {
+        timespec now{};
+        clock_gettime(CLOCK_REALTIME, &now);
+        since_1970_ = static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec) - started_;
+    }
+
+    void write_down(PhaseId ended);
+    void note(ProfileReport::Connection connection) {
+        connection.at_ns = now_ns() - began_of(current_phase());
+        if (connections_.size() < control::kMostConnections) connections_.push_back(connection);
+    }
+    void hand_on(bool at_once);
+    /// Behind a report that was not answered yet: it has left, and so does this.
+    void hand_on_the_rest() {
+        under_way_ = false;
+        hand_on(true);
+    }
+    void finish() {
+        write_down(current_phase());
+        clear_counts();
+        last_ = true;
+        finished_ = now_ns();
+        hand_on(true);
+    }
+    bool done();
+
+  private:
+    uint64_t began_of(PhaseId id) const { return id == 0 ? started_ : phase(id).began; }
+    const std::string& name_of(const void* site);
+    void sum_up();
+    void poll();
+    void give_up();
+
+    job::JobSegment& own_;
+    const uint32_t rank_;
+    const uint64_t started_;
+    uint64_t since_1970_;
+    std::deque<ProfileReport::Phase> waiting_;
+    size_t bytes_ = 0;  ///< that those have
+    std::vector<ProfileReport::Connection> connections_;  ///< of the phase that is going on
+    std::unordered_map<const void*, std::string> sites_;
+    control::ControlCall call_;
+    bool under_way_ = false;
+    bool gave_up_ = false;
+    bool last_ = false;  ///< the next report is
+    uint64_t handed_on_ = 0;  ///< when the last report went
+    uint64_t finished_ = 0;
+};
+STARLING_STATE Recorder* recorder = nullptr;
+
+const std::string& Recorder::name_of(const void* site) {
+    const auto [entry, fresh] = sites_.try_emplace(site);
+    if (fresh) entry->second = name_of_site(reinterpret_cast<uint64_t>(site));
+    return entry->second;
+}
+
+void Recorder::write_down(PhaseId ended) {
+    if (gave_up_) return;
+    const Phase& of = phase(ended);
+    ProfileReport::Phase record;
+    record.name = of.name;
+    record.mark = static_cast<uint8_t>(of.mark);
+    record.from = record.to = of.occurrences == 0 ? 1 : of.occurrences;
+    const uint64_t began = began_of(ended);
+    record.began_ns = began + since_1970_;
+    record.ns = now_ns() - began;
+    for (size_t i = 0; i < kCauses; ++i) record.waits_ns[i] = waits()[i];
+    each_traffic(
+        [](const Traffic& traffic, void* argument) {
+            ProfileReport::Peer peer{traffic.job, traffic.rank};
+            for (size_t size = 0; size < kSizes; ++size) {
+                const Tally &base = traffic.tallies[size][0], &connection = traffic.tallies[size][1];
+                peer.messages[size] = base.messages + connection.messages;
+                peer.bytes[size] = base.bytes + connection.bytes;
+                peer.connection_messages += connection.messages;
+                peer.connection_bytes += connection.bytes;
+            }
+            static_cast<ProfileReport::Phase*>(argument)->peers.push_back(peer);
+        },
+        &record);
+    struct Into {
+        Recorder& recorder;
+        ProfileReport::Phase& record;
+    } into{*this, record};
+    each_collective(
+        [](const CollectiveSum& sum, void* argument) {
+            const Into& into = *static_cast<Into*>(argument);
+            into.record.collectives.push_back({into.recorder.name_of(sum.site), sum.kind, sum.algorithm, sum.communicator, sum.size,
+                                               sum.size_class, sum.calls, sum.bytes, sum.ns});
+        },
+        &into);
+    record.connections = std::move(connections_);
+    connections_.clear();
+    sort(record);
+    bytes_ += footprint(record);
+    waiting_.push_back(std::move(record));
+    if (waiting_.size() > kMostRecords || bytes_ > kMostBytes) sum_up();
+}
+
+// Of each phase those that wait are one behind the other among its occurrences.
+void Recorder::sum_up() {
+    std::unordered_map<std::string_view, ProfileReport::Phase*> first;
+    std::deque<ProfileReport::Phase> summed;
+    bytes_ = 0;
+    for (ProfileReport::Phase& record : waiting_) {
+        const auto found = first.find(record.name);
+        if (found != first.end()) {
+            merge(*found->second, record);
+        } else {
+            summed.push_back(std::move(record));
+            first[summed.back().name] = &summed.back();
+        }
+    }
+    waiting_ = std::move(summed);
+    for (const ProfileReport::Phase& record : waiting_) bytes_ += footprint(record);
+}
+
+void Recorder::poll() {
+    bool done = false;
+    const int error = call_.poll(done);
+    if (error != MPI_SUCCESS) return give_up();
+    if (!done) return;
+    under_way_ = false;
+    control::NameReply reply;
+    if (decode(call_.reply(), reply) && reply.error_class == MPI_SUCCESS) return;
+    gave_up_ = true;
+    waiting_.clear();
+}
+
+// The launcher is gone or has no place for us: the program is not to suffer from it.
+void Recorder::give_up() {
+    std::fprintf(stderr, "starling: rank %u: the profile ends here, %s\n", rank_, std::string(failure_text()).c_str());
+    clear_failure();
+    gave_up_ = true;
+    under_way_ = false;
+    waiting_.clear();
+}
+
+void Recorder::hand_on(bool at_once) {
+    if (under_way_) poll();
+    if (gave_up_ || under_way_ || (waiting_.empty() && !last_)) return;
+    const uint64_t now = now_ns();
+    if (!at_once && now - handed_on_ < kBetweenReportsNs) return;
+    ProfileReport report;
+    report.last = last_;
+    report.phases.assign(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(waiting_.end()));
+    waiting_.clear();
+    bytes_ = 0;
+    if (control::ControlCall::start(own_, rank_, control::MessageKind::profile, encode(report), call_) != MPI_SUCCESS)
+        return give_up();
+    under_way_ = true;
+    last_ = false;
+    handed_on_ = now;
+}
+
+bool Recorder::done() {
+    hand_on(true);
+    return gave_up_ || (!under_way_ && !last_) || now_ns() - finished_ > kLongestFarewellNs;
+}
+
+}  // namespace
+
+void start_recording(job::JobSegment& own, uint32_t rank) {
+    // A program of its own has nobody to tell; the launcher that it may come to need writes no profiles.
+    if (!counting() || recorder || own.header().control_socket[0] == '\0' || own.header().owner_pid == getpid()) return;
+    recorder = new Recorder(own, rank);
+    listen_to_phases([](PhaseId ended, PhaseId) {
+        recorder->write_down(ended);
+        recorder->hand_on(false);
+    });
+}
+
+void note_connection(const Traffic& peer, bool opened) {
+    if (recorder) recorder->note({0, peer.job, peer.rank, opened});
+}
+
+void hand_on() {
+    if (recorder) recorder->hand_on(false);
+}
+
+void hand_on_the_rest() {
+    if (recorder) recorder->hand_on_the_rest();
+}
+
+void finish_recording() {
+    if (recorder) recorder->finish();
+}
+
+bool handed_on() { return !recorder || recorder->done(); }
+
+}  // namespace starling::profile
