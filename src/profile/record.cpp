@@ -65,13 +65,13 @@ class Recorder {
     const uint64_t started_;
     uint64_t since_1970_;
     std::deque<ProfileReport::Phase> waiting_;
-    size_t bytes_ = 0;  ///< that those have
+    size_t bytes_ = 0;                                    ///< that those have
     std::vector<ProfileReport::Connection> connections_;  ///< of the phase that is going on
     std::unordered_map<const void*, std::string> sites_;
     control::ControlCall call_;
     bool under_way_ = false;
     bool gave_up_ = false;
-    bool last_ = false;  ///< the next report is
+    bool last_ = false;       ///< the next report is
     uint64_t handed_on_ = 0;  ///< when the last report went
     uint64_t finished_ = 0;
 };
@@ -114,8 +114,8 @@ void Recorder::write_down(PhaseId ended) {
     each_collective(
         [](const CollectiveSum& sum, void* argument) {
             const Into& into = *static_cast<Into*>(argument);
-            into.record.collectives.push_back({into.recorder.name_of(sum.site), sum.kind, sum.algorithm, sum.communicator, sum.size,
-                                               sum.size_class, sum.calls, sum.bytes, sum.ns});
+            into.record.collectives.push_back({into.recorder.name_of(sum.site), sum.kind, sum.algorithm, sum.communicator,
+                                               sum.size, sum.size_class, sum.calls, sum.bytes, sum.ns});
         },
         &into);
     record.connections = std::move(connections_);

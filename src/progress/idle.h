@@ -41,7 +41,7 @@ class Idle {
     uint64_t counted_ = 0;  ///< ns, up to when counters.waited has this wait
     bool told_ = false;
     uint8_t cause_ = kNoCause;  ///< profile::Cause, when it is known
-    uint32_t rings_ = 0;  ///< of the doorbell, when it was announced
+    uint32_t rings_ = 0;        ///< of the doorbell, when it was announced
     const WaitSite& site_;
     const void* argument_;
 };

@@ -10,7 +10,8 @@ std::string universe_socket_name() { return control::daemon_socket_name() + ".ho
 std::string encode(const Submission& message) {
     Writer writer;
     write(writer, message.spec);
-    writer.number(message.style.bits() | static_cast<uint32_t>(message.verbose | message.quiet << 1 | message.profile << 2) << JobStyle::kBits);
+    writer.number(message.style.bits() | static_cast<uint32_t>(message.verbose | message.quiet << 1 | message.profile << 2)
+                                             << JobStyle::kBits);
     writer.number(message.timeout_seconds).string(message.directory);
     write(writer, message.environment);
     return writer.take();

@@ -102,8 +102,8 @@ void ProfileLines::write_phase(const Known& job, job::JobId id, uint32_t rank, c
     // Lines for jobs that are met here for the first time come before.
     Json peers = Json::array(), collectives = Json::array(), connections = Json::array(), waits = Json::object();
     for (const ProfileReport::Peer& peer : phase.peers) {
-        peers.push_back({number_of(peer.job, lines), peer.rank, peer.messages[0], peer.bytes[0], peer.messages[1], peer.bytes[1],
-                         peer.messages[2], peer.bytes[2], peer.connection_messages, peer.connection_bytes});
+        peers.push_back({number_of(peer.job, lines), peer.rank, peer.messages[0], peer.bytes[0], peer.messages[1],
+                         peer.bytes[1], peer.messages[2], peer.bytes[2], peer.connection_messages, peer.connection_bytes});
     }
     for (const ProfileReport::Collective& calls : phase.collectives) {
         collectives.push_back({calls.site, communicator_name(calls.communicator, id), calls.size, calls.kind,
@@ -150,7 +150,8 @@ std::string ProfileLines::end(job::JobId id) {
     if (found == known_.end()) return lines;
     Known& job = found->second;
     for (size_t rank = 0; rank < job.finalized.size(); ++rank) {
-        if (!job.finalized[rank]) add_line(lines, {{"kind", "end"}, {"job", job.number}, {"rank", rank}, {"how", "ended early"}});
+        if (!job.finalized[rank])
+            add_line(lines, {{"kind", "end"}, {"job", job.number}, {"rank", rank}, {"how", "ended early"}});
     }
     job.finalized = {};
     return lines;
