@@ -89,7 +89,6 @@ TcpUpcalls Network::tcp_upcalls() {
     all.frame = [](Connection& c, const std::byte* frame, size_t bytes) {
         Remote& path = path_of(c);
         Network& network = path.network();
-        const transport::Batch batch(&network);  // what its packets make us answer goes out together
         return path.session_ && network.endpoint_->receive_frame(*path.session_, c, frame, bytes, network.last_traffic_);
     };
     all.room = [](Connection& c) {
@@ -271,7 +270,12 @@ bool Network::poll_wires(uint64_t now) {
     follow_rails();
     const uint64_t before = last_traffic_;
     last_traffic_ = now;
-    const bool any = tcp_->poll(now);
+    bool any;
+    {
+        // What is answered goes out together, and one acknowledgement is for all that has come: behind a datagram that is still on its way each frame would ask for one.
+        const transport::Batch batch(this);
+        any = tcp_->poll(now);
+    }
     if (any)
         count_pieces();
     else
