@@ -58,6 +58,10 @@ HostId this_host() {
     return id;
 }
 
+NetworkSecret::operator bool() const { return *this != NetworkSecret(); }
+
+void JobDescription::draw_network_secret() { draw_bytes(network_secret.bytes, sizeof network_secret.bytes); }
+
 void JobDescription::draw() {
     do { draw_bytes(&id, sizeof id); } while (id == 0);
     draw_bytes(secret, sizeof secret);
@@ -107,6 +111,9 @@ std::string encode(const JobDescription& description) {
     Writer writer;
     writer.number(description.id).number(description.secret[0]).number(description.secret[1]);
     writer.number(description.key).number(description.size).number(description.universe_size);
+    writer.string(description.network_secret
+                      ? std::string_view(reinterpret_cast<const char*>(description.network_secret.bytes), sizeof(NetworkSecret))
+                      : std::string_view());
     writer.number(static_cast<uint8_t>(description.several_hosts)).number(static_cast<uint8_t>(description.recovers));
     writer.number(static_cast<uint8_t>(description.hosts_open));
     writer.number(static_cast<uint32_t>(description.hosts.size()));
@@ -131,6 +138,10 @@ bool decode(std::string_view bytes, JobDescription& out) {
     out.key = reader.number<uint64_t>();
     out.size = reader.number<uint32_t>();
     out.universe_size = reader.number<uint32_t>();
+    const std::string_view network_secret = reader.string();
+    if (!network_secret.empty() && network_secret.size() != sizeof(NetworkSecret)) return false;
+    out.network_secret = {};
+    std::memcpy(out.network_secret.bytes, network_secret.data(), network_secret.size());
     out.several_hosts = reader.number<uint8_t>() != 0;
     out.recovers = reader.number<uint8_t>() != 0;
     out.hosts_open = reader.number<uint8_t>() != 0;

@@ -16,6 +16,15 @@ inline constexpr uint32_t kNoHost = ~0u;
 /// This host's id: from its boot id and the process namespace. Reads two files the first time.
 HostId this_host();
 
+/// What all processes of a job have, and those of the jobs it meets, and nobody else: whatever they tell each other between hosts is
+/// sealed by keys made of it. It never leaves a host but in descriptions of the job, over a tree that encrypts. Zeros: none, and
+/// nothing is sealed.
+struct NetworkSecret {
+    uint8_t bytes[32] = {};
+    explicit operator bool() const;
+    bool operator==(const NetworkSecret&) const = default;
+};
+
 /// One host of a job. Lies in the segment as it is.
 struct HostEntry {
     static constexpr uint32_t kMost = 6;
@@ -49,6 +58,7 @@ struct JobDescription {
     JobId id = 0;
     uint64_t secret[2] = {};
     uint64_t key = 0;  ///< for the hosts whose entries have none
+    NetworkSecret network_secret;
     uint32_t size = 0;
     uint32_t universe_size = 0;
     bool several_hosts = false;  ///< the universe has other hosts than this one
@@ -61,6 +71,8 @@ struct JobDescription {
 
     /// Fills id, secret and key with random numbers.
     void draw();
+    /// Has what the job's hosts send to each other sealed.
+    void draw_network_secret();
     uint32_t ranks_on(uint32_t host) const;
     /// Empty, or what is wrong with it: counts, hosts out of range, a rank in no run or in two.
     std::string problem() const;

@@ -188,6 +188,7 @@ int JobSegment::create(const JobDescription& description, uint32_t my_host, JobS
     header->hosts_open = description.hosts_open;
     header->several_hosts = description.several_hosts || hosts > 1;
     std::memcpy(header->secret, description.secret, sizeof header->secret);
+    header->network_secret = description.network_secret;
     header->owner_pid = getpid();
     header->owner_fd = segment.fd_;
     header->universe_size = description.universe_size;
@@ -265,6 +266,7 @@ JobDescription JobSegment::description() const {
     JobDescription to;
     to.id = from.id;
     std::memcpy(to.secret, from.secret, sizeof to.secret);
+    to.network_secret = from.network_secret;
     to.size = from.size;
     to.universe_size = from.universe_size;
     to.several_hosts = from.several_hosts != 0;

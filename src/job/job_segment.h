@@ -67,7 +67,7 @@ inline constexpr uint32_t kNotBound = ~0u;
 
 struct alignas(4096) JobHeader {
     static constexpr uint64_t kMagic = 0x31676e696c726174;  // "tarling1"
-    static constexpr uint32_t kVersion = 9;
+    static constexpr uint32_t kVersion = 10;
 
     uint64_t magic;
     uint32_t version;
@@ -83,6 +83,7 @@ struct alignas(4096) JobHeader {
     uint32_t recovers;       ///< 1: the job goes on when a rank dies; `failures` and the ports say which
     uint32_t reserved;
     uint64_t secret[2];          ///< proves to the control socket that the sender can read this segment
+    NetworkSecret network_secret;  ///< of the job; what comes from other hosts must be sealed, unless it is zeros
     int32_t owner_pid;           ///< the process whose death ends the job: mpiexec, or the singleton itself
     int32_t owner_fd;            ///< its descriptor of this memfd
     uint32_t universe_size;      ///< MPI_UNIVERSE_SIZE

@@ -75,6 +75,20 @@ int Job::map() {
     return error;
 }
 
+static bool is_on_several_hosts(const job::JobSegment& segment) {
+    return segment.header().local_ranks < segment.header().size;
+}
+
+// Jobs of one universe are all alike. But who was started without mpiexec may meet one.
+static int compare_encryption(const job::JobSegment& mine, const job::JobSegment& theirs) {
+    const bool encrypts = static_cast<bool>(mine.header().network_secret);
+    if (encrypts == static_cast<bool>(theirs.header().network_secret)) return MPI_SUCCESS;
+    return fail(MPI_ERR_OTHER,
+                "the jobs %s and %s can't talk to each other: one was started with STARLING_ENCRYPTION=on and the other without; start both "
+                "through mpiexec or standing daemons that have the same setting",
+                mine.header().command, theirs.header().command);
+}
+
 int Job::map_here() {
     job::JobAddress here = address_;
     const bool elsewhere = here.host != 0 && me.job && here.host != me.job->segment().header().host;
@@ -83,6 +97,8 @@ int Job::map_here() {
     if (segment_) return MPI_SUCCESS;  // another thread did meanwhile
     job::JobSegment segment;
     if (const int error = job::JobSegment::open(here, segment)) return error;
+    if (me.job && (is_on_several_hosts(segment) || is_on_several_hosts(me.job->segment_)))
+        if (const int error = compare_encryption(me.job->segment_, segment)) return error;
     // Processes on other hosts can write to us from now on only if we listen.
     if (segment.header().local_ranks < segment.header().size)
         if (const int error = open_network()) return error;

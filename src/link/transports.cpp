@@ -23,6 +23,7 @@ class Above final : public transport::Sink {
   public:
     void deliver(void* user, const Packet& packet) override { dispatch(peer_of(user), packet); }
     transport::Path* meet(const transport::Caller& caller, bool& later) override;
+    const job::JobSegment* find_segment(job::JobId id) override;
     void failed(void* user) override {
         const Peer& peer = peer_of(user);
         tell_given_up(peer.job, peer.rank);
@@ -58,6 +59,13 @@ bool Above::may_ask() {
     if (now - asked_at_ <= 1'000'000) return false;
     asked_at_ = now;
     return true;
+}
+
+const job::JobSegment* Above::find_segment(job::JobId id) {
+    Job* const job = job_with_id(id);
+    if (job && job->mapped()) return &job->segment();
+    if (may_ask()) resolve_later(id);
+    return nullptr;
 }
 
 transport::Path* Above::meet(const transport::Caller& caller, bool& later) {

@@ -160,6 +160,9 @@ class Sink {
     virtual void deliver(void* user, const Packet& packet) = 0;
     /// Gives the path to use: one that there is already, or made with attach(). Null: the packet is dropped, or if `later` was set kept and asked about again.
     virtual Path* meet(const Caller& caller, bool& later) = 0;
+    /// This host's segment of a job that somebody says to be of, for as long as the call's poll. Null: it is not known, or not yet, and is
+    /// asked for.
+    virtual const job::JobSegment* find_segment(job::JobId) { return nullptr; }
     /// Nothing comes by this path any more, and what was sent may be lost; failure_text() says why. It is closed already.
     virtual void failed(void* user) = 0;
     /// Of a connection.

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/config.h"
 #include "control/local_socket.h"
 #include "launch/common/client_protocol.h"
 #include "launch/process/input.h"
@@ -61,6 +62,7 @@ class Client {
         submission.spec.programs = options_.programs;
         submission.spec.forward_input = true;
         submission.spec.recovers = options_.recovers;
+        submission.spec.encrypts = config().encryption;
         submission.spec.universe_size = options_.universe_size;
         submission.style.tag_output = options_.tag_output;
         submission.style.binding = options_.binding;

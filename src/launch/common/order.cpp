@@ -112,7 +112,7 @@ void read(Reader& reader, std::vector<std::string>& out) {
 void write(Writer& writer, const JobSpec& spec) {
     writer.number(static_cast<uint32_t>(spec.programs.size()));
     for (const Program& program : spec.programs) write(writer, program);
-    writer.number(spec.parent).number(static_cast<uint32_t>(spec.forward_input | spec.recovers << 1));
+    writer.number(spec.parent).number(static_cast<uint32_t>(spec.forward_input | spec.recovers << 1 | spec.encrypts << 2));
     writer.number(spec.universe_size);
 }
 
@@ -126,6 +126,7 @@ bool read(Reader& reader, JobSpec& out) {
     const auto flags = reader.number<uint32_t>();
     out.forward_input = (flags & 1) != 0;
     out.recovers = (flags & 2) != 0;
+    out.encrypts = (flags & 4) != 0;
     out.universe_size = reader.number<uint32_t>();
     return reader.ok() && !out.programs.empty();
 }

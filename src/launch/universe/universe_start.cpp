@@ -1,6 +1,7 @@
 // How jobs start: placed here, started there.
 #include <algorithm>
 
+#include "base/config.h"
 #include "launch/process/process_environment.h"
 #include "launch/universe/universe_job.h"
 #include "mpi.h"
@@ -86,6 +87,13 @@ void Universe::adopt(const launch::Job& here, Patron& patron) {
 void Universe::start(const JobSpec& spec, Patron& patron, bool spawned, Started started) {
     std::vector<uint32_t> host_of_rank;
     PlacedOutcome outcome;
+    if (spec.encrypts && tree_ && !config().encryption) {
+        outcome.error_class = MPI_ERR_SPAWN;
+        outcome.text =
+            "STARLING_ENCRYPTION=on is asked for, but the standing daemons were started without it: starling daemon stop, and "
+            "start them with it; or set it to off";
+        return started(outcome);
+    }
     if (!place_job(spec, spawned, host_of_rank, outcome.text)) {
         outcome.error_class = MPI_ERR_SPAWN;
         return started(outcome);
@@ -108,6 +116,7 @@ void Universe::start(const JobSpec& spec, Patron& patron, bool spawned, Started 
 void Universe::describe(Job& job, std::vector<uint32_t> host_of_rank) {
     job::JobDescription& description = job.description;
     description.draw();
+    if (config().encryption) description.draw_network_secret();
     description.size = static_cast<uint32_t>(host_of_rank.size());
     const Job* parent = find(job.spec.parent);
     description.universe_size = job.spec.shown_universe_size(parent ? &parent->description.universe_size : nullptr, slots());

@@ -41,6 +41,7 @@ int Endpoint::State::open(const Identity& who, const Upcalls& calls) {
     RailChoice choice;
     int error = RailChoice::parse(config().ip_interfaces, choice);
     if (error == MPI_SUCCESS) error = rails.open(choice);
+    if (error == MPI_SUCCESS && identity.secret) error = open_sealing();
     if (error == MPI_SUCCESS) error = udp.open();
     if (error != MPI_SUCCESS) return error;
     udp.tell_interfaces(rails.count() > 1);
@@ -70,6 +71,12 @@ uint64_t Endpoint::State::new_epoch() {
 }
 
 void Endpoint::State::send(Session& session, const Route& route, uint32_t number, const iovec* parts, int count) {
+    iovec sealed[2];
+    if (sealing) [[unlikely]] {
+        seal(member_of(session), parts, count, sealed);
+        parts = sealed;
+        count = 2;
+    }
     Destination where;
     std::memset(&where, 0, sizeof where);
     where.to.sin_family = AF_INET;
@@ -144,9 +151,11 @@ int Endpoint::State::path_of(const Member& member, const Arrival& arrival) const
     return by_address;
 }
 
-// A datagram has come from where the peer was not known to be.
+// A datagram has come from where the peer was not known to be. No seal is over where it came from: so nobody who passes one on can turn us
+// away from a peer whose place is known.
 void Endpoint::State::learn(Member& member, const Arrival& arrival) {
     if (member.port != arrival.port) {
+        if (sealing && member.port != 0 && !arrival.is_new) return;
         member.port = arrival.port;
         member.address_count = 0;
     }
@@ -188,7 +197,10 @@ Session* Endpoint::add(job::JobId job, uint32_t rank, uint64_t key, void* user) 
     const Name name{job, rank};
     const auto found = state_->members.find(name);
     if (found == state_->members.end()) {
+        DatagramLock* const lock = state_->sealing ? state_->lock_with(name) : nullptr;
+        if (state_->sealing && !lock) return nullptr;
         auto made = std::make_unique<Member>(*state_, name, key, user);
+        made->lock = lock;
         return state_->members.emplace(name, std::move(made)).first->second.get();
     }
     Member& member = *found->second;
@@ -282,6 +294,7 @@ void Endpoint::forget(job::JobId job) {
     if (state_->last && state_->last->peer.job == job) state_->last = nullptr;
     std::erase_if(state_->touched, [job](const Member* member) { return member->peer.job == job && member->dead(); });
     std::erase_if(state_->members, [job](const auto& entry) { return entry.first.job == job && entry.second->dead(); });
+    if (state_->sealing) state_->forget_locks(job);
 }
 
 uint64_t Endpoint::round_trip(const Session& session) const { return session.round_trip(); }

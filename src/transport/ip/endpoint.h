@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "job/job_segment.h"
+#include "transport/ip/cipher.h"
 #include "transport/ip/session.h"
 #include "transport/packet.h"
 
@@ -21,6 +22,7 @@ struct Identity {
     job::JobId job = 0;
     uint32_t rank = 0;
     uint64_t key = 0;  ///< what every datagram to this process must show (the key of its job on its host)
+    job::NetworkSecret secret{};  ///< of its job; if there is one, everything that is sent is sealed, and nothing else is taken
 };
 
 /// What the endpoint calls, under the library's lock, from inside poll() and receive_frame(). All are set. They may
@@ -38,6 +40,9 @@ struct Upcalls {
     /// incarnation than the one that was talked to: failure() says which. The session takes and delivers nothing any
     /// more; close() it.
     void (*unreachable)(void* user);
+    /// The secret of the job that a process is of, whoever says so. Null: it is not known (yet), or the job has no such rank. May be left
+    /// out where Identity has no secret.
+    const job::NetworkSecret* (*secret)(void* context, job::JobId job, uint32_t rank) = nullptr;
     void* context = nullptr;
 };
 
@@ -51,8 +56,8 @@ struct Counters {
     uint64_t timeouts = 0;      ///< of the retransmission timer
     uint64_t duplicates = 0;    ///< datagrams received that held nothing new
     uint64_t out_of_order = 0;  ///< datagrams received before their turn
-    uint64_t strangers = 0;     ///< dropped: wrong key or target, malformed, another version
-    uint64_t stale = 0;         ///< dropped: from or for an earlier incarnation of a process
+    uint64_t strangers = 0;     ///< dropped: wrong key or target, malformed, another version, not opened by the seal's key
+    uint64_t stale = 0;         ///< dropped: from or for an earlier incarnation of a process, or sealed and come before
     uint64_t unknown = 0;       ///< dropped: nobody wanted a session with the sender
     uint64_t busy = 0;          ///< the kernel's send buffer was full
     uint64_t lanes = 0;         ///< times that a peer was given a socket of its own
@@ -80,7 +85,7 @@ class Endpoint {
 
     /// Makes the session with a peer. `key` is what datagrams to it must show (0: not known yet), `user` goes to the
     /// upcalls. Its address need not be known: packets wait in the session, which takes as many as its buffer holds.
-    /// A session there already is given back, with `user` changed.
+    /// A session there already is given back, with `user` changed. Null if what is sent is to be sealed and the peer's job has no secret.
     Session* add(job::JobId job, uint32_t rank, uint64_t key, void* user);
     /// The session with a peer, nullptr if there is none.
     Session* find(job::JobId job, uint32_t rank) const;
@@ -137,6 +142,11 @@ class Endpoint {
     void* user(const Session& session) const;
 
     // For connections (tcp).
+
+    /// What seals them; null: nothing is sealed.
+    const Cipher* cipher() const;
+    /// What this process and the session's peer alone have.
+    SealKey pair_with(const Session& session) const;
 
     /// From now on the session sends through its carriers only, the first that is not busy. False if it has kMaxCarriers.
     bool attach(Session& session, Carrier& carrier);

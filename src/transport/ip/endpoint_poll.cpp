@@ -34,7 +34,7 @@ bool Endpoint::State::poll(uint64_t time) {
         // What could not be delivered for want of memory lies where it was, with all behind it.
         if (arrived == 0) arrived = udp.receive();
         for (; taken < arrived; ++taken) {
-            const Arrival& arrival = udp.arrivals()[taken];
+            Arrival& arrival = udp.arrivals()[taken];
             if (!take(arrival, time)) hold(arrival, time);
             ++totals.datagrams_received;
             totals.bytes_received += arrival.bytes;
@@ -84,7 +84,10 @@ void Endpoint::State::take_held(uint64_t time) {
     }
 }
 
-bool Endpoint::State::take(const Arrival& arrival, uint64_t time) {
+bool Endpoint::State::take(Arrival& arrival, uint64_t time) {
+    bool kept = false;
+    if (sealing && !arrival.opened && !unseal(arrival, kept)) [[unlikely]]
+        return !kept;
     Datagram datagram;
     if (!decode(arrival.data, arrival.bytes, datagram) || datagram.header.key != identity.key ||
         datagram.header.target_rank != identity.rank) {

@@ -9,6 +9,7 @@
 #include "base/list.h"
 #include "transport/ip/endpoint.h"
 #include "transport/ip/rails.h"
+#include "transport/ip/seal.h"
 #include "transport/ip/session.h"
 #include "transport/ip/udp.h"
 
@@ -24,6 +25,7 @@ struct Member final : Session {
     int lane = Destination::kNoLane;
     uint32_t heat = 0;  ///< datagrams sent to it, as of the span of time heated_at: see heat_of()
     uint64_t heated_at = 0;
+    DatagramLock* lock = nullptr;  ///< if what is sent is sealed
 };
 
 struct NameHash {
@@ -38,6 +40,15 @@ struct Held {
     Arrival arrival;
     uint64_t since;
     std::unique_ptr<std::byte, Free> data;
+};
+
+/// What a process has that encrypts.
+struct Sealing {
+    std::unique_ptr<Cipher> cipher;
+    job::NetworkSecret secret;                                           ///< our job's
+    std::unordered_map<Name, std::unique_ptr<DatagramLock>, NameHash> locks;  ///< with those who have opened one, or that link knows
+    std::unique_ptr<std::byte[]> places;                                 ///< of sealed datagrams, until they are sent
+    uint32_t next = 0;
 };
 
 struct Endpoint::State final : Outside {
@@ -71,12 +82,20 @@ struct Endpoint::State final : Outside {
     /// The peer may be elsewhere now.
     void leave_lane(Member& member);
 
+    // endpoint_seal.cpp
+    int open_sealing();
+    std::unique_ptr<DatagramLock> make_lock(const Name& peer);
+    DatagramLock* lock_with(const Name& peer);
+    void forget_locks(job::JobId job);
+    void seal(const Member& member, const iovec* parts, int count, iovec (&sealed)[2]);
+    bool unseal(Arrival& arrival, bool& kept);
+
     // endpoint_poll.cpp
     struct Polling;
     bool poll(uint64_t now);
     void forgive(uint64_t now);
     /// False if nobody wants a session with the sender (yet).
-    bool take(const Arrival& arrival, uint64_t now);
+    bool take(Arrival& arrival, uint64_t now);
     void hold(const Arrival& arrival, uint64_t now);
     void take_held(uint64_t now);
     Member* member_for(const Datagram& datagram);
@@ -89,6 +108,7 @@ struct Endpoint::State final : Outside {
     Upcalls upcalls;
     Udp udp;
     Rails rails;
+    std::unique_ptr<Sealing> sealing;  ///< null: nothing is sealed
     struct Lane {
         Member* user = nullptr;
         Destination where;

@@ -100,7 +100,12 @@ void Remote::vouch(bool looks) {
 
 int Network::open(const transport::Process& self, transport::Sink& sink, Network*& out) {
     std::unique_ptr<Network> made(new Network(self, sink));
-    const Identity identity{self.job(), self.rank, self.segment->header().key};
+    const job::NetworkSecret& secret = self.segment->header().network_secret;
+    if (config().encryption && !secret)
+        return fail(MPI_ERR_OTHER,
+                    "STARLING_ENCRYPTION=on is set here, but not where this job was started: set it for mpiexec, or for `starling "
+                    "daemon start`; jobs that another manager starts on several hosts can't encrypt");
+    const Identity identity{self.job(), self.rank, self.segment->header().key, secret};
     if (const int error = Endpoint::open(identity, made->upcalls(), made->endpoint_)) return error;
     out = made.release();
     out->announce(false);
@@ -116,6 +121,10 @@ Upcalls Network::upcalls() {
     };
     all.unknown = [](void* context, job::JobId job, uint32_t rank, uint64_t key) {
         return static_cast<Network*>(context)->meet(job, rank, key);
+    };
+    all.secret = [](void* context, job::JobId job, uint32_t rank) -> const job::NetworkSecret* {
+        const job::JobSegment* const segment = static_cast<Network*>(context)->sink_.find_segment(job);
+        return segment && rank < segment->header().size ? &segment->header().network_secret : nullptr;
     };
     all.unreachable = [](void* user) {
         auto& path = *static_cast<Remote*>(user);
@@ -134,6 +143,9 @@ int Network::attach(const transport::Process& to, void* user, transport::Path*& 
     if (!is_known(to)) sink_.locate(user);
     auto path = std::make_unique<Remote>(*this, to, user);
     path->session_ = endpoint_->add(to.job(), to.rank, 0, path.get());
+    if (!path->session_ && self_.segment->header().network_secret && !to.segment->header().network_secret)
+        return fail(MPI_ERR_OTHER, "rank %u on host %s is of a job without STARLING_ENCRYPTION, and this one has it", to.rank,
+                    host_of(to).name);
     if (!path->session_)
         return fail(MPI_ERR_OTHER, "no memory for a session with rank %u on host %s", to.rank, host_of(to).name);
     if (!place(*path)) unplaced_.push_back(path.get());

@@ -150,6 +150,7 @@ bool Network::ensure_tcp() {
     TcpOptions options;
     options.self = {self_.job(), self_.rank};
     options.key = self_.segment->header().key;
+    options.cipher = endpoint_->cipher();
     options.sockets_per_rail = static_cast<uint32_t>(config().ip_sockets);
     options.piece_bytes = config().ip_piece;
     std::unique_ptr<Tcp> made;
@@ -174,7 +175,7 @@ void Network::take_place(transport::Path& path) {
     Remote& to = remote(path);
     to.wire_ = std::make_unique<Wire>();
     const uint64_t key = to.to.segment->host(to.to.segment->host_of(to.to.rank)).key;
-    to.wire_->connection = &tcp_->add({to.to.job(), to.to.rank}, key, &to, to.session_);
+    to.wire_->connection = &tcp_->add({to.to.job(), to.to.rank}, key, &to, to.session_, endpoint_->pair_with(*to.session_));
     wired_.push_back(&to);
 }
 

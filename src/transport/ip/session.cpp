@@ -91,7 +91,7 @@ uint32_t Session::payload_limit() const {
     if (datagram == 0) datagram = 1500 - 28;
     // Room for an introduction and a few ranges, so that a full packet fits whatever else there is to say.
     return (datagram - static_cast<uint32_t>(sizeof(DatagramHeader) + sizeof(Introduction) + sizeof(packet::Header)) -
-            kRangesWithData * static_cast<uint32_t>(sizeof(AckRange))) &
+            kRangesWithData * static_cast<uint32_t>(sizeof(AckRange)) - outside_.seal_bytes) &
            ~(kGrain - 1);
 }
 

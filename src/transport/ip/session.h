@@ -69,6 +69,7 @@ class Outside {
     uint64_t key = 0;                 ///< our own
     uint32_t window = 1 << 20;        ///< bytes a session keeps, sent or received; at most 16 MB
     uint64_t timeout = 30 * kSecond;  ///< of silence until a peer is given up, ns
+    uint32_t seal_bytes = 0;          ///< that every datagram gets besides what send() is given
     SlabPool slabs;
     SessionCounters counters;
 

@@ -50,8 +50,8 @@ int Tcp::create(const TcpOptions& options, const TcpUpcalls& upcalls, std::uniqu
 int Tcp::wait_fd() const { return engine_->epoll; }
 void Tcp::set_rails(std::span<const TcpRail> rails) { engine_->set_rails(rails); }
 void Tcp::lose_remote(Connection& connection, uint32_t address) { engine_->lose_remote(connection, address); }
-Connection& Tcp::add(const ProcessId& peer, uint64_t peer_key, void* user, Session* session) {
-    return engine_->add(peer, peer_key, user, session);
+Connection& Tcp::add(const ProcessId& peer, uint64_t peer_key, void* user, Session* session, const SealKey& pair) {
+    return engine_->add(peer, peer_key, user, session, pair);
 }
 int Tcp::offer(Connection& connection, ConnectionOffer& out) { return engine_->offer(connection, out); }
 int Tcp::dial(Connection& connection, const ConnectionOffer& offer) { return engine_->dial(connection, offer); }
@@ -72,13 +72,14 @@ TcpEngine::~TcpEngine() {
         if (fd >= 0) close(fd);
 }
 
-Connection& TcpEngine::add(const ProcessId& peer, uint64_t peer_key, void* user, Session* session) {
+Connection& TcpEngine::add(const ProcessId& peer, uint64_t peer_key, void* user, Session* session, const SealKey& pair) {
     Connection& connection = *connections.emplace_back(std::make_unique<Connection>());
     connection.peer = peer;
     connection.user = user;
     connection.session = session;
     parts(connection).engine = this;
     parts(connection).peer_key = peer_key;
+    parts(connection).pair = pair;
     return connection;
 }
 

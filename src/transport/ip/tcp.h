@@ -15,6 +15,7 @@
 #include <span>
 
 #include "job/job_segment.h"
+#include "transport/ip/cipher.h"
 #include "transport/ip/session_carrier.h"
 #include "transport/stream.h"
 
@@ -61,6 +62,7 @@ struct TcpRail {
 struct TcpOptions {
     ProcessId self;
     uint64_t key = 0;  ///< what whoever connects must show
+    const Cipher* cipher = nullptr;  ///< lives longer; all connections are sealed with it. Null: none is
     uint32_t sockets_per_rail = 1;
     uint64_t connect_limit_ns = 3'000'000'000;  ///< for a socket to be connected and welcomed
     uint64_t silence_limit_ns = 2'000'000'000;  ///< unanswered data: then the socket is given up
@@ -176,8 +178,8 @@ class Tcp {
     void lose_remote(Connection& connection, uint32_t address);
 
     /// A connection in state idle. `peer_key` is what the peer wants
-    /// to be shown.
-    Connection& add(const ProcessId& peer, uint64_t peer_key, void* user, Session* session);
+    /// to be shown; `pair` what this process and the peer alone have, if connections are sealed.
+    Connection& add(const ProcessId& peer, uint64_t peer_key, void* user, Session* session, const SealKey& pair = {});
     /// Opens the listener if it isn't yet, and fills what the peer has to be told. MPI_ERR_OTHER with failure_text() if
     /// there is no descriptor left. If nobody comes in twice the connect limit: failed().
     int offer(Connection& connection, ConnectionOffer& out);

@@ -11,9 +11,18 @@
 #include "transport/ip/tcp_frames.h"
 #include "transport/ip/tcp_hello.h"
 #include "transport/ip/tcp_rails.h"
+#include "transport/ip/tcp_records.h"
 #include "transport/ip/tcp_socket.h"
 
 namespace starling::ip {
+
+/// What a socket has besides whose connection is sealed.
+struct SocketSeal {
+    GreetingProof awaited;  ///< of the caller
+    RecordSealer out;
+    RecordOpener in;
+    SocketSeal(const Cipher& cipher, const SealKey& outward, const SealKey& inward) : out(cipher, outward), in(cipher, inward) {}
+};
 
 /// One socket, from connect() or accept() on.
 struct TcpSocket {
@@ -46,8 +55,10 @@ struct TcpSocket {
     size_t read_bytes = 0;                          ///< what the next read asks for
     FrameReader reader;
     FrameWriter writer;
+    std::unique_ptr<SocketSeal> seal;  ///< from the greeting on, if connections are sealed
+    SealedHello said;                  ///< by the one that connects; the salt only if connections are sealed
     std::unique_ptr<std::byte[]> packed;  ///< a piece of data that does not lie in one block
-    std::byte words[sizeof(Hello)] = {};  ///< hello or welcome as far as it has come
+    std::byte words[sizeof(SealedHello) + sizeof(GreetingProof)] = {};  ///< hello or welcome as far as it has come
     size_t word_bytes = 0;
     std::string grave;  ///< what it died of
 };
@@ -57,6 +68,7 @@ using StreamList = List<OutStream, &OutStream::hook>;
 struct ConnectionParts {
     TcpEngine* engine = nullptr;
     uint64_t peer_key = 0;
+    SealKey pair;
     uint64_t token = 0;             ///< of our offer; 0: none
     ConnectionOffer theirs;         ///< what we dial
     bool dialler = false;           ///< we connected: then more sockets are ours to open, too
@@ -104,7 +116,7 @@ struct TcpEngine {
     static ConnectionParts& parts(Connection& connection) { return *connection.parts_; }
 
     // tcp.cpp: lives and deaths, and the poll
-    Connection& add(const ProcessId& peer, uint64_t peer_key, void* user, Session* session);
+    Connection& add(const ProcessId& peer, uint64_t peer_key, void* user, Session* session, const SealKey& pair);
     TcpSocket& adopt(int fd, TcpSocket::State state, Connection* connection);
     void doom(TcpSocket& socket, std::string why);
     void bury_doomed();
@@ -150,8 +162,12 @@ struct TcpEngine {
     void on_connected(TcpSocket& socket);
     void on_welcome(TcpSocket& socket);
     void on_hello(TcpSocket& socket);
-    Answer take_caller(TcpSocket& socket, const Hello& hello);
-    void answer(TcpSocket& socket, Answer answer, uint64_t key);
+    Answer find_called(const Hello& hello, Connection*& called);
+    bool answer(TcpSocket& socket, Answer answer, Connection* called);
+    void admit(TcpSocket& socket, Connection& called);
+    bool prove(TcpSocket& socket, const SealedWelcome& words);
+    void on_proof(TcpSocket& socket);
+    uint16_t version() const { return options.cipher ? kSealedTcpVersion : kTcpVersion; }
     void become_open(TcpSocket& socket);
     void attempt_failed(Connection& connection);
     void too_late(TcpSocket& socket);
@@ -160,8 +176,14 @@ struct TcpEngine {
     bool take_addresses(Connection& connection, const std::byte* contents, size_t bytes);
     void tell_addresses(Connection& connection);
 
+    // tcp_seal.cpp: open sockets whose connection is sealed
+    bool take_records(TcpSocket& socket, FrameSink& sink, size_t arrived);
+    bool write_sealed(TcpSocket& socket, const iovec* list, int count, size_t& written);
+
     // tcp_traffic.cpp: open sockets
     void receive(TcpSocket& socket);
+    void block(TcpSocket& socket);
+    bool send_parts(TcpSocket& socket, const iovec* list, int count, size_t& written);
     void at_end(TcpSocket& socket);
     void tell_ended(Connection& connection);
     Sent send(Connection& connection, const iovec* parts, int count);

@@ -1,19 +1,43 @@
 #include "transport/ip/tcp_hello.h"
 
-#include <cstdio>
+#include <sys/random.h>
 
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "base/error.h"
 #include "base/state.h"
 
 namespace starling::ip {
 
-Greeting judge(const Hello& hello, const ProcessId& self, uint64_t key) {
+GreetingSalt draw_greeting_salt() {
+    GreetingSalt salt;
+    while (getrandom(salt.bytes, sizeof salt.bytes, 0) != sizeof salt.bytes)
+        if (errno != EINTR) panic("the kernel gives no random numbers: %s", std::strerror(errno));
+    return salt;
+}
+
+GreetingKeys keys_of(const Cipher& cipher, const SealKey& pair, const SealedHello& hello, const SealedWelcome& welcome) {
+    const Bytes texts[] = {bytes_of(hello), bytes_of(welcome.welcome), bytes_of(welcome.salt)};
+    const auto make = [&](const char* purpose) { return cipher.derive(bytes_of(pair), purpose, texts); };
+    const auto prove = [&](const char* purpose) {
+        GreetingProof proof;
+        std::memcpy(proof.bytes, make(purpose).bytes, sizeof proof.bytes);
+        return proof;
+    };
+    return {make("starling tcp caller"), make("starling tcp listener"), prove("starling tcp caller's proof"),
+            prove("starling tcp listener's proof")};
+}
+
+Greeting judge(const Hello& hello, const ProcessId& self, uint64_t key, uint16_t version) {
     if (hello.magic != Hello::kMagic) return Greeting::stranger;
-    if (hello.version != kTcpVersion) return Greeting::other_version;
+    if (hello.version != version) return Greeting::other_version;
     const bool for_us = hello.target_job == self.job && hello.target_rank == self.rank && hello.key == key;
     return for_us ? Greeting::fits : Greeting::stranger;
 }
 
-const char* refusal(const Welcome& welcome, uint64_t own_key) {
+const char* refusal(const Welcome& welcome, uint64_t own_key, uint16_t version) {
     if (welcome.magic != Welcome::kMagic) return "something other than Starling answered";
     switch (welcome.answer) {
         case Answer::welcome:
@@ -21,7 +45,7 @@ const char* refusal(const Welcome& welcome, uint64_t own_key) {
         case Answer::wrong_version: {
             STARLING_STATE static char text[96];
             std::snprintf(text, sizeof text, "it speaks version %u of the connection protocol and this process version %u",
-                          welcome.version, kTcpVersion);
+                          welcome.version, version);
             return text;
         }
         case Answer::not_expected:

@@ -70,7 +70,7 @@ int TcpEngine::offer(Connection& connection, ConnectionOffer& out) {
     out = {};
     out.token = of.token;
     out.port = port;
-    out.version = static_cast<uint8_t>(kTcpVersion);
+    out.version = static_cast<uint8_t>(version());
     for (const TcpRail& rail : rails)
         if (out.addresses < kOfferedAddresses) out.address[out.addresses++] = rail.address;
     if (connection.state_ != Connection::State::idle) return MPI_SUCCESS;
@@ -88,9 +88,9 @@ int TcpEngine::dial(Connection& connection, const ConnectionOffer& theirs) {
         of.token = 0;
     }
     if (connection.state_ != Connection::State::idle) return MPI_SUCCESS;
-    if (theirs.version != kTcpVersion)
+    if (theirs.version != version())
         return fail(MPI_ERR_OTHER, "the peer offers version %u of the connection protocol and this process has version %u",
-                    theirs.version, kTcpVersion);
+                    theirs.version, version());
     if (theirs.addresses == 0 || theirs.addresses > kOfferedAddresses || theirs.port == 0)
         return fail(MPI_ERR_OTHER, "the peer's offer of a connection names no address");
     connection.state_ = Connection::State::dialling;
@@ -169,14 +169,17 @@ void TcpEngine::on_connected(TcpSocket& socket) {
         if (error == ECONNREFUSED) why += "; has its process ended, or does a firewall reject what is sent there?";
         return doom(socket, trouble(socket, of.theirs.port, why.c_str()));
     }
-    Hello hello;
+    Hello& hello = socket.said.hello;
+    hello.version = version();
     hello.job = options.self.job;
     hello.rank = options.self.rank;
     hello.target_job = socket.connection->peer.job;
     hello.target_rank = socket.connection->peer.rank;
     hello.key = of.peer_key;
     hello.token = of.theirs.token;
-    if (::send(socket.fd, &hello, sizeof hello, MSG_NOSIGNAL) != sizeof hello)
+    if (options.cipher) socket.said.salt = draw_greeting_salt();
+    const size_t bytes = options.cipher ? sizeof(SealedHello) : sizeof(Hello);
+    if (::send(socket.fd, &socket.said, bytes, MSG_NOSIGNAL) != static_cast<ssize_t>(bytes))
         return doom(socket, trouble(socket, of.theirs.port, strerror(errno)));
     if (socket.rail.local == 0) socket.rail.local = local_address(socket.fd, false);
     socket.state = TcpSocket::State::greeting;
@@ -201,33 +204,60 @@ bool TcpEngine::read_words(TcpSocket& socket, size_t wanted) {
 }
 
 void TcpEngine::on_welcome(TcpSocket& socket) {
-    if (!read_words(socket, sizeof(Welcome))) return;
-    Welcome welcome;
-    std::memcpy(&welcome, socket.words, sizeof welcome);
-    if (const char* why = refusal(welcome, options.key))
+    if (!read_words(socket, options.cipher ? sizeof(SealedWelcome) : sizeof(Welcome))) return;
+    SealedWelcome words;
+    std::memcpy(&words, socket.words, sizeof words);
+    if (const char* why = refusal(words.welcome, options.key, version()))
         return doom(socket, trouble(socket, parts(*socket.connection).theirs.port, why));
-    become_open(socket);
+    if (!options.cipher || prove(socket, words)) become_open(socket);
+}
+
+/// Whoever answered must have the pair's key, and be shown that we have it.
+bool TcpEngine::prove(TcpSocket& socket, const SealedWelcome& words) {
+    const ConnectionParts& of = parts(*socket.connection);
+    const GreetingKeys keys = keys_of(*options.cipher, of.pair, socket.said, words);
+    const char* why = nullptr;
+    if (!options.cipher->equal(&words.proof, &keys.listener_proof, sizeof words.proof))
+        why = "who answered does not have the key, or the answer was changed on the way";
+    else if (::send(socket.fd, &keys.caller_proof, sizeof keys.caller_proof, MSG_NOSIGNAL) != sizeof keys.caller_proof)
+        why = strerror(errno);
+    if (why) {
+        doom(socket, trouble(socket, of.theirs.port, why));
+        return false;
+    }
+    socket.seal = std::make_unique<SocketSeal>(*options.cipher, keys.caller, keys.listener);
+    return true;
 }
 
 void TcpEngine::on_hello(TcpSocket& socket) {
-    if (!read_words(socket, sizeof(Hello))) return;
-    Hello hello;
-    std::memcpy(&hello, socket.words, sizeof hello);
-    const Answer answered = take_caller(socket, hello);
+    if (socket.seal) return on_proof(socket);
+    const size_t bytes = options.cipher ? sizeof(SealedHello) : sizeof(Hello);
+    if (!read_words(socket, bytes)) return;
+    std::memcpy(&socket.said, socket.words, bytes);
+    Connection* called = nullptr;
+    const Answer answered = find_called(socket.said.hello, called);
     // To a stranger nothing is said but to one whose version differs, who may want to tell its user.
-    const bool stranger = judge(hello, options.self, options.key) == Greeting::stranger;
-    if (!stranger) answer(socket, answered, answered == Answer::welcome ? parts(*socket.connection).peer_key : 0);
-    if (answered == Answer::welcome && !socket.doomed) {
-        --callers;
-        return become_open(socket);
-    }
+    const bool stranger = judge(socket.said.hello, options.self, options.key, version()) == Greeting::stranger;
+    const bool said = !stranger && answer(socket, answered, called);
+    if (answered == Answer::welcome && said) return options.cipher ? on_proof(socket) : admit(socket, *called);
     ++counters.strangers;
     if (answered != Answer::welcome) close_socket(socket);
 }
 
-/// Finds the connection that the caller means and makes the socket one of it.
-Answer TcpEngine::take_caller(TcpSocket& socket, const Hello& hello) {
-    switch (judge(hello, options.self, options.key)) {
+// What was said so far anybody may have overheard and said again. Meanwhile the connection may have gone.
+void TcpEngine::on_proof(TcpSocket& socket) {
+    if (!read_words(socket, sizeof(SealedHello) + sizeof(GreetingProof))) return;
+    Connection* called = nullptr;
+    if (options.cipher->equal(socket.words + sizeof(SealedHello), &socket.seal->awaited, sizeof(GreetingProof)) &&
+        find_called(socket.said.hello, called) == Answer::welcome)
+        return admit(socket, *called);
+    ++counters.strangers;
+    close_socket(socket);
+}
+
+/// Finds the connection that the caller means.
+Answer TcpEngine::find_called(const Hello& hello, Connection*& called) {
+    switch (judge(hello, options.self, options.key, version())) {
         case Greeting::stranger:
             return Answer::not_expected;
         case Greeting::other_version:
@@ -237,23 +267,43 @@ Answer TcpEngine::take_caller(TcpSocket& socket, const Hello& hello) {
     }
     const ProcessId caller{hello.job, hello.rank};
     for (auto& one : connections) {
-        ConnectionParts& of = parts(*one);
+        const ConnectionParts& of = parts(*one);
         if (one->peer != caller || of.token == 0 || of.token != hello.token || one->finished_) continue;
         if (of.sockets.size() >= kMostSockets) return Answer::too_many;
-        socket.connection = one.get();
-        of.sockets.push_back(&socket);
-        socket.rail = {local_address(socket.fd, false), local_address(socket.fd, true)};
+        called = one.get();
         return Answer::welcome;
     }
     return Answer::not_expected;
 }
 
-void TcpEngine::answer(TcpSocket& socket, Answer answer, uint64_t key) {
-    Welcome welcome;
-    welcome.answer = answer;
-    welcome.key = key;
-    if (::send(socket.fd, &welcome, sizeof welcome, MSG_NOSIGNAL) != sizeof welcome && answer == Answer::welcome)
-        doom(socket, trouble(socket, port, strerror(errno)));
+/// Makes the socket one of the connection.
+void TcpEngine::admit(TcpSocket& socket, Connection& called) {
+    socket.connection = &called;
+    parts(called).sockets.push_back(&socket);
+    socket.rail = {local_address(socket.fd, false), local_address(socket.fd, true)};
+    --callers;
+    become_open(socket);
+}
+
+bool TcpEngine::answer(TcpSocket& socket, Answer answer, Connection* called) {
+    SealedWelcome words{};
+    words.welcome.version = version();
+    words.welcome.answer = answer;
+    words.welcome.key = called ? parts(*called).peer_key : 0;
+    size_t bytes = sizeof(Welcome);
+    if (options.cipher) {
+        bytes = sizeof words;
+        words.salt = draw_greeting_salt();
+        if (called) {
+            const GreetingKeys keys = keys_of(*options.cipher, parts(*called).pair, socket.said, words);
+            words.proof = keys.listener_proof;
+            socket.seal = std::make_unique<SocketSeal>(*options.cipher, keys.listener, keys.caller);
+            socket.seal->awaited = keys.caller_proof;
+        }
+    }
+    if (::send(socket.fd, &words, bytes, MSG_NOSIGNAL) == static_cast<ssize_t>(bytes)) return true;
+    if (called) doom(socket, trouble(socket, port, strerror(errno)));
+    return false;
 }
 
 void TcpEngine::become_open(TcpSocket& socket) {

@@ -65,7 +65,13 @@ void TcpEngine::receive(TcpSocket& socket) {
     socket.unread = false;
     for (int i = 0; i < kReadsAtOnce && !socket.ended && !socket.doomed; ++i) {
         iovec parts[FrameReader::kParts];
-        const int count = socket.reader.prepare(sink, buffer.get(), std::max(socket.read_bytes, kFirstRead), parts);
+        int count = 1;
+        if (socket.seal) [[unlikely]] {
+            const std::span<std::byte> into = socket.seal->in.room();
+            parts[0] = {into.data(), into.size()};
+        } else {
+            count = socket.reader.prepare(sink, buffer.get(), std::max(socket.read_bytes, kFirstRead), parts);
+        }
         const size_t room = length(parts, count);
         msghdr message{};
         message.msg_iov = parts;
@@ -86,11 +92,14 @@ void TcpEngine::receive(TcpSocket& socket) {
         heat(socket);
         const bool filled = static_cast<size_t>(n) == room;
         socket.read_bytes = filled && count == 1 ? kLongestRead : kFirstRead;
-        if (!socket.reader.arrived(sink, static_cast<size_t>(n))) {
+        const bool taken = socket.seal ? take_records(socket, sink, static_cast<size_t>(n))
+                                       : socket.reader.arrived(sink, static_cast<size_t>(n));
+        if (!taken) {
             if (socket.state != TcpSocket::State::open || socket.doomed) return;
             ++counters.strangers;
             return doom(socket, std::string("connection with ") + print_address(socket.rail.remote, 0) +
-                                    " given up: what came makes no sense");
+                                    (socket.seal ? " given up: what came was not sent so by the other side, or makes no sense"
+                                                 : " given up: what came makes no sense"));
         }
         if (!filled) return;  // more will be told by epoll, or found by the next read
     }
@@ -99,7 +108,7 @@ void TcpEngine::receive(TcpSocket& socket) {
 
 void TcpEngine::at_end(TcpSocket& socket) {
     // What was sent to a process that just closes may be lost, though its host has acknowledged it.
-    if (!socket.finishing || !socket.reader.at_boundary())
+    if (!socket.finishing || !socket.reader.at_boundary() || (socket.seal && !socket.seal->in.at_boundary()))
         return doom(socket, std::string("connection with ") + print_address(socket.rail.remote, 0) +
                                 " lost: the other side has closed it");
     socket.ended = true;
@@ -118,6 +127,21 @@ void TcpEngine::tell_ended(Connection& connection) {
 
 /// Writes what it can of the list. False if the socket is dead; then it will be buried.
 bool TcpEngine::write_parts(TcpSocket& socket, const iovec* list, int count, size_t& written) {
+    if (socket.seal) [[unlikely]]
+        return write_sealed(socket, list, count, written);
+    if (!send_parts(socket, list, count, written)) return false;
+    if (written < length(list, count)) block(socket);
+    return true;
+}
+
+/// What the kernel does not take at once it will tell of when it does.
+void TcpEngine::block(TcpSocket& socket) {
+    if (socket.blocked) return;
+    socket.blocked = true;
+    ++blocked;
+}
+
+bool TcpEngine::send_parts(TcpSocket& socket, const iovec* list, int count, size_t& written) {
     msghdr message{};
     message.msg_iov = const_cast<iovec*>(list);
     message.msg_iovlen = static_cast<size_t>(count);
@@ -136,10 +160,6 @@ bool TcpEngine::write_parts(TcpSocket& socket, const iovec* list, int count, siz
         anything = true;
     }
     unsettle(socket);
-    if (written < length(list, count) && !socket.blocked) {
-        socket.blocked = true;
-        ++blocked;
-    }
     return true;
 }
 
@@ -192,6 +212,8 @@ void TcpEngine::on_writable(TcpSocket& socket) {
     socket.blocked = false;
     --blocked;
     heat(socket);
+    size_t none = 0;
+    if (socket.seal && (!write_sealed(socket, nullptr, 0, none) || socket.blocked)) return;
     if (!write_begun(socket)) return;
     pump(*socket.connection);
 }
@@ -330,7 +352,7 @@ void TcpEngine::try_shutdown(Connection& connection) {
     for (TcpSocket* socket : parts(connection).sockets) {
         if (socket->state != TcpSocket::State::open || socket->shut || socket->doomed) continue;
         if (!socket->finish_said) socket->finish_said = write_frame(*socket, FrameKind::finish, &contents, 1) == Sent::done;
-        if (!socket->finish_said || socket->writer.busy()) continue;
+        if (!socket->finish_said || socket->writer.busy() || socket->blocked) continue;
         socket->shut = true;
         shutdown(socket->fd, SHUT_WR);
     }

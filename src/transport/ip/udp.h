@@ -32,11 +32,13 @@ struct Destination {
 
 /// A datagram that came; valid until the next receive().
 struct Arrival {
-    const std::byte* data;  ///< aligned to 64
+    std::byte* data;  ///< aligned to 64
     uint32_t bytes;
     uint32_t address;    ///< of the sender, network byte order
     uint16_t port;       ///< of the sender, host byte order
     uint32_t interface;  ///< it came by; 0: not known
+    bool opened = false;  ///< it was sealed, and is not any more,
+    bool is_new = false;  ///< by a process in the place of another, or that has forgotten us
 };
 
 /// Not thread-safe.
@@ -83,7 +85,7 @@ class Udp {
     /// Reads what has come on one of the sockets, mostly that which brought something last; at most kReceiveBatch. Gives
     /// how many and writes them to arrivals().
     int receive();
-    const Arrival* arrivals() const { return arrivals_; }
+    Arrival* arrivals() { return arrivals_; }
 
     uint64_t busy_count() const { return busy_; }
     uint64_t truncated_count() const { return truncated_; }

@@ -1,0 +1,88 @@
+#include "transport/ip/cipher.h"
+
+#include <dlfcn.h>
+#include <sodium.h>  // what its functions look like; they are found in the library that is loaded
+
+#include <cstring>
+
+#include "base/error.h"
+#include "mpi.h"
+
+namespace starling::ip {
+
+namespace {
+
+constexpr const char* kLibrary = "libsodium.so.23";
+
+static_assert(sizeof(SealKey) == crypto_aead_chacha20poly1305_ietf_KEYBYTES);
+static_assert(sizeof(SealKey) <= crypto_generichash_BYTES_MAX && kSealTag == crypto_aead_chacha20poly1305_ietf_ABYTES);
+
+struct Nonce {
+    explicit Nonce(uint64_t number) { std::memcpy(bytes, &number, sizeof number); }
+    unsigned char bytes[crypto_aead_chacha20poly1305_ietf_NPUBBYTES] = {};
+};
+
+const unsigned char* raw(const void* bytes) { return static_cast<const unsigned char*>(bytes); }
+unsigned char* raw(void* bytes) { return static_cast<unsigned char*>(bytes); }
+
+class Sodium final : public Cipher {
+  public:
+    // Never unloaded: it keeps nothing of ours.
+    bool find(void* library) {
+        return find(library, "sodium_init", init_) && find(library, "sodium_memcmp", compare_) &&
+               find(library, "crypto_aead_chacha20poly1305_ietf_encrypt_detached", seal_) &&
+               find(library, "crypto_aead_chacha20poly1305_ietf_decrypt_detached", open_) &&
+               find(library, "crypto_generichash_init", hash_init_) && find(library, "crypto_generichash_update", hash_) &&
+               find(library, "crypto_generichash_final", hash_final_) && init_() >= 0;
+    }
+
+    void seal(const SealKey& key, uint64_t number, Bytes clear, std::span<std::byte> text, std::byte* tag) const override {
+        seal_(raw(text.data()), raw(tag), nullptr, raw(text.data()), text.size(), raw(clear.data()), clear.size(), nullptr,
+              Nonce(number).bytes, key.bytes);
+    }
+    bool open(const SealKey& key, uint64_t number, Bytes clear, std::span<std::byte> text, const std::byte* tag) const override {
+        return open_(raw(text.data()), nullptr, raw(text.data()), text.size(), raw(tag), raw(clear.data()), clear.size(),
+                     Nonce(number).bytes, key.bytes) == 0;
+    }
+    SealKey derive(Bytes key, const char* purpose, std::span<const Bytes> texts) const override {
+        SealKey made;
+        crypto_generichash_state state;
+        hash_init_(&state, raw(key.data()), key.size(), sizeof made.bytes);
+        hash_(&state, raw(purpose), std::strlen(purpose) + 1);
+        for (const Bytes text : texts) hash_(&state, raw(text.data()), text.size());
+        hash_final_(&state, made.bytes, sizeof made.bytes);
+        return made;
+    }
+    bool equal(const void* a, const void* b, size_t bytes) const override { return compare_(a, b, bytes) == 0; }
+
+  private:
+    template <class Function>
+    static bool find(void* library, const char* name, Function*& function) {
+        function = reinterpret_cast<Function*>(dlsym(library, name));
+        return function != nullptr;
+    }
+
+    decltype(&sodium_init) init_ = nullptr;
+    decltype(&sodium_memcmp) compare_ = nullptr;
+    decltype(&crypto_aead_chacha20poly1305_ietf_encrypt_detached) seal_ = nullptr;
+    decltype(&crypto_aead_chacha20poly1305_ietf_decrypt_detached) open_ = nullptr;
+    decltype(&crypto_generichash_init) hash_init_ = nullptr;
+    decltype(&crypto_generichash_update) hash_ = nullptr;
+    decltype(&crypto_generichash_final) hash_final_ = nullptr;
+};
+
+}  // namespace
+
+int Cipher::load(std::unique_ptr<Cipher>& out) {
+    void* const library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
+    auto made = std::make_unique<Sodium>();
+    if (!library || !made->find(library))
+        return fail(MPI_ERR_OTHER,
+                    "STARLING_ENCRYPTION=on needs %s, which can't be used on this host (%s); install libsodium (Debian: "
+                    "libsodium23) on all hosts, or set it to off",
+                    kLibrary, library ? "it lacks functions" : dlerror());
+    out = std::move(made);
+    return MPI_SUCCESS;
+}
+
+}  // namespace starling::ip
