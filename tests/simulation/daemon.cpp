@@ -27,6 +27,8 @@ job::JobDescription describe(const Placement& placement, Random& random) {
     to.id = random.next() | 1;
     to.secret[0] = random.next();
     to.key = random.next() | 1;
+    if (placement.encrypts)
+        for (uint8_t& byte : to.network_secret.bytes) byte = static_cast<uint8_t>(random.next());
     to.several_hosts = placement.hosts > 1;
     to.recovers = placement.recovers;
     to.size = to.universe_size = static_cast<uint32_t>(placement.host_of_rank.size());

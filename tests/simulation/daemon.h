@@ -17,6 +17,7 @@ struct Placement {
     uint32_t hosts = 1;
     uint32_t cores = 1;  ///< of each host
     bool recovers = false;
+    bool encrypts = false;  ///< what goes between hosts
 };
 
 class Daemons {

@@ -16,11 +16,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/counters.h"
+#include "base/error.h"
 #include "player.h"
+#include "transport/ip/cipher.h"
 #include "transport/shm/region.h"
 
 namespace starling::simulation {
@@ -77,12 +80,21 @@ void apply(World& world, Daemons& daemons, const Script& script) {
         });
 }
 
+/// The ranks share it, and what it draws when it begins is not the world's to give. It is left loaded.
+void load_cipher() {
+    std::unique_ptr<ip::Cipher> none;
+    if (ip::Cipher::load(none) == 0) return;
+    std::fprintf(stderr, "simulation: %.*s\n", static_cast<int>(failure_text().size()), failure_text().data());
+    std::exit(2);
+}
+
 /// In a process of its own, which has no other.
 Result simulate(const Options& options, uint64_t seed) {
     const Script script(seed, options.ranks);
     for (const auto& [name, value] : script.settings) setenv(name.c_str(), value.c_str(), 1);
     if (options.one) std::printf("seed %" PRIu64 ": %s\n", seed, script.describe().c_str());
     std::fflush(nullptr);
+    if (script.placement.encrypts) load_cipher();
     World world(seed);
     world.trace = options.trace;
     Network net(world, script.placement.hosts, script.rails, script.weather);

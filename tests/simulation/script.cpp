@@ -24,6 +24,9 @@ Script::Script(uint64_t its_seed, uint32_t wanted_ranks) : seed(its_seed) {
     set(random);
     write(random);
     trouble(random);
+    // Drawn apart, so that seeds mean what they meant before there was a choice.
+    placement.encrypts = placement.hosts > 1 && Random(seed ^ 0x5ea1).one_in(3);
+    settings.emplace_back("STARLING_ENCRYPTION", placement.encrypts ? "on" : "off");
 }
 
 void Script::place(Random& random, uint32_t wanted_ranks) {

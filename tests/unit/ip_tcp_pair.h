@@ -4,11 +4,13 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -21,6 +23,19 @@ using transport::Coverage;
 
 inline uint32_t loopback(uint8_t last) { return htonl(0x7f000000u + last); }
 inline TcpRail rail(uint8_t last) { return {loopback(last), ~0u}; }
+
+/// The tests are run once as they are, and once with this.
+inline bool seal_pairs() {
+    const char* const value = std::getenv("STARLING_ENCRYPTION");
+    return value && std::string_view(value) == "on";
+}
+inline const Cipher* test_cipher() {
+    static std::unique_ptr<Cipher> cipher;
+    if (!cipher) {
+        EXPECT_EQ(Cipher::load(cipher), 0) << failure_text();
+    }
+    return cipher.get();
+}
 
 /// One process: its Tcp, its connection to the other, and what happened to it.
 struct Side {
@@ -106,10 +121,12 @@ struct Pair {
     TcpOptions options;
 
     explicit Pair(std::vector<TcpRail> rails = {rail(1)}, TcpOptions base = {}) : options(base) {
+        if (seal_pairs()) options.cipher = test_cipher();
+        const SealKey key{{1, 2, 3}};
         start(low, 1, rails);
         start(high, 2, rails);
-        low.connection = &low.tcp->add({7, 2}, 1002, &low, nullptr);
-        high.connection = &high.tcp->add({7, 1}, 1001, &high, nullptr);
+        low.connection = &low.tcp->add({7, 2}, 1002, &low, nullptr, key);
+        high.connection = &high.tcp->add({7, 1}, 1001, &high, nullptr, key);
     }
     void start(Side& side, uint32_t rank, const std::vector<TcpRail>& rails) {
         TcpOptions own = options;

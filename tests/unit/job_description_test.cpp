@@ -16,6 +16,7 @@ using namespace starling::job;
 JobDescription describe(const std::vector<uint32_t>& host_of_rank, uint32_t hosts) {
     JobDescription job;
     job.draw();
+    if (hosts == 3) job.draw_network_secret();
     job.size = job.universe_size = static_cast<uint32_t>(host_of_rank.size());
     job.several_hosts = hosts > 1;
     job.recovers = hosts == 2;
@@ -64,6 +65,8 @@ TEST(JobDescription, SurvivesEncoding) {
         EXPECT_EQ(encode(back), bytes);
         EXPECT_EQ(back.placements, job.placements);
         EXPECT_EQ(back.blob, job.blob);
+        EXPECT_EQ(back.network_secret, job.network_secret);
+        EXPECT_EQ(static_cast<bool>(back.network_secret), hosts == 3);
         for (size_t cut = 0; cut < bytes.size(); ++cut) EXPECT_FALSE(decode({bytes.data(), cut}, back));
         EXPECT_FALSE(decode(bytes + "x", back));
     }

@@ -19,6 +19,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -94,6 +95,9 @@ struct Placement {
     job::JobDescription describe(int job) const {
         job::JobDescription to;
         to.draw();
+        // The tests are run once as they are, and once with this.
+        const char* const encryption = std::getenv("STARLING_ENCRYPTION");
+        if (encryption && std::string_view(encryption) == "on") to.draw_network_secret();
         to.several_hosts = host_count() > 1;
         for (int h = 0; h < host_count(); ++h) {
             job::HostEntry& host = to.hosts.emplace_back();

@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <memory>
 #include <new>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -45,6 +47,10 @@ class Recorder final : public Sink {
                        std::string(reinterpret_cast<const char*>(packet.payload), packet.header.bytes)});
     }
     Path* meet(const Caller& caller, bool& later) override { return on_caller ? on_caller(caller, later) : nullptr; }
+    const job::JobSegment* find_segment(job::JobId job) override {
+        return segment && segment->header().id == job ? segment : nullptr;
+    }
+    const job::JobSegment* segment = nullptr;
     void failed(void* user) override { lost.push_back(user); }
     void wake() override { ++woken; }
     void connection(void* user, News what) override { news.emplace_back(user, what); }
@@ -168,6 +174,9 @@ class NetworkWorld final : public World {
         set_variable("STARLING_IP_TIMEOUT", "1");
         job::JobDescription job;
         job.draw();
+        // The tests are run once as they are, and once with this.
+        const char* const encryption = std::getenv("STARLING_ENCRYPTION");
+        if (encryption && std::string_view(encryption) == "on") job.draw_network_secret();
         job.size = job.universe_size = 2;
         job.several_hosts = true;
         for (int h = 0; h < 2; ++h) {
@@ -181,6 +190,7 @@ class NetworkWorld final : public World {
         job.placements = job::fold_placements({0, 1}, 0, next_local);
         for (uint32_t h = 0; h < 2; ++h) {
             EXPECT_EQ(job::JobSegment::create(job, h, segments_[h]), MPI_SUCCESS) << failure_text();
+            sinks_[h].segment = &segments_[h];
             EXPECT_EQ(ip::Network::open({&segments_[h], h}, sinks_[h], ends_[h]), MPI_SUCCESS) << failure_text();
         }
         // What the daemons would tell when they are asked.

@@ -345,7 +345,7 @@ Counters Endpoint::State::sum() const {
     all.duplicates = inner.duplicates;
     all.out_of_order = inner.out_of_order;
     all.strangers += inner.malformed + udp.truncated_count();
-    all.stale = inner.stale;
+    all.stale += inner.stale;
     all.busy = udp.busy_count();
     return all;
 }
