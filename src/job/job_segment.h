@@ -82,16 +82,16 @@ struct alignas(4096) JobHeader {
     uint32_t hosts_open;     ///< 1: the host table fills on demand, on some hosts before others
     uint32_t recovers;       ///< 1: the job goes on when a rank dies; `failures` and the ports say which
     uint32_t reserved;
-    uint64_t secret[2];          ///< proves to the control socket that the sender can read this segment
+    uint64_t secret[2];            ///< proves to the control socket that the sender can read this segment
     NetworkSecret network_secret;  ///< of the job; what comes from other hosts must be sealed, unless it is zeros
-    int32_t owner_pid;           ///< the process whose death ends the job: mpiexec, or the singleton itself
-    int32_t owner_fd;            ///< its descriptor of this memfd
-    uint32_t universe_size;      ///< MPI_UNIVERSE_SIZE
-    uint64_t hosts_offset;       ///< HostEntry[hosts]
-    uint64_t runs_offset, runs;  ///< Placement[runs]
-    uint64_t ports_offset;       ///< std::atomic<uint32_t>[size], see PortWord; sparse
-    uint64_t cells_offset;       ///< RankCell[local_ranks]
-    uint64_t places_offset;      ///< std::atomic<uint32_t>[local_ranks], see job/places.h
+    int32_t owner_pid;             ///< the process whose death ends the job: mpiexec, or the singleton itself
+    int32_t owner_fd;              ///< its descriptor of this memfd
+    uint32_t universe_size;        ///< MPI_UNIVERSE_SIZE
+    uint64_t hosts_offset;         ///< HostEntry[hosts]
+    uint64_t runs_offset, runs;    ///< Placement[runs]
+    uint64_t ports_offset;         ///< std::atomic<uint32_t>[size], see PortWord; sparse
+    uint64_t cells_offset;         ///< RankCell[local_ranks]
+    uint64_t places_offset;        ///< std::atomic<uint32_t>[local_ranks], see job/places.h
     uint64_t blob_offset,
         blob_size;  ///< opaque here: the parents' description for a spawned job; size 0 if none
     uint64_t regions_offset,

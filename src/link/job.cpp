@@ -75,16 +75,15 @@ int Job::map() {
     return error;
 }
 
-static bool is_on_several_hosts(const job::JobSegment& segment) {
-    return segment.header().local_ranks < segment.header().size;
-}
+static bool is_on_several_hosts(const job::JobSegment& segment) { return segment.header().local_ranks < segment.header().size; }
 
 // Jobs of one universe are all alike. But who was started without mpiexec may meet one.
 static int compare_encryption(const job::JobSegment& mine, const job::JobSegment& theirs) {
     const bool encrypts = static_cast<bool>(mine.header().network_secret);
     if (encrypts == static_cast<bool>(theirs.header().network_secret)) return MPI_SUCCESS;
     return fail(MPI_ERR_OTHER,
-                "the jobs %s and %s can't talk to each other: one was started with STARLING_ENCRYPTION=on and the other without; start both "
+                "the jobs %s and %s can't talk to each other: one was started with STARLING_ENCRYPTION=on and the other "
+                "without; start both "
                 "through mpiexec or standing daemons that have the same setting",
                 mine.header().command, theirs.header().command);
 }

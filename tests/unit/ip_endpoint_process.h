@@ -51,7 +51,9 @@ class Process {
         };
         static constexpr job::NetworkSecret kSecret{{5, 4, 3, 2, 1}};
         upcalls.secret = [](void*, job::JobId job, uint32_t) { return job == kJob ? &kSecret : nullptr; };
-        EXPECT_EQ(Endpoint::open({kJob, rank, key_of(rank), sealed ? kSecret : job::NetworkSecret()}, upcalls, endpoint), MPI_SUCCESS) << failure_text();
+        EXPECT_EQ(Endpoint::open({kJob, rank, key_of(rank), sealed ? kSecret : job::NetworkSecret()}, upcalls, endpoint),
+                  MPI_SUCCESS)
+            << failure_text();
     }
     ~Process() { by_user().erase(this); }
 

@@ -31,9 +31,7 @@ inline bool seal_pairs() {
 }
 inline const Cipher* test_cipher() {
     static std::unique_ptr<Cipher> cipher;
-    if (!cipher) {
-        EXPECT_EQ(Cipher::load(cipher), 0) << failure_text();
-    }
+    if (!cipher) { EXPECT_EQ(Cipher::load(cipher), 0) << failure_text(); }
     return cipher.get();
 }
 

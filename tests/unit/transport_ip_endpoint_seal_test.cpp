@@ -119,9 +119,10 @@ TEST(SealedEndpoint, OnlyWhatWasSentCountsAndOnce) {
     for (size_t i = 0; i < kPackets; ++i) EXPECT_EQ(b.got[i].second, "packet " + std::to_string(i));
     const auto counters = [&] { return b.endpoint->counters(); };
     // Of a job that nobody knows one may yet hear.
-    EXPECT_TRUE(poll_until({&b}, [&] {
-        return counters().strangers + counters().unknown == changed && counters().stale == 2 * passed;
-    })) << counters().strangers << " and " << counters().unknown << " of " << changed << ", " << counters().stale << " of " << 2 * passed;
+    EXPECT_TRUE(poll_until(
+        {&b}, [&] { return counters().strangers + counters().unknown == changed && counters().stale == 2 * passed; }))
+        << counters().strangers << " and " << counters().unknown << " of " << changed << ", " << counters().stale << " of "
+        << 2 * passed;
     EXPECT_LT(counters().unknown, changed / 10);
     EXPECT_EQ(b.endpoint->counters().duplicates, 0u);
 }

@@ -26,9 +26,7 @@ constexpr uint64_t kKey = 99;
 
 const Cipher& cipher() {
     static std::unique_ptr<Cipher> loaded;
-    if (!loaded) {
-        EXPECT_EQ(Cipher::load(loaded), MPI_SUCCESS) << failure_text();
-    }
+    if (!loaded) { EXPECT_EQ(Cipher::load(loaded), MPI_SUCCESS) << failure_text(); }
     return *loaded;
 }
 
@@ -95,7 +93,8 @@ TEST(Seal, WhatIsOpenedIsWhatWasSealed) {
 TEST(Seal, NothingOfTheTextAndOfTheRestOfTheHeaderCanBeRead) {
     DatagramLock here = lock(kHere, kThere);
     const std::string text(64, 'Q');
-    const Wire plain = datagram(kHere, kThere, text, 0x1122334455667788), wire = sealed(here, kHere, kThere, text, 0x1122334455667788);
+    const Wire plain = datagram(kHere, kThere, text, 0x1122334455667788),
+               wire = sealed(here, kHere, kThere, text, 0x1122334455667788);
     const std::string shown(reinterpret_cast<const char*>(wire.data()), wire.size());
     EXPECT_EQ(shown.find("QQQQ"), std::string::npos);
     EXPECT_EQ(shown.find(std::string("\x88\x77\x66\x55", 4)), std::string::npos);

@@ -44,7 +44,8 @@ std::string open_all(const SealKey& key, const Wire& wire, size_t portion, bool&
         at += bytes;
         Bytes text;
         Result result;
-        while ((result = opener.next(text)) == Result::text) got.append(reinterpret_cast<const char*>(text.data()), text.size());
+        while ((result = opener.next(text)) == Result::text)
+            got.append(reinterpret_cast<const char*>(text.data()), text.size());
         garbage = result == Result::garbage;
         EXPECT_TRUE(garbage || opener.at_boundary() || at < wire.size() || bytes > 0);
     }
@@ -98,7 +99,8 @@ TEST(Records, CanNotBeRepeatedLeftOutOrSwapped) {
     for (const char* text : {"one", "two", "six"}) all.push_back(records_of(sealer, text));
     const auto got = [&](std::initializer_list<int> order) {
         Wire wire;
-        for (const int i : order) wire.insert(wire.end(), all[static_cast<size_t>(i)].begin(), all[static_cast<size_t>(i)].end());
+        for (const int i : order)
+            wire.insert(wire.end(), all[static_cast<size_t>(i)].begin(), all[static_cast<size_t>(i)].end());
         bool garbage = false;
         const std::string text = open_all(kKey, wire, wire.size(), garbage);
         return text + (garbage ? "!" : "");
@@ -230,7 +232,8 @@ TEST(SealedTcp, NothingOfFramesAndStreamsCanBeRead) {
     source.user = &pair.high;
     OutStream stream(source);
     pair.high.tcp->add_stream(*pair.high.connection, stream);
-    ASSERT_TRUE(watched.until([&] { return pair.low.incoming[1].coverage.bytes() == data.size() && pair.low.frames.size() == 1; }));
+    ASSERT_TRUE(
+        watched.until([&] { return pair.low.incoming[1].coverage.bytes() == data.size() && pair.low.frames.size() == 1; }));
     EXPECT_EQ(pair.low.incoming[1].memory, data);
     EXPECT_EQ(pair.low.frames[0], pattern);
     EXPECT_GT(watched.proxy->up.size(), data.size());
@@ -262,7 +265,8 @@ TEST(SealedTcp, WhatIsChangedOnItsWayEndsTheConnection) {
             ASSERT_TRUE(watched.until([&] {
                 (void)pair.high.send(frame);
                 return pair.low.broken > 0;
-            })) << where << " " << how;
+            })) << where
+                << " " << how;
             EXPECT_NE(pair.low.failure.find("given up: what came was not sent so"), std::string::npos) << pair.low.failure;
             for (const std::string& got : pair.low.frames) EXPECT_EQ(got, frame);
         }
@@ -292,7 +296,9 @@ TEST(SealedTcp, AGreetingThatWasChangedOpensNothing) {
             if (place >= before && place < before + bytes.size()) bytes[place - before] ^= std::byte{1};
         };
         // The one that connects may have proved itself before the other finds that it is not what was said.
-        ASSERT_TRUE(watched.until([&] { return watched.pair.low.failed || watched.pair.high.failed || watched.pair.high.broken; })) << at;
+        ASSERT_TRUE(watched.until([&] {
+            return watched.pair.low.failed || watched.pair.high.failed || watched.pair.high.broken;
+        })) << at;
         EXPECT_EQ(watched.pair.low.opened, 0) << at;
         EXPECT_TRUE(up || watched.pair.high.opened == 0) << at;
     }

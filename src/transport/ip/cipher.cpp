@@ -40,7 +40,8 @@ class Sodium final : public Cipher {
         seal_(raw(text.data()), raw(tag), nullptr, raw(text.data()), text.size(), raw(clear.data()), clear.size(), nullptr,
               Nonce(number).bytes, key.bytes);
     }
-    bool open(const SealKey& key, uint64_t number, Bytes clear, std::span<std::byte> text, const std::byte* tag) const override {
+    bool open(const SealKey& key, uint64_t number, Bytes clear, std::span<std::byte> text,
+              const std::byte* tag) const override {
         return open_(raw(text.data()), nullptr, raw(text.data()), text.size(), raw(tag), raw(clear.data()), clear.size(),
                      Nonce(number).bytes, key.bytes) == 0;
     }

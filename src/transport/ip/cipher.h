@@ -35,7 +35,8 @@ class Cipher {
     /// changed. A number must never be used twice with one key.
     virtual void seal(const SealKey& key, uint64_t number, Bytes clear, std::span<std::byte> text, std::byte* tag) const = 0;
     /// False, and the text is lost, if it is not what was sealed with this key and number.
-    virtual bool open(const SealKey& key, uint64_t number, Bytes clear, std::span<std::byte> text, const std::byte* tag) const = 0;
+    virtual bool open(const SealKey& key, uint64_t number, Bytes clear, std::span<std::byte> text,
+                      const std::byte* tag) const = 0;
     /// A key made of another one of 32 or 64 bytes: of equal ones for equal texts only, and it tells nothing of its parent. `purpose`, up
     /// to its end, sets apart what is made for different uses.
     virtual SealKey derive(Bytes key, const char* purpose, std::span<const Bytes> texts) const = 0;

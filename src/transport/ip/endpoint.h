@@ -21,7 +21,7 @@ namespace starling::ip {
 struct Identity {
     job::JobId job = 0;
     uint32_t rank = 0;
-    uint64_t key = 0;  ///< what every datagram to this process must show (the key of its job on its host)
+    uint64_t key = 0;             ///< what every datagram to this process must show (the key of its job on its host)
     job::NetworkSecret secret{};  ///< of its job; if there is one, everything that is sent is sealed, and nothing else is taken
 };
 

@@ -45,9 +45,10 @@ struct Held {
 /// What a process has that encrypts.
 struct Sealing {
     std::unique_ptr<Cipher> cipher;
-    job::NetworkSecret secret;                                           ///< our job's
-    std::unordered_map<Name, std::unique_ptr<DatagramLock>, NameHash> locks;  ///< with those who have opened one, or that link knows
-    std::unique_ptr<std::byte[]> places;                                 ///< of sealed datagrams, until they are sent
+    job::NetworkSecret secret;  ///< our job's
+    std::unordered_map<Name, std::unique_ptr<DatagramLock>, NameHash>
+        locks;                            ///< with those who have opened one, or that link knows
+    std::unique_ptr<std::byte[]> places;  ///< of sealed datagrams, until they are sent
     uint32_t next = 0;
 };
 

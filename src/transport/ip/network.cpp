@@ -102,9 +102,10 @@ int Network::open(const transport::Process& self, transport::Sink& sink, Network
     std::unique_ptr<Network> made(new Network(self, sink));
     const job::NetworkSecret& secret = self.segment->header().network_secret;
     if (config().encryption && !secret)
-        return fail(MPI_ERR_OTHER,
-                    "STARLING_ENCRYPTION=on is set here, but not where this job was started: set it for mpiexec, or for `starling "
-                    "daemon start`; jobs that another manager starts on several hosts can't encrypt");
+        return fail(
+            MPI_ERR_OTHER,
+            "STARLING_ENCRYPTION=on is set here, but not where this job was started: set it for mpiexec, or for `starling "
+            "daemon start`; jobs that another manager starts on several hosts can't encrypt");
     const Identity identity{self.job(), self.rank, self.segment->header().key, secret};
     if (const int error = Endpoint::open(identity, made->upcalls(), made->endpoint_)) return error;
     out = made.release();

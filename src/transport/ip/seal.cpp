@@ -46,7 +46,8 @@ SealKey pair_key(const Cipher& cipher, const Name& one, const job::NetworkSecret
         std::swap(names[0], names[1]);
         std::swap(secrets[0], secrets[1]);
     }
-    const Bytes texts[] = {bytes_of(names[0]->job), bytes_of(names[0]->rank), bytes_of(names[1]->job), bytes_of(names[1]->rank)};
+    const Bytes texts[] = {bytes_of(names[0]->job), bytes_of(names[0]->rank), bytes_of(names[1]->job),
+                           bytes_of(names[1]->rank)};
     return cipher.derive(std::as_bytes(std::span(secrets)), "starling pair", texts);
 }
 
@@ -92,8 +93,8 @@ DatagramLock::Opened DatagramLock::open(std::byte* datagram, uint32_t bytes, boo
     is_new = trailer.salt != their_salt_;
     if (!is_new && window_.holds(trailer.number)) return Opened::stale;
     const SealKey key = is_new ? key_of(peer_, trailer.salt) : their_key_;
-    if (trailer.salt == 0 || !cipher_.open(key, trailer.number, {datagram, kClearHead},
-                                           {datagram + kClearHead, plain - kClearHead}, trailer.tag))
+    if (trailer.salt == 0 ||
+        !cipher_.open(key, trailer.number, {datagram, kClearHead}, {datagram + kClearHead, plain - kClearHead}, trailer.tag))
         return Opened::stranger;
     say(datagram, DatagramHeader::kVersion, plain);
     // Who begins anew has a later epoch than it ever had. So what was sealed with a salt of before stays outside, and can't make us forget which

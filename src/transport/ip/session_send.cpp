@@ -204,7 +204,8 @@ bool Session::send_frame(int index, Range range, uint64_t now) {
 
 bool Session::send_datagram(int index, Range range, uint64_t now) {
     Path& path = paths_[index];
-    uint32_t front = outside_.seal_bytes + static_cast<uint32_t>(sizeof(DatagramHeader)) + (heard_us_ ? 0 : sizeof(Introduction));
+    uint32_t front =
+        outside_.seal_bytes + static_cast<uint32_t>(sizeof(DatagramHeader)) + (heard_us_ ? 0 : sizeof(Introduction));
     if (in_.has_holes()) front += kRangesWithData * sizeof(AckRange);
     cut(range, path.datagram - front);
     iovec parts[Carrier::kMost];

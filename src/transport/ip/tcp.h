@@ -61,7 +61,7 @@ struct TcpRail {
 
 struct TcpOptions {
     ProcessId self;
-    uint64_t key = 0;  ///< what whoever connects must show
+    uint64_t key = 0;                ///< what whoever connects must show
     const Cipher* cipher = nullptr;  ///< lives longer; all connections are sealed with it. Null: none is
     uint32_t sockets_per_rail = 1;
     uint64_t connect_limit_ns = 3'000'000'000;  ///< for a socket to be connected and welcomed

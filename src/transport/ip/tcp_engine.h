@@ -21,7 +21,8 @@ struct SocketSeal {
     GreetingProof awaited;  ///< of the caller
     RecordSealer out;
     RecordOpener in;
-    SocketSeal(const Cipher& cipher, const SealKey& outward, const SealKey& inward) : out(cipher, outward), in(cipher, inward) {}
+    SocketSeal(const Cipher& cipher, const SealKey& outward, const SealKey& inward)
+        : out(cipher, outward), in(cipher, inward) {}
 };
 
 /// One socket, from connect() or accept() on.
@@ -55,8 +56,8 @@ struct TcpSocket {
     size_t read_bytes = 0;                          ///< what the next read asks for
     FrameReader reader;
     FrameWriter writer;
-    std::unique_ptr<SocketSeal> seal;  ///< from the greeting on, if connections are sealed
-    SealedHello said;                  ///< by the one that connects; the salt only if connections are sealed
+    std::unique_ptr<SocketSeal> seal;     ///< from the greeting on, if connections are sealed
+    SealedHello said;                     ///< by the one that connects; the salt only if connections are sealed
     std::unique_ptr<std::byte[]> packed;  ///< a piece of data that does not lie in one block
     std::byte words[sizeof(SealedHello) + sizeof(GreetingProof)] = {};  ///< hello or welcome as far as it has come
     size_t word_bytes = 0;

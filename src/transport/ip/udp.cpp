@@ -344,8 +344,8 @@ int Udp::receive(Socket& socket) {
     for (int i = 0; i < received; ++i) {
         Arrival& arrival = arrivals_[kept];
         msghdr& message = in_->messages[i].msg_hdr;
-        arrival = {static_cast<std::byte*>(in_->parts[i].iov_base), in_->messages[i].msg_len,
-                   in_->from[i].sin_addr.s_addr, ntohs(in_->from[i].sin_port), 0};
+        arrival = {static_cast<std::byte*>(in_->parts[i].iov_base), in_->messages[i].msg_len, in_->from[i].sin_addr.s_addr,
+                   ntohs(in_->from[i].sin_port), 0};
         for (cmsghdr* item = CMSG_FIRSTHDR(&message); item; item = CMSG_NXTHDR(&message, item)) {
             if (item->cmsg_level != IPPROTO_IP || item->cmsg_type != IP_PKTINFO) continue;
             in_pktinfo info;
