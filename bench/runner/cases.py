@@ -188,6 +188,8 @@ def collectives(time, quick):
             elif operation in ("alltoall", "allreduce") and ranks == 2:
                 case.limit = [operation, sizes(wanted), time]
             cases.append(case)
+        cases.append(Case(f"outstanding-{ranks}", group, "outstanding", ranks,
+                          ["-t", time, "-k", "1,8,32", "-o", "ibarrier,ibcast,iallreduce"], 30))
     return cases
 
 

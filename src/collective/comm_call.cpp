@@ -45,7 +45,7 @@ Task one_after_the_other(Task first, Task second) {
 /// so every one counts there.
 Task beside_node(const CommCall& call, Task by_messages) {
     if (!call.stage.node_of_all()) return by_messages;
-    Task skipped = node::skip(call.on_node());
+    Task skipped = node::skip(call.on_node_with_root());
     if (!skipped.handle()) return by_messages;
     return one_after_the_other(std::move(skipped), std::move(by_messages));
 }
@@ -85,7 +85,7 @@ Task CommCall::when_known(Choose choose) {
 
 Task no_part(CommCall& call) {
     return call.when_known(
-        [](const CommCall& c) { return c.stage.node_of_all() ? node::skip(c.on_node()) : Task::over(MPI_SUCCESS); });
+        [](const CommCall& c) { return c.stage.node_of_all() ? node::skip(c.on_node_with_root()) : Task::over(MPI_SUCCESS); });
 }
 
 Task barrier(CommCall& call) {
@@ -102,7 +102,7 @@ Task bcast(CommCall& call, void* buffer, int64_t count, const Datatype& type, in
         wanted.pieces = !c.inter() || node::fits_room(c.exchange.size, wanted.bytes);
         if (c.fits_node(wanted)) {
             const Rooted of(c.exchange, root);
-            return node::bcast(c.on_node(), of.root, of.members.has(c.exchange.rank), buffer, count, type, c.inter());
+            return node::bcast(c.on_node_with_root(), of.root, of.members.has(c.exchange.rank), buffer, count, type, c.inter());
         }
         if (!c.inter()) return bcast(c.view, buffer, count, type, root);
         return beside_node(c, inter::bcast(c.view, buffer, count, type, root));
@@ -116,7 +116,7 @@ Task reduce(CommCall& call, const void* send, void* receive, int64_t count, cons
         wanted.pieces = !c.inter() && node::goes_in_pieces(type);
         if (c.fits_node(wanted)) {
             const Rooted of(c.exchange, root);
-            return node::reduce(c.on_node(), of.root, of.members, input_of(send, receive), receive, count, type, op);
+            return node::reduce(c.on_node_with_root(), of.root, of.members, input_of(send, receive), receive, count, type, op);
         }
         if (!c.inter()) return reduce(c.view, send, receive, count, type, op, root);
         return beside_node(c, inter::reduce(c.view, send, receive, count, type, op, root));
@@ -141,7 +141,7 @@ Task gather(CommCall& call, const void* send, int64_t count, const Datatype& typ
         Call wanted{Kind::gather};
         wanted.bytes = of.root == c.exchange.rank ? receive.bytes(0) : datatype::packed_size(type, count);
         wanted.uniform = receive.uniform();
-        if (c.fits_node(wanted)) return node::gather(c.on_node(), of.root, of.members, send, count, type, receive);
+        if (c.fits_node(wanted)) return node::gather(c.on_node_with_root(), of.root, of.members, send, count, type, receive);
         if (!c.inter()) return gather(c.view, send, count, type, receive, root);
         return beside_node(c, inter::gather(c.view, send, count, type, receive, root));
     });
@@ -153,7 +153,7 @@ Task scatter(CommCall& call, const Blocks& send, void* receive, int64_t count, c
         Call wanted{Kind::scatter};
         wanted.bytes = of.root == c.exchange.rank ? send.bytes(0) : datatype::packed_size(type, count);
         wanted.uniform = send.uniform();
-        if (c.fits_node(wanted)) return node::scatter(c.on_node(), of.root, of.members, send, receive, count, type);
+        if (c.fits_node(wanted)) return node::scatter(c.on_node_with_root(), of.root, of.members, send, receive, count, type);
         if (!c.inter()) return scatter(c.view, send, receive, count, type, root);
         return beside_node(c, inter::scatter(c.view, send, receive, count, type, root));
     });

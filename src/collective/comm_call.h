@@ -42,7 +42,11 @@ class CommCall {
             profile::note_choice(algorithm.name.data(), call.bytes);
         return true;
     }
-    NodeDriver on_node() const { return {stage, blocking_ ? NodeDriver::Mode::at_once : NodeDriver::Mode::in_turn}; }
+    NodeDriver on_node() const { return {stage, blocking_ ? NodeDriver::Mode::at_once : NodeDriver::Mode::in_lane}; }
+    /// The same for a rooted operation. Between groups some have no part in it, and don't know whether a lane would hold it.
+    NodeDriver on_node_with_root() const {
+        return !blocking_ && inter() ? NodeDriver(stage, NodeDriver::Mode::in_turn) : on_node();
+    }
 
   private:
     template <class Choose>

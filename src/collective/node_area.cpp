@@ -36,6 +36,18 @@ void NodeLayout::clear() const {
     for (uint32_t i = 0; i < kRingBuffers; ++i) std::memset(static_cast<void*>(&ring(i)), 0, sizeof(Header));
     for (int i = 0; i < n_; ++i)
         for (uint32_t use = 0; use < 2; ++use) std::memset(static_cast<void*>(&slot(i, use)), 0, sizeof(Header));
+    LaneLayout(base_, n_).clear();
+}
+
+void LaneLayout::clear() const {
+    // Everyone who leaves has said so there, if there was an operation.
+    if (done(0).load() == 0) return;
+    std::memset(base_, 0, lane_offset(n_, 0));
+    for (uint32_t i = 0; i < kLanes; ++i) {
+        arrivals(i).store(0);
+        std::memset(static_cast<void*>(&ring(i)), 0, sizeof(Header));
+        for (int each = 0; each < n_; ++each) std::memset(static_cast<void*>(&slot(each, i)), 0, sizeof(Header));
+    }
 }
 
 int64_t allocate_area(int n) {

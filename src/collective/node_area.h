@@ -51,10 +51,10 @@ class NodeLayout {
     }
     /// The same for a block of each other participant: whole lines.
     static uint32_t wide_block(int n) { return wide_payload(n) / static_cast<uint32_t>(n - 1) / 64 * 64; }
-    static size_t bytes(int n) { return wide_offset(n) + static_cast<size_t>(n) * 2 * wide_payload(n); }
+    static size_t bytes(int n);
 
-    std::atomic<uint32_t>& arrivals() const { return line(0); }      ///< counts up, once per participant and meeting
-    std::atomic<uint32_t>& release() const { return line(1); }       ///< last meeting that all have come to
+    std::atomic<uint32_t>& arrivals(uint32_t) const { return line(0); }  ///< of a meeting; zero when it is over
+    std::atomic<uint32_t>& release(uint32_t) const { return line(1); }   ///< last meeting that all have come to
     std::atomic<uint32_t>& done_waiters() const { return line(2); }  ///< participants that wait for done()
     std::atomic<uint32_t>& detached() const { return line(3); }      ///< participants that will never look again
     /// Last operation that a participant has finished; written by it alone.
@@ -80,6 +80,7 @@ class NodeLayout {
     void clear() const;
 
   private:
+    friend class LaneLayout;
     static constexpr size_t kLines = 4;
     static constexpr uint64_t kMostWide = 2u << 20;
     // With the header in front and yet as much payload as a power of two.
@@ -89,6 +90,7 @@ class NodeLayout {
     static size_t ring_offset(int n) { return (kLines + static_cast<size_t>(n)) * sizeof(Line); }
     static size_t slots_offset(int n) { return ring_offset(n) + kRingBuffers * kRingBytes; }
     static size_t wide_offset(int n) { return slots_offset(n) + static_cast<size_t>(n) * 2 * slot_bytes(n); }
+    static size_t lanes_offset(int n) { return wide_offset(n) + static_cast<size_t>(n) * 2 * wide_payload(n); }
     std::atomic<uint32_t>& line(size_t index) const { return reinterpret_cast<Line*>(base_)[index].value; }
     Header& at(size_t offset) const { return *reinterpret_cast<Header*>(base_ + offset); }
 
@@ -96,6 +98,57 @@ class NodeLayout {
     int n_;
 };
 static_assert(sizeof(NodeLayout::Header) == 16);
+
+/// The lanes, at the area's end: each has all that one small operation needs, so that as many of these can be under way at a
+/// time. They have numbers of their own, and are used in turn.
+class LaneLayout {
+  public:
+    using Header = NodeLayout::Header;
+    static constexpr uint32_t kLanes = 64;
+
+    LaneLayout(std::byte* base, int n) : base_(base + NodeLayout::lanes_offset(n)), n_(n) {}
+
+    /// Of a participant's slot.
+    static constexpr uint32_t payload(int n) { return n <= 16 ? 256 : 48; }
+    static size_t bytes(int n) { return lane_offset(n, kLanes); }
+
+    std::atomic<uint32_t>& done_waiters() const { return line(0); }
+    /// All operations up to this one a participant has finished; written by it alone.
+    std::atomic<uint32_t>& done(int participant) const { return line(1 + static_cast<size_t>(participant)); }
+
+    std::atomic<uint32_t>& arrivals(uint32_t sequence) const {
+        return reinterpret_cast<NodeLayout::Line*>(lane(sequence))->value;
+    }
+    std::atomic<uint32_t>& release(uint32_t sequence) const { return ring(sequence).sequence; }
+    /// What a root gives, or what comes of all operands: up to twice a payload.
+    Header& ring(uint32_t sequence) const { return *reinterpret_cast<Header*>(lane(sequence) + sizeof(NodeLayout::Line)); }
+    Header& slot(int participant, uint32_t sequence) const {
+        return *reinterpret_cast<Header*>(lane(sequence) + slots_offset(n_) + static_cast<size_t>(participant) * slot_bytes(n_));
+    }
+
+    /// Clears what a new owner must find zero, if a lane has been used.
+    void clear() const;
+
+  private:
+    static constexpr size_t lines(uint32_t payload) { return (payload + sizeof(NodeLayout::Line) - 1) / sizeof(NodeLayout::Line); }
+    // What fits into the header's line is there.
+    static constexpr size_t slot_bytes(int n) {
+        return sizeof(NodeLayout::Line) * (payload(n) <= sizeof(NodeLayout::Line) - sizeof(Header) ? 1 : 1 + lines(payload(n)));
+    }
+    static constexpr size_t slots_offset(int n) { return sizeof(NodeLayout::Line) * (2 + 2 * lines(payload(n))); }
+    static size_t lane_offset(int n, uint32_t lane) {
+        const auto ranks = static_cast<size_t>(n);
+        return (1 + ranks) * sizeof(NodeLayout::Line) + lane * (slots_offset(n) + ranks * slot_bytes(n));
+    }
+    std::byte* lane(uint32_t sequence) const { return base_ + lane_offset(n_, sequence % kLanes); }
+    std::atomic<uint32_t>& line(size_t index) const { return reinterpret_cast<NodeLayout::Line*>(base_)[index].value; }
+
+    std::byte* base_;
+    int n_;
+};
+static_assert((LaneLayout::kLanes & (LaneLayout::kLanes - 1)) == 0, "numbers wrap");
+
+inline size_t NodeLayout::bytes(int n) { return lanes_offset(n) + LaneLayout::bytes(n); }
 
 /// Where an area for `n` participants may lie in this process's region; -1 if there is no room. The leader
 /// hands it out and gives it back with retire_area() when it has left; it is used again when all have.

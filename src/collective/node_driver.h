@@ -11,6 +11,7 @@ class NodeDriver {
   public:
     enum class Mode : uint8_t {
         at_once,   ///< to the end, before the task is given back, after those who have a turn
+        in_lane,   ///< awaited, with others at a time: where no lane holds it, in turn
         in_turn,   ///< awaited; the turn is taken when the task is made
         has_turn,  ///< awaited; the caller has the turn
     };
@@ -31,7 +32,11 @@ class NodeDriver {
   private:
     template <class Operation>
     [[gnu::noinline]] Task awaited(Operation operation) const {
-        return node().drive(mode_ == Mode::in_turn ? Turn(owner_.turns()) : Turn(), std::move(operation));
+        if (mode_ == Mode::in_lane && node().lanes().holds(operation)) {
+            if constexpr (requires { operation.room_bytes(); })
+                return node().lanes().drive(node().lanes().draw(), std::move(operation));
+        }
+        return node().drive(mode_ == Mode::has_turn ? Turn() : Turn(owner_.turns()), std::move(operation));
     }
 
     NodeOwner& owner_;

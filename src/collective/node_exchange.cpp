@@ -60,9 +60,9 @@ struct EngineSync::Waiting {
     bool operator()() { return (here = condition(argument)) || sync.someone_gone(); }
 };
 
-void EngineSync::tell_missing(const NodeWait& what, progress::Teller& teller) const {
+template <class Layout>
+void EngineSync::tell_missing(const NodeWait& what, const Layout& layout, progress::Teller& teller) const {
     const auto n = static_cast<int>(participants_.size());
-    NodeLayout layout(tells.area, n);
     const auto missing = [&](int i) {
         if (i == me_ || i >= n) return;
         Account::Operation member{};
@@ -83,13 +83,15 @@ void EngineSync::tell_missing(const NodeWait& what, progress::Teller& teller) co
         if (!Node::reached(there, what.sequence)) missing(i);
     }
 }
+template void EngineSync::tell_missing(const NodeWait&, const NodeLayout&, progress::Teller&) const;
+template void EngineSync::tell_missing(const NodeWait&, const LaneLayout&, progress::Teller&) const;
 
 bool EngineSync::wait_long(bool (*condition)(void*), void* argument, const NodeWait& what) const {
     Waiting ready{*this, condition, argument, what};
     const progress::WaitSite site{nullptr, progress::Expected::soon, [](const void* a, progress::Teller& teller) {
                                       const auto& waiting = *static_cast<const Waiting*>(a);
                                       waiting.sync.tell_call(teller);
-                                      waiting.sync.tell_missing(waiting.what, teller);
+                                      waiting.sync.tell_missing(waiting.what, NodeLayout(waiting.sync.tells.area, static_cast<int>(waiting.sync.participants_.size())), teller);
                                   }};
     // On a crowded core every look but the first after a yield is a waste.
     for (int i = 0; i < kCrowdedYields && progress::core_is_crowded(); ++i) {

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <variant>
 #include <vector>
 
 #include "base/copy.h"
+#include "base/list.h"
 #include "collective/exchange.h"
 #include "collective/label.h"
 #include "collective/node_lender.h"
@@ -21,8 +23,15 @@ namespace starling::collective {
 /// How processes of one machine see each other's words: through the engine, which keeps other communication
 /// going and notices jobs that are gone.
 class EngineSync {
+    /// An operation that is awaited.
+    struct Awaited {
+        ListHook hook;
+        const NodeWait what;
+        const std::variant<NodeLayout, LaneLayout> layout;
+    };
+
   public:
-    explicit EngineSync(int me) : me_(me) {}
+    explicit EngineSync(int me) : me_(me), awaited_(std::make_unique<List<Awaited, &Awaited::hook>>()) {}
 
     /// Adds the next participant; false if its job is gone.
     bool add_participant(const link::Process& process);
@@ -39,9 +48,9 @@ class EngineSync {
     } tells;
     /// Tells which call waits: the last one.
     void tell_call(progress::Teller& teller) const { teller.in_collective(tells.channel->context(), tells.exchange->calls()); }
-    /// Tells whom the operation that is awaited now, if there is one, waits for.
+    /// Tells whom the operation that is awaited now, of several the first, waits for.
     void tell_awaited(progress::Teller& teller) const {
-        if (awaited_) tell_missing(*awaited_, teller);
+        if (const Awaited* first = awaited_->front()) std::visit([&](const auto& layout) { tell_missing(first->what, layout, teller); }, first->layout);
     }
 
     uint32_t load(const std::atomic<uint32_t>& word) const { return word.load(); }
@@ -86,17 +95,17 @@ class EngineSync {
     template <class Condition>
     class Until {
       public:
-        Until(EngineSync& sync, const Condition& condition, const NodeWait& what)
-            : sync_(sync), condition_(condition), what_(what) {}
+        Until(EngineSync& sync, const Condition& condition, const NodeWait& what, const auto& layout)
+            : sync_(sync), condition_(condition), awaited_{{}, what, layout} {}
         Until(const Until&) = delete;
         bool await_ready() { return here_ = condition_(); }
         void await_suspend(std::coroutine_handle<> waiter) {
             flag_.waiter = waiter;
-            sync_.awaited_ = &what_;
+            sync_.awaited_->push_back(&awaited_);
             progress::await_flags(flag_);
         }
         bool await_resume() {
-            sync_.awaited_ = nullptr;
+            awaited_.hook.unlink();
             return here_;
         }
 
@@ -104,13 +113,13 @@ class EngineSync {
         bool look() { return (here_ = condition_()) || sync_.someone_gone(); }
         EngineSync& sync_;
         const Condition& condition_;
-        const NodeWait what_;
+        Awaited awaited_;
         bool here_ = false;
         progress::FlagWait flag_{{}, [](void* until) { return static_cast<Until*>(until)->look(); }, this};
     };
-    template <class Condition>
-    Until<Condition> until(const Condition& condition, const NodeWait& what) {
-        return Until<Condition>(*this, condition, what);
+    template <class Condition, class Layout>
+    Until<Condition> until(const Condition& condition, const NodeWait& what, const Layout& layout) {
+        return Until<Condition>(*this, condition, what, layout);
     }
 
   private:
@@ -119,10 +128,11 @@ class EngineSync {
     bool wait_long(bool (*condition)(void*), void* argument, const NodeWait& what) const;
     bool someone_gone() const { return (!other_jobs_.empty() || !mortals_.empty()) && look_for_gone(); }
     bool look_for_gone() const;
-    void tell_missing(const NodeWait& what, progress::Teller& teller) const;
+    template <class Layout>
+    void tell_missing(const NodeWait& what, const Layout& layout, progress::Teller& teller) const;
 
-    const NodeWait* awaited_ = nullptr;
     int me_;
+    std::unique_ptr<List<Awaited, &Awaited::hook>> awaited_;
     bool lends_ = false;
     std::vector<job::Doorbell*> doorbells_;
     std::vector<std::byte*> outboxes_;

@@ -16,8 +16,8 @@ inline uint32_t bytes_of(const Datatype& type, int64_t count) {
 }
 
 /// Into what others read.
-inline void pack(Node& node, const Datatype& type, int64_t count, const void* buffer, std::byte* out) {
-    datatype::pack(node.sync().copies, type, count, buffer, 0, out, datatype::packed_size(type, count));
+inline void pack(EngineSync& sync, const Datatype& type, int64_t count, const void* buffer, std::byte* out) {
+    datatype::pack(sync.copies, type, count, buffer, 0, out, datatype::packed_size(type, count));
 }
 inline void unpack(const Datatype& type, int64_t count, void* buffer, const std::byte* in) {
     datatype::unpack(type, count, buffer, 0, in, datatype::packed_size(type, count));
@@ -50,11 +50,11 @@ int fold(Slot slot, Range range, void* result, int64_t count, const Datatype& ty
 
 /// The same with a packed result.
 template <class Slot>
-int fold_packed(Node& node, Slot slot, Range range, std::byte* result, int64_t count, const Datatype& type, const Op& op) {
+int fold_packed(EngineSync& sync, Slot slot, Range range, std::byte* result, int64_t count, const Datatype& type, const Op& op) {
     if (datatype::is_block(type, count)) return fold(slot, range, result - type.true_lb, count, type, op);
     Temporary unpacked(type, count);
     const int error = fold(slot, range, unpacked.data(), count, type, op);
-    pack(node, type, count, unpacked.data(), result);
+    pack(sync, type, count, unpacked.data(), result);
     return error;
 }
 

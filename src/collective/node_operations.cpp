@@ -18,7 +18,8 @@ bool fits_slot(const Node& node, uint64_t bytes) { return bytes <= NodeLayout::s
 /// No data: one half of a barrier.
 struct Nothing {
     static uint32_t bytes() { return 0; }
-    static void write(Node&, std::byte*) {}
+    static uint32_t room_bytes() { return 0; }
+    static void write(EngineSync&, std::byte*) {}
     static int read(auto) { return MPI_SUCCESS; }
 };
 
@@ -27,7 +28,8 @@ struct Broadcast {
     int64_t count;
     const Datatype& type;
     uint32_t bytes() const { return bytes_of(type, count); }
-    void write(Node& node, std::byte* payload) const { pack(node, type, count, buffer, payload); }
+    uint32_t room_bytes() const { return bytes(); }
+    void write(EngineSync& sync, std::byte* payload) const { pack(sync, type, count, buffer, payload); }
     int read(const std::byte* payload) const {
         unpack(type, count, buffer, payload);
         return MPI_SUCCESS;
@@ -45,8 +47,8 @@ struct BroadcastPieces {
     bool more() const {
         return from + bytes() < total && from / most % (NodeLayout::kRingBuffers / 2) != 0 && progress::core_is_crowded();
     }
-    void write(Node& node, std::byte* room) const {
-        datatype::pack(node.sync().copies, type, count, buffer, from, room, bytes(), node.sync().into_room);
+    void write(EngineSync& sync, std::byte* room) const {
+        datatype::pack(sync.copies, type, count, buffer, from, room, bytes(), sync.into_room);
     }
     int read(const std::byte* room) const {
         datatype::unpack(type, count, buffer, from, room, bytes());
@@ -71,11 +73,11 @@ struct Operands {
     uint32_t bytes() const { return size; }
     uint32_t bytes(int) const { return size; }
     uint32_t room_bytes() const { return size; }
-    void write(Node& node, std::byte* payload) const { pack(node, type, count, input, payload); }
+    void write(EngineSync& sync, std::byte* payload) const { pack(sync, type, count, input, payload); }
     int read(auto slot) const { return fold(slot, range, receive, count, type, op); }
 };
 
-/// The last to come reduces for all. The low side's reduction lies first, the high side's half a buffer behind.
+/// The last to come reduces for all. The low side's reduction lies first, the high side's behind, on lines of its own.
 struct Sums {
     const void* input;
     void* receive;
@@ -83,18 +85,21 @@ struct Sums {
     const Datatype& type;
     const Op& op;
     Summands summands;
-    static constexpr size_t kHalf = NodeLayout::kRingPayload / 2;
 
     uint32_t bytes() const { return bytes_of(type, count); }
-    void write(Node& node, std::byte* payload) const { pack(node, type, count, input, payload); }
-    int combine(Node& node, auto slot, std::byte* result) const {
+    uint32_t room_bytes() const { return bytes(); }
+    size_t place(int group) const {
+        return static_cast<size_t>(group) * ((bytes() + sizeof(NodeLayout::Line) - 1) & ~(sizeof(NodeLayout::Line) - 1));
+    }
+    void write(EngineSync& sync, std::byte* payload) const { pack(sync, type, count, input, payload); }
+    int combine(EngineSync& sync, auto slot, std::byte* result) const {
         int error = MPI_SUCCESS;
         for (int i = 0; i < summands.groups && error == MPI_SUCCESS; ++i)
-            error = fold_packed(node, slot, summands.group[i], result + static_cast<size_t>(i) * kHalf, count, type, op);
+            error = fold_packed(sync, slot, summands.group[i], result + place(i), count, type, op);
         return error;
     }
     int read(const std::byte* result) const {
-        unpack(type, count, receive, result + static_cast<size_t>(summands.wanted) * kHalf);
+        unpack(type, count, receive, result + place(summands.wanted));
         return MPI_SUCCESS;
     }
 };
@@ -109,8 +114,9 @@ struct Gathered {
     uint32_t block;
 
     uint32_t bytes() const { return block; }
-    void write(Node& node, std::byte* payload) const {
-        if (send != MPI_IN_PLACE) pack(node, type, count, send, payload);
+    uint32_t room_bytes() const { return block; }
+    void write(EngineSync& sync, std::byte* payload) const {
+        if (send != MPI_IN_PLACE) pack(sync, type, count, send, payload);
     }
     int read(auto slot) const {
         for (int i = range.first; i < range.last; ++i) {
@@ -132,9 +138,10 @@ struct Scattered {
     uint32_t block;
 
     uint32_t bytes() const { return block; }
-    void write(Node& node, std::byte* payload) const {
+    uint64_t room_bytes() const { return static_cast<uint64_t>(range.last - range.first) * block; }
+    void write(EngineSync& sync, std::byte* payload) const {
         for (int i = 0; i < range.last - range.first; ++i, payload += block)
-            pack(node, send.type(i), send.count(i), send.at(i), payload);
+            pack(sync, send.type(i), send.count(i), send.at(i), payload);
     }
     int read(const std::byte* payload) const {
         unpack(type, count, receive, payload + static_cast<size_t>(me - range.first) * block);
@@ -152,7 +159,8 @@ struct Scattered {
 struct Gathers {
     Gathering gathering;
     uint32_t bytes(int participant) const { return static_cast<uint32_t>(gathering.bytes(participant)); }
-    void write(Node& node, std::byte* payload) const { gathering.write(node, 0, gathering.mine, payload); }
+    uint64_t room_bytes() const { return gathering.longest(); }
+    void write(EngineSync& sync, std::byte* payload) const { gathering.write(sync, 0, gathering.mine, payload); }
     int read(auto slot) const {
         gathering.read(slot, 0, gathering.theirs);
         return MPI_SUCCESS;
@@ -165,8 +173,9 @@ struct Exchanged {
     uint32_t block = static_cast<uint32_t>(receive.bytes(0));
 
     uint32_t bytes(int) const { return block; }
-    void write(Node& node, std::byte* payload) const {
-        for (int i = 0; i < n; ++i, payload += block) pack(node, send.type(i), send.count(i), send.at(i), payload);
+    uint64_t room_bytes() const { return static_cast<uint64_t>(n) * block; }
+    void write(EngineSync& sync, std::byte* payload) const {
+        for (int i = 0; i < n; ++i, payload += block) pack(sync, send.type(i), send.count(i), send.at(i), payload);
     }
     int read(auto slot) const {
         for (int i = 0; i < n; ++i)

@@ -8,7 +8,10 @@
 //   bool next(int& error)        if it goes in pieces: whether there is a further one, an operation of its own; all agree. If
 //                                not, it may say that the whole had another error than its last piece
 //
-// What is moved is a parameter: `write(stage, room)` puts this participant's data where others read it, `read(slot)` takes
+// Those that are one operation have room_bytes(), what the room that I write has to hold: it decides, alike for all, whether
+// a lane holds them (node_lanes.h).
+//
+// What is moved is a parameter: `write(sync, room)` puts this participant's data where others read it, `read(slot)` takes
 // the others', where slot(i) is participant i's; read gives an error class. Kinds and bytes tell members that disagree.
 #pragma once
 
@@ -31,6 +34,7 @@ struct Skip {
 struct Barrier {
     int next_slot = 0;
 
+    static uint64_t room_bytes() { return 0; }
     uint32_t turns(auto& stage) const { return stage.few() ? 2 : 0; }
     bool put(auto& stage) {
         if (stage.few()) {
@@ -59,15 +63,23 @@ struct FromRoot {
     bool reads;
     std::byte* room = nullptr;
 
+    uint64_t room_bytes() const
+        requires(!Wide)
+    {
+        return data.room_bytes();
+    }
     uint32_t turns(auto& stage) const { return stage.me() == root ? NodeLayout::kRingBuffers : 0; }
     bool find_room(auto& stage) {
         if (stage.me() != root) return true;
-        room = Wide ? stage.own_room(stage.ring(), data.bytes()) : NodeLayout::payload(stage.ring(), data.bytes());
+        if constexpr (Wide)
+            room = stage.own_room(stage.ring(), data.bytes());
+        else
+            room = NodeLayout::payload(stage.ring(), data.bytes());
         return room != nullptr;
     }
     bool put(auto& stage) {
         if (stage.me() != root) return !reads;
-        data.write(stage, room);
+        data.write(stage.sync(), room);
         stage.put(stage.ring(), kind, data.bytes());
         if (!more()) stage.sync().wake_all();
         return true;
@@ -79,11 +91,16 @@ struct FromRoot {
         if (stage.me() != root && reads) {
             NodeLayout::Header& header = stage.ring();
             error = stage.check(header, kind, data.bytes());
-            if (error == MPI_SUCCESS)
-                error = data.read(Wide ? stage.room_of(root, header) : NodeLayout::payload(header, data.bytes()));
+            if (error == MPI_SUCCESS) error = data.read(room_to_read(stage, header));
         }
         stage.finish();
         return error;
+    }
+    const std::byte* room_to_read(auto& stage, NodeLayout::Header& header) const {
+        if constexpr (Wide)
+            return stage.room_of(root, header);
+        else
+            return NodeLayout::payload(header, data.bytes());
     }
     bool more() const {
         if constexpr (requires { data.more(); }) return data.more();
@@ -103,13 +120,14 @@ struct ToRoot {
     int root, first, last;
     int next_slot = first;
 
+    uint64_t room_bytes() const { return data.room_bytes(); }
     bool writes(auto& stage) const { return first <= stage.me() && stage.me() < last; }
     uint32_t turns(auto& stage) const { return writes(stage) ? 2 : 0; }
     bool put(auto& stage) {
         const bool is_root = stage.me() == root;
         if (writes(stage)) {
             NodeLayout::Header& header = stage.own_slot();
-            data.write(stage, NodeLayout::payload(header, data.bytes()));
+            data.write(stage.sync(), NodeLayout::payload(header, data.bytes()));
             stage.put(header, kind, data.bytes());
             if (!is_root) stage.sync().wake(root);
         }
@@ -130,7 +148,7 @@ struct ToRoot {
 };
 
 /// Everyone writes, and everyone reads everything: a meeting. `data` has, besides write and read, bytes(i), of participant i,
-/// and, if it goes in pieces, next(); `Wide`: room_bytes(), what my own wide room has to hold.
+/// and, if it goes in pieces, next().
 template <class Data, bool Wide = false>
 struct ToAll {
     Data data;
@@ -138,6 +156,11 @@ struct ToAll {
     std::byte* room = nullptr;
     int next_slot = 0;
 
+    uint64_t room_bytes() const
+        requires(!Wide)
+    {
+        return data.room_bytes();
+    }
     uint32_t turns(auto&) const { return 2; }
     bool find_room(auto& stage) {
         if constexpr (Wide)
@@ -147,7 +170,7 @@ struct ToAll {
         return room != nullptr;
     }
     bool put(auto& stage) {
-        data.write(stage, room);
+        data.write(stage.sync(), room);
         stage.put_quietly(stage.own_slot(), kind, data.bytes(stage.me()));
         next_slot = 0;
         return stage.come(next_slot, [] {});
@@ -158,7 +181,10 @@ struct ToAll {
         int error = stage.check_slots(0, stage.participants(), kind, [this](int i) { return data.bytes(i); });
         if (error == MPI_SUCCESS)
             error = data.read([this, &stage](int i) -> const std::byte* {
-                return Wide ? stage.room_of(i, stage.slot(i)) : stage.payload_of(i, data.bytes(i));
+                if constexpr (Wide)
+                    return stage.room_of(i, stage.slot(i));
+                else
+                    return stage.payload_of(i, data.bytes(i));
             });
         stage.finish();
         stage.note_meeting();
@@ -170,7 +196,7 @@ struct ToAll {
     }
 };
 
-/// Everyone writes; the last one to come `combine(stage, slot, result)`s, giving an error class; everyone reads the
+/// Everyone writes; the last one to come `combine(sync, slot, result)`s, giving an error class; everyone reads the
 /// result: a meeting. The result may be as long as a ring buffer. `data` has bytes(), too.
 template <class Data>
 struct Combine {
@@ -178,18 +204,19 @@ struct Combine {
     uint32_t kind;
     int next_slot = 0;
 
+    uint64_t room_bytes() const { return data.room_bytes(); }
     uint32_t turns(auto&) const { return 2; }
     bool put(auto& stage) {
         NodeLayout::Header& header = stage.own_slot();
         const uint32_t bytes = data.bytes();
-        data.write(stage, NodeLayout::payload(header, bytes));
+        data.write(stage.sync(), NodeLayout::payload(header, bytes));
         stage.put_quietly(header, kind, bytes);
         return stage.come_by_count([&] {
             NodeLayout::Header& result = stage.ring();
             int error = stage.check_slots(0, stage.participants(), kind, [bytes](int) { return bytes; });
             if (error == MPI_SUCCESS)
                 error = data.combine(
-                    stage, [&](int i) { return stage.payload_of(i, bytes); }, NodeLayout::payload(result, bytes));
+                    stage.sync(), [&](int i) { return stage.payload_of(i, bytes); }, NodeLayout::payload(result, bytes));
             result.bytes = static_cast<uint32_t>(error);
             stage.sync().store(result.sequence, stage.sequence());
         });

@@ -68,11 +68,11 @@ struct Reduction {
         const int64_t elements = has_operands ? summands.groups * piece.size(me) : piece.count - (block ? piece.size(me) : 0);
         return static_cast<uint32_t>(bytes_of_elements(elements));
     }
-    void write(Node& node, std::byte* room) {
+    void write(EngineSync& sync, std::byte* room) {
         if (has_operands)
-            write_sums(node, room);
+            write_sums(sync, room);
         else
-            write_operands(node, room);
+            write_operands(sync, room);
     }
     int read(auto room) {
         if (!has_operands) return note(add_up(room));
@@ -103,16 +103,16 @@ struct Reduction {
         if (share == owner) return piece.count - piece.size(owner);
         return piece.begin(share) - (share > owner ? piece.size(owner) : 0);
     }
-    void pack_range(Node& node, int first, int last, std::byte* room) const {
+    void pack_range(EngineSync& sync, int first, int last, std::byte* room) const {
         const int64_t from = piece.begin(first), elements = piece.begin(last) - from;
         if (elements > 0)
-            datatype::pack(node.sync().copies, type, elements, element(input, piece.offset + from, type), 0,
-                           room + bytes_of_elements(place(me, first)), bytes_of_elements(elements), node.sync().into_room);
+            datatype::pack(sync.copies, type, elements, element(input, piece.offset + from, type), 0,
+                           room + bytes_of_elements(place(me, first)), bytes_of_elements(elements), sync.into_room);
     }
-    void write_operands(Node& node, std::byte* room) const {
-        if (me > 0) pack_range(node, 0, me, room);
-        if (me + 1 < n) pack_range(node, me + 1, n, room);
-        if (!block) pack_range(node, me, me + 1, room);
+    void write_operands(EngineSync& sync, std::byte* room) const {
+        if (me > 0) pack_range(sync, 0, me, room);
+        if (me + 1 < n) pack_range(sync, me + 1, n, room);
+        if (!block) pack_range(sync, me, me + 1, room);
     }
     void* sum(int group) {
         if (direct) return element(mine.buffer, piece.offset + piece.begin(me), type);
@@ -130,11 +130,11 @@ struct Reduction {
             error = fold(operand, summands.group[group], sum(group), elements, type, op);
         return error;
     }
-    void write_sums(Node& node, std::byte* room) {
+    void write_sums(EngineSync& sync, std::byte* room) {
         const int64_t elements = piece.size(me);
         for (int group = 0; group < summands.groups && elements > 0; ++group)
-            datatype::pack(node.sync().copies, type, elements, sum(group), 0, room + bytes_of_elements(group * elements),
-                           bytes_of_elements(elements), node.sync().into_room);
+            datatype::pack(sync.copies, type, elements, sum(group), 0, room + bytes_of_elements(group * elements),
+                           bytes_of_elements(elements), sync.into_room);
     }
     /// Of each participant's share of the sums, what belongs to mine.
     void read_sums(auto room) {
@@ -156,7 +156,7 @@ struct GatherPieces {
     uint64_t piece(uint64_t total) const { return from < total ? std::min(most, total - from) : 0; }
     uint32_t bytes(int participant) const { return static_cast<uint32_t>(piece(gathering.bytes(participant))); }
     uint32_t room_bytes() const { return static_cast<uint32_t>(piece(gathering.mine)); }
-    void write(Node& node, std::byte* room) const { gathering.write(node, from, piece(gathering.mine), room); }
+    void write(EngineSync& sync, std::byte* room) const { gathering.write(sync, from, piece(gathering.mine), room); }
     int read(auto room) const {
         gathering.read(room, from, piece(gathering.theirs));
         return MPI_SUCCESS;
@@ -179,11 +179,11 @@ struct ExchangedPieces {
     uint64_t place(int owner, int reader) const { return static_cast<uint64_t>(reader < owner ? reader : reader - 1) * most; }
     uint32_t bytes(int) const { return static_cast<uint32_t>(piece()); }
     uint32_t room_bytes() const { return static_cast<uint32_t>(place(0, n - 1) + piece()); }
-    void write(Node& node, std::byte* room) const {
+    void write(EngineSync& sync, std::byte* room) const {
         for (int i = 0; i < n; ++i)
             if (i != me)
-                datatype::pack(node.sync().copies, send.type(i), send.count(i), send.at(i), from, room + place(me, i), piece(),
-                               node.sync().into_room);
+                datatype::pack(sync.copies, send.type(i), send.count(i), send.at(i), from, room + place(me, i), piece(),
+                               sync.into_room);
     }
     int read(auto room) const {
         if (moves && in_pieces) {

@@ -47,8 +47,8 @@ struct Gathering {
     uint64_t longest() const { return mine > theirs ? mine : theirs; }
     uint64_t bytes(int participant) const { return is_mine(participant) ? mine : theirs; }
     /// A range of my block into shared memory, and the same range of everyone's from there.
-    void write(Node& node, uint64_t from, uint64_t bytes, std::byte* room) const {
-        datatype::pack(node.sync().copies, type, count, buffer, from, room, bytes, node.sync().into_room);
+    void write(EngineSync& sync, uint64_t from, uint64_t bytes, std::byte* room) const {
+        datatype::pack(sync.copies, type, count, buffer, from, room, bytes, sync.into_room);
     }
     template <class Room>
     void read(Room room, uint64_t from, uint64_t bytes) const {

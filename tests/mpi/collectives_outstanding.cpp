@@ -143,6 +143,33 @@ void round_of(uint64_t key, uint64_t* state, int few) {
     complete(operations, key * 1000 + (uint64_t)rank);
 }
 
+/// More than there are lanes at a time, so that the later ones wait for the earlier, and blocking ones pass them; some of a
+/// length that no lane holds.
+void many_small(void) {
+    const int n = 500;
+    std::vector<int> out(n * 200), in(n * 200);
+    std::vector<MPI_Request> requests(n);
+    for (int round = 0; round < 3; round++) {
+        const auto length = [&](int i) { return round == 1 && i % 50 == 7 ? 200 : 1 + i % 3; };
+        const auto value = [&](int r, int i, int j) { return element((uint64_t)(round * n + i), r, j); };
+        for (int i = 0; i < n; i++) {
+            for (int j = 0; j < length(i); j++) out[i * 200 + j] = value(rank, i, j);
+            if (i % 4 == 3)
+                OK(MPI_Ibcast(rank == i % size ? &out[i * 200] : &in[i * 200], length(i), MPI_INT, i % size, comm, &requests[i]));
+            else
+                OK(MPI_Iallreduce(&out[i * 200], &in[i * 200], length(i), MPI_INT, MPI_SUM, comm, &requests[i]));
+            if (round == 2 && i % 100 == 50) OK(MPI_Barrier(comm));
+        }
+        for (int i = n - 1; i >= 0; i--) OK(MPI_Wait(&requests[i], MPI_STATUS_IGNORE));
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < length(i); j++) {
+                int wanted = value(i % size, i, j);
+                for (int r = 0; r < size && i % 4 != 3; r++) wanted = (r == 0 ? 0 : wanted) + value(r, i, j);
+                if (i % 4 != 3 || rank != i % size) EXPECT_INT(in[i * 200 + j], wanted);
+            }
+    }
+}
+
 /// What a communicator is begun with: none, one or several at once, then a blocking one that finds them under way.
 void new_communicators(uint64_t* state) {
     for (int before = 0; before < 5; before++) {
@@ -244,6 +271,7 @@ int main(int argc, char** argv) {
     uint64_t state = 42;
     comm = MPI_COMM_WORLD;
     for (uint64_t round = 0; round < 60; round++) round_of(round, &state, size > 7 ? 6 : 20);
+    many_small();
     new_communicators(&state);
     any_progress_will_do();
     if (size > 1) between_groups();

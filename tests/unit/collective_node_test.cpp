@@ -234,10 +234,18 @@ struct Places {
     int used = kMost;  ///< of each
 };
 
+/// What a participant's coroutines wait for.
+struct Awaited {
+    std::function<bool()> ready;
+    bool* here;
+    std::coroutine_handle<> waiter;
+};
+
 struct ModelSync {
     int me;
     Places* places;
     NodeLayout layout;
+    std::vector<Awaited>* awaited;
     std::byte* lend(uint32_t, uint64_t number, uint32_t finished, uint32_t& place) {
         const auto back = [&](uint32_t until) {
             if (come_to(finished, until)) return true;
@@ -277,16 +285,18 @@ struct ModelSync {
     bool wait(Condition condition, const starling::collective::NodeWait&) const {
         return Machine::current->wait(std::ref(condition));
     }
-    /// What is awaited here has come when the coroutine goes on: it waits on its participant's stack.
+    template <class Condition>
     struct Until {
-        bool here;
-        bool await_ready() const { return true; }
-        void await_suspend(std::coroutine_handle<>) const {}
+        const ModelSync& sync;
+        const Condition& condition;
+        bool here = false;
+        bool await_ready() { return here = condition(); }
+        void await_suspend(std::coroutine_handle<> waiter) { sync.awaited->push_back({std::ref(condition), &here, waiter}); }
         bool await_resume() const { return here; }
     };
-    template <class Condition>
-    Until until(const Condition& condition, const starling::collective::NodeWait& what) const {
-        return {wait(condition, what)};
+    template <class Condition, class Layout>
+    Until<Condition> until(const Condition& condition, const NodeWait&, const Layout&) const {
+        return {*this, condition};
     }
     void wake(int participant) const { Machine::current->wake(participant); }
     void wake_all() const {
@@ -297,16 +307,85 @@ struct ModelSync {
 
 using Stage = NodeStage<ModelSync>;
 
-/// Which of the drivers takes operations through their phases.
-enum class Driver { blocking, awaited };
+/// Which of the drivers takes operations through their phases: in lanes several at a time, those that a lane holds.
+enum class Driver { blocking, awaited, lanes };
 
+/// One participant: its stage, and what it has under way.
+class Member {
+  public:
+    Member(std::byte* base, int n, int me, Places* places, int few)
+        : stage_(base, n, me, ModelSync{me, places, NodeLayout(base, n), &awaited_}, few) {}
+
+    Stage& stage() { return stage_; }
+    /// Carries it out, or starts it.
+    template <class Operation>
+    void call(Driver driver, Operation operation) {
+        if (driver == Driver::blocking) {
+            count(stage_.run(operation));
+            return;
+        }
+        requests_.push_back(std::make_unique<CollectiveRequest>());
+        NodeLanes<Stage>& lanes = stage_.lanes();
+        const bool in_lane = driver == Driver::lanes && lanes.holds(operation);
+        if constexpr (requires { operation.room_bytes(); }) {
+            if (in_lane) start(lanes.drive(lanes.draw(), operation), *requests_.back());
+        }
+        if (!in_lane) {
+            start(stage_.drive(Turn(turns_), operation), *requests_.back());
+        }
+    }
+    /// Waits until not more than so many are under way, all of which any progress carries on.
+    void wait(size_t most) {
+        const auto under_way = [&] {
+            return static_cast<size_t>(std::count_if(requests_.begin(), requests_.end(), [](auto& each) { return !each->done; }));
+        };
+        while (under_way() > most) {
+            size_t which = 0;
+            const bool here = Machine::current->wait([&] {
+                for (which = 0; which < awaited_.size(); ++which)
+                    if (awaited_[which].ready()) return true;
+                return false;
+            });
+            if (!here) which = 0;
+            const Awaited next = awaited_[which];
+            awaited_.erase(awaited_.begin() + static_cast<std::ptrdiff_t>(which));
+            *next.here = here;
+            next.waiter.resume();
+            starling::progress::run_ready();
+        }
+    }
+    /// Waits for all.
+    void wait() {
+        wait(0);
+        for (auto& each : requests_) count(each->outcome.error);
+        requests_.clear();
+    }
+    int errors() const { return errors_; }
+    int last_error() const { return last_error_; }
+
+  private:
+    void count(int error) {
+        if (error == MPI_SUCCESS) return;
+        ++errors_;
+        last_error_ = error;
+    }
+    std::vector<Awaited> awaited_;
+    Stage stage_;
+    Turns turns_;
+    std::vector<std::unique_ptr<CollectiveRequest>> requests_;
+    int errors_ = 0, last_error_ = MPI_SUCCESS;
+};
+
+/// An operation, and what must hold when it is over.
 template <class Operation>
-int carry_out(Stage& stage, Driver driver, Operation operation) {
-    if (driver == Driver::blocking) return stage.run(operation);
-    CollectiveRequest request;
-    start(stage.drive(Turn(), operation), request);
-    return request.done ? request.outcome.error : MPI_ERR_PENDING;
-}
+struct Meeting : Operation {
+    std::function<void()> all_came;
+    int take(auto& stage) {
+        const int error = Operation::take(stage);
+        if (error == MPI_SUCCESS) all_came();
+        return error;
+    }
+};
 
 /// Two words, so that one can be seen without the other.
 struct Data {
@@ -342,7 +421,7 @@ struct Words {
     static uint32_t room_bytes() { return sizeof(Data); }
     static bool more() { return false; }
     static bool next(int) { return false; }
-    void write(Stage&, std::byte* room) const { mine.write(room); }
+    void write(ModelSync&, std::byte* room) const { mine.write(room); }
     template <class From>
     int read(From from) const {
         look(from);
@@ -356,7 +435,7 @@ template <class Read, class Add>
 struct Summed : Words<Read> {
     Add add;
     template <class Slot>
-    int combine(Stage&, Slot slot, std::byte* result) const {
+    int combine(ModelSync&, Slot slot, std::byte* result) const {
         add(slot).write(result);
         return MPI_SUCCESS;
     }
@@ -368,6 +447,7 @@ struct Program {
     Machine& machine;
     int n, few, dead;
     Driver driver;
+    size_t outstanding;  ///< operations that each has under way at a time
     std::vector<Operation> operations;
     std::vector<std::byte> memory;
     Places places;
@@ -381,6 +461,7 @@ struct Program {
           few(few_limit),
           dead(dead_participant),
           driver(d),
+          outstanding(d == Driver::lanes ? list.size() % 4 + list.size() / 8 + 1 : 1),
           operations(std::move(list)),
           memory(NodeLayout::bytes(m.size()) + 64),
           places{std::vector<std::array<Places::Place, Places::kMost>>(static_cast<size_t>(n)),
@@ -401,17 +482,19 @@ struct Program {
     }
 
     void participant(int me) {
-        Stage stage(base(), n, me, ModelSync{me, &places, NodeLayout(base(), n)}, few);
+        Member member(base(), n, me, &places, few);
         for (int at = 0; at < static_cast<int>(operations.size()); ++at) {
             ++entered[static_cast<size_t>(me)];
-            const int error = one(stage, me, at);
-            if (error != MPI_SUCCESS) ++failures[static_cast<size_t>(me)];
-            expect(error == MPI_SUCCESS || dead >= 0, me, at, "an error");
+            one(member, me, at);
+            if (driver != Driver::blocking) member.wait(outstanding - 1);
         }
+        member.wait();
+        failures[static_cast<size_t>(me)] = member.errors();
+        expect(member.errors() == 0 || dead >= 0, me, static_cast<int>(operations.size()), "an error");
     }
-    int one(Stage& stage, int me, int at) {
+    void one(Member& member, int me, int at) {
         const Data mine = Data::of(me, at);
-        const auto all_entered = [&] {
+        const std::function<void()> all_entered = [=, this] {
             for (int i = 0; i < n; ++i)
                 expect(entered[static_cast<size_t>(i)] > at || i == dead, me, at, "a meeting ended without all");
         };
@@ -422,28 +505,24 @@ struct Program {
         const auto from_all = [=, this](auto slot) {
             for (int i = 0; i < n; ++i) expect(Data::read(slot(i)) == Data::of(i, at), me, at, "data of all");
         };
-        const auto meeting = [&](int error) {
-            if (error == MPI_SUCCESS) all_entered();
-            return error;
-        };
         using namespace protocol;
         switch (operations[static_cast<size_t>(at)]) {
             case kBarrier:
-                return meeting(carry_out(stage, driver, Barrier{}));
+                return member.call(driver, Meeting<Barrier>{{}, all_entered});
             case kBcastFirst:
-                return carry_out(stage, driver, FromRoot<Words<decltype(from_root(0))>>{{mine, from_root(0)}, 1, 0, true});
+                return member.call(driver, FromRoot<Words<decltype(from_root(0))>>{{mine, from_root(0)}, 1, 0, true});
             case kBcastLast:
-                return carry_out(stage, driver,
+                return member.call(driver,
                                  FromRoot<Words<decltype(from_root(0))>>{{mine, from_root(n - 1)}, 1, n - 1, true});
             case kBcastWide:
-                return carry_out(stage, driver,
+                return member.call(driver,
                                  FromRoot<Words<decltype(from_root(0))>, true>{{mine, from_root(n - 1)}, 6, n - 1, true});
             case kToRoot:
-                return carry_out(stage, driver, ToRoot<Words<decltype(from_all)>>{{mine, from_all}, 2, 0, 0, n});
+                return member.call(driver, ToRoot<Words<decltype(from_all)>>{{mine, from_all}, 2, 0, 0, n});
             case kToAll:
-                return meeting(carry_out(stage, driver, ToAll<Words<decltype(from_all)>>{{mine, from_all}, 3}));
+                return member.call(driver, Meeting<ToAll<Words<decltype(from_all)>>>{{{mine, from_all}, 3}, all_entered});
             case kToAllWide:
-                return meeting(carry_out(stage, driver, ToAll<Words<decltype(from_all)>, true>{{mine, from_all}, 5}));
+                return member.call(driver, Meeting<ToAll<Words<decltype(from_all)>, true>>{{{mine, from_all}, 5}, all_entered});
             case kCombine: {
                 const auto add = [=, this](auto slot) {
                     uint32_t sum = 0;
@@ -459,10 +538,10 @@ struct Program {
                     for (int i = 0; i < n; ++i) sum += Data::of(i, at).first;
                     expect(Data::read(result) == Data{sum, ~sum}, me, at, "combined data");
                 };
-                return carry_out(stage, driver, Combine<Summed<decltype(look), decltype(add)>>{{{mine, look}, add}, 4});
+                return member.call(driver, Combine<Summed<decltype(look), decltype(add)>>{{{mine, look}, add}, 4});
             }
             default:
-                return carry_out(stage, driver, Skip{});
+                return member.call(driver, Skip{});
         }
     }
 };
@@ -477,7 +556,10 @@ std::string names(const std::vector<Operation>& operations) {
 
 /// All schedules with so many preemptions, or the first `limit` of them.
 void explore(int n, int few, Driver driver, const std::vector<Operation>& operations, int preemptions, int limit) {
-    if (driver == Driver::awaited) limit /= 4;  // the phases are the same, what is between them is little
+    // What no lane holds is awaited in turn: with lanes beside it, that is tried at random.
+    const auto in_turn = [](Operation each) { return each == kBcastWide || each == kToAllWide || each == kSkip; };
+    if (driver == Driver::lanes && std::any_of(operations.begin(), operations.end(), in_turn)) return;
+    if (driver != Driver::blocking) limit /= 4;  // the phases are the same, what is between them is little
     Scheduler scheduler(preemptions);
     int runs = 0;
     do {
@@ -489,7 +571,7 @@ void explore(int n, int few, Driver driver, const std::vector<Operation>& operat
     EXPECT_GE(runs, std::min(n, limit / kFewer));
 }
 
-constexpr Driver kDrivers[] = {Driver::blocking, Driver::awaited};
+constexpr Driver kDrivers[] = {Driver::blocking, Driver::awaited, Driver::lanes};
 
 // Few = 4: everybody looks at everybody. Few = 0: by counting arrivals.
 TEST(NodeStage, ThreeOperationsOfTwoInAllInterleavings) {
@@ -545,7 +627,25 @@ TEST(NodeStage, LongSequencesAtRandom) {
         const auto kinds = 1 + random() % kOperations;
         for (auto& operation : operations) operation = Operation((seed + random() % kinds) % kOperations);
         Machine machine(scheduler, n);
-        Program run(machine, random() % 2 ? 4 : 0, kDrivers[random() % 2], operations);
+        Program run(machine, random() % 2 ? 4 : 0, kDrivers[random() % 3], operations);
+        ASSERT_TRUE(run.run()) << "deadlock, seed " << seed << ": " << names(operations);
+        ASSERT_EQ(run.wrong, "") << "seed " << seed << ": " << names(operations);
+    }
+}
+
+// Who has more under way than there are lanes waits until all have finished what was there, and is woken then.
+TEST(NodeStage, LanesComeRound) {
+    constexpr Operation kHeld[] = {kBarrier, kBcastFirst, kBcastLast, kToRoot, kToAll, kCombine};
+    for (uint64_t seed = 0; seed < 200 / kFewer; ++seed) {
+        std::mt19937_64 random(seed);
+        Scheduler scheduler(seed);
+        const int n = 2 + static_cast<int>(random() % 4);
+        std::vector<Operation> operations(LaneLayout::kLanes * (1 + random() % 3) + random() % 10);
+        const auto kinds = 1 + random() % std::size(kHeld);
+        for (auto& operation : operations) operation = kHeld[(seed + random() % kinds) % std::size(kHeld)];
+        Machine machine(scheduler, n);
+        Program run(machine, random() % 2 ? 4 : 0, Driver::lanes, operations);
+        run.outstanding = 1 + random() % (2 * LaneLayout::kLanes);
         ASSERT_TRUE(run.run()) << "deadlock, seed " << seed << ": " << names(operations);
         ASSERT_EQ(run.wrong, "") << "seed " << seed << ": " << names(operations);
     }
@@ -558,7 +658,7 @@ TEST(NodeStage, ADeadParticipantEndsTheWaitsOfAllOthers) {
         const int n = 2 + static_cast<int>(random() % 4);
         const int dead = static_cast<int>(random() % static_cast<uint64_t>(n));
         Machine machine(scheduler, n);
-        Program run(machine, random() % 2 ? 4 : 0, kDrivers[seed % 2], {kBcastFirst, kToAllWide, kBcastWide, kToAll, kBarrier},
+        Program run(machine, random() % 2 ? 4 : 0, kDrivers[seed % 3], {kBcastFirst, kToAllWide, kBcastWide, kToAll, kBarrier},
                     dead);
         ASSERT_TRUE(run.run()) << "seed " << seed;
         for (int i = 0; i < n; ++i) EXPECT_TRUE(i == dead || run.failures[static_cast<size_t>(i)] >= 4) << "seed " << seed;
@@ -569,7 +669,8 @@ TEST(NodeStage, ADeadParticipantEndsTheWaitsOfAllOthers) {
 struct SizeOnly {
     uint32_t size;
     uint32_t bytes(int) const { return size; }
-    static void write(Stage&, std::byte*) {}
+    uint32_t room_bytes() const { return size; }
+    static void write(ModelSync&, std::byte*) {}
     template <class Slot>
     static int read(Slot) {
         return MPI_SUCCESS;
@@ -578,20 +679,23 @@ struct SizeOnly {
 };
 
 TEST(NodeStage, MembersThatDisagreeGetAnError) {
-    Scheduler scheduler(uint64_t{1});
-    Machine machine(scheduler, 2);
-    std::vector<std::byte> memory(NodeLayout::bytes(2) + 64);
-    auto* base = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64;
-    Places places{std::vector<std::array<Places::Place, Places::kMost>>(2)};
-    std::array<int, 2> errors{};
-    const std::function<void(int)> body = [&](int me) {
-        Stage stage(base, 2, me, ModelSync{me, &places, NodeLayout(base, 2)});
-        errors[static_cast<size_t>(me)] =
-            carry_out(stage, Driver::blocking, protocol::ToAll<SizeOnly>{{me == 0 ? 8u : 16u}, 1});
-    };
-    ASSERT_TRUE(machine.run(body));
-    EXPECT_EQ(errors[0], MPI_ERR_TRUNCATE);
-    EXPECT_EQ(errors[1], MPI_ERR_TRUNCATE);
+    for (const Driver driver : kDrivers) {
+        Scheduler scheduler(uint64_t{1});
+        Machine machine(scheduler, 2);
+        std::vector<std::byte> memory(NodeLayout::bytes(2) + 64);
+        auto* base = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64;
+        Places places{std::vector<std::array<Places::Place, Places::kMost>>(2)};
+        std::array<int, 2> errors{};
+        const std::function<void(int)> body = [&](int me) {
+            Member member(base, 2, me, &places, 4);
+            member.call(driver, protocol::ToAll<SizeOnly>{{me == 0 ? 8u : 16u}, 1});
+            member.wait();
+            errors[static_cast<size_t>(me)] = member.last_error();
+        };
+        ASSERT_TRUE(machine.run(body));
+        EXPECT_EQ(errors[0], MPI_ERR_TRUNCATE);
+        EXPECT_EQ(errors[1], MPI_ERR_TRUNCATE);
+    }
 }
 
 }  // namespace
