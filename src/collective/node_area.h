@@ -55,8 +55,8 @@ class NodeLayout {
 
     std::atomic<uint32_t>& arrivals(uint32_t) const { return line(0); }  ///< of a meeting; zero when it is over
     std::atomic<uint32_t>& release(uint32_t) const { return line(1); }   ///< last meeting that all have come to
-    std::atomic<uint32_t>& done_waiters() const { return line(2); }  ///< participants that wait for done()
-    std::atomic<uint32_t>& detached() const { return line(3); }      ///< participants that will never look again
+    std::atomic<uint32_t>& done_waiters() const { return line(2); }      ///< participants that wait for done()
+    std::atomic<uint32_t>& detached() const { return line(3); }          ///< participants that will never look again
     /// Last operation that a participant has finished; written by it alone.
     std::atomic<uint32_t>& done(int participant) const { return line(kLines + static_cast<size_t>(participant)); }
 
@@ -123,14 +123,17 @@ class LaneLayout {
     /// What a root gives, or what comes of all operands: up to twice a payload.
     Header& ring(uint32_t sequence) const { return *reinterpret_cast<Header*>(lane(sequence) + sizeof(NodeLayout::Line)); }
     Header& slot(int participant, uint32_t sequence) const {
-        return *reinterpret_cast<Header*>(lane(sequence) + slots_offset(n_) + static_cast<size_t>(participant) * slot_bytes(n_));
+        return *reinterpret_cast<Header*>(lane(sequence) + slots_offset(n_) +
+                                          static_cast<size_t>(participant) * slot_bytes(n_));
     }
 
     /// Clears what a new owner must find zero, if a lane has been used.
     void clear() const;
 
   private:
-    static constexpr size_t lines(uint32_t payload) { return (payload + sizeof(NodeLayout::Line) - 1) / sizeof(NodeLayout::Line); }
+    static constexpr size_t lines(uint32_t payload) {
+        return (payload + sizeof(NodeLayout::Line) - 1) / sizeof(NodeLayout::Line);
+    }
     // What fits into the header's line is there.
     static constexpr size_t slot_bytes(int n) {
         return sizeof(NodeLayout::Line) * (payload(n) <= sizeof(NodeLayout::Line) - sizeof(Header) ? 1 : 1 + lines(payload(n)));

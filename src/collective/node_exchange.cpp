@@ -88,11 +88,13 @@ template void EngineSync::tell_missing(const NodeWait&, const LaneLayout&, progr
 
 bool EngineSync::wait_long(bool (*condition)(void*), void* argument, const NodeWait& what) const {
     Waiting ready{*this, condition, argument, what};
-    const progress::WaitSite site{nullptr, progress::Expected::soon, [](const void* a, progress::Teller& teller) {
-                                      const auto& waiting = *static_cast<const Waiting*>(a);
-                                      waiting.sync.tell_call(teller);
-                                      waiting.sync.tell_missing(waiting.what, NodeLayout(waiting.sync.tells.area, static_cast<int>(waiting.sync.participants_.size())), teller);
-                                  }};
+    const progress::WaitSite site{
+        nullptr, progress::Expected::soon, [](const void* a, progress::Teller& teller) {
+            const auto& waiting = *static_cast<const Waiting*>(a);
+            waiting.sync.tell_call(teller);
+            waiting.sync.tell_missing(
+                waiting.what, NodeLayout(waiting.sync.tells.area, static_cast<int>(waiting.sync.participants_.size())), teller);
+        }};
     // On a crowded core every look but the first after a yield is a waste.
     for (int i = 0; i < kCrowdedYields && progress::core_is_crowded(); ++i) {
         if (!progress::yield_core()) break;

@@ -50,7 +50,8 @@ class EngineSync {
     void tell_call(progress::Teller& teller) const { teller.in_collective(tells.channel->context(), tells.exchange->calls()); }
     /// Tells whom the operation that is awaited now, of several the first, waits for.
     void tell_awaited(progress::Teller& teller) const {
-        if (const Awaited* first = awaited_->front()) std::visit([&](const auto& layout) { tell_missing(first->what, layout, teller); }, first->layout);
+        if (const Awaited* first = awaited_->front())
+            std::visit([&](const auto& layout) { tell_missing(first->what, layout, teller); }, first->layout);
     }
 
     uint32_t load(const std::atomic<uint32_t>& word) const { return word.load(); }

@@ -50,7 +50,8 @@ int fold(Slot slot, Range range, void* result, int64_t count, const Datatype& ty
 
 /// The same with a packed result.
 template <class Slot>
-int fold_packed(EngineSync& sync, Slot slot, Range range, std::byte* result, int64_t count, const Datatype& type, const Op& op) {
+int fold_packed(EngineSync& sync, Slot slot, Range range, std::byte* result, int64_t count, const Datatype& type,
+                const Op& op) {
     if (datatype::is_block(type, count)) return fold(slot, range, result - type.true_lb, count, type, op);
     Temporary unpacked(type, count);
     const int error = fold(slot, range, unpacked.data(), count, type, op);

@@ -67,7 +67,8 @@ class NodeLanes {
         if (stage_.broken()) co_return stage_.gone();
         if (!is_free(number)) {
             const NodeWait what{NodeWait::Who::readers, number - LaneLayout::kLanes, 0, stage_.participants()};
-            const int error = co_await until_free(layout_, stage_.sync(), [this, number] { return is_free(number); }, what);
+            const int error = co_await until_free(
+                layout_, stage_.sync(), [this, number] { return is_free(number); }, what);
             if (error != MPI_SUCCESS) co_return stage_.gone();
         }
         Step::find_room(operation, step);

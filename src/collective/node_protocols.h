@@ -63,11 +63,7 @@ struct FromRoot {
     bool reads;
     std::byte* room = nullptr;
 
-    uint64_t room_bytes() const
-        requires(!Wide)
-    {
-        return data.room_bytes();
-    }
+    uint64_t room_bytes() const requires(!Wide) { return data.room_bytes(); }
     uint32_t turns(auto& stage) const { return stage.me() == root ? NodeLayout::kRingBuffers : 0; }
     bool find_room(auto& stage) {
         if (stage.me() != root) return true;
@@ -156,11 +152,7 @@ struct ToAll {
     std::byte* room = nullptr;
     int next_slot = 0;
 
-    uint64_t room_bytes() const
-        requires(!Wide)
-    {
-        return data.room_bytes();
-    }
+    uint64_t room_bytes() const requires(!Wide) { return data.room_bytes(); }
     uint32_t turns(auto&) const { return 2; }
     bool find_room(auto& stage) {
         if constexpr (Wide)

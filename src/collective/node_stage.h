@@ -108,7 +108,8 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
                 const uint32_t wanted = sequence_ - turns;
                 if (turns != 0 && !is_free(turns) && !all_done(wanted)) {
                     const NodeWait what{NodeWait::Who::readers, wanted, 0, n_};
-                    const int error = co_await until_free(layout_, sync_, [this, wanted] { return all_done(wanted); }, what);
+                    const int error = co_await until_free(
+                        layout_, sync_, [this, wanted] { return all_done(wanted); }, what);
                     if (error != MPI_SUCCESS) co_return gone();
                 }
                 room = Step::find_room(operation, *this);

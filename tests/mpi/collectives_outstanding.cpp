@@ -155,7 +155,8 @@ void many_small(void) {
         for (int i = 0; i < n; i++) {
             for (int j = 0; j < length(i); j++) out[i * 200 + j] = value(rank, i, j);
             if (i % 4 == 3)
-                OK(MPI_Ibcast(rank == i % size ? &out[i * 200] : &in[i * 200], length(i), MPI_INT, i % size, comm, &requests[i]));
+                OK(MPI_Ibcast(rank == i % size ? &out[i * 200] : &in[i * 200], length(i), MPI_INT, i % size, comm,
+                              &requests[i]));
             else
                 OK(MPI_Iallreduce(&out[i * 200], &in[i * 200], length(i), MPI_INT, MPI_SUM, comm, &requests[i]));
             if (round == 2 && i % 100 == 50) OK(MPI_Barrier(comm));

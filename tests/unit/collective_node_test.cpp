@@ -330,14 +330,13 @@ class Member {
         if constexpr (requires { operation.room_bytes(); }) {
             if (in_lane) start(lanes.drive(lanes.draw(), operation), *requests_.back());
         }
-        if (!in_lane) {
-            start(stage_.drive(Turn(turns_), operation), *requests_.back());
-        }
+        if (!in_lane) { start(stage_.drive(Turn(turns_), operation), *requests_.back()); }
     }
     /// Waits until not more than so many are under way, all of which any progress carries on.
     void wait(size_t most) {
         const auto under_way = [&] {
-            return static_cast<size_t>(std::count_if(requests_.begin(), requests_.end(), [](auto& each) { return !each->done; }));
+            return static_cast<size_t>(
+                std::count_if(requests_.begin(), requests_.end(), [](auto& each) { return !each->done; }));
         };
         while (under_way() > most) {
             size_t which = 0;
@@ -512,11 +511,10 @@ struct Program {
             case kBcastFirst:
                 return member.call(driver, FromRoot<Words<decltype(from_root(0))>>{{mine, from_root(0)}, 1, 0, true});
             case kBcastLast:
-                return member.call(driver,
-                                 FromRoot<Words<decltype(from_root(0))>>{{mine, from_root(n - 1)}, 1, n - 1, true});
+                return member.call(driver, FromRoot<Words<decltype(from_root(0))>>{{mine, from_root(n - 1)}, 1, n - 1, true});
             case kBcastWide:
                 return member.call(driver,
-                                 FromRoot<Words<decltype(from_root(0))>, true>{{mine, from_root(n - 1)}, 6, n - 1, true});
+                                   FromRoot<Words<decltype(from_root(0))>, true>{{mine, from_root(n - 1)}, 6, n - 1, true});
             case kToRoot:
                 return member.call(driver, ToRoot<Words<decltype(from_all)>>{{mine, from_all}, 2, 0, 0, n});
             case kToAll:
