@@ -19,6 +19,12 @@ using Wire = std::vector<std::byte>;
 
 const SealKey kKey{{4, 5, 6}}, kOtherKey{{4, 5, 7}};
 
+/// Those that this machine can do.
+std::vector<Suite> suites() {
+    return test_cipher()->has_aes ? std::vector{Suite::chacha, Suite::aes} : std::vector{Suite::chacha};
+}
+RecordSealer sealer_of(Suite suite) { return {*test_cipher(), test_cipher()->prepare(suite, kKey)}; }
+
 Wire records_of(RecordSealer& sealer, const std::string& text) {
     Wire wire;
     const iovec part{const_cast<char*>(text.data()), text.size()};
@@ -32,8 +38,8 @@ Wire records_of(RecordSealer& sealer, const std::string& text) {
 }
 
 /// What comes of it in portions of this size; `garbage` tells whether it ended so.
-std::string open_all(const SealKey& key, const Wire& wire, size_t portion, bool& garbage) {
-    RecordOpener opener(*test_cipher(), key);
+std::string open_all(Suite suite, const SealKey& key, const Wire& wire, size_t portion, bool& garbage) {
+    RecordOpener opener(*test_cipher(), test_cipher()->prepare(suite, key));
     std::string got;
     garbage = false;
     for (size_t at = 0; at < wire.size() && !garbage;) {
@@ -59,25 +65,31 @@ std::string text_of(size_t bytes) {
     return text;
 }
 
-TEST(Records, AreOpenedAsTheyWereSealedInPortionsOfAnySize) {
+class Records : public testing::TestWithParam<Suite> {};
+INSTANTIATE_TEST_SUITE_P(By, Records, testing::ValuesIn(suites()),
+                         [](const auto& suite) { return suite.param == Suite::aes ? "Aes" : "ChaCha20"; });
+
+TEST_P(Records, AreOpenedAsTheyWereSealedInPortionsOfAnySize) {
+    const Suite suite = GetParam();
     for (const size_t bytes : {size_t{1}, size_t{8}, size_t{kRecordText}, size_t{kRecordText} + 1, size_t{1} << 20}) {
         for (const size_t portion : {size_t{1}, size_t{3}, size_t{20}, size_t{4096}, size_t{1} << 20}) {
             if (bytes / portion > 100'000) continue;
-            RecordSealer sealer(*test_cipher(), kKey);
+            RecordSealer sealer = sealer_of(suite);
             const std::string text = text_of(bytes);
             const Wire wire = records_of(sealer, text);
             EXPECT_EQ(wire.size(), bytes + (bytes + kRecordText - 1) / kRecordText * kRecordAround);
             bool garbage = false;
-            EXPECT_EQ(open_all(kKey, wire, portion, garbage), text);
+            EXPECT_EQ(open_all(suite, kKey, wire, portion, garbage), text);
             EXPECT_FALSE(garbage);
-            EXPECT_EQ(open_all(kOtherKey, wire, portion, garbage), "");
+            EXPECT_EQ(open_all(suite, kOtherKey, wire, portion, garbage), "");
             EXPECT_TRUE(garbage);
         }
     }
 }
 
-TEST(Records, EveryByteIsProtected) {
-    RecordSealer sealer(*test_cipher(), kKey);
+TEST_P(Records, EveryByteIsProtected) {
+    const Suite suite = GetParam();
+    RecordSealer sealer = sealer_of(suite);
     Wire wire = records_of(sealer, "the first of two");
     const size_t first = wire.size();
     const Wire second = records_of(sealer, "the second");
@@ -86,15 +98,16 @@ TEST(Records, EveryByteIsProtected) {
         Wire changed = wire;
         changed[at] ^= std::byte{1};
         bool garbage = false;
-        const std::string got = open_all(kKey, changed, changed.size(), garbage);
+        const std::string got = open_all(suite, kKey, changed, changed.size(), garbage);
         EXPECT_EQ(got, at < first ? "" : "the first of two") << at;
         // A length that has become longer waits for more, which then does not open either.
         EXPECT_TRUE(garbage || at == 0 || at == first || at == 1 || at == first + 1) << at;
     }
 }
 
-TEST(Records, CanNotBeRepeatedLeftOutOrSwapped) {
-    RecordSealer sealer(*test_cipher(), kKey);
+TEST_P(Records, CanNotBeRepeatedLeftOutOrSwapped) {
+    const Suite suite = GetParam();
+    RecordSealer sealer = sealer_of(suite);
     std::vector<Wire> all;
     for (const char* text : {"one", "two", "six"}) all.push_back(records_of(sealer, text));
     const auto got = [&](std::initializer_list<int> order) {
@@ -102,7 +115,7 @@ TEST(Records, CanNotBeRepeatedLeftOutOrSwapped) {
         for (const int i : order)
             wire.insert(wire.end(), all[static_cast<size_t>(i)].begin(), all[static_cast<size_t>(i)].end());
         bool garbage = false;
-        const std::string text = open_all(kKey, wire, wire.size(), garbage);
+        const std::string text = open_all(suite, kKey, wire, wire.size(), garbage);
         return text + (garbage ? "!" : "");
     };
     EXPECT_EQ(got({0, 1, 2}), "onetwosix");
@@ -324,6 +337,28 @@ TEST(SealedTcp, AGreetingThatWasOverheardOpensNothing) {
     close(fd);
     ASSERT_EQ(pair.high.send("undisturbed"), Sent::done);
     ASSERT_TRUE(watched.until([&] { return pair.low.frames.size() == 1; }));
+}
+
+// One side can't do AES: then both use the other cipher.
+TEST(SealedTcp, BothSidesAgreeOnACipher) {
+    std::unique_ptr<Cipher> poor;
+    ASSERT_EQ(Cipher::load(poor), 0);
+    poor->has_aes = false;
+    for (int who = 0; who < 4; ++who) {
+        Pair pair({rail(1)}, sealed());
+        const auto replace = [&](Side& side, uint32_t rank) {
+            pair.options.cipher = poor.get();
+            side.tcp.reset();
+            pair.start(side, rank, {rail(1)});
+            side.connection = &side.tcp->add({7, 3 - rank}, 1003 - rank, &side, nullptr, SealKey{{1, 2, 3}});
+        };
+        if (who & 1) replace(pair.low, 1);
+        if (who & 2) replace(pair.high, 2);
+        pair.open();
+        ASSERT_EQ(pair.high.send("up"), Sent::done);
+        ASSERT_EQ(pair.low.send("down"), Sent::done);
+        ASSERT_TRUE(pair.until([&] { return pair.low.frames.size() == 1 && pair.high.frames.size() == 1; })) << who;
+    }
 }
 
 TEST(SealedTcp, WhoHasAnotherKeyIsNotLetIn) {

@@ -15,6 +15,9 @@ namespace {
 constexpr const char* kLibrary = "libsodium.so.23";
 
 static_assert(sizeof(SealKey) == crypto_aead_chacha20poly1305_ietf_KEYBYTES);
+static_assert(sizeof(SealKey) == crypto_aead_aes256gcm_KEYBYTES && kSealTag == crypto_aead_aes256gcm_ABYTES);
+static_assert(sizeof(ReadyKey::Expanded) == sizeof(crypto_aead_aes256gcm_state) &&
+              crypto_aead_aes256gcm_NPUBBYTES == crypto_aead_chacha20poly1305_ietf_NPUBBYTES);
 static_assert(sizeof(SealKey) <= crypto_generichash_BYTES_MAX && kSealTag == crypto_aead_chacha20poly1305_ietf_ABYTES);
 
 struct Nonce {
@@ -33,17 +36,35 @@ class Sodium final : public Cipher {
                find(library, "crypto_aead_chacha20poly1305_ietf_encrypt_detached", seal_) &&
                find(library, "crypto_aead_chacha20poly1305_ietf_decrypt_detached", open_) &&
                find(library, "crypto_generichash_init", hash_init_) && find(library, "crypto_generichash_update", hash_) &&
-               find(library, "crypto_generichash_final", hash_final_) && init_() >= 0;
+               find(library, "crypto_generichash_final", hash_final_) && init_() >= 0 && find_aes(library);
     }
 
-    void seal(const SealKey& key, uint64_t number, Bytes clear, std::span<std::byte> text, std::byte* tag) const override {
-        seal_(raw(text.data()), raw(tag), nullptr, raw(text.data()), text.size(), raw(clear.data()), clear.size(), nullptr,
-              Nonce(number).bytes, key.bytes);
+    ReadyKey prepare(Suite suite, const SealKey& key) const override {
+        ReadyKey made;
+        if (suite == Suite::chacha) {
+            made.key = key;
+        } else {
+            made.expanded = std::make_unique<ReadyKey::Expanded>();
+            aes_expand_(aes_state(made), key.bytes);
+        }
+        return made;
     }
-    bool open(const SealKey& key, uint64_t number, Bytes clear, std::span<std::byte> text,
-              const std::byte* tag) const override {
-        return open_(raw(text.data()), nullptr, raw(text.data()), text.size(), raw(tag), raw(clear.data()), clear.size(),
-                     Nonce(number).bytes, key.bytes) == 0;
+    void seal(const ReadyKey& key, uint64_t number, Bytes clear, std::span<std::byte> text, std::byte* tag) const override {
+        unsigned char* const bytes = raw(text.data());
+        if (key.expanded)
+            aes_seal_(bytes, raw(tag), nullptr, bytes, text.size(), raw(clear.data()), clear.size(), nullptr, Nonce(number).bytes,
+                      aes_state(key));
+        else
+            seal_(bytes, raw(tag), nullptr, bytes, text.size(), raw(clear.data()), clear.size(), nullptr, Nonce(number).bytes,
+                  key.key.bytes);
+    }
+    bool open(const ReadyKey& key, uint64_t number, Bytes clear, std::span<std::byte> text, const std::byte* tag) const override {
+        unsigned char* const bytes = raw(text.data());
+        if (key.expanded)
+            return aes_open_(bytes, nullptr, bytes, text.size(), raw(tag), raw(clear.data()), clear.size(), Nonce(number).bytes,
+                             aes_state(key)) == 0;
+        return open_(bytes, nullptr, bytes, text.size(), raw(tag), raw(clear.data()), clear.size(), Nonce(number).bytes,
+                     key.key.bytes) == 0;
     }
     SealKey derive(Bytes key, const char* purpose, std::span<const Bytes> texts) const override {
         SealKey made;
@@ -63,6 +84,22 @@ class Sodium final : public Cipher {
         return function != nullptr;
     }
 
+    // On processors of other kinds the library does not have it.
+    bool find_aes(void* library) {
+        decltype(&crypto_aead_aes256gcm_is_available) available = nullptr;
+        has_aes = find(library, "crypto_aead_aes256gcm_is_available", available) && available() == 1 &&
+                  find(library, "crypto_aead_aes256gcm_beforenm", aes_expand_) &&
+                  find(library, "crypto_aead_aes256gcm_encrypt_detached_afternm", aes_seal_) &&
+                  find(library, "crypto_aead_aes256gcm_decrypt_detached_afternm", aes_open_);
+        return true;
+    }
+    static crypto_aead_aes256gcm_state* aes_state(const ReadyKey& key) {
+        return reinterpret_cast<crypto_aead_aes256gcm_state*>(key.expanded.get());
+    }
+
+    decltype(&crypto_aead_aes256gcm_beforenm) aes_expand_ = nullptr;
+    decltype(&crypto_aead_aes256gcm_encrypt_detached_afternm) aes_seal_ = nullptr;
+    decltype(&crypto_aead_aes256gcm_decrypt_detached_afternm) aes_open_ = nullptr;
     decltype(&sodium_init) init_ = nullptr;
     decltype(&sodium_memcmp) compare_ = nullptr;
     decltype(&crypto_aead_chacha20poly1305_ietf_encrypt_detached) seal_ = nullptr;

@@ -1,5 +1,5 @@
-// The cipher that seals what goes between hosts: ChaCha20-Poly1305 (RFC 8439) and BLAKE2b, both libsodium's. The library is
-// loaded by the first who needs it, so a process whose job does not encrypt has no cryptography in it.
+// The ciphers that seal what goes between hosts, ChaCha20-Poly1305 (RFC 8439) and AES-256-GCM, and BLAKE2b, which makes their keys:
+// libsodium's. The library is loaded by the first who needs it, so a process whose job does not encrypt has no cryptography in it.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +13,18 @@ namespace starling::ip {
 struct SealKey {
     uint8_t bytes[32] = {};
     bool operator==(const SealKey&) const = default;
+};
+
+/// Every process can do ChaCha20; AES, which is faster, where the processor has instructions for it.
+enum class Suite : uint8_t { chacha, aes };
+
+/// A key for one of the ciphers, ready for use.
+struct ReadyKey {
+    struct alignas(16) Expanded {
+        uint8_t bytes[512];
+    };
+    SealKey key;                         ///< of ChaCha20
+    std::unique_ptr<Expanded> expanded;  ///< of AES; null: it is the other
 };
 
 inline constexpr size_t kSealTag = 16;
@@ -31,11 +43,15 @@ class Cipher {
     static int load(std::unique_ptr<Cipher>& out);
     virtual ~Cipher() = default;
 
+    /// Whether it can do AES. Can be denied, for tests.
+    bool has_aes = false;
+    virtual ReadyKey prepare(Suite suite, const SealKey& key) const = 0;
+
     /// Encrypts in place, and writes the tag by which open() knows that neither `clear`, which stays readable, nor the text was
     /// changed. A number must never be used twice with one key.
-    virtual void seal(const SealKey& key, uint64_t number, Bytes clear, std::span<std::byte> text, std::byte* tag) const = 0;
+    virtual void seal(const ReadyKey& key, uint64_t number, Bytes clear, std::span<std::byte> text, std::byte* tag) const = 0;
     /// False, and the text is lost, if it is not what was sealed with this key and number.
-    virtual bool open(const SealKey& key, uint64_t number, Bytes clear, std::span<std::byte> text,
+    virtual bool open(const ReadyKey& key, uint64_t number, Bytes clear, std::span<std::byte> text,
                       const std::byte* tag) const = 0;
     /// A key made of another one of 32 or 64 bytes: of equal ones for equal texts only, and it tells nothing of its parent. `purpose`, up
     /// to its end, sets apart what is made for different uses.

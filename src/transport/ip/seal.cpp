@@ -31,7 +31,8 @@ DatagramHeader header_of(const std::byte* datagram) {
 }
 
 /// In the part of the header that stays readable.
-void say(std::byte* datagram, uint8_t version, uint32_t bytes) {
+void say(std::byte* datagram, uint8_t version, uint32_t bytes, uint8_t flags) {
+    std::memcpy(datagram + offsetof(DatagramHeader, flags), &flags, sizeof flags);
     std::memcpy(datagram + offsetof(DatagramHeader, version), &version, sizeof version);
     std::memcpy(datagram + offsetof(DatagramHeader, bytes), &bytes, sizeof bytes);
 }
@@ -71,16 +72,18 @@ void ReplayWindow::add(uint64_t number) {
 }
 
 DatagramLock::DatagramLock(const Cipher& cipher, const SealKey& pair, const Name& self, const Name& peer)
-    : cipher_(cipher), pair_(pair), peer_(peer), salt_(draw_salt()), key_(key_of(self, salt_)) {}
+    : cipher_(cipher), pair_(pair), self_(self), peer_(peer), salt_(draw_salt()), key_(key_of(suite_, self, salt_)) {}
 
-// The sender's name tells the directions apart.
-SealKey DatagramLock::key_of(const Name& from, uint64_t salt) const {
+// The sender's name tells the directions apart. Each cipher has a key of its own, so that numbers go on when a sender changes to the other.
+ReadyKey DatagramLock::key_of(Suite suite, const Name& from, uint64_t salt) const {
     const Bytes texts[] = {bytes_of(from.job), bytes_of(from.rank), bytes_of(salt)};
-    return cipher_.derive(bytes_of(pair_), "starling datagrams", texts);
+    const char* const purpose = suite == Suite::aes ? "starling datagrams AES" : "starling datagrams";
+    return cipher_.prepare(suite, cipher_.derive(bytes_of(pair_), purpose, texts));
 }
 
 void DatagramLock::seal(std::byte* datagram, uint32_t bytes) {
-    say(datagram, kSealedVersion, bytes + kSealBytes);
+    const auto flags = static_cast<uint8_t>(header_of(datagram).flags | (cipher_.has_aes ? kOpensAes : 0));
+    say(datagram, kSealedVersion[static_cast<int>(suite_)], bytes + kSealBytes, flags);
     SealTrailer trailer{salt_, ++number_, {}};
     cipher_.seal(key_, trailer.number, {datagram, kClearHead}, {datagram + kClearHead, bytes - kClearHead}, trailer.tag);
     std::memcpy(datagram + bytes, &trailer, sizeof trailer);
@@ -90,21 +93,33 @@ DatagramLock::Opened DatagramLock::open(std::byte* datagram, uint32_t bytes, boo
     const uint32_t plain = bytes - kSealBytes;
     SealTrailer trailer;
     std::memcpy(&trailer, datagram + plain, sizeof trailer);
+    const DatagramHeader shown = header_of(datagram);
+    const Suite suite = shown.version == kSealedVersion[static_cast<int>(Suite::aes)] ? Suite::aes : Suite::chacha;
     is_new = trailer.salt != their_salt_;
     if (!is_new && window_.holds(trailer.number)) return Opened::stale;
-    const SealKey key = is_new ? key_of(peer_, trailer.salt) : their_key_;
-    if (trailer.salt == 0 ||
-        !cipher_.open(key, trailer.number, {datagram, kClearHead}, {datagram + kClearHead, plain - kClearHead}, trailer.tag))
+    if (trailer.salt == 0 || (suite == Suite::aes && !cipher_.has_aes)) return Opened::stranger;
+    ReadyKey fresh;
+    const bool other_key = is_new || suite != their_suite_;
+    if (other_key) fresh = key_of(suite, peer_, trailer.salt);
+    if (!cipher_.open(other_key ? fresh : their_key_, trailer.number, {datagram, kClearHead},
+                      {datagram + kClearHead, plain - kClearHead}, trailer.tag))
         return Opened::stranger;
-    say(datagram, DatagramHeader::kVersion, plain);
+    say(datagram, DatagramHeader::kVersion, plain, static_cast<uint8_t>(shown.flags & ~kOpensAes));
     // Who begins anew has a later epoch than it ever had. So what was sealed with a salt of before stays outside, and can't make us forget which
     // numbers have come.
     const uint64_t epoch = header_of(datagram).epoch;
     if (is_new) {
         if (epoch <= their_epoch_) return Opened::stale;
         their_salt_ = trailer.salt;
-        their_key_ = key;
         window_ = {};
+    }
+    if (other_key) {
+        their_suite_ = suite;
+        their_key_ = std::move(fresh);
+    }
+    if (suite_ == Suite::chacha && cipher_.has_aes && shown.flags & kOpensAes) {
+        suite_ = Suite::aes;
+        key_ = key_of(suite_, self_, salt_);
     }
     their_epoch_ = std::max(their_epoch_, epoch);
     window_.add(trailer.number);
@@ -114,7 +129,7 @@ DatagramLock::Opened DatagramLock::open(std::byte* datagram, uint32_t bytes, boo
 bool may_be_sealed(const std::byte* datagram, uint32_t bytes, uint64_t key, uint32_t rank) {
     if (bytes < sizeof(DatagramHeader) + kSealBytes || bytes > kMostFrame) return false;
     const DatagramHeader header = header_of(datagram);
-    return header.magic == DatagramHeader::kMagic && header.version == kSealedVersion && header.bytes == bytes &&
+    return header.magic == DatagramHeader::kMagic && std::ranges::count(kSealedVersion, header.version) != 0 && header.bytes == bytes &&
            header.key == key && header.target_rank == rank;
 }
 

@@ -12,7 +12,10 @@
 
 namespace starling::ip {
 
-inline constexpr uint8_t kSealedVersion = 2;
+/// Of datagrams sealed by either cipher.
+inline constexpr uint8_t kSealedVersion[] = {2, 3};
+/// In the flags of a sealed datagram: the sender can open AES as well. Authenticated, as all that stays readable.
+inline constexpr uint8_t kOpensAes = 128;
 /// Bytes of a sealed datagram that stay readable.
 inline constexpr uint32_t kClearHead = offsetof(DatagramHeader, epoch);
 static_assert(kClearHead == 32);
@@ -69,15 +72,17 @@ class DatagramLock {
     const SealKey& pair() const { return pair_; }
 
   private:
-    SealKey key_of(const Name& from, uint64_t salt) const;
+    ReadyKey key_of(Suite suite, const Name& from, uint64_t salt) const;
 
     const Cipher& cipher_;
     const SealKey pair_;
-    const Name peer_;
+    const Name self_, peer_;
     uint64_t salt_, number_ = 0;
-    SealKey key_;
+    Suite suite_ = Suite::chacha;  ///< what is sent with; AES once the peer has said that it can open it
+    ReadyKey key_;
     uint64_t their_salt_ = 0, their_epoch_ = 0;  ///< 0: nothing was opened yet
-    SealKey their_key_;
+    Suite their_suite_ = Suite::chacha;
+    ReadyKey their_key_;
     ReplayWindow window_;
 };
 

@@ -21,8 +21,8 @@ struct SocketSeal {
     GreetingProof awaited;  ///< of the caller
     RecordSealer out;
     RecordOpener in;
-    SocketSeal(const Cipher& cipher, const SealKey& outward, const SealKey& inward)
-        : out(cipher, outward), in(cipher, inward) {}
+    SocketSeal(const Cipher& cipher, Suite suite, const SealKey& outward, const SealKey& inward)
+        : out(cipher, cipher.prepare(suite, outward)), in(cipher, cipher.prepare(suite, inward)) {}
 };
 
 /// One socket, from connect() or accept() on.

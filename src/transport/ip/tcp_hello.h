@@ -21,7 +21,7 @@ inline constexpr uint16_t kTcpVersion = 1, kSealedTcpVersion = 2;
 struct Hello {
     uint32_t magic = kMagic;
     uint16_t version = kTcpVersion;
-    uint16_t reserved = 0;
+    uint16_t opens_aes = 0;  ///< 1: the caller can do AES (where processes encrypt)
     job::JobId job = 0, target_job = 0;
     uint32_t rank = 0, target_rank = 0;
     uint64_t key = 0;                               ///< that the target wants to be shown
@@ -37,7 +37,7 @@ struct Welcome {
     uint32_t magic = kMagic;
     uint16_t version = kTcpVersion;
     Answer answer = Answer::welcome;
-    uint8_t reserved = 0;
+    uint8_t uses_aes = 0;  ///< 1: so both do
     uint64_t key = 0;  ///< what the caller's job wants to be shown: the listener is whom the offer came from
     static constexpr uint32_t kMagic = 0x776c7473;  // "stlw"
 };

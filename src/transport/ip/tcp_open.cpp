@@ -177,6 +177,7 @@ void TcpEngine::on_connected(TcpSocket& socket) {
     hello.target_rank = socket.connection->peer.rank;
     hello.key = of.peer_key;
     hello.token = of.theirs.token;
+    hello.opens_aes = options.cipher && options.cipher->has_aes;
     if (options.cipher) socket.said.salt = draw_greeting_salt();
     const size_t bytes = options.cipher ? sizeof(SealedHello) : sizeof(Hello);
     if (::send(socket.fd, &socket.said, bytes, MSG_NOSIGNAL) != static_cast<ssize_t>(bytes))
@@ -225,7 +226,8 @@ bool TcpEngine::prove(TcpSocket& socket, const SealedWelcome& words) {
         doom(socket, trouble(socket, of.theirs.port, why));
         return false;
     }
-    socket.seal = std::make_unique<SocketSeal>(*options.cipher, keys.caller, keys.listener);
+    const Suite suite = words.welcome.uses_aes && socket.said.hello.opens_aes ? Suite::aes : Suite::chacha;
+    socket.seal = std::make_unique<SocketSeal>(*options.cipher, suite, keys.caller, keys.listener);
     return true;
 }
 
@@ -294,10 +296,12 @@ bool TcpEngine::answer(TcpSocket& socket, Answer answer, Connection* called) {
     if (options.cipher) {
         bytes = sizeof words;
         words.salt = draw_greeting_salt();
+        const bool aes = options.cipher->has_aes && socket.said.hello.opens_aes == 1;
+        words.welcome.uses_aes = aes;
         if (called) {
             const GreetingKeys keys = keys_of(*options.cipher, parts(*called).pair, socket.said, words);
             words.proof = keys.listener_proof;
-            socket.seal = std::make_unique<SocketSeal>(*options.cipher, keys.listener, keys.caller);
+            socket.seal = std::make_unique<SocketSeal>(*options.cipher, aes ? Suite::aes : Suite::chacha, keys.listener, keys.caller);
             socket.seal->awaited = keys.caller_proof;
         }
     }

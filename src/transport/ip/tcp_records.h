@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 
 #include "transport/ip/cipher.h"
 
@@ -28,7 +29,7 @@ inline constexpr size_t kRecordsAtOnce = 8;
 /// The sending end.
 class RecordSealer {
   public:
-    RecordSealer(const Cipher& cipher, const SealKey& key) : cipher_(cipher), key_(key) {}
+    RecordSealer(const Cipher& cipher, ReadyKey key) : cipher_(cipher), key_(std::move(key)) {}
 
     /// Takes what it can of the parts behind the first `skip` bytes. Gives how much; 0 if there is something yet to be written.
     size_t seal(const iovec* parts, int count, size_t skip);
@@ -38,7 +39,7 @@ class RecordSealer {
 
   private:
     const Cipher& cipher_;
-    const SealKey key_;
+    const ReadyKey key_;
     uint64_t number_ = 0;
     std::unique_ptr<std::byte[]> bytes_;
     size_t begin_ = 0, end_ = 0;
@@ -47,7 +48,7 @@ class RecordSealer {
 /// The receiving end.
 class RecordOpener {
   public:
-    RecordOpener(const Cipher& cipher, const SealKey& key) : cipher_(cipher), key_(key) {}
+    RecordOpener(const Cipher& cipher, ReadyKey key) : cipher_(cipher), key_(std::move(key)) {}
 
     /// Where the next bytes of the socket go; never empty.
     std::span<std::byte> room();
@@ -61,7 +62,7 @@ class RecordOpener {
 
   private:
     const Cipher& cipher_;
-    const SealKey key_;
+    const ReadyKey key_;
     uint64_t number_ = 0;
     std::unique_ptr<std::byte[]> bytes_;
     size_t begin_ = 0, end_ = 0;
