@@ -143,9 +143,7 @@ TEST(Seal, AesIsUsedWhereBothHaveIt) {
                 const Wire more = sealed(here, kHere, kThere, "more");
                 EXPECT_EQ(version(more), kSealedVersion[both]);
                 ASSERT_EQ(open(there, more), Opened::yes);
-                if (i == 1) {
-                    EXPECT_EQ(open(there, late), Opened::yes);
-                }
+                if (i == 1) { EXPECT_EQ(open(there, late), Opened::yes); }
             }
             EXPECT_EQ(open(there, late), Opened::stale);
             EXPECT_EQ(open(there, first), Opened::stale);

@@ -52,13 +52,14 @@ class Sodium final : public Cipher {
     void seal(const ReadyKey& key, uint64_t number, Bytes clear, std::span<std::byte> text, std::byte* tag) const override {
         unsigned char* const bytes = raw(text.data());
         if (key.expanded)
-            aes_seal_(bytes, raw(tag), nullptr, bytes, text.size(), raw(clear.data()), clear.size(), nullptr, Nonce(number).bytes,
-                      aes_state(key));
+            aes_seal_(bytes, raw(tag), nullptr, bytes, text.size(), raw(clear.data()), clear.size(), nullptr,
+                      Nonce(number).bytes, aes_state(key));
         else
             seal_(bytes, raw(tag), nullptr, bytes, text.size(), raw(clear.data()), clear.size(), nullptr, Nonce(number).bytes,
                   key.key.bytes);
     }
-    bool open(const ReadyKey& key, uint64_t number, Bytes clear, std::span<std::byte> text, const std::byte* tag) const override {
+    bool open(const ReadyKey& key, uint64_t number, Bytes clear, std::span<std::byte> text,
+              const std::byte* tag) const override {
         unsigned char* const bytes = raw(text.data());
         if (key.expanded)
             return aes_open_(bytes, nullptr, bytes, text.size(), raw(tag), raw(clear.data()), clear.size(), Nonce(number).bytes,

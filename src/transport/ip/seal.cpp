@@ -129,8 +129,8 @@ DatagramLock::Opened DatagramLock::open(std::byte* datagram, uint32_t bytes, boo
 bool may_be_sealed(const std::byte* datagram, uint32_t bytes, uint64_t key, uint32_t rank) {
     if (bytes < sizeof(DatagramHeader) + kSealBytes || bytes > kMostFrame) return false;
     const DatagramHeader header = header_of(datagram);
-    return header.magic == DatagramHeader::kMagic && std::ranges::count(kSealedVersion, header.version) != 0 && header.bytes == bytes &&
-           header.key == key && header.target_rank == rank;
+    return header.magic == DatagramHeader::kMagic && std::ranges::count(kSealedVersion, header.version) != 0 &&
+           header.bytes == bytes && header.key == key && header.target_rank == rank;
 }
 
 Name sender_of(const std::byte* datagram) {

@@ -38,7 +38,7 @@ struct Welcome {
     uint16_t version = kTcpVersion;
     Answer answer = Answer::welcome;
     uint8_t uses_aes = 0;  ///< 1: so both do
-    uint64_t key = 0;  ///< what the caller's job wants to be shown: the listener is whom the offer came from
+    uint64_t key = 0;      ///< what the caller's job wants to be shown: the listener is whom the offer came from
     static constexpr uint32_t kMagic = 0x776c7473;  // "stlw"
 };
 static_assert(sizeof(Welcome) == 16 && std::has_unique_object_representations_v<Welcome>);

@@ -301,7 +301,8 @@ bool TcpEngine::answer(TcpSocket& socket, Answer answer, Connection* called) {
         if (called) {
             const GreetingKeys keys = keys_of(*options.cipher, parts(*called).pair, socket.said, words);
             words.proof = keys.listener_proof;
-            socket.seal = std::make_unique<SocketSeal>(*options.cipher, aes ? Suite::aes : Suite::chacha, keys.listener, keys.caller);
+            socket.seal =
+                std::make_unique<SocketSeal>(*options.cipher, aes ? Suite::aes : Suite::chacha, keys.listener, keys.caller);
             socket.seal->awaited = keys.caller_proof;
         }
     }
