@@ -2,9 +2,11 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
 #include <deque>
+#include <iterator>
 #include <unordered_map>
 
 #include "base/clock.h"
@@ -39,11 +41,6 @@ class Recorder {
         if (connections_.size() < control::kMostConnections) connections_.push_back(connection);
     }
     void hand_on(bool at_once);
-    /// Behind a report that was not answered yet: it has left, and so does this.
-    void hand_on_the_rest() {
-        under_way_ = false;
-        hand_on(true);
-    }
     void finish() {
         write_down(current_phase());
         clear_counts();
@@ -59,6 +56,8 @@ class Recorder {
     void sum_up();
     void poll();
     void give_up();
+    void stop();
+    bool may_send(uint64_t now);
 
     job::JobSegment& own_;
     const uint32_t rank_;
@@ -68,11 +67,15 @@ class Recorder {
     size_t bytes_ = 0;                                    ///< that those have
     std::vector<ProfileReport::Connection> connections_;  ///< of the phase that is going on
     std::unordered_map<const void*, std::string> sites_;
-    control::ControlCall call_;
-    bool under_way_ = false;
+    struct UnderWay {
+        control::ControlCall call;
+        size_t bytes;
+    };
+    std::deque<UnderWay> under_way_;  ///< oldest first, and so they are answered
+    size_t bytes_under_way_ = 0;
     bool gave_up_ = false;
-    bool last_ = false;       ///< the next report is
-    uint64_t handed_on_ = 0;  ///< when the last report went
+    bool last_ = false;        ///< the next report is
+    uint64_t paid_until_ = 0;  ///< ns: each report pays for kBetweenReportsNs; may lag by what is saved
     uint64_t finished_ = 0;
 };
 STARLING_STATE Recorder* recorder = nullptr;
@@ -145,46 +148,58 @@ void Recorder::sum_up() {
 }
 
 void Recorder::poll() {
-    bool done = false;
-    const int error = call_.poll(done);
-    if (error != MPI_SUCCESS) return give_up();
-    if (!done) return;
-    under_way_ = false;
-    control::NameReply reply;
-    if (decode(call_.reply(), reply) && reply.error_class == MPI_SUCCESS) return;
+    bool done = true;
+    while (!under_way_.empty() && done) {
+        control::ControlCall& call = under_way_.front().call;
+        if (call.poll(done) != MPI_SUCCESS) return give_up();
+        if (!done) return;
+        control::NameReply reply;
+        if (!decode(call.reply(), reply) || reply.error_class != MPI_SUCCESS) return stop();  // nobody writes it down
+        bytes_under_way_ -= under_way_.front().bytes;
+        under_way_.pop_front();
+    }
+}
+
+void Recorder::stop() {
     gave_up_ = true;
+    under_way_.clear();
     waiting_.clear();
 }
 
-// The launcher is gone or has no place for us: the program is not to suffer from it.
+// The launcher is gone: the program is not to suffer from it.
 void Recorder::give_up() {
     std::fprintf(stderr, "starling: rank %u: the profile ends here, %s\n", rank_, std::string(failure_text()).c_str());
     clear_failure();
-    gave_up_ = true;
-    under_way_ = false;
-    waiting_.clear();
+    stop();
+}
+
+bool Recorder::may_send(uint64_t now) {
+    constexpr uint64_t kSaved = kReportsSaved * kBetweenReportsNs;
+    if (now < paid_until_ || bytes_under_way_ > kMostUnderWay) return false;
+    paid_until_ = std::max(paid_until_, now > kSaved ? now - kSaved : 0) + kBetweenReportsNs;
+    return true;
 }
 
 void Recorder::hand_on(bool at_once) {
-    if (under_way_) poll();
-    if (gave_up_ || under_way_ || (waiting_.empty() && !last_)) return;
-    const uint64_t now = now_ns();
-    if (!at_once && now - handed_on_ < kBetweenReportsNs) return;
+    if (!under_way_.empty()) poll();
+    if (gave_up_ || (waiting_.empty() && !last_)) return;
+    if (!at_once && !may_send(now_ns())) return;
     ProfileReport report;
     report.last = last_;
     report.phases.assign(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(waiting_.end()));
     waiting_.clear();
     bytes_ = 0;
-    if (control::ControlCall::start(own_, rank_, control::MessageKind::profile, encode(report), call_) != MPI_SUCCESS)
-        return give_up();
-    under_way_ = true;
+    const std::string bytes = encode(report);
+    control::ControlCall call;
+    if (control::ControlCall::start(own_, rank_, control::MessageKind::profile, bytes, call) != MPI_SUCCESS) return give_up();
+    under_way_.push_back({std::move(call), bytes.size()});
+    bytes_under_way_ += bytes.size();
     last_ = false;
-    handed_on_ = now;
 }
 
 bool Recorder::done() {
     hand_on(true);
-    return gave_up_ || (!under_way_ && !last_) || now_ns() - finished_ > kLongestFarewellNs;
+    return gave_up_ || (under_way_.empty() && !last_) || now_ns() - finished_ > kLongestFarewellNs;
 }
 
 }  // namespace
@@ -208,7 +223,7 @@ void hand_on() {
 }
 
 void hand_on_the_rest() {
-    if (recorder) recorder->hand_on_the_rest();
+    if (recorder) recorder->hand_on(true);
 }
 
 void finish_recording() {

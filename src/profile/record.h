@@ -1,7 +1,8 @@
 // What becomes of the counts: at the end of each occurrence of a phase they are written down, and handed to the launcher
-// (control/profile_report.h), on their way to mpiexec's file. Nothing waits for that: a report goes when the last one was
-// answered and a little time has passed, at the end of a phase or while the process waits for something else; what finds no
-// time to go is summed up by phase.
+// (control/profile_report.h), on their way to mpiexec's file. Nothing waits for that: a report goes at the end of a phase, or while
+// the process waits for something else, as long as there were not too many lately and the launcher answers; what can't go is
+// summed up by phase. So a process that is killed leaves all phases that have ended, or, if they end more often than every
+// kBetweenReportsNs, all but those of about the last such time.
 //
 // Not thread-safe: within the library's lock (base/lock.h).
 #pragma once
@@ -32,8 +33,10 @@ void finish_recording();
 bool handed_on();
 inline constexpr uint64_t kLongestFarewellNs = 2'000'000'000;
 
-/// Between two reports, ns: a rank whose phases are shorter pays for one in so much time, some 0.3 %.
-inline constexpr uint64_t kBetweenReportsNs = 10'000'000;
+/// A report may go every so many ns, and of those that did not so many later: a rank whose phases are shorter pays some 0.3 %.
+inline constexpr uint64_t kBetweenReportsNs = 10'000'000, kReportsSaved = 32;
+/// Reports go as long as less is on its way, bytes: the launcher may be slow, or stopped.
+inline constexpr size_t kMostUnderWay = 64 << 10;
 /// Records that wait are summed up by phase when there are more, or more bytes of them.
 inline constexpr size_t kMostRecords = 64, kMostBytes = 64 << 10;
 

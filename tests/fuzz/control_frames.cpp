@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "control/control_protocol.h"
+#include "control/profile_report.h"
 #include "job/environment.h"
 
 using namespace starling::job;
@@ -43,10 +44,20 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
             check<NameRequest>(frame.payload);
             check<NameReply>(frame.payload);
             check<DisconnectNotice>(frame.payload);
+            check<ProfileReport>(frame.payload);
             check_address(frame.payload);
         }
     }
     return 0;
+}
+
+static ProfileReport::Phase phase_of_all() {
+    ProfileReport::Phase phase;
+    phase.name = "step";
+    phase.peers = {{1, 2, {3, 4, 5}, {6, 7, 8}, 9, 300}};
+    phase.collectives = {{"a+0x1", "bcast", "node", 16, 2, 1, 3, 4, 5}};
+    phase.connections = {{1, 2, 3, true}};
+    return phase;
 }
 
 /// Well-formed inputs to start from, for the replay driver.
@@ -60,6 +71,7 @@ const std::string* fuzz_seeds(size_t& count) {
             encode_frame(MessageKind::reply, encode(NameReply{38, "text", ""})),
         std::string(1, '\x40') + encode_frame(MessageKind::disconnect, encode(DisconnectNotice{1, 2})) +
             encode_frame(MessageKind::lookup, "12:3:abcdef"),
+        std::string(1, '\x11') + encode_frame(MessageKind::profile, encode(ProfileReport{true, {phase_of_all()}})),
     };
     count = sizeof seeds / sizeof seeds[0];
     return seeds;

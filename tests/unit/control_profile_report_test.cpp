@@ -1,0 +1,92 @@
+// What ranks report for the profile: on the wire, and summed up.
+#include <gtest/gtest.h>
+
+#include "control/profile_report.h"
+
+namespace starling::control {
+namespace {
+
+using Phase = ProfileReport::Phase;
+
+Phase a_phase(uint64_t occurrence) {
+    Phase phase;
+    phase.name = "step";
+    phase.mark = 1;
+    phase.from = phase.to = occurrence;
+    phase.began_ns = 1'800'000'000'000'000'000 + occurrence * 1000;
+    phase.ns = 500;
+    for (size_t i = 0; i < ProfileReport::kCauses; ++i) phase.waits_ns[i] = i;
+    phase.peers = {{0xfedcba9876543210, 3, {1, 0, 300}, {8, 0, ~uint64_t{0}}, 127, 128}, {7, 0, {2, 0, 0}, {16, 0, 0}, 0, 0}};
+    phase.collectives = {{"program+0x12", "allreduce", "node", 0x123456789abcdef0, 4, 0, 2, 16, 1000}};
+    phase.connections = {{10, 7, 0, true}, {20, 7, 0, false}};
+    sort(phase);
+    return phase;
+}
+
+TEST(ProfileReport, ComesBack) {
+    const ProfileReport report{true, {a_phase(1), a_phase(2), {}}};
+    ProfileReport back;
+    ASSERT_TRUE(decode(encode(report), back));
+    EXPECT_EQ(back.last, report.last);
+    EXPECT_EQ(back.phases, report.phases);
+    ASSERT_TRUE(decode(encode(ProfileReport{}), back));
+    EXPECT_FALSE(back.last);
+    EXPECT_TRUE(back.phases.empty());
+}
+
+TEST(ProfileReport, WhatIsNotExactlyOneIsRefused) {
+    const std::string whole = encode(ProfileReport{false, {a_phase(1)}});
+    ProfileReport back;
+    for (size_t length = 0; length < whole.size(); ++length)
+        EXPECT_FALSE(decode(std::string_view(whole).substr(0, length), back)) << length;
+    EXPECT_FALSE(decode(whole + "x", back));
+    std::string neither = whole;
+    neither[0] = 2;
+    EXPECT_FALSE(decode(neither, back));
+}
+
+TEST(ProfileReport, ANumberIsWrittenInOneWay) {
+    ProfileReport back;
+    // `last` is packed, and a count of no phases follows.
+    EXPECT_TRUE(decode(std::string("\0\0\0\0\0", 5), back));
+    EXPECT_FALSE(decode(std::string("\x80\0\0\0\0\0", 6), back)) << "nought in two bytes";
+}
+
+TEST(ProfileReport, HostileCountsAllocateNothing) {
+    ProfileReport back;
+    EXPECT_FALSE(decode(std::string("\0\xff\xff\xff\xff", 5), back));
+    EXPECT_EQ(back.phases.capacity(), 0u);
+}
+
+TEST(ProfileReport, OccurrencesAreSummedUp) {
+    Phase sum = a_phase(4), later = a_phase(5);
+    later.peers.push_back({7, 1, {1, 0, 0}, {5, 0, 0}, 0, 0});
+    later.peers.push_back({1, 9, {1, 0, 0}, {5, 0, 0}, 0, 0});
+    later.collectives.push_back({"program+0x12", "allreduce", "ring", 0x123456789abcdef0, 4, 0, 1, 8, 10});
+    sort(later);
+    merge(sum, later);
+    EXPECT_EQ(sum.from, 4u);
+    EXPECT_EQ(sum.to, 5u);
+    EXPECT_EQ(sum.ns, 1000u);
+    EXPECT_EQ(sum.waits_ns[3], 6u);
+    ASSERT_EQ(sum.peers.size(), 4u);
+    EXPECT_EQ(sum.peers[0].rank, 9u) << "by job and rank";
+    EXPECT_EQ(sum.peers[1], (ProfileReport::Peer{7, 0, {4, 0, 0}, {32, 0, 0}, 0, 0}));
+    EXPECT_EQ(sum.peers[3].messages[2], 600u);
+    EXPECT_EQ(sum.peers[3].connection_bytes, 256u);
+    ASSERT_EQ(sum.collectives.size(), 2u);
+    EXPECT_EQ(sum.collectives[0].calls, 4u);
+    ASSERT_EQ(sum.connections.size(), 4u);
+    EXPECT_EQ(sum.connections[2].at_ns, 1010u) << "since the first occurrence began";
+}
+
+TEST(ProfileReport, ConnectionsHaveAnEnd) {
+    Phase sum = a_phase(1);
+    for (uint64_t i = 2; i < 2 * kMostConnections; ++i) merge(sum, a_phase(i));
+    EXPECT_EQ(sum.connections.size(), kMostConnections);
+    EXPECT_EQ(sum.peers.size(), 2u);
+    EXPECT_LT(footprint(sum), 64u << 10);
+}
+
+}  // namespace
+}  // namespace starling::control
