@@ -2,9 +2,11 @@
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <vector>
 
 #include "control/local_socket.h"
 
@@ -14,6 +16,8 @@ namespace {
 constexpr std::chrono::seconds kTimeToProve{5};
 constexpr std::chrono::milliseconds kAcceptPause{50};
 constexpr size_t kMaxConnections = 16384;
+constexpr int kBacklog = 1024;  ///< peers that the kernel keeps for a listener
+constexpr size_t kPiece = 64 * 1024;
 }  // namespace
 
 FrameServer::~FrameServer() {
@@ -33,7 +37,8 @@ bool FrameServer::listen(std::string_view name) {
     return listener_ >= 0 && loop_.watch(listener_, EPOLLIN, [this](uint32_t) { on_connect(); });
 }
 
-void FrameServer::on_connect() {
+/// Whether there was a peer.
+bool FrameServer::on_connect() {
     const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) {
         if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
@@ -41,11 +46,11 @@ void FrameServer::on_connect() {
             loop_.change(listener_, 0);
             loop_.after(kAcceptPause, [this] { loop_.change(listener_, EPOLLIN); });
         }
-        return;
+        return false;
     }
     if (!control::is_trusted_peer(fd) || connections_.size() >= kMaxConnections) {
         close(fd);
-        return;
+        return true;
     }
     const ConnectionId id = ++last_id_;
     Connection& connection = connections_[id];
@@ -56,6 +61,23 @@ void FrameServer::on_connect() {
     });
     if (trusts_everyone_) trust(id);
     loop_.watch(fd, EPOLLIN, [this, id](uint32_t events) { on_ready(id, events); });
+    return true;
+}
+
+void FrameServer::take_what_has_come() {
+    for (int peers = 0; peers < kBacklog && on_connect(); ++peers) {}
+    std::vector<ConnectionId> ids;
+    for (const auto& [id, connection] : connections_) ids.push_back(id);
+    for (const ConnectionId id : ids) {
+        // Each taken as long as it has something, but not for ever.
+        for (uint32_t taken = 0; taken < control::kMaxFrame / kPiece; ++taken) {
+            const auto found = connections_.find(id);
+            if (found == connections_.end()) break;
+            pollfd ready{found->second.fd, POLLIN, 0};
+            if (poll(&ready, 1, 0) <= 0) break;
+            on_ready(id, EPOLLIN);
+        }
+    }
 }
 
 void FrameServer::on_ready(ConnectionId id, uint32_t events) {
@@ -64,7 +86,7 @@ void FrameServer::on_ready(ConnectionId id, uint32_t events) {
 }
 
 bool FrameServer::receive(ConnectionId id) {
-    char buffer[64 * 1024];
+    char buffer[kPiece];
     const ssize_t n = recv(connections_[id].fd, buffer, sizeof buffer, 0);
     if (n < 0) return errno == EAGAIN || errno == EINTR;
     if (n == 0) return false;

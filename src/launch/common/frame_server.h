@@ -37,6 +37,8 @@ class FrameServer {
     void trust(ConnectionId id);
     /// Queues a frame. Nothing happens if the connection is gone.
     void send(ConnectionId id, control::MessageKind kind, std::string_view payload);
+    /// Takes what has come and was not looked at yet, for who is about to act on a peer's death: its last word comes before that.
+    void take_what_has_come();
     size_t connections() const { return connections_.size(); }
 
   private:
@@ -47,7 +49,7 @@ class FrameServer {
         EventLoop::TimerId deadline = 0;  ///< to prove who it is
     };
 
-    void on_connect();
+    bool on_connect();
     void on_ready(ConnectionId id, uint32_t events);
     bool receive(ConnectionId id);
     bool flush(ConnectionId id);

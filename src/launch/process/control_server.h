@@ -21,6 +21,9 @@ class ControlServer {
     /// For JobHeader::control_socket.
     const std::string& name() const { return name_; }
 
+    /// A rank is dead: what it had asked for before is taken first.
+    void take_what_has_come() { server_.take_what_has_come(); }
+
   private:
     struct Asker {
         job::JobId job;

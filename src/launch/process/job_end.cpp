@@ -10,6 +10,7 @@
 #include "job/doorbell.h"
 #include "job/environment.h"
 #include "launch/common/hosts.h"
+#include "launch/process/control_server.h"
 #include "launch/process/input.h"
 #include "launch/process/launcher.h"
 #include "launch/process/output.h"
@@ -53,6 +54,7 @@ void Launcher::reap() {
         exits.push_back({found->second, status});
         running_.erase(found);
     }
+    if (!exits.empty() && control_) control_->take_what_has_come();
     const auto weight = [](const Exit& exit) {
         const job::RankCell& cell = exit.who.job->segment.cell(exit.who.rank);
         if (WIFSIGNALED(exit.status)) return 0;
