@@ -6,8 +6,8 @@
  *   killed   as ring; then rank 1 kills itself in phase "last", at once
  *   abort    as ring; then rank 0 aborts in phase "last"
  *   wait F   as ring; then waits in phase "last" until there is a file F */
-#include <mpi.h>
 #include <mpi-ext.h>
+#include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 #include "launch/common/frame_server.h"
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
