@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "collective/node_step.h"
+#include "collective/turns.h"
 
 namespace starling::collective {
 
@@ -24,6 +25,7 @@ class LaneStep : public NodeStep<LaneStep<Stage>, LaneLayout> {
     LaneStep(NodeLanes<Stage>& lanes, const Stage& stage, const LaneLayout& layout, uint32_t number)
         : Step(layout, stage.participants(), stage.me(), stage.few(), number), lanes_(lanes) {}
     auto& sync() const { return lanes_.stage().sync(); }
+    bool looks_at_once() const { return lanes_.line_.none(); }
     void read_nothing() {
         if (lanes_.has_finished(Step::sequence_)) sync().store(Step::layout_.done(Step::me_), lanes_.finished());
     }
@@ -72,7 +74,12 @@ class NodeLanes {
             if (error != MPI_SUCCESS) co_return stage_.gone();
         }
         Step::find_room(operation, step);
+        // Of those that wait for others the first looks: what is behind it comes later as a rule, and a line that is looked at
+        // before it is written has to be taken from here again.
+        Turn in_line;
         if (!operation.put(step)) {
+            in_line.take(line_);
+            co_await in_line;
             const auto ready = [&] { return operation.here(step); };
             auto others = stage_.sync().until(ready, operation.waits_for(step), layout_);
             const bool here = co_await others;
@@ -121,6 +128,7 @@ class NodeLanes {
     uint64_t ahead_ = 0;     ///< and these of the next, a bit for each lane
     static_assert(LaneLayout::kLanes == 64);
     uint32_t finished_by_all_ = 0;
+    Turns line_;  ///< who waits for others
 };
 
 }  // namespace starling::collective

@@ -140,6 +140,7 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
         return header.place == NodeLayout::kNowhere ? layout_.wide(i, sequence_) : sync_.lent(i, header.place);
     }
 
+    static constexpr bool looks_at_once() { return true; }
     void read_nothing() { sync_.store(layout_.done(me_), sequence_); }
     void finish() {
         sync_.publish(layout_.done(me_), sequence_);

@@ -28,6 +28,7 @@ struct NodeWait {
 ///   void read_nothing()    there is nothing of this operation that I have still to read
 ///   void finish()          I am through with this operation's buffers
 ///   void note_meeting()    at a meeting's end
+///   bool looks_at_once()   whether what I wait for is looked at when I have written
 template <class Derived, class Layout>
 class NodeStep {
   public:
@@ -81,7 +82,7 @@ class NodeStep {
     }
     /// The others' slots are on their way here while mine is on its way to them.
     bool come_by_slots(int& next) {
-        const bool all = seen_slots(next, n_);
+        const bool all = static_cast<const Derived*>(this)->looks_at_once() && seen_slots(next, n_);
         sync().fence();
         sync().wake_all();
         return all;

@@ -3,14 +3,41 @@
 #pragma once
 
 #include <coroutine>
-#include <list>
 #include <utility>
 
+#include "base/list.h"
 #include "progress/ready.h"
 
 namespace starling::collective {
 
-class Turn;
+class Turns;
+
+/// One place: taken when this is made, or later, and given up when it goes. `co_await turn` until it has come. May be moved
+/// while nobody awaits it.
+class Turn {
+  public:
+    /// None is needed: it has come.
+    Turn() = default;
+    explicit Turn(Turns& turns) { take(turns); }
+    Turn(Turn&& other) noexcept : turns_(std::exchange(other.turns_, nullptr)), hook_(std::exchange(other.hook_, {})) {
+        if (turns_) hook_.next->prev = hook_.prev->next = &hook_;
+    }
+    Turn& operator=(Turn&&) = delete;
+    ~Turn() { give_up(); }
+
+    void take(Turns& turns);
+    void give_up();
+
+    bool await_ready() const;
+    void await_suspend(std::coroutine_handle<> waiter) { waiter_ = waiter; }
+    void await_resume() const {}
+
+  private:
+    friend Turns;
+    Turns* turns_ = nullptr;
+    ListHook hook_;
+    std::coroutine_handle<> waiter_ = nullptr;  ///< null: nobody yet
+};
 
 /// Those who have come, the first of whom has the turn.
 class Turns {
@@ -21,35 +48,23 @@ class Turns {
 
   private:
     friend Turn;
-    std::list<std::coroutine_handle<>> places_;  ///< who waits for its turn there; null: nobody yet
+    List<Turn, &Turn::hook_> places_;
 };
 
-/// One place: taken when this is made, given up when it goes. `co_await turn` until it has come. May be moved while nobody
-/// awaits it.
-class Turn {
-  public:
-    /// None is needed: it has come.
-    Turn() = default;
-    explicit Turn(Turns& turns) : turns_(&turns), place_(turns.places_.insert(turns.places_.end(), nullptr)) {}
-    Turn(Turn&& other) noexcept : turns_(std::exchange(other.turns_, nullptr)), place_(other.place_) {}
-    Turn& operator=(Turn&&) = delete;
-    ~Turn() { give_up(); }
+inline void Turn::take(Turns& turns) {
+    turns_ = &turns;
+    turns.places_.push_back(this);
+}
 
-    void give_up() {
-        if (!turns_) return;
-        auto& places = std::exchange(turns_, nullptr)->places_;
-        const bool had_turn = place_ == places.begin();
-        places.erase(place_);
-        if (had_turn && !places.empty() && places.front()) progress::schedule(places.front());
-    }
+inline bool Turn::await_ready() const { return !turns_ || turns_->places_.front() == this; }
 
-    bool await_ready() const { return !turns_ || place_ == turns_->places_.begin(); }
-    void await_suspend(std::coroutine_handle<> waiter) { *place_ = waiter; }
-    void await_resume() const {}
-
-  private:
-    Turns* turns_ = nullptr;
-    std::list<std::coroutine_handle<>>::iterator place_;
-};
+inline void Turn::give_up() {
+    if (!turns_) return;
+    auto& places = std::exchange(turns_, nullptr)->places_;
+    const bool had_turn = places.front() == this;
+    hook_.unlink();
+    const Turn* next = had_turn ? places.front() : nullptr;
+    if (next && next->waiter_) progress::schedule(next->waiter_);
+}
 
 }  // namespace starling::collective
