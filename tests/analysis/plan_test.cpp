@@ -111,7 +111,7 @@ TEST(Plan, IsReadableAsJson) {
     Written file = begin(4, 0, "quote\\\"d");
     add_phase(file, 4, "step", 1, 1, 0, ring(4, 10));
     Plan plan = make_plan(file.read());
-    plan.placement = {{0, 0}, {1, 1}};
+    plan.host_of_rank = {0, 1};
     plan.eager_limit = 32768;
     plan.collectives.push_back({"a", "b", "c", "d"});
     const auto json = nlohmann::json::parse(to_text(plan));

@@ -55,6 +55,37 @@ class Starting(HostsCase):
                                     "echo two $FAKE_HOST")
         self.assertEqual((code, sorted(out.splitlines())), (0, ["one a", "two b", "two b"]))
 
+    def test_a_rank_file(self):
+        path = pathlib.Path(self.directory, "ranks")
+        show = ("sh", "-c", "echo $STARLING_RANK $FAKE_HOST")
+        path.write_text("# mixed\nrank 2=a slot=0:1\nrank 0=b slot=1\n\nrank 1 = a\nrank 3=b slot=0-1 # last\n")
+        for options in ((), ("-n", 4), ("--host", "a:1,b:1,c:9"), ("-np", "4", "--map-by", "slot")):
+            code, out, err = self.mpiexec("--rankfile", path, *options, *show)
+            self.assertEqual((code, err), (0, ""), options)
+            self.assertEqual(sorted(out.splitlines()), ["0 b", "1 a", "2 a", "3 b"], options)
+        code, out, _ = self.mpiexec("-rf", path, "-n", 1, *show, ":", "-n", 3, *show)
+        self.assertEqual((code, sorted(out.splitlines())), (0, ["0 b", "1 a", "2 a", "3 b"]))
+        path.write_text("rank 0=+n1\nrank 1=+n0\n")
+        code, out, _ = self.mpiexec("-rf", path, "--host", "a,b", *show)
+        self.assertEqual((code, sorted(out.splitlines())), (0, ["0 b", "1 a"]))
+
+    def test_a_wrong_rank_file_is_explained(self):
+        path = pathlib.Path(self.directory, "ranks")
+        right = "rank 0=a\nrank 1=b\n"
+        cases = (("", (), "names no rank"), ("rank 0=a\nrank 2=b\n", (), "says nothing of rank 1"),
+                 (right + "rank 0=b\n", (), "line 3: rank 0 has a host already, a"), ("rank 0 a\n", (), "line 1: 'rank 0 a' is not of"),
+                 ("rank 0=a slot=x\n", (), "line 1: .* is not of"), ("rank 9999999=a\n", (), "at most a million"),
+                 (right, ("-n", 3), "says nothing of rank 2"), (right, ("-n", 1), "is for 2 ranks, and the job has 1"),
+                 (right, ("--host", "a"), "rank 1: host b is none of those"), ("rank 0=+n0\n", (), "these name none"),
+                 ("rank 0=+n2\n", ("--host", "a,b"), r"\+n0 to \+n1"), (right, ("-ppn", 1, "-n", 2), "have no say beside it"))
+        for text, options, why in cases:
+            path.write_text(text)
+            code, out, err = self.mpiexec("-rf", path, *options, "true")
+            self.assertNotEqual(code, 0, text)
+            self.assertRegex(err, why)
+            self.assertEqual(err.count("\n"), 1, err)
+        self.assertRegex(self.mpiexec("-rf", "/no/such/file", "true")[2], "cannot read the rank file '/no/such/file': No such file")
+
     def test_ranks_of_one_job_have_a_segment_per_host(self):
         code, out, _ = self.over("a:2,b:2", "-n", 4, "sh", "-c", "echo $STARLING_JOB")
         self.assertEqual(code, 0)

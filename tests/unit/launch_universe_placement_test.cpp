@@ -97,6 +97,18 @@ TEST(Placement, SixtyFourChildrenOverEightHosts) {
     EXPECT_TRUE(std::is_sorted(placed.begin(), placed.end()));
 }
 
+TEST(Placement, ARankFileIsObeyed) {
+    auto universe = rooms({1, 1, 1});
+    PlacementRequest named = request(5);
+    named.hosts = {2, 0};
+    named.fixed = {0, 1, 1, 0, 1};
+    EXPECT_EQ(place(named, universe), (Hosts{2, 0, 0, 2, 0}));
+    EXPECT_EQ(universe[0].placed, 3u);
+    universe[2].usable = false;
+    EXPECT_TRUE(place(named, universe).empty());
+    EXPECT_EQ(universe[0].placed, 3u);
+}
+
 TEST(Placement, TablesHaveOnlyTheHostsInUse) {
     Hosts host_of_rank{5, 5, 2, 5, 9};
     EXPECT_EQ(hosts_in_use(host_of_rank), (Hosts{5, 2, 9}));

@@ -12,6 +12,7 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "launch/client/rank_file.h"
 #include "launch/common/hosts.h"
 
 namespace starling::launch {
@@ -89,6 +90,7 @@ class Parser {
                                                     : "no program given; try: mpiexec -n 4 ./program";
             return;
         }
+        any_counted_ |= counted_;
         if (!counted_ && program_.per_host > 0 && !program_.hosts.empty())
             program_.count = program_.per_host * static_cast<uint32_t>(program_.hosts.size());
         program_.appnum = static_cast<int32_t>(out_.programs.size());
@@ -153,6 +155,12 @@ class Parser {
     void search_in(const Given& given) { program_.search_path = given.value; }
     void add_hosts(const Given& given) { error_ = read_hosts(given.value, program_.hosts); }
     void add_hostfile(const Given& given) { error_ = read_hostfile(given.value, program_.hosts); }
+
+    void read_ranks(const Given& given) {
+        rank_file_ = given.value;
+        host_of_rank_.clear();
+        error_ = read_rank_file(given.value, host_of_rank_);
+    }
 
     void count(const Given& given) {
         counted_ = true;
@@ -296,10 +304,20 @@ class Parser {
 
     // Global variables hold for all commands; a command's own come later in its list and win.
     void finish() {
+        if (!rank_file_.empty()) place_by_ranks();
         for (Program& program : out_.programs) {
             program.environment.insert(program.environment.begin(), global_.begin(), global_.end());
             program.forward = forward_;
         }
+    }
+
+    void place_by_ranks() {
+        if (out_.programs.size() == 1 && !any_counted_) out_.programs[0].count = static_cast<uint32_t>(host_of_rank_.size());
+        for (const Program& program : out_.programs) {
+            if (program.per_host > 0 || program.mapping == Mapping::node)
+                error_ = "the rank file '" + rank_file_ + "' says where each rank goes: -ppn and --map-by node have no say beside it";
+        }
+        if (error_.empty()) error_ = place_by(rank_file_, host_of_rank_, out_.programs);
     }
 
     const std::vector<std::string>& arguments_;
@@ -308,7 +326,9 @@ class Parser {
     Program program_;
     std::vector<std::pair<std::string, std::string>> global_;
     Forward forward_ = Forward::usual;
-    bool counted_ = false;
+    bool counted_ = false, any_counted_ = false;
+    std::string rank_file_;
+    std::vector<std::string> host_of_rank_;  ///< by that file
     std::string error_;
 };
 
@@ -349,6 +369,8 @@ const Parser::Option Parser::kOptions[] = {
     {"hostfile", 1, &Parser::add_hostfile},
     {"machinefile", 1, &Parser::add_hostfile},
     {"f", 1, &Parser::add_hostfile},
+    {"rankfile", 1, &Parser::read_ranks},
+    {"rf", 1, &Parser::read_ranks},
     {"launcher-agent", 1, &Parser::take<&Options::agent>},
     {"launcher-exec", 1, &Parser::take<&Options::agent>},
     {"bootstrap-exec", 1, &Parser::take<&Options::agent>},
@@ -410,6 +432,7 @@ Hosts (without these, this one)
   --hostfile, -machinefile, -f FILE   the same, one per line: NAME [slots=N], or NAME:N
   -ppn, -npernode N         so many processes on each host before the next
   --map-by slot|node|core   fill host by host (slot, core), or deal out one by one (node)
+  --rankfile, -rf FILE      which rank goes where, a line each: rank 3=NAME [slot=N] (starling profile plan writes some)
   --launcher-agent COMMAND  run as COMMAND HOST PROGRAM ARGUMENTS instead of ssh
   --prefix DIR              where Starling is installed on the other hosts, if not in the same place
   --via auto|direct|agent|daemons   start through mpiexec alone, daemons by the agent, or those of `starling

@@ -37,7 +37,8 @@ struct Program {
     std::vector<uint32_t> soft;    ///< counts that will do as well, ascending; empty: only `count` will
     std::vector<HostSlots> hosts;  ///< where it may run; empty: wherever the job may
     Mapping mapping = Mapping::slot;
-    uint32_t per_host = 0;  ///< 0: by the hosts' slots
+    uint32_t per_host = 0;                  ///< 0: by the hosts' slots
+    std::vector<uint32_t> host_of_process;  ///< each one's place in `hosts`, by a rank file; empty: by the rules above
 };
 
 /// For JobSpec::universe_size: MPI_UNIVERSE_SIZE is not known, since there is no end to it.

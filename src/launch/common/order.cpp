@@ -1,5 +1,7 @@
 #include "launch/common/order.h"
 
+#include <algorithm>
+
 namespace starling::launch {
 
 namespace {
@@ -71,6 +73,7 @@ static void write(Writer& writer, const Program& program) {
     writer.number(static_cast<uint32_t>(program.hosts.size()));
     for (const HostSlots& host : program.hosts) writer.string(host.name).number(host.slots);
     writer.number(static_cast<uint32_t>(program.mapping)).number(program.per_host);
+    write(writer, program.host_of_process);
 }
 
 static bool read(Reader& reader, Program& out) {
@@ -95,7 +98,11 @@ static bool read(Reader& reader, Program& out) {
     const auto mapping = reader.number<uint32_t>();
     out.mapping = static_cast<Mapping>(mapping);
     out.per_host = reader.number<uint32_t>();
-    return reader.ok() && !out.argv.empty() && forward <= static_cast<uint32_t>(Forward::none) &&
+    read(reader, out.host_of_process);
+    const bool placed = std::all_of(out.host_of_process.begin(), out.host_of_process.end(),
+                                    [&](uint32_t host) { return host < out.hosts.size(); }) &&
+                        (out.host_of_process.empty() || out.host_of_process.size() == out.count);
+    return reader.ok() && placed && !out.argv.empty() && forward <= static_cast<uint32_t>(Forward::none) &&
            mapping <= static_cast<uint32_t>(Mapping::core);
 }
 

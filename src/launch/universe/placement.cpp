@@ -84,9 +84,20 @@ std::vector<uint32_t> one_per_host(const std::vector<Candidate>& all, uint32_t c
     return out;
 }
 
+std::vector<uint32_t> as_fixed(const PlacementRequest& request, std::vector<Room>& universe) {
+    std::vector<uint32_t> out;
+    for (const uint32_t place : request.fixed) {
+        if (!universe[request.hosts[place]].usable) return {};
+        out.push_back(request.hosts[place]);
+    }
+    for (const uint32_t host : out) ++universe[host].placed;
+    return out;
+}
+
 }  // namespace
 
 std::vector<uint32_t> place(const PlacementRequest& request, std::vector<Room>& universe) {
+    if (!request.fixed.empty()) return as_fixed(request, universe);
     std::vector<Candidate> all = candidates(request, universe);
     if (all.empty()) return {};
     std::vector<uint32_t> out;

@@ -25,10 +25,12 @@ struct PlacementRequest {
     std::vector<uint32_t> hosts;  ///< indices into the universe, in the order to be used; empty: all
     std::vector<uint32_t> slots;  ///< of these hosts, for this job; 0: the universe's word. Empty: for all
     bool least_loaded = false;    ///< a spawn: the emptiest hosts first
+    /// Where a rank file wants each, as a place in `hosts`; the other members then say nothing. Empty: without any.
+    std::vector<uint32_t> fixed;
 };
 
 /// The host of each process, and the universe's rooms updated with them. More processes than slots wrap around evenly
-/// instead of failing. Empty if no host is usable.
+/// instead of failing. Empty if no host is usable, or one of those that a rank file wants is not.
 std::vector<uint32_t> place(const PlacementRequest& request, std::vector<Room>& universe);
 
 /// Turns the placements' host numbers, which are the universe's, into those of a table that has only the hosts in use;

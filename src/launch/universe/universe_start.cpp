@@ -27,6 +27,7 @@ bool Universe::find_rooms(const Program& program, bool spawned, PlacementRequest
     request.mapping = program.mapping;
     request.per_host = program.per_host;
     request.least_loaded = spawned;
+    request.fixed = program.host_of_process;
     for (const HostSlots& wanted : program.hosts) {
         const uint32_t host = find_host(wanted.name);
         if (host == job::kNoHost) {
@@ -105,6 +106,7 @@ void Universe::start(const JobSpec& spec, Patron& patron, bool spawned, Started 
     job.number = patron.jobs_started++;
     ++patron.jobs_left;
     for (Program& program : job.spec.programs) {
+        program.host_of_process.clear();  // it is placed; nobody else needs to read this
         if (program.directory.empty()) program.directory = patron.directory;
     }
     describe(job, std::move(host_of_rank));

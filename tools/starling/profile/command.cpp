@@ -7,6 +7,8 @@
 #include <functional>
 #include <memory>
 
+#include "diff.h"
+#include "launch/common/hosts.h"
 #include "plan.h"
 #include "reader.h"
 #include "show.h"
@@ -23,7 +25,19 @@ struct Options {
     std::string output;
     ShowWish show;
     PlanWish plan;
+    std::string hosts, hostfile;
 };
+
+std::vector<HostRoom> hosts_of(const Options& options) {
+    std::vector<launch::HostSlots> named;
+    std::string problem;
+    if (!options.hosts.empty()) problem = launch::read_hosts(options.hosts, named);
+    if (problem.empty() && !options.hostfile.empty()) problem = launch::read_hostfile(options.hostfile, named);
+    if (!problem.empty()) throw Refusal(problem);
+    std::vector<HostRoom> rooms;
+    for (const launch::HostSlots& host : named) rooms.push_back({host.name, host.slots});
+    return rooms;
+}
 
 /// All or nothing: what is there stays if the new one can't be written.
 void write_file(const std::string& path, const std::string& text) {
@@ -52,12 +66,28 @@ void run_show(const Options& options) { fmt::print("{}", show(read_profiles(opti
 
 void run_plan(const Options& options) {
     const Run run = read_profiles(options.files);
-    const Plan plan = make_plan(run, options.plan);
+    PlanWish wish = options.plan;
+    wish.hosts = hosts_of(options);
+    const Plan plan = make_plan(run, wish);
     const std::string path = options.output.empty() ? plan.application + ".plan" : options.output;
     write_file(path, to_text(plan));
     fmt::print("{}: {} of {} processes, {} kinds of occurrences, at most {} connections per process\n", path, plan.application,
                plan.size, plan.phases.size(), plan.max_direct);
-    fmt::print("  mpiexec -n {} --plan {} {}\n", plan.size, path, fmt::join(run.command, " "));
+    if (!plan.structure.empty())
+        fmt::print("  scaled from {} processes, whose neighbourhoods are a {}\n", run.jobs[0].size, plan.structure);
+    std::string ranks;
+    if (!plan.host_of_rank.empty()) {
+        ranks = path + ".ranks";
+        write_file(ranks, rank_file(plan.host_of_rank, plan.rooms));
+        fmt::print("{}: {} between hosts instead of {} with ranks in order ({} less)\n", ranks, short_bytes(plan.bytes_placed),
+                   short_bytes(plan.bytes_in_order), percent(plan.bytes_in_order - plan.bytes_placed, plan.bytes_in_order));
+    }
+    fmt::print("  mpiexec -n {} --plan {} {}{}\n", plan.size, path, ranks.empty() ? "" : "--rankfile " + ranks + " ",
+               fmt::join(run.command, " "));
+}
+
+void run_diff(const Options& options) {
+    fmt::print("{}", diff(read_profiles({options.files[0]}), read_profiles({options.files[1]}), options.show.top));
 }
 
 }  // namespace
@@ -81,7 +111,16 @@ void add_profile_command(CLI::App& app, int& result) {
     plan_command->add_option("--output,-o", options->output, "Where to write it (APPLICATION.plan)");
     plan_command->add_option("--max-direct", options->plan.max_direct, "Connections per process; else the knee of the what-if")
         ->check(CLI::Range(1u, kMostDirect));
+    plan_command->add_option("--size", options->plan.size, "For so many processes, by the structure of the neighbourhoods")
+        ->check(CLI::Range(2, 1000000));
+    plan_command->add_option("--host,-H", options->hosts, "Hosts to place ranks on, as mpiexec has them: NAME[:SLOTS],…");
+    plan_command->add_option("--hostfile", options->hostfile, "The same from a file; without both, the hosts of the recorded run");
     plan_command->callback([options, &result] { result = refusable([&] { run_plan(*options); }); });
+
+    CLI::App* diff_command = all->add_subcommand("diff", "What another run did otherwise, what matters most first");
+    diff_command->add_option("file", options->files, "The profile before, and the one after")->required()->expected(2);
+    diff_command->add_option("--top", options->show.top, "Changes to tell")->check(CLI::Range(1, 1000000))->capture_default_str();
+    diff_command->callback([options, &result] { result = refusable([&] { run_diff(*options); }); });
 }
 
 }  // namespace starling

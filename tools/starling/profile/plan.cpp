@@ -10,6 +10,7 @@
 
 #include "fields.h"
 #include "pairs.h"
+#include "scale.h"
 #include "what_if.h"
 
 namespace starling::analysis {
@@ -18,6 +19,7 @@ namespace {
 
 constexpr double kEnoughCalls = 3;        ///< of each algorithm, on average per process, before one is preferred
 constexpr double kWorthWaiting = 0.02;    ///< share of the time that senders wait before the eager limit is touched
+constexpr double kWorthPlacing = 0.01;  ///< of the bytes between hosts saved, before ranks are moved
 constexpr uint64_t kMostEager = 1 << 18;  ///< longer messages are not copied twice
 
 /// Occurrences that are planned as one, and what went between their pairs in all of them.
@@ -35,7 +37,7 @@ std::vector<Pair> within(const Job& job, std::vector<Pair> pairs) {
 }
 
 /// Occurrences of one phase one after the other, put together as long as their partners are alike.
-std::vector<Group> group(const Run& run) {
+std::vector<Group> groups_of(const Run& run) {
     std::vector<Group> groups;
     std::map<std::string, size_t> last;
     for (const Span& span : run.spans) {
@@ -119,6 +121,28 @@ std::optional<uint64_t> choose_eager_limit(const Run& run) {
     return limit;
 }
 
+/// As recorded: so many ranks of the job on each host.
+std::vector<HostRoom> recorded_rooms(const Job& job) {
+    std::vector<HostRoom> rooms;
+    for (const std::string& host : job.hosts) rooms.push_back({host, 0});
+    for (const uint32_t host : job.host_of_rank)
+        if (host < rooms.size()) ++rooms[host].ranks;
+    std::erase_if(rooms, [](const HostRoom& room) { return room.ranks == 0; });
+    return rooms;
+}
+
+/// Where ranks in order leave more to go between hosts.
+void add_placement(const Run& run, const PlanWish& wish, const std::vector<Pair>& pairs, Plan& plan) {
+    plan.rooms = rooms_for(wish.hosts.empty() ? recorded_rooms(run.jobs[0]) : wish.hosts, plan.size);
+    if (plan.rooms.size() < 2) return;
+    std::vector<uint32_t> in_order;
+    for (uint32_t host = 0; host < plan.rooms.size(); ++host) in_order.insert(in_order.end(), plan.rooms[host].ranks, host);
+    std::vector<uint32_t> placed = place(pairs, plan.size, plan.rooms);
+    plan.bytes_in_order = bytes_between(pairs, in_order);
+    plan.bytes_placed = bytes_between(pairs, placed);
+    if (plan.bytes_placed < (1 - kWorthPlacing) * plan.bytes_in_order) plan.host_of_rank = std::move(placed);
+}
+
 std::string quoted(const std::string& text) { return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 std::string joined(const std::vector<std::string>& texts, const char* between) {
@@ -148,16 +172,24 @@ std::string list_text(const char* name, const std::vector<std::string>& entries)
 Plan make_plan(const Run& run, const PlanWish& wish) {
     Plan plan;
     plan.application = run.application;
-    plan.size = run.jobs[0].size;
+    const uint32_t recorded = run.jobs[0].size;
+    plan.size = wish.size > 0 ? wish.size : recorded;
     plan.from = run.files;
     plan.max_direct = wish.max_direct ? *wish.max_direct : what_if(run).knee();
     plan.max_connections = 2 * plan.max_direct;  // as many again for partners that nobody foresaw
-    for (const Group& group : group(run)) plan.phases.push_back(planned(group, plan.max_direct, plan.size));
+    std::vector<Pair> all;
+    for (Group& group : groups_of(run)) {
+        if (plan.size != recorded) group.pairs = scale(group.pairs, structure_of(group.pairs, recorded), recorded, plan.size);
+        plan.phases.push_back(planned(group, plan.max_direct, plan.size));
+        all = sum_of(all, group.pairs);
+    }
+    if (plan.size != recorded) plan.structure = structure_of(within(run.jobs[0], pairs_of(run)), recorded).name();
     if (std::all_of(plan.phases.begin(), plan.phases.end(), [](const PlannedPhase& phase) {
             return std::all_of(phase.peers.begin(), phase.peers.end(), [](const auto& peers) { return peers.empty(); });
         }))
         throw Refusal(run.files[0] + " has no messages between processes of its first job: there is nothing to plan");
     leave_open_ends(plan.phases);
+    add_placement(run, wish, all, plan);
     plan.collectives = choose_algorithms(run);
     plan.eager_limit = choose_eager_limit(run);
     return plan;
@@ -170,7 +202,8 @@ std::string to_text(const Plan& plan) {
     for (const PlannedCollective& one : plan.collectives)
         collectives.push_back(fmt::format("    {{\"site\": {}, \"kind\": {}, \"size\": {}, \"algorithm\": {}}}",
                                           quoted(one.site), quoted(one.kind), quoted(one.size), quoted(one.algorithm)));
-    for (const auto& [host, rank] : plan.placement) placement.push_back(fmt::format("[{},{}]", host, rank));
+    for (size_t rank = 0; rank < plan.host_of_rank.size(); ++rank)
+        placement.push_back(fmt::format("[{},{}]", plan.host_of_rank[rank], rank));
     std::string out = fmt::format("{{\n  \"starling_plan\": 1,\n  \"application\": {},\n  \"size\": {},\n  \"from\": [{}],\n",
                                   quoted(plan.application), plan.size, joined(from, ", "));
     out += fmt::format("  \"max_direct\": {},\n  \"max_connections\": {}", plan.max_direct, plan.max_connections);

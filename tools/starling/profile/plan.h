@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "placement.h"
 #include "run.h"
 
 namespace starling::analysis {
@@ -32,7 +33,10 @@ struct Plan {
     std::vector<PlannedPhase> phases;
     std::vector<PlannedCollective> collectives;
     std::optional<uint64_t> eager_limit;
-    std::vector<std::pair<uint32_t, uint32_t>> placement;  ///< (index into hosts, rank), by rank; empty: none
+    std::vector<uint32_t> host_of_rank;  ///< indices into `rooms`; empty: ranks stay in order
+    std::vector<HostRoom> rooms;
+    double bytes_in_order = 0, bytes_placed = 0;  ///< between hosts, with ranks in order and with this placement
+    std::string structure;                        ///< of the neighbourhoods, where it was scaled by them
 };
 
 /// Occurrences whose partners are at least so alike are planned as one.
@@ -41,6 +45,7 @@ inline constexpr double kAlike = 0.9;
 struct PlanWish {
     std::optional<uint32_t> max_direct;  ///< none: the knee
     uint32_t size = 0;                   ///< for another number of processes; 0: as recorded
+    std::vector<HostRoom> hosts;         ///< their slots, 0 where they are not known; empty: those of the recorded run
 };
 
 /// Of the run's first job: the others are spawned, and a plan is for what mpiexec starts. A Refusal if there is nothing to plan.

@@ -1,0 +1,134 @@
+#include "diff.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <vector>
+
+#include "show.h"
+#include "table.h"
+
+namespace starling::analysis {
+
+namespace {
+
+constexpr double kNoticeable = 0.002;  ///< of the whole
+
+/// What is compared of a phase.
+struct Sum {
+    double occurrences = 0, seconds = 0;
+    Amount all;
+    double on_connection = 0;  ///< messages
+    Waits waits;
+    void add(const Span& span) {
+        occurrences += span.occurrences();
+        for (const Part& part : span.parts) seconds += part.seconds;
+        all += span.all();
+        on_connection += span.on_connection().messages;
+        waits.add(span.waits);
+    }
+};
+
+struct Whole {
+    std::map<std::string, Sum> phases;
+    Sum sum;
+    explicit Whole(const Run& run) {
+        for (const Span& span : run.spans) {
+            phases[span.name].add(span);
+            sum.add(span);
+        }
+    }
+};
+
+struct Change {
+    double weight;  ///< how much it matters, 0 to 1 and more
+    std::vector<std::string> row;
+};
+
+std::string relative(double before, double after) {
+    if (before == 0) return "new";
+    if (after == 0) return "gone";
+    const double change = 100 * (after - before) / before;
+    return std::abs(change) >= 1000 ? fmt::format("x {:.0f}", after / before) : fmt::format("{:+.0f} %", change);
+}
+
+/// Gathers changes, each measured at the whole.
+class Changes {
+  public:
+    template <class Text>
+    void add(const std::string& where, const char* what, double before, double after, double whole, Text text) {
+        const double weight = whole > 0 ? std::abs(after - before) / whole : 0;
+        if (weight >= kNoticeable)
+            all_.push_back({weight, {cut(where, 40), what, text(before), text(after), relative(before, after), percent(weight, 1)}});
+    }
+
+    std::string text(uint32_t top) {
+        std::stable_sort(all_.begin(), all_.end(), [](const Change& a, const Change& b) { return a.weight > b.weight; });
+        if (all_.empty()) return "Nothing that matters is otherwise.\n";
+        Table table("llrrrr", {"where", "what", "before", "after", "", "of the whole"});
+        for (size_t i = 0; i < all_.size() && i < top; ++i) table.add(std::move(all_[i].row));
+        std::string out = table.text();
+        if (all_.size() > top) out += fmt::format("  … and {} smaller changes\n", all_.size() - top);
+        return out;
+    }
+
+  private:
+    std::vector<Change> all_;
+};
+
+void compare(const std::string& name, const Sum& one, const Sum& other, const Sum& whole, Changes& out) {
+    const std::string where = name.empty() ? "(before the first phase)" : name;
+    out.add(where, "time, all processes", one.seconds, other.seconds, whole.seconds, short_time);
+    out.add(where, "occurrences", one.occurrences, other.occurrences, whole.occurrences, short_number);
+    out.add(where, "messages", one.all.messages, other.all.messages, whole.all.messages, short_number);
+    out.add(where, "bytes", one.all.bytes, other.all.bytes, whole.all.bytes, short_bytes);
+    out.add(where, "messages on connections", one.on_connection, other.on_connection, whole.all.messages, short_number);
+    out.add(where, "messages on the base path", one.all.messages - one.on_connection, other.all.messages - other.on_connection,
+            whole.all.messages, short_number);
+    out.add(where, "waited for late senders", one.waits.late_sender, other.waits.late_sender, whole.seconds, short_time);
+    out.add(where, "waited for late receivers", one.waits.late_receiver, other.waits.late_receiver, whole.seconds, short_time);
+    out.add(where, "waited in collectives", one.waits.collective, other.waits.collective, whole.seconds, short_time);
+    out.add(where, "waited otherwise", one.waits.other, other.waits.other, whole.seconds, short_time);
+}
+
+/// By call site, kind and size, whatever the algorithm: which is named.
+void compare_collectives(const Run& before, const Run& after, double seconds, Changes& out) {
+    std::map<std::string, std::pair<double, double>> sites;
+    const auto name = [](const Site& site) { return fmt::format("{} {} {}: {}", site.site, site.kind, site.size, site.algorithm); };
+    for (const auto& [site, calls] : before.collectives) sites[name(site)].first += calls.seconds;
+    for (const auto& [site, calls] : after.collectives) sites[name(site)].second += calls.seconds;
+    for (const auto& [site, times] : sites) out.add(site, "time in the call", times.first, times.second, seconds, short_time);
+}
+
+}  // namespace
+
+std::string diff(const Run& before, const Run& after, uint32_t top) {
+    if (before.application != after.application)
+        throw Refusal(fmt::format("{} is of {}, and {} of {}: runs of one application can be compared", before.files[0],
+                                  before.application, after.files[0], after.application));
+    const Whole one(before), other(after);
+    std::string out = fmt::format("{}: {} -> {}\n", before.application, before.files[0], after.files[0]);
+    if (before.processes != after.processes)
+        out += fmt::format("  {} processes -> {}: sums are of all of them\n", before.processes, after.processes);
+    out += fmt::format("  messages on connections: {} -> {}\n  waited: {} of the time -> {}\n\n",
+                       percent(one.sum.on_connection, one.sum.all.messages), percent(other.sum.on_connection, other.sum.all.messages),
+                       percent(one.sum.waits.sum(), one.sum.seconds), percent(other.sum.waits.sum(), other.sum.seconds));
+    Changes changes;
+    std::map<std::string, Sum> names = one.phases;
+    names.insert(other.phases.begin(), other.phases.end());
+    const auto of = [](const Whole& whole, const std::string& name) {
+        const auto found = whole.phases.find(name);
+        return found == whole.phases.end() ? Sum{} : found->second;
+    };
+    // What is new is measured at what was there, or, where that was nothing, at what is.
+    Sum whole = one.sum;
+    if (whole.seconds == 0) whole.seconds = other.sum.seconds;
+    if (whole.all.messages == 0) whole.all = other.sum.all;
+    for (const auto& [name, sum] : names) compare(name, of(one, name), of(other, name), whole, changes);
+    compare_collectives(before, after, whole.seconds, changes);
+    return out + changes.text(top);
+}
+
+}  // namespace starling::analysis
