@@ -89,6 +89,47 @@ class Commands(unittest.TestCase):
         for phase in json.loads((self.path / "other").read_text())["phases"]:
             self.assertTrue(all(len(peers) == 1 for peers in phase["peers"].values()))
 
+    def test_plan_for_other_sizes_and_hosts(self):
+        file = write(self.path / "run.jsonl.gz", profile(8, 3))
+        said = self.starling("plan", file, "--size", "32", "--host", "a:8,b:8,c:8,d:8")
+        self.assertIn("scaled from 8 processes", said)
+        self.assertIn("mpiexec -n 32", said)
+        plan = json.loads((self.path / "mesh.plan").read_text())
+        self.assertEqual(plan["size"], 32)
+        self.assertTrue(all(int(rank) < 32 for phase in plan["phases"] for rank in phase["peers"]))
+
+    def test_placement(self):
+        lines = list(profile(16, 1, per_host=4))
+        for line in lines:  # ranks that are alike modulo 4 belong together
+            if line["kind"] == "phase":
+                line["peers"] = [[0, (line["rank"] + 4) % 16, 100, 100000, 0, 0, 0, 0, 0, 0]]
+        said = self.starling("plan", write(self.path / "run", lines))
+        self.assertIn("(100 % less)", said)
+        self.assertIn("--rankfile mesh.plan.ranks", said)
+        ranks = [line for line in (self.path / "mesh.plan.ranks").read_text().splitlines() if not line.startswith("#")]
+        self.assertEqual(ranks[0], "rank 0=host0 slot=0")
+        self.assertEqual(ranks[4], "rank 4=host0 slot=1")
+        placement = json.loads((self.path / "mesh.plan").read_text())["placement"]
+        self.assertEqual([rank for _, rank in placement], list(range(16)))
+        self.assertEqual(len({host for host, rank in placement if rank % 4 == 1}), 1)
+
+    def test_diff(self):
+        lines = list(profile(8, 3))
+        before = write(self.path / "before", lines)
+        self.assertIn("Nothing that matters is otherwise", self.starling("diff", before, before))
+        for line in lines:
+            if line["kind"] == "phase":
+                line["seconds"] *= 2
+                for peer in line["peers"]:
+                    peer[8] = 0
+        after = write(self.path / "after", lines)
+        rows = self.starling("diff", before, after).splitlines()
+        first = next(row for row in rows if "time, all processes" in row)
+        self.assertRegex(first, r"step +time, all processes +12.0 s +24.0 s +\+100 % +100 %")
+        self.assertLess(rows.index(first), rows.index(next(row for row in rows if "on connections  " in row)))
+        other = write(self.path / "other", profile(8, 3, application="other"))
+        self.assertIn("runs of one application can be compared", self.refused("diff", before, other))
+
     def test_refusals(self):
         whole = (json.dumps(line) + "\n" for line in profile(4, 1))
         text = "".join(whole)
@@ -108,7 +149,7 @@ class Commands(unittest.TestCase):
 
     def test_help(self):
         text = self.starling("--help")
-        for part in ("show", "plan"):
+        for part in ("show", "plan", "diff"):
             self.assertIn(part, text)
 
 

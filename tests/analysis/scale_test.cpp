@@ -147,6 +147,7 @@ TEST(Scale, PiecesOfACurveFindMostPartners) {
 TEST(Scale, MessagesOfAPlaceStayThere) {
     // The middle of a chain talks ten times as much as its ends.
     Matrix chain;
+    chain[15] = {};
     for (uint32_t i = 0; i + 1 < 16; ++i) chain[i].emplace_back(i + 1, i >= 4 && i < 11 ? 100 : 10);
     const std::vector<Pair> pairs = pairs_in(chain);
     for (const Pair& pair : scale(pairs, structure_of(pairs, 16), 16, 64)) {
