@@ -5,8 +5,10 @@
 """
 
 import gzip
+import html.parser
 import json
 import pathlib
+import resource
 import subprocess
 import sys
 import tempfile
@@ -43,6 +45,32 @@ def write(path, lines):
         for line in lines:
             file.write(json.dumps(line) + "\n")
     return str(path)
+
+
+class Page(html.parser.HTMLParser):
+    """What a page consists of: its scripts, and whether every element is closed and nothing is fetched."""
+    EMPTY = {"meta", "input", "br", "link", "img", "!doctype"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.scripts, self.fetched, self.wrong = [], {}, [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        self.fetched += [value for name, value in attributes.items() if name in ("src", "href")]
+        if tag not in self.EMPTY:
+            self.open.append((tag, attributes.get("id", "")))
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop()[0] != tag:
+            self.wrong.append(tag)
+
+    def handle_data(self, text):
+        if self.open and self.open[-1][0] == "script":
+            key = self.open[-1][1]
+            self.scripts[key] = self.scripts.get(key, "") + text
 
 
 class Commands(unittest.TestCase):
@@ -112,6 +140,50 @@ class Commands(unittest.TestCase):
         placement = json.loads((self.path / "mesh.plan").read_text())["placement"]
         self.assertEqual([rank for _, rank in placement], list(range(16)))
         self.assertEqual(len({host for host, rank in placement if rank % 4 == 1}), 1)
+
+    def test_page(self):
+        lines = list(profile(8, 3, per_host=4))
+        lines[0]["application"] = lines[2]["phase"] = "</script><b>&"
+        self.starling("show", "--html", "page.html", write(self.path / "run", lines))
+        page = Page((self.path / "page.html").read_text())
+        self.assertEqual((page.open, page.wrong, page.fetched), ([], [], []))
+        data = json.loads(page.scripts["data"])
+        self.assertEqual((data["application"], data["processes"], len(data["frames"])), ("</script><b>&", 8, 4))
+        self.assertEqual([(host["first"], host["count"]) for host in data["hosts"]], [(0, 4), (4, 4)])
+        sent = {}
+        for frame in data["frames"]:
+            cells = frame["cells"]
+            self.assertEqual(len(cells) % 5, 0)
+            for i in range(0, len(cells), 5):
+                key = (cells[i], cells[i + 1])
+                sent[key] = sent.get(key, 0) + cells[i + 2]
+        real = {}
+        for line in lines:
+            for peer in line.get("peers", []):
+                key = (line["rank"], peer[1])
+                real[key] = real.get(key, 0) + peer[2] + peer[4] + peer[6]
+        self.assertEqual(sent, real)
+        self.assertEqual(data["timeline"]["open"][-1], 0)
+        self.assertEqual(sum(data["timeline"]["opened"]), 24)
+        self.assertIn("Chart.js", page.scripts[""])
+
+    def test_ten_thousand_ranks(self):
+        size, wide = 10000, 100
+        with gzip.open(self.path / "large.jsonl.gz", "wt", compresslevel=1) as file:
+            for line in list(profile(size, 0, per_host=100))[:2]:
+                file.write(json.dumps(line) + "\n")
+            for nth in range(1, 6):
+                for rank in range(size):
+                    peers = ",".join(f"[0,{(rank + d * (1 + nth % 2)) % size},50,5000,0,0,0,0,25,2500]"
+                                     for d in (1, -1, wide, -wide, wide + 1, wide - 1, -wide - 1, -wide + 1))
+                    file.write(f'{{"kind":"phase","job":0,"rank":{rank},"phase":"step","from":{nth},"to":{nth},"began":{nth},'
+                               f'"seconds":1,"peers":[{peers}]}}\n')
+        self.assertIn("10000 processes on 100 hosts", self.starling("show", "large.jsonl.gz"))
+        self.starling("show", "--html", "large.html", "large.jsonl.gz")
+        self.assertLess((self.path / "large.html").stat().st_size, 3e6)  # binned
+        self.starling("plan", "-o", "large.plan", "large.jsonl.gz")
+        self.assertEqual(json.loads((self.path / "large.plan").read_text())["size"], size)
+        self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, 600 * 1024)  # KB, of the largest
 
     def test_diff(self):
         lines = list(profile(8, 3))

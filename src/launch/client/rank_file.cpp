@@ -76,7 +76,8 @@ std::string find_host(const std::string& name, bool anywhere, Program& program, 
                    std::to_string(hosts.size() - 1);
         return {};
     }
-    const auto known = std::find_if(hosts.begin(), hosts.end(), [&](const HostSlots& host) { return same_host(host.name, name); });
+    const auto known =
+        std::find_if(hosts.begin(), hosts.end(), [&](const HostSlots& host) { return same_host(host.name, name); });
     out = static_cast<uint32_t>(known - hosts.begin());
     if (known != hosts.end()) return {};
     if (!anywhere) return "host " + name + " is none of those that --host or --hostfile name";
@@ -116,7 +117,8 @@ std::string place_by(const std::string& path, const std::vector<std::string>& ho
         std::unordered_map<std::string, uint32_t> numbers;
         for (uint32_t i = 0; i < program.count; ++i, ++rank) {
             if (rank >= host_of_rank.size())
-                return "the rank file '" + path + "' says nothing of rank " + std::to_string(rank) + ", and the job has more processes";
+                return "the rank file '" + path + "' says nothing of rank " + std::to_string(rank) +
+                       ", and the job has more processes";
             const auto [at, fresh] = numbers.try_emplace(host_of_rank[rank], 0);
             std::string problem = fresh ? find_host(host_of_rank[rank], anywhere, program, at->second) : std::string();
             if (!problem.empty()) return "the rank file '" + path + "' for rank " + std::to_string(rank) + ": " + problem;

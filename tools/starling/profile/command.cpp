@@ -9,6 +9,7 @@
 
 #include "diff.h"
 #include "launch/common/hosts.h"
+#include "page.h"
 #include "plan.h"
 #include "reader.h"
 #include "show.h"
@@ -23,6 +24,7 @@ using namespace analysis;
 struct Options {
     std::vector<std::string> files;
     std::string output;
+    std::string html;
     ShowWish show;
     PlanWish plan;
     std::string hosts, hostfile;
@@ -62,7 +64,12 @@ int refusable(const std::function<void()>& work) {
     }
 }
 
-void run_show(const Options& options) { fmt::print("{}", show(read_profiles(options.files), options.show)); }
+void run_show(const Options& options) {
+    const Run run = read_profiles(options.files);
+    if (options.html.empty()) return fmt::print("{}", show(run, options.show));
+    write_file(options.html, page(run));
+    fmt::print("{}: open it in a browser; it needs nothing beside it\n", options.html);
+}
 
 void run_plan(const Options& options) {
     const Run run = read_profiles(options.files);
@@ -100,6 +107,7 @@ void add_profile_command(CLI::App& app, int& result) {
     CLI::App* show_command =
         all->add_subcommand("show", "Who talked to whom, how, what was waited for, and what a plan would gain");
     show_command->add_option("file", options->files, "Profiles of runs of one application; several are merged")->required();
+    show_command->add_option("--html", options->html, "Write all of it as a page for a browser instead");
     show_command->add_option("--phase", options->show.phase, "This phase alone");
     show_command->add_option("--top", options->show.top, "Rows of each table")
         ->check(CLI::Range(1, 1000000))
@@ -114,12 +122,15 @@ void add_profile_command(CLI::App& app, int& result) {
     plan_command->add_option("--size", options->plan.size, "For so many processes, by the structure of the neighbourhoods")
         ->check(CLI::Range(2, 1000000));
     plan_command->add_option("--host,-H", options->hosts, "Hosts to place ranks on, as mpiexec has them: NAME[:SLOTS],…");
-    plan_command->add_option("--hostfile", options->hostfile, "The same from a file; without both, the hosts of the recorded run");
+    plan_command->add_option("--hostfile", options->hostfile,
+                             "The same from a file; without both, the hosts of the recorded run");
     plan_command->callback([options, &result] { result = refusable([&] { run_plan(*options); }); });
 
     CLI::App* diff_command = all->add_subcommand("diff", "What another run did otherwise, what matters most first");
     diff_command->add_option("file", options->files, "The profile before, and the one after")->required()->expected(2);
-    diff_command->add_option("--top", options->show.top, "Changes to tell")->check(CLI::Range(1, 1000000))->capture_default_str();
+    diff_command->add_option("--top", options->show.top, "Changes to tell")
+        ->check(CLI::Range(1, 1000000))
+        ->capture_default_str();
     diff_command->callback([options, &result] { result = refusable([&] { run_diff(*options); }); });
 }
 

@@ -61,7 +61,8 @@ class Changes {
     void add(const std::string& where, const char* what, double before, double after, double whole, Text text) {
         const double weight = whole > 0 ? std::abs(after - before) / whole : 0;
         if (weight >= kNoticeable)
-            all_.push_back({weight, {cut(where, 40), what, text(before), text(after), relative(before, after), percent(weight, 1)}});
+            all_.push_back(
+                {weight, {cut(where, 40), what, text(before), text(after), relative(before, after), percent(weight, 1)}});
     }
 
     std::string text(uint32_t top) {
@@ -96,7 +97,9 @@ void compare(const std::string& name, const Sum& one, const Sum& other, const Su
 /// By call site, kind and size, whatever the algorithm: which is named.
 void compare_collectives(const Run& before, const Run& after, double seconds, Changes& out) {
     std::map<std::string, std::pair<double, double>> sites;
-    const auto name = [](const Site& site) { return fmt::format("{} {} {}: {}", site.site, site.kind, site.size, site.algorithm); };
+    const auto name = [](const Site& site) {
+        return fmt::format("{} {} {}: {}", site.site, site.kind, site.size, site.algorithm);
+    };
     for (const auto& [site, calls] : before.collectives) sites[name(site)].first += calls.seconds;
     for (const auto& [site, calls] : after.collectives) sites[name(site)].second += calls.seconds;
     for (const auto& [site, times] : sites) out.add(site, "time in the call", times.first, times.second, seconds, short_time);
@@ -113,8 +116,9 @@ std::string diff(const Run& before, const Run& after, uint32_t top) {
     if (before.processes != after.processes)
         out += fmt::format("  {} processes -> {}: sums are of all of them\n", before.processes, after.processes);
     out += fmt::format("  messages on connections: {} -> {}\n  waited: {} of the time -> {}\n\n",
-                       percent(one.sum.on_connection, one.sum.all.messages), percent(other.sum.on_connection, other.sum.all.messages),
-                       percent(one.sum.waits.sum(), one.sum.seconds), percent(other.sum.waits.sum(), other.sum.seconds));
+                       percent(one.sum.on_connection, one.sum.all.messages),
+                       percent(other.sum.on_connection, other.sum.all.messages), percent(one.sum.waits.sum(), one.sum.seconds),
+                       percent(other.sum.waits.sum(), other.sum.seconds));
     Changes changes;
     std::map<std::string, Sum> names = one.phases;
     names.insert(other.phases.begin(), other.phases.end());

@@ -203,7 +203,8 @@ void name_by_first_rank(std::vector<uint32_t>& host_of_rank, const std::vector<H
 }  // namespace
 
 std::vector<HostRoom> rooms_for(std::vector<HostRoom> slots, uint32_t size) {
-    const auto unknown = static_cast<uint32_t>(std::count_if(slots.begin(), slots.end(), [](auto& host) { return host.ranks == 0; }));
+    const auto unknown =
+        static_cast<uint32_t>(std::count_if(slots.begin(), slots.end(), [](auto& host) { return host.ranks == 0; }));
     uint64_t known = 0;
     for (const HostRoom& host : slots) known += host.ranks;
     uint32_t left = known < size ? size - static_cast<uint32_t>(known) : 0, share = unknown;

@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kEnoughCalls = 3;        ///< of each algorithm, on average per process, before one is preferred
 constexpr double kWorthWaiting = 0.02;    ///< share of the time that senders wait before the eager limit is touched
-constexpr double kWorthPlacing = 0.01;  ///< of the bytes between hosts saved, before ranks are moved
+constexpr double kWorthPlacing = 0.01;    ///< of the bytes between hosts saved, before ranks are moved
 constexpr uint64_t kMostEager = 1 << 18;  ///< longer messages are not copied twice
 
 /// Occurrences that are planned as one, and what went between their pairs in all of them.

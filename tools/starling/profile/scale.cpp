@@ -16,11 +16,11 @@ namespace {
 using Coordinates = std::array<int32_t, 3>;  ///< unused dimensions are 0
 using Grid = std::vector<uint32_t>;
 
-constexpr double kExplained = 0.9;  ///< of the messages, by a grid
-constexpr double kEverywhere = 0.5; ///< of the places where an offset is possible, have it
-constexpr double kSparse = 0.6;     ///< of all other ranks are partners at most: where all talk to all, any grid would fit
-constexpr int32_t kReach = 2;       ///< offsets in a grid that are looked at, in each dimension
-constexpr int64_t kNear = 8;        ///< on a curve
+constexpr double kExplained = 0.9;   ///< of the messages, by a grid
+constexpr double kEverywhere = 0.5;  ///< of the places where an offset is possible, have it
+constexpr double kSparse = 0.6;      ///< of all other ranks are partners at most: where all talk to all, any grid would fit
+constexpr int32_t kReach = 2;        ///< offsets in a grid that are looked at, in each dimension
+constexpr int64_t kNear = 8;         ///< on a curve
 
 Coordinates place_of(uint32_t rank, const Grid& grid) {
     Coordinates out{};

@@ -1,0 +1,220 @@
+#include "page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "page_files.h"
+#include "show.h"
+#include "what_if.h"
+
+namespace starling::analysis {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr uint32_t kMostBins = 128;  ///< rows of the heat map
+constexpr size_t kMostFrames = 300;  ///< places of the slider
+constexpr size_t kMostSteps = 120;   ///< of the time line of connections
+constexpr size_t kMostSites = 12;
+
+/// Three digits are enough for the eye, and keep the page small.
+double rounded(double number) {
+    if (number == 0) return 0;
+    const double unit = std::pow(10, std::floor(std::log10(std::abs(number))) - 3);
+    return unit < 1 ? std::round(number / unit) * unit : std::round(number);
+}
+
+/// What the heat map shows at one place of the slider: spans one after the other.
+struct Frame {
+    const Span* first = nullptr;
+    const Span* last = nullptr;
+    double seconds = 0;
+    Waits waits;
+    Amount all, on_connection;
+    std::map<std::pair<uint32_t, uint32_t>, std::array<double, 3>> cells;  ///< messages, bytes, messages on connections
+};
+
+std::string name_of(const Span& span) {
+    const std::string name = span.name.empty() ? "start" : span.name;
+    return span.to == span.from ? fmt::format("{} {}", name, span.from) : fmt::format("{} {}–{}", name, span.from, span.to);
+}
+
+void add(Frame& frame, const Span& span, uint32_t ranks_per_bin) {
+    if (!frame.first) frame.first = &span;
+    frame.last = &span;
+    frame.seconds += span.seconds;
+    frame.waits.add(span.waits);
+    frame.all += span.all();
+    frame.on_connection += span.on_connection();
+    for (const Part& part : span.parts) {
+        for (uint32_t i = part.first; i < part.first + part.count; ++i) {
+            const Sent& sent = span.sent[i];
+            auto& cell = frame.cells[{part.process / ranks_per_bin, sent.to / ranks_per_bin}];
+            cell[0] += sent.all.messages;
+            cell[1] += sent.all.bytes;
+            cell[2] += sent.on_connection.messages;
+        }
+    }
+}
+
+Json frames(const Run& run, uint32_t ranks_per_bin) {
+    const size_t together = (run.spans.size() + kMostFrames - 1) / kMostFrames;
+    Json out = Json::array();
+    for (size_t begin = 0; begin < run.spans.size(); begin += together) {
+        Frame frame;
+        for (size_t i = begin; i < std::min(begin + together, run.spans.size()); ++i) add(frame, run.spans[i], ranks_per_bin);
+        Json cells = Json::array();
+        for (const auto& [at, cell] : frame.cells)
+            for (const double number :
+                 {double(at.first), double(at.second), rounded(cell[0]), rounded(cell[1]), rounded(cell[2])})
+                cells.push_back(number);
+        const std::string name = name_of(*frame.first);
+        out.push_back(
+            {{"name", frame.first == frame.last ? name : name + " … " + name_of(*frame.last)},
+             {"phase", frame.first->name.empty() ? "start" : frame.first->name},
+             {"began", rounded(frame.first->began)},
+             {"seconds", rounded(frame.seconds)},
+             {"messages", rounded(frame.all.messages)},
+             {"bytes", rounded(frame.all.bytes)},
+             {"direct", rounded(frame.on_connection.messages)},
+             {"waits", {frame.waits.late_sender, frame.waits.late_receiver, frame.waits.collective, frame.waits.other}},
+             {"cells", std::move(cells)}});
+    }
+    return out;
+}
+
+/// Blocks of processes one after the other on one host.
+Json hosts(const Run& run) {
+    Json out = Json::array();
+    for (const Job& job : run.jobs) {
+        for (uint32_t rank = 0; rank < job.size; ++rank) {
+            const std::string& host = run.host_of(job.first + rank);
+            if (rank > 0 && out.back()["host"] == host)
+                out.back()["count"] = out.back()["count"].get<uint32_t>() + 1;
+            else
+                out.push_back({{"host", host}, {"job", job.number}, {"first", job.first + rank}, {"count", 1}});
+        }
+    }
+    return out;
+}
+
+/// How many connections are open, and how many opened and closed, by time.
+Json timeline(const Run& run) {
+    Json out{{"step", 0}, {"open", Json::array()}, {"opened", Json::array()}, {"closed", Json::array()}};
+    if (run.connections.empty()) return out;
+    double end = run.connections.back().when;
+    for (const Span& span : run.spans) end = std::max(end, span.began + span.seconds);
+    const size_t steps = std::min<size_t>(kMostSteps, std::max<size_t>(40, run.connections.size()));
+    const double step = end > 0 ? end / static_cast<double>(steps) : 1;
+    std::vector<std::array<uint64_t, 2>> counts(steps, {0, 0});
+    for (const ConnectionEvent& event : run.connections) {
+        const auto at = static_cast<size_t>(std::max(0.0, event.when / step));
+        ++counts[std::min(at, steps - 1)][event.opened ? 0 : 1];
+    }
+    int64_t open = 0;
+    for (const auto& [opened, closed] : counts) {
+        open += static_cast<int64_t>(opened) - static_cast<int64_t>(closed);
+        out["open"].push_back(std::max<int64_t>(open, 0));
+        out["opened"].push_back(opened);
+        out["closed"].push_back(closed);
+    }
+    out["step"] = step;
+    return out;
+}
+
+Json sites(const Run& run) {
+    std::vector<std::pair<Site, Calls>> sorted(run.collectives.begin(), run.collectives.end());
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](const auto& a, const auto& b) { return a.second.seconds > b.second.seconds; });
+    if (sorted.size() > kMostSites) sorted.resize(kMostSites);
+    Json out = Json::array();
+    for (const auto& [site, calls] : sorted)
+        out.push_back({{"site", site.site},
+                       {"call", site.kind + " " + site.size},
+                       {"communicator", fmt::format("{} ({})", site.communicator, site.members)},
+                       {"algorithm", site.algorithm},
+                       {"calls", rounded(calls.calls)},
+                       {"bytes", rounded(calls.bytes)},
+                       {"seconds", rounded(calls.seconds)}});
+    return out;
+}
+
+Json curves(const Run& run) {
+    const WhatIf what = what_if(run);
+    return {{"static", what.fixed},
+            {"on_demand", what.on_demand},
+            {"plan", what.planned},
+            {"recorded", what.recorded},
+            {"knee", what.knee()}};
+}
+
+Json data(const Run& run) {
+    const uint32_t ranks_per_bin = (run.processes + kMostBins - 1) / kMostBins;
+    double process_seconds = 0;
+    for (const Span& span : run.spans)
+        for (const Part& part : span.parts) process_seconds += part.seconds / static_cast<double>(run.files.size());
+    Json jobs = Json::array();
+    for (const Job& job : run.jobs) jobs.push_back({{"number", job.number}, {"first", job.first}, {"size", job.size}});
+    return {{"application", run.application},
+            {"command", fmt::format("{}", fmt::join(run.command, " "))},
+            {"files", run.files},
+            {"processes", run.processes},
+            {"ranks_per_bin", ranks_per_bin},
+            {"process_seconds", process_seconds},
+            {"jobs", jobs},
+            {"hosts", hosts(run)},
+            {"frames", frames(run, ranks_per_bin)},
+            {"timeline", timeline(run)},
+            {"sites", sites(run)},
+            {"curves", curves(run)}};
+}
+
+/// As the text of a script element, which no "</script>" in a name may end.
+std::string embedded(const Json& json) {
+    std::string out;
+    for (const char c : json.dump(-1, ' ', false, Json::error_handler_t::replace)) {
+        if (c == '<')
+            out += "\\u003c";
+        else
+            out += c;
+    }
+    return out;
+}
+
+std::string escaped(const std::string& text) {
+    std::string out;
+    for (const char c : text) {
+        if (c == '<' || c == '>' || c == '&' || c == '"')
+            out += fmt::format("&#{};", static_cast<int>(c));
+        else
+            out += c;
+    }
+    return out;
+}
+
+}  // namespace
+
+std::string page(const Run& run) {
+    if (chart_library().empty())
+        throw Refusal(
+            "the page's curves are drawn by Chart.js, which was not there when starling was built: install libjs-chart.js, "
+            "then build starling again");
+    std::string out;
+    std::string_view rest = page_template();
+    const std::pair<std::string_view, std::string> parts[] = {{"{{TITLE}}", escaped(run.application)},
+                                                              {"{{CHART}}", std::string(chart_library())},
+                                                              {"{{DATA}}", embedded(data(run))}};
+    for (const auto& [mark, text] : parts) {
+        const size_t at = rest.find(mark);
+        out.append(rest.substr(0, at)).append(text);
+        rest.remove_prefix(at + mark.size());
+    }
+    return out.append(rest);
+}
+
+}  // namespace starling::analysis

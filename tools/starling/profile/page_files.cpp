@@ -1,0 +1,29 @@
+#include "page_files.h"
+
+// Their bytes as they are; the build names them, and builds this again if they change.
+#define STARLING_PART(name, file)          \
+    __asm__(".section .rodata\n" #name     \
+            ":\n"                          \
+            ".incbin \"" file "\"\n" #name \
+            "_end:\n"                      \
+            ".byte 0\n.previous\n");       \
+    extern "C" __attribute__((visibility("hidden"))) const char name[], name##_end[]
+
+STARLING_PART(starling_page, STARLING_PAGE);
+#ifdef STARLING_CHART
+STARLING_PART(starling_chart, STARLING_CHART);
+#endif
+
+namespace starling::analysis {
+
+std::string_view page_template() { return {starling_page, static_cast<size_t>(starling_page_end - starling_page)}; }
+
+std::string_view chart_library() {
+#ifdef STARLING_CHART
+    return {starling_chart, static_cast<size_t>(starling_chart_end - starling_chart)};
+#else
+    return {};
+#endif
+}
+
+}  // namespace starling::analysis
