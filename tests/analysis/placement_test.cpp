@@ -81,7 +81,7 @@ TEST(Place, LeavesWhatIsGood) {
     // Neighbours in a chain are best in order: no rank file is worth it.
     Written file = begin(32, 8);
     Matrix chain;
-    for (uint32_t i = 0; i + 1 < 32; ++i) chain[i].emplace_back(i + 1, 10);
+    for (uint32_t i = 0; i + 1 < 32; ++i) chain[i].emplace_back(i + 1, 40);
     add_phase(file, 32, "p", 1, 1, 0, chain);
     EXPECT_TRUE(make_plan(file.read()).host_of_rank.empty());
 }

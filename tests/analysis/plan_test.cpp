@@ -29,12 +29,27 @@ TEST(WhatIf, ARingNeedsTwo) {
 TEST(WhatIf, RespectsBothSides) {
     // All talk to rank 0, which has room for one: the heaviest.
     Written file = begin(4);
-    add_phase(file, 4, "p", 1, 1, 0, {{1, {{0, 10}}}, {2, {{0, 60}}}, {3, {{0, 30}}}});
+    add_phase(file, 4, "p", 1, 1, 0, {{1, {{0, 20}}}, {2, {{0, 60}}}, {3, {{0, 20}}}});
     const WhatIf curves = what_if(file.read());
     EXPECT_DOUBLE_EQ(curves.planned[1], 0.6);
-    EXPECT_DOUBLE_EQ(curves.planned[2], 0.9);
+    EXPECT_DOUBLE_EQ(curves.planned[2], 0.8);
     EXPECT_DOUBLE_EQ(curves.planned[3], 1);
     EXPECT_EQ(curves.knee(), 3u);
+}
+
+TEST(WhatIf, WhatIsNotWorthAConnectionIsNotPlanned) {
+    // Everybody sends two messages to everybody, once, besides a ring; and a second pair talks little, but again and again.
+    Written file = begin(8);
+    Matrix all = ring(8, 100);
+    for (uint32_t i = 0; i < 8; ++i)
+        for (uint32_t d = 2; d < 7; ++d) all[i].emplace_back((i + d) % 8, 2);
+    add_phase(file, 8, "p", 1, 1, 0, all);
+    const WhatIf curves = what_if(file.read());
+    EXPECT_EQ(curves.knee(), 2u);
+    EXPECT_DOUBLE_EQ(curves.planned[kMostDirect], 1600.0 / 1680);
+    Written steady = begin(2);
+    for (uint64_t nth = 1; nth <= 20; ++nth) add_phase(steady, 2, "p", nth, nth, static_cast<double>(nth), {{0, {{1, 2}}}});
+    EXPECT_DOUBLE_EQ(what_if(steady.read()).planned[1], 1);
 }
 
 TEST(WhatIf, StaticKeepsTheFirst) {

@@ -89,6 +89,9 @@ void run_plan(const Options& options) {
         fmt::print("{}: {} between hosts instead of {} with ranks in order ({} less)\n", ranks, short_bytes(plan.bytes_placed),
                    short_bytes(plan.bytes_in_order), percent(plan.bytes_in_order - plan.bytes_placed, plan.bytes_in_order));
     }
+    if (ranks.empty() && plan.rooms.size() > 1)
+        fmt::print("  ranks stay in order: no placement found has fewer than {} between hosts\n",
+                   short_bytes(plan.bytes_in_order));
     fmt::print("  mpiexec -n {} --plan {} {}{}\n", plan.size, path, ranks.empty() ? "" : "--rankfile " + ranks + " ",
                fmt::join(run.command, " "));
 }

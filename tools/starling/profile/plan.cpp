@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "fields.h"
+#include "groups.h"
 #include "pairs.h"
 #include "scale.h"
 #include "what_if.h"
@@ -22,45 +23,17 @@ constexpr double kWorthWaiting = 0.02;    ///< share of the time that senders wa
 constexpr double kWorthPlacing = 0.01;    ///< of the bytes between hosts saved, before ranks are moved
 constexpr uint64_t kMostEager = 1 << 18;  ///< longer messages are not copied twice
 
-/// Occurrences that are planned as one, and what went between their pairs in all of them.
-struct Group {
-    std::string name;
-    uint64_t from, to;
-    std::vector<Pair> pairs;
-    double occurrences() const { return static_cast<double>(to - from + 1); }
-};
-
 /// The pairs within the job: ranks, since it is the first.
 std::vector<Pair> within(const Job& job, std::vector<Pair> pairs) {
     std::erase_if(pairs, [&](const Pair& pair) { return pair.b >= job.first + job.size; });
     return pairs;
 }
 
-/// Occurrences of one phase one after the other, put together as long as their partners are alike.
-std::vector<Group> groups_of(const Run& run) {
-    std::vector<Group> groups;
-    std::map<std::string, size_t> last;
-    for (const Span& span : run.spans) {
-        std::vector<Pair> pairs = within(run.jobs[0], pairs_of(span));
-        const auto known = last.find(span.name);
-        if (known != last.end()) {
-            Group& before = groups[known->second];
-            if (before.to + 1 == span.from && likeness(before.pairs, pairs) >= kAlike) {
-                before.to = span.to;
-                before.pairs = sum_of(before.pairs, pairs);
-                continue;
-            }
-        }
-        last[span.name] = groups.size();
-        groups.push_back({span.name, span.from, span.to, std::move(pairs)});
-    }
-    return groups;
-}
-
 PlannedPhase planned(const Group& group, uint32_t most, uint32_t size) {
     PlannedPhase out{group.name, group.from, group.to, {}};
     out.peers.resize(size);
     std::vector<Pair> pairs = group.pairs;
+    std::erase_if(pairs, [](const Pair& pair) { return !is_worth_opening(pair); });
     sort_by_messages(pairs);
     for (const Pair& pair : choose(pairs, most, size)) {
         const uint64_t priority = std::max<uint64_t>(1, std::llround(pair.all.messages / group.occurrences()));
@@ -167,6 +140,13 @@ std::string list_text(const char* name, const std::vector<std::string>& entries)
                        entries.empty() ? "" : "\n  ");
 }
 
+bool says_anything(const Plan& plan) {
+    return !plan.collectives.empty() || plan.eager_limit || !plan.host_of_rank.empty() ||
+           std::any_of(plan.phases.begin(), plan.phases.end(), [](const PlannedPhase& phase) {
+               return std::any_of(phase.peers.begin(), phase.peers.end(), [](const auto& peers) { return !peers.empty(); });
+           });
+}
+
 }  // namespace
 
 Plan make_plan(const Run& run, const PlanWish& wish) {
@@ -179,19 +159,20 @@ Plan make_plan(const Run& run, const PlanWish& wish) {
     plan.max_connections = 2 * plan.max_direct;  // as many again for partners that nobody foresaw
     std::vector<Pair> all;
     for (Group& group : groups_of(run)) {
+        group.pairs = within(run.jobs[0], std::move(group.pairs));
         if (plan.size != recorded) group.pairs = scale(group.pairs, structure_of(group.pairs, recorded), recorded, plan.size);
         plan.phases.push_back(planned(group, plan.max_direct, plan.size));
         all = sum_of(all, group.pairs);
     }
     if (plan.size != recorded) plan.structure = structure_of(within(run.jobs[0], pairs_of(run)), recorded).name();
-    if (std::all_of(plan.phases.begin(), plan.phases.end(), [](const PlannedPhase& phase) {
-            return std::all_of(phase.peers.begin(), phase.peers.end(), [](const auto& peers) { return peers.empty(); });
-        }))
-        throw Refusal(run.files[0] + " has no messages between processes of its first job: there is nothing to plan");
     leave_open_ends(plan.phases);
     add_placement(run, wish, all, plan);
     plan.collectives = choose_algorithms(run);
     plan.eager_limit = choose_eager_limit(run);
+    if (!says_anything(plan))
+        throw Refusal(run.files[0] +
+                      ": no two processes of its first job talk enough for a connection, and nothing else could be chosen "
+                      "better: there is nothing to plan");
     return plan;
 }
 

@@ -39,9 +39,6 @@ struct Plan {
     std::string structure;                        ///< of the neighbourhoods, where it was scaled by them
 };
 
-/// Occurrences whose partners are at least so alike are planned as one.
-inline constexpr double kAlike = 0.9;
-
 struct PlanWish {
     std::optional<uint32_t> max_direct;  ///< none: the knee
     uint32_t size = 0;                   ///< for another number of processes; 0: as recorded

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
+
+#include "groups.h"
 
 namespace starling::analysis {
 
@@ -95,6 +98,13 @@ class OnDemand {
     std::unordered_map<uint64_t, Limits> before_, now_;
 };
 
+std::unordered_set<uint64_t> worth_opening(const Group& group) {
+    std::unordered_set<uint64_t> out;
+    for (const Pair& pair : group.pairs)
+        if (is_worth_opening(pair)) out.insert(key(pair.a, pair.b));
+    return out;
+}
+
 }  // namespace
 
 std::vector<Pair> choose(const std::vector<Pair>& by_weight, uint32_t most, uint32_t processes) {
@@ -117,8 +127,14 @@ WhatIf what_if(const Run& run) {
     Fixed fixed(run.processes);
     OnDemand on_demand;
     double all = 0, recorded = 0;
-    for (const Span& span : run.spans) {
+    const std::vector<Group> groups = groups_of(run);
+    std::vector<const Group*> group_of(run.spans.size(), nullptr);
+    for (const Group& group : groups)
+        for (const size_t span : group.spans) group_of[span] = &group;
+    for (size_t i = 0; i < run.spans.size(); ++i) {
+        const Span& span = run.spans[i];
         std::vector<Pair> pairs = pairs_of(span);
+        const std::unordered_set<uint64_t> worth = worth_opening(*group_of[i]);
         sort_by_messages(pairs);
         degrees.clear();
         fixed.meet(span);
@@ -126,7 +142,7 @@ WhatIf what_if(const Run& run) {
         for (const Pair& pair : pairs) {
             all += pair.all.messages;
             recorded += pair.on_connection.messages;
-            const Limits chosen = degrees.connect(pair.a, pair.b);
+            const Limits chosen = worth.contains(key(pair.a, pair.b)) ? degrees.connect(pair.a, pair.b) : 0;
             add(out.planned, chosen, pair.all.messages);
             on_demand.carry(pair, chosen, out.on_demand);
             add(out.fixed, fixed.of(pair), pair.all.messages);

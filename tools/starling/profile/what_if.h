@@ -13,16 +13,13 @@ inline constexpr uint32_t kMostDirect = 24;  ///< as many as STARLING_MAX_DIRECT
 
 /// Shares of all messages, 0 to 1, by the number of connections a process may have, 0 to kMostDirect.
 struct WhatIf {
-    std::vector<double> planned;    ///< the heaviest pairs of each occurrence, open when it begins
+    std::vector<double> planned;    ///< the heaviest pairs of each occurrence that are worth it, open when it begins
     std::vector<double> on_demand;  ///< the same pairs, each open only after its first messages
     std::vector<double> fixed;      ///< the first partners of each process, for good: the static choice
     double recorded = 0;            ///< what it was in the run itself
     /// The smallest number whose planned share is within 5 % of the best.
     uint32_t knee() const;
 };
-
-/// Messages of a pair, to one side, after which Starling opens a connection on demand (STARLING_DIRECT_THRESHOLD's default).
-inline constexpr double kOnDemandAfter = 8;
 
 /// The heaviest pairs such that no process has more than `most`: taken by messages, both sides' limits respected.
 /// `by_weight` is sorted by sort_by_messages.
