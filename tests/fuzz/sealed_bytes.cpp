@@ -125,7 +125,7 @@ const std::string* fuzz_seeds(size_t& count) {
             DatagramLock other(cipher(), SealKey{{9}}, kThere, kHere);
             return sealed_datagram(other, 64);
         }(),
-        std::string("\5\0\0\0hello and a tag of sixteen bytes", 40),
+        std::string("\5\0\0\0", 4) + "hello and a tag of sixteen bytes",
     };
     count = std::size(seeds);
     return seeds;
