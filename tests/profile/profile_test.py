@@ -13,7 +13,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "launch"))
 from launcher_test import BUILD, MPIEXEC, Case  # noqa: E402
-from hosts_test import HostsCase  # noqa: E402
+from hosts_test import STARLING, HostsCase  # noqa: E402
 
 PATTERN = str(BUILD / "tests" / "profile" / "pattern")
 RING = [4, 400, 2, 8000, 1, 100000]  # messages and bytes, by size, to the right neighbour
@@ -222,6 +222,20 @@ class Hosts(HostsCase, ProfileCase):
         self.assertEqual(len(profile.jobs[0]["hosts"]), 2)
         by_node = self.profile("--host", "a:2,b:2", "--map-by", "node", "-n", 4, "sh", "-c", "true")
         self.assertEqual([j["places"] for j in by_node.jobs], [[[0, 0, 1], [1, 1, 1], [0, 2, 1], [1, 3, 1]]])
+
+    def test_through_standing_daemons(self):
+        """The daemons make the lines, and mpiexec writes them."""
+        self.assertEqual(self.run_command(STARLING, "daemon", "start", "--host", "a:2,b:2")[0], 0)
+        try:
+            profile = self.profile("-v", "-n", 4, PATTERN, "ring")
+            for rank in range(4):
+                self.assertEqual(profile.sent("ring", rank)[0, (rank + 1) % 4][2:], [3 * n for n in RING[2:]])
+            self.assertEqual(profile.ends, {(0, rank): "finalized" for rank in range(4)})
+            killed = self.profile("-n", 2, PATTERN, "killed", code=128 + signal.SIGKILL)
+            self.assertEqual(killed.occurrences("ring", 1), [1, 2, 3])
+            self.assertEqual(killed.ends, {(0, 0): "ended early", (0, 1): "ended early"})
+        finally:
+            self.run_command(STARLING, "daemon", "stop")
 
     def test_messages_over_hosts(self):
         profile = self.profile("--host", "a:2,b:2", "-n", 4, PATTERN, "ring")
