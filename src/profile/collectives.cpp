@@ -27,7 +27,7 @@ STARLING_STATE uint32_t listening = 0;
 struct Key {
     const void* site;
     uint64_t communicator;
-    const char *kind, *algorithm;
+    const char *function, *algorithm;
     uint8_t size_class;
     bool operator==(const Key&) const = default;
 };
@@ -36,7 +36,7 @@ struct Hash {
         const auto mix = [](size_t sum, size_t part) { return (sum ^ part) * 0x9e3779b97f4a7c15u; };
         size_t sum = mix(key.size_class, reinterpret_cast<size_t>(key.site));
         sum = mix(sum, key.communicator);
-        return mix(mix(sum, reinterpret_cast<size_t>(key.kind)), reinterpret_cast<size_t>(key.algorithm));
+        return mix(mix(sum, reinterpret_cast<size_t>(key.function)), reinterpret_cast<size_t>(key.algorithm));
     }
 };
 STARLING_STATE Lazy<std::unordered_map<Key, CollectiveSum, Hash>> sums;
@@ -101,11 +101,10 @@ void note_choice(const char* algorithm, uint64_t bytes) {
 
 void end_watched(const CollectiveCall& call) {
     const uint64_t ended = now_ns();
-    const char* const kind = kind_of_function(calling);
     const uint8_t size_class = size_class_of(call.bytes);
     Lock lock;
-    const Key key{call.site, call.communicator, kind, call.algorithm, size_class};
-    const CollectiveSum empty{call.site, call.communicator, call.size, kind, size_class, call.algorithm};
+    const Key key{call.site, call.communicator, calling, call.algorithm, size_class};
+    const CollectiveSum empty{call.site, call.communicator, call.size, calling, size_class, call.algorithm};
     CollectiveSum& sum = sums.get().try_emplace(key, empty).first->second;
     ++sum.calls;
     sum.bytes += call.bytes;

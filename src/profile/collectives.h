@@ -49,7 +49,7 @@ struct CollectiveSum {
     const void* site;
     uint64_t communicator;
     uint32_t size;
-    const char* kind;
+    const char* function;  ///< "MPI_Allreduce"
     uint8_t size_class;  ///< index into kSizeClasses
     const char* algorithm;
     uint64_t calls = 0, bytes = 0, ns = 0;
