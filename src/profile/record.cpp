@@ -117,8 +117,8 @@ void Recorder::write_down(PhaseId ended) {
     each_collective(
         [](const CollectiveSum& sum, void* argument) {
             const Into& into = *static_cast<Into*>(argument);
-            into.record.collectives.push_back({into.recorder.name_of(sum.site), kind_of_function(sum.function), sum.algorithm, sum.communicator,
-                                               sum.size, sum.size_class, sum.calls, sum.bytes, sum.ns});
+            into.record.collectives.push_back({into.recorder.name_of(sum.site), kind_of_function(sum.function), sum.algorithm,
+                                               sum.communicator, sum.size, sum.size_class, sum.calls, sum.bytes, sum.ns});
         },
         &into);
     record.connections = std::move(connections_);
