@@ -50,7 +50,7 @@ struct CollectiveSum {
     uint64_t communicator;
     uint32_t size;
     const char* function;  ///< "MPI_Allreduce"
-    uint8_t size_class;  ///< index into kSizeClasses
+    uint8_t size_class;    ///< index into kSizeClasses
     const char* algorithm;
     uint64_t calls = 0, bytes = 0, ns = 0;
 };
