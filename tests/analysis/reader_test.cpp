@@ -86,6 +86,19 @@ TEST(Reader, KnowsJobsThatWereSpawned) {
     EXPECT_EQ(run.name_of(pairs[0].b), "1.1");
 }
 
+TEST(Reader, KnowsOfOtherJobsWhatWasMet) {
+    Written file = begin(2);
+    file.add(R"({"kind":"job","job":1,"parent":null,"size":0,"hosts":[],"places":[]})");
+    file.add(R"({"kind":"job","job":2,"parent":null,"size":0,"hosts":[],"places":[]})");
+    file.add(
+        R"({"kind":"phase","job":0,"rank":1,"phase":"","from":1,"to":1,"began":0,"seconds":1,"peers":[[1,5,1,8,0,0,0,0,1,8]]})");
+    const auto run = file.read();
+    EXPECT_EQ(run.processes, 8u);
+    ASSERT_EQ(run.jobs.size(), 2u);
+    EXPECT_EQ(run.host_of(7), "?");
+    EXPECT_EQ(run.name_of(7), "1.5");
+}
+
 TEST(Reader, PassesOverWhatALaterVersionMayAdd) {
     Written file = begin(1);
     file.add(R"({"kind":"weather","sun":true})")

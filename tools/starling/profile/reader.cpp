@@ -56,8 +56,9 @@ Job read_job(const Json& object) {
     job.number = static_cast<uint32_t>(count_of(member(object, "job"), "\"job\"", 0, kMostJobs));
     const Json& parent = member(object, "parent");
     if (!parent.is_null()) job.parent = static_cast<int64_t>(count_of(parent, "\"parent\"", 0, kMostJobs));
-    job.size = static_cast<uint32_t>(count_of(member(object, "size"), "\"size\"", 1, kMostRanks));
+    job.size = static_cast<uint32_t>(count_of(member(object, "size"), "\"size\"", 0, kMostRanks));
     for (const Json& host : list_of(member(object, "hosts"), "\"hosts\"")) job.hosts.push_back(text_of(host, "a host"));
+    job.foreign = job.size == 0;
     job.host_of_rank.assign(job.size, static_cast<uint32_t>(job.hosts.size()));
     for (const Json& place : list_of(member(object, "places"), "\"places\"")) {
         const Json::array_t& run = row_of(place, "a place", 3);
@@ -103,8 +104,8 @@ struct Reader::Implementation {
     void end(const Json& object);
     void line(const Json& object);
 
-    uint64_t process(const Json& job, const Json& rank) const;
-    void read_peers(const Json& object, Lot& lot, Line& line) const;
+    uint64_t process(const Json& job, const Json& rank);
+    void read_peers(const Json& object, Lot& lot, Line& line);
     void read_collectives(const Json& object);
     void read_connections(const Json& object, const Line& line);
 
@@ -140,7 +141,7 @@ void Reader::Implementation::job(const Json& object) {
         if (job.size > kMostRanks - run.processes) throw Refusal("more than 16 million processes");
         run.processes += job.size;
         jobs.emplace(job.number, std::move(job));
-    } else if (known->second.size != job.size) {
+    } else if (!job.foreign && known->second.size != job.size) {
         throw Refusal(
             fmt::format("job {} has {} processes, and {} before: runs of one size can be merged (starling profile "
                         "plan --size scales a plan)",
@@ -148,14 +149,22 @@ void Reader::Implementation::job(const Json& object) {
     }
 }
 
-uint64_t Reader::Implementation::process(const Json& job, const Json& rank) const {
+uint64_t Reader::Implementation::process(const Json& job, const Json& rank) {
     const uint64_t number = count_of(job, "a job's number", 0, kMostJobs);
     const auto known = jobs.find(number);
     if (known == jobs.end()) throw Refusal(fmt::format("job {} was not described before", number));
-    return key(number, count_of(rank, "a rank", 0, known->second.size - 1));
+    Job& its = known->second;
+    const uint64_t most = its.foreign ? its.size + kMostRanks - run.processes : its.size;
+    if (most == 0) throw Refusal("more than 16 million processes");
+    const uint64_t which = count_of(rank, "a rank", 0, most - 1);
+    if (which >= its.size) {
+        run.processes += static_cast<uint32_t>(which) + 1 - its.size;
+        its.size = static_cast<uint32_t>(which) + 1;
+    }
+    return key(number, which);
 }
 
-void Reader::Implementation::read_peers(const Json& object, Lot& lot, Line& line) const {
+void Reader::Implementation::read_peers(const Json& object, Lot& lot, Line& line) {
     line.first = static_cast<uint32_t>(lot.sent.size());
     const auto found = object.find("peers");
     if (found == object.end()) return;
@@ -238,7 +247,8 @@ void Reader::Implementation::line(const Json& object) {
 }
 
 void Reader::Implementation::number_processes() {
-    for (auto& [number, job] : jobs) run.jobs.push_back(std::move(job));
+    for (auto& [number, job] : jobs)
+        if (job.size > 0) run.jobs.push_back(std::move(job));
     std::sort(run.jobs.begin(), run.jobs.end(), [](const Job& a, const Job& b) { return a.number < b.number; });
     uint32_t first = 0;
     for (size_t i = 0; i < run.jobs.size(); ++i) {
@@ -322,7 +332,8 @@ void Reader::take(std::string_view line) {
 
 void Reader::end_file() {
     if (!all_->headed) throw Refusal(all_->file + " is empty: mpiexec --profile writes profiles");
-    if (!all_->told) throw Refusal(all_->file + " tells of no phase of any process: the job has ended before one was over");
+    if (!all_->told || all_->jobs.empty())
+        throw Refusal(all_->file + " tells of no phase of any process: the job has ended before one was over");
 }
 
 Run Reader::finish() {
