@@ -46,10 +46,25 @@ TEST(WhatIf, WhatIsNotWorthAConnectionIsNotPlanned) {
     add_phase(file, 8, "p", 1, 1, 0, all);
     const WhatIf curves = what_if(file.read());
     EXPECT_EQ(curves.knee(), 2u);
-    EXPECT_DOUBLE_EQ(curves.planned[kMostDirect], 1600.0 / 1680);
+    EXPECT_DOUBLE_EQ(curves.chosen[kMostDirect], 1600.0 / 1680);
     Written steady = begin(2);
     for (uint64_t nth = 1; nth <= 20; ++nth) add_phase(steady, 2, "p", nth, nth, static_cast<double>(nth), {{0, {{1, 2}}}});
     EXPECT_DOUBLE_EQ(what_if(steady.read()).planned[1], 1);
+    EXPECT_DOUBLE_EQ(what_if(steady.read()).on_demand[1], (40.0 - 16) / 40);
+}
+
+TEST(WhatIf, WhatIsOpenStaysWhereThereIsRoom) {
+    // Two patterns in turn: with room for both, nothing closes, and demand pays once.
+    Written file = begin(4);
+    for (uint64_t nth = 1; nth <= 6; ++nth) {
+        const Matrix even{{0, {{1, 100}}}, {2, {{3, 100}}}}, odd{{0, {{2, 100}}}, {1, {{3, 100}}}};
+        add_phase(file, 4, "p", nth, nth, static_cast<double>(nth), nth % 2 == 0 ? even : odd);
+    }
+    const WhatIf curves = what_if(file.read());
+    EXPECT_DOUBLE_EQ(curves.on_demand[1], 84.0 / 100);
+    EXPECT_DOUBLE_EQ(curves.on_demand[2], (1200.0 - 4 * 16) / 1200);
+    EXPECT_DOUBLE_EQ(curves.planned[1], 1);
+    EXPECT_EQ(curves.knee(), 1u);
 }
 
 TEST(WhatIf, StaticKeepsTheFirst) {

@@ -22,7 +22,7 @@ struct Job {
     int64_t parent = -1;  ///< its number, -1 if there is none
     uint32_t size = 0;
     bool foreign = false;  ///< of another mpiexec, which does not say how many ranks there are: as many as were met
-    uint32_t first = 0;  ///< its rank 0 among all processes of the run
+    uint32_t first = 0;    ///< its rank 0 among all processes of the run
     std::vector<std::string> hosts;
     std::vector<uint32_t> host_of_rank;  ///< indices into `hosts`
 };

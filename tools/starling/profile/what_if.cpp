@@ -1,6 +1,7 @@
 #include "what_if.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -35,6 +36,15 @@ class Degrees {
             out |= Limits{1} << most;
         }
         return out;
+    }
+
+    /// Has them connected at these limits, where connect() has found room before.
+    void take(uint32_t a, uint32_t b, Limits where) {
+        for (uint32_t most = 1; most <= kMostDirect; ++most) {
+            if ((where >> most & 1) == 0) continue;
+            ++of_[size_t{a} * kStride + most];
+            ++of_[size_t{b} * kStride + most];
+        }
     }
 
   private:
@@ -76,26 +86,50 @@ class Fixed {
     std::unordered_map<uint64_t, Limits> open_;
 };
 
-/// The pairs of a plan if each is opened by its own traffic, unless it is left from the span before. A span of several
-/// occurrences is taken to keep its connections from one to the next.
-class OnDemand {
+/// Connections that come and go: in each span the chosen pairs have one; what is left from before stays where there is room, and
+/// what has earned one by its messages gets it where there is room.
+class Table {
   public:
-    void begin_span() {
-        before_ = std::move(now_);
-        now_.clear();
-    }
-    void carry(const Pair& pair, Limits chosen, std::vector<double>& curve) {
-        const auto found = before_.find(key(pair.a, pair.b));
-        const Limits open = found == before_.end() ? 0 : found->second & chosen;
-        add(curve, open, pair.all.messages);
-        // Both sides send on the base path until one of them has reached the threshold.
-        const double late = pair.all.messages - 2 * kOnDemandAfter;
-        if (late > 0) add(curve, chosen & ~open, late);
-        if (const Limits after = late > 0 ? chosen : open) now_[key(pair.a, pair.b)] = after;
+    /// `ahead`: the chosen ones are open when the span begins. Otherwise each has to earn it.
+    Table(bool ahead, uint32_t processes) : ahead_(ahead), degrees_(processes) {}
+
+    /// `pairs` by messages, with the limits at which each is chosen. Adds to the curve what goes on connections.
+    void span(const std::vector<Pair>& pairs, const std::vector<Limits>& chosen, std::vector<double>& curve) {
+        degrees_.clear();
+        std::unordered_map<uint64_t, Limits> now;
+        for (size_t i = 0; i < pairs.size(); ++i) degrees_.take(pairs[i].a, pairs[i].b, chosen[i]);
+        for (size_t i = 0; i < pairs.size(); ++i) carry(pairs[i], chosen[i], now, curve);
+        for (const auto& [which, open] : open_) {
+            const auto talked = now.find(which);
+            const Limits left = degrees_.connect(static_cast<uint32_t>(which >> 32), static_cast<uint32_t>(which),
+                                                 ~open | (talked == now.end() ? 0 : talked->second));
+            if (left != 0) now[which] |= left;
+        }
+        open_ = std::map<uint64_t, Limits>(now.begin(), now.end());
     }
 
   private:
-    std::unordered_map<uint64_t, Limits> before_, now_;
+    void carry(const Pair& pair, Limits chosen, std::unordered_map<uint64_t, Limits>& now, std::vector<double>& curve) {
+        const uint64_t which = key(pair.a, pair.b);
+        const auto found = open_.find(which);
+        const Limits before = found == open_.end() ? 0 : found->second;
+        const Limits kept = before & ~chosen ? degrees_.connect(pair.a, pair.b, ~before | chosen) : 0;
+        const Limits at_once = (ahead_ ? chosen : chosen & before) | kept;
+        add(curve, at_once, pair.all.messages);
+        // Both sides send on the base path until one of them has reached the threshold, over spans if need be.
+        double& sent = sent_[which];
+        const double missing = sent >= 2 * kOnDemandAfter ? 2 * kOnDemandAfter : 2 * kOnDemandAfter - sent;
+        Limits late = 0;
+        if (pair.all.messages >= missing) late = (chosen & ~at_once) | degrees_.connect(pair.a, pair.b, chosen | kept);
+        add(curve, late, std::max(0.0, pair.all.messages - missing));
+        sent += pair.all.messages;
+        if (at_once | late) now[which] = at_once | late;
+    }
+
+    const bool ahead_;
+    Degrees degrees_;
+    std::map<uint64_t, Limits> open_;
+    std::unordered_map<uint64_t, double> sent_;  ///< before this span
 };
 
 std::unordered_set<uint64_t> worth_opening(const Group& group) {
@@ -122,10 +156,10 @@ std::vector<Pair> choose(const std::vector<Pair>& by_weight, uint32_t most, uint
 WhatIf what_if(const Run& run) {
     WhatIf out;
     out.planned.assign(kMostDirect + 1, 0);
-    out.on_demand = out.fixed = out.planned;
+    out.chosen = out.on_demand = out.fixed = out.planned;
     Degrees degrees(run.processes);
     Fixed fixed(run.processes);
-    OnDemand on_demand;
+    Table planned(true, run.processes), on_demand(false, run.processes);
     double all = 0, recorded = 0;
     const std::vector<Group> groups = groups_of(run);
     std::vector<const Group*> group_of(run.spans.size(), nullptr);
@@ -138,27 +172,28 @@ WhatIf what_if(const Run& run) {
         sort_by_messages(pairs);
         degrees.clear();
         fixed.meet(span);
-        on_demand.begin_span();
+        std::vector<Limits> chosen;
         for (const Pair& pair : pairs) {
             all += pair.all.messages;
             recorded += pair.on_connection.messages;
-            const Limits chosen = worth.contains(key(pair.a, pair.b)) ? degrees.connect(pair.a, pair.b) : 0;
-            add(out.planned, chosen, pair.all.messages);
-            on_demand.carry(pair, chosen, out.on_demand);
+            chosen.push_back(worth.contains(key(pair.a, pair.b)) ? degrees.connect(pair.a, pair.b) : 0);
+            add(out.chosen, chosen.back(), pair.all.messages);
             add(out.fixed, fixed.of(pair), pair.all.messages);
         }
+        planned.span(pairs, chosen, out.planned);
+        on_demand.span(pairs, chosen, out.on_demand);
     }
     if (all == 0) return out;
-    for (std::vector<double>* curve : {&out.planned, &out.on_demand, &out.fixed})
+    for (std::vector<double>* curve : {&out.planned, &out.chosen, &out.on_demand, &out.fixed})
         for (double& share : *curve) share /= all;
     out.recorded = recorded / all;
     return out;
 }
 
 uint32_t WhatIf::knee() const {
-    const double enough = 0.95 * planned.back();
-    return static_cast<uint32_t>(std::find_if(planned.begin(), planned.end(), [&](double share) { return share >= enough; }) -
-                                 planned.begin());
+    const double enough = 0.95 * chosen.back();
+    return static_cast<uint32_t>(std::find_if(chosen.begin(), chosen.end(), [&](double share) { return share >= enough; }) -
+                                 chosen.begin());
 }
 
 }  // namespace starling::analysis

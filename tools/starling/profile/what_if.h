@@ -13,11 +13,14 @@ inline constexpr uint32_t kMostDirect = 24;  ///< as many as STARLING_MAX_DIRECT
 
 /// Shares of all messages, 0 to 1, by the number of connections a process may have, 0 to kMostDirect.
 struct WhatIf {
-    std::vector<double> planned;    ///< the heaviest pairs of each occurrence that are worth it, open when it begins
-    std::vector<double> on_demand;  ///< the same pairs, each open only after its first messages
+    /// With the heaviest pairs of each occurrence that are worth it open when it begins; what is left of earlier ones stays where
+    /// there is room, and what earns a connection gets it there.
+    std::vector<double> planned;
+    std::vector<double> chosen;     ///< these heaviest pairs alone
+    std::vector<double> on_demand;  ///< the same, but the heaviest pairs have to earn theirs, too
     std::vector<double> fixed;      ///< the first partners of each process, for good: the static choice
     double recorded = 0;            ///< what it was in the run itself
-    /// The smallest number whose planned share is within 5 % of the best.
+    /// The smallest number with which the heaviest pairs carry at least 95 % of what they do with the most.
     uint32_t knee() const;
 };
 
