@@ -40,6 +40,8 @@ enum class MessageKind : uint32_t {
     /// ProfileReport (control/profile_report.h) → NameReply: an error class if nobody writes it down. Says what it has to say
     /// by arriving: to hang up without waiting for the reply is fine.
     profile = 16,
+    /// Nothing → PlanReply (control/plan_reply.h): the rank's part of the plan that mpiexec has read; empty if that is none for its job.
+    plan = 17,
     last = 28,  ///< those from 20 on are between mpiexec and a standing daemon, and named there
 };
 

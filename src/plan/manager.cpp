@@ -11,6 +11,7 @@
 #include "link/transports.h"
 #include "plan/choice.h"
 #include "plan/doubt.h"
+#include "plan/given.h"
 #include "plan/learned.h"
 #include "plan/phase_traffic.h"
 #include "profile/traffic.h"
@@ -78,7 +79,7 @@ class Manager {
     bool is_wrong(const Exchanged& phase);
     void leave();
     void adopt(const Partners* partners);
-    void expect_after(PhaseId phase);
+    void adopt_phase(PhaseId phase, uint64_t occurrence);
     void settle(bool anew);
     void ask_wanted(Side side, bool anew);
     void serve_guests(Side side);
@@ -110,8 +111,7 @@ void Manager::begin(PhaseId ended, PhaseId begun) {
     source_->ended(ended, exchanged.partners);
     for (PhaseId id = static_cast<PhaseId>(successors_.size()); id <= std::max(ended, begun); ++id) successors_.push_back(id);
     successors_[ended] = begun;
-    adopt(source_->partners(begun, profile::phase(begun).occurrences + 1));
-    expect_after(begun);
+    adopt_phase(begun, profile::phase(begun).occurrences + 1);
     std::erase_if(guests_, [this](const Guest& guest) { return guest.phases + 1 < phases_; });
     settle(true);
 }
@@ -146,9 +146,12 @@ void Manager::adopt(const Partners* partners) {
         if (Peer* const peer = peer_of(partner)) peer->planned = partner.priority;
 }
 
-void Manager::expect_after(PhaseId phase) {
-    const PhaseId next = successors_[phase] != phase ? successors_[phase] : source_->expected_after(phase);
-    const Partners* const partners = next == phase ? nullptr : source_->partners(next, profile::phase(next).occurrences + 1);
+// Which phase comes next it has shown the last time, or the plan says.
+void Manager::adopt_phase(PhaseId phase, uint64_t occurrence) {
+    adopt(source_->partners(phase, occurrence));
+    const PhaseId next = successors_[phase];
+    const Partners* const partners = next != phase ? source_->partners(next, profile::phase(next).occurrences + 1)
+                                                   : source_->partners_after(phase, occurrence);
     next_ = partners ? *partners : Partners{};
     std::fill_n(opened_ahead_, +kSides, 0);
     std::fill_n(courtesies_, +kSides, 0);
@@ -165,6 +168,11 @@ void Manager::note(Peer& peer, link::PlaceNews news) {
 }
 
 bool Manager::poll() {
+    if (source_ && source_->waits() && source_->poll()) {
+        const PhaseId phase = profile::current_phase();
+        adopt_phase(phase, profile::phase(phase).occurrences);
+        unsettled_ = true;
+    }
     if (!unsettled_) return false;
     settle(false);
     return true;
@@ -234,6 +242,7 @@ void Manager::open_ahead(Side side) {
 
 std::unique_ptr<Source> source_of(PlanSource which) {
     if (which == PlanSource::learn) return std::make_unique<Learned>();
+    if (which == PlanSource::file) return std::make_unique<Given>();
     return nullptr;
 }
 

@@ -16,10 +16,13 @@ class Source {
     /// The partners of this occurrence (1, 2, …) of a phase; null: nothing is known, so it goes as on demand. Valid until the
     /// next call to the source.
     virtual const Partners* partners(profile::PhaseId phase, uint64_t occurrence) = 0;
-    /// Which phase comes after this one, where the program has not shown it yet: its id, or the same one if that is not known.
-    virtual profile::PhaseId expected_after(profile::PhaseId phase) { return phase; }
+    /// Those of the phase that comes after, where the program has not shown yet which one that is.
+    virtual const Partners* partners_after(profile::PhaseId, uint64_t) { return nullptr; }
     /// A phase is over, and had these partners.
-    virtual void ended(profile::PhaseId phase, Partners partners) = 0;
+    virtual void ended(profile::PhaseId, Partners) {}
+    /// Whether an answer is waited for; then poll() is to be called until it says that there is more to know than before.
+    virtual bool waits() const { return false; }
+    virtual bool poll() { return false; }
 };
 
 }  // namespace starling::plan

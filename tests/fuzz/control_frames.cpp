@@ -6,6 +6,7 @@
 
 #include "control/control_protocol.h"
 #include "control/profile_report.h"
+#include "control/plan_reply.h"
 #include "job/environment.h"
 
 using namespace starling::job;
@@ -45,6 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
             check<NameReply>(frame.payload);
             check<DisconnectNotice>(frame.payload);
             check<ProfileReport>(frame.payload);
+            check<PlanReply>(frame.payload);
             check_address(frame.payload);
         }
     }
@@ -72,6 +74,9 @@ const std::string* fuzz_seeds(size_t& count) {
         std::string(1, '\x40') + encode_frame(MessageKind::disconnect, encode(DisconnectNotice{1, 2})) +
             encode_frame(MessageKind::lookup, "12:3:abcdef"),
         std::string(1, '\x11') + encode_frame(MessageKind::profile, encode(ProfileReport{true, {phase_of_all()}})),
+        std::string(1, '\x20') + encode_frame(MessageKind::plan, "") +
+            encode_frame(MessageKind::reply,
+                         encode(PlanReply{{4, 8, 1024}, {{"step", 1, 3, {{2, 9}, {1, 4}}}, {"", 1, kForever, {}}}})),
     };
     count = sizeof seeds / sizeof seeds[0];
     return seeds;

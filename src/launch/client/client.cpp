@@ -63,6 +63,7 @@ class Client {
         submission.spec.forward_input = true;
         submission.spec.recovers = options_.recovers;
         submission.spec.encrypts = config().encryption;
+        submission.spec.plan = options_.plan;
         submission.spec.universe_size = options_.universe_size;
         submission.style.tag_output = options_.tag_output;
         submission.style.binding = options_.binding;

@@ -12,6 +12,7 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "launch/client/plan_file.h"
 #include "launch/client/rank_file.h"
 #include "launch/common/hosts.h"
 
@@ -225,6 +226,12 @@ class Parser {
         }
     }
 
+    // The processes ask for their part of it; what is set explicitly for them comes later and wins.
+    void take_plan(const Given& given) {
+        plan_path_ = given.value;
+        global_.emplace(global_.begin(), "STARLING_PLAN", "file");
+    }
+
     void read_timeout(const Given& given) {
         uint32_t seconds = 0;
         if (!parse_number(given.value, seconds) || seconds == 0 || seconds > INT_MAX / 1000) {
@@ -309,6 +316,10 @@ class Parser {
             program.environment.insert(program.environment.begin(), global_.begin(), global_.end());
             program.forward = forward_;
         }
+        if (!error_.empty() || plan_path_.empty() || out_.programs.empty()) return;
+        Plan plan;
+        error_ = read_plan(plan_path_, out_.programs, plan);
+        out_.plan = std::make_shared<const Plan>(std::move(plan));
     }
 
     void place_by_ranks() {
@@ -330,6 +341,7 @@ class Parser {
     bool counted_ = false, any_counted_ = false;
     std::string rank_file_;
     std::vector<std::string> host_of_rank_;  ///< by that file
+    std::string plan_path_;
     std::string error_;
 };
 
@@ -354,6 +366,7 @@ const Parser::Option Parser::kOptions[] = {
     {"enable-recovery", 0, &Parser::turn_on<&Options::recovers>},
     {"disable-auto-cleanup", 0, &Parser::turn_on<&Options::recovers>},
     {"continuous", 0, &Parser::turn_on<&Options::recovers>},
+    {"plan", 1, &Parser::take_plan},
     {"usize", 1, &Parser::read_universe},
     {"timeout", 1, &Parser::read_timeout},
     {"profile", kAttached, &Parser::write_profile},
@@ -445,6 +458,7 @@ Environment (on other hosts: STARLING_..., PATH and LD_LIBRARY_PATH, and what is
   --set NAME=VALUE          set a variable of Starling (starling info lists them)
 Output and control
   --tag-output, -l, -prepend-rank   begin each line with its rank
+  --plan FILE               which processes shall have connections in which phase, as `starling profile plan` has found
   --enable-recovery         a rank or host that dies does not end the job: the others get errors and go on
   --timeout SECONDS         say what hangs, print stacks and end the job after this time (exit 124)
   --profile[=FILE]          count who talks to whom, calls and waits by phase, and write it to FILE: by default

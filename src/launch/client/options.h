@@ -29,6 +29,7 @@ struct Options {
     bool report_bindings = false;
     bool recovers = false;
     uint32_t universe_size = 0;  ///< as JobSpec's
+    std::shared_ptr<const Plan> plan;
     int timeout_seconds = 0;
     bool profile = false;
     std::string profile_file;  ///< empty: one with the application's name

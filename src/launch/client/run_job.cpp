@@ -118,6 +118,7 @@ class Terminal : public LocalPatron {
         spec.programs = options_.programs;
         spec.forward_input = true;
         spec.recovers = options_.recovers;
+        spec.plan = options_.plan;
         spec.universe_size = options_.universe_size;
         universe_.submit(spec, *this, [this](const PlacedOutcome& outcome) {
             if (outcome.job == 0) {

@@ -14,6 +14,8 @@ std::string encode(const Submission& message) {
                                              << JobStyle::kBits);
     writer.number(message.timeout_seconds).string(message.directory);
     write(writer, message.environment);
+    writer.number(static_cast<uint8_t>(message.spec.plan != nullptr));
+    if (message.spec.plan) write(writer, *message.spec.plan);
     return writer.take();
 }
 
@@ -28,6 +30,10 @@ bool decode(std::string_view payload, Submission& out) {
     out.timeout_seconds = reader.number<uint32_t>();
     out.directory = reader.string();
     read(reader, out.environment);
+    const auto plans = reader.number<uint8_t>();
+    Plan plan;
+    if (plans > 1 || (plans == 1 && !read(reader, plan))) return false;
+    if (plans == 1) out.spec.plan = std::make_shared<const Plan>(std::move(plan));
     return reader.done() && out.timeout_seconds < 1u << 30;
 }
 

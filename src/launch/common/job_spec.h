@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "job/job_description.h"
 #include "launch/common/hosts.h"
+#include "launch/common/plan.h"
 
 namespace starling::launch {
 
@@ -51,6 +53,7 @@ struct JobSpec {
     bool forward_input = false;  ///< standard input goes to rank 0
     bool recovers = false;       ///< a rank's death is not the end: the others get errors and go on
     bool encrypts = false;       ///< the user wants it to talk to other hosts under seal: then the universe has to do so
+    std::shared_ptr<const Plan> plan;  ///< for this job and what it spawns; null: none. Stays with the root
     /// MPI_UNIVERSE_SIZE of this job and of what it spawns; 0: the slots of the hosts, or the job's size, if that is more.
     uint32_t universe_size = 0;
     uint32_t size() const;  ///< processes of all programs

@@ -221,6 +221,7 @@ bool Deputy::ask(Job& job, uint32_t rank, MessageKind kind, const std::string& p
         case MessageKind::lookup:
         case MessageKind::disconnect:
         case MessageKind::profile:
+        case MessageKind::plan:
             ask_root(job, rank, kind, payload, std::move(answer));
             return true;
         case MessageKind::resolve:

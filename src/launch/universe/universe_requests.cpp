@@ -37,6 +37,11 @@ void Universe::on_ask(Job& job, uint32_t host, const Order& order) {
             return resolve(job, host, order);
         case MessageKind::profile:
             return on_profile(job, host, order);
+        case MessageKind::plan: {
+            const Plan* const plan = job.spec.plan.get();
+            const bool fits = plan && plan->is_for(job.description.command, job.description.size);
+            return answer(host, order, encode(fits ? plan->part_of(order.rank) : control::PlanReply{}));
+        }
         case MessageKind::disconnect: {
             control::DisconnectNotice notice;
             Job* child = nullptr;
@@ -76,6 +81,7 @@ void Universe::spawn(Job& job, uint32_t host, const Order& order) {
         return answer(host, order, encode(reply));
     }
     spawn->spec.recovers = job.spec.recovers;
+    spawn->spec.plan = job.spec.plan;
     std::vector<HostSlots> fresh;
     for (Program& program : spawn->spec.programs) {
         spawn->wanted.push_back(program.count);

@@ -1,0 +1,163 @@
+#include "launch/client/plan_file.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+namespace starling::launch {
+
+namespace {
+
+using Json = nlohmann::json;
+using control::PlannedPeer;
+
+constexpr unsigned kVersion = 1;
+constexpr uint64_t kMostProcesses = control::kMaxProcesses;
+constexpr size_t kMostBytes = 1 << 30;
+
+/// What is wrong, where, in one sentence.
+struct Wrong {
+    std::string sentence;
+};
+
+[[noreturn]] void refuse(const std::string& where, const std::string& what) { throw Wrong{where + " " + what}; }
+
+uint64_t number(const Json& value, const std::string& where, uint64_t least, uint64_t most) {
+    if (!value.is_number_unsigned() || value.get<uint64_t>() < least || value.get<uint64_t>() > most)
+        refuse(where, "is not a whole number from " + std::to_string(least) + " to " + std::to_string(most));
+    return value.get<uint64_t>();
+}
+
+/// A member that must be there.
+const Json& member(const Json& of, const char* name, const std::string& where) {
+    const auto found = of.find(name);
+    if (found == of.end()) refuse(where, std::string("has no \"") + name + "\"");
+    return *found;
+}
+
+uint64_t limit(const Json& plan, const char* name) {
+    const auto found = plan.find(name);
+    if (found == plan.end() || found->is_null()) return control::PlanLimits::kNone;
+    return number(*found, std::string("\"") + name + "\"", 0, INT32_MAX);
+}
+
+uint32_t rank_of(const std::string& key, uint32_t size, const std::string& where) {
+    uint32_t rank = 0;
+    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), rank);
+    if (error != std::errc() || end != key.data() + key.size() || rank >= size)
+        refuse(where, "names \"" + key + "\", which is no rank of " + std::to_string(size));
+    return rank;
+}
+
+std::vector<PlannedPeer> read_peers(const Json& list, uint32_t rank, uint32_t size, const std::string& where) {
+    if (!list.is_array()) refuse(where, "is not a list of [rank, priority]");
+    std::vector<PlannedPeer> peers;
+    for (const Json& pair : list) {
+        if (!pair.is_array() || pair.size() != 2) refuse(where, "is not a list of [rank, priority]");
+        const auto peer = static_cast<uint32_t>(number(pair[0], "a peer of " + where, 0, size - 1));
+        const auto priority = static_cast<uint32_t>(number(pair[1], "a priority of " + where, 1, UINT32_MAX));
+        if (peer == rank) refuse(where, "has the rank itself among its peers");
+        peers.push_back({peer, priority});
+    }
+    std::vector<uint32_t> ranks;
+    for (const PlannedPeer& peer : peers) ranks.push_back(peer.rank);
+    std::sort(ranks.begin(), ranks.end());
+    if (std::adjacent_find(ranks.begin(), ranks.end()) != ranks.end()) refuse(where, "has a peer twice");
+    std::stable_sort(peers.begin(), peers.end(), [](const auto& a, const auto& b) { return a.priority > b.priority; });
+    return peers;
+}
+
+Plan::Phase read_phase(const Json& from, uint32_t size, std::string where) {
+    if (!from.is_object()) refuse(where, "is not an object");
+    Plan::Phase phase;
+    const Json& name = member(from, "name", where);
+    if (!name.is_string() || name.get_ref<const std::string&>().size() > 1000) refuse(where + " \"name\"", "is not a name");
+    phase.name = name.get<std::string>();
+    where += " (\"" + phase.name + "\")";
+    phase.from = number(member(from, "from", where), where + " \"from\"", 1, UINT32_MAX);
+    const Json& to = member(from, "to", where);
+    phase.to = to.is_null() ? control::kForever : number(to, where + " \"to\"", phase.from, UINT32_MAX);
+    const Json& peers = member(from, "peers", where);
+    if (!peers.is_object()) refuse(where + " \"peers\"", "is not an object of ranks");
+    for (const auto& [key, list] : peers.items()) {
+        const uint32_t rank = rank_of(key, size, where + " \"peers\"");
+        const std::string place = where + ", peers of rank " + std::to_string(rank);
+        if (!phase.peers.emplace(rank, read_peers(list, rank, size, place)).second) refuse(place, "are there twice");
+    }
+    return phase;
+}
+
+// So that each occurrence is in one entry.
+void check_overlaps(const std::vector<Plan::Phase>& phases) {
+    std::vector<const Plan::Phase*> sorted;
+    for (const Plan::Phase& phase : phases) sorted.push_back(&phase);
+    std::sort(sorted.begin(), sorted.end(),
+              [](const auto* a, const auto* b) { return std::tie(a->name, a->from) < std::tie(b->name, b->from); });
+    for (size_t i = 1; i < sorted.size(); ++i)
+        if (sorted[i - 1]->name == sorted[i]->name && sorted[i - 1]->to >= sorted[i]->from)
+            refuse("phase \"" + sorted[i]->name + "\"",
+                   "has occurrence " + std::to_string(sorted[i]->from) + " in two entries");
+}
+
+void read_all(const Json& json, Plan& out) {
+    if (!json.is_object()) refuse("it", "is not an object");
+    if (!json.contains("starling_plan")) refuse("it", "is no plan of Starling's: it has no \"starling_plan\"");
+    const uint64_t version = number(json["starling_plan"], "\"starling_plan\"", 1, UINT32_MAX);
+    if (version != kVersion)
+        refuse("it",
+               "has version " + std::to_string(version) + ", and this Starling reads version " + std::to_string(kVersion));
+    const Json& application = member(json, "application", "it");
+    if (!application.is_string()) refuse("\"application\"", "is not a name");
+    out.application = application.get<std::string>();
+    out.size = static_cast<uint32_t>(number(member(json, "size", "it"), "\"size\"", 1, kMostProcesses));
+    out.limits = {limit(json, "max_direct"), limit(json, "max_connections"), limit(json, "eager_limit")};
+    const Json& phases = member(json, "phases", "it");
+    if (!phases.is_array()) refuse("\"phases\"", "is not a list");
+    for (size_t i = 0; i < phases.size(); ++i)
+        out.phases.push_back(read_phase(phases[i], out.size, "phase " + std::to_string(i + 1)));
+    check_overlaps(out.phases);
+}
+
+// What the parser says: [json.exception.parse_error.101] parse error at line 3, column 4: syntax error ...
+std::string plain(const std::string& what) {
+    const size_t at = what.find("] ");
+    return "it is not JSON: " + (at == std::string::npos ? what : what.substr(at + 2));
+}
+
+}  // namespace
+
+std::string parse_plan(std::string_view text, Plan& out) {
+    out = {};
+    try {
+        read_all(Json::parse(text), out);
+    } catch (const Wrong& wrong) { return wrong.sentence; } catch (const Json::exception& error) {
+        return plain(error.what());
+    }
+    return {};
+}
+
+std::string read_plan(const std::string& path, const std::vector<Program>& programs, Plan& out) {
+    const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "re"), std::fclose);
+    if (!file) return "the plan " + path + " can't be read: " + std::strerror(errno);
+    std::string text;
+    char chunk[1 << 16];
+    for (size_t bytes; (bytes = std::fread(chunk, 1, sizeof chunk, file.get())) > 0 && text.size() < kMostBytes;)
+        text.append(chunk, bytes);
+    if (std::ferror(file.get())) return "the plan " + path + " can't be read: " + std::strerror(errno);
+    if (const std::string wrong = parse_plan(text, out); !wrong.empty()) return "the plan " + path + ": " + wrong;
+    uint32_t size = 0;
+    for (const Program& program : programs) size += program.count;
+    const std::string& command = programs[0].argv[0];
+    if (out.is_for(command, size)) return {};
+    const std::string is_for = "the plan " + path + " is for " + std::to_string(out.size) + " processes of " + out.application;
+    if (out.is_for(command, out.size))
+        return is_for + ", and these are " + std::to_string(size) + ": `starling profile plan --size " + std::to_string(size) +
+               "` makes one for so many";
+    return is_for + ", and this is " + command;
+}
+
+}  // namespace starling::launch

@@ -1,0 +1,37 @@
+// A plan for all ranks of a job, as the root of the universe keeps it: mpiexec reads it (launch/client/plan_file.h), a rank asks for its part.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/wire.h"
+#include "control/plan_reply.h"
+
+namespace starling::launch {
+
+struct Plan {
+    struct Phase {
+        std::string name;
+        uint64_t from = 1, to = 1;
+        std::map<uint32_t, std::vector<control::PlannedPeer>> peers;  ///< by rank; who has none may be left out
+        bool operator==(const Phase&) const = default;
+    };
+    std::string application;  ///< base name of the command
+    uint32_t size = 0;        ///< processes
+    control::PlanLimits limits;
+    std::vector<Phase> phases;
+    bool operator==(const Plan&) const = default;
+
+    /// Whether it is one for this job; there is none if `size` is 0.
+    bool is_for(std::string_view command, uint32_t processes) const;
+    control::PlanReply part_of(uint32_t rank) const;
+};
+
+/// A plan within another message.
+void write(Writer& writer, const Plan& plan);
+/// False if it is none; `out` is then unspecified.
+bool read(Reader& reader, Plan& out);
+
+}  // namespace starling::launch

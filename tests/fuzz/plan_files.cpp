@@ -1,0 +1,44 @@
+// What mpiexec --plan reads: any text is a plan or is refused with a sentence; and what is taken travels to the root and to the ranks.
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "launch/client/plan_file.h"
+
+using namespace starling;
+using namespace starling::launch;
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    const std::string_view text(reinterpret_cast<const char*>(data), size);
+    Plan plan;
+    const std::string wrong = parse_plan(text, plan);
+    if (!wrong.empty()) {
+        // One line, for people.
+        if (wrong.size() < 5 || wrong.find('\n') != std::string::npos) std::abort();
+        return 0;
+    }
+    Writer writer;
+    write(writer, plan);
+    Reader reader(writer.view());
+    Plan again;
+    if (!read(reader, again) || !reader.done() || !(again == plan)) std::abort();
+    for (uint32_t rank = 0; rank < plan.size && rank < 8; ++rank) {
+        control::PlanReply part;
+        if (!decode(encode(plan.part_of(rank)), part) || !(part == plan.part_of(rank))) std::abort();
+    }
+    return 0;
+}
+
+/// Well-formed inputs to start from, for the replay driver.
+const std::string* fuzz_seeds(size_t& count) {
+    static const std::string seeds[] = {
+        R"({"starling_plan":1,"application":"mesh","size":4,"from":["a"],"max_direct":4,"max_connections":8,
+            "phases":[{"name":"step","from":1,"to":3,"peers":{"0":[[1,930],[3,12]],"1":[[0,930]]}},
+                      {"name":"step","from":4,"to":null,"peers":{}},{"name":"","from":1,"to":1,"peers":{"3":[]}}]})",
+        R"({"starling_plan":1,"application":"a","size":2,"eager_limit":16384,"phases":[],"placement":[[0,1],[0,0]]})",
+        R"({"starling_plan":1,"application":"a","size":2,"phases":[{"name":"x","from":1,"to":null,"peers":{"1":[[0,1]]}}]})",
+    };
+    count = sizeof seeds / sizeof seeds[0];
+    return seeds;
+}
