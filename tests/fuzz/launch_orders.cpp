@@ -6,6 +6,7 @@
 
 #include "launch/common/client_protocol.h"
 #include "launch/common/order.h"
+#include "launch/common/plan.h"
 
 using namespace starling;
 using namespace starling::launch;

@@ -7,6 +7,9 @@
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <tuple>
+
+#include "control/control_protocol.h"
 
 namespace starling::launch {
 

@@ -2,6 +2,7 @@
 
 #include "control/local_socket.h"
 #include "launch/common/order.h"
+#include "launch/common/plan.h"
 
 namespace starling::launch {
 

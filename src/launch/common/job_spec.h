@@ -9,9 +9,10 @@
 
 #include "job/job_description.h"
 #include "launch/common/hosts.h"
-#include "launch/common/plan.h"
 
 namespace starling::launch {
+
+struct Plan;
 
 /// What the ranks are dealt out over, one after the other.
 enum class Mapping : uint32_t {

@@ -1,6 +1,7 @@
 // What ranks ask of the universe's root: spawns, names, other jobs.
 #include <algorithm>
 
+#include "launch/common/plan.h"
 #include "launch/universe/spawn_request.h"
 #include "launch/universe/universe_job.h"
 #include "mpi.h"
@@ -81,9 +82,11 @@ void Universe::spawn(Job& job, uint32_t host, const Order& order) {
         return answer(host, order, encode(reply));
     }
     spawn->spec.recovers = job.spec.recovers;
-    spawn->spec.plan = job.spec.plan;
+    const bool planned = job.spec.plan && job.spec.plan->is_for(spawn->spec.programs[0].argv[0], spawn->spec.size());
+    if (planned) spawn->spec.plan = job.spec.plan;
     std::vector<HostSlots> fresh;
     for (Program& program : spawn->spec.programs) {
+        if (planned) program.environment.emplace(program.environment.begin(), "STARLING_PLAN", "file");
         spawn->wanted.push_back(program.count);
         if (!program.soft.empty()) program.count = program.soft.back();
         for (const HostSlots& named : program.hosts) {
