@@ -49,11 +49,11 @@ inline constexpr uint32_t kInfiniteUniverse = ~0u;
 
 struct JobSpec {
     std::vector<Program> programs;
-    std::string blob;            ///< for the segment: the parents' description, opaque here
-    job::JobId parent = 0;       ///< the job that asked for the spawn, 0 if none
-    bool forward_input = false;  ///< standard input goes to rank 0
-    bool recovers = false;       ///< a rank's death is not the end: the others get errors and go on
-    bool encrypts = false;       ///< the user wants it to talk to other hosts under seal: then the universe has to do so
+    std::string blob;                  ///< for the segment: the parents' description, opaque here
+    job::JobId parent = 0;             ///< the job that asked for the spawn, 0 if none
+    bool forward_input = false;        ///< standard input goes to rank 0
+    bool recovers = false;             ///< a rank's death is not the end: the others get errors and go on
+    bool encrypts = false;             ///< the user wants it to talk to other hosts under seal: then the universe has to do so
     std::shared_ptr<const Plan> plan;  ///< for this job and what it spawns; null: none. Stays with the root
     /// MPI_UNIVERSE_SIZE of this job and of what it spawns; 0: the slots of the hosts, or the job's size, if that is more.
     uint32_t universe_size = 0;
