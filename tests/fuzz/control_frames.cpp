@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "control/control_protocol.h"
-#include "control/profile_report.h"
 #include "control/plan_reply.h"
+#include "control/profile_report.h"
 #include "job/environment.h"
 
 using namespace starling::job;
