@@ -73,13 +73,12 @@ Task CommCall::when_known(Choose choose) {
             return later(std::move(turn), std::move(making), *this, choose);
         }
         run(settle(std::move(turn), std::move(making)));
+        if (profile::watching) profile::expect_choice();  // that was none of the call's
     }
     view = View::all(exchange);
     // Of those that are under way at a time the parts within a host would follow each other, and so the whole of them, which
     // costs more than messages do.
     view.stage = blocking_ && stage.node_of_host() ? &stage : nullptr;
-    if (profile::watching) [[unlikely]]
-        profile::expect_choice();
     return choose(*this);
 }
 

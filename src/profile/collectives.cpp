@@ -89,7 +89,10 @@ void begin_watched(uint64_t communicator, uint32_t size) {
 }
 
 void expect_choice() {
-    if (watched) watched->choosing = true;
+    if (!watched) return;
+    watched->choosing = true;
+    watched->algorithm = "none";
+    watched->bytes = 0;
 }
 
 void note_choice(const char* algorithm, uint64_t bytes) {

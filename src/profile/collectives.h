@@ -20,7 +20,7 @@ struct CollectiveCall {
     uint32_t size = 0;
     uint64_t bytes = 0;              ///< whole vector, or one block, as the choice of the algorithm counts it
     const char* algorithm = "none";  ///< none: there was nothing to choose, as for one process or no data
-    bool choosing = false;           ///< the next algorithm that is chosen is this call's
+    bool choosing = true;            ///< the next algorithm that is chosen is this call's
 };
 
 /// Whether collective calls are watched at all: read by every collective call, so it is one predictable branch where nobody does.
@@ -67,7 +67,7 @@ void clear_collectives();
 
 /// The communicator is known and the arguments are right: listeners hear of it.
 void begin_watched(uint64_t communicator, uint32_t size);
-/// What is chosen next is chosen for the call.
+/// What was chosen so far was none of the call's: the next is.
 void expect_choice();
 /// An algorithm was chosen for so many bytes; its name lasts for ever.
 void note_choice(const char* algorithm, uint64_t bytes);

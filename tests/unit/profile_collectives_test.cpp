@@ -21,7 +21,6 @@ int call(const void* site, const char* function, uint64_t communicator, std::vec
     calling = function;
     const auto body = [&] {
         begin_watched(communicator, 4);
-        expect_choice();
         for (const auto& [algorithm, bytes] : choices) note_choice(algorithm, bytes);
         return 7;
     };
@@ -74,6 +73,18 @@ TEST(ProfileCollectives, ACallIsCountedWhereItIsMade) {
     call(kHere, "MPI_Allreduce", 16, {{"two_level", 8}, {"ring", 4}});
     ASSERT_EQ(sums().size(), 1u);
     EXPECT_STREQ(sums()[0].algorithm, "two_level") << "what is chosen within an algorithm is not the call's";
+
+    clear_counts();
+    calling = "MPI_Bcast";
+    const auto prepared = [] {
+        begin_watched(16, 4);
+        note_choice("ring", 4);
+        expect_choice();
+        return 0;
+    };
+    run_watched(kHere, prepared);
+    ASSERT_EQ(sums().size(), 1u);
+    EXPECT_STREQ(sums()[0].algorithm, "none") << "what was chosen to prepare the call is not its own";
 
     clear_counts();
     calling = "MPI_Barrier";
