@@ -22,7 +22,7 @@ void start_recording(job::JobSegment& own, uint32_t rank);
 /// A connection to that process was opened or closed.
 void note_connection(const Traffic& peer, bool opened);
 
-/// Hands on what there is, if it is time. Costs a load where nothing is recorded, else a few; a report some 30 µs.
+/// Hands on what there is, if it is time. Costs a load where nothing is recorded, else a few; a report some 50 µs.
 void hand_on();
 /// The process ends without MPI_Finalize: what is written down goes at once.
 void hand_on_the_rest();
@@ -33,7 +33,7 @@ void finish_recording();
 bool handed_on();
 inline constexpr uint64_t kLongestFarewellNs = 2'000'000'000;
 
-/// A report may go every so many ns, and of those that did not so many later: a rank whose phases are shorter pays some 0.3 %.
+/// A report may go every so many ns, and of those that did not so many later: a rank whose phases are shorter pays some 0.5 %.
 inline constexpr uint64_t kBetweenReportsNs = 10'000'000, kReportsSaved = 32;
 /// Reports go as long as less is on its way, bytes: the launcher may be slow, or stopped.
 inline constexpr size_t kMostUnderWay = 64 << 10;
