@@ -52,6 +52,13 @@ double overlap(const Partners& a, const Partners& b) {
 }
 
 std::optional<uint32_t> Finder::segment(const Partners& messages) {
+    if (pulse_.changes() != pulses_) {
+        // Segments of another length have other patterns; and this one is but a part.
+        pulses_ = pulse_.changes();
+        patterns_.clear();
+        run_phase_ = 0;
+        return std::nullopt;
+    }
     if (messages.empty()) return std::nullopt;
     ++segments_;
     const Partners shares = shares_of(messages);

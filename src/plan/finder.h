@@ -42,6 +42,7 @@ class Finder {
     Pattern* of_phase(uint32_t phase);
 
     Pulse pulse_;
+    uint32_t pulses_ = 0;  ///< as Pulse::changes()
     std::vector<Pattern> patterns_;
     uint64_t segments_ = 0;
     uint32_t found_ = 0;      ///< phases

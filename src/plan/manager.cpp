@@ -11,6 +11,7 @@
 #include "link/transports.h"
 #include "plan/choice.h"
 #include "plan/doubt.h"
+#include "plan/found_phases.h"
 #include "plan/given.h"
 #include "plan/learned.h"
 #include "plan/phase_traffic.h"
@@ -206,11 +207,12 @@ void Manager::ask_wanted(Side side, bool anew) {
 
 // Who was turned away, by their own or by this phase's plan, would have to wait for their traffic to ask again.
 void Manager::serve_guests(Side side) {
-    std::erase_if(guests_, [&](const Guest& guest) {
+    // Who is served may let others be turned away meanwhile.
+    for (const Guest& guest : std::exchange(guests_, {})) {
         Peer* const peer = peer_of(guest.job, guest.rank);
-        if (!peer || peer->state != link::State::closed) return true;
-        return is_of(*peer, side) && serve(*peer, side);
-    });
+        if (!peer || peer->state != link::State::closed) continue;
+        if (!is_of(*peer, side) || !serve(*peer, side)) guests_.push_back(guest);
+    }
 }
 
 // Whether there is nothing more to do for the guest.
@@ -251,9 +253,11 @@ std::unique_ptr<Source> source_of(PlanSource which) {
 void start() {
     if (config().plan == PlanSource::first) link::keep_connections();
     std::unique_ptr<Source> source = source_of(config().plan);
+    if (source) profile::start_counting();
+    // A profile is told of phases as well.
+    if (profile::counting()) find_phases();
     if (!source) return;
     manager = new Manager(std::move(source));
-    profile::start_counting();
     profile::listen_to_phases([](PhaseId ended, PhaseId begun) { manager->begin(ended, begun); });
     link::listen_to_places([](Peer& peer, link::PlaceNews news) { manager->note(peer, news); });
     progress::add_poller([] { return manager->poll(); });

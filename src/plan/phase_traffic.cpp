@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "link/remote.h"
 #include "profile/traffic.h"
 
 namespace starling::plan {
@@ -14,7 +15,8 @@ Peer* peer_of(uint64_t job, uint32_t rank) {
     if (!its || its->dead() || !its->mapped() || rank >= its->segment().header().size) return nullptr;
     if (its == link::self().job && rank == link::self().rank) return nullptr;
     Peer* const peer = its->peer(rank);
-    return peer && !peer->dead && peer->can(transport::kConnections) ? peer : nullptr;
+    // Who has finalized reads nothing any more.
+    return peer && !link::has_finalized(*peer) && peer->can(transport::kConnections) ? peer : nullptr;
 }
 
 Exchanged PhaseTraffic::end() {

@@ -15,7 +15,8 @@ namespace starling::plan {
 enum Side : size_t { kHere, kElsewhere, kSides };
 inline bool is_of(const link::Peer& peer, Side side) { return peer.can(transport::kSharesMemory) == (side == kHere); }
 
-/// The peer that may have a connection; it is met if it wasn't. Null: its job is gone, it is dead, or it is ourselves.
+/// The peer that may have a connection; it is met if it wasn't. Null: its job is gone, it is dead or has
+/// finalized, or it is ourselves.
 link::Peer* peer_of(uint64_t job, uint32_t rank);
 inline link::Peer* peer_of(const Partner& partner) { return peer_of(partner.job, partner.rank); }
 

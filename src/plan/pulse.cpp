@@ -50,6 +50,7 @@ bool Pulse::call(uint64_t site, uint64_t communicator) {
     if (!better) return false;
     pulse_site_ = site;
     pulse_communicator_ = communicator;
+    ++changes_;
     return true;
 }
 

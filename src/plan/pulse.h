@@ -14,6 +14,8 @@ class Pulse {
   public:
     /// A call. Whether it is the pulse.
     bool call(uint64_t site, uint64_t communicator);
+    /// How often another call became the pulse.
+    uint32_t changes() const { return changes_; }
 
     static constexpr uint32_t kBeats = 4;      ///< regular turns before a call is believed
     static constexpr size_t kMostCalls = 128;  ///< that are remembered; those that were not made for longest are forgotten
@@ -27,12 +29,14 @@ class Pulse {
         uint32_t beats = 0;    ///< regular ones in a row
         bool missed = false;   ///< the last turn was not regular
     };
-    bool is_alive(const Recurring& call) const { return calls_ - call.last <= 2 * call.period; }
+    /// Turns may become longer, but one that long is no turn any more.
+    bool is_alive(const Recurring& call) const { return calls_ - call.last <= 16 * call.period; }
     void beat(Recurring& call, uint64_t between);
 
     std::vector<Recurring> recent_;  ///< the last one made first
     uint64_t calls_ = 0;
     uint64_t pulse_site_ = 0, pulse_communicator_ = 0;
+    uint32_t changes_ = 0;
 };
 
 }  // namespace starling::plan

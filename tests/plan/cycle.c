@@ -3,28 +3,8 @@
 #include <mpi-ext.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-static MPI_T_pvar_session session;
-
-static MPI_T_pvar_handle count_from_now(const char* wanted) {
-    int count = 0;
-    MPI_T_pvar_handle handle = MPI_T_PVAR_HANDLE_NULL;
-    MPI_T_pvar_get_num(&count);
-    for (int i = 0; i < count; ++i) {
-        char name[200];
-        int length = sizeof name, verbosity, class, bind, readonly, continuous, atomic;
-        MPI_Datatype type;
-        MPI_T_enum enumeration;
-        MPI_T_pvar_get_info(i, name, &length, &verbosity, &class, &type, &enumeration, NULL, NULL, &bind, &readonly,
-                            &continuous, &atomic);
-        if (!strstr(name, wanted)) continue;
-        MPI_T_pvar_handle_alloc(session, i, NULL, &handle, &length);
-        if (!continuous) MPI_T_pvar_start(session, handle);
-        break;
-    }
-    return handle;
-}
+#include "../mpi/counted.h"
 
 int main(int argc, char** argv) {
     int rank, size, provided;
@@ -32,8 +12,7 @@ int main(int argc, char** argv) {
     const int cycles = argc > 1 ? atoi(argv[1]) : 4, messages = argc > 2 ? atoi(argv[2]) : 20;
     MPI_Init(&argc, &argv);
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
-    MPI_T_pvar_session_create(&session);
-    MPI_T_pvar_handle on_rings = count_from_now("messages_ring");
+    const Counted on_rings = count_from_now("messages_ring");
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Comm_get_parent(&parent);
@@ -56,9 +35,7 @@ int main(int argc, char** argv) {
             if (in != out) MPI_Abort(MPI_COMM_WORLD, 9);
         }
     }
-    unsigned long long sent = 0;
-    MPI_T_pvar_read(session, on_rings, &sent);
-    printf("%llu\n", sent);
+    printf("%llu\n", counted_so_far(on_rings));
     if (parent != MPI_COMM_NULL) MPI_Comm_disconnect(&parent);
     MPI_T_finalize();
     MPI_Finalize();

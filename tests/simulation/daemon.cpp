@@ -146,6 +146,20 @@ void Daemons::on_given_up(const control::JobQuery& query, uint32_t by) {
     });
 }
 
+void Daemons::on_plan(Process& asker, int fd) {
+    Process* const who = &asker;
+    const uint64_t wait = world_.random.below(world_.random.one_in(4) ? 20 * kWordNs : kWordNs);
+    world_.at_daemon(world_.now + wait, *daemons_[asker.host], [=, this] {
+        auto* const socket = who->gone() ? nullptr : descriptor_as<ControlSocket>(fd);
+        if (!socket || socket->owner != who) return;
+        const auto ranks = static_cast<uint32_t>(placement_.host_of_rank.size());
+        socket->replies += control::encode_frame(control::MessageKind::reply, placement_.plans.reply(who->rank, ranks));
+        segments_[who->host].cell(who->rank).replies.fetch_add(1);
+        socket->changed();
+        ring(who->rank);
+    });
+}
+
 void Daemons::on_arrived() {
     if (++arrived_ < placement_.hosts) return;
     for (job::JobSegment& segment : segments_) segment.header().all_arrived.store(1);
@@ -159,6 +173,7 @@ void ControlSocket::send(std::string_view bytes, int fd) {
         const bool asks = control::decode(frame.payload, query);
         if (frame.kind == control::MessageKind::locate && asks) daemons()->on_locate(*owner, query, fd);
         if (frame.kind == control::MessageKind::given_up && asks) daemons()->on_given_up(query, owner->rank);
+        if (frame.kind == control::MessageKind::plan) daemons()->on_plan(*owner, fd);
         if (frame.kind == control::MessageKind::arrived) daemons()->on_arrived();
     }
 }

@@ -8,6 +8,7 @@
 #include "control/control_protocol.h"
 #include "descriptors.h"
 #include "job/job_segment.h"
+#include "plans.h"
 
 namespace starling::simulation {
 
@@ -17,6 +18,7 @@ struct Placement {
     uint32_t hosts = 1;
     uint32_t cores = 1;  ///< of each host
     bool recovers = false;
+    Plans plans{0};
     bool encrypts = false;  ///< what goes between hosts
 };
 
@@ -43,6 +45,7 @@ class Daemons {
     void on_locate(Process& asker, const control::JobQuery& query, int fd);
     void on_given_up(const control::JobQuery& query, uint32_t by);
     void on_arrived();
+    void on_plan(Process& asker, int fd);
 
   private:
     void mark_dead(uint32_t rank, uint32_t host);

@@ -56,6 +56,8 @@ Library* load(const std::string& file, size_t index) {
     if (!made->name) give_up("MPI_" #name, "the library does not have it");
 #include "functions.def"
 #undef FUNCTION
+    made->Phase_begin = reinterpret_cast<decltype(&MPIX_Phase_begin)>(dlsym(handle, "MPIX_Phase_begin"));
+    if (!made->Phase_begin) give_up("MPIX_Phase_begin", "the library does not have it");
     return made;
 }
 

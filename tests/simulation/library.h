@@ -2,7 +2,7 @@
 // variables of its own, those of its threads and functions too, so processes share nothing but what they share for real.
 #pragma once
 
-#include <mpi.h>
+#include <mpi-ext.h>
 
 #include <memory>
 #include <string>
@@ -14,6 +14,7 @@ struct Library {
 #define FUNCTION(name) decltype(&MPI_##name) name;
 #include "functions.def"
 #undef FUNCTION
+    decltype(&MPIX_Phase_begin) Phase_begin;
 };
 
 /// Loads copy number `index` of the library in this file, which stays; the same again for the same number.

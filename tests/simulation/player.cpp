@@ -69,7 +69,11 @@ void Player::run() {
     if (rank != static_cast<int>(me_) || size != static_cast<int>(script_.ranks)) fail_run("is rank %d of %d", rank, size);
     comms_.assign(script_.communities.size(), MPI_COMM_NULL);
     comms_[0] = MPI_COMM_WORLD;
-    for (const Step& step : script_.steps) play(step);
+    for (const Step& step : script_.steps) {
+        if (const std::string phase = script_.placement.plans.mark(step.id, me_); !phase.empty())
+            ok(mpi_.Phase_begin(MPI_COMM_WORLD, phase.c_str()), "MPIX_Phase_begin");
+        play(step);
+    }
     wait_for_all();
     check_crowds();
     if (!script_.mortal) {

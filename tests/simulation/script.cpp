@@ -70,6 +70,8 @@ void Script::set(Random& random) {
         {"STARLING_IP_WINDOW", {"131072", "131072", "1048576", "1048576"}},
     };
     for (const auto& row : kSettings) settings.emplace_back(row.name, random.one_of(row.values));
+    placement.plans = Plans(seed);
+    settings.emplace_back("STARLING_PLAN", placement.plans.source());
     settings.emplace_back("STARLING_CONFIG", "none");
     settings.emplace_back("STARLING_CHECKED", "1");
     settings.emplace_back("STARLING_PMI", "none");

@@ -1,0 +1,77 @@
+#include "plan/found_phases.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/state.h"
+#include "link/job.h"
+#include "plan/finder.h"
+#include "profile/collectives.h"
+#include "profile/phase.h"
+#include "profile/traffic.h"
+
+namespace starling::plan {
+
+namespace {
+
+class Seeker {
+  public:
+    void call(uint64_t site, uint64_t communicator) {
+        if (!off_ && finder_.call(site, communicator)) end_segment();
+    }
+    /// What was sent is counted from 0 again. Who marks his phases himself knows better.
+    void phase_begins() {
+        before_.clear();
+        off_ = off_ || !begins_one_;
+    }
+
+  private:
+    void end_segment();
+    Partners sent_since();
+
+    Finder finder_;
+    std::vector<uint64_t> before_;  ///< messages in this phase before this segment, in the order of each_traffic()
+    bool begins_one_ = false;
+    bool off_ = false;
+};
+STARLING_STATE Seeker* seeker = nullptr;
+
+Partners Seeker::sent_since() {
+    struct Look {
+        std::vector<uint64_t>& before;
+        size_t at = 0;
+        Partners sent = {};
+    } look{before_};
+    // New ones come at the end, and none goes before the phase ends.
+    profile::each_traffic(
+        [](const profile::Traffic& traffic, void* argument) {
+            Look& look = *static_cast<Look*>(argument);
+            if (look.at == look.before.size()) look.before.push_back(0);
+            const uint64_t messages = traffic.messages() - look.before[look.at];
+            look.before[look.at++] += messages;
+            const bool own = traffic.job == link::self().job->address().id && traffic.rank == link::self().rank;
+            if (messages == 0 || own) return;
+            look.sent.push_back({traffic.job, traffic.rank, static_cast<uint32_t>(std::min<uint64_t>(messages, UINT32_MAX))});
+        },
+        &look);
+    return look.sent;
+}
+
+void Seeker::end_segment() {
+    const std::optional<uint32_t> phase = finder_.segment(sent_since());
+    if (!phase) return;
+    begins_one_ = true;
+    profile::begin_phase(*phase == 0 ? std::string() : "found " + std::to_string(*phase), profile::Mark::found);
+    begins_one_ = false;
+}
+
+}  // namespace
+
+void find_phases() {
+    seeker = new Seeker;
+    profile::listen_to_phases([](profile::PhaseId, profile::PhaseId) { seeker->phase_begins(); });
+    profile::listen_to_collectives(
+        [](uint64_t site, uint64_t communicator, uint32_t, const char*) { seeker->call(site, communicator); });
+}
+
+}  // namespace starling::plan
