@@ -16,21 +16,22 @@ namespace starling::control {
 
 namespace {
 
-int connect_launcher(const job::JobHeader& header) {
-    return connect_local(std::string_view(header.control_socket, strnlen(header.control_socket, sizeof header.control_socket)));
+int connect_launcher(const job::JobHeader& header, bool may_wait) {
+    return connect_local(std::string_view(header.control_socket, strnlen(header.control_socket, sizeof header.control_socket)),
+                         may_wait);
 }
 
 // A launcher of our own may have been killed: then there is nobody to whom its socket belongs, and another takes its place.
-int reach_launcher(job::JobSegment& own, int& fd) {
+int reach_launcher(job::JobSegment& own, bool may_wait, int& fd) {
     job::JobHeader& header = own.header();
     const bool ours = header.owner_pid == getpid();
     if (header.control_socket[0] != '\0') {
-        fd = connect_launcher(header);
+        fd = connect_launcher(header, may_wait);
         if (fd >= 0 || !ours || errno != ECONNREFUSED) return MPI_SUCCESS;
         header.control_socket[0] = '\0';
     }
     if (const int error = start_server(own)) return error;
-    fd = connect_launcher(header);
+    fd = connect_launcher(header, may_wait);
     return MPI_SUCCESS;
 }
 
@@ -62,11 +63,12 @@ int ControlCall::start(job::JobSegment& own, uint32_t rank, MessageKind kind, st
     ControlCall call;
     call.cell_ = &own.cell(rank);
     call.replies_seen_ = call.cell_->replies.load(std::memory_order_acquire);
-    if (const int error = reach_launcher(own, call.fd_)) return error;
+    if (const int error = reach_launcher(own, kind != MessageKind::profile, call.fd_)) return error;
     if (call.fd_ < 0) {
         if (errno == EMFILE || errno == ENFILE) {
             return fail(MPI_ERR_OTHER, "no file descriptor left to ask the job's launcher; raise `ulimit -n`");
         }
+        if (errno == EAGAIN) return fail(MPI_ERR_PENDING, "the job's launcher has no time for another request now");
         if (errno == EPERM) return fail(MPI_ERR_OTHER, "the socket of the job's launcher belongs to another user");
         return fail(MPI_ERR_PROC_ABORTED, "the launcher of this job (process %d) does not answer: %s", header.owner_pid,
                     std::strerror(errno));

@@ -20,7 +20,8 @@ class ControlCall {
 
     /// Sends `payload` (an encoded message of control_protocol.h) to the launcher of `own`, as `rank` of
     /// it. A singleton gets its launcher first, which takes some milliseconds once: `starlingd serve`,
-    /// which ends by itself. MPI_SUCCESS, or MPI_ERR_OTHER / MPI_ERR_PROC_ABORTED with failure_text().
+    /// which ends by itself. MPI_SUCCESS, or MPI_ERR_OTHER / MPI_ERR_PROC_ABORTED with failure_text();
+    /// for a profile MPI_ERR_PENDING, too, instead of waiting where too many wait for the launcher already.
     static int start(job::JobSegment& own, uint32_t rank, MessageKind kind, std::string_view payload, ControlCall& out);
 
     /// Sets `done` when reply() is complete. The launcher rings the rank's doorbell after replying; between

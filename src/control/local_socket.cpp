@@ -1,5 +1,6 @@
 #include "control/local_socket.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -37,14 +38,15 @@ bool is_trusted_peer(int fd) {
     return peer.uid == geteuid() || peer.uid == 0;
 }
 
-int connect_local(std::string_view name) {
-    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+int connect_local(std::string_view name, bool may_wait) {
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | (may_wait ? 0 : SOCK_NONBLOCK), 0);
     if (fd < 0) return -1;
     sockaddr_un address;
     const socklen_t length = address_of(name, address);
     int result;
     do { result = connect(fd, reinterpret_cast<sockaddr*>(&address), length); } while (result != 0 && errno == EINTR);
     if (result != 0) return close_failed(fd, errno);
+    if (!may_wait) fcntl(fd, F_SETFL, 0);
     if (!is_trusted_peer(fd)) return close_failed(fd, EPERM);
     return fd;
 }

@@ -9,8 +9,9 @@
 namespace starling::control {
 
 /// Connects (blocking) to the abstract name, close-on-exec. -1 with errno if nobody listens; -1 with errno
-/// EPERM if another user does.
-int connect_local(std::string_view name);
+/// EPERM if another user does. Not `may_wait`: -1 with errno EAGAIN if so many wait for the listener that there is no place
+/// for one more. What is sent then blocks as ever.
+int connect_local(std::string_view name, bool may_wait = true);
 
 /// Binds and listens, non-blocking and close-on-exec. -1 with errno; EADDRINUSE if someone has the name.
 int listen_local(std::string_view name);

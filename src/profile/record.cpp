@@ -175,7 +175,7 @@ void Recorder::give_up() {
 
 bool Recorder::may_send(uint64_t now) {
     constexpr uint64_t kSaved = kReportsSaved * kBetweenReportsNs;
-    if (now < paid_until_ || bytes_under_way_ > kMostUnderWay) return false;
+    if (now < paid_until_ || bytes_under_way_ > kMostUnderWay || under_way_.size() >= kMostCalls) return false;
     paid_until_ = std::max(paid_until_, now > kSaved ? now - kSaved : 0) + kBetweenReportsNs;
     return true;
 }
@@ -184,14 +184,17 @@ void Recorder::hand_on(bool at_once) {
     if (!under_way_.empty()) poll();
     if (gave_up_ || (waiting_.empty() && !last_)) return;
     if (!at_once && !may_send(now_ns())) return;
-    ProfileReport report;
-    report.last = last_;
-    report.phases.assign(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(waiting_.end()));
-    waiting_.clear();
-    bytes_ = 0;
+    ProfileReport report{last_, {std::make_move_iterator(waiting_.begin()), std::make_move_iterator(waiting_.end())}};
     const std::string bytes = encode(report);
     control::ControlCall call;
-    if (control::ControlCall::start(own_, rank_, control::MessageKind::profile, bytes, call) != MPI_SUCCESS) return give_up();
+    const int error = control::ControlCall::start(own_, rank_, control::MessageKind::profile, bytes, call);
+    if (error == MPI_ERR_PENDING) {
+        std::move(report.phases.begin(), report.phases.end(), waiting_.begin());
+        return clear_failure();
+    }
+    if (error != MPI_SUCCESS) return give_up();
+    waiting_.clear();
+    bytes_ = 0;
     under_way_.push_back({std::move(call), bytes.size()});
     bytes_under_way_ += bytes.size();
     last_ = false;

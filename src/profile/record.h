@@ -35,8 +35,8 @@ inline constexpr uint64_t kLongestFarewellNs = 2'000'000'000;
 
 /// A report may go every so many ns, and of those that did not so many later: a rank whose phases are shorter pays some 0.5 %.
 inline constexpr uint64_t kBetweenReportsNs = 10'000'000, kReportsSaved = 32;
-/// Reports go as long as less is on its way, bytes: the launcher may be slow, or stopped.
-inline constexpr size_t kMostUnderWay = 64 << 10;
+/// Reports go as long as less is on its way, bytes and reports: the launcher may be slow, or stopped.
+inline constexpr size_t kMostUnderWay = 64 << 10, kMostCalls = 16;
 /// Records that wait are summed up by phase when there are more, or more bytes of them.
 inline constexpr size_t kMostRecords = 64, kMostBytes = 64 << 10;
 

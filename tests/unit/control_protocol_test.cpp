@@ -1,10 +1,14 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+#include <cerrno>
 
 #include <cstdint>
 #include <string>
 
 #include "base/wire.h"
 #include "control/control_protocol.h"
+#include "control/local_socket.h"
 
 namespace starling {
 namespace {
@@ -143,6 +147,22 @@ TEST(Messages, EveryTruncationOfASpawnRequestIsRefused) {
     }
     control::SpawnRequest back;
     EXPECT_FALSE(decode(whole + "x", back));
+}
+
+TEST(LocalSocket, WhoMayNotWaitIsSentAwayWhereTooManyDo) {
+    const std::string name = "starling-test-" + std::to_string(getpid());
+    const int listener = control::listen_local(name);
+    ASSERT_GE(listener, 0);
+    int fd, connected = 0;
+    // Those that have hung up wait in the listener's queue all the same.
+    while ((fd = control::connect_local(name, false)) >= 0 && connected < 100000) {
+        EXPECT_EQ(fcntl(fd, F_GETFL) & O_NONBLOCK, 0);
+        close(fd);
+        ++connected;
+    }
+    EXPECT_EQ(errno, EAGAIN);
+    EXPECT_GT(connected, 0);
+    close(listener);
 }
 
 TEST(Messages, RepliesComeBack) {
