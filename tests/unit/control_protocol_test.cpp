@@ -1,8 +1,8 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
-#include <cerrno>
 
+#include <cerrno>
 #include <cstdint>
 #include <string>
 
