@@ -78,8 +78,8 @@ void run_plan(const Options& options) {
     const Plan plan = make_plan(run, wish);
     const std::string path = options.output.empty() ? plan.application + ".plan" : options.output;
     write_file(path, to_text(plan));
-    fmt::print("{}: {} of {} processes, {} kinds of occurrences, at most {} connections per process\n", path, plan.application,
-               plan.size, plan.phases.size(), plan.max_direct);
+    fmt::print("{}: {} of {} processes, {} {}, at most {} connections per process\n", path, plan.application, plan.size,
+               plan.phases.size(), plan.phases.size() == 1 ? "pattern of partners" : "patterns of partners", plan.max_direct);
     if (!plan.structure.empty())
         fmt::print("  scaled from {} processes, whose neighbourhoods are a {}\n", run.jobs[0].size, plan.structure);
     std::string ranks;
