@@ -4,12 +4,14 @@
 
 namespace starling::plan {
 
-uint64_t OnDemand::phase(std::span<const Partner> sent, uint32_t threshold, uint32_t limit) {
+uint64_t OnDemand::phase(std::span<const Sent> sent, uint32_t threshold, uint32_t limit) {
     std::vector<std::pair<uint64_t, Key>> direct;
-    for (const Partner& partner : sent) {
+    for (const auto& [partner, late] : sent) {
         const Key key(partner.job, partner.rank);
         const bool open = std::binary_search(open_.begin(), open_.end(), key);
-        const uint32_t before = open ? 0 : threshold;
+        // Where the plan had none at all it can't be said how long it takes.
+        const uint32_t opening = late < partner.priority ? late : 0;
+        const uint32_t before = open ? 0 : std::max(threshold, opening);
         if (partner.priority > before) direct.emplace_back(partner.priority - before, key);
     }
     const auto more = [](const auto& a, const auto& b) { return a.first > b.first; };

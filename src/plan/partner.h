@@ -13,6 +13,12 @@ struct Partner {
     bool operator==(const Partner&) const = default;
 };
 
+/// Whom messages were sent to.
+struct Sent {
+    Partner to;         ///< by their number
+    uint32_t late = 0;  ///< of those to a peer that the plan names, how many went before its connection was there
+};
+
 /// By falling priority.
 using Partners = std::vector<Partner>;
 

@@ -27,13 +27,16 @@ Exchanged PhaseTraffic::end() {
             const auto messages = static_cast<uint32_t>(std::min<uint64_t>(traffic.messages(), UINT32_MAX / 2));
             if (!peer || messages == 0) return;
             auto& exchanged = *static_cast<Exchanged*>(argument);
-            exchanged.sent[is_of(*peer, kHere) ? kHere : kElsewhere].push_back({traffic.job, traffic.rank, messages});
+            const auto late = peer->planned ? traffic.messages(profile::Way::base) : 0;
+            exchanged.sent[is_of(*peer, kHere) ? kHere : kElsewhere].push_back(
+                {{traffic.job, traffic.rank, messages}, static_cast<uint32_t>(std::min<uint64_t>(late, messages))});
             exchanged.messages += messages;
             exchanged.on_connections += traffic.messages(profile::Way::connection);
         },
         &exchanged);
     Partners& partners = exchanged.partners;
-    for (const Partners& sent : exchanged.sent) partners.insert(partners.end(), sent.begin(), sent.end());
+    for (const auto& side : exchanged.sent)
+        for (const Sent& sent : side) partners.push_back(sent.to);
     add_received(partners);
     std::sort(partners.begin(), partners.end(), [](const Partner& a, const Partner& b) {
         return a.priority != b.priority ? a.priority > b.priority : Key(a.job, a.rank) < Key(b.job, b.rank);

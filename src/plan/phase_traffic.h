@@ -5,6 +5,7 @@
 #pragma once
 
 #include <utility>
+#include <vector>
 
 #include "link/peer.h"
 #include "plan/partner.h"
@@ -21,8 +22,8 @@ link::Peer* peer_of(uint64_t job, uint32_t rank);
 inline link::Peer* peer_of(const Partner& partner) { return peer_of(partner.job, partner.rank); }
 
 struct Exchanged {
-    Partners partners;                          ///< by messages both ways
-    Partners sent[kSides];                      ///< by those that were sent
+    Partners partners;  ///< by messages both ways
+    std::vector<Sent> sent[kSides];
     uint64_t messages = 0, on_connections = 0;  ///< of those that were sent
 };
 

@@ -3,12 +3,18 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace starling::plan {
 namespace {
 
 constexpr uint32_t kThreshold = 8, kPlaces = 2;
 
-uint64_t phase(OnDemand& model, const Partners& sent) { return model.phase(sent, kThreshold, kPlaces); }
+uint64_t phase(OnDemand& model, const Partners& partners) {
+    std::vector<Sent> sent;
+    for (const Partner& partner : partners) sent.push_back({partner});
+    return model.phase(sent, kThreshold, kPlaces);
+}
 
 TEST(OnDemand, TheFirstMessagesTakeTheBasePath) {
     OnDemand model;
@@ -40,9 +46,19 @@ TEST(OnDemand, RanksOfOtherJobsAreOthers) {
     EXPECT_EQ(phase(model, {{1, 1, 100}, {2, 1, 100}}), 200u);
 }
 
+TEST(OnDemand, AConnectionTakesAsLongToOpenAsItTookThePlan) {
+    OnDemand model;
+    const Sent opened_late{{1, 1, 100}, 60}, opened_at_once{{1, 2, 100}, 2};
+    EXPECT_EQ(model.phase(std::vector{opened_late, opened_at_once}, kThreshold, kPlaces), 40u + 92u);
+    // What stays open needs no time.
+    EXPECT_EQ(model.phase(std::vector{opened_late}, kThreshold, kPlaces), 100u);
+    // One that the plan never got says nothing of how long it takes.
+    EXPECT_EQ(model.phase(std::vector{Sent{{1, 3, 300}, 300}}, kThreshold, kPlaces), 292u);
+}
+
 TEST(OnDemand, WithoutPlacesNothingGoesOnConnections) {
     OnDemand model;
-    EXPECT_EQ(model.phase(Partners{{1, 1, 100}}, kThreshold, 0), 0u);
+    EXPECT_EQ(model.phase(std::vector{Sent{{1, 1, 100}}}, kThreshold, 0), 0u);
 }
 
 TEST(Doubt, ThreePhasesInARow) {
