@@ -4,24 +4,27 @@
 
 namespace starling::plan {
 
-uint64_t OnDemand::phase(std::span<const Sent> sent, uint32_t threshold, uint32_t limit) {
-    std::vector<std::pair<uint64_t, Key>> direct;
-    for (const auto& [partner, late] : sent) {
-        const Key key(partner.job, partner.rank);
+uint64_t OnDemand::phase(std::span<const Traffic> traffic, uint32_t threshold, uint32_t limit) {
+    struct Direct {
+        uint64_t worth, sent;
+        Key key;
+    };
+    std::vector<Direct> direct;
+    for (const auto& [with, sent, late] : traffic) {
+        const Key key(with.job, with.rank);
         const bool open = std::binary_search(open_.begin(), open_.end(), key);
-        // Where the plan had none at all it can't be said how long it takes.
-        const uint32_t opening = late < partner.priority ? late : 0;
+        // Where the plan had no connection at all it can't be said how long it takes.
+        const uint32_t opening = late < sent ? late : 0;
         const uint32_t before = open ? 0 : std::max(threshold, opening);
-        if (partner.priority > before) direct.emplace_back(partner.priority - before, key);
+        if (with.priority > before) direct.push_back({with.priority - before, sent > before ? sent - before : 0, key});
     }
-    const auto more = [](const auto& a, const auto& b) { return a.first > b.first; };
-    std::stable_sort(direct.begin(), direct.end(), more);
+    std::stable_sort(direct.begin(), direct.end(), [](const Direct& a, const Direct& b) { return a.worth > b.worth; });
     if (direct.size() > limit) direct.resize(limit);
     uint64_t messages = 0;
     std::vector<Key> now;
-    for (const auto& [count, key] : direct) {
-        messages += count;
-        now.push_back(key);
+    for (const Direct& one : direct) {
+        messages += one.sent;
+        now.push_back(one.key);
     }
     // Nobody takes the other places, so who had them keeps them.
     for (const Key& key : open_) {

@@ -15,10 +15,10 @@ namespace starling::plan {
 /// of a phase have the places.
 class OnDemand {
   public:
-    /// A phase is over in which these messages were sent: how many of them would have gone on connections.
+    /// A phase is over that had this traffic: how many of the messages sent would have gone on connections.
     /// `threshold`: messages to a peer before it has one, unless it still has it from the phase before; to open it
     /// takes as long as it took the plan. `limit`: places.
-    uint64_t phase(std::span<const Sent> sent, uint32_t threshold, uint32_t limit);
+    uint64_t phase(std::span<const Traffic> traffic, uint32_t threshold, uint32_t limit);
 
   private:
     using Key = std::pair<uint64_t, uint32_t>;

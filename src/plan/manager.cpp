@@ -122,7 +122,7 @@ bool Manager::is_wrong(const Exchanged& phase) {
     const uint32_t thresholds[kSides] = {static_cast<uint32_t>(config().direct_threshold),
                                          static_cast<uint32_t>(config().connect_messages)};
     for (const Side side : {kHere, kElsewhere})
-        on_demand += on_demand_[side].phase(phase.sent[side], thresholds[side], places_of(side, {}).limit);
+        on_demand += on_demand_[side].phase(phase.traffic[side], thresholds[side], places_of(side, {}).limit);
     return has_plan_ && doubt_.phase(phase.messages, phase.on_connections, on_demand);
 }
 

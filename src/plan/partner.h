@@ -13,10 +13,11 @@ struct Partner {
     bool operator==(const Partner&) const = default;
 };
 
-/// Whom messages were sent to.
-struct Sent {
-    Partner to;         ///< by their number
-    uint32_t late = 0;  ///< of those to a peer that the plan names, how many went before its connection was there
+/// What a phase has exchanged with one of them.
+struct Traffic {
+    Partner with;       ///< by the messages both ways
+    uint32_t sent = 0;  ///< of those
+    uint32_t late = 0;  ///< of those sent to a peer that the plan names, how many went before its connection was there
 };
 
 /// By falling priority.

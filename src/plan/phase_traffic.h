@@ -4,6 +4,7 @@
 // Not thread-safe: within the library's lock (base/lock.h).
 #pragma once
 
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -22,8 +23,8 @@ link::Peer* peer_of(uint64_t job, uint32_t rank);
 inline link::Peer* peer_of(const Partner& partner) { return peer_of(partner.job, partner.rank); }
 
 struct Exchanged {
-    Partners partners;  ///< by messages both ways
-    std::vector<Sent> sent[kSides];
+    Partners partners;                          ///< by messages both ways
+    std::vector<Traffic> traffic[kSides];       ///< in the same order
     uint64_t messages = 0, on_connections = 0;  ///< of those that were sent
 };
 
@@ -37,7 +38,7 @@ class PhaseTraffic {
   private:
     using Key = std::pair<uint64_t, uint32_t>;  ///< job, rank
     using Received = std::vector<std::pair<Key, uint32_t>>;
-    void add_received(Partners& partners);
+    void add_received(std::map<Key, Traffic>& by_peer);
 
     Received received_;  ///< messages so far, when the last phase ended; sorted
 };

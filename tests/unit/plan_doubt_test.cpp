@@ -11,9 +11,9 @@ namespace {
 constexpr uint32_t kThreshold = 8, kPlaces = 2;
 
 uint64_t phase(OnDemand& model, const Partners& partners) {
-    std::vector<Sent> sent;
-    for (const Partner& partner : partners) sent.push_back({partner});
-    return model.phase(sent, kThreshold, kPlaces);
+    std::vector<Traffic> all_sent;
+    for (const Partner& partner : partners) all_sent.push_back({partner, partner.priority});
+    return model.phase(all_sent, kThreshold, kPlaces);
 }
 
 TEST(OnDemand, TheFirstMessagesTakeTheBasePath) {
@@ -48,17 +48,23 @@ TEST(OnDemand, RanksOfOtherJobsAreOthers) {
 
 TEST(OnDemand, AConnectionTakesAsLongToOpenAsItTookThePlan) {
     OnDemand model;
-    const Sent opened_late{{1, 1, 100}, 60}, opened_at_once{{1, 2, 100}, 2};
+    const Traffic opened_late{{1, 1, 100}, 100, 60}, opened_at_once{{1, 2, 100}, 100, 2};
     EXPECT_EQ(model.phase(std::vector{opened_late, opened_at_once}, kThreshold, kPlaces), 40u + 92u);
     // What stays open needs no time.
     EXPECT_EQ(model.phase(std::vector{opened_late}, kThreshold, kPlaces), 100u);
     // One that the plan never got says nothing of how long it takes.
-    EXPECT_EQ(model.phase(std::vector{Sent{{1, 3, 300}, 300}}, kThreshold, kPlaces), 292u);
+    EXPECT_EQ(model.phase(std::vector{Traffic{{1, 3, 300}, 300, 300}}, kThreshold, kPlaces), 292u);
+}
+
+TEST(OnDemand, WhoSendsToUsTakesAPlaceToo) {
+    OnDemand model;
+    const Traffic heard{{1, 1, 100}, 0}, heard_more{{1, 2, 200}, 50}, told{{1, 3, 90}, 90};
+    EXPECT_EQ(model.phase(std::vector{heard, heard_more, told}, kThreshold, kPlaces), 42u);
 }
 
 TEST(OnDemand, WithoutPlacesNothingGoesOnConnections) {
     OnDemand model;
-    EXPECT_EQ(model.phase(std::vector{Sent{{1, 1, 100}}}, kThreshold, 0), 0u);
+    EXPECT_EQ(model.phase(std::vector{Traffic{{1, 1, 100}, 100}}, kThreshold, 0), 0u);
 }
 
 TEST(Doubt, ThreePhasesInARow) {
