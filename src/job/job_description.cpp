@@ -141,7 +141,7 @@ bool decode(std::string_view bytes, JobDescription& out) {
     const std::string_view network_secret = reader.string();
     if (!network_secret.empty() && network_secret.size() != sizeof(NetworkSecret)) return false;
     out.network_secret = {};
-    std::memcpy(out.network_secret.bytes, network_secret.data(), network_secret.size());
+    if (!network_secret.empty()) std::memcpy(out.network_secret.bytes, network_secret.data(), sizeof out.network_secret);
     out.several_hosts = reader.number<uint8_t>() != 0;
     out.recovers = reader.number<uint8_t>() != 0;
     out.hosts_open = reader.number<uint8_t>() != 0;
