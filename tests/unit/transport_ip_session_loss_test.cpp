@@ -197,6 +197,18 @@ TEST(SessionLoss, AnAcknowledgementLostBesideAConnectionIsAskedFor) {
     EXPECT_EQ(met.end(0).counters.repeated, 0u);
 }
 
+TEST(SessionLoss, AnAcknowledgementLostWhereNoDatagramHasBeenAnsweredYetIsAskedFor) {
+    Network network(14);
+    PipePair connection(network);
+    network.fate = [next = 0]() mutable { return next++ == 0 ? Fate::lost : Fate::arrives; };
+    uint64_t got = 0;
+    network.ends[1]->on_packet = [&got](Session&, const packet::Header&, const std::byte*) { ++got; };
+    for (uint64_t i = 0; i < 5; ++i) ASSERT_TRUE(network.send(0, i, 4000));
+    network.run_until(network.now + 5 * kSecond);
+    EXPECT_EQ(got, 5u);
+    EXPECT_TRUE(network.session(0).idle()) << "the way has no round trip yet, but it can be asked";
+}
+
 TEST(SessionLoss, ALittleThatIsLostBesideAConnectionDoesNotGoThroughIt) {
     Met met;
     PipePair connection(met.network);

@@ -181,7 +181,7 @@ class Session : private PacketSink {
     int pick_carrier() const;
     int pick_path_beside(const Range& range) const;
     bool carriers_serve() const;
-    int answering_path() const;
+    int asking_path() const;
     bool send_next(uint64_t now);
     bool send_frame(int index, Range range, uint64_t now);
     bool send_datagram(int index, Range range, uint64_t now);

@@ -97,16 +97,22 @@ void Session::consider_leaving(int index, uint64_t now) {
     probe_at_ = probe_at_ != 0 ? probe_at_ : now + kProbeInterval;
 }
 
-int Session::answering_path() const {
-    for (int i = 0; i < kMaxAddresses; ++i)
-        if (paths_[i].usable() && paths_[i].round_trip.smoothed() != 0) return i;
-    return -1;
+// One that has answered; else one that never did, but as far as anybody knows might. Where all that was ever sent on it was lost once
+// it has no round trip (answers to what was repeated measure none), and yet nothing else could ask.
+int Session::asking_path() const {
+    int other = -1;
+    for (int i = 0; i < kMaxAddresses; ++i) {
+        if (!paths_[i].usable()) continue;
+        if (paths_[i].round_trip.smoothed() != 0) return i;
+        if (other < 0) other = i;
+    }
+    return other;
 }
 
 uint64_t Session::carriers_late_at() const {
     if (carried_ == 0) [[likely]]
         return 0;
-    const int path = answering_path();
+    const int path = asking_path();
     if (path < 0) return 0;
     const uint64_t wait = (paths_[path].round_trip.timeout() + kCarrierAckDelay) << std::min<int>(carrier_backoff_, 10);
     return carried_since_ + std::min(wait, kMostTimeout);
@@ -135,7 +141,7 @@ void Session::question_carriers(uint64_t now) {
 }
 
 void Session::ask(uint64_t now) {
-    const int path = answering_path();
+    const int path = asking_path();
     if (dead_ || key_ == 0 || path < 0) return;
     send_bare(path, true, now);
     outside_.flush();
