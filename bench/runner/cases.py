@@ -190,6 +190,7 @@ def collectives(time, quick):
             cases.append(case)
         cases.append(Case(f"outstanding-{ranks}", group, "outstanding", ranks,
                           ["-t", time, "-k", "1,8,32", "-o", "ibarrier,ibcast,iallreduce"], 30))
+        cases.append(Case(f"planned-{ranks}", group, "planned", ranks, ["-t", time], 30))
     return cases
 
 

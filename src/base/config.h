@@ -12,8 +12,12 @@ enum class SingleCopy : uint8_t { automatic, on, off };
 enum class Singleton : uint8_t { automatic, allow };
 /// How a message that was offered moves: message/protocol/table.h.
 enum class LongProtocol : uint8_t { automatic, pieces, kernel, both, stream };
+/// Whose shim stands in front of the library: docs/compatibility.md.
+enum class Compat : uint8_t { off, automatic, mpich, openmpi };
 /// Where it comes from which peers have connections: docs/plan.md.
 enum class PlanSource : uint8_t { demand, first, learn, file };
+/// How communicators come by a multicast group: docs/multicast.md.
+enum class Multicast : uint8_t { automatic, off, basic, lazy, pool };
 enum class Pmi : uint8_t { automatic, none, pmix, pmi2, pmi1 };
 
 /// The names a variable of an enum type takes, in the order of its values; the specialisations end with
@@ -31,7 +35,11 @@ inline constexpr const char* const kChoices<Singleton>[] = {"auto", "allow", nul
 template <>
 inline constexpr const char* const kChoices<LongProtocol>[] = {"auto", "pieces", "kernel", "both", "stream", nullptr};
 template <>
+inline constexpr const char* const kChoices<Compat>[] = {"off", "auto", "mpich", "openmpi", nullptr};
+template <>
 inline constexpr const char* const kChoices<PlanSource>[] = {"demand", "static", "learn", "file", nullptr};
+template <>
+inline constexpr const char* const kChoices<Multicast>[] = {"auto", "off", "basic", "lazy", "pool", nullptr};
 template <>
 inline constexpr const char* const kChoices<Pmi>[] = {"auto", "none", "pmix", "pmi2", "pmi1", nullptr};
 

@@ -18,6 +18,7 @@ constexpr CounterGroupInfo kGroups[] = {
     {"paths", "packets and bytes sent, by the path they took"},
     {"connections", "connections to peers, of any transport"},
     {"network", "datagrams between hosts, and what becomes of them"},
+    {"multicast", "groups of the network, and what goes to them"},
     {"waiting", "how the process waits for others"},
 };
 

@@ -9,6 +9,7 @@
 // - Gather to all: every rank's own block is in place in `blocks` already.
 // - Reduction whose result is dealt out: `input` may be `receive` (in place).
 // - Prefix reductions, in rank order; `exclusive`: without the own operand, and rank 0's receive buffer is not touched.
+// - Multicast: on views that have a cast.
 // - Two levels: on views that are a whole side of an exchange with hosts().
 #pragma once
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "collective/algorithms.h"
+#include "collective/binomial.h"
 
 namespace starling::collective {
 
@@ -8,14 +9,6 @@ namespace {
 
 /// Bytes per message of the pipelined chain.
 constexpr uint64_t kChainSegment = 64 * 1024;
-
-/// My place in the binomial tree of ranks relative to the root: `distance` to the parent (n or more at the
-/// root).
-int distance_to_parent(int relative, int n) {
-    int distance = 1;
-    while (distance < n && !(relative & distance)) distance *= 2;
-    return distance;
-}
 
 /// Bytes dealt out evenly in units of cache lines, so that no two ranks write to one.
 struct ByteShares {
@@ -30,14 +23,13 @@ struct ByteShares {
 
 /// Gives every rank its share and those of its subtree.
 Task scatter_shares(View v, std::byte* data, ByteShares shares, int root) {
-    const int relative = (v.me - root + v.n) % v.n;
-    int distance = distance_to_parent(relative, v.n);
-    if (relative != 0) {
-        const int last = std::min(relative + distance, v.n);
-        co_await v.receive(data + shares.begin(relative), shares.bytes(relative, last), byte_type(),
-                           (relative - distance + root) % v.n);
+    const Binomial tree(v, root);
+    const int relative = tree.relative;
+    if (!tree.is_root()) {
+        const int last = std::min(relative + tree.distance, v.n);
+        co_await v.receive(data + shares.begin(relative), shares.bytes(relative, last), byte_type(), tree.parent());
     }
-    for (distance /= 2; distance > 0; distance /= 2) {
+    for (int distance = tree.distance / 2; distance > 0; distance /= 2) {
         const int child = relative + distance;
         if (child >= v.n) continue;
         const int last = std::min(child + distance, v.n);
@@ -49,16 +41,12 @@ Task scatter_shares(View v, std::byte* data, ByteShares shares, int root) {
 }  // namespace
 
 Task bcast_binomial(View v, void* buffer, int64_t count, const Datatype& type, int root) {
-    const int relative = (v.me - root + v.n) % v.n;
-    int distance = distance_to_parent(relative, v.n);
-    if (relative != 0) co_await v.receive(buffer, count, type, (relative - distance + root) % v.n);
-    int children = 0;
-    for (int d = distance / 2; d > 0; d /= 2) children += relative + d < v.n;
-    if (children == 0) co_return v.error;
+    const Binomial tree(v, root);
+    if (!tree.is_root()) co_await v.receive(buffer, count, type, tree.parent());
+    if (tree.children() == 0) co_return v.error;
     // Eager messages are done at once; large ones are fetched by all children at the same time.
-    Group sends(v, children, 0);
-    for (distance /= 2; distance > 0; distance /= 2)
-        if (relative + distance < v.n) sends.send(buffer, count, type, (relative + distance + root) % v.n);
+    Group sends(v, tree.children(), 0);
+    tree.each_child([&](int child) { sends.send(buffer, count, type, child); });
     co_await sends;
     co_return v.error;
 }

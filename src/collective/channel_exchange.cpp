@@ -1,10 +1,14 @@
 #include "collective/channel_exchange.h"
 
 #include <map>
+#include <memory>
+#include <numeric>
 #include <utility>
 #include <vector>
 
+#include "collective/channel_cast.h"
 #include "message/point_to_point.h"
+#include "progress/flags.h"
 
 namespace starling::collective {
 
@@ -13,13 +17,14 @@ namespace {
 // The communicator's collective channel numbers the participants as an exchange does.
 class CommExchange final : public Exchange, public comm::CollectiveState {
   public:
-    explicit CommExchange(comm::Comm& comm) : channel_(comm.collective) {
+    explicit CommExchange(comm::Comm& comm) : comm_(comm), channel_(comm.collective) {
         rank = channel_.my_rank();
         local_size = comm.size;
         remote_size = comm.is_inter ? comm.peer_count : 0;
         local_base = comm.local_first ? 0 : remote_size;
         remote_base = comm.is_inter && comm.local_first ? local_size : 0;
         size = local_size + remote_size;
+        if (steers() && !comm.is_inter && is_of_one_job()) steering_ = std::make_unique<Steering>();
     }
 
     void start_send(message::SendRequest& request, const void* buffer, int64_t count, const datatype::Datatype& type,
@@ -31,6 +36,16 @@ class CommExchange final : public Exchange, public comm::CollectiveState {
         message::start_receive(request, channel_, buffer, count, type, source, tag);
     }
 
+    bool withdraw(message::ReceiveRequest& request) override { return message::cancel_receive(request); }
+
+    Cast* cast(int tag) override {
+        // Whether it is there already doesn't count: a call may look late.
+        if (tag < ChannelCast::first_call(comm_)) return nullptr;
+        return cast_tried_ ? cast_.get() : make_cast();
+    }
+    bool each_has_its_host() override { return !hosts() && alone_; }
+    ChannelCast* made_cast() const { return cast_.get(); }
+
     const HostMap* hosts() override {
         if (!hosts_known_) [[unlikely]]
             find_hosts();
@@ -40,11 +55,22 @@ class CommExchange final : public Exchange, public comm::CollectiveState {
     NodeOwner stage;
 
   private:
+    /// Whose settings are the same.
+    bool is_of_one_job() const {
+        int i = 0;
+        while (i < size && channel_.roster().at(i).job == link::self().job) ++i;
+        return i == size;
+    }
     void find_hosts();
+    Cast* make_cast();
 
+    comm::Comm& comm_;
     message::Channel& channel_;
     HostMap hosts_;
     bool hosts_known_ = false;
+    bool alone_ = false;  ///< each on a host of its own, of several
+    bool cast_tried_ = false;
+    std::unique_ptr<ChannelCast> cast_;
 };
 
 // All members must come to the same map, so nothing counts but what all of them know: the ids in the host tables, or,
@@ -63,6 +89,21 @@ void CommExchange::find_hosts() {
         identity.push_back(numbers.emplace(key, static_cast<int>(numbers.size())).first->second);
     }
     hosts_ = make_host_map(identity, local_base, rank - local_base);
+    alone_ = numbers.size() > 1 && numbers.size() == identity.size();
+}
+
+Cast* CommExchange::make_cast() {
+    cast_tried_ = true;
+    const HostMap* const map = hosts();
+    if ((map ? map->leaders.size() : alone_ ? static_cast<size_t>(local_size) : 0) < ChannelCast::kFewest) return nullptr;
+    if (map) {
+        cast_ = std::make_unique<ChannelCast>(comm_, map->leaders, map->leads() ? map->my_host : -1);
+    } else {
+        std::vector<int> all(static_cast<size_t>(local_size));
+        std::iota(all.begin(), all.end(), local_base);
+        cast_ = std::make_unique<ChannelCast>(comm_, all, rank - local_base);
+    }
+    return cast_.get();
 }
 
 CommExchange& comm_exchange(comm::Comm& comm) {
@@ -75,6 +116,44 @@ CommExchange& comm_exchange(comm::Comm& comm) {
 Exchange& exchange_of(comm::Comm& comm) { return comm_exchange(comm); }
 
 NodeOwner& stage_of(comm::Comm& comm) { return comm_exchange(comm).stage; }
+
+namespace {
+
+/// Goes on when the channel's state says so; the leaders' answers come by polls.
+class Settled {
+  public:
+    explicit Settled(const ChannelCast& cast) : cast_(cast) {}
+    Settled(const Settled&) = delete;
+    bool await_ready() const { return cast_.settled(); }
+    void await_suspend(std::coroutine_handle<> waiter) {
+        wait_.waiter = waiter;
+        progress::await_flags(wait_);
+    }
+    void await_resume() const {}
+
+  private:
+    const ChannelCast& cast_;
+    progress::FlagWait wait_{{}, [](void* self) { return static_cast<Settled*>(self)->cast_.settled(); }, this};
+};
+
+Task settle_cast(const ChannelCast& cast) {
+    co_await Settled(cast);
+    co_return MPI_SUCCESS;
+}
+
+}  // namespace
+
+Task open_cast(comm::Comm& comm) {
+    if (ChannelCast::first_call(comm) > 0 || comm.size == 1) return Task::over(MPI_SUCCESS);
+    CommExchange& exchange = comm_exchange(comm);
+    exchange.cast(0);
+    const ChannelCast* cast = exchange.made_cast();
+    return cast && !cast->settled() ? settle_cast(*cast) : Task::over(MPI_SUCCESS);
+}
+
+PlanExchange::PlanExchange(comm::Comm& comm) : Exchange(exchange_of(comm)), all_(exchange_of(comm)) {
+    one_tag_ = all_.draw_plan_tag();
+}
 
 TaggedExchange::TaggedExchange(message::Channel& channel, std::vector<int> ranks, int me, int tag)
     : channel_(channel), ranks_(std::move(ranks)), tag_(tag) {
@@ -92,5 +171,7 @@ void TaggedExchange::start_receive(message::ReceiveRequest& request, void* buffe
                                    const datatype::Datatype& type, int source, int) {
     message::start_receive(request, channel_, buffer, count, type, ranks_[static_cast<size_t>(source)], tag_);
 }
+
+bool TaggedExchange::withdraw(message::ReceiveRequest& request) { return message::cancel_receive(request); }
 
 }  // namespace starling::collective

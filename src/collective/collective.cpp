@@ -1,12 +1,25 @@
 #include "collective/collective.h"
 
 #include "collective/algorithms.h"
-#include "collective/select.h"
-#include "profile/collectives.h"
+#include "collective/cast.h"
+#include "collective/choice.h"
 
 namespace starling::collective {
 
 namespace {
+
+/// Above this, who waits for both ways must expect that the group is taken: the tree is slow for so much.
+constexpr uint64_t kShort = 128 * 1024;
+
+/// Where nobody shares a host, everybody leads one.
+void know_cast(View& v) {
+    if (!v.cast && v.whole_side() && v.exchange->each_has_its_host()) v.cast = v.exchange->cast(v.tag);
+}
+
+bool takes_multicast(const Call& call, const View& v) {
+    if (!v.cast) return false;
+    return (call.kind == Kind::bcast && call.bytes <= kShort) || v.cast->expected(v.tag, v.blocking);
+}
 
 Call call_of(Kind kind, const View& v, uint64_t bytes) {
     Call call{kind, v.n, bytes};
@@ -15,6 +28,7 @@ Call call_of(Kind kind, const View& v, uint64_t bytes) {
         call.two_levels = true;
         call.consecutive = hosts->contiguous;
     }
+    call.multicast = takes_multicast(call, v);
     return call;
 }
 
@@ -26,11 +40,11 @@ Call call_of(Kind kind, const View& v, int64_t count, const Datatype& type, cons
 
 /// The algorithm for a call.
 template <class Signature, class... Arguments>
-Task chosen(const Call& call, const Arguments&... arguments) {
-    const Algorithm& algorithm = select(call);
-    if (profile::watching) [[unlikely]]
-        profile::note_choice(algorithm.name.data(), call.bytes);
-    return (*std::get_if<Signature*>(&algorithm.function))(arguments...);
+Task chosen(const Call& call, View v, const Arguments&... arguments) {
+    const Algorithm& algorithm = choose(v, call);
+    note_choice(v, algorithm, call);
+    v.steering = nullptr;
+    return (*std::get_if<Signature*>(&algorithm.function))(v, arguments...);
 }
 
 /// What every reduction over one rank comes to.
@@ -43,12 +57,14 @@ Task copied(const void* send, void* receive, int64_t count, const Datatype& type
 
 Task barrier(View v) {
     if (v.n == 1) return Task::over(v.error);
+    know_cast(v);
     return chosen<signature::barrier>(call_of(Kind::barrier, v, 0), v);
 }
 
 Task bcast(View v, void* buffer, int64_t count, const Datatype& type, int root) {
     const uint64_t bytes = datatype::packed_size(type, count);
     if (v.n == 1 || bytes == 0) return Task::over(v.error);
+    know_cast(v);
     return chosen<signature::bcast>(call_of(Kind::bcast, v, bytes), v, buffer, count, type, root);
 }
 
@@ -61,6 +77,7 @@ Task reduce(View v, const void* send, void* receive, int64_t count, const Dataty
 Task allreduce(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op) {
     if (count == 0) return Task::over(v.error);
     if (v.n == 1) return copied(send, receive, count, type);
+    know_cast(v);
     return chosen<signature::allreduce>(call_of(Kind::allreduce, v, count, type, op), v, send, receive, count, type, op);
 }
 

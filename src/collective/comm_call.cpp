@@ -78,24 +78,28 @@ Task CommCall::when_known(Choose choose) {
     view = View::all(exchange);
     // Of those that are under way at a time the parts within a host would follow each other, and so the whole of them, which
     // costs more than messages do.
-    view.stage = blocking_ && stage.node_of_host() ? &stage : nullptr;
+    view.blocking = blocking_;
+    view.stage = (blocking_ || alone_) && stage.node_of_host() ? &stage : nullptr;
+    view.steering = blocking_ ? exchange.steering() : nullptr;
+    if (view.steering) [[unlikely]]
+        view.steering->begin();
     return choose(*this);
 }
 
 Task no_part(CommCall& call) {
     return call.when_known(
-        [](const CommCall& c) { return c.stage.node_of_all() ? node::skip(c.on_node_with_root()) : Task::over(MPI_SUCCESS); });
+        [](CommCall& c) { return c.stage.node_of_all() ? node::skip(c.on_node_with_root()) : Task::over(MPI_SUCCESS); });
 }
 
 Task barrier(CommCall& call) {
-    return call.when_known([](const CommCall& c) {
+    return call.when_known([](CommCall& c) {
         if (c.fits_node({Kind::barrier})) return node::barrier(c.on_node());
         return c.inter() ? inter::barrier(c.view) : barrier(c.view);
     });
 }
 
 Task bcast(CommCall& call, void* buffer, int64_t count, const Datatype& type, int root) {
-    return call.when_known([=, &type](const CommCall& c) {
+    return call.when_known([=, &type](CommCall& c) {
         Call wanted{Kind::bcast};
         wanted.bytes = datatype::packed_size(type, count);
         wanted.pieces = !c.inter() || node::fits_room(c.exchange.size, wanted.bytes);
@@ -109,8 +113,9 @@ Task bcast(CommCall& call, void* buffer, int64_t count, const Datatype& type, in
 }
 
 Task reduce(CommCall& call, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, int root) {
-    return call.when_known([=, &type, &op](const CommCall& c) {
+    return call.when_known([=, &type, &op](CommCall& c) {
         Call wanted{Kind::reduce};
+        wanted.commutative = op.commutative;
         wanted.bytes = datatype::packed_size(type, count);
         wanted.pieces = !c.inter() && node::goes_in_pieces(type);
         if (c.fits_node(wanted)) {
@@ -123,8 +128,9 @@ Task reduce(CommCall& call, const void* send, void* receive, int64_t count, cons
 }
 
 Task allreduce(CommCall& call, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op) {
-    return call.when_known([=, &type, &op](const CommCall& c) {
+    return call.when_known([=, &type, &op](CommCall& c) {
         Call wanted{Kind::allreduce};
+        wanted.commutative = op.commutative;
         wanted.bytes = datatype::packed_size(type, count);
         wanted.pieces = node::goes_in_pieces(type);
         if (c.fits_node(wanted))
@@ -135,7 +141,7 @@ Task allreduce(CommCall& call, const void* send, void* receive, int64_t count, c
 }
 
 Task gather(CommCall& call, const void* send, int64_t count, const Datatype& type, const Blocks& receive, int root) {
-    return call.when_known([=, &type](const CommCall& c) {
+    return call.when_known([=, &type](CommCall& c) {
         const Rooted of(c.exchange, root);
         Call wanted{Kind::gather};
         wanted.bytes = of.root == c.exchange.rank ? receive.bytes(0) : datatype::packed_size(type, count);
@@ -147,7 +153,7 @@ Task gather(CommCall& call, const void* send, int64_t count, const Datatype& typ
 }
 
 Task scatter(CommCall& call, const Blocks& send, void* receive, int64_t count, const Datatype& type, int root) {
-    return call.when_known([=, &type](const CommCall& c) {
+    return call.when_known([=, &type](CommCall& c) {
         const Rooted of(c.exchange, root);
         Call wanted{Kind::scatter};
         wanted.bytes = of.root == c.exchange.rank ? send.bytes(0) : datatype::packed_size(type, count);
@@ -159,7 +165,7 @@ Task scatter(CommCall& call, const Blocks& send, void* receive, int64_t count, c
 }
 
 Task allgather(CommCall& call, const void* send, int64_t count, const Datatype& type, const Blocks& receive) {
-    return call.when_known([=, &type](const CommCall& c) {
+    return call.when_known([=, &type](CommCall& c) {
         Call wanted{Kind::allgather};
         wanted.bytes = std::max(send == MPI_IN_PLACE ? 0 : datatype::packed_size(type, count), receive.bytes(0));
         wanted.uniform = receive.uniform();
@@ -170,7 +176,7 @@ Task allgather(CommCall& call, const void* send, int64_t count, const Datatype& 
 }
 
 Task alltoall(CommCall& call, bool in_place, const Blocks& send, const Blocks& receive) {
-    return call.when_known([=](const CommCall& c) {
+    return call.when_known([=](CommCall& c) {
         if (c.inter()) return inter::alltoall(c.view, send, receive);
         Call wanted{Kind::alltoall};
         wanted.bytes = receive.uniform() ? receive.bytes(0) : 0;
@@ -182,8 +188,9 @@ Task alltoall(CommCall& call, bool in_place, const Blocks& send, const Blocks& r
 }
 
 Task reduce_scatter(CommCall& call, const void* send, void* receive, const Shares& shares, const Datatype& type, const Op& op) {
-    return call.when_known([=, &type, &op](const CommCall& c) {
+    return call.when_known([=, &type, &op](CommCall& c) {
         Call wanted{Kind::reduce_scatter};
+        wanted.commutative = op.commutative;
         wanted.bytes = datatype::packed_size(type, shares.total(c.exchange.local_size));
         wanted.pieces = node::goes_in_pieces(type);
         if (c.fits_node(wanted))
@@ -194,8 +201,11 @@ Task reduce_scatter(CommCall& call, const void* send, void* receive, const Share
 }
 
 Task scan(CommCall& call, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, bool exclusive) {
-    return call.when_known(
-        [=, &type, &op](const CommCall& c) { return scan(c.view, send, receive, count, type, op, exclusive); });
+    if (call.is_planned()) {  // by messages whatever is known: it needs no stage of its own
+        call.view = View::all(call.exchange);
+        return scan(call.view, send, receive, count, type, op, exclusive);
+    }
+    return call.when_known([=, &type, &op](CommCall& c) { return scan(c.view, send, receive, count, type, op, exclusive); });
 }
 
 }  // namespace starling::collective

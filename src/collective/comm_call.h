@@ -5,11 +5,10 @@
 
 #include "collective/buffers.h"
 #include "collective/channel_exchange.h"
+#include "collective/choice.h"
 #include "collective/label.h"
 #include "collective/node_driver.h"
-#include "collective/select.h"
 #include "collective/view.h"
-#include "profile/collectives.h"
 
 namespace starling::collective {
 
@@ -19,6 +18,9 @@ class CommCall {
   public:
     CommCall(comm::Comm& comm, bool blocking)
         : exchange(exchange_of(comm)), stage(stage_of(comm)), comm_(comm), blocking_(blocking) {}
+    /// A start of a persistent operation, which has an exchange and a stage to itself.
+    CommCall(comm::Comm& comm, PlanExchange& its_exchange, NodeOwner& its_stage)
+        : exchange(its_exchange), stage(its_stage), comm_(comm), blocking_(false), alone_(true) {}
 
     Exchange& exchange;
     NodeOwner& stage;
@@ -26,27 +28,34 @@ class CommCall {
 
     bool inter() const { return exchange.inter(); }
     /// The call as others see it, then.
-    Label label(const char* function) const { return {function, &comm_.collective, exchange.calls(), view.tag, &stage}; }
+    Label label(const char* function) const {
+        return {function, &comm_.collective, alone_ ? 0 : exchange.calls(), view.tag, &stage};
+    }
 
     /// What choose(*this) gives, a task, when it is known whether there is a node stage.
     template <class Choose>
     Task when_known(Choose choose);
     /// Whether the node stage serves the call, by the table.
-    bool fits_node(Call call) const {
-        if (!stage.node_of_all()) return false;
+    bool fits_node(Call call) {
+        // Of blocks that differ members may not know the same, and so they don't choose by them here.
+        if (!stage.node_of_all() || !call.uniform) return false;
         call.n = exchange.size;
         call.node = true;
-        const Algorithm& algorithm = select(call);
+        const Algorithm& algorithm = choose(view, call);
         if (!(algorithm.needs & kSharedMemory)) return false;
-        if (profile::watching) [[unlikely]]
-            profile::note_choice(algorithm.name.data(), call.bytes);
+        note_choice(view, algorithm, call);
         return true;
     }
-    NodeDriver on_node() const { return {stage, blocking_ ? NodeDriver::Mode::at_once : NodeDriver::Mode::in_lane}; }
+    NodeDriver on_node() const {
+        return {stage, blocking_ ? NodeDriver::Mode::at_once : alone_ ? NodeDriver::Mode::has_turn : NodeDriver::Mode::in_lane};
+    }
     /// The same for a rooted operation. Between groups some have no part in it, and don't know whether a lane would hold it.
     NodeDriver on_node_with_root() const {
-        return !blocking_ && inter() ? NodeDriver(stage, NodeDriver::Mode::in_turn) : on_node();
+        return !blocking_ && !alone_ && inter() ? NodeDriver(stage, NodeDriver::Mode::in_turn) : on_node();
     }
+
+    /// Of a persistent operation.
+    bool is_planned() const { return alone_; }
 
   private:
     template <class Choose>
@@ -54,6 +63,7 @@ class CommCall {
 
     comm::Comm& comm_;
     bool blocking_;
+    bool alone_ = false;  ///< on its stage: nothing else is under way there
 };
 
 Task barrier(CommCall& call);

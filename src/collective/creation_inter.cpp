@@ -73,6 +73,9 @@ Task meet(Exchange& local_exchange, comm::Group& local, int local_leader, Leader
     if (envelope.error) co_return fail(envelope.error, "rank %d could not reach the other group's leader", local_leader);
     if (const int error = comm::check_context(envelope.context)) co_return error;
     bytes.resize(envelope.bytes);
+    // Under a tag of its own: what may go by two ways is told apart by it, not by its turn.
+    v = View::all(local_exchange);
+    local_exchange.last_was_own();
     if (const int error = co_await bcast(v, bytes.data(), envelope.bytes, byte_type(), local_leader)) co_return error;
     comm::Group* remote = comm::decode_group(bytes);
     if (!remote) co_return MPI_ERR_INTERN;

@@ -5,12 +5,16 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "collective/host_map.h"
+#include "collective/steering.h"
 #include "datatype/datatype.h"
 #include "message/request.h"
 
 namespace starling::collective {
+
+class Cast;
 
 /// Participants 0 … size-1. For an intra-communicator these are its ranks. For an inter-communicator they
 /// are both groups, one after the other, in an order that all members agree on: my side is [local_base,
@@ -38,17 +42,48 @@ class Exchange {
     /// How my side lies on hosts; null if two levels make no sense for it. Lasts as long as the exchange.
     virtual const HostMap* hosts() { return nullptr; }
 
+    /// Takes a receive back that nothing has been matched with. False: something has.
+    virtual bool withdraw(message::ReceiveRequest& request) = 0;
+
+    /// With what the leaders of my side's hosts, each process where each has a host of its own, send to all of themselves at once; null:
+    /// nothing, or it doesn't pay yet. All members get the same answer for the call with the same tag.
+    virtual Cast* cast([[maybe_unused]] int tag) { return nullptr; }
+    /// Whether no two of my side share a host, and there are several.
+    virtual bool each_has_its_host() { return false; }
+
+    /// What chooses algorithms instead of the table; null: nothing does.
+    Steering* steering() const { return steering_.get(); }
+
     /// The tag of the next collective operation. Every participant starts the collectives of a communicator
     /// in the same order, so they all draw the same one.
-    int next_tag() { return static_cast<int>(++ticket_ & 0x3fffffff); }
+    int next_tag() {
+        ++ticket_;
+        return one_tag_ ? one_tag_ : last_tag();
+    }
+    /// A tag for an operation that is started again and again, drawn where all draw it in the same order: none of next_tag()'s.
+    int draw_plan_tag() { return static_cast<int>(0x40000000 | (++plans_ & 0x3fffffff)); }
     /// The tag that was drawn last.
     int last_tag() const { return static_cast<int>(ticket_ & 0x3fffffff); }
     /// How many operations the program has called: all, but for those that the library drew for itself.
     uint32_t calls() const { return ticket_ - own_; }
     void last_was_own() { ++own_; }
 
+  protected:
+    Exchange() = default;
+    /// The same participants; nothing chooses algorithms for it.
+    Exchange(const Exchange& other)
+        : size(other.size),
+          rank(other.rank),
+          local_base(other.local_base),
+          local_size(other.local_size),
+          remote_base(other.remote_base),
+          remote_size(other.remote_size) {}
+
+    int one_tag_ = 0;  ///< of all operations, one after the other, on this exchange; 0: each has its own
+    std::unique_ptr<Steering> steering_;
+
   private:
-    uint32_t ticket_ = 0, own_ = 0;
+    uint32_t ticket_ = 0, own_ = 0, plans_ = 0;
 };
 
 }  // namespace starling::collective

@@ -50,7 +50,7 @@ void LaneLayout::clear() const {
     }
 }
 
-int64_t allocate_area(int n) {
+int64_t allocate_area(int n, bool for_one_operation) {
     if (n > NodeLayout::kMost) return -1;
     if (!parts) {
         const int world = static_cast<int>(link::self().job->segment().header().local_ranks);
@@ -69,7 +69,8 @@ int64_t allocate_area(int n) {
         retired.push_back(offset);
     }
     const int64_t offset = parts->end;
-    if (static_cast<uint64_t>(offset) + NodeLayout::bytes(n) > shm::kCollectiveBytes) return -1;
+    const uint64_t room = for_one_operation ? shm::kCollectiveBytes / 2 : shm::kCollectiveBytes;
+    if (static_cast<uint64_t>(offset) + NodeLayout::bytes(n) > room) return -1;
     parts->end += static_cast<int64_t>(NodeLayout::bytes(n));
     return offset;
 }

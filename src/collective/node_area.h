@@ -154,8 +154,9 @@ static_assert((LaneLayout::kLanes & (LaneLayout::kLanes - 1)) == 0, "numbers wra
 inline size_t NodeLayout::bytes(int n) { return lanes_offset(n) + LaneLayout::bytes(n); }
 
 /// Where an area for `n` participants may lie in this process's region; -1 if there is no room. The leader
-/// hands it out and gives it back with retire_area() when it has left; it is used again when all have.
-int64_t allocate_area(int n);
+/// hands it out and gives it back with retire_area() when it has left; it is used again when all have. For one operation
+/// only, it must leave half of the room to communicators.
+int64_t allocate_area(int n, bool for_one_operation);
 void retire_area(int64_t offset, int n);
 /// The area that every process's region begins with is for the communicator of the whole job: no one need
 /// be told.

@@ -166,7 +166,8 @@ Task NodeOwner::make(comm::Comm& comm, Exchange& exchange) {
 
 Task NodeOwner::make_of(comm::Comm& comm, Exchange& exchange, std::vector<int> members, int me, View all) {
     const auto n = static_cast<int>(members.size());
-    const bool is_world = &comm == comm::world();
+    const bool of_plan = &exchange != &exchange_of(comm);
+    const bool is_world = &comm == comm::world() && !of_plan;
     const message::Roster& roster = comm.collective.roster();
     EngineSync sync(me);
     int usable = 1;
@@ -174,7 +175,7 @@ Task NodeOwner::make_of(comm::Comm& comm, Exchange& exchange, std::vector<int> m
     const bool leads = !is_world && me == 0;
     int64_t offset = kWorldArea;
     if (!is_world) {
-        offset = leads ? allocate_area(n) : 0;
+        offset = leads ? allocate_area(n, of_plan) : 0;
         const int64_t allocated = offset;
         const int error = co_await agree(all.of(members, me), offset, usable);
         if (error != MPI_SUCCESS || !usable) {

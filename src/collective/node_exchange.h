@@ -172,7 +172,7 @@ class NodeOwner {
         return !tried_ && &comm != comm::world() && ++calls_ < 2;
     }
     /// What a caller has to await: of the first, over if there is nothing to agree on; of the others, over. All members call this
-    /// at the same call.
+    /// at the same call. `exchange`: the communicator's, or that of one of its plans, which the stage then serves alone.
     Task make(comm::Comm& comm, Exchange& exchange);
 
   private:

@@ -37,7 +37,7 @@ int run(Task task, const Label& label) {
 
 void tell(const Label& label, progress::Teller& teller) {
     if (!label.channel) return;
-    teller.in_collective(label.channel->context(), label.number);
+    if (label.number) teller.in_collective(label.channel->context(), label.number);
     message::tell_collective(*label.channel, label.tag, teller);
     if (label.stage && label.stage->node()) label.stage->node()->sync().tell_awaited(teller);
 }

@@ -118,6 +118,7 @@ bool can_serve(const Algorithm& algorithm, const Call& call) {
     if (needs == kNothing) return true;
     if (needs & kSharedMemory && !(call.node && call.bytes <= node_limit(call.kind, call.n, call.pieces))) return false;
     if (needs & kHosts && !(call.two_levels && (call.commutative || call.consecutive))) return false;
+    if (needs & kMulticast && !call.multicast) return false;
     if (needs & kCommutative && !call.commutative) return false;
     if (needs & kPowerOfTwo && (call.n & (call.n - 1)) != 0) return false;
     return !(needs & kUniform) || call.uniform;
@@ -140,6 +141,18 @@ const Algorithm& select(const Call& call) {
 }
 
 std::string_view name(Kind kind) { return kKindNames[static_cast<int>(kind)]; }
+
+std::optional<Kind> kind_named(std::string_view name) {
+    for (int i = 0; i < kKinds; ++i)
+        if (kKindNames[i] == name) return static_cast<Kind>(i);
+    return std::nullopt;
+}
+
+bool has_override(Kind kind) {
+    if (!overrides_read) [[unlikely]]
+        read_overrides();
+    return overrides[static_cast<int>(kind)] != nullptr;
+}
 
 const Algorithm* algorithm_of(Kind kind, int index) {
     const Rows of_kind = rows(kind);

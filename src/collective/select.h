@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -53,11 +54,12 @@ using Function = std::variant<signature::barrier*, signature::bcast*, signature:
 /// What an algorithm needs to give the right result.
 enum Needs : uint8_t {
     kNothing = 0,
-    kCommutative = 1,   ///< the operation
-    kUniform = 2,       ///< all blocks of one size
-    kPowerOfTwo = 4,    ///< of participants
-    kHosts = 8,         ///< several, of which some hold more than one; each with consecutive ranks, or kCommutative
-    kSharedMemory = 16  ///< the node stage, and that it takes so much
+    kCommutative = 1,    ///< the operation
+    kUniform = 2,        ///< all blocks of one size
+    kPowerOfTwo = 4,     ///< of participants
+    kHosts = 8,          ///< several, of which some hold more than one; each with consecutive ranks, or kCommutative
+    kSharedMemory = 16,  ///< the node stage, and that it takes so much
+    kMulticast = 32      ///< what leaders of hosts send to all others at once, and that this is what is to be done
 };
 
 inline constexpr int kAnyRanks = 1 << 30;
@@ -92,6 +94,7 @@ struct Call {
     bool two_levels = false;   ///< participants are on several hosts, and some share one
     bool consecutive = false;  ///< then: each host's ranks are consecutive
     bool network = false;      ///< no two participants share a host
+    bool multicast = false;    ///< one can send to all others at once, and it pays
 };
 
 /// The algorithm for a call: the override if it can serve the call, else what the table says.
@@ -101,10 +104,13 @@ const Algorithm& select(const Call& call);
 bool can_serve(const Algorithm& algorithm, const Call& call);
 
 std::string_view name(Kind kind);
+/// None: there is no kind of that name.
+std::optional<Kind> kind_named(std::string_view name);
 
 /// Overrides the table for one kind; "auto" takes it back. MPI_ERR_ARG with failure_text() if this
 /// kind has no such algorithm.
 int set_override(Kind kind, std::string_view algorithm);
+bool has_override(Kind kind);
 /// The `index`th algorithm of a kind, in the table's order; null if there are no more.
 const Algorithm* algorithm_of(Kind kind, int index);
 

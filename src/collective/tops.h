@@ -26,6 +26,7 @@ struct Tops {
 inline View between(const View& v, const std::vector<int>& list, const HostMap& hosts, int error = MPI_SUCCESS) {
     View view = v.of(list, hosts.my_host);
     view.network = true;
+    if (&list == &hosts.leaders) view.cast = v.exchange->cast(v.tag);
     view.note(error);
     return view;
 }

@@ -45,6 +45,17 @@ Task barrier_two_level(View v) {
 Task bcast_two_level(View v, void* buffer, int64_t count, const Datatype& type, int root) {
     const HostMap& hosts = *v.exchange->hosts();
     WithinHost host(v, Kind::bcast, datatype::packed_size(type, count));
+    if (v.exchange->cast(v.tag)) {
+        // Leaders alone send to groups, so theirs gets it from the root first. The others on a host do the same either way.
+        const bool mine_has_root = hosts.my_host == hosts.host_of(v.participant(root));
+        const int place = mine_has_root ? hosts.place_of(v.participant(root)) : 0;
+        const bool handed_over = mine_has_root && place != 0;
+        if (handed_over) v.note(co_await host.bcast(v.error, place, buffer, count, type));
+        if (hosts.leads())
+            v.note(co_await bcast(between(v, hosts.leaders, hosts), buffer, count, type, hosts.host_of(v.participant(root))));
+        if (!handed_over) v.note(co_await host.bcast(v.error, place, buffer, count, type));
+        co_return v.error;
+    }
     const Tops tops(v, hosts, root);
     if (tops.is_top) v.note(co_await bcast(between(v, tops.list, hosts), buffer, count, type, tops.root_host));
     co_return co_await host.bcast(v.error, tops.place, buffer, count, type);

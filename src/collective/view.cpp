@@ -15,10 +15,14 @@ int View::bad_receive(const message::ReceiveRequest& request, uint64_t expected)
     if (expected == 0 && request.outcome.error == MPI_ERR_TRUNCATE)
         return fail(MPI_ERR_TRUNCATE, "a collective operation failed elsewhere: a member is gone, or had an error");
     if (request.outcome.error != MPI_SUCCESS) return progress::error_of(request);
+    return wrong_length(request.outcome.bytes, expected);
+}
+
+int View::wrong_length(uint64_t bytes, uint64_t expected) {
     return fail(MPI_ERR_OTHER,
                 "a collective operation received %" PRIu64 " bytes where %" PRIu64
                 " were expected: a member failed, or the members disagree on counts or types",
-                request.outcome.bytes, expected);
+                bytes, expected);
 }
 
 Group::~Group() {

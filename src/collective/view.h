@@ -18,7 +18,9 @@ namespace starling::collective {
 
 using datatype::Datatype;
 
+class Cast;
 class NodeOwner;
+class Steering;
 class SendAwaiter;
 class ReceiveAwaiter;
 class PairAwaiter;
@@ -33,17 +35,28 @@ struct View {
     int error = MPI_SUCCESS;       ///< the first error so far; a task gives it back
     const int* members = nullptr;  ///< participant numbers by rank, if they are not contiguous; outlives the task
     bool network = false;          ///< every two of them are on different hosts
+    bool blocking = false;         ///< the program calls nothing else on the communicator until this operation is over
     NodeOwner* stage = nullptr;    ///< the node stage of those on my host, if it is for this operation to use, in its turn
+    Cast* cast = nullptr;          ///< of these, who are the leaders of hosts: each can send to all others at once
+    Steering* steering = nullptr;  ///< chooses the algorithm; null: the table does, as for all views within a call's
 
     /// Everyone in the exchange; draws the tag of a new operation.
     static View all(Exchange& exchange) { return View{&exchange, 0, exchange.size, exchange.rank, exchange.next_tag()}; }
     /// My side of an inter-communicator, everyone in an intra-communicator.
     View local() const {
-        return View{exchange, exchange->local_base, exchange->local_size, exchange->rank - exchange->local_base, tag, error};
+        return View{exchange,
+                    exchange->local_base,
+                    exchange->local_size,
+                    exchange->rank - exchange->local_base,
+                    tag,
+                    error,
+                    nullptr,
+                    false,
+                    blocking};
     }
     /// The participants listed, of whom I am number `mine`. The list must outlive the task.
     View of(const std::vector<int>& list, int mine) const {
-        return View{exchange, 0, static_cast<int>(list.size()), mine, tag, error, list.data(), false};
+        return View{exchange, 0, static_cast<int>(list.size()), mine, tag, error, list.data(), false, blocking};
     }
     int participant(int of_rank) const { return members ? members[of_rank] : base + of_rank; }
     /// Whether this is all of one side (or of an intra-communicator), the only kind of view that spans hosts.
@@ -78,6 +91,7 @@ struct View {
             note(bad_receive(request, expected));
     }
     [[gnu::cold]] static int bad_receive(const message::ReceiveRequest& request, uint64_t expected);
+    [[gnu::cold]] static int wrong_length(uint64_t bytes, uint64_t expected);
 };
 
 class SendAwaiter {

@@ -7,12 +7,14 @@
 #include <memory>
 #include <string>
 
+#include "base/config.h"
 #include "base/handle.h"
 #include "comm/attribute.h"
 #include "comm/errhandler.h"
 #include "comm/group.h"
 #include "comm/info.h"
 #include "comm/kept.h"
+#include "comm/neighborhood.h"
 #include "link/job.h"
 #include "message/channel.h"
 #include "mpi.h"
@@ -30,6 +32,8 @@ enum class Plane : uint32_t {
     create_group = 2,  ///< MPI_Comm_create_group: tags are the application's
     leaders = 3,       ///< MPI_Intercomm_create between leaders over the peer communicator
     from_group = 4,    ///< MPI_Comm_create_from_group: belongs to no communicator
+    partitioned = 5,   ///< partitioned communication: what a sender prepares, under the application's tag
+    partitions = 6,    ///< and its partitions, under tags of the sender's
 };
 inline constexpr uint64_t kPlaneMask = 15;
 
@@ -63,6 +67,8 @@ struct Hints {
     bool no_any_tag = false, no_any_source = false, exact_length = false, allow_overtaking = false;
     /// starling_connect: peers are worth a connection from the first message on this communicator.
     bool connect = false;
+    /// starling_multicast: how it comes by a multicast group; automatic: as STARLING_MULTICAST says.
+    Multicast multicast = Multicast::automatic;
 };
 
 /// A communicator. The handle holds one reference and every pending operation another, so that it outlives
@@ -100,7 +106,8 @@ struct Comm {
     bool errhandler_was_set = false;  ///< by MPI_Comm_set_errhandler
     AttributeSet attributes;
     Hints hints;
-    std::shared_ptr<const Topology> topology;  ///< null: none
+    std::shared_ptr<const Topology> topology;          ///< null: none
+    std::unique_ptr<const Neighborhood> neighborhood;  ///< in the topology; null: not asked for yet (comm/neighborhood.h)
     std::string name;
     message::SendBuffer* attached_buffer = nullptr;  ///< of MPI_Comm_attach_buffer, which owns it
 
@@ -120,8 +127,8 @@ struct Comm {
     Group& remote_group() const { return *remote_; }  ///< inter-communicators only
     /// The group that ranks of messages refer to.
     Group& peers() const { return remote_ ? *remote_ : *local_; }
-    /// The channel of plane create_group or leaders (roster: peers()), made at first use and kept as long
-    /// as the communicator.
+    /// The channel of plane create_group, leaders, partitioned or partitions (roster: peers()), made at first use
+    /// and kept as long as the communicator.
     message::Channel& channel(Plane plane);
 
     void set_errhandler(Errhandler* handler);
@@ -137,7 +144,7 @@ struct Comm {
 
   private:
     void destroy();
-    static constexpr uint32_t kFirstOther = 2, kOthers = 2;
+    static constexpr uint32_t kFirstOther = 2, kOthers = 5;
     std::unique_ptr<message::Channel> others_[kOthers];  ///< by plane, from create_group on
 };
 

@@ -52,7 +52,7 @@ inline constexpr uint32_t kMaxFrame = 64u << 20;     ///< payload of an authenti
 inline constexpr uint32_t kMaxRequest = kMaxFrame / 2;
 inline constexpr uint32_t kMaxHello = 256;          ///< payload before that
 inline constexpr uint32_t kMaxProcesses = 1000000;  ///< of one job
-inline constexpr uint32_t kProtocolVersion = 3;
+inline constexpr uint32_t kProtocolVersion = 4;
 
 std::string encode_frame(MessageKind kind, std::string_view payload);
 

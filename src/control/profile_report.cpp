@@ -1,6 +1,7 @@
 #include "control/profile_report.h"
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 #include <tuple>
 
@@ -13,10 +14,11 @@ namespace {
 using Phase = ProfileReport::Phase;
 using Peer = ProfileReport::Peer;
 using Collective = ProfileReport::Collective;
+using Wait = ProfileReport::Wait;
 using Connection = ProfileReport::Connection;
 
 // A job's number is random, and so is a context id: they have their eight bytes. All else is mostly small.
-constexpr size_t kLeastPeer = 17, kLeastCollective = 27, kLeastConnection = 11, kLeastPhase = 26;
+constexpr size_t kLeastPeer = 17, kLeastCollective = 36, kLeastWait = 12, kLeastConnection = 11, kLeastPhase = 30;
 
 void write(Writer& writer, const Peer& peer) {
     writer.number(peer.job).packed(peer.rank);
@@ -37,7 +39,13 @@ void read(Reader& reader, Peer& out) {
 
 void write(Writer& writer, const Collective& calls) {
     writer.string(calls.site).string(calls.kind).string(calls.algorithm).number(calls.communicator);
-    writer.packed(calls.size).number(calls.size_class).packed(calls.calls).packed(calls.bytes).packed(calls.ns);
+    writer.packed(calls.size)
+        .number(calls.size_class)
+        .packed(calls.tried)
+        .packed(calls.calls)
+        .packed(calls.bytes)
+        .packed(calls.ns);
+    writer.number(std::bit_cast<uint64_t>(calls.squares));
 }
 
 void read(Reader& reader, Collective& out) {
@@ -47,9 +55,22 @@ void read(Reader& reader, Collective& out) {
     out.communicator = reader.number<uint64_t>();
     out.size = static_cast<uint32_t>(reader.packed(UINT32_MAX));
     out.size_class = reader.number<uint8_t>();
+    out.tried = reader.packed(1) != 0;
     out.calls = reader.packed();
     out.bytes = reader.packed();
     out.ns = reader.packed();
+    out.squares = std::bit_cast<double>(reader.number<uint64_t>());
+}
+
+void write(Writer& writer, const Wait& wait) {
+    writer.string(wait.site).string(wait.function);
+    for (const uint64_t ns : wait.ns) writer.packed(ns);
+}
+
+void read(Reader& reader, Wait& out) {
+    out.site = reader.string();
+    out.function = reader.string();
+    for (uint64_t& ns : out.ns) ns = reader.packed();
 }
 
 void write(Writer& writer, const Connection& connection) {
@@ -83,6 +104,7 @@ void write(Writer& writer, const Phase& phase) {
     for (const uint64_t ns : phase.waits_ns) writer.packed(ns);
     write_all(writer, phase.peers);
     write_all(writer, phase.collectives);
+    write_all(writer, phase.waits);
     write_all(writer, phase.connections);
 }
 
@@ -96,6 +118,7 @@ void read(Reader& reader, Phase& out) {
     for (uint64_t& ns : out.waits_ns) ns = reader.packed();
     read_all(reader, out.peers, kLeastPeer);
     read_all(reader, out.collectives, kLeastCollective);
+    read_all(reader, out.waits, kLeastWait);
     read_all(reader, out.connections, kLeastConnection);
 }
 
@@ -112,13 +135,20 @@ void add(Collective& sum, const Collective& other) {
     sum.calls += other.calls;
     sum.bytes += other.bytes;
     sum.ns += other.ns;
+    sum.squares += other.squares;
+}
+
+void add(Wait& sum, const Wait& other) {
+    for (size_t i = 0; i < ProfileReport::kCauses; ++i) sum.ns[i] += other.ns[i];
 }
 
 auto key_of(const Peer& peer) { return std::tie(peer.job, peer.rank); }
 
 auto key_of(const Collective& calls) {
-    return std::tie(calls.site, calls.communicator, calls.kind, calls.size_class, calls.algorithm, calls.size);
+    return std::tie(calls.site, calls.communicator, calls.kind, calls.size_class, calls.algorithm, calls.size, calls.tried);
 }
+
+auto key_of(const Wait& wait) { return std::tie(wait.site, wait.function); }
 
 /// Adds those that `sum` has, and puts the others behind. Both sorted before; sorted after.
 template <class T>
@@ -149,6 +179,7 @@ void sort(std::vector<T>& all) {
 void sort(Phase& phase) {
     sort(phase.peers);
     sort(phase.collectives);
+    sort(phase.waits);
 }
 
 void merge(Phase& sum, const Phase& later) {
@@ -163,12 +194,15 @@ void merge(Phase& sum, const Phase& later) {
     for (size_t i = 0; i < ProfileReport::kCauses; ++i) sum.waits_ns[i] += later.waits_ns[i];
     merge_sorted(sum.peers, later.peers);
     merge_sorted(sum.collectives, later.collectives);
+    merge_sorted(sum.waits, later.waits);
 }
 
 size_t footprint(const Phase& phase) {
     size_t bytes = sizeof phase + phase.name.size() + phase.peers.size() * sizeof(Peer) +
-                   phase.collectives.size() * sizeof(Collective) + phase.connections.size() * sizeof(Connection);
+                   phase.collectives.size() * sizeof(Collective) + phase.waits.size() * sizeof(Wait) +
+                   phase.connections.size() * sizeof(Connection);
     for (const Collective& calls : phase.collectives) bytes += calls.site.size() + calls.kind.size() + calls.algorithm.size();
+    for (const Wait& wait : phase.waits) bytes += wait.site.size() + wait.function.size();
     return bytes;
 }
 

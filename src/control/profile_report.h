@@ -26,8 +26,17 @@ struct ProfileReport {
         uint64_t communicator = 0;  ///< context id
         uint32_t size = 0;
         uint8_t size_class = 0;
+        bool tried = false;  ///< another algorithm than the table's
         uint64_t calls = 0, bytes = 0, ns = 0;
+        double squares = 0;  ///< ns²: of the calls' times
         bool operator==(const Collective&) const = default;
+    };
+    /// Waits in calls of one function at one place. By cause, in the order of profile::Cause.
+    static constexpr size_t kCauses = 4;
+    struct Wait {
+        std::string site, function;
+        uint64_t ns[kCauses] = {};
+        bool operator==(const Wait&) const = default;
     };
     struct Connection {
         uint64_t at_ns = 0;  ///< since the phase began
@@ -36,7 +45,6 @@ struct ProfileReport {
         bool opened = false;
         bool operator==(const Connection&) const = default;
     };
-    static constexpr size_t kCauses = 4;
     /// Some occurrences of a phase, one after the other among those of its name.
     struct Phase {
         std::string name;
@@ -47,6 +55,7 @@ struct ProfileReport {
         uint64_t waits_ns[kCauses] = {};
         std::vector<Peer> peers;
         std::vector<Collective> collectives;
+        std::vector<Wait> waits;
         std::vector<Connection> connections;
         bool operator==(const Phase&) const = default;
     };
@@ -55,7 +64,7 @@ struct ProfileReport {
     std::vector<Phase> phases;
 };
 
-/// Brings peers and calls into their order, which merge() needs of both.
+/// Brings peers, calls and waits into their order, which merge() needs of both.
 void sort(ProfileReport::Phase& phase);
 /// Adds the occurrences `later`, which follow those of `sum`. Of the connections the first kMostConnections are kept.
 void merge(ProfileReport::Phase& sum, const ProfileReport::Phase& later);

@@ -3,6 +3,7 @@
 #include <climits>
 
 #include "base/error.h"
+#include "base/foreign.h"
 #include "base/immortal.h"
 #include "base/lock.h"
 #include "base/pool.h"
@@ -51,29 +52,21 @@ void call_user(const Op& op, const void* in, void* inout, int64_t count, const D
     const Outside outside;
     MPI_Datatype handle = to_handle(&type);
     void* a = const_cast<void*>(in);
-    if (op.large_function) return op.large_function(a, inout, &count, &handle);
+    if (op.large_function) {
+        if (foreign) return foreign->large_operation(op.large_function, a, inout, &count, handle);
+        return op.large_function(a, inout, &count, &handle);
+    }
     while (count > 0) {
         int piece = count < INT_MAX ? static_cast<int>(count) : INT_MAX;
         const int64_t step = int64_t{piece} * type.extent;
         count -= piece;
-        op.function(a, inout, &piece, &handle);
+        if (foreign)
+            foreign->operation(op.function, a, inout, &piece, handle);
+        else
+            op.function(a, inout, &piece, &handle);
         a = static_cast<std::byte*>(a) + step;
         inout = static_cast<std::byte*>(inout) + step;
     }
-}
-
-// What a derived type is made of if it is all one predefined type, else nullptr.
-const Datatype* only_element(const Datatype& type) {
-    if (type.basic != Basic::none) return &type;
-    const Datatype* only = nullptr;
-    bool mixed = false;
-    for_each_part(*type.recipe, [&](const Part& part) {
-        if (mixed || part.count == 0 || part.block == 0 || part.type->size == 0) return;
-        const Datatype* here = only_element(*part.type);
-        mixed = !here || (only && only->basic != here->basic);
-        only = here;
-    });
-    return mixed ? nullptr : only;
 }
 
 }  // namespace
@@ -94,6 +87,19 @@ Op* op_at(uint32_t pool_index) { return pool.at(pool_index); }
 
 void destroy(const Op& op) { pool.destroy(const_cast<Op*>(&op)); }
 
+const Datatype* element_of(const Datatype& type) {
+    if (type.basic != Basic::none) return &type;
+    const Datatype* only = nullptr;
+    bool mixed = false;
+    for_each_part(*type.recipe, [&](const Part& part) {
+        if (mixed || part.count == 0 || part.block == 0 || part.type->size == 0) return;
+        const Datatype* here = element_of(*part.type);
+        mixed = !here || (only && only->basic != here->basic);
+        only = here;
+    });
+    return mixed ? nullptr : only;
+}
+
 bool op_valid_for(const Op& op, const Datatype& type) {
     return op.operation == Operation::user || (!is_window_only(op) && kernel_for(op, type));
 }
@@ -101,7 +107,7 @@ bool op_valid_for(const Op& op, const Datatype& type) {
 bool op_valid_for_window(const Op& op, const Datatype& type) {
     if (!op.predefined) return false;
     if (is_window_only(op)) return true;
-    const Datatype* element = only_element(type);
+    const Datatype* element = element_of(type);
     return element && kernel_for(op, *element);
 }
 

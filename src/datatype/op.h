@@ -91,6 +91,9 @@ bool op_valid_for(const Op& op, const Datatype& type);
 /// `type` may be derived: what counts is the one kind of basic element it is made of.
 bool op_valid_for_window(const Op& op, const Datatype& type);
 
+/// What a type is made of if that is all one basic element, else null; null for a type without data.
+const Datatype* element_of(const Datatype& type);
+
 /// inout[i] = in[i] op inout[i]. MPI_ERR_OP with failure_text() if the operation is not valid for the type.
 /// A user-defined function is called here, outside the library (base/lock.h), so the caller keeps alive what it needs
 /// afterwards; it must not be given memory it may not write to.

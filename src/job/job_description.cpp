@@ -1,16 +1,14 @@
 #include "job/job_description.h"
 
 #include <fcntl.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
 
-#include "base/error.h"
 #include "base/hash.h"
+#include "base/random.h"
 #include "base/state.h"
 #include "base/wire.h"
 
@@ -21,19 +19,6 @@ namespace {
 constexpr uint32_t kMostRanks = 1u << 24;
 constexpr size_t kHostBytes = 8 + 8 + 4 + 4;  // the least that an encoded host takes
 constexpr size_t kPlacementBytes = 5 * 4;
-
-void draw_bytes(void* bytes, size_t size) {
-    auto* next = static_cast<char*>(bytes);
-    while (size > 0) {
-        const ssize_t got = getrandom(next, size, 0);
-        if (got < 0) {
-            if (errno == EINTR) continue;
-            panic("getrandom: %s", std::strerror(errno));
-        }
-        next += got;
-        size -= static_cast<size_t>(got);
-    }
-}
 
 HostId find_out_host() {
     uint64_t hash = kEmptyHash;
@@ -60,12 +45,12 @@ HostId this_host() {
 
 NetworkSecret::operator bool() const { return *this != NetworkSecret(); }
 
-void JobDescription::draw_network_secret() { draw_bytes(network_secret.bytes, sizeof network_secret.bytes); }
+void JobDescription::draw_network_secret() { draw_random(network_secret.bytes, sizeof network_secret.bytes); }
 
 void JobDescription::draw() {
-    do { draw_bytes(&id, sizeof id); } while (id == 0);
-    draw_bytes(secret, sizeof secret);
-    draw_bytes(&key, sizeof key);
+    id = draw_random_number();
+    draw_random(secret, sizeof secret);
+    draw_random(&key, sizeof key);
 }
 
 uint32_t JobDescription::ranks_on(uint32_t host) const {

@@ -4,10 +4,12 @@
 #include <cstring>
 #include <tuple>
 
+#include "base/config.h"
 #include "base/counters.h"
 #include "base/state.h"
 #include "link/places.h"
 #include "link/remote.h"
+#include "link/transports.h"
 #include "profile/record.h"
 
 namespace starling::link {
@@ -18,24 +20,63 @@ namespace {
 constexpr uint32_t kBackoff = 16;
 constexpr uint64_t kBytesLikeOne = 16384;  ///< of a streamed message, worth as much as one short one
 
+/// In which a connection's worth halves if it carries nothing: packets that this process sends, whoever to.
+constexpr uint64_t kHalfLife = 128;
+constexpr uint64_t kMostWorth = 4 * kHalfLife;
+constexpr uint32_t kMostDear = 64;
+
 STARLING_STATE bool replaces = true;
+STARLING_STATE uint32_t dear = 1;  ///< how many times STARLING_REPLACE_MESSAGES a replacement takes on demand
 STARLING_STATE PlaceListener listener = nullptr;
 
 void tell(Peer& peer, PlaceNews news) {
     if (listener) listener(peer, news);
 }
 
-/// A connection's worth: messages, and long ones by their length, lately more than long ago.
+/// So often has this process sent, whoever to: what worth is measured against.
+uint64_t packets_sent() {
+    return counters.messages_ring + counters.messages_inbox + counters.messages_udp + counters.messages_tcp;
+}
+
+/// Messages with the peer so far, both ways, modulo 2^32.
+uint32_t messages_with(const Peer& peer) { return peer.next_send + peer.next_receive; }
+
+/// A connection's worth: messages both ways, since both its ends use it, and long ones by their length; lately more than long ago.
 void note_value(Peer& peer) {
-    peer.value = peer.value / 2 + peer.sent_since_check + static_cast<uint32_t>(peer.bytes_since_check / kBytesLikeOne);
+    const uint64_t halves = (packets_sent() - peer.valued_at) / kHalfLife;
+    peer.valued_at += halves * kHalfLife;
+    const uint64_t before = halves < 32 ? peer.value >> halves : 0;
+    const uint32_t now = messages_with(peer);
+    peer.value = static_cast<uint32_t>(
+        std::min(kMostWorth, before + (now - peer.messages_valued) + peer.bytes_since_check / kBytesLikeOne));
+    peer.messages_valued = now;
     peer.sent_since_check = 0;
     peer.bytes_since_check = 0;
+}
+
+/// Messages since its connection was opened or closed, or as many as the long ones of late are worth.
+uint32_t carried_since_change(const Peer& peer) { return std::max(messages_with(peer) - peer.messages_changed, peer.value); }
+
+/// Whether connections carry enough to be worth their opening shows when they go.
+void note_earnings(const Peer& closed) {
+    const uint64_t carried = carried_since_change(closed), cost = static_cast<uint64_t>(config().replace_messages);
+    if (carried < cost * dear)
+        dear = std::min(dear * 2, kMostDear);
+    else if (carried > 4 * cost * dear)
+        dear = std::max(dear / 2, 1u);
 }
 
 /// Null where packets have no better way than the base path, as to oneself.
 transport::Connector* connector(const Peer& peer) {
     const bool own = &peer.job == self().job && peer.rank == self().rank;
     return own ? nullptr : peer.base->by.connector();
+}
+
+// More than half of all messages on the base path ask this (kConsiderAfter), so within a host the answer takes no call by a pointer.
+bool has_earned(const Peer& peer) {
+    if (peer.base == &peer.near) return shared_memory().earned(peer.sent_since_check, peer.bytes_since_check);
+    const transport::Connector* const by = connector(peer);
+    return by && by->earned(peer.sent_since_check, peer.bytes_since_check);
 }
 
 uint64_t has_connection(State state) { return state == State::connected || state == State::quiescing; }
@@ -46,13 +87,17 @@ void send_offer(Peer& peer, packet::Kind kind) {
     send_control(peer, kind, payload, bytes);
 }
 
+/// A connection is closed for another if that pays for closing and opening: by what the plan expects of both, or by what they have
+/// carried of late.
 bool gives_way(const Peer& user, const Peer& asking) {
-    return user.planned || asking.planned ? user.planned < asking.planned : user.value < asking.value / 2;
+    const auto cost = static_cast<uint64_t>(config().replace_messages);
+    if (user.planned || asking.planned) return asking.planned >= user.planned + cost;
+    return carried_since_change(asking) >= cost * dear && user.value < asking.value / 2;
 }
 
 // The limit is reached: let go of the connection of least priority in the plan, and among those that are in none the one that
 // has carried least since it was last looked at, if that is worth less than half of the one that asks.
-void make_room_for(Peer& asking) {
+void make_room_for(Peer& asking, transport::Connector& by) {
     if (!replaces) return;
     Peer* least = nullptr;
     const auto compare = [](void* one, void* argument) {
@@ -62,7 +107,7 @@ void make_room_for(Peer& asking) {
         note_value(user);
         if (!found || std::tie(user.planned, user.value) < std::tie(found->planned, found->value)) found = &user;
     };
-    connector(asking)->each_user(compare, &least);
+    by.each_user(compare, &least);
     if (least && gives_way(*least, asking)) apply(*least, Event::want_close);
 }
 
@@ -75,11 +120,18 @@ void finish(Peer& peer, transport::Connector& by) {
 
 void apply(Peer& peer, Event event, const std::byte* offer) {
     transport::Connector* const by = connector(peer);
+    // Who asks has found that it pays, and we have seen the same messages.
+    if (event == Event::open && peer.state == State::closed && by && !by->has_place()) {
+        note_value(peer);
+        make_room_for(peer, *by);
+    }
     const Step next = step(peer.state, event, by && by->has_place());
     const uint64_t had = has_connection(peer.state), has = has_connection(next.next);
     counters.connections += has - had;
     counters.opened += has > had;
     counters.closed += has < had;
+    if (has < had) note_earnings(peer);
+    if (has != had) peer.messages_changed = messages_with(peer);
     if (has != had && peer.traffic) [[unlikely]]
         profile::note_connection(*peer.traffic, has > had);
     peer.state = next.next;
@@ -115,15 +167,15 @@ void apply(Peer& peer, Event event, const std::byte* offer) {
 }
 
 void want_connection(Peer& peer) {
-    if (peer.dead || peer.near.close_pending || peer.state != State::closed || !connector(peer)) return;
+    if (peer.dead || peer.near.close_pending || peer.state != State::closed) return;
+    transport::Connector* const by = connector(peer);
+    if (!by) return;
     if (peer.backoff > 0) {
         --peer.backoff;
         return;
     }
-    if (connector(peer)->has_place())
-        apply(peer, Event::want_open);
-    else
-        make_room_for(peer);
+    if (!by->has_place()) make_room_for(peer, *by);
+    if (by->has_place()) apply(peer, Event::want_open);
 }
 
 void listen_to_places(PlaceListener whom) { listener = whom; }
@@ -131,8 +183,7 @@ void listen_to_places(PlaceListener whom) { listener = whom; }
 void keep_connections() { replaces = false; }
 
 void consider_opening(Peer& peer) {
-    const transport::Connector* const by = connector(peer);
-    if (!by || !by->earned(peer.sent_since_check, peer.bytes_since_check)) return;
+    if (!peer.gains || !has_earned(peer) || !connector(peer)) return;
     note_value(peer);
     want_connection(peer);
 }

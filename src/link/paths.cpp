@@ -60,9 +60,15 @@ void watch_ring(Peer& peer) { rings.push_back(&peer); }
 
 void unwatch_ring(Peer& peer) { std::erase(rings, &peer); }
 
+/// No message waits for a connection, so nobody is woken for one: who sleeps looks when there is a message.
+bool is_about_connections(packet::Kind kind) {
+    return kind == packet::Kind::open || kind == packet::Kind::accept || kind == packet::Kind::refuse;
+}
+
 bool try_control(Peer& peer, const Control& control) {
     Slot slot;
     if (!reserve(peer, control.bytes, slot)) return false;
+    slot.quiet = is_about_connections(control.kind);
     slot.header->kind = control.kind;
     std::memcpy(slot.payload, control.payload, control.bytes);
     commit(peer, slot, control.bytes);

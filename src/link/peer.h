@@ -63,8 +63,13 @@ struct Peer {
     uint32_t next_receive = 0;                        ///< of the next message from them to match
 
     uint32_t sent_since_check = 0;  ///< messages; decides on opening and closing
-    uint32_t value = 0;             ///< messages per window, decaying
+    uint32_t value = 0;             ///< messages both ways, halving in time (link/manager)
+    uint32_t messages_valued = 0;   ///< that it was last reckoned with: next_send + next_receive
+    uint32_t messages_changed = 0;  ///< the same when its connection was opened or closed last
+    uint32_t received_before = 0;   ///< next_receive when the phase began that is going on (plan/phase_traffic)
+    uint64_t valued_at = 0;         ///< packets that this process had sent to anybody
     uint32_t backoff = 0;           ///< windows to wait after a refusal
+    bool gains = true;              ///< such messages as go to it are faster on a connection (plan/phase_traffic)
     uint32_t planned = 0;           ///< its priority in the phase that is going on; 0: it is in no plan (link/places.h)
 
     profile::Traffic* const traffic;  ///< to them in this phase; null: nothing is counted

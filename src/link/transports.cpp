@@ -113,6 +113,9 @@ struct Transports {
 };
 STARLING_STATE Transports* transports = nullptr;  ///< until the process ends
 
+using Deadline = uint64_t (*)();
+STARLING_STATE Deadline deadline_above = nullptr;
+
 transport::Process process_of(Job& job, uint32_t rank) { return {&job.segment(), rank}; }
 
 }  // namespace
@@ -172,8 +175,10 @@ void forget_in_transports(const Job& job) {
 
 int wait_descriptor() { return transports->network ? transports->network->wait_fd() : -1; }
 
+void add_deadline(Deadline when) { deadline_above = when; }
+
 uint64_t next_deadline() {
-    uint64_t first = UINT64_MAX;
+    uint64_t first = deadline_above ? deadline_above() : UINT64_MAX;
     for (const transport::Transport* transport : *transports) first = std::min(first, transport->next_deadline());
     return first;
 }

@@ -31,6 +31,8 @@ void forget_in_transports(const Job& job);
 int wait_descriptor();
 /// When poll() must be called though nothing is readable; ns, UINT64_MAX: never.
 uint64_t next_deadline();
+/// Of rooms above that have times of their own: one function, which says when.
+void add_deadline(uint64_t (*when)());
 
 /// Has others learn, when they ask, whether this process has called MPI_Finalize.
 void publish_state(bool finalized);

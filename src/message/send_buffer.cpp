@@ -1,5 +1,6 @@
 #include "message/send_buffer.h"
 
+#include <memory>
 #include <new>
 
 #include "base/error.h"
@@ -31,9 +32,10 @@ bool poll_flushes() {
 
 }  // namespace
 
-/// A message in a buffer: this head, then the packed data. Blocks lie in address order.
+/// A message in a buffer: this head, then the packed data. Blocks lie in address order. The request lies elsewhere: programs that
+/// are built for another MPI leave less room than MPI_BSEND_OVERHEAD, MPICH's 96 bytes.
 struct SendBuffer::Block {
-    SendRequest request;
+    std::unique_ptr<SendRequest> request = std::make_unique<SendRequest>();
     Block* next;
     size_t bytes;  ///< with head, rounded
 
@@ -44,7 +46,7 @@ struct SendBuffer::Block {
 bool SendBuffer::automatic() const { return memory_ == MPI_BUFFER_AUTOMATIC; }
 
 SendBuffer::Block* SendBuffer::allocate(size_t bytes) {
-    static_assert(sizeof(Block) + alignof(Block) <= MPI_BSEND_OVERHEAD);
+    static_assert(sizeof(Block) + alignof(Block) <= 96);
     const size_t need = Block::rounded(sizeof(Block) + bytes);
     if (automatic()) return first_ = new (::operator new(need)) Block(first_, need);
     char* const begin = reinterpret_cast<char*>(Block::rounded(reinterpret_cast<uintptr_t>(memory_)));
@@ -62,7 +64,7 @@ SendBuffer::Block* SendBuffer::allocate(size_t bytes) {
 bool SendBuffer::collect() {
     for (Block** place = &first_; *place;) {
         Block* block = *place;
-        if (!block->request.done) {
+        if (!block->request->done) {
             place = &block->next;
             continue;
         }
@@ -93,7 +95,7 @@ int SendBuffer::send(Channel& channel, const void* data, int64_t count, const da
                     static_cast<unsigned long long>(bytes), static_cast<long long>(size_));
     void* packed = block + 1;
     datatype::pack(type, count, data, 0, packed, bytes);
-    start_send(block->request, channel, packed, static_cast<int64_t>(bytes), datatype::predefined(MPI_BYTE), destination, tag,
+    start_send(*block->request, channel, packed, static_cast<int64_t>(bytes), datatype::predefined(MPI_BYTE), destination, tag,
                Mode::standard);
     return MPI_SUCCESS;
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/foreign.h"
 #include "comm/error_codes.h"
 #include "datatype/datatype.h"
 
@@ -34,9 +35,23 @@ std::string sentence(int error) {
     runtime::abort(kAbortCode);
 }
 
+void call_foreign(const comm::Errhandler& handler, ErrorSubject& subject, int& error) {
+    switch (handler.kind) {
+        case comm::HandlerKind::win:
+            return foreign->win_error(handler.win_function, subject.win, &error);
+        case comm::HandlerKind::file:
+            return foreign->file_error(handler.file_function, subject.file, &error);
+        case comm::HandlerKind::session:
+            return foreign->session_error(handler.session_function, subject.session, &error);
+        default:
+            return foreign->comm_error(handler.comm_function, subject.comm, &error);
+    }
+}
+
 // The program's function runs outside the library.
 void call_function(const comm::Errhandler& handler, ErrorSubject& subject, int& error) {
     const Outside outside;
+    if (foreign) return call_foreign(handler, subject, error);
     switch (handler.kind) {
         case comm::HandlerKind::win:
             return handler.win_function(&subject.win, &error);

@@ -1,4 +1,4 @@
-// Collective communication (MPI 5.0 chapter 6), blocking. Neighbourhood collectives are not built.
+// Collective communication (MPI 5.0 chapter 6), blocking. Those of neighbours are in neighborhood.h.
 #pragma once
 
 #include "mpi.h"

@@ -28,16 +28,48 @@ struct PendingCollective : collective::CollectiveRequest {
     }
 };
 
+void tell_pending(const progress::Request& request, progress::Teller& teller) {
+    const collective::Label& label = static_cast<const PendingCollective&>(request).label;
+    teller.of(label.function);
+    collective::tell(label, teller);
+}
+
 STARLING_STATE Immortal<RequestPool<PendingCollective>> pending_storage;
 constinit auto& pending = pending_storage.value;
 constinit const progress::RequestClass kPending{
     .dispose = [](progress::Request& request) { pending.destroy(static_cast<PendingCollective&>(request)); },
-    .tell =
-        [](const progress::Request& request, progress::Teller& teller) {
-            const collective::Label& label = static_cast<const PendingCollective&>(request).label;
-            teller.of(label.function);
-            collective::tell(label, teller);
-        }};
+    .tell = tell_pending};
+
+/// A persistent one. Members need not start those that a communicator has in the same order, so each has what lets it go without
+/// the others: messages with a tag of its own, and memory of its own where they share some.
+struct PersistentCollective : PendingCollective {
+    struct Own {
+        explicit Own(comm::Comm& comm) : exchange(comm) {}
+        collective::PlanExchange exchange;
+        collective::NodeOwner stage;
+    };
+    std::unique_ptr<Own> own;
+    std::unique_ptr<PlannedCall> plan;
+    std::vector<std::unique_ptr<int64_t[]>> arrays;  ///< that the plan refers to
+};
+
+int start_again(progress::Request& r) {
+    auto& request = static_cast<PersistentCollective&>(r);
+    request.outcome = {};
+    request.done = false;
+    collective::CommCall to(*comm_of(request), request.own->exchange, request.own->stage);
+    Task task = request.plan->begin(to);
+    request.label = to.label(request.label.function);
+    collective::start(std::move(task), request);
+    return MPI_SUCCESS;
+}
+
+STARLING_STATE Immortal<RequestPool<PersistentCollective>> persistent_storage;
+constinit auto& persistent = persistent_storage.value;
+constinit const progress::RequestClass kPersistent{
+    .dispose = [](progress::Request& request) { persistent.destroy(static_cast<PersistentCollective&>(request)); },
+    .start = start_again,
+    .tell = tell_pending};
 
 }  // namespace
 
@@ -76,6 +108,13 @@ void CollectiveCall::intra_only() {
 void CollectiveCall::root(int root) {
     if (ok() && !valid_root(*comm_, root)) [[unlikely]]
         error_ = bad_root(comm_, root);
+}
+
+const comm::Neighborhood* CollectiveCall::neighborhood() {
+    const comm::Neighborhood* found = nullptr;
+    if (ok())
+        if (const int error = comm::neighborhood_of(*comm_, found)) error_ = raise(comm_, error);
+    return found;
 }
 
 void CollectiveCall::not_in_place(const void* buffer) {
@@ -139,36 +178,44 @@ const Op* CollectiveCall::op(MPI_Op handle, const Datatype* type) {
     return ok() ? op_ : nullptr;
 }
 
-const Datatype* CollectiveCall::blocks(const void* buffer, Counts counts, Counts displacements, MPI_Datatype handle) {
+const Datatype* CollectiveCall::blocks(int n, const void* buffer, Counts counts, Counts displacements, MPI_Datatype handle) {
     const Datatype* found = type(handle);
     if (!found) return nullptr;
-    if (peers() > 0 && (!counts || !displacements)) [[unlikely]] {
+    if (n > 0 && (!counts || !displacements)) [[unlikely]] {
         error_ = null_argument(comm_, counts ? "displacements" : "counts");
         return nullptr;
     }
-    for (int i = 0; i < peers() && ok(); ++i) error_ = check_data(comm_, found, handle, buffer, counts[i]);
+    for (int i = 0; i < n && ok(); ++i) error_ = check_data(comm_, found, handle, buffer, counts[i]);
     return ok() ? found : nullptr;
 }
 
-const Datatype* const* CollectiveCall::typed_blocks(const void* buffer, Counts counts, Counts displacements,
+const Datatype* const* CollectiveCall::typed_blocks(int n, const void* buffer, Counts counts, Counts displacements,
                                                     const MPI_Datatype handles[], int side) {
     if (!ok()) return nullptr;
-    if (!counts || !displacements || !handles) [[unlikely]] {
+    if (n > 0 && (!counts || !displacements || !handles)) [[unlikely]] {
         error_ = null_argument(comm_, !counts ? "counts" : !displacements ? "displacements" : "types");
         return nullptr;
     }
     std::vector<const Datatype*>& types = block_types_[side];
-    types.resize(static_cast<size_t>(peers()));
-    for (int i = 0; i < peers(); ++i) {
+    types.resize(static_cast<size_t>(n));
+    for (int i = 0; i < n; ++i) {
         const Datatype* type = datatype::from_handle(handles[i]);
         // The type of a block of nothing may be anything.
         if (counts[i] == 0 && !type) type = &datatype::predefined(MPI_BYTE);
-        error_ = check_data(comm_, type, handles[i], buffer, counts[i]);
+        // Displacements are bytes, so data may be anywhere from MPI_BOTTOM on.
+        const auto address = reinterpret_cast<uintptr_t>(buffer) + static_cast<uintptr_t>(displacements[i]);
+        error_ = check_data(comm_, type, handles[i], reinterpret_cast<const void*>(address), counts[i]);
         if (!ok()) return nullptr;
         if (keeps_) datatype::retain(*type);
         types[static_cast<size_t>(i)] = type;
     }
     return types.data();
+}
+
+Counts CollectiveCall::copy(Counts array, int n) {
+    auto& copied = arrays_.emplace_back(std::make_unique<int64_t[]>(static_cast<size_t>(n)));
+    for (int i = 0; i < n; ++i) copied[static_cast<size_t>(i)] = array[i];
+    return Counts(copied.get());
 }
 
 int CollectiveCall::run(Task task) {
@@ -178,20 +225,41 @@ int CollectiveCall::run(Task task) {
     return error == MPI_SUCCESS ? MPI_SUCCESS : raise(comm_, error);
 }
 
-int CollectiveCall::start(Task task, MPI_Request* request) {
-    if (!ok()) [[unlikely]]
-        return error_;
-    PendingCollective* made = pending.create(comm_, kPending);
-    for (int i = 0; i < type_count_; ++i) datatype::retain(*(made->types[i] = types_[i]));
+template <class Pending>
+void CollectiveCall::hand_over(Pending& request) {
+    for (int i = 0; i < type_count_; ++i) datatype::retain(*(request.types[i] = types_[i]));
     for (int side = 0; side < 2; ++side) {
         // Moved, for the task reads them where they lie; with the references that this call holds, if it does.
         if (!keeps_)
             for (const Datatype* type : block_types_[side]) datatype::retain(*type);
-        made->block_types[side] = std::move(block_types_[side]);
+        request.block_types[side] = std::move(block_types_[side]);
     }
-    if (op_) datatype::retain(*(made->op = op_));
+    if (op_) datatype::retain(*(request.op = op_));
+}
+
+int CollectiveCall::start(Task task, MPI_Request* request) {
+    if (!ok()) [[unlikely]]
+        return error_;
+    PendingCollective* made = pending.create(comm_, kPending);
+    hand_over(*made);
     made->label = to_->label(calling);
     collective::start(std::move(task), *made);
+    *request = request_to_handle(made);
+    return MPI_SUCCESS;
+}
+
+int CollectiveCall::prepare(Task, MPI_Info info, MPI_Request* request) {
+    if (ok() && info != MPI_INFO_NULL && !comm::from_handle(info)) error_ = bad_handle(comm_, MPI_ERR_INFO, "info object");
+    if (!ok()) return error_;
+    auto own = std::make_unique<PersistentCollective::Own>(*comm_);
+    PersistentCollective* made = persistent.create(comm_, kPersistent);
+    made->persistent = true;
+    made->active = false;
+    made->plan = std::move(plan_);
+    made->arrays = std::move(arrays_);
+    made->own = std::move(own);
+    made->label.function = calling;
+    hand_over(*made);
     *request = request_to_handle(made);
     return MPI_SUCCESS;
 }

@@ -4,19 +4,12 @@ namespace starling::mpi {
 
 namespace {
 
+using collective::CommCall;
 using collective::Shares;
 
 /// What stands for blocks that only the root has.
 Blocks no_blocks(bool uniform, const Datatype& type) {
     return uniform ? Blocks(nullptr, 0, type) : Blocks(nullptr, Counts(nullptr), Counts(nullptr), type);
-}
-
-const Datatype* check_blocks(CollectiveCall& call, const BlockArguments& b) {
-    return b.uniform ? call.data(b.buffer, b.count, b.type) : call.blocks(b.buffer, b.counts, b.displacements, b.type);
-}
-
-Blocks blocks_of(const BlockArguments& b, const Datatype& type) {
-    return b.uniform ? Blocks(b.buffer, b.count, type) : Blocks(b.buffer, b.counts, b.displacements, type);
 }
 
 /// Which arguments of a rooted operation count here.
@@ -33,17 +26,17 @@ const Datatype& any_type() { return datatype::predefined(MPI_BYTE); }
 
 Task barrier_task(CollectiveCall& call) {
     if (!call.ok()) return {};
-    return collective::barrier(call.now());
+    return call.make([=](CommCall& to) { return collective::barrier(to); });
 }
 
 Task bcast_task(CollectiveCall& call, void* buffer, MPI_Count count, MPI_Datatype datatype, int root) {
     call.root(root);
     if (!call.ok()) return {};
-    if (root == MPI_PROC_NULL) return collective::no_part(call.now());
+    if (root == MPI_PROC_NULL) return call.make([=](CommCall& to) { return collective::no_part(to); });
     call.not_in_place(buffer);
     const Datatype* type = call.data(buffer, count, datatype);
     if (!call.ok()) return {};
-    return collective::bcast(call.now(), buffer, count, *type, root);
+    return call.make([=](CommCall& to) { return collective::bcast(to, buffer, count, *type, root); });
 }
 
 Task gather_task(CollectiveCall& call, const void* send, MPI_Count count, MPI_Datatype datatype, const BlockArguments& receive,
@@ -55,7 +48,7 @@ Task gather_task(CollectiveCall& call, const void* send, MPI_Count count, MPI_Da
     const Datatype* receive_type = nullptr;
     if (role.root) {
         call.not_in_place(receive.buffer);
-        receive_type = check_blocks(call, receive);
+        receive_type = receive.check(call, call.peers());
     }
     if (role.member) {
         if (!role.root) call.not_in_place(send);
@@ -63,9 +56,9 @@ Task gather_task(CollectiveCall& call, const void* send, MPI_Count count, MPI_Da
         if (role.root) call.not_aliased(send, receive.buffer, count);
     }
     if (!call.ok()) return {};
-    if (!role.root && !role.member) return collective::no_part(call.now());
-    const Blocks blocks = role.root ? blocks_of(receive, *receive_type) : no_blocks(receive.uniform, *type);
-    return collective::gather(call.now(), send, count, *type, blocks, root);
+    if (!role.root && !role.member) return call.make([=](CommCall& to) { return collective::no_part(to); });
+    const Blocks blocks = role.root ? receive.blocks(call, call.peers(), *receive_type) : no_blocks(receive.uniform, *type);
+    return call.make([=](CommCall& to) { return collective::gather(to, send, count, *type, blocks, root); });
 }
 
 Task scatter_task(CollectiveCall& call, const BlockArguments& send, void* receive, MPI_Count count, MPI_Datatype datatype,
@@ -77,7 +70,7 @@ Task scatter_task(CollectiveCall& call, const BlockArguments& send, void* receiv
     const Datatype* send_type = nullptr;
     if (role.root) {
         call.not_in_place(send.buffer);
-        send_type = check_blocks(call, send);
+        send_type = send.check(call, call.peers());
     }
     if (role.member) {
         if (!role.root) call.not_in_place(receive);
@@ -85,38 +78,40 @@ Task scatter_task(CollectiveCall& call, const BlockArguments& send, void* receiv
         if (role.root) call.not_aliased(send.buffer, receive, count);
     }
     if (!call.ok()) return {};
-    if (!role.root && !role.member) return collective::no_part(call.now());
-    const Blocks blocks = role.root ? blocks_of(send, *send_type) : no_blocks(send.uniform, *type);
-    return collective::scatter(call.now(), blocks, receive, count, *type, root);
+    if (!role.root && !role.member) return call.make([=](CommCall& to) { return collective::no_part(to); });
+    const Blocks blocks = role.root ? send.blocks(call, call.peers(), *send_type) : no_blocks(send.uniform, *type);
+    return call.make([=](CommCall& to) { return collective::scatter(to, blocks, receive, count, *type, root); });
 }
 
 Task allgather_task(CollectiveCall& call, const void* send, MPI_Count count, MPI_Datatype datatype,
                     const BlockArguments& receive) {
     if (!call.ok()) return {};
     call.not_in_place(receive.buffer);
-    const Datatype* receive_type = check_blocks(call, receive);
+    const Datatype* receive_type = receive.check(call, call.peers());
     const Datatype* type = &any_type();
     if (!call.in_place(send)) {
         type = call.data(send, count, datatype);
         call.not_aliased(send, receive.buffer, count);
     }
     if (!call.ok()) return {};
-    return collective::allgather(call.now(), send, count, *type, blocks_of(receive, *receive_type));
+    const Blocks blocks = receive.blocks(call, call.peers(), *receive_type);
+    return call.make([=](CommCall& to) { return collective::allgather(to, send, count, *type, blocks); });
 }
 
 Task alltoall_task(CollectiveCall& call, const BlockArguments& send, const BlockArguments& receive) {
     if (!call.ok()) return {};
     call.not_in_place(receive.buffer);
-    const Datatype* receive_type = check_blocks(call, receive);
+    const Datatype* receive_type = receive.check(call, call.peers());
     const Datatype* send_type = receive_type;
     const bool in_place = call.in_place(send.buffer);
     if (!in_place) {
-        send_type = check_blocks(call, send);
+        send_type = send.check(call, call.peers());
         if (send.uniform) call.not_aliased(send.buffer, receive.buffer, send.count);
     }
     if (!call.ok()) return {};
-    const Blocks in = blocks_of(receive, *receive_type), out = in_place ? in : blocks_of(send, *send_type);
-    return collective::alltoall(call.now(), in_place, out, in);
+    const Blocks in = receive.blocks(call, call.peers(), *receive_type),
+                 out = in_place ? in : send.blocks(call, call.peers(), *send_type);
+    return call.make([=](CommCall& to) { return collective::alltoall(to, in_place, out, in); });
 }
 
 Task alltoallw_task(CollectiveCall& call, const void* send, Counts send_counts, Counts send_displacements,
@@ -124,13 +119,15 @@ Task alltoallw_task(CollectiveCall& call, const void* send, Counts send_counts, 
                     const MPI_Datatype receive_types[]) {
     if (!call.ok()) return {};
     call.not_in_place(receive);
-    const auto in_types = call.typed_blocks(receive, receive_counts, receive_displacements, receive_types, 0);
+    const auto in_types = call.typed_blocks(call.peers(), receive, receive_counts, receive_displacements, receive_types, 0);
     const bool in_place = call.in_place(send);
-    const auto out_types = in_place ? in_types : call.typed_blocks(send, send_counts, send_displacements, send_types, 1);
+    const auto out_types =
+        in_place ? in_types : call.typed_blocks(call.peers(), send, send_counts, send_displacements, send_types, 1);
     if (!call.ok()) return {};
-    const Blocks in(receive, receive_counts, receive_displacements, in_types);
-    const Blocks out = in_place ? in : Blocks(send, send_counts, send_displacements, out_types);
-    return collective::alltoall(call.now(), in_place, out, in);
+    const int n = call.peers();
+    const Blocks in(receive, call.keep(receive_counts, n), call.keep(receive_displacements, n), in_types);
+    const Blocks out = in_place ? in : Blocks(send, call.keep(send_counts, n), call.keep(send_displacements, n), out_types);
+    return call.make([=](CommCall& to) { return collective::alltoall(to, in_place, out, in); });
 }
 
 Task reduce_task(CollectiveCall& call, const void* send, void* receive, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
@@ -138,7 +135,7 @@ Task reduce_task(CollectiveCall& call, const void* send, void* receive, MPI_Coun
     call.root(root);
     if (!call.ok()) return {};
     const Role role(call, root);
-    if (!role.root && !role.member) return collective::no_part(call.now());
+    if (!role.root && !role.member) return call.make([=](CommCall& to) { return collective::no_part(to); });
     const Datatype* type = call.type(datatype);
     if (role.root) {
         call.not_in_place(receive);
@@ -151,7 +148,7 @@ Task reduce_task(CollectiveCall& call, const void* send, void* receive, MPI_Coun
     }
     const Op* operation = call.op(op, type);
     if (!call.ok()) return {};
-    return collective::reduce(call.now(), send, receive, count, *type, *operation, root);
+    return call.make([=](CommCall& to) { return collective::reduce(to, send, receive, count, *type, *operation, root); });
 }
 
 namespace {
@@ -178,7 +175,7 @@ struct ReductionArguments {
 Task allreduce_task(CollectiveCall& call, const void* send, void* receive, MPI_Count count, MPI_Datatype datatype, MPI_Op op) {
     const ReductionArguments checked(call, send, count, receive, count, datatype, op);
     if (!call.ok()) return {};
-    return collective::allreduce(call.now(), send, receive, count, *checked.type, *checked.op);
+    return call.make([=](CommCall& to) { return collective::allreduce(to, send, receive, count, *checked.type, *checked.op); });
 }
 
 Task reduce_scatter_block_task(CollectiveCall& call, const void* send, void* receive, MPI_Count count, MPI_Datatype datatype,
@@ -188,7 +185,8 @@ Task reduce_scatter_block_task(CollectiveCall& call, const void* send, void* rec
     if (__builtin_mul_overflow(count, static_cast<MPI_Count>(call.comm().size), &total)) total = -1;
     const ReductionArguments checked(call, send, total, receive, count, datatype, op);
     if (!call.ok()) return {};
-    return collective::reduce_scatter(call.now(), send, receive, Shares(count), *checked.type, *checked.op);
+    return call.make(
+        [=](CommCall& to) { return collective::reduce_scatter(to, send, receive, Shares(count), *checked.type, *checked.op); });
 }
 
 Task reduce_scatter_task(CollectiveCall& call, const void* send, void* receive, Counts counts, MPI_Datatype datatype,
@@ -196,11 +194,12 @@ Task reduce_scatter_task(CollectiveCall& call, const void* send, void* receive, 
     if (!call.ok()) return {};
     call.counts(counts, call.comm().size);
     if (!call.ok()) return {};
-    const Shares shares(counts);
+    const Shares shares(call.keep(counts, call.comm().size));
     const ReductionArguments checked(call, send, shares.total(call.comm().size), receive, counts[call.comm().rank], datatype,
                                      op);
     if (!call.ok()) return {};
-    return collective::reduce_scatter(call.now(), send, receive, shares, *checked.type, *checked.op);
+    return call.make(
+        [=](CommCall& to) { return collective::reduce_scatter(to, send, receive, shares, *checked.type, *checked.op); });
 }
 
 Task scan_task(CollectiveCall& call, const void* send, void* receive, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
@@ -208,7 +207,8 @@ Task scan_task(CollectiveCall& call, const void* send, void* receive, MPI_Count 
     call.intra_only();
     const ReductionArguments checked(call, send, count, receive, count, datatype, op);
     if (!call.ok()) return {};
-    return collective::scan(call.now(), send, receive, count, *checked.type, *checked.op, exclusive);
+    return call.make(
+        [=](CommCall& to) { return collective::scan(to, send, receive, count, *checked.type, *checked.op, exclusive); });
 }
 
 }  // namespace starling::mpi

@@ -9,7 +9,7 @@ namespace starling::mpi {
 Task barrier_task(CollectiveCall& call);
 Task bcast_task(CollectiveCall& call, void* buffer, MPI_Count count, MPI_Datatype datatype, int root);
 
-/// One side of a gather, scatter or all-to-all as the application gave it: uniform or counted blocks.
+/// One side of a gather, scatter or all-to-all, also among neighbours, as the application gave it: uniform or counted blocks.
 struct BlockArguments {
     const void* buffer;
     MPI_Count count;  ///< of each block if uniform
@@ -20,6 +20,15 @@ struct BlockArguments {
         : buffer(b), count(c), counts(nullptr), displacements(nullptr), type(t), uniform(true) {}
     BlockArguments(const void* b, Counts c, Counts d, MPI_Datatype t)
         : buffer(b), count(0), counts(c), displacements(d), type(t), uniform(false) {}
+
+    /// Gives the type of `n` blocks, or null if there was an error.
+    const Datatype* check(CollectiveCall& call, int n) const {
+        return uniform ? call.data(buffer, count, type) : call.blocks(n, buffer, counts, displacements, type);
+    }
+    Blocks blocks(CollectiveCall& call, int n, const Datatype& checked) const {
+        return uniform ? Blocks(buffer, count, checked)
+                       : Blocks(buffer, call.keep(counts, n), call.keep(displacements, n), checked);
+    }
 };
 
 Task gather_task(CollectiveCall& call, const void* send, MPI_Count count, MPI_Datatype datatype, const BlockArguments& receive,

@@ -44,6 +44,8 @@ constexpr HintName kHints[] = {
     {"starling_connect", &comm::Hints::connect},
 };
 
+constexpr char kMulticastHint[] = "starling_multicast";
+
 void copy_name(const char* name, char* out, int* length) {
     const size_t bytes = std::min<size_t>(std::strlen(name), MPI_MAX_OBJECT_NAME - 1);
     std::memcpy(out, name, bytes);
@@ -56,6 +58,11 @@ void copy_name(const char* name, char* out, int* length) {
 void read_hints(const comm::Info& info, comm::Hints& hints) {
     for (const HintName& hint : kHints)
         if (const std::string* value = info.find(hint.key)) hints.*hint.value = *value == "true";
+    if (const std::string* value = info.find(kMulticastHint)) {
+        const auto& names = kChoices<Multicast>;
+        for (int i = 0; names[i]; ++i)
+            if (*value == names[i]) hints.multicast = static_cast<Multicast>(i);
+    }
 }
 
 // What a communicator is made with never changes: it is read without the lock.
@@ -196,6 +203,7 @@ int Comm_get_info(MPI_Comm comm, MPI_Info* info_used) {
     if (!info_used) return null_argument(c, "info_used");
     comm::Info* info = comm::make_info();
     for (const HintName& hint : kHints) info->set(hint.key, c->hints.*hint.value ? "true" : "false");
+    info->set(kMulticastHint, kChoices<Multicast>[static_cast<int>(c->hints.multicast)]);
     *info_used = comm::to_handle(info);
     return MPI_SUCCESS;
 }

@@ -2,9 +2,11 @@
 #include <cstring>
 #include <utility>
 
+#include "base/foreign.h"
 #include "base/error.h"
 #include "base/immortal.h"
 #include "base/state.h"
+#include "collective/channel_exchange.h"
 #include "collective/creation.h"
 #include "collective/request.h"
 #include "mpi/check.h"
@@ -42,7 +44,12 @@ Task run_duplication(Comm& comm, Duplication& state) {
         comm::drop(state.made);
         co_return state.copy_error;
     }
+    co_await collective::open_cast(*state.made);
     *state.newcomm = handle;
+    if (foreign) {
+        const Outside outside;
+        foreign->comm_made(state.newcomm);
+    }
     co_return MPI_SUCCESS;
 }
 
@@ -96,6 +103,7 @@ int start_duplication(MPI_Comm handle, MPI_Info info, MPI_Comm* newcomm, MPI_Req
 
 // Gives the application what a creation task made.
 int finish(Comm* comm, int error, Comm* made, MPI_Comm* newcomm) {
+    if (made) collective::run(collective::open_cast(*made));
     *newcomm = comm::to_handle(made);
     return error ? raise(comm, error) : MPI_SUCCESS;
 }

@@ -7,6 +7,7 @@
 #include "base/state.h"
 #include "mpi/check.h"
 #include "profile/phase.h"
+#include "profile/record.h"
 
 namespace starling::mpi {
 
@@ -21,6 +22,7 @@ int Pcontrol(int level) {
     if (phase != Phase::running) return MPI_SUCCESS;
     Lock lock;
     if (level == kOff || level == kNormal || level == kFlush) marks_count = level != kOff;
+    if (level == kFlush) profile::flush();
     if (level < kFirstPhase || !marks_count) return MPI_SUCCESS;
     char name[32];
     std::snprintf(name, sizeof name, "pcontrol %d", level);

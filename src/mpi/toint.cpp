@@ -46,8 +46,6 @@ MPI_Message Message_fromint(int message) {
     message::Unexpected* object = message::unexpected_pool.at(static_cast<uint32_t>(message - kFirstHandleInt));
     return object ? reinterpret_cast<MPI_Message>(object) : MPI_MESSAGE_NULL;
 }
-int Win_toint(MPI_Win win) { return number(win); }
-MPI_Win Win_fromint(int win) { return predefined(win, MPI_WIN_NULL); }
 int File_toint(MPI_File file) { return number(file); }
 MPI_File File_fromint(int file) { return predefined(file, MPI_FILE_NULL); }
 

@@ -1,4 +1,4 @@
-// Handles as integers for requests, messages and the classes that have no objects yet: windows and files.
+// Handles as integers for requests, messages and the class that has no objects yet: files.
 #pragma once
 
 #include "mpi.h"
@@ -9,8 +9,6 @@ int Request_toint(MPI_Request request);
 MPI_Request Request_fromint(int request);
 int Message_toint(MPI_Message message);
 MPI_Message Message_fromint(int message);
-int Win_toint(MPI_Win win);
-MPI_Win Win_fromint(int win);
 int File_toint(MPI_File file);
 MPI_File File_fromint(int file);
 

@@ -20,9 +20,10 @@ class Seeker {
         if (!off_ && finder_.call(site, communicator)) end_segment();
     }
     /// What was sent is counted from 0 again. Who marks his phases himself knows better.
-    void phase_begins() {
+    void phase_begins(profile::PhaseId begun) {
         before_.clear();
-        off_ = off_ || !begins_one_;
+        const profile::Mark mark = profile::phase(begun).mark;
+        off_ = off_ || (!begins_one_ && (mark == profile::Mark::program || mark == profile::Mark::pcontrol));
     }
 
   private:
@@ -69,7 +70,7 @@ void Seeker::end_segment() {
 
 void find_phases() {
     seeker = new Seeker;
-    profile::listen_to_phases([](profile::PhaseId, profile::PhaseId) { seeker->phase_begins(); });
+    profile::listen_to_phases([](profile::PhaseId, profile::PhaseId begun) { seeker->phase_begins(begun); });
     profile::listen_to_collectives(
         [](uint64_t site, uint64_t communicator, uint32_t, const char*) { seeker->call(site, communicator); });
 }

@@ -44,7 +44,8 @@ transport::Connector* connector_of(Side side) {
 
 /// The places of a transport, and who has them.
 struct Users {
-    uint32_t all = 0, leaving = 0;
+    uint32_t all = 0;
+    uint32_t leaving = 0;  ///< of these
     Peer* idle = nullptr;  ///< one that is in no plan and to which nothing has gone in this phase
 };
 
@@ -62,10 +63,14 @@ Users users_of(Side side) {
     return users;
 }
 
+// A direct ring that is closing holds but its memory, of which there is some to spare; a TCP connection holds its place.
 Places places_of(Side side, const Users& users) {
     const uint32_t rings = std::min<uint32_t>(static_cast<uint32_t>(config().max_direct), shm::kRingSlots);
     const uint32_t limit = side == kHere ? rings : static_cast<uint32_t>(config().max_connections);
-    return {limit, limit > users.all ? limit - users.all : 0, users.leaving};
+    const uint32_t room = side == kHere ? shm::kRingSlots : limit, staying = users.all - users.leaving;
+    const uint32_t soon = limit > staying ? limit - staying : 0;
+    const uint32_t now = std::min(soon, room > users.all ? room - users.all : 0);
+    return {limit, now, soon - now};
 }
 
 class Manager {
@@ -74,9 +79,10 @@ class Manager {
 
     void begin(PhaseId ended, PhaseId begun);
     void note(Peer& peer, link::PlaceNews news);
-    bool poll();
+    bool poll() { return (unsettled_ || asking_) && poll_at_length(); }
 
   private:
+    bool poll_at_length();
     bool is_wrong(const Exchanged& phase);
     void leave();
     void adopt(const Partners* partners);
@@ -96,10 +102,13 @@ class Manager {
     uint32_t courtesies_[kSides] = {};  ///< connections closed in this phase for peers that it does not name
     std::vector<PhaseId> successors_;   ///< by phase: which one came next, the last time
     std::vector<Guest> guests_;
-    PhaseTraffic traffic_;
     OnDemand on_demand_[kSides];
     Doubt doubt_;
     bool unsettled_ = false;
+    bool asking_ = false;  ///< the source waits for an answer
+    // Of ask_wanted(), kept so that a phase costs no memory of its own.
+    std::vector<Peer*> peers_;
+    std::vector<Standing> standings_;
 };
 
 STARLING_STATE Manager* manager = nullptr;
@@ -107,7 +116,7 @@ STARLING_STATE Manager* manager = nullptr;
 void Manager::begin(PhaseId ended, PhaseId begun) {
     if (!source_) return;
     ++phases_;
-    const Exchanged exchanged = traffic_.end();
+    const Exchanged exchanged = end_traffic();
     if (is_wrong(exchanged)) return leave();
     source_->ended(ended, exchanged.partners);
     for (PhaseId id = static_cast<PhaseId>(successors_.size()); id <= std::max(ended, begun); ++id) successors_.push_back(id);
@@ -122,7 +131,8 @@ bool Manager::is_wrong(const Exchanged& phase) {
     const uint32_t thresholds[kSides] = {static_cast<uint32_t>(config().direct_threshold),
                                          static_cast<uint32_t>(config().connect_messages)};
     for (const Side side : {kHere, kElsewhere})
-        on_demand += on_demand_[side].phase(phase.traffic[side], thresholds[side], places_of(side, {}).limit);
+        if (connector_of(side))
+            on_demand += on_demand_[side].phase(phase.traffic[side], thresholds[side], places_of(side, {}).limit);
     return has_plan_ && doubt_.phase(phase.messages, phase.on_connections, on_demand);
 }
 
@@ -143,6 +153,8 @@ void Manager::adopt(const Partners* partners) {
         if (Peer* const peer = peer_of(partner)) peer->planned = 0;
     has_plan_ = partners != nullptr;
     wanted_ = partners ? *partners : Partners{};
+    // Who has few messages is worth no connection, not even of a free place.
+    std::erase_if(wanted_, [](const Partner& partner) { return partner.priority < link::kConsiderAfter; });
     for (const Partner& partner : wanted_)
         if (Peer* const peer = peer_of(partner)) peer->planned = partner.priority;
 }
@@ -150,6 +162,7 @@ void Manager::adopt(const Partners* partners) {
 // Which phase comes next it has shown the last time, or the plan says.
 void Manager::adopt_phase(PhaseId phase, uint64_t occurrence) {
     adopt(source_->partners(phase, occurrence));
+    asking_ = source_->waits();
     const PhaseId next = successors_[phase];
     const Partners* const partners = next != phase ? source_->partners(next, profile::phase(next).occurrences + 1)
                                                    : source_->partners_after(phase, occurrence);
@@ -168,12 +181,13 @@ void Manager::note(Peer& peer, link::PlaceNews news) {
     if (std::none_of(guests_.begin(), guests_.end(), same)) guests_.push_back({job, peer.rank, phases_});
 }
 
-bool Manager::poll() {
-    if (source_ && source_->waits() && source_->poll()) {
+bool Manager::poll_at_length() {
+    if (source_ && asking_ && source_->poll()) {
         const PhaseId phase = profile::current_phase();
         adopt_phase(phase, profile::phase(phase).occurrences);
         unsettled_ = true;
     }
+    asking_ = source_ && source_->waits();
     if (!unsettled_) return false;
     settle(false);
     return true;
@@ -182,6 +196,7 @@ bool Manager::poll() {
 void Manager::settle(bool anew) {
     unsettled_ = false;
     for (const Side side : {kHere, kElsewhere}) {
+        if (!connector_of(side)) continue;
         ask_wanted(side, anew);
         serve_guests(side);
         open_ahead(side);
@@ -190,19 +205,19 @@ void Manager::settle(bool anew) {
 
 // `anew`: a phase begins, so who has refused may think otherwise by now.
 void Manager::ask_wanted(Side side, bool anew) {
-    std::vector<Peer*> peers;
-    std::vector<Standing> standings;
+    peers_.clear();
+    standings_.clear();
     for (const Partner& partner : wanted_) {
         Peer* const peer = peer_of(partner);
         if (!peer || !is_of(*peer, side)) continue;
-        const bool barred = peer->backoff > 0 && !anew;
-        peers.push_back(peer);
-        standings.push_back(peer->state != link::State::closed ? Standing::held
-                            : barred                           ? Standing::barred
-                                                               : Standing::missing);
+        const bool barred = (peer->backoff > 0 && !anew) || !peer->gains;
+        peers_.push_back(peer);
+        standings_.push_back(peer->state != link::State::closed ? Standing::held
+                             : barred                           ? Standing::barred
+                                                                : Standing::missing);
     }
-    if (peers.empty()) return;
-    for (const size_t i : whom_to_ask(standings, places_of(side, users_of(side)))) link::request_connection(*peers[i]);
+    if (peers_.empty()) return;
+    for (const size_t i : whom_to_ask(standings_, places_of(side, users_of(side)))) link::request_connection(*peers_[i]);
 }
 
 // Who was turned away, by their own or by this phase's plan, would have to wait for their traffic to ask again.
@@ -233,10 +248,13 @@ bool Manager::serve(Peer& guest, Side side) {
 
 // The places that this phase leaves free are the next one's.
 void Manager::open_ahead(Side side) {
+    if (opened_ahead_[side] >= next_.size()) return;
     uint32_t free = places_of(side, users_of(side)).free;
     for (size_t& i = opened_ahead_[side]; i < next_.size() && free > 0; ++i) {
+        if (next_[i].priority < link::kConsiderAfter) continue;
         Peer* const peer = peer_of(next_[i]);
-        if (!peer || !is_of(*peer, side) || peer->state != link::State::closed || peer->backoff > 0) continue;
+        if (!peer || !is_of(*peer, side) || peer->state != link::State::closed) continue;
+        if (peer->backoff > 0 || !peer->gains) continue;
         link::request_connection(*peer);
         --free;
     }

@@ -4,8 +4,6 @@
 // Not thread-safe: within the library's lock (base/lock.h).
 #pragma once
 
-#include <map>
-#include <utility>
 #include <vector>
 
 #include "link/peer.h"
@@ -28,19 +26,9 @@ struct Exchanged {
     uint64_t messages = 0, on_connections = 0;  ///< of those that were sent
 };
 
-class PhaseTraffic {
-  public:
-    /// Of the phase that is about to end: since the last call.
-    Exchanged end();
+/// Of the phase that is about to end: since the last call.
+Exchanged end_traffic();
 
-    static constexpr size_t kMostPartners = 1024;  ///< more never have places
-
-  private:
-    using Key = std::pair<uint64_t, uint32_t>;  ///< job, rank
-    using Received = std::vector<std::pair<Key, uint32_t>>;
-    void add_received(std::map<Key, Traffic>& by_peer);
-
-    Received received_;  ///< messages so far, when the last phase ended; sorted
-};
+inline constexpr size_t kMostPartners = 1024;  ///< more never have places
 
 }  // namespace starling::plan

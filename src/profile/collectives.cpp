@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cstdio>
 #include <cstring>
@@ -9,9 +10,9 @@
 #include <unordered_map>
 
 #include "base/calling.h"
-#include "base/clock.h"
 #include "base/lock.h"
 #include "base/state.h"
+#include "base/ticks.h"
 #include "profile/traffic.h"
 
 namespace starling::profile {
@@ -29,17 +30,39 @@ struct Key {
     uint64_t communicator;
     const char *function, *algorithm;
     uint8_t size_class;
+    bool tried;
     bool operator==(const Key&) const = default;
 };
 struct Hash {
     size_t operator()(const Key& key) const {
         const auto mix = [](size_t sum, size_t part) { return (sum ^ part) * 0x9e3779b97f4a7c15u; };
-        size_t sum = mix(key.size_class, reinterpret_cast<size_t>(key.site));
+        size_t sum = mix(key.size_class * 2u + key.tried, reinterpret_cast<size_t>(key.site));
         sum = mix(sum, key.communicator);
         return mix(mix(sum, reinterpret_cast<size_t>(key.function)), reinterpret_cast<size_t>(key.algorithm));
     }
 };
-STARLING_STATE Lazy<std::unordered_map<Key, CollectiveSum, Hash>> sums;
+struct Row {
+    uint32_t size = 0;
+    uint64_t calls = 0, bytes = 0, ticks = 0;
+    double squares = 0;  ///< ticks²
+};
+using Rows = std::unordered_map<Key, Row, Hash>;
+STARLING_STATE Lazy<Rows> rows;
+STARLING_STATE Ticks ticks;
+
+/// The rows that were counted last, by their place in the program: a call that is like the one before finds its row without
+/// computing a hash of all.
+using Recent = Rows::value_type*;
+constexpr size_t kRecent = 16;
+STARLING_STATE Recent recent[kRecent] = {};
+
+Row& row_of(const Key& key, uint32_t size) {
+    const auto place = reinterpret_cast<uintptr_t>(key.site);
+    Recent& last = recent[(place ^ place >> 4) % kRecent];
+    if (!last || !(last->first == key)) [[unlikely]]
+        last = &*rows.get().try_emplace(key, Row{size}).first;
+    return last->second;
+}
 
 }  // namespace
 
@@ -64,19 +87,14 @@ std::string name_of_site(uint64_t site) {
 
 const char* kind_of_function(std::string_view function) {
     // Those that others' names end with come after these.
-    static constexpr const char* kKinds[] = {"reduce_scatter", "allreduce", "allgather", "alltoall", "barrier",
-                                             "bcast",          "gather",    "scatter",   "scan",     "reduce"};
+    static constexpr const char* kKinds[] = {"ineighbor", "ireduce_scatter", "iallreduce", "iallgather",
+                                             "ialltoall", "ibarrier",        "ibcast",     "igather",
+                                             "iscatter",  "iscan",           "ireduce"};
     std::string lower(function);
     for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     for (const char* kind : kKinds)
-        if (lower.find(kind) != std::string::npos) return kind;
+        if (lower.find(kind + 1) != std::string::npos) return lower.starts_with("mpi_i") ? kind : kind + 1;
     return "other";
-}
-
-uint8_t size_class_of(uint64_t bytes) {
-    uint8_t index = 0;
-    while (bytes > kSizeClasses[index]) ++index;
-    return index;
 }
 
 void begin_watched(uint64_t communicator, uint32_t size) {
@@ -85,39 +103,55 @@ void begin_watched(uint64_t communicator, uint32_t size) {
     watched->size = size;
     for (uint32_t i = 0; i < listening; ++i)
         listeners[i](reinterpret_cast<uint64_t>(watched->site), communicator, size, calling);
-    if (counting()) watched->began = now_ns();
+    if (counting()) watched->began = ticks.now();
 }
 
 void expect_choice() {
     if (!watched) return;
     watched->choosing = true;
     watched->algorithm = "none";
+    watched->tried = false;
     watched->bytes = 0;
 }
 
-void note_choice(const char* algorithm, uint64_t bytes) {
+void note_choice(const char* algorithm, uint64_t bytes, bool tried) {
     if (!watched || !watched->choosing) return;
     watched->choosing = false;
     watched->algorithm = algorithm;
+    watched->tried = tried;
     watched->bytes = bytes;
 }
 
 void end_watched(const CollectiveCall& call) {
-    const uint64_t ended = now_ns();
-    const uint8_t size_class = size_class_of(call.bytes);
+    const uint64_t took = ticks.now() - call.began;
     Lock lock;
-    const Key key{call.site, call.communicator, calling, call.algorithm, size_class};
-    const CollectiveSum empty{call.site, call.communicator, call.size, calling, size_class, call.algorithm};
-    CollectiveSum& sum = sums.get().try_emplace(key, empty).first->second;
-    ++sum.calls;
-    sum.bytes += call.bytes;
-    sum.ns += ended - call.began;
+    Row& row =
+        row_of({call.site, call.communicator, calling, call.algorithm, size_class_of(call.bytes), call.tried}, call.size);
+    ++row.calls;
+    row.bytes += call.bytes;
+    row.ticks += took;
+    row.squares += static_cast<double>(took) * static_cast<double>(took);
 }
 
 void each_collective(void (*visit)(const CollectiveSum& sum, void* argument), void* argument) {
-    for (const auto& [key, sum] : sums.get()) visit(sum, argument);
+    if (rows.get().empty()) return;
+    const double tick = ticks.ns_per_tick();
+    for (const auto& [key, row] : rows.get()) {
+        visit({key.site, key.communicator, row.size, key.function, key.size_class, key.algorithm, key.tried, row.calls,
+               row.bytes, static_cast<uint64_t>(static_cast<double>(row.ticks) * tick), row.squares * tick * tick},
+              argument);
+    }
 }
 
-void clear_collectives() { sums.get().clear(); }
+void clear_collectives() {
+    if (rows.get().empty()) return;
+    std::fill_n(recent, kRecent, nullptr);
+    rows.get().clear();
+}
+
+void start_collectives() {
+    watching = true;
+    ticks.start();
+}
 
 }  // namespace starling::profile

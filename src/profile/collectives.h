@@ -9,17 +9,20 @@
 #include <string>
 #include <string_view>
 
+#include "base/size_classes.h"
+
 namespace starling::profile {
 
 /// One collective call, blocking or not, from its entry to its return. On the stack of the thread that makes it.
 struct CollectiveCall {
     explicit CollectiveCall(const void* its_site) : site(its_site) {}
     const void* const site;  ///< return address: behind the call instruction in the program
-    uint64_t began = 0;      ///< ns; 0: the arguments were refused, and nothing was called
+    uint64_t began = 0;      ///< ticks; 0: the arguments were refused, and nothing was called
     uint64_t communicator = 0;
     uint32_t size = 0;
     uint64_t bytes = 0;              ///< whole vector, or one block, as the choice of the algorithm counts it
     const char* algorithm = "none";  ///< none: there was nothing to choose, as for one process or no data
+    bool tried = false;              ///< the table would have taken another one
     bool choosing = true;            ///< the next algorithm that is chosen is this call's
 };
 
@@ -41,7 +44,8 @@ void listen_to_collectives(CollectiveListener listener);
 /// "program+0x1234": the module that the address lies in and its place there, the same in all processes that run it.
 std::string name_of_site(uint64_t site);
 
-/// The operation that a function is one of, in the words of the variables: "MPI_Igatherv" is a "gather". "other" if it is none.
+/// The operation that a function is one of, in the words of the variables: "MPI_Gatherv" is a "gather"; with an i in front if it
+/// does not wait: "MPI_Igatherv" is an "igather". "other" if it is none.
 const char* kind_of_function(std::string_view function);
 
 /// The sums of one row of a phase's table of collective calls.
@@ -52,16 +56,16 @@ struct CollectiveSum {
     const char* function;  ///< "MPI_Allreduce"
     uint8_t size_class;    ///< index into kSizeClasses
     const char* algorithm;
+    bool tried;  ///< the table would have taken another one
     uint64_t calls = 0, bytes = 0, ns = 0;
+    double squares = 0;  ///< ns²: the sum of the squares of the calls' times
 };
-/// Classes of sizes: up to so many bytes; the last has no end.
-inline constexpr uint64_t kSizeClasses[] = {64, 1024, 16 * 1024, 256 * 1024, ~uint64_t{0}};
-inline constexpr const char* kSizeClassNames[] = {"<=64", "<=1K", "<=16K", "<=256K", ">256K"};
-uint8_t size_class_of(uint64_t bytes);
 
 /// Visits the rows of the phase that is going on.
 void each_collective(void (*visit)(const CollectiveSum& sum, void* argument), void* argument);
 void clear_collectives();
+/// Before the first of them, where somebody counts.
+void start_collectives();
 
 // --- what the call's way down fills in; to be called where `watching` ---
 
@@ -69,8 +73,8 @@ void clear_collectives();
 void begin_watched(uint64_t communicator, uint32_t size);
 /// What was chosen so far was none of the call's: the next is.
 void expect_choice();
-/// An algorithm was chosen for so many bytes; its name lasts for ever.
-void note_choice(const char* algorithm, uint64_t bytes);
+/// An algorithm was chosen for so many bytes; its name lasts for ever. `tried`: the table would have taken another one.
+void note_choice(const char* algorithm, uint64_t bytes, bool tried = false);
 /// Counts the call: its end. Takes the lock.
 void end_watched(const CollectiveCall& call);
 

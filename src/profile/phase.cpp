@@ -14,7 +14,7 @@ namespace starling::profile {
 namespace {
 
 struct Phases {
-    Phases() { add("", Mark::start); }
+    Phases() { all[add("", Mark::start)].occurrences = 1; }
     PhaseId add(std::string_view name, Mark mark) {
         const auto id = static_cast<PhaseId>(all.size());
         all.push_back({std::string(name), mark, 0, 0});

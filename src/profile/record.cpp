@@ -51,7 +51,7 @@ class Recorder {
     bool done();
 
   private:
-    uint64_t began_of(PhaseId id) const { return id == 0 ? started_ : phase(id).began; }
+    uint64_t began_of(PhaseId id) const { return phase(id).began == 0 ? started_ : phase(id).began; }
     const std::string& name_of(const void* site);
     void sum_up();
     void poll();
@@ -82,7 +82,7 @@ STARLING_STATE Recorder* recorder = nullptr;
 
 const std::string& Recorder::name_of(const void* site) {
     const auto [entry, fresh] = sites_.try_emplace(site);
-    if (fresh) entry->second = name_of_site(reinterpret_cast<uint64_t>(site));
+    if (fresh) entry->second = site ? name_of_site(reinterpret_cast<uint64_t>(site)) : "?";
     return entry->second;
 }
 
@@ -92,7 +92,7 @@ void Recorder::write_down(PhaseId ended) {
     ProfileReport::Phase record;
     record.name = of.name;
     record.mark = static_cast<uint8_t>(of.mark);
-    record.from = record.to = of.occurrences == 0 ? 1 : of.occurrences;
+    record.from = record.to = of.occurrences;
     const uint64_t began = began_of(ended);
     record.began_ns = began + since_1970_;
     record.ns = now_ns() - began;
@@ -118,7 +118,16 @@ void Recorder::write_down(PhaseId ended) {
         [](const CollectiveSum& sum, void* argument) {
             const Into& into = *static_cast<Into*>(argument);
             into.record.collectives.push_back({into.recorder.name_of(sum.site), kind_of_function(sum.function), sum.algorithm,
-                                               sum.communicator, sum.size, sum.size_class, sum.calls, sum.bytes, sum.ns});
+                                               sum.communicator, sum.size, sum.size_class, sum.tried, sum.calls, sum.bytes,
+                                               sum.ns, sum.squares});
+        },
+        &into);
+    each_wait(
+        [](const WaitSum& sum, void* argument) {
+            const Into& into = *static_cast<Into*>(argument);
+            ProfileReport::Wait wait{into.recorder.name_of(sum.site), sum.function ? sum.function : "?", {}};
+            for (size_t i = 0; i < kCauses; ++i) wait.ns[i] = sum.ns[i];
+            into.record.waits.push_back(std::move(wait));
         },
         &into);
     record.connections = std::move(connections_);
@@ -227,6 +236,12 @@ void hand_on() {
 
 void hand_on_the_rest() {
     if (recorder) recorder->hand_on(true);
+}
+
+void flush() {
+    const Phase& now = phase(current_phase());
+    begin_phase(std::string(now.name), now.mark);
+    hand_on_the_rest();
 }
 
 void finish_recording() {

@@ -27,6 +27,10 @@ void hand_on();
 /// The process ends without MPI_Finalize: what is written down goes at once.
 void hand_on_the_rest();
 
+/// What has been counted so far goes to the launcher at once: the phase that is going on ends, and occurs again. So it does where nothing
+/// is recorded, since plans count occurrences.
+void flush();
+
 /// The phase that is going on ends, and with it this process's record: the last report. Begins again with the next phase.
 void finish_recording();
 /// Whether everything is with the launcher; also if that takes too long (kLongestFarewell), or it writes nothing down.

@@ -30,8 +30,9 @@ uint64_t Traffic::bytes() const {
 }
 
 void start_counting() {
-    if (!used) used = new Used;
-    watching = true;
+    if (used) return;
+    used = new Used;
+    start_collectives();
 }
 
 bool counting() { return used != nullptr; }

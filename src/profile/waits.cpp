@@ -1,19 +1,45 @@
 #include "profile/waits.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/state.h"
 
 namespace starling::profile {
 
 namespace {
-STARLING_STATE uint64_t waited[kCauses] = {};
-}
 
-void add_wait(Cause cause, uint64_t ns) { waited[static_cast<size_t>(cause)] += ns; }
+STARLING_STATE uint64_t waited[kCauses] = {};
+
+struct Place {
+    const void* site;
+    const char* function;
+    bool operator==(const Place&) const = default;
+};
+struct Hash {
+    size_t operator()(const Place& place) const {
+        return reinterpret_cast<size_t>(place.site) * 31 + reinterpret_cast<size_t>(place.function);
+    }
+};
+STARLING_STATE Lazy<std::unordered_map<Place, WaitSum, Hash>> places;
+
+}  // namespace
+
+void add_wait(Cause cause, uint64_t ns, const void* site, const char* function) {
+    waited[static_cast<size_t>(cause)] += ns;
+    WaitSum& sum = places.get().try_emplace({site, function}, WaitSum{site, function}).first->second;
+    sum.ns[static_cast<size_t>(cause)] += ns;
+}
 
 const uint64_t* waits() { return waited; }
 
-void clear_waits() { std::fill_n(waited, kCauses, 0); }
+void each_wait(void (*visit)(const WaitSum& sum, void* argument), void* argument) {
+    for (const auto& [place, sum] : places.get()) visit(sum, argument);
+}
+
+void clear_waits() {
+    std::fill_n(waited, kCauses, 0);
+    if (!places.get().empty()) places.get().clear();
+}
 
 }  // namespace starling::profile

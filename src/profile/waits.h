@@ -1,4 +1,4 @@
-// The time of this phase that was spent in waits, by what was waited for.
+// The time of this phase that was spent in waits, by what was waited for and where in the program.
 //
 // Not thread-safe: within the library's lock (base/lock.h).
 #pragma once
@@ -16,10 +16,18 @@ enum class Cause : uint8_t {
 };
 inline constexpr size_t kCauses = 4;
 
+/// Of the program's calls of one function at one place.
+struct WaitSum {
+    const void* site;      ///< return address, as call_site() gives it; null: not known
+    const char* function;  ///< "MPI_Recv"; null: not known
+    uint64_t ns[kCauses] = {};
+};
+
 /// ns, where counting().
-void add_wait(Cause cause, uint64_t ns);
+void add_wait(Cause cause, uint64_t ns, const void* site, const char* function);
 /// ns by cause.
 const uint64_t* waits();
+void each_wait(void (*visit)(const WaitSum& sum, void* argument), void* argument);
 void clear_waits();
 
 }  // namespace starling::profile

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include "base/calling.h"
 #include "base/clock.h"
 #include "base/config.h"
 #include "base/counters.h"
@@ -18,6 +19,7 @@
 #include "link/locate.h"
 #include "link/peer.h"
 #include "link/transports.h"
+#include "profile/call_site.h"
 #include "profile/record.h"
 #include "progress/demand.h"
 #include "progress/engine.h"
@@ -202,10 +204,14 @@ void Idle::count_until(uint64_t now) {
     tell_wait(this, site_, argument_, began_, now);
 }
 
-// What is waited for is asked once: who waits for several things waits for the first of them that is missing.
+// What is waited for is asked once: who waits for several things waits for the first of them that is missing. So is where in the
+// program that is, now that there is time for it.
 void Idle::count_cause(uint64_t ns) {
-    if (cause_ == kNoCause) cause_ = static_cast<uint8_t>(cause_of(site_, argument_));
-    profile::add_wait(static_cast<profile::Cause>(cause_), ns);
+    if (cause_ == kNoCause) {
+        cause_ = static_cast<uint8_t>(cause_of(site_, argument_));
+        called_from_ = profile::call_site();
+    }
+    profile::add_wait(static_cast<profile::Cause>(cause_), ns, called_from_, calling);
 }
 
 void Idle::look_around() {

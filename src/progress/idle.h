@@ -40,8 +40,9 @@ class Idle {
     uint64_t began_ = 0;    ///< ns, when this wait first stopped spinning; 0 before
     uint64_t counted_ = 0;  ///< ns, up to when counters.waited has this wait
     bool told_ = false;
-    uint8_t cause_ = kNoCause;  ///< profile::Cause, when it is known
-    uint32_t rings_ = 0;        ///< of the doorbell, when it was announced
+    uint8_t cause_ = kNoCause;           ///< profile::Cause, when it is known
+    uint32_t rings_ = 0;                 ///< of the doorbell, when it was announced
+    const void* called_from_ = nullptr;  ///< place in the program, when it is known
     const WaitSite& site_;
     const void* argument_;
 };

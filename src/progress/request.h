@@ -19,7 +19,7 @@ struct Outcome {
     uint64_t bytes = 0;
 };
 
-enum class RequestKind : uint8_t { send, receive, collective, generalized, persistent };
+enum class RequestKind : uint8_t { send, receive, collective, generalized, persistent, rma };
 
 struct Request;
 

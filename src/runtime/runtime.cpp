@@ -21,6 +21,7 @@
 #include "message/receive.h"
 #include "message/send.h"
 #include "mpi.h"
+#include "multicast/channel.h"
 #include "plan/manager.h"
 #include "profile/record.h"
 #include "profile/traffic.h"
@@ -89,7 +90,7 @@ int start(int required) {
 /// of the program that must not keep this process for ever.
 bool all_sent() {
     message::drop_sends_to_finalized();
-    return message::open_sends() == 0 && !link::anything_pending() && link::all_acknowledged();
+    return message::open_sends() == 0 && multicast::all_delivered() && !link::anything_pending() && link::all_acknowledged();
 }
 
 constexpr progress::WaitSite kHandingOn{"MPI_Finalize (the profile)", progress::Expected::later};

@@ -21,12 +21,14 @@ enum class Kind : uint8_t {
     accept,           ///< grants it; payload: the same
     refuse,           ///< the other side is at its limit
     close,            ///< last packet on a ring: the sender of this has stopped writing to it
-    access,           ///< put, get or update of exposed memory, or the answer; Access, payload: AccessPacket (window/packets.h)
+    access,           ///< put, get or update of exposed memory, or the answer; Access, payload: AccessPacket (rma/packets.h)
     knock,            ///< connect, accept and disconnect between jobs; payload: Knock (dynamic/port.cpp)
     farewell,         ///< between hosts: the sender's last packet, it has called MPI_Finalize
+    window_lock,      ///< asks for, grants or gives back a lock of a window; payload: LockMessage (window/lock.cpp)
     rail_gone,        ///< between hosts: an interface of the sender is down; payload: its IPv4 address, network byte order
+    multicast,        ///< between members of a group; payload: Note (multicast/datagram.h), behind it perhaps a datagram
 };
-inline constexpr size_t kKinds = static_cast<size_t>(Kind::rail_gone) + 1;  ///< 0 is none
+inline constexpr size_t kKinds = static_cast<size_t>(Kind::multicast) + 1;  ///< 0 is none
 constexpr bool is_for_messages(Kind kind) { return kind <= Kind::piece; }
 
 /// In shared memory, where a payload is that does not fit into a ring's line; in an inbox, any payload.
@@ -55,14 +57,14 @@ struct [[gnu::packed, gnu::aligned(4)]] Piece {
 struct [[gnu::packed, gnu::aligned(4)]] Access {
     uint32_t generation;  ///< of the access: tells those that use one serial after the other apart
     uint32_t serial;      ///< of the access, at the process that asks
-    uint64_t offset;      ///< into the exposed memory on the way there, into the access's memory on the way back
+    uint64_t offset;      ///< bytes of the access that come before those of the packet
 };
 
 /// First 32 bytes of a ring line and of an inbox cell's packet, and what sessions carry.
 struct alignas(8) Header {
     std::atomic<uint32_t> stamp;  ///< used by rings only
     Kind kind;
-    uint8_t operation;  ///< of an access (window/packets.h)
+    uint8_t operation;  ///< of an access (rma/packets.h)
     Where where;
     union {
         Message message;

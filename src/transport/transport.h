@@ -9,8 +9,11 @@
 // what every one has to pass. Not thread-safe: all calls under the library's lock.
 #pragma once
 
+#include <sys/uio.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "job/job_segment.h"
 #include "transport/packet.h"
@@ -29,7 +32,7 @@ struct Process {
 /// What a transport can do besides moving packets.
 enum Can : uint32_t {
     kRegions = 1,        ///< put, get and update registered memory without its owner's help
-    kGroups = 2,         ///< send to all members of a group at once
+    kGroups = 2,         ///< send datagrams to all members of a group at once
     kConnections = 4,    ///< has a connector()
     kStreams = 8,        ///< its paths carry streams
     kSharesMemory = 16,  ///< those it reaches are on this host: the kernel copies between them, and their regions can be seen
@@ -64,10 +67,11 @@ struct Slot {
     packet::Header* header = nullptr;
     Path* path = nullptr;   ///< that commits it
     bool rotates = false;   ///< the payload lies in memory that is used in rotation: CopyPath::Into (base/copy.h)
+    bool quiet = false;     ///< who it is for need not wake for it: a transport that can, lets it lie until there is more to do
     void* place = nullptr;  ///< the path's own
 };
 
-/// A way to one process, or to a group. Made by Transport::attach() or join(), gone with detach(). Packets arrive once, or the path
+/// A way to one process. Made by Transport::attach(), gone with detach(). Packets arrive once, or the path
 /// fails; and in order, but where a connection begins or ends.
 class Path {
   public:
@@ -87,7 +91,7 @@ class Path {
     /// has failed or was closed. What was reserved must be committed before anything else is reserved.
     virtual bool reserve(uint32_t bytes, Slot& slot) = 0;
     /// Sends the packet: the header is filled but for stamp, where and bytes; the payload has at most as many bytes as were
-    /// reserved. Who it is for wakes if it sleeps.
+    /// reserved. Who it is for wakes if it sleeps, unless the packet is quiet.
     virtual void commit(Slot& slot, uint32_t bytes) = 0;
     /// Whether all that was sent has arrived, so that this process may end.
     virtual bool idle() const = 0;
@@ -121,6 +125,8 @@ class Connector {
   public:
     /// Whether so many packets and bytes of long messages to one process, of late, earn one.
     virtual bool earned(uint32_t packets, uint64_t bytes) const = 0;
+    /// Whether so many messages of so many bytes in all go faster on a connection than on the base path.
+    virtual bool speeds_up(uint64_t messages, uint64_t bytes) const { return (void)messages, (void)bytes, true; }
     virtual bool has_place() = 0;
     virtual void take_place(Path& path) = 0;
     /// What a packet `open` or `accept` tells the other side so that it may send to us, at most kOffer bytes; gives its length.
@@ -205,6 +211,39 @@ struct Completion {
     Completion* next = nullptr;  ///< the transport's
 };
 
+/// What all members of a group call it.
+struct GroupName {
+    uint64_t place = 0;  ///< groups of one place may have an address of the network in common
+    uint64_t key = 0;    ///< of this group alone: its datagrams show it, and what shows another is dropped. Not 0
+};
+
+/// Whom a group's datagrams are told, from inside poll() only; he may send, and must neither join nor leave.
+class Audience {
+  public:
+    /// One that a member has sent; valid during the call. It may come twice, late, or not at all, and the sender's own may come back.
+    virtual void datagram(const std::byte* data, uint32_t bytes) = 0;
+
+  protected:
+    ~Audience() = default;
+};
+
+/// This process's membership in a group; its end is that of the membership.
+class Group {
+  public:
+    Group() = default;
+    Group(const Group&) = delete;
+    Group& operator=(const Group&) = delete;
+    virtual ~Group() = default;
+
+    /// Sends a datagram, at most Transport::group_payload() bytes, to all other members: no one knows whether it arrives. At most three parts.
+    /// False: there is no room now.
+    virtual bool send(const iovec* parts, int count) = 0;
+    /// Until then datagrams may wait for others, which the kernel takes in one call.
+    virtual void flush() {}
+    /// Nobody has answered for long: another rail, if there is one.
+    virtual void no_answer() {}
+};
+
 class Transport {
   public:
     explicit Transport(const Traits& traits) : traits(traits) {}
@@ -257,9 +296,11 @@ class Transport {
                        uint64_t* before, Completion& done);
 
     // Groups, if traits.can has kGroups.
-    /// Makes this process a member of the group of that name, with a path that reaches all members, itself too: `user` is told what
-    /// any of them sends. detach() leaves. Path::to says nothing.
-    virtual int join(uint64_t group, void* user, Path*& out);
+    /// Makes this process a member of the group of that name: from some moment on it is told what the others send. Asks nobody, and
+    /// so nobody says when. An MPI error class with failure_text(): the network does not have groups, or no more of them.
+    virtual int join(const GroupName& name, Audience& audience, std::unique_ptr<Group>& out);
+    /// The longest datagram to a group, bytes.
+    virtual uint32_t group_payload() const { return 0; }
 
   protected:
     int unsupported(const char* what) const;

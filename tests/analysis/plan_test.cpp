@@ -1,6 +1,8 @@
 // What if, and the plan that comes of it.
 #include "starling/profile/plan.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -124,17 +126,52 @@ TEST(Plan, NeverGivesAProcessMoreThanMaxDirect) {
     }
 }
 
-TEST(Plan, TakesTheFasterAlgorithm) {
+/// A row of a profile's collectives, of a communicator of two: so many calls of both, each a little more or less than `each` seconds.
+std::string calls(const char* kind, const char* algorithm, bool tried, double number, double each, double deviation) {
+    return fmt::format(R"(["a+1","w",2,"{}","<=64","{}",{},80,{},{},{}])", kind, algorithm, number, number * each,
+                       number * (each * each + deviation * deviation), tried);
+}
+
+std::vector<PlannedCollective> chosen(const std::vector<std::string>& rows) {
     Written file = begin(2);
-    file.add(
-        R"({"kind":"phase","job":0,"rank":0,"phase":"","from":1,"to":1,"began":0,"seconds":1,"peers":[[0,1,1,8,0,0,0,0,0,0]],)"
-        R"("collectives":[["a+1","w",2,"allreduce","<=64","node",10,80,0.5],["a+1","w",2,"allreduce","<=64","ring",10,80,0.4],)"
-        R"(["b+1","w",2,"bcast","<=64","node",10,80,0.5],)"
-        R"(["c+1","w",2,"bcast","<=64","node",10,80,0.5],["c+1","w",2,"bcast","<=64","ring",1,80,0.001]]})");
-    const Plan plan = make_plan(file.read());
-    ASSERT_EQ(plan.collectives.size(), 1u);  // b has no alternative, and one call of c's says nothing
-    EXPECT_EQ(plan.collectives[0].site, "a+1");
-    EXPECT_EQ(plan.collectives[0].algorithm, "ring");
+    file.add(fmt::format(R"({{"kind":"phase","job":0,"rank":0,"phase":"","from":1,"to":1,"began":0,"seconds":1,)"
+                         R"("peers":[[0,1,50,80,0,0,0,0,0,0]],"collectives":[{}]}})",
+                         fmt::join(rows, ",")));
+    return choose_algorithms(file.read());
+}
+
+TEST(Plan, TakesTheFasterAlgorithm) {
+    const auto found =
+        chosen({calls("allreduce", "node", false, 100, 50e-6, 10e-6), calls("allreduce", "ring", true, 100, 40e-6, 10e-6),
+                calls("allreduce", "linear", true, 100, 45e-6, 10e-6)});
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_EQ(found[0].kind, "allreduce");
+    EXPECT_EQ(found[0].size, "<=64");
+    EXPECT_EQ(found[0].processes, 2u);
+    EXPECT_EQ(found[0].algorithm, "ring");
+    EXPECT_EQ(found[0].instead_of, "node");
+    EXPECT_NEAR(found[0].before, 50e-6, 1e-9);
+    EXPECT_NEAR(found[0].after, 40e-6, 1e-9);
+}
+
+TEST(Plan, LeavesTheTablesAlgorithmWhereNoOtherIsSurelyBetter) {
+    const auto usual = calls("bcast", "node", false, 100, 50e-6, 10e-6);
+    EXPECT_TRUE(chosen({usual}).empty()) << "nothing was tried";
+    EXPECT_TRUE(chosen({usual, calls("bcast", "chain", true, 100, 60e-6, 10e-6)}).empty()) << "slower";
+    EXPECT_TRUE(chosen({usual, calls("bcast", "chain", true, 100, 40e-6, 200e-6)}).empty()) << "within the noise";
+    EXPECT_TRUE(chosen({usual, calls("bcast", "chain", true, 100, 49e-6, 1e-7)}).empty()) << "not worth it";
+    EXPECT_TRUE(chosen({usual, calls("bcast", "chain", true, 8, 10e-6, 1e-6)}).empty()) << "too few calls";
+    EXPECT_TRUE(chosen({calls("bcast", "chain", true, 100, 10e-6, 1e-6)}).empty()) << "nothing to compare with";
+    EXPECT_TRUE(
+        chosen({calls("ibcast", "node", false, 100, 50e-6, 1e-6), calls("ibcast", "chain", true, 100, 10e-6, 1e-6)}).empty())
+        << "the time of a call that does not wait says nothing";
+    EXPECT_EQ(chosen({usual, calls("bcast", "chain", true, 100, 40e-6, 10e-6)}).size(), 1u);
+}
+
+TEST(Plan, AFileThatTellsNoDeviationsGivesNoAlgorithms) {
+    EXPECT_TRUE(
+        chosen({R"(["a+1","w",2,"bcast","<=64","node",100,80,0.5])", R"(["a+1","w",2,"bcast","<=64","ring",100,80,0.1])"})
+            .empty());
 }
 
 TEST(Plan, IsReadableAsJson) {
@@ -143,14 +180,14 @@ TEST(Plan, IsReadableAsJson) {
     Plan plan = make_plan(file.read());
     plan.host_of_rank = {0, 1};
     plan.eager_limit = 32768;
-    plan.collectives.push_back({"a", "b", "c", "d"});
+    plan.collectives.push_back({"bcast", "<=64", 4, "chain", "node", 2e-6, 1e-6});
     const auto json = nlohmann::json::parse(to_text(plan));
     EXPECT_EQ(json["starling_plan"], 1);
     EXPECT_EQ(json["application"], "quote\"d");
     EXPECT_EQ(json["size"], 4);
     EXPECT_EQ(json["phases"][0]["to"], nullptr);
     EXPECT_EQ(json["phases"][0]["peers"]["0"], nlohmann::json::parse("[[1,20],[3,20]]"));
-    EXPECT_EQ(json["collectives"][0]["algorithm"], "d");
+    EXPECT_EQ(json["collectives"][0]["algorithm"], "chain");
     EXPECT_EQ(json["eager_limit"], 32768);
     EXPECT_EQ(json["placement"], nlohmann::json::parse("[[0,0],[1,1]]"));
 }

@@ -57,7 +57,8 @@ static ProfileReport::Phase phase_of_all() {
     ProfileReport::Phase phase;
     phase.name = "step";
     phase.peers = {{1, 2, {3, 4, 5}, {6, 7, 8}, 9, 300}};
-    phase.collectives = {{"a+0x1", "bcast", "node", 16, 2, 1, 3, 4, 5}};
+    phase.collectives = {{"a+0x1", "bcast", "node", 16, 2, 1, true, 3, 4, 5, 6.5}};
+    phase.waits = {{"a+0x2", "MPI_Recv", {7, 8, 9, 10}}};
     phase.connections = {{1, 2, 3, true}};
     return phase;
 }

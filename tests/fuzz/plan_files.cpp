@@ -37,6 +37,9 @@ const std::string* fuzz_seeds(size_t& count) {
             "phases":[{"name":"step","from":1,"to":3,"peers":{"0":[[1,930],[3,12]],"1":[[0,930]]}},
                       {"name":"step","from":4,"to":null,"peers":{}},{"name":"","from":1,"to":1,"peers":{"3":[]}}]})",
         R"({"starling_plan":1,"application":"a","size":2,"eager_limit":16384,"phases":[],"placement":[[0,1],[0,0]]})",
+        R"({"starling_plan":1,"application":"a","size":2,"phases":[],"collectives":[
+            {"kind":"allreduce","size":"<=64","processes":2,"algorithm":"ring","seconds":[2e-6,1e-6]},
+            {"kind":"bcast","size":">256K","processes":2,"algorithm":"chain"}]})",
         R"({"starling_plan":1,"application":"a","size":2,"phases":[{"name":"x","from":1,"to":null,"peers":{"1":[[0,1]]}}]})",
     };
     count = sizeof seeds / sizeof seeds[0];

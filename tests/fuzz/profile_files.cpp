@@ -26,7 +26,9 @@ const std::string* fuzz_seeds(size_t& count) {
     static const std::string seeds[] = {
         std::string(kHead) +
             R"({"kind":"phase","job":0,"rank":0,"phase":"p","from":1,"to":4,"mark":"program","began":0.5,"seconds":4e-1,)"
-            R"("peers":[[0,1,8,80,1,2000,0,0,3,30],[0,2,1,8,0,0,0,0,1,8]],"collectives":[["a+0x1","w",3,"bcast","<=64","node",4,80,0.1]],)"
+            R"("peers":[[0,1,8,80,1,2000,0,0,3,30],[0,2,1,8,0,0,0,0,1,8]],"collectives":[["a+0x1","w",3,"bcast","<=64","node",4,80,0.1],)"
+            R"(["a+0x1","w",3,"bcast","<=64","chain",40,80,0.01,1e-4,true],["a+0x1","w",3,"bcast","<=64","node",40,80,0.1,1e-3,false]],)"
+            R"("waiting":[["a+0x1","MPI_Recv",0.1,0,0,1],["?","MPI_Wait",0,0,0.5,0]],)"
             R"("waits":{"late sender":0.1,"other":1},"connections":[[0.1,0,1,"opened"]]})"
             "\n"
             R"({"kind":"phase","job":0,"rank":1,"phase":"p","from":2,"to":3,"began":1,"seconds":1,"peers":[[0,0,1,1,0,0,0,0,0,0]]})"

@@ -102,7 +102,11 @@ std::string cabling(const Plan& plan, const std::vector<Host>& hosts) {
     std::string text, mtu = std::to_string(plan.mtu);
     for (int rail = 0; rail < plan.rails; ++rail) {
         std::string r = std::to_string(rail);
-        text += "link add bridge" + r + " mtu " + mtu + " type bridge stp_state 0 mcast_snooping 1 mcast_querier 1\n";
+        // A new querier waits for others, for as long as answers to queries may take, and the bridge floods meanwhile: here it
+        // waits for 0.1 s.
+        text += "link add bridge" + r + " mtu " + mtu + " type bridge stp_state 0 mcast_snooping 1" +
+                " mcast_query_response_interval 10\n";
+        text += "link set bridge" + r + " type bridge mcast_querier 1\n";
         text += "link set bridge" + r + " up\n";
         for (int i = 1; i <= plan.hosts; ++i) {
             char hardware[32];

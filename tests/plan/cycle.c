@@ -1,22 +1,39 @@
 /* Phases a, b, c in turn: in the first the partners are one rank away, in the second two, and so on. Prints of each rank how many of the
- * messages that it has sent went on rings. `cycle CYCLES MESSAGES [spawn]`: the last has a child job run, which is told no more. */
+ * packets that it has sent went on connections. `cycle CYCLES MESSAGES [spawn|BYTES]`: messages are of 4 bytes, or so many; spawn: a
+ * child job does it, which is told no more. */
 #include <mpi-ext.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../mpi/counted.h"
+
+static char* out;
+static char* in;
+
+static void exchange(int to, int from, int bytes, int number) {
+    memset(out, number + 7 * from, (size_t)bytes);
+    MPI_Sendrecv(out, bytes, MPI_BYTE, to, number, in, bytes, MPI_BYTE, from, number, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static int is_right(int senders_from, int bytes, int number) {
+    for (int i = 0; i < bytes; ++i)
+        if (in[i] != (char)(number + 7 * senders_from)) return 0;
+    return 1;
+}
 
 int main(int argc, char** argv) {
     int rank, size, provided;
     MPI_Comm parent;
     const int cycles = argc > 1 ? atoi(argv[1]) : 4, messages = argc > 2 ? atoi(argv[2]) : 20;
+    const int spawns = argc > 3 && strcmp(argv[3], "spawn") == 0, bytes = argc > 3 && !spawns ? atoi(argv[3]) : 4;
     MPI_Init(&argc, &argv);
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
-    const Counted on_rings = count_from_now("messages_ring");
+    const Counted on_rings = count_from_now("messages_ring"), on_tcp = count_from_now("messages_tcp");
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Comm_get_parent(&parent);
-    if (argc > 3 && parent == MPI_COMM_NULL) {
+    if (spawns && parent == MPI_COMM_NULL) {
         char* arguments[] = {argv[1], argv[2], NULL};
         MPI_Comm children;
         MPI_Comm_spawn(argv[0], arguments, size, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children, MPI_ERRCODES_IGNORE);
@@ -24,18 +41,20 @@ int main(int argc, char** argv) {
         MPI_Finalize();
         return 0;
     }
+    out = malloc((size_t)bytes);
+    in = malloc((size_t)bytes);
     for (int i = 0; i < 3 * cycles; ++i) {
-        const int away = i % 3 + 1;
+        const int away = i % 3 + 1, to = (rank + away) % size, from = (rank + size - away) % size;
         const char name[2] = {(char)('a' + i % 3), '\0'};
         MPIX_Phase_begin(MPI_COMM_WORLD, name);
         for (int message = 0; message < messages; ++message) {
-            int out = message + i, in = -1;
-            MPI_Sendrecv(&out, 1, MPI_INT, (rank + away) % size, i, &in, 1, MPI_INT, (rank + size - away) % size, i,
-                         MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            if (in != out) MPI_Abort(MPI_COMM_WORLD, 9);
+            exchange(to, from, bytes, message + i);
+            if (!is_right((from + size - away) % size, bytes, message + i)) MPI_Abort(MPI_COMM_WORLD, 9);
         }
     }
-    printf("%llu\n", counted_so_far(on_rings));
+    printf("%llu\n", counted_so_far(on_rings) + counted_so_far(on_tcp));
+    free(out);
+    free(in);
     if (parent != MPI_COMM_NULL) MPI_Comm_disconnect(&parent);
     MPI_T_finalize();
     MPI_Finalize();

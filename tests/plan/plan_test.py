@@ -13,7 +13,7 @@ MPIEXEC = str(BUILD / "bin" / "mpiexec")
 CYCLE = str(BUILD / "tests" / "plan" / "cycle")
 RANKS, CYCLES, MESSAGES = 7, 6, 30
 #: On demand nobody ever gets a connection.
-NEVER = {"STARLING_DIRECT_THRESHOLD": "1000000"}
+NEVER = {"STARLING_DIRECT_THRESHOLD": "1000000", "STARLING_REPLACE_MESSAGES": "4"}
 
 
 def right_partners(phase, rank):
@@ -60,7 +60,7 @@ class Plans(unittest.TestCase):
         # Others than those that are talked to: whoever has their connections has no place for the right ones.
         wrong = lambda phase, rank: [[(rank + 3) % RANKS, 9], [(rank - 3) % RANKS, 9]] if phase < 2 else [
             [(rank + 1) % RANKS, 9], [(rank - 1) % RANKS, 9]]
-        result, _ = self.run_cycle(plan(wrong), environment={"STARLING_DIRECT_THRESHOLD": "4", "STARLING_VERBOSE": "1"}, cycles=10,
+        result, _ = self.run_cycle(plan(wrong), environment={"STARLING_DIRECT_THRESHOLD": "4", "STARLING_REPLACE_MESSAGES": "4", "STARLING_VERBOSE": "1"}, cycles=10,
                                    messages=200)
         self.sent(result)
         self.assertIn("the plan is left", result.stderr)

@@ -2,6 +2,10 @@
  *   ring     phases "ring" (3 times: 4 messages of 100 bytes, 2 of 4000, 1 of 100000, 2 allreduces at one place) and "far" (twice: one
  *            of 8 bytes to the process across)
  *   short N  phase "step" N times, one message of 8 bytes each
+ *   reduce N N allreduces of 8 bytes at one place, whose sums it checks
+ *   explored N  N times an allreduce of up to 64 KB, a broadcast and an allgather, which it checks
+ *   late     phase "late": rank 1 sends to rank 0 after 0.2 s; phase "together": rank 1 comes to a barrier after 0.2 s
+ *   flush [in] F  3 messages of 8 bytes without a phase or in phase "ring", MPI_Pcontrol(2), waits until there is a file F, 2 more
  *   spawn    2 children, who get 3 messages of 16 bytes each and answer each with one
  *   killed   as ring; then rank 1 kills itself in phase "last", at once
  *   abort    as ring; then rank 0 aborts in phase "last"
@@ -36,6 +40,49 @@ static void ring(void) {
     sum(64);
 }
 
+static void reduce(int times) {
+    for (int i = 0; i < times; ++i) {
+        const double mine = rank + i;
+        double all = 0;
+        MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        if (all != size * (size - 1) / 2 + size * i) MPI_Abort(MPI_COMM_WORLD, 9);
+    }
+}
+
+static void explored(int times) {
+    static int mine[16384], all[16384], gathered[64];
+    for (int i = 0; i < times; ++i) {
+        const int count = 1 << i % 15;
+        for (int j = 0; j < count; ++j) mine[j] = rank + i + j;
+        MPI_Allreduce(mine, all, count, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        for (int j = 0; j < count; ++j)
+            if (all[j] != size * (size - 1) / 2 + size * (i + j)) MPI_Abort(MPI_COMM_WORLD, 9);
+        int word = rank == i % size ? i : -1;
+        MPI_Bcast(&word, 1, MPI_INT, i % size, MPI_COMM_WORLD);
+        MPI_Allgather(&word, 1, MPI_INT, gathered, 1, MPI_INT, MPI_COMM_WORLD);
+        for (int j = 0; j < size; ++j)
+            if (gathered[j] != i) MPI_Abort(MPI_COMM_WORLD, 9);
+    }
+}
+
+static void late(void) {
+    MPIX_Phase_begin(MPI_COMM_WORLD, "late");
+    if (rank == 1) usleep(200000);
+    if (rank == 1) MPI_Send(out, 8, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
+    if (rank == 0) MPI_Recv(in, 8, MPI_BYTE, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPIX_Phase_begin(MPI_COMM_WORLD, "together");
+    if (rank == 1) usleep(200000);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void flush(int in_phase, const char* file) {
+    if (in_phase) MPIX_Phase_begin(MPI_COMM_WORLD, "ring");
+    for (int i = 0; i < 3; ++i) pass(8, 1);
+    MPI_Pcontrol(2);
+    while (access(file, F_OK) != 0) usleep(10000);
+    for (int i = 0; i < 2; ++i) pass(8, 1);
+}
+
 static void spawn(char* program) {
     MPI_Comm parent, children;
     char text[16] = "message";
@@ -64,6 +111,14 @@ int main(int argc, char** argv) {
     const char* mode = argc > 1 ? argv[1] : "ring";
     if (strcmp(mode, "spawn") == 0) {
         spawn(argv[0]);
+    } else if (strcmp(mode, "reduce") == 0) {
+        reduce(atoi(argv[2]));
+    } else if (strcmp(mode, "explored") == 0) {
+        explored(atoi(argv[2]));
+    } else if (strcmp(mode, "late") == 0) {
+        late();
+    } else if (strcmp(mode, "flush") == 0) {
+        flush(argc > 3, argv[argc - 1]);
     } else if (strcmp(mode, "short") == 0) {
         for (int i = 0; i < atoi(argv[2]); ++i) {
             MPIX_Phase_begin(MPI_COMM_WORLD, "step");

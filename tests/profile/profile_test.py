@@ -7,6 +7,7 @@ import gzip
 import json
 import pathlib
 import signal
+import subprocess
 import sys
 import time
 import unittest
@@ -51,7 +52,7 @@ class Profile:
         """(kind, size class) → calls, bytes."""
         sums = {}
         for line in self.of(phase, rank):
-            for site, communicator, size, kind, size_class, algorithm, calls, of_bytes, _ in line["collectives"]:
+            for site, communicator, size, kind, size_class, algorithm, calls, of_bytes, *_ in line["collectives"]:
                 before = sums.get((kind, size_class, communicator), (0, 0))
                 sums[kind, size_class, communicator] = (before[0] + calls, before[1] + of_bytes)
         return sums
@@ -114,6 +115,43 @@ class Matrices(ProfileCase):
         self.assertEqual([c for p in without.phases for c in p["connections"]], [])
         self.assertEqual({(peer[8], peer[9]) for p in without.phases for peer in p["peers"]}, {(0, 0)})
 
+    def test_waits_are_told_by_call_site(self):
+        """Rank 1 sends late, at one place; rank 0 waits for it at another, by far the longest."""
+        profile = self.profile("-n", 2, PATTERN, "late")
+        [told] = [p["waiting"] for p in profile.of("late", 0)]
+        site, function, late_sender, *_ = max(told, key=lambda row: sum(row[2:]))
+        self.assertRegex(site, r"^pattern\+0x[0-9a-f]+$")
+        self.assertEqual(function, "MPI_Recv")
+        self.assertGreater(late_sender, 0.1)
+        for p in profile.phases:
+            for i, cause in enumerate(("late sender", "late receiver", "collective", "other")):
+                self.assertAlmostEqual(sum(row[2 + i] for row in p["waiting"]), p["waits"][cause], delta=1e-6)
+        # A collective call's place is the same in both tables.
+        [barrier] = [p for p in profile.of("together", 0)]
+        self.assertEqual({row[0] for row in barrier["waiting"]}, {c[0] for c in barrier["collectives"]})
+        self.assertGreater(barrier["waits"]["collective"], 0.1)
+
+    def test_pcontrol_flushes(self):
+        """What was counted before is in the file at once, and the phase goes on as its next occurrence."""
+        for mode, phase in (("flush", ""), ("flush in", "ring")):
+            path, file = pathlib.Path(self.directory, "flush.jsonl"), pathlib.Path(self.directory, "go on")
+            job = self.popen(MPIEXEC, f"--profile={path}", "-n", 2, PATTERN, *mode.split(), file)
+
+            def told():
+                text = path.read_text() if path.exists() else ""
+                return [l for l in map(json.loads, text[:text.rfind("\n") + 1].splitlines())
+                        if l["kind"] == "phase" and l["phase"] == phase]
+
+            self.wait_for(lambda: len(told()) == 2, "the phase does not come")
+            self.assertEqual({(l["rank"], l["from"], l["to"], l["peers"][0][2]) for l in told()}, {(0, 1, 1, 3), (1, 1, 1, 3)})
+            file.touch()
+            self.assertEqual(job.wait(timeout=30), 0)
+            profile = Profile(path)
+            for rank in range(2):
+                self.assertEqual(profile.occurrences(phase, rank), [1, 2])
+                self.assertEqual(profile.sent(phase, rank)[0, 1 - rank][0], 5)
+            path.unlink(), file.unlink()
+
     def test_many_short_phases(self):
         """However they are summed up, each occurrence is in one line, and its message too."""
         profile = self.profile("-n", 2, PATTERN, "short", 20000)
@@ -147,6 +185,82 @@ class Matrices(ProfileCase):
             self.assertRegex(file.name, r"^starling-profile-pattern-\d+\.jsonl\.gz$")
             self.check_ring(Profile(file), 1, 2)
             file.unlink()
+
+
+class Explore(ProfileCase):
+    COLLECTIVES = str(BUILD / "tests" / "mpi" / "collectives")
+
+    def test_alternatives_take_turns(self):
+        """Each as often as any other, first the table's, and all ranks the same."""
+        times = 2 * 24
+        profile = self.profile("--set", "profile_explore=on", "-n", 4, PATTERN, "reduce", times)
+        counts = []
+        for rank in range(4):
+            counts.append({})
+            for c in (c for p in profile.phases if p["rank"] == rank for c in p["collectives"]):
+                self.assertEqual(c[3:5], ["allreduce", "<=64"])
+                counts[-1][c[5], c[10]] = counts[-1].get((c[5], c[10]), 0) + c[6]
+        self.assertEqual(counts[1:], counts[:1] * 3)
+        self.assertIn(("node", False), counts[0])
+        self.assertLess({"recursive_doubling", "reduce_bcast", "rabenseifner", "ring", "linear"}, {name for name, _ in counts[0]})
+        self.assertEqual(sum(counts[0].values()), times)
+        self.assertEqual(set(counts[0].values()), {8})
+        for p in profile.phases:
+            for _, _, _, _, _, _, calls, _, seconds, squares, _ in p["collectives"]:
+                self.assertGreaterEqual(squares * calls * 1.01, seconds * seconds)
+
+    def test_what_the_user_has_chosen_stays(self):
+        profile = self.profile("--set", "profile_explore=on", "--set", "coll_allreduce=ring", "-n", 4, PATTERN, "reduce", 60)
+        self.assertEqual({c[5] for p in profile.phases for c in p["collectives"]}, {"ring"})
+
+    def test_results_are_right(self):
+        tried = set()
+        for ranks in (2, 3, 4, 7, 16):
+            profile = self.profile("--set", "profile_explore=on", "-n", ranks, self.COLLECTIVES)
+            tried |= {c[3] for p in profile.phases for c in p["collectives"] if c[10]}
+        self.assertLessEqual({"barrier", "bcast", "reduce", "allreduce", "scatter", "allgather", "reduce_scatter", "scan"}, tried)
+
+    def test_two_groups_and_jobs_that_have_met(self):
+        for program in ("intercollectives", "spawn_traffic"):
+            self.profile("--set", "profile_explore=on", "-n", 4, str(BUILD / "tests" / "mpi" / program))
+
+    def planned(self, *arguments, ranks=4, algorithm="linear", mode=("reduce", 20), problem=""):
+        """The algorithms of allreduce with a plan that wants one, of all ranks alike."""
+        plan = pathlib.Path(self.directory, "plan")
+        plan.write_text(json.dumps({"starling_plan": 1, "application": "pattern", "size": ranks, "phases": [], "collectives": [
+            {"kind": "allreduce", "size": "<=64", "processes": ranks, "algorithm": algorithm}]}))
+        path = pathlib.Path(self.directory, "p.jsonl.gz")
+        code, _, err = self.mpiexec("--plan", plan, f"--profile={path}", *arguments, "-n", ranks, PATTERN, *mode)
+        self.assertEqual(code, 0, err)
+        self.assertIn(problem, err)
+        named = [{(c[4], c[5], c[10]) for p in Profile(path).phases if p["rank"] == rank for c in p["collectives"] if c[3] == "allreduce"}
+                 for rank in range(ranks)]
+        self.assertEqual(named[1:], named[:1] * (ranks - 1))
+        return named[0]
+
+    def test_a_plans_algorithm_is_taken_from_the_first_call_on(self):
+        self.assertEqual(self.planned(), {("<=64", "linear", True)})
+        self.assertEqual(self.planned(mode=["ring"]), {("<=64", "linear", True), ("<=1K", "node", False)})
+        self.assertEqual(self.planned(algorithm="node"), {("<=64", "node", False)})
+
+    def test_what_the_user_sets_wins_over_the_plan(self):
+        self.assertEqual({name for _, name, _ in self.planned("--set", "coll_allreduce=ring")}, {"ring"})
+        self.assertEqual({name for _, name, _ in self.planned("-x", "STARLING_PLAN=demand")}, {"node"})
+
+    def test_an_algorithm_that_there_is_not_is_told(self):
+        self.assertEqual({name for _, name, _ in self.planned(algorithm="magic", problem='"allreduce/<=64/4=magic"')}, {"node"})
+
+    def test_from_the_profile_to_the_plan_and_back(self):
+        path, plan = pathlib.Path(self.directory, "e.jsonl.gz"), pathlib.Path(self.directory, "e.plan")
+        code, _, err = self.mpiexec("--set", "profile_explore=on", f"--profile={path}", "-n", 4, PATTERN, "explored", 480)
+        self.assertEqual(code, 0, err)
+        made = subprocess.run([STARLING, "profile", "plan", "-o", plan, path], text=True, capture_output=True, timeout=60)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        code, _, err = self.mpiexec("--plan", plan, "-n", 4, PATTERN, "explored", 100)
+        self.assertEqual(code, 0, err)
+
+    def test_without_a_profile_nothing_is_tried(self):
+        self.assertEqual(self.mpiexec("--set", "profile_explore=on", "-n", 4, PATTERN, "reduce", 60), (0, "", ""))
 
 
 class Endings(ProfileCase):

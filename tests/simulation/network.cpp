@@ -2,13 +2,17 @@
 
 #include <arpa/inet.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace starling::simulation {
 
 namespace {
 Network* the_network = nullptr;
-}
+
+bool is_group(uint32_t address) { return ntohl(address) >> 28 == 14; }
+
+}  // namespace
 
 Network* network() { return the_network; }
 
@@ -53,10 +57,21 @@ int Network::send(Process& from, uint32_t rail, const Address& source, const Add
     ++sent;
     world_.happened();
     world_.note("datagram", target.port, bytes.size());
-    const uint32_t to = host_of(target.address);
+    if (!is_group(target.address)) {
+        carry(from, host_of(target.address), rail, source, target, bytes);
+        return 0;
+    }
+    // The switch knows where there are members; each cable loses for itself.
+    for (uint32_t host = 0; host < hosts_; ++host)
+        if (host != from.host) carry(from, host, rail, source, target, bytes);
+    return 0;
+}
+
+void Network::carry(Process& from, uint32_t to, uint32_t rail, const Address& source, const Address& target,
+                    std::string_view bytes) {
     if (world_.random.with(weather_.loss) || !carries(from.host, to, rail)) {
         ++lost;
-        return 0;
+        return;
     }
     const bool twice = world_.random.with(weather_.twice);
     doubled += twice;
@@ -71,11 +86,18 @@ int Network::send(Process& from, uint32_t rail, const Address& source, const Add
             deliver(to, rail, source, target, text);
         });
     }
-    return 0;
 }
 
 // A socket that is connected with the sender goes before one for all.
 void Network::deliver(uint32_t host, uint32_t rail, const Address& source, const Address& target, const std::string& bytes) {
+    if (is_group(target.address)) {
+        for (UdpSocket* const socket : bound(host, target.port)) {
+            if (!socket->is_member(target.address, rail) || socket->queue.size() >= weather_.queue) continue;
+            socket->queue.push_back({source, target.address, rail, bytes});
+            socket->changed();
+        }
+        return;
+    }
     UdpSocket* best = nullptr;
     for (UdpSocket* const socket : bound(host, target.port)) {
         if (socket->bound.address != 0 && socket->bound.address != target.address) continue;
@@ -94,6 +116,10 @@ UdpSocket::~UdpSocket() {
     if (bound.port != 0) std::erase(network()->bound(owner->host, bound.port), this);
 }
 
+bool UdpSocket::is_member(uint32_t group, uint32_t rail) const {
+    return std::find(groups.begin(), groups.end(), std::pair(group, rail)) != groups.end();
+}
+
 void UdpSocket::bind(const Address& to) {
     bound = to;
     if (bound.port == 0) bound.port = network()->free_port();
@@ -102,6 +128,7 @@ void UdpSocket::bind(const Address& to) {
 
 int UdpSocket::send(const Address& target, uint32_t rail, uint32_t source, std::string_view bytes) {
     Network& net = *network();
+    if (is_group(target.address)) rail = group_rail;
     const uint32_t by = rail < net.rails() ? rail : net.rail_towards(target.address);
     if (by >= net.rails()) return ENETUNREACH;
     if (source == 0) source = bound.address != 0 ? bound.address : net.address(owner->host, by);

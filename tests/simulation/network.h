@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "descriptors.h"
@@ -59,6 +60,8 @@ class Network {
     uint64_t sent = 0, lost = 0, doubled = 0, delayed = 0;
 
   private:
+    /// Lets one copy, or none or two, go to one host.
+    void carry(Process& from, uint32_t to, uint32_t rail, const Address& source, const Address& target, std::string_view bytes);
     void deliver(uint32_t host, uint32_t rail, const Address& source, const Address& target, const std::string& bytes);
 
     World& world_;
@@ -83,7 +86,11 @@ struct UdpSocket final : Descriptor {
     Address bound;  ///< address 0: any
     Address peer;   ///< port 0: not connected
     bool tells_interface = false;
+    uint32_t group_rail = 0;                            ///< that what goes to groups takes
+    std::vector<std::pair<uint32_t, uint32_t>> groups;  ///< address and rail of those that it is a member of
     std::deque<Datagram> queue;
+
+    bool is_member(uint32_t group, uint32_t rail) const;
 
     using Descriptor::Descriptor;
     ~UdpSocket() override;

@@ -19,6 +19,7 @@ Plans::Plans(uint64_t seed) : seed_(seed * 31 + 0x91a5) {
     phases_ = static_cast<uint32_t>(random.between(1, 5));
     honest_ = random.one_in(2);
     every_ = plain ? 0 : static_cast<uint32_t>(random.between(1, 12));
+    replaces_soon_ = !random.one_in(4);
 }
 
 std::string Plans::mark(uint32_t step, uint32_t rank) const {

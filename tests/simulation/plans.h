@@ -14,7 +14,8 @@ class Plans {
   public:
     explicit Plans(uint64_t seed);
 
-    const char* source() const { return source_; }  ///< STARLING_PLAN
+    const char* source() const { return source_; }                                ///< STARLING_PLAN
+    const char* replace_messages() const { return replaces_soon_ ? "1" : "64"; }  ///< STARLING_REPLACE_MESSAGES
     /// The phase that `rank` begins before this step; empty: none. Mostly the same for all ranks.
     std::string mark(uint32_t step, uint32_t rank) const;
     /// What the daemon answers a rank.
@@ -25,6 +26,7 @@ class Plans {
     const char* source_;
     uint32_t every_ = 0;  ///< steps between marks; 0: there are none
     uint32_t phases_ = 1;
+    bool replaces_soon_ = true;
     bool honest_ = true;  ///< partners are ranks of the job, and the two of a pair rank each other alike
 };
 

@@ -52,6 +52,7 @@ class Player {
     void take_part(const Step& step);
     void start_collective(const Step& step, Pending& pending);
     void check_collective(const Step& step, Pending& pending);
+    void start_prepared(const Step& step, Pending& pending, MPI_Comm comm);
     void split(const Step& step);
     void compare(const Step& step, const std::vector<char>& in, const MPI_Status& status, int source);
     void check_crowd(const Step& step, const std::vector<char>& in, const MPI_Status& status);

@@ -54,6 +54,7 @@ void Player::start_collective(const Step& step, Pending& pending) {
     const bool now = step.send == SendWay::send;
     const int root = step.from;
     int code = MPI_SUCCESS;
+    if (step.send == SendWay::persistent) return start_prepared(step, pending, c);
     switch (step.collective) {
         case Collective::barrier:
             code = now ? mpi_.Barrier(c) : mpi_.Ibarrier(c, r);
@@ -99,6 +100,60 @@ void Player::start_collective(const Step& step, Pending& pending) {
             break;
     }
     ok(code, name_of(step.collective), pending.allowed);
+}
+
+/// Persistent: started twice, of which the first is waited for.
+void Player::start_prepared(const Step& step, Pending& pending, MPI_Comm c) {
+    char *const out = pending.out.data(), *const in = pending.in.data();
+    const int count = static_cast<int>(step.count), root = step.from;
+    const MPI_Datatype type = MPI_UINT64_T;
+    const MPI_Info none = MPI_INFO_NULL;
+    MPI_Request* const r = &pending.request;
+    int code = MPI_SUCCESS;
+    switch (step.collective) {
+        case Collective::barrier:
+            code = mpi_.Barrier_init(c, none, r);
+            break;
+        case Collective::bcast:
+            code = mpi_.Bcast_init(in, count, type, root, c, none, r);
+            break;
+        case Collective::reduce:
+            code = mpi_.Reduce_init(out, in, count, type, MPI_SUM, root, c, none, r);
+            break;
+        case Collective::allreduce:
+            code = mpi_.Allreduce_init(out, in, count, type, MPI_SUM, c, none, r);
+            break;
+        case Collective::gather:
+            code = mpi_.Gather_init(out, count, type, in, count, type, root, c, none, r);
+            break;
+        case Collective::scatter:
+            code = mpi_.Scatter_init(out, count, type, in, count, type, root, c, none, r);
+            break;
+        case Collective::allgather:
+            code = mpi_.Allgather_init(out, count, type, in, count, type, c, none, r);
+            break;
+        case Collective::alltoall:
+            code = mpi_.Alltoall_init(out, count, type, in, count, type, c, none, r);
+            break;
+        case Collective::reduce_scatter:
+            code = mpi_.Reduce_scatter_block_init(out, in, count, type, MPI_SUM, c, none, r);
+            break;
+        case Collective::scan:
+            code = mpi_.Scan_init(out, in, count, type, MPI_SUM, c, none, r);
+            break;
+        case Collective::exscan:
+            code = mpi_.Exscan_init(out, in, count, type, MPI_SUM, c, none, r);
+            break;
+    }
+    ok(code, "a persistent collective's preparation", pending.allowed);
+    pending.persistent = true;
+    for (int start = 0; start < 2; ++start) {
+        pending.in.assign(pending.in.size(), '\x33');
+        const bool has_all = step.collective == Collective::bcast && script_.communities[step.comm].rank_of(me_) == root;
+        if (has_all) std::copy(pending.out.begin(), pending.out.end(), pending.in.begin());
+        ok(mpi_.Start(r), "MPI_Start", pending.allowed);
+        if (start == 0) ok(mpi_.Wait(r, MPI_STATUS_IGNORE), "MPI_Wait", pending.allowed);
+    }
 }
 
 // The plain model: what each gets is worked out from what all have given.

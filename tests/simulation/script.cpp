@@ -72,6 +72,8 @@ void Script::set(Random& random) {
     for (const auto& row : kSettings) settings.emplace_back(row.name, random.one_of(row.values));
     placement.plans = Plans(seed);
     settings.emplace_back("STARLING_PLAN", placement.plans.source());
+    settings.emplace_back("STARLING_MULTICAST", "off");
+    settings.emplace_back("STARLING_REPLACE_MESSAGES", placement.plans.replace_messages());
     settings.emplace_back("STARLING_CONFIG", "none");
     settings.emplace_back("STARLING_CHECKED", "1");
     settings.emplace_back("STARLING_PMI", "none");
@@ -228,7 +230,8 @@ void Script::write_collective(Random& random, Step step) {
     const uint64_t most = std::min<uint64_t>(random.one_of(kCounts), bytes_left_ / 8 / size);
     step.count = static_cast<uint32_t>(random.below(most + 1));
     bytes_left_ -= std::min<uint64_t>(bytes_left_, step.count * 8 * size);
-    step.send = random.one_in(2) ? SendWay::send : SendWay::isend;  // blocking or not
+    static constexpr SendWay kWays[] = {SendWay::send, SendWay::send, SendWay::isend, SendWay::isend, SendWay::persistent};
+    step.send = random.one_of(kWays);  // blocking or not, or prepared
     step.waits = random.one_in(2);
     add(step);
 }

@@ -142,6 +142,25 @@ ssize_t receive_on(int fd, msghdr& message) {
     return failed(ENOTCONN);
 }
 
+/// Membership in groups of the network, on one rail each.
+int set_group(UdpSocket& socket, int option, const void* value) {
+    if (option != IP_MULTICAST_IF && option != IP_ADD_MEMBERSHIP && option != IP_DROP_MEMBERSHIP) return 0;
+    ip_mreqn wish;
+    std::memcpy(&wish, value, sizeof wish);
+    const auto rail = static_cast<uint32_t>(wish.imr_ifindex) - 2;
+    const std::pair group(wish.imr_multiaddr.s_addr, rail);
+    if (option == IP_MULTICAST_IF) {
+        socket.group_rail = rail;
+    } else if (option == IP_DROP_MEMBERSHIP) {
+        std::erase(socket.groups, group);
+    } else {
+        if (socket.is_member(group.first, rail)) return failed(EADDRINUSE);
+        if (socket.groups.size() == 20) return failed(ENOBUFS);
+        socket.groups.push_back(group);
+    }
+    return 0;
+}
+
 /// Looks at simulated descriptors, and waits for one of them to have something.
 int poll_until(Process& me, pollfd* fds, nfds_t count, uint64_t until) {
     for (;;) {
@@ -236,6 +255,7 @@ SIMULATED int setsockopt(int fd, int level, int option, const void* value, sockl
     if (!on) return REAL(setsockopt)(fd, level, option, value, bytes);
     auto* const udp = dynamic_cast<UdpSocket*>(on);
     if (udp && level == IPPROTO_IP && option == IP_PKTINFO) udp->tells_interface = *static_cast<const int*>(value) != 0;
+    if (udp && level == IPPROTO_IP) return set_group(*udp, option, value);
     auto* const stream = dynamic_cast<StreamSocket*>(on);
     if (stream && level == SOL_SOCKET && option == SO_LINGER)
         stream->abandoned = static_cast<const linger*>(value)->l_onoff && static_cast<const linger*>(value)->l_linger == 0;

@@ -159,7 +159,7 @@ void World::yield() {
 bool World::sleep_until(uint64_t when) {
     Process& me = *current_;
     me.state = Process::State::asleep;
-    me.woken = false;
+    me.woken = me.rung = false;
     const uint64_t sleep = ++me.sleep;
     if (when != UINT64_MAX)
         at(when, [this, &me, sleep] {
@@ -167,7 +167,7 @@ bool World::sleep_until(uint64_t when) {
         });
     const uint64_t begin = now;
     leave();
-    me.lapsed = !me.woken && now - begin >= kLapseNs ? switches_ : 0;
+    me.lapsed = !me.rung && now - begin >= kLapseNs ? switches_ : 0;
     me.futex = nullptr;
     me.on_descriptors = false;
     return me.woken;
@@ -189,7 +189,9 @@ void World::make_runnable(Process& process) {
     happened();
 }
 
+// Between the end of its sleep and its turn it still says that it sleeps, so it is rung as before.
 void World::wake(Process& process) {
+    process.rung = true;
     if (process.state != Process::State::asleep) return;
     process.woken = true;
     make_runnable(process);
@@ -202,9 +204,9 @@ void World::wake_descriptors(Process& process) {
 int World::wake_futex(const void* word) {
     int count = 0;
     for (const auto& process : processes_) {
-        if (process->state != Process::State::asleep || process->futex != word) continue;
+        if (process->futex != word) continue;
+        count += process->state == Process::State::asleep;
         wake(*process);
-        ++count;
     }
     return count;
 }

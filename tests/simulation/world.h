@@ -27,7 +27,8 @@ struct Process {
     bool on_descriptors = false;   ///< it sleeps until one of its descriptors has something
     uint64_t sleep = 0;            ///< counts its sleeps, so that an alarm knows which it was for
     bool woken = false;            ///< by somebody, not by the clock
-    uint64_t lapsed = 0;           ///< the turn that began since it had slept for long and nobody had woken it; 0: another
+    bool rung = false;             ///< somebody would have woken it, had the clock not been first
+    uint64_t lapsed = 0;           ///< the turn that began since it had slept for long and nobody had rung; 0: another
     std::string doing;             ///< for whom it hangs
     bool gone() const { return state == State::over || state == State::dead; }
 };

@@ -37,12 +37,13 @@ struct Everything {
         }
     }
 
-    static constexpr int kOperations = 17;
+    static constexpr int kOperations = 20, kFirstOfMulticast = 17;
     Task task(int which, int p, View v) {
         const Datatype& type = *pairs()[0]->type;
         uint32_t* from = in[static_cast<size_t>(p)].data();
         uint32_t* to = out[static_cast<size_t>(p)].data();
         const int last = v.n - 1;
+        v.cast = v.exchange->cast(v.tag);
         const collective::Blocks send(from, 2, type), receive(to, 2, type);
         switch (which) {
             case 0:
@@ -77,9 +78,22 @@ struct Everything {
                 return collective::alltoall_linear(v, send, receive);
             case 15:
                 return collective::reduce_scatter_halving(v, from, to, Shares(2), type, *add().op);
-            default:
+            case 16:
                 return collective::scan_recursive_doubling(v, from, to, 2, type, *compose().op, false);
+            case kFirstOfMulticast:
+                return collective::bcast_multicast(v, from, 2, type, last);
+            case 18:
+                return collective::barrier_multicast(v);
+            default:
+                return collective::allreduce_multicast(v, from, to, 2, type, *compose().op);
         }
+    }
+    /// Each participant has its host, and one message of two goes to the group.
+    static void prepare(World& world, int n) {
+        std::vector<int> hosts(static_cast<size_t>(n));
+        for (size_t i = 0; i < hosts.size(); ++i) hosts[i] = static_cast<int>(i);
+        world.spread(hosts);
+        world.to_group = 1;
     }
 };
 
@@ -91,18 +105,22 @@ TEST(CollectiveOrder, EveryOrderOfEventsEnds) {
         Chooser chooser;
         std::vector<Values> first;
         int runs = 0;
+        int64_t grouped = 0;
         do {
             Everything state(3);
             World world(chooser, 3);
+            Everything::prepare(world, 3);
             const auto errors = world.run([&](int p, View v) { return state.task(which, p, v); });
             ASSERT_EQ(errors, (std::vector<int>{0, 0, 0}));
             ASSERT_EQ(world.left_over(), 0u);
+            grouped += world.grouped;
             std::vector<Values> result = state.out;
             result.insert(result.end(), state.in.begin(), state.in.end());
             if (first.empty()) first = result;
             ASSERT_EQ(result, first) << "the result depends on the order of messages";
         } while (chooser.next() && ++runs < 3000);
         EXPECT_GT(runs, 5);
+        EXPECT_EQ(grouped > 0, which >= Everything::kFirstOfMulticast);
     }
 }
 
@@ -142,12 +160,14 @@ TEST(CollectiveOrder, ADeadParticipantHangsNobody) {
                 World world(chooser, n);
                 world.eager_limit = chooser.pick(2) * 1000;
                 world.dead.insert(dead);
+                Everything::prepare(world, n);
                 Everything state(n);
                 const auto errors = world.run([&](int p, View v) { return state.task(which, p, v); });
                 ASSERT_NE(errors, std::vector<int>{-1}) << "deadlock";
                 int failed = 0;
                 for (const int error : errors) failed += error != MPI_SUCCESS;
-                EXPECT_GT(failed, 0);
+                // A broadcast to the group needs none that are not there.
+                EXPECT_TRUE(failed > 0 || which == Everything::kFirstOfMulticast);
             }
         }
     }
@@ -163,6 +183,7 @@ TEST(CollectiveOrder, ABadMessageGivesAnErrorAndEnds) {
                 Chooser chooser(static_cast<uint64_t>(n * 100 + at));
                 World world(chooser, n);
                 world.truncated = at;
+                Everything::prepare(world, n);
                 Everything state(n);
                 const auto errors = world.run([&](int p, View v) { return state.task(which, p, v); });
                 ASSERT_NE(errors, std::vector<int>{-1}) << "deadlock";

@@ -14,6 +14,7 @@
 #include <tuple>
 #include <vector>
 
+#include "collective/cast.h"
 #include "collective/exchange.h"
 #include "collective/request.h"
 #include "collective/view.h"
@@ -82,6 +83,10 @@ class World {
     uint64_t eager_limit = 64;
     /// Participants that never take part; messages with them fail.
     std::set<int> dead;
+    /// Of two messages that leaders of hosts have for all others, so many go to the group; below 0: there are no groups.
+    int to_group = -1;
+    /// Messages that went to groups.
+    int64_t grouped = 0;
     /// The message with this number (in order of delivery) arrives too long; -1: none.
     int64_t truncated = -1;
 
@@ -115,10 +120,15 @@ class World {
                 events.push_back([&, i, at] {
                     ++started[at];
                     requests_[at] = std::make_unique<starling::collective::CollectiveRequest>();
-                    starling::collective::start(make(i, View::all(exchange(i))), *requests_[at]);
+                    View view = View::all(exchange(i));
+                    view.blocking = true;
+                    starling::collective::start(make(i, view), *requests_[at]);
                 });
             }
             if (all_done) return errors;
+            for (auto& [key, cast] : casts_)
+                for (auto& [to, receive] : cast.receives)
+                    if (cast.sent) events.push_back([&, number = to] { deliver(cast, number); });
             for (auto& [key, pair] : pairs_)
                 if (!pair.sends.empty() && !pair.receives.empty()) events.push_back([&] { deliver(pair); });
             if (events.empty()) return {-1};
@@ -130,14 +140,17 @@ class World {
     void spread(const std::vector<int>& host_of) {
         for (auto& p : participants_) {
             const auto first = host_of.begin() + p->local_base;
+            p->alone =
+                std::set<int>(first, first + p->local_size).size() == static_cast<size_t>(p->local_size) && p->local_size > 1;
             p->map =
                 starling::collective::make_host_map({first, first + p->local_size}, p->local_base, p->rank - p->local_base);
         }
     }
 
-    /// Messages that nobody received.
+    /// Messages that nobody received. What went to a group has come to all but the sender, in the end.
     size_t left_over() const {
         size_t count = 0;
+        for (auto& [key, cast] : casts_) count += cast.receives.size() + (cast.sent && cast.left > 0 ? 1 : 0);
         for (auto& [key, pair] : pairs_) count += pair.sends.size() + pair.receives.size();
         return count;
     }
@@ -161,11 +174,64 @@ class World {
         std::deque<PendingReceive> receives;
     };
 
+    /// What one leader of a side sends to the group as one call.
+    struct Sent {
+        std::map<int, starling::multicast::Receive*> receives;  ///< posted, by leader
+        std::vector<std::byte> data;
+        bool sent = false;
+        int left = 0;  ///< leaders that have not taken it
+    };
+
+    struct Leaders : starling::collective::Cast {
+        explicit Leaders(World& w) : world(w) {}
+        World& world;
+        int side = 0, me = 0, n = 0;
+        Sent& at(int sender, uint64_t call) { return world.casts_[{side, sender, call}]; }
+
+        bool start_send(starling::multicast::Send& send, uint64_t call, const void* data, uint64_t bytes) override {
+            if (static_cast<int>(world.chooser_.pick(2)) >= world.to_group) return false;
+            Sent& sent = at(me, call);
+            if (sent.sent) std::abort();  // a call's number is used once
+            const auto* begin = static_cast<const std::byte*>(data);
+            sent.data.assign(begin, begin + bytes);
+            sent.sent = true;
+            for (int i = 0; i < n; ++i) sent.left += i != me && !world.dead.count(world.leader(side, i));
+            ++world.grouped;
+            send.complete();
+            return true;
+        }
+        void start_receive(starling::multicast::Receive& receive, int sender, uint64_t call, void* memory,
+                           uint64_t bytes) override {
+            receive.memory = static_cast<std::byte*>(memory);
+            receive.bytes = bytes;
+            receive.sender = static_cast<uint32_t>(sender);
+            receive.call = call;
+            if (world.dead.count(world.leader(side, sender))) return World::fail(receive, MPI_ERR_PROC_ABORTED);
+            at(sender, call).receives[me] = &receive;
+        }
+        bool withdraw(starling::multicast::Receive& receive) override {
+            if (receive.done) return false;
+            at(static_cast<int>(receive.sender), receive.call).receives.erase(me);
+            return true;
+        }
+    };
+
     struct Participant : Exchange {
-        explicit Participant(World& w) : world(w) {}
+        explicit Participant(World& w) : world(w), leaders(w) {}
         World& world;
         starling::collective::HostMap map;
+        Leaders leaders;
+        bool alone = false;
         const starling::collective::HostMap* hosts() override { return map.leaders.empty() ? nullptr : &map; }
+        bool each_has_its_host() override { return alone; }
+        starling::collective::Cast* cast(int) override {
+            if (world.to_group < 0 || (!alone && map.leaders.empty())) return nullptr;
+            leaders.side = local_base;
+            leaders.me = alone ? rank - local_base : map.leads() ? map.my_host : -1;
+            leaders.n = alone ? local_size : static_cast<int>(map.leaders.size());
+            return &leaders;
+        }
+        bool withdraw(message::ReceiveRequest& request) override { return world.withdraw(request); }
         void start_send(message::SendRequest& request, const void* buffer, int64_t count, const Datatype& type, int destination,
                         int tag) override {
             world.send(request, rank, destination, tag, {&request, {}, buffer, count, &type});
@@ -205,6 +271,34 @@ class World {
         pairs_[{from, to, tag}].receives.push_back(pending);
     }
 
+    /// The participant that is the leader of a side's host.
+    int leader(int side, int number) const {
+        const Participant& first = *participants_[static_cast<size_t>(side)];
+        return first.alone ? side + number : first.map.leaders[static_cast<size_t>(number)];
+    }
+
+    bool withdraw(message::ReceiveRequest& request) {
+        for (auto& [key, pair] : pairs_)
+            for (auto at = pair.receives.begin(); at != pair.receives.end(); ++at) {
+                if (at->request != &request) continue;
+                pair.receives.erase(at);
+                return true;
+            }
+        return false;
+    }
+
+    void deliver(Sent& sent, int to) {
+        starling::multicast::Receive& receive = *sent.receives.at(to);
+        sent.receives.erase(to);
+        --sent.left;
+        receive.outcome.bytes = sent.data.size();
+        if (sent.data.size() > receive.bytes)
+            receive.outcome.error = MPI_ERR_TRUNCATE;
+        else if (!sent.data.empty())
+            std::memcpy(receive.memory, sent.data.data(), sent.data.size());
+        receive.complete();
+    }
+
     void deliver(Pair& pair) {
         PendingSend send = std::move(pair.sends.front());
         const PendingReceive receive = pair.receives.front();
@@ -228,6 +322,7 @@ class World {
     std::vector<std::unique_ptr<Participant>> participants_;
     std::vector<std::unique_ptr<starling::collective::CollectiveRequest>> requests_;
     std::map<std::tuple<int, int, int>, Pair> pairs_;
+    std::map<std::tuple<int, int, uint64_t>, Sent> casts_;
     int64_t delivered_ = 0;
 };
 

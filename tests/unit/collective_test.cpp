@@ -37,10 +37,11 @@ struct Case {
           count(static_cast<int64_t>(random() % 4 == 0 ? random() % 2 : random() % 60)) {
         world.eager_limit = random() % 3 * 50;
         if (coin()) spread();
+        world.to_group = below(4) - 1;
     }
-    /// On up to four hosts, one after the other or as it comes.
+    /// On up to four hosts, or each on its own, one after the other or as it comes.
     void spread() {
-        const int hosts = 1 + below(4);
+        const int hosts = below(4) == 0 ? n : 1 + below(4);
         const bool consecutive = coin();
         std::vector<int> host_of;
         for (int i = 0; i < n; ++i) host_of.push_back(consecutive ? i * hosts / n : below(hosts));

@@ -17,7 +17,7 @@ Phase a_phase(uint64_t occurrence) {
     phase.ns = 500;
     for (size_t i = 0; i < ProfileReport::kCauses; ++i) phase.waits_ns[i] = i;
     phase.peers = {{0xfedcba9876543210, 3, {1, 0, 300}, {8, 0, ~uint64_t{0}}, 127, 128}, {7, 0, {2, 0, 0}, {16, 0, 0}, 0, 0}};
-    phase.collectives = {{"program+0x12", "allreduce", "node", 0x123456789abcdef0, 4, 0, 2, 16, 1000}};
+    phase.collectives = {{"program+0x12", "allreduce", "node", 0x123456789abcdef0, 4, 0, true, 2, 16, 1000, 600000.5}};
     phase.connections = {{10, 7, 0, true}, {20, 7, 0, false}};
     sort(phase);
     return phase;
@@ -62,7 +62,7 @@ TEST(ProfileReport, OccurrencesAreSummedUp) {
     Phase sum = a_phase(4), later = a_phase(5);
     later.peers.push_back({7, 1, {1, 0, 0}, {5, 0, 0}, 0, 0});
     later.peers.push_back({1, 9, {1, 0, 0}, {5, 0, 0}, 0, 0});
-    later.collectives.push_back({"program+0x12", "allreduce", "ring", 0x123456789abcdef0, 4, 0, 1, 8, 10});
+    later.collectives.push_back({"program+0x12", "allreduce", "ring", 0x123456789abcdef0, 4, 0, false, 1, 8, 10, 100});
     sort(later);
     merge(sum, later);
     EXPECT_EQ(sum.from, 4u);

@@ -18,6 +18,8 @@ constexpr char kGood[] = R"({
     {"name": "step", "from": 1, "to": 3, "peers": {"0": [[3, 12], [1, 930]], "1": [[0, 930]]}},
     {"name": "step", "from": 4, "to": null, "peers": {"0": [[2, 5]]}},
     {"name": "regrid", "from": 2, "to": 2, "peers": {}}],
+  "collectives": [{"kind": "allreduce", "size": "<=64", "processes": 4, "algorithm": "ring", "seconds": [2e-6, 1e-6]},
+                  {"kind": "bcast", "size": ">256K", "processes": 2, "algorithm": "chain"}],
   "placement": [[0, 1]], "something new": {}
 })";
 
@@ -41,6 +43,7 @@ TEST(PlanFile, IsRead) {
     EXPECT_EQ(plan.phases[0].peers.at(0), (std::vector<control::PlannedPeer>{{1, 930}, {3, 12}}));  // highest first
     EXPECT_EQ(plan.phases[1].to, control::kForever);
     EXPECT_EQ(plan.part_of(2).phases[0].peers.size(), 0u);
+    EXPECT_EQ(plan.collectives, "allreduce/<=64/4=ring;bcast/>256K/2=chain");
     EXPECT_EQ(plan.part_of(1).phases[0], (control::PlannedPhase{"step", 1, 3, {{0, 930}}}));
 }
 
@@ -57,6 +60,15 @@ TEST(PlanFile, SaysWhatIsWrongAndWhere) {
     EXPECT_EQ(wrong(changed("\"from\": 2", "\"from\": 0")),
               "phase 3 (\"regrid\") \"from\" is not a whole number from 1 to 4294967295");
     EXPECT_EQ(wrong(changed("\"from\": 4", "\"from\": 3")), "phase \"step\" has occurrence 3 in two entries");
+    EXPECT_EQ(wrong(changed("\"allreduce\"", "\"alldance\"")),
+              "collective 1 \"kind\" is \"alldance\", which is no collective operation");
+    EXPECT_EQ(wrong(changed("\">256K\"", "256")), "collective 2 \"size\" is none of <=64, <=1K, <=16K, <=256K and >256K");
+    EXPECT_EQ(wrong(changed("\"processes\": 2", "\"processes\": 1")),
+              "collective 2 \"processes\" is not a whole number from 2 to 1000000");
+    EXPECT_EQ(wrong(changed("\"chain\"", "\"a;b\"")), "collective 2 \"algorithm\" is not a word of small letters");
+    EXPECT_EQ(wrong(changed("\"bcast\", \"size\": \">256K\", \"processes\": 2",
+                            "\"allreduce\", \"size\": \"<=64\", \"processes\": 4")),
+              "collective 2 is there twice: allreduce/<=64/4");
     EXPECT_EQ(wrong(changed("\"to\": 3", "\"to\": 0")), "phase 1 (\"step\") \"to\" is not a whole number from 1 to 4294967295");
     EXPECT_EQ(wrong(changed("\"1\": [[0", "\"4\": [[0")), "phase 1 (\"step\") \"peers\" names \"4\", which is no rank of 4");
     EXPECT_EQ(wrong(changed("[3, 12]", "[4, 12]")),
@@ -90,6 +102,7 @@ TEST(PlanFile, IsHeldAgainstTheJob) {
     ASSERT_TRUE(options.plan);
     EXPECT_EQ(options.plan->size, 4u);
     EXPECT_EQ(options.programs[1].environment[0], (std::pair<std::string, std::string>{"STARLING_PLAN", "file"}));
+    EXPECT_EQ(options.programs[1].environment[1].second, "allreduce/<=64/4=ring;bcast/>256K/2=chain");
     const std::string is_for = "the plan " + std::string(file.path) + " is for 4 processes of mesh, and ";
     Options other;
     EXPECT_EQ(parse({"--plan", file.path, "-n", "8", "mesh"}, other),

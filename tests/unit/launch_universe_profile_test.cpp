@@ -35,7 +35,7 @@ ProfileLines lines_of_nobody_else() {
 ProfileReport with_context(uint64_t context) {
     ProfileReport report;
     report.phases.emplace_back();
-    report.phases[0].collectives.push_back({"a+0x1", "barrier", "node", context, 2, 0, 1, 0, 1});
+    report.phases[0].collectives.push_back({"a+0x1", "barrier", "node", context, 2, 0, false, 1, 0, 1, 1});
     return report;
 }
 

@@ -68,6 +68,20 @@ TEST(ProfileCollectives, ACallIsCountedWhereItIsMade) {
     call(kHere, "MPI_Allreduce", 16, {{"ring", 8}});
     EXPECT_EQ(sums().size(), 5u) << "another place, communicator, size or algorithm is another row";
 
+    const auto tried = [] {
+        begin_watched(16, 4);
+        note_choice("ring", 8, true);
+        return 0;
+    };
+    calling = "MPI_Allreduce";
+    run_watched(kHere, tried);
+    EXPECT_EQ(sums().size(), 6u) << "an algorithm that is tried is told apart from one that the table has taken";
+    for (const CollectiveSum& sum : sums()) {
+        EXPECT_GE(sum.squares * static_cast<double>(sum.calls) * 1.01,
+                  static_cast<double>(sum.ns) * static_cast<double>(sum.ns));
+        EXPECT_EQ(sum.size, 4u);
+    }
+
     clear_counts();
     EXPECT_TRUE(sums().empty());
     call(kHere, "MPI_Allreduce", 16, {{"two_level", 8}, {"ring", 4}});
@@ -101,12 +115,21 @@ TEST(ProfileCollectives, ACallIsCountedWhereItIsMade) {
 }
 
 TEST(ProfileCollectives, FunctionsHaveKinds) {
-    const std::pair<const char*, const char*> kinds[] = {
-        {"MPI_Barrier", "barrier"},  {"MPI_Ibarrier", "barrier"},    {"MPI_Bcast", "bcast"},
-        {"MPI_Reduce", "reduce"},    {"MPI_Allreduce", "allreduce"}, {"MPI_Iallreduce", "allreduce"},
-        {"MPI_Gatherv", "gather"},   {"MPI_Allgather", "allgather"}, {"MPI_Iallgatherv", "allgather"},
-        {"MPI_Scatterv", "scatter"}, {"MPI_Alltoallw", "alltoall"},  {"MPI_Reduce_scatter_block", "reduce_scatter"},
-        {"MPI_Exscan", "scan"},      {"MPI_Send", "other"}};
+    const std::pair<const char*, const char*> kinds[] = {{"MPI_Barrier", "barrier"},
+                                                         {"MPI_Ibarrier", "ibarrier"},
+                                                         {"MPI_Bcast", "bcast"},
+                                                         {"MPI_Reduce", "reduce"},
+                                                         {"MPI_Allreduce", "allreduce"},
+                                                         {"MPI_Iallreduce", "iallreduce"},
+                                                         {"MPI_Gatherv", "gather"},
+                                                         {"MPI_Allgather", "allgather"},
+                                                         {"MPI_Iallgatherv", "iallgather"},
+                                                         {"MPI_Scatterv", "scatter"},
+                                                         {"MPI_Alltoallw", "alltoall"},
+                                                         {"MPI_Reduce_scatter_block", "reduce_scatter"},
+                                                         {"MPI_Exscan", "scan"},
+                                                         {"MPI_Ineighbor_alltoallv", "ineighbor"},
+                                                         {"MPI_Send", "other"}};
     for (const auto& [function, kind] : kinds) EXPECT_STREQ(kind_of_function(function), kind) << function;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ip_endpoint_process.h"
+#include "ip_loopback.h"
 #include "transport/ip/seal.h"
 
 namespace starling::ip {
@@ -21,8 +22,8 @@ using Wire = std::vector<std::byte>;
 /// Somebody on the way from one process to another: it has the port that the first believes to be the second's.
 class Middle {
   public:
-    explicit Middle(uint16_t to) : fd_(socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0)), to_(at(to)) {
-        sockaddr_in any = at(0);
+    explicit Middle(uint16_t to) : fd_(socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0)), to_(loopback_port(to)) {
+        sockaddr_in any = loopback_port(0);
         socklen_t length = sizeof any;
         EXPECT_EQ(bind(fd_, reinterpret_cast<sockaddr*>(&any), sizeof any), 0);
         EXPECT_EQ(getsockname(fd_, reinterpret_cast<sockaddr*>(&any), &length), 0);
@@ -45,13 +46,6 @@ class Middle {
     }
 
   private:
-    static sockaddr_in at(uint16_t port) {
-        sockaddr_in made{};
-        made.sin_family = AF_INET;
-        made.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        made.sin_port = htons(port);
-        return made;
-    }
     int fd_;
     sockaddr_in to_;
     uint16_t port_ = 0;

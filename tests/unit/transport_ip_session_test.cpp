@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "session_simulation.h"
@@ -88,6 +89,29 @@ TEST(Session, WhatIsDeliveredBehindAnAnswerIsAcknowledgedToo) {
     for (uint64_t number = 0; number < 5; ++number) ASSERT_TRUE(network.send(0, number, 1200));
     network.run_until(network.now + kSecond);
     EXPECT_EQ(delivered, 5);
+    EXPECT_TRUE(network.session(0).idle());
+    EXPECT_TRUE(network.session(1).idle());
+}
+
+// As before, and the second acknowledgement, of what was delivered behind the answer, is lost: everything has arrived as far as the
+// sender knows, but not all is acknowledged.
+TEST(Session, WhatIsKnownToLieBehindAnAnswerNeedsNoOtherAcknowledgement) {
+    Network network(5);
+    int delivered = 0, datagrams = 0, lost = 0;
+    uint64_t answers = 0;
+    network.fate = [&] {
+        const bool answer = std::exchange(answers, network.ends[1]->datagrams) != network.ends[1]->datagrams;
+        if (datagrams++ > 0 && !(answer && delivered == 5 && lost == 0)) return Fate::arrives;
+        lost += answer;
+        return Fate::lost;
+    };
+    network.ends[1]->on_packet = [&](Session&, const packet::Header&, const std::byte*) {
+        if (delivered++ == 0) network.send(1, 0, 8);
+    };
+    for (uint64_t number = 0; number < 5; ++number) ASSERT_TRUE(network.send(0, number, 1200));
+    network.run_until(network.now + kSecond);
+    EXPECT_EQ(delivered, 5);
+    EXPECT_EQ(lost, 1);
     EXPECT_TRUE(network.session(0).idle());
     EXPECT_TRUE(network.session(1).idle());
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <random>
 
+#include "ip_loopback.h"
 #include "ip_tcp_pair.h"
 #include "transport/ip/tcp_hello.h"
 #include "transport/ip/tcp_records.h"
@@ -132,7 +133,7 @@ using Change = std::function<void(Wire& bytes, uint64_t before)>;
 class Proxy {
   public:
     explicit Proxy(uint16_t to) : to_(to), listener_(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0)) {
-        sockaddr_in any = at(0);
+        sockaddr_in any = loopback_port(0);
         socklen_t length = sizeof any;
         EXPECT_EQ(bind(listener_, reinterpret_cast<sockaddr*>(&any), sizeof any), 0);
         EXPECT_EQ(listen(listener_, 8), 0);
@@ -147,7 +148,7 @@ class Proxy {
         const int caller = accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK);
         if (caller >= 0) {
             const int fd = socket(AF_INET, SOCK_STREAM, 0);
-            const sockaddr_in there = at(to_);
+            const sockaddr_in there = loopback_port(to_);
             EXPECT_EQ(connect(fd, reinterpret_cast<const sockaddr*>(&there), sizeof there), 0);
             fcntl(fd, F_SETFL, O_NONBLOCK);
             flows_.push_back({caller, fd, true, 0, {}, false});
@@ -184,13 +185,6 @@ class Proxy {
         Wire waiting;
         bool over;
     };
-    static sockaddr_in at(uint16_t port) {
-        sockaddr_in made{};
-        made.sin_family = AF_INET;
-        made.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        made.sin_port = htons(port);
-        return made;
-    }
     uint16_t to_;
     int listener_;
     std::vector<Flow> flows_;
@@ -326,10 +320,7 @@ TEST(SealedTcp, AGreetingThatWasOverheardOpensNothing) {
     ASSERT_EQ(pair.low.tcp->offer(*pair.low.connection, offer), 0);
     const uint64_t sockets = pair.low.tcp->counters().sockets, strangers = pair.low.tcp->counters().strangers;
     const int fd = socket(AF_INET, SOCK_STREAM, 0);
-    sockaddr_in to{};
-    to.sin_family = AF_INET;
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    to.sin_port = htons(offer.port);
+    const sockaddr_in to = loopback_port(offer.port);
     ASSERT_EQ(connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
     ASSERT_EQ(send(fd, watched.proxy->up.data(), watched.proxy->up.size(), 0), static_cast<ssize_t>(watched.proxy->up.size()));
     ASSERT_TRUE(watched.until([&] { return pair.low.tcp->counters().strangers == strangers + 1; }));

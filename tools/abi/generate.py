@@ -4,6 +4,7 @@
     generate.py header FILE              mpi.h, and mpi-ext.h beside it
     generate.py entries SOURCE-DIR DIR   the library's entry points and the list of what is built;
                                          SOURCE-DIR is src/mpi, whose headers declare the implementations
+    generate.py compat INTERFACE DIR     what the shim of another interface (mpich, openmpi) is made of
 
 A file is only written when its content changes.
 """
@@ -30,6 +31,11 @@ def main(arguments):
         import entries
 
         for name, text in entries.write(Path(arguments[1])).items():
+            write_if_changed(Path(arguments[2]) / name, text)
+    elif len(arguments) == 3 and arguments[0] == "compat":
+        import compat
+
+        for name, text in compat.write(arguments[1]).items():
             write_if_changed(Path(arguments[2]) / name, text)
     else:
         sys.exit(__doc__)

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <climits>
 #include <cstdlib>
 #include <cstring>
@@ -15,6 +14,8 @@
 #include "launch/client/plan_file.h"
 #include "launch/client/rank_file.h"
 #include "launch/common/hosts.h"
+#include "launch/common/text.h"
+#include "launch/process/compat.h"
 
 namespace starling::launch {
 
@@ -32,11 +33,6 @@ size_t edit_distance(std::string_view a, std::string_view b) {
         }
     }
     return row[b.size()];
-}
-
-bool parse_number(std::string_view text, uint32_t& out) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-    return error == std::errc() && end == text.data() + text.size();
 }
 
 class Parser {
@@ -165,7 +161,7 @@ class Parser {
 
     void count(const Given& given) {
         counted_ = true;
-        if (!parse_number(given.value, program_.count) || program_.count == 0 || program_.count > 1000000)
+        if (!read_number(given.value, program_.count) || program_.count == 0 || program_.count > 1000000)
             error_ = "'" + given.option + " " + given.value + "' is not a number of processes (1 to 1000000)";
     }
 
@@ -220,21 +216,24 @@ class Parser {
         for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
         if (word == "infinite") {
             out_.universe_size = kInfiniteUniverse;
-        } else if (word != "system" && (!parse_number(given.value, out_.universe_size) || out_.universe_size == 0 ||
-                                        out_.universe_size > INT_MAX)) {
+        } else if (word != "system" &&
+                   (!read_number(given.value, out_.universe_size) || out_.universe_size == 0 || out_.universe_size > INT_MAX)) {
             error_ = "'" + given.option + " " + given.value + "' is neither a number of processes, nor infinite, nor system";
         }
     }
 
     // The processes ask for their part of it; what is set explicitly for them comes later and wins.
-    void take_plan(const Given& given) {
-        plan_path_ = given.value;
-        global_.emplace(global_.begin(), "STARLING_PLAN", "file");
+    void take_plan(const Given& given) { plan_path_ = given.value; }
+
+    void stand_in(const Given& given) {
+        if (!is_compat(given.value))
+            error_ = "'" + given.option + " " + given.value + "' is neither auto, mpich, openmpi nor off";
+        global_.emplace(global_.begin(), "STARLING_COMPAT", given.value);
     }
 
     void read_timeout(const Given& given) {
         uint32_t seconds = 0;
-        if (!parse_number(given.value, seconds) || seconds == 0 || seconds > INT_MAX / 1000) {
+        if (!read_number(given.value, seconds) || seconds == 0 || seconds > INT_MAX / 1000) {
             error_ = "'" + given.option + " " + given.value + "' is not a number of seconds";
         }
         out_.timeout_seconds = static_cast<int>(seconds);
@@ -275,7 +274,7 @@ class Parser {
     }
 
     void read_per_host(const Given& given) {
-        if (!parse_number(given.value, program_.per_host) || program_.per_host == 0 || program_.per_host > 1000000)
+        if (!read_number(given.value, program_.per_host) || program_.per_host == 0 || program_.per_host > 1000000)
             error_ = "'" + given.option + " " + given.value + "' is not a number of processes per host";
     }
 
@@ -319,6 +318,7 @@ class Parser {
         if (!error_.empty() || plan_path_.empty() || out_.programs.empty()) return;
         Plan plan;
         error_ = read_plan(plan_path_, out_.programs, plan);
+        for (Program& program : out_.programs) plan.put_into(program.environment);
         out_.plan = std::make_shared<const Plan>(std::move(plan));
     }
 
@@ -367,6 +367,7 @@ const Parser::Option Parser::kOptions[] = {
     {"disable-auto-cleanup", 0, &Parser::turn_on<&Options::recovers>},
     {"continuous", 0, &Parser::turn_on<&Options::recovers>},
     {"plan", 1, &Parser::take_plan},
+    {"compat", 1, &Parser::stand_in},
     {"usize", 1, &Parser::read_universe},
     {"timeout", 1, &Parser::read_timeout},
     {"profile", kAttached, &Parser::write_profile},
@@ -458,6 +459,7 @@ Environment (on other hosts: STARLING_..., PATH and LD_LIBRARY_PATH, and what is
   --set NAME=VALUE          set a variable of Starling (starling info lists them)
 Output and control
   --tag-output, -l, -prepend-rank   begin each line with its rank
+  --compat auto|mpich|openmpi   run a program that is built for another MPI, as it is
   --plan FILE               which processes shall have connections in which phase, as `starling profile plan` has found
   --enable-recovery         a rank or host that dies does not end the job: the others get errors and go on
   --timeout SECONDS         say what hangs, print stacks and end the job after this time (exit 124)

@@ -1,15 +1,19 @@
 #include "launch/client/plan_file.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <tuple>
 
+#include "base/config.h"
+#include "base/size_classes.h"
 #include "control/control_protocol.h"
+#include "launch/common/text.h"
 
 namespace starling::launch {
 
@@ -50,8 +54,7 @@ uint64_t limit(const Json& plan, const char* name) {
 
 uint32_t rank_of(const std::string& key, uint32_t size, const std::string& where) {
     uint32_t rank = 0;
-    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), rank);
-    if (error != std::errc() || end != key.data() + key.size() || rank >= size)
+    if (!read_number(key, rank) || rank >= size)
         refuse(where, "names \"" + key + "\", which is no rank of " + std::to_string(size));
     return rank;
 }
@@ -94,6 +97,44 @@ Plan::Phase read_phase(const Json& from, uint32_t size, std::string where) {
     return phase;
 }
 
+const std::string& word(const Json& value, const std::string& where) {
+    const auto* text = value.get_ptr<const Json::string_t*>();
+    const auto in_words = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
+    if (!text || text->empty() || text->size() > 64 || !std::all_of(text->begin(), text->end(), in_words))
+        refuse(where, "is not a word of small letters");
+    return *text;
+}
+
+// Which algorithms there are the processes know.
+std::string read_collective(const Json& from, const std::string& where, std::set<std::string>& known) {
+    if (!from.is_object()) refuse(where, "is not an object");
+    std::string kind = word(member(from, "kind", where), where + " \"kind\"");
+    std::string variable = "STARLING_COLL_" + kind;
+    for (char& c : variable) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    if (!find_variable(variable.c_str())) refuse(where + " \"kind\"", "is \"" + kind + "\", which is no collective operation");
+    const Json& size = member(from, "size", where);
+    if (!size.is_string() || size_class_named(size.get_ref<const std::string&>()) == kSizeClassCount)
+        refuse(where + " \"size\"", "is none of <=64, <=1K, <=16K, <=256K and >256K");
+    const uint64_t processes = number(member(from, "processes", where), where + " \"processes\"", 2, kMostProcesses);
+    const std::string place = kind + "/" + size.get<std::string>() + "/" + std::to_string(processes);
+    if (!known.insert(place).second) refuse(where, "is there twice: " + place);
+    return place + "=" + word(member(from, "algorithm", where), where + " \"algorithm\"");
+}
+
+// As they go into the environment, where a text may have 128 KB.
+std::string read_collectives(const Json& plan) {
+    constexpr size_t kMost = 100'000;
+    const auto found = plan.find("collectives");
+    if (found == plan.end()) return {};
+    if (!found->is_array()) refuse("\"collectives\"", "is not a list");
+    std::string all;
+    std::set<std::string> known;
+    for (size_t i = 0; i < found->size(); ++i)
+        all += (i > 0 ? ";" : "") + read_collective((*found)[i], "collective " + std::to_string(i + 1), known);
+    if (all.size() > kMost) refuse("\"collectives\"", "is too long");
+    return all;
+}
+
 // So that each occurrence is in one entry.
 void check_overlaps(const std::vector<Plan::Phase>& phases) {
     std::vector<const Plan::Phase*> sorted;
@@ -123,6 +164,7 @@ void read_all(const Json& json, Plan& out) {
     for (size_t i = 0; i < phases.size(); ++i)
         out.phases.push_back(read_phase(phases[i], out.size, "phase " + std::to_string(i + 1)));
     check_overlaps(out.phases);
+    out.collectives = read_collectives(json);
 }
 
 // What the parser says: [json.exception.parse_error.101] parse error at line 3, column 4: syntax error ...

@@ -10,14 +10,14 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "launch/common/text.h"
+
 namespace starling::launch {
 
 namespace {
 
 constexpr size_t kMostWaiting = 256 << 10;
 constexpr std::chrono::milliseconds kLongestWait{500};
-
-std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 std::string first_line(const Options& options, const std::string& application) {
     char now[32];
@@ -54,7 +54,7 @@ std::string compress(std::string_view bytes) {
 
 std::string ProfileFile::open(const Options& options) {
     if (!options.profile) return {};
-    const std::string application = base_name(options.programs[0].argv[0]);
+    const std::string application(base_name(options.programs[0].argv[0]));
     name_ = options.profile_file;
     if (name_.empty()) name_ = "starling-profile-" + application + "-" + std::to_string(getpid()) + ".jsonl.gz";
     compressed_ = name_.ends_with(".gz");

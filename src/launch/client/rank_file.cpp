@@ -1,33 +1,15 @@
 #include "launch/client/rank_file.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <charconv>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <string_view>
 #include <unordered_map>
+
+#include "control/control_protocol.h"
+#include "launch/common/text.h"
 
 namespace starling::launch {
 
 namespace {
-
-constexpr std::string_view kBlank = " \t\r\n";
-constexpr uint32_t kMostRanks = 1000000;
-
-/// The next word without what stands around it; the end of a word is a blank.
-std::string_view take_word(std::string_view& text) {
-    text.remove_prefix(std::min(text.find_first_not_of(kBlank), text.size()));
-    const std::string_view word = text.substr(0, text.find_first_of(kBlank));
-    text.remove_prefix(word.size());
-    return word;
-}
-
-bool read_number(std::string_view text, uint32_t& out) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-    return error == std::errc() && end == text.data() + text.size();
-}
 
 /// "1", "0:1", "0-3", "1,2".
 bool is_slot(std::string_view text) {
@@ -59,7 +41,7 @@ std::string take_line(std::string_view line, std::vector<std::string>& out) {
         line = line.substr(0, line.find_last_not_of(kBlank) + 1);
         return "'" + std::string(line) + "' is not of the form 'rank 3=host' or 'rank 3=host slot=1'";
     }
-    if (rank >= kMostRanks) return "there is no rank " + std::to_string(rank) + ": a job has at most a million";
+    if (rank >= control::kMaxProcesses) return "there is no rank " + std::to_string(rank) + ": a job has at most a million";
     if (rank >= out.size()) out.resize(rank + 1);
     if (!out[rank].empty()) return "rank " + std::to_string(rank) + " has a host already, " + out[rank];
     out[rank] = std::move(host);
@@ -88,21 +70,7 @@ std::string find_host(const std::string& name, bool anywhere, Program& program, 
 }  // namespace
 
 std::string read_rank_file(const std::string& path, std::vector<std::string>& out) {
-    FILE* file = std::fopen(path.c_str(), "re");
-    if (!file) return "cannot read the rank file '" + path + "': " + std::strerror(errno);
-    std::string problem;
-    char* line = nullptr;
-    size_t capacity = 0;
-    int number = 0;
-    errno = 0;
-    for (ssize_t length; problem.empty() && (length = getline(&line, &capacity, file)) >= 0;) {
-        ++number;
-        problem = take_line(std::string_view(line, static_cast<size_t>(length)), out);
-        if (!problem.empty()) problem = "rank file '" + path + "', line " + std::to_string(number) + ": " + problem;
-    }
-    if (problem.empty() && std::ferror(file)) problem = "cannot read the rank file '" + path + "': " + std::strerror(errno);
-    std::free(line);
-    std::fclose(file);
+    const std::string problem = read_lines("rank file", path, [&](std::string_view line) { return take_line(line, out); });
     if (!problem.empty()) return problem;
     if (out.empty()) return "the rank file '" + path + "' names no rank";
     const auto gap = std::find_if(out.begin(), out.end(), [](const std::string& host) { return host.empty(); });

@@ -5,22 +5,17 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <charconv>
-#include <cstdio>
 #include <cstring>
+
+#include "launch/common/text.h"
 
 namespace starling::launch {
 
 namespace {
 
-constexpr std::string_view kBlank = " \t\r";
 constexpr uint32_t kMostSlots = 1000000;
 
-bool read_number(std::string_view text, uint32_t& out) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-    return error == std::errc() && end == text.data() + text.size() && out > 0 && out <= kMostSlots;
-}
+bool read_slots(std::string_view text, uint32_t& out) { return read_number(text, out) && out > 0 && out <= kMostSlots; }
 
 bool plausible_name(std::string_view name) {
     // What comes first could be taken for an option by ssh.
@@ -33,23 +28,19 @@ bool read_host(std::string_view text, HostSlots& out) {
     const size_t colon = text.rfind(':');
     const bool counted = colon != std::string_view::npos && (text.find(':') == colon || text[colon - 1] == ']');
     out = {std::string(counted ? text.substr(0, colon) : text), 0};
-    return plausible_name(out.name) && (!counted || read_number(text.substr(colon + 1), out.slots));
+    return plausible_name(out.name) && (!counted || read_slots(text.substr(colon + 1), out.slots));
 }
 
 // The rest of a hostfile line after the name: "slots=4 max_slots=8" and the like.
 bool read_settings(std::string_view rest, HostSlots& out) {
-    while (true) {
-        const size_t begin = rest.find_first_not_of(kBlank);
-        if (begin == std::string_view::npos) return true;
-        rest.remove_prefix(begin);
-        const std::string_view word = rest.substr(0, rest.find_first_of(kBlank));
-        rest.remove_prefix(word.size());
+    for (std::string_view word = take_word(rest); !word.empty(); word = take_word(rest)) {
         const size_t equals = word.find('=');
         uint32_t number = 0;
         if (equals == 0 || equals == std::string_view::npos) return false;
-        if (!read_number(word.substr(equals + 1), number)) return false;
+        if (!read_slots(word.substr(equals + 1), number)) return false;
         if (word.substr(0, equals) == "slots") out.slots = number;
     }
+    return true;
 }
 
 std::string read_line(std::string_view line, std::vector<HostSlots>& out) {
@@ -135,30 +126,9 @@ std::string read_hosts(std::string_view list, std::vector<HostSlots>& out) {
 }
 
 std::string read_hostfile(const std::string& path, std::vector<HostSlots>& out) {
-    FILE* file = std::fopen(path.c_str(), "re");
-    if (!file) return "cannot read the hostfile '" + path + "': " + std::strerror(errno);
-    std::string problem;
-    char* line = nullptr;
-    size_t capacity = 0;
-    int number = 0;
     const size_t before = out.size();
-    errno = 0;
-    while (problem.empty()) {
-        ssize_t length = getline(&line, &capacity, file);
-        if (length < 0) break;
-        ++number;
-        while (length > 0 && line[length - 1] == '\n') --length;
-        problem = read_line(std::string_view(line, static_cast<size_t>(length)), out);
-    }
-    if (problem.empty() && std::ferror(file)) {
-        problem = "cannot read the hostfile '" + path + "': " + std::strerror(errno);
-    } else if (problem.empty() && out.size() == before && before == 0) {
-        problem = "the hostfile '" + path + "' names no host";
-    } else if (!problem.empty()) {
-        problem = "hostfile '" + path + "', line " + std::to_string(number) + ": " + problem;
-    }
-    std::free(line);
-    std::fclose(file);
+    const std::string problem = read_lines("hostfile", path, [&](std::string_view line) { return read_line(line, out); });
+    if (problem.empty() && out.size() == before && before == 0) return "the hostfile '" + path + "' names no host";
     return problem;
 }
 

@@ -1,9 +1,11 @@
 #include "launch/common/plan.h"
 
+#include "launch/common/text.h"
+
 namespace starling::launch {
 
 bool Plan::is_for(std::string_view command, uint32_t processes) const {
-    return size == processes && size > 0 && command.substr(command.rfind('/') + 1) == application;
+    return size == processes && size > 0 && base_name(command) == application;
 }
 
 control::PlanReply Plan::part_of(uint32_t rank) const {
@@ -17,6 +19,11 @@ control::PlanReply Plan::part_of(uint32_t rank) const {
     return part;
 }
 
+void Plan::put_into(std::vector<std::pair<std::string, std::string>>& environment) const {
+    environment.emplace(environment.begin(), "STARLING_PLAN_COLLECTIVES", collectives);
+    environment.emplace(environment.begin(), "STARLING_PLAN", "file");
+}
+
 void write(Writer& writer, const Plan& plan) {
     writer.string(plan.application).number(plan.size);
     write(writer, plan.limits);
@@ -28,6 +35,7 @@ void write(Writer& writer, const Plan& plan) {
             write(writer, peers);
         }
     }
+    writer.string(plan.collectives);
 }
 
 bool read(Reader& reader, Plan& out) {
@@ -48,6 +56,7 @@ bool read(Reader& reader, Plan& out) {
             next = rank + 1;
         }
     }
+    out.collectives = reader.string();
     return reader.ok();
 }
 

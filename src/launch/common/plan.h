@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/wire.h"
@@ -22,11 +23,15 @@ struct Plan {
     uint32_t size = 0;        ///< processes
     control::PlanLimits limits;
     std::vector<Phase> phases;
+    std::string collectives;  ///< as in STARLING_PLAN_COLLECTIVES
     bool operator==(const Plan&) const = default;
 
     /// Whether it is one for this job; there is none if `size` is 0.
     bool is_for(std::string_view command, uint32_t processes) const;
     control::PlanReply part_of(uint32_t rank) const;
+    /// What a program has to find in its environment. What concerns several processes at once they know from their start; all else they
+    /// ask for. In front of what is there, so that what the user sets wins.
+    void put_into(std::vector<std::pair<std::string, std::string>>& environment) const;
 };
 
 /// A plan within another message.

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "job/environment.h"
 #include "job/places.h"
+#include "launch/process/compat.h"
 #include "launch/process/control_server.h"
 #include "launch/process/input.h"
 #include "launch/process/launcher.h"
@@ -29,6 +30,14 @@ bool allows_singletons(const ProcessEnvironment& environment) {
     return config().singleton == Singleton::allow || environment.value("STARLING_SINGLETON") == "allow";
 }
 
+std::string refusal(const std::string& program, const OtherLibrary& library) {
+    const std::string compat = *library.binary_interface ? "add --compat auto to run it on Starling as it is, " : "";
+    return "'" + program + "' is linked with " + library.name +
+           ", whose processes can't find each other under Starling's mpiexec, so that each would be alone; " + compat +
+           "compile it with Starling's mpicc, start it with that library's mpiexec, or set STARLING_SINGLETON=allow if that is "
+           "meant";
+}
+
 // The file to execute for each rank in turn: ranks of one program follow each other, so what is known of one is kept.
 class ProgramFiles {
   public:
@@ -37,8 +46,8 @@ class ProgramFiles {
 
     struct File {
         ProcessEnvironment environment;
-        std::string path;           ///< empty: not found
-        std::string other_library;  ///< that the program is linked with, so that its processes could not find each other
+        std::string path;     ///< empty: not found
+        std::string problem;  ///< why its processes could not work together; empty: they can
         std::vector<char*> argv;
     };
 
@@ -66,11 +75,26 @@ class ProgramFiles {
         if (path.empty()) path = "/usr/local/bin:/usr/bin:/bin";
         file->path = find_program(program.argv[0], path, program.directory);
         file->argv = c_strings(program.argv);
-        if (const bool alone = spec_.size() == 1 && spec_.parent == 0; !alone && !allows_singletons(file->environment)) {
-            const bool relative = file->path[0] != '/' && !program.directory.empty();
-            file->other_library = other_library_of(relative ? program.directory + "/" + file->path : file->path);
-        }
+        const bool relative = file->path[0] != '/' && !program.directory.empty();
+        meet_other_library(program, relative ? program.directory + "/" + file->path : file->path, *file);
         return file;
+    }
+
+    /// What is linked with another MPI gets a shim, if that was asked for.
+    void meet_other_library(const Program& program, const std::string& path, File& file) const {
+        const std::string_view setting = file.environment.value("STARLING_COMPAT");
+        const bool alone = spec_.size() == 1 && spec_.parent == 0;
+        if (setting.empty() && (alone || allows_singletons(file.environment))) return;
+        const OtherLibrary other = other_library_of(path);
+        const Shims shims = choose_shims(setting, other);
+        if (!shims.problem.empty()) {
+            file.problem = "'" + program.argv[0] + "': " + shims.problem;
+        } else if (!shims.library_path.empty()) {
+            const std::string before(file.environment.value("LD_LIBRARY_PATH"));
+            file.environment.set("LD_LIBRARY_PATH", shims.library_path + (before.empty() ? "" : ":" + before));
+        } else if (!other.name.empty() && !alone && !allows_singletons(file.environment)) {
+            file.problem = refusal(program.argv[0], other);
+        }
     }
 
     const JobSpec& spec_;
@@ -81,13 +105,6 @@ class ProgramFiles {
     uint32_t first_ = 0;
     std::vector<std::unique_ptr<File>> files_;
 };
-
-std::string refusal(const std::string& program, const std::string& library) {
-    if (library.empty()) return {};
-    return "'" + program + "' is linked with " + library +
-           ", whose processes can't find each other under Starling's mpiexec, so that each would be alone; compile it with "
-           "Starling's mpicc, start it with that library's mpiexec, or set STARLING_SINGLETON=allow if that is meant";
-}
 
 }  // namespace
 
@@ -117,7 +134,7 @@ bool Launcher::launch_all(Job& job, const JobSpec& spec, const JobPart& part, St
         start.signals = &original_mask_;
         start.descriptors = descriptors_raised_ ? &original_descriptors_ : nullptr;
         job.segment.cell(rank).appnum = program.appnum;
-        outcome.text = refusal(program.argv[0], file.other_library);
+        outcome.text = file.problem;
         if (outcome.text.empty()) {
             const StartedProcess process = launch_one(job, rank, start, spec.forward_input && rank == 0);
             if (process.pid > 0) continue;

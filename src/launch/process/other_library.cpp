@@ -17,24 +17,26 @@ namespace {
 struct Name {
     std::string_view begin;
     const char* mpi;
+    const char* binary_interface;
 };
 constexpr Name kNames[] = {
-    {"libmpi.so.12", "MPICH, Intel MPI or MVAPICH"},
-    {"libmpifort.so.12", "MPICH, Intel MPI or MVAPICH"},
-    {"libmpich", "MPICH"},
-    {"libmpi_cray.so.", "Cray MPICH"},
-    {"libmpi_mpifh.so.", "Open MPI"},
-    {"libmpi_usempi", "Open MPI"},
-    {"libmpi.so.", "Open MPI"},
+    {"libmpi.so.12", "MPICH, Intel MPI or MVAPICH", "mpich"},
+    {"libmpifort.so.12", "MPICH, Intel MPI or MVAPICH", ""},
+    {"libmpich", "MPICH", "mpich"},
+    {"libmpi_cray.so.", "Cray MPICH", ""},
+    {"libmpi_mpifh.so.", "Open MPI", ""},
+    {"libmpi_usempi", "Open MPI", ""},
+    {"libmpi.so.", "Open MPI", "openmpi"},
 };
 constexpr std::string_view kOwn = "libmpi_abi.so.";
 
 constexpr uint64_t kMostBytes = 1 << 20;  // of a table in a file: more is none
 constexpr int kMostProcesses = 64;        // looked at behind a wrapper
 
-std::string describe(std::string_view file) {
+OtherLibrary describe(std::string_view file) {
     for (const Name& name : kNames)
-        if (file.starts_with(name.begin)) return std::string(name.mpi) + " (" + std::string(file) + ")";
+        if (file.starts_with(name.begin))
+            return {std::string(name.mpi) + " (" + std::string(file) + ")", name.binary_interface};
     return {};
 }
 
@@ -107,11 +109,11 @@ std::vector<std::string> needed_libraries(const File& file) {
 }
 
 // Who has Starling's library as well knows what it does.
-std::string first_other(const std::vector<std::string>& libraries) {
-    std::string other;
+OtherLibrary first_other(const std::vector<std::string>& libraries) {
+    OtherLibrary other;
     for (const std::string& library : libraries) {
         if (library.starts_with(kOwn)) return {};
-        if (other.empty()) other = describe(library);
+        if (other.name.empty()) other = describe(library);
     }
     return other;
 }
@@ -140,12 +142,12 @@ void add_children(std::vector<pid_t>& processes, size_t of) {
 
 }  // namespace
 
-std::string other_library_of(const std::string& path) { return first_other(needed_libraries(File(path.c_str()))); }
+OtherLibrary other_library_of(const std::string& path) { return first_other(needed_libraries(File(path.c_str()))); }
 
 std::string other_library_in(pid_t pid) {
     std::vector<pid_t> processes{pid};
     for (size_t i = 0; i < processes.size(); ++i) {
-        if (std::string other = first_other(mapped_files(processes[i])); !other.empty()) return other;
+        if (OtherLibrary other = first_other(mapped_files(processes[i])); !other.name.empty()) return other.name;
         add_children(processes, i);
     }
     return {};

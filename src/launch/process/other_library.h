@@ -7,11 +7,16 @@
 
 namespace starling::launch {
 
-/// The other MPI library that the program in this file is linked with, for a sentence: "Open MPI (libmpi.so.40)". Empty if there is
-/// none, or if the file is not for the loader to look at (a script, a static program). What stands in between is not followed.
-std::string other_library_of(const std::string& path);
+struct OtherLibrary {
+    std::string name;                   ///< for a sentence: "Open MPI (libmpi.so.40)"; empty: there is none
+    const char* binary_interface = "";  ///< whose shim could stand in for it (launch/process/compat.h); empty: nobody's
+};
 
-/// The same for what a running process, or one that it has started, has loaded: an interpreter's libraries are seen here only.
+/// The other MPI library that the program in this file is linked with. None if the file is not for the loader to look at (a script, a
+/// static program). What stands in between is not followed.
+OtherLibrary other_library_of(const std::string& path);
+
+/// The name of that which a running process, or one that it has started, has loaded: an interpreter's libraries are seen here only.
 std::string other_library_in(pid_t pid);
 
 }  // namespace starling::launch

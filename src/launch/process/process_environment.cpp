@@ -8,27 +8,25 @@
 
 namespace starling::launch {
 
+namespace {
+char* const kNone[] = {nullptr};
+}
+
 ProcessEnvironment::ProcessEnvironment(const Program& program, char* const* base, const std::vector<std::string>& over,
-                                       const std::string& job, const std::string& mark) {
+                                       const std::string& job, const std::string& mark)
+    : base_(program.forward == Forward::none ? kNone : base) {
     for (const std::string& entry : over) {
         const size_t equals = entry.find('=');
         if (equals != std::string::npos && equals > 0)
-            set(std::string_view(entry).substr(0, equals), std::string_view(entry).substr(equals + 1));
+            add(std::string_view(entry).substr(0, equals), std::string_view(entry).substr(equals + 1));
     }
-    for (const auto& [name, value] : program.environment) set(name, value);
-    set(job::kJobVariable, job);
-    set("STARLING_CHECKED", "1");  // bad settings have been told once, by mpiexec or the parent
-    set(mark.substr(0, mark.find('=')), mark.substr(mark.find('=') + 1));
-    set(job::kRankVariable, "");
+    for (const auto& [name, value] : program.environment) add(name, value);
+    add(job::kJobVariable, job);
+    add("STARLING_CHECKED", "1");  // bad settings have been told once, by mpiexec or the parent
+    add(mark.substr(0, mark.find('=')), mark.substr(mark.find('=') + 1));
+    add(job::kRankVariable, "");
     rank_ = static_cast<size_t>(std::find(names_.begin(), names_.end(), job::kRankVariable) - names_.begin());
-    if (program.forward != Forward::none) {
-        for (char* const* entry = base; *entry; ++entry) {
-            if (!overridden(*entry)) pointers_.push_back(*entry);
-        }
-    }
-    rank_slot_ = pointers_.size() + rank_;
-    for (std::string& entry : own_) pointers_.push_back(entry.data());
-    pointers_.push_back(nullptr);
+    lay_out();
 }
 
 char* const* ProcessEnvironment::for_rank(uint32_t rank) {
@@ -47,6 +45,21 @@ std::string_view ProcessEnvironment::value(std::string_view name) const {
 }
 
 void ProcessEnvironment::set(std::string_view name, std::string_view value) {
+    add(name, value);
+    lay_out();
+}
+
+void ProcessEnvironment::lay_out() {
+    pointers_.clear();
+    for (char* const* entry = base_; *entry; ++entry) {
+        if (!overridden(*entry)) pointers_.push_back(*entry);
+    }
+    rank_slot_ = pointers_.size() + rank_;
+    for (std::string& entry : own_) pointers_.push_back(entry.data());
+    pointers_.push_back(nullptr);
+}
+
+void ProcessEnvironment::add(std::string_view name, std::string_view value) {
     std::string entry = std::string(name) + "=" + std::string(value);
     const auto known = std::find(names_.begin(), names_.end(), name);
     if (known != names_.end()) {

@@ -24,11 +24,15 @@ class ProcessEnvironment {
     /// For execve; valid until the next call.
     char* const* for_rank(uint32_t rank);
     std::string_view value(std::string_view name) const;
+    /// Instead of what it was, for all processes.
+    void set(std::string_view name, std::string_view value);
 
   private:
-    void set(std::string_view name, std::string_view value);
+    void add(std::string_view name, std::string_view value);
+    void lay_out();
     bool overridden(std::string_view entry) const;
 
+    char* const* const base_;
     std::vector<std::string> own_;
     std::vector<std::string> names_;
     std::vector<char*> pointers_;

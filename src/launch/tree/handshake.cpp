@@ -6,6 +6,7 @@
 #include <initializer_list>
 
 #include "base/error.h"
+#include "base/random.h"
 #include "base/wire.h"
 #include "launch/tree/munge.h"
 
@@ -22,7 +23,7 @@ constexpr const char* kEncryptingParent =
 
 std::string fresh_nonce() {
     std::string nonce(Handshake::kNonce, '\0');
-    fill_random(nonce.data(), nonce.size());
+    draw_random(nonce.data(), nonce.size());
     return nonce;
 }
 

@@ -27,6 +27,5 @@ struct TreeCredentials {
 
 /// From the kernel's generator.
 TreeKey make_key();
-void fill_random(void* bytes, size_t size);
 
 }  // namespace starling::launch

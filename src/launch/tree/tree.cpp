@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/config.h"
+#include "base/random.h"
 #include "control/start_server.h"
 #include "launch/tree/implementation.h"
 
@@ -66,7 +67,7 @@ Implementation::Implementation(EventLoop& event_loop, Orders orders, std::unique
       starter(std::move(how)),
       connected(std::move(tell)),
       ancestors(std::move(orders.ancestors)) {
-    fill_random(&incarnation, sizeof incarnation);
+    incarnation = draw_random_number();
     // Only now may the owner set handlers and facts; both are needed as soon as the parent has been found.
     defer([this] {
         report({Report::What::ready, HostSet::one(self.host), self.attempt, facts});

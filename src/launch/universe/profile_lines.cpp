@@ -5,6 +5,8 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "base/size_classes.h"
+
 namespace starling::launch {
 
 namespace {
@@ -26,7 +28,6 @@ std::string name_at(const char* const (&names)[N], size_t index) {
 }
 
 constexpr const char* kMarks[] = {"start", "program", "pcontrol", "found"};
-constexpr const char* kSizeClasses[] = {"<=64", "<=1K", "<=16K", "<=256K", ">256K"};
 constexpr const char* kCauses[] = {"late sender", "late receiver", "collective", "other"};
 static_assert(std::size(kCauses) == ProfileReport::kCauses);
 
@@ -100,17 +101,23 @@ std::string ProfileLines::communicator_name(uint64_t context, job::JobId own) co
 void ProfileLines::write_phase(const Known& job, job::JobId id, uint32_t rank, const ProfileReport::Phase& phase,
                                std::string& lines) {
     // Lines for jobs that are met here for the first time come before.
-    Json peers = Json::array(), collectives = Json::array(), connections = Json::array(), waits = Json::object();
+    Json peers = Json::array(), collectives = Json::array(), connections = Json::array(), waits = Json::object(),
+         waiting = Json::array();
     for (const ProfileReport::Peer& peer : phase.peers) {
         peers.push_back({number_of(peer.job, lines), peer.rank, peer.messages[0], peer.bytes[0], peer.messages[1],
                          peer.bytes[1], peer.messages[2], peer.bytes[2], peer.connection_messages, peer.connection_bytes});
     }
     for (const ProfileReport::Collective& calls : phase.collectives) {
         collectives.push_back({calls.site, communicator_name(calls.communicator, id), calls.size, calls.kind,
-                               name_at(kSizeClasses, calls.size_class), calls.algorithm, calls.calls, calls.bytes,
-                               seconds(calls.ns)});
+                               name_at(kSizeClassNames, calls.size_class), calls.algorithm, calls.calls, calls.bytes,
+                               seconds(calls.ns), calls.squares / 1e18, calls.tried});
     }
     for (size_t i = 0; i < ProfileReport::kCauses; ++i) waits[kCauses[i]] = seconds(phase.waits_ns[i]);
+    for (const ProfileReport::Wait& wait : phase.waits) {
+        Json row = Json::array({wait.site, wait.function});
+        for (const uint64_t ns : wait.ns) row.push_back(seconds(ns));
+        waiting.push_back(std::move(row));
+    }
     for (const ProfileReport::Connection& connection : phase.connections) {
         connections.push_back({seconds(connection.at_ns), number_of(connection.job, lines), connection.rank,
                                connection.opened ? "opened" : "closed"});
@@ -129,6 +136,7 @@ void ProfileLines::write_phase(const Known& job, job::JobId id, uint32_t rank, c
                      {"peers", peers},
                      {"collectives", collectives},
                      {"waits", waits},
+                     {"waiting", waiting},
                      {"connections", connections}});
 }
 

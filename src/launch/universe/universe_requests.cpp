@@ -86,7 +86,7 @@ void Universe::spawn(Job& job, uint32_t host, const Order& order) {
     if (planned) spawn->spec.plan = job.spec.plan;
     std::vector<HostSlots> fresh;
     for (Program& program : spawn->spec.programs) {
-        if (planned) program.environment.emplace(program.environment.begin(), "STARLING_PLAN", "file");
+        if (planned) job.spec.plan->put_into(program.environment);
         spawn->wanted.push_back(program.count);
         if (!program.soft.empty()) program.count = program.soft.back();
         for (const HostSlots& named : program.hosts) {

@@ -212,10 +212,23 @@ void Network::lose(Remote& path) {
     sink_.failed(path.user);
 }
 
+int Network::join(const transport::GroupName& name, transport::Audience& audience, std::unique_ptr<transport::Group>& out) {
+    if (!groups_) {
+        auto made = std::make_unique<GroupSockets>(endpoint_->wait_fd());
+        if (const int error = made->open()) return error;
+        groups_ = std::move(made);
+    }
+    return groups_->join(name, audience, out);
+}
+
+// Most are of Ethernet's size, and members whose own differ have to agree on nothing: what is too long for a cable is not sent.
+uint32_t Network::group_payload() const { return GroupSockets::kPayload; }
+
 bool Network::poll(Look look) {
     const uint64_t now = now_ns();
     if (look == Look::now) {
-        const bool any = poll_wires(now);
+        bool any = poll_wires(now);
+        any |= groups_ && groups_->poll(now);
         return endpoint_->poll(now) || any;
     }
     const bool busy = look == Look::busy;
@@ -224,6 +237,7 @@ bool Network::poll(Look look) {
     bool any = false;
     if (by_wire_.due(now, by_datagram_, wires_deadline())) any |= by_wire_.looked(now, poll_wires(now));
     if (by_datagram_.due(now, by_wire_, endpoint_->next_deadline())) any |= by_datagram_.looked(now, endpoint_->poll(now));
+    if (groups_ && by_group_.due(now, by_datagram_, UINT64_MAX)) any |= by_group_.looked(now, groups_->poll(now));
     if (any)
         skip_quiet_ = 1;
     else if (busy)

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "transport/ip/endpoint.h"
+#include "transport/ip/groups.h"
 #include "transport/ip/tcp.h"
 #include "transport/transport.h"
 
@@ -16,10 +17,13 @@ namespace starling::ip {
 inline constexpr transport::Traits kTraits{
     .name = "ip",
     .reaches = "processes on other hosts: UDP, and TCP where it is earned",
-    .can = transport::kConnections | transport::kStreams | transport::kRails,
+    .can = transport::kConnections | transport::kStreams | transport::kRails | transport::kGroups,
     .latency_ns = 20'000,
     .payload = 16 * 1024,
 };
+
+/// Of a message, with an Ethernet's MTU.
+inline constexpr uint64_t kOneDatagram = 1400;
 
 class Network;
 
@@ -80,8 +84,11 @@ class Network final : public transport::Transport, public transport::Connector {
     void end_batch() override { endpoint_->end_batch(); }
     void flush() override { endpoint_->flush_acks(); }
     transport::Connector* connector() override { return this; }
+    int join(const transport::GroupName& name, transport::Audience& audience, std::unique_ptr<transport::Group>& out) override;
+    uint32_t group_payload() const override;
 
     bool earned(uint32_t packets, uint64_t bytes) const override;
+    bool speeds_up(uint64_t messages, uint64_t bytes) const override;
     bool has_place() override;
     void take_place(transport::Path& path) override;
     uint32_t describe(transport::Path& path, packet::Kind kind, std::byte* offer) override;
@@ -127,7 +134,8 @@ class Network final : public transport::Transport, public transport::Connector {
     Endpoint* endpoint_ = nullptr;
     std::vector<Remote*> unplaced_;  ///< paths to processes whose port is not known
     uint32_t skipped_ = 0, skip_quiet_ = 1;
-    Bringer by_wire_, by_datagram_;
+    Bringer by_wire_, by_datagram_, by_group_;
+    std::unique_ptr<GroupSockets> groups_;  ///< from the first join on
 
     std::unique_ptr<Tcp> tcp_;     ///< from the first connection on
     std::vector<Remote*> wired_;   ///< paths with a wire

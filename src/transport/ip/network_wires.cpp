@@ -169,6 +169,9 @@ bool Network::earned(uint32_t packets, uint64_t bytes) const {
     return packets >= static_cast<uint32_t>(config().connect_messages) || bytes >= config().connect_bytes;
 }
 
+// What fits into a datagram costs a system call either way, and more in the kernel over TCP.
+bool Network::speeds_up(uint64_t messages, uint64_t bytes) const { return bytes > messages * kOneDatagram; }
+
 bool Network::has_place() { return wired_.size() < static_cast<size_t>(config().max_connections) && ensure_tcp(); }
 
 void Network::take_place(transport::Path& path) {

@@ -1,28 +1,14 @@
 #include "transport/ip/seal.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <utility>
 
-#include "base/error.h"
+#include "base/random.h"
 
 namespace starling::ip {
 
 namespace {
-
-// Of 64 bits: that two processes in one place, one after the other, draw the same does not happen.
-uint64_t draw_salt() {
-    uint64_t salt = 0;
-    while (salt == 0) {
-        const ssize_t got = getrandom(&salt, sizeof salt, 0);
-        if (got < 0 && errno != EINTR) panic("the kernel gives no random numbers: %s", std::strerror(errno));
-        if (got != sizeof salt) salt = 0;
-    }
-    return salt;
-}
 
 DatagramHeader header_of(const std::byte* datagram) {
     DatagramHeader header;
@@ -72,7 +58,7 @@ void ReplayWindow::add(uint64_t number) {
 }
 
 DatagramLock::DatagramLock(const Cipher& cipher, const SealKey& pair, const Name& self, const Name& peer)
-    : cipher_(cipher), pair_(pair), self_(self), peer_(peer), salt_(draw_salt()), key_(key_of(suite_, self, salt_)) {}
+    : cipher_(cipher), pair_(pair), self_(self), peer_(peer), salt_(draw_random_number()), key_(key_of(suite_, self, salt_)) {}
 
 // The sender's name tells the directions apart. Each cipher has a key of its own, so that numbers go on when a sender changes to the other.
 ReadyKey DatagramLock::key_of(Suite suite, const Name& from, uint64_t salt) const {

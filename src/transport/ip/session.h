@@ -102,7 +102,6 @@ class Session : private PacketSink {
     bool can_attach() const { return !dead_ && carrier_count_ < kMaxCarriers; }
     void detach(Carrier& carrier);
     void writable(Carrier& carrier);
-    bool has_carrier() const { return carrier_count_ > 0; }
 
     // Sending.
 
@@ -155,7 +154,6 @@ class Session : private PacketSink {
     void forgive(uint64_t away, uint64_t now);
     uint64_t round_trip() const;
     uint64_t epoch() const { return epoch_; }
-    uint64_t peer_epoch() const { return peer_epoch_; }
     /// Lets go of everything; takes nothing any more. revive() makes it a new stream, to another incarnation.
     void close();
     void revive(uint64_t key, void* new_user);
@@ -196,6 +194,8 @@ class Session : private PacketSink {
     bool right_incarnation(const Datagram& datagram, uint64_t now);
     /// These give whether the datagram shows that the peer gets what we send.
     bool take_acks(const Datagram& datagram, uint64_t now);
+    /// All below has arrived. Whether that is news.
+    bool release_to(uint64_t offset);
     void mark_arrived(bool everything);
     void arrived(Flown& flown);
     bool take_echo(const DatagramHeader& header, uint64_t now);

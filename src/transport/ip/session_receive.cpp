@@ -108,17 +108,22 @@ bool Session::right_incarnation(const Datagram& datagram, uint64_t now) {
     return true;
 }
 
+bool Session::release_to(uint64_t offset) {
+    if (offset <= buffer_.begin()) return false;
+    if (!lost_.empty()) lost_.remove({0, offset});
+    if (!sacked_.empty()) sacked_.remove({0, offset});
+    buffer_.release(offset);
+    return true;
+}
+
 bool Session::take_acks(const Datagram& datagram, uint64_t now) {
     const DatagramHeader& header = datagram.header;
     if (header.ack > next_) {
         ++outside_.counters.malformed;
         return false;
     }
-    const bool advanced = header.ack > buffer_.begin();
+    bool advanced = release_to(header.ack);
     bool news = advanced;
-    if (advanced && !lost_.empty()) lost_.remove({0, header.ack});
-    if (advanced && !sacked_.empty()) sacked_.remove({0, header.ack});
-    if (advanced) buffer_.release(header.ack);
     for (int i = 0; i < header.ranges; ++i) {
         const Range range{header.ack + datagram.ranges[i].start,
                           header.ack + datagram.ranges[i].start + datagram.ranges[i].length};
@@ -127,6 +132,9 @@ bool Session::take_acks(const Datagram& datagram, uint64_t now) {
         sacked_.add(range);
         news = true;
     }
+    // An answer from within a delivery acknowledges what was delivered by then. What is known to lie behind it goes the same way:
+    // nothing of it is under way any more, so were the acknowledgement of the rest lost, nobody would ask for it.
+    if (!sacked_.empty() && sacked_.front().start <= buffer_.begin()) advanced |= release_to(sacked_.front().end);
     limit_ = std::max(limit_, header.ack + uint64_t{header.window} * kWindowUnit);
     // How far the answer speaks of single datagrams: beyond, one that is missing may only be left out of it.
     told_end_ = header.flags & datagram_flag::kMoreRanges && header.ranges > 0

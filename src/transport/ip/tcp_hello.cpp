@@ -1,20 +1,16 @@
 #include "transport/ip/tcp_hello.h"
 
-#include <sys/random.h>
-
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
 
-#include "base/error.h"
+#include "base/random.h"
 #include "base/state.h"
 
 namespace starling::ip {
 
 GreetingSalt draw_greeting_salt() {
     GreetingSalt salt;
-    while (getrandom(salt.bytes, sizeof salt.bytes, 0) != sizeof salt.bytes)
-        if (errno != EINTR) panic("the kernel gives no random numbers: %s", std::strerror(errno));
+    draw_random(salt.bytes, sizeof salt.bytes);
     return salt;
 }
 

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/random.h"
 #include "mpi.h"
 #include "transport/ip/tcp_engine.h"
 #include "transport/ip/tcp_socket.h"
@@ -30,13 +30,6 @@ constexpr uint64_t kFirstPauseNs = 1'000'000'000, kLongestPauseNs = 30'000'000'0
 
 std::string trouble(const TcpSocket& socket, uint16_t port, const char* what) {
     return std::string(print_address(socket.rail.remote, port)) + ": " + what;
-}
-
-uint64_t draw_token() {
-    uint64_t token = 0;
-    while (token == 0)
-        if (getrandom(&token, sizeof token, 0) != sizeof token) token = now_ns();
-    return token;
 }
 
 uint32_t local_address(int fd, bool of_peer) {
@@ -66,7 +59,7 @@ int TcpEngine::ensure_listener() {
 int TcpEngine::offer(Connection& connection, ConnectionOffer& out) {
     ConnectionParts& of = parts(connection);
     if (const int error = ensure_listener()) return error;
-    if (of.token == 0) of.token = draw_token();
+    if (of.token == 0) of.token = draw_random_number();
     out = {};
     out.token = of.token;
     out.port = port;

@@ -50,18 +50,16 @@ int Loopback::attach(const transport::Process& to, void* user, transport::Path*&
 
 void Loopback::detach(transport::Path& path) {
     path.close();
-    auto& mine = static_cast<Path&>(path);
-    if (mine.group_) std::erase(*mine.group_, &mine);
-    delete &mine;
+    delete &static_cast<Path&>(path);
 }
 
 // What a packet makes us send to ourselves has its turn at the next poll: a poll ends.
 bool Loopback::poll(Look) {
     bool any = tell_completed();
+    any |= tell_groups();
     for (uint32_t left = queue_.count(); left > 0; --left, any = true) {
         deliver(queue_.front());
         queue_.pop();
-        told_ = 0;
     }
     return any;
 }
@@ -70,13 +68,7 @@ void Loopback::deliver(Entry& entry) {
     const transport::Packet packet{entry.header, entry.payload()};
     auto* const path = static_cast<Path*>(entry.target);
     if (!path) return;
-    if (!path->group_) {
-        sink_.deliver(path->user, packet);
-    } else {
-        // By number: one of them may throw, and the others must not have it twice.
-        for (const auto& members = *path->group_; told_ < members.size(); ++told_)
-            if (!members[told_]->closed_) sink_.deliver(members[told_]->user, packet);
-    }
+    sink_.deliver(path->user, packet);
     if (entry.target) --path->queued_;
 }
 
@@ -154,13 +146,40 @@ int Loopback::update(transport::Path&, const Region& region, uint64_t offset, tr
     return complete(done);
 }
 
-int Loopback::join(uint64_t group, void* user, transport::Path*& out) {
-    std::vector<Path*>& members = groups_[group];
-    auto path = std::make_unique<Path>(*this, self_, user);
-    path->group_ = &members;  // an unordered_map's values stay where they are
-    members.push_back(path.get());
-    out = path.release();
+// Groups. A datagram is told at the next poll, to those who are members then.
+
+int Loopback::join(const transport::GroupName& name, transport::Audience& audience, std::unique_ptr<transport::Group>& out) {
+    auto member = std::make_unique<Member>(*this, name.key, audience);
+    members_.push_back(member.get());
+    out = std::move(member);
     return MPI_SUCCESS;
+}
+
+Member::~Member() {
+    std::erase(by_.members_, this);
+    for (auto& datagram : by_.datagrams_)
+        if (datagram.from == this) datagram.from = nullptr;
+}
+
+bool Member::send(const iovec* parts, int count) {
+    std::vector<std::byte> whole;
+    for (int i = 0; i < count; ++i) {
+        const auto* const part = static_cast<const std::byte*>(parts[i].iov_base);
+        whole.insert(whole.end(), part, part + parts[i].iov_len);
+    }
+    by_.datagrams_.push_back({this, key_, std::move(whole)});
+    by_.sink_.wake();
+    return true;
+}
+
+bool Loopback::tell_groups() {
+    const std::vector<Datagram> all = std::move(datagrams_);
+    datagrams_.clear();
+    for (const Datagram& datagram : all)
+        for (const Member* member : members_)
+            if (member != datagram.from && member->key_ == datagram.key)
+                member->audience_.datagram(datagram.bytes.data(), static_cast<uint32_t>(datagram.bytes.size()));
+    return !all.empty();
 }
 
 }  // namespace starling::loopback

@@ -23,7 +23,7 @@ inline constexpr transport::Traits kTraits{
 
 class Loopback;
 
-/// To this process itself, or to the members of a group, all of which are in it.
+/// To this process itself.
 class Path final : public transport::Path {
   public:
     Path(Loopback& by, const transport::Process& to, void* user);
@@ -37,9 +37,22 @@ class Path final : public transport::Path {
   private:
     friend class Loopback;
     Loopback& loopback() const;
-    std::vector<Path*>* group_ = nullptr;  ///< its members, in a group
-    uint32_t queued_ = 0;                  ///< packets of it that are not delivered yet
+    uint32_t queued_ = 0;  ///< packets of it that are not delivered yet
     bool closed_ = false;
+};
+
+/// In a group whose members are all in this process.
+class Member final : public transport::Group {
+  public:
+    Member(Loopback& by, uint64_t key, transport::Audience& audience) : by_(by), key_(key), audience_(audience) {}
+    ~Member() override;
+    bool send(const iovec* parts, int count) override;
+
+  private:
+    friend class Loopback;
+    Loopback& by_;
+    const uint64_t key_;
+    transport::Audience& audience_;
 };
 
 class Loopback final : public transport::Transport {
@@ -50,7 +63,7 @@ class Loopback final : public transport::Transport {
     int attach(const transport::Process& to, void* user, transport::Path*& out) override;
     void detach(transport::Path& path) override;
     bool poll(Look look) override;
-    uint64_t next_deadline() const override { return queue_.empty() && !completed_ ? UINT64_MAX : 0; }
+    uint64_t next_deadline() const override { return queue_.empty() && datagrams_.empty() && !completed_ ? UINT64_MAX : 0; }
 
     int expose(void* memory, uint64_t bytes, transport::Region& out) override;
     int withdraw(const transport::Region& region) override;
@@ -60,10 +73,17 @@ class Loopback final : public transport::Transport {
             transport::Completion& done) override;
     int update(transport::Path& of, const transport::Region& region, uint64_t offset, transport::Update how, uint64_t operand,
                uint64_t compare, uint64_t* before, transport::Completion& done) override;
-    int join(uint64_t group, void* user, transport::Path*& out) override;
+    int join(const transport::GroupName& name, transport::Audience& audience, std::unique_ptr<transport::Group>& out) override;
+    uint32_t group_payload() const override { return 1024; }
 
   private:
     friend class Path;
+    friend class Member;
+    struct Datagram {
+        const Member* from;  ///< null: it has left
+        uint64_t key;
+        std::vector<std::byte> bytes;
+    };
     struct Exposed {
         std::byte* memory;
         uint64_t bytes;
@@ -72,14 +92,15 @@ class Loopback final : public transport::Transport {
     std::byte* memory_at(const transport::Region& region, uint64_t offset, uint64_t bytes, transport::Completion& done);
     int complete(transport::Completion& done);
     bool tell_completed();
+    bool tell_groups();
 
     const transport::Process self_;
     transport::Sink& sink_;
     Queue queue_;
-    size_t told_ = 0;  ///< members of its group that have had the packet at the front
     std::unordered_map<uint64_t, Exposed> exposed_;
     uint64_t next_region_ = 1;
-    std::unordered_map<uint64_t, std::vector<Path*>> groups_;
+    std::vector<Member*> members_;
+    std::vector<Datagram> datagrams_;
     transport::Completion* completed_ = nullptr;  ///< done, but their owners don't know; the last first
 };
 

@@ -65,7 +65,8 @@ class Path final : public transport::Path {
     bool take_close();
 
     uint32_t in_slot_ = 0;
-    bool ready_ = false;  ///< they have named a ring of theirs since the connection began to open
+    bool ready_ = false;    ///< they have named a ring of theirs since the connection began to open
+    bool leaving_ = false;  ///< our ring is wanted back: it has its slot, but no place among the open ones
     bool closed_ = false;
     bool owned_ = false;  ///< by the transport, which made it
 };

@@ -48,7 +48,11 @@ bool Path::reserve(uint32_t bytes, transport::Slot& slot) {
     // No room: the ring was closed since payload_limit().
     if (bytes > Cell::kPayload && !(outside = memory().lending_.reserve(bytes))) return false;
     Cell* const cell = claim(region.inbox(), memory().pid_);
-    if (!cell) return false;
+    if (!cell) {
+        // It may be full of what nobody was woken for.
+        job::ring(region.doorbell());
+        return false;
+    }
     const job::JobAddress& us = memory().address_;
     cell->sender = {us.id, us.owner_pid, us.owner_fd, memory().self_.rank, 0};
     slot.place = cell;
@@ -89,7 +93,7 @@ void Path::commit(transport::Slot& slot, uint32_t bytes) {
         ++counters.messages_inbox;
         counters.bytes_inbox += bytes;
     }
-    job::ring(region.doorbell());
+    if (!slot.quiet) job::ring(region.doorbell());
 }
 
 void Path::close() {
@@ -103,7 +107,6 @@ bool Path::try_close() {
     if (!out.reserve(0)) return false;
     out.header().kind = packet::Kind::close;
     out.commit(0);
-    job::ring(region.doorbell());
     out = {};
     close_pending = false;
     return true;
@@ -185,10 +188,17 @@ bool SharedMemory::poll(Look) {
 
 // Rings.
 
+// A ring that is closing needs its memory until the other side has answered, which may take long; its place is free at once.
+bool SharedMemory::has_place() {
+    uint32_t open = 0;
+    for (const Path* user : users_) open += user && !user->leaving_;
+    return open < slot_limit() && free_slot() >= 0;
+}
+
 int SharedMemory::free_slot() {
-    for (uint32_t i = 0; i < slot_limit(); ++i)
+    for (uint32_t i = 0; i < kRingSlots; ++i)
         if (!(taken_ >> i & 1)) return static_cast<int>(i);
-    for (uint32_t i = 0; i < slot_limit(); ++i) {
+    for (uint32_t i = 0; i < kRingSlots; ++i) {
         if (last_writers_[i] == 0 || !process_gone(last_writers_[i])) continue;
         last_writers_[i] = 0;
         taken_ &= ~(uint64_t{1} << i);
@@ -204,7 +214,7 @@ bool SharedMemory::earned(uint32_t packets, uint64_t) const {
 void SharedMemory::take_place(transport::Path& path) {
     auto& mine = static_cast<Path&>(path);
     mine.in_slot_ = static_cast<uint32_t>(free_slot());
-    mine.ready_ = false;
+    mine.ready_ = mine.leaving_ = false;
     taken_ |= uint64_t{1} << mine.in_slot_;
     users_[mine.in_slot_] = &mine;
     mine.in.reset(region_.ring(mine.in_slot_), mine.region.outbox());
@@ -226,7 +236,10 @@ void SharedMemory::use(transport::Path& path, packet::Kind, const std::byte* off
 }
 
 // Where there is no room, its holder tries again: try_close().
-void SharedMemory::finish(transport::Path& path) { static_cast<Path&>(path).close_pending = true; }
+void SharedMemory::finish(transport::Path& path) {
+    auto& mine = static_cast<Path&>(path);
+    mine.close_pending = mine.leaving_ = true;
+}
 
 void SharedMemory::give_place(transport::Path& path) {
     auto& mine = static_cast<Path&>(path);
@@ -241,8 +254,8 @@ void SharedMemory::give_place(transport::Path& path) {
 }
 
 void SharedMemory::each_user(void (*visit)(void* user, void* argument), void* argument) {
-    for (uint32_t i = 0; i < slot_limit(); ++i)
-        if (users_[i]) visit(users_[i]->user, argument);
+    for (Path* const user : users_)
+        if (user) visit(user->user, argument);
 }
 
 }  // namespace starling::shm

@@ -40,7 +40,7 @@ class SharedMemory final : public transport::Transport, public transport::Connec
     transport::Connector* connector() override { return this; }
 
     bool earned(uint32_t packets, uint64_t bytes) const override;
-    bool has_place() override { return free_slot() >= 0; }
+    bool has_place() override;
     void take_place(transport::Path& path) override;
     uint32_t describe(transport::Path& path, packet::Kind kind, std::byte* offer) override;
     bool is_offer(const std::byte* offer) const override;

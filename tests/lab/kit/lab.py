@@ -15,6 +15,7 @@ import uuid
 from pathlib import Path
 
 from . import places
+from .groups import Groups
 from .places import Problem
 from .wires import Wire
 
@@ -154,6 +155,9 @@ class Lab:
         if not 0 <= rail < self.rails():
             raise Problem(f"there is no rail{rail}; there are rail0 to rail{self.rails() - 1}")
         return Wire(self, host, rail)
+
+    def groups(self):
+        return Groups(self)
 
     def agent(self):
         """The stand-in for ssh, for mpiexec --launcher-agent."""

@@ -82,6 +82,9 @@ void run_plan(const Options& options) {
                plan.phases.size(), plan.phases.size() == 1 ? "pattern of partners" : "patterns of partners", plan.max_direct);
     if (!plan.structure.empty())
         fmt::print("  scaled from {} processes, whose neighbourhoods are a {}\n", run.jobs[0].size, plan.structure);
+    for (const PlannedCollective& one : plan.collectives)
+        fmt::print("  {} {} of {} processes: {} instead of {}, {} a call instead of {}\n", one.kind, one.size, one.processes,
+                   one.algorithm, one.instead_of, short_time(one.after), short_time(one.before));
     std::string ranks;
     if (!plan.host_of_rank.empty()) {
         ranks = path + ".ranks";

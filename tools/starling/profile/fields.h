@@ -39,6 +39,11 @@ inline double amount_of(const Json& value, const char* what) {
     return number;
 }
 
+inline bool flag_of(const Json& value, const char* what) {
+    if (!value.is_boolean()) throw Refusal(std::string(what) + " is neither true nor false");
+    return value.get<bool>();
+}
+
 inline const Json::array_t& list_of(const Json& value, const char* what) {
     const auto* list = value.get_ptr<const Json::array_t*>();
     if (!list) throw Refusal(std::string(what) + " is no list");

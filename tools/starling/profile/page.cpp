@@ -137,10 +137,25 @@ Json sites(const Run& run) {
         out.push_back({{"site", site.site},
                        {"call", site.kind + " " + site.size},
                        {"communicator", fmt::format("{} ({})", site.communicator, site.members)},
-                       {"algorithm", site.algorithm},
+                       {"algorithm", site.algorithm + (site.tried ? " (tried)" : "")},
                        {"calls", rounded(calls.calls)},
                        {"bytes", rounded(calls.bytes)},
                        {"seconds", rounded(calls.seconds)}});
+    return out;
+}
+
+Json waiting(const Run& run) {
+    std::vector<std::pair<WaitPlace, Waits>> sorted(run.waiting.begin(), run.waiting.end());
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](const auto& a, const auto& b) { return a.second.sum() > b.second.sum(); });
+    if (sorted.size() > kMostSites) sorted.resize(kMostSites);
+    Json out = Json::array();
+    for (const auto& [place, waits] : sorted)
+        out.push_back(
+            {{"site", place.site},
+             {"call", place.function},
+             {"waits",
+              {rounded(waits.late_sender), rounded(waits.late_receiver), rounded(waits.collective), rounded(waits.other)}}});
     return out;
 }
 
@@ -171,6 +186,7 @@ Json data(const Run& run) {
             {"frames", frames(run, ranks_per_bin)},
             {"timeline", timeline(run)},
             {"sites", sites(run)},
+            {"waiting", waiting(run)},
             {"curves", curves(run)}};
 }
 

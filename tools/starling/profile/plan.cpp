@@ -6,7 +6,6 @@
 #include <bit>
 #include <cmath>
 #include <map>
-#include <tuple>
 
 #include "fields.h"
 #include "groups.h"
@@ -18,7 +17,6 @@ namespace starling::analysis {
 
 namespace {
 
-constexpr double kEnoughCalls = 3;        ///< of each algorithm, on average per process, before one is preferred
 constexpr double kWorthWaiting = 0.02;    ///< share of the time that senders wait before the eager limit is touched
 constexpr double kWorthPlacing = 0.01;    ///< of the bytes between hosts saved, before ranks are moved
 constexpr uint64_t kMostEager = 1 << 18;  ///< longer messages are not copied twice
@@ -51,32 +49,6 @@ void leave_open_ends(std::vector<PlannedPhase>& phases) {
         if (!known || phase.from > known->from) known = &phase;
     }
     for (const auto& [name, phase] : last) phase->to.reset();
-}
-
-/// Where one call site was served by several algorithms: the one with the shortest calls, if enough calls tell.
-std::vector<PlannedCollective> choose_algorithms(const Run& run) {
-    struct Tried {
-        std::string algorithm;
-        double calls = 0, seconds = 0;
-        double each() const { return seconds / calls; }
-    };
-    std::map<std::tuple<std::string, std::string, std::string>, std::vector<Tried>> sites;
-    for (const auto& [site, calls] : run.collectives) {
-        std::vector<Tried>& tried = sites[{site.site, site.kind, site.size}];
-        auto known = std::find_if(tried.begin(), tried.end(), [&](const Tried& t) { return t.algorithm == site.algorithm; });
-        if (known == tried.end()) known = tried.insert(tried.end(), Tried{site.algorithm});
-        known->calls += calls.calls;
-        known->seconds += calls.seconds;
-    }
-    std::vector<PlannedCollective> out;
-    for (auto& [site, tried] : sites) {
-        std::erase_if(tried, [&](const Tried& t) { return t.calls < kEnoughCalls * run.jobs[0].size; });
-        if (tried.size() < 2) continue;
-        const auto best =
-            std::min_element(tried.begin(), tried.end(), [](const Tried& a, const Tried& b) { return a.each() < b.each(); });
-        out.push_back({std::get<0>(site), std::get<1>(site), std::get<2>(site), best->algorithm});
-    }
-    return out;
 }
 
 /// Where senders of messages that are a little too long to be sent at once wait for their receivers, a limit above them.
@@ -167,7 +139,7 @@ Plan make_plan(const Run& run, const PlanWish& wish) {
     if (plan.size != recorded) plan.structure = structure_of(within(run.jobs[0], pairs_of(run)), recorded).name();
     leave_open_ends(plan.phases);
     add_placement(run, wish, all, plan);
-    plan.collectives = choose_algorithms(run);
+    if (plan.size == recorded) plan.collectives = choose_algorithms(run);
     plan.eager_limit = choose_eager_limit(run);
     if (!says_anything(plan))
         throw Refusal(run.files[0] +
@@ -181,8 +153,11 @@ std::string to_text(const Plan& plan) {
     for (const std::string& file : plan.from) from.push_back(quoted(file));
     for (const PlannedPhase& phase : plan.phases) phases.push_back(phase_text(phase));
     for (const PlannedCollective& one : plan.collectives)
-        collectives.push_back(fmt::format("    {{\"site\": {}, \"kind\": {}, \"size\": {}, \"algorithm\": {}}}",
-                                          quoted(one.site), quoted(one.kind), quoted(one.size), quoted(one.algorithm)));
+        collectives.push_back(
+            fmt::format("    {{\"kind\": {}, \"size\": {}, \"processes\": {}, \"algorithm\": {}, "
+                        "\"instead_of\": {}, \"seconds\": [{:.3g}, {:.3g}]}}",
+                        quoted(one.kind), quoted(one.size), one.processes, quoted(one.algorithm), quoted(one.instead_of),
+                        one.before, one.after));
     for (size_t rank = 0; rank < plan.host_of_rank.size(); ++rank)
         placement.push_back(fmt::format("[{},{}]", plan.host_of_rank[rank], rank));
     std::string out = fmt::format("{{\n  \"starling_plan\": 1,\n  \"application\": {},\n  \"size\": {},\n  \"from\": [{}],\n",

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "algorithms.h"
 #include "placement.h"
 #include "run.h"
 
@@ -19,10 +20,6 @@ struct PlannedPhase {
     std::optional<uint64_t> to;  ///< none: all later ones
     /// By rank, its partners: (rank, messages both ways in an occurrence), most first.
     std::vector<std::vector<std::pair<uint32_t, uint64_t>>> peers;
-};
-
-struct PlannedCollective {
-    std::string site, kind, size, algorithm;
 };
 
 struct Plan {

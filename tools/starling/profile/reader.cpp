@@ -96,6 +96,7 @@ struct Reader::Implementation {
     std::unordered_map<std::string, Lot> lots;
     std::unordered_map<uint64_t, Job> jobs;
     std::map<Site, Calls> collectives;
+    std::map<WaitPlace, Waits> waiting;
     std::vector<Event> events;
 
     void header(const Json& object);
@@ -107,6 +108,7 @@ struct Reader::Implementation {
     uint64_t process(const Json& job, const Json& rank);
     void read_peers(const Json& object, Lot& lot, Line& line);
     void read_collectives(const Json& object);
+    void read_waiting(const Json& object);
     void read_connections(const Json& object, const Line& line);
 
     void number_processes();
@@ -191,10 +193,26 @@ void Reader::Implementation::read_collectives(const Json& object) {
         Site site{text_of(row[0], "a call site"),  text_of(row[1], "a communicator"),
                   text_of(row[3], "a collective"), text_of(row[4], "a size class"),
                   text_of(row[5], "an algorithm"), static_cast<uint32_t>(count_of(row[2], "a size", 1, kMostRanks))};
+        site.tried = row.size() > 10 && flag_of(row[10], "whether an algorithm was tried");
         Calls& calls = collectives[site];
         calls.calls += amount_of(row[6], "a number of calls");
         calls.bytes += amount_of(row[7], "a number of bytes");
-        calls.seconds += amount_of(row[8], "a time");
+        const double seconds = amount_of(row[8], "a time");
+        calls.seconds += seconds;
+        // Of a file that does not say so, as if one call had taken all the time.
+        calls.squares += row.size() > 9 ? amount_of(row[9], "a sum of squares") : seconds * seconds;
+    }
+}
+
+void Reader::Implementation::read_waiting(const Json& object) {
+    const auto found = object.find("waiting");
+    if (found == object.end()) return;
+    for (const Json& entry : list_of(*found, "\"waiting\"")) {
+        const Json::array_t& row = row_of(entry, "a place that waits", 6);
+        double seconds[4];
+        for (size_t i = 0; i < 4; ++i) seconds[i] = amount_of(row[2 + i], "a time waited");
+        waiting[{text_of(row[0], "a call site"), text_of(row[1], "a function")}].add(
+            {seconds[0], seconds[1], seconds[2], seconds[3]});
     }
 }
 
@@ -225,6 +243,7 @@ void Reader::Implementation::phase(const Json& object) {
     if (lot.mark.empty()) lot.mark = object.contains("mark") ? text_of(object["mark"], "\"mark\"") : "program";
     read_peers(object, lot, line);
     read_collectives(object);
+    read_waiting(object);
     read_connections(object, line);
     lot.lines.push_back(line);
     told = true;
@@ -347,7 +366,8 @@ Run Reader::finish() {
                      [](const Span& a, const Span& b) { return a.began < b.began; });
     const double mean = 1.0 / static_cast<double>(all.run.files.size());
     for (auto& [site, calls] : all.collectives)
-        all.run.collectives[site] = {calls.calls * mean, calls.bytes * mean, calls.seconds * mean};
+        all.run.collectives[site] = {calls.calls * mean, calls.bytes * mean, calls.seconds * mean, calls.squares * mean};
+    for (const auto& [place, waits] : all.waiting) all.run.waiting[place].add(waits, mean);
     for (const Event& event : all.events)
         all.run.connections.push_back({event.when, all.index(event.at), all.index(event.peer), event.opened});
     std::stable_sort(all.run.connections.begin(), all.run.connections.end(),

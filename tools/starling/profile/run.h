@@ -87,10 +87,18 @@ struct Span {
 struct Site {
     std::string site, communicator, kind, size, algorithm;
     uint32_t members = 0;
+    bool tried = false;  ///< the table would have taken another algorithm
     auto operator<=>(const Site&) const = default;
 };
 struct Calls {
     double calls = 0, bytes = 0, seconds = 0;  ///< over all processes
+    double squares = 0;                        ///< of the calls' seconds
+};
+
+/// Where the program waits: a call of an MPI function somewhere in it.
+struct WaitPlace {
+    std::string site, function;
+    auto operator<=>(const WaitPlace&) const = default;
 };
 
 struct Run {
@@ -101,6 +109,7 @@ struct Run {
     uint32_t processes = 0;   ///< of all jobs
     std::vector<Span> spans;  ///< in the order in which they began
     std::map<Site, Calls> collectives;
+    std::map<WaitPlace, Waits> waiting;        ///< over all processes
     std::vector<ConnectionEvent> connections;  ///< in order; of the first file alone
     uint64_t finalized = 0, ended_early = 0;   ///< processes, over all files
 

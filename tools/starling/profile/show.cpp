@@ -176,18 +176,37 @@ std::string waiting(const Run& run) {
            table.text();
 }
 
+std::string waiting_places(const Run& run, const ShowWish& wish) {
+    std::vector<std::pair<WaitPlace, Waits>> sorted(run.waiting.begin(), run.waiting.end());
+    if (sorted.empty()) return {};
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](const auto& a, const auto& b) { return a.second.sum() > b.second.sum(); });
+    const double all = process_seconds(run);
+    Table table("llrrrrr", {"site", "call", "late sender", "late receiver", "collective", "other", "of all time"});
+    for (size_t i = 0; i < sorted.size() && i < wish.top; ++i) {
+        const auto& [place, waits] = sorted[i];
+        table.add({cut(place.site, 36), place.function, short_time(waits.late_sender), short_time(waits.late_receiver),
+                   short_time(waits.collective), short_time(waits.other), percent(waits.sum(), all)});
+    }
+    std::string out = "\nWhere it was waited, all processes together\n" + table.text();
+    if (sorted.size() > wish.top) out += fmt::format("  … and {} more\n", sorted.size() - wish.top);
+    return out;
+}
+
 std::string collectives(const Run& run, const ShowWish& wish) {
     std::vector<std::pair<Site, Calls>> sorted(run.collectives.begin(), run.collectives.end());
     if (sorted.empty()) return {};
     std::stable_sort(sorted.begin(), sorted.end(),
                      [](const auto& a, const auto& b) { return a.second.seconds > b.second.seconds; });
     const double all = process_seconds(run);
-    Table table("llllrrrr", {"site", "call", "communicator", "algorithm", "calls", "bytes", "time", "of all time"});
+    Table table("llllrrrrr", {"site", "call", "communicator", "algorithm", "calls", "bytes", "time", "a call", "of all time"});
     for (size_t i = 0; i < sorted.size() && i < wish.top; ++i) {
         const auto& [site, calls] = sorted[i];
         table.add({cut(site.site, 36), site.kind + " " + site.size,
-                   fmt::format("{} ({})", cut(site.communicator, 20), site.members), site.algorithm, short_number(calls.calls),
-                   short_bytes(calls.bytes), short_time(calls.seconds), percent(calls.seconds, all)});
+                   fmt::format("{} ({})", cut(site.communicator, 20), site.members),
+                   site.algorithm + (site.tried ? " (tried)" : ""), short_number(calls.calls), short_bytes(calls.bytes),
+                   short_time(calls.seconds), short_time(calls.calls > 0 ? calls.seconds / calls.calls : 0),
+                   percent(calls.seconds, all)});
     }
     std::string out = "\nCollective calls, all processes together\n" + table.text();
     if (sorted.size() > wish.top) out += fmt::format("  … and {} more\n", sorted.size() - wish.top);
@@ -225,9 +244,9 @@ std::string show(const Run& all, const ShowWish& wish) {
     const bool one_phase = !wish.phase.empty();
     const Run chosen = one_phase ? only(all, wish.phase) : Run{};
     const Run& run = one_phase ? chosen : all;
-    // Collectives are told by call site, not by phase.
+    // Collectives and waits are told by call site, not by phase.
     return head(run) + paths(run) + phases(run, wish) + top_pairs(run, wish) + between_hosts(run) + waiting(run) +
-           (one_phase ? std::string() : collectives(run, wish)) + gain(run);
+           (one_phase ? std::string() : waiting_places(run, wish) + collectives(run, wish)) + gain(run);
 }
 
 }  // namespace starling::analysis

@@ -1,0 +1,121 @@
+/* Puts, gets and updates of another process's memory, each with a flush, in an epoch of MPI_Win_lock_all; the other process
+ * waits in a barrier. -o chooses among put, get, accumulate, fetch_and_op, compare_and_swap and fence (both take part),
+ * each on a window of MPI_Win_allocate, and with "create-" before it on one of MPI_Win_create. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/bench.h"
+
+typedef struct {
+    MPI_Win win;
+    char* origin;
+    int bytes;
+    const char* operation;
+} Access;
+
+static void access_once(const Access* a, int target) {
+    static long one = 1, zero = 0, old;
+    const char* what = a->operation;
+    if (strcmp(what, "put") == 0)
+        MPI_Put(a->origin, a->bytes, MPI_BYTE, target, 0, a->bytes, MPI_BYTE, a->win);
+    else if (strcmp(what, "get") == 0)
+        MPI_Get(a->origin, a->bytes, MPI_BYTE, target, 0, a->bytes, MPI_BYTE, a->win);
+    else if (strcmp(what, "accumulate") == 0)
+        MPI_Accumulate(a->origin, a->bytes / 8, MPI_LONG, target, 0, a->bytes / 8, MPI_LONG, MPI_SUM, a->win);
+    else if (strcmp(what, "fetch_and_op") == 0)
+        MPI_Fetch_and_op(&one, &old, MPI_LONG, target, 0, MPI_SUM, a->win);
+    else
+        MPI_Compare_and_swap(&one, &zero, &old, MPI_LONG, target, 0, a->win);
+}
+
+static double passive(const Pair* pair, long iterations, void* context) {
+    const Access* a = context;
+    if (pair->role == 0) {
+        for (long i = 0; i < iterations; ++i) {
+            access_once(a, pair->peer);
+            MPI_Win_flush(pair->peer, a->win);
+        }
+    }
+    double before = bench_now();
+    MPI_Barrier(pair->comm);
+    return bench_now() - before;
+}
+
+static double fences(const Pair* pair, long iterations, void* context) {
+    const Access* a = context;
+    (void)pair;
+    for (long i = 0; i < iterations; ++i) MPI_Win_fence(0, a->win);
+    return 0;
+}
+
+static int is_of_one_element(const char* name) {
+    return strcmp(name, "fetch_and_op") == 0 || strcmp(name, "compare_and_swap") == 0;
+}
+
+/* All sizes of one operation, on one window. */
+static void measure(Report* report, const Pair* pair, const Options* options, Access* a, const char* label) {
+    const int fence = strcmp(a->operation, "fence") == 0;
+    if (!fence) MPI_Win_lock_all(0, a->win);
+    for (long bytes = bench_next_size(options, -1); bytes >= 0; bytes = bench_next_size(options, bytes)) {
+        if (strcmp(a->operation, "accumulate") == 0 && (bytes == 0 || bytes % 8 != 0)) continue;
+        if (is_of_one_element(a->operation) && bytes != 8) continue;
+        if (fence && bytes != 8) continue;
+        a->bytes = (int)bytes;
+        bench_row(report, label, bytes, bench_pair_measure(pair, options, fence ? fences : passive, a, 1e6));
+    }
+    if (!fence) MPI_Win_unlock_all(a->win);
+}
+
+/* What was put last can be got again. */
+static void verify(const Pair* pair, const Access* a, size_t bytes) {
+    MPI_Win_fence(0, a->win);
+    if (pair->role == 0) {
+        bench_fill(a->origin, bytes, 5);
+        MPI_Put(a->origin, (int)bytes, MPI_BYTE, pair->peer, 0, (int)bytes, MPI_BYTE, a->win);
+    }
+    MPI_Win_fence(0, a->win);
+    if (pair->role == 0) {
+        memset(a->origin, 0, bytes);
+        MPI_Get(a->origin, (int)bytes, MPI_BYTE, pair->peer, 0, (int)bytes, MPI_BYTE, a->win);
+    }
+    MPI_Win_fence(MPI_MODE_NOSUCCEED, a->win);
+    if (pair->role == 0) bench_verify(a->origin, bytes, 5, "one-sided");
+}
+
+int main(int argc, char** argv) {
+    static const char* const kOperations[] = {"put", "get", "accumulate", "fetch_and_op", "compare_and_swap", "fence"};
+    MPI_Init(&argc, &argv);
+    Options options = bench_options(argc, argv, "one-sided communication between two processes", bench_defaults());
+    Pair pair = bench_pair(&options, argv);
+    Report* report = bench_report("one-sided", "us", &options);
+    const size_t bytes = options.max_bytes < 8 ? 8 : options.max_bytes;
+    char* created = bench_buffer(bytes);
+    char* origin = bench_buffer(bytes);
+    memset(origin, 0, bytes);
+    for (int create = 0; create < 2; ++create) {
+        Access a = {MPI_WIN_NULL, origin, 0, NULL};
+        char* allocated;
+        if (create)
+            MPI_Win_create(created, (MPI_Aint)bytes, 1, MPI_INFO_NULL, pair.comm, &a.win);
+        else
+            MPI_Win_allocate((MPI_Aint)bytes, 1, MPI_INFO_NULL, pair.comm, &allocated, &a.win);
+        if (!create) memset(allocated, 0, bytes);
+        MPI_Barrier(pair.comm);
+        for (size_t i = 0; i < sizeof kOperations / sizeof *kOperations; ++i) {
+            char label[32] = "";
+            if (create) strcat(label, "create-");
+            strcat(label, kOperations[i]);
+            if (!bench_wanted(&options, label)) continue;
+            a.operation = kOperations[i];
+            measure(report, &pair, &options, &a, label);
+        }
+        if (options.check) verify(&pair, &a, bytes);
+        MPI_Win_free(&a.win);
+    }
+    bench_print(report, "2", pair.role == 0);
+    bench_pair_end(&pair);
+    free(created);
+    free(origin);
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,37 @@
+# Shims: libraries with the binary interface of another MPI, in folders of their own that no linker looks into (docs/compatibility.md).
+
+# starling_shim(<interface> <file name> [<other name>...])
+function(starling_shim interface library)
+    set(abi ${PROJECT_SOURCE_DIR}/tools/abi)
+    file(GLOB generator CONFIGURE_DEPENDS ${abi}/*.py ${abi}/*.tsv)
+    set(generated ${STARLING_GENERATED}/compat/${interface})
+    add_custom_command(OUTPUT ${generated}/stamp
+        COMMAND ${Python3_EXECUTABLE} -B ${abi}/generate.py compat ${interface} ${generated}
+        COMMAND ${CMAKE_COMMAND} -E touch ${generated}/stamp
+        BYPRODUCTS ${generated}/entries.cpp DEPENDS ${generator} COMMENT "Generating the shim for ${interface}" VERBATIM)
+    file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/compat/*.cpp ${PROJECT_SOURCE_DIR}/src/compat/${interface}/*.cpp)
+    set(target compat_${interface})
+    add_library(${target} SHARED ${sources} ${generated}/entries.cpp ${generated}/stamp)
+    starling_source_settings(${target})
+    set(folder ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/compat/${interface})
+    set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME ${library} SUFFIX "" NO_SONAME OFF
+        LIBRARY_OUTPUT_DIRECTORY ${folder} BUILD_RPATH "$ORIGIN/../.." INSTALL_RPATH "$ORIGIN/../.." BUILD_WITH_INSTALL_RPATH ON)
+    target_include_directories(${target} PRIVATE ${generated})
+    target_compile_definitions(${target} PRIVATE COMPAT_ABI="compat/${interface}/abi.h" COMPAT_STATUS="compat/${interface}/status.h")
+    set(exports ${PROJECT_SOURCE_DIR}/cmake/compat-exports.map)
+    target_link_options(${target} PRIVATE -Wl,-soname,${library} -Wl,--version-script=${exports} -static-libstdc++ -static-libgcc)
+    target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS})
+    set_target_properties(${target} PROPERTIES LINK_DEPENDS ${exports})
+    add_dependencies(${target} mpi_abi)
+    set(destination ${CMAKE_INSTALL_LIBDIR}/compat/${interface})
+    install(TARGETS ${target} LIBRARY DESTINATION ${destination})
+    foreach(name ${ARGN})
+        add_custom_command(TARGET ${target} POST_BUILD COMMAND ${CMAKE_COMMAND} -E create_symlink ${library} ${folder}/${name} VERBATIM)
+        install(FILES ${folder}/${name} DESTINATION ${destination})
+    endforeach()
+endfunction()
+
+set_source_files_properties(${PROJECT_SOURCE_DIR}/src/launch/process/compat.cpp PROPERTIES COMPILE_DEFINITIONS STARLING_LIBDIR="${CMAKE_INSTALL_LIBDIR}")
+
+starling_shim(mpich libmpi.so.12 libmpich.so.12 libmpi.so)
+starling_shim(openmpi libmpi.so.40 libmpi.so)

@@ -1,0 +1,77 @@
+// Algorithms whose last step goes from one leader of a host to all others at once (spread.h).
+#include <algorithm>
+
+#include "collective/algorithms.h"
+#include "collective/spread.h"
+
+namespace starling::collective {
+
+namespace {
+
+/// The way up: a tree in which each has so many children that a few hosts reach the top in one step, since there each process then
+/// runs once, and many don't all stand in line there. Rank r's parent is (r - 1) / kWide.
+constexpr int kWide = 32;
+
+struct WayUp {
+    int parent, first, last;  ///< children: [first, last)
+    explicit WayUp(const View& v)
+        : parent((v.me - 1) / kWide), first(std::min(v.n, v.me * kWide + 1)), last(std::min(v.n, v.me * kWide + 1 + kWide)) {}
+};
+
+/// After a blocking call: what the next ones may expect.
+void learn(const View& v, bool by_group) {
+    if (v.blocking && v.error == MPI_SUCCESS) v.cast->learn(v.tag, by_group);
+}
+
+/// receive = the operands of all, at rank 0; receive holds my own operand before. In any order.
+Task reduce_up(View v, void* receive, int64_t count, const Datatype& type, const Op& op) {
+    const WayUp way(v);
+    const int children = way.last - way.first;
+    {
+        Temporary operands(type, count * children);
+        Group group(v, 0, children);
+        for (int i = 0; i < children; ++i) group.receive(element(operands.data(), i * count, type), count, type, way.first + i);
+        co_await group;
+        for (int i = 0; i < children && v.error == MPI_SUCCESS; ++i)
+            v.note(datatype::apply(op, element(operands.data(), i * count, type), receive, count, type));
+    }
+    if (v.me != 0) co_await v.send(receive, count, type, way.parent);
+    co_return v.error;
+}
+
+}  // namespace
+
+Task barrier_multicast(View v) {
+    const WayUp way(v);
+    Group arrivals(v, 0, way.last - way.first);
+    for (int child = way.first; child < way.last; ++child) arrivals.receive(nullptr, 0, byte_type(), child);
+    co_await arrivals;
+    if (v.me != 0) co_await v.send(nullptr, 0, byte_type(), way.parent);
+    bool by_group = false;
+    v.note(co_await spread(v, nullptr, 0, byte_type(), 0, by_group));
+    learn(v, by_group);
+    co_return v.error;
+}
+
+Task bcast_multicast(View v, void* buffer, int64_t count, const Datatype& type, int root) {
+    bool by_group = false;
+    v.note(co_await spread(v, buffer, count, type, root, by_group));
+    learn(v, by_group);
+    co_return v.error;
+}
+
+Task allreduce_multicast(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op) {
+    if (op.commutative) {
+        if (send != MPI_IN_PLACE) datatype::copy(type, count, send, receive);
+        v.note(co_await reduce_up(v, receive, count, type, op));
+    } else {
+        const void* input = v.me == 0 ? send : input_of(send, receive);
+        v.note(co_await reduce_binomial(v, input, receive, count, type, op, 0));
+    }
+    bool by_group = false;
+    v.note(co_await spread(v, receive, count, type, 0, by_group));
+    learn(v, by_group);
+    co_return v.error;
+}
+
+}  // namespace starling::collective

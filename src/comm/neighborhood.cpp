@@ -1,0 +1,87 @@
+#include "comm/neighborhood.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "base/error.h"
+#include "comm/comm.h"
+#include "comm/topology.h"
+
+namespace starling::comm {
+
+namespace {
+
+void add_edge(std::vector<NeighborEdge>& edges, int rank, int block) {
+    if (rank != MPI_PROC_NULL) edges.push_back({rank, block});
+}
+
+/// What is sent down a dimension comes from above, also where both neighbours are one process, or this one itself: so of each
+/// dimension the first message is sent down, and the first to come is from above.
+void find(const CartTopology& grid, int me, Neighborhood& near) {
+    near.sources = near.destinations = 2 * grid.dimensions();
+    for (int d = 0; d < grid.dimensions(); ++d) {
+        const int below = grid.neighbor(me, d, -1), above = grid.neighbor(me, d, 1);
+        add_edge(near.sends, below, 2 * d);
+        add_edge(near.sends, above, 2 * d + 1);
+        add_edge(near.receives, above, 2 * d + 1);
+        add_edge(near.receives, below, 2 * d);
+    }
+}
+
+void find(const GraphTopology& graph, int me, Neighborhood& near) {
+    for (const int rank : graph.neighbors(me)) {
+        const NeighborEdge edge{rank, near.sources++};
+        near.sends.push_back(edge);
+        near.receives.push_back(edge);
+    }
+    near.destinations = near.sources;
+}
+
+void find(const DistGraphTopology& graph, Neighborhood& near) {
+    for (const auto& edge : graph.sources) near.receives.push_back({edge.rank, near.sources++});
+    for (const auto& edge : graph.destinations) near.sends.push_back({edge.rank, near.destinations++});
+}
+
+/// Every process sends to its neighbours and receives from them, so who waits for a message must have been sent one.
+int check_both_ways(const GraphTopology& graph) {
+    std::vector<std::pair<int, int>> there, back;
+    there.reserve(graph.edges.size());
+    for (int rank = 0; rank < static_cast<int>(graph.index.size()); ++rank)
+        for (const int neighbor : graph.neighbors(rank)) there.emplace_back(rank, neighbor);
+    back.reserve(there.size());
+    for (const auto& [from, to] : there) back.emplace_back(to, from);
+    std::sort(there.begin(), there.end());
+    std::sort(back.begin(), back.end());
+    const auto [odd, other] = std::mismatch(there.begin(), there.end(), back.begin());
+    if (odd == there.end()) return MPI_SUCCESS;
+    const auto [from, to] = std::min(*odd, *other);
+    const auto times = [&](int a, int b) { return std::count(there.begin(), there.end(), std::pair(a, b)); };
+    return fail(MPI_ERR_TOPOLOGY,
+                "the graph has %d edges from %d to %d and %d back; neighborhood collectives need as many both ways (a "
+                "distributed graph may have others)",
+                static_cast<int>(times(from, to)), from, to, static_cast<int>(times(to, from)));
+}
+
+}  // namespace
+
+int neighborhood_of(Comm& comm, const Neighborhood*& found) {
+    if (!comm.neighborhood) {
+        auto near = std::make_unique<Neighborhood>();
+        if (const auto* grid = topology_of<CartTopology>(comm)) {
+            find(*grid, comm.rank, *near);
+        } else if (const auto* whole = topology_of<GraphTopology>(comm)) {
+            if (const int error = check_both_ways(*whole)) return error;
+            find(*whole, comm.rank, *near);
+        } else if (const auto* graph = topology_of<DistGraphTopology>(comm)) {
+            find(*graph, *near);
+        } else {
+            return fail(MPI_ERR_TOPOLOGY, "the communicator has no topology, so nobody has neighbours");
+        }
+        comm.neighborhood = std::move(near);
+    }
+    found = comm.neighborhood.get();
+    return MPI_SUCCESS;
+}
+
+}  // namespace starling::comm

@@ -1,0 +1,47 @@
+// The library behind a shim: found beside it, and its functions by their names. Theirs and the shim's are the same, so it is kept
+// out of the program's names.
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "compat/convert.h"
+
+namespace starling::compat {
+
+Library library;
+
+namespace {
+
+constexpr const char* kLibrary = "libmpi_abi.so.1";  // by the shim's own path, $ORIGIN/../..
+
+[[noreturn]] void give_up(const char* what, const char* why) {
+    std::fprintf(stderr, "starling: %s is in front of %s, %s (%s); is the installation whole?\n", abi::kShim, kLibrary, what,
+                 why);
+    std::exit(127);
+}
+
+void* find(void* handle, const char* name) {
+    void* const found = dlsym(handle, name);
+    if (!found) give_up("which lacks a function", name);
+    return found;
+}
+
+[[gnu::constructor(101)]] void open() {
+    void* const handle = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
+    if (!handle) give_up("which can't be loaded", dlerror());
+#define FIND(name) library.name = reinterpret_cast<decltype(library.name)>(find(handle, "PMPI_" #name));
+    COMPAT_FUNCTIONS(FIND)
+#undef FIND
+    const auto set_foreign = reinterpret_cast<decltype(&starling_set_foreign)>(find(handle, "starling_set_foreign"));
+    if (set_foreign(&callers)) return;
+    std::fprintf(stderr,
+                 "starling: this process has loaded libraries of two MPIs, %s and another one, whose handles differ (`starling "
+                 "doctor PROGRAM` tells which of its libraries wants which)\n",
+                 abi::kShim);
+    std::exit(127);
+}
+
+}  // namespace
+
+}  // namespace starling::compat

@@ -1,0 +1,90 @@
+// The binary interface that MPICH 3.1 and later, Intel MPI, MVAPICH and Cray MPICH share.
+//
+// Handles are ints: two bits of what it is, four of the kind, the rest is a number. Those of objects that the program has made have the
+// library's own number in it (MPI_X_toint), so there is no table.
+#pragma once
+
+#include <cstdint>
+
+#include "library.h"
+#include "numbers.h"
+
+namespace starling::compat::abi {
+
+inline constexpr const char* kShim = "libmpi.so.12";
+
+using Comm = int;
+using Group = int;
+using Datatype = int;
+using Op = int;
+using Errhandler = int;
+using Info = int;
+using Request = int;
+using Message = int;
+using Session = int;
+using Win = int;
+using File = struct FileObject*;
+
+struct Status {
+    int count_low, count_high_and_cancelled;
+    int MPI_SOURCE, MPI_TAG, MPI_ERROR;
+};
+static_assert(sizeof(Status) == 20);
+
+#include "callbacks.h"
+
+inline constexpr int kLastCode = 0x3fffffff;
+inline constexpr intptr_t kInPlace = -1, kBufferAutomatic = -2, kStatusIgnore = 1, kAllPvars = 1;
+// Here they are what two exported variables say.
+inline constexpr intptr_t kUnweighted = 10, kWeightsEmpty = 11;
+
+/// What a handle of an object that the program has made has in its upper six bits; the rest is the library's number of it.
+inline constexpr uint32_t kKindBits = 0xfc000000;
+constexpr uint32_t kind_bits(uint32_t kind) { return 0x80000000 | kind << 26; }
+
+template <class Handle>
+struct Handles;
+
+#define COMPAT_CASE_IN(here, there) \
+    case there:                     \
+        return here;
+#define COMPAT_CASE_OUT(here, there) \
+    case here:                       \
+        return static_cast<int>(there);
+#define COMPAT_HANDLES(Handle, HANDLE, kNullHandle, kKind, convert)                                                        \
+    template <>                                                                                                            \
+    struct Handles<Handle> {                                                                                               \
+        using There = int;                                                                                                 \
+        static Handle null() { return kNullHandle; }                                                                       \
+        static Handle in(int handle) {                                                                                     \
+            const auto word = static_cast<uint32_t>(handle);                                                               \
+            switch (word) { COMPAT_##HANDLE##_IN(COMPAT_CASE_IN) }                                                         \
+            return (word & kKindBits) == kind_bits(kKind) ? library.convert##_fromint(static_cast<int>(word & ~kKindBits)) \
+                                                          : kNullHandle;                                                   \
+        }                                                                                                                  \
+        static int out(Handle handle) {                                                                                    \
+            switch (reinterpret_cast<uintptr_t>(handle)) { COMPAT_##HANDLE##_OUT(COMPAT_CASE_OUT) }                        \
+            return static_cast<int>(kind_bits(kKind) | static_cast<uint32_t>(library.convert##_toint(handle)));            \
+        }                                                                                                                  \
+    };
+COMPAT_HANDLES(MPI_Comm, MPI_COMM, MPI_COMM_NULL, 1, Comm)
+COMPAT_HANDLES(MPI_Group, MPI_GROUP, MPI_GROUP_NULL, 2, Group)
+COMPAT_HANDLES(MPI_Datatype, MPI_DATATYPE, MPI_DATATYPE_NULL, 3, Type)
+COMPAT_HANDLES(MPI_Errhandler, MPI_ERRHANDLER, MPI_ERRHANDLER_NULL, 5, Errhandler)
+COMPAT_HANDLES(MPI_Op, MPI_OP, MPI_OP_NULL, 6, Op)
+COMPAT_HANDLES(MPI_Info, MPI_INFO, MPI_INFO_NULL, 7, Info)
+COMPAT_HANDLES(MPI_Win, MPI_WIN, MPI_WIN_NULL, 8, Win)
+COMPAT_HANDLES(MPI_Request, MPI_REQUEST, MPI_REQUEST_NULL, 11, Request)
+COMPAT_HANDLES(MPI_Message, MPI_MESSAGE, MPI_MESSAGE_NULL, 12, Message)
+COMPAT_HANDLES(MPI_Session, MPI_SESSION, MPI_SESSION_NULL, 14, Session)
+
+/// Pointers there as well.
+template <>
+struct Handles<MPI_File> {
+    using There = File;
+    static MPI_File null() { return MPI_FILE_NULL; }
+    static MPI_File in(File file) { return file ? reinterpret_cast<MPI_File>(file) : MPI_FILE_NULL; }
+    static File out(MPI_File file) { return file == MPI_FILE_NULL ? nullptr : reinterpret_cast<File>(file); }
+};
+
+}  // namespace starling::compat::abi

@@ -1,0 +1,69 @@
+// The binary interface of Open MPI 4 and 5.
+//
+// Handles are pointers. Those of predefined objects are the addresses of objects that the library exports, of which the linker may have
+// moved a copy into the program (objects.cpp); those of what the program has made are the library's own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "library.h"
+#include "numbers.h"
+
+namespace starling::compat::abi {
+
+inline constexpr const char* kShim = "libmpi.so.40";
+
+using Comm = struct ompi_communicator_t*;
+using Group = struct ompi_group_t*;
+using Datatype = struct ompi_datatype_t*;
+using Op = struct ompi_op_t*;
+using Errhandler = struct ompi_errhandler_t*;
+using Info = struct ompi_info_t*;
+using Request = struct ompi_request_t*;
+using Message = struct ompi_message_t*;
+using Session = struct ompi_instance_t*;
+using Win = struct ompi_win_t*;
+using File = struct ompi_file_t*;
+
+struct Status {
+    int MPI_SOURCE, MPI_TAG, MPI_ERROR;
+    int cancelled;
+    size_t bytes;
+};
+static_assert(sizeof(Status) == 24);
+
+#include "callbacks.h"
+
+inline constexpr int kLastCode = 92;
+inline constexpr intptr_t kInPlace = 1, kBufferAutomatic = 2, kStatusIgnore = 0, kAllPvars = -1;
+inline constexpr intptr_t kUnweighted = 2, kWeightsEmpty = 3;
+
+/// Handles of predefined objects, either way. Handles that are none stay.
+void* find_here(const void* there);
+void* find_there(const void* here);
+
+template <class Handle>
+struct Handles;
+
+#define COMPAT_HANDLES(Handle, Kind, kNullHandle)                                        \
+    template <>                                                                          \
+    struct Handles<Handle> {                                                             \
+        using There = Kind;                                                              \
+        static Handle null() { return kNullHandle; }                                     \
+        static Handle in(Kind handle) { return static_cast<Handle>(find_here(handle)); } \
+        static Kind out(Handle handle) { return static_cast<Kind>(find_there(handle)); } \
+    };
+COMPAT_HANDLES(MPI_Comm, Comm, MPI_COMM_NULL)
+COMPAT_HANDLES(MPI_Group, Group, MPI_GROUP_NULL)
+COMPAT_HANDLES(MPI_Datatype, Datatype, MPI_DATATYPE_NULL)
+COMPAT_HANDLES(MPI_Errhandler, Errhandler, MPI_ERRHANDLER_NULL)
+COMPAT_HANDLES(MPI_Op, Op, MPI_OP_NULL)
+COMPAT_HANDLES(MPI_Info, Info, MPI_INFO_NULL)
+COMPAT_HANDLES(MPI_Win, Win, MPI_WIN_NULL)
+COMPAT_HANDLES(MPI_Request, Request, MPI_REQUEST_NULL)
+COMPAT_HANDLES(MPI_Message, Message, MPI_MESSAGE_NULL)
+COMPAT_HANDLES(MPI_Session, Session, MPI_SESSION_NULL)
+COMPAT_HANDLES(MPI_File, File, MPI_FILE_NULL)
+
+}  // namespace starling::compat::abi

@@ -1,0 +1,62 @@
+// The objects whose addresses are Open MPI's predefined handles. Nothing is in them; a program may have a copy of them in its own
+// memory, and then that is what the names mean here, too.
+#include "objects.h"
+
+#include <array>
+#include <cstdint>
+
+#include "compat/openmpi/abi.h"
+
+#define OBJECT(symbol, bytes, here)                                           \
+    extern "C" [[gnu::visibility("default")]] alignas(64) char symbol[bytes]; \
+    alignas(64) char symbol[bytes] = {};
+#define X OBJECT
+COMPAT_OBJECTS(X)
+#undef X
+
+namespace starling::compat::abi {
+
+namespace {
+
+constexpr size_t kPlaces = 512;  // more than three for each object
+struct Pair {
+    const void* there = nullptr;
+    void* here = nullptr;
+};
+std::array<Pair, kPlaces> by_address;
+constexpr uintptr_t kMostHere = 0x1000;  // predefined handles lie below
+std::array<void*, 0x300> by_handle;
+
+// Objects are 256 bytes long at least.
+size_t place_of(const void* there) { return reinterpret_cast<uintptr_t>(there) / 256 % kPlaces; }
+
+void add(const void* there, void* here) {
+    size_t at = place_of(there);
+    while (by_address[at].there) at = (at + 1) % kPlaces;
+    by_address[at] = {there, here};
+}
+
+[[gnu::constructor(102)]] void fill() {
+#define X(symbol, bytes, here) add(symbol, reinterpret_cast<void*>(here));
+    COMPAT_OBJECTS(X)
+#undef X
+#define X(here, symbol) by_handle[here] = symbol;
+    COMPAT_OBJECTS_BACK(X)
+#undef X
+}
+
+}  // namespace
+
+void* find_here(const void* there) {
+    for (size_t at = place_of(there); by_address[at].there; at = (at + 1) % kPlaces)
+        if (by_address[at].there == there) return by_address[at].here;
+    // A number that means something here is none of the program's handles.
+    return reinterpret_cast<uintptr_t>(there) < kMostHere ? nullptr : const_cast<void*>(there);
+}
+
+void* find_there(const void* here) {
+    const auto word = reinterpret_cast<uintptr_t>(here);
+    return word < by_handle.size() ? by_handle[word] : const_cast<void*>(here);
+}
+
+}  // namespace starling::compat::abi

@@ -1,0 +1,39 @@
+#include "launch/common/text.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace starling::launch {
+
+std::string_view take_word(std::string_view& text) {
+    text.remove_prefix(std::min(text.find_first_not_of(kBlank), text.size()));
+    const std::string_view word = text.substr(0, text.find_first_of(kBlank));
+    text.remove_prefix(word.size());
+    return word;
+}
+
+std::string read_lines(const std::string& what, const std::string& path,
+                       const std::function<std::string(std::string_view)>& take) {
+    FILE* file = std::fopen(path.c_str(), "re");
+    if (!file) return "cannot read the " + what + " '" + path + "': " + std::strerror(errno);
+    std::string problem;
+    char* line = nullptr;
+    size_t capacity = 0;
+    int number = 0;
+    errno = 0;
+    for (ssize_t length; problem.empty() && (length = getline(&line, &capacity, file)) >= 0;) {
+        ++number;
+        while (length > 0 && line[length - 1] == '\n') --length;
+        problem = take(std::string_view(line, static_cast<size_t>(length)));
+        if (!problem.empty()) problem = what + " '" + path + "', line " + std::to_string(number) + ": " + problem;
+    }
+    if (problem.empty() && std::ferror(file)) problem = "cannot read the " + what + " '" + path + "': " + std::strerror(errno);
+    std::free(line);
+    std::fclose(file);
+    return problem;
+}
+
+}  // namespace starling::launch

@@ -1,0 +1,134 @@
+#include "multicast/channel.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/error.h"
+#include "link/transports.h"
+#include "multicast/manager.h"
+#include "multicast/pool.h"
+
+namespace starling::multicast {
+
+namespace {
+
+constexpr size_t kFewest = 3, kMost = 60'000;  ///< members
+/// With `auto` a communicator is worth a group after the more calls the longer joining has taken: this for each, but at most so many.
+constexpr uint64_t kMostCalls = 64, kNsPerCall = 100'000;
+/// With `pool`, where none is given in so many calls, the communicator makes one for itself.
+constexpr uint64_t kCallsForPool = 8;
+
+}  // namespace
+
+class Channel {
+  public:
+    Channel(std::span<const link::Process> its_members, uint64_t its_context, Multicast its_scheme)
+        : members(its_members.begin(), its_members.end()), context(its_context), scheme(its_scheme) {}
+
+    Label label(uint32_t sender, uint64_t call) const {
+        return {members[sender].job->address().id, context, call, members[sender].rank};
+    }
+    void count();
+    void take_from_the_pool();
+
+    const std::vector<link::Process> members;  ///< in the communicator's order
+    const uint64_t context;
+    const Multicast scheme;
+    Membership* membership = nullptr;
+    uint64_t calls = 0;
+    std::vector<link::Process> sorted;  ///< members, as groups number them
+    bool leads = false;                 ///< of these this process is the first
+    bool pooled = false;                ///< `membership` is one of the pool
+};
+
+/// One call more that could use the group.
+void Channel::count() {
+    ++calls;
+    if (scheme == Multicast::pool && !pooled) take_from_the_pool();
+    note_use(*membership);
+    if (membership->group.state() != State::absent) return;
+    const uint64_t enough = std::min(cost_of_joining() / kNsPerCall, kMostCalls);
+    if (scheme == Multicast::automatic ? calls >= enough : scheme != Multicast::pool || calls > kCallsForPool)
+        want(*membership);
+}
+
+/// The leader has the communicator given a group, if there is one; all use what they have been given once they know.
+void Channel::take_from_the_pool() {
+    const bool wants = leads && membership->group.state() == State::absent;
+    if (wants && calls <= kCallsForPool && !given_by_pool(context)) multicast::take_from_pool(context, sorted);
+    Membership* const given = given_by_pool(context);
+    if (!given) return;
+    pooled = true;
+    ++given->users;
+    let_go(*std::exchange(membership, given));
+}
+
+Channel* open(std::span<const link::Process> members, uint32_t me, uint64_t context, Multicast scheme) {
+    const Multicast set = config().multicast;
+    if (scheme == Multicast::automatic) scheme = set;
+    const bool useful =
+        set != Multicast::off && scheme != Multicast::off && members.size() >= kFewest && members.size() <= kMost;
+    transport::Transport* const network = link::network();
+    if (!useful || !network || !(network->traits.can & transport::kGroups) || config().encryption) return nullptr;
+    auto channel = std::make_unique<Channel>(members, context, scheme);
+    std::vector<link::Process>& sorted = channel->sorted;
+    sorted.assign(members.begin(), members.end());
+    std::sort(sorted.begin(), sorted.end(), [](const link::Process& a, const link::Process& b) {
+        return std::pair(a.job->address().id, a.rank) < std::pair(b.job->address().id, b.rank);
+    });
+    const auto at = std::find(sorted.begin(), sorted.end(), members[me]);
+    channel->leads = at == sorted.begin();
+    channel->membership = use(sorted, static_cast<uint32_t>(at - sorted.begin()));
+    if (!channel->membership) return nullptr;
+    if (scheme == Multicast::pool) {
+        fill_pool();
+        channel->take_from_the_pool();
+    } else if (scheme != Multicast::automatic) {
+        want(*channel->membership);
+    }
+    return channel.release();
+}
+
+void close(Channel& channel) {
+    desk().forget(channel.context);
+    let_go(*channel.membership);
+    forget_in_pool(channel.context);
+    delete &channel;
+}
+
+bool settled(const Channel& channel) {
+    const State state = channel.membership->group.state();
+    return channel.scheme != Multicast::basic || state == State::ready || state == State::absent;
+}
+
+bool may_send(const Channel& channel, uint64_t bytes) { return channel.membership->group.may_send(bytes); }
+
+bool start_send(Channel& channel, Send& send, uint64_t call, const void* data, uint64_t bytes) {
+    channel.count();
+    Group& group = channel.membership->group;
+    if (!group.may_send(bytes)) return false;
+    group.start(send, channel.context, call, data, bytes, now_ns());
+    ++counters.group_messages;
+    counters.group_bytes += bytes;
+    look_again(*channel.membership);
+    return true;
+}
+
+void start_receive(Channel& channel, Receive& receive, uint32_t sender, uint64_t call, void* memory, uint64_t bytes) {
+    channel.count();
+    receive.channel = &channel;
+    receive.sender = sender;
+    receive.call = call;
+    receive.memory = static_cast<std::byte*>(memory);
+    receive.bytes = bytes;
+    desk().post(receive, channel.label(sender, call));
+}
+
+bool withdraw(Receive& receive) { return desk().withdraw(receive, receive.channel->label(receive.sender, receive.call)); }
+
+bool has_begun(const Channel& channel, uint32_t sender, uint64_t call) { return desk().has_begun(channel.label(sender, call)); }
+
+}  // namespace starling::multicast

@@ -1,0 +1,46 @@
+#include "multicast/datagram.h"
+
+#include <cstring>
+
+namespace starling::multicast {
+
+namespace {
+
+constexpr uint64_t kMostBytes = uint64_t{1} << 40;
+constexpr uint32_t kLeastPiece = 64, kMostPiece = 64 * 1024;
+
+bool is_fragment(const Head& head, size_t body) {
+    if (head.bytes > kMostBytes || head.piece < kLeastPiece || head.piece > kMostPiece) return false;
+    const uint64_t fragments = fragments_of(head.bytes, head.piece);
+    if (head.fragment >= fragments) return false;
+    const bool last = head.fragment + 1 == fragments;
+    return body == (last ? head.bytes - uint64_t{head.piece} * (fragments - 1) : head.piece);
+}
+
+}  // namespace
+
+bool decode(const std::byte* data, size_t bytes, uint32_t members, Datagram& out) {
+    Head& head = out.head;
+    if (bytes < sizeof head) return false;
+    std::memcpy(&head, data, sizeof head);
+    out.body = data + sizeof head;
+    out.bytes = static_cast<uint32_t>(bytes - sizeof head);
+    if (head.magic != Head::kMagic || head.version != Head::kVersion || head.sender >= members) return false;
+    if ((head.flags & ~Head::kAckNow) != 0 || static_cast<int32_t>(head.serial - head.floor) < 0) return false;
+    switch (head.word) {
+        case Word::data:
+            return is_fragment(head, out.bytes);
+        case Word::heartbeat:
+        case Word::ping:
+        case Word::ready:
+            return out.bytes == 0;
+    }
+    return false;
+}
+
+bool check(const Note& note, uint32_t members) {
+    return note.kind >= NoteKind::pong && note.kind <= NoteKind::datagram && note.sender < members &&
+           (note.who < members || note.who == Note::kSeveral);
+}
+
+}  // namespace starling::multicast

@@ -1,0 +1,95 @@
+// Where messages and those who expect them meet. One desk for all groups of a process: what a communicator receives may come by
+// any of them, before its receive is posted or after. Pure, but for the completion of receives.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "base/hash.h"
+#include "multicast/channel.h"
+
+namespace starling::multicast {
+
+/// Who sends, and which of his messages it is.
+struct Label {
+    uint64_t job;
+    uint64_t context, call;
+    uint32_t rank;
+    bool operator==(const Label&) const = default;
+};
+
+struct LabelHash {
+    size_t operator()(const Label& label) const {
+        return static_cast<size_t>((label.context * 31 + label.call) * 0x9e3779b97f4a7c15u ^ label.job ^ label.rank);
+    }
+};
+
+/// A message that comes in, while it is wanted by a group's stream or by a receive.
+class Arrival {
+  public:
+    /// `kept` counts what its sender's messages for which no receive is posted take, in bytes.
+    Arrival(const Label& label, uint64_t bytes, uint32_t piece, std::shared_ptr<uint64_t> kept);
+    Arrival(const Arrival&) = delete;
+    Arrival& operator=(const Arrival&) = delete;
+    ~Arrival() { charge(0); }
+
+    const Label label;
+    const uint64_t bytes;
+    const uint32_t piece;
+
+    uint64_t fragments() const { return got_.size(); }
+    uint64_t have() const { return have_; }
+    bool complete() const { return have_ == got_.size(); }
+    bool has(uint64_t fragment) const { return got_[fragment]; }
+    /// All fragments below have come.
+    uint64_t first_missing() const { return first_missing_; }
+    /// Whether fragments are taken: into the receive's memory or, while there is room for what nobody has asked for, into some of its own.
+    bool takes() const { return receive_ || taken_back_ || *total_ < kMostKept; }
+    /// Takes one that it has not.
+    void take(uint64_t fragment, const std::byte* data, uint32_t count);
+    static constexpr uint64_t kMostKept = 256 * 1024;  ///< of one sender
+
+  private:
+    friend class Desk;
+    static constexpr uint64_t kLeast = 256;  ///< what one of no bytes takes
+    void put(uint64_t at, const std::byte* data, uint64_t count);
+    void charge(uint64_t bytes);
+    void want_nothing();
+
+    Receive* receive_ = nullptr;
+    bool taken_back_ = false;  ///< its receive was withdrawn: what comes is thrown away
+    const std::shared_ptr<uint64_t> total_;
+    uint64_t charged_ = 0;
+    std::vector<std::byte> kept_;
+    std::vector<bool> got_;
+    uint64_t have_ = 0, first_missing_ = 0;
+};
+
+class Desk {
+  public:
+    /// Somebody has begun to send this: a receive that is posted takes it, else it waits for one.
+    std::shared_ptr<Arrival> arrive(const Label& label, uint64_t bytes, uint32_t piece, const std::shared_ptr<uint64_t>& kept);
+    /// Some of it has come: completes its receive, if that was the last.
+    void came(Arrival& arrival);
+
+    void post(Receive& receive, const Label& label);
+    bool withdraw(Receive& receive, const Label& label);
+    bool has_begun(const Label& label) const { return arrivals_.contains(label); }
+    /// Nothing of the context is wanted any more.
+    void forget(uint64_t context);
+    /// Nothing more comes from there.
+    void fail(uint64_t job, uint32_t rank);
+    size_t waiting() const { return arrivals_.size(); }
+
+  private:
+    void give(Arrival& arrival, Receive& receive);
+    void finish(Arrival& arrival);
+
+    std::unordered_map<Label, Receive*, LabelHash> posted_;
+    std::unordered_map<Label, std::shared_ptr<Arrival>, LabelHash> arrivals_;  ///< that no completed receive has had
+};
+
+}  // namespace starling::multicast

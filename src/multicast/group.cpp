@@ -1,0 +1,276 @@
+#include "multicast/group.h"
+
+#include <algorithm>
+
+namespace starling::multicast {
+
+void Group::Relay::hear(uint32_t member, const Position& position) {
+    for (auto& [who, what] : heard)
+        if (who == member) return void(what = std::max(what, position));
+    heard.emplace_back(member, position);
+}
+
+const Position* Group::Relay::of(uint32_t member) const {
+    for (const auto& [who, what] : heard)
+        if (who == member) return &what;
+    return nullptr;
+}
+
+Group::Group(std::vector<Name> members, uint32_t me, const GroupSettings& settings, Outside& outside, Desk& desk)
+    : members_(std::move(members)),
+      me_(me),
+      settings_(settings),
+      outside_(outside),
+      desk_(desk),
+      tree_(static_cast<uint32_t>(members_.size())),
+      dead_(members_.size()),
+      outgoing_(static_cast<uint16_t>(me), settings.epoch, settings.piece),
+      from_(members_.size()),
+      pongs_(members_.size()) {}
+
+uint64_t Group::duplicates() const {
+    uint64_t all = 0;
+    for (const auto& one : from_)
+        if (one) all += one->incoming.duplicates();
+    return all;
+}
+
+uint32_t Group::alive() const {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < size(); ++i) count += !tree_.is_out(i);
+    return count;
+}
+
+Group::From& Group::from(uint32_t sender) {
+    if (!from_[sender]) from_[sender] = std::make_unique<From>(desk_, members_[sender]);
+    return *from_[sender];
+}
+
+Note Group::make_note(NoteKind kind, uint32_t sender) const {
+    Note note{};
+    note.group = settings_.key;
+    note.kind = kind;
+    note.sender = static_cast<uint16_t>(sender);
+    note.who = static_cast<uint16_t>(me_);
+    return note;
+}
+
+/// Whoever says something is there, though he may have been done with an earlier group of these members.
+void Group::greet(uint32_t member, uint64_t now) {
+    if (member == me_ || dead_[member] || !tree_.set_out(member, false)) return;
+    for (uint32_t sender = 0; sender < size(); ++sender)
+        if (from_[sender]) report(sender, now);
+}
+
+void Group::start(Send& send, uint64_t context, uint64_t call, const void* data, uint64_t bytes, uint64_t now) {
+    outgoing_.start(send, context, call, data, bytes, now);
+    outgoing_.run(outside_, now);
+    if (alive() == 1) count_own(now);
+}
+
+void Group::on_datagram(const Datagram& datagram, uint64_t now) {
+    const Head& head = datagram.head;
+    if (head.sender == me_ || dead_[head.sender]) return;
+    greet(head.sender, now);
+    switch (head.word) {
+        case Word::ping:
+            return on_ping(head.serial, now);
+        case Word::ready:
+            if (head.serial == test_) apply(Event::all_answer, now);
+            return;
+        case Word::data:
+        case Word::heartbeat:
+            break;
+    }
+    From& source = from(head.sender);
+    const uint64_t epoch = source.incoming.epoch();
+    if (!source.incoming.take(datagram, now)) return;
+    if (source.incoming.epoch() != epoch) source.relay = {};
+    // Those who count have what this member has not: it is none of them.
+    if (source.incoming.take_left_behind()) return apply(Event::unwanted, now);
+    if (head.word == Word::heartbeat) source.relay.urgent = true;
+    report(head.sender, now);
+}
+
+void Group::on_single(uint32_t teller, const Datagram& datagram, uint64_t now) {
+    if (dead_[teller]) return;
+    greet(teller, now);
+    on_datagram(datagram, now);
+    const Head& head = datagram.head;
+    if (head.word != Word::heartbeat || head.sender == me_ || !from_[head.sender]) return;
+    if (teller == head.sender && state_ != State::testing && state_ != State::ready) {
+        Note note = make_note(NoteKind::unready, me_);  // it has missed that
+        note.serial = test_;
+        outside_.note(teller, note);
+    }
+    From& source = *from_[head.sender];
+    source.relay.told.reset();  // whoever asks has not heard it
+    report(head.sender, now);
+    if (now - source.relay.asked_at < kAskAgainNs) return;
+    source.relay.asked_at = now;
+    ask_below(head.sender, source.relay, head);
+}
+
+void Group::on_note(uint32_t teller, const Note& note, uint64_t now) {
+    if (note.kind == NoteKind::gone) return on_out(teller, false, now);
+    if (dead_[teller]) return;
+    greet(teller, now);
+    const bool mine = note.sender == me_;
+    switch (note.kind) {
+        case NoteKind::pong:
+            pongs_[teller] = std::max(pongs_[teller], note.serial);
+            return answer(now);
+        case NoteKind::ready:
+            if (note.serial != test_) return;
+            return apply(Event::all_answer, now);
+        case NoteKind::unready:
+            if (static_cast<int32_t>(note.serial - test_) < 0) return;
+            tell_down(NoteKind::unready, note.sender, note.serial);
+            return apply(Event::unready, now);
+        case NoteKind::ack: {
+            if (note.epoch != static_cast<uint16_t>(mine ? settings_.epoch : from(note.sender).incoming.epoch())) return;
+            (mine ? own_ : from(note.sender).relay).hear(teller, {note.serial, note.fragment});
+            return mine ? count_own(now) : report(note.sender, now);
+        }
+        case NoteKind::missing: {
+            const Missing missing{note.serial, note.fragment, note.mask, note.urgent != 0};
+            if (!mine) return tell_missing(note.sender, missing, note.who, now);
+            if (note.epoch == static_cast<uint16_t>(settings_.epoch)) outgoing_.missed(missing, note.who, now);
+            return;
+        }
+        case NoteKind::gone:
+        case NoteKind::wish:
+        case NoteKind::datagram:
+            return;
+    }
+}
+
+void Group::on_out(uint32_t member, bool dead, uint64_t now) {
+    if (member == me_ || dead_[member]) return;
+    const bool was_out = !tree_.set_out(member, true);
+    dead_[member] = dead;
+    if (was_out && !dead) return;
+    if (dead) {
+        desk_.fail(members_[member].job, members_[member].rank);
+        from_[member].reset();
+    }
+    for (uint32_t sender = 0; sender < size(); ++sender)
+        if (from_[sender]) report(sender, now);
+    count_own(now);
+    // It may have died before it had handed that on.
+    if (state_ == State::ready) return tell_down(NoteKind::ready, leader(), test_);
+    if (state_ != State::testing) return;
+    if (leader() == me_ && ping_at_ == UINT64_MAX) act(kTest, now);
+    answer(now);
+}
+
+void Group::narrow(const std::vector<bool>& in, uint64_t now) {
+    for (uint32_t member = 0; member < size(); ++member) {
+        if (in[member] || member == me_) continue;
+        dead_[member] = true;
+        tree_.set_out(member, true);
+    }
+    for (uint32_t sender = 0; sender < size(); ++sender)
+        if (from_[sender]) report(sender, now);
+    count_own(now);
+}
+
+/// The least of `position` and what those below have told; nothing as long as one has not.
+std::optional<Position> Group::below(uint32_t sender, const Relay& relay, std::optional<Position> position) const {
+    tree_.each_child(sender, me_, [&](uint32_t child) {
+        const Position* const theirs = relay.of(child);
+        if (!theirs)
+            position.reset();
+        else if (position && *theirs < *position)
+            position = *theirs;
+    });
+    return position;
+}
+
+void Group::report(uint32_t sender, uint64_t) {
+    From& source = *from_[sender];
+    if (!source.incoming.begun() || tree_.is_out(sender)) return;
+    const std::optional<Position> all = below(sender, source.relay, source.incoming.position());
+    if (!all) return;
+    const uint32_t above = tree_.parent(sender, me_);
+    Relay& relay = source.relay;
+    if (relay.told_to != above) relay.told.reset();
+    if (relay.told && !(*relay.told < *all)) return;
+    const Position wanted = source.incoming.wanted();
+    if (*all < wanted && !relay.urgent) return;
+    if (relay.told && !(*relay.told < wanted) && !relay.urgent) return;
+    if (!(*all < wanted)) relay.urgent = false;
+    relay.told = *all;
+    relay.told_to = above;
+    Note note = make_note(NoteKind::ack, sender);
+    note.epoch = static_cast<uint16_t>(source.incoming.epoch());
+    note.serial = all->serial;
+    note.fragment = static_cast<uint32_t>(all->fragment);
+    outside_.note(above, note);
+}
+
+void Group::count_own(uint64_t now) {
+    if (outgoing_.drained()) return;
+    if (const auto all = below(me_, own_, Position{outgoing_.next_serial(), 0})) outgoing_.acknowledged(*all, now);
+    if (state_ == State::leaving && outgoing_.drained()) apply(Event::drained, now);
+}
+
+// Up the tree, so that what many miss is asked for once; what is asked for in vain goes straight to the sender.
+void Group::tell_missing(uint32_t sender, const Missing& missing, uint16_t who, uint64_t now) {
+    if (tree_.is_out(sender)) return;
+    From& source = from(sender);
+    Note note = make_note(NoteKind::missing, sender);
+    note.epoch = static_cast<uint16_t>(source.incoming.epoch());
+    note.urgent = missing.urgent;
+    note.who = who;
+    note.serial = missing.serial;
+    note.fragment = missing.fragment;
+    note.mask = missing.mask;
+    if (missing.urgent) return outside_.note(sender, note);
+    Relay& relay = source.relay;
+    for (const auto& before : relay.forwarded) {
+        if (now - before.at > kForgetNs || before.missing.serial != missing.serial || before.who == who) continue;
+        if (before.missing.fragment > missing.fragment || missing.fragment - before.missing.fragment >= 64) continue;
+        const uint32_t shift = missing.fragment - before.missing.fragment;
+        const uint64_t same = before.missing.mask >> shift & missing.mask;
+        if (before.who == Note::kSeveral && same == missing.mask) return;
+        if (same) note.who = Note::kSeveral;
+    }
+    relay.forwarded[relay.next++ % kForwarded] = {missing, note.who, now};
+    outside_.note(tree_.parent(sender, me_), note);
+}
+
+void Group::ask_below(uint32_t sender, const Relay& relay, const Head& head) {
+    tree_.each_child(sender, me_, [&](uint32_t child) {
+        const Position* const theirs = relay.of(child);
+        if (!theirs || *theirs < Position{head.serial, 0}) outside_.to_member(child, head, nullptr, 0);
+    });
+}
+
+bool Group::run(uint64_t now) {
+    bool any = outgoing_.run(outside_, now);
+    if (outgoing_.unanswered() < asked_after_) asked_after_ = 0;
+    if (outgoing_.unanswered() >= kHeartbeatsInVain && outgoing_.unanswered() > asked_after_) {
+        asked_after_ = outgoing_.unanswered();
+        ask_below(me_, own_, outgoing_.heartbeat());
+        outside_.no_answer();
+    }
+    for (uint32_t sender = 0; sender < size(); ++sender) {
+        if (!from_[sender] || from_[sender]->incoming.deadline() > now) continue;
+        from_[sender]->incoming.ask(
+            now, [&](const Missing& missing) { tell_missing(sender, missing, static_cast<uint16_t>(me_), now); });
+        any = true;
+    }
+    run_test(now);
+    if (state_ == State::leaving && outgoing_.drained()) apply(Event::drained, now);
+    return any;
+}
+
+uint64_t Group::deadline() const {
+    uint64_t first = std::min({outgoing_.deadline(), ping_at_, test_ends_});
+    for (const auto& one : from_)
+        if (one) first = std::min(first, one->incoming.deadline());
+    return first;
+}
+
+}  // namespace starling::multicast

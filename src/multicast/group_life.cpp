@@ -1,0 +1,90 @@
+// The life of a group: joining, the test, leaving.
+#include <algorithm>
+
+#include "multicast/group.h"
+
+namespace starling::multicast {
+
+void Group::apply(Event event, uint64_t now) {
+    const Step next = step(state_, event);
+    const State before = state_;
+    state_ = next.next;
+    if (before != state_ && state_ != State::testing) ping_at_ = test_ends_ = UINT64_MAX;
+    act(next.actions, now);
+    if (state_ == State::leaving && outgoing_.drained() && event != Event::drained) apply(Event::drained, now);
+}
+
+void Group::act(uint8_t actions, uint64_t now) {
+    if (actions & kTellReady) {
+        tell_down(NoteKind::ready, leader(), test_);
+        Head head{};
+        head.magic = Head::kMagic, head.version = Head::kVersion, head.word = Word::ready;
+        head.sender = static_cast<uint16_t>(me_);
+        head.serial = test_;
+        if (leader() == me_) outside_.to_group(head, nullptr, 0), outside_.flush();
+    }
+    if (actions & kTellUnready) tell_down(NoteKind::unready, me_, test_);
+    if (actions & kLeave) outside_.leave();
+    if (actions & kTest) {
+        test_ends_ = now + settings_.patience_ns * (leader() == me_ ? 1 : 2);
+        if (leader() == me_) {
+            ++test_;
+            pinged_ = true;
+            ping_pause_ = kPingNs;
+            ping_at_ = now;
+            run_test(now);
+        }
+    }
+    if (actions & kJoin) apply(outside_.join() ? Event::joined : Event::refused, now);
+}
+
+void Group::run_test(uint64_t now) {
+    if (state_ != State::testing) return;
+    if (test_ends_ <= now) return apply(Event::silence, now);
+    if (ping_at_ > now) return;
+    Head head{};
+    head.magic = Head::kMagic, head.version = Head::kVersion, head.word = Word::ping;
+    head.sender = static_cast<uint16_t>(me_);
+    head.serial = test_;
+    outside_.to_group(head, nullptr, 0);
+    outside_.flush();
+    ping_at_ = now + ping_pause_;
+    ping_pause_ = std::min(ping_pause_ * 2, kPingAtMostNs);
+    answer(now);
+}
+
+void Group::on_ping(uint32_t test, uint64_t now) {
+    if (static_cast<int32_t>(test - test_) < 0) return;
+    if (test != test_) {
+        test_ = test;
+        pinged_ = false;
+    }
+    if (state_ != State::testing && state_ != State::ready) return;
+    pinged_ = true;
+    if (state_ == State::testing) test_ends_ = now + 2 * settings_.patience_ns;
+    answer(now);
+}
+
+/// Once all below have had the ping, as this member has, those above may know.
+void Group::answer(uint64_t now) {
+    if (!pinged_ || (state_ != State::testing && state_ != State::ready)) return;
+    const uint32_t root = leader();
+    bool all = true;
+    tree_.each_child(root, me_, [&](uint32_t child) { all = all && pongs_[child] == test_; });
+    if (!all) return;
+    if (root == me_) {
+        if (state_ == State::testing) apply(Event::all_answer, now);
+        return;
+    }
+    Note note = make_note(NoteKind::pong, root);
+    note.serial = test_;
+    outside_.note(tree_.parent(root, me_), note);
+}
+
+void Group::tell_down(NoteKind kind, uint32_t root, uint32_t test) {
+    Note note = make_note(kind, root);
+    note.serial = test;
+    tree_.each_child(root, me_, [&](uint32_t child) { outside_.note(child, note); });
+}
+
+}  // namespace starling::multicast

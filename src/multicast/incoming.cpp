@@ -1,0 +1,116 @@
+#include "multicast/incoming.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace starling::multicast {
+
+Incoming::Message* Incoming::find(uint32_t serial) {
+    const uint32_t at = serial - first_;
+    return at < messages_.size() ? &messages_[at] : nullptr;
+}
+
+/// Knows of all messages up to `serial`: those passed over are missing. False: it is too far ahead.
+bool Incoming::reach(uint32_t serial, uint64_t now) {
+    const auto ahead = static_cast<int32_t>(serial - first_);
+    if (ahead < 0) return true;
+    if (static_cast<uint32_t>(ahead) >= kMostAhead) return false;
+    while (messages_.size() <= static_cast<uint32_t>(ahead)) {
+        messages_.emplace_back();
+        if (first_ + messages_.size() - 1 != serial) miss(messages_.back(), now + kReorderNs);
+    }
+    return true;
+}
+
+void Incoming::miss(Message& message, uint64_t at) {
+    message.ask_at = std::min(message.ask_at, at);
+    deadline_ = std::min(deadline_, message.ask_at);
+}
+
+bool Incoming::take(const Datagram& datagram, uint64_t now) {
+    const Head& head = datagram.head;
+    if (head.epoch < epoch_) return false;
+    if (head.epoch > epoch_) {
+        epoch_ = head.epoch;
+        first_ = head.floor;
+        messages_.clear();
+        wanted_ = {first_, 0};
+        deadline_ = UINT64_MAX;
+    }
+    if (const auto passed = static_cast<int32_t>(head.floor - first_); passed > 0) {
+        left_behind_ = true;
+        first_ = head.floor;
+        messages_.erase(messages_.begin(), messages_.begin() + std::min<ptrdiff_t>(passed, std::ssize(messages_)));
+    }
+    if (head.word == Word::heartbeat) {
+        expect(head.serial, head.fragment, now);
+        return true;
+    }
+    if (!reach(head.serial, now)) return false;
+    Message* const message = find(head.serial);
+    if (!message || message->done) {
+        ++duplicates_;
+        if (head.flags & Head::kAckNow) wanted_ = std::max(wanted_, Position{head.serial, head.fragment + uint64_t{1}});
+        return true;
+    }
+    take_data(datagram, *message, now);
+    if (head.flags & Head::kAckNow) wanted_ = std::max(wanted_, Position{head.serial, head.fragment + uint64_t{1}});
+    return true;
+}
+
+void Incoming::take_data(const Datagram& datagram, Message& message, uint64_t now) {
+    const Head& head = datagram.head;
+    if (!message.arrival) {
+        message.arrival = desk_.arrive({job_, head.context, head.call, rank_}, head.bytes, head.piece, kept_);
+        message.ask_at = UINT64_MAX;
+    }
+    Arrival& arrival = *message.arrival;
+    if (arrival.bytes != head.bytes || arrival.piece != head.piece) return;
+    if (arrival.has(head.fragment)) {
+        ++duplicates_;
+    } else if (arrival.takes()) {
+        arrival.take(head.fragment, datagram.body, datagram.bytes);
+        message.pause = kAskAgainNs;
+        message.asked = 0;
+    }
+    message.seen = std::max<uint64_t>(message.seen, head.fragment + uint64_t{1});
+    if (arrival.complete()) {
+        message.done = true;
+        desk_.came(arrival);
+        settle();
+    } else if (arrival.have() < message.seen) {
+        miss(message, now + kReorderNs);
+    } else {
+        message.ask_at = UINT64_MAX;
+    }
+}
+
+void Incoming::expect(uint32_t serial, uint64_t fragment, uint64_t now) {
+    const auto ahead = static_cast<int32_t>(serial - first_);
+    if (ahead < 0 || (ahead > 0 && !reach(serial - 1, now))) return;
+    if (Message* const message = find(first_); message && message->arrival)
+        message->seen = std::max(message->seen, std::min(fragment, message->arrival->fragments()));
+    for (uint32_t i = 0; i < static_cast<uint32_t>(ahead) && i < messages_.size(); ++i) {
+        Message& message = messages_[i];
+        if (message.done) continue;
+        // Of those behind the first all has been sent, or the sender knows better.
+        if (i > 0 && message.arrival) message.seen = message.arrival->fragments();
+        if (message.asked == 0) miss(message, now);
+    }
+    wanted_ = std::max(wanted_, Position{serial, 0});
+    if (ahead == 1 && fragment > 0) wanted_ = std::max(wanted_, Position{first_, fragment});
+}
+
+void Incoming::settle() {
+    while (!messages_.empty() && messages_.front().done) {
+        messages_.pop_front();
+        ++first_;
+    }
+}
+
+Position Incoming::position() const {
+    if (messages_.empty() || !messages_.front().arrival) return {first_, 0};
+    return {first_, messages_.front().arrival->first_missing()};
+}
+
+}  // namespace starling::multicast

@@ -1,0 +1,122 @@
+// What comes from one member of a group: the reliable side of a receiver. It knows what is missing and when to ask for it. Pure: no
+// clock, no sockets.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <utility>
+
+#include "multicast/datagram.h"
+#include "multicast/desk.h"
+
+namespace starling::multicast {
+
+/// A place in a stream: all messages before `serial`, and `fragment` fragments of that.
+struct Position {
+    uint32_t serial = 0;
+    uint64_t fragment = 0;
+
+    bool operator==(const Position&) const = default;
+    /// Serials go round.
+    bool operator<(const Position& other) const {
+        const auto ahead = static_cast<int32_t>(other.serial - serial);
+        return ahead > 0 || (ahead == 0 && fragment < other.fragment);
+    }
+};
+
+/// Fragments that are wanted again.
+struct Missing {
+    uint32_t serial;
+    uint32_t fragment;
+    uint64_t mask;  ///< bit i: fragment + i
+    bool urgent;    ///< asked for in vain: the group does not bring it
+};
+
+class Incoming {
+  public:
+    static constexpr uint32_t kMostAhead = 4096;           ///< messages beyond the first that is not complete
+    static constexpr uint64_t kReorderNs = 300'000;        ///< what overtakes is not missed before
+    static constexpr uint64_t kAskAgainNs = 2'000'000;     ///< at first
+    static constexpr uint64_t kAskAtMostNs = 200'000'000;  ///< between two times
+
+    Incoming(Desk& desk, uint64_t job, uint32_t rank) : desk_(desk), job_(job), rank_(rank) {}
+
+    /// Takes a datagram of kind data or heartbeat. False: it is of an older stream, or far off.
+    bool take(const Datagram& datagram, uint64_t now);
+    /// The stream goes up to here, says its sender: what is missing is asked for at once.
+    void expect(uint32_t serial, uint64_t fragment, uint64_t now);
+    /// How far everything has come.
+    Position position() const;
+    /// Where the sender wants an acknowledgement.
+    Position wanted() const { return wanted_; }
+    /// The sender has gone on without us, as one that does not count.
+    bool take_left_behind() { return std::exchange(left_behind_, false); }
+    bool begun() const { return epoch_ != 0; }
+    uint64_t epoch() const { return epoch_; }
+    uint64_t duplicates() const { return duplicates_; }
+
+    /// When something is to be asked for; UINT64_MAX: nothing.
+    uint64_t deadline() const { return deadline_; }
+    /// Visits what is to be asked for now.
+    template <class F>
+    void ask(uint64_t now, F&& visit);
+
+  private:
+    struct Message {
+        std::shared_ptr<Arrival> arrival;  ///< null: nothing of it has come
+        bool done = false;
+        uint64_t seen = 0;  ///< fragments that have been sent, as far as is known
+        uint64_t ask_at = UINT64_MAX, pause = kAskAgainNs;
+        uint32_t asked = 0;
+    };
+    Message* find(uint32_t serial);
+    bool reach(uint32_t serial, uint64_t now);
+    void miss(Message& message, uint64_t at);
+    void take_data(const Datagram& datagram, Message& message, uint64_t now);
+    void settle();
+
+    Desk& desk_;
+    const uint64_t job_;
+    const uint32_t rank_;
+    uint64_t epoch_ = 0;            ///< 0: nothing has come yet
+    uint32_t first_ = 0;            ///< serial of messages_.front()
+    std::deque<Message> messages_;  ///< from the first that is not complete
+    Position wanted_;
+    uint64_t deadline_ = UINT64_MAX;
+    bool left_behind_ = false;
+    const std::shared_ptr<uint64_t> kept_ = std::make_shared<uint64_t>(0);
+    uint64_t duplicates_ = 0;
+};
+
+template <class F>
+void Incoming::ask(uint64_t now, F&& visit) {
+    deadline_ = UINT64_MAX;
+    for (uint32_t i = 0; i < messages_.size(); ++i) {
+        Message& message = messages_[i];
+        if (message.done) continue;
+        if (message.ask_at <= now && message.arrival && !message.arrival->takes()) {
+            message.ask_at = now + kAskAgainNs;
+        } else if (message.ask_at <= now) {
+            const uint32_t serial = first_ + i;
+            const bool urgent = ++message.asked > 2;
+            if (!message.arrival) {
+                visit(Missing{serial, 0, ~uint64_t{0}, urgent});
+            } else {
+                const Arrival& arrival = *message.arrival;
+                for (uint64_t at = arrival.first_missing(), notes = 0; at < message.seen && notes < 4; ++notes) {
+                    Missing missing{serial, static_cast<uint32_t>(at), 0, urgent};
+                    for (uint64_t bit = 0; bit < 64 && at + bit < message.seen; ++bit)
+                        if (!arrival.has(at + bit)) missing.mask |= uint64_t{1} << bit;
+                    if (missing.mask) visit(missing);
+                    at += 64;
+                }
+            }
+            message.ask_at = now + message.pause;
+            message.pause = message.pause * 2 < kAskAtMostNs ? message.pause * 2 : kAskAtMostNs;
+        }
+        if (message.ask_at < deadline_) deadline_ = message.ask_at;
+    }
+}
+
+}  // namespace starling::multicast

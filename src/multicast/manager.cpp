@@ -1,0 +1,239 @@
+#include "multicast/manager.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/counters.h"
+#include "base/error.h"
+#include "base/state.h"
+#include "link/peer.h"
+#include "link/transports.h"
+#include "multicast/pool.h"
+#include "progress/engine.h"
+
+namespace starling::multicast {
+
+namespace {
+
+constexpr uint64_t kLookNs = 20'000'000;          ///< after the dead, while something depends on it
+constexpr uint64_t kRestingLookNs = 500'000'000;  ///< else
+constexpr uint64_t kRestNs = 1'000'000'000;       ///< a group that was given up is not tried again before; longer each time
+constexpr uint64_t kRestAtMostNs = 60'000'000'000;
+constexpr size_t kMostIdle = 64;  ///< groups that nobody uses and whose numbers are kept, for those who make the same again
+
+struct Manager {
+    Desk desk;
+    std::unordered_map<uint64_t, std::unique_ptr<Membership>> all;  ///< by key
+    std::vector<Membership*> order;                                 ///< those used last behind
+    uint64_t next = 0;                                              ///< ns; when run() is due
+    uint64_t look_at = 0, looked_at = 0;                            ///< ns
+    uint64_t cost = 0;
+    bool told = false;
+
+    bool run(uint64_t now);
+    void settle(Membership& one, uint64_t now);
+    void drop_idle();
+    bool make_room(const Membership& for_whom);
+};
+STARLING_STATE Manager* manager = nullptr;
+
+bool holds_place(const Membership& one) { return one.group.state() != State::absent && one.group.state() != State::creating; }
+
+size_t places_in_use() {
+    return static_cast<size_t>(
+        std::count_if(manager->order.begin(), manager->order.end(), [](const Membership* one) { return holds_place(*one); }));
+}
+
+/// A group gives its place to one that has twice its use; who has no user, to any.
+bool Manager::make_room(const Membership& for_whom) {
+    if (places_in_use() < static_cast<size_t>(config().multicast_groups)) return true;
+    Membership* least = nullptr;
+    const auto rank = [](const Membership& one) { return std::pair(one.users > 0, one.value); };
+    for (Membership* one : order)
+        if (one != &for_whom && holds_place(*one) && one->group.state() != State::leaving &&
+            (!least || rank(*one) < rank(*least)))
+            least = one;
+    if (!least || (least->users > 0 && least->value * 2 > for_whom.value)) return false;
+    const uint64_t now = now_ns();
+    least->rests_until = now + kRestNs;
+    ++counters.groups_evicted;
+    least->group.apply(Event::give_up, now);
+    look_again(*least);
+    return !holds_place(*least);
+}
+
+/// What a change of state means to the manager.
+void Manager::settle(Membership& one, uint64_t now) {
+    const State state = one.group.state(), before = std::exchange(one.seen, state);
+    if (state == before) return;
+    if (state == State::ready) {
+        one.failures = 0;
+        ++counters.groups_ready;
+        const uint64_t took = now - one.joined_at;
+        cost = cost == 0 ? took : (3 * cost + took) / 4;
+    } else if (before == State::testing && (state == State::leaving || state == State::absent)) {
+        ++one.failures;
+        if (!told && config().verbose >= 1)
+            std::fprintf(
+                stderr,
+                "starling: a multicast group was not answered by all its members for %d ms: collectives go from "
+                "process to process. Switches that filter IGMP need a querier; STARLING_MULTICAST=off says it at once\n",
+                static_cast<int>(config().multicast_patience));
+        told = true;
+    }
+    if (state == State::absent)
+        one.rests_until = std::max(one.rests_until, now + std::min(kRestNs << std::min(one.failures, 6u), kRestAtMostNs));
+}
+
+bool Manager::run(uint64_t now) {
+    const bool look = now >= look_at;
+    if (look) {
+        looked_at = now;
+        drop_idle();
+    }
+    bool any = false;
+    next = UINT64_MAX;
+    uint64_t patience = UINT64_MAX;
+    for (size_t i = 0; i < order.size(); ++i) {
+        Membership& one = *order[i];
+        if (look && one.seen != State::absent) one.look_for_dead(now);
+        if (look || one.due <= now) {
+            any |= one.group.run(now);
+            settle(one, now);
+            one.due = one.group.deadline();
+        }
+        if (one.seen == State::testing || !one.group.outgoing().drained())
+            patience = kLookNs;
+        else if (one.users > 0 && one.seen != State::absent)
+            patience = std::min(patience, kRestingLookNs);
+        next = std::min(next, one.due);
+    }
+    if (poll_pool()) any = true, next = 0;
+    look_at = patience == UINT64_MAX ? patience : looked_at + patience;
+    next = std::min(next, look_at);
+    return any;
+}
+
+bool poll() {
+    const uint64_t now = now_ns();
+    return now >= manager->next && manager->run(now);
+}
+
+/// Of groups that nobody uses some are kept, members of them or not: a communicator of the same members begins where the last ended.
+void Manager::drop_idle() {
+    size_t idle = 0;
+    for (size_t i = order.size(); i-- > 0;) {
+        Membership& one = *order[i];
+        if (one.users > 0 || !one.group.outgoing().drained()) continue;
+        // Of the pool's, those that wait for being taken, and those that are gone already.
+        if (one.pooled ? one.group.state() != State::absent || !one.taken : one.of_own_job() && ++idle <= kMostIdle) continue;
+        one.group.apply(Event::give_up, now_ns());
+        if (holds_place(one)) continue;
+        forget_in_pool(one);
+        order.erase(order.begin() + static_cast<ptrdiff_t>(i));
+        all.erase(one.name.key);
+    }
+}
+
+void answer_gone(link::Peer& peer, const Note& asked) {
+    if (asked.kind != NoteKind::ack && asked.kind != NoteKind::missing && asked.kind != NoteKind::datagram) return;
+    Note note{};
+    note.group = asked.group;
+    note.kind = NoteKind::gone;
+    link::send_control(peer, packet::Kind::multicast, &note, sizeof note);
+}
+
+void on_packet(link::Peer& peer, const link::Packet& packet) {
+    Note note;
+    if (packet.header.bytes < sizeof note) return;
+    std::memcpy(&note, packet.payload, sizeof note);
+    const auto found = manager ? manager->all.find(note.group) : decltype(manager->all.find(0)){};
+    if (!manager || found == manager->all.end()) return answer_gone(peer, note);
+    Membership& one = *found->second;
+    const uint32_t from = one.index_of({peer.job.address().id, peer.rank});
+    if (from == one.group.size() || from == one.group.me() || !check(note, one.group.size())) return;
+    const uint64_t now = now_ns();
+    if (note.kind == NoteKind::wish) {
+        on_wish(packet.payload + sizeof note, packet.header.bytes - sizeof note);
+    } else if (note.kind == NoteKind::datagram) {
+        Datagram datagram;
+        if (decode(packet.payload + sizeof note, packet.header.bytes - sizeof note, one.group.size(), datagram))
+            one.group.on_single(from, datagram, now);
+    } else {
+        one.group.on_note(from, note, now);
+    }
+    look_again(one);
+}
+
+}  // namespace
+
+Desk& desk() { return manager->desk; }
+
+void look_again(Membership& membership) { membership.due = manager->next = 0; }
+
+uint64_t cost_of_joining() { return manager->cost; }
+
+Membership* make_group(std::span<const link::Process> members, uint32_t me, uint64_t number) {
+    if (!manager) {
+        manager = new Manager;
+        link::take_packets(packet::Kind::multicast, on_packet);
+        progress::add_poller(poll);
+        link::add_deadline([] { return manager->next; });
+    }
+    transport::GroupName name;
+    if (name_of(members, number, name)) {
+        clear_failure();
+        return nullptr;
+    }
+    auto& place = manager->all[name.key];
+    if (!place) {
+        place = std::make_unique<Membership>(members, me, name, manager->desk);
+        place->touched = look_again;
+        place->may_join = [](Membership& self) { return manager->make_room(self); };
+        manager->order.push_back(place.get());
+    }
+    Membership& one = *place;
+    std::erase(manager->order, &one);
+    manager->order.push_back(&one);
+    look_again(one);
+    return &one;
+}
+
+Membership* use(std::span<const link::Process> members, uint32_t me) {
+    Membership* const one = make_group(members, me, 0);
+    if (one) ++one->users;
+    return one;
+}
+
+void let_go(Membership& membership) {
+    if (--membership.users == 0) {
+        // One that is ready is kept for the next.
+        if (membership.pooled || membership.group.state() != State::ready) membership.group.apply(Event::unwanted, now_ns());
+        look_again(membership);
+        manager->drop_idle();
+    }
+}
+
+void want(Membership& membership) {
+    if (membership.group.state() != State::absent) return;
+    const uint64_t now = now_ns();
+    if (now < membership.rests_until) return;
+    membership.rests_until = now + kRestNs;  // where there is no place for it, the next time comes
+    membership.group.apply(Event::want, now);
+    look_again(membership);
+}
+
+bool all_delivered() {
+    if (!manager) return true;
+    return std::all_of(manager->order.begin(), manager->order.end(),
+                       [](const Membership* one) { return one->group.outgoing().drained(); });
+}
+
+}  // namespace starling::multicast

@@ -1,0 +1,156 @@
+#include "multicast/membership.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/counters.h"
+#include "base/error.h"
+#include "link/remote.h"
+#include "link/transports.h"
+
+namespace starling::multicast {
+
+namespace {
+
+std::vector<Name> names_of(std::span<const link::Process> members) {
+    std::vector<Name> all;
+    for (const link::Process& member : members) all.push_back({member.job->address().id, member.rank});
+    return all;
+}
+
+/// Bytes of a message in a datagram: as many as the transport's datagrams hold, in whole words. Members whose interfaces have others
+/// need not agree: a message says how it is cut.
+uint32_t piece_of() {
+    const uint32_t most = link::network()->group_payload();
+    return (most - static_cast<uint32_t>(sizeof(Head))) / 8 * 8;
+}
+
+}  // namespace
+
+Membership::Membership(std::span<const link::Process> members, uint32_t me, const transport::GroupName& its_name, Desk& desk)
+    : name(its_name),
+      group(names_of(members), me,
+            {its_name.key, now_ns(), piece_of(), static_cast<uint64_t>(config().multicast_patience) * 1'000'000}, *this, desk),
+      processes_(members.begin(), members.end()) {
+    std::vector<link::Job*> jobs;
+    for (const link::Process& member : members) {
+        if (std::find(jobs.begin(), jobs.end(), member.job) != jobs.end()) continue;
+        jobs.push_back(member.job);
+        holds_.emplace_back(member.job);
+        own_job_ = own_job_ && member.job == link::self().job;
+    }
+}
+
+uint32_t Membership::index_of(const Name& who) const {
+    const auto& all = group.members();
+    const auto at = std::lower_bound(all.begin(), all.end(), who);
+    return at != all.end() && *at == who ? static_cast<uint32_t>(at - all.begin()) : group.size();
+}
+
+link::Peer* Membership::peer(uint32_t member) const {
+    const link::Process& who = processes_[member];
+    link::Peer* const peer = who.job->dead() ? nullptr : who.job->peer(who.rank);
+    return peer && !peer->dead ? peer : nullptr;
+}
+
+void Membership::look_for_dead(uint64_t now) {
+    for (uint32_t member = 0; member < group.size(); ++member) {
+        if (member == group.me()) continue;
+        const link::Process& who = processes_[member];
+        const link::Peer* const met = who.job->peer_if_met(who.rank);
+        if (who.job->dead() || (met && met->dead))
+            group.on_out(member, true, now);
+        else if (met && link::has_finalized(*met))
+            group.on_out(member, false, now);
+    }
+}
+
+bool Membership::to_group(const Head& head, const std::byte* body, uint32_t bytes) {
+    if (!network_) return true;  // given up in the meantime: those who miss it ask for it
+    const iovec parts[2] = {{const_cast<Head*>(&head), sizeof head}, {const_cast<std::byte*>(body), bytes}};
+    return network_->send(parts, bytes > 0 ? 2 : 1);
+}
+
+bool Membership::send_behind_note(uint32_t member, const Note& note, const iovec* parts, int count) {
+    link::Peer* const to = peer(member);
+    size_t whole = sizeof note;
+    for (int i = 0; i < count; ++i) whole += parts[i].iov_len;
+    if (!to || whole > to->base->payload_limit()) return true;
+    link::Slot slot;
+    if (!link::reserve(*to, static_cast<uint32_t>(whole), slot)) return false;
+    slot.header->kind = packet::Kind::multicast;
+    std::memcpy(slot.payload, &note, sizeof note);
+    std::byte* at = slot.payload + sizeof note;
+    for (int i = 0; i < count; at += parts[i++].iov_len)
+        if (parts[i].iov_len > 0) std::memcpy(at, parts[i].iov_base, parts[i].iov_len);
+    link::commit(*to, slot, static_cast<uint32_t>(whole));
+    return true;
+}
+
+bool Membership::to_member(uint32_t member, const Head& head, const std::byte* body, uint32_t bytes) {
+    Note note{};
+    note.group = name.key;
+    note.kind = NoteKind::datagram;
+    note.sender = head.sender;
+    note.who = static_cast<uint16_t>(group.me());
+    const iovec parts[2] = {{const_cast<Head*>(&head), sizeof head}, {const_cast<std::byte*>(body), bytes}};
+    if (!send_behind_note(member, note, parts, 2)) return false;
+    ++counters.group_singles;
+    return true;
+}
+
+void Membership::wish(uint32_t member, const std::byte* claim, uint32_t bytes) {
+    Note note{};
+    note.group = name.key;
+    note.kind = NoteKind::wish;
+    note.who = static_cast<uint16_t>(group.me());
+    const iovec part{const_cast<std::byte*>(claim), bytes};
+    send_behind_note(member, note, &part, 1);  // where there is no room, the communicator has none of the pool
+}
+
+void Membership::note(uint32_t member, const Note& note) {
+    static_assert(sizeof note <= link::Control::kMost);
+    if (link::Peer* const to = peer(member)) link::send_control(*to, packet::Kind::multicast, &note, sizeof note);
+}
+
+bool Membership::join() {
+    if (may_join && !may_join(*this)) return false;
+    if (const int error = link::network()->join(name, *this, network_)) {
+        if (config().verbose >= 1) std::fprintf(stderr, "starling: no multicast: %s\n", failure_text().data());
+        clear_failure();
+        (void)error;
+        return false;
+    }
+    joined_at = now_ns();
+    ++counters.groups_joined;
+    counters.groups += 1;
+    return true;
+}
+
+void Membership::leave() {
+    if (!network_) return;
+    network_.reset();
+    counters.groups -= 1;
+}
+
+void Membership::flush() {
+    if (network_) network_->flush();
+}
+
+void Membership::no_answer() {
+    if (network_) network_->no_answer();
+}
+
+void Membership::datagram(const std::byte* data, uint32_t bytes) {
+    Datagram taken;
+    if (!decode(data, bytes, group.size(), taken)) {
+        ++counters.strangers_group;
+        return;
+    }
+    group.on_datagram(taken, now_ns());
+    if (touched) touched(*this);
+}
+
+}  // namespace starling::multicast

@@ -1,0 +1,201 @@
+#include "multicast/outgoing.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/counters.h"
+
+namespace starling::multicast {
+
+// Receivers take in what nobody there has asked for yet to a limit, and then no acknowledgement comes before they ask. So what is begun
+// must not need any but its own: it is the only one, or goes out at once as a whole.
+bool Outgoing::takes(uint64_t bytes) const {
+    if (messages_.empty()) return true;
+    return bytes <= kMostCopied && next_ == messages_.size() && in_flight() + fragments_of(bytes, piece_) <= window_ &&
+           messages_.size() < kMostMessages && kept_ + bytes <= kMostKept;
+}
+
+void Outgoing::start(Send& send, uint64_t context, uint64_t call, const void* data, uint64_t bytes, uint64_t now) {
+    Message message{context, call, bytes, static_cast<const std::byte*>(data), {}, &send, fragments_of(bytes, piece_), 0, {}};
+    const bool copied = bytes <= kMostCopied;
+    if (copied) {
+        message.copy.assign(message.data, message.data + bytes);
+        message.send = nullptr;
+        kept_ += bytes;
+    }
+    messages_.push_back(std::move(message));
+    if (copied) messages_.back().data = messages_.back().copy.data();
+    pause_ = calm();
+    heartbeats_ = 0;
+    heartbeat_at_ = now + pause_;
+    if (copied) send.complete();
+}
+
+Outgoing::Message* Outgoing::find(uint32_t serial) {
+    const uint32_t at = serial - first_;
+    return at < messages_.size() ? &messages_[at] : nullptr;
+}
+
+Head Outgoing::head_of(const Message& message, uint32_t serial, uint64_t fragment) const {
+    return {Head::kMagic,
+            Head::kVersion,
+            Word::data,
+            me_,
+            0,
+            epoch_,
+            serial,
+            first_,
+            message.context,
+            message.call,
+            message.bytes,
+            static_cast<uint32_t>(fragment),
+            piece_};
+}
+
+const std::byte* Outgoing::body_of(const Message& message, uint64_t fragment, uint32_t& bytes) const {
+    const uint64_t at = fragment * piece_;
+    bytes = static_cast<uint32_t>(std::min<uint64_t>(piece_, message.bytes - at));
+    return message.data + at;
+}
+
+Head Outgoing::heartbeat() const {
+    const uint64_t sent = messages_.empty() ? 0 : messages_.front().sent;
+    return {Head::kMagic,
+            Head::kVersion,
+            Word::heartbeat,
+            me_,
+            0,
+            epoch_,
+            first_ + next_ + (next_ < messages_.size() && messages_[next_].sent > 0),
+            first_,
+            0,
+            0,
+            0,
+            static_cast<uint32_t>(sent),
+            0};
+}
+
+uint64_t Outgoing::in_flight() const { return sent_ - acked_fragments_; }
+
+bool Outgoing::send_new(Wire& wire, uint64_t now) {
+    bool any = false;
+    while (next_ < messages_.size() && (next_ > 0 || in_flight() < window_)) {
+        Message& message = messages_[next_];
+        Head head = head_of(message, first_ + next_, message.sent);
+        uint32_t bytes;
+        const std::byte* const body = body_of(message, message.sent, bytes);
+        const bool ends = message.sent + 1 == message.fragments;
+        const bool ask = ++unasked_ >= window_ / 4 || in_flight() + 1 >= window_ || (ends && message.send);
+        if (ask) head.flags = Head::kAckNow;
+        if (!wire.to_group(head, body, bytes)) {
+            stuck_ = true;
+            return any;
+        }
+        if (ask) unasked_ = 0;
+        any = true;
+        ++sent_;
+        ++message.sent;
+        if (ends) ++next_;
+        heartbeat_at_ = now + pause_;
+    }
+    return any;
+}
+
+bool Outgoing::repeat(Wire& wire, uint64_t now) {
+    bool any = false;
+    while (!wishes_.empty()) {
+        const Wish wish = wishes_.front();
+        Message* const message = find(wish.serial);
+        if (message && wish.fragment < message->sent) {
+            const Head head = head_of(*message, wish.serial, wish.fragment);
+            uint32_t bytes;
+            const std::byte* const body = body_of(*message, wish.fragment, bytes);
+            uint64_t& at = message->repeated_at[wish.fragment];
+            const bool to_one = wish.who != Note::kSeveral;
+            if (to_one ? !wire.to_member(wish.who, head, body, bytes)
+                       : now - at >= kRepeatNs && !wire.to_group(head, body, bytes)) {
+                stuck_ = true;
+                return any;
+            }
+            const bool goes = to_one || now - at >= kRepeatNs;
+            repeated_ += goes;
+            counters.group_repeats += goes;
+            if (!to_one && now - at >= kRepeatNs) at = now;
+            any = true;
+        }
+        wishes_.pop_front();
+    }
+    wishes_at_ = UINT64_MAX;
+    return any;
+}
+
+bool Outgoing::run(Wire& wire, uint64_t now) {
+    stuck_ = false;
+    bool any = wishes_at_ <= now && repeat(wire, now);
+    any |= send_new(wire, now);
+    if (!messages_.empty() && heartbeat_at_ <= now) {
+        ++heartbeats_;
+        wire.to_group(heartbeat(), nullptr, 0);
+        pause_ = std::min(pause_ * 2, kHeartbeatAtMostNs);
+        heartbeat_at_ = now + pause_;
+    }
+    wire.flush();
+    return any;
+}
+
+uint64_t Outgoing::deadline() const {
+    if (stuck_) return 0;
+    return std::min(wishes_at_, messages_.empty() ? UINT64_MAX : heartbeat_at_);
+}
+
+void Outgoing::acknowledged(const Position& position, uint64_t now) {
+    if (!(acked_ < position)) return;
+    while (!messages_.empty() && acked_.serial != position.serial) {
+        Message& message = messages_.front();
+        if (message.sent < message.fragments) return;  // nobody can have it
+        acked_fragments_ += message.fragments - acked_.fragment;
+        acked_ = {acked_.serial + 1, 0};
+        ++first_;
+        --next_;
+        if (message.send)
+            message.send->complete();
+        else
+            kept_ -= message.bytes;
+        messages_.pop_front();
+    }
+    if (!messages_.empty() && acked_.serial == position.serial && position.fragment > acked_.fragment) {
+        const uint64_t to = std::min(position.fragment, messages_.front().sent);
+        acked_fragments_ += to - acked_.fragment;
+        acked_.fragment = to;
+    }
+    if (window_ < kMostWindow) ++window_;
+    heartbeats_ = 0;
+    calm_ = std::min(calm_ + calm_ / 4, kCalmHeartbeatNs);
+    pause_ = calm();
+    heartbeat_at_ = now + pause_;
+}
+
+void Outgoing::missed(const Missing& missing, uint16_t who, uint64_t now) {
+    Message* const message = find(missing.serial);
+    if (!message) return;
+    for (uint32_t bit = 0; bit < 64; ++bit) {
+        if (!(missing.mask >> bit & 1)) continue;
+        const uint64_t fragment = uint64_t{missing.fragment} + bit;
+        if (fragment >= message->sent) break;
+        const auto same = std::find_if(wishes_.begin(), wishes_.end(), [&](const Wish& wish) {
+            return wish.serial == missing.serial && wish.fragment == fragment && !(wish.urgent || missing.urgent);
+        });
+        if (same == wishes_.end())
+            wishes_.push_back({missing.serial, static_cast<uint32_t>(fragment), who, missing.urgent});
+        else if (same->who != who)
+            same->who = Note::kSeveral;
+    }
+    wishes_at_ = std::min(wishes_at_, now + kGatherNs);
+    calm_ = kHeartbeatNs;
+    if (now - shrunk_at_ > 4 * kHeartbeatNs) {
+        window_ = std::max(kLeastWindow, window_ / 2);
+        shrunk_at_ = now;
+    }
+}
+
+}  // namespace starling::multicast

@@ -1,0 +1,202 @@
+#include "multicast/pool.h"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/counters.h"
+#include "base/state.h"
+#include "multicast/manager.h"
+
+namespace starling::multicast {
+
+namespace {
+
+/// The context of the message that says for whom a group is.
+constexpr uint64_t kClaims = 1;
+constexpr size_t kRemembered = 256;
+
+/// For whom: a context, and a bit for each member of the pool.
+struct Claim {
+    uint64_t context = 0;
+    std::vector<std::byte> bits;
+
+    explicit Claim(size_t members) : bits((members + 7) / 8) {}
+    void add(size_t member) { bits[member / 8] |= std::byte(1u << member % 8); }
+    bool has(size_t member) const { return (bits[member / 8] >> member % 8 & std::byte(1)) != std::byte(0); }
+    std::vector<std::byte> bytes() const {
+        std::vector<std::byte> out(sizeof context);
+        std::memcpy(out.data(), &context, sizeof context);
+        out.insert(out.end(), bits.begin(), bits.end());
+        return out;
+    }
+    bool read(const std::byte* data, size_t count) {
+        if (count != sizeof context + bits.size()) return false;
+        std::memcpy(&context, data, sizeof context);
+        std::copy(data + sizeof context, data + count, bits.begin());
+        return true;
+    }
+};
+
+/// A group that waits for being taken.
+struct Ready {
+    uint64_t number;
+    Membership* membership;
+    std::vector<std::byte> memory;  ///< of the claim
+    Receive claim;
+    Send send;
+    bool was_ready = false;
+
+    Label label(const link::Process& first) const { return {first.job->address().id, kClaims, number, first.rank}; }
+    /// It has been of use, and is none any more: given up for others, or taken without a word of it having come.
+    bool is_lost() {
+        const State state = membership->group.state();
+        was_ready = was_ready || state == State::ready;
+        return was_ready && state == State::absent;
+    }
+};
+
+struct Pool {
+    std::vector<link::Process> members;  ///< leaders of the job's hosts
+    uint32_t me = 0;
+    std::vector<std::unique_ptr<Ready>> ready;        ///< by number
+    std::deque<uint64_t> granted;                     ///< contexts, the last ones: their wishes may come more than once
+    std::unordered_map<uint64_t, Membership*> given;  ///< by context
+
+    void add(uint64_t number);
+    void apply(const Claim& claim, Membership& membership);
+    void grant(const Claim& claim);
+};
+STARLING_STATE Pool* pool = nullptr;
+
+void Pool::add(uint64_t number) {
+    Membership* const membership = make_group(members, me, number);
+    if (!membership) return;
+    auto one = std::make_unique<Ready>();
+    one->number = number;
+    one->membership = membership;
+    membership->pooled = true;
+    if (me != 0) {
+        one->memory.resize(sizeof(uint64_t) + (members.size() + 7) / 8);
+        one->claim.memory = one->memory.data();
+        one->claim.bytes = one->memory.size();
+        desk().post(one->claim, one->label(members[0]));
+    }
+    want(*membership);
+    ready.push_back(std::move(one));
+}
+
+/// Those who are not meant leave; the others have a group.
+void Pool::apply(const Claim& claim, Membership& membership) {
+    const uint64_t now = now_ns();
+    std::vector<bool> in(members.size());
+    for (size_t i = 0; i < in.size(); ++i) in[i] = claim.has(i);
+    membership.group.narrow(in, now);
+    membership.taken = true;
+    if (in[me])
+        given[claim.context] = &membership;
+    else
+        membership.group.apply(Event::unwanted, now);
+    look_again(membership);
+}
+
+void Pool::grant(const Claim& claim) {
+    const auto at = std::find_if(ready.begin(), ready.end(), [&](const auto& one) {
+        return one->membership->group.may_send(claim.bits.size() + sizeof claim.context);
+    });
+    if (at == ready.end() || std::find(granted.begin(), granted.end(), claim.context) != granted.end()) return;
+    granted.push_back(claim.context);
+    if (granted.size() > kRemembered) granted.pop_front();
+    std::unique_ptr<Ready> one = std::move(*at);
+    ready.erase(at);
+    Membership& membership = *one->membership;
+    const std::vector<std::byte> bytes = claim.bytes();
+    membership.group.start(one->send, kClaims, one->number, bytes.data(), bytes.size(), now_ns());
+    ++counters.groups_from_pool;
+    apply(claim, membership);
+    add(one->number + static_cast<uint64_t>(config().multicast_pool));
+}
+
+}  // namespace
+
+void fill_pool() {
+    if (pool) return;
+    pool = new Pool;
+    link::Job& job = *link::self().job;
+    const job::JobSegment& segment = job.segment();
+    std::vector<bool> seen;
+    for (uint32_t rank = 0; rank < segment.header().size; ++rank) {
+        const uint32_t host = segment.host_of(rank);
+        if (host >= seen.size()) seen.resize(host + 1);
+        if (seen[host]) continue;
+        seen[host] = true;
+        pool->members.push_back({&job, rank});
+    }
+    const auto me = std::find(pool->members.begin(), pool->members.end(), link::self());
+    pool->me = static_cast<uint32_t>(me - pool->members.begin());
+    if (me == pool->members.end() || pool->members.size() < 3) return;
+    for (uint64_t number = 1; number <= static_cast<uint64_t>(config().multicast_pool); ++number) pool->add(number);
+}
+
+void take_from_pool(uint64_t context, std::span<const link::Process> members) {
+    if (!pool || pool->ready.empty()) return;
+    Claim claim(pool->members.size());
+    claim.context = context;
+    for (const link::Process& member : members) {
+        const auto at = std::find(pool->members.begin(), pool->members.end(), member);
+        if (at == pool->members.end()) return;
+        claim.add(static_cast<size_t>(at - pool->members.begin()));
+    }
+    if (pool->me == 0) return pool->grant(claim);
+    const std::vector<std::byte> bytes = claim.bytes();
+    pool->ready.front()->membership->wish(0, bytes.data(), static_cast<uint32_t>(bytes.size()));
+}
+
+Membership* given_by_pool(uint64_t context) {
+    if (!pool) return nullptr;
+    const auto found = pool->given.find(context);
+    return found == pool->given.end() ? nullptr : found->second;
+}
+
+void forget_in_pool(uint64_t context) {
+    if (pool) pool->given.erase(context);
+}
+
+void forget_in_pool(const Membership& membership) {
+    if (pool) std::erase_if(pool->given, [&](const auto& one) { return one.second == &membership; });
+}
+
+void on_wish(const std::byte* wish, size_t bytes) {
+    if (!pool || pool->me != 0 || pool->members.empty()) return;
+    Claim claim(pool->members.size());
+    if (claim.read(wish, bytes)) pool->grant(claim);
+}
+
+bool poll_pool() {
+    if (!pool) return false;
+    bool any = false;
+    for (size_t i = 0; i < pool->ready.size(); ++i) {
+        const bool lost = pool->ready[i]->is_lost();
+        if (!pool->ready[i]->claim.done && !lost) continue;
+        const std::unique_ptr<Ready> one = std::move(pool->ready[i]);
+        pool->ready.erase(pool->ready.begin() + static_cast<ptrdiff_t>(i--));
+        Claim claim(pool->members.size());
+        const bool whole = one->claim.done && one->claim.outcome.error == MPI_SUCCESS &&
+                           claim.read(one->memory.data(), one->claim.outcome.bytes);
+        if (whole)
+            pool->apply(claim, *one->membership);
+        else
+            desk().withdraw(one->claim, one->label(pool->members[0]));
+        one->membership->taken = true;
+        pool->add(one->number + static_cast<uint64_t>(config().multicast_pool));
+        any = true;
+    }
+    return any;
+}
+
+}  // namespace starling::multicast

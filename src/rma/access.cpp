@@ -1,0 +1,248 @@
+// The side that asks, over packets.
+#include "rma/access.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/immortal.h"
+#include "base/state.h"
+#include "message/serials.h"
+#include "rma/owner.h"
+#include "rma/runs.h"
+#include "transport/shm/kernel_copy.h"
+
+namespace starling::rma {
+
+namespace {
+
+/// Packets to one target under way at most: an owner that is slow to answer is not flooded.
+constexpr uint32_t kMostUnanswered = 64;
+
+using Targets = List<Target, &Target::hook>;
+STARLING_STATE Targets* active = nullptr;
+STARLING_STATE Immortal<message::Serials<Access>> serials_storage;
+constinit auto& serials = serials_storage.value;
+STARLING_STATE uint32_t last_generation = 0;
+
+bool is_update(Operation operation) { return operation >= Operation::update && operation <= Operation::compare_swap; }
+bool carries_data(const Access& access) {
+    if (access.operation == Operation::get) return false;
+    return access.operation == Operation::put || !access.update.op || access.update.op->operation != datatype::Operation::no_op;
+}
+
+/// So many of its packets are answered, or will be to nobody.
+void forget_packets(Access& access, uint32_t packets) {
+    access.packets -= packets;
+    access.target->unanswered -= packets;
+    if (is_update(access.operation)) access.target->updates -= packets;
+}
+
+void finish(Access& access, int error) {
+    Target& target = *access.target;
+    access.hook.unlink();
+    serials.remove(access.serial);
+    forget_packets(access, access.packets);
+    if (--target.open == 0) target.hook.unlink();
+    access.outcome.error = error;
+    if (!access.over) {
+        if (error) progress::keep_failure(access);
+        return access.complete();
+    }
+    if (error && !target.error) {
+        target.error = error;
+        target.sentence = failure_text();
+    }
+    clear_failure();
+    access.done = true;
+    access.over(access);
+}
+
+/// The part of a packet that is about memory.
+struct Part {
+    Run runs[kMostRuns];
+    uint32_t count = 0;
+    uint64_t bytes = 0;
+};
+
+Part next_part(const Access& access, uint64_t limit) {
+    Part part;
+    const uint64_t room = limit - sizeof(AccessPacket);
+    // A run costs its own place; without data to carry, the answer has to fit all the same.
+    while (part.count < kMostRuns && access.issued + part.bytes < access.bytes) {
+        const uint64_t used = part.bytes + (part.count + 1) * sizeof(Run);
+        if (used >= room) break;
+        Run run;
+        if (!next_run(access.there, access.update.element, access.issued + part.bytes, room - used, run)) break;
+        part.runs[part.count++] = run;
+        part.bytes += run.bytes;
+    }
+    return part;
+}
+
+void write_data(const Access& access, uint64_t bytes, std::byte* out) {
+    if (access.operation == Operation::compare_swap)
+        std::memcpy(out, access.swap, 2 * bytes);
+    else
+        datatype::pack(*access.origin.type, access.origin.count, access.origin.buffer, access.issued, out, bytes);
+}
+
+/// One packet; false if there is no room now.
+bool issue(Access& access) {
+    Target& target = *access.target;
+    link::Peer& peer = *target.peer;
+    const uint64_t limit = std::min<uint64_t>(link::payload_limit(peer), 16 * 1024);
+    const Part part = next_part(access, limit);
+    const bool swaps = access.operation == Operation::compare_swap;
+    const uint64_t data = carries_data(access) ? part.bytes * (swaps ? 2 : 1) : 0;
+    const auto before = static_cast<uint32_t>(sizeof(AccessPacket) + part.count * sizeof(Run));
+    const auto payload = before + static_cast<uint32_t>(data);
+    link::Slot slot;
+    if (!link::reserve(peer, payload, slot)) return false;
+    slot.header->kind = packet::Kind::access;
+    slot.header->operation = static_cast<uint8_t>(access.operation);
+    slot.header->access = {access.generation, access.serial, access.issued};
+    const Update& u = access.update;
+    const AccessPacket packet{target.key.secret,
+                              target.key.id,
+                              part.count,
+                              static_cast<uint32_t>(part.bytes),
+                              static_cast<uint16_t>(u.element ? u.element->pool_index : 0),
+                              static_cast<uint16_t>(u.op ? u.op->pool_index : 0x20)};
+    std::memcpy(slot.payload, &packet, sizeof packet);
+    std::memcpy(slot.payload + sizeof packet, part.runs, part.count * sizeof(Run));
+    if (data) write_data(access, part.bytes, slot.payload + before);
+    link::commit(peer, slot, payload);
+    access.issued += part.bytes;
+    ++access.packets;
+    ++target.unanswered;
+    if (is_update(access.operation)) {
+        ++target.updates;
+        target.by_ring = peer.near.has_ring();
+    }
+    return true;
+}
+
+/// Updates are carried out in their order. Packets on one path keep it; where the path has changed, the next update waits for
+/// the answers to those before.
+bool may_be_issued(const Access& access) {
+    const Target& target = *access.target;
+    if (target.unanswered >= kMostUnanswered) return false;
+    return !is_update(access.operation) || target.updates == 0 || target.by_ring == target.peer->near.has_ring();
+}
+
+bool advance(Target& target) {
+    bool any = false;
+    while (Access* access = target.waiting.front()) {
+        if (!may_be_issued(*access) || !issue(*access)) break;
+        any = true;
+        if (access->issued < access->bytes) continue;
+        Target::Accesses::remove(access);
+        target.issued.push_back(access);
+    }
+    return any;
+}
+
+void end_all(Target& target) {
+    for (Target::Accesses* list : {&target.issued, &target.waiting})
+        while (Access* access = list->front()) {
+            fail(MPI_ERR_PROC_ABORTED, "rank %u has ended while its memory was accessed", target.peer->rank);
+            finish(*access, MPI_ERR_PROC_ABORTED);
+        }
+}
+
+void refused(Access& access) {
+    const char* text = "rank %u has refused an access to its memory: it is outside of what is exposed, or not exposed any more";
+    finish(access, fail(MPI_ERR_RMA_RANGE, text, access.target->peer->rank));
+}
+
+/// Takes what an answer brings; false if it is none to this access.
+bool take_answer(Access& access, const link::Packet& packet) {
+    const auto operation = static_cast<Operation>(packet.header.operation);
+    const uint64_t at = packet.header.access.offset, bytes = packet.header.bytes;
+    if (operation == Operation::done) {
+        access.answered += at;
+    } else {
+        if (!access.result.type || at > access.bytes || bytes > access.bytes - at) return false;
+        datatype::unpack(*access.result.type, access.result.count, access.result.buffer, at, packet.payload, bytes);
+        access.answered += bytes;
+    }
+    if (operation != Operation::some_data && access.packets) forget_packets(access, 1);
+    return true;
+}
+
+/// A put or get of one block each, by the kernel: at once, without the owner. False if that is not possible.
+bool copy_by_kernel(const Access& access, Target& target) {
+    if (target.pid == 0 || (access.operation != Operation::put && access.operation != Operation::get)) return false;
+    const bool put = access.operation == Operation::put;
+    const Local& local = put ? access.origin : access.result;
+    const There& there = access.there;
+    if (!datatype::is_block(*local.type, local.count) || !datatype::is_block(*there.type, there.count)) return false;
+    void* here = datatype::block_address(*local.type, local.buffer);
+    const uint64_t remote = target.address + there.offset + static_cast<uint64_t>(there.type->true_lb);
+    const iovec block{here, access.bytes};
+    const int error = put ? shm::write_remote(target.pid, remote, here, access.bytes)
+                          : shm::read_remote(target.pid, remote, &block, 1, access.bytes);
+    if (error) target.pid = 0;  // forbidden, or gone: packets find out
+    return error == 0;
+}
+
+}  // namespace
+
+int Target::take_error() {
+    if (!error) return MPI_SUCCESS;
+    const int taken = error;
+    error = MPI_SUCCESS;
+    return fail(taken, "%s", sentence.c_str());
+}
+
+void start(Access& access, Target& target) {
+    access.target = &target;
+    access.bytes = access.operation != Operation::compare_swap && carries_data(access) ? access.origin.bytes() : access.there.bytes();
+    access.issued = access.answered = access.packets = 0;
+    access.done = false;
+    access.outcome = progress::Outcome{};
+    if (target.mapped || access.bytes == 0 || copy_by_kernel(access, target)) {
+        if (access.bytes && target.mapped) do_in_mapping(access, target);
+        access.done = true;
+        if (access.over) return access.over(access);
+        return access.complete();
+    }
+    take_accesses();
+    if (!active) active = new Targets;
+    access.serial = serials.add(access);
+    access.generation = ++last_generation;
+    if (target.open++ == 0) active->push_back(&target);
+    target.waiting.push_back(&access);
+    if (!target.peer->dead) advance(target);  // else the next poll finds it
+}
+
+void on_access_packet(link::Peer& peer, const link::Packet& packet) {
+    if (static_cast<Operation>(packet.header.operation) < Operation::done) return carry_out(peer, packet);
+    const packet::Access answered = packet.header.access;
+    Access* access = serials.find(answered.serial);
+    if (!access || access->target->peer != &peer || access->generation != answered.generation) return;
+    Target& target = *access->target;
+    if (static_cast<Operation>(packet.header.operation) == Operation::refused) return refused(*access);
+    if (!take_answer(*access, packet)) return;
+    if (access->answered == access->bytes) finish(*access, MPI_SUCCESS);
+    advance(target);
+}
+
+bool poll_accesses() {
+    bool any = poll_answers();
+    if (!active) return any;
+    for (Target* target = active->front(); target;) {
+        Target* next = active->next(target);
+        if (target->peer->dead) {
+            end_all(*target);
+            any = true;
+        } else {
+            any |= advance(*target);
+        }
+        target = next;
+    }
+    return any;
+}
+
+}  // namespace starling::rma

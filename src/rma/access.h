@@ -1,0 +1,97 @@
+// Accesses: puts, gets and updates of another process's region, over packets that its owner carries out, or in a mapping.
+//
+// All calls need the library's lock.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+
+#include "base/list.h"
+#include "link/peer.h"
+#include "progress/request.h"
+#include "rma/packets.h"
+#include "rma/region.h"
+#include "rma/update.h"
+
+namespace starling::rma {
+
+/// Data of this process: a buffer as MPI functions describe them.
+struct Local {
+    void* buffer = nullptr;
+    int64_t count = 0;
+    const Datatype* type = nullptr;
+    uint64_t bytes() const { return type ? datatype::packed_size(*type, count) : 0; }
+};
+
+/// Data in a region: `count` elements of a type that lies at `offset`.
+struct There {
+    uint64_t offset = 0;
+    int64_t count = 0;
+    const Datatype* type = nullptr;
+    uint64_t bytes() const { return datatype::packed_size(*type, count); }
+};
+
+struct Target;
+
+/// One access from its start until everything has been carried out. Must not move meanwhile; types stay alive until then.
+/// `outcome.error`: MPI_SUCCESS; MPI_ERR_RMA_RANGE: the owner has refused it; MPI_ERR_PROC_ABORTED: the owner is gone.
+struct Access : progress::Request {
+    Access() : Request(progress::RequestKind::rma) {}
+    Operation operation = Operation::put;
+    Target* target = nullptr;
+    Local origin, result;
+    There there;
+    Update update;
+    std::byte swap[2 * 16];       ///< compare_swap: the new value and the one to compare with
+    uint64_t bytes = 0;           ///< of data, packed
+    uint64_t issued = 0, answered = 0;
+    uint32_t packets = 0;  ///< not answered
+    uint32_t serial = 0;
+    uint32_t generation = 0;         ///< tells answers to this access from late ones to another with its serial
+    void (*over)(Access&) = nullptr;  ///< called at the end, if the access is nobody's request
+    ListHook hook;                   ///< of its target
+};
+
+/// Another process's region as it is seen from here.
+struct Target {
+    link::Peer* peer = nullptr;  ///< null while the region is only reached in its mapping
+    RegionKey key;
+    std::byte* mapping = nullptr;  ///< where offset 0 lies in this process, if `mapped`
+    bool mapped = false;
+    Guard* guard = nullptr;  ///< of a mapping
+    pid_t pid = 0;           ///< of a neighbour whose memory the kernel copies; 0: none
+    uint64_t address = 0;    ///< where offset 0 lies there
+
+    uint32_t open = 0;        ///< accesses under way
+    uint32_t unanswered = 0;  ///< packets
+    uint32_t updates = 0;     ///< of them updates
+    bool by_ring = false;     ///< the way that the last update went
+    int error = MPI_SUCCESS;  ///< the first of those that are nobody's requests, until take_error()
+    std::string sentence;     ///< that says what happened
+    using Accesses = List<Access, &Access::hook>;
+    Accesses waiting;  ///< those not all issued, in their order
+    Accesses issued;
+    ListHook hook;  ///< of the targets with accesses under way
+
+    /// The error of what has ended since the last call, with failure_text().
+    int take_error();
+};
+
+/// Begin an access of a target that is not mapped, or of one that is: then it is over on return. Which of the members of
+/// `access` count: a put: origin and there; a get: result and there; an update: origin, there and update, with a result if `operation`
+/// is fetch_update; compare_swap: swap, result, there of one element, and update.element. Offsets have been checked as far as they can be.
+void start(Access& access, Target& target);
+
+/// The same in a mapping, where no access is needed for it: all is done on return. Lengths have been checked.
+void put_in_mapping(const Target& target, const Local& origin, const There& there);
+void get_from_mapping(const Target& target, const There& there, const Local& result);
+/// An update or a swap, as `access` says.
+void do_in_mapping(const Access& access, const Target& target);
+
+/// Where packets of kind `access` come in, and what is polled.
+void on_access_packet(link::Peer& peer, const link::Packet& packet);
+bool poll_accesses();
+
+}  // namespace starling::rma

@@ -1,0 +1,175 @@
+#include "rma/owner.h"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <span>
+#include <vector>
+
+#include "base/state.h"
+#include "progress/engine.h"
+#include "rma/access.h"
+#include "rma/packets.h"
+#include "rma/region.h"
+#include "rma/update.h"
+
+namespace starling::rma {
+
+namespace {
+
+/// What an access comes to, until all of it is sent.
+struct Answer {
+    link::Peer* peer;
+    Operation operation;
+    packet::Access header;
+    std::vector<std::byte> data;
+    uint64_t sent = 0;
+};
+
+STARLING_STATE std::deque<Answer>* answers = nullptr;
+STARLING_STATE bool taking = false;
+
+/// Sends a packet of it; false if there is no room now.
+bool send_some(Answer& answer) {
+    const uint64_t left = answer.data.size() - answer.sent;
+    const auto bytes = static_cast<uint32_t>(std::min<uint64_t>(left, link::payload_limit(*answer.peer)));
+    link::Slot slot;
+    if (!link::reserve(*answer.peer, bytes, slot)) return false;
+    slot.header->kind = packet::Kind::access;
+    const Operation operation = bytes < left ? Operation::some_data : answer.operation;
+    slot.header->operation = static_cast<uint8_t>(operation);
+    slot.header->access = answer.header;
+    slot.header->access.offset += answer.sent;
+    if (bytes) std::memcpy(slot.payload, answer.data.data() + answer.sent, bytes);
+    link::commit(*answer.peer, slot, bytes);
+    answer.sent += bytes;
+    return true;
+}
+
+bool send_all(Answer& answer) {
+    do {
+        if (!send_some(answer)) return false;
+    } while (answer.sent < answer.data.size());
+    return true;
+}
+
+void reply(Answer&& answer) {
+    if (!answers) answers = new std::deque<Answer>;
+    if (answers->empty() && send_all(answer)) return;
+    answers->push_back(std::move(answer));
+}
+
+/// What one packet asks for, checked and in order.
+struct Asked {
+    AccessPacket packet;
+    Run runs[kMostRuns];
+    const std::byte* data;
+    uint64_t data_bytes;
+    Region* region;
+    Update update;
+};
+
+bool read_update(Operation operation, Asked& asked) {
+    const AccessPacket& packet = asked.packet;
+    if (packet.element - 0x200u >= 0x100u || packet.op - 0x20u >= 0x20u) return false;
+    const Datatype& element = datatype::predefined_types[packet.element - 0x200u];
+    const Op& op = datatype::predefined_ops[packet.op - 0x20u];
+    if (element.magic != Datatype::kMagic || element.size == 0) return false;
+    asked.update = {&element, &op};
+    if (operation == Operation::compare_swap)
+        return packet.runs == 1 && packet.bytes == element.size && asked.data_bytes == 2 * uint64_t{packet.bytes};
+    if (op.magic != Op::kMagic || !datatype::op_valid_for_window(op, element)) return false;
+    return asked.data_bytes == (op.operation == datatype::Operation::no_op ? 0 : packet.bytes);
+}
+
+/// Bytes of memory that a run of data is in.
+uint64_t span_of(const Run& run, const Datatype* element) {
+    if (!element || run.bytes == 0) return run.bytes;
+    return memory_of(*element, static_cast<int64_t>(run.bytes / static_cast<uint64_t>(element->size)));
+}
+
+/// False if anything of it is not as it has to be, and nothing is done then.
+bool read(Operation operation, const link::Packet& packet, Asked& asked) {
+    const uint64_t bytes = packet.header.bytes;
+    if (bytes < sizeof asked.packet) return false;
+    std::memcpy(&asked.packet, packet.payload, sizeof asked.packet);
+    const uint32_t count = asked.packet.runs;
+    if (count > kMostRuns || bytes - sizeof asked.packet < count * sizeof(Run)) return false;
+    std::memcpy(asked.runs, packet.payload + sizeof asked.packet, count * sizeof(Run));
+    const uint64_t before = sizeof asked.packet + count * sizeof(Run);
+    asked.data = packet.payload + before;
+    asked.data_bytes = bytes - before;
+    asked.region = find_region(asked.packet.region, asked.packet.secret);
+    if (!asked.region) return false;
+    const bool plain = operation == Operation::put || operation == Operation::get;
+    if (!plain && !read_update(operation, asked)) return false;
+    if (plain && asked.data_bytes != (operation == Operation::put ? asked.packet.bytes : 0)) return false;
+    uint64_t sum = 0;
+    for (const Run& run : std::span(asked.runs, count)) {
+        if (run.bytes > asked.packet.bytes - sum) return false;
+        if (!plain && run.bytes % static_cast<uint64_t>(asked.update.element->size) != 0) return false;
+        if (!asked.region->at(run.offset, span_of(run, asked.update.element))) return false;
+        sum += run.bytes;
+    }
+    return sum == asked.packet.bytes;
+}
+
+void do_run(Operation operation, const Asked& asked, const Run& run, uint64_t done, std::byte* result) {
+    std::byte* memory = asked.region->at(run.offset, span_of(run, asked.update.element));
+    switch (operation) {
+        case Operation::put:
+            std::memcpy(memory, asked.data + done, run.bytes);
+            return;
+        case Operation::get:
+            std::memcpy(result + done, memory, run.bytes);
+            return;
+        case Operation::compare_swap:
+            compare_and_swap(*asked.update.element, memory, asked.data, asked.data + run.bytes, result, asked.region->guard);
+            return;
+        default: {
+            const auto count = static_cast<int64_t>(run.bytes / static_cast<uint64_t>(asked.update.element->size));
+            update(asked.update, memory, asked.data_bytes ? asked.data + done : nullptr, result ? result + done : nullptr,
+                   count, asked.region->guard);
+            return;
+        }
+    }
+}
+
+}  // namespace
+
+void take_accesses() {
+    if (taking) return;
+    taking = true;
+    link::take_packets(packet::Kind::access, on_access_packet);
+    progress::add_poller(poll_accesses);
+}
+
+void carry_out(link::Peer& peer, const link::Packet& packet) {
+    const auto operation = static_cast<Operation>(packet.header.operation);
+    Answer answer{&peer, Operation::refused, packet.header.access, {}};
+    Asked asked{};
+    if (read(operation, packet, asked)) {
+        const bool gives = operation == Operation::get || operation == Operation::fetch_update || operation == Operation::compare_swap;
+        if (gives) answer.data.resize(asked.packet.bytes);
+        uint64_t done = 0;
+        for (const Run& run : std::span(asked.runs, asked.packet.runs)) {
+            do_run(operation, asked, run, done, gives ? answer.data.data() : nullptr);
+            done += run.bytes;
+        }
+        answer.operation = gives ? Operation::data : Operation::done;
+        if (!gives) answer.header.offset = asked.packet.bytes;
+    }
+    reply(std::move(answer));
+}
+
+bool poll_answers() {
+    if (!answers) return false;
+    bool any = false;
+    while (!answers->empty() && (answers->front().peer->dead || send_all(answers->front()))) {
+        answers->pop_front();
+        any = true;
+    }
+    return any;
+}
+
+}  // namespace starling::rma

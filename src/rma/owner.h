@@ -1,0 +1,17 @@
+// The side that has the memory: carries out what packets ask for.
+#pragma once
+
+#include "link/peer.h"
+
+namespace starling::rma {
+
+/// Begins to take packets of kind `access`; at the first region or access.
+void take_accesses();
+
+/// What asks comes here.
+void carry_out(link::Peer& peer, const link::Packet& packet);
+
+/// Sends answers that found no room so far. Whether any went out.
+bool poll_answers();
+
+}  // namespace starling::rma

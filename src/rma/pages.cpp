@@ -1,0 +1,72 @@
+#include "rma/pages.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+namespace starling::rma {
+
+namespace {
+
+/// More than the machine has would be found out by SIGBUS, at some later touch.
+bool machine_has(uint64_t bytes) {
+    struct sysinfo info;
+    if (sysinfo(&info) != 0) return true;
+    return bytes <= (uint64_t{info.totalram} + info.totalswap) * info.mem_unit;
+}
+
+/// Beyond it ftruncate does not only fail but kills by SIGXFSZ.
+bool within_file_limit(uint64_t bytes) {
+    rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || bytes <= limit.rlim_cur;
+}
+
+}  // namespace
+
+Pages::~Pages() {
+    if (data_) munmap(data_, bytes_);
+    if (owned_) close(name_.descriptor);
+}
+
+bool Pages::map(int descriptor, uint64_t bytes) {
+    void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
+    if (at == MAP_FAILED) return false;
+    data_ = static_cast<std::byte*>(at);
+    bytes_ = bytes;
+    return true;
+}
+
+bool Pages::make(uint64_t bytes) {
+    if (!machine_has(bytes) || !within_file_limit(bytes)) return false;
+    const int descriptor = memfd_create("starling-window", MFD_CLOEXEC);
+    if (descriptor < 0) return false;
+    struct stat status;
+    if (ftruncate(descriptor, static_cast<off_t>(bytes)) != 0 || fstat(descriptor, &status) != 0 || !map(descriptor, bytes)) {
+        close(descriptor);
+        return false;
+    }
+    owned_ = true;
+    name_ = {static_cast<int32_t>(getpid()), descriptor, status.st_ino};
+    return true;
+}
+
+bool Pages::open(const PagesName& name, uint64_t bytes) {
+    char path[48];
+    std::snprintf(path, sizeof path, "/proc/%d/fd/%d", name.pid, name.descriptor);
+    const int descriptor = ::open(path, O_RDWR | O_CLOEXEC);
+    if (descriptor < 0) return false;
+    struct stat status;
+    const bool is_it = fstat(descriptor, &status) == 0 && status.st_ino == name.inode && S_ISREG(status.st_mode) &&
+                       static_cast<uint64_t>(status.st_size) >= bytes;
+    const bool mapped = is_it && map(descriptor, bytes);
+    close(descriptor);  // the mapping stays
+    if (mapped) name_ = name;
+    return mapped;
+}
+
+}  // namespace starling::rma

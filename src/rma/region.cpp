@@ -1,0 +1,80 @@
+#include "rma/region.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/immortal.h"
+#include "base/random.h"
+#include "base/state.h"
+#include "mpi.h"
+#include "rma/owner.h"
+
+namespace starling::rma {
+
+namespace {
+
+STARLING_STATE Immortal<std::vector<Region>> regions_storage;
+constinit auto& regions = regions_storage.value;
+
+constexpr uint64_t kAllAddresses = ~uint64_t{0};
+
+Region& add(void* base, uint64_t bytes) {
+    take_accesses();
+    const auto place = std::find_if(regions.begin(), regions.end(), [](const Region& r) { return r.key.secret == 0; });
+    const auto id = static_cast<uint32_t>(place - regions.begin());
+    Region& region = place == regions.end() ? regions.emplace_back() : *place;
+    region = Region{};
+    region.base = static_cast<std::byte*>(base);
+    region.key = {draw_random_number() | 1, bytes, id, 0};
+    return region;
+}
+
+}  // namespace
+
+std::byte* Region::at(uint64_t offset, uint64_t bytes) const {
+    for (const Range& range : ranges) {
+        if (offset < range.offset || offset - range.offset > range.bytes) continue;
+        if (bytes > range.bytes - (offset - range.offset)) continue;
+        return reinterpret_cast<std::byte*>(reinterpret_cast<uintptr_t>(base) + offset);
+    }
+    return nullptr;
+}
+
+RegionKey expose(void* base, uint64_t bytes, Guard* guard) {
+    Region& region = add(base, bytes);
+    region.guard = guard;
+    region.ranges.push_back({0, bytes});
+    return region.key;
+}
+
+RegionKey expose_addresses() { return add(nullptr, kAllAddresses).key; }
+
+int attach(const RegionKey& key, const void* base, uint64_t bytes) {
+    Region* region = find_region(key.id, key.secret);
+    const auto from = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(base));
+    for (const Region::Range& range : region->ranges) {
+        if (from + bytes <= range.offset || range.offset + range.bytes <= from) continue;
+        return fail(MPI_ERR_RMA_ATTACH, "some of the %llu bytes at %p are attached already",
+                    static_cast<unsigned long long>(bytes), base);
+    }
+    region->ranges.push_back({from, bytes});
+    return MPI_SUCCESS;
+}
+
+int detach(const RegionKey& key, const void* base) {
+    Region* region = find_region(key.id, key.secret);
+    const auto from = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(base));
+    if (std::erase_if(region->ranges, [from](const Region::Range& r) { return r.offset == from; })) return MPI_SUCCESS;
+    return fail(MPI_ERR_RMA_ATTACH, "no memory that begins at %p is attached", base);
+}
+
+void withdraw(const RegionKey& key) {
+    if (Region* region = find_region(key.id, key.secret)) *region = Region{};
+}
+
+Region* find_region(uint32_t id, uint64_t secret) {
+    if (id >= regions.size() || secret == 0 || regions[id].key.secret != secret) return nullptr;
+    return &regions[id];
+}
+
+}  // namespace starling::rma

@@ -1,0 +1,51 @@
+// Regions: memory of this process that others read, write and update. A region has a key, which its owner gives to those who may;
+// what they show of it is checked at every access.
+//
+// All calls need the library's lock.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace starling::rma {
+
+/// What others need in order to reach a region. Means the same in every process, so it can be sent.
+struct RegionKey {
+    uint64_t secret = 0;  ///< random; an access that does not show it is refused
+    uint64_t bytes = 0;   ///< accesses go to offsets below this
+    uint32_t id = 0;
+    uint32_t reserved = 0;
+};
+
+/// Guards elements that no single instruction can change (rma/update.h).
+struct Guard;
+
+struct Region {
+    struct Range {
+        uint64_t offset, bytes;
+    };
+    std::byte* base = nullptr;  ///< offsets count from here; null where they are addresses
+    RegionKey key;              ///< secret 0: the place is free
+    Guard* guard = nullptr;     ///< null: nobody but this process changes the memory for others
+    std::vector<Range> ranges;  ///< what may be accessed, by offset
+
+    /// The memory of an access; null if any of it is not to be accessed.
+    std::byte* at(uint64_t offset, uint64_t bytes) const;
+};
+
+/// Lets others reach `bytes` of memory at `base`, which must stay until withdraw().
+RegionKey expose(void* base, uint64_t bytes, Guard* guard = nullptr);
+/// A region whose offsets are addresses of this process. Nothing can be reached before it is attached.
+RegionKey expose_addresses();
+/// Adds memory to a region of addresses. MPI_ERR_RMA_ATTACH with failure_text() if some of it is there already.
+int attach(const RegionKey& key, const void* base, uint64_t bytes);
+/// Takes away what was attached at `base`. MPI_ERR_RMA_ATTACH with failure_text() if nothing was.
+int detach(const RegionKey& key, const void* base);
+/// Accesses that come later are refused.
+void withdraw(const RegionKey& key);
+
+/// The region of that number if it is exposed and has that secret; null if not.
+Region* find_region(uint32_t id, uint64_t secret);
+
+}  // namespace starling::rma

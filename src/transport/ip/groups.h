@@ -1,0 +1,106 @@
+// Multicast on IP: one UDP socket per rail for all groups of this process, on a port that all processes use. The kernel tells the network of
+// one membership per host and address, however many processes have it.
+#pragma once
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "transport/ip/rails.h"
+#include "transport/transport.h"
+
+namespace starling::ip {
+
+/// The addresses that groups are given: part of 239.0.0.0/8.
+struct GroupRange {
+    uint32_t first = 0;  ///< host byte order
+    uint32_t bits = 0;   ///< of an address that may be anything
+    /// MPI_ERR_ARG with failure_text() if it can't be that.
+    static int parse(const char* text, GroupRange& out);
+    /// Network byte order.
+    uint32_t address(uint64_t place) const;
+};
+
+class GroupSockets;
+
+/// This process's membership in a group.
+class GroupMember final : public transport::Group {
+  public:
+    GroupMember(GroupSockets& by, const transport::GroupName& name, uint32_t address, transport::Audience& audience)
+        : by_(by), name_(name), address_(address), audience_(audience) {}
+    ~GroupMember() override;
+
+    bool send(const iovec* parts, int count) override;
+    void flush() override;
+    void no_answer() override { ++tries_; }
+
+  private:
+    friend class GroupSockets;
+    GroupSockets& by_;
+    const transport::GroupName name_;
+    const uint32_t address_;  ///< network byte order
+    transport::Audience& audience_;
+    uint32_t tries_ = 0;  ///< which of the usable rails it sends by
+};
+
+class GroupSockets {
+  public:
+    /// Of a datagram on Ethernet, behind the key. Where an interface takes less the kernel cuts it.
+    static constexpr uint32_t kPayload = 1500 - 28 - 8;
+
+    /// `epoll`: where the sockets are watched.
+    explicit GroupSockets(int epoll);
+    GroupSockets(const GroupSockets&) = delete;
+    GroupSockets& operator=(const GroupSockets&) = delete;
+    ~GroupSockets();
+
+    /// Looks for the rails. MPI_ERR_OTHER with failure_text().
+    int open();
+    int join(const transport::GroupName& name, transport::Audience& audience, std::unique_ptr<transport::Group>& out);
+    /// Takes what has come. Whether anything did.
+    bool poll(uint64_t now);
+
+  private:
+    friend class GroupMember;
+    static constexpr int kBatch = 8;            ///< receives at a time
+    static constexpr size_t kRoom = 64 * 1024;  ///< of a datagram, or a run of them
+    static constexpr size_t kMostRun = 32;      ///< datagrams that the kernel is given at a time
+    struct Incoming;
+    /// Datagrams of equal length that wait to be sent, but for the last, which may be shorter.
+    struct Run {
+        GroupMember* to = nullptr;
+        size_t count = 0, piece = 0, bytes = 0;
+        bool ended = false;
+        std::byte data[kMostRun * 1500];
+    };
+
+    int open_socket(uint16_t rail);
+    int enter(uint16_t rail, uint32_t address);
+    void leave(GroupMember& member);
+    void follow_rails(uint64_t now);
+    bool send(GroupMember& member, const iovec* parts, int count);
+    void flush();
+    bool send_to(const GroupMember& member, std::byte* data, size_t bytes, size_t piece);
+    int socket_for(const GroupMember& member) const;
+    bool receive(int fd);
+    void take(const std::byte* data, size_t bytes);
+
+    const int epoll_;
+    GroupRange range_;
+    Rails rails_;
+    int sockets_[Rails::kMost];
+    uint64_t rails_at_ = 0;
+    std::unordered_map<uint64_t, GroupMember*> members_;  ///< by key
+    std::unordered_map<uint32_t, uint32_t> users_;        ///< groups with that address
+    std::unique_ptr<Incoming> in_;
+    std::unique_ptr<Run> run_;
+    bool segmentation_ = true;  ///< the kernel cuts runs (UDP_SEGMENT)
+};
+
+}  // namespace starling::ip

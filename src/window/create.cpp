@@ -1,0 +1,220 @@
+// Windows: their making and their end.
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/error.h"
+#include "base/immortal.h"
+#include "base/pool.h"
+#include "base/state.h"
+#include "collective/collective.h"
+#include "collective/comm_call.h"
+#include "collective/request.h"
+#include "link/job.h"
+#include "window/epoch.h"
+#include "window/lock.h"
+#include "window/window.h"
+
+namespace starling::window {
+
+namespace {
+
+STARLING_STATE Immortal<Pool<Window>> pool_storage;
+constinit auto& pool = pool_storage.value;
+STARLING_STATE Immortal<std::vector<Window*>> windows_storage;
+constinit auto& all_windows = windows_storage.value;
+
+constexpr uint64_t kPage = 4096;
+
+uint64_t to_pages(uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+
+/// Every process tells all others what it has.
+int exchange(comm::Comm& comm, const Claim& mine, std::vector<Claim>& claims) {
+    claims.resize(static_cast<size_t>(comm.size));
+    const collective::Blocks blocks(claims.data(), sizeof(Claim), collective::byte_type());
+    const collective::View view = collective::View::all(collective::exchange_of(comm));
+    return collective::run(collective::allgather(view, &mine, sizeof(Claim), collective::byte_type(), blocks));
+}
+
+/// What the members' claims come to together.
+int check(const std::vector<Claim>& claims, int flavor) {
+    for (size_t rank = 0; rank < claims.size(); ++rank) {
+        if (claims[rank].error)
+            return fail(claims[rank].error, "rank %zu has no memory for its part of the window", rank);
+        if (claims[rank].flavor != flavor)
+            return fail(MPI_ERR_RMA_FLAVOR, "rank %zu has called another function to make the window", rank);
+    }
+    return comm::check_context(claims[0].context);
+}
+
+/// Memory that goes with the window. False if there is none.
+bool allocate(Window& window) {
+    if (window.flavor != MPI_WIN_FLAVOR_ALLOCATE || window.bytes == 0) return true;
+    const auto bytes = to_pages(static_cast<uint64_t>(window.bytes));
+    if (window.pages.make(bytes)) {
+        window.base = window.pages.data();
+        return true;
+    }
+    // For want of descriptors there may be memory all the same.
+    window.base = window.plain = std::aligned_alloc(kPage, bytes);
+    return window.plain != nullptr;
+}
+
+void find_neighbours(Window& window, const comm::Group& group) {
+    for (int rank = 0; rank < group.size(); ++rank) {
+        if (rank == group.my_rank()) window.my_place = static_cast<int>(window.neighbours.size());
+        if (link::on_this_host(group.at(rank))) window.neighbours.push_back(rank);
+    }
+}
+
+uint64_t board_bytes(const Window& window) {
+    return to_pages(Board::bytes(static_cast<uint32_t>(window.neighbours.size())));
+}
+
+/// The first process of a host has made it.
+int open_board(Window& window) {
+    const Claim& maker = window.claims[static_cast<size_t>(window.neighbours[0])];
+    if (window.my_place != 0 && !window.board_pages.open(maker.board, board_bytes(window)))
+        return fail(MPI_ERR_NO_MEM, "the board of the window's locks, which rank %d has made, can't be mapped", window.neighbours[0]);
+    window.board = Board(window.board_pages.data(), static_cast<uint32_t>(window.neighbours.size()));
+    return MPI_SUCCESS;
+}
+
+/// All memory of a shared window, one part after the other; the first process makes it.
+int share(Window& window, comm::Comm& comm, bool apart) {
+    if (static_cast<int>(window.neighbours.size()) != comm.size)
+        return fail(MPI_ERR_RMA_SHARED, "the communicator has processes on other hosts: MPI_Comm_split_type makes one that has not");
+    uint64_t all = 0;
+    for (const Claim& claim : window.claims) {
+        window.offsets.push_back(all);
+        all += apart ? to_pages(static_cast<uint64_t>(claim.bytes)) : static_cast<uint64_t>(claim.bytes);
+    }
+    all = std::max(to_pages(all), kPage);
+    Claim mine{};
+    if (comm.rank == 0 && window.pages.make(all)) mine.memory = window.pages.name();
+    std::vector<Claim> second;
+    if (const int error = exchange(comm, mine, second)) return error;
+    const rma::PagesName& memory = second[0].memory;
+    if (!memory.valid()) return fail(MPI_ERR_NO_MEM, "no memory for a window of %llu bytes", static_cast<unsigned long long>(all));
+    if (comm.rank != 0 && !window.pages.open(memory, all)) return fail(MPI_ERR_NO_MEM, "the memory of rank 0 can't be mapped");
+    window.base = window.pages.data() + window.offsets[static_cast<size_t>(comm.rank)];
+    return MPI_SUCCESS;
+}
+
+void destroy(Window& window) {
+    rma::withdraw(window.key);
+    std::erase(all_windows, &window);
+    std::free(window.plain);
+    if (window.comm) comm::drop(window.comm);
+    window.errhandler->release();
+    pool.destroy(&window);
+}
+
+/// Everything but what a shared window has: all its processes map that.
+void expose(Window& window) {
+    if (window.flavor == MPI_WIN_FLAVOR_DYNAMIC)
+        window.key = rma::expose_addresses();
+    else
+        window.key = rma::expose(window.base, window.flavor == MPI_WIN_FLAVOR_SHARED ? 0 : static_cast<uint64_t>(window.bytes));
+}
+
+/// Lets accesses go without the owner where its memory can be mapped.
+void map(Window& window, Remote& remote, const Claim& claim) {
+    rma::Target& target = remote.target;
+    if (remote.rank == window.rank()) {
+        target.mapped = true;
+        target.mapping = window.flavor == MPI_WIN_FLAVOR_DYNAMIC ? nullptr : static_cast<std::byte*>(window.base);
+    } else if (window.flavor == MPI_WIN_FLAVOR_SHARED) {
+        target.mapped = true;
+        target.mapping = window.pages.data() + window.offsets[static_cast<size_t>(remote.rank)];
+    } else if (remote.local >= 0 && claim.memory.valid() &&
+               remote.pages.open(claim.memory, to_pages(static_cast<uint64_t>(claim.bytes)))) {
+        target.mapped = true;
+        target.mapping = remote.pages.data();
+    }
+    if (!target.mapped && remote.local >= 0 && window.flavor != MPI_WIN_FLAVOR_DYNAMIC) {
+        const link::Process process = window.comm->local_group().at(remote.rank);
+        target.pid = static_cast<pid_t>(process.job->segment().cell(process.rank).pid);
+        target.address = claim.base;
+    }
+    if (target.mapped && remote.local >= 0) target.guard = &window.board.guard(static_cast<uint32_t>(remote.local));
+}
+
+}  // namespace
+
+int make(comm::Comm& comm, const Wanted& wanted, Window*& made) {
+    listen_for_locks();
+    Window* window = pool.create();
+    window->errhandler = comm::errors_are_fatal()->retain();
+    window->flavor = wanted.flavor;
+    window->bytes = wanted.bytes;
+    window->disp_unit = wanted.disp_unit;
+    window->disp_unit_int = static_cast<int>(wanted.disp_unit);
+    window->base = wanted.base;
+    find_neighbours(*window, comm.local_group());
+    Claim mine{};
+    if (comm.rank == 0) mine.context = comm::new_context();
+    if (!allocate(*window)) mine.error = MPI_ERR_NO_MEM;
+    if (window->my_place == 0 && !window->board_pages.make(board_bytes(*window))) mine.error = MPI_ERR_NO_MEM;
+    mine.memory = window->pages.name();
+    mine.board = window->board_pages.name();
+    expose(*window);
+    mine.key = window->key;
+    mine.bytes = wanted.bytes;
+    mine.disp_unit = wanted.disp_unit;
+    mine.base = reinterpret_cast<uint64_t>(window->base);
+    mine.flavor = wanted.flavor;
+    int error = exchange(comm, mine, window->claims);
+    if (!error) error = check(window->claims, wanted.flavor);
+    if (!error) error = open_board(*window);
+    if (!error && wanted.flavor == MPI_WIN_FLAVOR_SHARED) error = share(*window, comm, wanted.apart);
+    if (error) {
+        destroy(*window);
+        return error;
+    }
+    if (rma::Region* region = rma::find_region(window->key.id, window->key.secret))
+        region->guard = &window->board.guard(static_cast<uint32_t>(window->my_place));
+    window->comm = comm::make_intracomm(window->claims[0].context, comm.local_group().retain(), comm.rank, comm::errors_return());
+    window->remotes.resize(static_cast<size_t>(comm.size));
+    all_windows.push_back(window);
+    take_early_messages(*window);
+    made = window;
+    return MPI_SUCCESS;
+}
+
+int free(Window& window) {
+    const int error = barrier(window);
+    destroy(window);
+    return error;
+}
+
+Remote& remote(Window& window, int rank) {
+    std::unique_ptr<Remote>& place = window.remotes[static_cast<size_t>(rank)];
+    if (place) [[likely]]
+        return *place;
+    place = std::make_unique<Remote>();
+    const Claim& claim = window.claims[static_cast<size_t>(rank)];
+    place->rank = rank;
+    place->disp_unit = claim.disp_unit;
+    place->bytes = static_cast<uint64_t>(claim.bytes);
+    place->target.key = claim.key;
+    place->target.peer = window.comm->point_to_point.peer(rank);
+    const auto found = std::lower_bound(window.neighbours.begin(), window.neighbours.end(), rank);
+    if (found != window.neighbours.end() && *found == rank) place->local = static_cast<int>(found - window.neighbours.begin());
+    map(window, *place, claim);
+    window.used.push_back(place.get());
+    return *place;
+}
+
+std::byte* address_of(const Remote& remote) { return remote.target.mapped ? remote.target.mapping : nullptr; }
+
+Window* window_at(uint32_t pool_index) { return pool.at(pool_index); }
+
+const std::vector<Window*>& windows() { return all_windows; }
+
+Window* window_of(uint64_t context) {
+    for (Window* window : all_windows)
+        if (window->comm->context() == context) return window;
+    return nullptr;
+}
+
+}  // namespace starling::window

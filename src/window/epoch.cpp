@@ -1,0 +1,258 @@
+#include "window/epoch.h"
+
+#include <atomic>
+
+#include "base/error.h"
+#include "base/state.h"
+#include "collective/collective.h"
+#include "collective/comm_call.h"
+#include "collective/request.h"
+#include "message/point_to_point.h"
+#include "progress/engine.h"
+#include "window/lock.h"
+
+namespace starling::window {
+
+namespace {
+
+/// Messages on the window's communicator.
+constexpr int kPosted = 1, kCompleted = 2;
+
+const char* name_of(Epoch epoch) {
+    switch (epoch) {
+        case Epoch::fence:
+            return "an epoch of MPI_Win_fence";
+        case Epoch::started:
+            return "an epoch of MPI_Win_start";
+        case Epoch::locks:
+            return "an epoch of MPI_Win_lock";
+        case Epoch::lock_all:
+            return "an epoch of MPI_Win_lock_all";
+        default:
+            return "no epoch";
+    }
+}
+
+/// Epochs of fences end by themselves if nothing was done in them.
+bool is_free(const Window& window) {
+    return window.epoch == Epoch::none || (window.epoch == Epoch::fence && !window.fence_used);
+}
+
+int not_now(const Window& window) {
+    return fail(MPI_ERR_RMA_SYNC, "the window is in %s, which has to end first", name_of(window.epoch));
+}
+
+int ends(const Window& window, Epoch epoch) {
+    return fail(MPI_ERR_RMA_SYNC, "the window is in %s, and this ends %s", name_of(window.epoch), name_of(epoch));
+}
+
+/// Programs wait by getting and flushing in a loop. Where that needs nobody, others may need this process all the same, and its core.
+constexpr uint32_t kFlushesPerTest = 16;
+STARLING_STATE uint32_t idle_flushes = 0;
+
+int flush_one(Remote& remote) {
+    rma::Target& target = remote.target;
+    if (target.open)
+        progress::wait_until([&target] { return target.open == 0; });
+    else if (++idle_flushes % kFlushesPerTest == 0)
+        progress::test();
+    return target.take_error();
+}
+
+std::vector<int> ranks_of(const Window& window, const comm::Group& group) {
+    std::vector<int> ranks;
+    for (int i = 0; i < group.size(); ++i) {
+        const int rank = window.comm->local_group().rank_of(group.at(i));
+        if (rank != MPI_UNDEFINED) ranks.push_back(rank);
+    }
+    return ranks;
+}
+
+int not_in_window() { return fail(MPI_ERR_GROUP, "the group has members that the window does not have"); }
+
+/// Sends a message without data to each, and waits until it is out.
+int tell(Window& window, const std::vector<int>& ranks, int tag) {
+    int first = MPI_SUCCESS;
+    for (const int rank : ranks) {
+        message::SendRequest request;
+        message::start_send(request, window.comm->point_to_point, nullptr, 0, collective::byte_type(), rank, tag,
+                            message::Mode::standard);
+        progress::wait(request);
+        if (const int error = progress::error_of(request); error && !first) first = error;
+    }
+    return first;
+}
+
+void listen(Window& window, message::ReceiveRequest& request, int rank, int tag) {
+    message::start_receive(request, window.comm->point_to_point, nullptr, 0, collective::byte_type(), rank, tag);
+}
+
+}  // namespace
+
+int barrier(Window& window) {
+    collective::CommCall call(*window.comm, true);
+    return collective::run(collective::barrier(call));
+}
+
+int begin_access(Window& window, Remote& remote) {
+    switch (window.epoch) {
+        case Epoch::fence:
+            window.fence_used = true;
+            return MPI_SUCCESS;
+        case Epoch::lock_all:
+            if (remote.held != Held::no) return MPI_SUCCESS;
+            return take_lock(window, remote, window.unchecked ? Held::unchecked : Held::shared);
+        case Epoch::locks:
+            if (remote.held != Held::no) return MPI_SUCCESS;
+            return fail(MPI_ERR_RMA_SYNC, "rank %d of the window is not locked", remote.rank);
+        case Epoch::started:
+            if (remote.in_group) return MPI_SUCCESS;
+            return fail(MPI_ERR_RMA_SYNC, "rank %d of the window is not in the group of MPI_Win_start", remote.rank);
+        default:
+            return fail(MPI_ERR_RMA_SYNC, "no epoch is open: call MPI_Win_fence, MPI_Win_start, MPI_Win_lock or MPI_Win_lock_all");
+    }
+}
+
+int fence(Window& window, int assertion) {
+    if (window.epoch != Epoch::none && window.epoch != Epoch::fence) return not_now(window);
+    int error = flush_all(window);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    const int failed = barrier(window);
+    if (!error) error = failed;
+    window.epoch = assertion & MPI_MODE_NOSUCCEED ? Epoch::none : Epoch::fence;
+    window.fence_used = false;
+    return error;
+}
+
+int start(Window& window, const comm::Group& group, int assertion) {
+    if (!is_free(window)) return not_now(window);
+    const std::vector<int> ranks = ranks_of(window, group);
+    if (static_cast<int>(ranks.size()) != group.size()) return not_in_window();
+    for (const int rank : ranks) {
+        Remote& r = remote(window, rank);
+        r.in_group = true;
+        window.group.push_back(&r);
+    }
+    window.epoch = Epoch::started;
+    if (assertion & MPI_MODE_NOCHECK) return MPI_SUCCESS;
+    std::deque<message::ReceiveRequest> posts;
+    for (const int rank : ranks) listen(window, posts.emplace_back(), rank, kPosted);
+    int first = MPI_SUCCESS;
+    for (message::ReceiveRequest& request : posts) {
+        progress::wait(request);
+        if (const int error = progress::error_of(request); error && !first) first = error;
+    }
+    return first;
+}
+
+int complete(Window& window) {
+    if (window.epoch != Epoch::started) return ends(window, Epoch::started);
+    int error = MPI_SUCCESS;
+    std::vector<int> ranks;
+    for (Remote* r : window.group) {
+        if (const int failed = flush_one(*r); failed && !error) error = failed;
+        r->in_group = false;
+        ranks.push_back(r->rank);
+    }
+    window.group.clear();
+    window.epoch = Epoch::none;
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    const int failed = tell(window, ranks, kCompleted);
+    return error ? error : failed;
+}
+
+int post(Window& window, const comm::Group& group, int assertion) {
+    if (window.exposed) return fail(MPI_ERR_RMA_SYNC, "the window is posted already: MPI_Win_wait ends that");
+    const std::vector<int> ranks = ranks_of(window, group);
+    if (static_cast<int>(ranks.size()) != group.size()) return not_in_window();
+    window.exposed = true;
+    for (const int rank : ranks) listen(window, window.completions.emplace_back(), rank, kCompleted);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    return assertion & MPI_MODE_NOCHECK ? MPI_SUCCESS : tell(window, ranks, kPosted);
+}
+
+int wait(Window& window, bool* flag) {
+    if (!window.exposed) return fail(MPI_ERR_RMA_SYNC, "the window is not posted: MPI_Win_post comes first");
+    if (flag) {
+        *flag = false;
+        progress::test();
+        for (const message::ReceiveRequest& request : window.completions)
+            if (!request.done) return MPI_SUCCESS;
+        *flag = true;
+    }
+    int first = MPI_SUCCESS;
+    for (message::ReceiveRequest& request : window.completions) {
+        progress::wait(request);
+        if (const int error = progress::error_of(request); error && !first) first = error;
+    }
+    window.completions.clear();
+    window.exposed = false;
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    return first;
+}
+
+int lock(Window& window, Held kind, int rank, int assertion) {
+    if (window.epoch != Epoch::locks && !is_free(window)) return not_now(window);
+    Remote& target = remote(window, rank);
+    if (target.held != Held::no) return fail(MPI_ERR_RMA_SYNC, "rank %d of the window is locked already", rank);
+    if (const int error = take_lock(window, target, assertion & MPI_MODE_NOCHECK ? Held::unchecked : kind)) return error;
+    window.epoch = Epoch::locks;
+    ++window.locked;
+    return MPI_SUCCESS;
+}
+
+int unlock(Window& window, int rank) {
+    Remote& target = remote(window, rank);
+    if (window.epoch != Epoch::locks || target.held == Held::no)
+        return fail(MPI_ERR_RMA_SYNC, "rank %d of the window is not locked by MPI_Win_lock", rank);
+    const int error = flush_one(target);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    give_back(window, target);
+    if (--window.locked == 0) window.epoch = Epoch::none;
+    return error;
+}
+
+int lock_all(Window& window, int assertion) {
+    if (!is_free(window)) return not_now(window);
+    window.epoch = Epoch::lock_all;
+    window.unchecked = assertion & MPI_MODE_NOCHECK;
+    return MPI_SUCCESS;
+}
+
+int unlock_all(Window& window) {
+    if (window.epoch != Epoch::lock_all) return ends(window, Epoch::lock_all);
+    const int error = flush_all(window);
+    for (Remote* r : window.used) give_back(window, *r);
+    window.epoch = Epoch::none;
+    return error;
+}
+
+int flush(Window& window, int rank) {
+    Remote& target = remote(window, rank);
+    const bool locked = window.epoch == Epoch::lock_all || (window.epoch == Epoch::locks && target.held != Held::no);
+    if (!locked) return fail(MPI_ERR_RMA_SYNC, "rank %d of the window is not locked", rank);
+    const int error = flush_one(target);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    return error;
+}
+
+int flush_all(Window& window) {
+    int first = MPI_SUCCESS;
+    // By number: another thread may make more of them meanwhile.
+    for (size_t i = 0; i < window.used.size(); ++i)
+        if (const int error = flush_one(*window.used[i]); error && !first) first = error;
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    return first;
+}
+
+void sync(Window&) {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    progress::test();
+}
+
+int check_idle(const Window& window) {
+    if (!is_free(window)) return not_now(window);
+    return window.exposed ? fail(MPI_ERR_RMA_SYNC, "the window is posted: MPI_Win_wait ends that") : MPI_SUCCESS;
+}
+
+}  // namespace starling::window

@@ -1,0 +1,178 @@
+#include "window/operation.h"
+
+#include <cstring>
+
+#include "base/error.h"
+#include "base/immortal.h"
+#include "base/pool.h"
+#include "base/state.h"
+#include "window/epoch.h"
+
+namespace starling::window {
+
+namespace {
+
+using datatype::Basic;
+using datatype::Datatype;
+using What = rma::Operation;
+
+STARLING_STATE Immortal<Pool<rma::Access>> pool_storage;
+constinit auto& pool = pool_storage.value;
+
+bool is_update(What what) { return what == What::update || what == What::fetch_update; }
+
+/// The predefined datatype that has the same elements; types without a name have one mostly.
+const Datatype* with_number(const Datatype& type) {
+    if (type.predefined) return &type;
+    for (const Datatype& other : datatype::predefined_types)
+        if (other.magic == Datatype::kMagic && other.basic == type.basic && other.size == type.size &&
+            other.extent == type.extent && other.value == type.value && other.index == type.index)
+            return &other;
+    return nullptr;
+}
+
+/// What is updated at a time, and by what.
+int find_update(const Operation& asked, rma::Update& update) {
+    const bool by_window = asked.op->operation == datatype::Operation::replace || asked.op->operation == datatype::Operation::no_op;
+    const Datatype* element = datatype::element_of(*asked.type);
+    if (!asked.op->predefined || (datatype::packed_size(*asked.type, asked.count) > 0 && !datatype::op_valid_for_window(*asked.op, *asked.type)))
+        return fail(MPI_ERR_OP, "the operation is not defined for windows and this datatype");
+    if (asked.origin.type && element && !by_window) {
+        const Datatype* here = datatype::element_of(*asked.origin.type);
+        if (!here || here->basic != element->basic)
+            return fail(MPI_ERR_TYPE, "the elements of the origin's datatype are not those of the target's");
+    }
+    update.op = asked.op;
+    update.element = element ? with_number(*element) : &datatype::predefined(MPI_BYTE);
+    if (!update.element) return fail(MPI_ERR_UNSUPPORTED_OPERATION, "no update of such pairs of a value and an index is built");
+    return MPI_SUCCESS;
+}
+
+bool can_be_compared(const Datatype& type) {
+    const Basic basic = type.basic;
+    return type.size <= 16 && ((basic >= Basic::byte && basic <= Basic::logical128) && basic != Basic::packed);
+}
+
+/// Where it is in the target's region, as far as that is known here.
+int locate(const Window& window, const Remote& remote, const Operation& asked, rma::There& there) {
+    const uint64_t data = datatype::packed_size(*asked.type, asked.count);
+    int64_t offset = 0, first = 0;  // of the first byte that is touched
+    bool outside = __builtin_mul_overflow(int64_t{asked.disp}, remote.disp_unit, &offset) ||
+                   __builtin_add_overflow(offset, datatype::span_offset(*asked.type, asked.count), &first);
+    if (data > 0 && window.flavor != MPI_WIN_FLAVOR_DYNAMIC) {
+        const uint64_t span = datatype::span(*asked.type, asked.count);
+        outside = outside || first < 0 || span > remote.bytes || static_cast<uint64_t>(first) > remote.bytes - span;
+    }
+    if (outside && data > 0)
+        return fail(MPI_ERR_RMA_RANGE, "displacement %lld and what lies there leave the %llu bytes that rank %d shows",
+                    static_cast<long long>(asked.disp), static_cast<unsigned long long>(remote.bytes), remote.rank);
+    there = {static_cast<uint64_t>(offset), asked.count, asked.type};
+    return MPI_SUCCESS;
+}
+
+/// Own memory of a dynamic window: nobody else looks whether it is attached.
+int check_attached(const Window& window, const Remote& remote, const rma::There& there) {
+    if (window.flavor != MPI_WIN_FLAVOR_DYNAMIC || !remote.target.mapped || there.bytes() == 0) return MPI_SUCCESS;
+    const rma::Region* region = rma::find_region(window.key.id, window.key.secret);
+    const uint64_t first = there.offset + static_cast<uint64_t>(datatype::span_offset(*there.type, there.count));
+    if (region && region->at(first, datatype::span(*there.type, there.count))) return MPI_SUCCESS;
+    return fail(MPI_ERR_RMA_RANGE, "the memory at %p is not attached to the window", reinterpret_cast<void*>(first));
+}
+
+int check_lengths(const Operation& asked) {
+    const uint64_t there = datatype::packed_size(*asked.type, asked.count);
+    const bool takes = asked.what == What::get || asked.what == What::fetch_update;
+    if (asked.origin.type && asked.origin.bytes() > there)
+        return fail(MPI_ERR_TRUNCATE, "the origin has %llu bytes, the target's datatype and count take %llu",
+                    static_cast<unsigned long long>(asked.origin.bytes()), static_cast<unsigned long long>(there));
+    if (takes && asked.result.bytes() < there)
+        return fail(MPI_ERR_TRUNCATE, "the target has %llu bytes, the buffer for them takes %llu",
+                    static_cast<unsigned long long>(there), static_cast<unsigned long long>(asked.result.bytes()));
+    return MPI_SUCCESS;
+}
+
+/// The epoch allows it, and it stays within the region.
+int check(Window& window, const Operation& asked, Remote& target, rma::There& there) {
+    if (!target.target.peer) return MPI_ERR_PROC_ABORTED;
+    if (const int error = begin_access(window, target)) return error;
+    if (const int error = locate(window, target, asked, there)) return error;
+    if (const int error = check_attached(window, target, there)) return error;
+    return check_lengths(asked);
+}
+
+/// Fills the access, but for where it is.
+int describe(const Operation& asked, rma::Access& access) {
+    access.operation = asked.what;
+    access.origin = asked.origin;
+    access.result = asked.result;
+    if (is_update(asked.what)) return find_update(asked, access.update);
+    if (asked.what != What::compare_swap) return MPI_SUCCESS;
+    if (!can_be_compared(*asked.type)) return fail(MPI_ERR_TYPE, "the datatype is none of those that can be compared and swapped");
+    access.update.element = with_number(*asked.type);
+    const auto size = static_cast<size_t>(asked.type->size);
+    std::memcpy(access.swap, asked.origin.buffer, size);
+    std::memcpy(access.swap + size, asked.compare, size);
+    return MPI_SUCCESS;
+}
+
+void retain_types(const rma::Access& access) {
+    for (const Datatype* type : {access.origin.type, access.result.type, access.there.type})
+        if (type) datatype::retain(*type);
+}
+
+void let_go(rma::Access& access) {
+    release_types(access);
+    pool.destroy(&access);
+}
+
+}  // namespace
+
+void release_types(const rma::Access& access) {
+    for (const Datatype* type : {access.origin.type, access.result.type, access.there.type})
+        if (type) datatype::release(*type);
+}
+
+int run(Window& window, const Operation& asked) {
+    Remote& to = remote(window, asked.rank);
+    rma::There there;
+    if (const int error = check(window, asked, to, there)) return error;
+    if (to.target.mapped && !is_update(asked.what) && asked.what != What::compare_swap) [[likely]] {
+        if (asked.what == What::put)
+            rma::put_in_mapping(to.target, asked.origin, there);
+        else
+            rma::get_from_mapping(to.target, there, asked.result);
+        return MPI_SUCCESS;
+    }
+    if (to.target.mapped) {
+        rma::Access access;
+        access.there = there;
+        if (const int error = describe(asked, access)) return error;
+        rma::start(access, to.target);
+        return MPI_SUCCESS;
+    }
+    rma::Access* access = pool.create();
+    access->there = there;
+    if (const int error = describe(asked, *access)) {
+        pool.destroy(access);
+        return error;
+    }
+    access->over = let_go;
+    retain_types(*access);
+    rma::start(*access, to.target);
+    return MPI_SUCCESS;
+}
+
+int start(Window& window, const Operation& asked, rma::Access& access) {
+    Remote& to = remote(window, asked.rank);
+    int error = check(window, asked, to, access.there);
+    if (!error) error = describe(asked, access);
+    if (error) {
+        access.origin.type = access.result.type = access.there.type = nullptr;
+        return error;
+    }
+    retain_types(access);
+    rma::start(access, to.target);
+    return MPI_SUCCESS;
+}
+
+}  // namespace starling::window

@@ -1,0 +1,133 @@
+// Windows (MPI 5.0 chapter 12): memory that each process of a communicator shows to all others, and the epochs in which they
+// may use it.
+//
+// Not thread-safe: needs the library's lock.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/handle.h"
+#include "comm/attribute.h"
+#include "comm/comm.h"
+#include "comm/errhandler.h"
+#include "comm/info.h"
+#include "message/request.h"
+#include "rma/access.h"
+#include "rma/pages.h"
+#include "window/board.h"
+
+namespace starling::window {
+
+/// What each process tells all others when a window is made.
+struct Claim {
+    uint64_t context;  ///< of the window's communicator; rank 0's counts
+    rma::RegionKey key;
+    int64_t bytes;
+    int64_t disp_unit;
+    uint64_t base;     ///< the address there
+    rma::PagesName memory;  ///< where neighbours can map it; not valid: they can't
+    rma::PagesName board;   ///< of the first process of its host: where the board is
+    int32_t flavor;
+    int32_t error;  ///< it could not have the memory
+};
+
+enum class Held : uint8_t { no, shared, exclusive, unchecked };
+
+/// Another process, or this one, as a target of the window.
+struct Remote {
+    rma::Target target;
+    rma::Pages pages;  ///< its memory, if that is mapped here
+    int rank = 0;
+    int64_t disp_unit = 1;
+    uint64_t bytes = 0;
+    int local = -1;           ///< its place on the board; -1: on another host
+    Held held = Held::no;     ///< by MPI_Win_lock, or by MPI_Win_lock_all since its first access
+    bool granted = false;     ///< by another host
+    bool in_group = false;    ///< of MPI_Win_start
+};
+
+/// The epoch of accesses that this process is in.
+enum class Epoch : uint8_t { none, fence, started, locks, lock_all };
+
+struct Window {
+    static constexpr uint32_t kMagic = 0x57696e64;
+    uint32_t magic = 0;
+    uint32_t pool_index = 0;
+
+    comm::Comm* comm = nullptr;  ///< its own; reference held
+    int flavor = MPI_WIN_FLAVOR_CREATE;
+    int model = MPI_WIN_UNIFIED;
+    void* base = nullptr;
+    MPI_Aint bytes = 0;
+    MPI_Aint disp_unit = 1;
+    std::vector<uint64_t> offsets;  ///< shared: where each one's memory begins
+    int disp_unit_int = 1;  ///< as the attribute shows it
+    rma::Pages pages;        ///< memory that goes with the window; of a shared one, everybody's, at its first process
+    void* plain = nullptr;   ///< the same where nobody can map it; from malloc
+    rma::RegionKey key;
+    std::vector<Claim> claims;
+    std::vector<std::unique_ptr<Remote>> remotes;  ///< by rank; made at the first use
+    std::vector<Remote*> used;
+
+    std::vector<int> neighbours;  ///< the ranks on this host, in order: the places on the board
+    int my_place = 0;
+    rma::Pages board_pages;
+    Board board;
+
+    Epoch epoch = Epoch::none;
+    bool fence_used = false;  ///< there was an access since the last fence
+    int locked = 0;           ///< targets of MPI_Win_lock
+    bool unchecked = false;   ///< MPI_Win_lock_all with MPI_MODE_NOCHECK
+    std::vector<Remote*> group;  ///< of MPI_Win_start
+    bool exposed = false;        ///< MPI_Win_post without its MPI_Win_wait
+    std::deque<message::ReceiveRequest> completions;  ///< of the processes it was posted to
+
+    /// Locks of this process that others want by packets, and those they have.
+    struct Claimant {
+        int rank;
+        link::Peer* peer;
+        bool exclusive;
+    };
+    std::deque<Claimant> pending;
+    std::vector<Claimant> holders;
+
+    comm::Errhandler* errhandler = nullptr;  ///< never null
+    comm::AttributeSet attributes;
+    std::string name;
+    comm::Info info;
+
+    int rank() const { return comm->rank; }
+    int size() const { return comm->size; }
+};
+
+/// What MPI_Win_create and its kin make; collective.
+struct Wanted {
+    int flavor = MPI_WIN_FLAVOR_CREATE;
+    void* base = nullptr;
+    MPI_Aint bytes = 0;
+    MPI_Aint disp_unit = 1;
+    bool apart = false;  ///< shared: each one's memory begins a page
+};
+int make(comm::Comm& comm, const Wanted& wanted, Window*& made);
+/// All its accesses are over, and those of others to it: collective. Attributes must have been cleared.
+int free(Window& window);
+
+/// The target of that rank; the caller has checked it.
+Remote& remote(Window& window, int rank);
+
+/// Where this process reaches that one's memory by itself; null if it can't.
+std::byte* address_of(const Remote& remote);
+
+/// Windows by number, and by what names them everywhere.
+Window* window_at(uint32_t pool_index);
+Window* window_of(uint64_t context);
+const std::vector<Window*>& windows();
+
+/// The window behind a handle; nullptr for MPI_WIN_NULL, freed and never valid handles.
+inline Window* from_handle(MPI_Win handle) { return object_behind<Window>(handle); }
+inline MPI_Win to_handle(Window* window) { return window ? reinterpret_cast<MPI_Win>(window) : MPI_WIN_NULL; }
+
+}  // namespace starling::window

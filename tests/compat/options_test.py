@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""What mpiexec says and does about programs of other MPIs: options_test.py BUILD"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
+SOURCE = """
+#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char** argv) {
+    int size;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    printf("one of %d\\n", size);
+    MPI_Finalize();
+    return 0;
+}
+"""
+
+
+class Options(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        folder = pathlib.Path(cls.folder.name)
+        (folder / "one.c").write_text(SOURCE)
+        cls.program = {}
+        for mpi in ("mpich", "openmpi"):
+            cls.program[mpi] = str(folder / mpi)
+            subprocess.run([f"mpicc.{mpi}", "-w", str(folder / "one.c"), "-o", cls.program[mpi]], check=True)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def run_it(self, *arguments, **environment):
+        return subprocess.run([BUILD / "bin" / "mpiexec", "-n", "2", *arguments], env={**os.environ, **environment},
+                              capture_output=True, text=True, timeout=30)
+
+    def assertBothMeet(self, done):
+        self.assertEqual((done.returncode, done.stdout), (0, "one of 2\none of 2\n"), done.stderr)
+
+    def test_every_function_has_its_twin_for_tools(self):
+        for library in BUILD.glob("lib*/compat/*/libmpi.so.*"):
+            listing = subprocess.run(["nm", "-D", "--defined-only", library], check=True, text=True, stdout=subprocess.PIPE).stdout
+            names = {line.split()[2]: line.split()[1] for line in listing.splitlines()}
+            functions = [name for name in names if name.startswith("MPI_") and names[name] == "W"]
+            self.assertGreater(len(functions), 600)
+            self.assertEqual([f for f in functions if names.get("P" + f) != "T"], [], library)
+
+    def test_without_it_the_remedy_is_named(self):
+        for program in self.program.values():
+            done = self.run_it(program)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("add --compat auto", done.stderr)
+
+    def test_auto_finds_out(self):
+        for program in self.program.values():
+            self.assertBothMeet(self.run_it("--compat", "auto", program))
+
+    def test_the_variable_does_the_same(self):
+        self.assertBothMeet(self.run_it(self.program["mpich"], STARLING_COMPAT="mpich"))
+        self.assertBothMeet(self.run_it("-x", "STARLING_COMPAT=openmpi", self.program["openmpi"]))
+
+    def test_programs_of_both_in_one_job(self):
+        done = self.run_it("--compat", "auto", "-n", "1", self.program["mpich"], ":", "-n", "1", self.program["openmpi"])
+        self.assertBothMeet(done)
+
+    def test_the_wrong_one_is_refused(self):
+        done = self.run_it("--compat", "openmpi", self.program["mpich"])
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("it is linked with MPICH", done.stderr)
+        self.assertIn("--compat auto", done.stderr)
+
+    def test_a_wrong_word(self):
+        done = self.run_it("--compat", "lam", self.program["mpich"])
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("'--compat lam' is neither auto", done.stderr)
+
+    def test_a_wrong_word_in_the_environment(self):
+        done = self.run_it(self.program["mpich"], STARLING_COMPAT="lam")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("STARLING_COMPAT=lam is ignored", done.stderr)
+        self.assertIn("add --compat auto", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

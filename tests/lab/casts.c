@@ -1,0 +1,253 @@
+/* Communicators that come and go, and collectives on them that a network's groups may carry; every result is checked. Plain MPI.
+ *
+ *   casts bcast COUNT BYTES     so many broadcasts, roots in turn, after two of each root
+ *   casts mixed ROUNDS          broadcasts, barriers and allreduces of changing size, on several communicators at a time
+ *   casts churn COUNT           so many times: a duplicate, a broadcast on it, its end; descriptors and memory must not grow
+ *   casts alive COUNT           so many duplicates alive at a time, a broadcast on each, all freed
+ *   casts spawn CHILDREN        the same on inter-communicators of parents and children, and on what is merged of them
+ *   casts until-death           broadcasts and barriers until one fails, as it does when a process dies: exit code 0 where one did
+ *
+ * Rank 0 prints what it has done and how long it took. With --info SCHEME behind, communicators are made with the info key starling_multicast. */
+#include <dirent.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int rank, size;
+static MPI_Info info = MPI_INFO_NULL;
+
+static void fail(const char* what, long which) {
+    fprintf(stderr, "casts: rank %d: %s %ld is wrong\n", rank, what, which);
+    MPI_Abort(MPI_COMM_WORLD, 9);
+}
+
+static unsigned char byte_of(long number, long i) { return (unsigned char)(number * 31 + i * 7 + i / 251); }
+
+static void broadcast(MPI_Comm comm, unsigned char* data, long bytes, int root, long number) {
+    int me;
+    MPI_Comm_rank(comm, &me);
+    for (long i = 0; i < bytes; ++i) data[i] = me == root ? byte_of(number, i) : 0;
+    MPI_Bcast(data, (int)bytes, MPI_BYTE, root, comm);
+    for (long i = 0; i < bytes; ++i)
+        if (data[i] != byte_of(number, i)) fail("broadcast", number);
+}
+
+static void sum(MPI_Comm comm, int count, long number) {
+    int me, n;
+    MPI_Comm_rank(comm, &me);
+    MPI_Comm_size(comm, &n);
+    int *in = malloc(sizeof(int) * (size_t)count), *out = malloc(sizeof(int) * (size_t)count);
+    for (int i = 0; i < count; ++i) in[i] = me + i + (int)number;
+    MPI_Allreduce(in, out, count, MPI_INT, MPI_SUM, comm);
+    for (int i = 0; i < count; ++i)
+        if (out[i] != n * (n - 1) / 2 + n * (i + (int)number)) fail("sum", number);
+    free(in);
+    free(out);
+}
+
+/* Nobody leaves before the last has come: rank 0 counts who has. */
+static void barrier(MPI_Comm comm, long number) {
+    int me, n, token = 0;
+    MPI_Comm_rank(comm, &me);
+    MPI_Comm_size(comm, &n);
+    MPI_Request request;
+    if (me == n - 1 && n > 1) MPI_Isend(&token, 1, MPI_INT, 0, 77, comm, &request);
+    MPI_Barrier(comm);
+    if (me == n - 1 && n > 1) MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (me != 0 || n == 1) return;
+    (void)number;
+    MPI_Recv(&token, 1, MPI_INT, n - 1, 77, comm, MPI_STATUS_IGNORE);
+}
+
+static MPI_Comm duplicate(MPI_Comm comm) {
+    MPI_Comm made;
+    MPI_Comm_dup_with_info(comm, info, &made);
+    return made;
+}
+
+static void broadcasts(long count, long bytes) {
+    unsigned char* data = malloc((size_t)bytes + 100);
+    for (int i = 0; i < 2 * size; ++i) broadcast(MPI_COMM_WORLD, data, 100, i % size, i);
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (long i = 0; i < count; ++i) broadcast(MPI_COMM_WORLD, data, bytes, (int)(i % size), i);
+    free(data);
+}
+
+enum { kComms = 4, kLargest = 300000, kOpen = 6 };
+
+/* Several non-blocking ones at a time, over several communicators. */
+static void outstanding(MPI_Comm* comms, unsigned char* data, long number) {
+    static int in[kOpen], out[kOpen];
+    MPI_Request requests[3 * kOpen];
+    for (int i = 0; i < kOpen; ++i) {
+        MPI_Comm comm = comms[i % kComms];
+        int me, n, bytes = 50 + i * 1500;
+        MPI_Comm_rank(comm, &me);
+        MPI_Comm_size(comm, &n);
+        unsigned char* mine = data + i * 10000;
+        for (int k = 0; k < bytes; ++k) mine[k] = me == (i + number) % n ? byte_of(number + i, k) : 0;
+        MPI_Ibcast(mine, bytes, MPI_BYTE, (int)((i + number) % n), comm, &requests[3 * i]);
+        in[i] = me + i;
+        MPI_Iallreduce(&in[i], &out[i], 1, MPI_INT, MPI_SUM, comm, &requests[3 * i + 1]);
+        MPI_Ibarrier(comm, &requests[3 * i + 2]);
+    }
+    MPI_Waitall(3 * kOpen, requests, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < kOpen; ++i) {
+        int n;
+        MPI_Comm_size(comms[i % kComms], &n);
+        if (out[i] != n * (n - 1) / 2 + n * i) fail("non-blocking sum", number);
+        for (int k = 0; k < 50 + i * 1500; ++k)
+            if (data[i * 10000 + k] != byte_of(number + i, k)) fail("non-blocking broadcast", number);
+    }
+}
+
+static void mixed(MPI_Comm all, long rounds) {
+    static const int kSizes[] = {1, 100, 1024, 5000, 65536, kLargest};
+    unsigned char* data = malloc(kLargest);
+    MPI_Comm comms[kComms];
+    int me;
+    MPI_Comm_rank(all, &me);
+    comms[0] = all;
+    comms[1] = duplicate(all);
+    MPI_Comm_split(all, me % 2, -me, &comms[2]);  // two that share the context, in another order
+    MPI_Comm_split(all, me < 3, me, &comms[3]);
+    for (long i = 0; i < rounds; ++i) {
+        MPI_Comm comm = comms[i % kComms];
+        int n;
+        MPI_Comm_size(comm, &n);
+        broadcast(comm, data, kSizes[i % 6], (int)(i * 5 % n), i);
+        if (i % 2) barrier(comm, i);
+        sum(comm, i % 7 == 6 ? 5000 : 1 + (int)(i % 40), i);
+        if (i % 8 == 7) outstanding(comms, data, i);
+    }
+    for (int i = 1; i < kComms; ++i) MPI_Comm_free(&comms[i]);
+    free(data);
+}
+
+static int descriptors(void) {
+    int count = 0;
+    DIR* folder = opendir("/proc/self/fd");
+    while (readdir(folder)) ++count;
+    closedir(folder);
+    return count;
+}
+
+static long resident_kilobytes(void) {
+    long pages = 0, resident = 0;
+    FILE* file = fopen("/proc/self/statm", "r");
+    if (fscanf(file, "%ld %ld", &pages, &resident) != 2) resident = 0;
+    fclose(file);
+    return resident * 4;
+}
+
+static void churn(long count) {
+    unsigned char data[1024];
+    int before = 0;
+    long memory = 0;
+    for (long i = 0; i < count; ++i) {
+        MPI_Comm comm = duplicate(MPI_COMM_WORLD);
+        broadcast(comm, data, sizeof data, (int)(i % size), i);
+        MPI_Comm_free(&comm);
+        if (i == count / 2) before = descriptors(), memory = resident_kilobytes();
+    }
+    const int after = descriptors();
+    const long grown = resident_kilobytes() - memory;
+    if (after > before + 8) fail("number of descriptors", after);
+    if (grown > 4096) fail("memory that has grown by KB", grown);
+}
+
+static void alive(int count) {
+    unsigned char data[1024];
+    MPI_Comm* comms = malloc(sizeof(MPI_Comm) * (size_t)count);
+    for (int i = 0; i < count; ++i) comms[i] = duplicate(MPI_COMM_WORLD);
+    for (int round = 0; round < 2; ++round)
+        for (int i = 0; i < count; ++i) broadcast(comms[i], data, sizeof data, (i + round) % size, i);
+    for (int i = 0; i < count; ++i) MPI_Comm_free(&comms[i]);
+    free(comms);
+}
+
+/* From each side in turn, by several roots. */
+static void between(MPI_Comm inter, int parents) {
+    unsigned char data[3000];
+    for (int i = 0; i < 20; ++i) {
+        int other, mine, me, from_me = (i % 2 == 0) == (parents != 0);
+        MPI_Comm_remote_size(inter, &other);
+        MPI_Comm_size(inter, &mine);
+        MPI_Comm_rank(inter, &me);
+        const int root = from_me ? i % mine : i % other;
+        for (int k = 0; k < 3000; ++k) data[k] = from_me ? byte_of(i, k) : 0;
+        MPI_Bcast(data, 3000, MPI_BYTE, from_me ? (me == root ? MPI_ROOT : MPI_PROC_NULL) : root, inter);
+        for (int k = 0; k < 3000; ++k)
+            if (data[k] != byte_of(i, k)) fail("broadcast between groups", i);
+        int in = me, out;
+        MPI_Allreduce(&in, &out, 1, MPI_INT, MPI_SUM, inter);
+        if (out != other * (other - 1) / 2) fail("sum of the other group", i);
+        MPI_Barrier(inter);
+    }
+}
+
+static void with_children(MPI_Comm inter, int parents) {
+    MPI_Comm merged;
+    between(inter, parents);
+    MPI_Intercomm_merge(inter, !parents, &merged);
+    mixed(merged, 24);
+    MPI_Comm_free(&merged);
+    MPI_Comm_disconnect(&inter);
+}
+
+static void spawn(const char* program, int children) {
+    MPI_Comm inter;
+    char* words[] = {"child", NULL};
+    MPI_Comm_spawn(program, words, children, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE);
+    with_children(inter, 1);
+}
+
+static void until_death(void) {
+    unsigned char data[2000] = {0};
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if (rank == 0) printf("running\n"), fflush(stdout);
+    for (long i = 0;; ++i) {
+        int error = MPI_Bcast(data, sizeof data, MPI_BYTE, (int)(i % size), MPI_COMM_WORLD);
+        if (error == MPI_SUCCESS) error = MPI_Barrier(MPI_COMM_WORLD);
+        if (error != MPI_SUCCESS) break;
+    }
+    printf("rank %d has noticed\n", rank), fflush(stdout);
+    _exit(0);
+}
+
+int main(int argc, char** argv) {
+    MPI_Comm parent;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_get_parent(&parent);
+    const char* what = argc > 1 ? argv[1] : "";
+    const double start = MPI_Wtime();
+    const long count = argc > 2 ? atol(argv[2]) : 0;
+    if (argc > 2 && !strcmp(argv[argc - 2], "--info")) {
+        MPI_Info_create(&info);
+        MPI_Info_set(info, "starling_multicast", argv[argc - 1]);
+    }
+    if (parent != MPI_COMM_NULL)
+        with_children(parent, 0);
+    else if (!strcmp(what, "bcast"))
+        broadcasts(count, argc > 3 ? atol(argv[3]) : 1024);
+    else if (!strcmp(what, "mixed"))
+        mixed(MPI_COMM_WORLD, count);
+    else if (!strcmp(what, "churn"))
+        churn(count);
+    else if (!strcmp(what, "alive"))
+        alive((int)count);
+    else if (!strcmp(what, "spawn"))
+        spawn(argv[0], (int)count);
+    else if (!strcmp(what, "until-death"))
+        until_death();
+    else
+        return 2;
+    if (info != MPI_INFO_NULL) MPI_Info_free(&info);
+    if (rank == 0 && parent == MPI_COMM_NULL) printf("%s %ld: all right on %d, %.3f s\n", what, count, size, MPI_Wtime() - start);
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,59 @@
+"""The multicast groups of a lab's switch: who gets what, what joining costs, and what went over each cable."""
+import json
+import re
+
+from . import places
+
+
+class Groups:
+    def __init__(self, lab):
+        self.lab = lab
+        self.pid_file = lab.state / "manager.pid"
+
+    # The bridges hear no IGMP while there is a manager: a rule drops it behind the place where the manager listens.
+
+    def price(self, least, most, seed=1):
+        """From now on a join or leave takes effect so many milliseconds later (least to most), as where a subnet manager
+        programs the switches. For groups that are joined from then on."""
+        self.free()
+        self.lab.must(0, ["sh", "-ec", "nft add table bridge manager; "
+                          "nft 'add chain bridge manager reports { type filter hook prerouting priority -300; }'; "
+                          "nft add rule bridge manager reports ip protocol igmp drop"])
+        self.lab.must(0, [places.programs() / "lab-manager", least, most, "--seed", seed, "--pid", self.pid_file])
+
+    def free(self):
+        """Joins take effect at once again. What the manager has put into the tables stays."""
+        if self.pid_file.exists():
+            self.lab.run(0, ["kill", self.pid_file.read_text().strip()])
+            self.pid_file.unlink()
+            self.lab.must(0, ["nft", "delete", "table", "bridge", "manager"])
+
+    def filter(self, host, wanted=True):
+        """What the host reports reaches no switch: nobody there gets anything of a group."""
+        word = "add rule netdev filter{0}" if wanted else "delete table netdev filter{0}"
+        command = word.format(host)
+        if wanted:
+            command = (f"add table netdev filter{host}; add chain netdev filter{host} in "
+                       f"{{ type filter hook ingress device h{host}r0 priority 0; }}; {command} in ip protocol igmp drop")
+        self.lab.must(0, ["nft", command])
+
+    def members(self, rail=0):
+        """{group: the hosts whose ports get it}"""
+        shown = self.lab.must(0, ["bridge", "-j", "mdb", "show", "dev", f"bridge{rail}"])
+        found = {}
+        for entry in (json.loads(shown) or [{}])[0].get("mdb", []):
+            port = re.fullmatch(r"[hb](\d+)r\d+", entry["port"])
+            if port and entry["grp"].count(".") == 3:
+                found.setdefault(entry["grp"], set()).add(int(port[1]))
+        return found
+
+    def frames(self, rail=0):
+        """By host what its port of the bridge has carried so far: frames and bytes from it and toward it."""
+        lines = self.lab.must(0, ["cat", "/proc/net/dev"]).splitlines()
+        counted = {}
+        for line in lines:
+            port = re.match(rf"\s*h(\d+)r{rail}:\s*(.*)", line)
+            if port:
+                n = [int(word) for word in port[2].split()]
+                counted[int(port[1])] = {"frames_from": n[1], "bytes_from": n[0], "frames_toward": n[9], "bytes_toward": n[8]}
+        return counted

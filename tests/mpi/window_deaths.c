@@ -1,0 +1,91 @@
+// Ranks of a job that goes on without those who die (--enable-recovery) are killed in every state of a window's lock: the others
+// get the lock that a dead one held, and an error from a dead target.
+#include <signal.h>
+#include <unistd.h>
+
+#include "check.h"
+
+enum { kHoldsExclusive, kHoldsShared, kWaits, kHoldsAll, kStates };
+
+static MPI_Win win;
+static int rank, size, doomed;
+
+static int class_of(int code) {
+    int class;
+    OK(MPI_Error_class(code, &class));
+    return class;
+}
+
+/// What the doomed rank does before it dies; it tells rank 0 when it is about to.
+static void die_in(int state) {
+    const int one = 1;
+    if (state == kHoldsAll) {
+        OK(MPI_Win_lock_all(0, win));
+        OK(MPI_Accumulate(&one, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_SUM, win));
+        OK(MPI_Win_flush(0, win));
+    } else if (state != kWaits) {
+        OK(MPI_Win_lock(state == kHoldsShared ? MPI_LOCK_SHARED : MPI_LOCK_EXCLUSIVE, 0, 0, win));
+    }
+    OK(MPI_Send(&state, 1, MPI_INT, 0, 1, MPI_COMM_WORLD));
+    // Rank 0 holds the lock that this waits for, and kills meanwhile.
+    if (state == kWaits) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+    CHECK(state != kWaits, "a lock was had that rank 0 holds");
+    raise(SIGKILL);
+}
+
+int main(int argc, char** argv) {
+    int pid = 0, state, *memory;
+    OK(MPI_Init(&argc, &argv));
+    OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    state = argc > 1 ? atoi(argv[1]) : kHoldsExclusive;
+    doomed = size - 1;
+    OK(MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win));
+    OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    *memory = 0;
+    pid = (int)getpid();
+    OK(MPI_Bcast(&pid, 1, MPI_INT, doomed, MPI_COMM_WORLD));
+    if (rank == 0 && state == kWaits) OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    if (rank == doomed) die_in(state);
+    if (rank == 0) {
+        OK(MPI_Recv(&state, 1, MPI_INT, doomed, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        if (state == kWaits) {
+            usleep(20000);
+            kill(pid, SIGKILL);
+            OK(MPI_Win_unlock(0, win));
+        }
+    }
+    // All others get it, one after the other.
+    OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
+    int value = -1;
+    OK(MPI_Get(&value, 1, MPI_INT, 0, 0, 1, MPI_INT, win));
+    OK(MPI_Win_flush(0, win));
+    ++value;
+    OK(MPI_Put(&value, 1, MPI_INT, 0, 0, 1, MPI_INT, win));
+    OK(MPI_Win_unlock(0, win));
+    int sum = 0, last = rank;
+    for (int other = 0; rank == 0 && other < size - 2; ++other)
+        OK(MPI_Recv(&last, 1, MPI_INT, other + 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    if (rank != 0) OK(MPI_Send(&last, 1, MPI_INT, 0, 2, MPI_COMM_WORLD));
+    if (rank == 0) {
+        OK(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win));
+        sum = *memory;
+        OK(MPI_Win_unlock(0, win));
+        EXPECT_INT(sum, size - 1 + (state == kHoldsAll));
+    }
+    // Of the dead one there is nothing to have.
+    int code = MPI_SUCCESS;
+    while (code == MPI_SUCCESS) {
+        code = MPI_Win_lock(MPI_LOCK_EXCLUSIVE, doomed, 0, win);
+        if (code == MPI_SUCCESS) code = MPI_Win_unlock(doomed, win);
+        int flag;
+        MPI_Iprobe(MPI_ANY_SOURCE, 3, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+    }
+    EXPECT_INT(class_of(code), MPI_ERR_PROC_ABORTED);
+    CHECK(MPI_Win_free(&win) != MPI_SUCCESS, "a barrier with a dead rank succeeded");
+    if (rank == 0) printf("every lock was had after rank %d's death\n", doomed);
+    OK(MPI_Finalize());
+    return 0;
+}

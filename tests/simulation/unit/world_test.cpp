@@ -1,0 +1,58 @@
+// The simulated world itself: what it holds against a sleeper must be true.
+#include "../world.h"
+
+#include <gtest/gtest.h>
+
+namespace starling::simulation {
+namespace {
+
+constexpr uint64_t kSleepNs = 100'000'000;
+uint32_t word;
+
+/// A process sleeps on the word for as long as the library does, and another wakes it, or looks on, so long after.
+struct Slept {
+    bool woken, held_against_it;
+};
+
+Slept sleep_beside(uint64_t seed, uint64_t other_after, bool rings) {
+    World world(seed);
+    Slept out{};
+    world.add(0, 0, [&](Process& me) {
+        me.futex = &word;
+        out.woken = world.sleep_until(world.now + kSleepNs);
+        out.held_against_it = me.lapsed == world.switches();
+    });
+    world.add(0, 1, [&](Process&) {
+        world.compute(other_after);
+        if (rings) world.wake_futex(&word);
+    });
+    EXPECT_EQ(world.run(), "");
+    return out;
+}
+
+TEST(World, SleepThatNobodyEndedIsHeldAgainstTheSleeper) {
+    const Slept slept = sleep_beside(1, kSleepNs / 2, false);
+    EXPECT_FALSE(slept.woken);
+    EXPECT_TRUE(slept.held_against_it);
+}
+
+TEST(World, SleepThatSomebodyEndedIsNot) {
+    const Slept slept = sleep_beside(1, kSleepNs - 1000, true);
+    EXPECT_TRUE(slept.woken);
+    EXPECT_FALSE(slept.held_against_it);
+}
+
+// Both may go on at the same instant, and who goes first is drawn. Who rings before the sleeper has its turn has rung.
+TEST(World, RingBetweenTheEndOfASleepAndItsTurnCounts) {
+    int first = 0, second = 0;
+    for (uint64_t seed = 1; seed <= 64; ++seed) {
+        const Slept slept = sleep_beside(seed, kSleepNs, true);
+        EXPECT_FALSE(slept.woken);
+        ++(slept.held_against_it ? second : first);
+    }
+    EXPECT_GT(first, 0) << "a ring before the sleeper's turn was not seen";
+    EXPECT_GT(second, 0) << "nobody came second";
+}
+
+}  // namespace
+}  // namespace starling::simulation

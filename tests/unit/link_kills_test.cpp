@@ -1,0 +1,115 @@
+// A process is killed in every state of a connection, on either side of the exchange that opens or closes it:
+// the other one has its place back, and gives it to somebody else.
+#include <gtest/gtest.h>
+
+#include "base/counters.h"
+#include "link/peer.h"
+#include "message/point_to_point.h"
+#include "message_traffic.h"
+
+namespace starling::message::test {
+namespace {
+
+using link::State;
+
+constexpr int kReady = 1;
+constexpr int kSurvivor = 0, kThird = 1, kVictim = 2;
+
+void poll_until(Node& node, int other, State state) {
+    node.wait_for([&] { return node.peer(other).state == state; });
+}
+
+void connect(Node& node, int other, bool asks) {
+    if (asks) link::request_connection(node.peer(other));
+    poll_until(node, other, State::connected);
+}
+
+/// A state in which a process is killed. After the victim's part it never looks at anything again.
+struct Moment {
+    const char* name;
+    void (*victim)(Node& node);
+    void (*survivor)(Node& node);
+    State state;  ///< in which the survivor then is
+};
+
+/// The survivor acts when the victim has done its part.
+void wait_for_victim(Node& node) {
+    while (node.board.arrived[3].load() == 0) usleep(200);
+}
+
+void connected(Node& node) { connect(node, kSurvivor, false); }
+
+const Moment kMoments[] = {
+    {"asked", [](Node&) {}, [](Node& node) { link::request_connection(node.peer(kVictim)); }, State::connecting},
+    {"granted", [](Node& node) { link::request_connection(node.peer(kSurvivor)), progress::test(); },
+     [](Node& node) { node.wait_for([&] { return node.peer(kVictim).state != State::closed; }); }, State::connected},
+    {"connected", connected, [](Node& node) { connect(node, kVictim, true); }, State::connected},
+    {"closing", connected,
+     [](Node& node) {
+         connect(node, kVictim, true);
+         wait_for_victim(node);
+         link::request_close(node.peer(kVictim));
+     },
+     State::quiescing},
+    // An open that comes while ours is under way is its answer.
+    {"crossing", [](Node& node) { link::request_connection(node.peer(kSurvivor)), progress::test(); },
+     [](Node& node) {
+         wait_for_victim(node);
+         link::request_connection(node.peer(kVictim));
+     },
+     State::connecting},
+};
+
+void play_victim(Node& node, const Moment& moment) {
+    moment.victim(node);
+    node.board.arrived[3].store(1);
+    for (;;) pause();
+}
+
+void play_third(Node& node) {
+    node.wait_for([&] { return node.board.arrived[4].load() != 0; });
+    connect(node, kSurvivor, false);
+    node.meet(5, 2);
+}
+
+void play_survivor(Node& node, const Moment& moment) {
+    moment.survivor(node);
+    wait_for_victim(node);
+    EXPECT_EQ(link::name(node.peer(kVictim).state), link::name(moment.state)) << moment.name;
+    node.board.stage.store(kReady);
+    node.wait_for([&] { return node.peer(kVictim).dead; });
+    EXPECT_EQ(node.peer(kVictim).state, State::closed) << moment.name;
+    EXPECT_FALSE(node.peer(kVictim).open_deferred) << moment.name;
+    EXPECT_EQ(counters.connections, 0u) << moment.name;
+    // There is one place, and whose it was is no more.
+    node.board.arrived[4].store(1);
+    connect(node, kThird, true);
+    EXPECT_EQ(counters.connections, 1u) << moment.name;  // while the third is there
+    node.meet(5, 2);
+    Sending sending(Plan{0, kVictim, 0, 8, 1, false, false, false});
+    sending.start(node);
+    progress::wait(sending.request);
+    EXPECT_EQ(sending.request.outcome.error, MPI_ERR_PROC_ABORTED) << moment.name;
+}
+
+void kill_at(const Moment& moment) {
+    SCOPED_TRACE(moment.name);
+    Team team(Placement{{0, 0, 1}, {0, 0, 0}});
+    team.start({{"STARLING_MAX_DIRECT", "1"}}, [&](Node& node) {
+        if (node.rank == kVictim) return play_victim(node, moment);
+        if (node.rank == kThird) return play_third(node);
+        play_survivor(node, moment);
+    });
+    for (int i = 0; i < 20000 && team.board().stage.load() != kReady; ++i) usleep(1000);
+    ASSERT_EQ(team.board().stage.load(), kReady);
+    team.kill_process(kVictim);
+    team.expect_success(kSurvivor);
+    team.expect_success(kThird);
+}
+
+TEST(Kills, InEveryStateOfARing) {
+    for (const Moment& moment : kMoments) kill_at(moment);
+}
+
+}  // namespace
+}  // namespace starling::message::test

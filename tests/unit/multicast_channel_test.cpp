@@ -1,0 +1,199 @@
+// Channels between real processes, each on a host of its own, with groups on the loopback interface.
+#include "multicast/channel.h"
+
+#include <gtest/gtest.h>
+
+#include "link/remote.h"
+#include "message/point_to_point.h"
+#include "message_team.h"
+
+namespace starling::message::test {
+namespace {
+
+constexpr uint64_t kContexts = 0x7000;
+
+Placement one_host_each(int processes) {
+    Placement placement;
+    for (int i = 0; i < processes; ++i) placement.jobs.push_back(0), placement.hosts.push_back(i);
+    return placement;
+}
+
+/// A communicator's channel of these processes; null at the others.
+struct Share {
+    Share(Node& its_node, std::vector<int> its_ranks, uint64_t context, Multicast scheme = Multicast::automatic)
+        : node(its_node), ranks(std::move(its_ranks)) {
+        std::vector<link::Process> members;
+        for (const int rank : ranks) members.push_back(node.everyone.at(rank));
+        me = static_cast<uint32_t>(std::find(ranks.begin(), ranks.end(), node.rank) - ranks.begin());
+        if (me < ranks.size()) channel = multicast::open(members, me, kContexts + context, scheme);
+    }
+    ~Share() {
+        if (channel) multicast::close(*channel);
+    }
+    /// Every member has room for a message; the tree's part, for which there is none here.
+    void wait_until_ready() {
+        node.wait_for([&] {
+            call();
+            return multicast::may_send(*channel, 1);
+        });
+    }
+    /// One that the tree would bring: calls are what makes a group wanted.
+    void call() const {
+        multicast::Receive probe;
+        multicast::start_receive(*channel, probe, (me + 1) % static_cast<uint32_t>(ranks.size()), 1ull << 40, nullptr, 0);
+        EXPECT_TRUE(multicast::withdraw(probe));
+    }
+    void broadcast(uint32_t root, uint64_t call, uint64_t bytes) {
+        std::vector<unsigned char> data(bytes);
+        for (uint64_t i = 0; i < bytes; ++i) data[i] = static_cast<unsigned char>(i * 7 + call * 13 + root);
+        if (me == root) {
+            multicast::Send send;
+            node.wait_for([&] { return multicast::may_send(*channel, bytes); });
+            ASSERT_TRUE(multicast::start_send(*channel, send, call, data.data(), bytes));
+            progress::wait(send);
+            ASSERT_EQ(send.outcome.error, MPI_SUCCESS);
+            return;
+        }
+        std::vector<unsigned char> got(bytes);
+        multicast::Receive receive;
+        multicast::start_receive(*channel, receive, root, call, got.data(), bytes);
+        progress::wait(receive);
+        ASSERT_EQ(receive.outcome.error, MPI_SUCCESS) << failure_text();
+        ASSERT_EQ(receive.outcome.bytes, bytes);
+        ASSERT_EQ(got, data) << "call " << call << " from " << root;
+    }
+
+    Node& node;
+    const std::vector<int> ranks;
+    uint32_t me = 0;
+    multicast::Channel* channel = nullptr;
+};
+
+void run(Placement placement, Settings settings, const std::function<void(Node&)>& body) {
+    Team team(std::move(placement));
+    settings.emplace_back("STARLING_IP_INTERFACES", "lo");
+    team.start(settings, [&](Node& node) {
+        body(node);
+        // As MPI_Finalize does; nobody leaves while others still need him.
+        progress::wait_until([] { return multicast::all_delivered() && link::all_acknowledged(); });
+        node.barrier(7);
+    });
+    team.expect_success();
+}
+
+const std::vector<int> kAll{0, 1, 2, 3, 4};
+
+TEST(MulticastChannel, BringsMessagesFromEveryMemberWithEveryScheme) {
+    for (const char* scheme : {"auto", "basic", "lazy", "pool"})
+        run(one_host_each(5), {{"STARLING_MULTICAST", scheme}}, [](Node& node) {
+            Share share(node, kAll, 1);
+            ASSERT_NE(share.channel, nullptr);
+            if (config().multicast == Multicast::basic) {
+                progress::wait_until([&] { return multicast::settled(*share.channel); });
+                EXPECT_TRUE(multicast::may_send(*share.channel, 1));
+            }
+            share.wait_until_ready();
+            uint64_t call = 0;
+            for (const uint64_t bytes : {0u, 1u, 1000u, 60'000u, 700'000u})
+                for (uint32_t root = 0; root < 5; ++root) share.broadcast(root, ++call, bytes);
+            for (int i = 0; i < 500; ++i) share.broadcast(0, ++call, 100);
+            EXPECT_GT(counters.datagrams_group_received, 500u);
+            EXPECT_EQ(counters.groups_ready, config().multicast == Multicast::pool ? uint64_t{counters.groups_ready} : 1u);
+        });
+}
+
+TEST(MulticastChannel, IsNotThereWhereItIsOfNoUse) {
+    const auto none = [](Node& node) { EXPECT_EQ(Share(node, kAll, 1).channel, nullptr); };
+    run(one_host_each(5), {{"STARLING_MULTICAST", "off"}}, none);
+    run(one_host_each(2), {}, [](Node& node) { EXPECT_EQ(Share(node, {0, 1}, 1).channel, nullptr); });
+    run(one_host_each(5), {}, [](Node& node) { EXPECT_EQ(Share(node, kAll, 1, Multicast::off).channel, nullptr); });
+}
+
+TEST(MulticastChannel, AWrongRangeLeavesCollectivesOnMessages) {
+    for (const char* range : {"10.0.0.0/8", "239.1", "nonsense", "239.0.0.0/33", "224.0.0.0/8"})
+        run(one_host_each(3), {{"STARLING_MULTICAST", "basic"}, {"STARLING_MULTICAST_RANGE", range}}, [](Node& node) {
+            Share share(node, {0, 1, 2}, 1);
+            ASSERT_NE(share.channel, nullptr);
+            progress::wait_until([&] { return multicast::settled(*share.channel); });
+            EXPECT_FALSE(multicast::may_send(*share.channel, 1));
+            uint64_t value = 1;
+            multicast::Send send;
+            EXPECT_FALSE(multicast::start_send(*share.channel, send, 1, &value, sizeof value));
+        });
+}
+
+// Communicators of the same processes, in any order, have a group in common, and what is sent on one is none of another's.
+TEST(MulticastChannel, CommunicatorsOfTheSameProcessesShareAGroup) {
+    run(one_host_each(5), {{"STARLING_MULTICAST", "lazy"}}, [](Node& node) {
+        Share first(node, kAll, 1), second(node, {4, 2, 0, 1, 3}, 2);
+        first.wait_until_ready();
+        for (uint64_t call = 1; call <= 50; ++call) {
+            first.broadcast(call % 5, call, 300);
+            second.broadcast(call % 5, call, 200);
+        }
+        EXPECT_EQ(counters.groups_joined, 1u);
+    });
+}
+
+TEST(MulticastChannel, AThousandCommunicatorsComeAndGo) {
+    run(one_host_each(4), {{"STARLING_MULTICAST", "lazy"}}, [](Node& node) {
+        Share world(node, {0, 1, 2, 3}, 0);
+        world.wait_until_ready();
+        for (uint64_t i = 1; i <= 1000; ++i) {
+            Share share(node, {0, 1, 2, 3}, i);
+            share.broadcast(static_cast<uint32_t>(i % 4), 1, 64);
+        }
+        EXPECT_EQ(counters.groups_joined, 1u);
+        EXPECT_EQ(counters.groups, 1u);
+    });
+}
+
+// With one place for two groups, each gets it while it is the one that is used.
+TEST(MulticastChannel, AGroupGivesItsPlaceToAnotherThatIsUsedMore) {
+    run(one_host_each(4), {{"STARLING_MULTICAST", "lazy"}, {"STARLING_MULTICAST_GROUPS", "1"}}, [](Node& node) {
+        Share first(node, {0, 1, 2, 3}, 1);
+        first.wait_until_ready();
+        for (uint64_t call = 1; call <= 20; ++call) first.broadcast(0, call, 100);
+        Share second(node, {0, 1, 2}, 2);
+        if (second.channel) {
+            second.wait_until_ready();
+            for (uint64_t i = 1; i <= 20; ++i) second.broadcast(1, i, 100);
+            EXPECT_FALSE(multicast::may_send(*first.channel, 1));
+        }
+        EXPECT_LE(counters.groups, 1u);
+        node.barrier(0);
+    });
+}
+
+// A group of the pool for three of five: the others leave it, and the next is there for another communicator.
+TEST(MulticastChannel, ThePoolGivesGroupsToSubsets) {
+    run(one_host_each(5), {{"STARLING_MULTICAST", "pool"}, {"STARLING_MULTICAST_POOL", "2"}}, [](Node& node) {
+        Share world(node, kAll, 0);
+        node.wait_for([] { return counters.groups_ready >= 2; });
+        node.barrier(0);
+        for (uint64_t i = 1; i <= 6; ++i) {
+            const std::vector<int> members = i % 2 ? std::vector<int>{0, 2, 4} : std::vector<int>{4, 3, 1};
+            Share share(node, members, i);
+            if (share.channel) {
+                share.wait_until_ready();
+                for (uint64_t call = 1; call <= 30; ++call) share.broadcast(static_cast<uint32_t>(call % 3), call, 100);
+            }
+        }
+        node.barrier(1);
+        if (node.rank == 0) { EXPECT_GE(counters.groups_from_pool, 1u); }
+        EXPECT_LE(counters.groups, 16u);
+    });
+}
+
+// Parents and children: the group of processes of two jobs.
+TEST(MulticastChannel, GroupsOfSeveralJobs) {
+    run({{0, 0, 1, 1}, {0, 1, 2, 3}}, {{"STARLING_MULTICAST", "lazy"}}, [](Node& node) {
+        Share share(node, {0, 1, 2, 3}, 1);
+        ASSERT_NE(share.channel, nullptr);
+        share.wait_until_ready();
+        for (uint64_t call = 1; call <= 40; ++call) share.broadcast(call % 4, call, 2000);
+    });
+}
+
+}  // namespace
+}  // namespace starling::message::test

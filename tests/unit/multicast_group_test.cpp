@@ -1,0 +1,333 @@
+// Groups on a network that loses, doubles and reorders: everything arrives, once and whole; who is slow, late or dead holds up nobody.
+#include "multicast/group.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "multicast_world.h"
+
+namespace starling::multicast::testing {
+namespace {
+
+constexpr uint64_t kSecond = 1'000'000'000;
+
+void make_ready(World& world) {
+    for (const auto& one : world.all) one->group.apply(Event::want, world.now);
+    ASSERT_TRUE(world.run_until([&] { return world.all_ready(); }, 10 * kSecond));
+}
+
+std::vector<std::byte> data_of(uint64_t call, uint64_t bytes) {
+    std::vector<std::byte> data(bytes);
+    uint64_t x = call * 0x9e3779b97f4a7c15u + bytes;
+    for (std::byte& one : data) one = std::byte((x = x * 6364136223846793005u + 1442695040888963407u) >> 56);
+    return data;
+}
+
+std::string states(const World& world) {
+    std::string all;
+    for (const auto& one : world.all) all += std::string(" ") + (one->dead ? "dead" : name_of(one->group.state()));
+    return all;
+}
+
+/// One message from `sender`, received by all others that live; whether it came whole.
+bool broadcast(World& world, uint32_t sender, uint64_t call, uint64_t bytes) {
+    const auto data = data_of(call, bytes);
+    Send send;
+    std::deque<Receive> receives(world.size());
+    std::vector<std::vector<std::byte>> memory(world.size(), std::vector<std::byte>(bytes));
+    if (!world.run_until([&] { return world[sender].group.may_send(bytes); }, 10 * kSecond)) return false;
+    for (uint32_t i = 0; i < world.size(); ++i) {
+        if (i == sender || world[i].dead) continue;
+        receives[i].memory = memory[i].data(), receives[i].bytes = bytes;
+        world[i].desk.post(receives[i], world[i].label(sender, 5, call));
+    }
+    world[sender].group.start(send, 5, call, data.data(), bytes, world.now);
+    const auto all = [&] {
+        for (uint32_t i = 0; i < world.size(); ++i)
+            if (i != sender && !world[i].dead && !receives[i].done) return false;
+        return send.done;
+    };
+    if (!world.run_until(all, 60 * kSecond)) return false;
+    for (uint32_t i = 0; i < world.size(); ++i)
+        if (i != sender && !world[i].dead && (memory[i] != data || receives[i].outcome.error != MPI_SUCCESS)) return false;
+    return true;
+}
+
+TEST(MulticastGroup, BecomesReadyWhateverIsLost) {
+    for (uint32_t members : {2u, 3u, 9u, 40u})
+        for (uint32_t seed = 1; seed <= 20; ++seed) {
+            World world(members, {.loss = 0.3, .twice = 0.1, .late_ns = 500'000}, seed);
+            make_ready(world);
+            ASSERT_TRUE(broadcast(world, seed % members, 1, 1000)) << members << " members, seed " << seed;
+        }
+}
+
+TEST(MulticastGroup, BringsMessagesOfAnyLengthFromAnyMember) {
+    World world(9, {.loss = 0.1, .twice = 0.1, .late_ns = 400'000}, 3);
+    make_ready(world);
+    uint64_t call = 0;
+    for (uint64_t bytes : {0u, 1u, 255u, 256u, 257u, 5000u, 65536u, 65537u, 300'000u})
+        for (uint32_t sender : {0u, 4u, 8u})
+            ASSERT_TRUE(broadcast(world, sender, ++call, bytes)) << bytes << " from " << sender;
+}
+
+TEST(MulticastGroup, SendsOneDatagramWhereNothingIsLost) {
+    World world(32, {}, 1);
+    make_ready(world);
+    const uint64_t before = world.datagrams, notes = world.notes;
+    for (uint64_t call = 1; call <= 100; ++call) ASSERT_TRUE(broadcast(world, 0, call, 200));
+    EXPECT_EQ(world.datagrams - before, 100u);
+    EXPECT_LT(world.notes - notes, 31u * 100 / 4);
+    EXPECT_EQ(world.singles, 0u);
+}
+
+// A million messages (a stream per sender, 30 % lost), with a window of receives: none is lost, doubled or changed.
+TEST(MulticastGroup, AMillionMessagesAtThirtyPerCentLoss) {
+    World world(4, {.loss = 0.3, .twice = 0.05, .late_ns = 200'000, .latency_ns = 5'000}, 11);
+    make_ready(world);
+    constexpr uint64_t kMessages = 1'000'000 / 4, kAhead = 100;
+    struct Slot {
+        Receive receive;
+        uint64_t value = 0;
+    };
+    struct Stream {
+        uint64_t sent = 0;
+        std::deque<Send> sends;
+        struct At {
+            uint64_t posted = 0, taken = 0;
+            std::deque<Slot> slots;
+        } at[4];
+    } streams[4];
+    uint64_t received = 0;
+    const auto work = [&] {
+        for (uint32_t sender = 0; sender < 4; ++sender) {
+            Stream& stream = streams[sender];
+            for (; stream.sent < kMessages && world[sender].group.may_send(8); ++stream.sent) {
+                const uint64_t value = stream.sent * 31 + sender;
+                Send send;
+                world[sender].group.start(send, 5, stream.sent, &value, sizeof value, world.now);
+                ASSERT_TRUE(send.done);
+            }
+            for (uint32_t i = 0; i < 4; ++i) {
+                if (i == sender) continue;
+                Stream::At& at = stream.at[i];
+                while (!at.slots.empty() && at.slots.front().receive.done) {
+                    ASSERT_EQ(at.slots.front().value, at.taken * 31 + sender);
+                    ASSERT_EQ(at.slots.front().receive.outcome.bytes, 8u);
+                    at.slots.pop_front();
+                    ++at.taken;
+                    ++received;
+                }
+                for (; at.posted < kMessages && at.posted < at.taken + kAhead; ++at.posted) {
+                    Slot& slot = at.slots.emplace_back();
+                    slot.receive.memory = reinterpret_cast<std::byte*>(&slot.value), slot.receive.bytes = 8;
+                    world[i].desk.post(slot.receive, world[i].label(sender, 5, at.posted));
+                }
+            }
+        }
+    };
+    while (received < kMessages * 4 * 3) {
+        ASSERT_NO_FATAL_FAILURE(work());
+        ASSERT_TRUE(world.step());
+        ASSERT_LT(world.now, 20'000 * kSecond);
+    }
+    ASSERT_TRUE(world.run_until(
+        [&] {
+            for (const auto& one : world.all)
+                if (!one->group.outgoing().drained()) return false;
+            return true;
+        },
+        100 * kSecond));
+    for (const auto& one : world.all) EXPECT_EQ(one->desk.waiting(), 0u);
+}
+
+TEST(MulticastGroup, WhoHearsNothingOfTheGroupIsServedByItself) {
+    World world(9, {}, 1);
+    make_ready(world);
+    world[3].deaf = true;
+    for (uint64_t call = 1; call <= 5; ++call) ASSERT_TRUE(broadcast(world, 0, call, 3000));
+    ASSERT_TRUE(world.run_until([&] { return world[0].group.outgoing().drained(); }, 60 * kSecond));
+}
+
+TEST(MulticastGroup, IsGivenUpWhereTheNetworkCarriesNothing) {
+    World world(5, {.loss = 1}, 1);
+    for (const auto& one : world.all) one->group.apply(Event::want, world.now);
+    ASSERT_TRUE(world.run_until(
+        [&] {
+            for (const auto& one : world.all)
+                if (one->group.state() != State::absent) return false;
+            return true;
+        },
+        10 * kSecond));
+    for (const auto& one : world.all) EXPECT_FALSE(one->in_network);
+}
+
+TEST(MulticastGroup, OneThatMayNotJoinLeavesTheOthersOnPointToPoint) {
+    World world(5, {}, 1);
+    world[2].refuses = true;
+    for (const auto& one : world.all) one->group.apply(Event::want, world.now);
+    ASSERT_TRUE(world.run_until([&] { return world[0].group.state() == State::absent; }, 10 * kSecond));
+}
+
+TEST(MulticastGroup, LateJoinersAreWaitedFor) {
+    World world(9, {.loss = 0.2}, 5);
+    for (uint32_t i = 0; i < 9; ++i)
+        if (i != 4) world[i].group.apply(Event::want, world.now);
+    world.run_until([&] { return false; }, 100'000'000);
+    EXPECT_FALSE(world[0].group.may_send(1));
+    world[4].group.apply(Event::want, world.now);
+    ASSERT_TRUE(world.run_until([&] { return world.all_ready(); }, 10 * kSecond));
+}
+
+TEST(MulticastGroup, OneGivesUpAndWhatWasSentArrives) {
+    for (uint32_t who : {0u, 1u, 8u}) {
+        World world(9, {.loss = 0.1}, 5 + who);
+        make_ready(world);
+        Send send;
+        const auto data = data_of(1, 20'000);
+        world[4].group.start(send, 5, 1, data.data(), data.size(), world.now);
+        world[who].group.apply(Event::give_up, world.now);
+        std::deque<Receive> receives(9);
+        std::vector<std::vector<std::byte>> memory(9, std::vector<std::byte>(20'000));
+        for (uint32_t i = 0; i < 9; ++i)
+            if (i != 4) {
+                receives[i].memory = memory[i].data(), receives[i].bytes = 20'000;
+                world[i].desk.post(receives[i], world[i].label(4, 5, 1));
+            }
+        ASSERT_TRUE(world.run_until(
+            [&] {
+                for (uint32_t i = 0; i < 9; ++i)
+                    if (world[i].group.state() != State::absent || (i != 4 && !receives[i].done)) return false;
+                return true;
+            },
+            60 * kSecond))
+            << who;
+        for (uint32_t i = 0; i < 9; ++i)
+            if (i != 4) { EXPECT_EQ(memory[i], data); }
+        // And it can be made again.
+        make_ready(world);
+        ASSERT_TRUE(broadcast(world, 2, 7, 500));
+    }
+}
+
+// Anybody dies at any moment, from the first join on: the others become ready, or stay so, and what they send arrives.
+TEST(MulticastGroup, MembersAndLeadersDieInEveryState) {
+    for (uint32_t seed = 1; seed <= 300; ++seed) {
+        World world(9, {.loss = 0.2, .late_ns = 100'000}, seed);
+        std::vector<uint32_t> order{0, 1, static_cast<uint32_t>(2 + seed % 7)};
+        for (uint32_t i = 0; i < 9; ++i)
+            world.later(world.up_to(3'000'000), [&, i] {
+                if (!world[i].dead) world[i].group.apply(Event::want, world.now);
+            });
+        const uint32_t victim = order[seed % 3];
+        world.later(world.up_to(8'000'000), [&, victim] { world.kill(victim); });
+        world.run_until([&] { return false; }, 50'000'000);
+        ASSERT_TRUE(world.run_until([&] { return world.all_ready(); }, 10 * kSecond)) << "seed " << seed << states(world);
+        ASSERT_TRUE(broadcast(world, (victim + 1) % 9, 1, 3000)) << "seed " << seed;
+        ASSERT_TRUE(world.run_until([&] { return world[(victim + 1) % 9].group.outgoing().drained(); }, 60 * kSecond));
+    }
+}
+
+TEST(MulticastGroup, AReceiveFromOneThatDiesHasAnError) {
+    World world(5, {}, 1);
+    make_ready(world);
+    Receive receive;
+    std::byte memory[8];
+    receive.memory = memory, receive.bytes = 8;
+    world[3].desk.post(receive, world[3].label(1, 5, 1));
+    world.kill(1);
+    ASSERT_TRUE(world.run_until([&] { return receive.done; }, kSecond));
+    EXPECT_EQ(receive.outcome.error, MPI_ERR_PROC_ABORTED);
+}
+
+TEST(MulticastGroup, AMemberThatDiesHoldsUpNoSender) {
+    for (uint32_t victim = 1; victim < 9; ++victim) {
+        World world(9, {.loss = 0.1}, victim);
+        make_ready(world);
+        world.kill(victim);
+        Send send;
+        const auto data = data_of(1, 200'000);  // more than is copied: done when all have it
+        std::deque<Receive> receives(9);
+        std::vector<std::vector<std::byte>> memory(9, std::vector<std::byte>(data.size()));
+        for (uint32_t i = 1; i < 9; ++i)
+            if (i != victim) {
+                receives[i].memory = memory[i].data(), receives[i].bytes = data.size();
+                world[i].desk.post(receives[i], world[i].label(0, 5, 1));
+            }
+        world[0].group.start(send, 5, 1, data.data(), data.size(), world.now);
+        ASSERT_TRUE(world.run_until([&] { return send.done; }, 60 * kSecond)) << victim;
+        for (uint32_t i = 1; i < 9; ++i)
+            if (i != victim) { ASSERT_TRUE(receives[i].done && memory[i] == data); }
+    }
+}
+
+// What nobody has asked for yet is kept to a limit; then the sender is told to wait, and another message overtakes.
+TEST(MulticastGroup, UnexpectedMessagesHaveALimitAndBlockNoOthers) {
+    World world(4, {}, 1);
+    make_ready(world);
+    std::deque<Send> sends;
+    uint64_t call = 0;
+    const auto data = data_of(0, 1000);
+    const auto more = [&] {
+        for (; call < 100'000 && world[0].group.may_send(1000); ++call)
+            world[0].group.start(sends.emplace_back(), 5, call, data.data(), 1000, world.now);
+        return call >= 100'000;
+    };
+    world.run_until(more, 2 * kSecond);
+    EXPECT_GT(call, 100u);
+    EXPECT_LT(call, 2000u);
+    EXPECT_FALSE(world[0].group.may_send(1000));
+    // Another sender's messages come all the same, and as soon as the first are taken it goes on.
+    Receive other[3];
+    std::byte memory[3][8];
+    uint64_t value = 5;
+    Send send;
+    for (uint32_t i : {0u, 2u, 3u}) {
+        Receive& receive = other[i == 0 ? 0 : i - 1];
+        receive.memory = memory[i == 0 ? 0 : i - 1], receive.bytes = 8;
+        world[i].desk.post(receive, world[i].label(1, 6, 1));
+    }
+    world[1].group.start(send, 6, 1, &value, 8, world.now);
+    ASSERT_TRUE(world.run_until([&] { return other[0].done && other[1].done && other[2].done; }, kSecond));
+    const uint64_t sent = call;
+    std::deque<Receive> receives;
+    std::vector<std::byte> sink(1000);
+    for (uint64_t i = 0; i < sent; ++i)
+        for (uint32_t member = 1; member < 4; ++member) {
+            Receive& receive = receives.emplace_back();
+            receive.memory = sink.data(), receive.bytes = sink.size();
+            world[member].desk.post(receive, world[member].label(0, 5, i));
+        }
+    ASSERT_TRUE(world.run_until(
+        [&] {
+            for (const Receive& receive : receives)
+                if (!receive.done) return false;
+            return world[0].group.outgoing().drained();
+        },
+        60 * kSecond));
+}
+
+TEST(MulticastGroup, AReceiveMayBeWithdrawnAndTheMessageIsThrownAway) {
+    World world(3, {}, 1);
+    make_ready(world);
+    Receive receive;
+    std::byte memory[8] = {};
+    receive.memory = memory, receive.bytes = 8;
+    world[1].desk.post(receive, world[1].label(0, 5, 1));
+    EXPECT_TRUE(world[1].desk.withdraw(receive, world[1].label(0, 5, 1)));
+    world[1].desk.forget(5);
+    Send send;
+    uint64_t value = 3;
+    world[0].group.start(send, 6, 1, &value, 8, world.now);
+    ASSERT_TRUE(world.run_until([&] { return world[1].desk.has_begun(world[1].label(0, 6, 1)); }, kSecond));
+    EXPECT_FALSE(receive.done);
+    Receive shorter;
+    shorter.memory = memory, shorter.bytes = 4;
+    world[1].desk.post(shorter, world[1].label(0, 6, 1));
+    ASSERT_TRUE(shorter.done);
+    EXPECT_EQ(shorter.outcome.error, MPI_ERR_TRUNCATE);
+}
+
+}  // namespace
+}  // namespace starling::multicast::testing

@@ -1,0 +1,161 @@
+// A network for groups that are tested: it loses, doubles and delays, and its time is the test's.
+#pragma once
+
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <queue>
+#include <random>
+#include <vector>
+
+#include "multicast/group.h"
+
+namespace starling::multicast::testing {
+
+struct Weather {
+    double loss = 0, twice = 0;
+    uint64_t late_ns = 0;  ///< at most, of datagrams: they overtake each other
+    uint64_t latency_ns = 10'000;
+};
+
+class World;
+
+struct Member final : Outside {
+    World& world;
+    const uint32_t me;
+    Desk desk;
+    Group group;
+    bool in_network = false, dead = false, deaf = false;
+    bool refuses = false;  ///< to join
+
+    Member(World& its_world, uint32_t index, const std::vector<Name>& names, const GroupSettings& settings);
+    bool to_group(const Head& head, const std::byte* body, uint32_t bytes) override;
+    bool to_member(uint32_t to, const Head& head, const std::byte* body, uint32_t bytes) override;
+    void note(uint32_t to, const Note& note) override;
+    bool join() override { return !refuses && (in_network = true); }
+    void leave() override { in_network = false; }
+    void flush() override {}
+    void no_answer() override {}
+    Label label(uint32_t sender, uint64_t context, uint64_t call) const {
+        return {group.members()[sender].job, context, call, group.members()[sender].rank};
+    }
+};
+
+class World {
+  public:
+    World(uint32_t members, const Weather& its_weather, uint32_t seed, uint32_t piece = 256)
+        : weather(its_weather), random(seed) {
+        for (uint32_t i = 0; i < members; ++i) names.push_back({7, i});
+        for (uint32_t i = 0; i < members; ++i) {
+            GroupSettings settings;
+            settings.key = 99, settings.epoch = 1000 + i, settings.piece = piece, settings.patience_ns = 400'000'000;
+            all.push_back(std::make_unique<Member>(*this, i, names, settings));
+        }
+    }
+
+    Member& operator[](uint32_t member) { return *all[member]; }
+    uint32_t size() const { return static_cast<uint32_t>(all.size()); }
+    bool chance(double p) { return p > 0 && std::uniform_real_distribution<>(0, 1)(random) < p; }
+    uint64_t up_to(uint64_t most) { return most == 0 ? 0 : random() % (most + 1); }
+
+    void later(uint64_t after, std::function<void()> what) { events.push({now + after, ++count, std::move(what)}); }
+    /// Lets the next thing happen, and everybody's timers. False: nothing will happen any more.
+    bool step() {
+        uint64_t next = events.empty() ? UINT64_MAX : events.top().at;
+        for (const auto& one : all)
+            if (!one->dead) next = std::min(next, std::max(now, one->group.deadline()));
+        if (next == UINT64_MAX) return false;
+        now = std::max(now, next);
+        while (!events.empty() && events.top().at <= now) {
+            const auto what = events.top().what;
+            events.pop();
+            what();
+        }
+        for (const auto& one : all)
+            if (!one->dead && one->group.deadline() <= now) one->group.run(now);
+        return true;
+    }
+    template <class F>
+    bool run_until(F condition, uint64_t limit_ns) {
+        const uint64_t end = now + limit_ns;
+        while (!condition())
+            if (now > end || !step()) return condition();
+        return true;
+    }
+    bool all_ready() const {
+        for (const auto& one : all)
+            if (!one->dead && one->group.state() != State::ready) return false;
+        return true;
+    }
+    /// It stops, and the others learn of it after a while.
+    void kill(uint32_t member) {
+        all[member]->dead = true;
+        later(20'000'000, [this, member] {
+            for (const auto& one : all)
+                if (!one->dead) one->group.on_out(member, true, now);
+        });
+    }
+
+    Weather weather;
+    std::mt19937_64 random;
+    uint64_t now = 1'000'000'000;
+    std::vector<Name> names;
+    std::vector<std::unique_ptr<Member>> all;
+    uint64_t lose = 0;  ///< this datagram, as one counts them from 1, to all
+    uint64_t datagrams = 0, singles = 0, notes = 0;
+
+  private:
+    struct Event {
+        uint64_t at, order;
+        std::function<void()> what;
+        bool operator<(const Event& other) const { return std::pair(at, order) > std::pair(other.at, other.order); }
+    };
+    std::priority_queue<Event> events;
+    uint64_t count = 0;
+};
+
+inline Member::Member(World& its_world, uint32_t index, const std::vector<Name>& names, const GroupSettings& settings)
+    : world(its_world), me(index), group(names, index, settings, *this, desk) {}
+
+inline bool Member::to_group(const Head& head, const std::byte* body, uint32_t bytes) {
+    if (++world.datagrams == world.lose) return true;
+    auto whole = std::make_shared<std::vector<std::byte>>(sizeof head + bytes);
+    std::memcpy(whole->data(), &head, sizeof head);
+    if (bytes > 0) std::memcpy(whole->data() + sizeof head, body, bytes);
+    for (uint32_t i = 0; i < world.size(); ++i) {
+        if (i == me) continue;
+        for (int copies = world.chance(world.weather.loss)    ? 0
+                          : world.chance(world.weather.twice) ? 2
+                                                              : 1;
+             copies > 0; --copies)
+            world.later(world.weather.latency_ns + world.up_to(world.weather.late_ns), [&to = world[i], whole] {
+                Datagram datagram;
+                if (to.in_network && !to.dead && !to.deaf && decode(whole->data(), whole->size(), to.world.size(), datagram))
+                    to.group.on_datagram(datagram, to.world.now);
+            });
+    }
+    return true;
+}
+
+inline bool Member::to_member(uint32_t i, const Head& head, const std::byte* body, uint32_t bytes) {
+    ++world.singles;
+    auto whole = std::make_shared<std::vector<std::byte>>(sizeof head + bytes);
+    std::memcpy(whole->data(), &head, sizeof head);
+    if (bytes > 0) std::memcpy(whole->data() + sizeof head, body, bytes);
+    world.later(world.weather.latency_ns, [&to = world[i], from = me, whole] {
+        Datagram datagram;
+        if (!to.dead && decode(whole->data(), whole->size(), to.world.size(), datagram))
+            to.group.on_single(from, datagram, to.world.now);
+    });
+    return true;
+}
+
+inline void Member::note(uint32_t i, const Note& note) {
+    ++world.notes;
+    world.later(world.weather.latency_ns, [&to = world[i], from = me, note] {
+        if (!to.dead) to.group.on_note(from, note, to.world.now);
+    });
+}
+
+}  // namespace starling::multicast::testing

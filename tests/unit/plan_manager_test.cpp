@@ -1,0 +1,131 @@
+// What the plan makes of connections: three processes, of which one has a place for but one connection, and partners that change by
+// phase.
+#include "plan/manager.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "message/point_to_point.h"
+#include "message_traffic.h"
+#include "profile/phase.h"
+
+namespace starling::plan {
+namespace {
+
+using namespace message::test;
+using link::State;
+
+/// Messages of so many bytes both ways between processes 0 and `with`; the third has none.
+void exchange(Node& node, int with, int count, uint64_t bytes) {
+    if (node.rank != 0 && node.rank != with) return;
+    const int other = node.rank == 0 ? with : 0;
+    for (int i = 0; i < count; ++i) {
+        Receiving receiving(bytes, false);
+        message::start_receive(receiving.request, *node.channel, receiving.buffer.memory.data(), static_cast<int64_t>(bytes),
+                               bytes_type(), other, 1);
+        Sending sending(Plan{node.rank, other, i, bytes, 1, false, false, false});
+        sending.start(node);
+        progress::wait(sending.request);
+        progress::wait(receiving.request);
+        receiving.expect({other, node.rank, i, bytes, 1, false, false, false});
+    }
+}
+
+/// Processes 0 to 2 begin phase `with` together and exchange messages in it; `then` looks at it before the first message.
+class Phases {
+  public:
+    explicit Phases(Node& node) : node_(node) { start(); }
+    template <class Then>
+    void run(int with, int count, uint64_t bytes, Then&& then) {
+        profile::begin_phase(std::to_string(with), profile::Mark::program);
+        then();
+        meet();
+        exchange(node_, with, count, bytes);
+        meet();
+    }
+    void run(int with, int count, uint64_t bytes) {
+        run(with, count, bytes, [] {});
+    }
+    bool is(int other, State state) { return node_.peer(other).state == state; }
+    void expect_soon(int other, State state) {
+        node_.wait_for([&] { return is(other, state); });
+    }
+
+  private:
+    void meet() {
+        node_.board.arrived[0].fetch_add(1);
+        meetings_ += node_.size;
+        node_.wait_for([&] { return node_.board.arrived[0].load() >= meetings_; });
+    }
+    Node& node_;
+    int meetings_ = 0;
+};
+
+/// Nothing on demand, one place of either kind.
+Settings settings_with(std::initializer_list<Setting> more) {
+    Settings settings{{"STARLING_PLAN", "learn"},
+                      {"STARLING_MAX_DIRECT", "1"},
+                      {"STARLING_MAX_CONNECTIONS", "1"},
+                      {"STARLING_DIRECT_THRESHOLD", "1000000"},
+                      {"STARLING_CONNECT_MESSAGES", "1000000"},
+                      {"STARLING_CONNECT_BYTES", "1099511627776"},
+                      {"STARLING_REPLACE_MESSAGES", "64"}};
+    settings.insert(settings.end(), more);
+    return settings;
+}
+
+void with_three(const std::vector<int>& hosts, std::initializer_list<Setting> more, const std::function<void(Node&)>& body) {
+    Team team(Placement{{0, 0, 0}, hosts});
+    team.start(settings_with(more), body);
+    team.expect_success();
+}
+
+void change_partners(Node& node, uint64_t bytes) {
+    Phases phases(node);
+    for (int cycle = 0; cycle < 4; ++cycle)
+        for (const int with : {1, 2})
+            phases.run(with, 100, bytes, [&] {
+                // Before the first message, since the last occurrence had as many.
+                if (cycle > 0 && node.rank == 0) phases.expect_soon(with, State::connected);
+                if (cycle > 0 && node.rank == with) phases.expect_soon(0, State::connected);
+            });
+}
+
+TEST(PlanManager, WhoWasThePartnerHasARingBeforeTheFirstMessage) {
+    with_three({0, 0, 0}, {}, [](Node& node) { change_partners(node, 100); });
+}
+
+TEST(PlanManager, NoTcpConnectionIsOpenedForWhatFitsIntoDatagrams) {
+    with_three({0, 1, 2}, {}, [](Node& node) {
+        Phases phases(node);
+        for (int cycle = 0; cycle < 4; ++cycle)
+            for (const int with : {1, 2}) phases.run(with, 100, 1000);
+        EXPECT_EQ(counters.opened, 0u);
+    });
+}
+
+TEST(PlanManager, AConnectionHasToEarnWhatReplacingCosts) {
+    with_three({0, 0, 0}, {{"STARLING_REPLACE_MESSAGES", "201"}}, [](Node& node) {
+        Phases phases(node);
+        // 200 messages both ways: less than it costs. The first to come keeps the place.
+        for (int cycle = 0; cycle < 4; ++cycle)
+            for (const int with : {1, 2}) phases.run(with, 100, 100);
+        if (node.rank == 0) {
+            EXPECT_EQ(counters.opened, 1u);
+            EXPECT_EQ(counters.closed, 0u);
+        }
+    });
+}
+
+TEST(PlanManager, AFewMessagesAreWorthNoConnection) {
+    with_three({0, 0, 0}, {}, [](Node& node) {
+        Phases phases(node);
+        for (int cycle = 0; cycle < 4; ++cycle)
+            for (const int with : {1, 2}) phases.run(with, 1, 100);
+        EXPECT_EQ(counters.opened, 0u);
+    });
+}
+
+}  // namespace
+}  // namespace starling::plan

@@ -1,0 +1,288 @@
+"""Writes the entry points of a shim: a library that has another MPI's binary interface and stands on libmpi_abi.
+
+What each parameter is, its C type and name say; a table below has the rules. src/compat has the conversions that the
+generated calls name, one header per interface, and by hand the few functions that are more than a call (BY_HAND). The
+values of both interfaces are in compat.tsv: numbers, and of handles the number or the object whose address they are.
+"""
+
+import csv
+import re
+
+import table
+
+INTERFACES = ("mpich", "openmpi")
+
+HANDLES = tuple(table.NULL_HANDLES)
+
+# In src/compat/by_hand.cpp.
+BY_HAND = re.compile(
+    r"MPI_(Pcontrol|Op_create(_c)?|(Comm|Win|File|Session)_create_errhandler|(Comm|Type|Win)_create_keyval|Keyval_create"
+    r"|((Comm|Type|Win)_get_attr|Attr_get)|Grequest_start|Register_datarep(_c)?|Type_get_(envelope|contents)(_c)?"
+    r"|Comm_spawn(_multiple)?|Comm_idup(_with_info)?|Type_create_darray(_c)?)")
+# Of the standard's interface alone.
+NOT_THERE = re.compile(r"MPI_(\w+_(toint|fromint)|Abi_\w+)$")
+
+# How many elements an array has, by its name and the function's other parameters.
+COUNTS = ("incount", "count")
+
+# Conversions of what is no handle, by the parameter as the table spells it, without its array brackets; the first that fits.
+RULES = [(re.compile(pattern), conversion) for pattern, conversion in (
+    (r"int (dest|source|target_rank|root|rank)$", "rank_in"),
+    (r"int (tag|sendtag|recvtag)$", "tag_in"),
+    (r"int \*(rank_source|rank_dest|source)$", "ranks_made({}, 1)"),
+    (r"int \*tag$", "tag_made"),
+    (r"const int ranks1$", "rank_list({}, n)"),
+    (r"int ranks2$", "ranks_made({}, n)"),
+    (r"int (comm_|type_|win_)?keyval$", "keyval_in"),
+    (r"int \*(comm_|type_|win_)?keyval$", "keyval_changed"),
+    (r"int (errorcode|errorclass|error)$", "error_in"),
+    (r"int \*(errorcode|errorclass|error)$", "errors_made({}, 1)"),
+    (r"int required$", "thread_level_in"),
+    (r"int \*provided$", "thread_level_made"),
+    (r"int assert$", "assertions_in"),
+    (r"int lock_type$", "lock_type_in"),
+    (r"int split_type$", "split_type_in"),
+    (r"int order$", "order_in"),
+    (r"int typeclass$", "typeclass_in"),
+    (r"int \*result$", "comparison_made"),
+    (r"int \*status$", "topology_made"),
+    (r"int amode$", "file_modes_in"),
+    (r"int \*amode$", "file_modes_made"),
+    (r"int whence$", "whence_in"),
+    (r"int \*(verbosity)$", "verbosity_made"),
+    (r"int \*(bind)$", "bind_made"),
+    (r"int \*(scope)$", "scope_made"),
+    (r"int \*(var_class)$", "pvar_class_made"),
+    (r"int var_class$", "pvar_class_in"),
+    (r"MPI_T_pvar_handle handle$", "pvar_in"),
+    (r"const int (weights|sourceweights|destweights)$", "weights_in"),
+    (r"int (sourceweights|destweights)$", "weights_in"),
+    (r"(const )?void \*(sendbuf|recvbuf|buf|buffer|origin_addr|inbuf|inoutbuf|outbuf|result_addr|compare_addr)$", "buffer_in"),
+    (r"const MPI_Status \*\w+$", "status_in"),
+    (r"char \*(port_name)$", "text_made<MPI_MAX_PORT_NAME, abi::kPortName>({}, nullptr)"),
+    (r"char \*(comm_name|type_name|win_name)$", "text_made<MPI_MAX_OBJECT_NAME, abi::kObjectName>({}, resultlen)"),
+    (r"char \*string$", "text_made<MPI_MAX_ERROR_STRING, abi::kErrorString>({}, resultlen)"),
+    (r"char \*version$", "text_made<MPI_MAX_LIBRARY_VERSION_STRING, abi::kLibraryVersion>({}, resultlen)"),
+    (r"char \*name$", "text_made<MPI_MAX_PROCESSOR_NAME, abi::kProcessorName>({}, resultlen)"),
+    (r"char \*key$", "text_made<MPI_MAX_INFO_KEY, abi::kInfoKey>({}, nullptr)"),
+)]
+# Where a name means something else.
+EXCEPTIONS = {("MPI_Abort", "errorcode")}
+OF_TOOLS = ("name", "desc", "key", "status", "source")  # that name other things in the tool interface
+
+
+def values(interface):
+    """Constants of an interface: (name, what it is here, what it is there)."""
+    here = {c["name"]: c for c in table.constants()}
+    with open(table.HERE / "compat.tsv", newline="") as file:
+        for row in csv.DictReader(file, delimiter="\t"):
+            if row[interface] != "-":
+                yield here[row["name"]], row[interface]
+
+
+class Parameter:
+    def __init__(self, function, text):
+        self.text = text.strip()
+        self.name = table.parameter_name(self.text)
+        brackets = re.search(r"(\s*\[\w*\])+$", self.text)
+        self.is_array = brackets is not None
+        self.plain = self.text[:brackets.start()] if brackets else self.text  # as RULES have it
+        self.type = re.sub(rf"\b{self.name}$", "", self.plain).strip()
+        self.handle = next((h for h in HANDLES if re.fullmatch(rf"(const )?{h}( ?\*)?", self.type)), None)
+        self.function = function
+
+    def there(self):
+        """As the interface's prototype has it."""
+        return re.sub(r"\bMPI_(?!Aint|Count|Offset|T_)(\w+)", r"abi::\1", self.text)
+
+    def count(self):
+        """How many elements the array has."""
+        names = self.function.arguments
+        if self.name in ("sendtypes", "recvtypes"):
+            way = "true" if self.name == "sendtypes" else "false"
+            kind = "neighbours" if "eighbor" in self.function.name else "participants"
+            return f"{kind}(in<MPI_Comm>(comm), {way})"
+        if "num_elements" in names:
+            return "num_elements ? *num_elements : 0"
+        if self.name == "array_of_statuses" or self.name == "array_of_requests" or self.handle:
+            return next(c for c in COUNTS if c in names)
+        raise KeyError(self.text)
+
+    def argument(self):
+        """What the call of the library gets."""
+        name = self.name
+        if self.handle:
+            if self.is_array:
+                if name == "sendtypes":  # means nothing where data are in place
+                    return f"list<{self.handle}>(buffer_in(sendbuf) == MPI_IN_PLACE ? nullptr : sendtypes, {self.count()})"
+                if self.type.startswith("const"):
+                    return f"list<{self.handle}>({name}, {self.count()})"
+                return f"changed_list<{self.handle}>({name}, {self.count()})"
+            if self.type.endswith("*"):
+                made = (name, self.handle) in self.function.makes
+                return f"{'made' if made else 'changed'}<{self.handle}>({name})"
+            return f"in<{self.handle}>({name})"
+        if re.fullmatch(r"MPI_Status ?\*", self.type):
+            return f"statuses_made({name}, {self.count()})" if name == "array_of_statuses" else f"statuses_made({name}, 1)"
+        if (self.function.name, name) in EXCEPTIONS or (self.function.name.startswith("MPI_T_") and name in OF_TOOLS):
+            return name
+        for pattern, conversion in RULES:
+            if pattern.match(self.plain):
+                return conversion.format(name) if "{}" in conversion else f"{conversion}({name})"
+        return name
+
+
+def entry(function):
+    parameters = [Parameter(function, p) for p in function.parameters.split(",")] if function.arguments else []
+    there = ", ".join(p.there() for p in parameters) or "void"
+    call = f"library.{function.prefixed}({', '.join(p.argument() for p in parameters)})"
+    if function.returns == "int":
+        call = f"error_out({call})"
+    name = function.prefixed
+    return (f"[[gnu::visibility(\"default\")]] {function.returns} {name}({there}) __asm__(\"P{function.name}\");\n"
+            f"{function.returns} {name}({there}) {{\n    return {call};\n}}\n{alias(function.name)}")
+
+
+def alias(name):
+    return f"__asm__(\".weak {name}\\n.set {name}, P{name}\");\n"
+
+
+def callback_types():
+    """The callbacks' types as the interface has them."""
+    out = []
+    for t in table.types():
+        if t["kind"] == "callback" and not t["name"].startswith("MPI_T_"):
+            returns, parameters = t["definition"].split(" ", 1)
+            parameters = re.sub(r"\bMPI_(?!Aint|Count|Offset|T_)(\w+)", r"\1", parameters)
+            out.append(f"typedef {returns} ({t['name'].removeprefix('MPI_')}){parameters};\n")
+        elif t["kind"] == "callback-alias":
+            out.append(f"using {t['name'].removeprefix('MPI_')} = {t['definition'].removeprefix('MPI_')};\n")
+    return "".join(out)
+
+
+def cases(interface, chosen):
+    """Rows `X(here, there)` of constants, each value once on either side."""
+    rows, seen_here, seen_there = [], set(), set()
+    for constant, there in values(interface):
+        if chosen(constant):
+            rows.append((constant, there, constant["value"] not in seen_here, there not in seen_there))
+            seen_here.add(constant["value"])
+            seen_there.add(there)
+    return rows
+
+
+GROUPS = {  # of numbers
+    "error": lambda c: c["kind"] in ("errclass", "errclass-tool"),
+    "rank": lambda c: c["name"] in ("MPI_ANY_SOURCE", "MPI_PROC_NULL", "MPI_ROOT"),
+    "tag": lambda c: c["name"] == "MPI_ANY_TAG",
+    "thread_level": lambda c: c["kind"] == "thread-level",
+    "keyval": lambda c: c["kind"] == "keyval",
+    "lock_type": lambda c: c["kind"] == "lock-type",
+    "split_type": lambda c: c["kind"] == "split-type",
+    "order": lambda c: c["name"].startswith("MPI_ORDER_"),
+    "distribution": lambda c: re.match(r"MPI_DISTRIBUTE_(?!DFLT)", c["name"]),
+    "distribution_argument": lambda c: c["name"] == "MPI_DISTRIBUTE_DFLT_DARG",
+    "combiner": lambda c: c["kind"] == "combiner",
+    "typeclass": lambda c: c["kind"] == "typeclass",
+    "comparison": lambda c: c["kind"] == "comparison",
+    "topology": lambda c: c["kind"] == "topology",
+    "window_flavor": lambda c: c["kind"] == "window-flavor",
+    "window_model": lambda c: c["kind"] == "window-model",
+    "whence": lambda c: c["kind"] == "file-seek",
+    "verbosity": lambda c: c["kind"] == "tool-verbosity",
+    "bind": lambda c: c["kind"] == "tool-bind",
+    "scope": lambda c: c["kind"] == "tool-scope",
+    "pvar_class": lambda c: c["kind"] == "tool-pvar-class",
+    "assertion": lambda c: re.match(r"MPI_MODE_NO", c["name"]),
+    "file_mode": lambda c: c["kind"] == "mode" and not re.match(r"MPI_MODE_NO", c["name"]),
+}
+LENGTHS = {"PortName": "MPI_MAX_PORT_NAME", "ObjectName": "MPI_MAX_OBJECT_NAME", "ErrorString": "MPI_MAX_ERROR_STRING",
+           "LibraryVersion": "MPI_MAX_LIBRARY_VERSION_STRING", "ProcessorName": "MPI_MAX_PROCESSOR_NAME",
+           "InfoKey": "MPI_MAX_INFO_KEY"}
+
+
+def number_functions(interface):
+    """X_in and X_out of each group: numbers that are none of it stay."""
+    out = []
+    for group, chosen in GROUPS.items():
+        rows = cases(interface, chosen)
+        out.append(f"\nconstexpr int {group}_in(int value) {{\n    switch (value) {{\n")
+        out += [f"        case {there}:\n            return {c['name']};\n" for c, there, _, once in rows if once]
+        out.append(f"        default:\n            return value;\n    }}\n}}\nconstexpr int {group}_out(int value) {{\n    switch (value) {{\n")
+        out += [f"        case {c['name']}:\n            return {there};\n" for c, there, once, _ in rows if once]
+        out.append("        default:\n            return value;\n    }\n}\n")
+    return "".join(out)
+
+
+def handle_rows(interface):
+    """X-macro rows of the predefined handles of each type, where they are numbers."""
+    out = []
+    if interface == "openmpi":
+        return ""
+    for handle in HANDLES:
+        rows = cases(interface, lambda c: c["kind"] == "handle" and c["type"] == handle)
+        out.append(f"#define COMPAT_{handle.upper()}_IN(X) " +
+                   " ".join(f"X({c['name']}, {there})" for c, there, _, once in rows if once) + "\n")
+        out.append(f"#define COMPAT_{handle.upper()}_OUT(X) " +
+                   " ".join(f"X({c['value']}, {there})" for c, there, once, _ in rows if once) + "\n")
+    return "".join(out)
+
+
+# Bytes of the objects that Open MPI 4 and 5 export, by type: programs have room for a copy of that size.
+OBJECT_BYTES = {"MPI_Comm": 512, "MPI_Group": 256, "MPI_Datatype": 512, "MPI_Op": 2048, "MPI_Errhandler": 1024, "MPI_Info": 256,
+                "MPI_Request": 256, "MPI_Message": 256, "MPI_Session": 512, "MPI_Win": 512, "MPI_File": 1536}
+# What Open MPI has besides; null here.
+OTHER_OBJECTS = {"MPI_Datatype": ("ompi_mpi_lb", "ompi_mpi_ub", "ompi_mpi_2cplex", "ompi_mpi_2dblcplex", "ompi_mpi_ldblcplex",
+                                  "ompi_mpi_short_float", "ompi_mpi_c_short_float_complex", "ompi_mpi_cxx_sfltcplex",
+                                  "ompi_mpi_unavailable", "ompi_mpi_c_complex")}
+
+
+def object_rows():
+    """X-macro rows (symbol, bytes, what it is here), and the pairs (what it is here, symbol) for the way back."""
+    there, back, seen = [], [], set()
+    for constant, symbol in values("openmpi"):
+        if constant["kind"] == "handle":
+            if symbol not in seen:
+                there.append(f"X({symbol}, {OBJECT_BYTES[constant['type']]}, {constant['name']})")
+            if constant["value"] not in seen:
+                back.append(f"X({constant['value']}, {symbol})")
+            seen |= {symbol, constant["value"]}
+    for kind, symbols in OTHER_OBJECTS.items():
+        there += [f"X({symbol}, {OBJECT_BYTES[kind]}, {table.NULL_HANDLES[kind]})" for symbol in symbols]
+    lines = " \\\n    "
+    return (GENERATED + f"#pragma once\n#define COMPAT_OBJECTS(X)" + lines + lines.join(there) +
+            "\n#define COMPAT_OBJECTS_BACK(X)" + lines + lines.join(back) + "\n")
+
+
+def functions():
+    return [f for f in table.functions() if not NOT_THERE.match(f.name)]
+
+
+GENERATED = "// Generated by tools/abi/generate.py from the table of MPI functions and compat.tsv.\n"
+
+
+def write(interface):
+    """Maps file names to their text."""
+    standard = functions()
+    numbers = GENERATED + "#pragma once\n#include \"mpi.h\"\n\nnamespace starling::compat::abi {\n"
+    numbers += number_functions(interface) + "\n" + handle_rows(interface) + "\n"
+    for short, name in LENGTHS.items():
+        length = next(there for c, there in values(interface) if c["name"] == name)
+        numbers += f"inline constexpr int k{short} = {length};\n"
+    numbers += "\n}  // namespace starling::compat::abi\n"
+    library = GENERATED + "#pragma once\n#include \"mpi.h\"\n\nnamespace starling::compat {\n\nstruct Library {\n"
+    library += "".join(f"    decltype(&{f.name}) {f.prefixed};\n" for f in table.functions())
+    library += "};\nextern Library library;\n\n}  // namespace starling::compat\n#define COMPAT_FUNCTIONS(X) " + " ".join(f"X({f.prefixed})" for f in table.functions()) + "\n"
+    parts = {}
+    for f in standard:
+        if BY_HAND.fullmatch(f.name):
+            continue
+        parts.setdefault(f.topic.split(";")[0] if f.topic.startswith(("collective", "p2p", "rma", "io", "tool", "datatype")) else "other", []).append(f)
+    files = {"numbers.h": numbers, "callbacks.h": GENERATED + callback_types(), "library.h": library}
+    if interface == "openmpi":
+        files["objects.h"] = object_rows()
+    text = GENERATED + "#include \"compat/convert.h\"\n\nnamespace starling::compat {\n\nextern \"C\" {\n"
+    for part in sorted(parts):
+        text += f"\n// {part}\n\n" + "\n".join(entry(f) for f in parts[part])
+    files["entries.cpp"] = text + "\n}  // extern \"C\"\n\n}  // namespace starling::compat\n"
+    return files

@@ -1,0 +1,75 @@
+#include "algorithms.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+namespace starling::analysis {
+
+namespace {
+
+constexpr double kEnough = 8;    ///< calls of the communicator, before an algorithm is judged
+constexpr double kSigmas = 3;    ///< of the difference: there are up to six to choose from, and chance picks the luckiest
+constexpr double kWorth = 0.05;  ///< of the time, at least
+
+/// Calls that went one way. The members' times of one call are no independent samples: they wait for each other.
+struct Times {
+    double calls = 0, seconds = 0, squares = 0;  ///< of processes
+    double of_communicator = 0;
+    void add(const Calls& more, double members, double runs) {
+        calls += more.calls;
+        seconds += more.seconds;
+        squares += more.squares;
+        of_communicator += more.calls * runs / members;
+    }
+    double mean() const { return seconds / calls; }
+    /// The square of the standard error of the mean.
+    double error() const { return std::max(0.0, squares / calls - mean() * mean()) / of_communicator; }
+};
+
+struct Place {
+    Times usual;                       ///< as the table has it, whatever that is
+    std::map<std::string, Times> all;  ///< by algorithm
+    std::vector<std::string> instead_of;
+};
+
+}  // namespace
+
+std::vector<PlannedCollective> choose_algorithms(const Run& run) {
+    std::map<std::tuple<std::string, std::string, uint32_t>, Place> places;
+    const auto runs = static_cast<double>(run.files.size());
+    for (const auto& [site, calls] : run.collectives) {
+        // Of calls that do not wait the time is not known, and where there was nothing to choose there is none.
+        if (site.kind.starts_with("i") || site.algorithm == "none" || site.members < 2) continue;
+        Place& place = places[{site.kind, site.size, site.members}];
+        place.all[site.algorithm].add(calls, site.members, runs);
+        if (site.tried) continue;
+        place.usual.add(calls, site.members, runs);
+        if (std::find(place.instead_of.begin(), place.instead_of.end(), site.algorithm) == place.instead_of.end())
+            place.instead_of.push_back(site.algorithm);
+    }
+    std::vector<std::pair<double, PlannedCollective>> found;
+    for (auto& [of, place] : places) {
+        std::erase_if(place.all, [](const auto& each) { return each.second.of_communicator < kEnough; });
+        if (place.usual.of_communicator < kEnough) continue;
+        const auto shorter = [](const auto& a, const auto& b) { return a.second.mean() < b.second.mean(); };
+        const auto best = std::min_element(place.all.begin(), place.all.end(), shorter);
+        if (best == place.all.end()) continue;
+        const double before = place.usual.mean(), after = best->second.mean();
+        if (before - after < kWorth * before) continue;
+        if (before - after < kSigmas * std::sqrt(place.usual.error() + best->second.error())) continue;
+        std::string usual;
+        for (const std::string& name : place.instead_of) usual += (usual.empty() ? "" : ", ") + name;
+        const auto& [kind, size, processes] = of;
+        double calls = 0;
+        for (const auto& [name, times] : place.all) calls += times.calls;
+        found.push_back({calls * (before - after), {kind, size, processes, best->first, usual, before, after}});
+    }
+    std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::vector<PlannedCollective> out;
+    for (auto& [saved, planned] : found) out.push_back(std::move(planned));
+    return out;
+}
+
+}  // namespace starling::analysis
