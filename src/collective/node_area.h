@@ -57,6 +57,7 @@ class NodeLayout {
     std::atomic<uint32_t>& release(uint32_t) const { return line(1); }   ///< last meeting that all have come to
     std::atomic<uint32_t>& done_waiters() const { return line(2); }      ///< participants that wait for done()
     std::atomic<uint32_t>& detached() const { return line(3); }          ///< participants that will never look again
+    std::atomic<uint32_t>& verdict() const { return line(4); }           ///< whether the area is used at all
     /// Last operation that a participant has finished; written by it alone.
     std::atomic<uint32_t>& done(int participant) const { return line(kLines + static_cast<size_t>(participant)); }
 
@@ -81,7 +82,7 @@ class NodeLayout {
 
   private:
     friend class LaneLayout;
-    static constexpr size_t kLines = 4;
+    static constexpr size_t kLines = 5;
     static constexpr uint64_t kMostWide = 2u << 20;
     // With the header in front and yet as much payload as a power of two.
     static constexpr size_t kRingBytes = kRingPayload + sizeof(Line);

@@ -107,13 +107,32 @@ bool EngineSync::wait_long(bool (*condition)(void*), void* argument, const NodeW
 
 namespace {
 
-/// All members agree on where the leader's area is, and that everyone can reach it.
-Task agree(View v, int64_t& offset, int& usable) {
-    v.note(co_await bcast_binomial(v, &offset, 1, datatype::predefined(MPI_INT64_T), 0));
-    if (v.error != MPI_SUCCESS || offset < 0) usable = 0;
-    v.note(co_await allreduce_recursive_doubling(v, MPI_IN_PLACE, &usable, 1, datatype::predefined(MPI_INT),
+/// What a member knows when all have told each other whether they can reach the leader's area.
+struct Reach {
+    int64_t offset;   ///< of the area; negative: there is none
+    int mine = 1;     ///< whether I have heard of it and can reach all
+    int of_all = 0;  ///< whether I know that all can
+};
+
+/// Errors stay in `reach`.
+Task ask_all(View v, Reach& reach) {
+    v.note(co_await bcast_binomial(v, &reach.offset, 1, datatype::predefined(MPI_INT64_T), 0));
+    if (v.error != MPI_SUCCESS || reach.offset < 0) reach.mine = 0;
+    int least = reach.mine;
+    v.note(co_await allreduce_recursive_doubling(v, MPI_IN_PLACE, &least, 1, datatype::predefined(MPI_INT),
                                                  datatype::predefined(MPI_MIN)));
-    co_return v.error;
+    reach.of_all = v.error == MPI_SUCCESS && least;
+    co_return MPI_SUCCESS;
+}
+
+/// Whether the area is used: the same for all members. Where one of them dies while they ask, some may know that all can reach it and
+/// others may not, but then all have heard where it is; so the first who says it there says it for all.
+bool decide(const NodeLayout& area, const Reach& reach) {
+    enum : uint32_t { undecided, used, unused };
+    if (!reach.mine) return false;
+    uint32_t verdict = undecided;
+    if (area.verdict().compare_exchange_strong(verdict, reach.of_all ? used : unused)) return reach.of_all;
+    return verdict == used;
 }
 
 // Where one member sees another host, every member does.
@@ -170,26 +189,24 @@ Task NodeOwner::make_of(comm::Comm& comm, Exchange& exchange, std::vector<int> m
     const bool is_world = &comm == comm::world() && !of_plan;
     const message::Roster& roster = comm.collective.roster();
     EngineSync sync(me);
-    int usable = 1;
-    for (int i = 0; i < n && usable; ++i) usable = sync.add_participant(roster.at(members[static_cast<size_t>(i)]));
+    Reach reach{kWorldArea};
+    for (int i = 0; i < n && reach.mine; ++i) reach.mine = sync.add_participant(roster.at(members[static_cast<size_t>(i)]));
     const bool leads = !is_world && me == 0;
-    int64_t offset = kWorldArea;
+    const link::Process leader = roster.at(members[0]);
+    const shm::Region region(leader.job->segment().region(leader.rank));
     if (!is_world) {
-        offset = leads ? allocate_area(n, of_plan) : 0;
-        const int64_t allocated = offset;
-        const int error = co_await agree(all.of(members, me), offset, usable);
-        if (error != MPI_SUCCESS || !usable) {
-            // Nobody has used it.
-            if (leads && allocated >= 0) {
-                shm::Region region(link::self().job->segment().region(link::self().rank));
-                NodeLayout(region.collective() + allocated, n).detached().store(static_cast<uint32_t>(n));
-                retire_area(allocated, n);
-            }
+        reach.offset = leads ? allocate_area(n, of_plan) : 0;
+        const int64_t allocated = reach.offset;
+        co_await ask_all(all.of(members, me), reach);
+        const NodeLayout area(region.collective() + reach.offset, n);
+        if (!decide(area, reach)) {
+            // Nobody uses it; it is there until all have looked.
+            if (leads ? allocated >= 0 : reach.mine) area.detached().fetch_add(1);
+            if (leads && allocated >= 0) retire_area(allocated, n);
             co_return MPI_SUCCESS;
         }
     }
-    const link::Process leader = roster.at(members[0]);
-    const shm::Region region(leader.job->segment().region(leader.rank));
+    const int64_t offset = reach.offset;
     sync.tells = {&comm.collective, &exchange, region.collective() + offset};
     // The world's area lasts as long as the process.
     sync.start_lending(region.collective() + offset, is_world ? -1 : offset, leads);
