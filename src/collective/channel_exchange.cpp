@@ -46,6 +46,12 @@ class CommExchange final : public Exchange, public comm::CollectiveState {
     bool each_has_its_host() override { return !hosts() && alone_; }
     ChannelCast* made_cast() const { return cast_.get(); }
 
+    int ended() override {
+        for (int i = 0; i < size; ++i)
+            if (link::has_ended(channel_.roster().at(i))) return i;
+        return -1;
+    }
+
     const HostMap* hosts() override {
         if (!hosts_known_) [[unlikely]]
             find_hosts();

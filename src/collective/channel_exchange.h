@@ -37,6 +37,7 @@ class PlanExchange final : public Exchange {
     }
     bool withdraw(message::ReceiveRequest& request) override { return all_.withdraw(request); }
     const HostMap* hosts() override { return all_.hosts(); }
+    int ended() override { return all_.ended(); }
 
   private:
     Exchange& all_;

@@ -45,6 +45,9 @@ class Exchange {
     /// Takes a receive back that nothing has been matched with. False: something has.
     virtual bool withdraw(message::ReceiveRequest& request) = 0;
 
+    /// A participant that is known to have ended, looked up now; -1: none.
+    virtual int ended() { return -1; }
+
     /// With what the leaders of my side's hosts, each process where each has a host of its own, send to all of themselves at once; null:
     /// nothing, or it doesn't pay yet. All members get the same answer for the call with the same tag.
     virtual Cast* cast([[maybe_unused]] int tag) { return nullptr; }

@@ -109,8 +109,8 @@ namespace {
 
 /// What a member knows when all have told each other whether they can reach the leader's area.
 struct Reach {
-    int64_t offset;   ///< of the area; negative: there is none
-    int mine = 1;     ///< whether I have heard of it and can reach all
+    int64_t offset;  ///< of the area; negative: there is none
+    int mine = 1;    ///< whether I have heard of it and can reach all
     int of_all = 0;  ///< whether I know that all can
 };
 

@@ -11,18 +11,24 @@ void View::start_failed(message::SendRequest& request, uint64_t expected, int to
     exchange->start_send(request, &byte, expected == 0 ? 1 : 0, datatype::predefined(MPI_BYTE), participant(to), tag);
 }
 
-int View::bad_receive(const message::ReceiveRequest& request, uint64_t expected) {
-    if (expected == 0 && request.outcome.error == MPI_ERR_TRUNCATE)
-        return fail(MPI_ERR_TRUNCATE, "a collective operation failed elsewhere: a member is gone, or had an error");
-    if (request.outcome.error != MPI_SUCCESS) return progress::error_of(request);
-    return wrong_length(request.outcome.bytes, expected);
+int View::bad_receive(const message::ReceiveRequest& request, uint64_t expected) const {
+    if (request.outcome.error == MPI_SUCCESS) return wrong_length(request.outcome.bytes, expected);
+    if (expected != 0 || request.outcome.error != MPI_ERR_TRUNCATE) return progress::error_of(request);
+    if (const int error = ended()) return error;
+    return fail(MPI_ERR_TRUNCATE, "a collective operation failed elsewhere: a member has ended, or had an error");
 }
 
-int View::wrong_length(uint64_t bytes, uint64_t expected) {
+int View::wrong_length(uint64_t bytes, uint64_t expected) const {
+    if (const int error = ended()) return error;
     return fail(MPI_ERR_OTHER,
                 "a collective operation received %" PRIu64 " bytes where %" PRIu64
                 " were expected: a member failed, or the members disagree on counts or types",
                 bytes, expected);
+}
+
+int View::ended() const {
+    const int gone = exchange->ended();
+    return gone < 0 ? MPI_SUCCESS : fail(MPI_ERR_PROC_ABORTED, "a collective operation failed: member %d has ended", gone);
 }
 
 Group::~Group() {

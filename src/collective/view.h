@@ -90,8 +90,10 @@ struct View {
         if (request.outcome.error != MPI_SUCCESS || request.outcome.bytes != expected) [[unlikely]]
             note(bad_receive(request, expected));
     }
-    [[gnu::cold]] static int bad_receive(const message::ReceiveRequest& request, uint64_t expected);
-    [[gnu::cold]] static int wrong_length(uint64_t bytes, uint64_t expected);
+    [[gnu::cold]] int bad_receive(const message::ReceiveRequest& request, uint64_t expected) const;
+    /// What a message of another length means: a member that has ended, if one is known; else nobody can tell.
+    [[gnu::cold]] int wrong_length(uint64_t bytes, uint64_t expected) const;
+    [[gnu::cold]] int ended() const;
 };
 
 class SendAwaiter {

@@ -105,5 +105,7 @@ const Process& self();
 
 /// Whether the process is on this host, so that its memory can be reached. Maps its job; false if that is gone.
 bool on_this_host(const Process& process);
+/// Whether a process can't be reached any more, as far as this host knows now: check_liveness() may be yet to find it.
+bool has_ended(const Process& process);
 
 }  // namespace starling::link

@@ -60,6 +60,16 @@ bool note_who_gave_us_up() {
 
 }  // namespace
 
+bool has_ended(const Process& process) {
+    Job& job = *process.job;
+    if (job.dead()) return true;
+    if (const Peer* peer = job.peer_if_met(process.rank); peer && peer->dead) return true;
+    if (!job.mapped()) return false;
+    if (&job != self().job && !job::job_alive(job.segment())) return true;
+    return job.segment().header().recovers &&
+           job::PortWord::of(job.segment().port(process.rank).load()).state == job::PortWord::failed;
+}
+
 bool check_liveness() {
     bool any = false;
     shared_memory().lending().rest(now_ns());
