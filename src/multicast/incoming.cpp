@@ -23,8 +23,21 @@ bool Incoming::reach(uint32_t serial, uint64_t now) {
 }
 
 void Incoming::miss(Message& message, uint64_t at) {
+    if (!message.misses()) return;
     message.ask_at = std::min(message.ask_at, at);
     deadline_ = std::min(deadline_, message.ask_at);
+}
+
+bool Incoming::Message::misses() const {
+    if (!arrival) return asked_to == 0;
+    if (arrival->have() == seen) return false;
+    for (uint64_t at = std::max(asked_to, arrival->first_missing()); at < seen; ++at)
+        if (!arrival->has(at)) return true;
+    return false;
+}
+
+bool Incoming::Message::waits() const {
+    return asked_to > 0 && (!arrival || arrival->first_missing() < std::min(asked_to, seen));
 }
 
 bool Incoming::take(const Datagram& datagram, uint64_t now) {
@@ -62,26 +75,36 @@ void Incoming::take_data(const Datagram& datagram, Message& message, uint64_t no
     const Head& head = datagram.head;
     if (!message.arrival) {
         message.arrival = desk_.arrive({job_, head.context, head.call, rank_}, head.bytes, head.piece, kept_);
-        message.ask_at = UINT64_MAX;
+        message.asked_to = 0;  // how much was asked for nobody could know
+        message.ask_again_at = UINT64_MAX;
     }
     Arrival& arrival = *message.arrival;
     if (arrival.bytes != head.bytes || arrival.piece != head.piece) return;
+    message.seen = std::max<uint64_t>(message.seen, head.fragment + uint64_t{1});
     if (arrival.has(head.fragment)) {
         ++duplicates_;
     } else if (arrival.takes()) {
         arrival.take(head.fragment, datagram.body, datagram.bytes);
-        message.pause = kAskAgainNs;
-        message.asked = 0;
+        note_progress(message, head.fragment, now);
     }
-    message.seen = std::max<uint64_t>(message.seen, head.fragment + uint64_t{1});
     if (arrival.complete()) {
         message.done = true;
         desk_.came(arrival);
         settle();
-    } else if (arrival.have() < message.seen) {
-        miss(message, now + kReorderNs);
     } else {
-        message.ask_at = UINT64_MAX;
+        miss(message, now + kReorderNs);
+    }
+}
+
+/// What was asked for comes: the rest of it, too, in a while.
+void Incoming::note_progress(Message& message, uint64_t fragment, uint64_t now) {
+    if (!message.misses()) message.ask_at = UINT64_MAX;
+    if (!message.waits()) {
+        message.ask_again_at = UINT64_MAX;
+        message.pause = kAskAgainNs;
+        message.asked = 0;
+    } else if (fragment < message.asked_to) {
+        message.ask_again_at = std::max(message.ask_again_at, now + message.pause);
     }
 }
 
@@ -95,7 +118,7 @@ void Incoming::expect(uint32_t serial, uint64_t fragment, uint64_t now) {
         if (message.done) continue;
         // Of those behind the first all has been sent, or the sender knows better.
         if (i > 0 && message.arrival) message.seen = message.arrival->fragments();
-        if (message.asked == 0) miss(message, now);
+        miss(message, now);
     }
     wanted_ = std::max(wanted_, Position{serial, 0});
     if (ahead == 1 && fragment > 0) wanted_ = std::max(wanted_, Position{first_, fragment});

@@ -2,6 +2,7 @@
 // clock, no sockets.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -39,6 +40,7 @@ class Incoming {
     static constexpr uint64_t kReorderNs = 300'000;        ///< what overtakes is not missed before
     static constexpr uint64_t kAskAgainNs = 2'000'000;     ///< at first
     static constexpr uint64_t kAskAtMostNs = 200'000'000;  ///< between two times
+    static constexpr uint64_t kMostNotes = 4;              ///< of 64 fragments each, at a time
 
     Incoming(Desk& desk, uint64_t job, uint32_t rank) : desk_(desk), job_(job), rank_(rank) {}
 
@@ -66,14 +68,24 @@ class Incoming {
     struct Message {
         std::shared_ptr<Arrival> arrival;  ///< null: nothing of it has come
         bool done = false;
-        uint64_t seen = 0;  ///< fragments that have been sent, as far as is known
-        uint64_t ask_at = UINT64_MAX, pause = kAskAgainNs;
-        uint32_t asked = 0;
+        uint64_t seen = 0;                   ///< fragments that have been sent, as far as is known
+        uint64_t asked_to = 0;               ///< of these: what is missing below was asked for
+        uint64_t ask_at = UINT64_MAX;        ///< for what is newly missing
+        uint64_t ask_again_at = UINT64_MAX;  ///< for what was asked for
+        uint64_t pause = kAskAgainNs;
+        uint32_t asked = 0;  ///< times in vain
+
+        /// Whether something is missing that was not asked for yet; that was.
+        bool misses() const;
+        bool waits() const;
     };
     Message* find(uint32_t serial);
     bool reach(uint32_t serial, uint64_t now);
     void miss(Message& message, uint64_t at);
+    template <class F>
+    void ask_for(Message& message, uint32_t serial, uint64_t from, uint64_t now, F&& visit);
     void take_data(const Datagram& datagram, Message& message, uint64_t now);
+    void note_progress(Message& message, uint64_t fragment, uint64_t now);
     void settle();
 
     Desk& desk_;
@@ -89,33 +101,48 @@ class Incoming {
     uint64_t duplicates_ = 0;
 };
 
+/// Asks for all that is missing from `from` on.
+template <class F>
+void Incoming::ask_for(Message& message, uint32_t serial, uint64_t from, uint64_t now, F&& visit) {
+    const bool urgent = message.asked > 1;
+    if (!message.arrival) {
+        visit(Missing{serial, 0, ~uint64_t{0}, urgent});
+        message.asked_to = 64;
+    } else {
+        const Arrival& arrival = *message.arrival;
+        uint64_t at = std::max(from, arrival.first_missing());
+        for (uint64_t notes = 0; at < message.seen && notes < kMostNotes; ++notes, at += 64) {
+            Missing missing{serial, static_cast<uint32_t>(at), 0, urgent};
+            for (uint64_t bit = 0; bit < 64 && at + bit < message.seen; ++bit)
+                if (!arrival.has(at + bit)) missing.mask |= uint64_t{1} << bit;
+            if (missing.mask) visit(missing);
+        }
+        message.asked_to = std::max(message.asked_to, std::min(at, message.seen));
+    }
+    message.ask_again_at = message.waits() ? now + message.pause : UINT64_MAX;
+}
+
+// What was asked for and is under way is not asked for again because some of it, or all of it twice, has come: else repeats bring
+// wishes, and these more repeats than a network in trouble carries.
 template <class F>
 void Incoming::ask(uint64_t now, F&& visit) {
     deadline_ = UINT64_MAX;
     for (uint32_t i = 0; i < messages_.size(); ++i) {
         Message& message = messages_[i];
         if (message.done) continue;
-        if (message.ask_at <= now && message.arrival && !message.arrival->takes()) {
-            message.ask_at = now + kAskAgainNs;
+        if (message.arrival && !message.arrival->takes()) {
+            if (message.ask_at <= now) message.ask_at = now + kAskAgainNs;
+            if (message.ask_again_at <= now) message.ask_again_at = now + kAskAgainNs;
+        } else if (message.ask_again_at <= now) {
+            ++message.asked;
+            message.pause = std::min(message.pause * 2, kAskAtMostNs);
+            ask_for(message, first_ + i, 0, now, visit);
+            message.ask_at = message.misses() ? now : UINT64_MAX;
         } else if (message.ask_at <= now) {
-            const uint32_t serial = first_ + i;
-            const bool urgent = ++message.asked > 2;
-            if (!message.arrival) {
-                visit(Missing{serial, 0, ~uint64_t{0}, urgent});
-            } else {
-                const Arrival& arrival = *message.arrival;
-                for (uint64_t at = arrival.first_missing(), notes = 0; at < message.seen && notes < 4; ++notes) {
-                    Missing missing{serial, static_cast<uint32_t>(at), 0, urgent};
-                    for (uint64_t bit = 0; bit < 64 && at + bit < message.seen; ++bit)
-                        if (!arrival.has(at + bit)) missing.mask |= uint64_t{1} << bit;
-                    if (missing.mask) visit(missing);
-                    at += 64;
-                }
-            }
-            message.ask_at = now + message.pause;
-            message.pause = message.pause * 2 < kAskAtMostNs ? message.pause * 2 : kAskAtMostNs;
+            ask_for(message, first_ + i, message.asked_to, now, visit);
+            message.ask_at = message.misses() ? now + kReorderNs : UINT64_MAX;
         }
-        if (message.ask_at < deadline_) deadline_ = message.ask_at;
+        deadline_ = std::min({deadline_, message.ask_at, message.ask_again_at});
     }
 }
 

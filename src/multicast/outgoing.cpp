@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/counters.h"
 
@@ -101,32 +102,39 @@ bool Outgoing::send_new(Wire& wire, uint64_t now) {
     return any;
 }
 
+/// Whether it was repeated so lately that who still misses it has to wait.
+bool Outgoing::is_on_its_way(Message& message, const Wish& wish, uint64_t now) {
+    const auto at = message.repeated_at.find(uint64_t{wish.fragment} << 16 | wish.who);
+    return at != message.repeated_at.end() && now - at->second < (wish.who == Note::kSeveral ? kRepeatNs : kSingleAgainNs);
+}
+
+/// False: there is no room for it now.
+bool Outgoing::repeat(Wire& wire, const Wish& wish, uint64_t now) {
+    Message* const message = find(wish.serial);
+    if (!message || wish.fragment >= message->sent || is_on_its_way(*message, wish, now)) return true;
+    const Head head = head_of(*message, wish.serial, wish.fragment);
+    uint32_t bytes;
+    const std::byte* const body = body_of(*message, wish.fragment, bytes);
+    const bool several = wish.who == Note::kSeveral;
+    if (several ? !wire.to_group(head, body, bytes) : !wire.to_member(wish.who, head, body, bytes)) return false;
+    message->repeated_at[uint64_t{wish.fragment} << 16 | wish.who] = now;
+    ++repeated_;
+    ++counters.group_repeats;
+    return true;
+}
+
+// One member to whom nothing goes now holds up no other.
 bool Outgoing::repeat(Wire& wire, uint64_t now) {
-    bool any = false;
-    while (!wishes_.empty()) {
-        const Wish wish = wishes_.front();
-        Message* const message = find(wish.serial);
-        if (message && wish.fragment < message->sent) {
-            const Head head = head_of(*message, wish.serial, wish.fragment);
-            uint32_t bytes;
-            const std::byte* const body = body_of(*message, wish.fragment, bytes);
-            uint64_t& at = message->repeated_at[wish.fragment];
-            const bool to_one = wish.who != Note::kSeveral;
-            if (to_one ? !wire.to_member(wish.who, head, body, bytes)
-                       : now - at >= kRepeatNs && !wire.to_group(head, body, bytes)) {
-                stuck_ = true;
-                return any;
-            }
-            const bool goes = to_one || now - at >= kRepeatNs;
-            repeated_ += goes;
-            counters.group_repeats += goes;
-            if (!to_one && now - at >= kRepeatNs) at = now;
-            any = true;
-        }
-        wishes_.pop_front();
-    }
-    wishes_at_ = UINT64_MAX;
-    return any;
+    std::deque<Wish> later;
+    const size_t count = wishes_.size();
+    for (const Wish& wish : std::exchange(wishes_, {}))
+        if (!repeat(wire, wish, now)) later.push_back(wish);
+    wishes_ = std::move(later);
+    if (!wishes_.empty())
+        stuck_ = true;
+    else
+        wishes_at_ = UINT64_MAX;
+    return wishes_.size() < count;
 }
 
 bool Outgoing::run(Wire& wire, uint64_t now) {
@@ -182,11 +190,14 @@ void Outgoing::missed(const Missing& missing, uint16_t who, uint64_t now) {
         if (!(missing.mask >> bit & 1)) continue;
         const uint64_t fragment = uint64_t{missing.fragment} + bit;
         if (fragment >= message->sent) break;
-        const auto same = std::find_if(wishes_.begin(), wishes_.end(), [&](const Wish& wish) {
-            return wish.serial == missing.serial && wish.fragment == fragment && !(wish.urgent || missing.urgent);
+        const Wish wish{missing.serial, static_cast<uint32_t>(fragment), who, missing.urgent};
+        if (is_on_its_way(*message, wish, now)) continue;
+        const auto same = std::find_if(wishes_.begin(), wishes_.end(), [&](const Wish& other) {
+            return other.serial == wish.serial && other.fragment == fragment &&
+                   (other.who == who || !(other.urgent || wish.urgent));
         });
         if (same == wishes_.end())
-            wishes_.push_back({missing.serial, static_cast<uint32_t>(fragment), who, missing.urgent});
+            wishes_.push_back(wish);
         else if (same->who != who)
             same->who = Note::kSeveral;
     }

@@ -39,8 +39,9 @@ class Outgoing {
     /// After the last datagram, at first: soon where something was lost of late, or somebody waits for the acknowledgement.
     static constexpr uint64_t kHeartbeatNs = 1'000'000, kCalmHeartbeatNs = 8'000'000;
     static constexpr uint64_t kHeartbeatAtMostNs = 250'000'000;
-    static constexpr uint64_t kGatherNs = 50'000;   ///< what is missed elsewhere, too
-    static constexpr uint64_t kRepeatNs = 800'000;  ///< a fragment does not go to the group again before
+    static constexpr uint64_t kGatherNs = 50'000;            ///< what is missed elsewhere, too
+    static constexpr uint64_t kRepeatNs = 800'000;           ///< a fragment does not go to the group again before
+    static constexpr uint64_t kSingleAgainNs = 100'000'000;  ///< nor to one member, whom a session brings it
 
     Outgoing(uint16_t me, uint64_t epoch, uint32_t piece) : me_(me), epoch_(epoch), piece_(piece) {}
 
@@ -70,7 +71,7 @@ class Outgoing {
         std::vector<std::byte> copy;
         Send* send;  ///< null: it is done
         uint64_t fragments, sent = 0;
-        std::unordered_map<uint32_t, uint64_t> repeated_at;
+        std::unordered_map<uint64_t, uint64_t> repeated_at;  ///< ns, by fragment and to whom
     };
     struct Wish {
         uint32_t serial, fragment;
@@ -81,6 +82,8 @@ class Outgoing {
     Head head_of(const Message& message, uint32_t serial, uint64_t fragment) const;
     const std::byte* body_of(const Message& message, uint64_t fragment, uint32_t& bytes) const;
     bool repeat(Wire& wire, uint64_t now);
+    bool repeat(Wire& wire, const Wish& wish, uint64_t now);
+    bool is_on_its_way(Message& message, const Wish& wish, uint64_t now);
     bool send_new(Wire& wire, uint64_t now);
     uint64_t in_flight() const;
     /// Until the first heartbeat.

@@ -1,0 +1,160 @@
+// What is missing is asked for until it has come, and no more often than it can come.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "multicast/incoming.h"
+#include "multicast/outgoing.h"
+
+namespace starling::multicast {
+namespace {
+
+constexpr uint64_t kMs = 1'000'000;
+constexpr uint32_t kPiece = 100;
+
+/// A receiver of one sender's stream, whose datagrams the test makes.
+struct Receiver {
+    Desk desk;
+    Incoming incoming{desk, 7, 1};
+    Receive receive;
+    std::vector<std::byte> memory;
+    uint64_t bytes, now = 1000 * kMs;
+
+    explicit Receiver(uint64_t fragments) : memory(fragments * kPiece), bytes(fragments * kPiece) {
+        receive.memory = memory.data(), receive.bytes = bytes;
+        desk.post(receive, {7, 5, 1, 1});
+    }
+    void data(uint32_t fragment) {
+        const std::byte body[kPiece] = {};
+        const Head head{Head::kMagic, Head::kVersion, Word::data, 1, 0, 9, 0, 0, 5, 1, bytes, fragment, kPiece};
+        EXPECT_TRUE(incoming.take({head, body, kPiece}, now));
+    }
+    void heartbeat(uint32_t sent) {
+        const Head head{Head::kMagic, Head::kVersion, Word::heartbeat, 1, 0, 9, 1, 0, 0, 0, 0, sent, 0};
+        EXPECT_TRUE(incoming.take({head, nullptr, 0}, now));
+    }
+    /// What is asked for until then: fragments, as often as they are asked for.
+    std::vector<uint32_t> asked(uint64_t until) {
+        std::vector<uint32_t> all;
+        while (incoming.deadline() <= until) {
+            now = std::max(now, incoming.deadline());
+            incoming.ask(now, [&](const Missing& missing) {
+                for (uint32_t bit = 0; bit < 64; ++bit)
+                    if (missing.mask >> bit & 1) all.push_back(missing.fragment + bit);
+            });
+        }
+        now = std::max(now, until);
+        return all;
+    }
+};
+
+TEST(MulticastRepeats, WhatIsMissingAfterADuplicateIsAskedFor) {
+    Receiver receiver(214);
+    for (uint32_t i = 0; i < 43; ++i) receiver.data(i);
+    receiver.heartbeat(43);
+    EXPECT_TRUE(receiver.asked(receiver.now).empty());
+    receiver.data(42);
+    receiver.heartbeat(61);
+    const auto asked = receiver.asked(receiver.now + kMs);
+    ASSERT_EQ(asked.size(), 18u);
+    EXPECT_EQ(asked.front(), 43u);
+    EXPECT_EQ(asked.back(), 60u);
+}
+
+TEST(MulticastRepeats, AllThatIsMissingIsAskedForAgainAndAgainWhateverCameFirst) {
+    for (const bool unknown : {false, true}) {
+        Receiver receiver(100);
+        if (unknown) receiver.heartbeat(3), receiver.asked(receiver.now + kMs);
+        receiver.data(2);
+        receiver.heartbeat(90);
+        std::vector<int> times(100);
+        for (const uint32_t fragment : receiver.asked(receiver.now + 2000 * kMs)) ++times[fragment];
+        for (uint32_t i = 0; i < 100; ++i) EXPECT_EQ(times[i] > 3, i < 90 && i != 2) << i;
+    }
+}
+
+// Repeats that come twice bring no more wishes, or each would bring more repeats.
+TEST(MulticastRepeats, DuplicatesAreNoReasonToAsk) {
+    Receiver receiver(100);
+    for (uint32_t i = 0; i < 100; ++i)
+        if (i < 40 || i > 60) receiver.data(i);
+    EXPECT_EQ(receiver.asked(receiver.now + kMs).size(), 21u);
+    size_t asked = 0;
+    for (int i = 0; i < 1000; ++i) {
+        receiver.data(3), receiver.data(99);
+        asked += receiver.asked(receiver.now + kMs).size();
+    }
+    EXPECT_LT(asked, 21u * 15);
+    EXPECT_GT(asked, 21u * 3);
+}
+
+// As a session brings them, one after the other: the rest is on its way.
+TEST(MulticastRepeats, WhileRepeatsComeTheRestIsNotAskedForAgain) {
+    Receiver receiver(100);
+    for (uint32_t i = 60; i < 100; ++i) receiver.data(i);
+    size_t asked = receiver.asked(receiver.now + kMs).size();
+    for (uint32_t i = 0; i < 60; ++i) {
+        receiver.data(i);
+        asked += receiver.asked(receiver.now + kMs).size();
+    }
+    EXPECT_EQ(asked, 60u);
+    EXPECT_TRUE(receiver.receive.done);
+}
+
+struct Sent final : Wire {
+    std::vector<uint32_t> group, single;
+    std::vector<bool> full = std::vector<bool>(4);
+    bool to_group(const Head& head, const std::byte*, uint32_t) override {
+        if (head.word == Word::data) group.push_back(head.fragment);
+        return true;
+    }
+    bool to_member(uint32_t member, const Head& head, const std::byte*, uint32_t) override {
+        if (full[member]) return false;
+        single.push_back(head.fragment);
+        return true;
+    }
+    void flush() override {}
+    void no_answer() override {}
+};
+
+struct Sender {
+    Sent wire;
+    Outgoing outgoing{0, 1, kPiece};
+    std::vector<std::byte> data = std::vector<std::byte>(40 * kPiece);
+    Send send;
+    uint64_t now = 1000 * kMs;
+    Sender() {
+        outgoing.start(send, 5, 1, data.data(), data.size(), now);
+        outgoing.run(wire, now);
+        EXPECT_EQ(wire.group.size(), 40u);
+        wire.group.clear();
+    }
+    void miss(uint16_t who, bool urgent) { outgoing.missed({0, 10, 0xff, urgent}, who, now); }
+    void run(uint64_t ns) { outgoing.run(wire, now += ns); }
+};
+
+TEST(MulticastRepeats, WhatASessionBringsIsSentOnce) {
+    Sender sender;
+    for (int i = 0; i < 50; ++i) sender.miss(2, i > 2), sender.run(kMs);
+    EXPECT_EQ(sender.wire.single.size(), 8u);
+    sender.run(200 * kMs);
+    sender.miss(2, true), sender.run(kMs);  // who had no room for it then
+    EXPECT_EQ(sender.wire.single.size(), 16u);
+    EXPECT_TRUE(sender.wire.group.empty());
+}
+
+TEST(MulticastRepeats, AMemberWithoutRoomHoldsUpNoOther) {
+    Sender sender;
+    sender.wire.full[1] = true;
+    for (int i = 0; i < 1000; ++i) sender.miss(1, true);
+    sender.miss(2, true);
+    sender.run(kMs);
+    EXPECT_EQ(sender.wire.single.size(), 8u);
+    EXPECT_EQ(sender.outgoing.deadline(), 0u);
+    sender.wire.full[1] = false;
+    sender.run(kMs);
+    EXPECT_EQ(sender.wire.single.size(), 16u);
+}
+
+}  // namespace
+}  // namespace starling::multicast
