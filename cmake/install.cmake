@@ -1,10 +1,11 @@
 # What `make install` puts where. Everything finds everything else relative to itself: the tree can be moved.
-install(TARGETS mpi_abi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(FILES ${STARLING_INCLUDE}/mpi.h ${STARLING_INCLUDE}/mpi-ext.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS mpi_abi oshmem LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES ${STARLING_INCLUDE}/mpi.h ${STARLING_INCLUDE}/mpi-ext.h ${STARLING_INCLUDE}/shmem.h
+    ${STARLING_INCLUDE}/pshmem.h ${STARLING_INCLUDE}/shmemx.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # What that needs, and no tests or benchmarks.
-set(installed mpi_abi mpiexec starlingd starling)
+set(installed mpi_abi oshmem mpiexec starlingd starling)
 if(TARGET starling_pmix)
     list(APPEND installed starling_pmix)
 endif()

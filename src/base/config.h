@@ -18,6 +18,8 @@ enum class Compat : uint8_t { off, automatic, mpich, openmpi };
 enum class PlanSource : uint8_t { demand, first, learn, file };
 /// How communicators come by a multicast group: docs/multicast.md.
 enum class Multicast : uint8_t { automatic, off, basic, lazy, pool };
+/// When OpenSHMEM's PEs meet.
+enum class Connect : uint8_t { demand, all };
 enum class Pmi : uint8_t { automatic, none, pmix, pmi2, pmi1 };
 
 /// The names a variable of an enum type takes, in the order of its values; the specialisations end with
@@ -40,6 +42,8 @@ template <>
 inline constexpr const char* const kChoices<PlanSource>[] = {"demand", "static", "learn", "file", nullptr};
 template <>
 inline constexpr const char* const kChoices<Multicast>[] = {"auto", "off", "basic", "lazy", "pool", nullptr};
+template <>
+inline constexpr const char* const kChoices<Connect>[] = {"demand", "all", nullptr};
 template <>
 inline constexpr const char* const kChoices<Pmi>[] = {"auto", "none", "pmix", "pmi2", "pmi1", nullptr};
 

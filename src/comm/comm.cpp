@@ -27,7 +27,9 @@ Group* number_all(Group* local, Group* remote, bool local_first) {
 /// The predefined ones come again when a program initializes anew.
 bool is_drawn(uint64_t context) {
     const job::JobId job = link::self().job->address().id;
-    return context != make_context(job, kWorldNumber) && context != make_context(job, kSelfNumber);
+    for (uint64_t number = kWorldNumber; number <= kShmemSharedNumber; ++number)
+        if (context == make_context(job, number)) return false;
+    return true;
 }
 
 uint64_t on_plane(uint64_t context, Plane plane) { return context | static_cast<uint64_t>(plane); }

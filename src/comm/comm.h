@@ -43,6 +43,8 @@ inline constexpr uint64_t kPlaneMask = 15;
 constexpr uint64_t make_context(job::JobId job, uint64_t number) { return (job + number) << 4; }
 /// Numbers below 16 are never drawn; these are the same in every process of a job.
 inline constexpr uint64_t kWorldNumber = 1, kSelfNumber = 2;
+/// Of OpenSHMEM: all PEs, and those of one host.
+inline constexpr uint64_t kShmemWorldNumber = 3, kShmemSharedNumber = 4;
 /// Instead of a context id, where this host can draw no more of them. Whoever draws for others spreads it, and all fail.
 inline constexpr uint64_t kNoContext = ~uint64_t{0};
 /// Draws a context id unique in the universe (from the counter in the own job's header). Lock-free.

@@ -50,7 +50,7 @@ struct alignas(64) RankCell {
     std::atomic<int32_t> pid;          ///< first the launcher's child, then getpid() of the rank itself
     std::atomic<int32_t> exit_status;  ///< wait status, valid in exited and failed; errno in not_started
     std::atomic<int32_t> abort_code;   ///< MPI_Abort's argument, valid if `aborted`
-    std::atomic<uint32_t> aborted;     ///< 1 after MPI_Abort by this rank
+    std::atomic<uint32_t> aborted;     ///< not 0: this rank has ended the job, as kAborted or kEndedForAll
     std::atomic<uint32_t> replies;     ///< incremented by the launcher after each reply to this rank
     int32_t appnum;                    ///< MPI_APPNUM: which command of the MPMD list or spawn_multiple
     uint32_t cpu;                      ///< core bound to, kNotBound if none
@@ -64,6 +64,8 @@ struct alignas(64) RankCell {
 };
 static_assert(sizeof(RankCell) == 64);
 inline constexpr uint32_t kNotBound = ~0u;
+/// How a rank ends its job: MPI_Abort, always a failure; shmem_global_exit, whose code may be 0.
+inline constexpr uint32_t kAborted = 1, kEndedForAll = 2;
 
 struct alignas(4096) JobHeader {
     static constexpr uint64_t kMagic = 0x31676e696c726174;  // "tarling1"

@@ -38,6 +38,8 @@ constexpr uint64_t kLongestSleepNs = 100'000'000;
 constexpr uint64_t kRetryNs = 200'000;
 /// With a question to a process manager that does not ring when it is answered.
 constexpr uint64_t kAnswersNs = 1'000'000;
+/// Where what is waited for may come without a ring.
+constexpr uint64_t kUnrungNs = 1'000'000;
 /// Of a progress thread that leaves the sockets to the application, until it looks whether that still waits.
 constexpr uint64_t kAsideNs = 1'000'000;
 
@@ -240,7 +242,8 @@ void Idle::look_around() {
             rings_ = announce_sleep();
             return;
         case Waiting::Act::sleep: {
-            const uint64_t ended = sleep_until_rung(rings_, longest_sleep(), Sleeper::application);
+            const uint64_t limit = site_.expected == Expected::unrung ? std::min(kUnrungNs, longest_sleep()) : longest_sleep();
+            const uint64_t ended = sleep_until_rung(rings_, limit, Sleeper::application);
             waiting_.slept(ended);
             count_until(ended);
             return look_at_liveness();

@@ -11,7 +11,8 @@ class Teller;
 
 /// When what is waited for can be expected: at any moment, from a rank that runs; or later, from a process that has to be
 /// woken and needs a core for it, as the launcher. Who waits for that soon sleeps.
-enum class Expected : uint8_t { soon, later };
+/// Or unrung: a store of a neighbour's into memory, who need not ring for it; who waits for that does not sleep for long.
+enum class Expected : uint8_t { soon, later, unrung };
 
 /// A place in the code that waits: what a reader needs to know of it. Lasts as long as the wait; mostly a constant.
 struct WaitSite {

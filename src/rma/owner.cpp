@@ -29,6 +29,14 @@ struct Answer {
 STARLING_STATE std::deque<Answer>* answers = nullptr;
 STARLING_STATE bool taking = false;
 
+/// A packet for a known region that is not exposed yet.
+struct Early {
+    link::Peer* peer;
+    alignas(packet::Header) std::byte header[sizeof(packet::Header)];
+    std::vector<std::byte> payload;
+};
+STARLING_STATE std::deque<Early>* early = nullptr;
+
 /// Sends a packet of it; false if there is no room now.
 bool send_some(Answer& answer) {
     const uint64_t left = answer.data.size() - answer.sent;
@@ -57,6 +65,21 @@ void reply(Answer&& answer) {
     if (!answers) answers = new std::deque<Answer>;
     if (answers->empty() && send_all(answer)) return;
     answers->push_back(std::move(answer));
+}
+
+/// The known region that it is for, if that is still to be exposed.
+bool keep_early(link::Peer& peer, const link::Packet& packet) {
+    AccessPacket asked;
+    // Peers of other jobs may be forgotten; but with those nobody begins before they have met.
+    if (packet.header.bytes < sizeof asked || &peer.job != link::self().job) return false;
+    std::memcpy(&asked, packet.payload, sizeof asked);
+    if (!is_awaited(asked.region)) return false;
+    if (!early) early = new std::deque<Early>;
+    Early& kept = early->emplace_back();
+    kept.peer = &peer;
+    std::memcpy(kept.header, &packet.header, sizeof kept.header);
+    kept.payload.assign(packet.payload, packet.payload + packet.header.bytes);
+    return true;
 }
 
 /// What one packet asks for, checked and in order.
@@ -137,15 +160,32 @@ void do_run(Operation operation, const Asked& asked, const Run& run, uint64_t do
 
 }  // namespace
 
+void listen() { link::take_packets(packet::Kind::access, on_access_packet); }
+
 void take_accesses() {
     if (taking) return;
     taking = true;
-    link::take_packets(packet::Kind::access, on_access_packet);
+    listen();
     progress::add_poller(poll_accesses);
+}
+
+void carry_out_early(uint32_t region) {
+    if (!early) return;
+    std::deque<Early> all = std::move(*early);
+    early->clear();
+    for (Early& one : all) {
+        AccessPacket asked;
+        std::memcpy(&asked, one.payload.data(), sizeof asked);
+        if (asked.region != region)
+            early->push_back(std::move(one));
+        else if (!one.peer->dead)
+            carry_out(*one.peer, {*reinterpret_cast<packet::Header*>(one.header), one.payload.data()});
+    }
 }
 
 void carry_out(link::Peer& peer, const link::Packet& packet) {
     const auto operation = static_cast<Operation>(packet.header.operation);
+    if (keep_early(peer, packet)) return;
     Answer answer{&peer, Operation::refused, packet.header.access, {}};
     Asked asked{};
     if (read(operation, packet, asked)) {

@@ -5,6 +5,12 @@
 
 namespace starling::rma {
 
+/// Has packets of kind `access` come in, from the library's start on: the first may be here before anything is exposed.
+void listen();
+
+/// Carries out what has come for a known region before it was exposed.
+void carry_out_early(uint32_t region);
+
 /// Begins to take packets of kind `access`; at the first region or access.
 void take_accesses();
 

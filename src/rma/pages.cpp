@@ -41,12 +41,19 @@ bool Pages::map(int descriptor, uint64_t bytes) {
     return true;
 }
 
-bool Pages::make(uint64_t bytes) {
-    if (!machine_has(bytes) || !within_file_limit(bytes)) return false;
+bool Pages::make(uint64_t bytes) { return machine_has(bytes) && within_file_limit(bytes) && make(bytes, bytes); }
+
+bool Pages::reserve(uint64_t limit) { return make(0, limit); }
+
+bool Pages::grow(uint64_t bytes) {
+    return machine_has(bytes) && within_file_limit(bytes) && ftruncate(name_.descriptor, static_cast<off_t>(bytes)) == 0;
+}
+
+bool Pages::make(uint64_t bytes, uint64_t limit) {
     const int descriptor = memfd_create("starling-window", MFD_CLOEXEC);
     if (descriptor < 0) return false;
     struct stat status;
-    if (ftruncate(descriptor, static_cast<off_t>(bytes)) != 0 || fstat(descriptor, &status) != 0 || !map(descriptor, bytes)) {
+    if (ftruncate(descriptor, static_cast<off_t>(bytes)) != 0 || fstat(descriptor, &status) != 0 || !map(descriptor, limit)) {
         close(descriptor);
         return false;
     }
@@ -55,7 +62,7 @@ bool Pages::make(uint64_t bytes) {
     return true;
 }
 
-bool Pages::open(const PagesName& name, uint64_t bytes) {
+bool Pages::open(const PagesName& name, uint64_t bytes, uint64_t limit) {
     char path[48];
     std::snprintf(path, sizeof path, "/proc/%d/fd/%d", name.pid, name.descriptor);
     const int descriptor = ::open(path, O_RDWR | O_CLOEXEC);
@@ -63,7 +70,7 @@ bool Pages::open(const PagesName& name, uint64_t bytes) {
     struct stat status;
     const bool is_it = fstat(descriptor, &status) == 0 && status.st_ino == name.inode && S_ISREG(status.st_mode) &&
                        static_cast<uint64_t>(status.st_size) >= bytes;
-    const bool mapped = is_it && map(descriptor, bytes);
+    const bool mapped = is_it && map(descriptor, limit ? limit : bytes);
     close(descriptor);  // the mapping stays
     if (mapped) name_ = name;
     return mapped;

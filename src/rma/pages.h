@@ -30,8 +30,12 @@ class Pages {
 
     /// Makes so many bytes, zeroed; what is not touched takes no memory. False if the system has none left.
     bool make(uint64_t bytes);
-    /// Maps a neighbour's. False if that is gone, or the kernel does not allow it.
-    bool open(const PagesName& name, uint64_t bytes);
+    /// Makes a mapping of so many bytes of which none is there yet.
+    bool reserve(uint64_t limit);
+    /// That many are there from now on, for those who have mapped it, too. False if the system has none left.
+    bool grow(uint64_t bytes);
+    /// Maps a neighbour's; of one that may still grow, `limit` bytes. False if that is gone, or the kernel does not allow it.
+    bool open(const PagesName& name, uint64_t bytes, uint64_t limit = 0);
 
     std::byte* data() const { return data_; }
     const PagesName& name() const { return name_; }
@@ -43,6 +47,7 @@ class Pages {
         std::swap(name_, other.name_);
         std::swap(owned_, other.owned_);
     }
+    bool make(uint64_t bytes, uint64_t limit);
     bool map(int descriptor, uint64_t bytes);
 
     std::byte* data_ = nullptr;

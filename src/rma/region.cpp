@@ -16,6 +16,8 @@ namespace {
 STARLING_STATE Immortal<std::vector<Region>> regions_storage;
 constinit auto& regions = regions_storage.value;
 
+STARLING_STATE Region known[kKnownRegions];
+
 constexpr uint64_t kAllAddresses = ~uint64_t{0};
 
 Region& add(void* base, uint64_t bytes) {
@@ -47,6 +49,19 @@ RegionKey expose(void* base, uint64_t bytes, Guard* guard) {
     return region.key;
 }
 
+void expose_known(const RegionKey& key, void* base, Guard* guard) {
+    take_accesses();
+    Region& region = known[key.id - kFirstKnown];
+    region = Region{static_cast<std::byte*>(base), key, guard, {{0, key.bytes}}};
+    carry_out_early(key.id);
+}
+
+bool is_awaited(uint32_t id) { return id - kFirstKnown < kKnownRegions && known[id - kFirstKnown].key.secret == 0; }
+
+void resize(const RegionKey& key, uint64_t bytes) {
+    if (Region* region = find_region(key.id, key.secret)) region->ranges.assign(1, {0, bytes});
+}
+
 RegionKey expose_addresses() { return add(nullptr, kAllAddresses).key; }
 
 int attach(const RegionKey& key, const void* base, uint64_t bytes) {
@@ -73,6 +88,10 @@ void withdraw(const RegionKey& key) {
 }
 
 Region* find_region(uint32_t id, uint64_t secret) {
+    if (id - kFirstKnown < kKnownRegions) {
+        Region& region = known[id - kFirstKnown];
+        return secret != 0 && region.key.secret == secret ? &region : nullptr;
+    }
     if (id >= regions.size() || secret == 0 || regions[id].key.secret != secret) return nullptr;
     return &regions[id];
 }

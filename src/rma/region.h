@@ -36,6 +36,17 @@ struct Region {
 
 /// Lets others reach `bytes` of memory at `base`, which must stay until withdraw().
 RegionKey expose(void* base, uint64_t bytes, Guard* guard = nullptr);
+/// Regions that others know without having been told: of each place a process has one at most, under a secret that all who may
+/// reach it can work out. What comes for one before it is exposed waits for that.
+inline constexpr uint32_t kKnownRegions = 2, kFirstKnown = 0xffff0000;
+/// The key of the one at `place` (below kKnownRegions).
+inline RegionKey known_key(uint32_t place, uint64_t secret, uint64_t bytes) { return {secret | 1, bytes, kFirstKnown + place, 0}; }
+void expose_known(const RegionKey& key, void* base, Guard* guard = nullptr);
+/// Whether the number is that of a known region which is not exposed.
+bool is_awaited(uint32_t id);
+/// It is so long from now on.
+void resize(const RegionKey& key, uint64_t bytes);
+
 /// A region whose offsets are addresses of this process. Nothing can be reached before it is attached.
 RegionKey expose_addresses();
 /// Adds memory to a region of addresses. MPI_ERR_RMA_ATTACH with failure_text() if some of it is there already.

@@ -26,6 +26,7 @@
 #include "profile/record.h"
 #include "profile/traffic.h"
 #include "progress/engine.h"
+#include "rma/owner.h"
 
 namespace starling::runtime {
 
@@ -68,6 +69,7 @@ int start(int required) {
     link::Job* job = link::adopt_own_job(std::move(segment), rank);
     profile::start_recording(job->segment(), rank);
     message::start();
+    rma::listen();
     plan::start();
     if (const int error = link::start()) return error;
     if (const int error = identity::publish_port(job->segment())) return error;
@@ -190,18 +192,26 @@ bool is_forked_child() {
     return me.job && me.job->segment().cell(me.rank).pid.load() != getpid();
 }
 
-void abort(int code) {
+namespace {
+
+[[noreturn]] void end_all(int code, uint32_t how, int exit_code) {
     const link::Process& me = link::self();
     if (me.job) {
         job::RankCell& cell = me.job->segment().cell(me.rank);
         cell.abort_code.store(code);
-        cell.aborted.store(1);
+        cell.aborted.store(how);
     }
     if (!threads_at_once()) profile::hand_on_the_rest();  // others may be at it
     flush_output();
     identity::abort_through_manager(code);
-    // Only the low eight bits reach the parent process; an abort must not look like success.
-    _exit((code & 0xff) != 0 ? code : 1);
+    _exit(exit_code);
 }
+
+}  // namespace
+
+// Only the low eight bits reach the parent process; an abort must not look like success.
+void abort(int code) { end_all(code, job::kAborted, (code & 0xff) != 0 ? code : 1); }
+
+void end_job(int code) { end_all(code, job::kEndedForAll, code); }
 
 }  // namespace starling::runtime

@@ -1,4 +1,4 @@
-// The C functions of MPI 5.0 and which of them this build has.
+// The C functions of MPI 5.0 and of OpenSHMEM 1.5, and which of them this build has.
 #pragma once
 
 #include <span>
@@ -13,5 +13,6 @@ struct Function {
 };
 
 std::span<const Function> functions();
+std::span<const Function> shmem_functions();
 
 }  // namespace starling

@@ -52,7 +52,8 @@ Json installation() {
     out["mpi"] = "5.0";
     out["abi"] = "1.0";
     out["prefix"] = prefix.string();
-    for (const char* file : {"lib/libmpi_abi.so.1", "include/mpi.h", "bin/mpicc", "bin/mpiexec"}) {
+    for (const char* file : {"lib/libmpi_abi.so.1", "lib/liboshmem.so.1", "include/mpi.h", "include/shmem.h", "bin/mpicc", "bin/oshcc",
+                             "bin/mpiexec"}) {
         const fs::path path = prefix / file;
         out["files"][file] = fs::exists(path, ignored) ? path.string() : "missing";
     }
@@ -97,26 +98,26 @@ Json counter_list() {
     return out;
 }
 
-Json function_counts() {
+Json function_counts(std::span<const Function> all_functions) {
     std::map<std::string, std::pair<int, int>> topics;
     int built = 0;
-    for (const Function& f : functions()) {
+    for (const Function& f : all_functions) {
         auto& [have, all] = topics[f.topic];
         have += f.built;
         built += f.built;
         ++all;
     }
-    Json out{{"built", built}, {"all", functions().size()}};
+    Json out{{"built", built}, {"all", all_functions.size()}};
     for (const auto& [topic, counts] : topics) out["topics"][topic] = {counts.first, counts.second};
     return out;
 }
 
 Json function_names(bool missing_only) {
     Json out = Json::array();
-    for (const Function& f : functions()) {
-        if (!f.built || !missing_only)
-            out.push_back({{"name", f.name}, {"topic", f.topic}, {"since", f.since}, {"built", f.built}});
-    }
+    for (const auto list : {functions(), shmem_functions()})
+        for (const Function& f : list)
+            if (!f.built || !missing_only)
+                out.push_back({{"name", f.name}, {"topic", f.topic}, {"since", f.since}, {"built", f.built}});
     return out;
 }
 
@@ -144,7 +145,8 @@ Json collect(const InfoOptions& options, bool everything) {
         collective::read_overrides();
         out["collectives"] = collective::describe_selection();
     }
-    if (everything) out["functions"] = function_counts();
+    if (everything) out["functions"] = function_counts(functions());
+    if (everything) out["shmem_functions"] = function_counts(shmem_functions());
     if (everything || options.variables) out["variables"] = variable_list();
     if (everything || options.counters) out["counters"] = counter_list();
     if (options.functions || options.missing) out["function_list"] = function_names(!options.functions);
@@ -225,9 +227,10 @@ void print(const Json& all) {
     if (all.contains("protocols")) print_protocols(all["protocols"]);
     if (all.contains("collectives"))
         fmt::print("\nCollectives: the algorithm of each call\n{}", all["collectives"].get<std::string>());
-    if (all.contains("functions")) {
-        const Json& counts = all["functions"];
-        fmt::print("\nMPI functions: {} of {} built; --missing lists the others\n", counts["built"].get<int>(),
+    for (const auto& [key, standard] : {std::pair{"functions", "MPI"}, std::pair{"shmem_functions", "OpenSHMEM"}}) {
+        if (!all.contains(key)) continue;
+        const Json& counts = all[key];
+        fmt::print("\n{} functions: {} of {} built; --missing lists the others\n", standard, counts["built"].get<int>(),
                    counts["all"].get<int>());
         for (const auto& [topic, pair] : counts["topics"].items())
             fmt::print("  {:26} {:3} of {:3}\n", topic, pair[0].get<int>(), pair[1].get<int>());

@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
     starling::InfoOptions info;
     CLI::App* info_command = app.add_subcommand("info", "What this installation is, can and is set to");
     info_command->add_flag("--variables", info.variables, "Variables with their values, sources and meaning");
-    info_command->add_flag("--missing", info.missing, "MPI functions that are not built yet");
+    info_command->add_flag("--missing", info.missing, "MPI and OpenSHMEM functions that are not built yet");
     info_command->add_flag("--functions", info.functions, "All MPI functions");
     info_command->add_flag("--transports", info.transports, "Transports and what they may use here");
     info_command->add_flag("--collectives", info.collectives, "Which algorithm serves which collective call");

@@ -145,7 +145,11 @@ std::string Launcher::what_happened(const Job& job, uint32_t rank, int status) c
     char* rest = text + used;
     const size_t room = sizeof text - used;
     if (cell.aborted.load(std::memory_order_acquire) != 0) {
-        std::snprintf(rest, room, "called MPI_Abort with code %d", cell.abort_code.load(std::memory_order_relaxed));
+        const int code = cell.abort_code.load(std::memory_order_relaxed);
+        if (cell.aborted.load() == job::kEndedForAll)
+            std::snprintf(rest, room, "called shmem_global_exit with code %d", code);
+        else
+            std::snprintf(rest, room, "called MPI_Abort with code %d", code);
     } else if (WIFSIGNALED(status)) {
         const int signal = WTERMSIG(status);
         const char* abbreviation = sigabbrev_np(signal);
@@ -165,12 +169,14 @@ void Launcher::note_failure(Job& job, uint32_t rank, int status) {
     Failure failure{rank, status, exit_code_of(status), cell.aborted.load(std::memory_order_acquire) != 0,
                     what_happened(job, rank, status)};
     if (failure.aborted) failure.exit_code = cell.abort_code.load(std::memory_order_relaxed) & 0xff;
-    if (failure.exit_code == 0) failure.exit_code = 1;
+    const bool well = failure.aborted && failure.exit_code == 0 && cell.aborted.load() == job::kEndedForAll;
+    if (failure.exit_code == 0 && !well) failure.exit_code = 1;
     const bool goes_on = header.recovers && !failure.aborted;
     // Only a launcher that has all ranks of the job knows how many still run.
     if (header.local_ranks == header.size && job.running > 0)
         failure.sentence +=
             (goes_on ? "; the other " : "; ending the other ") + std::to_string(job.running) + (goes_on ? " go on" : "");
+    if (well) failure.sentence.clear();
     if (goes_on) {
         kill(-job.at(rank).pid, SIGKILL);  // what it has started
     } else {

@@ -19,9 +19,20 @@ struct alignas(64) Presence {
     std::atomic<uint32_t> let_go;   ///< sends that MPI_Cancel has completed before they were received
 };
 
+/// Where neighbours find a rank's symmetric memory (room shmem); all but `ready` is written once, before that is set.
+struct alignas(64) SymmetricMemory {
+    static constexpr uint32_t kReady = 1, kGone = 2;
+    std::atomic<uint32_t> ready;  ///< 0: not yet; kReady; kGone: not any more
+    int32_t descriptor;           ///< of the heap's file, in the rank's process
+    uint64_t inode;               ///< of that file
+    uint64_t limit;               ///< bytes that it may grow to
+    uint64_t data, data_bytes;    ///< the program's variables, in the rank's process
+};
+
 inline constexpr uint32_t kRingSlots = 24;
 inline constexpr uint64_t kRingStride = 80 * 1024;
 inline constexpr uint64_t kPresenceOffset = 256;  ///< away from the doorbell, as processors fetch lines in pairs
+inline constexpr uint64_t kSymmetricOffset = 512;
 inline constexpr uint64_t kSplitOffset = 1024;
 inline constexpr uint64_t kInboxOffset = 4096;
 inline constexpr uint64_t kCountersOffset = 72 * 1024;
@@ -30,7 +41,8 @@ inline constexpr uint64_t kRingsOffset = 128 * 1024;
 inline constexpr uint64_t kOutboxOffset = kRingsOffset + kRingSlots * kRingStride;
 inline constexpr uint64_t kCollectiveOffset = kOutboxOffset + kOutboxBytes;
 inline constexpr uint64_t kCollectiveBytes = job::kRegionStride - kCollectiveOffset;
-static_assert(sizeof(job::Doorbell) <= kPresenceOffset && kPresenceOffset + sizeof(Presence) <= kSplitOffset);
+static_assert(sizeof(job::Doorbell) <= kPresenceOffset && kPresenceOffset + sizeof(Presence) <= kSymmetricOffset);
+static_assert(kSymmetricOffset + sizeof(SymmetricMemory) <= kSplitOffset);
 static_assert(kSplitOffset + kSplitSlots * sizeof(SplitSlot) <= kInboxOffset);
 static_assert(sizeof(Ring) <= kRingStride);
 static_assert(kInboxOffset + sizeof(Inbox) <= kCountersOffset);
@@ -44,6 +56,7 @@ class Region {
     explicit Region(std::byte* base) : base_(base) {}
     job::Doorbell& doorbell() const { return *reinterpret_cast<job::Doorbell*>(base_); }
     Presence& presence() const { return *reinterpret_cast<Presence*>(base_ + kPresenceOffset); }
+    SymmetricMemory& symmetric() const { return *reinterpret_cast<SymmetricMemory*>(base_ + kSymmetricOffset); }
     SplitSlot& split(uint32_t slot) const { return reinterpret_cast<SplitSlot*>(base_ + kSplitOffset)[slot]; }
     Inbox& inbox() const { return *reinterpret_cast<Inbox*>(base_ + kInboxOffset); }
     /// The page that becomes this rank's counters (share_counters); read-only for others.

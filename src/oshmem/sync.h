@@ -1,0 +1,154 @@
+// Point-to-point synchronization (OpenSHMEM 1.5 section 9.9): waits for and tests of own memory that others write.
+#pragma once
+
+#include "oshmem/near.h"
+
+namespace starling::oshmem {
+
+/// SHMEM_CMP_EQ to _GE, as shmem.h numbers them.
+enum Comparison : int { kEqual = 1, kUnequal = 2, kGreater = 3, kGreaterEqual = 4, kLess = 5, kLessEqual = 6 };
+
+template <class T>
+bool holds(const T* var, int comparison, T with) {
+    T value;
+    __atomic_load(var, &value, __ATOMIC_ACQUIRE);
+    switch (comparison) {
+        case kEqual: return value == with;
+        case kUnequal: return value != with;
+        case kGreater: return value > with;
+        case kGreaterEqual: return value >= with;
+        case kLess: return value < with;
+        default: return value <= with;
+    }
+}
+
+inline void check_comparison(const char* name, int comparison) {
+    if (comparison < kEqual || comparison > kLessEqual) starling_shmem_complain(name, "the comparison is none of SHMEM_CMP_EQ to SHMEM_CMP_GE");
+}
+
+/// A condition as the runtime asks for it.
+template <class F>
+void wait_for(const char* name, F& condition) {
+    if (condition()) return;
+    starling_shmem_wait(name, [](void* f) { return static_cast<bool>((*static_cast<F*>(f))()); }, &condition);
+}
+
+/// Several variables, of which some are left out (status not 0), each compared with one value or with its own.
+template <class T>
+struct Several {
+    const T* vars;
+    size_t n;
+    const int* status;
+    int comparison;
+    T value;
+    const T* values;  ///< null: `value` for all
+
+    bool left_out(size_t i) const { return status && status[i] != 0; }
+    bool holds_at(size_t i) const { return holds(vars + i, comparison, values ? values[i] : value); }
+    /// Whether none is asked for.
+    bool empty() const {
+        for (size_t i = 0; i < n; ++i)
+            if (!left_out(i)) return false;
+        return true;
+    }
+    bool all() const {
+        for (size_t i = 0; i < n; ++i)
+            if (!left_out(i) && !holds_at(i)) return false;
+        return true;
+    }
+    /// The first for which it holds; SIZE_MAX if there is none.
+    size_t any() const {
+        for (size_t i = 0; i < n; ++i)
+            if (!left_out(i) && holds_at(i)) return i;
+        return SIZE_MAX;
+    }
+    size_t some(size_t* indices) const {
+        size_t found = 0;
+        for (size_t i = 0; i < n; ++i)
+            if (!left_out(i) && holds_at(i)) indices[found++] = i;
+        return found;
+    }
+
+    void wait_all(const char* name) const {
+        check_comparison(name, comparison);
+        auto condition = [this] { return all(); };
+        wait_for(name, condition);
+    }
+    size_t wait_any(const char* name) const {
+        check_comparison(name, comparison);
+        size_t found = SIZE_MAX;
+        auto condition = [&] { return (found = any()) != SIZE_MAX; };
+        if (!empty()) wait_for(name, condition);
+        return found;
+    }
+    size_t wait_some(const char* name, size_t* indices) const {
+        check_comparison(name, comparison);
+        size_t found = 0;
+        auto condition = [&] { return (found = some(indices)) != 0; };
+        if (!empty()) wait_for(name, condition);
+        return found;
+    }
+    int test_all(const char* name) const {
+        check_comparison(name, comparison);
+        if (all()) return 1;
+        starling_shmem_poll();
+        return all();
+    }
+    size_t test_any(const char* name) const {
+        check_comparison(name, comparison);
+        const size_t found = any();
+        if (found != SIZE_MAX || empty()) return found;
+        starling_shmem_poll();
+        return any();
+    }
+    size_t test_some(const char* name, size_t* indices) const {
+        check_comparison(name, comparison);
+        const size_t found = some(indices);
+        if (found != 0 || empty()) return found;
+        starling_shmem_poll();
+        return some(indices);
+    }
+};
+
+template <class T>
+void wait_until(const char* name, const T* var, int comparison, T value) {
+    check_comparison(name, comparison);
+    auto condition = [=] { return holds(var, comparison, value); };
+    wait_for(name, condition);
+}
+template <class T>
+void wait(const char* name, const T* var, T value) { wait_until<T>(name, var, kUnequal, value); }
+template <class T>
+int test(const char* name, const T* var, int comparison, T value) { return Several<T>{var, 1, nullptr, comparison, value, nullptr}.test_all(name); }
+
+template <class T>
+void wait_until_all(const char* name, const T* vars, size_t n, const int* status, int cmp, T value) { Several<T>{vars, n, status, cmp, value, nullptr}.wait_all(name); }
+template <class T>
+size_t wait_until_any(const char* name, const T* vars, size_t n, const int* status, int cmp, T value) { return Several<T>{vars, n, status, cmp, value, nullptr}.wait_any(name); }
+template <class T>
+size_t wait_until_some(const char* name, const T* vars, size_t n, size_t* indices, const int* status, int cmp, T value) { return Several<T>{vars, n, status, cmp, value, nullptr}.wait_some(name, indices); }
+template <class T>
+void wait_until_all_vector(const char* name, const T* vars, size_t n, const int* status, int cmp, const T* values) { Several<T>{vars, n, status, cmp, T{}, values}.wait_all(name); }
+template <class T>
+size_t wait_until_any_vector(const char* name, const T* vars, size_t n, const int* status, int cmp, const T* values) { return Several<T>{vars, n, status, cmp, T{}, values}.wait_any(name); }
+template <class T>
+size_t wait_until_some_vector(const char* name, const T* vars, size_t n, size_t* indices, const int* status, int cmp, const T* values) { return Several<T>{vars, n, status, cmp, T{}, values}.wait_some(name, indices); }
+template <class T>
+int test_all(const char* name, const T* vars, size_t n, const int* status, int cmp, T value) { return Several<T>{vars, n, status, cmp, value, nullptr}.test_all(name); }
+template <class T>
+size_t test_any(const char* name, const T* vars, size_t n, const int* status, int cmp, T value) { return Several<T>{vars, n, status, cmp, value, nullptr}.test_any(name); }
+template <class T>
+size_t test_some(const char* name, const T* vars, size_t n, size_t* indices, const int* status, int cmp, T value) { return Several<T>{vars, n, status, cmp, value, nullptr}.test_some(name, indices); }
+template <class T>
+int test_all_vector(const char* name, const T* vars, size_t n, const int* status, int cmp, const T* values) { return Several<T>{vars, n, status, cmp, T{}, values}.test_all(name); }
+template <class T>
+size_t test_any_vector(const char* name, const T* vars, size_t n, const int* status, int cmp, const T* values) { return Several<T>{vars, n, status, cmp, T{}, values}.test_any(name); }
+template <class T>
+size_t test_some_vector(const char* name, const T* vars, size_t n, size_t* indices, const int* status, int cmp, const T* values) { return Several<T>{vars, n, status, cmp, T{}, values}.test_some(name, indices); }
+
+inline uint64_t signal_wait_until(const char* name, uint64_t* signal, int cmp, uint64_t value) {
+    wait_until<uint64_t>(name, signal, cmp, value);
+    return __atomic_load_n(signal, __ATOMIC_ACQUIRE);
+}
+
+}  // namespace starling::oshmem

@@ -1,0 +1,312 @@
+// Puts, gets, updates: in a mapping at once, else by packets that the owner carries out.
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "base/immortal.h"
+#include "base/pool.h"
+#include "base/state.h"
+#include "datatype/construct.h"
+#include "progress/engine.h"
+#include "shmem/call.h"
+#include "shmem/elements.h"
+#include "shmem/team.h"
+
+namespace starling::shmem {
+
+namespace {
+
+using What = rma::Operation;
+
+/// An access that goes by the owner.
+struct Operation : rma::Access {
+    static constexpr uint32_t kMagic = 0x53684f70;
+    std::atomic<uint32_t>* open = nullptr;  ///< of its context
+    bool awaited = false;                   ///< somebody looks at it, who will give it back
+    std::byte value[16];                    ///< operand of an update
+    datatype::TypeRef there_type;           ///< where it goes is not one block
+    std::vector<std::byte> packed;          ///< what is put where it comes from is not one block
+};
+
+STARLING_STATE Immortal<Pool<Operation>> pool_storage;
+constinit auto& pool = pool_storage.value;
+
+const datatype::Datatype& byte_type() { return datatype::predefined(MPI_BYTE); }
+
+[[noreturn]] void complain_of(const rma::Target& target) { complain("%s", target.sentence.c_str()); }
+
+void over(rma::Access& access) {
+    auto& operation = static_cast<Operation&>(access);
+    if (access.outcome.error) complain_of(*access.target);
+    operation.open->fetch_sub(1, std::memory_order_relaxed);
+    if (!operation.awaited) pool.destroy(&operation);
+}
+
+Operation& begin(const Context& context, What what) {
+    Operation& operation = *pool.create();
+    operation.operation = what;
+    operation.open = context.open;
+    operation.over = over;
+    context.open->fetch_add(1, std::memory_order_relaxed);
+    return operation;
+}
+
+/// Variables of a neighbour the kernel copies, without its owner; but for words that might be seen half written, and as long as others
+/// are under way, which come first.
+void choose_way(Remote& remote, const Spot& spot, uint64_t bytes) {
+    rma::Target& target = remote.target(spot.area);
+    const bool by_kernel = spot.area == Area::data && remote.pid != 0 && bytes > 8 && target.open == 0;
+    target.pid = by_kernel ? remote.pid : 0;
+    target.address = remote.data;
+}
+
+void start(Operation& operation, Remote& remote, const Spot& spot, uint64_t bytes) {
+    choose_way(remote, spot, bytes);
+    rma::Target& target = remote.target(spot.area);
+    const bool by_kernel = target.pid != 0;
+    rma::start(operation, target);
+    if (by_kernel && target.pid == 0) remote.pid = 0;  // forbidden
+}
+
+/// Until the data of a put has left the program's buffer.
+void wait_until_issued(Operation& operation) {
+    progress::wait_until([&] { return operation.done || operation.issued == operation.bytes; });
+    operation.awaited = false;
+    if (operation.done) pool.destroy(&operation);
+}
+
+void wait_until_done(Operation& operation) {
+    progress::wait(operation);
+    pool.destroy(&operation);
+}
+
+void put(const Context& context, Remote& remote, const Spot& spot, const void* source, uint64_t bytes, bool nbi) {
+    if (std::byte* there = mapped(remote, spot)) {
+        std::memcpy(there, source, bytes);
+        return note_store(remote);
+    }
+    Operation& operation = begin(context, What::put);
+    operation.origin = {const_cast<void*>(source), static_cast<int64_t>(bytes), &byte_type()};
+    operation.there = {spot.offset, static_cast<int64_t>(bytes), &byte_type()};
+    operation.awaited = !nbi;
+    start(operation, remote, spot, bytes);
+    if (!nbi) wait_until_issued(operation);
+}
+
+void get(const Context& context, Remote& remote, const Spot& spot, void* dest, uint64_t bytes, bool nbi) {
+    if (const std::byte* there = mapped(remote, spot)) {
+        std::memcpy(dest, there, bytes);
+        return;
+    }
+    Operation& operation = begin(context, What::get);
+    operation.result = {dest, static_cast<int64_t>(bytes), &byte_type()};
+    operation.there = {spot.offset, static_cast<int64_t>(bytes), &byte_type()};
+    operation.awaited = !nbi;
+    start(operation, remote, spot, bytes);
+    if (!nbi) wait_until_done(operation);
+}
+
+void update(const Context& context, Remote& remote, const Spot& spot, const rma::Update& how, const void* operand, void* old, bool nbi) {
+    const auto size = static_cast<size_t>(how.element->size);
+    if (std::byte* there = mapped(remote, spot)) {
+        rma::update(how, there, static_cast<const std::byte*>(operand), static_cast<std::byte*>(old), 1, nullptr);
+        if (operand) wake(remote);
+        return;
+    }
+    Operation& operation = begin(context, old ? What::fetch_update : What::update);
+    operation.update = how;
+    if (operand) std::memcpy(operation.value, operand, size);
+    operation.origin = {operation.value, operand ? 1 : 0, how.element};
+    operation.result = {old, old ? 1 : 0, how.element};
+    operation.there = {spot.offset, 1, how.element};
+    operation.awaited = old && !nbi;
+    start(operation, remote, spot, size);
+    if (old && !nbi) wait_until_done(operation);
+}
+
+/// Where the blocks lie, from the first byte on, and how far they reach.
+uint64_t reach_of(const starling_shmem_strides& strides, ptrdiff_t stride) {
+    if (stride < static_cast<ptrdiff_t>(strides.block) && strides.blocks > 1)
+        complain("a stride of %td bytes between blocks of %zu", stride, strides.block);
+    return (strides.blocks - 1) * static_cast<uint64_t>(stride) + strides.block;
+}
+
+void copy_blocks(std::byte* dest, const std::byte* source, const starling_shmem_strides& strides) {
+    for (size_t i = 0; i < strides.blocks; ++i, dest += strides.dest, source += strides.source)
+        std::memcpy(dest, source, strides.block);
+}
+
+/// What lies in the other's memory in blocks.
+void describe_blocks(Operation& operation, const Spot& spot, const starling_shmem_strides& strides, ptrdiff_t stride) {
+    datatype::Datatype* made = nullptr;
+    const int error = datatype::make(MPI_COMBINER_HVECTOR, true,
+                                     {static_cast<int64_t>(strides.blocks), static_cast<int64_t>(strides.block), stride},
+                                     {&datatype::predefined(MPI_BYTE)}, &made);
+    if (error) complain_of_failure();
+    operation.there_type = datatype::TypeRef(made);
+    operation.there = {spot.offset, 1, made};
+}
+
+bool is_fenced(Remote& remote) {
+    // What goes to another host arrives in the order in which it went out; what goes to a neighbour's variables by several ways may not.
+    if (!remote.near) return !remote.targets[0].waiting.front() && !remote.targets[1].waiting.front();
+    return !remote.busy();
+}
+
+}  // namespace
+
+void quiet(const Context& context) {
+    if (context.open->load(std::memory_order_relaxed) != 0)
+        progress::wait_until([&] { return context.open->load(std::memory_order_relaxed) == 0; });
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    wake_stored();
+}
+
+void quiet_all() {
+    for (Remote* remote : world().reached)
+        if (remote->busy()) progress::wait_until([&] { return !remote->busy(); });
+    wake_stored();
+}
+
+void fence() {
+    for (Remote* remote : world().reached)
+        if (!is_fenced(*remote)) progress::wait_until([&] { return is_fenced(*remote); });
+    wake_stored();
+}
+
+void update(Remote& remote, const Spot& spot, Element element, Operator op, const void* operand, void* old) {
+    update(default_context(), remote, spot, {&type_of(element), &op_of(op)}, operand, old, false);
+}
+
+void compare_swap(const Context& context, Remote& remote, const Spot& spot, Element kind, const void* cond, const void* value, void* old,
+                  bool nbi) {
+    const datatype::Datatype& element = type_of(kind);
+    const auto size = static_cast<size_t>(element.size);
+    if (std::byte* there = mapped(remote, spot)) {
+        rma::compare_and_swap(element, there, static_cast<const std::byte*>(value), static_cast<const std::byte*>(cond),
+                              static_cast<std::byte*>(old), nullptr);
+        return wake(remote);
+    }
+    Operation& operation = begin(context, What::compare_swap);
+    operation.update.element = &element;
+    std::memcpy(operation.swap, value, size);
+    std::memcpy(operation.swap + size, cond, size);
+    operation.result = {old, 1, &element};
+    operation.there = {spot.offset, 1, &element};
+    operation.awaited = !nbi;
+    start(operation, remote, spot, size);
+    if (!nbi) wait_until_done(operation);
+}
+
+extern "C" {
+
+void starling_shmem_put(const char* name, void* context, void* dest, const void* source, size_t bytes, int pe, bool nbi) {
+    const Call call(name);
+    const Context& its = context_of(context);
+    Remote& remote = remote_of(its, pe);
+    if (bytes > 0) put(its, remote, located("dest", dest, bytes), source, bytes, nbi);
+}
+
+void starling_shmem_get(const char* name, void* context, void* dest, const void* source, size_t bytes, int pe, bool nbi) {
+    const Call call(name);
+    const Context& its = context_of(context);
+    Remote& remote = remote_of(its, pe);
+    if (bytes > 0) get(its, remote, located("source", source, bytes), dest, bytes, nbi);
+}
+
+void starling_shmem_put_strided(const char* name, void* context, void* dest, const void* source,
+                                const starling_shmem_strides* strides, int pe) {
+    const Call call(name);
+    const Context& its = context_of(context);
+    Remote& remote = remote_of(its, pe);
+    if (strides->block == 0 || strides->blocks == 0) return;
+    const Spot spot = located("dest", dest, reach_of(*strides, strides->dest));
+    reach_of(*strides, strides->source);
+    if (std::byte* there = mapped(remote, spot)) {
+        copy_blocks(there, static_cast<const std::byte*>(source), *strides);
+        return note_store(remote);
+    }
+    Operation& operation = begin(its, What::put);
+    operation.packed.resize(strides->block * strides->blocks);
+    copy_blocks(operation.packed.data(), static_cast<const std::byte*>(source),
+                {static_cast<ptrdiff_t>(strides->block), strides->source, strides->block, strides->blocks});
+    operation.origin = {operation.packed.data(), static_cast<int64_t>(operation.packed.size()), &byte_type()};
+    describe_blocks(operation, spot, *strides, strides->dest);
+    start(operation, remote, spot, 0);
+}
+
+void starling_shmem_get_strided(const char* name, void* context, void* dest, const void* source,
+                                const starling_shmem_strides* strides, int pe) {
+    const Call call(name);
+    const Context& its = context_of(context);
+    Remote& remote = remote_of(its, pe);
+    if (strides->block == 0 || strides->blocks == 0) return;
+    const Spot spot = located("source", source, reach_of(*strides, strides->source));
+    reach_of(*strides, strides->dest);
+    if (const std::byte* there = mapped(remote, spot)) return copy_blocks(static_cast<std::byte*>(dest), there, *strides);
+    std::vector<std::byte> packed(strides->block * strides->blocks);
+    Operation& operation = begin(its, What::get);
+    operation.result = {packed.data(), static_cast<int64_t>(packed.size()), &byte_type()};
+    describe_blocks(operation, spot, *strides, strides->source);
+    operation.awaited = true;
+    start(operation, remote, spot, 0);
+    wait_until_done(operation);
+    copy_blocks(static_cast<std::byte*>(dest), packed.data(),
+                {strides->dest, static_cast<ptrdiff_t>(strides->block), strides->block, strides->blocks});
+}
+
+void starling_shmem_update(const char* name, void* context, Element element, Operator op, void* dest, const void* operand, void* old,
+                           int pe, bool nbi) {
+    const Call call(name);
+    const Context& its = context_of(context);
+    Remote& remote = remote_of(its, pe);
+    const rma::Update how{&type_of(element), &op_of(op)};
+    update(its, remote, located("dest", dest, static_cast<uint64_t>(how.element->size)), how, operand, old, nbi);
+}
+
+void starling_shmem_compare_swap(const char* name, void* context, Element element, void* dest, const void* cond, const void* value,
+                                 void* old, int pe, bool nbi) {
+    const Call call(name);
+    const Context& its = context_of(context);
+    Remote& remote = remote_of(its, pe);
+    const auto size = static_cast<uint64_t>(type_of(element).size);
+    compare_swap(its, remote, located("dest", dest, size), element, cond, value, old, nbi);
+}
+
+void starling_shmem_put_signal(const char* name, void* context, void* dest, const void* source, size_t bytes, uint64_t* signal,
+                               uint64_t value, Operator op, int pe, bool nbi) {
+    const Call call(name);
+    const Context& its = context_of(context);
+    Remote& remote = remote_of(its, pe);
+    const Spot flag = located("sig_addr", signal, sizeof value);
+    if (bytes > 0) {
+        put(its, remote, located("dest", dest, bytes), source, bytes, nbi);
+        if (!is_fenced(remote)) progress::wait_until([&] { return is_fenced(remote); });
+    }
+    update(its, remote, flag, {&type_of(Element::uint64), &op_of(op)}, &value, nullptr, nbi);
+}
+
+void starling_shmem_quiet(const char* name, void* context) {
+    const Call call(name);
+    quiet(context_of(context));
+}
+
+void starling_shmem_fence(const char* name, void* context) {
+    const Call call(name);
+    context_of(context);
+    fence();
+}
+
+void starling_shmem_wake(int pe) {
+    const Lock lock;
+    wake(remote_pe(pe));
+}
+
+void starling_shmem_stored(int pe) {
+    const Lock lock;
+    starling_shmem_near.stored.store(pe, std::memory_order_relaxed);
+    note_store(remote_pe(pe));
+}
+}  // extern "C"
+
+}  // namespace starling::shmem

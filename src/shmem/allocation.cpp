@@ -1,0 +1,126 @@
+// shmem_malloc and its kin: collective, and but for a barrier local.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/config.h"
+#include "base/error.h"
+#include "shmem/access.h"
+#include "shmem/call.h"
+#include "shmem/collective.h"
+#include "shmem/world.h"
+
+namespace starling::shmem {
+
+namespace {
+
+/// From so many bytes on the memory of what is freed goes back to the system.
+constexpr uint64_t kGiveBack = 1u << 20, kPage = 4096;
+
+void synchronize() {
+    quiet_all();
+    if (barrier(*world().everyone)) complain_of_failure();
+}
+
+/// Every PE has the memory behind what it has allocated, or none has.
+bool back_with_memory() {
+    if (world().heap.high_water() <= world().there) {
+        synchronize();
+        return true;
+    }
+    quiet_all();
+    return all_agree(*world().everyone, grow_heap());
+}
+
+void show_to_entries() {
+    starling_shmem_near.bytes.store(config().check ? 0 : std::min(world().heap.high_water(), world().there), std::memory_order_release);
+}
+
+uint64_t offset_of(const void* memory) { return static_cast<uint64_t>(static_cast<const std::byte*>(memory) - world().pages.data()); }
+
+void give_back(uint64_t offset, uint64_t bytes) {
+    if (bytes < kGiveBack) return;
+    const uint64_t first = (offset + kPage - 1) / kPage * kPage, last = (offset + bytes) / kPage * kPage;
+    madvise(world().pages.data() + first, last - first, MADV_REMOVE);
+}
+
+std::byte* allocate(uint64_t alignment, uint64_t bytes) {
+    const uint64_t offset = world().heap.allocate(bytes, alignment);
+    if (offset == Heap::kNone) {
+        mention("no %llu bytes are left of the symmetric heap's %llu: SHMEM_SYMMETRIC_SIZE sets its size",
+                static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(world().heap.limit()));
+        return nullptr;
+    }
+    if (!back_with_memory()) {
+        world().heap.free(offset);
+        mention("a PE's system has no memory for %llu bytes more of the symmetric heap", static_cast<unsigned long long>(bytes));
+        return nullptr;
+    }
+    show_to_entries();
+    return world().pages.data() + offset;
+}
+
+void check_block(const void* memory) {
+    if (world().heap.bytes_at(offset_of(memory)) == 0)
+        complain("%p is not the begin of an allocation: it was freed, or never allocated", memory);
+}
+
+}  // namespace
+
+extern "C" {
+
+void* starling_shmem_allocate(const char* name, size_t alignment, size_t bytes, bool clear) {
+    const Call call(name);
+    check_alike_everywhere("the number of bytes", bytes);
+    if (bytes == 0 || (alignment & (alignment - 1)) != 0) return nullptr;
+    const uint64_t before = world().heap.high_water();
+    std::byte* memory = allocate(alignment, bytes);
+    if (!memory || !clear) return memory;
+    // What was never used is zeros. Others may write as soon as they are through the barrier, so there is another one behind.
+    const uint64_t offset = offset_of(memory);
+    if (offset < before) std::memset(memory, 0, std::min<uint64_t>(bytes, before - offset));
+    synchronize();
+    return memory;
+}
+
+void* starling_shmem_reallocate(const char* name, void* memory, size_t bytes) {
+    if (!memory) return starling_shmem_allocate(name, 0, bytes, false);
+    const Call call(name);
+    check_block(memory);
+    check_alike_everywhere("the number of bytes", bytes);
+    const uint64_t offset = offset_of(memory), had = world().heap.bytes_at(offset);
+    synchronize();
+    if (bytes == 0) {
+        world().heap.free(offset);
+        return nullptr;
+    }
+    if (world().heap.resize(offset, bytes)) {
+        if (back_with_memory()) {
+            show_to_entries();
+            return memory;
+        }
+        world().heap.resize(offset, had);
+        return nullptr;
+    }
+    std::byte* moved = allocate(0, bytes);
+    if (!moved) return nullptr;
+    std::memcpy(moved, memory, std::min<uint64_t>(had, bytes));
+    synchronize();
+    world().heap.free(offset);
+    return moved;
+}
+
+void starling_shmem_free(const char* name, void* memory) {
+    const Call call(name);
+    if (!memory) return;
+    check_block(memory);
+    const uint64_t offset = offset_of(memory);
+    check_alike_everywhere("what is freed (its offset in the heap)", offset);
+    synchronize();
+    give_back(offset, world().heap.bytes_at(offset));
+    world().heap.free(offset);
+}
+}  // extern "C"
+
+}  // namespace starling::shmem

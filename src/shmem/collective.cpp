@@ -1,0 +1,214 @@
+// Collectives over teams: those of the room collective, on the team's communicator.
+#include "collective/collective.h"
+
+#include <cstring>
+#include <vector>
+
+#include "base/config.h"
+#include "base/error.h"
+#include "collective/comm_call.h"
+#include "collective/creation.h"
+#include "collective/request.h"
+#include "shmem/access.h"
+#include "shmem/call.h"
+#include "shmem/collective.h"
+#include "shmem/elements.h"
+
+namespace starling::shmem {
+
+namespace {
+
+using collective::Blocks;
+using collective::byte_type;
+using collective::CommCall;
+
+/// What the sentence of a failed collective comes to: its result.
+int ended(int error) {
+    if (error) mention("%.*s", static_cast<int>(failure_text().size()), failure_text().data());
+    clear_failure();
+    return error;
+}
+
+/// With STARLING_CHECK: that all members say the same.
+void check_alike(Team& team, const char* what, uint64_t value) {
+    if (!config().check) return;
+    const uint64_t mine[2] = {value, ~value};
+    uint64_t most[2];
+    CommCall call(*team.comm, true);
+    const auto& type = datatype::predefined(MPI_UINT64_T);
+    if (collective::run(collective::allreduce(call, mine, most, 2, type, datatype::predefined(MPI_MAX)))) complain_of_failure();
+    if (most[0] != ~most[1])
+        complain("%s is not the same on all PEs: %llu here, and from %llu to %llu", what, static_cast<unsigned long long>(value),
+                 static_cast<unsigned long long>(~most[1]), static_cast<unsigned long long>(most[0]));
+}
+
+/// With STARLING_CHECK: that a buffer is in allocated symmetric memory.
+void check_symmetric(const char* what, const void* address, uint64_t bytes) {
+    if (config().check && bytes > 0) located(what, address, bytes);
+}
+
+/// What a team's member has: the whole communicator's size is the team's.
+int64_t total_of(const std::vector<int64_t>& counts) {
+    int64_t sum = 0;
+    for (const int64_t count : counts) sum += count;
+    return sum;
+}
+
+void gather_strided(std::byte* out, const std::byte* in, ptrdiff_t stride, size_t count, size_t size) {
+    for (size_t i = 0; i < count; ++i) std::memcpy(out + i * size, in + static_cast<ptrdiff_t>(i * size) * stride, size);
+}
+
+void scatter_strided(std::byte* out, const std::byte* in, ptrdiff_t stride, size_t count, size_t size) {
+    for (size_t i = 0; i < count; ++i) std::memcpy(out + static_cast<ptrdiff_t>(i * size) * stride, in + i * size, size);
+}
+
+}  // namespace
+
+int barrier(Team& team) {
+    CommCall call(*team.comm, true);
+    return collective::run(collective::barrier(call));
+}
+
+bool all_agree(Team& team, bool mine) {
+    int32_t yes = mine, all = 0;
+    CommCall call(*team.comm, true);
+    const auto& type = datatype::predefined(MPI_INT32_T);
+    if (collective::run(collective::allreduce(call, &yes, &all, 1, type, datatype::predefined(MPI_MIN)))) complain_of_failure();
+    return all != 0;
+}
+
+void check_alike_everywhere(const char* what, uint64_t value) { check_alike(*world().everyone, what, value); }
+
+extern "C" {
+
+int starling_shmem_sync(const char* name, void* handle, bool with_quiet) {
+    const Call call(name);
+    Team* team = team_or_null(handle);
+    if (!team) return -1;
+    if (with_quiet)
+        quiet(default_context());
+    else
+        wake_stored();
+    return ended(barrier(*team));
+}
+
+int starling_shmem_broadcast(const char* name, void* handle, void* dest, const void* source, size_t bytes, int root, bool to_root) {
+    const Call call(name);
+    Team& team = team_of(handle);
+    if (root < 0 || root >= team.size()) complain("the root is PE %d of %d", root, team.size());
+    check_alike(team, "the number of bytes", bytes);
+    check_alike(team, "the root", static_cast<uint64_t>(root));
+    check_symmetric("dest", dest, bytes);
+    const bool is_root = team.rank() == root;
+    CommCall its(*team.comm, true);
+    void* buffer = is_root ? const_cast<void*>(source) : dest;
+    const int error = collective::run(collective::bcast(its, buffer, static_cast<int64_t>(bytes), byte_type(), root));
+    if (is_root && to_root && dest != source && bytes > 0) std::memcpy(dest, source, bytes);
+    return ended(error);
+}
+
+int starling_shmem_collect(const char* name, void* handle, void* dest, const void* source, size_t bytes) {
+    const Call call(name);
+    Team& team = team_of(handle);
+    const auto n = static_cast<size_t>(team.size());
+    std::vector<int64_t> counts(n), begins(n);
+    const auto mine = static_cast<int64_t>(bytes);
+    const auto& word = datatype::predefined(MPI_INT64_T);
+    CommCall first(*team.comm, true);
+    if (const int error = collective::run(collective::allgather(first, &mine, 1, word, Blocks(counts.data(), 1, word)))) return ended(error);
+    for (size_t i = 1; i < n; ++i) begins[i] = begins[i - 1] + counts[i - 1];
+    check_symmetric("dest", dest, static_cast<uint64_t>(total_of(counts)));
+    CommCall second(*team.comm, true);
+    const Blocks blocks(dest, Counts(counts.data()), Counts(begins.data()), byte_type());
+    return ended(collective::run(collective::allgather(second, source, mine, byte_type(), blocks)));
+}
+
+int starling_shmem_fcollect(const char* name, void* handle, void* dest, const void* source, size_t bytes) {
+    const Call call(name);
+    Team& team = team_of(handle);
+    check_alike(team, "the number of bytes", bytes);
+    check_symmetric("dest", dest, bytes * static_cast<size_t>(team.size()));
+    CommCall its(*team.comm, true);
+    const auto count = static_cast<int64_t>(bytes);
+    return ended(collective::run(collective::allgather(its, source, count, byte_type(), Blocks(dest, count, byte_type()))));
+}
+
+int starling_shmem_alltoall(const char* name, void* handle, void* dest, const void* source, size_t bytes) {
+    const Call call(name);
+    Team& team = team_of(handle);
+    check_alike(team, "the number of bytes", bytes);
+    check_symmetric("dest", dest, bytes * static_cast<size_t>(team.size()));
+    CommCall its(*team.comm, true);
+    const auto count = static_cast<int64_t>(bytes);
+    const Blocks send(source, count, byte_type()), receive(dest, count, byte_type());
+    return ended(collective::run(collective::alltoall(its, false, send, receive)));
+}
+
+int starling_shmem_alltoalls(const char* name, void* handle, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t count,
+                             size_t size) {
+    const Call call(name);
+    Team& team = team_of(handle);
+    if (dst < 1 || sst < 1) complain("strides of %td and %td", dst, sst);
+    check_alike(team, "the number of elements", count);
+    const size_t all = count * static_cast<size_t>(team.size()), bytes = count * size;
+    if (all == 0) return 0;
+    check_symmetric("dest", dest, ((all - 1) * static_cast<size_t>(dst) + 1) * size);
+    std::vector<std::byte> out(all * size), in(all * size);
+    gather_strided(out.data(), static_cast<const std::byte*>(source), sst, all, size);
+    CommCall its(*team.comm, true);
+    const Blocks send(out.data(), static_cast<int64_t>(bytes), byte_type()), receive(in.data(), static_cast<int64_t>(bytes), byte_type());
+    const int error = collective::run(collective::alltoall(its, false, send, receive));
+    if (!error) scatter_strided(static_cast<std::byte*>(dest), in.data(), dst, all, size);
+    return ended(error);
+}
+
+int starling_shmem_reduce(const char* name, void* handle, void* dest, const void* source, size_t count, Element element, Operator op) {
+    const Call call(name);
+    Team& team = team_of(handle);
+    const auto& type = type_of(element);
+    check_alike(team, "the number of elements", count);
+    check_symmetric("dest", dest, count * static_cast<uint64_t>(type.size));
+    CommCall its(*team.comm, true);
+    const void* from = source == dest ? MPI_IN_PLACE : source;
+    return ended(collective::run(collective::allreduce(its, from, dest, static_cast<int64_t>(count), type, op_of(op))));
+}
+
+int starling_shmem_scan(const char* name, void* handle, void* dest, const void* source, size_t count, Element element, bool exclusive) {
+    const Call call(name);
+    Team& team = team_of(handle);
+    const auto& type = type_of(element);
+    check_alike(team, "the number of elements", count);
+    check_symmetric("dest", dest, count * static_cast<uint64_t>(type.size));
+    CommCall its(*team.comm, true);
+    const void* from = source == dest ? MPI_IN_PLACE : source;
+    const int error = collective::run(
+        collective::scan(its, from, dest, static_cast<int64_t>(count), type, op_of(Operator::sum), exclusive));
+    // The sum of nothing.
+    if (!error && exclusive && team.rank() == 0 && count > 0) std::memset(dest, 0, count * static_cast<size_t>(type.extent));
+    return ended(error);
+}
+
+int starling_shmem_team_from_comm(const char* name, void* handle, void** made) {
+    const Call call(name);
+    *made = nullptr;
+    comm::Comm* comm = comm::from_handle(static_cast<MPI_Comm>(handle));
+    if (!comm || comm->is_inter) return -1;
+    comm::Comm* own = nullptr;
+    if (const int error = collective::run(collective::duplicate(*comm, own))) return ended(error);
+    own->set_errhandler(comm::errors_return());
+    *made = make_team(own);
+    return 0;
+}
+
+int starling_shmem_comm_from_team(const char* name, void* handle, void** made) {
+    const Call call(name);
+    *made = reinterpret_cast<void*>(MPI_COMM_NULL);
+    comm::Comm* own = nullptr;
+    if (const int error = collective::run(collective::duplicate(*team_of(handle).comm, own))) return ended(error);
+    own->set_errhandler(comm::errors_are_fatal());
+    *made = reinterpret_cast<void*>(comm::to_handle(own));
+    return 0;
+}
+}  // extern "C"
+
+}  // namespace starling::shmem

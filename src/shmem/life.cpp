@@ -1,0 +1,198 @@
+// From shmem_init to shmem_finalize.
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+
+#include "base/config.h"
+#include "base/error.h"
+#include "base/mutex.h"
+#include "base/process.h"
+#include "base/state.h"
+#include "runtime/runtime.h"
+#include "shmem/access.h"
+#include "shmem/call.h"
+#include "shmem/collective.h"
+#include "shmem/meet_all.h"
+#include "shmem/settings.h"
+
+namespace starling::shmem {
+
+extern "C" {
+STARLING_STATE Near starling_shmem_near;
+}
+
+STARLING_STATE Lazy<World> the_world;
+
+namespace {
+
+/// Held while OpenSHMEM starts or stops. Before the library's lock, never under it.
+STARLING_STATE Mutex life;
+
+void say(const char* format, va_list arguments) {
+    char text[1200];
+    std::vsnprintf(text, sizeof text, format, arguments);
+    const char* name = calling ? calling : "OpenSHMEM";
+    if (world().pes > 0)
+        std::fprintf(stderr, "starling: PE %d of %d: %s: %s\n", world().me, world().pes, name, text);
+    else
+        std::fprintf(stderr, "starling: %s: %s\n", name, text);
+}
+
+void open_entries() {
+    Near& near = starling_shmem_near;
+    const auto n = static_cast<size_t>(world().pes);
+    near.heaps = static_cast<std::byte**>(std::calloc(n, sizeof(std::byte*)));
+    near.sleeping = static_cast<const std::atomic<uint32_t>**>(std::calloc(n, sizeof(void*)));
+    if (!near.heaps || !near.sleeping) complain("no memory for %d PEs", world().pes);
+    near.base = world().pages.data();
+    near.pes = static_cast<uint32_t>(n);
+    near.heaps[world().me] = near.base;
+}
+
+void close_entries() {
+    Near& near = starling_shmem_near;
+    near.bytes.store(0);
+    near.pes = 0;
+    std::free(near.heaps);
+    std::free(near.sleeping);
+    near.heaps = nullptr;
+    near.sleeping = nullptr;
+    near.base = nullptr;
+}
+
+/// The PEs on this host, in the order of their numbers.
+comm::Group* neighbours() {
+    const job::JobSegment& segment = link::self().job->segment();
+    std::vector<uint32_t> ranks(segment.header().local_ranks);
+    for (uint32_t i = 0; i < ranks.size(); ++i) ranks[i] = segment.local_rank(i);
+    std::sort(ranks.begin(), ranks.end());
+    comm::GroupBuilder builder;
+    for (const uint32_t rank : ranks) builder.add(link::Process{link::self().job, rank});
+    return builder.build();
+}
+
+void make_teams() {
+    const link::Process& me = link::self();
+    const job::JobId id = me.job->address().id;
+    comm::GroupBuilder all;
+    all.add(comm::Run{me.job, 0, 1, world().pes});
+    world().everyone = make_team(all.build(), comm::make_context(id, comm::kShmemWorldNumber));
+    world().sharing = make_team(neighbours(), comm::make_context(id, comm::kShmemSharedNumber));
+    world().everyone->predefined = world().sharing->predefined = true;
+}
+
+int begin() {
+    const Lock lock;
+    const link::Process& me = link::self();
+    world().me = static_cast<int>(me.rank);
+    world().pes = static_cast<int>(me.job->segment().header().size);
+    ++world().starts;
+    if (const int error = open_memory()) return error;
+    open_entries();
+    make_teams();
+    world().phase = Phase::running;
+    if (world().me == 0) print_wanted();
+    if (config().connect == Connect::all) meet_all();
+    return MPI_SUCCESS;
+}
+
+void end() {
+    const Lock lock;
+    quiet_all();
+    if (barrier(*world().everyone)) complain_of_failure();
+    close_entries();
+    destroy_teams();
+    close_memory();
+    world().phase = Phase::finalized;
+}
+
+}  // namespace
+
+void complain(const char* format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    say(format, arguments);
+    va_end(arguments);
+    runtime::abort(1);
+}
+
+void complain_of_failure() { complain("%.*s", static_cast<int>(failure_text().size()), failure_text().data()); }
+
+void mention(const char* format, ...) {
+    if (config().verbose < 1 && !std::getenv("SHMEM_DEBUG") && !std::getenv("SMA_DEBUG")) return;
+    va_list arguments;
+    va_start(arguments, format);
+    say(format, arguments);
+    va_end(arguments);
+}
+
+Call::Call(const char* name) {
+    calling = name;
+    if (world().phase == Phase::running) [[likely]]
+        return;
+    complain(world().phase == Phase::before ? "OpenSHMEM is not initialized: shmem_init comes first" : "OpenSHMEM is finalized already");
+}
+
+extern "C" {
+
+int starling_shmem_init(const char* name, int requested, int* provided) {
+    calling = name;
+    if (requested < 0 || requested > 3) complain("%d is no thread level", requested);
+    const MutexGuard guard(life);
+    if (world().phase == Phase::running) complain("OpenSHMEM is initialized already");
+    constexpr int kLevels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE};
+    if (runtime::acquire(kLevels[requested])) complain_of_failure();
+    world().level = requested;
+    if (begin()) complain_of_failure();
+    if (provided) *provided = requested;
+    return 0;
+}
+
+void starling_shmem_finalize(const char* name) {
+    calling = name;
+    const MutexGuard guard(life);
+    if (world().phase != Phase::running) complain("OpenSHMEM is not initialized");
+    if (runtime::is_forked_child()) return;
+    end();
+    runtime::release(false);
+}
+
+void starling_shmem_global_exit(int status) { runtime::end_job(status); }
+
+int starling_shmem_phase() { return static_cast<int>(world().phase); }
+int starling_shmem_thread_level() { return world().level; }
+
+int starling_shmem_my_pe(const char* name) {
+    if (world().phase == Phase::before) Call call(name);
+    return world().me;
+}
+
+int starling_shmem_n_pes(const char* name) {
+    if (world().phase == Phase::before) Call call(name);
+    return world().pes;
+}
+
+void* starling_shmem_ptr(const char* name, void* handle, const void* address, int pe) {
+    const Call call(name);
+    const Team* team = team_or_null(handle);
+    Spot spot;
+    if (!team || pe < 0 || pe >= team->size() || !locate(address, 0, spot)) return nullptr;
+    return mapped(remote_process(team->at(pe)), spot);
+}
+
+int starling_shmem_accessible(const char* name, const void* address, int pe) {
+    const Call call(name);
+    Spot spot;
+    return pe >= 0 && pe < world().pes && (!address || locate(address, 0, spot));
+}
+
+void starling_shmem_complain(const char* name, const char* why) {
+    calling = name;
+    complain("%s", why);
+}
+}  // extern "C"
+
+}  // namespace starling::shmem

@@ -1,0 +1,229 @@
+// This PE's symmetric memory: the heap, and the program's variables.
+#include <link.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/config.h"
+#include "base/error.h"
+#include "mpi.h"
+#include "progress/engine.h"
+#include "rma/region.h"
+#include "shmem/call.h"
+#include "shmem/settings.h"
+#include "shmem/world.h"
+#include "transport/shm/region.h"
+
+namespace starling::shmem {
+
+namespace {
+
+constexpr uint64_t kPage = 4096, kHugePage = 2u << 20;
+
+struct Found {
+    uintptr_t first = 0, last = 0;
+};
+
+/// The program's writable segments, without what the loader makes read-only. The program comes first of all objects.
+int find_variables(dl_phdr_info* info, size_t, void* out) {
+    Found& found = *static_cast<Found*>(out);
+    uintptr_t first = ~uintptr_t{0}, last = 0, read_only = 0;
+    for (int i = 0; i < info->dlpi_phnum; ++i) {
+        const ElfW(Phdr)& segment = info->dlpi_phdr[i];
+        const uintptr_t begin = info->dlpi_addr + segment.p_vaddr, end = begin + segment.p_memsz;
+        if (segment.p_type == PT_LOAD && (segment.p_flags & PF_W)) {
+            first = std::min(first, begin);
+            last = std::max(last, end);
+        } else if (segment.p_type == PT_GNU_RELRO) {
+            read_only = (end + kPage - 1) / kPage * kPage;
+        }
+    }
+    if (first < last) found = {std::max(first, std::min(read_only, last)), last};
+    return 1;
+}
+
+/// What all who can reach this job's memory can work out, and nobody else needs: datagrams have to show their receiver's key anyway.
+uint64_t secret_of(const link::Process& process, Area area) {
+    uint64_t z = process.job->address().id + (uint64_t{process.rank} * 2 + static_cast<uint64_t>(area) + 1) * 0x9e3779b97f4a7c15;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+}
+
+rma::RegionKey key_of(const link::Process& process, Area area, uint64_t bytes) {
+    return rma::known_key(static_cast<uint32_t>(area), secret_of(process, area), bytes);
+}
+
+void publish() {
+    const link::Process& me = link::self();
+    shm::SymmetricMemory& shown = shm::Region(me.job->segment().region(me.rank)).symmetric();
+    const rma::PagesName& name = world().pages.name();
+    shown.descriptor = name.descriptor;
+    shown.inode = name.inode;
+    shown.limit = world().heap.limit();
+    shown.data = reinterpret_cast<uintptr_t>(world().data);
+    shown.data_bytes = world().data_bytes;
+    shown.ready.store(shm::SymmetricMemory::kReady);
+}
+
+/// A neighbour's, when it is initialized: whoever asks may well come first.
+const shm::SymmetricMemory& shown_by(const link::Process& process) {
+    shm::SymmetricMemory& shown = shm::Region(process.job->segment().region(process.rank)).symmetric();
+    constexpr progress::WaitSite kInit{nullptr, progress::Expected::unrung};
+    progress::wait_until([&] { return shown.ready.load() != 0 || process.job->dead(); }, kInit);
+    if (shown.ready.load() != shm::SymmetricMemory::kReady)
+        complain("PE %u has called shmem_finalize already", process.rank);
+    return shown;
+}
+
+void map_own(Remote& remote) {
+    remote.mapped[0] = world().pages.data();
+    remote.mapped[1] = world().data;
+}
+
+void map_neighbour(Remote& remote) {
+    const shm::SymmetricMemory& shown = shown_by(remote.process);
+    job::RankCell& cell = remote.process.job->segment().cell(remote.process.rank);
+    const rma::PagesName name{cell.pid.load(), shown.descriptor, shown.inode};
+    if (remote.heap.open(name, 0, shown.limit)) remote.mapped[0] = remote.heap.data();
+    remote.doorbell = &shm::Region(remote.process.job->segment().region(remote.process.rank)).doorbell();
+    if (shown.data_bytes == world().data_bytes) {
+        remote.pid = cell.pid.load();
+        remote.data = shown.data;
+    }
+}
+
+std::unique_ptr<Remote> meet(const link::Process& process) {
+    if (process.job->map()) complain_of_failure();
+    auto remote = std::make_unique<Remote>();
+    remote->process = process;
+    remote->near = link::on_this_host(process);
+    for (const Area area : {Area::heap, Area::data}) remote->target(area).key = key_of(process, area, 0);
+    if (process == link::self())
+        map_own(*remote);
+    else if (remote->near)
+        map_neighbour(*remote);
+    if (remote->mapped[0] && remote->mapped[1]) return remote;
+    link::Peer* peer = process.job->peer(process.rank);
+    if (!peer) complain_of_failure();
+    for (rma::Target& target : remote->targets) target.peer = peer;
+    return remote;
+}
+
+/// Into its place, unless another thread was faster.
+Remote& settle(std::unique_ptr<Remote>& place, std::unique_ptr<Remote> met) {
+    if (place) return *place;
+    place = std::move(met);
+    if (place->targets[0].peer) world().reached.push_back(place.get());
+    return *place;
+}
+
+}  // namespace
+
+int open_memory() {
+    uint64_t limit;
+    if (const int error = heap_limit(limit)) return error;
+    world().heap = Heap(limit);
+    world().there = 0;
+    if (!world().pages.reserve(world().heap.limit()))
+        return fail(MPI_ERR_NO_MEM, "no address space for a symmetric heap of up to %llu bytes: set SHMEM_SYMMETRIC_SIZE to less",
+                    static_cast<unsigned long long>(limit));
+    madvise(world().pages.data(), world().heap.limit(), MADV_HUGEPAGE);
+    Found found;
+    dl_iterate_phdr(find_variables, &found);
+    world().data = reinterpret_cast<std::byte*>(found.first);
+    world().data_bytes = found.last - found.first;
+    const link::Process& me = link::self();
+    world().keys[0] = key_of(me, Area::heap, 0);
+    world().keys[1] = key_of(me, Area::data, world().data_bytes);
+    rma::expose_known(world().keys[0], world().pages.data());
+    rma::expose_known(world().keys[1], world().data);
+    world().remotes = std::make_unique<std::unique_ptr<Remote>[]>(static_cast<size_t>(world().pes));
+    publish();
+    return MPI_SUCCESS;
+}
+
+void close_memory() {
+    const link::Process& me = link::self();
+    shm::Region(me.job->segment().region(me.rank)).symmetric().ready.store(shm::SymmetricMemory::kGone);
+    for (const rma::RegionKey& key : world().keys) rma::withdraw(key);
+    world().reached.clear();
+    world().stored.clear();
+    world().remotes.reset();
+    world().foreign.clear();
+    world().pages = rma::Pages();
+    world().heap = Heap();
+}
+
+bool grow_heap() {
+    const uint64_t wanted = (world().heap.high_water() + kHugePage - 1) / kHugePage * kHugePage;
+    if (wanted <= world().there) return true;
+    if (!world().pages.grow(std::min(wanted, (world().heap.limit() + kPage - 1) / kPage * kPage))) return false;
+    world().there = wanted;
+    rma::resize(world().keys[0], std::min(wanted, world().heap.limit()));
+    return true;
+}
+
+bool locate(const void* address, uint64_t bytes, Spot& spot) {
+    const auto at = reinterpret_cast<uintptr_t>(address);
+    const auto base = reinterpret_cast<uintptr_t>(world().pages.data());
+    const uint64_t into = at - base, high = world().heap.high_water();
+    if (into < high && bytes <= high - into) {
+        spot = {Area::heap, into};
+        return !config().check || world().heap.holds(into, bytes);
+    }
+    const uint64_t offset = at - reinterpret_cast<uintptr_t>(world().data);
+    spot = {Area::data, offset};
+    return offset < world().data_bytes && bytes <= world().data_bytes - offset;
+}
+
+Spot located(const char* what, const void* address, uint64_t bytes) {
+    Spot spot;
+    if (locate(address, bytes, spot)) [[likely]]
+        return spot;
+    const auto into = reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(world().pages.data());
+    if (into < world().heap.limit())
+        complain("%s, %llu bytes at %p, is not all in allocated symmetric memory (offset %llu of the heap)", what,
+                 static_cast<unsigned long long>(bytes), address, static_cast<unsigned long long>(into));
+    complain("%s, %llu bytes at %p, is not symmetric: it is neither from shmem_malloc nor a static or global variable of the program",
+             what, static_cast<unsigned long long>(bytes), address);
+}
+
+std::byte* own_memory(const Spot& spot) { return (spot.area == Area::heap ? world().pages.data() : world().data) + spot.offset; }
+
+Remote& remote_pe(int pe) {
+    std::unique_ptr<Remote>& place = world().remotes[static_cast<size_t>(pe)];
+    if (place) [[likely]]
+        return *place;
+    settle(place, meet({link::self().job, static_cast<uint32_t>(pe)}));
+    Near& near = starling_shmem_near;
+    if (place->doorbell) near.sleeping[pe] = &place->doorbell->sleeping;
+    if (place->mapped[0]) __atomic_store_n(&near.heaps[pe], place->mapped[0], __ATOMIC_RELEASE);
+    return *place;
+}
+
+Remote& remote_process(const link::Process& process) {
+    if (process.job == link::self().job) return remote_pe(static_cast<int>(process.rank));
+    std::unique_ptr<Remote>& place = world().foreign[{process.job->address().id, process.rank}];
+    return place ? *place : settle(place, meet(process));
+}
+
+void note_store(Remote& remote) {
+    if (!remote.doorbell) return;
+    if (std::find(world().stored.begin(), world().stored.end(), &remote) == world().stored.end()) world().stored.push_back(&remote);
+}
+
+void wake(Remote& remote) {
+    if (remote.doorbell) job::ring(*remote.doorbell);
+}
+
+void wake_stored() {
+    starling_shmem_near.stored.store(-1, std::memory_order_relaxed);
+    for (Remote* remote : world().stored) wake(*remote);
+    world().stored.clear();
+}
+
+}  // namespace starling::shmem

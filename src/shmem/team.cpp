@@ -1,0 +1,255 @@
+#include "shmem/team.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/immortal.h"
+#include "base/state.h"
+#include "shmem/access.h"
+#include "shmem/call.h"
+
+namespace starling::shmem {
+
+namespace {
+
+STARLING_STATE Immortal<Pool<Team>> team_pool_storage;
+constinit auto& teams = team_pool_storage.value;
+STARLING_STATE Immortal<Pool<Context>> context_pool_storage;
+constinit auto& contexts = context_pool_storage.value;
+STARLING_STATE Immortal<Context> default_storage;
+constinit auto& the_default = default_storage.value;
+STARLING_STATE Immortal<std::vector<Team*>> all_teams_storage;
+constinit auto& all_teams = all_teams_storage.value;
+
+using ActiveSets = std::map<std::tuple<int, int, int>, Team*>;
+STARLING_STATE ActiveSets* active_sets = nullptr;
+
+enum class Kind : uint8_t { strided, x, y, active_set };
+
+uint64_t mix(uint64_t z) {
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+}
+
+/// A context id that all who make the same call work out alike, and that is no other's but by a chance of 2^-60. Of the teams that one
+/// call makes, all have the same one: no PE is in two of them.
+uint64_t context_of_call(uint64_t parent, Kind kind, uint64_t call) {
+    uint64_t hash = hash_on(kEmptyHash, world().starts);
+    for (const uint64_t word : {parent, static_cast<uint64_t>(kind), call}) hash = mix(hash_on(hash, word));
+    return hash << 4;
+}
+
+/// Its PEs in the world, if these are all of this job and lie at one distance.
+void note_shape(Team& team) {
+    const auto runs = team.comm->local_group().runs();
+    team.regular = runs.size() == 1 && runs[0].job == link::self().job;
+    if (!team.regular) return;
+    team.first = runs[0].first;
+    team.stride = runs[0].stride;
+}
+
+Team* sub_team(Team& parent, Kind kind, uint64_t call, int start, int stride, int size, int wanted) {
+    comm::GroupBuilder builder;
+    builder.add_slice(parent.comm->local_group(), start, stride, size);
+    Team* made = make_team(builder.build(), context_of_call(parent.comm->context(), kind, call));
+    made->contexts = wanted;
+    return made;
+}
+
+bool is_member(int pe, int start, int stride, int size) {
+    if (stride == 0) return pe == start;
+    const int distance = pe - start;
+    return distance % stride == 0 && distance / stride >= 0 && distance / stride < size;
+}
+
+}  // namespace
+
+Team* make_team(comm::Comm* comm) {
+    Team* team = teams.create(comm);
+    note_shape(*team);
+    all_teams.push_back(team);
+    return team;
+}
+
+Team* make_team(comm::Group* group, uint64_t context) {
+    const int rank = group->my_rank();
+    return make_team(comm::make_intracomm(context, group, rank, comm::errors_return()));
+}
+
+void destroy_team(Team* team) {
+    while (!team->made.empty()) {
+        Context* context = team->made.back();
+        quiet(*context);
+        team->made.pop_back();
+        contexts.destroy(context);
+    }
+    std::erase(all_teams, team);
+    comm::drop(team->comm);
+    teams.destroy(team);
+}
+
+void destroy_teams() {
+    while (!all_teams.empty()) destroy_team(all_teams.back());
+    if (active_sets) active_sets->clear();
+    world().everyone = world().sharing = nullptr;
+}
+
+Team* team_or_null(void* handle) {
+    const auto word = reinterpret_cast<uintptr_t>(handle);
+    if (word == kWorldTeam) return world().everyone;
+    if (word == kSharedTeam) return world().sharing;
+    if (word == 0) return nullptr;
+    if (Team* team = object_behind<Team>(static_cast<Team*>(handle))) return team;
+    complain("%p is no team: it was destroyed, or never made", handle);
+}
+
+Team& team_of(void* handle) {
+    if (Team* team = team_or_null(handle)) return *team;
+    complain("the team is SHMEM_TEAM_INVALID");
+}
+
+void* handle_of(Team* team) {
+    if (team == world().everyone) return reinterpret_cast<void*>(kWorldTeam);
+    if (team == world().sharing) return reinterpret_cast<void*>(kSharedTeam);
+    return team;
+}
+
+Context& default_context() {
+    the_default.open = &starling_shmem_near.open;
+    the_default.team = world().everyone;
+    return the_default;
+}
+
+Context& context_of(void* handle) {
+    const auto word = reinterpret_cast<uintptr_t>(handle);
+    if (word == kDefaultContext) return default_context();
+    if (word == 0) complain("the context is SHMEM_CTX_INVALID");
+    // The handle is the head's address, which is the context's.
+    if (Context* context = object_behind<Context>(static_cast<Context*>(handle))) return *context;
+    complain("%p is no context: it was destroyed, or never made", handle);
+}
+
+Remote& remote_of(const Context& context, int pe) {
+    const Team& team = *context.team;
+    if (pe < 0 || pe >= team.size()) complain("PE %d of %d", pe, team.size());
+    if (team.regular) return remote_pe(team.first + pe * team.stride);
+    return remote_process(team.at(pe));
+}
+
+extern "C" {
+
+int starling_shmem_team_split(const char* name, void* handle, int start, int stride, int size, int wanted, void** made) {
+    const Call call(name);
+    *made = nullptr;
+    Team* parent = team_or_null(handle);
+    if (!parent) return 1;
+    const uint64_t number = ++parent->splits;
+    const int64_t last = start + int64_t{stride} * (size - 1);
+    if (size < 1 || start < 0 || start >= parent->size() || last < 0 || last >= parent->size() || (stride == 0 && size > 1)) {
+        mention("%s: no PEs %d, %d further each, %d of them in a team of %d", name, start, stride, size, parent->size());
+        return 1;
+    }
+    if (!is_member(parent->rank(), start, stride, size)) return 0;
+    *made = sub_team(*parent, Kind::strided, number, start, size == 1 ? 1 : stride, size, wanted);
+    return 0;
+}
+
+int starling_shmem_team_split_2d(const char* name, void* handle, int xrange, int x_contexts, void** x, int y_contexts, void** y) {
+    const Call call(name);
+    *x = *y = nullptr;
+    Team* parent = team_or_null(handle);
+    if (!parent || xrange < 1) return 1;
+    const uint64_t number = ++parent->splits;
+    const int n = parent->size(), me = parent->rank();
+    xrange = std::min(xrange, n);
+    const int row = me / xrange * xrange, column = me % xrange;
+    *x = sub_team(*parent, Kind::x, number, row, 1, std::min(xrange, n - row), x_contexts);
+    *y = sub_team(*parent, Kind::y, number, column, xrange, (n - column + xrange - 1) / xrange, y_contexts);
+    return 0;
+}
+
+void starling_shmem_team_destroy(const char* name, void* handle) {
+    const Call call(name);
+    Team* team = team_or_null(handle);
+    if (!team) return;
+    if (team->predefined) complain("the predefined teams can't be destroyed");
+    destroy_team(team);
+}
+
+int starling_shmem_team_my_pe(const char* name, void* handle) {
+    const Call call(name);
+    const Team* team = team_or_null(handle);
+    return team ? team->rank() : -1;
+}
+
+int starling_shmem_team_n_pes(const char* name, void* handle) {
+    const Call call(name);
+    const Team* team = team_or_null(handle);
+    return team ? team->size() : -1;
+}
+
+int starling_shmem_team_contexts(const char* name, void* handle) {
+    const Call call(name);
+    const Team* team = team_or_null(handle);
+    return team ? team->contexts : -1;
+}
+
+int starling_shmem_team_translate(const char* name, void* from, int pe, void* to) {
+    const Call call(name);
+    const Team *source = team_or_null(from), *target = team_or_null(to);
+    if (!source || !target || pe < 0 || pe >= source->size()) return -1;
+    const int found = target->comm->local_group().rank_of(source->at(pe));
+    return found == MPI_UNDEFINED ? -1 : found;
+}
+
+int starling_shmem_context_create(const char* name, void* handle, long, void** made) {
+    const Call call(name);
+    *made = nullptr;
+    Team* team = team_or_null(handle);
+    if (!team) return 1;
+    Context* context = contexts.create();
+    context->team = team;
+    if (team->regular) static_cast<ContextHead&>(*context) = {static_cast<uint32_t>(team->size()), team->first, team->stride};
+    team->made.push_back(context);
+    *made = context;
+    return 0;
+}
+
+void starling_shmem_context_destroy(const char* name, void* handle) {
+    const Call call(name);
+    if (!handle) return;
+    Context& context = context_of(handle);
+    if (&context == &default_context()) complain("SHMEM_CTX_DEFAULT can't be destroyed");
+    quiet(context);
+    std::erase(context.team->made, &context);
+    contexts.destroy(&context);
+}
+
+void* starling_shmem_context_team(const char* name, void* handle) {
+    const Call call(name);
+    return handle ? handle_of(context_of(handle).team) : nullptr;
+}
+
+void* starling_shmem_active_set(const char* name, int start, int log_stride, int size) {
+    const Call call(name);
+    const int64_t stride = log_stride >= 0 && log_stride < 31 ? int64_t{1} << log_stride : 0;
+    if (size < 1 || start < 0 || stride == 0 || start + stride * (size - 1) >= world().pes)
+        complain("no active set of %d PEs from PE %d on, with a stride of 2^%d, among %d", size, start, log_stride, world().pes);
+    if (!is_member(world().me, start, static_cast<int>(stride), size)) complain("PE %d is not in the active set", world().me);
+    if (size == world().pes) return reinterpret_cast<void*>(kWorldTeam);
+    if (!active_sets) active_sets = new ActiveSets;
+    Team*& team = (*active_sets)[{start, log_stride, size}];
+    if (!team) {
+        const uint64_t number = static_cast<uint64_t>(start) << 32 | static_cast<uint64_t>(log_stride) << 27 | static_cast<uint64_t>(size);
+        team = sub_team(*world().everyone, Kind::active_set, number, start, static_cast<int>(stride), size, 0);
+        team->predefined = true;
+    }
+    return team;
+}
+}  // extern "C"
+
+}  // namespace starling::shmem

@@ -1,0 +1,92 @@
+"""The OpenSHMEM C interface as data: reads functions.tsv, types.tsv and generics.tsv beside this file.
+
+A row of functions.tsv stands for one function, or for one per type of the set in its last column: TYPENAME and TYPE, or SIZE,
+are replaced by what types.tsv gives for the set.
+"""
+
+import csv
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+
+# Types that are others by another name, on the one kind of machine that there is (LP64): C11 may choose each type once.
+SAME = {"int8_t": "signed char", "int16_t": "short", "int32_t": "int", "int64_t": "long", "uint8_t": "unsigned char",
+        "uint16_t": "unsigned short", "uint32_t": "unsigned int", "uint64_t": "unsigned long", "size_t": "unsigned long",
+        "ptrdiff_t": "long"}
+
+
+def rows(name):
+    with open(HERE / name, newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def type_sets():
+    """set -> [(name in functions, C type)]."""
+    return {r["set"]: [tuple(t.strip().split("=")) for t in r["types"].split(",")] for r in rows("types.tsv")}
+
+
+@dataclass
+class Function:
+    """One C function, without its pshmem_ twin."""
+
+    name: str
+    topic: str
+    since: str
+    deprecated: str  # since which version; "-": not
+    returns: str
+    parameters: str  # as in a prototype
+    row: str         # name in the table
+    type: str        # what the row's TYPE is; "" if it has none
+    bytes: int       # what SIZE makes of an element; 0 if there is none
+
+    @property
+    def profiled(self):
+        return "p" + self.name
+
+    @property
+    def arguments(self):
+        if self.parameters == "void":
+            return []
+        return [re.search(r"(\w+)$", p.strip()).group(1) for p in self.parameters.split(",") if p.strip() != "..."]
+
+    def prototype(self, name=None):
+        space = "" if self.returns.endswith("*") else " "
+        return f"{self.returns}{space}{name or self.name}({self.parameters})"
+
+
+def expand(row, name, ctype):
+    def replace(text):
+        return re.sub(r"\bTYPE\b", ctype, text.replace("TYPENAME", name).replace("SIZE", name))
+    if row["types"] == "SIZES":
+        return Function(row["name"].replace("SIZE", name), row["topic"], row["since"], row["deprecated"], row["returns"],
+                        row["parameters"], row["name"], "", int(ctype))
+    return Function(row["name"].replace("TYPENAME", name), row["topic"], row["since"], row["deprecated"], replace(row["returns"]),
+                    replace(row["parameters"]), row["name"], ctype, 0)
+
+
+def functions():
+    sets = type_sets()
+    out = []
+    for row in rows("functions.tsv"):
+        if row["types"] == "-":
+            out.append(Function(row["name"], row["topic"], row["since"], row["deprecated"], row["returns"], row["parameters"],
+                                row["name"], "", 0))
+        else:
+            out += [expand(row, name, ctype) for name, ctype in sets[row["types"]]]
+    return out
+
+
+def distinct(types):
+    """The types of a set without those that are another of it: (name in functions, C type)."""
+    out = {}
+    for name, ctype in types:
+        out.setdefault(SAME.get(ctype, ctype), name)
+    return [(name, ctype) for ctype, name in out.items()]
+
+
+def generics():
+    """(name, [(name in functions, C type)], what comes first: "context" (perhaps), "team" or "-")."""
+    sets = type_sets()
+    return [(r["name"], distinct(sets[r["types"]]), r["first"]) for r in rows("generics.tsv")]
