@@ -67,7 +67,7 @@ void starling_shmem_clear_lock(const char* name, long* lock) {
     const auto next_of = [&] { return __atomic_load_n(own_place(words), __ATOMIC_ACQUIRE) & ~kWaits; };
     if (next_of() == 0) {
         const uint32_t last = swap_if(0, words.last, me(), 0);
-        if (last == me()) return;
+        if (last == me()) return __atomic_store_n(own_place(words), 0, __ATOMIC_RELEASE);
         if (last == 0) complain("the lock at %p is not this PE's", static_cast<void*>(lock));
         wait_for_own(words, [](void* place) { return (__atomic_load_n(static_cast<uint32_t*>(place), __ATOMIC_ACQUIRE) & ~kWaits) != 0; });
     }

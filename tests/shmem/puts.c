@@ -92,6 +92,7 @@ static void fill(void* memory, size_t bytes, int pe) {
     fill(of_next, sizeof of_next, next);           \
     memset(&nothing, 0, sizeof nothing);           \
     T* source = (T*)space;                         \
+    shmem_barrier_all();                           \
     memcpy(source, mine, sizeof mine);             \
     T* at = (T*)(space + sizeof(T) * N);           \
     shmem_barrier_all();
@@ -143,6 +144,7 @@ static void test_widths(char* space) {
             of_next[i] = (T)(next * 7 + i + 1);                                                    \
         }                                                                                          \
         T* source = (T*)space;                                                                     \
+        shmem_barrier_all();                                                                       \
         memcpy(source, mine, sizeof mine);                                                         \
         T* at = (T*)(space + sizeof(T) * N);                                                       \
         shmem_barrier_all();                                                                       \
