@@ -1,17 +1,23 @@
 #!/usr/bin/env python3
-"""The library's symbols are those of the tables and no others: exports.py LIBRARY FUNCTIONS.TSV EXTENSIONS.TSV"""
+"""The library's symbols are those of the tables and no others: exports.py LIBRARY FUNCTIONS.TSV EXTENSIONS.TSV DOOR
+
+DOOR declares what liboshmem calls (src/shmem/core.h)."""
 
 import csv
+import pathlib
+import re
 import subprocess
 import sys
 
-library, *tables = sys.argv[1:]
+library, *tables, door = sys.argv[1:]
 names = []
 for table in tables:
     with open(table, newline="") as file:
         names += [row["name"] for row in csv.DictReader(file, delimiter="\t")]
 wanted = {name: "W" for name in names} | {"P" + name: "T" for name in names}
 wanted["starling_set_foreign"] = "T"  # for shims (src/base/foreign.h)
+wanted |= {name: "T" for name in re.findall(r"\b(starling_shmem_\w+)\(", pathlib.Path(door).read_text())}
+wanted["starling_shmem_near"] = "D"
 listing = subprocess.run(["nm", "-D", "--defined-only", library], check=True, text=True, stdout=subprocess.PIPE).stdout
 found = {line.split()[2]: line.split()[1] for line in listing.splitlines()}
 wrong = [f"missing: {name}" for name in wanted.keys() - found.keys()]
