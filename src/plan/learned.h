@@ -1,4 +1,4 @@
-// The plan that a program makes as it runs: the last occurrence of a phase is the plan of its next.
+// The plan that a program makes as it runs: the last occurrence of a phase, and what has followed it, is the plan of its next.
 #pragma once
 
 #include <optional>
@@ -11,10 +11,10 @@ namespace starling::plan {
 class Learned final : public Source {
   public:
     const Partners* partners(profile::PhaseId phase, uint64_t occurrence) override;
-    void ended(profile::PhaseId phase, Partners partners) override;
+    void ended(profile::PhaseId phase, Partners partners, profile::PhaseId next) override;
 
   private:
-    std::vector<std::optional<Partners>> last_;  ///< by phase
+    std::vector<std::optional<Partners>> last_;  ///< by phase; priorities with what follows
 };
 
 }  // namespace starling::plan

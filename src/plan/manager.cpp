@@ -118,7 +118,7 @@ void Manager::begin(PhaseId ended, PhaseId begun) {
     ++phases_;
     const Exchanged exchanged = end_traffic();
     if (is_wrong(exchanged)) return leave();
-    source_->ended(ended, exchanged.partners);
+    source_->ended(ended, exchanged.partners, begun);
     for (PhaseId id = static_cast<PhaseId>(successors_.size()); id <= std::max(ended, begun); ++id) successors_.push_back(id);
     successors_[ended] = begun;
     adopt_phase(begun, profile::phase(begun).occurrences + 1);

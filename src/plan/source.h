@@ -18,8 +18,8 @@ class Source {
     virtual const Partners* partners(profile::PhaseId phase, uint64_t occurrence) = 0;
     /// Those of the phase that comes after, where the program has not shown yet which one that is.
     virtual const Partners* partners_after(profile::PhaseId, uint64_t) { return nullptr; }
-    /// A phase is over, and had these partners.
-    virtual void ended(profile::PhaseId, Partners) {}
+    /// A phase is over, and had these partners; another begins.
+    virtual void ended(profile::PhaseId, Partners, profile::PhaseId) {}
     /// Whether an answer is waited for; then poll() is to be called until it says that there is more to know than before.
     virtual bool waits() const { return false; }
     virtual bool poll() { return false; }

@@ -42,14 +42,31 @@ TEST(Choice, WhoIsBarredLeavesHisPlaceToTheNext) {
 TEST(Learned, TheLastOccurrenceIsThePlanOfTheNext) {
     Learned learned;
     EXPECT_EQ(learned.partners(3, 1), nullptr);
-    learned.ended(3, {{1, 2, 30}, {1, 4, 7}});
+    learned.ended(3, {{1, 2, 30}, {1, 4, 7}}, 1);
     ASSERT_NE(learned.partners(3, 2), nullptr);
     EXPECT_EQ(*learned.partners(3, 2), (Partners{{1, 2, 30}, {1, 4, 7}}));
     EXPECT_EQ(learned.partners(2, 1), nullptr);
-    learned.ended(3, {{1, 5, 1}});
+    learned.ended(3, {{1, 5, 1}}, 1);
     EXPECT_EQ(*learned.partners(3, 3), (Partners{{1, 5, 1}}));
-    learned.ended(3, {});
+    learned.ended(3, {}, 1);
     EXPECT_TRUE(learned.partners(3, 4)->empty());
+}
+
+TEST(Learned, WhatFollowsCountsLess) {
+    Learned learned;
+    learned.ended(1, {{1, 2, 100}}, 2);
+    learned.ended(2, {{1, 3, 100}, {1, 2, 10}}, 1);
+    EXPECT_EQ(*learned.partners(2, 2), (Partners{{1, 3, 100}, {1, 2, 85}}));
+    learned.ended(1, {{1, 2, 100}}, 2);
+    EXPECT_EQ(*learned.partners(1, 3), (Partners{{1, 2, 163}, {1, 3, 75}}));
+}
+
+TEST(Learned, APhaseThatFollowsItselfRemembers) {
+    Learned learned;
+    for (int i = 0; i < 50; ++i) learned.ended(0, {{1, 2, 10}}, 0);
+    EXPECT_NEAR((*learned.partners(0, 51))[0].priority, 40, 2);
+    for (int i = 0; i < 50; ++i) learned.ended(0, {}, 0);
+    EXPECT_TRUE(learned.partners(0, 101)->empty() || (*learned.partners(0, 101))[0].priority < 4);
 }
 
 }  // namespace

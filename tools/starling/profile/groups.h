@@ -20,14 +20,20 @@ struct Group {
     std::string name;
     uint64_t from = 1, to = 1;
     std::vector<Pair> pairs;    ///< what went between them in all these occurrences; ordered as in pairs_of
-    std::vector<size_t> spans;  ///< indices into the run's
+    std::vector<Pair> worth;    ///< see add_worth
+    std::vector<size_t> spans;  ///< indices into the run's, rising
     double occurrences() const { return static_cast<double>(to - from + 1); }
 };
 
 /// In the order in which they began.
 std::vector<Group> groups_of(const Run& run);
 
+/// Sets Group::worth: what a connection would carry in the group's first occurrence and, as it stays open until its place is needed, in
+/// what follows, each occurrence counting kHorizon times what the one before it does. Ordered as the pairs are.
+void add_worth(const Run& run, std::vector<Group>& groups);
+inline constexpr double kHorizon = 0.75;  ///< as of plans that are learned (src/plan/learned.cpp)
+
 /// Whether a connection would carry more than opening it costs: what demand would never open for is not planned either.
-inline bool is_worth_opening(const Pair& in_group) { return in_group.all.messages >= 2 * kOnDemandAfter; }
+inline bool is_worth_opening(const Pair& pair) { return pair.all.messages >= 2 * kOnDemandAfter; }
 
 }  // namespace starling::analysis

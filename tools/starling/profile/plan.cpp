@@ -6,7 +6,9 @@
 #include <bit>
 #include <cmath>
 #include <map>
+#include <set>
 
+#include "base/config.h"
 #include "fields.h"
 #include "groups.h"
 #include "pairs.h"
@@ -27,17 +29,39 @@ std::vector<Pair> within(const Job& job, std::vector<Pair> pairs) {
     return pairs;
 }
 
-PlannedPhase planned(const Group& group, uint32_t most, uint32_t size) {
+/// Pairs with a connection.
+using Connected = std::set<std::pair<uint32_t, uint32_t>>;
+
+/// The pairs that shall have one in a group, each with its worth. Who has one gives it up for another that is worth so much more that
+/// closing and opening pays.
+std::vector<Pair> chosen(std::vector<Pair> worth, uint32_t most, uint32_t size, const Connected& before) {
+    const double cost = static_cast<double>(config().replace_messages);
+    const auto had = [&](const Pair& pair) { return before.contains({pair.a, pair.b}); };
+    std::erase_if(worth, [](const Pair& pair) { return !is_worth_opening(pair); });
+    for (Pair& pair : worth) pair.all.messages += had(pair) ? cost : 0;
+    sort_by_messages(worth);
+    std::vector<Pair> out = choose(worth, most, size);
+    for (Pair& pair : out) pair.all.messages -= had(pair) ? cost : 0;
+    sort_by_messages(out);
+    return out;
+}
+
+PlannedPhase planned(const Group& group, const std::vector<Pair>& pairs, uint32_t size) {
     PlannedPhase out{group.name, group.from, group.to, {}};
     out.peers.resize(size);
-    std::vector<Pair> pairs = group.pairs;
-    std::erase_if(pairs, [](const Pair& pair) { return !is_worth_opening(pair); });
-    sort_by_messages(pairs);
-    for (const Pair& pair : choose(pairs, most, size)) {
-        const uint64_t priority = std::max<uint64_t>(1, std::llround(pair.all.messages / group.occurrences()));
+    for (const Pair& pair : pairs) {
+        const uint64_t priority = std::max<uint64_t>(1, std::llround(pair.all.messages));
         out.peers[pair.a].emplace_back(pair.b, priority);
         out.peers[pair.b].emplace_back(pair.a, priority);
     }
+    return out;
+}
+
+/// By span: the index of its group.
+std::vector<size_t> group_of_span(const Run& run, const std::vector<Group>& groups) {
+    std::vector<size_t> out(run.spans.size(), 0);
+    for (size_t group = 0; group < groups.size(); ++group)
+        for (const size_t span : groups[group].spans) out[span] = group;
     return out;
 }
 
@@ -49,6 +73,34 @@ void leave_open_ends(std::vector<PlannedPhase>& phases) {
         if (!known || phase.from > known->from) known = &phase;
     }
     for (const auto& [name, phase] : last) phase->to.reset();
+}
+
+/// What all groups have exchanged, and the plan's phases.
+std::vector<Pair> add_phases(const Run& run, Plan& plan) {
+    const uint32_t recorded = run.jobs[0].size;
+    std::vector<Group> groups = groups_of(run);
+    add_worth(run, groups);
+    const std::vector<size_t> group_of = group_of_span(run, groups);
+    std::vector<Connected> connected(groups.size());
+    std::vector<Pair> all;
+    for (size_t i = 0; i < groups.size(); ++i) {
+        Group& group = groups[i];
+        group.pairs = within(run.jobs[0], std::move(group.pairs));
+        group.worth = within(run.jobs[0], std::move(group.worth));
+        if (plan.size != recorded) {
+            const Structure structure = structure_of(group.pairs, recorded);
+            group.pairs = scale(group.pairs, structure, recorded, plan.size);
+            group.worth = scale(group.worth, structure, recorded, plan.size);
+        }
+        const size_t first = group.spans.front();
+        const std::vector<Pair> pairs =
+            chosen(group.worth, plan.max_direct, plan.size, first > 0 ? connected[group_of[first - 1]] : Connected{});
+        for (const Pair& pair : pairs) connected[i].emplace(pair.a, pair.b);
+        plan.phases.push_back(planned(group, pairs, plan.size));
+        all = sum_of(all, group.pairs);
+    }
+    leave_open_ends(plan.phases);
+    return all;
 }
 
 /// Where senders of messages that are a little too long to be sent at once wait for their receivers, a limit above them.
@@ -129,15 +181,8 @@ Plan make_plan(const Run& run, const PlanWish& wish) {
     plan.from = run.files;
     plan.max_direct = wish.max_direct ? *wish.max_direct : what_if(run).knee();
     plan.max_connections = 2 * plan.max_direct;  // as many again for partners that nobody foresaw
-    std::vector<Pair> all;
-    for (Group& group : groups_of(run)) {
-        group.pairs = within(run.jobs[0], std::move(group.pairs));
-        if (plan.size != recorded) group.pairs = scale(group.pairs, structure_of(group.pairs, recorded), recorded, plan.size);
-        plan.phases.push_back(planned(group, plan.max_direct, plan.size));
-        all = sum_of(all, group.pairs);
-    }
+    const std::vector<Pair> all = add_phases(run, plan);
     if (plan.size != recorded) plan.structure = structure_of(within(run.jobs[0], pairs_of(run)), recorded).name();
-    leave_open_ends(plan.phases);
     add_placement(run, wish, all, plan);
     if (plan.size == recorded) plan.collectives = choose_algorithms(run);
     plan.eager_limit = choose_eager_limit(run);

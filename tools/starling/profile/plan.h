@@ -18,7 +18,7 @@ struct PlannedPhase {
     std::string name;
     uint64_t from = 1;
     std::optional<uint64_t> to;  ///< none: all later ones
-    /// By rank, its partners: (rank, messages both ways in an occurrence), most first.
+    /// By rank, its partners: (rank, Group::worth), most first.
     std::vector<std::vector<std::pair<uint32_t, uint64_t>>> peers;
 };
 
