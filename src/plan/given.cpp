@@ -74,12 +74,12 @@ bool Given::poll() {
     const bool usable = !failed && decode(call_.reply(), plan);
     call_ = {};
     clear_failure();
-    if (!usable || plan.phases.empty()) return false;
+    if (!usable) return false;
     phases_ = GivenPhases(link::self().job->address().id, plan);
     set_limit("STARLING_MAX_DIRECT", plan.limits.max_direct);
     set_limit("STARLING_MAX_CONNECTIONS", plan.limits.max_connections);
     set_limit("STARLING_EAGER_LIMIT", plan.limits.eager_limit);
-    return true;
+    return !plan.phases.empty();
 }
 
 const Partners* Given::partners(profile::PhaseId phase, uint64_t occurrence) {

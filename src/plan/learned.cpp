@@ -11,41 +11,56 @@ namespace {
 
 /// A connection stays open until its place is needed, so what follows counts, too: each phase this much of the one before it.
 constexpr double kHorizon = 0.75;
+constexpr int kAhead = 8;  ///< phases: what comes later is worth a tenth
 
-bool by_priority(const Partner& one, const Partner& other) { return one.priority > other.priority; }
+bool by_name(const Partner& one, const Partner& other) {
+    return std::pair(one.job, one.rank) < std::pair(other.job, other.rank);
+}
 
-/// Adds what is expected of the phase that follows.
-Partners with_later(Partners now, const Partners& later) {
-    const auto by_name = [](const Partner& one, const Partner& other) {
-        return std::pair(one.job, one.rank) < std::pair(other.job, other.rank);
-    };
-    const size_t own = now.size();
-    std::sort(now.begin(), now.end(), by_name);
-    for (Partner partner : later) {
-        partner.priority = static_cast<uint32_t>(kHorizon * partner.priority);
-        const auto end = now.begin() + static_cast<ptrdiff_t>(own);
-        const auto same = std::lower_bound(now.begin(), end, partner, by_name);
-        if (same != end && same->job == partner.job && same->rank == partner.rank)
-            same->priority += std::min(partner.priority, UINT32_MAX - same->priority);
-        else if (partner.priority > 0)
-            now.push_back(partner);
+bool by_priority(const Partner& one, const Partner& other) {
+    return one.priority > other.priority || (one.priority == other.priority && by_name(one, other));
+}
+
+/// Each named once, with the sum of its priorities.
+void add_up(Partners& partners) {
+    std::sort(partners.begin(), partners.end(), by_name);
+    size_t kept = 0;
+    for (const Partner& partner : partners) {
+        if (kept > 0 && !by_name(partners[kept - 1], partner))
+            partners[kept - 1].priority += std::min(partner.priority, UINT32_MAX - partners[kept - 1].priority);
+        else
+            partners[kept++] = partner;
     }
-    std::stable_sort(now.begin(), now.end(), by_priority);
-    if (now.size() > kMostPartners) now.resize(kMostPartners);
-    return now;
+    partners.resize(kept);
 }
 
 }  // namespace
 
-const Partners* Learned::partners(profile::PhaseId phase, uint64_t) {
-    return phase < last_.size() && last_[phase] ? &*last_[phase] : nullptr;
+const Partners* Learned::last(profile::PhaseId phase) const {
+    return phase < known_.size() && known_[phase].ended ? &known_[phase].partners : nullptr;
 }
 
-// What follows the next one is in its priorities.
+const Partners* Learned::partners(profile::PhaseId phase, uint64_t) {
+    if (!last(phase)) return nullptr;
+    planned_ = *last(phase);
+    double weight = kHorizon;
+    for (int i = 0; i < kAhead; ++i, weight *= kHorizon) {
+        phase = known_[phase].next;
+        if (!last(phase)) break;
+        for (Partner partner : *last(phase)) {
+            partner.priority = static_cast<uint32_t>(weight * partner.priority);
+            if (partner.priority > 0) planned_.push_back(partner);
+        }
+    }
+    add_up(planned_);
+    std::sort(planned_.begin(), planned_.end(), by_priority);
+    if (planned_.size() > kMostPartners) planned_.resize(kMostPartners);
+    return &planned_;
+}
+
 void Learned::ended(profile::PhaseId phase, Partners partners, profile::PhaseId next) {
-    if (phase >= last_.size()) last_.resize(phase + 1);
-    const Partners* const later = this->partners(next, 0);
-    last_[phase] = with_later(std::move(partners), later ? *later : Partners{});
+    if (phase >= known_.size()) known_.resize(phase + 1);
+    known_[phase] = {true, std::move(partners), next};
 }
 
 }  // namespace starling::plan

@@ -1,7 +1,6 @@
 // The plan that a program makes as it runs: the last occurrence of a phase, and what has followed it, is the plan of its next.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "plan/source.h"
@@ -14,7 +13,15 @@ class Learned final : public Source {
     void ended(profile::PhaseId phase, Partners partners, profile::PhaseId next) override;
 
   private:
-    std::vector<std::optional<Partners>> last_;  ///< by phase; priorities with what follows
+    const Partners* last(profile::PhaseId phase) const;  ///< null: it has not ended yet
+
+    struct Known {
+        bool ended = false;
+        Partners partners;           ///< of the last occurrence
+        profile::PhaseId next = 0;  ///< what has followed it
+    };
+    std::vector<Known> known_;  ///< by phase
+    Partners planned_;          ///< of the last call of partners()
 };
 
 }  // namespace starling::plan

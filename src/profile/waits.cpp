@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "base/state.h"
 
@@ -10,6 +11,8 @@ namespace starling::profile {
 namespace {
 
 STARLING_STATE uint64_t waited[kCauses] = {};
+STARLING_STATE uint64_t nowhere[kCauses] = {};  ///< what is put down to no place yet
+STARLING_STATE uint64_t nowhere_in_all = 0;
 
 struct Place {
     const void* site;
@@ -25,10 +28,17 @@ STARLING_STATE Lazy<std::unordered_map<Place, WaitSum, Hash>> places;
 
 }  // namespace
 
-void add_wait(Cause cause, uint64_t ns, const void* site, const char* function) {
+bool add_wait(Cause cause, uint64_t ns) {
     waited[static_cast<size_t>(cause)] += ns;
+    nowhere[static_cast<size_t>(cause)] += ns;
+    nowhere_in_all += ns;
+    return nowhere_in_all >= kPlaceNs;
+}
+
+void place_waits(const void* site, const char* function) {
     WaitSum& sum = places.get().try_emplace({site, function}, WaitSum{site, function}).first->second;
-    sum.ns[static_cast<size_t>(cause)] += ns;
+    for (size_t cause = 0; cause < kCauses; ++cause) sum.ns[cause] += std::exchange(nowhere[cause], 0);
+    nowhere_in_all = 0;
 }
 
 const uint64_t* waits() { return waited; }

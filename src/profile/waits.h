@@ -23,8 +23,12 @@ struct WaitSum {
     uint64_t ns[kCauses] = {};
 };
 
-/// ns, where counting().
-void add_wait(Cause cause, uint64_t ns, const void* site, const char* function);
+/// Adds `ns` of a wait. True now and then (kPlaceNs): the caller shall say by place_waits() where that is.
+bool add_wait(Cause cause, uint64_t ns);
+/// Puts down to a place of the program what has been waited since the last time. Finding one takes microseconds, and a process that
+/// shares its core waits ten thousand times a second, so each place is found for some of its waits, in proportion to their time.
+void place_waits(const void* site, const char* function);
+inline constexpr uint64_t kPlaceNs = 300'000;
 /// ns by cause.
 const uint64_t* waits();
 void each_wait(void (*visit)(const WaitSum& sum, void* argument), void* argument);

@@ -198,7 +198,7 @@ void Idle::withdraw() {
 void Idle::count_until(uint64_t now) {
     if (began_ == 0) began_ = counted_;
     counters.waited += now - counted_;
-    if (now > counted_ && profile::counting()) [[unlikely]]
+    if (now > counted_ && config().profile) [[unlikely]]
         count_cause(now - counted_);
     counters.last_waited = counted_ = now;
     if (now - began_ < kTellAfterNs) return;
@@ -207,13 +207,13 @@ void Idle::count_until(uint64_t now) {
 }
 
 // What is waited for is asked once: who waits for several things waits for the first of them that is missing. So is where in the
-// program that is, now that there is time for it.
+// program that is.
 void Idle::count_cause(uint64_t ns) {
-    if (cause_ == kNoCause) {
-        cause_ = static_cast<uint8_t>(cause_of(site_, argument_));
-        called_from_ = profile::call_site();
-    }
-    profile::add_wait(static_cast<profile::Cause>(cause_), ns, called_from_, calling);
+    if (cause_ == kNoCause) cause_ = static_cast<uint8_t>(cause_of(site_, argument_));
+    const bool has_place = profile::add_wait(static_cast<profile::Cause>(cause_), ns) || called_from_;
+    if (!has_place) return;
+    if (!called_from_) called_from_ = profile::call_site();
+    profile::place_waits(called_from_, calling);
 }
 
 void Idle::look_around() {

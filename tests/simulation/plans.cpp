@@ -1,5 +1,8 @@
 #include "plans.h"
 
+#include <iterator>
+
+#include "base/size_classes.h"
 #include "control/plan_reply.h"
 
 namespace starling::simulation {
@@ -7,6 +10,16 @@ namespace starling::simulation {
 namespace {
 
 std::string name_of_phase(uint64_t number) { return "phase " + std::to_string(number); }
+
+constexpr struct {
+    const char *kind, *name;
+} kAlgorithms[] = {
+#define ALGORITHM(kind, name, ...) {#kind, #name},
+#define NODE(kind) {#kind, "node"},
+#include "collective/algorithms.def"
+#undef NODE
+#undef ALGORITHM
+};
 
 }  // namespace
 
@@ -20,6 +33,18 @@ Plans::Plans(uint64_t seed) : seed_(seed * 31 + 0x91a5) {
     honest_ = random.one_in(2);
     every_ = plain ? 0 : static_cast<uint32_t>(random.between(1, 12));
     replaces_soon_ = !random.one_in(4);
+}
+
+std::string Plans::collectives(uint32_t ranks) const {
+    Random random(mix(seed_ + 0xc011));
+    std::string all;
+    for (uint64_t entries = random.one_in(3) ? random.between(1, 12) : 0; entries > 0; --entries) {
+        const auto& [kind, name] = kAlgorithms[random.below(std::size(kAlgorithms))];
+        const uint64_t processes = random.one_in(2) ? ranks : random.between(2, ranks);
+        all += (all.empty() ? "" : ";") + std::string(kind) + '/' + kSizeClassNames[random.below(kSizeClassCount)] + '/' +
+               std::to_string(processes) + '=' + name;
+    }
+    return all;
 }
 
 std::string Plans::mark(uint32_t step, uint32_t rank) const {

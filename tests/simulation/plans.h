@@ -16,6 +16,8 @@ class Plans {
 
     const char* source() const { return source_; }                                ///< STARLING_PLAN
     const char* replace_messages() const { return replaces_soon_ ? "1" : "64"; }  ///< STARLING_REPLACE_MESSAGES
+    /// STARLING_PLAN_COLLECTIVES: algorithms for some calls on communicators of up to `ranks`, whether they can serve them or not.
+    std::string collectives(uint32_t ranks) const;
     /// The phase that `rank` begins before this step; empty: none. Mostly the same for all ranks.
     std::string mark(uint32_t step, uint32_t rank) const;
     /// What the daemon answers a rank.

@@ -72,6 +72,7 @@ void Script::set(Random& random) {
     for (const auto& row : kSettings) settings.emplace_back(row.name, random.one_of(row.values));
     placement.plans = Plans(seed);
     settings.emplace_back("STARLING_PLAN", placement.plans.source());
+    settings.emplace_back("STARLING_PLAN_COLLECTIVES", placement.plans.collectives(ranks));
     settings.emplace_back("STARLING_MULTICAST", "off");
     settings.emplace_back("STARLING_REPLACE_MESSAGES", placement.plans.replace_messages());
     settings.emplace_back("STARLING_CONFIG", "none");

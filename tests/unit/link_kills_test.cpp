@@ -2,6 +2,9 @@
 // the other one has its place back, and gives it to somebody else.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "base/counters.h"
 #include "link/peer.h"
 #include "message/point_to_point.h"
@@ -14,6 +17,9 @@ using link::State;
 
 constexpr int kReady = 1;
 constexpr int kSurvivor = 0, kThird = 1, kVictim = 2;
+
+/// What of the board is used for what.
+constexpr int kVictimIsDone = 3, kVictimIsDead = 4, kEnd = 5, kRequestHasCome = 6;
 
 void poll_until(Node& node, int other, State state) {
     node.wait_for([&] { return node.peer(other).state == state; });
@@ -29,73 +35,86 @@ struct Moment {
     const char* name;
     void (*victim)(Node& node);
     void (*survivor)(Node& node);
-    State state;  ///< in which the survivor then is
+    std::vector<State> states;  ///< in one of which the survivor then is
 };
 
 /// The survivor acts when the victim has done its part.
 void wait_for_victim(Node& node) {
-    while (node.board.arrived[3].load() == 0) usleep(200);
+    while (node.board.arrived[kVictimIsDone].load() == 0) usleep(200);
 }
 
 void connected(Node& node) { connect(node, kSurvivor, false); }
 
+/// Until the request is there: one look may not be enough for a datagram to leave.
+void ask_until_it_has_come(Node& node) {
+    link::request_connection(node.peer(kSurvivor));
+    while (node.board.arrived[kRequestHasCome].load() == 0) progress::test();
+}
+
+void let_it_come(Node& node) {
+    node.wait_for([&] { return node.peer(kVictim).state != State::closed; });
+    node.board.arrived[kRequestHasCome].store(1);
+}
+
+// A TCP connection that is granted is there when it carries; a ring is there at once.
 const Moment kMoments[] = {
-    {"asked", [](Node&) {}, [](Node& node) { link::request_connection(node.peer(kVictim)); }, State::connecting},
-    {"granted", [](Node& node) { link::request_connection(node.peer(kSurvivor)), progress::test(); },
-     [](Node& node) { node.wait_for([&] { return node.peer(kVictim).state != State::closed; }); }, State::connected},
-    {"connected", connected, [](Node& node) { connect(node, kVictim, true); }, State::connected},
+    {"asked", [](Node&) {}, [](Node& node) { link::request_connection(node.peer(kVictim)); }, {State::connecting}},
+    {"granted", ask_until_it_has_come, let_it_come, {State::connecting, State::connected}},
+    {"connected", connected, [](Node& node) { connect(node, kVictim, true); }, {State::connected}},
     {"closing", connected,
      [](Node& node) {
          connect(node, kVictim, true);
          wait_for_victim(node);
          link::request_close(node.peer(kVictim));
      },
-     State::quiescing},
+     {State::quiescing}},
     // An open that comes while ours is under way is its answer.
     {"crossing", [](Node& node) { link::request_connection(node.peer(kSurvivor)), progress::test(); },
      [](Node& node) {
          wait_for_victim(node);
          link::request_connection(node.peer(kVictim));
      },
-     State::connecting},
+     {State::connecting}},
 };
 
 void play_victim(Node& node, const Moment& moment) {
     moment.victim(node);
-    node.board.arrived[3].store(1);
+    node.board.arrived[kVictimIsDone].store(1);
     for (;;) pause();
 }
 
 void play_third(Node& node) {
-    node.wait_for([&] { return node.board.arrived[4].load() != 0; });
+    node.wait_for([&] { return node.board.arrived[kVictimIsDead].load() != 0; });
     connect(node, kSurvivor, false);
-    node.meet(5, 2);
+    node.meet(kEnd, 2);
 }
 
 void play_survivor(Node& node, const Moment& moment) {
     moment.survivor(node);
     wait_for_victim(node);
-    EXPECT_EQ(link::name(node.peer(kVictim).state), link::name(moment.state)) << moment.name;
+    const State state = node.peer(kVictim).state;
+    EXPECT_NE(std::find(moment.states.begin(), moment.states.end(), state), moment.states.end())
+        << moment.name << ": " << link::name(state);
     node.board.stage.store(kReady);
     node.wait_for([&] { return node.peer(kVictim).dead; });
     EXPECT_EQ(node.peer(kVictim).state, State::closed) << moment.name;
     EXPECT_FALSE(node.peer(kVictim).open_deferred) << moment.name;
     EXPECT_EQ(counters.connections, 0u) << moment.name;
     // There is one place, and whose it was is no more.
-    node.board.arrived[4].store(1);
+    node.board.arrived[kVictimIsDead].store(1);
     connect(node, kThird, true);
     EXPECT_EQ(counters.connections, 1u) << moment.name;  // while the third is there
-    node.meet(5, 2);
+    node.meet(kEnd, 2);
     Sending sending(Plan{0, kVictim, 0, 8, 1, false, false, false});
     sending.start(node);
     progress::wait(sending.request);
     EXPECT_EQ(sending.request.outcome.error, MPI_ERR_PROC_ABORTED) << moment.name;
 }
 
-void kill_at(const Moment& moment) {
+void kill_at(const Moment& moment, const std::vector<int>& hosts) {
     SCOPED_TRACE(moment.name);
-    Team team(Placement{{0, 0, 1}, {0, 0, 0}});
-    team.start({{"STARLING_MAX_DIRECT", "1"}}, [&](Node& node) {
+    Team team(Placement{{0, 0, 1}, hosts});
+    team.start({{"STARLING_MAX_DIRECT", "1"}, {"STARLING_MAX_CONNECTIONS", "1"}}, [&](Node& node) {
         if (node.rank == kVictim) return play_victim(node, moment);
         if (node.rank == kThird) return play_third(node);
         play_survivor(node, moment);
@@ -108,7 +127,11 @@ void kill_at(const Moment& moment) {
 }
 
 TEST(Kills, InEveryStateOfARing) {
-    for (const Moment& moment : kMoments) kill_at(moment);
+    for (const Moment& moment : kMoments) kill_at(moment, {0, 0, 0});
+}
+
+TEST(Kills, InEveryStateOfATcpConnection) {
+    for (const Moment& moment : kMoments) kill_at(moment, {0, 1, 2});
 }
 
 }  // namespace

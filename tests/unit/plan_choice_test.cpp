@@ -55,18 +55,22 @@ TEST(Learned, TheLastOccurrenceIsThePlanOfTheNext) {
 TEST(Learned, WhatFollowsCountsLess) {
     Learned learned;
     learned.ended(1, {{1, 2, 100}}, 2);
-    learned.ended(2, {{1, 3, 100}, {1, 2, 10}}, 1);
-    EXPECT_EQ(*learned.partners(2, 2), (Partners{{1, 3, 100}, {1, 2, 85}}));
-    learned.ended(1, {{1, 2, 100}}, 2);
-    EXPECT_EQ(*learned.partners(1, 3), (Partners{{1, 2, 163}, {1, 3, 75}}));
+    EXPECT_EQ(*learned.partners(1, 2), (Partners{{1, 2, 100}}));
+    learned.ended(2, {{1, 3, 1000}, {1, 2, 200}}, 4);
+    EXPECT_EQ(*learned.partners(2, 2), (Partners{{1, 3, 1000}, {1, 2, 200}}));
+    EXPECT_EQ(*learned.partners(1, 2), (Partners{{1, 3, 750}, {1, 2, 250}}));
 }
 
-TEST(Learned, APhaseThatFollowsItselfRemembers) {
+TEST(Learned, APhaseThatComesBackCountsAgain) {
     Learned learned;
-    for (int i = 0; i < 50; ++i) learned.ended(0, {{1, 2, 10}}, 0);
-    EXPECT_NEAR((*learned.partners(0, 51))[0].priority, 40, 2);
-    for (int i = 0; i < 50; ++i) learned.ended(0, {}, 0);
-    EXPECT_TRUE(learned.partners(0, 101)->empty() || (*learned.partners(0, 101))[0].priority < 4);
+    learned.ended(1, {{1, 2, 100}}, 2);
+    learned.ended(2, {{1, 3, 100}}, 1);
+    const Partners one = *learned.partners(1, 2), other = *learned.partners(2, 2);
+    EXPECT_EQ(one[0].rank, 2u);
+    EXPECT_EQ(other[0].rank, 3u);
+    EXPECT_EQ(one[0].priority, other[0].priority);
+    EXPECT_GT(one[0].priority, 200u);
+    EXPECT_NEAR(one[1].priority, 0.7 * one[0].priority, 0.1 * one[0].priority);
 }
 
 }  // namespace
