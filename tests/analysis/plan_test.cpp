@@ -95,12 +95,28 @@ TEST(Plan, PutsLikeOccurrencesTogether) {
     EXPECT_EQ(plan.phases[0].from, 1u);
     EXPECT_EQ(plan.phases[0].to, 3u);
     using Peers = std::vector<std::pair<uint32_t, uint64_t>>;
-    EXPECT_EQ(plan.phases[0].peers[0], (Peers{{1, 102}}));
-    EXPECT_EQ(plan.phases[0].peers[1], (Peers{{0, 102}}));
+    // Of each occurrence that follows three quarters of the one before it count: 101 + 0.75 * 102 + 0.5625 * 103.
+    EXPECT_EQ(plan.phases[0].peers[0], (Peers{{1, 235}}));
+    EXPECT_EQ(plan.phases[0].peers[1], (Peers{{0, 235}}));
     EXPECT_EQ(plan.phases[1].from, 4u);
     EXPECT_FALSE(plan.phases[1].to);  // and all later ones
-    EXPECT_EQ(plan.phases[1].peers[2], (Peers{{0, 50}}));
+    EXPECT_EQ(plan.phases[1].peers[2], (Peers{{0, 88}}));
     EXPECT_EQ(plan.phases[2].name, "output");
+}
+
+TEST(Plan, AnotherPartnerIsWorthAConnectionOnlyIfThatPaysForClosingAndOpening) {
+    const auto second_partner_of_0 = [](uint64_t messages) {
+        Written file = begin(4);
+        for (uint64_t nth = 1; nth <= 8; ++nth) {
+            const Matrix even{{0, {{1, messages}}}}, odd{{0, {{2, messages}}}};
+            add_phase(file, 4, "step", nth, nth, static_cast<double>(nth), nth % 2 == 0 ? odd : even);
+        }
+        PlanWish wish;
+        wish.max_direct = 1;
+        return make_plan(file.read(), wish).phases[1].peers[0][0].first;
+    };
+    EXPECT_EQ(second_partner_of_0(1000), 2u);
+    EXPECT_EQ(second_partner_of_0(60), 1u);
 }
 
 TEST(Plan, NeverGivesAProcessMoreThanMaxDirect) {
