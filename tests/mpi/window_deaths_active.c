@@ -1,0 +1,100 @@
+// A rank of a job that goes on without those who die (--enable-recovery) dies in every state of an epoch without locks: whoever
+// waits for it gets MPI_ERR_PROC_ABORTED, and the window works on among the others.
+#include <signal.h>
+
+#include "check.h"
+
+enum { kBeforePost, kPosted, kStarted, kInFence, kWithAccesses, kStates };
+
+static MPI_Win win;
+static int rank, size, doomed, *memory;
+static MPI_Group all, others, group_of_doomed, group_of_0;
+
+static int class_of(int code) {
+    int class;
+    OK(MPI_Error_class(code, &class));
+    return class;
+}
+
+static void die_in(int state) {
+    const int one = 1;
+    if (state == kPosted) OK(MPI_Win_post(others, 0, win));
+    if (state == kStarted) OK(MPI_Win_start(group_of_0, 0, win));
+    if (state == kInFence || state == kWithAccesses) OK(MPI_Win_fence(0, win));
+    if (state == kStarted || state == kWithAccesses) OK(MPI_Put(&one, 1, MPI_INT, 0, 1, 1, MPI_INT, win));
+    // Whoever waits does so by now, or soon.
+    raise(SIGKILL);
+}
+
+/// To one that never posts, posts and dies, or dies before it completes.
+static void groups(int state) {
+    if (state == kStarted && rank == 0) {
+        OK(MPI_Win_post(group_of_doomed, 0, win));
+        EXPECT_INT(class_of(MPI_Win_wait(win)), MPI_ERR_PROC_ABORTED);
+    }
+    if (state == kStarted) return;
+    const int one = 1;
+    const int code = MPI_Win_start(group_of_doomed, 0, win);
+    if (state == kBeforePost) EXPECT_INT(class_of(code), MPI_ERR_PROC_ABORTED);
+    const int put = MPI_Put(&one, 1, MPI_INT, doomed, rank, 1, MPI_INT, win);
+    CHECK(put == MPI_SUCCESS || class_of(put) == MPI_ERR_PROC_ABORTED, "MPI_Put to a dead rank gave class %d", class_of(put));
+    const int end = MPI_Win_complete(win);
+    // Where it has posted it may have died before or after the end.
+    CHECK(end == MPI_SUCCESS || class_of(end) == MPI_ERR_PROC_ABORTED, "MPI_Win_complete gave class %d", class_of(end));
+}
+
+static void fences(int state) {
+    OK(MPI_Win_fence(0, win));
+    const int value = rank;
+    if (state == kWithAccesses) OK(MPI_Put(&value, 1, MPI_INT, 0, 2 + rank, 1, MPI_INT, win));
+    EXPECT_INT(class_of(MPI_Win_fence(0, win)), MPI_ERR_PROC_ABORTED);
+    EXPECT_INT(class_of(MPI_Win_fence(MPI_MODE_NOSUCCEED, win)), MPI_ERR_PROC_ABORTED);
+}
+
+/// Those who are left, in an epoch of each kind that has no dead member.
+static void among_the_living(void) {
+    MPI_Group mates;
+    int dead[1] = {doomed}, sum = 0;
+    OK(MPI_Group_excl(all, 1, dead, &mates));
+    *memory = 0;
+    OK(MPI_Win_post(mates, 0, win));
+    OK(MPI_Win_start(mates, 0, win));
+    const int value = rank + 1;
+    for (int to = 0; to < size - 1; ++to) OK(MPI_Accumulate(&value, 1, MPI_INT, to, 0, 1, MPI_INT, MPI_SUM, win));
+    OK(MPI_Win_complete(win));
+    OK(MPI_Win_wait(win));
+    EXPECT_INT(*memory, (size - 1) * size / 2);
+    OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
+    OK(MPI_Get(&sum, 1, MPI_INT, 0, 0, 1, MPI_INT, win));
+    OK(MPI_Win_unlock(0, win));
+    EXPECT_INT(sum, (size - 1) * size / 2);
+    OK(MPI_Group_free(&mates));
+}
+
+int main(int argc, char** argv) {
+    OK(MPI_Init(&argc, &argv));
+    OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
+    const int state = argc > 1 ? atoi(argv[1]) : kBeforePost;
+    doomed = size - 1;
+    OK(MPI_Win_allocate((size + 2) * (MPI_Aint)sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win));
+    OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    int first[1] = {0}, dead[1] = {doomed};
+    OK(MPI_Comm_group(MPI_COMM_WORLD, &all));
+    OK(MPI_Group_excl(all, 1, dead, &others));
+    OK(MPI_Group_incl(all, 1, dead, &group_of_doomed));
+    OK(MPI_Group_incl(all, 1, first, &group_of_0));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    if (rank == doomed) die_in(state);
+    if (state == kInFence || state == kWithAccesses)
+        fences(state);
+    else
+        groups(state);
+    among_the_living();
+    EXPECT_INT(class_of(MPI_Win_free(&win)), MPI_ERR_PROC_ABORTED);
+    if (rank == 0) printf("the window went on without rank %d\n", doomed);
+    MPI_Group* groups[] = {&all, &others, &group_of_doomed, &group_of_0};
+    for (int i = 0; i < 4; ++i) OK(MPI_Group_free(groups[i]));
+    OK(MPI_Finalize());
+    return 0;
+}
