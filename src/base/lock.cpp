@@ -91,9 +91,9 @@ long membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0); }
 bool has_barrier() { return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0; }
 
 /// Ends Threads::in_turn: nobody is inside without the lock when this returns.
-void end_turns() {
+void end_turns(Threads wish) {
     lock();
-    threads_are.store(Threads::at_once);
+    threads_are.store(wish);
     // Behind this, who has said that he is inside is seen to, and whoever says so later sees the new rule.
     membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
     for (int turn = 0; inside.load(std::memory_order_acquire); ++turn) {
@@ -112,7 +112,7 @@ void allow_threads(Threads wish) {
     if (wish == Threads::in_turn && !has_barrier()) wish = Threads::at_once;
     if (wish <= now) return;
     if (now == Threads::in_turn)
-        end_turns();
+        end_turns(wish);
     else
         threads_are.store(wish);
 }

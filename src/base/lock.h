@@ -14,12 +14,15 @@ namespace starling {
 enum class Threads : uint8_t {
     one,      ///< MPI_THREAD_SINGLE, and no session beside: calls are not even counted
     in_turn,  ///< never two at once, but that may change: a call says that it is inside, which costs two plain stores
+    served,   ///< those of the program as before, and a thread of the library's beside: the lock is taken
     at_once,  ///< the lock is taken
 };
 extern std::atomic<Threads> threads_are;
 
 /// Whether another thread may have to be given its turn.
-inline bool threads_at_once() { return threads_are.load(std::memory_order_relaxed) == Threads::at_once; }
+inline bool threads_at_once() { return threads_are.load(std::memory_order_relaxed) >= Threads::served; }
+/// Whether that may be one of the program's, or one that does whatever the program would.
+inline bool program_threads_at_once() { return threads_are.load(std::memory_order_relaxed) == Threads::at_once; }
 
 /// From now on threads may do as `wish` says; what was allowed before stays so. If a thread is inside that came without
 /// the lock, waits until it has left, idles or runs a function of the program's. Not while inside; one thread at a time.

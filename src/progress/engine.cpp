@@ -1,7 +1,10 @@
 #include "progress/engine.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -14,6 +17,8 @@
 #include "base/lock.h"
 #include "base/state.h"
 #include "link/peer.h"
+#include "link/transports.h"
+#include "progress/demand.h"
 #include "progress/idle.h"
 #include "progress/neighbours.h"
 #include "progress/ready.h"
@@ -29,8 +34,11 @@ STARLING_STATE int poller_count = 0;
 constexpr uint32_t kBusyPolls = 8;
 STARLING_STATE uint32_t busy_polls = 0;
 STARLING_STATE bool polling = false;  ///< a poll is on the stack; packets must not be taken while one is being delivered
-/// The progress thread sleeps when so many polls in a row have found nothing.
-constexpr int kQuietPolls = 200;
+/// The progress thread sleeps when so many polls in a row have found nothing; that for other hosts sooner, and at once where its core
+/// is wanted.
+constexpr int kQuietPolls = 200, kQuietPollsForHosts = 50;
+/// How long it takes what it has heard of the cores for true, ns.
+constexpr uint64_t kShortOfCoresNs = 1'000'000;
 /// A loop of tests that find nothing yields once in so many, as a wait does.
 constexpr uint32_t kTestsPerYield = 32;
 
@@ -40,7 +48,9 @@ struct Polling {
     ~Polling() { polling = false; }
 };
 
-STARLING_STATE bool with_thread = false;
+/// What the library's thread is there for.
+enum class Serves : uint8_t { nobody, program, other_hosts };
+STARLING_STATE Serves thread_serves = Serves::nobody;
 STARLING_STATE pthread_t thread;
 STARLING_STATE std::atomic<bool> stopping{false};
 
@@ -62,13 +72,13 @@ job::Doorbell& own_doorbell() { return own_region().doorbell(); }
 // The progress thread sleeps on the same doorbell. It is armed (sleeping = 1) only while no thread of the
 // application waits inside the library: those that do poll by themselves, and a peer then pays for no wake.
 void arm() {
-    if (!with_thread) return;
+    if (thread_serves != Serves::program) return;
     announce_sleep();
     poll();
 }
 
 void disarm() {
-    if (with_thread) own_doorbell().sleeping.store(0, std::memory_order_relaxed);
+    if (thread_serves == Serves::program) own_doorbell().sleeping.store(0, std::memory_order_relaxed);
 }
 
 void* run_thread(void*) {
@@ -91,6 +101,65 @@ void* run_thread(void*) {
     return nullptr;
 }
 
+bool poll_paths() {
+    if (polling) return false;
+    const Polling now;
+    bool any = link::poll_rings();
+    // Who waits for what came on a ring should not wait for a look at everything else, too.
+    if (!any || ++busy_polls % kBusyPolls == 0) any |= link::poll_but_rings(any);
+    for (int i = 0; i < poller_count; ++i) any |= pollers[i]();
+    return any;
+}
+
+/// Who runs for microseconds at a time gets its core the sooner the shorter a slice it asks for (Linux 6.12 and later).
+void ask_for_short_slices() {
+    struct {
+        uint32_t size, policy;
+        uint64_t flags;
+        int32_t nice;
+        uint32_t priority;
+        uint64_t runtime, deadline, period;
+    } wish{sizeof wish, SCHED_OTHER, 0, 0, 0, 100'000, 0, 0};
+    syscall(SYS_sched_setattr, 0, &wish, 0);
+}
+
+// While a thread of the program waits, it looks at the sockets itself. Whatever else these bring is left for the program's next call,
+// which runs what it makes ready.
+void* serve(void*) {
+    ask_for_short_slices();
+    bool short_of_cores = false;
+    for (uint64_t now = 0, next_look = 0; !stopping.load();) {
+        Lock lock;
+        if (now >= next_look) {
+            short_of_cores = cores_are_short();
+            next_look = now + kShortOfCoresNs;
+        }
+        const int most = short_of_cores ? 1 : kQuietPollsForHosts;
+        for (int quiet = 0; quiet < most && !anyone_waits() && !stopping.load();) {
+            const bool any = poll_paths();
+            if (any) wake_own_threads();
+            quiet = any ? 0 : quiet + 1;
+            hand_over_lock();
+        }
+        if (stopping.load()) break;
+        const uint32_t rings = own_doorbell().rings.load();
+        now = anyone_waits() ? sleep_until_rung(rings, longest_sleep_aside(), Sleeper::aside)
+                             : sleep_until_rung(rings, longest_sleep(), Sleeper::server);
+        look_at_liveness_now_and_then(now);
+    }
+    return nullptr;
+}
+
+/// The program's signals are for its own threads.
+bool start_thread(void* (*run)(void*)) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    const bool started = pthread_create(&thread, nullptr, run, nullptr) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return started;
+}
+
 }  // namespace
 
 void start() {
@@ -99,17 +168,20 @@ void start() {
     presence = &own_region().presence();
     take_place();
     if (config().wait != Wait::thread) return;
-    // The program's signals are for its own threads.
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    with_thread = pthread_create(&thread, nullptr, run_thread, nullptr) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (start_thread(run_thread)) thread_serves = Serves::program;
+}
+
+void serve_other_hosts() {
+    if (thread_serves != Serves::nobody || !config().rma_thread || link::wait_descriptor() < 0) return;
+    step_out();
+    allow_threads(Threads::served);
+    step_in();
+    if (thread_serves == Serves::nobody && start_thread(serve)) thread_serves = Serves::other_hosts;
 }
 
 void stop() {
     leave_place();
-    if (!with_thread) return;
+    if (thread_serves == Serves::nobody) return;
     stopping.store(true);
     announce_sleep();
     step_out();
@@ -117,7 +189,7 @@ void stop() {
     pthread_join(thread, nullptr);
     step_in();
     stopping.store(false);
-    with_thread = false;
+    thread_serves = Serves::nobody;
     own_doorbell().sleeping.store(0);
 }
 
@@ -128,15 +200,7 @@ void add_poller(bool (*poller)()) {
 }
 
 bool poll() {
-    if (polling) return false;
-    bool any;
-    {
-        Polling now;
-        any = link::poll_rings();
-        // Who waits for what came on a ring should not wait for a look at everything else, too.
-        if (!any || ++busy_polls % kBusyPolls == 0) any |= link::poll_but_rings(any);
-        for (int i = 0; i < poller_count; ++i) any |= pollers[i]();
-    }
+    bool any = poll_paths();
     any |= run_ready();
     if (any && threads_at_once()) wake_own_threads();
     return any;

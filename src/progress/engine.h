@@ -10,8 +10,13 @@ namespace starling::progress {
 /// Begins: own doorbell, waiting mode (STARLING_WAIT); in mode `thread` starts the progress thread, with all signals
 /// blocked. After link::start(), and again after stop(); Threads::at_once must be allowed for that mode.
 void start();
-/// Ends the progress thread. When the library is no longer used; nothing of it may run while the process exits.
+/// Ends the library's thread. When the library is no longer used; nothing of it may run while the process exits.
 void stop();
+
+/// From now on a thread answers while the program computes what processes on other hosts want of this one's memory: it polls when
+/// the sockets have something and no thread of the program waits, and runs no coroutines, so nothing of the program's. Nothing
+/// happens if STARLING_RMA_THREAD is off, no other host can be met or there is a progress thread. Gives up the lock meanwhile.
+void serve_other_hosts();
 
 /// Adds something that poll() asks each time, if it is not there yet; it returns whether anything happened. At most 8.
 void add_poller(bool (*poller)());

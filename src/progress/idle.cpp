@@ -92,12 +92,6 @@ void pause_between_polls() {
     for (uint32_t i = 1; i < kLooksPerPoll && !link::rings_hold_something(); ++i) _mm_pause();
 }
 
-void look_at_liveness_now_and_then(uint64_t now) {
-    if (now <= next_liveness) return;
-    next_liveness = now + kLivenessNs;
-    look_at_liveness();
-}
-
 /// Gives up the lock. Returns when it ended, ns.
 uint64_t yield_now() {
     ++counters.yields;
@@ -112,7 +106,7 @@ Waiting::Look look() {
     const uint32_t cpu = own_core();
     const Company company = look_for_company(cpu, core.is_on(cpu) && core.sure_of_strangers(now));
     // Other threads of this process may be on this core, and have no place of their own in the table.
-    return {now, company.neighbour || threads_at_once(), cpu, company.contested};
+    return {now, company.neighbour || program_threads_at_once(), cpu, company.contested};
 }
 
 }  // namespace
@@ -146,10 +140,11 @@ uint64_t sleep_until_rung(uint32_t rings, uint64_t limit_ns, Sleeper sleeper) {
     ++counters.sleeps;
     if (application) counters.sleeping = ++asleep;
     // Of several threads one may compute.
-    if (!threads_at_once()) mark_self_asleep();
+    if (application && !program_threads_at_once()) mark_self_asleep();
+    if (sleeper == Sleeper::server) ways_to_wake();  // makes what the engine's end wakes it by
     const bool on_sockets = sleeper != Sleeper::aside && wake_socket >= 0 && !sleeping_on_sockets;
     if (on_sockets ? sleep_on_sockets(limit_ns) : sleep_on_futex(rings, limit_ns)) ++counters.wakes_by_ring;
-    mark_self_awake();
+    if (application) mark_self_awake();
     const uint64_t after = now_ns();
     if (application) {
         counters.sleeping = --asleep;
@@ -179,6 +174,12 @@ bool yield_core(bool whoever) {
 void look_at_liveness() {
     profile::hand_on();
     if (link::check_liveness() && threads_at_once()) wake_own_threads();
+}
+
+void look_at_liveness_now_and_then(uint64_t now) {
+    if (now <= next_liveness) return;
+    next_liveness = now + kLivenessNs;
+    look_at_liveness();
 }
 
 uint64_t longest_sleep_aside() { return wake_socket >= 0 ? kAsideNs : kLongestSleepNs; }

@@ -57,9 +57,9 @@ bool core_is_crowded();
 /// The doorbell that block() sleeps on, and whether blocking is allowed at all (mode poll: no).
 void set_doorbell(job::Doorbell& doorbell, bool may_block);
 
-/// Who blocks: a thread of the application inside a wait, the progress thread in its place, or the progress thread while
-/// the application waits and looks at everything by itself.
-enum class Sleeper { application, progress_thread, aside };
+/// Who blocks: a thread of the application inside a wait, the progress thread in its place, a thread of the library's while
+/// the application waits and looks at everything by itself, or the one that serves other hosts.
+enum class Sleeper { application, progress_thread, aside, server };
 
 /// Has peers ring from now on and gives the count of rings so far.
 uint32_t announce_sleep();
@@ -77,6 +77,8 @@ uint64_t longest_sleep_aside();
 
 /// Looks whether other jobs live; what that completes wakes the threads that wait for it.
 void look_at_liveness();
+/// The same, if it is 20 ms or more since the last time.
+void look_at_liveness_now_and_then(uint64_t now);
 
 /// Wakes the application's threads that block: one of them may be waiting for what was just done.
 void wake_own_threads();

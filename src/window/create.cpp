@@ -10,6 +10,7 @@
 #include "collective/comm_call.h"
 #include "collective/request.h"
 #include "link/job.h"
+#include "progress/engine.h"
 #include "window/epoch.h"
 #include "window/lock.h"
 #include "window/window.h"
@@ -38,8 +39,7 @@ int exchange(comm::Comm& comm, const Claim& mine, std::vector<Claim>& claims) {
 /// What the members' claims come to together.
 int check(const std::vector<Claim>& claims, int flavor) {
     for (size_t rank = 0; rank < claims.size(); ++rank) {
-        if (claims[rank].error)
-            return fail(claims[rank].error, "rank %zu has no memory for its part of the window", rank);
+        if (claims[rank].error) return fail(claims[rank].error, "rank %zu has no memory for its part of the window", rank);
         if (claims[rank].flavor != flavor)
             return fail(MPI_ERR_RMA_FLAVOR, "rank %zu has called another function to make the window", rank);
     }
@@ -66,15 +66,14 @@ void find_neighbours(Window& window, const comm::Group& group) {
     }
 }
 
-uint64_t board_bytes(const Window& window) {
-    return to_pages(Board::bytes(static_cast<uint32_t>(window.neighbours.size())));
-}
+uint64_t board_bytes(const Window& window) { return to_pages(Board::bytes(static_cast<uint32_t>(window.neighbours.size()))); }
 
 /// The first process of a host has made it.
 int open_board(Window& window) {
     const Claim& maker = window.claims[static_cast<size_t>(window.neighbours[0])];
     if (window.my_place != 0 && !window.board_pages.open(maker.board, board_bytes(window)))
-        return fail(MPI_ERR_NO_MEM, "the board of the window's locks, which rank %d has made, can't be mapped", window.neighbours[0]);
+        return fail(MPI_ERR_NO_MEM, "the board of the window's locks, which rank %d has made, can't be mapped",
+                    window.neighbours[0]);
     window.board = Board(window.board_pages.data(), static_cast<uint32_t>(window.neighbours.size()));
     return MPI_SUCCESS;
 }
@@ -82,7 +81,8 @@ int open_board(Window& window) {
 /// All memory of a shared window, one part after the other; the first process makes it.
 int share(Window& window, comm::Comm& comm, bool apart) {
     if (static_cast<int>(window.neighbours.size()) != comm.size)
-        return fail(MPI_ERR_RMA_SHARED, "the communicator has processes on other hosts: MPI_Comm_split_type makes one that has not");
+        return fail(MPI_ERR_RMA_SHARED,
+                    "the communicator has processes on other hosts: MPI_Comm_split_type makes one that has not");
     uint64_t all = 0;
     for (const Claim& claim : window.claims) {
         window.offsets.push_back(all);
@@ -94,7 +94,8 @@ int share(Window& window, comm::Comm& comm, bool apart) {
     std::vector<Claim> second;
     if (const int error = exchange(comm, mine, second)) return error;
     const rma::PagesName& memory = second[0].memory;
-    if (!memory.valid()) return fail(MPI_ERR_NO_MEM, "no memory for a window of %llu bytes", static_cast<unsigned long long>(all));
+    if (!memory.valid())
+        return fail(MPI_ERR_NO_MEM, "no memory for a window of %llu bytes", static_cast<unsigned long long>(all));
     if (comm.rank != 0 && !window.pages.open(memory, all)) return fail(MPI_ERR_NO_MEM, "the memory of rank 0 can't be mapped");
     window.base = window.pages.data() + window.offsets[static_cast<size_t>(comm.rank)];
     return MPI_SUCCESS;
@@ -173,10 +174,12 @@ int make(comm::Comm& comm, const Wanted& wanted, Window*& made) {
     }
     if (rma::Region* region = rma::find_region(window->key.id, window->key.secret))
         region->guard = &window->board.guard(static_cast<uint32_t>(window->my_place));
-    window->comm = comm::make_intracomm(window->claims[0].context, comm.local_group().retain(), comm.rank, comm::errors_return());
+    window->comm =
+        comm::make_intracomm(window->claims[0].context, comm.local_group().retain(), comm.rank, comm::errors_return());
     window->remotes.resize(static_cast<size_t>(comm.size));
     all_windows.push_back(window);
     take_early_messages(*window);
+    if (static_cast<int>(window->neighbours.size()) < comm.size) progress::serve_other_hosts();
     made = window;
     return MPI_SUCCESS;
 }

@@ -78,6 +78,7 @@ void Script::set(Random& random) {
     settings.emplace_back("STARLING_CONFIG", "none");
     settings.emplace_back("STARLING_CHECKED", "1");
     settings.emplace_back("STARLING_PMI", "none");
+    settings.emplace_back("STARLING_RMA_THREAD", "off");
     static constexpr uint32_t kMtus[] = {1500, 1500, 1500, 4000, 9000};
     weather.mtu = random.one_of(kMtus);
     weather.cuts_runs = !random.one_in(4);
