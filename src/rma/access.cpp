@@ -91,7 +91,7 @@ void write_data(const Access& access, uint64_t bytes, std::byte* out) {
 bool issue(Access& access) {
     Target& target = *access.target;
     link::Peer& peer = *target.peer;
-    const uint64_t limit = std::min<uint64_t>(link::payload_limit(peer), 16 * 1024);
+    const uint64_t limit = std::min<uint64_t>(link::payload_limit(peer), kMostBytes);
     const Part part = next_part(access, limit);
     const bool swaps = access.operation == Operation::compare_swap;
     const uint64_t data = carries_data(access) ? part.bytes * (swaps ? 2 : 1) : 0;
@@ -161,9 +161,12 @@ bool take_answer(Access& access, const link::Packet& packet) {
     const auto operation = static_cast<Operation>(packet.header.operation);
     const uint64_t at = packet.header.access.offset, bytes = packet.header.bytes;
     if (operation == Operation::done) {
+        const bool takes = access.operation != Operation::put && access.operation != Operation::update;
+        if (takes || at > access.bytes - access.answered) return false;
         access.answered += at;
     } else {
-        if (!access.result.type || at > access.bytes || bytes > access.bytes - at) return false;
+        if (!access.result.type || at > access.bytes || bytes > std::min(access.bytes - at, access.bytes - access.answered))
+            return false;
         datatype::unpack(*access.result.type, access.result.count, access.result.buffer, at, packet.payload, bytes);
         access.answered += bytes;
     }
@@ -198,7 +201,8 @@ int Target::take_error() {
 
 void start(Access& access, Target& target) {
     access.target = &target;
-    access.bytes = access.operation != Operation::compare_swap && carries_data(access) ? access.origin.bytes() : access.there.bytes();
+    access.bytes =
+        access.operation != Operation::compare_swap && carries_data(access) ? access.origin.bytes() : access.there.bytes();
     access.issued = access.answered = access.packets = 0;
     access.done = false;
     access.outcome = progress::Outcome{};

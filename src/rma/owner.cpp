@@ -114,10 +114,10 @@ uint64_t span_of(const Run& run, const Datatype* element) {
 /// False if anything of it is not as it has to be, and nothing is done then.
 bool read(Operation operation, const link::Packet& packet, Asked& asked) {
     const uint64_t bytes = packet.header.bytes;
-    if (bytes < sizeof asked.packet) return false;
+    if (operation < Operation::put || operation > Operation::compare_swap || bytes < sizeof asked.packet) return false;
     std::memcpy(&asked.packet, packet.payload, sizeof asked.packet);
     const uint32_t count = asked.packet.runs;
-    if (count > kMostRuns || bytes - sizeof asked.packet < count * sizeof(Run)) return false;
+    if (count > kMostRuns || asked.packet.bytes > kMostBytes || bytes - sizeof asked.packet < count * sizeof(Run)) return false;
     std::memcpy(asked.runs, packet.payload + sizeof asked.packet, count * sizeof(Run));
     const uint64_t before = sizeof asked.packet + count * sizeof(Run);
     asked.data = packet.payload + before;
@@ -183,21 +183,29 @@ void carry_out_early(uint32_t region) {
     }
 }
 
-void carry_out(link::Peer& peer, const link::Packet& packet) {
+Operation do_access(const link::Packet& packet, std::vector<std::byte>& result) {
     const auto operation = static_cast<Operation>(packet.header.operation);
+    Asked asked{};
+    if (!read(operation, packet, asked)) return Operation::refused;
+    const bool gives =
+        operation == Operation::get || operation == Operation::fetch_update || operation == Operation::compare_swap;
+    if (gives) result.resize(asked.packet.bytes);
+    uint64_t done = 0;
+    for (const Run& run : std::span(asked.runs, asked.packet.runs)) {
+        do_run(operation, asked, run, done, gives ? result.data() : nullptr);
+        done += run.bytes;
+    }
+    return gives ? Operation::data : Operation::done;
+}
+
+void carry_out(link::Peer& peer, const link::Packet& packet) {
     if (keep_early(peer, packet)) return;
     Answer answer{&peer, Operation::refused, packet.header.access, {}};
-    Asked asked{};
-    if (read(operation, packet, asked)) {
-        const bool gives = operation == Operation::get || operation == Operation::fetch_update || operation == Operation::compare_swap;
-        if (gives) answer.data.resize(asked.packet.bytes);
-        uint64_t done = 0;
-        for (const Run& run : std::span(asked.runs, asked.packet.runs)) {
-            do_run(operation, asked, run, done, gives ? answer.data.data() : nullptr);
-            done += run.bytes;
-        }
-        answer.operation = gives ? Operation::data : Operation::done;
-        if (!gives) answer.header.offset = asked.packet.bytes;
+    answer.operation = do_access(packet, answer.data);
+    if (answer.operation == Operation::done) {
+        AccessPacket asked;
+        std::memcpy(&asked, packet.payload, sizeof asked);
+        answer.header.offset = asked.bytes;
     }
     reply(std::move(answer));
 }

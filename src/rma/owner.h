@@ -1,7 +1,10 @@
 // The side that has the memory: carries out what packets ask for.
 #pragma once
 
+#include <vector>
+
 #include "link/peer.h"
+#include "rma/packets.h"
 
 namespace starling::rma {
 
@@ -14,7 +17,10 @@ void carry_out_early(uint32_t region);
 /// Begins to take packets of kind `access`; at the first region or access.
 void take_accesses();
 
-/// What asks comes here.
+/// Does what a packet asks for, if all of it is as it has to be. Operation::refused: nothing was done; `done`, or `data`, with what
+/// is to be given in `result`. Believes nothing that the packet says.
+Operation do_access(const link::Packet& packet, std::vector<std::byte>& result);
+/// The same, answered: what asks comes here.
 void carry_out(link::Peer& peer, const link::Packet& packet);
 
 /// Sends answers that found no room so far. Whether any went out.

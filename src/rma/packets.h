@@ -31,5 +31,6 @@ static_assert(sizeof(AccessPacket) == 24);
 
 /// Runs in one packet at most, and data to and fro: what any path takes.
 inline constexpr uint32_t kMostRuns = 128;
+inline constexpr uint32_t kMostBytes = 16 * 1024;
 
 }  // namespace starling::rma

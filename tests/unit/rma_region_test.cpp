@@ -1,0 +1,74 @@
+// Regions: what may be reached, by whom, and until when.
+#include "rma/region.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "base/error.h"
+#include "mpi.h"
+
+namespace starling::rma {
+namespace {
+
+TEST(Region, IsReachedWithinItsBytesOnly) {
+    std::vector<std::byte> memory(100);
+    const RegionKey key = expose(memory.data(), memory.size());
+    const Region* region = find_region(key.id, key.secret);
+    ASSERT_NE(region, nullptr);
+    EXPECT_EQ(region->at(0, 100), memory.data());
+    EXPECT_EQ(region->at(99, 1), memory.data() + 99);
+    EXPECT_EQ(region->at(100, 0), memory.data() + 100);
+    EXPECT_EQ(region->at(99, 2), nullptr);
+    EXPECT_EQ(region->at(101, 0), nullptr);
+    // Sums that wrap are no way in.
+    EXPECT_EQ(region->at(~uint64_t{0}, 2), nullptr);
+    EXPECT_EQ(region->at(1, ~uint64_t{0}), nullptr);
+    withdraw(key);
+}
+
+TEST(Region, NeedsItsSecret) {
+    std::vector<std::byte> memory(8);
+    const RegionKey key = expose(memory.data(), memory.size());
+    EXPECT_EQ(find_region(key.id, key.secret ^ 2), nullptr);
+    EXPECT_EQ(find_region(key.id, 0), nullptr);
+    EXPECT_EQ(find_region(key.id + 1000, key.secret), nullptr);
+    withdraw(key);
+    EXPECT_EQ(find_region(key.id, key.secret), nullptr);
+    EXPECT_EQ(find_region(key.id, 0), nullptr) << "a free place is none";
+    // The place is used again, with another secret.
+    const RegionKey next = expose(memory.data(), memory.size());
+    EXPECT_EQ(next.id, key.id);
+    EXPECT_NE(next.secret, key.secret);
+    EXPECT_EQ(find_region(key.id, key.secret), nullptr);
+    withdraw(next);
+}
+
+TEST(Region, OfAddressesHasWhatIsAttached) {
+    std::vector<std::byte> memory(300);
+    const RegionKey key = expose_addresses();
+    const auto at = [](const std::byte* p) { return static_cast<uint64_t>(reinterpret_cast<uintptr_t>(p)); };
+    const auto reached = [&](size_t offset, uint64_t bytes) {
+        return find_region(key.id, key.secret)->at(at(memory.data() + offset), bytes);
+    };
+    EXPECT_EQ(reached(0, 1), nullptr);
+    EXPECT_EQ(attach(key, memory.data() + 100, 100), MPI_SUCCESS);
+    EXPECT_EQ(reached(100, 100), memory.data() + 100);
+    EXPECT_EQ(reached(100, 101), nullptr);
+    EXPECT_EQ(reached(99, 1), nullptr);
+    // What overlaps in any way is refused, what lies beside is not.
+    EXPECT_EQ(attach(key, memory.data() + 150, 10), MPI_ERR_RMA_ATTACH);
+    EXPECT_EQ(attach(key, memory.data() + 50, 51), MPI_ERR_RMA_ATTACH);
+    EXPECT_EQ(attach(key, memory.data(), 300), MPI_ERR_RMA_ATTACH);
+    EXPECT_EQ(attach(key, memory.data() + 200, 100), MPI_SUCCESS);
+    EXPECT_EQ(detach(key, memory.data() + 101), MPI_ERR_RMA_ATTACH);
+    EXPECT_EQ(detach(key, memory.data() + 100), MPI_SUCCESS);
+    EXPECT_EQ(detach(key, memory.data() + 100), MPI_ERR_RMA_ATTACH);
+    EXPECT_EQ(reached(100, 1), nullptr);
+    EXPECT_EQ(reached(200, 100), memory.data() + 200);
+    withdraw(key);
+    clear_failure();
+}
+
+}  // namespace
+}  // namespace starling::rma
