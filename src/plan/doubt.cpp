@@ -4,22 +4,23 @@
 
 namespace starling::plan {
 
-uint64_t OnDemand::phase(std::span<const Traffic> traffic, uint32_t threshold, uint32_t limit) {
+uint64_t OnDemand::phase(std::span<const Traffic> traffic, const Terms& terms) {
     struct Direct {
         uint64_t worth, sent;
         Key key;
     };
     std::vector<Direct> direct;
+    const uint32_t least = std::max(terms.threshold, open_.size() < terms.limit ? 0 : terms.cost);
     for (const auto& [with, sent, late] : traffic) {
         const Key key(with.job, with.rank);
         const bool open = std::binary_search(open_.begin(), open_.end(), key);
         // Where the plan had no connection at all it can't be said how long it takes.
         const uint32_t opening = late < sent ? late : 0;
-        const uint32_t before = open ? 0 : std::max(threshold, opening);
+        const uint32_t before = open ? 0 : std::max(least, opening);
         if (with.priority > before) direct.push_back({with.priority - before, sent > before ? sent - before : 0, key});
     }
     std::stable_sort(direct.begin(), direct.end(), [](const Direct& a, const Direct& b) { return a.worth > b.worth; });
-    if (direct.size() > limit) direct.resize(limit);
+    if (direct.size() > terms.limit) direct.resize(terms.limit);
     uint64_t messages = 0;
     std::vector<Key> now;
     for (const Direct& one : direct) {
@@ -28,7 +29,7 @@ uint64_t OnDemand::phase(std::span<const Traffic> traffic, uint32_t threshold, u
     }
     // Nobody takes the other places, so who had them keeps them.
     for (const Key& key : open_) {
-        if (now.size() >= limit) break;
+        if (now.size() >= terms.limit) break;
         if (std::find(now.begin(), now.end(), key) == now.end()) now.push_back(key);
     }
     std::sort(now.begin(), now.end());

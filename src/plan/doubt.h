@@ -11,14 +11,20 @@
 
 namespace starling::plan {
 
+/// On which a peer has a connection on demand, unless it still has it from the phase before.
+struct Terms {
+    uint32_t threshold = 0;  ///< messages to it before
+    uint32_t cost = 0;       ///< messages both ways before, where another has to go for it (STARLING_REPLACE_MESSAGES)
+    uint32_t limit = 0;      ///< places
+};
+
 /// Connections on demand, of one transport: a peer's connection is there after its first messages, and those that carry most
 /// of a phase have the places.
 class OnDemand {
   public:
     /// A phase is over that had this traffic: how many of the messages sent would have gone on connections.
-    /// `threshold`: messages to a peer before it has one, unless it still has it from the phase before; to open it
-    /// takes as long as it took the plan. `limit`: places.
-    uint64_t phase(std::span<const Traffic> traffic, uint32_t threshold, uint32_t limit);
+    /// To open one takes as long as it took the plan.
+    uint64_t phase(std::span<const Traffic> traffic, const Terms& terms);
 
   private:
     using Key = std::pair<uint64_t, uint32_t>;

@@ -3,15 +3,18 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/config.h"
 #include "plan/phase_traffic.h"
 
 namespace starling::plan {
 
 namespace {
 
-/// A connection stays open until its place is needed, so what follows counts, too: each phase this much of the one before it.
+// A connection stays open until its place is needed, so what follows counts, too: each phase this much of the one before it. But to
+// have it then is worth no more than opening it then costs, a few times over.
 constexpr double kHorizon = 0.75;
-constexpr int kAhead = 8;  ///< phases: what comes later is worth a tenth
+constexpr uint64_t kMostCosts = 4;
+constexpr size_t kAhead = 8;  ///< phases: what comes later is worth a tenth
 
 bool by_name(const Partner& one, const Partner& other) {
     return std::pair(one.job, one.rank) < std::pair(other.job, other.rank);
@@ -42,17 +45,17 @@ const Partners* Learned::last(profile::PhaseId phase) const {
 
 const Partners* Learned::partners(profile::PhaseId phase, uint64_t) {
     if (!last(phase)) return nullptr;
-    planned_ = *last(phase);
-    double weight = kHorizon;
-    for (int i = 0; i < kAhead; ++i, weight *= kHorizon) {
-        phase = known_[phase].next;
-        if (!last(phase)) break;
-        for (Partner partner : *last(phase)) {
-            partner.priority = static_cast<uint32_t>(weight * partner.priority);
-            if (partner.priority > 0) planned_.push_back(partner);
-        }
+    std::vector<const Partners*> coming{last(phase)};
+    while (coming.size() <= kAhead && last(known_[phase].next)) coming.push_back(last(phase = known_[phase].next));
+    const auto most = static_cast<double>(kMostCosts * static_cast<uint64_t>(config().replace_messages));
+    planned_.clear();
+    for (auto one = coming.rbegin(); one != coming.rend(); ++one) {
+        for (Partner& partner : planned_)
+            partner.priority = static_cast<uint32_t>(kHorizon * std::min<double>(most, partner.priority));
+        planned_.insert(planned_.end(), (*one)->begin(), (*one)->end());
+        add_up(planned_);
     }
-    add_up(planned_);
+    std::erase_if(planned_, [](const Partner& partner) { return partner.priority == 0; });
     std::sort(planned_.begin(), planned_.end(), by_priority);
     if (planned_.size() > kMostPartners) planned_.resize(kMostPartners);
     return &planned_;

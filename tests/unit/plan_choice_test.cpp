@@ -58,7 +58,8 @@ TEST(Learned, WhatFollowsCountsLess) {
     EXPECT_EQ(*learned.partners(1, 2), (Partners{{1, 2, 100}}));
     learned.ended(2, {{1, 3, 1000}, {1, 2, 200}}, 4);
     EXPECT_EQ(*learned.partners(2, 2), (Partners{{1, 3, 1000}, {1, 2, 200}}));
-    EXPECT_EQ(*learned.partners(1, 2), (Partners{{1, 3, 750}, {1, 2, 250}}));
+    // Never more than four times what it costs to open it then (64): 0.75 * 256.
+    EXPECT_EQ(*learned.partners(1, 2), (Partners{{1, 2, 250}, {1, 3, 192}}));
 }
 
 TEST(Learned, APhaseThatComesBackCountsAgain) {

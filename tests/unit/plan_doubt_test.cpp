@@ -8,12 +8,12 @@
 namespace starling::plan {
 namespace {
 
-constexpr uint32_t kThreshold = 8, kPlaces = 2;
+constexpr Terms kTerms{8, 0, 2};
 
 uint64_t phase(OnDemand& model, const Partners& partners) {
     std::vector<Traffic> all_sent;
     for (const Partner& partner : partners) all_sent.push_back({partner, partner.priority});
-    return model.phase(all_sent, kThreshold, kPlaces);
+    return model.phase(all_sent, kTerms);
 }
 
 TEST(OnDemand, TheFirstMessagesTakeTheBasePath) {
@@ -39,6 +39,15 @@ TEST(OnDemand, WhatIsOpenStaysOpen) {
     EXPECT_EQ(phase(model, {{1, 1, 10}, {1, 2, 10}}), 4u);
 }
 
+TEST(OnDemand, WhereAnotherHasToGoAConnectionIsEarned) {
+    OnDemand model;
+    const Terms terms{8, 64, 1};
+    EXPECT_EQ(model.phase(std::vector{Traffic{{1, 1, 200}, 100}}, terms), 92u);
+    EXPECT_EQ(model.phase(std::vector{Traffic{{1, 2, 200}, 100}}, terms), 36u);
+    EXPECT_EQ(model.phase(std::vector{Traffic{{1, 1, 64}, 64}}, terms), 0u);
+    EXPECT_EQ(model.phase(std::vector{Traffic{{1, 2, 50}, 50}}, terms), 50u);
+}
+
 TEST(OnDemand, RanksOfOtherJobsAreOthers) {
     OnDemand model;
     EXPECT_EQ(phase(model, {{1, 1, 100}}), 92u);
@@ -49,22 +58,22 @@ TEST(OnDemand, RanksOfOtherJobsAreOthers) {
 TEST(OnDemand, AConnectionTakesAsLongToOpenAsItTookThePlan) {
     OnDemand model;
     const Traffic opened_late{{1, 1, 100}, 100, 60}, opened_at_once{{1, 2, 100}, 100, 2};
-    EXPECT_EQ(model.phase(std::vector{opened_late, opened_at_once}, kThreshold, kPlaces), 40u + 92u);
+    EXPECT_EQ(model.phase(std::vector{opened_late, opened_at_once}, kTerms), 40u + 92u);
     // What stays open needs no time.
-    EXPECT_EQ(model.phase(std::vector{opened_late}, kThreshold, kPlaces), 100u);
+    EXPECT_EQ(model.phase(std::vector{opened_late}, kTerms), 100u);
     // One that the plan never got says nothing of how long it takes.
-    EXPECT_EQ(model.phase(std::vector{Traffic{{1, 3, 300}, 300, 300}}, kThreshold, kPlaces), 292u);
+    EXPECT_EQ(model.phase(std::vector{Traffic{{1, 3, 300}, 300, 300}}, kTerms), 292u);
 }
 
 TEST(OnDemand, WhoSendsToUsTakesAPlaceToo) {
     OnDemand model;
     const Traffic heard{{1, 1, 100}, 0}, heard_more{{1, 2, 200}, 50}, told{{1, 3, 90}, 90};
-    EXPECT_EQ(model.phase(std::vector{heard, heard_more, told}, kThreshold, kPlaces), 42u);
+    EXPECT_EQ(model.phase(std::vector{heard, heard_more, told}, kTerms), 42u);
 }
 
 TEST(OnDemand, WithoutPlacesNothingGoesOnConnections) {
     OnDemand model;
-    EXPECT_EQ(model.phase(std::vector{Traffic{{1, 1, 100}, 100}}, kThreshold, 0), 0u);
+    EXPECT_EQ(model.phase(std::vector{Traffic{{1, 1, 100}, 100}}, {kTerms.threshold, 0, 0}), 0u);
 }
 
 TEST(Doubt, ThreePhasesInARow) {

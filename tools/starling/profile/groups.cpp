@@ -1,8 +1,10 @@
 #include "groups.h"
 
-#include <cmath>
+#include <algorithm>
 #include <map>
 #include <utility>
+
+#include "base/config.h"
 
 namespace starling::analysis {
 
@@ -30,13 +32,19 @@ std::vector<Group> groups_of(const Run& run) {
 
 // From the run's end backwards. A span of several occurrences tells their sum, so they are taken to be alike.
 void add_worth(const Run& run, std::vector<Group>& groups) {
+    constexpr double kSettled = 32;  ///< occurrences, after which one more changes nothing
+    const double most = kMostCosts * static_cast<double>(config().replace_messages);
     std::map<size_t, Group*> beginning;
     for (Group& group : groups) beginning[group.spans.front()] = &group;
     std::vector<Pair> worth;
     for (size_t i = run.spans.size(); i-- > 0;) {
-        const double each = 1 / run.spans[i].occurrences(), later = std::pow(kHorizon, run.spans[i].occurrences());
-        worth = sum_of({}, worth, later);
-        worth = sum_of(worth, pairs_of(run.spans[i]), each * (1 - later) / (1 - kHorizon));
+        const Span& span = run.spans[i];
+        const std::vector<Pair> now = pairs_of(span);
+        for (double n = std::min(span.occurrences(), kSettled); n > 0; --n) {
+            for (Pair& pair : worth) pair.all.messages = kHorizon * std::min(most, pair.all.messages);
+            std::erase_if(worth, [](const Pair& pair) { return pair.all.messages < 1; });
+            worth = sum_of(worth, now, 1 / span.occurrences());
+        }
         if (const auto group = beginning.find(i); group != beginning.end()) group->second->worth = worth;
     }
 }
