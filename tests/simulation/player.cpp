@@ -32,14 +32,15 @@ std::vector<char> message_of(const Step& step, uint64_t way = 0) {
 }
 
 const char* name_of(Kind kind) {
-    static constexpr const char* kNames[] = {"message",    "exchange", "crowd",     "cancelled send", "cancelled receive",
-                                             "collective", "split",    "duplicate", "release",        "compute"};
+    static constexpr const char* kNames[] = {"message",           "exchange",   "crowd", "cancelled send",
+                                             "cancelled receive", "collective", "split", "duplicate",
+                                             "release",           "compute",    "window"};
     return kNames[static_cast<int>(kind)];
 }
 
 bool is_for_all(const Step& step) {
     return step.kind == Kind::collective || step.kind == Kind::split || step.kind == Kind::duplicate ||
-           step.kind == Kind::release;
+           step.kind == Kind::release || step.kind == Kind::window;
 }
 
 }  // namespace
@@ -135,6 +136,8 @@ void Player::play(const Step& step) {
         case Kind::release:
             ok(mpi_.Comm_free(&comms_[step.comm]), "MPI_Comm_free");
             return;
+        case Kind::window:
+            return use_window(step);
         case Kind::compute:
             if (sends) world()->compute(step.ns);
             return;

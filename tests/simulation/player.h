@@ -54,6 +54,11 @@ class Player {
     void check_collective(const Step& step, Pending& pending);
     void start_prepared(const Step& step, Pending& pending, MPI_Comm comm);
     void split(const Step& step);
+    struct WindowUse;
+    void use_window(const Step& step);
+    void play_epoch(WindowUse& use, int kind, bool closes_by_flush);
+    void act_on_window(WindowUse& use, int target_lock);
+    void check_window(const Step& step, WindowUse& use, const char* what);
     void compare(const Step& step, const std::vector<char>& in, const MPI_Status& status, int source);
     void check_crowd(const Step& step, const std::vector<char>& in, const MPI_Status& status);
     void check_crowds();

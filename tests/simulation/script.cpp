@@ -155,6 +155,8 @@ void Script::write_step(Random& random, uint32_t community) {
     step.from = static_cast<int>(random.below(size));
     step.to = static_cast<int>(random.below(size));
     step.tag = static_cast<int>(random.below(3));
+    // Of some seeds, so that the others are what they were.
+    if ((seed % 8 == 3 || seed % 8 == 4) && !mortal && random.one_in(8)) return write_window(random, step);
     const uint64_t kind = random.below(100);
     if (kind < 4) {
         step.kind = Kind::compute;
@@ -235,6 +237,13 @@ void Script::write_collective(Random& random, Step step) {
     static constexpr SendWay kWays[] = {SendWay::send, SendWay::send, SendWay::isend, SendWay::isend, SendWay::persistent};
     step.send = random.one_of(kWays);  // blocking or not, or prepared
     step.waits = random.one_in(2);
+    add(step);
+}
+
+void Script::write_window(Random& random, Step step) {
+    step.kind = Kind::window;
+    step.count = static_cast<uint32_t>(random.between(1, 4));
+    step.any_tag = random.one_in(2);
     add(step);
 }
 

@@ -26,6 +26,7 @@ enum class Kind : uint8_t {
     duplicate,
     release,  ///< of a communicator
     compute,  ///< one rank does something else
+    window,   ///< made, used in `count` epochs and freed; of memory that was there if any_tag
 };
 
 enum class SendWay : uint8_t { send, ssend, isend, issend, persistent };
@@ -107,6 +108,7 @@ struct Script {
     void write_crowd(Random& random, Step step);
     void write_collective(Random& random, Step step);
     void write_communities(Random& random, Step step);
+    void write_window(Random& random, Step step);
     Step& add(Step step);
     uint32_t draw_bytes(Random& random);
 

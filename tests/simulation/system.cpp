@@ -160,6 +160,12 @@ SIMULATED int open(const char* path, int flags, ...) {
         // Neither the load of the real machine nor what its kernel knows of a process is part of the world.
         if (std::strcmp(path, "/proc/loadavg") == 0) return failed(ENOENT);
         if (std::strncmp(path, "/proc/", 6) == 0 && std::strstr(path, "/stat")) return failed(EACCES);
+        // What another rank has open, this program has.
+        int pid, descriptor;
+        if (std::sscanf(path, "/proc/%d/fd/%d", &pid, &descriptor) == 2 && world()->find(pid)) {
+            if (owner_of_memory(pid) < 0) return failed(ENOENT);
+            return REAL(open)(("/proc/self/fd/" + std::to_string(descriptor)).c_str(), flags, mode);
+        }
     }
     return REAL(open)(path, flags, mode);
 }
