@@ -36,7 +36,7 @@ inline void info_get_version(const char*, int* major, int* minor) {
     *major = 1;
     *minor = 5;
 }
-inline void info_get_name(const char*, char* text) { std::strcpy(text, "Starling " STARLING_VERSION); }
+inline void info_get_name(const char*, char* text) { std::strcpy(text, "Starling"); }
 inline void pcontrol(const char*, int) {}
 
 inline void* malloc(const char* name, size_t bytes) { return starling_shmem_allocate(name, 0, bytes, false); }

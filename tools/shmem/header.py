@@ -10,6 +10,10 @@ OPENING = """\
 #include <stddef.h>
 #include <stdint.h>
 
+/* shmem4py takes a header for one of OpenSHMEM 1.5 in full by these two names, which are Sandia OpenSHMEM's. */
+#define SHMEM_DEF_H
+#define SHMEM_FUNCTION_ATTRIBUTES
+
 #define SHMEM_MAJOR_VERSION 1
 #define SHMEM_MINOR_VERSION 5
 #define SHMEM_MAX_NAME_LEN 256

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""What users read where a program is wrong: wrong_test.py OSHRUN PROGRAM"""
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+OSHRUN, PROGRAM = sys.argv[1:3]
+
+
+def run(*arguments, pes=2, **environment):
+    environment = {**os.environ, **environment}
+    return subprocess.run([OSHRUN, "-n", str(pes), PROGRAM, *arguments], capture_output=True, text=True, timeout=60, env=environment)
+
+
+class Wrong(unittest.TestCase):
+    def expect(self, what, sentence, **environment):
+        result = run(what, **environment)
+        self.assertNotEqual(result.returncode, 0, f"{what}: {result.stdout}{result.stderr}")
+        self.assertRegex(result.stderr, sentence, what)
+
+    def expect_nothing(self, what, **environment):
+        result = run(what, **environment)
+        self.assertEqual((result.returncode, result.stdout), (0, "went on\n" * 2), result.stderr)
+
+    def test_nothing_is_wrong(self):
+        self.expect_nothing("nothing")
+        self.expect_nothing("nothing", STARLING_CHECK="on")
+
+    def test_before_and_after(self):
+        self.expect("before-init", r"shmem_barrier_all: OpenSHMEM is not initialized")
+        self.expect("put-before-init", r"shmem_long_p: OpenSHMEM is not initialized")
+        self.expect("after-finalize", r"shmem_quiet: OpenSHMEM is finalized already")
+        self.expect("twice", r"PE \d of 2: shmem_init: OpenSHMEM is initialized already")
+
+    def test_addresses(self):
+        for check in ("off", "on"):
+            self.expect("stack", r"PE \d of 2: shmem_long_p: dest, 8 bytes at 0x\w+, is not symmetric", STARLING_CHECK=check)
+            self.expect("malloc", r"PE \d of 2: shmem_long_g: source, 8 bytes at 0x\w+, is not symmetric", STARLING_CHECK=check)
+            self.expect("beyond", r"shmem_long_p: dest, 8 bytes at 0x\w+, is not all in allocated", STARLING_CHECK=check)
+            self.expect("pe", r"shmem_long_p: PE 2 of 2", STARLING_CHECK=check)
+            self.expect("negative-pe", r"shmem_long_atomic_inc: PE -1 of 2", STARLING_CHECK=check)
+        self.expect("freed", r"shmem_long_p: dest, 8 bytes at 0x\w+, is not all in allocated", STARLING_CHECK="on")
+        self.expect("overrun", r"shmem_long_p: dest, 8 bytes at 0x\w+, is not all in allocated", STARLING_CHECK="on")
+        self.expect("free-twice", r"shmem_free: 0x\w+ is not the begin of an allocation")
+        self.expect("free-inside", r"shmem_free: 0x\w+ is not the begin of an allocation")
+
+    def test_calls(self):
+        self.expect("root", r"shmem_long_broadcast: the root is PE 2 of 2")
+        self.expect("unequal-malloc", r"shmem_malloc: the number of bytes is not the same on all PEs: \d+ here, and from 1000 to 2000",
+                    STARLING_CHECK="on")
+        self.expect("unequal-reduce", r"shmem_long_sum_reduce: the number of elements is not the same on all PEs", STARLING_CHECK="on")
+        self.expect("comparison", r"shmem_long_wait_until: the comparison is none of")
+        self.expect("signal-operation", r"shmem_putmem_signal: the operation is neither")
+        self.expect("context", r"shmem_ctx_long_p: the context is SHMEM_CTX_INVALID")
+        self.expect("world-destroyed", r"shmem_team_destroy: the predefined teams can't be destroyed")
+        self.expect("clear-lock", r"shmem_clear_lock: the lock at 0x\w+ is not this PE's")
+        self.expect("active-set", r"shmem_barrier: no active set of 2 PEs from PE 0 on, with a stride of 2\^1, among 2")
+        self.expect("stride", r"shmem_long_iput: a stride of 0 bytes")
+
+    def test_settings(self):
+        self.expect("nothing", r"SHMEM_SYMMETRIC_SIZE=12q is no size", SHMEM_SYMMETRIC_SIZE="12q")
+        self.expect_nothing("nothing", SHMEM_SYMMETRIC_SIZE="1.5m")
+        self.expect_nothing("nothing", SMA_SYMMETRIC_SIZE="2M")
+        told = run("nothing", SHMEM_VERSION="1", SHMEM_INFO="1").stdout
+        self.assertRegex(told, r"Starling .*OpenSHMEM 1\.5")
+        self.assertIn("SHMEM_SYMMETRIC_SIZE", told)
+
+    def test_global_exit(self):
+        for code in (0, 1, 7):
+            result = run("exit", str(code), pes=3)
+            self.assertEqual(result.returncode, code, result.stderr)
+            said = re.search(r"called shmem_global_exit with code (\d+)", result.stderr)
+            self.assertEqual(said and int(said[1]), code or None, result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=1)
