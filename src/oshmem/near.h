@@ -49,8 +49,8 @@ inline void stored(int pe) {
 
 /// There was a store that is a full barrier, too.
 inline void wake(int pe) {
-    const std::atomic<uint32_t>* sleeping = starling_shmem_near.sleeping[pe];
-    if (sleeping && sleeping->load(std::memory_order_relaxed) != 0) [[unlikely]]
+    const std::atomic<uint32_t>* watching = starling_shmem_near.watching[pe];
+    if (watching && watching->load(std::memory_order_relaxed) != 0) [[unlikely]]
         starling_shmem_wake(pe);
 }
 

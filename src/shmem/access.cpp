@@ -158,7 +158,6 @@ bool is_fenced(Remote& remote) {
 void quiet(const Context& context) {
     if (context.open->load(std::memory_order_relaxed) != 0)
         progress::wait_until([&] { return context.open->load(std::memory_order_relaxed) == 0; });
-    std::atomic_thread_fence(std::memory_order_seq_cst);
     wake_stored();
 }
 

@@ -36,7 +36,7 @@ struct Near {
     std::byte* base = nullptr;          ///< of the own heap
     std::atomic<uint64_t> bytes = 0;    ///< of it that accesses may go to; 0: none goes without the runtime
     std::byte** heaps = nullptr;        ///< where each PE's heap is mapped, null: nowhere (yet); written by the runtime only
-    const std::atomic<uint32_t>** sleeping = nullptr;  ///< of each such PE: not 0 while it must be woken
+    const std::atomic<uint32_t>** watching = nullptr;  ///< of each neighbour: not 0 while it waits for its memory to change
     uint32_t pes = 0;
     std::atomic<int32_t> stored = -1;  ///< the PE that was stored to last, since all such PEs were woken; -1: none
     std::atomic<uint32_t> open = 0;    ///< accesses of the default context that are under way

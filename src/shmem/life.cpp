@@ -45,8 +45,8 @@ void open_entries() {
     Near& near = starling_shmem_near;
     const auto n = static_cast<size_t>(world().pes);
     near.heaps = static_cast<std::byte**>(std::calloc(n, sizeof(std::byte*)));
-    near.sleeping = static_cast<const std::atomic<uint32_t>**>(std::calloc(n, sizeof(void*)));
-    if (!near.heaps || !near.sleeping) complain("no memory for %d PEs", world().pes);
+    near.watching = static_cast<const std::atomic<uint32_t>**>(std::calloc(n, sizeof(void*)));
+    if (!near.heaps || !near.watching) complain("no memory for %d PEs", world().pes);
     near.base = world().pages.data();
     near.pes = static_cast<uint32_t>(n);
     near.heaps[world().me] = near.base;
@@ -57,9 +57,9 @@ void close_entries() {
     near.bytes.store(0);
     near.pes = 0;
     std::free(near.heaps);
-    std::free(near.sleeping);
+    std::free(near.watching);
     near.heaps = nullptr;
-    near.sleeping = nullptr;
+    near.watching = nullptr;
     near.base = nullptr;
 }
 

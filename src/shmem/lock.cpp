@@ -1,9 +1,7 @@
 // Locks: a queue (Mellor-Crummey and Scott), so who waits does so at its own memory, and all have it in the order of asking.
 //
 // A lock is a symmetric long. Its upper half on PE 0 names the last in the queue; its lower half, on each PE, is that PE's own place.
-#include "progress/flags.h"
-
-#include "base/error.h"
+#include "progress/engine.h"
 #include "shmem/access.h"
 #include "shmem/call.h"
 
@@ -12,7 +10,6 @@ namespace starling::shmem {
 namespace {
 
 constexpr uint32_t kWaits = 1u << 31;  ///< in a PE's place: somebody has the lock; below it, who is next + 1
-constexpr progress::WaitSite kTurn{nullptr, progress::Expected::unrung};
 
 /// One PE's half words of a lock.
 struct Words {
@@ -41,7 +38,7 @@ uint32_t swap_if(int pe, const Spot& spot, uint32_t from, uint32_t to) {
 }
 
 void wait_for_own(const Words& words, bool (*ready)(void*)) {
-    progress::wait_for_flags(ready, own_place(words), kTurn);
+    wait_for_memory(ready, own_place(words));
 }
 
 }  // namespace

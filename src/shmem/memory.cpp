@@ -90,6 +90,7 @@ void map_neighbour(Remote& remote) {
     const rma::PagesName name{cell.pid.load(), shown.descriptor, shown.inode};
     if (remote.heap.open(name, 0, shown.limit)) remote.mapped[0] = remote.heap.data();
     remote.doorbell = &shm::Region(remote.process.job->segment().region(remote.process.rank)).doorbell();
+    remote.watching = &shown.watching;
     if (shown.data_bytes == world().data_bytes) {
         remote.pid = cell.pid.load();
         remote.data = shown.data;
@@ -200,7 +201,7 @@ Remote& remote_pe(int pe) {
         return *place;
     settle(place, meet({link::self().job, static_cast<uint32_t>(pe)}));
     Near& near = starling_shmem_near;
-    if (place->doorbell) near.sleeping[pe] = &place->doorbell->sleeping;
+    if (place->watching) near.watching[pe] = place->watching;
     if (place->mapped[0]) __atomic_store_n(&near.heaps[pe], place->mapped[0], __ATOMIC_RELEASE);
     return *place;
 }
@@ -217,11 +218,13 @@ void note_store(Remote& remote) {
 }
 
 void wake(Remote& remote) {
-    if (remote.doorbell) job::ring(*remote.doorbell);
+    if (remote.watching && remote.watching->load(std::memory_order_relaxed) != 0) job::ring(*remote.doorbell);
 }
 
 void wake_stored() {
     starling_shmem_near.stored.store(-1, std::memory_order_relaxed);
+    // Who is about to wait says so and looks once more: one of the two sees the other.
+    if (!world().stored.empty()) std::atomic_thread_fence(std::memory_order_seq_cst);
     for (Remote* remote : world().stored) wake(*remote);
     world().stored.clear();
 }

@@ -1,9 +1,9 @@
-// Waiting for symmetric memory that others write.
+// Waiting for symmetric memory that others change.
 #include "progress/flags.h"
-
 #include "progress/idle.h"
 #include "shmem/access.h"
 #include "shmem/call.h"
+#include "transport/shm/region.h"
 
 namespace starling::shmem {
 
@@ -14,18 +14,35 @@ constexpr int kSpins = 100;
 
 constexpr progress::WaitSite kMemory{nullptr, progress::Expected::unrung};
 
+/// Says so as long as it exists: neighbours ring then.
+class Watching {
+  public:
+    Watching() : watching_(shm::Region(link::self().job->segment().region(link::self().rank)).symmetric().watching) { watching_.fetch_add(1); }
+    ~Watching() { watching_.fetch_sub(1); }
+    Watching(const Watching&) = delete;
+    Watching& operator=(const Watching&) = delete;
+
+  private:
+    std::atomic<uint32_t>& watching_;
+};
+
 }  // namespace
+
+void wait_for_memory(bool (*ready)(void*), void* argument) {
+    for (int i = progress::core_is_crowded() ? kSpins - 1 : 0; i < kSpins; ++i) {
+        if (ready(argument)) return;
+        __builtin_ia32_pause();
+    }
+    const Watching watching;
+    progress::wait_for_flags(ready, argument, kMemory);
+}
 
 extern "C" {
 
 void starling_shmem_wait(const char* name, bool (*ready)(void*), void* argument) {
     const Call call(name);
     wake_stored();
-    for (int i = progress::core_is_crowded() ? kSpins - 1 : 0; i < kSpins; ++i) {
-        if (ready(argument)) return;
-        __builtin_ia32_pause();
-    }
-    progress::wait_for_flags(ready, argument, kMemory);
+    wait_for_memory(ready, argument);
 }
 
 void starling_shmem_poll() {

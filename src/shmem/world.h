@@ -41,6 +41,7 @@ struct Remote {
     pid_t pid = 0;               ///< of a neighbour whose variables the kernel copies; 0: none
     uint64_t data = 0;           ///< where its variables are there
     job::Doorbell* doorbell = nullptr;  ///< of a neighbour
+    const std::atomic<uint32_t>* watching = nullptr;  ///< not 0: it waits for its memory to change
 
     rma::Target& target(Area area) { return targets[static_cast<size_t>(area)]; }
     bool busy() const { return targets[0].open != 0 || targets[1].open != 0; }
@@ -94,9 +95,12 @@ inline std::byte* mapped(const Remote& remote, const Spot& spot) {
     std::byte* base = remote.mapped[static_cast<size_t>(spot.area)];
     return base ? base + spot.offset : nullptr;
 }
+/// Blocks until `ready(argument)`, which looks at memory of this process that others change.
+void wait_for_memory(bool (*ready)(void*), void* argument);
+
 /// There was a store into its mapped memory.
 void note_store(Remote& remote);
-/// Wakes those that were stored to.
+/// Wakes those that were stored to, if they wait for that.
 void wake_stored();
 void wake(Remote& remote);
 

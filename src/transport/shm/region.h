@@ -27,6 +27,7 @@ struct alignas(64) SymmetricMemory {
     uint64_t inode;               ///< of that file
     uint64_t limit;               ///< bytes that it may grow to
     uint64_t data, data_bytes;    ///< the program's variables, in the rank's process
+    std::atomic<uint32_t> watching;  ///< threads of the rank that wait for memory of theirs to change: who changes it rings
 };
 
 inline constexpr uint32_t kRingSlots = 24;

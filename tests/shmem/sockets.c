@@ -1,0 +1,51 @@
+// How many sockets a process has after MPI, OpenSHMEM, or both have talked to the next process long enough to earn a connection: the first
+// argument is mpi, shmem or both.
+#include <dirent.h>
+#include <mpi.h>
+#include <unistd.h>
+
+#include "check.h"
+
+static int sockets(void) {
+    int count = 0;
+    DIR* folder = opendir("/proc/self/fd");
+    for (struct dirent* entry; (entry = readdir(folder));) {
+        char path[300], target[100];
+        snprintf(path, sizeof path, "/proc/self/fd/%s", entry->d_name);
+        const ssize_t length = readlink(path, target, sizeof target - 1);
+        if (length > 0 && strncmp(target, "socket:", 7) == 0) count++;
+    }
+    closedir(folder);
+    return count;
+}
+
+int main(int argc, char** argv) {
+    const char* what = argc > 1 ? argv[1] : "both";
+    const int mpi = strcmp(what, "shmem") != 0, shmem = strcmp(what, "mpi") != 0;
+    int me = 0, n = 1;
+    if (mpi) MPI_Init(NULL, NULL);
+    if (shmem) {
+        shmem_init();
+        me = shmem_my_pe(), n = shmem_n_pes();
+    } else {
+        MPI_Comm_rank(MPI_COMM_WORLD, &me);
+        MPI_Comm_size(MPI_COMM_WORLD, &n);
+    }
+    const int next = (me + 1) % n, before = (me + n - 1) % n;
+    char data[100];
+    memset(data, me, sizeof data);
+    for (int i = 0; i < 2000; i++) {
+        if (mpi) MPI_Sendrecv_replace(data, 100, MPI_CHAR, next, 0, before, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (!shmem) continue;
+        static char memory[100];
+        shmem_putmem(memory, data, sizeof data, next);
+        if (i % 20 == 0) shmem_barrier_all();
+    }
+    if (shmem) shmem_barrier_all();
+    if (mpi) MPI_Barrier(MPI_COMM_WORLD);
+    printf("sockets %d\n", sockets());
+    fflush(stdout);
+    if (shmem) shmem_finalize();
+    if (mpi) MPI_Finalize();
+    return 0;
+}
