@@ -76,11 +76,10 @@ comm::Group* neighbours() {
 
 void make_teams() {
     const link::Process& me = link::self();
-    const job::JobId id = me.job->address().id;
     comm::GroupBuilder all;
     all.add(comm::Run{me.job, 0, 1, world().pes});
-    world().everyone = make_team(all.build(), comm::make_context(id, comm::kShmemWorldNumber));
-    world().sharing = make_team(neighbours(), comm::make_context(id, comm::kShmemSharedNumber));
+    world().everyone = make_team(all.build(), predefined_context(comm::kShmemWorldNumber));
+    world().sharing = make_team(neighbours(), predefined_context(comm::kShmemSharedNumber));
     world().everyone->predefined = world().sharing->predefined = true;
 }
 

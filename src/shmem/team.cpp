@@ -27,7 +27,7 @@ constinit auto& all_teams = all_teams_storage.value;
 using ActiveSets = std::map<std::tuple<int, int, int>, Team*>;
 STARLING_STATE ActiveSets* active_sets = nullptr;
 
-enum class Kind : uint8_t { strided, x, y, active_set };
+enum class Kind : uint8_t { strided, x, y, active_set, predefined };
 
 uint64_t mix(uint64_t z) {
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
@@ -67,6 +67,12 @@ bool is_member(int pe, int start, int stride, int size) {
 }
 
 }  // namespace
+
+// What is late of one world must not be taken for the next one's: others may be there already.
+uint64_t predefined_context(uint64_t number) {
+    const uint64_t first = comm::make_context(link::self().job->address().id, number);
+    return world().starts == 1 ? first : context_of_call(first, Kind::predefined, number);
+}
 
 Team* make_team(comm::Comm* comm) {
     Team* team = teams.create(comm);

@@ -44,6 +44,8 @@ struct Context : ContextHead {
 /// A team of these processes, with a context id that all members work out alike: 0 of `number` ones is drawn.
 Team* make_team(comm::Group* group, uint64_t context);
 Team* make_team(comm::Comm* comm);
+/// The context id of SHMEM_TEAM_WORLD and _SHARED, of each time that OpenSHMEM is initialized another.
+uint64_t predefined_context(uint64_t number);
 void destroy_team(Team* team);
 
 /// The team behind a handle; ends the job where it is none. Null for SHMEM_TEAM_INVALID.
