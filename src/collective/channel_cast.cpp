@@ -57,4 +57,8 @@ void ChannelCast::start_receive(multicast::Receive& receive, int sender, uint64_
 
 bool ChannelCast::withdraw(multicast::Receive& receive) { return !channel_ || multicast::withdraw(receive); }
 
+void ChannelCast::refuse(multicast::Receive& receive) {
+    if (channel_) multicast::refuse(receive);
+}
+
 }  // namespace starling::collective

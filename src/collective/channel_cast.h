@@ -18,8 +18,10 @@ class ChannelCast final : public Cast {
     ChannelCast& operator=(const ChannelCast&) = delete;
 
     bool start_send(multicast::Send& send, uint64_t call, const void* data, uint64_t bytes) override;
+    bool is_full(uint64_t bytes) const override { return channel_ && multicast::is_full(*channel_, bytes); }
     void start_receive(multicast::Receive& receive, int sender, uint64_t call, void* memory, uint64_t bytes) override;
     bool withdraw(multicast::Receive& receive) override;
+    void refuse(multicast::Receive& receive) override;
 
     /// What there is to wait for before the communicator's creation returns.
     bool settled() const { return !channel_ || multicast::settled(*channel_); }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "collective/channel_cast.h"
 #include "message/point_to_point.h"
 #include "progress/flags.h"
@@ -17,6 +18,7 @@ namespace {
 // The communicator's collective channel numbers the participants as an exchange does.
 class CommExchange final : public Exchange, public comm::CollectiveState {
   public:
+    ~CommExchange() override;
     explicit CommExchange(comm::Comm& comm) : comm_(comm), channel_(comm.collective) {
         rank = channel_.my_rank();
         local_size = comm.size;
@@ -37,6 +39,7 @@ class CommExchange final : public Exchange, public comm::CollectiveState {
     }
 
     bool withdraw(message::ReceiveRequest& request) override { return message::cancel_receive(request); }
+    void throw_away(uint64_t bytes, int source, int tag) override;
 
     Cast* cast(int tag) override {
         // Whether it is there already doesn't count: a call may look late.
@@ -77,7 +80,27 @@ class CommExchange final : public Exchange, public comm::CollectiveState {
     bool alone_ = false;  ///< each on a host of its own, of several
     bool cast_tried_ = false;
     std::unique_ptr<ChannelCast> cast_;
+
+    /// A message that nobody wants.
+    struct Waste {
+        std::unique_ptr<std::byte[]> memory;
+        message::ReceiveRequest request;
+    };
+    std::vector<std::unique_ptr<Waste>> waste_;
 };
+
+void CommExchange::throw_away(uint64_t bytes, int source, int tag) {
+    std::erase_if(waste_, [](const auto& one) { return one->request.done; });
+    auto one = std::make_unique<Waste>();
+    one->memory = std::make_unique<std::byte[]>(bytes);
+    start_receive(one->request, one->memory.get(), static_cast<int64_t>(bytes), datatype::predefined(MPI_BYTE), source, tag);
+    if (!one->request.done) waste_.push_back(std::move(one));
+}
+
+CommExchange::~CommExchange() {
+    for (auto& one : waste_)
+        if (!one->request.done && !message::cancel_receive(one->request)) (void)one.release();  // it is coming in
+}
 
 // All members must come to the same map, so nothing counts but what all of them know: the ids in the host tables, or,
 // of jobs whose tables fill on demand, the place in the table.
@@ -177,6 +200,9 @@ void TaggedExchange::start_receive(message::ReceiveRequest& request, void* buffe
                                    const datatype::Datatype& type, int source, int) {
     message::start_receive(request, channel_, buffer, count, type, ranks_[static_cast<size_t>(source)], tag_);
 }
+
+// Nothing on it goes by groups.
+void TaggedExchange::throw_away(uint64_t, int, int) { panic("a message is thrown away where there are no groups"); }
 
 bool TaggedExchange::withdraw(message::ReceiveRequest& request) { return message::cancel_receive(request); }
 

@@ -36,6 +36,7 @@ class PlanExchange final : public Exchange {
         all_.start_receive(request, buffer, count, type, source, tag);
     }
     bool withdraw(message::ReceiveRequest& request) override { return all_.withdraw(request); }
+    void throw_away(uint64_t bytes, int source, int tag) override { all_.throw_away(bytes, source, tag); }
     const HostMap* hosts() override { return all_.hosts(); }
     int ended() override { return all_.ended(); }
 
@@ -56,6 +57,7 @@ class TaggedExchange : public Exchange {
     void start_receive(message::ReceiveRequest& request, void* buffer, int64_t count, const datatype::Datatype& type,
                        int source, int tag) override;
     bool withdraw(message::ReceiveRequest& request) override;
+    void throw_away(uint64_t bytes, int source, int tag) override;
 
   private:
     message::Channel& channel_;

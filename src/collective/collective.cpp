@@ -8,17 +8,9 @@ namespace starling::collective {
 
 namespace {
 
-/// Above this, who waits for both ways must expect that the group is taken: the tree is slow for so much.
-constexpr uint64_t kShort = 128 * 1024;
-
 /// Where nobody shares a host, everybody leads one.
 void know_cast(View& v) {
     if (!v.cast && v.whole_side() && v.exchange->each_has_its_host()) v.cast = v.exchange->cast(v.tag);
-}
-
-bool takes_multicast(const Call& call, const View& v) {
-    if (!v.cast) return false;
-    return (call.kind == Kind::bcast && call.bytes <= kShort) || v.cast->expected(v.tag, v.blocking);
 }
 
 Call call_of(Kind kind, const View& v, uint64_t bytes) {
@@ -28,7 +20,7 @@ Call call_of(Kind kind, const View& v, uint64_t bytes) {
         call.two_levels = true;
         call.consecutive = hosts->contiguous;
     }
-    call.multicast = takes_multicast(call, v);
+    call.multicast = v.cast != nullptr;
     return call;
 }
 

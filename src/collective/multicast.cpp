@@ -18,11 +18,6 @@ struct WayUp {
         : parent((v.me - 1) / kWide), first(std::min(v.n, v.me * kWide + 1)), last(std::min(v.n, v.me * kWide + 1 + kWide)) {}
 };
 
-/// After a blocking call: what the next ones may expect.
-void learn(const View& v, bool by_group) {
-    if (v.blocking && v.error == MPI_SUCCESS) v.cast->learn(v.tag, by_group);
-}
-
 /// receive = the operands of all, at rank 0; receive holds my own operand before. In any order.
 Task reduce_up(View v, void* receive, int64_t count, const Datatype& type, const Op& op) {
     const WayUp way(v);
@@ -47,17 +42,12 @@ Task barrier_multicast(View v) {
     for (int child = way.first; child < way.last; ++child) arrivals.receive(nullptr, 0, byte_type(), child);
     co_await arrivals;
     if (v.me != 0) co_await v.send(nullptr, 0, byte_type(), way.parent);
-    bool by_group = false;
-    v.note(co_await spread(v, nullptr, 0, byte_type(), 0, by_group));
-    learn(v, by_group);
-    co_return v.error;
+    std::byte token{};  // who has an error sends nothing, which needs nobody who waits for it
+    co_return co_await spread(v, &token, 1, byte_type(), 0);
 }
 
 Task bcast_multicast(View v, void* buffer, int64_t count, const Datatype& type, int root) {
-    bool by_group = false;
-    v.note(co_await spread(v, buffer, count, type, root, by_group));
-    learn(v, by_group);
-    co_return v.error;
+    return spread(v, buffer, count, type, root);
 }
 
 Task allreduce_multicast(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op) {
@@ -68,10 +58,7 @@ Task allreduce_multicast(View v, const void* send, void* receive, int64_t count,
         const void* input = v.me == 0 ? send : input_of(send, receive);
         v.note(co_await reduce_binomial(v, input, receive, count, type, op, 0));
     }
-    bool by_group = false;
-    v.note(co_await spread(v, receive, count, type, 0, by_group));
-    learn(v, by_group);
-    co_return v.error;
+    co_return co_await spread(v, receive, count, type, 0);
 }
 
 }  // namespace starling::collective

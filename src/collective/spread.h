@@ -7,17 +7,19 @@
 
 namespace starling::collective {
 
-/// On a view that has a cast: `count` elements from `root` to all others. The root decides alone: if the group takes the
-/// message now, it goes there and nowhere else, and is sure to come to every member that lives; else it goes down the binomial tree,
-/// as does the news of an error. So who is not the root waits for both, its parent's message and the group's, gets one of them,
-/// takes the other wait back, and hands on to its children what came from its parent, nothing of what came from the group: they get it
-/// themselves. `by_group`: which way it was, the same for all where there was no error.
+/// On a view that has a cast: `count` elements, at least a byte, from `root` to all others. The root decides alone: if the group takes
+/// the message now, it goes there and nowhere else, and is sure to come to every member that lives; else it goes down a tree, as does
+/// the news of an error: the binomial one, or for long messages one of two children each, in segments. So who is not the root waits
+/// for both, its parent's message and the group's, gets one of them, takes the other wait back, and hands on to its children what came
+/// from its parent, nothing of what came from the group: they get it themselves.
 ///
 /// No two under one tag: their messages would be told apart by order alone, which two ways don't have.
 ///
-/// Nobody gets both but after deaths: a root that dies while it sends leaves members that have all of it beside
-/// others that don't; these fail, by the group or by the tree, and tell their children, who may have gone on. What
-/// they are told then lies unread in a communicator that has lost a member.
-Task spread(View v, void* buffer, int64_t count, const Datatype& type, int root, bool& by_group);
+/// The dead. Every member learns by itself that the root has died, and then fails, if the group has not brought all of it: it waits
+/// for no parent, since one that has had all from the group has left. Its parent may live, and have the message by the tree: so it
+/// leaves receives behind that throw that away (Exchange::throw_away), and its children are told. A parent that has died is an
+/// error, too, though the group may bring the message yet: that is refused (Cast::refuse), else its sender would keep it for ever.
+/// News of errors are messages of no bytes: they wait for nobody, and may lie unread in a communicator that has lost a member.
+Task spread(View v, void* buffer, int64_t count, const Datatype& type, int root);
 
 }  // namespace starling::collective

@@ -88,6 +88,7 @@ bool check_liveness() {
         job->mark_dead();
         job->each_peer([](Peer& peer) { on_peer_dead(peer); });
         upcalls.job_failed(*job);
+        tell_of_failures();
         any = true;
     }
     forget_gone_jobs();

@@ -24,6 +24,8 @@ STARLING_STATE List<Peer, &Peer::pending_hook>* pending = nullptr;
 STARLING_STATE Immortal<std::vector<Peer*>> rings_storage;  ///< peers that may write to a ring of ours
 constinit auto& rings = rings_storage.value;
 STARLING_STATE Taker takers[packet::kKinds] = {};
+using Watcher = void (*)();
+STARLING_STATE Watcher failure_watcher = nullptr;
 
 }  // namespace
 
@@ -53,6 +55,12 @@ int start() {
 }
 
 void take_packets(packet::Kind kind, Taker taker) { takers[static_cast<size_t>(kind)] = taker; }
+
+void watch_failures(void (*watcher)()) { failure_watcher = watcher; }
+
+void tell_of_failures() {
+    if (failure_watcher) failure_watcher();
+}
 
 bool takes_packets(packet::Kind kind) { return takers[static_cast<size_t>(kind)] != nullptr; }
 

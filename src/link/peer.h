@@ -161,6 +161,11 @@ struct Upcalls {
 };
 extern Upcalls upcalls;
 
+/// Has it called after processes have failed, or all of a job, and what they had sent was delivered: whoever else than messages waits
+/// for them finds them ended (has_ended). By one, said when he begins.
+void watch_failures(void (*watcher)());
+void tell_of_failures();
+
 /// Has packets of a kind that is no message's taken by somebody: by one for each kind, said when he begins. What nobody takes is dropped.
 using Taker = void (*)(Peer& peer, const Packet& packet);
 void take_packets(packet::Kind kind, Taker taker);

@@ -47,6 +47,7 @@ void fail_peer(Peer& peer) {
     peer.why_dead = strndup(failure_text().data(), failure_text().size());
     on_peer_dead(peer);
     upcalls.peer_failed(peer);
+    tell_of_failures();
 }
 
 int why_dead(const Peer& peer, int rank) {

@@ -83,6 +83,7 @@ Channel* open(std::span<const link::Process> members, uint32_t me, uint64_t cont
     channel->leads = at == sorted.begin();
     channel->membership = use(sorted, static_cast<uint32_t>(at - sorted.begin()));
     if (!channel->membership) return nullptr;
+    desk().begin(context);
     if (scheme == Multicast::pool) {
         fill_pool();
         channel->take_from_the_pool();
@@ -94,8 +95,8 @@ Channel* open(std::span<const link::Process> members, uint32_t me, uint64_t cont
 
 void close(Channel& channel) {
     desk().forget(channel.context);
-    let_go(*channel.membership);
     forget_in_pool(channel.context);
+    let_go(*channel.membership);
     delete &channel;
 }
 
@@ -105,6 +106,11 @@ bool settled(const Channel& channel) {
 }
 
 bool may_send(const Channel& channel, uint64_t bytes) { return channel.membership->group.may_send(bytes); }
+
+bool is_full(const Channel& channel, uint64_t bytes) {
+    const Group& group = channel.membership->group;
+    return group.state() == State::ready && !group.may_send(bytes);
+}
 
 bool start_send(Channel& channel, Send& send, uint64_t call, const void* data, uint64_t bytes) {
     channel.count();
@@ -125,9 +131,13 @@ void start_receive(Channel& channel, Receive& receive, uint32_t sender, uint64_t
     receive.memory = static_cast<std::byte*>(memory);
     receive.bytes = bytes;
     desk().post(receive, channel.label(sender, call));
+    const link::Process& from = channel.members[sender];
+    if (!receive.done && link::has_ended(from)) desk().fail(from.job->address().id, from.rank);
 }
 
 bool withdraw(Receive& receive) { return desk().withdraw(receive, receive.channel->label(receive.sender, receive.call)); }
+
+void refuse(Receive& receive) { desk().refuse(receive, receive.channel->label(receive.sender, receive.call)); }
 
 bool has_begun(const Channel& channel, uint32_t sender, uint64_t call) { return desk().has_begun(channel.label(sender, call)); }
 

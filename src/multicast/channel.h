@@ -39,6 +39,10 @@ bool settled(const Channel& channel);
 /// begun is delivered all the same.
 bool may_send(const Channel& channel, uint64_t bytes);
 
+/// Whether start_send() would take the message as soon as what was sent before is acknowledged: the group can be used, and there is no
+/// room. That may take long: members need not take what nobody there has asked for.
+bool is_full(const Channel& channel, uint64_t bytes);
+
 /// A message to all other members; must not move until it is done: when the memory may be used again, which for short ones is at
 /// once. `outcome.error` is MPI_SUCCESS: members that die are no error of the sender's.
 struct Send : progress::Request {
@@ -67,11 +71,14 @@ struct Receive : progress::Request {
     Receive* next = nullptr;
 };
 
-/// Posts a receive; it may be complete on return, since what comes early is kept.
+/// Posts a receive; it may be complete on return, since what comes early is kept, and from a sender that has died nothing comes.
 void start_receive(Channel& channel, Receive& receive, uint32_t sender, uint64_t call, void* memory, uint64_t bytes);
 
 /// Takes a receive back: the message has come another way. False: it is done already.
 bool withdraw(Receive& receive);
+
+/// The same, and what comes of the message yet is thrown away: nobody will ask for it. Nothing if it is done already.
+void refuse(Receive& receive);
 
 /// Whether some of the message has come by multicast: then its sender has chosen so, and the rest comes that way.
 bool has_begun(const Channel& channel, uint32_t sender, uint64_t call);

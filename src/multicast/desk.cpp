@@ -50,6 +50,8 @@ std::shared_ptr<Arrival> Desk::arrive(const Label& label, uint64_t bytes, uint32
         Receive& receive = *posted->second;
         posted_.erase(posted);
         give(*made, receive);
+    } else if (refused_.erase(label) > 0 || closed_.contains(label.context)) {
+        made->want_nothing();
     }
     return made;
 }
@@ -102,7 +104,18 @@ bool Desk::withdraw(Receive& receive, const Label& label) {
     return true;
 }
 
+void Desk::refuse(Receive& receive, const Label& label) {
+    const bool expected = posted_.contains(label);
+    if (withdraw(receive, label) && expected) refused_.insert(label);
+}
+
 void Desk::forget(uint64_t context) {
+    if (closed_.insert(context).second) closed_order_.push_back(context);
+    if (closed_order_.size() > kMostClosed) {
+        closed_.erase(closed_order_.front());
+        closed_order_.pop_front();
+    }
+    std::erase_if(refused_, [context](const Label& label) { return label.context == context; });
     for (auto at = arrivals_.begin(); at != arrivals_.end();) {
         const bool of_it = at->first.context == context;
         if (of_it) at->second->want_nothing();
@@ -124,6 +137,7 @@ void Desk::fail(uint64_t job, uint32_t rank) {
         if (of_it) arrival.want_nothing();
         at = of_it ? arrivals_.erase(at) : std::next(at);
     }
+    std::erase_if(refused_, [&](const Label& label) { return label.job == job && label.rank == rank; });
     for (Receive* receive : lost) {
         receive->outcome.error = starling::fail(MPI_ERR_PROC_ABORTED, "rank %u has failed while it sent to a group", rank);
         progress::keep_failure(*receive);

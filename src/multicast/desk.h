@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/hash.h"
@@ -77,9 +79,20 @@ class Desk {
 
     void post(Receive& receive, const Label& label);
     bool withdraw(Receive& receive, const Label& label);
+    /// The same, and for good: what comes of it is thrown away.
+    void refuse(Receive& receive, const Label& label);
     bool has_begun(const Label& label) const { return arrivals_.contains(label); }
-    /// Nothing of the context is wanted any more.
+    /// Nothing of the context is wanted any more, whenever it comes; until it is begun again.
     void forget(uint64_t context);
+    void begin(uint64_t context) { closed_.erase(context); }
+    bool is_closed(uint64_t context) const { return closed_.contains(context); }
+    /// Visits job and rank of all from whom something is expected, perhaps more than once.
+    template <class F>
+    void each_expected(F&& visit) const {
+        for (const auto& [label, receive] : posted_) visit(label.job, label.rank);
+        for (const auto& [label, arrival] : arrivals_)
+            if (!arrival->complete()) visit(label.job, label.rank);
+    }
     /// Nothing more comes from there.
     void fail(uint64_t job, uint32_t rank);
     size_t waiting() const { return arrivals_.size(); }
@@ -90,6 +103,11 @@ class Desk {
 
     std::unordered_map<Label, Receive*, LabelHash> posted_;
     std::unordered_map<Label, std::shared_ptr<Arrival>, LabelHash> arrivals_;  ///< that no completed receive has had
+    std::unordered_set<Label, LabelHash> refused_;
+    // Contexts that came to their end, the last ones: members that had errors may free a communicator before all of it has come.
+    static constexpr size_t kMostClosed = 1024;
+    std::unordered_set<uint64_t> closed_;
+    std::deque<uint64_t> closed_order_;
 };
 
 }  // namespace starling::multicast

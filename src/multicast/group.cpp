@@ -87,7 +87,10 @@ void Group::on_datagram(const Datagram& datagram, uint64_t now) {
     if (!source.incoming.take(datagram, now)) return;
     if (source.incoming.epoch() != epoch) source.relay = {};
     // Those who count have what this member has not: it is none of them.
-    if (source.incoming.take_left_behind()) return apply(Event::unwanted, now);
+    if (source.incoming.take_left_behind()) {
+        left_behind_ = true;
+        return apply(Event::unwanted, now);
+    }
     if (head.word == Word::heartbeat) source.relay.urgent = true;
     report(head.sender, now);
 }
@@ -262,6 +265,7 @@ bool Group::run(uint64_t now) {
         any = true;
     }
     run_test(now);
+    if (!outgoing_.drained() && alive() == 1) count_own(now);
     if (state_ == State::leaving && outgoing_.drained()) apply(Event::drained, now);
     return any;
 }

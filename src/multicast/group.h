@@ -55,6 +55,9 @@ class Group {
     void start(Send& send, uint64_t context, uint64_t call, const void* data, uint64_t bytes, uint64_t now);
     const Outgoing& outgoing() const { return outgoing_; }
     uint64_t duplicates() const;
+    bool is_out(uint32_t member) const { return tree_.is_out(member); }
+    /// Others have gone on without this member, so they have been told that the group is not for it.
+    bool left_behind() const { return left_behind_; }
     /// Of members that others than themselves have to count with.
     uint32_t alive() const;
 
@@ -130,6 +133,7 @@ class Group {
     Tree tree_;
     std::vector<bool> dead_;  ///< out for good
     State state_ = State::absent;
+    bool left_behind_ = false;
 
     Outgoing outgoing_;
     Relay own_;  ///< of what this process sends

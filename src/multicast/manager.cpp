@@ -132,11 +132,10 @@ void Manager::drop_idle() {
     for (size_t i = order.size(); i-- > 0;) {
         Membership& one = *order[i];
         if (one.users > 0 || !one.group.outgoing().drained()) continue;
-        // Of the pool's, those that wait for being taken, and those that are gone already.
-        if (one.pooled ? one.group.state() != State::absent || !one.taken : one.of_own_job() && ++idle <= kMostIdle) continue;
+        if (one.pooled ? !is_over(one) : one.of_own_job() && ++idle <= kMostIdle) continue;
         one.group.apply(Event::give_up, now_ns());
         if (holds_place(one)) continue;
-        forget_in_pool(one);
+        if (one.pooled) forget_in_pool(one);
         order.erase(order.begin() + static_cast<ptrdiff_t>(i));
         all.erase(one.name.key);
     }
@@ -172,6 +171,21 @@ void on_packet(link::Peer& peer, const link::Packet& packet) {
     look_again(one);
 }
 
+/// Whoever is waited for and has ended brings nothing any more, whether or not a group has him as a member now.
+void on_failures() {
+    std::vector<Name> ended;
+    manager->desk.each_expected([&](uint64_t id, uint32_t rank) {
+        link::Job* const job = link::job_with_id(id);
+        if (!job || link::has_ended({job, rank})) ended.push_back({id, rank});
+    });
+    for (const Name& who : ended) manager->desk.fail(who.job, who.rank);
+    const uint64_t now = now_ns();
+    for (Membership* one : manager->order) {
+        one->look_for_dead(now);
+        look_again(*one);
+    }
+}
+
 }  // namespace
 
 Desk& desk() { return manager->desk; }
@@ -184,6 +198,7 @@ Membership* make_group(std::span<const link::Process> members, uint32_t me, uint
     if (!manager) {
         manager = new Manager;
         link::take_packets(packet::Kind::multicast, on_packet);
+        link::watch_failures(on_failures);
         progress::add_poller(poll);
         link::add_deadline([] { return manager->next; });
     }

@@ -115,6 +115,14 @@ void Membership::note(uint32_t member, const Note& note) {
     if (link::Peer* const to = peer(member)) link::send_control(*to, packet::Kind::multicast, &note, sizeof note);
 }
 
+void Membership::tell_gone() {
+    Note gone{};
+    gone.group = name.key;
+    gone.kind = NoteKind::gone;
+    for (uint32_t member = 0; member < group.size(); ++member)
+        if (member != group.me() && !group.is_out(member)) note(member, gone);
+}
+
 bool Membership::join() {
     if (may_join && !may_join(*this)) return false;
     if (const int error = link::network()->join(name, *this, network_)) {

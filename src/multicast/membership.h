@@ -26,6 +26,10 @@ class Membership final : public Outside, public transport::Audience {
     uint64_t joined_at = 0;
     bool taken = false;   ///< of the pool, and given to somebody
     bool pooled = false;  ///< made ahead: only who is given it uses it
+    /// Of the pool, and left before it was known for whom it is: word of that may be under way.
+    bool lost = false;
+    /// Says that this process has let go of the group, and sends nothing to it any more.
+    void tell_gone();
 
     link::Process process(uint32_t member) const { return processes_[member]; }
     /// The member's index, size() if it is none.

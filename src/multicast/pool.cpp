@@ -53,7 +53,8 @@ struct Ready {
     bool was_ready = false;
 
     Label label(const link::Process& first) const { return {first.job->address().id, kClaims, number, first.rank}; }
-    /// It has been of use, and is none any more: given up for others, or taken without a word of it having come.
+    /// It has been of use, and is none any more: given up for others, or taken without a word of it having come. Then that is still
+    /// waited for: who has taken it may send to this process, and counts with its acknowledgements.
     bool is_lost() {
         const State state = membership->group.state();
         was_ready = was_ready || state == State::ready;
@@ -65,12 +66,14 @@ struct Pool {
     std::vector<link::Process> members;  ///< leaders of the job's hosts
     uint32_t me = 0;
     std::vector<std::unique_ptr<Ready>> ready;        ///< by number
+    std::vector<std::unique_ptr<Ready>> lost;         ///< of which word may come yet
     std::deque<uint64_t> granted;                     ///< contexts, the last ones: their wishes may come more than once
     std::unordered_map<uint64_t, Membership*> given;  ///< by context
 
     void add(uint64_t number);
     void apply(const Claim& claim, Membership& membership);
     void grant(const Claim& claim);
+    bool take_claim(Ready& one);
 };
 STARLING_STATE Pool* pool = nullptr;
 
@@ -98,7 +101,8 @@ void Pool::apply(const Claim& claim, Membership& membership) {
     for (size_t i = 0; i < in.size(); ++i) in[i] = claim.has(i);
     membership.group.narrow(in, now);
     membership.taken = true;
-    if (in[me])
+    membership.lost = false;
+    if (in[me] && !desk().is_closed(claim.context))
         given[claim.context] = &membership;
     else
         membership.group.apply(Event::unwanted, now);
@@ -164,11 +168,31 @@ Membership* given_by_pool(uint64_t context) {
 }
 
 void forget_in_pool(uint64_t context) {
-    if (pool) pool->given.erase(context);
+    if (!pool) return;
+    const auto found = pool->given.find(context);
+    if (found == pool->given.end()) return;
+    Membership& membership = *found->second;
+    pool->given.erase(found);
+    if (membership.users > 0) return;
+    membership.group.apply(Event::unwanted, now_ns());  // it has never used it
+    look_again(membership);
 }
 
-void forget_in_pool(const Membership& membership) {
-    if (pool) std::erase_if(pool->given, [&](const auto& one) { return one.second == &membership; });
+void forget_in_pool(Membership& membership) {
+    std::erase_if(pool->given, [&](const auto& one) { return one.second == &membership; });
+    std::erase_if(pool->lost, [&](const auto& one) {
+        if (one->membership != &membership) return false;
+        desk().withdraw(one->claim, one->label(pool->members[0]));
+        return true;
+    });
+    if (pool->me == 0) membership.tell_gone();
+}
+
+bool is_over(const Membership& membership) {
+    const Group& group = membership.group;
+    if (group.state() != State::absent || !membership.taken) return false;
+    if (membership.lost && !group.is_out(0) && !group.left_behind()) return false;
+    return std::none_of(pool->given.begin(), pool->given.end(), [&](const auto& one) { return one.second == &membership; });
 }
 
 void on_wish(const std::byte* wish, size_t bytes) {
@@ -177,23 +201,30 @@ void on_wish(const std::byte* wish, size_t bytes) {
     if (claim.read(wish, bytes)) pool->grant(claim);
 }
 
+/// Whether word has come for whom it is.
+bool Pool::take_claim(Ready& one) {
+    if (!one.claim.done) return false;
+    Claim claim(members.size());
+    if (one.claim.outcome.error == MPI_SUCCESS && claim.read(one.memory.data(), one.claim.outcome.bytes))
+        apply(claim, *one.membership);
+    one.membership->taken = true;
+    one.membership->lost = false;
+    return true;
+}
+
 bool poll_pool() {
     if (!pool) return false;
-    bool any = false;
+    bool any = std::erase_if(pool->lost, [](const auto& one) { return pool->take_claim(*one); }) > 0;
     for (size_t i = 0; i < pool->ready.size(); ++i) {
-        const bool lost = pool->ready[i]->is_lost();
-        if (!pool->ready[i]->claim.done && !lost) continue;
-        const std::unique_ptr<Ready> one = std::move(pool->ready[i]);
+        const bool claimed = pool->take_claim(*pool->ready[i]);
+        if (!claimed && !pool->ready[i]->is_lost()) continue;
+        std::unique_ptr<Ready> one = std::move(pool->ready[i]);
         pool->ready.erase(pool->ready.begin() + static_cast<ptrdiff_t>(i--));
-        Claim claim(pool->members.size());
-        const bool whole = one->claim.done && one->claim.outcome.error == MPI_SUCCESS &&
-                           claim.read(one->memory.data(), one->claim.outcome.bytes);
-        if (whole)
-            pool->apply(claim, *one->membership);
-        else
-            desk().withdraw(one->claim, one->label(pool->members[0]));
+        const uint64_t next = one->number + static_cast<uint64_t>(config().multicast_pool);
         one->membership->taken = true;
-        pool->add(one->number + static_cast<uint64_t>(config().multicast_pool));
+        one->membership->lost = !claimed && pool->me != 0;
+        if (one->membership->lost) pool->lost.push_back(std::move(one));
+        pool->add(next);
         any = true;
     }
     return any;

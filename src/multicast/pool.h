@@ -18,9 +18,12 @@ void fill_pool();
 void take_from_pool(uint64_t context, std::span<const link::Process> members);
 /// The group that the communicator has been given; null: none, or not yet.
 Membership* given_by_pool(uint64_t context);
-/// The communicator is gone, or the group, which nobody has come to use.
+/// The communicator is gone, or the group.
 void forget_in_pool(uint64_t context);
-void forget_in_pool(const Membership& membership);
+void forget_in_pool(Membership& membership);
+/// Whether nothing more concerns this process that comes by the group of the pool: it was given to others, or to a communicator that has
+/// ended; or it was given up here, and it is known that nobody has taken it before.
+bool is_over(const Membership& membership);
 
 /// Groups of the pool: somebody asks for one, and what has become of them. Whether anything happened.
 void on_wish(const std::byte* wish, size_t bytes);

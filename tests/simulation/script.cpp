@@ -27,6 +27,13 @@ Script::Script(uint64_t its_seed, uint32_t wanted_ranks) : seed(its_seed) {
     // Drawn apart, so that seeds mean what they meant before there was a choice.
     placement.encrypts = placement.hosts > 1 && Random(seed ^ 0x5ea1).one_in(3);
     settings.emplace_back("STARLING_ENCRYPTION", placement.encrypts ? "on" : "off");
+    set_multicast(Random(seed ^ 0x6c57));
+}
+
+void Script::set_multicast(Random random) {
+    settings.emplace_back("STARLING_MULTICAST", random.one_of({"auto", "basic", "lazy", "pool"}));
+    settings.emplace_back("STARLING_MULTICAST_GROUPS", random.one_of({"1", "3", "16", "16"}));
+    settings.emplace_back("STARLING_MULTICAST_POOL", random.one_of({"1", "2", "4", "4"}));
 }
 
 void Script::place(Random& random, uint32_t wanted_ranks) {
@@ -73,7 +80,6 @@ void Script::set(Random& random) {
     placement.plans = Plans(seed);
     settings.emplace_back("STARLING_PLAN", placement.plans.source());
     settings.emplace_back("STARLING_PLAN_COLLECTIVES", placement.plans.collectives(ranks));
-    settings.emplace_back("STARLING_MULTICAST", "off");
     settings.emplace_back("STARLING_REPLACE_MESSAGES", placement.plans.replace_messages());
     settings.emplace_back("STARLING_CONFIG", "none");
     settings.emplace_back("STARLING_CHECKED", "1");

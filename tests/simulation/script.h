@@ -101,6 +101,7 @@ struct Script {
   private:
     void place(Random& random, uint32_t wanted_ranks);
     void set(Random& random);
+    void set_multicast(Random random);
     void trouble(Random& random);
     void write(Random& random);
     void write_step(Random& random, uint32_t community);

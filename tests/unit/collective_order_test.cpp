@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "collective/algorithms.h"
+#include "collective/buffers.h"
 #include "collective/collective.h"
 #include "collective/frame_pool.h"
 #include "collective/select.h"
@@ -172,6 +173,55 @@ TEST(CollectiveOrder, ADeadParticipantHangsNobody) {
         }
     }
     EXPECT_EQ(collective::live_frames(), frames);
+}
+
+// As deaths leave it: some have all of the root's message, by the group or by the tree, and others have nothing of it.
+TEST(CollectiveOrder, ARootThatDiesWhileItSendsHangsNobody) {
+    const size_t frames = collective::live_frames();
+    for (uint32_t seed = 0; seed < 4000; ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        Chooser chooser(seed);
+        const int n = 2 + static_cast<int>(chooser.pick(8)), root = static_cast<int>(chooser.pick(static_cast<size_t>(n)));
+        World world(chooser, n);
+        Everything::prepare(world, n);
+        world.eager_limit = chooser.pick(2) * 1000;
+        world.dead.insert(root);
+        if (chooser.pick(3) == 0) world.dead.insert(static_cast<int>(chooser.pick(static_cast<size_t>(n))));
+        std::set<int>& reached = chooser.pick(2) ? world.reached_by_group : world.reached_by_message;
+        for (int i = 0; i < n; ++i)
+            if (chooser.pick(2)) reached.insert(i);
+        const int64_t bytes = chooser.pick(2) ? 100 : 300'000;
+        std::vector<std::vector<std::byte>> data(static_cast<size_t>(n), std::vector<std::byte>(static_cast<size_t>(bytes)));
+        const auto errors = world.run([&](int p, View v) {
+            v.cast = v.exchange->cast(v.tag);
+            return collective::bcast_multicast(v, data[static_cast<size_t>(p)].data(), bytes, starling::collective::byte_type(),
+                                               root);
+        });
+        ASSERT_NE(errors, std::vector<int>{-1}) << "deadlock";
+    }
+    EXPECT_EQ(collective::live_frames(), frames);
+}
+
+TEST(CollectiveOrder, ALongMessageThatTheGroupDoesNotTakeComesInSegments) {
+    for (uint32_t seed = 0; seed < 60; ++seed) {
+        Chooser chooser(seed);
+        const int n = 2 + static_cast<int>(seed % 8), root = static_cast<int>(seed) % n;
+        World world(chooser, n);
+        Everything::prepare(world, n);
+        world.to_group = seed % 3 ? 0 : 1;
+        const int64_t bytes = 128 * 1024 + static_cast<int64_t>(chooser.pick(300'000));
+        std::vector<std::vector<std::byte>> data(static_cast<size_t>(n), std::vector<std::byte>(static_cast<size_t>(bytes)));
+        auto& sent = data[static_cast<size_t>(root)];
+        for (size_t i = 0; i < sent.size(); ++i) sent[i] = static_cast<std::byte>(i * 7 + i / 256 + seed);
+        const auto errors = world.run([&](int p, View v) {
+            v.cast = v.exchange->cast(v.tag);
+            return collective::bcast_multicast(v, data[static_cast<size_t>(p)].data(), bytes, starling::collective::byte_type(),
+                                               root);
+        });
+        ASSERT_EQ(errors, std::vector<int>(static_cast<size_t>(n), 0));
+        for (const auto& one : data) ASSERT_EQ(one, sent) << "seed " << seed;
+        ASSERT_EQ(world.left_over(), 0u);
+    }
 }
 
 TEST(CollectiveOrder, ABadMessageGivesAnErrorAndEnds) {

@@ -85,6 +85,8 @@ class World {
     std::set<int> dead;
     /// Of two messages that leaders of hosts have for all others, so many go to the group; below 0: there are no groups.
     int to_group = -1;
+    /// Whom messages of the dead had reached before they died.
+    std::set<int> reached_by_group, reached_by_message;
     /// Messages that went to groups.
     int64_t grouped = 0;
     /// The message with this number (in order of delivery) arrives too long; -1: none.
@@ -128,7 +130,11 @@ class World {
             if (all_done) return errors;
             for (auto& [key, cast] : casts_)
                 for (auto& [to, receive] : cast.receives)
-                    if (cast.sent) events.push_back([&, number = to] { deliver(cast, number); });
+                    if (cast.sent)
+                        events.push_back([&, number = to] { deliver(cast, number); });
+                    else if (dead.count(leader(std::get<0>(key), std::get<1>(key))))
+                        events.push_back(
+                            [&cast, number = to] { fail(*cast.receives.extract(number).mapped(), MPI_ERR_PROC_ABORTED); });
             for (auto& [key, pair] : pairs_)
                 if (!pair.sends.empty() && !pair.receives.empty()) events.push_back([&] { deliver(pair); });
             if (events.empty()) return {-1};
@@ -206,13 +212,23 @@ class World {
             receive.bytes = bytes;
             receive.sender = static_cast<uint32_t>(sender);
             receive.call = call;
-            if (world.dead.count(world.leader(side, sender))) return World::fail(receive, MPI_ERR_PROC_ABORTED);
+            if (world.dead.count(world.leader(side, sender))) {
+                if (world.reached_by_group.count(world.leader(side, me))) {
+                    receive.outcome.bytes = bytes;
+                    return receive.complete();
+                }
+                // It is noticed now, or later.
+                if (world.chooser_.pick(2)) return World::fail(receive, MPI_ERR_PROC_ABORTED);
+            }
             at(sender, call).receives[me] = &receive;
         }
         bool withdraw(starling::multicast::Receive& receive) override {
             if (receive.done) return false;
             at(static_cast<int>(receive.sender), receive.call).receives.erase(me);
             return true;
+        }
+        void refuse(starling::multicast::Receive& receive) override {
+            if (withdraw(receive)) --at(static_cast<int>(receive.sender), receive.call).left;
         }
     };
 
@@ -232,6 +248,12 @@ class World {
             return &leaders;
         }
         bool withdraw(message::ReceiveRequest& request) override { return world.withdraw(request); }
+        void throw_away(uint64_t bytes, int source, int tag) override {
+            Waste& one = world.waste_.emplace_back();
+            one.memory.resize(bytes);
+            start_receive(one.request, one.memory.data(), static_cast<int64_t>(bytes), datatype::predefined(MPI_BYTE), source,
+                          tag);
+        }
         void start_send(message::SendRequest& request, const void* buffer, int64_t count, const Datatype& type, int destination,
                         int tag) override {
             world.send(request, rank, destination, tag, {&request, {}, buffer, count, &type});
@@ -256,7 +278,9 @@ class World {
     void send(message::SendRequest& request, int from, int to, int tag, PendingSend pending) {
         if (to < 0 || to >= static_cast<int>(participants_.size()) || to == from) std::abort();
         if (dead.count(to)) return fail(request, MPI_ERR_PROC_ABORTED);
-        const bool eager = datatype::packed_size(*pending.type, pending.count) <= eager_limit && chooser_.pick(2) == 0;
+        // Nothing waits for its receiver.
+        const uint64_t bytes = datatype::packed_size(*pending.type, pending.count);
+        const bool eager = bytes == 0 || (bytes <= eager_limit && chooser_.pick(2) == 0);
         if (eager) {
             pending.data = packed(pending);
             pending.request = nullptr;
@@ -267,7 +291,11 @@ class World {
 
     void receive(message::ReceiveRequest& request, int from, int to, int tag, PendingReceive pending) {
         if (from < 0 || from >= static_cast<int>(participants_.size()) || to == from) std::abort();
-        if (dead.count(from)) return fail(request, MPI_ERR_PROC_ABORTED);
+        if (dead.count(from)) {
+            if (!reached_by_message.count(to)) return fail(request, MPI_ERR_PROC_ABORTED);
+            request.outcome.bytes = datatype::packed_size(*pending.type, pending.count);
+            return request.complete();
+        }
         pairs_[{from, to, tag}].receives.push_back(pending);
     }
 
@@ -323,6 +351,11 @@ class World {
     std::vector<std::unique_ptr<starling::collective::CollectiveRequest>> requests_;
     std::map<std::tuple<int, int, int>, Pair> pairs_;
     std::map<std::tuple<int, int, uint64_t>, Sent> casts_;
+    struct Waste {
+        std::vector<std::byte> memory;
+        message::ReceiveRequest request;
+    };
+    std::deque<Waste> waste_;
     int64_t delivered_ = 0;
 };
 
