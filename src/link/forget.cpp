@@ -12,17 +12,20 @@ namespace {
 
 constexpr size_t kFirstLook = 16;
 STARLING_STATE size_t look_at = kFirstLook;  ///< jobs
+STARLING_STATE bool exposed = false;
 
 Standing standing_of(const Job& job) {
     return {.own = &job == self().job,
             .held = job.held(),
-            .exposed = takes_packets(packet::Kind::access),
+            .exposed = exposed,
             .mapped = job.mapped(),
             .dead = job.dead(),
             .owed = job.dead() && !job.held() && upcalls.owes(job)};
 }
 
 }  // namespace
+
+void keep_met_jobs() { exposed = true; }
 
 void forget_gone_jobs() {
     for (size_t i = 0; Job* job = job_at(i);) {

@@ -30,6 +30,9 @@ constexpr bool may_be_forgotten(const Standing& job) {
     return !job.mapped || (job.dead && !job.owed);
 }
 
+/// From now on no job that was met is forgotten: this process exposes memory, or reaches that of others.
+void keep_met_jobs();
+
 /// Forgets all jobs that may be forgotten. Not from within a poll, and not while a batch of the network is open.
 void forget_gone_jobs();
 

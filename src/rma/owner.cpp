@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/state.h"
+#include "link/forget.h"
 #include "progress/engine.h"
 #include "rma/access.h"
 #include "rma/packets.h"
@@ -165,6 +166,7 @@ void listen() { link::take_packets(packet::Kind::access, on_access_packet); }
 void take_accesses() {
     if (taking) return;
     taking = true;
+    link::keep_met_jobs();
     listen();
     progress::add_poller(poll_accesses);
 }
@@ -200,6 +202,8 @@ Operation do_access(const link::Packet& packet, std::vector<std::byte>& result) 
 
 void carry_out(link::Peer& peer, const link::Packet& packet) {
     if (keep_early(peer, packet)) return;
+    // Who exposes nothing keeps no word of peers, which may be forgotten.
+    if (!taking) return;
     Answer answer{&peer, Operation::refused, packet.header.access, {}};
     answer.operation = do_access(packet, answer.data);
     if (answer.operation == Operation::done) {
