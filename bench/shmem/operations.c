@@ -15,20 +15,20 @@ static double now(void) {
 static int compare(const void* a, const void* b) { return *(const double*)a < *(const double*)b ? -1 : 1; }
 
 // The median of rounds, each the mean of so many calls, in µs.
-#define MEASURE(what, count, who, call)                            \
-    do {                                                           \
-        enum { ROUNDS = 21 };                                      \
-        double each[ROUNDS];                                       \
-        shmem_barrier_all();                                       \
-        for (int r = 0; r < ROUNDS; r++) {                         \
-            const double begin = now();                            \
-            if (who)                                               \
-                for (int i = 0; i < (count); i++) call;            \
-            each[r] = (now() - begin) / (count);                   \
-        }                                                          \
-        qsort(each, ROUNDS, sizeof *each, compare);                \
+#define MEASURE(what, count, who, call)                                               \
+    do {                                                                              \
+        enum { ROUNDS = 21 };                                                         \
+        double each[ROUNDS];                                                          \
+        shmem_barrier_all();                                                          \
+        for (int r = 0; r < ROUNDS; r++) {                                            \
+            const double begin = now();                                               \
+            if (who)                                                                  \
+                for (int i = 0; i < (count); i++) call;                               \
+            each[r] = (now() - begin) / (count);                                      \
+        }                                                                             \
+        qsort(each, ROUNDS, sizeof *each, compare);                                   \
         if (me == 0) printf("%-28s %9.3f\n", what, each[ROUNDS / 2]), fflush(stdout); \
-        shmem_barrier_all();                                       \
+        shmem_barrier_all();                                                          \
     } while (0)
 
 static long psync[4096], pwrk[8192];
@@ -58,7 +58,8 @@ int main(void) {
     MEASURE("put 1 MB + quiet", few ? 5 : 100, me == 0, (shmem_putmem(large, local, 1 << 20, there), shmem_quiet()));
     MEASURE("barrier", few ? 200 : 5000, 1, shmem_barrier_all());
     MEASURE("sum of 8 B", few ? 200 : 5000, 1, shmem_long_sum_to_all(word + 8, word, 1, 0, 0, n, pwrk, psync + 1024 * (i % 2)));
-    MEASURE("sum of 32 KB", few ? 20 : 500, 1, shmem_long_sum_to_all((long*)large + 8192, (long*)large, 4096, 0, 0, n, pwrk, psync + 1024 * (i % 2)));
+    MEASURE("sum of 32 KB", few ? 20 : 500, 1,
+            shmem_long_sum_to_all((long*)large + 8192, (long*)large, 4096, 0, 0, n, pwrk, psync + 1024 * (i % 2)));
     fflush(stdout);
     shmem_finalize();
     return 0;

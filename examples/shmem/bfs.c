@@ -98,7 +98,9 @@ int main(int argc, char** argv) {
         for (; head < end; head++)
             for (long k = begin[queue[head]]; k < begin[queue[head] + 1]; k++) {
                 const int pe = to[k] / each, v = to[k] % each;
-                if (shmem_int_g(&parent[v], pe) >= 0 || shmem_int_atomic_compare_swap(&parent[v], -1, first + queue[head], pe) != -1) continue;
+                if (shmem_int_g(&parent[v], pe) >= 0 ||
+                    shmem_int_atomic_compare_swap(&parent[v], -1, first + queue[head], pe) != -1)
+                    continue;
                 shmem_int_p(&level[v], depth + 1, pe);
                 shmem_int_p(&queue[shmem_int_atomic_fetch_inc(tail, pe)], v, pe);
             }
@@ -118,7 +120,8 @@ int main(int argc, char** argv) {
     MPI_Allreduce(&reached, &all, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
     if (me == 0) {
         wrong += all != reached_alone(scale, edges, root);
-        printf("%d vertices, %ld edges on %d PEs: %ld reached in %d levels, %s\n", n, edges, pes, all, depth, wrong ? "WRONG" : "as by one alone");
+        printf("%d vertices, %ld edges on %d PEs: %ld reached in %d levels, %s\n", n, edges, pes, all, depth,
+               wrong ? "WRONG" : "as by one alone");
     }
     shmem_barrier_all();
     shmem_finalize();

@@ -56,7 +56,8 @@ int main(int argc, char** argv) {
         step(now, next, rows, n);
         // A neighbour that is a step behind still reads what it got for this one, in its other plate.
         const uint64_t done = (uint64_t)s + 1;
-        double *below = next + (size_t)(most + 1) * (size_t)n, *last = next + (size_t)rows * (size_t)n;  // all above the last PE have `most` rows
+        double *below = next + (size_t)(most + 1) * (size_t)n,
+               *last = next + (size_t)rows * (size_t)n;  // all above the last PE have `most` rows
         if (me > 0) shmem_double_put_signal(below, next + n, (size_t)n, &signals[1], done, SHMEM_SIGNAL_SET, me - 1);
         if (me + 1 < used) shmem_double_put_signal(next, last, (size_t)n, &signals[0], done, SHMEM_SIGNAL_SET, me + 1);
         if (me > 0) shmem_signal_wait_until(&signals[0], SHMEM_CMP_GE, done);

@@ -134,7 +134,9 @@ class NumbersMade {
 };
 
 /// Error classes; codes of the program's own lie above all of them.
-inline int error_in(int code) { return code >= abi::kLastCode ? code - abi::kLastCode + MPI_ERR_LASTCODE : abi::error_in(code); }
+inline int error_in(int code) {
+    return code >= abi::kLastCode ? code - abi::kLastCode + MPI_ERR_LASTCODE : abi::error_in(code);
+}
 inline int error_out(int code) {
     return code >= MPI_ERR_LASTCODE ? code - MPI_ERR_LASTCODE + abi::kLastCode : abi::error_out(code);
 }

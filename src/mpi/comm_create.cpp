@@ -2,8 +2,8 @@
 #include <cstring>
 #include <utility>
 
-#include "base/foreign.h"
 #include "base/error.h"
+#include "base/foreign.h"
 #include "base/immortal.h"
 #include "base/state.h"
 #include "collective/channel_exchange.h"

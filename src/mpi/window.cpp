@@ -43,9 +43,11 @@ int make(window::Wanted wanted, MPI_Info info, MPI_Comm comm, MPI_Win* win, Wind
     if (!win) return null_argument(c, "win");
     comm::Info hints;
     if (!comm::read_info(info, hints)) return bad_handle(c, MPI_ERR_INFO, "info object");
-    if (wanted.bytes < 0) return raise(c, fail(MPI_ERR_SIZE, "the size %lld is negative", static_cast<long long>(wanted.bytes)));
+    if (wanted.bytes < 0)
+        return raise(c, fail(MPI_ERR_SIZE, "the size %lld is negative", static_cast<long long>(wanted.bytes)));
     if (wanted.disp_unit <= 0)
-        return raise(c, fail(MPI_ERR_DISP, "the displacement unit %lld is not positive", static_cast<long long>(wanted.disp_unit)));
+        return raise(
+            c, fail(MPI_ERR_DISP, "the displacement unit %lld is not positive", static_cast<long long>(wanted.disp_unit)));
     const std::string* apart = hints.find("alloc_shared_noncontig");
     wanted.apart = apart && *apart == "true";
     const comm::Kept kept(c);
@@ -209,8 +211,7 @@ int Win_get_name(MPI_Win win, char* win_name, int* resultlen) {
     Lock lock;
     Window* w = window::from_handle(win);
     if (!w && (win != MPI_WIN_NULL || phase != Phase::running)) return bad_win(win);
-    if (!win_name || !resultlen)
-        return null_argument(static_cast<comm::Comm*>(nullptr), win_name ? "resultlen" : "win_name");
+    if (!win_name || !resultlen) return null_argument(static_cast<comm::Comm*>(nullptr), win_name ? "resultlen" : "win_name");
     const std::string name = w ? w->name : "MPI_WIN_NULL";
     std::memcpy(win_name, name.c_str(), name.size() + 1);
     *resultlen = static_cast<int>(name.size());

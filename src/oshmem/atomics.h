@@ -38,12 +38,24 @@ T do_here(std::byte* memory, Operator op, T operand) {
     const Bits<T> value = bits_of(operand);
     Bits<T> before;
     switch (op) {
-        case Operator::sum: before = __atomic_fetch_add(word, value, __ATOMIC_SEQ_CST); break;
-        case Operator::band: before = __atomic_fetch_and(word, value, __ATOMIC_SEQ_CST); break;
-        case Operator::bor: before = __atomic_fetch_or(word, value, __ATOMIC_SEQ_CST); break;
-        case Operator::bxor: before = __atomic_fetch_xor(word, value, __ATOMIC_SEQ_CST); break;
-        case Operator::replace: before = __atomic_exchange_n(word, value, __ATOMIC_SEQ_CST); break;
-        default: before = __atomic_load_n(word, __ATOMIC_ACQUIRE); break;
+        case Operator::sum:
+            before = __atomic_fetch_add(word, value, __ATOMIC_SEQ_CST);
+            break;
+        case Operator::band:
+            before = __atomic_fetch_and(word, value, __ATOMIC_SEQ_CST);
+            break;
+        case Operator::bor:
+            before = __atomic_fetch_or(word, value, __ATOMIC_SEQ_CST);
+            break;
+        case Operator::bxor:
+            before = __atomic_fetch_xor(word, value, __ATOMIC_SEQ_CST);
+            break;
+        case Operator::replace:
+            before = __atomic_exchange_n(word, value, __ATOMIC_SEQ_CST);
+            break;
+        default:
+            before = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+            break;
     }
     return __builtin_bit_cast(T, before);
 }
@@ -75,47 +87,87 @@ T fetch_change(const char* name, void* context, const void* dest, Operator op, T
 }
 
 template <class T>
-T atomic_fetch(const char* name, void* context, const void* source, int pe) { return fetch_change<T>(name, context, source, Operator::look, T{}, pe); }
+T atomic_fetch(const char* name, void* context, const void* source, int pe) {
+    return fetch_change<T>(name, context, source, Operator::look, T{}, pe);
+}
 template <class T>
-T atomic_swap(const char* name, void* context, void* dest, T value, int pe) { return fetch_change<T>(name, context, dest, Operator::replace, value, pe); }
+T atomic_swap(const char* name, void* context, void* dest, T value, int pe) {
+    return fetch_change<T>(name, context, dest, Operator::replace, value, pe);
+}
 template <class T>
-T atomic_fetch_add(const char* name, void* context, void* dest, T value, int pe) { return fetch_change<T>(name, context, dest, Operator::sum, value, pe); }
+T atomic_fetch_add(const char* name, void* context, void* dest, T value, int pe) {
+    return fetch_change<T>(name, context, dest, Operator::sum, value, pe);
+}
 template <class T>
-T atomic_fetch_inc(const char* name, void* context, void* dest, int pe) { return fetch_change<T>(name, context, dest, Operator::sum, T{1}, pe); }
+T atomic_fetch_inc(const char* name, void* context, void* dest, int pe) {
+    return fetch_change<T>(name, context, dest, Operator::sum, T{1}, pe);
+}
 template <class T>
-T atomic_fetch_and(const char* name, void* context, void* dest, T value, int pe) { return fetch_change<T>(name, context, dest, Operator::band, value, pe); }
+T atomic_fetch_and(const char* name, void* context, void* dest, T value, int pe) {
+    return fetch_change<T>(name, context, dest, Operator::band, value, pe);
+}
 template <class T>
-T atomic_fetch_or(const char* name, void* context, void* dest, T value, int pe) { return fetch_change<T>(name, context, dest, Operator::bor, value, pe); }
+T atomic_fetch_or(const char* name, void* context, void* dest, T value, int pe) {
+    return fetch_change<T>(name, context, dest, Operator::bor, value, pe);
+}
 template <class T>
-T atomic_fetch_xor(const char* name, void* context, void* dest, T value, int pe) { return fetch_change<T>(name, context, dest, Operator::bxor, value, pe); }
+T atomic_fetch_xor(const char* name, void* context, void* dest, T value, int pe) {
+    return fetch_change<T>(name, context, dest, Operator::bxor, value, pe);
+}
 
 template <class T>
-void atomic_set(const char* name, void* context, void* dest, T value, int pe) { change<T>(name, context, dest, Operator::replace, value, nullptr, pe, false); }
+void atomic_set(const char* name, void* context, void* dest, T value, int pe) {
+    change<T>(name, context, dest, Operator::replace, value, nullptr, pe, false);
+}
 template <class T>
-void atomic_add(const char* name, void* context, void* dest, T value, int pe) { change<T>(name, context, dest, Operator::sum, value, nullptr, pe, false); }
+void atomic_add(const char* name, void* context, void* dest, T value, int pe) {
+    change<T>(name, context, dest, Operator::sum, value, nullptr, pe, false);
+}
 template <class T>
-void atomic_inc(const char* name, void* context, void* dest, int pe) { change<T>(name, context, dest, Operator::sum, T{1}, nullptr, pe, false); }
+void atomic_inc(const char* name, void* context, void* dest, int pe) {
+    change<T>(name, context, dest, Operator::sum, T{1}, nullptr, pe, false);
+}
 template <class T>
-void atomic_and(const char* name, void* context, void* dest, T value, int pe) { change<T>(name, context, dest, Operator::band, value, nullptr, pe, false); }
+void atomic_and(const char* name, void* context, void* dest, T value, int pe) {
+    change<T>(name, context, dest, Operator::band, value, nullptr, pe, false);
+}
 template <class T>
-void atomic_or(const char* name, void* context, void* dest, T value, int pe) { change<T>(name, context, dest, Operator::bor, value, nullptr, pe, false); }
+void atomic_or(const char* name, void* context, void* dest, T value, int pe) {
+    change<T>(name, context, dest, Operator::bor, value, nullptr, pe, false);
+}
 template <class T>
-void atomic_xor(const char* name, void* context, void* dest, T value, int pe) { change<T>(name, context, dest, Operator::bxor, value, nullptr, pe, false); }
+void atomic_xor(const char* name, void* context, void* dest, T value, int pe) {
+    change<T>(name, context, dest, Operator::bxor, value, nullptr, pe, false);
+}
 
 template <class T>
-void atomic_fetch_nbi(const char* name, void* context, T* old, const void* source, int pe) { change<T>(name, context, const_cast<void*>(source), Operator::look, T{}, old, pe, true); }
+void atomic_fetch_nbi(const char* name, void* context, T* old, const void* source, int pe) {
+    change<T>(name, context, const_cast<void*>(source), Operator::look, T{}, old, pe, true);
+}
 template <class T>
-void atomic_swap_nbi(const char* name, void* context, T* old, void* dest, T value, int pe) { change<T>(name, context, dest, Operator::replace, value, old, pe, true); }
+void atomic_swap_nbi(const char* name, void* context, T* old, void* dest, T value, int pe) {
+    change<T>(name, context, dest, Operator::replace, value, old, pe, true);
+}
 template <class T>
-void atomic_fetch_add_nbi(const char* name, void* context, T* old, void* dest, T value, int pe) { change<T>(name, context, dest, Operator::sum, value, old, pe, true); }
+void atomic_fetch_add_nbi(const char* name, void* context, T* old, void* dest, T value, int pe) {
+    change<T>(name, context, dest, Operator::sum, value, old, pe, true);
+}
 template <class T>
-void atomic_fetch_inc_nbi(const char* name, void* context, T* old, void* dest, int pe) { change<T>(name, context, dest, Operator::sum, T{1}, old, pe, true); }
+void atomic_fetch_inc_nbi(const char* name, void* context, T* old, void* dest, int pe) {
+    change<T>(name, context, dest, Operator::sum, T{1}, old, pe, true);
+}
 template <class T>
-void atomic_fetch_and_nbi(const char* name, void* context, T* old, void* dest, T value, int pe) { change<T>(name, context, dest, Operator::band, value, old, pe, true); }
+void atomic_fetch_and_nbi(const char* name, void* context, T* old, void* dest, T value, int pe) {
+    change<T>(name, context, dest, Operator::band, value, old, pe, true);
+}
 template <class T>
-void atomic_fetch_or_nbi(const char* name, void* context, T* old, void* dest, T value, int pe) { change<T>(name, context, dest, Operator::bor, value, old, pe, true); }
+void atomic_fetch_or_nbi(const char* name, void* context, T* old, void* dest, T value, int pe) {
+    change<T>(name, context, dest, Operator::bor, value, old, pe, true);
+}
 template <class T>
-void atomic_fetch_xor_nbi(const char* name, void* context, T* old, void* dest, T value, int pe) { change<T>(name, context, dest, Operator::bxor, value, old, pe, true); }
+void atomic_fetch_xor_nbi(const char* name, void* context, T* old, void* dest, T value, int pe) {
+    change<T>(name, context, dest, Operator::bxor, value, old, pe, true);
+}
 
 template <class T>
 void compare_swap(const char* name, void* context, void* dest, T cond, T value, T* old, int pe, bool nbi) {
@@ -124,7 +176,8 @@ void compare_swap(const char* name, void* context, void* dest, T cond, T value, 
     if (!there) [[unlikely]]
         return starling_shmem_compare_swap(name, context, element_of<T>(), dest, &cond, &value, old, pe, nbi);
     Bits<T> before = bits_of(cond);
-    __atomic_compare_exchange_n(reinterpret_cast<Bits<T>*>(there), &before, bits_of(value), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    __atomic_compare_exchange_n(reinterpret_cast<Bits<T>*>(there), &before, bits_of(value), false, __ATOMIC_SEQ_CST,
+                                __ATOMIC_SEQ_CST);
     *old = __builtin_bit_cast(T, before);
     wake(to);
 }
@@ -147,8 +200,8 @@ inline Operator signal_operator(const char* name, int op) {
 }
 
 template <class T>
-void put_with_signal(const char* name, void* context, void* dest, const void* source, size_t n, uint64_t* signal, uint64_t value, int op,
-                     int pe, bool nbi) {
+void put_with_signal(const char* name, void* context, void* dest, const void* source, size_t n, uint64_t* signal,
+                     uint64_t value, int op, int pe, bool nbi) {
     const Operator how = signal_operator(name, op);
     const int to = world_pe(context, pe);
     std::byte* there = n == 0 ? nullptr : reach(dest, n * sizeof(T), to);
@@ -161,17 +214,22 @@ void put_with_signal(const char* name, void* context, void* dest, const void* so
 }
 
 template <class T>
-void put_signal(const char* name, void* context, void* dest, const void* source, size_t n, uint64_t* signal, uint64_t value, int op, int pe) {
+void put_signal(const char* name, void* context, void* dest, const void* source, size_t n, uint64_t* signal, uint64_t value,
+                int op, int pe) {
     put_with_signal<T>(name, context, dest, source, n, signal, value, op, pe, false);
 }
 template <class T>
-void put_signal_nbi(const char* name, void* context, void* dest, const void* source, size_t n, uint64_t* signal, uint64_t value, int op,
-                    int pe) {
+void put_signal_nbi(const char* name, void* context, void* dest, const void* source, size_t n, uint64_t* signal, uint64_t value,
+                    int op, int pe) {
     put_with_signal<T>(name, context, dest, source, n, signal, value, op, pe, true);
 }
 
-inline void signal_set(const char* name, void* context, uint64_t* signal, uint64_t value, int pe) { atomic_set<uint64_t>(name, context, signal, value, pe); }
-inline void signal_add(const char* name, void* context, uint64_t* signal, uint64_t value, int pe) { atomic_add<uint64_t>(name, context, signal, value, pe); }
+inline void signal_set(const char* name, void* context, uint64_t* signal, uint64_t value, int pe) {
+    atomic_set<uint64_t>(name, context, signal, value, pe);
+}
+inline void signal_add(const char* name, void* context, uint64_t* signal, uint64_t value, int pe) {
+    atomic_add<uint64_t>(name, context, signal, value, pe);
+}
 
 inline uint64_t signal_fetch(const char*, const uint64_t* signal) { return __atomic_load_n(signal, __ATOMIC_ACQUIRE); }
 

@@ -63,16 +63,16 @@ T g(const char* name, void* context, const void* source, int pe) {
 
 /// Strides in elements.
 template <class T>
-void ibput(const char* name, void* context, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t block, size_t blocks,
-           int pe) {
+void ibput(const char* name, void* context, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t block,
+           size_t blocks, int pe) {
     constexpr ptrdiff_t size = sizeof(T);
     const starling_shmem_strides strides{dst * size, sst * size, block * sizeof(T), blocks};
     starling_shmem_put_strided(name, context, dest, source, &strides, pe);
 }
 
 template <class T>
-void ibget(const char* name, void* context, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t block, size_t blocks,
-           int pe) {
+void ibget(const char* name, void* context, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t block,
+           size_t blocks, int pe) {
     constexpr ptrdiff_t size = sizeof(T);
     const starling_shmem_strides strides{dst * size, sst * size, block * sizeof(T), blocks};
     starling_shmem_get_strided(name, context, dest, source, &strides, pe);

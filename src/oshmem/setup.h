@@ -8,7 +8,9 @@
 
 namespace starling::oshmem {
 
-inline int init_thread(const char* name, int requested, int* provided) { return starling_shmem_init(name, requested, provided); }
+inline int init_thread(const char* name, int requested, int* provided) {
+    return starling_shmem_init(name, requested, provided);
+}
 inline void init(const char* name) { starling_shmem_init(name, 0, nullptr); }
 inline void query_thread(const char* name, int* provided) {
     if (starling_shmem_phase() != 1) starling_shmem_complain(name, "OpenSHMEM is not initialized");
@@ -29,9 +31,15 @@ inline int my_pe(const char* name) { return starling_shmem_my_pe(name); }
 inline int n_pes(const char* name) { return starling_shmem_n_pes(name); }
 [[noreturn]] inline void global_exit(const char*, int status) { starling_shmem_global_exit(status); }
 inline int pe_accessible(const char* name, int pe) { return starling_shmem_accessible(name, nullptr, pe); }
-inline int addr_accessible(const char* name, const void* address, int pe) { return address ? starling_shmem_accessible(name, address, pe) : 0; }
-inline void* ptr(const char* name, const void* address, int pe) { return starling_shmem_ptr(name, reinterpret_cast<void*>(shmem::kWorldTeam), address, pe); }
-inline void* team_ptr(const char* name, void* team, const void* address, int pe) { return starling_shmem_ptr(name, team, address, pe); }
+inline int addr_accessible(const char* name, const void* address, int pe) {
+    return address ? starling_shmem_accessible(name, address, pe) : 0;
+}
+inline void* ptr(const char* name, const void* address, int pe) {
+    return starling_shmem_ptr(name, reinterpret_cast<void*>(shmem::kWorldTeam), address, pe);
+}
+inline void* team_ptr(const char* name, void* team, const void* address, int pe) {
+    return starling_shmem_ptr(name, team, address, pe);
+}
 inline void info_get_version(const char*, int* major, int* minor) {
     *major = 1;
     *minor = 5;
@@ -46,13 +54,17 @@ inline void* calloc(const char* name, size_t count, size_t size) {
     if (__builtin_mul_overflow(count, size, &bytes)) bytes = SIZE_MAX;
     return starling_shmem_allocate(name, 0, bytes, true);
 }
-inline void* align(const char* name, size_t alignment, size_t bytes) { return starling_shmem_allocate(name, alignment, bytes, false); }
+inline void* align(const char* name, size_t alignment, size_t bytes) {
+    return starling_shmem_allocate(name, alignment, bytes, false);
+}
 inline void* realloc(const char* name, void* memory, size_t bytes) { return starling_shmem_reallocate(name, memory, bytes); }
 inline void free(const char* name, void* memory) { starling_shmem_free(name, memory); }
 
 inline int team_my_pe(const char* name, void* team) { return starling_shmem_team_my_pe(name, team); }
 inline int team_n_pes(const char* name, void* team) { return starling_shmem_team_n_pes(name, team); }
-inline int team_translate_pe(const char* name, void* from, int pe, void* to) { return starling_shmem_team_translate(name, from, pe, to); }
+inline int team_translate_pe(const char* name, void* from, int pe, void* to) {
+    return starling_shmem_team_translate(name, from, pe, to);
+}
 template <class Config>
 int team_get_config(const char* name, void* team, long mask, Config* config) {
     const int contexts = starling_shmem_team_contexts(name, team);
@@ -62,23 +74,31 @@ int team_get_config(const char* name, void* team, long mask, Config* config) {
 }
 /// How many contexts a configuration asks for.
 template <class Config>
-int wanted_contexts(const Config* config, long mask) { return config && (mask & 1) ? config->num_contexts : 0; }
-template <class Config, class Team>
-int team_split_strided(const char* name, void* parent, int start, int stride, int size, const Config* config, long mask, Team* made) {
-    return starling_shmem_team_split(name, parent, start, stride, size, wanted_contexts(config, mask), reinterpret_cast<void**>(made));
+int wanted_contexts(const Config* config, long mask) {
+    return config && (mask & 1) ? config->num_contexts : 0;
 }
 template <class Config, class Team>
-int team_split_2d(const char* name, void* parent, int xrange, const Config* x_config, long x_mask, Team* x, const Config* y_config,
-                  long y_mask, Team* y) {
+int team_split_strided(const char* name, void* parent, int start, int stride, int size, const Config* config, long mask,
+                       Team* made) {
+    return starling_shmem_team_split(name, parent, start, stride, size, wanted_contexts(config, mask),
+                                     reinterpret_cast<void**>(made));
+}
+template <class Config, class Team>
+int team_split_2d(const char* name, void* parent, int xrange, const Config* x_config, long x_mask, Team* x,
+                  const Config* y_config, long y_mask, Team* y) {
     return starling_shmem_team_split_2d(name, parent, xrange, wanted_contexts(x_config, x_mask), reinterpret_cast<void**>(x),
                                         wanted_contexts(y_config, y_mask), reinterpret_cast<void**>(y));
 }
 inline void team_destroy(const char* name, void* team) { starling_shmem_team_destroy(name, team); }
 
 template <class Context>
-int team_create_ctx(const char* name, void* team, long options, Context* made) { return starling_shmem_context_create(name, team, options, reinterpret_cast<void**>(made)); }
+int team_create_ctx(const char* name, void* team, long options, Context* made) {
+    return starling_shmem_context_create(name, team, options, reinterpret_cast<void**>(made));
+}
 template <class Context>
-int ctx_create(const char* name, long options, Context* made) { return team_create_ctx(name, reinterpret_cast<void*>(shmem::kWorldTeam), options, made); }
+int ctx_create(const char* name, long options, Context* made) {
+    return team_create_ctx(name, reinterpret_cast<void*>(shmem::kWorldTeam), options, made);
+}
 inline void ctx_destroy(const char* name, void* context) { starling_shmem_context_destroy(name, context); }
 template <class Team>
 int ctx_get_team(const char* name, void* context, Team* team) {

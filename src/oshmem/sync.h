@@ -13,24 +13,32 @@ bool holds(const T* var, int comparison, T with) {
     T value;
     __atomic_load(var, &value, __ATOMIC_ACQUIRE);
     switch (comparison) {
-        case kEqual: return value == with;
-        case kUnequal: return value != with;
-        case kGreater: return value > with;
-        case kGreaterEqual: return value >= with;
-        case kLess: return value < with;
-        default: return value <= with;
+        case kEqual:
+            return value == with;
+        case kUnequal:
+            return value != with;
+        case kGreater:
+            return value > with;
+        case kGreaterEqual:
+            return value >= with;
+        case kLess:
+            return value < with;
+        default:
+            return value <= with;
     }
 }
 
 inline void check_comparison(const char* name, int comparison) {
-    if (comparison < kEqual || comparison > kLessEqual) starling_shmem_complain(name, "the comparison is none of SHMEM_CMP_EQ to SHMEM_CMP_GE");
+    if (comparison < kEqual || comparison > kLessEqual)
+        starling_shmem_complain(name, "the comparison is none of SHMEM_CMP_EQ to SHMEM_CMP_GE");
 }
 
 /// A condition as the runtime asks for it.
 template <class F>
 void wait_for(const char* name, F& condition) {
     if (condition()) return;
-    starling_shmem_wait(name, [](void* f) { return static_cast<bool>((*static_cast<F*>(f))()); }, &condition);
+    starling_shmem_wait(
+        name, [](void* f) { return static_cast<bool>((*static_cast<F*>(f))()); }, &condition);
 }
 
 /// Several variables, of which some are left out (status not 0), each compared with one value or with its own.
@@ -117,34 +125,64 @@ void wait_until(const char* name, const T* var, int comparison, T value) {
     wait_for(name, condition);
 }
 template <class T>
-void wait(const char* name, const T* var, T value) { wait_until<T>(name, var, kUnequal, value); }
+void wait(const char* name, const T* var, T value) {
+    wait_until<T>(name, var, kUnequal, value);
+}
 template <class T>
-int test(const char* name, const T* var, int comparison, T value) { return Several<T>{var, 1, nullptr, comparison, value, nullptr}.test_all(name); }
+int test(const char* name, const T* var, int comparison, T value) {
+    return Several<T>{var, 1, nullptr, comparison, value, nullptr}.test_all(name);
+}
 
 template <class T>
-void wait_until_all(const char* name, const T* vars, size_t n, const int* status, int cmp, T value) { Several<T>{vars, n, status, cmp, value, nullptr}.wait_all(name); }
+void wait_until_all(const char* name, const T* vars, size_t n, const int* status, int cmp, T value) {
+    Several<T>{vars, n, status, cmp, value, nullptr}.wait_all(name);
+}
 template <class T>
-size_t wait_until_any(const char* name, const T* vars, size_t n, const int* status, int cmp, T value) { return Several<T>{vars, n, status, cmp, value, nullptr}.wait_any(name); }
+size_t wait_until_any(const char* name, const T* vars, size_t n, const int* status, int cmp, T value) {
+    return Several<T>{vars, n, status, cmp, value, nullptr}.wait_any(name);
+}
 template <class T>
-size_t wait_until_some(const char* name, const T* vars, size_t n, size_t* indices, const int* status, int cmp, T value) { return Several<T>{vars, n, status, cmp, value, nullptr}.wait_some(name, indices); }
+size_t wait_until_some(const char* name, const T* vars, size_t n, size_t* indices, const int* status, int cmp, T value) {
+    return Several<T>{vars, n, status, cmp, value, nullptr}.wait_some(name, indices);
+}
 template <class T>
-void wait_until_all_vector(const char* name, const T* vars, size_t n, const int* status, int cmp, const T* values) { Several<T>{vars, n, status, cmp, T{}, values}.wait_all(name); }
+void wait_until_all_vector(const char* name, const T* vars, size_t n, const int* status, int cmp, const T* values) {
+    Several<T>{vars, n, status, cmp, T{}, values}.wait_all(name);
+}
 template <class T>
-size_t wait_until_any_vector(const char* name, const T* vars, size_t n, const int* status, int cmp, const T* values) { return Several<T>{vars, n, status, cmp, T{}, values}.wait_any(name); }
+size_t wait_until_any_vector(const char* name, const T* vars, size_t n, const int* status, int cmp, const T* values) {
+    return Several<T>{vars, n, status, cmp, T{}, values}.wait_any(name);
+}
 template <class T>
-size_t wait_until_some_vector(const char* name, const T* vars, size_t n, size_t* indices, const int* status, int cmp, const T* values) { return Several<T>{vars, n, status, cmp, T{}, values}.wait_some(name, indices); }
+size_t wait_until_some_vector(const char* name, const T* vars, size_t n, size_t* indices, const int* status, int cmp,
+                              const T* values) {
+    return Several<T>{vars, n, status, cmp, T{}, values}.wait_some(name, indices);
+}
 template <class T>
-int test_all(const char* name, const T* vars, size_t n, const int* status, int cmp, T value) { return Several<T>{vars, n, status, cmp, value, nullptr}.test_all(name); }
+int test_all(const char* name, const T* vars, size_t n, const int* status, int cmp, T value) {
+    return Several<T>{vars, n, status, cmp, value, nullptr}.test_all(name);
+}
 template <class T>
-size_t test_any(const char* name, const T* vars, size_t n, const int* status, int cmp, T value) { return Several<T>{vars, n, status, cmp, value, nullptr}.test_any(name); }
+size_t test_any(const char* name, const T* vars, size_t n, const int* status, int cmp, T value) {
+    return Several<T>{vars, n, status, cmp, value, nullptr}.test_any(name);
+}
 template <class T>
-size_t test_some(const char* name, const T* vars, size_t n, size_t* indices, const int* status, int cmp, T value) { return Several<T>{vars, n, status, cmp, value, nullptr}.test_some(name, indices); }
+size_t test_some(const char* name, const T* vars, size_t n, size_t* indices, const int* status, int cmp, T value) {
+    return Several<T>{vars, n, status, cmp, value, nullptr}.test_some(name, indices);
+}
 template <class T>
-int test_all_vector(const char* name, const T* vars, size_t n, const int* status, int cmp, const T* values) { return Several<T>{vars, n, status, cmp, T{}, values}.test_all(name); }
+int test_all_vector(const char* name, const T* vars, size_t n, const int* status, int cmp, const T* values) {
+    return Several<T>{vars, n, status, cmp, T{}, values}.test_all(name);
+}
 template <class T>
-size_t test_any_vector(const char* name, const T* vars, size_t n, const int* status, int cmp, const T* values) { return Several<T>{vars, n, status, cmp, T{}, values}.test_any(name); }
+size_t test_any_vector(const char* name, const T* vars, size_t n, const int* status, int cmp, const T* values) {
+    return Several<T>{vars, n, status, cmp, T{}, values}.test_any(name);
+}
 template <class T>
-size_t test_some_vector(const char* name, const T* vars, size_t n, size_t* indices, const int* status, int cmp, const T* values) { return Several<T>{vars, n, status, cmp, T{}, values}.test_some(name, indices); }
+size_t test_some_vector(const char* name, const T* vars, size_t n, size_t* indices, const int* status, int cmp,
+                        const T* values) {
+    return Several<T>{vars, n, status, cmp, T{}, values}.test_some(name, indices);
+}
 
 inline uint64_t signal_wait_until(const char* name, uint64_t* signal, int cmp, uint64_t value) {
     wait_until<uint64_t>(name, signal, cmp, value);

@@ -17,7 +17,7 @@ class Learned final : public Source {
 
     struct Known {
         bool ended = false;
-        Partners partners;           ///< of the last occurrence
+        Partners partners;          ///< of the last occurrence
         profile::PhaseId next = 0;  ///< what has followed it
     };
     std::vector<Known> known_;  ///< by phase

@@ -133,7 +133,8 @@ bool Manager::is_wrong(const Exchanged& phase) {
     for (const Side side : {kHere, kElsewhere})
         if (connector_of(side))
             on_demand += on_demand_[side].phase(
-                phase.traffic[side], {thresholds[side], static_cast<uint32_t>(config().replace_messages), places_of(side, {}).limit});
+                phase.traffic[side],
+                {thresholds[side], static_cast<uint32_t>(config().replace_messages), places_of(side, {}).limit});
     return has_plan_ && doubt_.phase(phase.messages, phase.on_connections, on_demand);
 }
 

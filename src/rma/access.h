@@ -44,14 +44,14 @@ struct Access : progress::Request {
     Local origin, result;
     There there;
     Update update;
-    std::byte swap[2 * 16];       ///< compare_swap: the new value and the one to compare with
-    uint64_t bytes = 0;           ///< of data, packed
+    std::byte swap[2 * 16];  ///< compare_swap: the new value and the one to compare with
+    uint64_t bytes = 0;      ///< of data, packed
     uint64_t issued = 0, answered = 0;
     uint32_t packets = 0;  ///< not answered
     uint32_t serial = 0;
-    uint32_t generation = 0;         ///< tells answers to this access from late ones to another with its serial
+    uint32_t generation = 0;          ///< tells answers to this access from late ones to another with its serial
     void (*over)(Access&) = nullptr;  ///< called at the end, if the access is nobody's request
-    ListHook hook;                   ///< of its target
+    ListHook hook;                    ///< of its target
 };
 
 /// Another process's region as it is seen from here.

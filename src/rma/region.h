@@ -40,7 +40,9 @@ RegionKey expose(void* base, uint64_t bytes, Guard* guard = nullptr);
 /// reach it can work out. What comes for one before it is exposed waits for that.
 inline constexpr uint32_t kKnownRegions = 2, kFirstKnown = 0xffff0000;
 /// The key of the one at `place` (below kKnownRegions).
-inline RegionKey known_key(uint32_t place, uint64_t secret, uint64_t bytes) { return {secret | 1, bytes, kFirstKnown + place, 0}; }
+inline RegionKey known_key(uint32_t place, uint64_t secret, uint64_t bytes) {
+    return {secret | 1, bytes, kFirstKnown + place, 0};
+}
 void expose_known(const RegionKey& key, void* base, Guard* guard = nullptr);
 /// Whether the number is that of a known region which is not exposed.
 bool is_awaited(uint32_t id);

@@ -106,7 +106,8 @@ void get(const Context& context, Remote& remote, const Spot& spot, void* dest, u
     if (!nbi) wait_until_done(operation);
 }
 
-void update(const Context& context, Remote& remote, const Spot& spot, const rma::Update& how, const void* operand, void* old, bool nbi) {
+void update(const Context& context, Remote& remote, const Spot& spot, const rma::Update& how, const void* operand, void* old,
+            bool nbi) {
     const auto size = static_cast<size_t>(how.element->size);
     if (std::byte* there = mapped(remote, spot)) {
         rma::update(how, there, static_cast<const std::byte*>(operand), static_cast<std::byte*>(old), 1, nullptr);
@@ -177,8 +178,8 @@ void update(Remote& remote, const Spot& spot, Element element, Operator op, cons
     update(default_context(), remote, spot, {&type_of(element), &op_of(op)}, operand, old, false);
 }
 
-void compare_swap(const Context& context, Remote& remote, const Spot& spot, Element kind, const void* cond, const void* value, void* old,
-                  bool nbi) {
+void compare_swap(const Context& context, Remote& remote, const Spot& spot, Element kind, const void* cond, const void* value,
+                  void* old, bool nbi) {
     const datatype::Datatype& element = type_of(kind);
     const auto size = static_cast<size_t>(element.size);
     if (std::byte* there = mapped(remote, spot)) {
@@ -254,8 +255,8 @@ void starling_shmem_get_strided(const char* name, void* context, void* dest, con
                 {strides->dest, static_cast<ptrdiff_t>(strides->block), strides->block, strides->blocks});
 }
 
-void starling_shmem_update(const char* name, void* context, Element element, Operator op, void* dest, const void* operand, void* old,
-                           int pe, bool nbi) {
+void starling_shmem_update(const char* name, void* context, Element element, Operator op, void* dest, const void* operand,
+                           void* old, int pe, bool nbi) {
     const Call call(name);
     const Context& its = context_of(context);
     Remote& remote = remote_of(its, pe);
@@ -263,8 +264,8 @@ void starling_shmem_update(const char* name, void* context, Element element, Ope
     update(its, remote, located("dest", dest, static_cast<uint64_t>(how.element->size)), how, operand, old, nbi);
 }
 
-void starling_shmem_compare_swap(const char* name, void* context, Element element, void* dest, const void* cond, const void* value,
-                                 void* old, int pe, bool nbi) {
+void starling_shmem_compare_swap(const char* name, void* context, Element element, void* dest, const void* cond,
+                                 const void* value, void* old, int pe, bool nbi) {
     const Call call(name);
     const Context& its = context_of(context);
     Remote& remote = remote_of(its, pe);

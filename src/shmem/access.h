@@ -14,7 +14,7 @@ void fence();
 
 /// One element; `old` may be null: then it is not waited for.
 void update(Remote& remote, const Spot& spot, Element element, Operator op, const void* operand, void* old);
-void compare_swap(const Context& context, Remote& remote, const Spot& spot, Element element, const void* cond, const void* value,
-                  void* old, bool nbi);
+void compare_swap(const Context& context, Remote& remote, const Spot& spot, Element element, const void* cond,
+                  const void* value, void* old, bool nbi);
 
 }  // namespace starling::shmem

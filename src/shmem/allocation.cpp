@@ -34,10 +34,13 @@ bool back_with_memory() {
 }
 
 void show_to_entries() {
-    starling_shmem_near.bytes.store(config().check ? 0 : std::min(world().heap.high_water(), world().there), std::memory_order_release);
+    starling_shmem_near.bytes.store(config().check ? 0 : std::min(world().heap.high_water(), world().there),
+                                    std::memory_order_release);
 }
 
-uint64_t offset_of(const void* memory) { return static_cast<uint64_t>(static_cast<const std::byte*>(memory) - world().pages.data()); }
+uint64_t offset_of(const void* memory) {
+    return static_cast<uint64_t>(static_cast<const std::byte*>(memory) - world().pages.data());
+}
 
 void give_back(uint64_t offset, uint64_t bytes) {
     if (bytes < kGiveBack) return;
@@ -54,7 +57,8 @@ std::byte* allocate(uint64_t alignment, uint64_t bytes) {
     }
     if (!back_with_memory()) {
         world().heap.free(offset);
-        mention("a PE's system has no memory for %llu bytes more of the symmetric heap", static_cast<unsigned long long>(bytes));
+        mention("a PE's system has no memory for %llu bytes more of the symmetric heap",
+                static_cast<unsigned long long>(bytes));
         return nullptr;
     }
     show_to_entries();

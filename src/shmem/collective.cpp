@@ -38,8 +38,9 @@ void check_alike(Team& team, const char* what, uint64_t value) {
     const auto& type = datatype::predefined(MPI_UINT64_T);
     if (collective::run(collective::allreduce(call, mine, most, 2, type, datatype::predefined(MPI_MAX)))) complain_of_failure();
     if (most[0] != ~most[1])
-        complain("%s is not the same on all PEs: %llu here, and from %llu to %llu", what, static_cast<unsigned long long>(value),
-                 static_cast<unsigned long long>(~most[1]), static_cast<unsigned long long>(most[0]));
+        complain("%s is not the same on all PEs: %llu here, and from %llu to %llu", what,
+                 static_cast<unsigned long long>(value), static_cast<unsigned long long>(~most[1]),
+                 static_cast<unsigned long long>(most[0]));
 }
 
 /// With STARLING_CHECK: that a buffer is in allocated symmetric memory.
@@ -92,7 +93,8 @@ int starling_shmem_sync(const char* name, void* handle, bool with_quiet) {
     return ended(barrier(*team));
 }
 
-int starling_shmem_broadcast(const char* name, void* handle, void* dest, const void* source, size_t bytes, int root, bool to_root) {
+int starling_shmem_broadcast(const char* name, void* handle, void* dest, const void* source, size_t bytes, int root,
+                             bool to_root) {
     const Call call(name);
     Team& team = team_of(handle);
     if (root < 0 || root >= team.size()) complain("the root is PE %d of %d", root, team.size());
@@ -115,7 +117,8 @@ int starling_shmem_collect(const char* name, void* handle, void* dest, const voi
     const auto mine = static_cast<int64_t>(bytes);
     const auto& word = datatype::predefined(MPI_INT64_T);
     CommCall first(*team.comm, true);
-    if (const int error = collective::run(collective::allgather(first, &mine, 1, word, Blocks(counts.data(), 1, word)))) return ended(error);
+    if (const int error = collective::run(collective::allgather(first, &mine, 1, word, Blocks(counts.data(), 1, word))))
+        return ended(error);
     for (size_t i = 1; i < n; ++i) begins[i] = begins[i - 1] + counts[i - 1];
     check_symmetric("dest", dest, static_cast<uint64_t>(total_of(counts)));
     CommCall second(*team.comm, true);
@@ -144,8 +147,8 @@ int starling_shmem_alltoall(const char* name, void* handle, void* dest, const vo
     return ended(collective::run(collective::alltoall(its, false, send, receive)));
 }
 
-int starling_shmem_alltoalls(const char* name, void* handle, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t count,
-                             size_t size) {
+int starling_shmem_alltoalls(const char* name, void* handle, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst,
+                             size_t count, size_t size) {
     const Call call(name);
     Team& team = team_of(handle);
     if (dst < 1 || sst < 1) complain("strides of %td and %td", dst, sst);
@@ -156,13 +159,15 @@ int starling_shmem_alltoalls(const char* name, void* handle, void* dest, const v
     std::vector<std::byte> out(all * size), in(all * size);
     gather_strided(out.data(), static_cast<const std::byte*>(source), sst, all, size);
     CommCall its(*team.comm, true);
-    const Blocks send(out.data(), static_cast<int64_t>(bytes), byte_type()), receive(in.data(), static_cast<int64_t>(bytes), byte_type());
+    const Blocks send(out.data(), static_cast<int64_t>(bytes), byte_type()),
+        receive(in.data(), static_cast<int64_t>(bytes), byte_type());
     const int error = collective::run(collective::alltoall(its, false, send, receive));
     if (!error) scatter_strided(static_cast<std::byte*>(dest), in.data(), dst, all, size);
     return ended(error);
 }
 
-int starling_shmem_reduce(const char* name, void* handle, void* dest, const void* source, size_t count, Element element, Operator op) {
+int starling_shmem_reduce(const char* name, void* handle, void* dest, const void* source, size_t count, Element element,
+                          Operator op) {
     const Call call(name);
     Team& team = team_of(handle);
     const auto& type = type_of(element);
@@ -173,7 +178,8 @@ int starling_shmem_reduce(const char* name, void* handle, void* dest, const void
     return ended(collective::run(collective::allreduce(its, from, dest, static_cast<int64_t>(count), type, op_of(op))));
 }
 
-int starling_shmem_scan(const char* name, void* handle, void* dest, const void* source, size_t count, Element element, bool exclusive) {
+int starling_shmem_scan(const char* name, void* handle, void* dest, const void* source, size_t count, Element element,
+                        bool exclusive) {
     const Call call(name);
     Team& team = team_of(handle);
     const auto& type = type_of(element);
@@ -181,8 +187,8 @@ int starling_shmem_scan(const char* name, void* handle, void* dest, const void* 
     check_symmetric("dest", dest, count * static_cast<uint64_t>(type.size));
     CommCall its(*team.comm, true);
     const void* from = source == dest ? MPI_IN_PLACE : source;
-    const int error = collective::run(
-        collective::scan(its, from, dest, static_cast<int64_t>(count), type, op_of(Operator::sum), exclusive));
+    const int error =
+        collective::run(collective::scan(its, from, dest, static_cast<int64_t>(count), type, op_of(Operator::sum), exclusive));
     // The sum of nothing.
     if (!error && exclusive && team.rank() == 0 && count > 0) std::memset(dest, 0, count * static_cast<size_t>(type.extent));
     return ended(error);

@@ -33,9 +33,9 @@ enum class Operator : uint8_t { sum, prod, min, max, band, bor, bxor, replace, l
 
 /// What entry points need to reach heaps in mappings without a call into the runtime.
 struct Near {
-    std::byte* base = nullptr;          ///< of the own heap
-    std::atomic<uint64_t> bytes = 0;    ///< of it that accesses may go to; 0: none goes without the runtime
-    std::byte** heaps = nullptr;        ///< where each PE's heap is mapped, null: nowhere (yet); written by the runtime only
+    std::byte* base = nullptr;        ///< of the own heap
+    std::atomic<uint64_t> bytes = 0;  ///< of it that accesses may go to; 0: none goes without the runtime
+    std::byte** heaps = nullptr;      ///< where each PE's heap is mapped, null: nowhere (yet); written by the runtime only
     const std::atomic<uint32_t>** watching = nullptr;  ///< of each neighbour: not 0 while it waits for its memory to change
     uint32_t pes = 0;
     std::atomic<int32_t> stored = -1;  ///< the PE that was stored to last, since all such PEs were woken; -1: none
@@ -89,8 +89,8 @@ void starling_shmem_put_strided(const char* name, void* context, void* dest, con
 void starling_shmem_get_strided(const char* name, void* context, void* dest, const void* source,
                                 const starling_shmem_strides* strides, int pe);
 /// `old` null: not asked for. `operand` null for Operator::look.
-void starling_shmem_update(const char* name, void* context, Element element, Operator op, void* dest,
-                           const void* operand, void* old, int pe, bool nbi);
+void starling_shmem_update(const char* name, void* context, Element element, Operator op, void* dest, const void* operand,
+                           void* old, int pe, bool nbi);
 void starling_shmem_compare_swap(const char* name, void* context, Element element, void* dest, const void* cond,
                                  const void* value, void* old, int pe, bool nbi);
 /// The signal follows the data: by Operator::replace or Operator::sum.
@@ -110,7 +110,8 @@ void starling_shmem_poll();
 // Teams and contexts.
 /// {num_contexts, mask} of a configuration.
 int starling_shmem_team_split(const char* name, void* parent, int start, int stride, int size, int contexts, void** made);
-int starling_shmem_team_split_2d(const char* name, void* parent, int xrange, int x_contexts, void** x, int y_contexts, void** y);
+int starling_shmem_team_split_2d(const char* name, void* parent, int xrange, int x_contexts, void** x, int y_contexts,
+                                 void** y);
 void starling_shmem_team_destroy(const char* name, void* team);
 int starling_shmem_team_my_pe(const char* name, void* team);
 int starling_shmem_team_n_pes(const char* name, void* team);
@@ -128,13 +129,14 @@ void* starling_shmem_active_set(const char* name, int start, int log_stride, int
 
 // Collectives over a team. 0, or another number.
 int starling_shmem_sync(const char* name, void* team, bool quiet);
-int starling_shmem_broadcast(const char* name, void* team, void* dest, const void* source, size_t bytes, int root, bool to_root);
+int starling_shmem_broadcast(const char* name, void* team, void* dest, const void* source, size_t bytes, int root,
+                             bool to_root);
 int starling_shmem_collect(const char* name, void* team, void* dest, const void* source, size_t bytes);
 int starling_shmem_fcollect(const char* name, void* team, void* dest, const void* source, size_t bytes);
 int starling_shmem_alltoall(const char* name, void* team, void* dest, const void* source, size_t bytes);
 /// Strides in elements of `size` bytes; `count` elements for each PE.
-int starling_shmem_alltoalls(const char* name, void* team, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t count,
-                             size_t size);
+int starling_shmem_alltoalls(const char* name, void* team, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst,
+                             size_t count, size_t size);
 int starling_shmem_reduce(const char* name, void* team, void* dest, const void* source, size_t count, Element element,
                           Operator op);
 int starling_shmem_scan(const char* name, void* team, void* dest, const void* source, size_t count, Element element,

@@ -44,10 +44,10 @@ class Heap {
     void add_gap(uint64_t offset, uint64_t bytes);
     void remove_gap(std::map<uint64_t, uint64_t>::iterator gap);
 
-    std::map<uint64_t, Block> blocks_;                  ///< by offset
-    std::map<uint64_t, uint64_t> gaps_;                 ///< offset → bytes, below top_
-    std::set<std::pair<uint64_t, uint64_t>> by_size_;   ///< the same as (bytes, offset)
-    uint64_t top_ = 0;                                  ///< behind the last block; all above is free
+    std::map<uint64_t, Block> blocks_;                 ///< by offset
+    std::map<uint64_t, uint64_t> gaps_;                ///< offset → bytes, below top_
+    std::set<std::pair<uint64_t, uint64_t>> by_size_;  ///< the same as (bytes, offset)
+    uint64_t top_ = 0;                                 ///< behind the last block; all above is free
     uint64_t high_ = 0;
     uint64_t limit_;
 };

@@ -132,7 +132,8 @@ Call::Call(const char* name) {
     calling = name;
     if (world().phase == Phase::running) [[likely]]
         return;
-    complain(world().phase == Phase::before ? "OpenSHMEM is not initialized: shmem_init comes first" : "OpenSHMEM is finalized already");
+    complain(world().phase == Phase::before ? "OpenSHMEM is not initialized: shmem_init comes first"
+                                            : "OpenSHMEM is finalized already");
 }
 
 extern "C" {

@@ -37,9 +37,7 @@ uint32_t swap_if(int pe, const Spot& spot, uint32_t from, uint32_t to) {
     return old;
 }
 
-void wait_for_own(const Words& words, bool (*ready)(void*)) {
-    wait_for_memory(ready, own_place(words));
-}
+void wait_for_own(const Words& words, bool (*ready)(void*)) { wait_for_memory(ready, own_place(words)); }
 
 }  // namespace
 
@@ -54,7 +52,8 @@ void starling_shmem_set_lock(const char* name, long* lock) {
     if (before == me()) complain("the lock at %p is this PE's already", static_cast<void*>(lock));
     const uint32_t next = me();
     update(remote_pe(static_cast<int>(before) - 1), words.place, Element::uint32, Operator::bor, &next, nullptr);
-    wait_for_own(words, [](void* place) { return (__atomic_load_n(static_cast<uint32_t*>(place), __ATOMIC_ACQUIRE) & kWaits) == 0; });
+    wait_for_own(words,
+                 [](void* place) { return (__atomic_load_n(static_cast<uint32_t*>(place), __ATOMIC_ACQUIRE) & kWaits) == 0; });
 }
 
 void starling_shmem_clear_lock(const char* name, long* lock) {
@@ -66,7 +65,9 @@ void starling_shmem_clear_lock(const char* name, long* lock) {
         const uint32_t last = swap_if(0, words.last, me(), 0);
         if (last == me()) return __atomic_store_n(own_place(words), 0, __ATOMIC_RELEASE);
         if (last == 0) complain("the lock at %p is not this PE's", static_cast<void*>(lock));
-        wait_for_own(words, [](void* place) { return (__atomic_load_n(static_cast<uint32_t*>(place), __ATOMIC_ACQUIRE) & ~kWaits) != 0; });
+        wait_for_own(words, [](void* place) {
+            return (__atomic_load_n(static_cast<uint32_t*>(place), __ATOMIC_ACQUIRE) & ~kWaits) != 0;
+        });
     }
     const int next = static_cast<int>(next_of()) - 1;
     __atomic_store_n(own_place(words), 0, __ATOMIC_RELEASE);

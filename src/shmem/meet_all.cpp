@@ -31,9 +31,8 @@ void exchange_segments() {
 void connect(link::Peer& peer) {
     if (peer.state == link::State::closed) link::request_connection(peer);
     const uint32_t refusals = peer.backoff;
-    progress::wait_until([&] {
-        return peer.state == link::State::connected || peer.state == link::State::closed || peer.backoff != refusals;
-    });
+    progress::wait_until(
+        [&] { return peer.state == link::State::connected || peer.state == link::State::closed || peer.backoff != refusals; });
 }
 
 }  // namespace

@@ -47,7 +47,8 @@ int find_variables(dl_phdr_info* info, size_t, void* out) {
 
 /// What all who can reach this job's memory can work out, and nobody else needs: datagrams have to show their receiver's key anyway.
 uint64_t secret_of(const link::Process& process, Area area) {
-    uint64_t z = process.job->address().id + (uint64_t{process.rank} * 2 + static_cast<uint64_t>(area) + 1) * 0x9e3779b97f4a7c15;
+    uint64_t z =
+        process.job->address().id + (uint64_t{process.rank} * 2 + static_cast<uint64_t>(area) + 1) * 0x9e3779b97f4a7c15;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
     z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
     return z ^ (z >> 31);
@@ -74,8 +75,7 @@ const shm::SymmetricMemory& shown_by(const link::Process& process) {
     shm::SymmetricMemory& shown = shm::Region(process.job->segment().region(process.rank)).symmetric();
     constexpr progress::WaitSite kInit{nullptr, progress::Expected::unrung};
     progress::wait_until([&] { return shown.ready.load() != 0 || process.job->dead(); }, kInit);
-    if (shown.ready.load() != shm::SymmetricMemory::kReady)
-        complain("PE %u has called shmem_finalize already", process.rank);
+    if (shown.ready.load() != shm::SymmetricMemory::kReady) complain("PE %u has called shmem_finalize already", process.rank);
     return shown;
 }
 
@@ -130,7 +130,8 @@ int open_memory() {
     world().heap = Heap(limit);
     world().there = 0;
     if (!world().pages.reserve(world().heap.limit()))
-        return fail(MPI_ERR_NO_MEM, "no address space for a symmetric heap of up to %llu bytes: set SHMEM_SYMMETRIC_SIZE to less",
+        return fail(MPI_ERR_NO_MEM,
+                    "no address space for a symmetric heap of up to %llu bytes: set SHMEM_SYMMETRIC_SIZE to less",
                     static_cast<unsigned long long>(limit));
     madvise(world().pages.data(), world().heap.limit(), MADV_HUGEPAGE);
     Found found;
@@ -189,11 +190,15 @@ Spot located(const char* what, const void* address, uint64_t bytes) {
     if (into < world().heap.limit())
         complain("%s, %llu bytes at %p, is not all in allocated symmetric memory (offset %llu of the heap)", what,
                  static_cast<unsigned long long>(bytes), address, static_cast<unsigned long long>(into));
-    complain("%s, %llu bytes at %p, is not symmetric: it is neither from shmem_malloc nor a static or global variable of the program",
-             what, static_cast<unsigned long long>(bytes), address);
+    complain(
+        "%s, %llu bytes at %p, is not symmetric: it is neither from shmem_malloc nor a static or global variable of the "
+        "program",
+        what, static_cast<unsigned long long>(bytes), address);
 }
 
-std::byte* own_memory(const Spot& spot) { return (spot.area == Area::heap ? world().pages.data() : world().data) + spot.offset; }
+std::byte* own_memory(const Spot& spot) {
+    return (spot.area == Area::heap ? world().pages.data() : world().data) + spot.offset;
+}
 
 Remote& remote_pe(int pe) {
     std::unique_ptr<Remote>& place = world().remotes[static_cast<size_t>(pe)];
@@ -214,7 +219,8 @@ Remote& remote_process(const link::Process& process) {
 
 void note_store(Remote& remote) {
     if (!remote.doorbell) return;
-    if (std::find(world().stored.begin(), world().stored.end(), &remote) == world().stored.end()) world().stored.push_back(&remote);
+    if (std::find(world().stored.begin(), world().stored.end(), &remote) == world().stored.end())
+        world().stored.push_back(&remote);
 }
 
 void wake(Remote& remote) {

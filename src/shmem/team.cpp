@@ -164,7 +164,8 @@ int starling_shmem_team_split(const char* name, void* handle, int start, int str
     return 0;
 }
 
-int starling_shmem_team_split_2d(const char* name, void* handle, int xrange, int x_contexts, void** x, int y_contexts, void** y) {
+int starling_shmem_team_split_2d(const char* name, void* handle, int xrange, int x_contexts, void** x, int y_contexts,
+                                 void** y) {
     const Call call(name);
     *x = *y = nullptr;
     Team* parent = team_or_null(handle);
@@ -244,13 +245,15 @@ void* starling_shmem_active_set(const char* name, int start, int log_stride, int
     const Call call(name);
     const int64_t stride = log_stride >= 0 && log_stride < 31 ? int64_t{1} << log_stride : 0;
     if (size < 1 || start < 0 || stride == 0 || start + stride * (size - 1) >= world().pes)
-        complain("no active set of %d PEs from PE %d on, with a stride of 2^%d, among %d", size, start, log_stride, world().pes);
+        complain("no active set of %d PEs from PE %d on, with a stride of 2^%d, among %d", size, start, log_stride,
+                 world().pes);
     if (!is_member(world().me, start, static_cast<int>(stride), size)) complain("PE %d is not in the active set", world().me);
     if (size == world().pes) return reinterpret_cast<void*>(kWorldTeam);
     if (!active_sets) active_sets = new ActiveSets;
     Team*& team = (*active_sets)[{start, log_stride, size}];
     if (!team) {
-        const uint64_t number = static_cast<uint64_t>(start) << 32 | static_cast<uint64_t>(log_stride) << 27 | static_cast<uint64_t>(size);
+        const uint64_t number =
+            static_cast<uint64_t>(start) << 32 | static_cast<uint64_t>(log_stride) << 27 | static_cast<uint64_t>(size);
         team = sub_team(*world().everyone, Kind::active_set, number, start, static_cast<int>(stride), size, 0);
         team->predefined = true;
     }

@@ -17,13 +17,13 @@ struct Team {
     uint32_t magic = 0;
     uint32_t pool_index = 0;
 
-    comm::Comm* comm;             ///< its own; reference held
+    comm::Comm* comm;               ///< its own; reference held
     int32_t first = 0, stride = 1;  ///< its PEs in the world, if they are all of this job and so regular
     bool regular = true;
-    int contexts = 0;             ///< as its configuration wanted
-    bool predefined = false;      ///< not the program's to destroy
-    uint64_t splits = 0;          ///< called on it so far; all members count alike
-    std::vector<Context*> made;   ///< contexts of it
+    int contexts = 0;            ///< as its configuration wanted
+    bool predefined = false;     ///< not the program's to destroy
+    uint64_t splits = 0;         ///< called on it so far; all members count alike
+    std::vector<Context*> made;  ///< contexts of it
 
     explicit Team(comm::Comm* its_comm) : comm(its_comm) {}
     int size() const { return comm->size; }

@@ -17,7 +17,9 @@ constexpr progress::WaitSite kMemory{nullptr, progress::Expected::unrung};
 /// Says so as long as it exists: neighbours ring then.
 class Watching {
   public:
-    Watching() : watching_(shm::Region(link::self().job->segment().region(link::self().rank)).symmetric().watching) { watching_.fetch_add(1); }
+    Watching() : watching_(shm::Region(link::self().job->segment().region(link::self().rank)).symmetric().watching) {
+        watching_.fetch_add(1);
+    }
     ~Watching() { watching_.fetch_sub(1); }
     Watching(const Watching&) = delete;
     Watching& operator=(const Watching&) = delete;

@@ -34,12 +34,12 @@ struct Spot {
 /// Another PE, or this one: comes into being at the first access.
 struct Remote {
     link::Process process;
-    bool near = false;           ///< on this host
-    std::byte* mapped[2] = {};   ///< where its areas lie in this process; null: only the owner reaches them
-    rma::Pages heap;             ///< of a neighbour
-    rma::Target targets[2];      ///< of its areas
-    pid_t pid = 0;               ///< of a neighbour whose variables the kernel copies; 0: none
-    uint64_t data = 0;           ///< where its variables are there
+    bool near = false;                  ///< on this host
+    std::byte* mapped[2] = {};          ///< where its areas lie in this process; null: only the owner reaches them
+    rma::Pages heap;                    ///< of a neighbour
+    rma::Target targets[2];             ///< of its areas
+    pid_t pid = 0;                      ///< of a neighbour whose variables the kernel copies; 0: none
+    uint64_t data = 0;                  ///< where its variables are there
     job::Doorbell* doorbell = nullptr;  ///< of a neighbour
     const std::atomic<uint32_t>* watching = nullptr;  ///< not 0: it waits for its memory to change
 
@@ -62,7 +62,7 @@ struct World {
     std::byte* data = nullptr;  ///< the program's variables
     uint64_t data_bytes = 0;
 
-    std::unique_ptr<std::unique_ptr<Remote>[]> remotes;  ///< by PE
+    std::unique_ptr<std::unique_ptr<Remote>[]> remotes;                        ///< by PE
     std::map<std::pair<uint64_t, uint32_t>, std::unique_ptr<Remote>> foreign;  ///< of other jobs, by job and rank
     std::vector<Remote*> reached;  ///< those of them that the owner carries accesses out for
     std::vector<Remote*> stored;   ///< neighbours with stores that they may wait for

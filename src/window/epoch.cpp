@@ -109,7 +109,8 @@ int begin_access(Window& window, Remote& remote) {
             if (remote.in_group) return MPI_SUCCESS;
             return fail(MPI_ERR_RMA_SYNC, "rank %d of the window is not in the group of MPI_Win_start", remote.rank);
         default:
-            return fail(MPI_ERR_RMA_SYNC, "no epoch is open: call MPI_Win_fence, MPI_Win_start, MPI_Win_lock or MPI_Win_lock_all");
+            return fail(MPI_ERR_RMA_SYNC,
+                        "no epoch is open: call MPI_Win_fence, MPI_Win_start, MPI_Win_lock or MPI_Win_lock_all");
     }
 }
 

@@ -50,7 +50,8 @@ void ring_waiters(Window& window, uint32_t target) {
 
 bool serve(Window& window, const Window::Claimant& claimant) {
     const uint32_t me = place(window);
-    const bool had = claimant.exclusive ? window.board.try_exclusive(Board::holder_afar(claimant.rank), me) : window.board.try_shared_for_another(me);
+    const bool had = claimant.exclusive ? window.board.try_exclusive(Board::holder_afar(claimant.rank), me)
+                                        : window.board.try_shared_for_another(me);
     if (!had) return false;
     window.holders.push_back(claimant);
     tell(window, *claimant.peer, What::grant);
@@ -136,9 +137,7 @@ void on_lock_packet(link::Peer& peer, const link::Packet& packet) {
     early.push_back({&peer, message});
 }
 
-int gone(const Remote& remote) {
-    return fail(MPI_ERR_PROC_ABORTED, "rank %d of the window has ended", remote.rank);
-}
+int gone(const Remote& remote) { return fail(MPI_ERR_PROC_ABORTED, "rank %d of the window has ended", remote.rank); }
 
 constexpr progress::WaitSite kForLock{};
 
@@ -153,7 +152,8 @@ int take_from_afar(Window& window, Remote& remote, Held kind) {
 int take_on_board(Window& window, Remote& remote, Held kind) {
     const uint32_t me = place(window), target = static_cast<uint32_t>(remote.local);
     const auto had = [&] {
-        return kind == Held::exclusive ? window.board.try_exclusive(Board::holder_here(me), target) : window.board.try_shared(me, target);
+        return kind == Held::exclusive ? window.board.try_exclusive(Board::holder_here(me), target)
+                                       : window.board.try_shared(me, target);
     };
     if (had()) return MPI_SUCCESS;
     window.board.begin_wait(me, target);
@@ -203,7 +203,8 @@ void listen_for_locks() {
 void take_early_messages(Window& window) {
     const uint64_t context = window.comm->context();
     std::vector<Early> mine;
-    std::copy_if(early.begin(), early.end(), std::back_inserter(mine), [&](const Early& e) { return e.message.context == context; });
+    std::copy_if(early.begin(), early.end(), std::back_inserter(mine),
+                 [&](const Early& e) { return e.message.context == context; });
     std::erase_if(early, [&](const Early& e) { return e.message.context == context; });
     for (const Early& e : mine) take(window, *e.peer, e.message);
 }

@@ -33,9 +33,11 @@ const Datatype* with_number(const Datatype& type) {
 
 /// What is updated at a time, and by what.
 int find_update(const Operation& asked, rma::Update& update) {
-    const bool by_window = asked.op->operation == datatype::Operation::replace || asked.op->operation == datatype::Operation::no_op;
+    const bool by_window =
+        asked.op->operation == datatype::Operation::replace || asked.op->operation == datatype::Operation::no_op;
     const Datatype* element = datatype::element_of(*asked.type);
-    if (!asked.op->predefined || (datatype::packed_size(*asked.type, asked.count) > 0 && !datatype::op_valid_for_window(*asked.op, *asked.type)))
+    if (!asked.op->predefined ||
+        (datatype::packed_size(*asked.type, asked.count) > 0 && !datatype::op_valid_for_window(*asked.op, *asked.type)))
         return fail(MPI_ERR_OP, "the operation is not defined for windows and this datatype");
     if (asked.origin.type && element && !by_window) {
         const Datatype* here = datatype::element_of(*asked.origin.type);
@@ -107,7 +109,8 @@ int describe(const Operation& asked, rma::Access& access) {
     access.result = asked.result;
     if (is_update(asked.what)) return find_update(asked, access.update);
     if (asked.what != What::compare_swap) return MPI_SUCCESS;
-    if (!can_be_compared(*asked.type)) return fail(MPI_ERR_TYPE, "the datatype is none of those that can be compared and swapped");
+    if (!can_be_compared(*asked.type))
+        return fail(MPI_ERR_TYPE, "the datatype is none of those that can be compared and swapped");
     access.update.element = with_number(*asked.type);
     const auto size = static_cast<size_t>(asked.type->size);
     std::memcpy(access.swap, asked.origin.buffer, size);

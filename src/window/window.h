@@ -27,7 +27,7 @@ struct Claim {
     rma::RegionKey key;
     int64_t bytes;
     int64_t disp_unit;
-    uint64_t base;     ///< the address there
+    uint64_t base;          ///< the address there
     rma::PagesName memory;  ///< where neighbours can map it; not valid: they can't
     rma::PagesName board;   ///< of the first process of its host: where the board is
     int32_t flavor;
@@ -43,10 +43,10 @@ struct Remote {
     int rank = 0;
     int64_t disp_unit = 1;
     uint64_t bytes = 0;
-    int local = -1;           ///< its place on the board; -1: on another host
-    Held held = Held::no;     ///< by MPI_Win_lock, or by MPI_Win_lock_all since its first access
-    bool granted = false;     ///< by another host
-    bool in_group = false;    ///< of MPI_Win_start
+    int local = -1;         ///< its place on the board; -1: on another host
+    Held held = Held::no;   ///< by MPI_Win_lock, or by MPI_Win_lock_all since its first access
+    bool granted = false;   ///< by another host
+    bool in_group = false;  ///< of MPI_Win_start
 };
 
 /// The epoch of accesses that this process is in.
@@ -64,9 +64,9 @@ struct Window {
     MPI_Aint bytes = 0;
     MPI_Aint disp_unit = 1;
     std::vector<uint64_t> offsets;  ///< shared: where each one's memory begins
-    int disp_unit_int = 1;  ///< as the attribute shows it
-    rma::Pages pages;        ///< memory that goes with the window; of a shared one, everybody's, at its first process
-    void* plain = nullptr;   ///< the same where nobody can map it; from malloc
+    int disp_unit_int = 1;          ///< as the attribute shows it
+    rma::Pages pages;               ///< memory that goes with the window; of a shared one, everybody's, at its first process
+    void* plain = nullptr;          ///< the same where nobody can map it; from malloc
     rma::RegionKey key;
     std::vector<Claim> claims;
     std::vector<std::unique_ptr<Remote>> remotes;  ///< by rank; made at the first use
@@ -78,11 +78,11 @@ struct Window {
     Board board;
 
     Epoch epoch = Epoch::none;
-    bool fence_used = false;  ///< there was an access since the last fence
-    int locked = 0;           ///< targets of MPI_Win_lock
-    bool unchecked = false;   ///< MPI_Win_lock_all with MPI_MODE_NOCHECK
-    std::vector<Remote*> group;  ///< of MPI_Win_start
-    bool exposed = false;        ///< MPI_Win_post without its MPI_Win_wait
+    bool fence_used = false;                          ///< there was an access since the last fence
+    int locked = 0;                                   ///< targets of MPI_Win_lock
+    bool unchecked = false;                           ///< MPI_Win_lock_all with MPI_MODE_NOCHECK
+    std::vector<Remote*> group;                       ///< of MPI_Win_start
+    bool exposed = false;                             ///< MPI_Win_post without its MPI_Win_wait
     std::deque<message::ReceiveRequest> completions;  ///< of the processes it was posted to
 
     /// Locks of this process that others want by packets, and those they have.

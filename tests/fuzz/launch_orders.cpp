@@ -98,7 +98,8 @@ const std::string* fuzz_seeds(size_t& count) {
         s.spec = spec();
         s.directory = "/tmp";
         s.environment = {"A=b", "C=d"};
-        s.spec.plan = std::make_shared<const Plan>(Plan{"a.out", 3, {4, 8, 1024}, {{"step", 1, 3, {{0, {{1, 9}}}, {2, {}}}}}, "bcast/<=64/3=linear"});
+        s.spec.plan = std::make_shared<const Plan>(
+            Plan{"a.out", 3, {4, 8, 1024}, {{"step", 1, 3, {{0, {{1, 9}}}, {2, {}}}}}, "bcast/<=64/3=linear"});
         return seed(s);
     };
     static const auto stub = [] {

@@ -247,7 +247,8 @@ int main(int argc, char** argv) {
     else
         return 2;
     if (info != MPI_INFO_NULL) MPI_Info_free(&info);
-    if (rank == 0 && parent == MPI_COMM_NULL) printf("%s %ld: all right on %d, %.3f s\n", what, count, size, MPI_Wtime() - start);
+    if (rank == 0 && parent == MPI_COMM_NULL)
+        printf("%s %ld: all right on %d, %.3f s\n", what, count, size, MPI_Wtime() - start);
     MPI_Finalize();
     return 0;
 }

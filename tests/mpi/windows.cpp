@@ -42,7 +42,8 @@ void fences(bool allocate) {
         fill_bytes(data.data(), data.size(), static_cast<uint64_t>(rank + bytes));
         OK(MPI_Put(data.data(), bytes, MPI_CHAR, next, MPI_Aint{rank} * kMost, bytes, MPI_CHAR, made.win));
         OK(MPI_Win_fence(0, made.win));
-        EXPECT_INT(first_wrong_byte(made.memory + MPI_Aint{before} * kMost, data.size(), static_cast<uint64_t>(before + bytes)), -1);
+        EXPECT_INT(first_wrong_byte(made.memory + MPI_Aint{before} * kMost, data.size(), static_cast<uint64_t>(before + bytes)),
+                   -1);
         OK(MPI_Get(back.data(), bytes, MPI_CHAR, next, MPI_Aint{rank} * kMost, bytes, MPI_CHAR, made.win));
         OK(MPI_Win_fence(0, made.win));
         CHECK(back == data, "%d bytes came back otherwise", bytes);
@@ -225,8 +226,8 @@ void requests(bool allocate) {
     OK(MPI_Wait(&request[0], MPI_STATUS_IGNORE));
     OK(MPI_Win_flush(last, made.win));
     OK(MPI_Raccumulate(data.data(), count, MPI_INT, last, at, count, MPI_INT, MPI_SUM, made.win, &request[0]));
-    OK(MPI_Rget_accumulate(data.data(), count, MPI_INT, back.data(), count, MPI_INT, last, at, count, MPI_INT, MPI_SUM, made.win,
-                           &request[1]));
+    OK(MPI_Rget_accumulate(data.data(), count, MPI_INT, back.data(), count, MPI_INT, last, at, count, MPI_INT, MPI_SUM,
+                           made.win, &request[1]));
     OK(MPI_Waitall(2, request, MPI_STATUSES_IGNORE));
     for (const int value : back) EXPECT_INT(value, 2 * (rank + 1));
     OK(MPI_Rget(back.data(), count, MPI_INT, last, at, count, MPI_INT, made.win, &request[0]));
@@ -257,8 +258,10 @@ void dynamic() {
     OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
     OK(MPI_Win_lock(MPI_LOCK_SHARED, next, 0, win));
     int error = MPI_Put(&rank, 1, MPI_INT, next, MPI_Aint_add(all[static_cast<size_t>(next)], 400), 1, MPI_INT, win);
-    if (error == MPI_SUCCESS) error = MPI_Win_unlock(next, win);
-    else OK(MPI_Win_unlock(next, win));
+    if (error == MPI_SUCCESS)
+        error = MPI_Win_unlock(next, win);
+    else
+        OK(MPI_Win_unlock(next, win));
     EXPECT_ERROR(error, MPI_ERR_RMA_RANGE);
     OK(MPI_Barrier(MPI_COMM_WORLD));
     OK(MPI_Win_detach(win, mine.data()));

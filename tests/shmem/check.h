@@ -16,7 +16,8 @@ __attribute__((noreturn, format(printf, 4, 5), unused)) static void fail_at(cons
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     const char* slash = strrchr(file, '/');
-    fprintf(stderr, "FAIL %s:%d PE %d of %d: %s: %s\n", slash ? slash + 1 : file, line, shmem_my_pe(), shmem_n_pes(), what, text);
+    fprintf(stderr, "FAIL %s:%d PE %d of %d: %s: %s\n", slash ? slash + 1 : file, line, shmem_my_pe(), shmem_n_pes(), what,
+            text);
     fflush(stderr);
     shmem_global_exit(1);
     abort();

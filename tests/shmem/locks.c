@@ -10,8 +10,7 @@ static void test_lock(long* lock, long* count) {
     shmem_barrier_all();
     for (int i = 0; i < ROUNDS; i++) {
         if (i % 3 == 0)
-            while (shmem_test_lock(lock)) {
-            }
+            while (shmem_test_lock(lock)) {}
         else
             shmem_set_lock(lock);
         const long now = shmem_long_g(count, n - 1);

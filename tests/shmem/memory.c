@@ -64,7 +64,8 @@ static void test_random(void) {
         const int i = (int)(next_random(&state) % MOST);
         const size_t bytes = 1 + next_random(&state) % (step % 10 == 0 ? 300000 : 3000);
         if (held[i].memory) {
-            for (size_t k = 0; k < held[i].bytes; k += 1 + k / 16) EXPECT_INT(held[i].memory[k], (unsigned char)(held[i].byte + me));
+            for (size_t k = 0; k < held[i].bytes; k += 1 + k / 16)
+                EXPECT_INT(held[i].memory[k], (unsigned char)(held[i].byte + me));
             if (next_random(&state) % 2) {
                 shmem_free(held[i].memory);
                 held[i].memory = NULL;

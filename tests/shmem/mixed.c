@@ -17,7 +17,8 @@ static void test_both(void) {
     long* word = shmem_calloc(2, sizeof *word);
     long value = me * 10, sum = 0, got = -1;
     shmem_long_p(word, value, (me + 1) % n);
-    MPI_Sendrecv(&value, 1, MPI_LONG, (me + 1) % n, 7, &got, 1, MPI_LONG, (me + n - 1) % n, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(&value, 1, MPI_LONG, (me + 1) % n, 7, &got, 1, MPI_LONG, (me + n - 1) % n, 7, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
     EXPECT_INT(got, (me + n - 1) % n * 10);
     MPI_Request request;
     MPI_Iallreduce(&value, &sum, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD, &request);

@@ -13,106 +13,108 @@ static void settle(void) {
 }
 
 // Of a long double ten bytes are the number.
-#define SIGNIFICANT(T) _Generic((T*)0, long double*: (size_t)10, default: sizeof(T))
+#define SIGNIFICANT(T) _Generic((T*)0, long double* : (size_t)10, default : sizeof(T))
 
 // `at` is cleared, filled by one way of putting from the PE before, and compared; and read back from the next by one way of getting.
-#define PUT_CHECKED(T, call)                                                                                      \
-    do {                                                                                                          \
-        memset(at, 0, sizeof(T) * N);                                                                             \
-        shmem_barrier_all();                                                                                      \
-        call;                                                                                                     \
-        settle();                                                                                                 \
-        for (int i = 0; i < 5; i++) CHECK(memcmp(&at[i], &theirs[i], SIGNIFICANT(T)) == 0, #call ", element %d", i);    \
-        for (int i = 5; i < N; i++) CHECK(memcmp(&at[i], &nothing, SIGNIFICANT(T)) == 0, #call ", beyond: %d", i);       \
-        shmem_barrier_all();                                                                                      \
+#define PUT_CHECKED(T, call)                                                                                         \
+    do {                                                                                                             \
+        memset(at, 0, sizeof(T) * N);                                                                                \
+        shmem_barrier_all();                                                                                         \
+        call;                                                                                                        \
+        settle();                                                                                                    \
+        for (int i = 0; i < 5; i++) CHECK(memcmp(&at[i], &theirs[i], SIGNIFICANT(T)) == 0, #call ", element %d", i); \
+        for (int i = 5; i < N; i++) CHECK(memcmp(&at[i], &nothing, SIGNIFICANT(T)) == 0, #call ", beyond: %d", i);   \
+        shmem_barrier_all();                                                                                         \
     } while (0)
-#define GET_CHECKED(T, call)                                                                                      \
-    do {                                                                                                          \
-        memset(got, 0, sizeof got);                                                                               \
-        call;                                                                                                     \
-        shmem_ctx_quiet(ctx);                                                                                     \
-        shmem_quiet();                                                                                            \
-        for (int i = 0; i < 5; i++) CHECK(memcmp(&got[i], &of_next[i], SIGNIFICANT(T)) == 0, #call ", element %d", i);  \
+#define GET_CHECKED(T, call)                                                                                           \
+    do {                                                                                                               \
+        memset(got, 0, sizeof got);                                                                                    \
+        call;                                                                                                          \
+        shmem_ctx_quiet(ctx);                                                                                          \
+        shmem_quiet();                                                                                                 \
+        for (int i = 0; i < 5; i++) CHECK(memcmp(&got[i], &of_next[i], SIGNIFICANT(T)) == 0, #call ", element %d", i); \
     } while (0)
 // Every third element there, every second here; then back.
-#define STRIDED_CHECKED(T, put, get)                                                                              \
-    do {                                                                                                          \
-        memset(at, 0, sizeof(T) * N);                                                                             \
-        shmem_barrier_all();                                                                                      \
-        T from[N], to[N];                                                                                         \
-        memset(from, 0, sizeof from);                                                                             \
-        memset(to, 0, sizeof to);                                                                                 \
-        for (int i = 0; i < 5; i++) from[2 * i] = mine[i];                                                        \
-        put;                                                                                                      \
-        settle();                                                                                                 \
-        for (int i = 0; i < N; i++) {                                                                             \
-            const T* wanted = i % 3 == 0 && i / 3 < 5 ? &theirs[i / 3] : &nothing;                                 \
-            CHECK(memcmp(&at[i], wanted, SIGNIFICANT(T)) == 0, #put ", element %d", i);                                \
-        }                                                                                                         \
-        shmem_barrier_all();                                                                                      \
-        get;                                                                                                      \
-        for (int i = 0; i < N; i++) {                                                                             \
-            const T* wanted = i % 2 == 0 && i / 2 < 5 ? &mine[i / 2] : &nothing;                                   \
-            CHECK(memcmp(&to[i], wanted, SIGNIFICANT(T)) == 0, #get ", element %d", i);                                \
-        }                                                                                                         \
-        shmem_barrier_all();                                                                                      \
+#define STRIDED_CHECKED(T, put, get)                                                    \
+    do {                                                                                \
+        memset(at, 0, sizeof(T) * N);                                                   \
+        shmem_barrier_all();                                                            \
+        T from[N], to[N];                                                               \
+        memset(from, 0, sizeof from);                                                   \
+        memset(to, 0, sizeof to);                                                       \
+        for (int i = 0; i < 5; i++) from[2 * i] = mine[i];                              \
+        put;                                                                            \
+        settle();                                                                       \
+        for (int i = 0; i < N; i++) {                                                   \
+            const T* wanted = i % 3 == 0 && i / 3 < 5 ? &theirs[i / 3] : &nothing;      \
+            CHECK(memcmp(&at[i], wanted, SIGNIFICANT(T)) == 0, #put ", element %d", i); \
+        }                                                                               \
+        shmem_barrier_all();                                                            \
+        get;                                                                            \
+        for (int i = 0; i < N; i++) {                                                   \
+            const T* wanted = i % 2 == 0 && i / 2 < 5 ? &mine[i / 2] : &nothing;        \
+            CHECK(memcmp(&to[i], wanted, SIGNIFICANT(T)) == 0, #get ", element %d", i); \
+        }                                                                               \
+        shmem_barrier_all();                                                            \
     } while (0)
 // Two blocks of two, 4 apart there and 3 here.
-#define BLOCKS_CHECKED(T, put, get)                                                                               \
-    do {                                                                                                          \
-        memset(at, 0, sizeof(T) * N);                                                                             \
-        shmem_barrier_all();                                                                                      \
-        T from[N], to[N];                                                                                         \
-        memset(from, 0, sizeof from);                                                                             \
-        memset(to, 0, sizeof to);                                                                                 \
-        for (int i = 0; i < 4; i++) from[i / 2 * 3 + i % 2] = mine[i];                                            \
-        put;                                                                                                      \
-        settle();                                                                                                 \
-        for (int i = 0; i < N; i++) {                                                                             \
-            const T* wanted = i < 8 && i % 4 < 2 ? &theirs[i / 4 * 2 + i % 2] : &nothing;                          \
-            CHECK(memcmp(&at[i], wanted, SIGNIFICANT(T)) == 0, #put ", element %d", i);                                \
-        }                                                                                                         \
-        shmem_barrier_all();                                                                                      \
-        get;                                                                                                      \
-        for (int i = 0; i < 6; i++) {                                                                             \
-            const T* wanted = i % 3 < 2 ? &mine[i / 3 * 2 + i % 3] : &nothing;                                     \
-            CHECK(memcmp(&to[i], wanted, SIGNIFICANT(T)) == 0, #get ", element %d", i);                                \
-        }                                                                                                         \
-        shmem_barrier_all();                                                                                      \
+#define BLOCKS_CHECKED(T, put, get)                                                       \
+    do {                                                                                  \
+        memset(at, 0, sizeof(T) * N);                                                     \
+        shmem_barrier_all();                                                              \
+        T from[N], to[N];                                                                 \
+        memset(from, 0, sizeof from);                                                     \
+        memset(to, 0, sizeof to);                                                         \
+        for (int i = 0; i < 4; i++) from[i / 2 * 3 + i % 2] = mine[i];                    \
+        put;                                                                              \
+        settle();                                                                         \
+        for (int i = 0; i < N; i++) {                                                     \
+            const T* wanted = i < 8 && i % 4 < 2 ? &theirs[i / 4 * 2 + i % 2] : &nothing; \
+            CHECK(memcmp(&at[i], wanted, SIGNIFICANT(T)) == 0, #put ", element %d", i);   \
+        }                                                                                 \
+        shmem_barrier_all();                                                              \
+        get;                                                                              \
+        for (int i = 0; i < 6; i++) {                                                     \
+            const T* wanted = i % 3 < 2 ? &mine[i / 3 * 2 + i % 3] : &nothing;            \
+            CHECK(memcmp(&to[i], wanted, SIGNIFICANT(T)) == 0, #get ", element %d", i);   \
+        }                                                                                 \
+        shmem_barrier_all();                                                              \
     } while (0)
 
 static void fill(void* memory, size_t bytes, int pe) {
     for (size_t i = 0; i < bytes; i++) ((unsigned char*)memory)[i] = (unsigned char)(pe * 37 + (int)i * 11 + 1);
 }
 
-#define COMMON(T)                                  \
+#define COMMON(T)                                      \
     T mine[5], theirs[5], of_next[5], nothing, got[N]; \
-    fill(mine, sizeof mine, me);                   \
-    fill(theirs, sizeof theirs, before);           \
-    fill(of_next, sizeof of_next, next);           \
-    memset(&nothing, 0, sizeof nothing);           \
-    T* source = (T*)space;                         \
-    shmem_barrier_all();                           \
-    memcpy(source, mine, sizeof mine);             \
-    T* at = (T*)(space + sizeof(T) * N);           \
+    fill(mine, sizeof mine, me);                       \
+    fill(theirs, sizeof theirs, before);               \
+    fill(of_next, sizeof of_next, next);               \
+    memset(&nothing, 0, sizeof nothing);               \
+    T* source = (T*)space;                             \
+    shmem_barrier_all();                               \
+    memcpy(source, mine, sizeof mine);                 \
+    T* at = (T*)(space + sizeof(T) * N);               \
     shmem_barrier_all();
 
 static void test_widths(char* space) {
-#define TEST(bits, T)                                                                              \
-    {                                                                                              \
-        COMMON(T)                                                                                  \
-        PUT_CHECKED(T, shmem_put##bits(at, mine, 5, next));                                        \
-        PUT_CHECKED(T, shmem_ctx_put##bits(ctx, at, mine, 5, next));                               \
-        PUT_CHECKED(T, shmem_put##bits##_nbi(at, mine, 5, next));                                  \
-        PUT_CHECKED(T, shmem_ctx_put##bits##_nbi(ctx, at, mine, 5, next));                         \
-        GET_CHECKED(T, shmem_get##bits(got, source, 5, next));                                     \
-        GET_CHECKED(T, shmem_ctx_get##bits(ctx, got, source, 5, next));                            \
-        GET_CHECKED(T, shmem_get##bits##_nbi(got, source, 5, next));                               \
-        GET_CHECKED(T, shmem_ctx_get##bits##_nbi(ctx, got, source, 5, next));                      \
-        STRIDED_CHECKED(T, shmem_iput##bits(at, from, 3, 2, 5, next), shmem_iget##bits(to, at, 2, 3, 5, next)); \
-        STRIDED_CHECKED(T, shmem_ctx_iput##bits(ctx, at, from, 3, 2, 5, next), shmem_ctx_iget##bits(ctx, to, at, 2, 3, 5, next)); \
+#define TEST(bits, T)                                                                                                  \
+    {                                                                                                                  \
+        COMMON(T)                                                                                                      \
+        PUT_CHECKED(T, shmem_put##bits(at, mine, 5, next));                                                            \
+        PUT_CHECKED(T, shmem_ctx_put##bits(ctx, at, mine, 5, next));                                                   \
+        PUT_CHECKED(T, shmem_put##bits##_nbi(at, mine, 5, next));                                                      \
+        PUT_CHECKED(T, shmem_ctx_put##bits##_nbi(ctx, at, mine, 5, next));                                             \
+        GET_CHECKED(T, shmem_get##bits(got, source, 5, next));                                                         \
+        GET_CHECKED(T, shmem_ctx_get##bits(ctx, got, source, 5, next));                                                \
+        GET_CHECKED(T, shmem_get##bits##_nbi(got, source, 5, next));                                                   \
+        GET_CHECKED(T, shmem_ctx_get##bits##_nbi(ctx, got, source, 5, next));                                          \
+        STRIDED_CHECKED(T, shmem_iput##bits(at, from, 3, 2, 5, next), shmem_iget##bits(to, at, 2, 3, 5, next));        \
+        STRIDED_CHECKED(T, shmem_ctx_iput##bits(ctx, at, from, 3, 2, 5, next),                                         \
+                        shmem_ctx_iget##bits(ctx, to, at, 2, 3, 5, next));                                             \
         BLOCKS_CHECKED(T, shmem_ibput##bits(at, from, 4, 3, 2, 2, next), shmem_ibget##bits(to, at, 3, 4, 2, 2, next)); \
-        BLOCKS_CHECKED(T, shmem_ctx_ibput##bits(ctx, at, from, 4, 3, 2, 2, next), shmem_ctx_ibget##bits(ctx, to, at, 3, 4, 2, 2, next)); \
+        BLOCKS_CHECKED(T, shmem_ctx_ibput##bits(ctx, at, from, 4, 3, 2, 2, next),                                      \
+                       shmem_ctx_ibget##bits(ctx, to, at, 3, 4, 2, 2, next));                                          \
     }
     FOR_SIZES(TEST)
 #undef TEST
@@ -131,41 +133,43 @@ static void test_widths(char* space) {
 
 #define EQUAL(a, b, name) CHECK((a) == (b), #name ": the values differ")
 
-#define TEST(name, T)                                                                              \
-    static void test_##name(char* space) {                                                         \
-        T mine[5], theirs[5], of_next[5], got[N], nothing = 0;                                     \
-        memset(mine, 0, sizeof mine);                                                              \
-        memset(theirs, 0, sizeof theirs);                                                          \
-        memset(of_next, 0, sizeof of_next);                                                        \
-        memset(&nothing, 0, sizeof nothing);                                                       \
-        for (int i = 0; i < 5; i++) {                                                              \
-            mine[i] = (T)(me * 7 + i + 1);                                                         \
-            theirs[i] = (T)(before * 7 + i + 1);                                                   \
-            of_next[i] = (T)(next * 7 + i + 1);                                                    \
-        }                                                                                          \
-        T* source = (T*)space;                                                                     \
-        shmem_barrier_all();                                                                       \
-        memcpy(source, mine, sizeof mine);                                                         \
-        T* at = (T*)(space + sizeof(T) * N);                                                       \
-        shmem_barrier_all();                                                                       \
-        PUT_CHECKED(T, shmem_##name##_put(at, mine, 5, next));                                     \
-        PUT_CHECKED(T, shmem_ctx_##name##_put(ctx, at, mine, 5, next));                            \
-        PUT_CHECKED(T, shmem_##name##_put_nbi(at, mine, 5, next));                                 \
-        PUT_CHECKED(T, shmem_ctx_##name##_put_nbi(ctx, at, mine, 5, next));                        \
-        PUT_CHECKED(T, for (int i = 0; i < 5; i++) shmem_##name##_p(&at[i], mine[i], next));       \
-        PUT_CHECKED(T, for (int i = 0; i < 5; i++) shmem_ctx_##name##_p(ctx, &at[i], mine[i], next)); \
-        GET_CHECKED(T, shmem_##name##_get(got, source, 5, next));                                  \
-        GET_CHECKED(T, shmem_ctx_##name##_get(ctx, got, source, 5, next));                         \
-        GET_CHECKED(T, shmem_##name##_get_nbi(got, source, 5, next));                              \
-        GET_CHECKED(T, shmem_ctx_##name##_get_nbi(ctx, got, source, 5, next));                     \
-        for (int i = 0; i < 5; i++) {                                                              \
-            EQUAL(shmem_##name##_g(&source[i], next), of_next[i], name);                           \
-            EQUAL(shmem_ctx_##name##_g(ctx, &source[i], next), of_next[i], name);                  \
-        }                                                                                          \
-        STRIDED_CHECKED(T, shmem_##name##_iput(at, from, 3, 2, 5, next), shmem_##name##_iget(to, at, 2, 3, 5, next)); \
-        STRIDED_CHECKED(T, shmem_ctx_##name##_iput(ctx, at, from, 3, 2, 5, next), shmem_ctx_##name##_iget(ctx, to, at, 2, 3, 5, next)); \
+#define TEST(name, T)                                                                                                        \
+    static void test_##name(char* space) {                                                                                   \
+        T mine[5], theirs[5], of_next[5], got[N], nothing = 0;                                                               \
+        memset(mine, 0, sizeof mine);                                                                                        \
+        memset(theirs, 0, sizeof theirs);                                                                                    \
+        memset(of_next, 0, sizeof of_next);                                                                                  \
+        memset(&nothing, 0, sizeof nothing);                                                                                 \
+        for (int i = 0; i < 5; i++) {                                                                                        \
+            mine[i] = (T)(me * 7 + i + 1);                                                                                   \
+            theirs[i] = (T)(before * 7 + i + 1);                                                                             \
+            of_next[i] = (T)(next * 7 + i + 1);                                                                              \
+        }                                                                                                                    \
+        T* source = (T*)space;                                                                                               \
+        shmem_barrier_all();                                                                                                 \
+        memcpy(source, mine, sizeof mine);                                                                                   \
+        T* at = (T*)(space + sizeof(T) * N);                                                                                 \
+        shmem_barrier_all();                                                                                                 \
+        PUT_CHECKED(T, shmem_##name##_put(at, mine, 5, next));                                                               \
+        PUT_CHECKED(T, shmem_ctx_##name##_put(ctx, at, mine, 5, next));                                                      \
+        PUT_CHECKED(T, shmem_##name##_put_nbi(at, mine, 5, next));                                                           \
+        PUT_CHECKED(T, shmem_ctx_##name##_put_nbi(ctx, at, mine, 5, next));                                                  \
+        PUT_CHECKED(T, for (int i = 0; i < 5; i++) shmem_##name##_p(&at[i], mine[i], next));                                 \
+        PUT_CHECKED(T, for (int i = 0; i < 5; i++) shmem_ctx_##name##_p(ctx, &at[i], mine[i], next));                        \
+        GET_CHECKED(T, shmem_##name##_get(got, source, 5, next));                                                            \
+        GET_CHECKED(T, shmem_ctx_##name##_get(ctx, got, source, 5, next));                                                   \
+        GET_CHECKED(T, shmem_##name##_get_nbi(got, source, 5, next));                                                        \
+        GET_CHECKED(T, shmem_ctx_##name##_get_nbi(ctx, got, source, 5, next));                                               \
+        for (int i = 0; i < 5; i++) {                                                                                        \
+            EQUAL(shmem_##name##_g(&source[i], next), of_next[i], name);                                                     \
+            EQUAL(shmem_ctx_##name##_g(ctx, &source[i], next), of_next[i], name);                                            \
+        }                                                                                                                    \
+        STRIDED_CHECKED(T, shmem_##name##_iput(at, from, 3, 2, 5, next), shmem_##name##_iget(to, at, 2, 3, 5, next));        \
+        STRIDED_CHECKED(T, shmem_ctx_##name##_iput(ctx, at, from, 3, 2, 5, next),                                            \
+                        shmem_ctx_##name##_iget(ctx, to, at, 2, 3, 5, next));                                                \
         BLOCKS_CHECKED(T, shmem_##name##_ibput(at, from, 4, 3, 2, 2, next), shmem_##name##_ibget(to, at, 3, 4, 2, 2, next)); \
-        BLOCKS_CHECKED(T, shmem_ctx_##name##_ibput(ctx, at, from, 4, 3, 2, 2, next), shmem_ctx_##name##_ibget(ctx, to, at, 3, 4, 2, 2, next)); \
+        BLOCKS_CHECKED(T, shmem_ctx_##name##_ibput(ctx, at, from, 4, 3, 2, 2, next),                                         \
+                       shmem_ctx_##name##_ibget(ctx, to, at, 3, 4, 2, 2, next));                                             \
     }
 FOR_RMA(TEST)
 #undef TEST

@@ -70,7 +70,8 @@ static void test_strided(long* sum) {
             const int size = (n - start + stride - 1) / stride;
             shmem_team_config_t config = {2};
             shmem_team_t team = SHMEM_TEAM_WORLD;
-            EXPECT_INT(shmem_team_split_strided(SHMEM_TEAM_WORLD, start, stride, size, &config, SHMEM_TEAM_NUM_CONTEXTS, &team), 0);
+            EXPECT_INT(shmem_team_split_strided(SHMEM_TEAM_WORLD, start, stride, size, &config, SHMEM_TEAM_NUM_CONTEXTS, &team),
+                       0);
             if (me % stride != start) {
                 CHECK(team == SHMEM_TEAM_INVALID, "a team for a PE that is not in it");
                 continue;

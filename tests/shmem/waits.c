@@ -7,61 +7,61 @@ static int me, n, next;
 #define COMPARISONS(X) X(EQ, 5) X(NE, 6) X(GT, 8) X(GE, 7) X(LT, 1) X(LE, 2)
 
 // The PE before writes what the comparison waits for; `at` begins with what it does not hold for.
-#define TEST(name, T)                                                                                                   \
-    static void test_##name(T* at) {                                                                                    \
-        static const struct {                                                                                           \
-            int cmp;                                                                                                    \
-            T first, second, with;                                                                                      \
+#define TEST(name, T)                                                                                                    \
+    static void test_##name(T* at) {                                                                                     \
+        static const struct {                                                                                            \
+            int cmp;                                                                                                     \
+            T first, second, with;                                                                                       \
         } cases[] = {{SHMEM_CMP_EQ, 3, 5, 5}, {SHMEM_CMP_NE, 5, 3, 5}, {SHMEM_CMP_GT, 5, 6, 5},                          \
                      {SHMEM_CMP_GE, 4, 5, 5}, {SHMEM_CMP_LT, 5, 4, 5}, {SHMEM_CMP_LE, 6, 5, 5}};                         \
-        for (int c = 0; c < 6; c++) {                                                                                   \
-            const int cmp = cases[c].cmp;                                                                               \
-            const T with = cases[c].with;                                                                               \
-            *at = cases[c].first;                                                                                       \
-            EXPECT_INT(shmem_##name##_test(at, cmp, with), 0);                                                          \
-            shmem_barrier_all();                                                                                        \
-            shmem_##name##_p(at, cases[c].second, next);                                                                \
-            shmem_##name##_wait_until(at, cmp, with);                                                                   \
-            EXPECT_INT(shmem_##name##_test(at, cmp, with), 1);                                                          \
-            shmem_barrier_all();                                                                                        \
-        }                                                                                                               \
-        const int left_out[4] = {0, 1, 0, 0};                                                                           \
-        T values[4] = {1, 2, 3, 4};                                                                                     \
-        size_t indices[4];                                                                                              \
-        memset(at, 0, 4 * sizeof(T));                                                                                   \
-        EXPECT_INT(shmem_##name##_test_all(at, 4, left_out, SHMEM_CMP_EQ, 9), 0);                                       \
-        EXPECT_INT(shmem_##name##_test_all_vector(at, 4, left_out, SHMEM_CMP_EQ, values), 0);                           \
-        CHECK(shmem_##name##_test_any(at, 4, left_out, SHMEM_CMP_EQ, 9) == SIZE_MAX, #name ": any of none");            \
+        for (int c = 0; c < 6; c++) {                                                                                    \
+            const int cmp = cases[c].cmp;                                                                                \
+            const T with = cases[c].with;                                                                                \
+            *at = cases[c].first;                                                                                        \
+            EXPECT_INT(shmem_##name##_test(at, cmp, with), 0);                                                           \
+            shmem_barrier_all();                                                                                         \
+            shmem_##name##_p(at, cases[c].second, next);                                                                 \
+            shmem_##name##_wait_until(at, cmp, with);                                                                    \
+            EXPECT_INT(shmem_##name##_test(at, cmp, with), 1);                                                           \
+            shmem_barrier_all();                                                                                         \
+        }                                                                                                                \
+        const int left_out[4] = {0, 1, 0, 0};                                                                            \
+        T values[4] = {1, 2, 3, 4};                                                                                      \
+        size_t indices[4];                                                                                               \
+        memset(at, 0, 4 * sizeof(T));                                                                                    \
+        EXPECT_INT(shmem_##name##_test_all(at, 4, left_out, SHMEM_CMP_EQ, 9), 0);                                        \
+        EXPECT_INT(shmem_##name##_test_all_vector(at, 4, left_out, SHMEM_CMP_EQ, values), 0);                            \
+        CHECK(shmem_##name##_test_any(at, 4, left_out, SHMEM_CMP_EQ, 9) == SIZE_MAX, #name ": any of none");             \
         CHECK(shmem_##name##_test_any_vector(at, 4, left_out, SHMEM_CMP_EQ, values) == SIZE_MAX, #name ": any of none"); \
-        EXPECT_INT(shmem_##name##_test_some(at, 4, indices, left_out, SHMEM_CMP_EQ, 9), 0);                             \
-        EXPECT_INT(shmem_##name##_test_some_vector(at, 4, indices, left_out, SHMEM_CMP_EQ, values), 0);                 \
-        shmem_barrier_all();                                                                                            \
-        const T nine = 9, three = 3;                                                                                    \
-        shmem_##name##_put(&at[2], &nine, 1, next);                                                                     \
-        EXPECT_INT(shmem_##name##_wait_until_any(at, 4, left_out, SHMEM_CMP_EQ, 9), 2);                                 \
-        EXPECT_INT(shmem_##name##_wait_until_some(at, 4, indices, left_out, SHMEM_CMP_EQ, 9), 1);                       \
-        EXPECT_INT(indices[0], 2);                                                                                      \
-        EXPECT_INT(shmem_##name##_test_any(at, 4, left_out, SHMEM_CMP_EQ, 9), 2);                                       \
-        EXPECT_INT(shmem_##name##_test_some(at, 4, indices, left_out, SHMEM_CMP_EQ, 9), 1);                             \
-        shmem_barrier_all();                                                                                            \
-        shmem_##name##_p(&at[2], three, next);                                                                          \
-        EXPECT_INT(shmem_##name##_wait_until_any_vector(at, 4, NULL, SHMEM_CMP_EQ, values), 2);                         \
-        EXPECT_INT(shmem_##name##_wait_until_some_vector(at, 4, indices, left_out, SHMEM_CMP_EQ, values), 1);           \
-        EXPECT_INT(shmem_##name##_test_any_vector(at, 4, left_out, SHMEM_CMP_EQ, values), 2);                           \
-        EXPECT_INT(shmem_##name##_test_some_vector(at, 4, indices, left_out, SHMEM_CMP_EQ, values), 1);                 \
-        EXPECT_INT(indices[0], 2);                                                                                      \
-        shmem_barrier_all();                                                                                            \
-        for (int i = 0; i < 4; i++)                                                                                     \
-            if (i != 1) shmem_##name##_p(&at[i], values[i], next);                                                      \
-        shmem_##name##_wait_until_all_vector(at, 4, left_out, SHMEM_CMP_EQ, values);                                    \
-        EXPECT_INT(shmem_##name##_test_all_vector(at, 4, left_out, SHMEM_CMP_EQ, values), 1);                           \
-        shmem_##name##_wait_until_all(at, 4, left_out, SHMEM_CMP_GE, 1);                                                \
-        EXPECT_INT(shmem_##name##_test_all(at, 4, left_out, SHMEM_CMP_GE, 1), 1);                                       \
-        EXPECT_INT(at[1], 0);                                                                                           \
-        const int none[4] = {1, 1, 1, 1};                                                                               \
-        CHECK(shmem_##name##_wait_until_any(at, 4, none, SHMEM_CMP_EQ, 9) == SIZE_MAX, #name ": any of none");          \
-        EXPECT_INT(shmem_##name##_wait_until_some(at, 4, indices, none, SHMEM_CMP_EQ, 9), 0);                           \
-        shmem_barrier_all();                                                                                            \
+        EXPECT_INT(shmem_##name##_test_some(at, 4, indices, left_out, SHMEM_CMP_EQ, 9), 0);                              \
+        EXPECT_INT(shmem_##name##_test_some_vector(at, 4, indices, left_out, SHMEM_CMP_EQ, values), 0);                  \
+        shmem_barrier_all();                                                                                             \
+        const T nine = 9, three = 3;                                                                                     \
+        shmem_##name##_put(&at[2], &nine, 1, next);                                                                      \
+        EXPECT_INT(shmem_##name##_wait_until_any(at, 4, left_out, SHMEM_CMP_EQ, 9), 2);                                  \
+        EXPECT_INT(shmem_##name##_wait_until_some(at, 4, indices, left_out, SHMEM_CMP_EQ, 9), 1);                        \
+        EXPECT_INT(indices[0], 2);                                                                                       \
+        EXPECT_INT(shmem_##name##_test_any(at, 4, left_out, SHMEM_CMP_EQ, 9), 2);                                        \
+        EXPECT_INT(shmem_##name##_test_some(at, 4, indices, left_out, SHMEM_CMP_EQ, 9), 1);                              \
+        shmem_barrier_all();                                                                                             \
+        shmem_##name##_p(&at[2], three, next);                                                                           \
+        EXPECT_INT(shmem_##name##_wait_until_any_vector(at, 4, NULL, SHMEM_CMP_EQ, values), 2);                          \
+        EXPECT_INT(shmem_##name##_wait_until_some_vector(at, 4, indices, left_out, SHMEM_CMP_EQ, values), 1);            \
+        EXPECT_INT(shmem_##name##_test_any_vector(at, 4, left_out, SHMEM_CMP_EQ, values), 2);                            \
+        EXPECT_INT(shmem_##name##_test_some_vector(at, 4, indices, left_out, SHMEM_CMP_EQ, values), 1);                  \
+        EXPECT_INT(indices[0], 2);                                                                                       \
+        shmem_barrier_all();                                                                                             \
+        for (int i = 0; i < 4; i++)                                                                                      \
+            if (i != 1) shmem_##name##_p(&at[i], values[i], next);                                                       \
+        shmem_##name##_wait_until_all_vector(at, 4, left_out, SHMEM_CMP_EQ, values);                                     \
+        EXPECT_INT(shmem_##name##_test_all_vector(at, 4, left_out, SHMEM_CMP_EQ, values), 1);                            \
+        shmem_##name##_wait_until_all(at, 4, left_out, SHMEM_CMP_GE, 1);                                                 \
+        EXPECT_INT(shmem_##name##_test_all(at, 4, left_out, SHMEM_CMP_GE, 1), 1);                                        \
+        EXPECT_INT(at[1], 0);                                                                                            \
+        const int none[4] = {1, 1, 1, 1};                                                                                \
+        CHECK(shmem_##name##_wait_until_any(at, 4, none, SHMEM_CMP_EQ, 9) == SIZE_MAX, #name ": any of none");           \
+        EXPECT_INT(shmem_##name##_wait_until_some(at, 4, indices, none, SHMEM_CMP_EQ, 9), 0);                            \
+        shmem_barrier_all();                                                                                             \
     }
 FOR_SYNC(TEST)
 #undef TEST
@@ -75,15 +75,15 @@ static void test_old(long* at) {
     shmem_long_p(at, 2, next);
     (shmem_wait_until)(at, SHMEM_CMP_EQ, 2);
     shmem_barrier_all();
-#define TEST(name, T)                       \
-    {                                       \
-        T* word = (T*)at;                   \
-        *word = 7;                          \
-        shmem_barrier_all();                \
-        shmem_##name##_p(word, 8, next);    \
-        shmem_##name##_wait(word, 7);       \
-        EXPECT_INT(*word, 8);               \
-        shmem_barrier_all();                \
+#define TEST(name, T)                    \
+    {                                    \
+        T* word = (T*)at;                \
+        *word = 7;                       \
+        shmem_barrier_all();             \
+        shmem_##name##_p(word, 8, next); \
+        shmem_##name##_wait(word, 7);    \
+        EXPECT_INT(*word, 8);            \
+        shmem_barrier_all();             \
     }
     FOR_WAIT(TEST)
 #undef TEST

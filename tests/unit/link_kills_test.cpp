@@ -61,7 +61,8 @@ const Moment kMoments[] = {
     {"asked", [](Node&) {}, [](Node& node) { link::request_connection(node.peer(kVictim)); }, {State::connecting}},
     {"granted", ask_until_it_has_come, let_it_come, {State::connecting, State::connected}},
     {"connected", connected, [](Node& node) { connect(node, kVictim, true); }, {State::connected}},
-    {"closing", connected,
+    {"closing",
+     connected,
      [](Node& node) {
          connect(node, kVictim, true);
          wait_for_victim(node);
@@ -69,7 +70,8 @@ const Moment kMoments[] = {
      },
      {State::quiescing}},
     // An open that comes while ours is under way is its answer.
-    {"crossing", [](Node& node) { link::request_connection(node.peer(kSurvivor)), progress::test(); },
+    {"crossing",
+     [](Node& node) { link::request_connection(node.peer(kSurvivor)), progress::test(); },
      [](Node& node) {
          wait_for_victim(node);
          link::request_connection(node.peer(kVictim));

@@ -52,8 +52,8 @@ Json installation() {
     out["mpi"] = "5.0";
     out["abi"] = "1.0";
     out["prefix"] = prefix.string();
-    for (const char* file : {"lib/libmpi_abi.so.1", "lib/liboshmem.so.1", "include/mpi.h", "include/shmem.h", "bin/mpicc", "bin/oshcc",
-                             "bin/mpiexec"}) {
+    for (const char* file : {"lib/libmpi_abi.so.1", "lib/liboshmem.so.1", "include/mpi.h", "include/shmem.h", "bin/mpicc",
+                             "bin/oshcc", "bin/mpiexec"}) {
         const fs::path path = prefix / file;
         out["files"][file] = fs::exists(path, ignored) ? path.string() : "missing";
     }

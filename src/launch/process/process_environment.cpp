@@ -79,8 +79,8 @@ std::vector<std::string> forwarded_environment(const std::vector<std::string>& e
     std::vector<std::string> out;
     if (forward == Forward::none) return out;
     for (const std::string& entry : environment) {
-        const bool usual =
-            entry.starts_with("STARLING_") || entry.starts_with("SHMEM_") || entry.starts_with("SMA_") || entry.starts_with("PATH=") || entry.starts_with("LD_LIBRARY_PATH=");
+        const bool usual = entry.starts_with("STARLING_") || entry.starts_with("SHMEM_") || entry.starts_with("SMA_") ||
+                           entry.starts_with("PATH=") || entry.starts_with("LD_LIBRARY_PATH=");
         if (usual || forward == Forward::all) out.push_back(entry);
     }
     return out;

@@ -22,11 +22,11 @@ struct alignas(64) Presence {
 /// Where neighbours find a rank's symmetric memory (room shmem); all but `ready` is written once, before that is set.
 struct alignas(64) SymmetricMemory {
     static constexpr uint32_t kReady = 1, kGone = 2;
-    std::atomic<uint32_t> ready;  ///< 0: not yet; kReady; kGone: not any more
-    int32_t descriptor;           ///< of the heap's file, in the rank's process
-    uint64_t inode;               ///< of that file
-    uint64_t limit;               ///< bytes that it may grow to
-    uint64_t data, data_bytes;    ///< the program's variables, in the rank's process
+    std::atomic<uint32_t> ready;     ///< 0: not yet; kReady; kGone: not any more
+    int32_t descriptor;              ///< of the heap's file, in the rank's process
+    uint64_t inode;                  ///< of that file
+    uint64_t limit;                  ///< bytes that it may grow to
+    uint64_t data, data_bytes;       ///< the program's variables, in the rank's process
     std::atomic<uint32_t> watching;  ///< threads of the rank that wait for memory of theirs to change: who changes it rings
 };
 
