@@ -51,6 +51,7 @@ struct TcpSocket {
     uint64_t acked = 0;                             ///< bytes that the peer's host has acknowledged, as of the last look,
     uint64_t acked_at = 0;                          ///< and when there were more of them, or nothing was outstanding; ns
     uint64_t asked_at = 0;                          ///< when the peer was asked another way, since there were not; 0: not
+    uint64_t answered_at = 0;                       ///< when it was seen to have answered that; before asked_at: not yet
     uint64_t sent_before = 0, repeated_before = 0;  ///< segments, when the connection was last trusted
     uint64_t last_active = 0;                       ///< number of the poll
     size_t read_bytes = 0;                          ///< what the next read asks for

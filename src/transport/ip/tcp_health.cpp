@@ -100,7 +100,10 @@ bool TcpEngine::is_stuck(TcpSocket& socket, const Health& health) {
         socket.asked_at = now;
         upcalls.ask(*socket.connection);
     }
-    return silent >= patience && session->answered_at() > socket.asked_at && now - socket.asked_at >= patience / 2;
+    if (session->answered_at() <= socket.asked_at) return false;
+    // Who comes back after a pause answers a datagram first, and reads the connection then.
+    if (socket.answered_at < socket.asked_at) socket.answered_at = now;
+    return silent >= patience && now - socket.answered_at >= patience / 2;
 }
 
 /// The session asks about its frames, since the peer has answered a question and not got them.
