@@ -80,27 +80,28 @@ int make(comm::Comm* comm, const Partitioned& what, MPI_Request* out) {
     return MPI_SUCCESS;
 }
 
+/// No wildcards on either side: both are checked as a send.
+template <class Request>
+int init(const void* buf, int partitions, MPI_Count count, MPI_Datatype datatype, int partner, int tag, MPI_Comm handle,
+         MPI_Info info, MPI_Request* request) {
+    Lock lock;
+    comm::Comm* comm = comm::from_handle(handle);
+    if (const int error = check_send(comm, handle, partner, tag)) return error;
+    int error = MPI_SUCCESS;
+    const Partitioned what = check(comm, buf, partitions, count, datatype, partner, tag, info, request, error);
+    return error ? error : make<Request>(comm, what, request);
+}
+
 }  // namespace
 
 int Psend_init(const void* buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm handle,
                MPI_Info info, MPI_Request* request) {
-    Lock lock;
-    comm::Comm* comm = comm::from_handle(handle);
-    if (const int error = check_send(comm, handle, dest, tag)) return error;
-    int error = MPI_SUCCESS;
-    const Partitioned what = check(comm, buf, partitions, count, datatype, dest, tag, info, request, error);
-    return error ? error : make<PartitionedSend>(comm, what, request);
+    return init<PartitionedSend>(buf, partitions, count, datatype, dest, tag, handle, info, request);
 }
 
 int Precv_init(void* buf, int partitions, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm handle,
                MPI_Info info, MPI_Request* request) {
-    Lock lock;
-    comm::Comm* comm = comm::from_handle(handle);
-    // No wildcards: as for a send.
-    if (const int error = check_send(comm, handle, source, tag)) return error;
-    int error = MPI_SUCCESS;
-    const Partitioned what = check(comm, buf, partitions, count, datatype, source, tag, info, request, error);
-    return error ? error : make<PartitionedReceive>(comm, what, request);
+    return init<PartitionedReceive>(buf, partitions, count, datatype, source, tag, handle, info, request);
 }
 
 int Pready(int partition, MPI_Request request) { return Pready_range(partition, partition, request); }

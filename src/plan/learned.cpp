@@ -3,17 +3,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/config.h"
+#include "plan/horizon.h"
 #include "plan/phase_traffic.h"
 
 namespace starling::plan {
 
 namespace {
 
-// A connection stays open until its place is needed, so what follows counts, too: each phase this much of the one before it. But to
-// have it then is worth no more than opening it then costs, a few times over.
-constexpr double kHorizon = 0.75;
-constexpr uint64_t kMostCosts = 4;
 constexpr size_t kAhead = 8;  ///< phases: what comes later is worth a tenth
 
 bool by_name(const Partner& one, const Partner& other) {
@@ -47,11 +43,9 @@ const Partners* Learned::partners(profile::PhaseId phase, uint64_t) {
     if (!last(phase)) return nullptr;
     std::vector<const Partners*> coming{last(phase)};
     while (coming.size() <= kAhead && last(known_[phase].next)) coming.push_back(last(phase = known_[phase].next));
-    const auto most = static_cast<double>(kMostCosts * static_cast<uint64_t>(config().replace_messages));
     planned_.clear();
     for (auto one = coming.rbegin(); one != coming.rend(); ++one) {
-        for (Partner& partner : planned_)
-            partner.priority = static_cast<uint32_t>(kHorizon * std::min<double>(most, partner.priority));
+        for (Partner& partner : planned_) partner.priority = static_cast<uint32_t>(worth_later(partner.priority));
         planned_.insert(planned_.end(), (*one)->begin(), (*one)->end());
         add_up(planned_);
     }

@@ -63,6 +63,22 @@ void scatter_strided(std::byte* out, const std::byte* in, ptrdiff_t stride, size
     for (size_t i = 0; i < count; ++i) std::memcpy(out + static_cast<ptrdiff_t>(i * size) * stride, in + i * size, size);
 }
 
+/// The arguments of a reduction or a scan, checked.
+struct Combining {
+    Combining(void* handle, void* dest, const void* source, size_t elements, Element element)
+        : team(team_of(handle)),
+          type(type_of(element)),
+          count(static_cast<int64_t>(elements)),
+          from(source == dest ? MPI_IN_PLACE : source) {
+        check_alike(team, "the number of elements", elements);
+        check_symmetric("dest", dest, elements * static_cast<uint64_t>(type.size));
+    }
+    Team& team;
+    const datatype::Datatype& type;
+    const int64_t count;
+    const void* const from;
+};
+
 }  // namespace
 
 int barrier(Team& team) {
@@ -169,28 +185,21 @@ int starling_shmem_alltoalls(const char* name, void* handle, void* dest, const v
 int starling_shmem_reduce(const char* name, void* handle, void* dest, const void* source, size_t count, Element element,
                           Operator op) {
     const Call call(name);
-    Team& team = team_of(handle);
-    const auto& type = type_of(element);
-    check_alike(team, "the number of elements", count);
-    check_symmetric("dest", dest, count * static_cast<uint64_t>(type.size));
-    CommCall its(*team.comm, true);
-    const void* from = source == dest ? MPI_IN_PLACE : source;
-    return ended(collective::run(collective::allreduce(its, from, dest, static_cast<int64_t>(count), type, op_of(op))));
+    const Combining all(handle, dest, source, count, element);
+    CommCall its(*all.team.comm, true);
+    return ended(collective::run(collective::allreduce(its, all.from, dest, all.count, all.type, op_of(op))));
 }
 
 int starling_shmem_scan(const char* name, void* handle, void* dest, const void* source, size_t count, Element element,
                         bool exclusive) {
     const Call call(name);
-    Team& team = team_of(handle);
-    const auto& type = type_of(element);
-    check_alike(team, "the number of elements", count);
-    check_symmetric("dest", dest, count * static_cast<uint64_t>(type.size));
-    CommCall its(*team.comm, true);
-    const void* from = source == dest ? MPI_IN_PLACE : source;
+    const Combining all(handle, dest, source, count, element);
+    CommCall its(*all.team.comm, true);
     const int error =
-        collective::run(collective::scan(its, from, dest, static_cast<int64_t>(count), type, op_of(Operator::sum), exclusive));
+        collective::run(collective::scan(its, all.from, dest, all.count, all.type, op_of(Operator::sum), exclusive));
     // The sum of nothing.
-    if (!error && exclusive && team.rank() == 0 && count > 0) std::memset(dest, 0, count * static_cast<size_t>(type.extent));
+    if (!error && exclusive && all.team.rank() == 0 && count > 0)
+        std::memset(dest, 0, count * static_cast<size_t>(all.type.extent));
     return ended(error);
 }
 

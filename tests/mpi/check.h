@@ -70,6 +70,12 @@ __attribute__((noreturn, format(printf, 4, 5), unused)) static void fail_at(cons
             fail_at(__FILE__, __LINE__, #call, "error class is %d, wanted " #wanted " (%d)", class_, wanted); \
     } while (0)
 
+__attribute__((unused)) static int class_of(int code) {
+    int found = MPI_SUCCESS;
+    OK(MPI_Error_class(code, &found));
+    return found;
+}
+
 __attribute__((unused)) static uint64_t next_random(uint64_t* state) {
     uint64_t z = (*state += 0x9e3779b97f4a7c15ull);
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;

@@ -10,12 +10,6 @@ enum { kHoldsExclusive, kHoldsShared, kWaits, kHoldsAll, kStates };
 static MPI_Win win;
 static int rank, size, doomed;
 
-static int class_of(int code) {
-    int class;
-    OK(MPI_Error_class(code, &class));
-    return class;
-}
-
 /// What the doomed rank does before it dies; it tells rank 0 when it is about to.
 static void die_in(int state) {
     const int one = 1;

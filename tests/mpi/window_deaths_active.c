@@ -10,12 +10,6 @@ static MPI_Win win;
 static int rank, size, doomed, *memory;
 static MPI_Group all, others, group_of_doomed, group_of_0;
 
-static int class_of(int code) {
-    int class;
-    OK(MPI_Error_class(code, &class));
-    return class;
-}
-
 static void die_in(int state) {
     const int one = 1;
     if (state == kPosted) OK(MPI_Win_post(others, 0, win));

@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "base/config.h"
+#include "plan/horizon.h"
 
 namespace starling::analysis {
 
@@ -33,7 +33,6 @@ std::vector<Group> groups_of(const Run& run) {
 // From the run's end backwards. A span of several occurrences tells their sum, so they are taken to be alike.
 void add_worth(const Run& run, std::vector<Group>& groups) {
     constexpr double kSettled = 32;  ///< occurrences, after which one more changes nothing
-    const double most = kMostCosts * static_cast<double>(config().replace_messages);
     std::map<size_t, Group*> beginning;
     for (Group& group : groups) beginning[group.spans.front()] = &group;
     std::vector<Pair> worth;
@@ -41,7 +40,7 @@ void add_worth(const Run& run, std::vector<Group>& groups) {
         const Span& span = run.spans[i];
         const std::vector<Pair> now = pairs_of(span);
         for (double n = std::min(span.occurrences(), kSettled); n > 0; --n) {
-            for (Pair& pair : worth) pair.all.messages = kHorizon * std::min(most, pair.all.messages);
+            for (Pair& pair : worth) pair.all.messages = plan::worth_later(pair.all.messages);
             std::erase_if(worth, [](const Pair& pair) { return pair.all.messages < 1; });
             worth = sum_of(worth, now, 1 / span.occurrences());
         }

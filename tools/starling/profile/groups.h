@@ -28,12 +28,9 @@ struct Group {
 /// In the order in which they began.
 std::vector<Group> groups_of(const Run& run);
 
-/// Sets Group::worth: what a connection would carry in the group's first occurrence and, as it stays open until its place is needed, in
-/// what follows, each occurrence counting kHorizon times what the one before it does; but no more than kMostCosts times what opening it
-/// then would cost. Ordered as the pairs are. So it is with plans that are learned (src/plan/learned.cpp).
+/// Sets Group::worth: what a connection would carry in the group's first occurrence, and what it is worth later (plan/horizon.h).
+/// Ordered as the pairs are.
 void add_worth(const Run& run, std::vector<Group>& groups);
-inline constexpr double kHorizon = 0.75;
-inline constexpr double kMostCosts = 4;
 
 /// Whether a connection would carry more than opening it costs: what demand would never open for is not planned either.
 inline bool is_worth_opening(const Pair& pair) { return pair.all.messages >= 2 * kOnDemandAfter; }
