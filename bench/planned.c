@@ -1,5 +1,6 @@
 /* Collectives that a program repeats: among the neighbours of a periodic grid of two dimensions, and allreduce, each as a blocking
- * call and as the start and wait of a persistent one; time per call in the slowest process. Bytes are those of a block. */
+ * call and as the start and wait of a persistent one; a barrier, and a fence of a window without accesses. Time per call in the slowest
+ * process. Bytes are those of a block. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,13 +9,15 @@
 
 #define HAS_PERSISTENT (MPI_VERSION >= 4)
 
-enum Kind { kNeighbor, kNeighborStart, kAllreduce, kAllreduceStart };
+enum Kind { kNeighbor, kNeighborStart, kAllreduce, kAllreduceStart, kBarrier, kFence };
 static const struct {
     const char* name;
     enum Kind kind;
 } kOperations[] = {
     {"neighbor-alltoall", kNeighbor},
     {"allreduce", kAllreduce},
+    {"barrier", kBarrier},
+    {"fence", kFence},
 #if HAS_PERSISTENT
     {"neighbor-alltoall-start", kNeighborStart},
     {"allreduce-start", kAllreduceStart},
@@ -28,10 +31,14 @@ typedef struct {
     int count; /* ints per block */
     int *out, *in;
     MPI_Request request;
+    MPI_Win win;
 } Context;
+
+static int has_data(enum Kind kind) { return kind != kBarrier && kind != kFence; }
 
 static void prepare(Context* c) {
     c->request = MPI_REQUEST_NULL;
+    if (c->kind == kFence) MPI_Win_create(c->in, sizeof(int), 1, MPI_INFO_NULL, c->grid, &c->win);
 #if HAS_PERSISTENT
     if (c->kind == kNeighborStart)
         MPI_Neighbor_alltoall_init(c->out, c->count, MPI_INT, c->in, c->count, MPI_INT, c->grid, MPI_INFO_NULL, &c->request);
@@ -47,6 +54,10 @@ static void repeat(const Team* t, long iterations, void* context) {
         if (c->request != MPI_REQUEST_NULL) {
             MPI_Start(&c->request);
             MPI_Wait(&c->request, MPI_STATUS_IGNORE);
+        } else if (c->kind == kBarrier) {
+            MPI_Barrier(c->grid);
+        } else if (c->kind == kFence) {
+            MPI_Win_fence(0, c->win);
         } else if (c->kind == kNeighbor) {
             MPI_Neighbor_alltoall(c->out, c->count, MPI_INT, c->in, c->count, MPI_INT, c->grid);
         } else {
@@ -75,20 +86,27 @@ static void verify(const Team* t, const Context* c, const char* name) {
 }
 
 static void measure(const Team* t, const Options* options, MPI_Comm grid, int operation, size_t bytes, Report* report) {
-    Context c = {kOperations[operation].kind, grid, bytes < sizeof(int) ? 1 : (int)(bytes / sizeof(int)), 0, 0, 0};
+    Context c = {kOperations[operation].kind,
+                 grid,
+                 bytes < sizeof(int) ? 1 : (int)(bytes / sizeof(int)),
+                 0,
+                 0,
+                 MPI_REQUEST_NULL,
+                 MPI_WIN_NULL};
     size_t memory = kNeighbors * (size_t)c.count * sizeof(int);
     c.out = bench_buffer(memory);
     c.in = bench_buffer(memory);
     for (int b = 0; b < kNeighbors; ++b)
         for (int j = 0; j < c.count; ++j) c.out[b * c.count + j] = element(t->id, b, j);
     prepare(&c);
-    for (int i = 0; options->check && i < 3; ++i) {
+    for (int i = 0; options->check && has_data(c.kind) && i < 3; ++i) {
         memset(c.in, 0xff, memory);
         repeat(t, 1, &c);
         verify(t, &c, kOperations[operation].name);
     }
     bench_row(report, kOperations[operation].name, (long)bytes, bench_team_measure(t, options, repeat, &c, 1e6));
     if (c.request != MPI_REQUEST_NULL) MPI_Request_free(&c.request);
+    if (c.win != MPI_WIN_NULL) MPI_Win_free(&c.win);
     free(c.out);
     free(c.in);
 }
@@ -106,7 +124,8 @@ int main(int argc, char** argv) {
     Report* report = bench_report("planned", "us", &options);
     for (int k = 0; k < (int)(sizeof kOperations / sizeof kOperations[0]); ++k) {
         if (!bench_wanted(&options, kOperations[k].name)) continue;
-        for (long bytes = bench_next_size(&options, -1); bytes >= 0; bytes = bench_next_size(&options, bytes))
+        for (long bytes = bench_next_size(&options, -1); bytes >= 0;
+             bytes = has_data(kOperations[k].kind) ? bench_next_size(&options, bytes) : -1)
             measure(&team, &options, grid, k, (size_t)bytes, report);
     }
     bench_team_print(&team, report);

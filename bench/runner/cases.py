@@ -42,7 +42,7 @@ GROUPS = {"p2p": "two processes of a job", "inter": "parents and children", "spa
           "strangers": "beside busy loops of somebody else's, each bound to a core",
           "oversubscribed": "collectives of more processes than cores", "overlap": "communication behind computing",
           "progress": "waiting, in Starling's modes and with more processes than cores",
-          "partners": "partners that change", "applications": "whole programs", "startup": "starting a job",
+          "partners": "partners that change", "one-sided": "memory of others", "applications": "whole programs", "startup": "starting a job",
           "memory": "what an idle process takes"}
 POOL_SIZES = tuple(1 << power for power in range(11, 21))
 LATENCY_SIZES = (8, 64, 512, 1024) + POOL_SIZES
@@ -52,6 +52,8 @@ COLLECTIVE_SIZES = (8, 4096, 65536, 1 << 20)
 COLLECTIVES = ("barrier", "bcast", "allreduce", "reduce", "allgather", "alltoall")
 BETWEEN_GROUPS = ("barrier", "bcast", "allreduce", "alltoall", "reduce", "reduce_scatter", "allgather")
 OVERLAPS = ("isend-irecv", "ibarrier", "ibcast", "ireduce", "iallreduce", "iallgather", "ialltoall")
+ONE_SIDED = ("put", "get", "accumulate", "accumulate-double", "fetch_and_op", "compare_and_swap", "puts", "gets")
+ONE_SIDED_SIZES = (8, 64, 1024, 8192, 65536, 1 << 20)
 SCENE = "/usr/share/doc/povray/examples/advanced/chess2.pov"
 CORES = len(os.sched_getaffinity(0))
 UNPLACED_GROUPS = ("spawn", "startup", "memory", "groups", "overlap", "applications")
@@ -72,7 +74,7 @@ def all_cases(quick):
     time = "0.06" if quick else "0.3"
     cases = (point_to_point(time) + strangers() + dynamic(quick) + ports() + communicators(time, quick) +
              collectives(time, quick) + between_groups(time, quick) + overlap(time, quick) + progress(time) +
-             partners(quick) + applications(quick) + startup(quick) + memory(quick))
+             partners(quick) + one_sided(time) + applications(quick) + startup(quick) + memory(quick))
     for case in cases:
         case.placed = case.group not in UNPLACED_GROUPS
         case.goal = goal_of(case)
@@ -87,6 +89,12 @@ def goal_of(case):
         return {("", size): 0.9 for size in POOL_SIZES}
     if case.name in ("bandwidth", "bandwidth-both"):
         return {("", size): 1.1 for size in BANDWIDTH_SIZES}
+    if case.group == "one-sided":
+        return {(prefix + what, size): 0.8 if size <= 1024 else 1.0 for prefix in ("", "create-", "exchanged-")
+                for what in ONE_SIDED for size in ONE_SIDED_SIZES}
+    if case.name.startswith("planned"):
+        goals = {("neighbor-alltoall", size): 0.7 for size in (8, 1024, 16384)}
+        return goals | {("neighbor-alltoall-start", size): 0.7 for size in (8, 1024, 16384)}
     if case.name == "message-rate":
         return {("", size): 1.2 for size in RATE_SIZES[1:]}
     if case.name in ("allreduce-2", "alltoall-2"):
@@ -232,6 +240,16 @@ def progress(time):
 def partners(quick):
     arguments = ["-i", "5", "-b", "4"] if quick else []
     return [Case(f"partners-{ranks}", "partners", "partners", ranks, arguments, 60) for ranks in (4, 16)]
+
+
+def one_sided(time):
+    """One case per kind of memory: where one kind fails, the others still have their values."""
+    return [Case(f"one-sided-{kind}", "one-sided", "one-sided", 2,
+                 ["-t", time, "-s", sizes(ONE_SIDED_SIZES), "-o", ",".join(prefix + what for what in ONE_SIDED)], 60,
+                 note=note)
+            for kind, prefix, note in (("allocated", "", "memory of MPI_Win_allocate"),
+                                       ("created", "create-", "memory of malloc"),
+                                       ("exchanged", "exchanged-", "memory of MPI_Alloc_mem"))]
 
 
 def applications(quick):
