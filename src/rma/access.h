@@ -60,9 +60,9 @@ struct Target {
     RegionKey key;
     std::byte* mapping = nullptr;  ///< where offset 0 lies in this process, if `mapped`
     bool mapped = false;
-    Guard* guard = nullptr;  ///< of a mapping
-    pid_t pid = 0;           ///< of a neighbour whose memory the kernel copies; 0: none
-    uint64_t address = 0;    ///< where offset 0 lies there
+    const Exclusion* exclusion = nullptr;  ///< of a mapping
+    pid_t pid = 0;                         ///< of a neighbour whose memory the kernel copies; 0: none
+    uint64_t address = 0;                  ///< where offset 0 lies there
 
     uint32_t open = 0;        ///< accesses under way
     uint32_t unanswered = 0;  ///< packets
@@ -87,7 +87,10 @@ void start(Access& access, Target& target);
 /// The same in a mapping, where no access is needed for it: all is done on return. Lengths have been checked.
 void put_in_mapping(const Target& target, const Local& origin, const There& there);
 void get_from_mapping(const Target& target, const There& there, const Local& result);
-/// An update or a swap, as `access` says.
+void update_in_mapping(const Target& target, const Update& how, const Local& origin, const There& there, const Local& result);
+void compare_and_swap_in_mapping(const Target& target, const Datatype& element, uint64_t offset, const std::byte* operand,
+                                 const std::byte* compare, std::byte* old);
+/// Any of them, as `access` says.
 void do_in_mapping(const Access& access, const Target& target);
 
 /// Where packets of kind `access` come in, and what is polled.

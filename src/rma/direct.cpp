@@ -38,17 +38,17 @@ class Packed {
     std::byte* data_ = nullptr;
 };
 
-void update_in_mapping(const Access& access, const Target& target) {
-    const bool looks = access.update.op->operation == datatype::Operation::no_op;
-    const Local nothing;
-    Packed operand(looks ? nothing : access.origin), old(access.result);
+/// As the target's memory lies: in stretches, and buffers that may have gaps.
+void update_pieces(const Target& target, const Update& how, const Local& origin, const There& there, const Local& result) {
+    Packed operand(origin), old(result);
     operand.load();
-    const uint64_t bytes = access.bytes, size = static_cast<uint64_t>(access.update.element->size);
+    const uint64_t bytes = origin.type ? origin.bytes() : there.bytes();
+    const auto size = static_cast<uint64_t>(how.element->size);
     Run run{};
     for (uint64_t done = 0; done < bytes; done += run.bytes) {
-        if (!next_run(access.there, access.update.element, done, std::numeric_limits<int64_t>::max(), run)) break;
-        update(access.update, in_mapping(target, run.offset), operand.at(done), old.at(done),
-               static_cast<int64_t>(run.bytes / size), target.guard);
+        if (!next_run(there, how.element, done, std::numeric_limits<int64_t>::max(), run)) break;
+        update(how, in_mapping(target, run.offset), operand.at(done), old.at(done), static_cast<int64_t>(run.bytes / size),
+               target.exclusion);
     }
     old.store();
 }
@@ -79,6 +79,20 @@ void get_from_mapping(const Target& target, const There& there, const Local& res
     datatype::copy(*there.type, there.count, memory, *result.type, result.count, result.buffer);
 }
 
+void update_in_mapping(const Target& target, const Update& how, const Local& origin, const There& there, const Local& result) {
+    const Local operand = how.op->operation == datatype::Operation::no_op ? Local{} : origin;
+    const bool plain = there.type == how.element && (!operand.type || operand.type == how.element) &&
+                       (!result.type || result.type == how.element) && how.element->contiguous;
+    if (!plain) return update_pieces(target, how, operand, there, result);
+    update(how, in_mapping(target, there.offset), static_cast<std::byte*>(operand.buffer),
+           static_cast<std::byte*>(result.buffer), operand.type ? operand.count : there.count, target.exclusion);
+}
+
+void compare_and_swap_in_mapping(const Target& target, const Datatype& element, uint64_t offset, const std::byte* operand,
+                                 const std::byte* compare, std::byte* old) {
+    compare_and_swap(element, in_mapping(target, offset), operand, compare, old, target.exclusion);
+}
+
 void do_in_mapping(const Access& access, const Target& target) {
     switch (access.operation) {
         case Operation::put:
@@ -86,11 +100,11 @@ void do_in_mapping(const Access& access, const Target& target) {
         case Operation::get:
             return get_from_mapping(target, access.there, access.result);
         case Operation::compare_swap:
-            return compare_and_swap(*access.update.element, in_mapping(target, access.there.offset), access.swap,
-                                    access.swap + access.update.element->size, static_cast<std::byte*>(access.result.buffer),
-                                    target.guard);
+            return compare_and_swap_in_mapping(target, *access.update.element, access.there.offset, access.swap,
+                                               access.swap + access.update.element->size,
+                                               static_cast<std::byte*>(access.result.buffer));
         default:
-            return update_in_mapping(access, target);
+            return update_in_mapping(target, access.update, access.origin, access.there, access.result);
     }
 }
 

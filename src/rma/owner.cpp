@@ -149,12 +149,13 @@ void do_run(Operation operation, const Asked& asked, const Run& run, uint64_t do
             std::memcpy(result + done, memory, run.bytes);
             return;
         case Operation::compare_swap:
-            compare_and_swap(*asked.update.element, memory, asked.data, asked.data + run.bytes, result, asked.region->guard);
+            compare_and_swap(*asked.update.element, memory, asked.data, asked.data + run.bytes, result,
+                             asked.region->exclusion);
             return;
         default: {
             const auto count = static_cast<int64_t>(run.bytes / static_cast<uint64_t>(asked.update.element->size));
             update(asked.update, memory, asked.data_bytes ? asked.data + done : nullptr, result ? result + done : nullptr,
-                   count, asked.region->guard);
+                   count, asked.region->exclusion);
             return;
         }
     }

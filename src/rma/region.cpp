@@ -42,17 +42,17 @@ std::byte* Region::at(uint64_t offset, uint64_t bytes) const {
     return nullptr;
 }
 
-RegionKey expose(void* base, uint64_t bytes, Guard* guard) {
+RegionKey expose(void* base, uint64_t bytes, const Exclusion* exclusion) {
     Region& region = add(base, bytes);
-    region.guard = guard;
+    region.exclusion = exclusion;
     region.ranges.push_back({0, bytes});
     return region.key;
 }
 
-void expose_known(const RegionKey& key, void* base, Guard* guard) {
+void expose_known(const RegionKey& key, void* base, const Exclusion* exclusion) {
     take_accesses();
     Region& region = known[key.id - kFirstKnown];
-    region = Region{static_cast<std::byte*>(base), key, guard, {{0, key.bytes}}};
+    region = Region{static_cast<std::byte*>(base), key, exclusion, {{0, key.bytes}}};
     carry_out_early(key.id);
 }
 

@@ -18,24 +18,24 @@ struct RegionKey {
     uint32_t reserved = 0;
 };
 
-/// Guards elements that no single instruction can change (rma/update.h).
-struct Guard;
+/// Keeps updates apart (rma/exclusion.h).
+class Exclusion;
 
 struct Region {
     struct Range {
         uint64_t offset, bytes;
     };
-    std::byte* base = nullptr;  ///< offsets count from here; null where they are addresses
-    RegionKey key;              ///< secret 0: the place is free
-    Guard* guard = nullptr;     ///< null: nobody but this process changes the memory for others
-    std::vector<Range> ranges;  ///< what may be accessed, by offset
+    std::byte* base = nullptr;             ///< offsets count from here; null where they are addresses
+    RegionKey key;                         ///< secret 0: the place is free
+    const Exclusion* exclusion = nullptr;  ///< of updates; null: those who change the memory know of none
+    std::vector<Range> ranges;             ///< what may be accessed, by offset
 
     /// The memory of an access; null if any of it is not to be accessed.
     std::byte* at(uint64_t offset, uint64_t bytes) const;
 };
 
 /// Lets others reach `bytes` of memory at `base`, which must stay until withdraw().
-RegionKey expose(void* base, uint64_t bytes, Guard* guard = nullptr);
+RegionKey expose(void* base, uint64_t bytes, const Exclusion* exclusion = nullptr);
 /// Regions that others know without having been told: of each place a process has one at most, under a secret that all who may
 /// reach it can work out. What comes for one before it is exposed waits for that.
 inline constexpr uint32_t kKnownRegions = 2, kFirstKnown = 0xffff0000;
@@ -43,7 +43,7 @@ inline constexpr uint32_t kKnownRegions = 2, kFirstKnown = 0xffff0000;
 inline RegionKey known_key(uint32_t place, uint64_t secret, uint64_t bytes) {
     return {secret | 1, bytes, kFirstKnown + place, 0};
 }
-void expose_known(const RegionKey& key, void* base, Guard* guard = nullptr);
+void expose_known(const RegionKey& key, void* base, const Exclusion* exclusion = nullptr);
 /// Whether the number is that of a known region which is not exposed.
 bool is_awaited(uint32_t id);
 /// It is so long from now on.

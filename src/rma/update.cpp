@@ -1,12 +1,7 @@
 #include "rma/update.h"
 
-#include <signal.h>
-#include <unistd.h>
-
-#include <cerrno>
+#include <algorithm>
 #include <cstring>
-
-#include "base/clock.h"
 
 namespace starling::rma {
 
@@ -68,23 +63,55 @@ bool is_aligned(const std::byte* memory, int64_t size) {
     return reinterpret_cast<uintptr_t>(memory) % static_cast<uint64_t>(size) == 0;
 }
 
-/// For a scope; a null guard needs none.
-class Guarded {
+/// For a scope in which nobody else changes elements; without an exclusion there is nobody else.
+class Alone {
   public:
-    explicit Guarded(Guard* guard) : guard_(guard) {
-        if (guard_) guard_->lock();
+    explicit Alone(const Exclusion* exclusion) : exclusion_(exclusion) {
+        if (exclusion_) exclusion_->begin_all();
     }
-    ~Guarded() {
-        if (guard_) guard_->unlock();
+    ~Alone() {
+        if (exclusion_) exclusion_->end_all();
     }
-    Guarded(const Guarded&) = delete;
-    Guarded& operator=(const Guarded&) = delete;
+    Alone(const Alone&) = delete;
+    Alone& operator=(const Alone&) = delete;
 
   private:
-    Guard* guard_;
+    const Exclusion* exclusion_;
 };
 
-void update_guarded(const Update& u, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count) {
+/// For a scope around one instruction of the processor's.
+class Marked {
+  public:
+    explicit Marked(const Exclusion* exclusion) : exclusion_(exclusion), marked_(exclusion && exclusion->begin_one()) {
+        if (exclusion_ && !marked_) exclusion_->begin_all();
+    }
+    ~Marked() {
+        if (marked_)
+            exclusion_->end_one();
+        else if (exclusion_)
+            exclusion_->end_all();
+    }
+    Marked(const Marked&) = delete;
+    Marked& operator=(const Marked&) = delete;
+
+  private:
+    const Exclusion* exclusion_;
+    const bool marked_;
+};
+
+/// Elements that lie as they have to, many at a time, by plain instructions: nobody else changes any.
+void update_in_bulk(const Update& u, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count) {
+    const auto bytes = static_cast<uint64_t>(count * u.element->size);
+    if (old) std::memcpy(old, memory, bytes);
+    if (u.op->operation == Operation::no_op) return;
+    if (u.op->operation == Operation::replace)
+        std::memcpy(memory, operand, bytes);
+    else
+        datatype::apply_to(*u.op, operand, memory, memory, count, *u.element);
+}
+
+/// Elements with gaps in them, or that lie anyhow.
+void update_anyhow(const Update& u, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count) {
     const Datatype& element = *u.element;
     const auto size = static_cast<uint64_t>(element.size);
     alignas(32) std::byte value[kLargestElement] = {}, now[kLargestElement] = {};
@@ -109,44 +136,52 @@ void swap_word(std::byte* memory, const std::byte* operand, const std::byte* com
 
 }  // namespace
 
-void Guard::lock() {
-    const auto me = static_cast<uint32_t>(getpid());
-    for (uint32_t tries = 1;; ++tries) {
-        uint32_t expected = 0;
-        if (holder.compare_exchange_weak(expected, me, std::memory_order_acquire)) return;
-        __builtin_ia32_pause();
-        // It is held for less than a slice, so who has it so long has lost its core, or its life.
-        if (tries % 1024 != 0) continue;
-        if (expected != 0 && kill(static_cast<pid_t>(expected), 0) != 0 && errno == ESRCH &&
-            holder.compare_exchange_strong(expected, me, std::memory_order_acquire))
-            return;
-        usleep(50);
+namespace {
+
+void update_by_processor(const Update& u, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count) {
+    switch (u.element->size) {
+        case 1:
+            return update_words<uint8_t>(u, memory, operand, old, count);
+        case 2:
+            return update_words<uint16_t>(u, memory, operand, old, count);
+        case 4:
+            return update_words<uint32_t>(u, memory, operand, old, count);
+        default:
+            return update_words<uint64_t>(u, memory, operand, old, count);
     }
 }
 
-void Guard::unlock() { holder.store(0, std::memory_order_release); }
+/// Bytes that are changed before others get their turn.
+constexpr int64_t kAtATime = 16 * 1024;
 
-void update(const Update& u, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count, Guard* guard) {
+}  // namespace
+
+void update(const Update& u, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count,
+            const Exclusion* exclusion) {
     const Datatype& element = *u.element;
-    if (is_word(element) && is_aligned(memory, element.size)) {
-        switch (element.size) {
-            case 1:
-                return update_words<uint8_t>(u, memory, operand, old, count);
-            case 2:
-                return update_words<uint16_t>(u, memory, operand, old, count);
-            case 4:
-                return update_words<uint32_t>(u, memory, operand, old, count);
-            default:
-                return update_words<uint64_t>(u, memory, operand, old, count);
-        }
+    const bool in_place = is_word(element) && is_aligned(memory, element.size);
+    if (in_place && !exclusion) return update_by_processor(u, memory, operand, old, count);
+    if (const Known way = known(u); in_place && count == 1 && way != Known::none) {
+        // Whoever is at the memory stores whole words, so looking at one needs no mark.
+        const Marked marked(way == Known::load ? nullptr : exclusion);
+        return update_by_processor(u, memory, operand, old, 1);
     }
-    const Guarded guarded(guard);
-    update_guarded(u, memory, operand, old, count);
+    const bool in_bulk = in_place && (!operand || is_aligned(operand, element.size));
+    const int64_t most = std::max<int64_t>(1, kAtATime / element.size);
+    for (int64_t n; count > 0; count -= n) {
+        n = std::min(count, most);
+        const Alone alone(exclusion);
+        (in_bulk ? update_in_bulk : update_anyhow)(u, memory, operand, old, n);
+        memory += n * element.extent;
+        if (operand) operand += n * element.size;
+        if (old) old += n * element.size;
+    }
 }
 
 void compare_and_swap(const Datatype& element, std::byte* memory, const std::byte* operand, const std::byte* compare,
-                      std::byte* old, Guard* guard) {
+                      std::byte* old, const Exclusion* exclusion) {
     if (is_word(element) && is_aligned(memory, element.size)) {
+        const Marked marked(exclusion);
         switch (element.size) {
             case 1:
                 return swap_word<uint8_t>(memory, operand, compare, old);
@@ -158,7 +193,7 @@ void compare_and_swap(const Datatype& element, std::byte* memory, const std::byt
                 return swap_word<uint64_t>(memory, operand, compare, old);
         }
     }
-    const Guarded guarded(guard);
+    const Alone alone(exclusion);
     const auto size = static_cast<size_t>(element.size);
     std::memcpy(old, memory, size);
     if (std::memcmp(old, compare, size) == 0) std::memcpy(memory, operand, size);

@@ -2,25 +2,17 @@
 // the process to itself. So all updates of one kind of element see each other as single steps.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 #include "datatype/datatype.h"
 #include "datatype/op.h"
+#include "rma/exclusion.h"
 
 namespace starling::rma {
 
 using datatype::Datatype;
 using datatype::Op;
-
-/// In memory of all who can reach a region: a lock that knows its holder, so that one who dies in it does not keep it. Held
-/// for a few hundred ns, while elements are changed that no single instruction can change.
-struct Guard {
-    std::atomic<uint32_t> holder;  ///< 0: nobody; else a process id
-    void lock();
-    void unlock();
-};
 
 /// One predefined datatype, and what is done to it.
 struct Update {
@@ -29,13 +21,15 @@ struct Update {
 };
 
 /// memory[i] = operand[i] op memory[i] for `count` elements in a row at `memory`, each in one step. `operand` and `old` are
-/// packed, without gaps; the values before go to `old`, unless it is null. `operand` may be null for MPI_NO_OP. `guard` may be null where no other
-/// process changes the memory.
-void update(const Update& update, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count, Guard* guard);
+/// packed, without gaps; the values before go to `old`, unless it is null. `operand` may be null for MPI_NO_OP. Without an `exclusion`
+/// words are changed by the processor's instructions one by one, as those do it who know of none, and nobody else changes elements
+/// of other kinds.
+void update(const Update& update, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count,
+            const Exclusion* exclusion);
 
 /// Stores `operand` if the element equals `compare`; gives the value before.
 void compare_and_swap(const Datatype& element, std::byte* memory, const std::byte* operand, const std::byte* compare,
-                      std::byte* old, Guard* guard);
+                      std::byte* old, const Exclusion* exclusion);
 
 /// Bytes of memory that `count` elements in a row take.
 inline uint64_t memory_of(const Datatype& element, int64_t count) { return datatype::span(element, count); }

@@ -4,13 +4,14 @@ namespace starling::window {
 
 size_t Board::bytes(uint32_t processes) {
     const size_t n = processes;
-    return n * sizeof(Slot) + n * sizeof(std::atomic<uint32_t>) + n * n;
+    return n * (sizeof(Slot) + sizeof(rma::Mark)) + n * sizeof(std::atomic<uint32_t>) + n * n;
 }
 
 Board::Board(void* memory, uint32_t processes)
     : processes_(processes),
       slots_(static_cast<Slot*>(memory)),
-      waits_(reinterpret_cast<std::atomic<uint32_t>*>(slots_ + processes)),
+      updating_(reinterpret_cast<rma::Mark*>(slots_ + processes)),
+      waits_(reinterpret_cast<std::atomic<uint32_t>*>(updating_ + processes)),
       marks_(reinterpret_cast<std::atomic<uint8_t>*>(waits_ + processes)) {}
 
 bool Board::try_shared(uint32_t who, uint32_t target) {
@@ -58,6 +59,10 @@ void Board::bury(uint32_t dead) {
         slots_[target].exclusive.compare_exchange_strong(holder, 0);
     }
     end_wait(dead);
+}
+
+rma::Exclusion Board::exclusion(uint32_t me, uint32_t target) const {
+    return {slots_[target].guard, updating_, processes_, me, target};
 }
 
 }  // namespace starling::window

@@ -13,7 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "rma/update.h"
+#include "rma/exclusion.h"
 
 namespace starling::window {
 
@@ -66,7 +66,8 @@ class Board {
         return any;
     }
 
-    rma::Guard& guard(uint32_t target) { return slots_[target].guard; }
+    /// How this process, at the place `me`, keeps its updates of the target's memory apart from others'. It takes part with the first call.
+    rma::Exclusion exclusion(uint32_t me, uint32_t target) const;
 
   private:
     struct alignas(64) Slot {
@@ -79,6 +80,7 @@ class Board {
 
     uint32_t processes_ = 0;
     Slot* slots_ = nullptr;
+    rma::Mark* updating_ = nullptr;
     std::atomic<uint32_t>* waits_ = nullptr;
     std::atomic<uint8_t>* marks_ = nullptr;
 };

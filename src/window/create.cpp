@@ -121,6 +121,7 @@ void expose(Window& window) {
 /// Lets accesses go without the owner where its memory can be mapped.
 void map(Window& window, Remote& remote, const Claim& claim) {
     rma::Target& target = remote.target;
+    const auto place = static_cast<uint32_t>(window.my_place);
     if (remote.rank == window.rank()) {
         target.mapped = true;
         target.mapping = window.flavor == MPI_WIN_FLAVOR_DYNAMIC ? nullptr : static_cast<std::byte*>(window.base);
@@ -137,7 +138,8 @@ void map(Window& window, Remote& remote, const Claim& claim) {
         target.pid = static_cast<pid_t>(process.job->segment().cell(process.rank).pid);
         target.address = claim.base;
     }
-    if (target.mapped && remote.local >= 0) target.guard = &window.board.guard(static_cast<uint32_t>(remote.local));
+    if (!target.mapped || remote.local < 0) return;
+    target.exclusion = &remote.exclusion.emplace(window.board.exclusion(place, static_cast<uint32_t>(remote.local)));
 }
 
 }  // namespace
@@ -172,8 +174,9 @@ int make(comm::Comm& comm, const Wanted& wanted, Window*& made) {
         destroy(*window);
         return error;
     }
+    const auto place = static_cast<uint32_t>(window->my_place);
     if (rma::Region* region = rma::find_region(window->key.id, window->key.secret))
-        region->guard = &window->board.guard(static_cast<uint32_t>(window->my_place));
+        region->exclusion = &window->exclusion.emplace(window->board.exclusion(place, place));
     window->comm =
         comm::make_intracomm(window->claims[0].context, comm.local_group().retain(), comm.rank, comm::errors_return());
     window->remotes.resize(static_cast<size_t>(comm.size));

@@ -102,6 +102,11 @@ int check(Window& window, const Operation& asked, Remote& target, rma::There& th
     return check_lengths(asked);
 }
 
+int check_swap(const Operation& asked) {
+    if (can_be_compared(*asked.type)) return MPI_SUCCESS;
+    return fail(MPI_ERR_TYPE, "the datatype is none of those that can be compared and swapped");
+}
+
 /// Fills the access, but for where it is.
 int describe(const Operation& asked, rma::Access& access) {
     access.operation = asked.what;
@@ -109,8 +114,7 @@ int describe(const Operation& asked, rma::Access& access) {
     access.result = asked.result;
     if (is_update(asked.what)) return find_update(asked, access.update);
     if (asked.what != What::compare_swap) return MPI_SUCCESS;
-    if (!can_be_compared(*asked.type))
-        return fail(MPI_ERR_TYPE, "the datatype is none of those that can be compared and swapped");
+    if (const int error = check_swap(asked)) return error;
     access.update.element = with_number(*asked.type);
     const auto size = static_cast<size_t>(asked.type->size);
     std::memcpy(access.swap, asked.origin.buffer, size);
@@ -135,24 +139,35 @@ void release_types(const rma::Access& access) {
         if (type) datatype::release(*type);
 }
 
+namespace {
+
+/// Where the target's memory is mapped: all is done on return.
+int run_in_mapping(const rma::Target& target, const Operation& asked, const rma::There& there) {
+    if (asked.what == What::put) {
+        rma::put_in_mapping(target, asked.origin, there);
+    } else if (asked.what == What::get) {
+        rma::get_from_mapping(target, there, asked.result);
+    } else if (asked.what == What::compare_swap) {
+        if (const int error = check_swap(asked)) return error;
+        rma::compare_and_swap_in_mapping(target, *asked.type, there.offset, static_cast<const std::byte*>(asked.origin.buffer),
+                                         static_cast<const std::byte*>(asked.compare),
+                                         static_cast<std::byte*>(asked.result.buffer));
+    } else {
+        rma::Update how;
+        if (const int error = find_update(asked, how)) return error;
+        rma::update_in_mapping(target, how, asked.origin, there, asked.result);
+    }
+    return MPI_SUCCESS;
+}
+
+}  // namespace
+
 int run(Window& window, const Operation& asked) {
     Remote& to = remote(window, asked.rank);
     rma::There there;
     if (const int error = check(window, asked, to, there)) return error;
-    if (to.target.mapped && !is_update(asked.what) && asked.what != What::compare_swap) [[likely]] {
-        if (asked.what == What::put)
-            rma::put_in_mapping(to.target, asked.origin, there);
-        else
-            rma::get_from_mapping(to.target, there, asked.result);
-        return MPI_SUCCESS;
-    }
-    if (to.target.mapped) {
-        rma::Access access;
-        access.there = there;
-        if (const int error = describe(asked, access)) return error;
-        rma::start(access, to.target);
-        return MPI_SUCCESS;
-    }
+    if (to.target.mapped) [[likely]]
+        return run_in_mapping(to.target, asked, there);
     rma::Access* access = pool.create();
     access->there = there;
     if (const int error = describe(asked, *access)) {

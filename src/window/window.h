@@ -6,6 +6,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,7 @@ enum class Held : uint8_t { no, shared, exclusive, unchecked };
 struct Remote {
     rma::Target target;
     rma::Pages pages;  ///< its memory, if that is mapped here
+    std::optional<rma::Exclusion> exclusion;
     int rank = 0;
     int64_t disp_unit = 1;
     uint64_t bytes = 0;
@@ -76,6 +78,7 @@ struct Window {
     int my_place = 0;
     rma::Pages board_pages;
     Board board;
+    std::optional<rma::Exclusion> exclusion;  ///< of updates of the own memory
 
     Epoch epoch = Epoch::none;
     bool fence_used = false;                          ///< there was an access since the last fence

@@ -24,7 +24,7 @@ constexpr std::byte kUntouched{0xa5};
 /// A region in the middle of memory that must stay as it is, and one of addresses with two parts of it attached.
 struct Target {
     Target() {
-        key = expose(memory.data() + kAround, kBytes, &guard);
+        key = expose(memory.data() + kAround, kBytes, &exclusion);
         addresses = expose_addresses();
         attach(addresses, memory.data() + kAround, 100);
         attach(addresses, memory.data() + kAround + 300, 300);
@@ -56,6 +56,8 @@ struct Target {
 
     std::vector<std::byte> memory = std::vector<std::byte>(kAround + kBytes + kAround, kUntouched);
     Guard guard{};
+    Mark mark{};
+    Exclusion exclusion{guard, &mark, 1, 0, 0};
     RegionKey key, addresses;
 };
 

@@ -19,7 +19,7 @@ class Owner : public testing::Test {
   protected:
     void SetUp() override {
         memory.assign(64, 0);
-        key = expose(memory.data(), 64 * sizeof(uint64_t), &guard);
+        key = expose(memory.data(), 64 * sizeof(uint64_t), &exclusion);
     }
     void TearDown() override {
         withdraw(key);
@@ -57,6 +57,8 @@ class Owner : public testing::Test {
     std::vector<std::byte> payload, result;
     RegionKey key;
     Guard guard{};
+    Mark mark{};
+    Exclusion exclusion{guard, &mark, 1, 0, 0};
 };
 
 TEST_F(Owner, DoesWhatIsRight) {

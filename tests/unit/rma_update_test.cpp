@@ -1,12 +1,10 @@
-// Updates: every operation on every element that windows take, against the reductions; that each element is changed in one step
-// however many threads do it; and a guard whose holder has died.
+// Updates: every operation on every element that windows take, against the reductions; and that each element is changed in one step
+// however many threads do it, one by one or in a row.
 #include "rma/update.h"
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 #include <thread>
@@ -16,6 +14,13 @@ namespace starling::rma {
 namespace {
 
 constexpr int kCount = 37;
+
+/// What processes share, for threads: each has a place of its own.
+struct Shared {
+    Guard guard{};
+    Mark marks[4] = {};
+    Exclusion at(uint32_t place) { return {guard, marks, static_cast<uint32_t>(std::size(marks)), place, 0}; }
+};
 
 /// Values with few bits, so that no operation overflows.
 void fill(const Datatype& type, std::vector<std::byte>& buffer, std::mt19937_64& random) {
@@ -43,17 +48,26 @@ void compare(const Datatype& type, const Op& op, bool aligned, std::mt19937_64& 
     fill(type, start, random);
     fill(type, operand, random);
     std::memcpy(memory, start.data(), bytes);
-    Guard guard{};
-    update({&type, &op}, memory, operand.data(), old.data(), kCount, &guard);
+    Shared shared;
+    const Exclusion exclusion = shared.at(1);
+    update({&type, &op}, memory, operand.data(), old.data(), kCount, &exclusion);
     EXPECT_EQ(std::memcmp(old.data(), start.data(), bytes), 0) << "what was there before";
     std::vector<std::byte> expected = start;
     ASSERT_EQ(datatype::apply_to(op, operand.data(), start.data(), expected.data(), kCount, type), MPI_SUCCESS);
     EXPECT_EQ(std::memcmp(memory, expected.data(), bytes), 0);
-    EXPECT_EQ(guard.holder.load(), 0u);
-    // The same without the values before.
+    EXPECT_EQ(shared.guard.holder.load(), 0u);
+    // The same without the values before, word by word where nobody knows of an exclusion, and a single one.
     std::memcpy(memory, start.data(), bytes);
-    update({&type, &op}, memory, operand.data(), nullptr, kCount, &guard);
+    update({&type, &op}, memory, operand.data(), nullptr, kCount, &exclusion);
     EXPECT_EQ(std::memcmp(memory, expected.data(), bytes), 0);
+    std::memcpy(memory, start.data(), bytes);
+    update({&type, &op}, memory, operand.data(), nullptr, kCount, nullptr);
+    EXPECT_EQ(std::memcmp(memory, expected.data(), bytes), 0);
+    std::memcpy(memory, start.data(), bytes);
+    update({&type, &op}, memory, operand.data(), nullptr, 1, &exclusion);
+    EXPECT_EQ(std::memcmp(memory, expected.data(), static_cast<size_t>(type.size)), 0);
+    EXPECT_EQ(std::memcmp(memory + type.size, start.data() + type.size, bytes - static_cast<size_t>(type.size)), 0);
+    EXPECT_EQ(shared.marks[1].target.load(), 0u);
 }
 
 TEST(Update, IsWhatTheReductionIs) {
@@ -78,11 +92,12 @@ TEST(Update, ManyThreadsLoseNothing) {
     alignas(64) double sums[kCount] = {};
     alignas(64) long double guarded[kCount] = {};
     uint64_t tickets[kThreads * kTimes] = {};
-    uint64_t ticket = 0;
-    Guard guard{};
+    uint64_t ticket = 0, words[kCount] = {};
+    Shared shared;
     std::vector<std::thread> threads;
     for (int t = 0; t < kThreads; ++t)
         threads.emplace_back([&, t] {
+            const Exclusion exclusion = shared.at(static_cast<uint32_t>(t));
             const Update sum{&datatype::predefined(MPI_DOUBLE), &datatype::predefined(MPI_SUM)};
             const Update long_sum{&datatype::predefined(MPI_LONG_DOUBLE), &datatype::predefined(MPI_SUM)};
             const Update next{&datatype::predefined(MPI_UINT64_T), &datatype::predefined(MPI_SUM)};
@@ -91,18 +106,28 @@ TEST(Update, ManyThreadsLoseNothing) {
             std::fill(std::begin(ones), std::end(ones), 1.0);
             std::fill(std::begin(long_ones), std::end(long_ones), 1.0L);
             const uint64_t one = 1;
+            uint64_t word_ones[kCount];
+            std::fill(std::begin(word_ones), std::end(word_ones), 1);
             for (int i = 0; i < kTimes; ++i) {
-                update(sum, reinterpret_cast<std::byte*>(sums), reinterpret_cast<std::byte*>(ones), nullptr, kCount, &guard);
+                update(sum, reinterpret_cast<std::byte*>(sums), reinterpret_cast<std::byte*>(ones), nullptr, kCount,
+                       &exclusion);
                 update(long_sum, reinterpret_cast<std::byte*>(guarded), reinterpret_cast<std::byte*>(long_ones), nullptr,
-                       kCount, &guard);
+                       kCount, &exclusion);
                 update(next, reinterpret_cast<std::byte*>(&ticket), reinterpret_cast<const std::byte*>(&one),
-                       reinterpret_cast<std::byte*>(&tickets[t * kTimes + i]), 1, &guard);
+                       reinterpret_cast<std::byte*>(&tickets[t * kTimes + i]), 1, &exclusion);
+                // Words in a row, and each of them by itself.
+                update(next, reinterpret_cast<std::byte*>(words), reinterpret_cast<std::byte*>(word_ones), nullptr, kCount,
+                       &exclusion);
+                for (uint64_t& word : words)
+                    update(next, reinterpret_cast<std::byte*>(&word), reinterpret_cast<const std::byte*>(&one), nullptr, 1,
+                           &exclusion);
             }
         });
     for (std::thread& thread : threads) thread.join();
     for (int i = 0; i < kCount; ++i) {
         EXPECT_EQ(sums[i], kThreads * kTimes);
         EXPECT_EQ(guarded[i], kThreads * kTimes);
+        EXPECT_EQ(words[i], 2u * kThreads * kTimes);
     }
     std::sort(std::begin(tickets), std::end(tickets));
     for (uint64_t i = 0; i < std::size(tickets); ++i) ASSERT_EQ(tickets[i], i);
@@ -118,32 +143,17 @@ TEST(Update, SwapsWhereItCompares) {
             std::memset(other, 3, sizeof other);
             std::memset(value, 5, sizeof value);
             std::memset(memory, 4, size);
-            Guard guard{};
-            compare_and_swap(type, memory, value, other, before, &guard);
+            Shared shared;
+            const Exclusion exclusion = shared.at(0);
+            compare_and_swap(type, memory, value, other, before, &exclusion);
             EXPECT_EQ(static_cast<int>(memory[0]), 4) << "it was not what it was compared with";
             EXPECT_EQ(static_cast<int>(before[size - 1]), 4);
             std::memset(other, 4, sizeof other);
-            compare_and_swap(type, memory, value, other, before, &guard);
+            compare_and_swap(type, memory, value, other, before, &exclusion);
             EXPECT_EQ(static_cast<int>(memory[size - 1]), 5);
             EXPECT_EQ(static_cast<int>(before[0]), 4);
             EXPECT_EQ(static_cast<int>(memory[size]), 0) << "what lies behind it was changed";
         }
-}
-
-TEST(Guard, IsTakenFromOneThatHasDied) {
-    auto* guard = static_cast<Guard*>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-    ASSERT_NE(guard, MAP_FAILED);
-    const pid_t child = fork();
-    if (child == 0) {
-        guard->lock();
-        _exit(0);
-    }
-    ASSERT_EQ(waitpid(child, nullptr, 0), child);
-    EXPECT_EQ(guard->holder.load(), static_cast<uint32_t>(child));
-    guard->lock();
-    EXPECT_EQ(guard->holder.load(), static_cast<uint32_t>(getpid()));
-    guard->unlock();
-    munmap(guard, 4096);
 }
 
 }  // namespace
