@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "comm/info.h"
 #include "mpi/check.h"
+#include "rma/memory.h"
 
 namespace starling::mpi {
 
@@ -47,17 +48,19 @@ int Get_processor_name(char* name, int* resultlen) {
 }
 
 int Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
+    Lock lock;
     if (!baseptr) return null_argument(nullptr, "baseptr");
     if (size < 0) return raise(nullptr, fail(MPI_ERR_ARG, "the size %lld is negative", static_cast<long long>(size)));
-    void* memory = nullptr;
-    if (posix_memalign(&memory, alignment(info), size > 0 ? static_cast<size_t>(size) : 1) != 0)
+    void* memory = rma::allocate(size > 0 ? static_cast<uint64_t>(size) : 1, alignment(info));
+    if (!memory && posix_memalign(&memory, alignment(info), size > 0 ? static_cast<size_t>(size) : 1) != 0)
         return raise(nullptr, fail(MPI_ERR_NO_MEM, "no memory for %lld bytes", static_cast<long long>(size)));
     std::memcpy(baseptr, &memory, sizeof memory);
     return MPI_SUCCESS;
 }
 
 int Free_mem(void* base) {
-    std::free(base);
+    Lock lock;
+    if (!rma::free(base)) std::free(base);
     return MPI_SUCCESS;
 }
 

@@ -61,7 +61,7 @@ rma::RegionKey key_of(const link::Process& process, Area area, uint64_t bytes) {
 void publish() {
     const link::Process& me = link::self();
     shm::SymmetricMemory& shown = shm::Region(me.job->segment().region(me.rank)).symmetric();
-    const rma::PagesName& name = world().pages.name();
+    const shm::PagesName& name = world().pages.name();
     shown.descriptor = name.descriptor;
     shown.inode = name.inode;
     shown.limit = world().heap.limit();
@@ -87,7 +87,7 @@ void map_own(Remote& remote) {
 void map_neighbour(Remote& remote) {
     const shm::SymmetricMemory& shown = shown_by(remote.process);
     job::RankCell& cell = remote.process.job->segment().cell(remote.process.rank);
-    const rma::PagesName name{cell.pid.load(), shown.descriptor, shown.inode};
+    const shm::PagesName name{cell.pid.load(), shown.descriptor, shown.inode};
     if (remote.heap.open(name, 0, shown.limit)) remote.mapped[0] = remote.heap.data();
     remote.doorbell = &shm::Region(remote.process.job->segment().region(remote.process.rank)).doorbell();
     remote.watching = &shown.watching;
@@ -156,7 +156,7 @@ void close_memory() {
     world().stored.clear();
     world().remotes.reset();
     world().foreign.clear();
-    world().pages = rma::Pages();
+    world().pages = shm::Pages();
     world().heap = Heap();
 }
 

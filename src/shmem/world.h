@@ -8,13 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/heap.h"
 #include "base/state.h"
 #include "job/doorbell.h"
 #include "link/job.h"
 #include "rma/access.h"
-#include "rma/pages.h"
 #include "shmem/core.h"
-#include "shmem/heap.h"
+#include "transport/shm/pages.h"
 
 namespace starling::shmem {
 
@@ -36,7 +36,7 @@ struct Remote {
     link::Process process;
     bool near = false;                  ///< on this host
     std::byte* mapped[2] = {};          ///< where its areas lie in this process; null: only the owner reaches them
-    rma::Pages heap;                    ///< of a neighbour
+    shm::Pages heap;                    ///< of a neighbour
     rma::Target targets[2];             ///< of its areas
     pid_t pid = 0;                      ///< of a neighbour whose variables the kernel copies; 0: none
     uint64_t data = 0;                  ///< where its variables are there
@@ -55,7 +55,7 @@ struct World {
     uint32_t starts = 0;  ///< how often it was initialized
     int level = 0;
 
-    rma::Pages pages;  ///< the heap
+    shm::Pages pages;  ///< the heap
     Heap heap;
     uint64_t there = 0;  ///< bytes of it that the pages have
     rma::RegionKey keys[2];

@@ -93,7 +93,7 @@ int share(Window& window, comm::Comm& comm, bool apart) {
     if (comm.rank == 0 && window.pages.make(all)) mine.memory = window.pages.name();
     std::vector<Claim> second;
     if (const int error = exchange(comm, mine, second)) return error;
-    const rma::PagesName& memory = second[0].memory;
+    const shm::PagesName& memory = second[0].memory;
     if (!memory.valid())
         return fail(MPI_ERR_NO_MEM, "no memory for a window of %llu bytes", static_cast<unsigned long long>(all));
     if (comm.rank != 0 && !window.pages.open(memory, all)) return fail(MPI_ERR_NO_MEM, "the memory of rank 0 can't be mapped");
@@ -132,6 +132,9 @@ void map(Window& window, Remote& remote, const Claim& claim) {
                remote.pages.open(claim.memory, to_pages(static_cast<uint64_t>(claim.bytes)))) {
         target.mapped = true;
         target.mapping = remote.pages.data();
+    } else if (remote.local >= 0 && window.flavor == MPI_WIN_FLAVOR_CREATE && target.peer && claim.bytes > 0) {
+        target.mapping = target.peer->near.exchanged(claim.base, static_cast<uint64_t>(claim.bytes));
+        target.mapped = target.mapping != nullptr;
     }
     if (!target.mapped && remote.local >= 0 && window.flavor != MPI_WIN_FLAVOR_DYNAMIC) {
         const link::Process process = window.comm->local_group().at(remote.rank);

@@ -17,7 +17,7 @@
 #include "comm/info.h"
 #include "message/request.h"
 #include "rma/access.h"
-#include "rma/pages.h"
+#include "transport/shm/pages.h"
 #include "window/board.h"
 
 namespace starling::window {
@@ -29,8 +29,8 @@ struct Claim {
     int64_t bytes;
     int64_t disp_unit;
     uint64_t base;          ///< the address there
-    rma::PagesName memory;  ///< where neighbours can map it; not valid: they can't
-    rma::PagesName board;   ///< of the first process of its host: where the board is
+    shm::PagesName memory;  ///< where neighbours can map it; not valid: they can't
+    shm::PagesName board;   ///< of the first process of its host: where the board is
     int32_t flavor;
     int32_t error;  ///< it could not have the memory
 };
@@ -40,7 +40,7 @@ enum class Held : uint8_t { no, shared, exclusive, unchecked };
 /// Another process, or this one, as a target of the window.
 struct Remote {
     rma::Target target;
-    rma::Pages pages;  ///< its memory, if that is mapped here
+    shm::Pages pages;  ///< its memory, if that is mapped here
     std::optional<rma::Exclusion> exclusion;
     int rank = 0;
     int64_t disp_unit = 1;
@@ -67,7 +67,7 @@ struct Window {
     MPI_Aint disp_unit = 1;
     std::vector<uint64_t> offsets;  ///< shared: where each one's memory begins
     int disp_unit_int = 1;          ///< as the attribute shows it
-    rma::Pages pages;               ///< memory that goes with the window; of a shared one, everybody's, at its first process
+    shm::Pages pages;               ///< memory that goes with the window; of a shared one, everybody's, at its first process
     void* plain = nullptr;          ///< the same where nobody can map it; from malloc
     rma::RegionKey key;
     std::vector<Claim> claims;
@@ -76,7 +76,7 @@ struct Window {
 
     std::vector<int> neighbours;  ///< the ranks on this host, in order: the places on the board
     int my_place = 0;
-    rma::Pages board_pages;
+    shm::Pages board_pages;
     Board board;
     std::optional<rma::Exclusion> exclusion;  ///< of updates of the own memory
 

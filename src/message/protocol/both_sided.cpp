@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "base/config.h"
+#include "base/copy.h"
 #include "base/process.h"
 #include "base/state.h"
 #include "datatype/datatype.h"
@@ -32,6 +33,10 @@ struct Split {
     uint32_t total() const { return static_cast<uint32_t>((bytes + chunk - 1) / chunk); }
     int read(uint64_t from, uint64_t to) const {
         const iovec block{target + from, std::min(to, bytes) - from};
+        if (const std::byte* there = request->peer->near.exchanged(offer.address + from, block.iov_len)) {
+            copy_by_call(block.iov_base, there, block.iov_len);
+            return 0;
+        }
         return shm::read_remote(offer.pid, offer.address + from, &block, 1, block.iov_len);
     }
 };
@@ -134,7 +139,9 @@ void on_share(link::Peer& peer, const Share& share) {
     for (int64_t i; (i = shm::claim_chunk(slot, share.generation, total, true)) >= 0;) {
         const uint64_t from = static_cast<uint64_t>(i) * chunk;
         const uint64_t bytes = std::min<uint64_t>(chunk, share.bytes - from);
-        if (shm::write_remote(share.pid, share.address + from, source + from, bytes) != 0)
+        if (std::byte* there = peer.near.exchanged(share.address + from, bytes))
+            copy_by_call(there, source + from, bytes);
+        else if (shm::write_remote(share.pid, share.address + from, source + from, bytes) != 0)
             slot.failed.store(1, std::memory_order_relaxed);
         slot.written.fetch_add(1, std::memory_order_release);
     }

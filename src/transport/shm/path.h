@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/counters.h"
+#include "transport/shm/pages.h"
 #include "transport/shm/region.h"
 #include "transport/transport.h"
 
@@ -58,12 +59,26 @@ class Path final : public transport::Path {
     bool idle() const override { return true; }  // it lies in the other's memory from the first
     void close() override;
 
+    /// Where memory of theirs is that lies in what they have for exchange (exchanged.h); null if it does not, or can't be mapped.
+    std::byte* exchanged(uint64_t address, uint64_t bytes) {
+        const ExchangedMemory& shown = region.exchanged();
+        if (shown.ready.load(std::memory_order_acquire) == 0) [[likely]]
+            return nullptr;
+        const uint64_t into = address - shown.base;
+        if (into >= shown.bytes || bytes > shown.bytes - into) return nullptr;
+        if (!exchanged_.data() && !open_exchanged()) return nullptr;
+        return exchanged_.data() + into;
+    }
+
   private:
     friend class SharedMemory;
     SharedMemory& memory() const;
+    bool open_exchanged();
     bool reserve_long(uint32_t bytes, transport::Slot& slot);
     bool take_close();
 
+    Pages exchanged_;  ///< theirs, from the first use on
+    bool exchanged_refused_ = false;
     uint32_t in_slot_ = 0;
     bool ready_ = false;    ///< they have named a ring of theirs since the connection began to open
     bool leaving_ = false;  ///< our ring is wanted back: it has its slot, but no place among the open ones

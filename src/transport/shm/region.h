@@ -30,10 +30,20 @@ struct alignas(64) SymmetricMemory {
     std::atomic<uint32_t> watching;  ///< threads of the rank that wait for memory of theirs to change: who changes it rings
 };
 
+/// Where neighbours find the memory that a rank has for exchange (transport/shm/exchanged.h); all but `ready` is written once, before
+/// that is set.
+struct alignas(64) ExchangedMemory {
+    std::atomic<uint32_t> ready;  ///< 0: there is none yet
+    int32_t pid, descriptor;      ///< of its file, in the rank's process
+    uint64_t inode;               ///< of that file
+    uint64_t base, bytes;         ///< where it lies in the rank's process
+};
+
 inline constexpr uint32_t kRingSlots = 24;
 inline constexpr uint64_t kRingStride = 80 * 1024;
 inline constexpr uint64_t kPresenceOffset = 256;  ///< away from the doorbell, as processors fetch lines in pairs
 inline constexpr uint64_t kSymmetricOffset = 512;
+inline constexpr uint64_t kExchangedOffset = 768;
 inline constexpr uint64_t kSplitOffset = 1024;
 inline constexpr uint64_t kInboxOffset = 4096;
 inline constexpr uint64_t kCountersOffset = 72 * 1024;
@@ -43,7 +53,8 @@ inline constexpr uint64_t kOutboxOffset = kRingsOffset + kRingSlots * kRingStrid
 inline constexpr uint64_t kCollectiveOffset = kOutboxOffset + kOutboxBytes;
 inline constexpr uint64_t kCollectiveBytes = job::kRegionStride - kCollectiveOffset;
 static_assert(sizeof(job::Doorbell) <= kPresenceOffset && kPresenceOffset + sizeof(Presence) <= kSymmetricOffset);
-static_assert(kSymmetricOffset + sizeof(SymmetricMemory) <= kSplitOffset);
+static_assert(kSymmetricOffset + sizeof(SymmetricMemory) <= kExchangedOffset);
+static_assert(kExchangedOffset + sizeof(ExchangedMemory) <= kSplitOffset);
 static_assert(kSplitOffset + kSplitSlots * sizeof(SplitSlot) <= kInboxOffset);
 static_assert(sizeof(Ring) <= kRingStride);
 static_assert(kInboxOffset + sizeof(Inbox) <= kCountersOffset);
@@ -58,6 +69,7 @@ class Region {
     job::Doorbell& doorbell() const { return *reinterpret_cast<job::Doorbell*>(base_); }
     Presence& presence() const { return *reinterpret_cast<Presence*>(base_ + kPresenceOffset); }
     SymmetricMemory& symmetric() const { return *reinterpret_cast<SymmetricMemory*>(base_ + kSymmetricOffset); }
+    ExchangedMemory& exchanged() const { return *reinterpret_cast<ExchangedMemory*>(base_ + kExchangedOffset); }
     SplitSlot& split(uint32_t slot) const { return reinterpret_cast<SplitSlot*>(base_ + kSplitOffset)[slot]; }
     Inbox& inbox() const { return *reinterpret_cast<Inbox*>(base_ + kInboxOffset); }
     /// The page that becomes this rank's counters (share_counters); read-only for others.

@@ -1,9 +1,9 @@
-#include "shmem/heap.h"
+#include "base/heap.h"
 
 #include <algorithm>
 #include <iterator>
 
-namespace starling::shmem {
+namespace starling {
 
 namespace {
 
@@ -109,4 +109,4 @@ bool Heap::holds(uint64_t offset, uint64_t bytes) const {
     return into <= block->second.bytes && bytes <= block->second.bytes - into;
 }
 
-}  // namespace starling::shmem
+}  // namespace starling

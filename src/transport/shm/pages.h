@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace starling::rma {
+namespace starling::shm {
 
 /// Where neighbours find pages. Means the same in all processes of a host.
 struct PagesName {
@@ -56,4 +56,4 @@ class Pages {
     bool owned_ = false;  ///< the descriptor is ours to close
 };
 
-}  // namespace starling::rma
+}  // namespace starling::shm

@@ -1,4 +1,4 @@
-#include "rma/pages.h"
+#include "transport/shm/pages.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -9,7 +9,7 @@
 
 #include <cstdio>
 
-namespace starling::rma {
+namespace starling::shm {
 
 namespace {
 
@@ -76,4 +76,4 @@ bool Pages::open(const PagesName& name, uint64_t bytes, uint64_t limit) {
     return mapped;
 }
 
-}  // namespace starling::rma
+}  // namespace starling::shm

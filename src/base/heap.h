@@ -1,5 +1,5 @@
-// Allocation in the symmetric heap: arithmetic on offsets, from a PE's calls alone. All PEs make the same calls in the same order, so all come
-// to the same offsets and nobody asks anybody. Nothing of it lies in the heap itself: what a program overwrites there it can't break.
+// Allocation in memory that others map: arithmetic on offsets alone, so those who make the same calls in the same order, as PEs of
+// OpenSHMEM do, come to the same offsets. Nothing of it lies in the memory itself: what a program overwrites there it can't break.
 //
 // Not thread-safe.
 #pragma once
@@ -10,7 +10,7 @@
 #include <set>
 #include <utility>
 
-namespace starling::shmem {
+namespace starling {
 
 class Heap {
   public:
@@ -52,4 +52,4 @@ class Heap {
     uint64_t limit_;
 };
 
-}  // namespace starling::shmem
+}  // namespace starling

@@ -1,0 +1,15 @@
+#include "rma/memory.h"
+
+#include "link/job.h"
+#include "transport/shm/exchanged.h"
+
+namespace starling::rma {
+
+void* allocate(uint64_t bytes, uint64_t alignment) {
+    const link::Process& me = link::self();
+    return me.job ? shm::allocate_exchanged(shm::Region(me.job->segment().region(me.rank)), bytes, alignment) : nullptr;
+}
+
+bool free(void* memory) { return shm::free_exchanged(memory); }
+
+}  // namespace starling::rma

@@ -1,0 +1,94 @@
+#include "transport/shm/exchanged.h"
+
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/sysinfo.h>
+
+#include <algorithm>
+
+#include "base/heap.h"
+#include "base/state.h"
+#include "transport/shm/pages.h"
+#include "transport/shm/path.h"
+
+namespace starling::shm {
+
+namespace {
+
+/// From so many bytes on what is freed goes back to the system, and what is had comes in huge pages, where there are any.
+constexpr uint64_t kGiveBack = 1u << 20, kHuge = 2u << 20, kPage = 4096;
+
+struct Exchanged {
+    Pages pages;
+    Heap heap;
+};
+STARLING_STATE Exchanged* exchanged = nullptr;
+STARLING_STATE bool refused = false;
+
+/// All that the machine has, of which what is not touched takes nothing.
+uint64_t room() {
+    struct sysinfo info;
+    uint64_t bytes = sysinfo(&info) == 0 ? uint64_t{info.totalram} * info.mem_unit : uint64_t{1} << 30;
+    rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0) bytes = std::min<uint64_t>(bytes, limit.rlim_cur);
+    return bytes / kPage * kPage;
+}
+
+void show(Region own) {
+    ExchangedMemory& shown = own.exchanged();
+    shown.pid = exchanged->pages.name().pid;
+    shown.descriptor = exchanged->pages.name().descriptor;
+    shown.inode = exchanged->pages.name().inode;
+    shown.base = reinterpret_cast<uint64_t>(exchanged->pages.data());
+    shown.bytes = exchanged->heap.limit();
+    shown.ready.store(1, std::memory_order_release);
+}
+
+bool make() {
+    Exchanged made;
+    const uint64_t bytes = room();
+    if (refused || bytes == 0 || !made.pages.make(bytes)) {
+        refused = true;
+        return false;
+    }
+    made.heap = Heap(bytes);
+    exchanged = new Exchanged(std::move(made));
+    return true;
+}
+
+/// The whole pages of a block, of this size each.
+void advise(std::byte* memory, uint64_t bytes, uint64_t page, int advice) {
+    const auto at = reinterpret_cast<uintptr_t>(memory);
+    const uintptr_t first = (at + page - 1) / page * page, last = (at + bytes) / page * page;
+    if (first < last) madvise(memory + (first - at), last - first, advice);
+}
+
+}  // namespace
+
+void* allocate_exchanged(Region own, uint64_t bytes, uint64_t alignment) {
+    if (!exchanged && !make()) return nullptr;
+    if (own.exchanged().ready.load(std::memory_order_relaxed) == 0) show(own);
+    const uint64_t offset = exchanged->heap.allocate(bytes, alignment);
+    if (offset == Heap::kNone) return nullptr;
+    std::byte* memory = exchanged->pages.data() + offset;
+    if (bytes >= kHuge) advise(memory, bytes, kHuge, MADV_HUGEPAGE);
+    return memory;
+}
+
+bool free_exchanged(void* memory) {
+    if (!exchanged) return false;
+    const auto offset = reinterpret_cast<uint64_t>(memory) - reinterpret_cast<uint64_t>(exchanged->pages.data());
+    const uint64_t bytes = exchanged->heap.bytes_at(offset);
+    if (bytes == 0) return false;
+    if (bytes >= kGiveBack) advise(exchanged->pages.data() + offset, bytes, kPage, MADV_REMOVE);
+    return exchanged->heap.free(offset);
+}
+
+bool Path::open_exchanged() {
+    const ExchangedMemory& shown = region.exchanged();
+    const bool opened = !exchanged_refused_ && exchanged_.open({shown.pid, shown.descriptor, shown.inode}, shown.bytes);
+    exchanged_refused_ = !opened;
+    return opened;
+}
+
+}  // namespace starling::shm
