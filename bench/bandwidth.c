@@ -50,8 +50,8 @@ int main(int argc, char** argv) {
     Options options = bench_options(argc, argv, "bandwidth between two processes", defaults);
     Pair pair = bench_pair(&options, argv);
     Report* report = bench_report(options.both ? "bandwidth-both" : "bandwidth", "MB/s", &options);
-    Stream stream = {bench_buffer(options.max_bytes),
-                     bench_buffer(options.max_bytes),
+    Stream stream = {bench_message_buffer(&options),
+                     bench_message_buffer(&options),
                      0,
                      options.window,
                      options.both,
@@ -67,8 +67,8 @@ int main(int argc, char** argv) {
     }
     bench_print(report, pair.spawned ? "1+1" : "2", pair.role == 0);
     bench_pair_end(&pair);
-    free(stream.out);
-    free(stream.in);
+    bench_free_message_buffer(&options, stream.out);
+    bench_free_message_buffer(&options, stream.in);
     free(stream.requests);
     MPI_Finalize();
     return 0;

@@ -67,7 +67,7 @@ int main(int argc, char** argv) {
     Options options = bench_options(argc, argv, "latency of messages between two processes", bench_defaults());
     Pair pair = bench_pair(&options, argv);
     Report* report = bench_report("latency", "us", &options);
-    Message message = {bench_buffer(options.max_bytes), bench_buffer(options.max_bytes), 0, options.check, options.write};
+    Message message = {bench_message_buffer(&options), bench_message_buffer(&options), 0, options.check, options.write};
     bench_fill(message.out, options.max_bytes, (unsigned)pair.role);
     for (long bytes = bench_next_size(&options, -1); bytes >= 0; bytes = bench_next_size(&options, bytes)) {
         message.bytes = (int)bytes;
@@ -75,8 +75,8 @@ int main(int argc, char** argv) {
     }
     bench_print(report, pair.spawned ? "1+1" : "2", pair.role == 0);
     bench_pair_end(&pair);
-    free(message.out);
-    free(message.in);
+    bench_free_message_buffer(&options, message.out);
+    bench_free_message_buffer(&options, message.in);
     MPI_Finalize();
     return 0;
 }

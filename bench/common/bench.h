@@ -26,6 +26,7 @@ typedef struct {
     const char* compute;         /* --compute LIST of microseconds of work, in ascending order; NULL: as above */
     int both;                    /* --both directions at a time */
     int write;                   /* --write: buffers are written before each send */
+    int exchanged;               /* --exchanged: buffers of messages are memory of MPI_Alloc_mem */
 } Options;
 
 /* Reads the command line; the first argument that is none is an error and ends the job. */
@@ -109,6 +110,9 @@ void bench_require(int condition, const char* message);
 
 /* Memory for messages: page aligned, touched, from bench_free'd by free(). */
 void* bench_buffer(size_t bytes);
+/* For messages of options->max_bytes, where --exchanged says. */
+void* bench_message_buffer(const Options* options);
+void bench_free_message_buffer(const Options* options, void* buffer);
 
 /* A pattern that depends on position and seed, and its check (ends the job when it does not fit). */
 void bench_fill(void* buffer, size_t bytes, unsigned seed);

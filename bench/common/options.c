@@ -16,6 +16,7 @@ static const char kUsage[] =
     "  -c           check the data received        -o A,B only these operations\n"
     "  -k 1,2,4     counts (of children, ...)      --both both directions at a time\n"
     "  --write      write each buffer anew before it is sent; that time does not count\n"
+    "  --exchanged  messages lie in memory of MPI_Alloc_mem\n"
     "  --compute U  microseconds of work to do meanwhile, such as 0,100\n"
     "  --spawn K    measure between the job and K spawned children\n"
     "  --json       one line of JSON instead of the table\n";
@@ -69,10 +70,11 @@ static void read_list(const char* program, const char* text, Options* options) {
 }
 
 Options bench_options(int argc, char** argv, const char* about, Options options) {
-    enum { kSpawn = 256, kJson, kBoth, kCompute, kWrite, kHelp };
-    const struct option table[] = {
-        {"spawn", 1, NULL, kSpawn}, {"json", 0, NULL, kJson}, {"both", 0, NULL, kBoth}, {"compute", 1, NULL, kCompute},
-        {"write", 0, NULL, kWrite}, {"help", 0, NULL, kHelp}, {NULL, 0, NULL, 0}};
+    enum { kSpawn = 256, kJson, kBoth, kCompute, kWrite, kExchanged, kHelp };
+    const struct option table[] = {{"spawn", 1, NULL, kSpawn}, {"json", 0, NULL, kJson},
+                                   {"both", 0, NULL, kBoth},   {"compute", 1, NULL, kCompute},
+                                   {"write", 0, NULL, kWrite}, {"exchanged", 0, NULL, kExchanged},
+                                   {"help", 0, NULL, kHelp},   {NULL, 0, NULL, 0}};
     int key;
     opterr = 0;
     while ((key = getopt_long(argc, argv, "m:s:i:x:t:b:w:o:k:fc", table, NULL)) != -1) {
@@ -124,6 +126,9 @@ Options bench_options(int argc, char** argv, const char* about, Options options)
                 break;
             case kWrite:
                 options.write = 1;
+                break;
+            case kExchanged:
+                options.exchanged = 1;
                 break;
             case kHelp:
                 refuse(argv[0], about);

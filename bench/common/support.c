@@ -20,6 +20,21 @@ void* bench_buffer(size_t bytes) {
     return buffer;
 }
 
+void* bench_message_buffer(const Options* options) {
+    if (!options->exchanged) return bench_buffer(options->max_bytes);
+    void* buffer;
+    MPI_Alloc_mem((MPI_Aint)(options->max_bytes ? options->max_bytes : 1), MPI_INFO_NULL, &buffer);
+    memset(buffer, 1, options->max_bytes ? options->max_bytes : 1);
+    return buffer;
+}
+
+void bench_free_message_buffer(const Options* options, void* buffer) {
+    if (options->exchanged)
+        MPI_Free_mem(buffer);
+    else
+        free(buffer);
+}
+
 static unsigned char pattern(size_t position, unsigned seed) {
     return (unsigned char)((position * 2654435761u >> 7) + position + seed * 37u);
 }

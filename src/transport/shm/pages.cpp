@@ -13,6 +13,8 @@ namespace starling::shm {
 
 namespace {
 
+constexpr uint64_t kPage = 4096;
+
 /// More than the machine has would be found out by SIGBUS, at some later touch.
 bool machine_has(uint64_t bytes) {
     struct sysinfo info;
@@ -26,6 +28,21 @@ bool within_file_limit(uint64_t bytes) {
     return getrlimit(RLIMIT_FSIZE, &limit) != 0 || bytes <= limit.rlim_cur;
 }
 
+constexpr uint64_t kHuge = 2u << 20;
+
+/// Address space at a multiple of a huge page, as what is mapped there needs it in order to get some; taken. Null if there is none.
+std::byte* find_room(uint64_t bytes) {
+    void* all = mmap(nullptr, bytes + kHuge, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (all == MAP_FAILED) return nullptr;
+    auto* first = static_cast<std::byte*>(all);
+    const uint64_t before = (kHuge - reinterpret_cast<uintptr_t>(first) % kHuge) % kHuge;
+    if (before) munmap(first, before);
+    // Whole pages are given back, so the part of one that `bytes` ends in stays.
+    const uint64_t kept = (before + bytes + kPage - 1) / kPage * kPage;
+    if (kept < bytes + kHuge) munmap(first + kept, bytes + kHuge - kept);
+    return first + before;
+}
+
 }  // namespace
 
 Pages::~Pages() {
@@ -34,8 +51,12 @@ Pages::~Pages() {
 }
 
 bool Pages::map(int descriptor, uint64_t bytes) {
-    void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
-    if (at == MAP_FAILED) return false;
+    std::byte* place = bytes >= kHuge ? find_room(bytes) : nullptr;
+    void* at = mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | (place ? MAP_FIXED : 0), descriptor, 0);
+    if (at == MAP_FAILED) {
+        if (place) munmap(place, bytes);
+        return false;
+    }
     data_ = static_cast<std::byte*>(at);
     bytes_ = bytes;
     return true;

@@ -1,0 +1,133 @@
+/* Memory of MPI_Alloc_mem: many blocks of all lengths lie apart and keep what is in them; windows over it, also in the middle of a block, and
+ * over blocks that came after the first window; messages out of it and into it, of one block and with gaps; what is freed can be had again. */
+#include "check.h"
+
+static int rank, size;
+
+enum { kBlocks = 60 };
+
+static size_t length_of(int i) {
+    return i % 3 == 0 ? (size_t)i * 7 + 1 : i % 3 == 1 ? (size_t)i * 4099 : (size_t)1 << (i % 22);
+}
+
+static void blocks(void) {
+    unsigned char* block[kBlocks] = {0};
+    for (int round = 0; round < 3; ++round) {
+        for (int i = round; i < kBlocks; i += round + 1) {
+            if (block[i]) OK(MPI_Free_mem(block[i]));
+            OK(MPI_Alloc_mem((MPI_Aint)length_of(i), MPI_INFO_NULL, &block[i]));
+            CHECK((uintptr_t)block[i] % 64 == 0, "block %d lies at %p", i, (void*)block[i]);
+            memset(block[i], i + rank, length_of(i));
+        }
+        for (int i = 0; i < kBlocks; ++i) {
+            for (size_t j = 0; block[i] && j < length_of(i); ++j)
+                CHECK(block[i][j] == (unsigned char)(i + rank), "byte %zu of block %d", j, i);
+        }
+    }
+    for (int i = 0; i < kBlocks; ++i) OK(MPI_Free_mem(block[i]));
+    OK(MPI_Free_mem(NULL));
+    MPI_Info info;
+    void* aligned;
+    OK(MPI_Info_create(&info));
+    OK(MPI_Info_set(info, "mpi_minimum_memory_alignment", "65536"));
+    OK(MPI_Alloc_mem(10, info, &aligned));
+    CHECK((uintptr_t)aligned % 65536 == 0, "it lies at %p", aligned);
+    OK(MPI_Free_mem(aligned));
+    OK(MPI_Info_free(&info));
+}
+
+/* Everybody writes to everybody, reads it, and counts. `skip` numbers of the block are not in the window. */
+static void window(long* memory, int skip, long numbers) {
+    const int right = (rank + 1) % size;
+    long ones[3] = {1, 1, 1}, read = 0;
+    MPI_Win win;
+    for (long i = 0; i < skip + numbers; ++i) memory[i] = -1;
+    OK(MPI_Win_create(memory + skip, (MPI_Aint)(numbers * (long)sizeof(long)), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD,
+                      &win));
+    const long own = 100 + rank;
+    for (int to = 0; to < size; ++to) {
+        OK(MPI_Win_lock(MPI_LOCK_SHARED, to, 0, win));
+        OK(MPI_Put(&own, 1, MPI_LONG, to, rank, 1, MPI_LONG, win));
+        OK(MPI_Win_unlock(to, win));
+    }
+    OK(MPI_Win_fence(0, win));
+    for (int from = 0; from < size; ++from) EXPECT_INT(memory[skip + from], 100 + from);
+    for (int before = 0; before < skip; ++before) EXPECT_INT(memory[before], -1);
+    OK(MPI_Get(&read, 1, MPI_LONG, right, right, 1, MPI_LONG, win));
+    for (int to = 0; to < size; ++to)
+        for (int i = 0; i < 20; ++i) {
+            OK(MPI_Accumulate(ones, 1, MPI_LONG, to, size, 1, MPI_LONG, MPI_SUM, win));
+            OK(MPI_Accumulate(ones, 3, MPI_LONG, to, size, 3, MPI_LONG, MPI_SUM, win));
+        }
+    OK(MPI_Win_fence(0, win));
+    EXPECT_INT(read, 100 + right);
+    EXPECT_INT(memory[skip + size], -1 + 40 * size);
+    EXPECT_INT(memory[skip + size + 2], -1 + 20 * size);
+    /* What lies behind the window is nobody's; each one's is a number longer than its left neighbour's at most. */
+    OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    int class;
+    OK(MPI_Error_class(MPI_Put(&own, 1, MPI_LONG, right, numbers + 1, 1, MPI_LONG, win), &class));
+    EXPECT_INT(class, MPI_ERR_RMA_RANGE);
+    OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+    OK(MPI_Win_free(&win));
+}
+
+static void windows(void) {
+    long *first, *second;
+    const long numbers = size + 3, many = 100000 + rank;
+    OK(MPI_Alloc_mem((MPI_Aint)((numbers + 5) * (long)sizeof(long)), MPI_INFO_NULL, &first));
+    window(first, 0, numbers);
+    window(first, 5, numbers);
+    OK(MPI_Alloc_mem((MPI_Aint)(many * (long)sizeof(long)), MPI_INFO_NULL, &second));
+    window(second, 777, many - 777);
+    OK(MPI_Free_mem(first));
+    OK(MPI_Free_mem(second));
+}
+
+static int value(int from, size_t i, int round) { return (int)(i * 2654435761u >> 3) + from * 31 + round; }
+
+/* A ring of messages; of each pair of ints only the first is received where `gaps`. */
+static void ring(int* out, int* in, size_t ints, int gaps, int round) {
+    const int right = (rank + 1) % size, left = (rank + size - 1) % size, step = gaps ? 2 : 1;
+    MPI_Datatype type;
+    OK(MPI_Type_create_resized(MPI_INT, 0, (MPI_Aint)(step * (int)sizeof(int)), &type));
+    OK(MPI_Type_commit(&type));
+    for (size_t i = 0; i < ints; ++i) out[i] = value(rank, i, round);
+    for (size_t i = 0; i < ints * (size_t)step; ++i) in[i] = -1;
+    OK(MPI_Sendrecv(out, (int)ints, MPI_INT, right, round, in, (int)ints, type, left, round, MPI_COMM_WORLD,
+                    MPI_STATUS_IGNORE));
+    for (size_t i = 0; i < ints * (size_t)step; ++i) {
+        const int wanted = i % (size_t)step ? -1 : value(left, i / (size_t)step, round);
+        CHECK(in[i] == wanted, "int %zu of %zu is %d, wanted %d", i, ints, in[i], wanted);
+    }
+    OK(MPI_Type_free(&type));
+}
+
+static void messages(void) {
+    static const size_t kInts[] = {1, 1000, 5000, 30000, 200000, 2000000};
+    const size_t most = kInts[5];
+    int *out, *in, *plain = malloc(2 * most * sizeof(int));
+    OK(MPI_Alloc_mem((MPI_Aint)(most * sizeof(int)), MPI_INFO_NULL, &out));
+    OK(MPI_Alloc_mem((MPI_Aint)(2 * most * sizeof(int)), MPI_INFO_NULL, &in));
+    for (int round = 0; round < 6; ++round)
+        for (int gaps = 0; gaps < 2; ++gaps) {
+            ring(out, in, kInts[round], gaps, round);
+            ring(out, plain, kInts[round], gaps, round);
+            ring(plain, in, kInts[round], gaps, round);
+        }
+    OK(MPI_Free_mem(out));
+    OK(MPI_Free_mem(in));
+    free(plain);
+}
+
+int main(int argc, char** argv) {
+    OK(MPI_Init(&argc, &argv));
+    OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
+    blocks();
+    windows();
+    messages();
+    windows();
+    OK(MPI_Finalize());
+    return 0;
+}
