@@ -18,7 +18,12 @@ inline int raise(Window& window, int error) {
 /// MPI_ERR_WIN, or that MPI does not run.
 [[gnu::cold]] int bad_win(MPI_Win handle);
 [[gnu::cold]] int null_argument(Window& window, const char* name);
+[[gnu::cold]] int bad_rank(const Window& window, int rank);
 /// MPI_ERR_RANK if it is no rank of the window; MPI_PROC_NULL is one.
-int check_rank(const Window& window, int rank);
+inline int check_rank(const Window& window, int rank) {
+    if ((rank >= 0 && rank < window.size()) || rank == MPI_PROC_NULL) [[likely]]
+        return MPI_SUCCESS;
+    return bad_rank(window, rank);
+}
 
 }  // namespace starling::mpi

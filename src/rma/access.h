@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "base/list.h"
@@ -34,6 +35,7 @@ struct There {
 };
 
 struct Target;
+struct Batch;
 
 /// One access from its start until everything has been carried out. Must not move meanwhile; types stay alive until then.
 /// `outcome.error`: MPI_SUCCESS; MPI_ERR_RMA_RANGE: the owner has refused it; MPI_ERR_PROC_ABORTED: the owner is gone.
@@ -63,6 +65,7 @@ struct Target {
     const Exclusion* exclusion = nullptr;  ///< of a mapping
     pid_t pid = 0;                         ///< of a neighbour whose memory the kernel copies; 0: none
     uint64_t address = 0;                  ///< where offset 0 lies there
+    std::unique_ptr<Batch> batch;          ///< what it will copy with the next flush
 
     uint32_t open = 0;        ///< accesses under way
     uint32_t unanswered = 0;  ///< packets
@@ -75,6 +78,8 @@ struct Target {
     Accesses issued;
     ListHook hook;  ///< of the targets with accesses under way
 
+    Target();
+    ~Target();
     /// The error of what has ended since the last call, with failure_text().
     int take_error();
 };
@@ -92,6 +97,16 @@ void compare_and_swap_in_mapping(const Target& target, const Datatype& element, 
                                  const std::byte* compare, std::byte* old);
 /// Any of them, as `access` says.
 void do_in_mapping(const Access& access, const Target& target);
+
+/// A put or a get between a block of this process's memory and one of a target that is mapped, or, if it is short, of one whose memory the
+/// kernel copies: then it is done with the next flush(). False if it is to be started.
+bool move_block(Target& target, Operation operation, void* here, uint64_t offset, uint64_t bytes);
+/// Has the kernel copy what waits for it; what it does not is started.
+void copy_batch(Target& target);
+inline void flush(Target& target) {
+    if (target.batch) [[unlikely]]
+        copy_batch(target);
+}
 
 /// Where packets of kind `access` come in, and what is polled.
 void on_access_packet(link::Peer& peer, const link::Packet& packet);

@@ -196,10 +196,8 @@ int free(Window& window) {
     return error;
 }
 
-Remote& remote(Window& window, int rank) {
+Remote& meet(Window& window, int rank) {
     std::unique_ptr<Remote>& place = window.remotes[static_cast<size_t>(rank)];
-    if (place) [[likely]]
-        return *place;
     place = std::make_unique<Remote>();
     const Claim& claim = window.claims[static_cast<size_t>(rank)];
     place->rank = rank;

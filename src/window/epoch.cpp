@@ -52,6 +52,7 @@ STARLING_STATE uint32_t idle_flushes = 0;
 
 int flush_one(Remote& remote) {
     rma::Target& target = remote.target;
+    rma::flush(target);
     if (target.open)
         progress::wait_until([&target] { return target.open == 0; });
     else if (++idle_flushes % kFlushesPerTest == 0)

@@ -141,6 +141,23 @@ void release_types(const rma::Access& access) {
 
 namespace {
 
+/// The commonest access, a block of each side's bytes by one that may do so, checked in one go. False if anything of it is not so.
+bool find_blocks(Window& window, const Remote& to, const Operation& asked, const rma::Local& local, uint64_t& bytes,
+                 uint64_t& offset) {
+    const Datatype &there = *asked.type, &here = *local.type;
+    if (to.held == Held::no && window.epoch != Epoch::fence) return false;
+    if (!there.contiguous || !here.contiguous || there.true_lb != 0 || here.true_lb != 0) return false;
+    bytes = static_cast<uint64_t>(there.size * asked.count);
+    int64_t first;
+    if (__builtin_mul_overflow(int64_t{asked.disp}, to.disp_unit, &first) || first < 0) return false;
+    offset = static_cast<uint64_t>(first);
+    const bool fits = bytes <= to.bytes && offset <= to.bytes - bytes && bytes > 0;
+    if (!fits || bytes != static_cast<uint64_t>(here.size * local.count)) return false;
+    if (window.flavor == MPI_WIN_FLAVOR_DYNAMIC || !to.target.peer) return false;
+    if (window.epoch == Epoch::fence) window.fence_used = true;
+    return true;
+}
+
 /// Where the target's memory is mapped: all is done on return.
 int run_in_mapping(const rma::Target& target, const Operation& asked, const rma::There& there) {
     if (asked.what == What::put) {
@@ -164,6 +181,13 @@ int run_in_mapping(const rma::Target& target, const Operation& asked, const rma:
 
 int run(Window& window, const Operation& asked) {
     Remote& to = remote(window, asked.rank);
+    if (asked.what <= What::get) [[likely]] {
+        const rma::Local& local = asked.what == What::put ? asked.origin : asked.result;
+        uint64_t bytes, offset;
+        if (find_blocks(window, to, asked, local, bytes, offset) &&
+            rma::move_block(to.target, asked.what, local.buffer, offset, bytes))
+            return MPI_SUCCESS;
+    }
     rma::There there;
     if (const int error = check(window, asked, to, there)) return error;
     if (to.target.mapped) [[likely]]

@@ -119,7 +119,11 @@ int make(comm::Comm& comm, const Wanted& wanted, Window*& made);
 int free(Window& window);
 
 /// The target of that rank; the caller has checked it.
-Remote& remote(Window& window, int rank);
+Remote& meet(Window& window, int rank);
+inline Remote& remote(Window& window, int rank) {
+    Remote* met = window.remotes[static_cast<size_t>(rank)].get();
+    return met ? *met : meet(window, rank);
+}
 
 /// Where this process reaches that one's memory by itself; null if it can't.
 std::byte* address_of(const Remote& remote);

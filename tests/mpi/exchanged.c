@@ -1,5 +1,5 @@
 /* Memory of MPI_Alloc_mem: many blocks of all lengths lie apart and keep what is in them; windows over it, also in the middle of a block, and
- * over blocks that came after the first window; messages out of it and into it, of one block and with gaps; what is freed can be had again. */
+ * over blocks that came after the first window; many accesses with one flush, there and to memory of malloc; messages out of it and into it, of one block and with gaps; what is freed can be had again. */
 #include "check.h"
 
 static int rank, size;
@@ -84,6 +84,49 @@ static void windows(void) {
     OK(MPI_Free_mem(second));
 }
 
+/* Many blocks of many lengths with one flush: all puts are there with it, and all gets. */
+static void rows(unsigned char* memory) {
+    enum { kRows = 300, kApart = 6000 };
+    const int right = (rank + 1) % size, left = (rank + size - 1) % size;
+    unsigned char* out = malloc((size_t)kRows * kApart);
+    unsigned char* in = calloc(kRows, kApart);
+    MPI_Win win;
+    memset(memory, 0, (size_t)kRows * kApart);
+    OK(MPI_Win_create(memory, (MPI_Aint)kRows * kApart, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    OK(MPI_Win_lock_all(0, win));
+    for (int i = 0; i < kRows; ++i) {
+        const int bytes = i % 7 == 3 ? 5000 + i : i % 50 + 1;
+        memset(out + i * kApart, i + rank, (size_t)bytes);
+        OK(MPI_Put(out + i * kApart, bytes, MPI_BYTE, right, (MPI_Aint)i * kApart, bytes, MPI_BYTE, win));
+        if (i % 100 != 99) continue;
+        OK(MPI_Win_flush(right, win));
+        for (int j = i - 99; j <= i; ++j)
+            OK(MPI_Get(in + j * kApart, kApart, MPI_BYTE, right, (MPI_Aint)j * kApart, kApart, MPI_BYTE, win));
+        for (int j = i - 99; j <= i; ++j)
+            OK(MPI_Get(in + j * kApart, j % 60 + 1, MPI_BYTE, right, (MPI_Aint)j * kApart, j % 60 + 1, MPI_BYTE, win));
+    }
+    OK(MPI_Win_unlock_all(win));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    for (int i = 0; i < kRows; ++i)
+        for (int j = 0; j < kApart; ++j) {
+            const int there = j < (i % 7 == 3 ? 5000 + i : i % 50 + 1);
+            EXPECT_INT(in[i * kApart + j], there ? (unsigned char)(i + rank) : 0);
+            EXPECT_INT(memory[i * kApart + j], there ? (unsigned char)(i + left) : 0);
+        }
+    OK(MPI_Win_free(&win));
+    free(out);
+    free(in);
+}
+
+static void rows_of_both_kinds(void) {
+    unsigned char *exchanged, *plain = malloc(300 * 6000);
+    OK(MPI_Alloc_mem(300 * 6000, MPI_INFO_NULL, &exchanged));
+    rows(exchanged);
+    rows(plain);
+    OK(MPI_Free_mem(exchanged));
+    free(plain);
+}
+
 static int value(int from, size_t i, int round) { return (int)(i * 2654435761u >> 3) + from * 31 + round; }
 
 /* A ring of messages; of each pair of ints only the first is received where `gaps`. */
@@ -126,6 +169,7 @@ int main(int argc, char** argv) {
     OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
     blocks();
     windows();
+    rows_of_both_kinds();
     messages();
     windows();
     OK(MPI_Finalize());

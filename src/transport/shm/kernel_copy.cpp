@@ -70,4 +70,14 @@ int write_remote(pid_t pid, uint64_t remote, const void* local, uint64_t bytes) 
     return 0;
 }
 
+int copy_blocks(pid_t pid, bool write, const iovec* here, const iovec* there, size_t blocks, uint64_t bytes) {
+    ssize_t copied;
+    do {
+        copied = (write ? process_vm_writev : process_vm_readv)(pid, here, blocks, there, blocks, 0);
+    } while (copied < 0 && errno == EINTR);
+    if (copied < 0) return errno;
+    count(copied);
+    return static_cast<uint64_t>(copied) == bytes ? 0 : EFAULT;
+}
+
 }  // namespace starling::shm

@@ -16,4 +16,8 @@ int read_remote(pid_t pid, uint64_t remote, const iovec* blocks, size_t block_co
 /// Writes `bytes` from `local` to `remote` of process `pid`. As read_remote.
 int write_remote(pid_t pid, uint64_t remote, const void* local, uint64_t bytes);
 
+/// Copies `count` blocks (at most 1024), in one call: each of this process's to (`write`) or from one of the other's that is as long; `bytes` in
+/// all. As read_remote; where it fails, some may have been copied.
+int copy_blocks(pid_t pid, bool write, const iovec* here, const iovec* there, size_t count, uint64_t bytes);
+
 }  // namespace starling::shm

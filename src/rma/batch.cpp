@@ -1,0 +1,79 @@
+// Blocks of a neighbour's memory that neither process has mapped: the kernel copies many short ones in one call, when they have to be
+// there.
+#include <sys/uio.h>
+
+#include "base/copy.h"
+#include "base/pool.h"
+#include "datatype/datatype.h"
+#include "rma/access.h"
+#include "transport/shm/kernel_copy.h"
+
+namespace starling::rma {
+
+/// Puts, or gets; never both, so that what a program does one after the other stays so.
+struct Batch {
+    static constexpr size_t kMost = 64;
+    Operation operation = Operation::put;
+    size_t count = 0;
+    uint64_t bytes = 0;
+    iovec here[kMost], there[kMost];
+};
+
+namespace {
+
+/// A call of the kernel costs as much as copying some ten thousand bytes; what is longer gains nothing by waiting.
+constexpr uint64_t kShort = 4096;
+
+const Datatype& byte_type() { return datatype::predefined(MPI_BYTE); }
+
+void start_each(Target& target, const Batch& batch) {
+    for (size_t i = 0; i < batch.count; ++i) {
+        auto* access = new Access;
+        const Local local{batch.here[i].iov_base, static_cast<int64_t>(batch.here[i].iov_len), &byte_type()};
+        access->operation = batch.operation;
+        (batch.operation == Operation::put ? access->origin : access->result) = local;
+        access->there = {reinterpret_cast<uint64_t>(batch.there[i].iov_base) - target.address, local.count, &byte_type()};
+        access->over = [](Access& over) { delete &over; };
+        start(*access, target);
+    }
+}
+
+}  // namespace
+
+Target::Target() = default;
+Target::~Target() = default;
+
+bool move_block(Target& target, Operation operation, void* here, uint64_t offset, uint64_t bytes) {
+    if (target.mapped) [[likely]] {
+        auto* there = reinterpret_cast<std::byte*>(reinterpret_cast<uintptr_t>(target.mapping) + offset);
+        void* to = operation == Operation::put ? there : here;
+        const void* from = operation == Operation::put ? here : there;
+        if (bytes <= kFewBytes)
+            copy_few(to, from, bytes);
+        else
+            copy_by_call(to, from, bytes);
+        return true;
+    }
+    if (target.pid == 0) return false;
+    if (target.batch && (target.batch->operation != operation || target.batch->count == Batch::kMost)) copy_batch(target);
+    if (bytes > kShort || target.pid == 0) return false;
+    if (!target.batch) target.batch = std::make_unique<Batch>();
+    Batch& batch = *target.batch;
+    batch.operation = operation;
+    batch.here[batch.count] = {here, bytes};
+    batch.there[batch.count++] = {reinterpret_cast<void*>(target.address + offset), bytes};
+    batch.bytes += bytes;
+    return true;
+}
+
+void copy_batch(Target& target) {
+    Batch& batch = *target.batch;
+    if (batch.count == 0) return;
+    if (shm::copy_blocks(target.pid, batch.operation == Operation::put, batch.here, batch.there, batch.count, batch.bytes)) {
+        target.pid = 0;  // forbidden, or gone: packets find out
+        start_each(target, batch);
+    }
+    batch.count = batch.bytes = 0;
+}
+
+}  // namespace starling::rma
