@@ -133,7 +133,7 @@ int Win_shared_query(MPI_Win win, int rank, MPI_Aint* size, CountOut disp_unit, 
     if (const int error = check_rank(*w, rank)) return raise(*w, error);
     // MPI_PROC_NULL means the first who has any.
     for (int r = 0; rank == MPI_PROC_NULL && r < w->size(); ++r)
-        if (w->claims[static_cast<size_t>(r)].bytes > 0) rank = r;
+        if (w->kept.bytes(r) > 0) rank = r;
     std::byte* base = nullptr;
     *size = 0;
     disp_unit.set(1);

@@ -69,8 +69,8 @@ void find_neighbours(Window& window, const comm::Group& group) {
 uint64_t board_bytes(const Window& window) { return to_pages(Board::bytes(static_cast<uint32_t>(window.neighbours.size()))); }
 
 /// The first process of a host has made it.
-int open_board(Window& window) {
-    const Claim& maker = window.claims[static_cast<size_t>(window.neighbours[0])];
+int open_board(Window& window, const std::vector<Claim>& claims) {
+    const Claim& maker = claims[static_cast<size_t>(window.neighbours[0])];
     if (window.my_place != 0 && !window.board_pages.open(maker.board, board_bytes(window)))
         return fail(MPI_ERR_NO_MEM, "the board of the window's locks, which rank %d has made, can't be mapped",
                     window.neighbours[0]);
@@ -79,12 +79,12 @@ int open_board(Window& window) {
 }
 
 /// All memory of a shared window, one part after the other; the first process makes it.
-int share(Window& window, comm::Comm& comm, bool apart) {
+int share(Window& window, comm::Comm& comm, const std::vector<Claim>& claims, bool apart) {
     if (static_cast<int>(window.neighbours.size()) != comm.size)
         return fail(MPI_ERR_RMA_SHARED,
                     "the communicator has processes on other hosts: MPI_Comm_split_type makes one that has not");
     uint64_t all = 0;
-    for (const Claim& claim : window.claims) {
+    for (const Claim& claim : claims) {
         window.offsets.push_back(all);
         all += apart ? to_pages(static_cast<uint64_t>(claim.bytes)) : static_cast<uint64_t>(claim.bytes);
     }
@@ -118,7 +118,7 @@ void expose(Window& window) {
         window.key = rma::expose(window.base, window.flavor == MPI_WIN_FLAVOR_SHARED ? 0 : static_cast<uint64_t>(window.bytes));
 }
 
-/// Lets accesses go without the owner where its memory can be mapped.
+/// Lets accesses of a neighbour go without it where its memory can be mapped.
 void map(Window& window, Remote& remote, const Claim& claim) {
     rma::Target& target = remote.target;
     const auto place = static_cast<uint32_t>(window.my_place);
@@ -128,20 +128,19 @@ void map(Window& window, Remote& remote, const Claim& claim) {
     } else if (window.flavor == MPI_WIN_FLAVOR_SHARED) {
         target.mapped = true;
         target.mapping = window.pages.data() + window.offsets[static_cast<size_t>(remote.rank)];
-    } else if (remote.local >= 0 && claim.memory.valid() &&
-               remote.pages.open(claim.memory, to_pages(static_cast<uint64_t>(claim.bytes)))) {
+    } else if (claim.memory.valid() && remote.pages.open(claim.memory, to_pages(static_cast<uint64_t>(claim.bytes)))) {
         target.mapped = true;
         target.mapping = remote.pages.data();
-    } else if (remote.local >= 0 && window.flavor == MPI_WIN_FLAVOR_CREATE && target.peer && claim.bytes > 0) {
+    } else if (window.flavor == MPI_WIN_FLAVOR_CREATE && target.peer && claim.bytes > 0) {
         target.mapping = target.peer->near.exchanged(claim.base, static_cast<uint64_t>(claim.bytes));
         target.mapped = target.mapping != nullptr;
     }
-    if (!target.mapped && remote.local >= 0 && window.flavor != MPI_WIN_FLAVOR_DYNAMIC) {
+    if (!target.mapped && window.flavor != MPI_WIN_FLAVOR_DYNAMIC) {
         const link::Process process = window.comm->local_group().at(remote.rank);
         target.pid = static_cast<pid_t>(process.job->segment().cell(process.rank).pid);
         target.address = claim.base;
     }
-    if (!target.mapped || remote.local < 0) return;
+    if (!target.mapped) return;
     target.exclusion = &remote.exclusion.emplace(window.board.exclusion(place, static_cast<uint32_t>(remote.local)));
 }
 
@@ -169,10 +168,11 @@ int make(comm::Comm& comm, const Wanted& wanted, Window*& made) {
     mine.disp_unit = wanted.disp_unit;
     mine.base = reinterpret_cast<uint64_t>(window->base);
     mine.flavor = wanted.flavor;
-    int error = exchange(comm, mine, window->claims);
-    if (!error) error = check(window->claims, wanted.flavor);
-    if (!error) error = open_board(*window);
-    if (!error && wanted.flavor == MPI_WIN_FLAVOR_SHARED) error = share(*window, comm, wanted.apart);
+    std::vector<Claim> claims;
+    int error = exchange(comm, mine, claims);
+    if (!error) error = check(claims, wanted.flavor);
+    if (!error) error = open_board(*window, claims);
+    if (!error && wanted.flavor == MPI_WIN_FLAVOR_SHARED) error = share(*window, comm, claims, wanted.apart);
     if (error) {
         destroy(*window);
         return error;
@@ -180,8 +180,8 @@ int make(comm::Comm& comm, const Wanted& wanted, Window*& made) {
     const auto place = static_cast<uint32_t>(window->my_place);
     if (rma::Region* region = rma::find_region(window->key.id, window->key.secret))
         region->exclusion = &window->exclusion.emplace(window->board.exclusion(place, place));
-    window->comm =
-        comm::make_intracomm(window->claims[0].context, comm.local_group().retain(), comm.rank, comm::errors_return());
+    window->comm = comm::make_intracomm(claims[0].context, comm.local_group().retain(), comm.rank, comm::errors_return());
+    window->kept.keep(claims, window->neighbours);
     window->remotes.resize(static_cast<size_t>(comm.size));
     all_windows.push_back(window);
     take_early_messages(*window);
@@ -199,15 +199,14 @@ int free(Window& window) {
 Remote& meet(Window& window, int rank) {
     std::unique_ptr<Remote>& place = window.remotes[static_cast<size_t>(rank)];
     place = std::make_unique<Remote>();
-    const Claim& claim = window.claims[static_cast<size_t>(rank)];
     place->rank = rank;
-    place->disp_unit = claim.disp_unit;
-    place->bytes = static_cast<uint64_t>(claim.bytes);
-    place->target.key = claim.key;
+    place->disp_unit = window.kept.disp_unit(rank);
+    place->bytes = static_cast<uint64_t>(window.kept.bytes(rank));
+    place->target.key = window.kept.key(rank);
     place->target.peer = window.comm->point_to_point.peer(rank);
     const auto found = std::lower_bound(window.neighbours.begin(), window.neighbours.end(), rank);
     if (found != window.neighbours.end() && *found == rank) place->local = static_cast<int>(found - window.neighbours.begin());
-    map(window, *place, claim);
+    if (place->local >= 0) map(window, *place, window.kept.near(place->local));
     window.used.push_back(place.get());
     return *place;
 }

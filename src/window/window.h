@@ -35,6 +35,33 @@ struct Claim {
     int32_t error;  ///< it could not have the memory
 };
 
+/// One number per process; kept once where all have the same.
+class Column {
+  public:
+    void keep(const std::vector<Claim>& claims, uint64_t (*get)(const Claim&));
+    uint64_t at(int rank) const { return each_.empty() ? common_ : each_[static_cast<size_t>(rank)]; }
+
+  private:
+    uint64_t common_ = 0;
+    std::vector<uint64_t> each_;
+};
+
+/// What is kept of the claims: of neighbours all, of the others what an access by packets needs.
+class Kept {
+  public:
+    /// `neighbours` in order of their ranks.
+    void keep(const std::vector<Claim>& claims, const std::vector<int>& neighbours);
+    int64_t bytes(int rank) const { return static_cast<int64_t>(bytes_.at(rank)); }
+    int64_t disp_unit(int rank) const { return static_cast<int64_t>(disp_unit_.at(rank)); }
+    rma::RegionKey key(int rank) const;
+    /// Of the neighbour at that place.
+    const Claim& near(int place) const { return near_[static_cast<size_t>(place)]; }
+
+  private:
+    std::vector<Claim> near_;
+    Column bytes_, disp_unit_, key_bytes_, id_, secret_;
+};
+
 enum class Held : uint8_t { no, shared, exclusive, unchecked };
 
 /// Another process, or this one, as a target of the window.
@@ -70,7 +97,7 @@ struct Window {
     shm::Pages pages;               ///< memory that goes with the window; of a shared one, everybody's, at its first process
     void* plain = nullptr;          ///< the same where nobody can map it; from malloc
     rma::RegionKey key;
-    std::vector<Claim> claims;
+    Kept kept;
     std::vector<std::unique_ptr<Remote>> remotes;  ///< by rank; made at the first use
     std::vector<Remote*> used;
 

@@ -1,0 +1,29 @@
+// What a window keeps of what its processes told each other.
+#include <algorithm>
+
+#include "window/window.h"
+
+namespace starling::window {
+
+void Column::keep(const std::vector<Claim>& claims, uint64_t (*get)(const Claim&)) {
+    common_ = get(claims[0]);
+    if (std::all_of(claims.begin(), claims.end(), [&](const Claim& claim) { return get(claim) == common_; })) return;
+    each_.reserve(claims.size());
+    for (const Claim& claim : claims) each_.push_back(get(claim));
+}
+
+void Kept::keep(const std::vector<Claim>& claims, const std::vector<int>& neighbours) {
+    near_.reserve(neighbours.size());
+    for (const int rank : neighbours) near_.push_back(claims[static_cast<size_t>(rank)]);
+    bytes_.keep(claims, [](const Claim& claim) { return static_cast<uint64_t>(claim.bytes); });
+    disp_unit_.keep(claims, [](const Claim& claim) { return static_cast<uint64_t>(claim.disp_unit); });
+    key_bytes_.keep(claims, [](const Claim& claim) { return claim.key.bytes; });
+    id_.keep(claims, [](const Claim& claim) { return uint64_t{claim.key.id}; });
+    secret_.keep(claims, [](const Claim& claim) { return claim.key.secret; });
+}
+
+rma::RegionKey Kept::key(int rank) const {
+    return {secret_.at(rank), key_bytes_.at(rank), static_cast<uint32_t>(id_.at(rank)), 0};
+}
+
+}  // namespace starling::window
