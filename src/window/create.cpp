@@ -1,6 +1,7 @@
 // Windows: their making and their end.
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 
 #include "base/error.h"
 #include "base/immortal.h"
@@ -11,6 +12,7 @@
 #include "collective/request.h"
 #include "link/job.h"
 #include "progress/engine.h"
+#include "rma/memory.h"
 #include "window/epoch.h"
 #include "window/lock.h"
 #include "window/window.h"
@@ -66,15 +68,24 @@ void find_neighbours(Window& window, const comm::Group& group) {
     }
 }
 
-uint64_t board_bytes(const Window& window) { return to_pages(Board::bytes(static_cast<uint32_t>(window.neighbours.size()))); }
+uint64_t board_bytes(const Window& window) { return Board::bytes(static_cast<uint32_t>(window.neighbours.size())); }
+
+bool make_board(Window& window) {
+    if (window.my_place != 0) return true;
+    window.board_memory = static_cast<std::byte*>(rma::allocate(board_bytes(window), alignof(rma::Mark)));
+    if (window.board_memory) std::memset(window.board_memory, 0, board_bytes(window));
+    return window.board_memory != nullptr;
+}
 
 /// The first process of a host has made it.
-int open_board(Window& window, const std::vector<Claim>& claims) {
-    const Claim& maker = claims[static_cast<size_t>(window.neighbours[0])];
-    if (window.my_place != 0 && !window.board_pages.open(maker.board, board_bytes(window)))
-        return fail(MPI_ERR_NO_MEM, "the board of the window's locks, which rank %d has made, can't be mapped",
-                    window.neighbours[0]);
-    window.board = Board(window.board_pages.data(), static_cast<uint32_t>(window.neighbours.size()));
+int open_board(Window& window, const comm::Group& group, const std::vector<Claim>& claims) {
+    const int maker = window.neighbours[0];
+    std::byte* memory = window.board_memory;
+    if (!memory)
+        if (link::Peer* peer = group.at(maker).job->peer(group.at(maker).rank))
+            memory = peer->near.exchanged(claims[static_cast<size_t>(maker)].board, board_bytes(window));
+    if (!memory) return fail(MPI_ERR_NO_MEM, "the board of the window's locks, which rank %d has made, can't be mapped", maker);
+    window.board = Board(memory, static_cast<uint32_t>(window.neighbours.size()));
     return MPI_SUCCESS;
 }
 
@@ -159,9 +170,9 @@ int make(comm::Comm& comm, const Wanted& wanted, Window*& made) {
     Claim mine{};
     if (comm.rank == 0) mine.context = comm::new_context();
     if (!allocate(*window)) mine.error = MPI_ERR_NO_MEM;
-    if (window->my_place == 0 && !window->board_pages.make(board_bytes(*window))) mine.error = MPI_ERR_NO_MEM;
+    if (!make_board(*window)) mine.error = MPI_ERR_NO_MEM;
     mine.memory = window->pages.name();
-    mine.board = window->board_pages.name();
+    mine.board = reinterpret_cast<uint64_t>(window->board_memory);
     expose(*window);
     mine.key = window->key;
     mine.bytes = wanted.bytes;
@@ -171,7 +182,7 @@ int make(comm::Comm& comm, const Wanted& wanted, Window*& made) {
     std::vector<Claim> claims;
     int error = exchange(comm, mine, claims);
     if (!error) error = check(claims, wanted.flavor);
-    if (!error) error = open_board(*window, claims);
+    if (!error) error = open_board(*window, comm.local_group(), claims);
     if (!error && wanted.flavor == MPI_WIN_FLAVOR_SHARED) error = share(*window, comm, claims, wanted.apart);
     if (error) {
         destroy(*window);
@@ -192,6 +203,8 @@ int make(comm::Comm& comm, const Wanted& wanted, Window*& made) {
 
 int free(Window& window) {
     const int error = barrier(window);
+    // Where somebody has died, others may be at the board still.
+    if (!error && window.board_memory) rma::free(window.board_memory);
     destroy(window);
     return error;
 }

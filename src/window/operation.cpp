@@ -31,8 +31,20 @@ const Datatype* with_number(const Datatype& type) {
     return nullptr;
 }
 
+/// The update that was found last, for those that come again; of predefined types and operations, which stay.
+struct Found {
+    const Datatype* type = nullptr;
+    rma::Update update;
+};
+STARLING_STATE Found last_found;
+
 /// What is updated at a time, and by what.
 int find_update(const Operation& asked, rma::Update& update) {
+    const bool plain = asked.type->predefined && (!asked.origin.type || asked.origin.type == asked.type);
+    if (plain && asked.type == last_found.type && asked.op == last_found.update.op) {
+        update = last_found.update;
+        return MPI_SUCCESS;
+    }
     const bool by_window =
         asked.op->operation == datatype::Operation::replace || asked.op->operation == datatype::Operation::no_op;
     const Datatype* element = datatype::element_of(*asked.type);
@@ -47,6 +59,7 @@ int find_update(const Operation& asked, rma::Update& update) {
     update.op = asked.op;
     update.element = element ? with_number(*element) : &datatype::predefined(MPI_BYTE);
     if (!update.element) return fail(MPI_ERR_UNSUPPORTED_OPERATION, "no update of such pairs of a value and an index is built");
+    if (plain && datatype::packed_size(*asked.type, asked.count) > 0) last_found = {asked.type, update};
     return MPI_SUCCESS;
 }
 

@@ -30,7 +30,7 @@ struct Claim {
     int64_t disp_unit;
     uint64_t base;          ///< the address there
     shm::PagesName memory;  ///< where neighbours can map it; not valid: they can't
-    shm::PagesName board;   ///< of the first process of its host: where the board is
+    uint64_t board;         ///< of the first process of its host: where the board is, in its memory for exchange
     int32_t flavor;
     int32_t error;  ///< it could not have the memory
 };
@@ -103,7 +103,7 @@ struct Window {
 
     std::vector<int> neighbours;  ///< the ranks on this host, in order: the places on the board
     int my_place = 0;
-    shm::Pages board_pages;
+    std::byte* board_memory = nullptr;  ///< at the first process: from rma::allocate()
     Board board;
     std::optional<rma::Exclusion> exclusion;  ///< of updates of the own memory
 

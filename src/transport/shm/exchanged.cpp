@@ -31,6 +31,9 @@ uint64_t room() {
     uint64_t bytes = sysinfo(&info) == 0 ? uint64_t{info.totalram} * info.mem_unit : uint64_t{1} << 30;
     rlimit limit;
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0) bytes = std::min<uint64_t>(bytes, limit.rlim_cur);
+    // Address space that is limited has to hold that of neighbours, too.
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        bytes = std::min<uint64_t>(bytes, std::max<uint64_t>(limit.rlim_cur / 1024, kGiveBack));
     return bytes / kPage * kPage;
 }
 
@@ -46,8 +49,10 @@ void show(Region own) {
 
 bool make() {
     Exchanged made;
-    const uint64_t bytes = room();
-    if (refused || bytes == 0 || !made.pages.make(bytes)) {
+    uint64_t bytes = refused ? 0 : room();
+    // There may be less address space than memory.
+    while (bytes >= kGiveBack && !made.pages.make(bytes)) bytes = bytes / 4 / kPage * kPage;
+    if (bytes < kGiveBack) {
         refused = true;
         return false;
     }
