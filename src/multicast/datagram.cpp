@@ -30,8 +30,10 @@ bool decode(const std::byte* data, size_t bytes, uint32_t members, Datagram& out
     switch (head.word) {
         case Word::data:
             return is_fragment(head, out.bytes);
-        case Word::heartbeat:
         case Word::ping:
+        case Word::echo:
+            return out.bytes <= kMostPiece;
+        case Word::heartbeat:
         case Word::ready:
             return out.bytes == 0;
     }

@@ -10,8 +10,9 @@ namespace starling::multicast {
 enum class Word : uint8_t {
     data = 1,   ///< a fragment of a message
     heartbeat,  ///< how far the sender's stream goes: who has less asks for it, all say what they have
-    ping,       ///< the leader asks who is reached; `serial` is the test's number
+    ping,       ///< the leader asks who is reached; `serial` is the test's number. As long as the longest datagram
     ready,      ///< all have answered: the group may be used
+    echo,  ///< so that the leader, too, is known to be reached: the member behind it has had the ping, and sends what is as long
 };
 
 /// First in every datagram. `serial` counts the messages of one sender to the group.

@@ -69,12 +69,21 @@ void Group::start(Send& send, uint64_t context, uint64_t call, const void* data,
 }
 
 void Group::on_datagram(const Datagram& datagram, uint64_t now) {
+    const uint32_t sender = datagram.head.sender;
+    if (sender == me_ || dead_[sender]) return;
+    if (from_[sender]) from_[sender]->singles = 0;
+    take(datagram, now);
+}
+
+void Group::take(const Datagram& datagram, uint64_t now) {
     const Head& head = datagram.head;
     if (head.sender == me_ || dead_[head.sender]) return;
     greet(head.sender, now);
     switch (head.word) {
         case Word::ping:
             return on_ping(head.serial, now);
+        case Word::echo:
+            return on_echo(head.serial, now);
         case Word::ready:
             if (head.serial == test_) apply(Event::all_answer, now);
             return;
@@ -98,8 +107,12 @@ void Group::on_datagram(const Datagram& datagram, uint64_t now) {
 void Group::on_single(uint32_t teller, const Datagram& datagram, uint64_t now) {
     if (dead_[teller]) return;
     greet(teller, now);
-    on_datagram(datagram, now);
+    take(datagram, now);
     const Head& head = datagram.head;
+    if (head.word == Word::data && teller == head.sender && hears_nothing(from(teller), now)) {
+        deaf_ = true;
+        apply(Event::give_up, now);
+    }
     if (head.word != Word::heartbeat || head.sender == me_ || !from_[head.sender]) return;
     if (teller == head.sender && state_ != State::testing && state_ != State::ready) {
         Note note = make_note(NoteKind::unready, me_);  // it has missed that
@@ -112,6 +125,12 @@ void Group::on_single(uint32_t teller, const Datagram& datagram, uint64_t now) {
     if (now - source.relay.asked_at < kAskAgainNs) return;
     source.relay.asked_at = now;
     ask_below(head.sender, source.relay, head);
+}
+
+/// What is sent to the group comes from one sender after the other by itself. Who does not look for a while finds it when he looks.
+bool Group::hears_nothing(From& source, uint64_t now) {
+    if (source.singles++ == 0) source.singles_since = now;
+    return state_ == State::ready && source.singles >= kDeafAfter && now - source.singles_since >= kDeafNs;
 }
 
 void Group::on_note(uint32_t teller, const Note& note, uint64_t now) {

@@ -58,6 +58,10 @@ class Group {
     bool is_out(uint32_t member) const { return tree_.is_out(member); }
     /// Others have gone on without this member, so they have been told that the group is not for it.
     bool left_behind() const { return left_behind_; }
+    /// The test was given up because not all had answered in time, and this process asked them.
+    bool was_silent() const { return silent_; }
+    /// The group was given up because nothing that is sent to it comes to this process.
+    bool is_deaf() const { return deaf_; }
     /// Of members that others than themselves have to count with.
     uint32_t alive() const;
 
@@ -82,6 +86,9 @@ class Group {
     static constexpr uint32_t kHeartbeatsInVain = 3;     ///< before members are asked one by one
     static constexpr uint64_t kForgetNs = 1'500'000;     ///< who has been told what is missing is told again after
     static constexpr size_t kForwarded = 16;
+    /// So many repeats from one sender, for so long, and nothing of what it sends to the group: the network does not bring that here.
+    static constexpr uint32_t kDeafAfter = 8;
+    static constexpr uint64_t kDeafNs = 250'000'000;
 
     /// What was said up the tree of one sender.
     struct Relay {
@@ -103,10 +110,14 @@ class Group {
     struct From {
         Incoming incoming;
         Relay relay;
+        uint32_t singles = 0;  ///< that came since the group brought anything
+        uint64_t singles_since = 0;
         From(Desk& desk, const Name& name) : incoming(desk, name.job, name.rank) {}
     };
 
     From& from(uint32_t sender);
+    void take(const Datagram& datagram, uint64_t now);
+    bool hears_nothing(From& source, uint64_t now);
     Note make_note(NoteKind kind, uint32_t sender) const;
     void greet(uint32_t member, uint64_t now);
 
@@ -121,6 +132,8 @@ class Group {
     void act(uint8_t actions, uint64_t now);
     uint32_t leader() const { return tree_.first(); }
     void on_ping(uint32_t test, uint64_t now);
+    void on_echo(uint32_t test, uint64_t now);
+    void send_test(Word word);
     void answer(uint64_t now);
     void tell_down(NoteKind kind, uint32_t root, uint32_t test);
     void run_test(uint64_t now);
@@ -133,7 +146,7 @@ class Group {
     Tree tree_;
     std::vector<bool> dead_;  ///< out for good
     State state_ = State::absent;
-    bool left_behind_ = false;
+    bool left_behind_ = false, silent_ = false, deaf_ = false;
 
     Outgoing outgoing_;
     Relay own_;  ///< of what this process sends
@@ -141,7 +154,7 @@ class Group {
     std::vector<std::unique_ptr<From>> from_;
 
     uint32_t test_ = 0;    ///< number of the last one that was heard of
-    bool pinged_ = false;  ///< its ping has come, to this member
+    bool pinged_ = false;  ///< its ping has come, to this member; to the leader: its echo
     std::vector<uint32_t> pongs_;
     uint64_t ping_at_ = UINT64_MAX, ping_pause_ = kPingNs, test_ends_ = UINT64_MAX;
 };

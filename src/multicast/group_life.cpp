@@ -1,5 +1,6 @@
 // The life of a group: joining, the test, leaving.
 #include <algorithm>
+#include <vector>
 
 #include "multicast/group.h"
 
@@ -25,11 +26,12 @@ void Group::act(uint8_t actions, uint64_t now) {
     }
     if (actions & kTellUnready) tell_down(NoteKind::unready, me_, test_);
     if (actions & kLeave) outside_.leave();
+    if (actions & kJoin) silent_ = deaf_ = false;
     if (actions & kTest) {
         test_ends_ = now + settings_.patience_ns * (leader() == me_ ? 1 : 2);
         if (leader() == me_) {
             ++test_;
-            pinged_ = true;
+            pinged_ = false;
             ping_pause_ = kPingNs;
             ping_at_ = now;
             run_test(now);
@@ -40,17 +42,26 @@ void Group::act(uint8_t actions, uint64_t now) {
 
 void Group::run_test(uint64_t now) {
     if (state_ != State::testing) return;
-    if (test_ends_ <= now) return apply(Event::silence, now);
+    if (test_ends_ <= now) {
+        silent_ = leader() == me_;
+        return apply(Event::silence, now);
+    }
     if (ping_at_ > now) return;
-    Head head{};
-    head.magic = Head::kMagic, head.version = Head::kVersion, head.word = Word::ping;
-    head.sender = static_cast<uint16_t>(me_);
-    head.serial = test_;
-    outside_.to_group(head, nullptr, 0);
-    outside_.flush();
+    send_test(Word::ping);
     ping_at_ = now + ping_pause_;
     ping_pause_ = std::min(ping_pause_ * 2, kPingAtMostNs);
     answer(now);
+}
+
+/// As long as the longest that will be sent: a member whose interface takes less is not reached.
+void Group::send_test(Word word) {
+    const std::vector<std::byte> filling(settings_.piece);
+    Head head{};
+    head.magic = Head::kMagic, head.version = Head::kVersion, head.word = word;
+    head.sender = static_cast<uint16_t>(me_);
+    head.serial = test_;
+    outside_.to_group(head, filling.data(), settings_.piece);
+    outside_.flush();
 }
 
 void Group::on_ping(uint32_t test, uint64_t now) {
@@ -62,13 +73,21 @@ void Group::on_ping(uint32_t test, uint64_t now) {
     if (state_ != State::testing && state_ != State::ready) return;
     pinged_ = true;
     if (state_ == State::testing) test_ends_ = now + 2 * settings_.patience_ns;
+    if (tree_.next(leader()) == me_) send_test(Word::echo);
+    answer(now);
+}
+
+void Group::on_echo(uint32_t test, uint64_t now) {
+    if (leader() != me_ || test != test_ || state_ != State::testing) return;
+    pinged_ = true;
     answer(now);
 }
 
 /// Once all below have had the ping, as this member has, those above may know.
 void Group::answer(uint64_t now) {
-    if (!pinged_ || (state_ != State::testing && state_ != State::ready)) return;
+    if (state_ != State::testing && state_ != State::ready) return;
     const uint32_t root = leader();
+    if (!pinged_ && !(root == me_ && alive() == 1)) return;
     bool all = true;
     tree_.each_child(root, me_, [&](uint32_t child) { all = all && pongs_[child] == test_; });
     if (!all) return;

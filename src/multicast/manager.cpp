@@ -26,6 +26,7 @@ constexpr uint64_t kLookNs = 20'000'000;          ///< after the dead, while som
 constexpr uint64_t kRestingLookNs = 500'000'000;  ///< else
 constexpr uint64_t kRestNs = 1'000'000'000;       ///< a group that was given up is not tried again before; longer each time
 constexpr uint64_t kRestAtMostNs = 60'000'000'000;
+constexpr uint64_t kTrustNs = 60'000'000'000;  ///< one that has been ready for so long may fail as if for the first time
 constexpr size_t kMostIdle = 64;  ///< groups that nobody uses and whose numbers are kept, for those who make the same again
 
 struct Manager {
@@ -35,12 +36,14 @@ struct Manager {
     uint64_t next = 0;                                              ///< ns; when run() is due
     uint64_t look_at = 0, looked_at = 0;                            ///< ns
     uint64_t cost = 0;
-    bool told = false;
+    bool told_silence = false, told_deafness = false;
 
     bool run(uint64_t now);
     void settle(Membership& one, uint64_t now);
     void drop_idle();
     bool make_room(const Membership& for_whom);
+    void tell_silence();
+    void tell_deafness();
 };
 STARLING_STATE Manager* manager = nullptr;
 
@@ -69,24 +72,40 @@ bool Manager::make_room(const Membership& for_whom) {
     return !holds_place(*least);
 }
 
+// Once each; by one process, where all know of it.
+void Manager::tell_silence() {
+    if (std::exchange(told_silence, true) || config().verbose < 1) return;
+    std::fprintf(
+        stderr,
+        "starling: a multicast group was not answered by all its members for %d ms: collectives go from process to process. "
+        "Switches that filter IGMP need a querier; STARLING_MULTICAST=off says it at once\n",
+        static_cast<int>(config().multicast_patience));
+}
+
+void Manager::tell_deafness() {
+    if (std::exchange(told_deafness, true) || config().verbose < 1) return;
+    std::fprintf(stderr,
+                 "starling: rank %u gets no multicast any more: collectives go from process to process. Do the switches have a "
+                 "querier, and "
+                 "firewalls let UDP to 239.0.0.0/8 pass?\n",
+                 link::self().rank);
+}
+
 /// What a change of state means to the manager.
 void Manager::settle(Membership& one, uint64_t now) {
     const State state = one.group.state(), before = std::exchange(one.seen, state);
     if (state == before) return;
     if (state == State::ready) {
-        one.failures = 0;
+        one.ready_at = now;
         ++counters.groups_ready;
         const uint64_t took = now - one.joined_at;
         cost = cost == 0 ? took : (3 * cost + took) / 4;
     } else if (before == State::testing && (state == State::leaving || state == State::absent)) {
         ++one.failures;
-        if (!told && config().verbose >= 1)
-            std::fprintf(
-                stderr,
-                "starling: a multicast group was not answered by all its members for %d ms: collectives go from "
-                "process to process. Switches that filter IGMP need a querier; STARLING_MULTICAST=off says it at once\n",
-                static_cast<int>(config().multicast_patience));
-        told = true;
+        if (one.group.was_silent()) tell_silence();
+    } else if (before == State::ready) {
+        if (!one.group.is_deaf() || now - one.ready_at > kTrustNs) one.failures = 0;
+        if (one.group.is_deaf()) ++one.failures, tell_deafness();
     }
     if (state == State::absent)
         one.rests_until = std::max(one.rests_until, now + std::min(kRestNs << std::min(one.failures, 6u), kRestAtMostNs));
@@ -167,6 +186,9 @@ void on_packet(link::Peer& peer, const link::Packet& packet) {
             one.group.on_single(from, datagram, now);
     } else {
         one.group.on_note(from, note, now);
+        // Somebody has been refused, before this process has tried at all.
+        if (note.kind == NoteKind::unready && one.group.state() == State::absent)
+            one.rests_until = std::max(one.rests_until, now + kRestNs);
     }
     look_again(one);
 }

@@ -1,12 +1,15 @@
 #include "multicast/membership.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/config.h"
 #include "base/counters.h"
 #include "base/error.h"
+#include "base/state.h"
 #include "link/remote.h"
 #include "link/transports.h"
 
@@ -25,6 +28,14 @@ std::vector<Name> names_of(std::span<const link::Process> members) {
 uint32_t piece_of() {
     const uint32_t most = link::network()->group_payload();
     return (most - static_cast<uint32_t>(sizeof(Head))) / 8 * 8;
+}
+
+/// Once in a process. A wrong setting is all processes', and one says so; else it is the host that lacks something.
+void tell_refusal(int error) {
+    STARLING_STATE static bool told = false;
+    const bool setting = error == MPI_ERR_ARG;
+    if (std::exchange(told, true) || (setting ? link::self().rank != 0 : config().verbose < 1)) return;
+    std::fprintf(stderr, "starling: no multicast groups for rank %u: %s\n", link::self().rank, failure_text().data());
 }
 
 }  // namespace
@@ -126,9 +137,8 @@ void Membership::tell_gone() {
 bool Membership::join() {
     if (may_join && !may_join(*this)) return false;
     if (const int error = link::network()->join(name, *this, network_)) {
-        if (config().verbose >= 1) std::fprintf(stderr, "starling: no multicast: %s\n", failure_text().data());
+        tell_refusal(error);
         clear_failure();
-        (void)error;
         return false;
     }
     joined_at = now_ns();

@@ -22,8 +22,8 @@ class Membership final : public Outside, public transport::Audience {
     uint32_t users = 0;        ///< channels
     uint64_t value = 0;        ///< messages sent and received, lately more than long ago
     uint64_t rests_until = 0;  ///< ns; it was given up, and is not tried again before
-    uint32_t failures = 0;     ///< tests that were not answered, in a row
-    uint64_t joined_at = 0;
+    uint32_t failures = 0;     ///< in a row: tests that were not answered, and times that nothing came though they were
+    uint64_t joined_at = 0, ready_at = 0;
     bool taken = false;   ///< of the pool, and given to somebody
     bool pooled = false;  ///< made ahead: only who is given it uses it
     /// Of the pool, and left before it was known for whom it is: word of that may be under way.

@@ -28,6 +28,12 @@ class Tree {
         while (at < members() && out_[at]) ++at;
         return at;
     }
+    /// The first behind `member` who is not out; members() if there is none.
+    uint32_t next(uint32_t member) const {
+        do ++member;
+        while (member < members() && out_[member]);
+        return member;
+    }
     /// Of a member other than the root.
     uint32_t parent(uint32_t root, uint32_t member) const {
         uint32_t place = place_of(root, member);

@@ -77,7 +77,7 @@ void take(Target& target, const std::string& bytes, bool single, uint32_t from) 
 std::string datagram_of(const Recipe& recipe) {
     Head head{};
     head.magic = Head::kMagic, head.version = Head::kVersion;
-    head.word = static_cast<Word>(recipe.liar & 1 ? recipe.word : recipe.word % 4 + 1);
+    head.word = static_cast<Word>(recipe.liar & 1 ? recipe.word : recipe.word % 5 + 1);
     head.sender = recipe.liar & 2 ? recipe.sender : static_cast<uint16_t>(recipe.sender % kMembers);
     head.flags = recipe.flags & 1;
     head.epoch = recipe.liar & 4 ? recipe.epoch : 50;

@@ -24,6 +24,12 @@ std::vector<std::byte> data_of(uint64_t call, uint64_t bytes) {
     return data;
 }
 
+bool all_absent(const World& world) {
+    for (const auto& one : world.all)
+        if (!one->dead && one->group.state() != State::absent) return false;
+    return true;
+}
+
 std::string states(const World& world) {
     std::string all;
     for (const auto& one : world.all) all += std::string(" ") + (one->dead ? "dead" : name_of(one->group.state()));
@@ -146,21 +152,63 @@ TEST(MulticastGroup, WhoHearsNothingOfTheGroupIsServedByItself) {
     World world(9, {}, 1);
     make_ready(world);
     world[3].deaf = true;
-    for (uint64_t call = 1; call <= 5; ++call) ASSERT_TRUE(broadcast(world, 0, call, 3000));
+    ASSERT_TRUE(broadcast(world, 0, 1, 3000));
     ASSERT_TRUE(world.run_until([&] { return world[0].group.outgoing().drained(); }, 60 * kSecond));
 }
 
 TEST(MulticastGroup, IsGivenUpWhereTheNetworkCarriesNothing) {
     World world(5, {.loss = 1}, 1);
     for (const auto& one : world.all) one->group.apply(Event::want, world.now);
-    ASSERT_TRUE(world.run_until(
-        [&] {
-            for (const auto& one : world.all)
-                if (one->group.state() != State::absent) return false;
-            return true;
-        },
-        10 * kSecond));
+    ASSERT_TRUE(world.run_until([&] { return all_absent(world); }, 10 * kSecond));
     for (const auto& one : world.all) EXPECT_FALSE(one->in_network);
+}
+
+// Whoever it is that is not reached, or reached by short datagrams alone: the leader, who asks, too.
+TEST(MulticastGroup, IsGivenUpWhereAnyMemberIsNotReached) {
+    for (uint32_t members : {2u, 3u, 9u})
+        for (uint32_t who = 0; who < members; ++who)
+            for (const bool some : {false, true}) {
+                World world(members, {.loss = 0.1}, who + 1);
+                if (some)
+                    world[who].longest = 200;
+                else
+                    world[who].deaf = true;
+                for (const auto& one : world.all) one->group.apply(Event::want, world.now);
+                ASSERT_TRUE(world.run_until([&] { return all_absent(world); }, 10 * kSecond)) << who << states(world);
+                EXPECT_TRUE(world[0].group.was_silent());
+            }
+}
+
+// A network that carries groups and then does no longer, to one or from one. What was sent arrives; nothing is sent to it any more.
+TEST(MulticastGroup, IsGivenUpWhereNothingComesAnyMore) {
+    for (const bool mute : {false, true})
+        for (uint32_t who : {0u, 1u, 6u}) {
+            World world(9, {.loss = 0.05}, who + 1);
+            make_ready(world);
+            for (uint64_t call = 1; call <= 20; ++call) ASSERT_TRUE(broadcast(world, call % 9, call, 700));
+            (mute ? world[who].mute : world[who].deaf) = true;
+            uint64_t call = 20;
+            while (world.all_ready() && call < 1000) {
+                ++call;
+                ASSERT_TRUE(broadcast(world, mute ? who : (who + 1) % 9, call, 700)) << call;
+                world.run_until([] { return false; }, 1'000'000);
+            }
+            EXPECT_LT(call, 100u);
+            ASSERT_TRUE(world.run_until([&] { return all_absent(world); }, 10 * kSecond)) << who << states(world);
+            uint32_t deaf = 0;
+            for (const auto& one : world.all) deaf += one->group.is_deaf();
+            EXPECT_GE(deaf, 1u);
+            EXPECT_EQ(world[who].group.is_deaf(), !mute);
+        }
+}
+
+// A third is lost, and repeated to those who miss it: that is no group that brings nothing.
+TEST(MulticastGroup, IsKeptWhateverGetsLost) {
+    World world(9, {.loss = 0.3, .twice = 0.1, .late_ns = 300'000}, 4);
+    make_ready(world);
+    for (uint64_t call = 1; call <= 2000; ++call) ASSERT_TRUE(broadcast(world, call % 9, call, 1 + call % 3000));
+    for (const auto& one : world.all) EXPECT_FALSE(one->group.is_deaf());
+    EXPECT_TRUE(world.all_ready());
 }
 
 TEST(MulticastGroup, OneThatMayNotJoinLeavesTheOthersOnPointToPoint) {

@@ -92,7 +92,7 @@ bool is_settled(const World& world) {
 
 // Every trouble, at every member, after every step, with every one of the first datagrams lost: the group comes to rest, and can be used afterwards.
 TEST(MulticastLife, ComesToRestWhateverHappensWhen) {
-    constexpr uint32_t kMembers = 3, kSteps = 14, kLost = 6;
+    constexpr uint32_t kMembers = 3, kSteps = 16, kLost = 8;
     uint64_t cases = 0;
     for (const Trouble trouble : kTroubles)
         for (uint32_t who = 0; who < kMembers; ++who)
@@ -128,6 +128,40 @@ TEST(MulticastLife, ComesToRestWhateverHappensWhen) {
                     ASSERT_TRUE(world.all_ready()) << what();
                 }
     EXPECT_EQ(cases, std::size(kTroubles) * kMembers * kSteps * (kLost + 1));
+}
+
+// One trouble behind the other, at any two members: it is freed while it is tested and wanted for another communicator at once, its leader dies
+// and the next one leaves, two die.
+TEST(MulticastLife, ComesToRestAfterTwoTroubles) {
+    constexpr uint32_t kMembers = 3, kSteps = 8, kGaps = 6;
+    constexpr Trouble kAgain[] = {Trouble::second_wish, Trouble::freed_by_all, Trouble::freed_by_one, Trouble::given_up,
+                                  Trouble::death};
+    const auto play = [](Trouble first, Trouble second, uint32_t whos, uint32_t when, uint32_t gap) {
+        World world(kMembers, {}, 1);
+        for (const auto& one : world.all) one->group.apply(Event::want, world.now);
+        for (uint32_t i = 0; i < when; ++i) world.step();
+        make_trouble(world, first, whos % kMembers);
+        for (uint32_t i = 0; i < gap; ++i) world.step();
+        make_trouble(world, second, whos / kMembers);
+        if (!world.run_until([&] { return is_settled(world); }, 5 * kSecond)) return false;
+        world.run_until([] { return false; }, kSecond);
+        for (const auto& one : world.all)
+            if (!one->dead && one->in_network != (one->group.state() == State::ready)) return false;
+        for (int tries = 0; tries < 3 && !world.all_ready(); ++tries) {
+            for (const auto& one : world.all)
+                if (!one->dead) one->group.apply(Event::want, world.now);
+            world.run_until([&] { return world.all_ready(); }, kSecond);
+        }
+        return world.all_ready();
+    };
+    for (const Trouble first : kAgain)
+        for (const Trouble second : kAgain)
+            for (uint32_t whos = 0; whos < kMembers * kMembers; ++whos)
+                for (uint32_t when = 0; when < kSteps; ++when)
+                    for (uint32_t gap = 0; gap < kGaps; ++gap)
+                        ASSERT_TRUE(play(first, second, whos, when, gap))
+                            << static_cast<int>(first) << " at " << whos % kMembers << " after " << when << " steps, then "
+                            << static_cast<int>(second) << " at " << whos / kMembers << " after " << gap;
 }
 
 }  // namespace

@@ -27,7 +27,9 @@ struct Member final : Outside {
     Desk desk;
     Group group;
     bool in_network = false, dead = false, deaf = false;
-    bool refuses = false;  ///< to join
+    bool refuses = false;           ///< to join
+    bool mute = false;              ///< what it sends to the group gets lost
+    uint32_t longest = UINT32_MAX;  ///< bytes behind a head that its interface takes
 
     Member(World& its_world, uint32_t index, const std::vector<Name>& names, const GroupSettings& settings);
     bool to_group(const Head& head, const std::byte* body, uint32_t bytes) override;
@@ -119,7 +121,7 @@ inline Member::Member(World& its_world, uint32_t index, const std::vector<Name>&
     : world(its_world), me(index), group(names, index, settings, *this, desk) {}
 
 inline bool Member::to_group(const Head& head, const std::byte* body, uint32_t bytes) {
-    if (++world.datagrams == world.lose) return true;
+    if (++world.datagrams == world.lose || mute) return true;
     auto whole = std::make_shared<std::vector<std::byte>>(sizeof head + bytes);
     std::memcpy(whole->data(), &head, sizeof head);
     if (bytes > 0) std::memcpy(whole->data() + sizeof head, body, bytes);
@@ -129,9 +131,10 @@ inline bool Member::to_group(const Head& head, const std::byte* body, uint32_t b
                           : world.chance(world.weather.twice) ? 2
                                                               : 1;
              copies > 0; --copies)
-            world.later(world.weather.latency_ns + world.up_to(world.weather.late_ns), [&to = world[i], whole] {
+            world.later(world.weather.latency_ns + world.up_to(world.weather.late_ns), [&to = world[i], whole, bytes] {
                 Datagram datagram;
-                if (to.in_network && !to.dead && !to.deaf && decode(whole->data(), whole->size(), to.world.size(), datagram))
+                const bool hears = to.in_network && !to.dead && !to.deaf && bytes <= to.longest;
+                if (hears && decode(whole->data(), whole->size(), to.world.size(), datagram))
                     to.group.on_datagram(datagram, to.world.now);
             });
     }

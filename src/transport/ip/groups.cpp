@@ -261,7 +261,9 @@ bool GroupSockets::receive(int fd) {
             std::memcpy(&length, CMSG_DATA(item), sizeof length);
             if (length > 0) piece = static_cast<size_t>(length);
         }
-        for (size_t at = 0; at < bytes; at += piece) take(in_->data[i] + at, std::min(piece, bytes - at));
+        size_t at = 0;
+        do take(in_->data[i] + at, std::min(piece, bytes - at));
+        while (piece > 0 && (at += piece) < bytes);
     }
     return count > 0;
 }
