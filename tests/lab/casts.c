@@ -4,8 +4,12 @@
  *   casts mixed ROUNDS          broadcasts, barriers and allreduces of changing size, on several communicators at a time
  *   casts churn COUNT           so many times: a duplicate, a broadcast on it, its end; descriptors and memory must not grow
  *   casts alive COUNT           so many duplicates alive at a time, a broadcast on each, all freed
+ *   casts subsets COUNT         so many communicators alive at a time, of three processes or more each, other ones each time; all freed
+ *   casts sharing ROUNDS        two communicators of the same processes and one of some of them, that begin and end at different times
  *   casts spawn CHILDREN        the same on inter-communicators of parents and children, and on what is merged of them
  *   casts until-death           broadcasts and barriers until one fails, as it does when a process dies: exit code 0 where one did
+ *   casts making                the same with a communicator that is made, used a few times and freed, again and again
+ *   casts for SECONDS           broadcasts of 20 KB for so long, roots in turn; what all have counted
  *
  * Rank 0 prints what it has done and how long it took. With --info SCHEME behind, communicators are made with the info key starling_multicast. */
 #include <dirent.h>
@@ -168,6 +172,62 @@ static void alive(int count) {
     free(comms);
 }
 
+/* Three or more of the processes, and as many sets of them as there are. */
+static MPI_Comm subset(int number) {
+    int chosen[64], count = 0, sets = 1 << (size < 16 ? size : 16), mask;
+    for (mask = sets - 1; number > 0 || __builtin_popcount((unsigned)mask) < 3;) {
+        if (__builtin_popcount((unsigned)mask) >= 3) --number;
+        mask = (mask + sets - 1) % sets;
+    }
+    for (int i = 0; i < size && i < 16; ++i)
+        if (mask >> i & 1) chosen[count++] = i;
+    MPI_Group all, some;
+    MPI_Comm made = MPI_COMM_NULL;
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    MPI_Group_incl(all, count, chosen, &some);
+    if (mask >> rank & 1) MPI_Comm_create_group(MPI_COMM_WORLD, some, number, &made);
+    MPI_Group_free(&some);
+    MPI_Group_free(&all);
+    return made;
+}
+
+static void subsets(int count) {
+    unsigned char data[1024];
+    MPI_Comm* comms = malloc(sizeof(MPI_Comm) * (size_t)count);
+    for (int i = 0; i < count; ++i) comms[i] = subset(i);
+    for (int round = 0; round < 12; ++round)
+        for (int i = 0; i < count; ++i) {
+            int n;
+            if (comms[i] == MPI_COMM_NULL) continue;
+            MPI_Comm_size(comms[i], &n);
+            // Some are worth more than others, and which ones changes.
+            const int times = i % 7 == round / 3 ? 30 : 1;
+            for (int k = 0; k < times; ++k) broadcast(comms[i], data, 700, (i + round + k) % n, i + k);
+        }
+    for (int i = 0; i < count; ++i)
+        if (comms[i] != MPI_COMM_NULL) MPI_Comm_free(&comms[i]);
+    free(comms);
+}
+
+/* Ends while others begin: a group that is tested for one is wanted by another, or by none any more. */
+static void sharing(long rounds) {
+    unsigned char data[1024];
+    for (long i = 0; i < rounds; ++i) {
+        MPI_Comm first = duplicate(MPI_COMM_WORLD), second, some;
+        MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &second);
+        MPI_Comm_split(MPI_COMM_WORLD, rank == i % size ? MPI_UNDEFINED : 1, rank, &some);
+        for (int k = 0; k < i % 5; ++k) broadcast(first, data, 500, k, i);
+        if (some != MPI_COMM_NULL) {
+            for (int k = 0; k < i % 7; ++k) broadcast(some, data, 900, (int)(i + k) % (size - 1), i);
+            if (i % 2) MPI_Comm_free(&some);
+        }
+        MPI_Comm_free(&first);
+        for (int k = 0; k < 1 + i % 9; ++k) broadcast(second, data, 300, (int)(i + k) % size, i);
+        MPI_Comm_free(&second);
+        if (some != MPI_COMM_NULL) MPI_Comm_free(&some);
+    }
+}
+
 /* From each side in turn, by several roots. */
 static void between(MPI_Comm inter, int parents) {
     unsigned char data[3000];
@@ -217,6 +277,75 @@ static void until_death(void) {
     _exit(0);
 }
 
+/* Of others than before each time: where there is room for one group alone, it always goes from one to the other. */
+static void making(void) {
+    unsigned char data[2000] = {0};
+    MPI_Comm comm, some;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if (rank == 0) printf("running\n"), fflush(stdout);
+    for (int error = MPI_SUCCESS; error == MPI_SUCCESS;) {
+        error = MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &comm);
+        if (error != MPI_SUCCESS) break;
+        for (int i = 0; i < 2 * size && error == MPI_SUCCESS; ++i)
+            error = MPI_Bcast(data, sizeof data, MPI_BYTE, i % size, comm);
+        if (error == MPI_SUCCESS) error = MPI_Comm_split(comm, rank == 0, rank, &some);
+        if (error != MPI_SUCCESS) break;
+        MPI_Comm_set_errhandler(some, MPI_ERRORS_RETURN);
+        for (int i = 0; i < 10 && error == MPI_SUCCESS; ++i) error = MPI_Bcast(data, sizeof data, MPI_BYTE, 0, some);
+        if (error == MPI_SUCCESS) error = MPI_Comm_free(&some);
+        if (error == MPI_SUCCESS) error = MPI_Comm_free(&comm);
+    }
+    printf("rank %d has noticed\n", rank), fflush(stdout);
+    _exit(0);
+}
+
+enum { kCounters = 5 };
+static const char* const kNames[kCounters] = {"groups_ready", "group_messages", "datagrams_group_received", "group_repeats",
+                                              "strangers_group"};
+static MPI_T_pvar_session session;
+static MPI_T_pvar_handle handles[kCounters];
+
+static void count_from_now(void) {
+    int provided;
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    MPI_T_pvar_session_create(&session);
+    for (int i = 0; i < kCounters; ++i) {
+        int index, count;
+        if (MPI_T_pvar_get_index(kNames[i], MPI_T_PVAR_CLASS_COUNTER, &index) != MPI_SUCCESS) fail("counter", i);
+        MPI_T_pvar_handle_alloc(session, index, NULL, &handles[i], &count);
+        MPI_T_pvar_start(session, handles[i]);
+    }
+}
+
+/* Rank 0 says what all have counted. */
+static void tell_counters(void) {
+    for (int i = 0; i < kCounters; ++i) {
+        unsigned long long mine = 0, all = 0;
+        MPI_T_pvar_read(session, handles[i], &mine);
+        MPI_Reduce(&mine, &all, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+        if (rank == 0) printf("%s: %llu\n", kNames[i], all);
+    }
+    MPI_T_pvar_session_free(&session);
+    MPI_T_finalize();
+}
+
+/* How long is up to rank 0. */
+static void broadcasts_for(long seconds) {
+    unsigned char* data = malloc(20000);
+    const double end = MPI_Wtime() + (double)seconds;
+    count_from_now();
+    if (rank == 0) printf("running\n"), fflush(stdout);
+    long i = 0;
+    for (int on = 1; on;) {
+        for (int k = 0; k < 10; ++k, ++i) broadcast(MPI_COMM_WORLD, data, 20000, (int)(i % size), i);
+        on = MPI_Wtime() < end;
+        MPI_Bcast(&on, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    }
+    if (rank == 0) printf("broadcasts: %ld\n", i);
+    tell_counters();
+    free(data);
+}
+
 int main(int argc, char** argv) {
     MPI_Comm parent;
     MPI_Init(&argc, &argv);
@@ -240,6 +369,14 @@ int main(int argc, char** argv) {
         churn(count);
     else if (!strcmp(what, "alive"))
         alive((int)count);
+    else if (!strcmp(what, "subsets"))
+        subsets((int)count);
+    else if (!strcmp(what, "sharing"))
+        sharing(count);
+    else if (!strcmp(what, "making"))
+        making();
+    else if (!strcmp(what, "for"))
+        broadcasts_for(count);
     else if (!strcmp(what, "spawn"))
         spawn(argv[0], (int)count);
     else if (!strcmp(what, "until-death"))

@@ -1,14 +1,41 @@
 """The multicast groups of a lab's switch: who gets what, what joining costs, and what went over each cable."""
 import json
 import re
+import sys
+import time
 
 from . import places
+from .places import Problem
+
+# Sends so many datagrams of these bytes, given in hexadecimal, from an address to a group.
+CAST = """
+import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(0, socket.IP_MULTICAST_IF, socket.inet_aton(sys.argv[1]))
+for _ in range(int(sys.argv[4])): s.sendto(bytes.fromhex(sys.argv[5]), (sys.argv[2], int(sys.argv[3])))
+"""
 
 
 class Groups:
     def __init__(self, lab):
         self.lab = lab
         self.pid_file = lab.state / "manager.pid"
+
+    def cast(self, host, group, port, data, count=1):
+        """A host, member or not, sends so many datagrams to a group."""
+        self.lab.must(host, [sys.executable, "-c", CAST, f"10.77.0.{host}", group, port, count, data.hex()])
+
+    def snoop(self):
+        """Waits until the switch sends what goes to a group to its members alone. Before, for a second or so, all get everything: also
+        each other's reports, whereupon they keep back their own."""
+        last, deadline = self.lab.size(), time.monotonic() + 30
+        while time.monotonic() < deadline:
+            before = self.frames()[last]["frames_toward"]
+            self.cast(1, "239.77.0.1", 7001, b"x", 3)
+            if self.frames()[last]["frames_toward"] == before:
+                return
+            time.sleep(0.1)
+        raise Problem("the switch does not snoop")
 
     # The bridges hear no IGMP while there is a manager: a rule drops it behind the place where the manager listens.
 
