@@ -67,7 +67,7 @@ struct Note {
 
     uint64_t group;  ///< its key
     NoteKind kind;
-    uint8_t urgent;   ///< ack: there is nothing behind; missing: the group has not helped
+    uint8_t urgent;   ///< ack: there is nothing behind; missing: the group has not helped; unready: whatever test it is
     uint16_t sender;  ///< member, whose stream it is about
     uint16_t who;     ///< member
     uint16_t epoch;   ///< ack, missing: the lowest bits of the stream's

@@ -146,8 +146,8 @@ void Group::on_note(uint32_t teller, const Note& note, uint64_t now) {
             if (note.serial != test_) return;
             return apply(Event::all_answer, now);
         case NoteKind::unready:
-            if (static_cast<int32_t>(note.serial - test_) < 0) return;
-            tell_down(NoteKind::unready, note.sender, note.serial);
+            if (!note.urgent && static_cast<int32_t>(note.serial - test_) < 0) return;
+            tell_down(NoteKind::unready, note.sender, note.serial, note.urgent);
             return apply(Event::unready, now);
         case NoteKind::ack: {
             if (note.epoch != static_cast<uint16_t>(mine ? settings_.epoch : from(note.sender).incoming.epoch())) return;

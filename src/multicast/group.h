@@ -135,7 +135,7 @@ class Group {
     void on_echo(uint32_t test, uint64_t now);
     void send_test(Word word);
     void answer(uint64_t now);
-    void tell_down(NoteKind kind, uint32_t root, uint32_t test);
+    void tell_down(NoteKind kind, uint32_t root, uint32_t test, bool any_test = false);
     void run_test(uint64_t now);
 
     const std::vector<Name> members_;

@@ -24,7 +24,8 @@ void Group::act(uint8_t actions, uint64_t now) {
         head.serial = test_;
         if (leader() == me_) outside_.to_group(head, nullptr, 0), outside_.flush();
     }
-    if (actions & kTellUnready) tell_down(NoteKind::unready, me_, test_);
+    // Who has not come to take part may not know the number of the test that others wait for.
+    if (actions & kTellUnready) tell_down(NoteKind::unready, me_, test_, !(actions & kLeave) && state_ == State::absent);
     if (actions & kLeave) outside_.leave();
     if (actions & kJoin) silent_ = deaf_ = false;
     if (actions & kTest) {
@@ -100,8 +101,9 @@ void Group::answer(uint64_t now) {
     outside_.note(tree_.parent(root, me_), note);
 }
 
-void Group::tell_down(NoteKind kind, uint32_t root, uint32_t test) {
+void Group::tell_down(NoteKind kind, uint32_t root, uint32_t test, bool any_test) {
     Note note = make_note(kind, root);
+    note.urgent = any_test;
     note.serial = test;
     tree_.each_child(root, me_, [&](uint32_t child) { outside_.note(child, note); });
 }
