@@ -25,13 +25,15 @@ struct Path {
     size_t messages, bytes;
 };
 const std::vector<Path>& paths() {
-    static const std::vector<Path> all{{"ring", row("messages_ring"), row("bytes_ring")},
-                                       {"inbox", row("messages_inbox"), row("bytes_inbox")},
-                                       {"copy", row("copies"), row("bytes_copied")},
-                                       {"udp", row("messages_udp"), row("bytes_udp")},
-                                       {"tcp", row("messages_tcp"), row("bytes_tcp")}};
+    static const std::vector<Path> all{
+        {"ring", row("messages_ring"), row("bytes_ring")}, {"inbox", row("messages_inbox"), row("bytes_inbox")},
+        {"copy", row("copies"), row("bytes_copied")},      {"udp", row("messages_udp"), row("bytes_udp")},
+        {"tcp", row("messages_tcp"), row("bytes_tcp")},    {"group", row("group_messages"), row("group_bytes")}};
     return all;
 }
+
+/// Of multicast: of how many groups a rank is a member, and what was sent again, stands beside it.
+bool is_group(const Path& path) { return path.messages == paths().back().messages; }
 
 double number(const RankView& rank, size_t row, bool total) {
     if (!rank.counted) return 0;
@@ -89,18 +91,22 @@ std::string titles(const std::vector<Path>& shown, const Style& style) {
     for (const Path& path : shown) {
         const std::string messages = path.title + std::string(style.totals ? " msg" : " msg/s");
         line += fmt::format(" | {:>11} {:>6}", messages, style.totals ? "B" : "B/s");
+        if (is_group(path)) line += fmt::format(" {:>6} {:>7}", "member", style.totals ? "repeats" : "rep/s");
     }
     return line;
 }
 
 std::string line_of(const RankView& rank, const std::vector<Path>& shown, const Style& style) {
-    static const size_t kConnections = row("connections");
+    static const size_t kConnections = row("connections"), kGroups = row("groups"), kRepeats = row("group_repeats");
     const std::string connections = rank.counted ? fmt::format("{}", rank.values[kConnections]) : "-";
     std::string line = fmt::format("{:>6} {:<12.12} {:>8} {:<11} {:>5.0f} {:>5}", rank.rank, rank.host, rank.pid,
                                    name(rank.doing), rank.waiting * 100, connections);
     for (const Path& path : shown) {
         line += fmt::format(" | {:>11} {:>6}", short_number(number(rank, path.messages, style.totals)),
                             short_number(number(rank, path.bytes, style.totals)));
+        if (is_group(path))
+            line += fmt::format(" {:>6} {:>7}", rank.counted ? rank.values[kGroups] : 0,
+                                short_number(number(rank, kRepeats, style.totals)));
     }
     return line;
 }
