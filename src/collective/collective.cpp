@@ -91,6 +91,7 @@ Task allgather(View v, const void* send, int64_t count, const Datatype& type, Bl
     if (send != MPI_IN_PLACE)
         v.note(datatype::copy(type, count, send, receive.type(v.me), receive.count(v.me), receive.at(v.me)));
     if (v.n == 1) return Task::over(v.error);
+    know_cast(v);
     Call call = call_of(Kind::allgather, v, receive.bytes(0));
     call.uniform = receive.uniform();
     if (!call.uniform) {

@@ -61,4 +61,16 @@ Task allreduce_multicast(View v, const void* send, void* receive, int64_t count,
     co_return co_await spread(v, receive, count, type, 0);
 }
 
+Task allgather_multicast(View v, Blocks blocks) {
+    const int64_t count = blocks.count(0);
+    const Datatype& type = blocks.type(0);
+    if (v.me == 0) {
+        Group arrivals(v, 0, v.n - 1);
+        for (int i = 1; i < v.n; ++i) arrivals.receive(blocks.at(i), count, type, i);
+        co_await arrivals;
+    }
+    if (v.me != 0) co_await v.send(blocks.at(v.me), count, type, 0);
+    co_return co_await spread(v, blocks.at(0), count * v.n, type, 0);
+}
+
 }  // namespace starling::collective

@@ -51,6 +51,19 @@ static void sum(MPI_Comm comm, int count, long number) {
     free(out);
 }
 
+static void gather_all(MPI_Comm comm, int count, long number) {
+    int me, n;
+    MPI_Comm_rank(comm, &me);
+    MPI_Comm_size(comm, &n);
+    int *mine = malloc(sizeof(int) * (size_t)count), *all = malloc(sizeof(int) * (size_t)(count * n));
+    for (int i = 0; i < count; ++i) mine[i] = me * 1000 + i + (int)number;
+    MPI_Allgather(mine, count, MPI_INT, all, count, MPI_INT, comm);
+    for (int i = 0; i < count * n; ++i)
+        if (all[i] != i / count * 1000 + i % count + (int)number) fail("allgather", number);
+    free(mine);
+    free(all);
+}
+
 /* Nobody leaves before the last has come: rank 0 counts who has. */
 static void barrier(MPI_Comm comm, long number) {
     int me, n, token = 0;
@@ -124,6 +137,7 @@ static void mixed(MPI_Comm all, long rounds) {
         broadcast(comm, data, kSizes[i % 6], (int)(i * 5 % n), i);
         if (i % 2) barrier(comm, i);
         sum(comm, i % 7 == 6 ? 5000 : 1 + (int)(i % 40), i);
+        gather_all(comm, 1 + (int)(i % 5) * 200, i);
         if (i % 8 == 7) outstanding(comms, data, i);
     }
     for (int i = 1; i < kComms; ++i) MPI_Comm_free(&comms[i]);
