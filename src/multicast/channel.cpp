@@ -88,7 +88,7 @@ Channel* open(std::span<const link::Process> members, uint32_t me, uint64_t cont
         fill_pool();
         channel->take_from_the_pool();
     } else if (scheme != Multicast::automatic) {
-        want(*channel->membership);
+        want(*channel->membership, scheme == Multicast::basic);
     }
     return channel.release();
 }

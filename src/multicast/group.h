@@ -58,12 +58,16 @@ class Group {
     bool is_out(uint32_t member) const { return tree_.is_out(member); }
     /// Others have gone on without this member, so they have been told that the group is not for it.
     bool left_behind() const { return left_behind_; }
-    /// The test was given up because not all had answered in time, and this process asked them.
+    /// The test was given up because not all had answered in time.
     bool was_silent() const { return silent_; }
+    bool leads() const { return leader() == me_; }
     /// The group was given up because nothing that is sent to it comes to this process.
     bool is_deaf() const { return deaf_; }
     /// Of members that others than themselves have to count with.
     uint32_t alive() const;
+
+    /// Others need not wait for this process: it takes part in no test now.
+    void turn_down() { tell_down(NoteKind::unready, me_, test_, true); }
 
     // Events.
     void apply(Event event, uint64_t now);

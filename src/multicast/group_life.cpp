@@ -44,7 +44,7 @@ void Group::act(uint8_t actions, uint64_t now) {
 void Group::run_test(uint64_t now) {
     if (state_ != State::testing) return;
     if (test_ends_ <= now) {
-        silent_ = leader() == me_;
+        silent_ = true;
         return apply(Event::silence, now);
     }
     if (ping_at_ > now) return;

@@ -101,8 +101,10 @@ void Manager::settle(Membership& one, uint64_t now) {
         const uint64_t took = now - one.joined_at;
         cost = cost == 0 ? took : (3 * cost + took) / 4;
     } else if (before == State::testing && (state == State::leaving || state == State::absent)) {
-        ++one.failures;
-        if (one.group.was_silent()) tell_silence();
+        if (one.group.was_silent()) {
+            ++one.failures;
+            if (one.group.leads()) tell_silence();
+        }
     } else if (before == State::ready) {
         if (!one.group.is_deaf() || now - one.ready_at > kTrustNs) one.failures = 0;
         if (one.group.is_deaf()) ++one.failures, tell_deafness();
@@ -258,10 +260,13 @@ void let_go(Membership& membership) {
     }
 }
 
-void want(Membership& membership) {
+void want(Membership& membership, bool others_wait) {
     if (membership.group.state() != State::absent) return;
     const uint64_t now = now_ns();
-    if (now < membership.rests_until) return;
+    if (now < membership.rests_until) {
+        if (others_wait) membership.group.turn_down();
+        return;
+    }
     membership.rests_until = now + kRestNs;  // where there is no place for it, the next time comes
     membership.group.apply(Event::want, now);
     look_again(membership);

@@ -18,8 +18,8 @@ void let_go(Membership& membership);
 /// The group with that number of these members (use() has 0), without a user.
 Membership* make_group(std::span<const link::Process> members, uint32_t me, uint64_t number);
 
-/// A communicator wants it: joins, if it is worth a place.
-void want(Membership& membership);
+/// A communicator wants it: joins, if it is worth a place. `others_wait`: the other members do not go on before they know whether.
+void want(Membership& membership, bool others_wait = false);
 /// Something was sent or received.
 inline void note_use(Membership& membership) { ++membership.value; }
 /// Has the next poll look at the group.
