@@ -158,8 +158,8 @@ uint64_t sleep_until_rung(uint32_t rings, uint64_t limit_ns, Sleeper sleeper) {
 
 bool yield_core(bool whoever) {
     const Waiting::Look seen = look();
-    core.see(seen.cpu, seen.neighbour);
     uint64_t now = seen.now;
+    core.see(seen.cpu, seen.neighbour, now);
     if (seen.contested) core.told_of_strangers(now);
     const bool yields = seen.neighbour && (whoever || !may_block || !core.contested(now));
     if (yields) {

@@ -12,8 +12,9 @@ constexpr int kCrowdedAfter = 2;         ///< late yields in a row of eight
 
 }  // namespace
 
-void CoreWatch::see(uint32_t cpu, bool neighbour) {
+void CoreWatch::see(uint32_t cpu, bool neighbour, uint64_t now) {
     neighbour_ = neighbour;
+    if (now - vain_at_ > kVainNs) vain_ = 0;
     if (!neighbour) shared_ = 0;
     if (contest_->cpu == cpu) return;
     Contest* const known = std::find_if(contests_, std::end(contests_), [cpu](const Contest& c) { return c.cpu == cpu; });
@@ -38,6 +39,8 @@ void CoreWatch::yielded(uint64_t ns, uint64_t now) {
     lateness_ = lateness_ << 1 | (ns > kLateYieldNs ? 1 : 0);
     crowded_ = __builtin_popcount(lateness_ & 0xff) >= kCrowdedAfter;
     shared_ = ns > kLateYieldNs ? shared_ + 1 : 0;
+    vain_ = ns > kLateYieldNs || !suspects_neighbour(now) ? 0 : vain_ + 1;
+    vain_at_ = now;
     lost(ns, now);
 }
 
@@ -60,7 +63,7 @@ Waiting::Act Waiting::next(const Look& look, const Terms& terms) {
     if (since_ == 0) since_ = look.now;
     if (look.short_of_cores) core_.suspect_neighbour(look.now);
     const bool neighbour = look.neighbour || core_.suspects_neighbour(look.now);
-    core_.see(look.cpu, neighbour);
+    core_.see(look.cpu, neighbour, look.now);
     // Of a core that we were taken from, or brought to, nobody knows which of the two kept us waiting.
     if (looked_ != 0 && look.now > looked_ && stayed) core_.lost(look.now - looked_, look.now);
     looked_ = look.now;
@@ -71,6 +74,7 @@ Waiting::Act Waiting::next(const Look& look, const Terms& terms) {
     if (terms.may_sleep) {
         uint64_t patience = terms.spin_ns;
         if (contested) patience = std::min(patience, look.neighbour ? 0 : kContestedSpinNs);
+        if (!look.neighbour && core_.suspects_neighbour(look.now) && core_.yields_are_vain()) patience = 0;
         if (later_ || look.now - since_ >= patience) {
             if (contested && look.neighbour) core_.gave_turn();
             announced_ = true;

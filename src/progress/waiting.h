@@ -26,6 +26,9 @@ class CoreWatch {
     static constexpr uint32_t kTurnsBeforeMove = 32;
     static constexpr uint64_t kFirstRestNs = 5'000'000, kLongestRestNs = 1'280'000'000;
 
+    /// So many yields in a row in which nobody ran, though the machine is short of cores, and waits sleep instead, for so long.
+    static constexpr uint32_t kVainYields = 8;
+    static constexpr uint64_t kVainNs = 100'000'000;
     /// How long the machine counts as short of cores.
     static constexpr uint64_t kSuspicionNs = 20'000'000;
 
@@ -39,7 +42,7 @@ class CoreWatch {
     /// A yield has lasted so long; `now` it is over.
     void yielded(uint64_t ns, uint64_t now);
     /// Where we are, and whether a neighbour is there, as a look has just shown.
-    void see(uint32_t cpu, bool neighbour);
+    void see(uint32_t cpu, bool neighbour, uint64_t now);
     /// A neighbour has found that strangers want this core: nobody pays for that twice. It holds for a while, since that
     /// neighbour may be asleep at the next look.
     void told_of_strangers(uint64_t now) { contest_->hearsay_until = now + kFirstContestNs; }
@@ -61,7 +64,10 @@ class CoreWatch {
     /// have touched much memory for the first time.
     bool sure_of_strangers(uint64_t now) const { return now < contest_->until && contest_->length > kFirstContestNs; }
     /// What we wait for may need this very core.
-    bool crowded() const { return crowded_ && neighbour_; }
+    bool crowded() const { return (crowded_ || yields_are_vain()) && neighbour_; }
+    /// Somebody wants a core of this machine, and yields let nobody run: the kernel shares the core between groups of processes
+    /// (sessions, containers), and a yield is heard within one's own.
+    bool yields_are_vain() const { return vain_ >= kVainYields; }
 
   private:
     /// Of one core.
@@ -76,6 +82,8 @@ class CoreWatch {
     Contest contests_[kCoresKnown];
     Contest* contest_ = contests_;  ///< of the core that we are on
     uint32_t next_forgotten_ = 0;
+    uint32_t vain_ = 0;      ///< yields in a row in which nobody else has run, while there were too few cores
+    uint64_t vain_at_ = 0;   ///< the last of them
     uint32_t lateness_ = 0;  ///< history of yields, a bit each, 1 = someone else has run meanwhile
     bool crowded_ = false;
     bool neighbour_ = false;

@@ -22,6 +22,7 @@ struct Core {
     uint32_t cpu = 0;
     bool told = false;  ///< by a neighbour, of strangers
     bool machine_short = false;
+    bool unseen = false;  ///< of machine_short: who wants the core hears a yield, and waits as well
     int asked = 0;  ///< whether the machine is short of cores
     uint64_t now = 1000 * kMs;
     int yields = 0, sleeps = 0, moves = 0;
@@ -38,7 +39,7 @@ struct Core {
         if (act == Act::yield) {
             const uint64_t began = now;
             // The kernel gives the core to whoever has had least of it.
-            now += strangers ? 4 * kMs : neighbour ? 3 * kUs : 300;
+            now += strangers ? 4 * kMs : neighbour || unseen ? 3 * kUs : 300;
             if (strangers) given_away += now - began;
             ++yields;
             wait.yielded(began, now);
@@ -89,7 +90,7 @@ TEST(Waiting, SpinsWhereNobodyElseIsAndSleepsWhenThatIsOver) {
 // Whoever waits behind us for a core may be the one we wait for, and we never notice by ourselves.
 TEST(Waiting, YieldsWhereTheMachineHasNoCoreToSpare) {
     Core core;
-    core.machine_short = true;
+    core.machine_short = core.unseen = true;
     uint64_t began = core.now;
     Waiting first(core.watch, false);
     while (core.step(first, kAdaptive) != Act::yield) ASSERT_LT(core.now, began + 10 * kMs);
@@ -108,6 +109,33 @@ TEST(Waiting, YieldsWhereTheMachineHasNoCoreToSpare) {
     core.wait_for(1000 * kMs, kAdaptive);
     EXPECT_EQ(core.yields, yields);
     EXPECT_EQ(core.moves, 0) << "from whom we don't see there is nowhere to go";
+}
+
+// The kernel shares cores between groups of processes (sessions, containers), and who yields in one of them gives nothing to the others.
+TEST(Waiting, SleepsWhereTheMachineHasNoCoreToSpareAndNobodyHearsAYield) {
+    Core core;
+    core.machine_short = true;
+    core.wait_for(1 * kMs, kAdaptive);
+    EXPECT_EQ(core.yields, static_cast<int>(CoreWatch::kVainYields));
+    EXPECT_GT(core.sleeps, 0);
+    // Now and then it tries again, and no more often.
+    const int yields = core.yields;
+    const uint64_t began = core.now;
+    while (core.now < began + 1000 * kMs) core.wait_for(200 * kUs, kAdaptive);
+    EXPECT_GT(core.yields, yields);
+    EXPECT_LE(core.yields - yields, static_cast<int>(CoreWatch::kVainYields * (1000 * kMs / CoreWatch::kVainNs)));
+    // Somebody has come who hears it.
+    core.unseen = true;
+    core.wait_for(2 * CoreWatch::kVainNs, kAdaptive);
+    const int sleeps = core.sleeps;
+    for (int i = 0; i < 1000; ++i) core.wait_for(200 * kUs, kAdaptive);
+    EXPECT_EQ(core.sleeps, sleeps);
+    // And who may not sleep goes on as ever.
+    Core poll;
+    poll.machine_short = true;
+    poll.wait_for(100 * kMs, kPoll);
+    EXPECT_EQ(poll.sleeps, 0);
+    EXPECT_GT(poll.yields, 100);
 }
 
 // Those who wait for cores were strangers: found out as with strangers beside neighbours.
@@ -270,7 +298,7 @@ TEST(Waiting, AContestStaysOnItsCore) {
 
 TEST(Waiting, TellsOthersOnlyOfStrangersThatStay) {
     Core core;
-    core.watch.see(0, true);
+    core.watch.see(0, true, core.now);
     core.watch.lost(2 * kMs, core.now);
     core.watch.lost(2 * kMs, core.now += 10 * kMs);
     EXPECT_TRUE(core.watch.contested(core.now));
