@@ -54,6 +54,8 @@ class Group {
     bool may_send(uint64_t bytes) const { return state_ == State::ready && outgoing_.takes(bytes); }
     void start(Send& send, uint64_t context, uint64_t call, const void* data, uint64_t bytes, uint64_t now);
     const Outgoing& outgoing() const { return outgoing_; }
+    /// Somebody waits until all that was sent is acknowledged. Whether that changes anything.
+    bool hasten(uint64_t now) { return !outgoing_.drained() && outgoing_.hasten(now); }
     uint64_t duplicates() const;
     bool is_out(uint32_t member) const { return tree_.is_out(member); }
     /// Others have gone on without this member, so they have been told that the group is not for it.

@@ -12,7 +12,9 @@ void Group::apply(Event event, uint64_t now) {
     state_ = next.next;
     if (before != state_ && state_ != State::testing) ping_at_ = test_ends_ = UINT64_MAX;
     act(next.actions, now);
-    if (state_ == State::leaving && outgoing_.drained() && event != Event::drained) apply(Event::drained, now);
+    if (state_ != State::leaving) return;
+    hasten(now);
+    if (outgoing_.drained() && event != Event::drained) apply(Event::drained, now);
 }
 
 void Group::act(uint8_t actions, uint64_t now) {

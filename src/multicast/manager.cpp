@@ -274,8 +274,13 @@ void want(Membership& membership, bool others_wait) {
 
 bool all_delivered() {
     if (!manager) return true;
-    return std::all_of(manager->order.begin(), manager->order.end(),
-                       [](const Membership* one) { return one->group.outgoing().drained(); });
+    bool all = true;
+    for (Membership* one : manager->order) {
+        if (one->group.outgoing().drained()) continue;
+        all = false;
+        if (one->group.hasten(now_ns())) look_again(*one);
+    }
+    return all;
 }
 
 }  // namespace starling::multicast

@@ -26,10 +26,26 @@ void Outgoing::start(Send& send, uint64_t context, uint64_t call, const void* da
     }
     messages_.push_back(std::move(message));
     if (copied) messages_.back().data = messages_.back().copy.data();
+    gap_ = (7 * gap_ + std::min(now - started_at_, kSparseHeartbeatNs)) / 8;
+    started_at_ = now;
+    hurried_ = false;
     pause_ = calm();
     heartbeats_ = 0;
     heartbeat_at_ = now + pause_;
     if (copied) send.complete();
+}
+
+uint64_t Outgoing::calm() const {
+    if (hurried_ || (!messages_.empty() && messages_.front().send)) return kHeartbeatNs;
+    const bool often = calm_ == kCalmHeartbeatNs && 2 * gap_ <= kSparseHeartbeatNs;
+    return often ? std::max(calm_, 2 * gap_) : calm_;
+}
+
+bool Outgoing::hasten(uint64_t now) {
+    if (std::exchange(hurried_, true)) return false;
+    pause_ = kHeartbeatNs;
+    heartbeat_at_ = std::min(heartbeat_at_, now);
+    return true;
 }
 
 Outgoing::Message* Outgoing::find(uint32_t serial) {

@@ -39,6 +39,8 @@ class Outgoing {
     /// After the last datagram, at first: soon where something was lost of late, or somebody waits for the acknowledgement.
     static constexpr uint64_t kHeartbeatNs = 1'000'000, kCalmHeartbeatNs = 8'000'000;
     static constexpr uint64_t kHeartbeatAtMostNs = 250'000'000;
+    /// The first heartbeat leaves room for a next message, which tells as much, where messages come more often than half this.
+    static constexpr uint64_t kSparseHeartbeatNs = 100'000'000;
     static constexpr uint64_t kGatherNs = 50'000;            ///< what is missed elsewhere, too
     static constexpr uint64_t kRepeatNs = 800'000;           ///< a fragment does not go to the group again before
     static constexpr uint64_t kSingleAgainNs = 100'000'000;  ///< nor to one member, whom a session brings it
@@ -51,6 +53,8 @@ class Outgoing {
     bool run(Wire& wire, uint64_t now);
     uint64_t deadline() const;
 
+    /// Somebody waits until all is acknowledged: a heartbeat goes at the next run, and soon again. False: it is so already.
+    bool hasten(uint64_t now);
     /// All members have all before it.
     void acknowledged(const Position& position, uint64_t now);
     void missed(const Missing& missing, uint16_t who, uint64_t now);
@@ -87,7 +91,7 @@ class Outgoing {
     bool send_new(Wire& wire, uint64_t now);
     uint64_t in_flight() const;
     /// Until the first heartbeat.
-    uint64_t calm() const { return !messages_.empty() && messages_.front().send ? kHeartbeatNs : calm_; }
+    uint64_t calm() const;
 
     const uint16_t me_;
     const uint64_t epoch_;
@@ -103,6 +107,8 @@ class Outgoing {
     std::deque<Wish> wishes_;
     uint64_t wishes_at_ = UINT64_MAX, heartbeat_at_ = UINT64_MAX;
     uint64_t calm_ = kHeartbeatNs, pause_ = kHeartbeatNs;
+    uint64_t started_at_ = 0, gap_ = kSparseHeartbeatNs;  ///< the last message, and from one to the next of late
+    bool hurried_ = false;
     uint32_t heartbeats_ = 0;
     bool stuck_ = false;  ///< no room below: again at the next run
     uint64_t repeated_ = 0;
