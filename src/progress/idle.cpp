@@ -255,7 +255,8 @@ void Idle::look_around() {
 void Idle::step() {
     // Not between announcing and sleeping: who completes our operation then would see nobody to wake.
     if (threads_at_once() && !waiting_.announced()) hand_over_lock();
-    if (waiting_.is_time_to_look(link::wait_descriptor() < 0 ? kPollsAlone : kPollsOfSockets))
+    const bool dear = link::wait_descriptor() >= 0;
+    if (waiting_.is_time_to_look(dear ? kPollsOfSockets : kPollsAlone, dear))
         look_around();
     else
         pause_between_polls();

@@ -14,6 +14,7 @@ constexpr int kCrowdedAfter = 2;         ///< late yields in a row of eight
 
 void CoreWatch::see(uint32_t cpu, bool neighbour, uint64_t now) {
     neighbour_ = neighbour;
+    suspected_ = suspects_neighbour(now);
     if (now - vain_at_ > kVainNs) vain_ = 0;
     if (!neighbour) shared_ = 0;
     if (contest_->cpu == cpu) return;

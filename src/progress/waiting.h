@@ -64,7 +64,7 @@ class CoreWatch {
     /// have touched much memory for the first time.
     bool sure_of_strangers(uint64_t now) const { return now < contest_->until && contest_->length > kFirstContestNs; }
     /// What we wait for may need this very core.
-    bool crowded() const { return (crowded_ || yields_are_vain()) && neighbour_; }
+    bool crowded() const { return (crowded_ && neighbour_) || suspected_; }
     /// Somebody wants a core of this machine, and yields let nobody run: the kernel shares the core between groups of processes
     /// (sessions, containers), and a yield is heard within one's own.
     bool yields_are_vain() const { return vain_ >= kVainYields; }
@@ -85,7 +85,7 @@ class CoreWatch {
     uint32_t vain_ = 0;      ///< yields in a row in which nobody else has run, while there were too few cores
     uint64_t vain_at_ = 0;   ///< the last of them
     uint32_t lateness_ = 0;  ///< history of yields, a bit each, 1 = someone else has run meanwhile
-    bool crowded_ = false;
+    bool crowded_ = false, suspected_ = false;
     bool neighbour_ = false;
     uint32_t shared_ = 0;  ///< turns in a row that a neighbour had
     uint64_t suspicion_until_ = 0;
@@ -119,7 +119,7 @@ class Waiting {
     };
 
     /// Polls between two looks around, and before the first of them on a crowded core.
-    static constexpr uint32_t kPollsPerLook = 16, kPollsCrowded = 20;
+    static constexpr uint32_t kPollsPerLook = 16, kPollsCrowded = 20, kDearPollsCrowded = 3;
     /// Where a process must be woken first: it answers in 100 µs, or is busy.
     static constexpr uint32_t kPatience = 3;
     /// Strangers want the core: whom we wait for may have lost its own for a slice, and the less we spin meanwhile the
@@ -132,11 +132,11 @@ class Waiting {
     Waiting(CoreWatch& core, bool later) : core_(core), later_(later) {}
 
     /// Counts a poll that found nothing. True if it is time to look around; `polls_alone` is how many come before, where
-    /// nobody else wants the core.
-    bool is_time_to_look(uint32_t polls_alone) {
+    /// nobody else wants the core. `dear`: a poll asks the kernel, and takes as long as several of memory.
+    bool is_time_to_look(uint32_t polls_alone, bool dear = false) {
         if (announced_) return true;
         ++polls_;
-        if (core_.crowded()) return polls_ >= kPollsCrowded;
+        if (core_.crowded()) return polls_ >= (dear ? kDearPollsCrowded : kPollsCrowded);
         return later_ ? polls_ >= polls_alone * kPatience : polls_ >= polls_alone && polls_ % kPollsPerLook == 0;
     }
     Act next(const Look& look, const Terms& terms);
