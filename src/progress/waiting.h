@@ -141,7 +141,9 @@ class Waiting {
     }
     Act next(const Look& look, const Terms& terms);
     /// Whether the next look should say if the machine is short of cores.
-    bool should_ask_for_cores(uint64_t now) const { return since_ != 0 && now - asked_ >= kAskNs; }
+    bool should_ask_for_cores(uint64_t now) const {
+        return since_ != 0 && now - asked_ >= kAskNs && !core_.suspects_neighbour(now + CoreWatch::kSuspicionNs / 2);
+    }
     void yielded(uint64_t began, uint64_t ended);
     void slept(uint64_t ended);
     void moved(bool free_core, uint64_t ended);

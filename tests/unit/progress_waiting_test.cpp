@@ -23,7 +23,7 @@ struct Core {
     bool told = false;  ///< by a neighbour, of strangers
     bool machine_short = false;
     bool unseen = false;  ///< of machine_short: who wants the core hears a yield, and waits as well
-    int asked = 0;  ///< whether the machine is short of cores
+    int asked = 0;        ///< whether the machine is short of cores
     uint64_t now = 1000 * kMs;
     int yields = 0, sleeps = 0, moves = 0;
     uint64_t given_away = 0;  ///< ns, to strangers by yields

@@ -10,7 +10,7 @@ namespace starling::ip {
 /// Protocol times, ns. Made for one building: nothing here waits for as long as the internet needs.
 inline constexpr uint64_t kMicrosecond = 1000, kMillisecond = 1'000'000, kSecond = 1'000'000'000;
 inline constexpr uint64_t kAckDelay = 250 * kMicrosecond;       ///< an acknowledgement waits so long for company
-inline constexpr uint64_t kCarrierAckDelay = 10 * kMillisecond;  ///< one for what came over a carrier
+inline constexpr uint64_t kCarrierAckDelay = 1 * kMillisecond;  ///< one for what came over a carrier
 inline constexpr uint64_t kFirstTimeout = 20 * kMillisecond;    ///< before anything was measured
 inline constexpr uint64_t kMostTimeout = 1000 * kMillisecond;
 inline constexpr uint64_t kRefusedWait = 20 * kMillisecond;     ///< when the kernel knows no way at all
