@@ -329,19 +329,30 @@ class World {
     }
 };
 
+/// How often each trouble was met.
+struct Met {
+    int killed = 0, stranded = 0, doubted = 0, trusted = 0, opened = 0, by_tcp = 0;
+
+    void add(const World& world) {
+        killed += world.killed, stranded += world.stranded, doubted += world.doubted;
+        trusted += world.trusted, opened += world.opened, by_tcp += world.by_tcp;
+    }
+    bool enough() const { return killed > 60 && stranded > 20 && doubted > 20 && trusted > 12 && opened > 60 && by_tcp > 400; }
+};
+
+// TCP's part takes place in real time: which troubles a seed meets is not for it alone to say, so there are as many as that takes.
 TEST(TcpModel, NothingIsLostDoubledOrReorderedWhateverDies) {
-    for (uint64_t seed = 1; seed <= 4; ++seed) {
+    constexpr uint64_t kLeastSeeds = 4, kMostSeeds = 40;
+    Met met;
+    for (uint64_t seed = 1; seed <= kLeastSeeds || (seed <= kMostSeeds && !met.enough()); ++seed) {
         World world(seed);
         ASSERT_TRUE(world.run()) << "seed " << seed << ": messages " << world.exchange.got[0] << ", " << world.exchange.got[1]
                                  << ", streams " << world.streams[0].done << ", " << world.streams[1].done << ", killed "
                                  << world.killed << ", opened " << world.opened << ", spoilt " << world.spoilt;
-        EXPECT_GT(world.killed, 15) << seed;
-        EXPECT_GT(world.stranded, 5) << seed;
-        EXPECT_GT(world.doubted, 5) << seed;
-        EXPECT_GT(world.trusted, 3) << seed;
-        EXPECT_GT(world.opened, 15) << seed;
-        EXPECT_GT(world.by_tcp, 100) << seed;
+        met.add(world);
     }
+    EXPECT_TRUE(met.enough()) << "killed " << met.killed << ", stranded " << met.stranded << ", doubted " << met.doubted
+                              << ", trusted " << met.trusted << ", opened " << met.opened << ", by TCP " << met.by_tcp;
 }
 
 }  // namespace
