@@ -4,6 +4,7 @@
 #include <new>
 #include <unordered_map>
 
+#include "base/counters.h"
 #include "base/error.h"
 #include "base/room.h"
 #include "base/state.h"
@@ -123,6 +124,7 @@ Peer* Job::peer(uint32_t rank) {
     make_room(met_);
     if (attach(*peer) != MPI_SUCCESS) return nullptr;
     met_.push_back(peer.get());
+    if (this != me.job || rank != me.rank) ++counters.peers_met;
     return peers_[rank] = peer.release();
 }
 

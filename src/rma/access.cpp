@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/counters.h"
 #include "base/error.h"
 #include "base/immortal.h"
 #include "base/state.h"
@@ -29,6 +30,15 @@ bool is_update(Operation operation) { return operation >= Operation::update && o
 bool carries_data(const Access& access) {
     if (access.operation == Operation::get) return false;
     return access.operation == Operation::put || !access.update.op || access.update.op->operation != datatype::Operation::no_op;
+}
+
+void count(Operation operation) {
+    if (operation == Operation::put)
+        ++counters.puts;
+    else if (operation == Operation::get)
+        ++counters.gets;
+    else
+        ++counters.updates;
 }
 
 /// So many of its packets are answered, or will be to nobody.
@@ -201,6 +211,7 @@ int Target::take_error() {
 
 void start(Access& access, Target& target) {
     access.target = &target;
+    if (!target.mapped) count(access.operation);
     access.bytes =
         access.operation != Operation::compare_swap && carries_data(access) ? access.origin.bytes() : access.there.bytes();
     access.issued = access.answered = access.packets = 0;
@@ -217,6 +228,7 @@ void start(Access& access, Target& target) {
     access.serial = serials.add(access);
     access.generation = ++last_generation;
     if (target.open++ == 0) active->push_back(&target);
+    if (access.bytes > link::payload_limit(*target.peer)) link::count_bytes(*target.peer, access.bytes);
     target.waiting.push_back(&access);
     if (!target.peer->dead) advance(target);  // else the next poll finds it
 }

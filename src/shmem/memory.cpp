@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/config.h"
+#include "base/counters.h"
 #include "base/error.h"
 #include "mpi.h"
 #include "progress/engine.h"
@@ -118,6 +119,7 @@ std::unique_ptr<Remote> meet(const link::Process& process) {
 Remote& settle(std::unique_ptr<Remote>& place, std::unique_ptr<Remote> met) {
     if (place) return *place;
     place = std::move(met);
+    if (place->process != link::self()) ++counters.pes_accessed;
     if (place->targets[0].peer) world().reached.push_back(place.get());
     return *place;
 }

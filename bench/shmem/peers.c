@@ -1,0 +1,55 @@
+// Whom a program's PEs have talked to when it calls shmem_finalize: a library that is loaded before OpenSHMEM's (LD_PRELOAD) and
+// stands in front of shmem_init and shmem_finalize by the profiling interface. PE 0 prints one line of JSON: of each counter the mean
+// and the greatest over the PEs; and the time in shmem_init, by the clock and by the processor, ms.
+#include <mpi.h>
+#include <pshmem.h>
+#include <shmem.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "../../tests/shmem/counters.h"
+
+enum { kWall = kCounters, kProcessor, kAll };
+static double mine[kAll];
+
+static double milliseconds(clockid_t clock) {
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
+}
+
+static int start(int requested, int* provided) {
+    start_counters();
+    const double wall = milliseconds(CLOCK_MONOTONIC), worked = milliseconds(CLOCK_PROCESS_CPUTIME_ID);
+    const int result = pshmem_init_thread(requested, provided);
+    mine[kWall] = milliseconds(CLOCK_MONOTONIC) - wall;
+    mine[kProcessor] = milliseconds(CLOCK_PROCESS_CPUTIME_ID) - worked;
+    return result;
+}
+
+void shmem_init(void) {
+    int provided;
+    start(SHMEM_THREAD_SINGLE, &provided);
+}
+
+int shmem_init_thread(int requested, int* provided) { return start(requested, provided); }
+
+void shmem_finalize(void) {
+    for (int i = 0; i < kCounters; i++) mine[i] = (double)counter(i);
+    double* here = pshmem_malloc(3 * sizeof mine);
+    for (int i = 0; i < kAll; i++) here[i] = mine[i];
+    pshmem_double_sum_reduce(SHMEM_TEAM_WORLD, here + kAll, here, kAll);
+    pshmem_double_max_reduce(SHMEM_TEAM_WORLD, here + 2 * kAll, here, kAll);
+    if (pshmem_my_pe() == 0) {
+        printf("\n{\"pes\": %d", pshmem_n_pes());
+        for (int i = 0; i < kAll; i++)
+            printf(", \"%s\": [%.3f, %.3f]",
+                   i < kCounters ? kCounterNames[i]
+                   : i == kWall  ? "init_ms"
+                                 : "init_cpu_ms",
+                   here[kAll + i] / pshmem_n_pes(), here[2 * kAll + i]);
+        printf("}\n");
+        fflush(stdout);
+    }
+    pshmem_finalize();
+}

@@ -1,0 +1,46 @@
+// Nothing goes before it has to: between the begin of shmem_init and the first access no packet, no connection and no acquaintance, whatever is asked of the
+// library meanwhile. The first access makes one acquaintance, of the PE that is accessed.
+#include "check.h"
+#include "counters.h"
+
+static long here[16];
+
+static void expect_silence(const char* since) {
+    for (int i = 0; i < kCounters; i++) CHECK(counter(i) == 0, "%s has made %s %ld", since, kCounterNames[i], counter(i));
+}
+
+int main(void) {
+    CHECK(start_counters(), "a counter is missing");
+    shmem_init();
+    expect_silence("shmem_init");
+    const int me = shmem_my_pe(), n = shmem_n_pes(), next = (me + 1) % n;
+    shmem_ctx_t context;
+    shmem_team_t team;
+    EXPECT_INT(shmem_ctx_create(0, &context), 0);
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n, NULL, 0, &team);
+    EXPECT_INT(shmem_team_my_pe(team), me);
+    EXPECT_INT(shmem_addr_accessible(here, next), 1);
+    shmem_fence();
+    shmem_quiet();
+    shmem_ctx_destroy(context);
+    expect_silence("what needs nobody");
+    shmem_long_p(&here[0], 100 + me, next);
+    EXPECT_INT(counter(kPesAccessed), n > 1);
+    EXPECT_INT(counter(kOpened), 0);
+    if (n > 1) CHECK(counter(kPeersMet) > 0, "the first access has met nobody");
+    shmem_long_wait_until(&here[0], SHMEM_CMP_NE, 0);
+    EXPECT_INT(here[0], 100 + (me + n - 1) % n);
+    // Several accesses more: no further acquaintance.
+    for (int i = 1; i < 16; i++) {
+        shmem_long_p(&here[i], i, next);
+        CHECK(shmem_long_g(&here[i], next) == i, "%d", i);
+        EXPECT_INT(shmem_long_atomic_fetch_inc(&here[i], next), i);
+    }
+    EXPECT_INT(counter(kPesAccessed), n > 1);
+    const long far = counter(kPuts) + counter(kGets) + counter(kUpdates);
+    if (n == 1) EXPECT_INT(far, 0);
+    if (n > 1) EXPECT_INT(far, 1 + 15 * 3);
+    shmem_team_destroy(team);
+    shmem_finalize();
+    return 0;
+}
