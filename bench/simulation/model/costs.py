@@ -32,6 +32,8 @@ class Costs:
     segment: float = 0.0         # creating a job segment, beyond its tables
     rank_start: float = 0.0      # vfork and exec of one process, at its daemon
     rank_init: float = 0.0       # of the process itself, from its exec to the end of MPI_Init
+    symmetric: float = 0.0       # of the process itself, in shmem_init beyond MPI_Init
+    connection: float = 0.0      # TCP between two processes, at each end, asked for by a packet
     rank_exit: float = 0.0       # of the process itself, from MPI_Finalize to its end
     reap: float = 0.0            # its daemon's part in that
     rtt: float = 0.0             # latency: round trip between hosts

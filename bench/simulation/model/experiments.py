@@ -1,4 +1,5 @@
 """What is asked of the models. Each experiment gives rows: dictionaries with the inputs and the results."""
+from .meeting import ready
 from .start import Start, Shape, spawn
 from .store import Store
 
@@ -66,6 +67,11 @@ def spawning(costs, sizes):
     return rows
 
 
+def meeting(costs, sizes):
+    """OpenSHMEM: until all PEs are through shmem_init, on demand and where all meet all."""
+    return [ready(costs["cluster"], hosts, PER_HOST) for hosts in sizes]
+
+
 def all_of(costs, measured, quick):
     sizes = (1, 2, 4) if quick else (1, 4, 16, 64, 256, 1024, 4096, 15625)
     fanouts = (2, 16) if quick else (2, 4, 8, 16, 32, 64, 128, 256)
@@ -74,5 +80,6 @@ def all_of(costs, measured, quick):
         "start": start_by_size(costs, sizes),
         "fanout": start_by_fanout(costs, (4,) if quick else (64, 1024, 4096), fanouts),
         "finding": finding(costs, (2, 4) if quick else (2, 16, 64, 256, 1024, 4096, 15625), 4 if quick else 256),
+        "shmem": meeting(costs, (1, 2) if quick else (1, 4, 16, 128, 1024, 15625)),
         "spawn": spawning(costs, (1, 2) if quick else (1, 8, 64, 512, 4096, 16384)),
     }

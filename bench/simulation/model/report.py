@@ -79,11 +79,23 @@ def spawn_table(rows):
                  [(f"{row['children']:,}", f"{row['hosts']:,}", ms(row["seconds"])) for row in rows])
 
 
+def times(ratio):
+    return f"{ratio:.1f}" if ratio < 100 else f"{ratio:,.0f}"
+
+
+def meeting_table(rows):
+    return table(("PEs", "hosts", "shmem_init, on demand", "with all", "ratio", "hello from mpiexec, on demand", "with all", "ratio"),
+                 [(f"{row['processes']:,}", f"{row['hosts']:,}", ms(row["init_demand"]), ms(row["init_all"]),
+                   times(row["init_all"] / row["init_demand"]), ms(row["hello_demand"]), ms(row["hello_all"]),
+                   times(row["hello_all"] / row["hello_demand"])) for row in rows])
+
+
 def page(results, text):
     """The page with each table between its marks replaced."""
     tables = {"lab": lab_table(results["lab"]), "ssh": start_table(results["start"], False),
               "standing": start_table(results["start"], True), "shares": shares_table(results["start"]),
               "fanout": fanout_table(results["fanout"]), "finding": finding_table(results["finding"]),
+              "shmem": meeting_table(results["shmem"]),
               "spawn": spawn_table(results["spawn"])}
     for name, body in tables.items():
         pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)

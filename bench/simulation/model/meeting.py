@@ -1,0 +1,37 @@
+"""How OpenSHMEM's PEs are ready: on demand, or when all have met all (STARLING_CONNECT=all: what the others do).
+
+On demand shmem_init is MPI_Init's part and opening the symmetric memory; the hello is a barrier over a tree of hosts. With all
+there are two barriers, the gathering of addresses through the daemons, the all-gather of every PE's segment, and a connection of each PE to
+every one of another host, one after the other on its own core: so nothing here is less than it is.
+"""
+import math
+
+from .start import Shape, Start
+from .store import Store
+
+SEGMENT = 24  # bytes: address, length and key
+
+
+def barrier(costs, hosts):
+    """Among hosts; within one it costs next to nothing beside."""
+    return math.ceil(math.log2(hosts)) * (costs.rtt / 2 + 2 * costs.frame) if hosts > 1 else 0.0
+
+
+def all_gather(costs, hosts, per_host):
+    """Of the segments, by doubling: all of them come in over each host's link, and each PE copies them out of its host's memory."""
+    bytes_of_all = hosts * per_host * SEGMENT
+    return barrier(costs, hosts) + bytes_of_all / costs.bandwidth + bytes_of_all * costs.byte
+
+
+def ready(costs, hosts, per_host):
+    """Seconds since mpiexec's start, with standing daemons: shmem_init is over everywhere, and the hello, on demand and with all."""
+    start = Start(costs, Shape(hosts=hosts, per_host=per_host, cores=per_host, standing=True)).run().initialized
+    demand = start + costs.symmetric
+    others = (hosts - 1) * per_host
+    # Both ends are busy with a connection, and each end is some PE's turn.
+    meet = (2 * barrier(costs, hosts) + Store(costs, hosts, per_host).all_gather().seconds + all_gather(costs, hosts, per_host) +
+            others * costs.connection + (costs.rtt if others else 0.0))
+    return {"hosts": hosts, "processes": hosts * per_host, "launched": start, "demand": demand, "all": demand + meet,
+            "hello_demand": demand + barrier(costs, hosts), "hello_all": demand + meet + barrier(costs, hosts),
+            "meeting": meet, "init_demand": costs.rank_init + costs.symmetric,
+            "init_all": costs.rank_init + costs.symmetric + meet}
