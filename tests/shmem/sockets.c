@@ -4,21 +4,35 @@
 #include <sys/socket.h>
 
 #include "check.h"
+#include "counters.h"
 
 static int sockets(void) {
     int count = 0;
     for (int fd = 0; fd < 1024; fd++) {
-        int domain = 0;
+        int domain = 0, listens = 0;  // only who is asked for a connection has a listener
         socklen_t length = sizeof domain;
-        if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length) == 0 && (domain == AF_INET || domain == AF_INET6)) count++;
+        if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length) != 0 || (domain != AF_INET && domain != AF_INET6)) continue;
+        count += getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) == 0 && !listens;
     }
     return count;
+}
+
+/// Whether every process has its connections: whoever has asked for one has it later than the other.
+static int all_connected(int mpi) {
+    static int mine, all;
+    mine = counter(kOpened) > 0;
+    if (mpi)
+        MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    else
+        shmem_int_min_reduce(SHMEM_TEAM_WORLD, &all, &mine, 1);
+    return all;
 }
 
 int main(int argc, char** argv) {
     const char* what = argc > 1 ? argv[1] : "both";
     const int mpi = strcmp(what, "shmem") != 0, shmem = strcmp(what, "mpi") != 0;
     int me = 0, n = 1;
+    CHECK(start_counters(), "a counter is missing");
     if (mpi) MPI_Init(NULL, NULL);
     if (shmem) {
         shmem_init();
@@ -37,6 +51,7 @@ int main(int argc, char** argv) {
         shmem_putmem(memory, data, sizeof data, next);
         if (i % 20 == 0) shmem_barrier_all();
     }
+    while (!all_connected(mpi)) {}
     if (shmem) shmem_barrier_all();
     if (mpi) MPI_Barrier(MPI_COMM_WORLD);
     printf("sockets %d\n", sockets());
