@@ -37,6 +37,19 @@ bool marked() { return inside.load(std::memory_order_relaxed) == this_thread(); 
 /// the others stand back; not before, since to wait for a wake at every turn costs more than the turns.
 constexpr uint64_t kHungryNs = 200'000;
 
+long membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0); }
+
+/// Whether a thread can have all others of this process pass a barrier, so that they need none of their own. Asked before there are
+/// threads, where it costs nothing.
+STARLING_STATE bool barrier_asked = false, barrier_there = false;
+bool has_barrier() {
+    if (!barrier_asked) {
+        barrier_there = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
+        barrier_asked = true;
+    }
+    return barrier_there;
+}
+
 bool try_lock() {
     int free = 0;
     return locked.load(std::memory_order_relaxed) == 0 && locked.compare_exchange_strong(free, 1, std::memory_order_acquire);
@@ -63,6 +76,8 @@ void lock_slowly() {
             sched_yield();
         } else {
             sleepers.fetch_add(1);
+            // Who unlocks behind this sees that there is a sleeper; who has before it leaves a word that lets nobody sleep.
+            if (barrier_there) membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
             syscall(SYS_futex, &locked, FUTEX_WAIT_PRIVATE, 1, nullptr, nullptr, 0);
             sleepers.fetch_sub(1);
         }
@@ -79,16 +94,17 @@ void lock() {
 
 void unlock() {
     owner.store(nullptr, std::memory_order_relaxed);
-    locked.store(0);
+    // A sleeper must be seen if the word is: the barrier for that, a tenth of a small message's time, is the sleeper's where it can be.
+    if (barrier_there) {
+        locked.store(0, std::memory_order_release);
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+    } else {
+        locked.store(0);
+    }
     // Whoever else is woken must not take it from one who is hungry, and would keep him asleep.
     if (sleepers.load() > 0)
         syscall(SYS_futex, &locked, FUTEX_WAKE_PRIVATE, hungry.load() > 0 ? INT_MAX : 1, nullptr, nullptr, 0);
 }
-
-long membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0); }
-
-/// Whether this process can have all its threads pass a barrier, so that they need none of their own.
-bool has_barrier() { return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0; }
 
 /// Ends Threads::in_turn: nobody is inside without the lock when this returns.
 void end_turns(Threads wish) {
@@ -109,7 +125,8 @@ void end_turns(Threads wish) {
 
 void allow_threads(Threads wish) {
     const Threads now = threads_are.load();
-    if (wish == Threads::in_turn && !has_barrier()) wish = Threads::at_once;
+    const bool barrier = wish == Threads::one || has_barrier();
+    if (wish == Threads::in_turn && !barrier) wish = Threads::at_once;
     if (wish <= now) return;
     if (now == Threads::in_turn)
         end_turns(wish);
