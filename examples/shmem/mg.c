@@ -288,6 +288,19 @@ static void choose_grid(int pes, int n) {
     }
 }
 
+// All of a level's in one allocation, which is a barrier.
+static void make_inboxes(struct level* l) {
+    size_t faces[3], all = 0;
+    for (int d = 0; d < 3; d++) faces[d] = size_of(l) / (size_t)(l->points[d] + 2), all += 4 * (2 * faces[d] + 1);
+    double* room = shmem_calloc(all, sizeof *room);
+    for (int i = 0; i < 12; i++) {
+        const int d = i / 2 % 3;
+        struct inbox* inbox = &l->inboxes[i / 6][d][i % 2];
+        for (int k = 0; k < 2; k++, room += faces[d]) inbox->faces[k] = room;
+        inbox->came = (uint64_t*)room++;
+    }
+}
+
 static void make_levels(int n, int is_used) {
     for (level_count = 0; level_count < MOST_LEVELS && n >> level_count >= 2; level_count++) {
         struct level* l = &levels[level_count];
@@ -300,13 +313,7 @@ static void make_levels(int n, int is_used) {
         }
         double** fields[3] = {&l->u, &l->f, &l->r};
         for (int i = 0; i < 3; i++) *fields[i] = calloc(size_of(l), sizeof(double));
-        for (int i = 0; i < 12; i++) {
-            struct inbox* inbox = &l->inboxes[i / 6][i / 2 % 3][i % 2];
-            const int d = i / 2 % 3;
-            const size_t face = sizeof(double) * (size_of(l) / (size_t)(l->points[d] + 2));
-            for (int k = 0; k < 2; k++) inbox->faces[k] = shmem_malloc(face);
-            inbox->came = shmem_calloc(1, sizeof *inbox->came);
-        }
+        make_inboxes(l);
     }
 }
 
