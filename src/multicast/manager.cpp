@@ -95,6 +95,7 @@ void Manager::tell_deafness() {
 void Manager::settle(Membership& one, uint64_t now) {
     const State state = one.group.state(), before = std::exchange(one.seen, state);
     if (state == before) return;
+    counters.groups_usable += (state == State::ready) - (before == State::ready);
     if (state == State::ready) {
         one.ready_at = now;
         ++counters.groups_ready;
@@ -154,7 +155,9 @@ void Manager::drop_idle() {
         Membership& one = *order[i];
         if (one.users > 0 || !one.group.outgoing().drained()) continue;
         if (one.pooled ? !is_over(one) : one.of_own_job() && ++idle <= kMostIdle) continue;
-        one.group.apply(Event::give_up, now_ns());
+        const uint64_t now = now_ns();
+        one.group.apply(Event::give_up, now);
+        settle(one, now);
         if (holds_place(one)) continue;
         if (one.pooled) forget_in_pool(one);
         order.erase(order.begin() + static_cast<ptrdiff_t>(i));

@@ -145,6 +145,7 @@ TEST(MulticastChannel, AThousandCommunicatorsComeAndGo) {
         }
         EXPECT_EQ(counters.groups_joined, 1u);
         EXPECT_EQ(counters.groups, 1u);
+        EXPECT_EQ(counters.groups_usable, 1u);
     });
 }
 

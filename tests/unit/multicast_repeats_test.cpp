@@ -103,9 +103,11 @@ TEST(MulticastRepeats, WhileRepeatsComeTheRestIsNotAskedForAgain) {
 
 struct Sent final : Wire {
     std::vector<uint32_t> group, single;
+    int heartbeats = 0;
     std::vector<bool> full = std::vector<bool>(4);
     bool to_group(const Head& head, const std::byte*, uint32_t) override {
         if (head.word == Word::data) group.push_back(head.fragment);
+        heartbeats += head.word == Word::heartbeat;
         return true;
     }
     bool to_member(uint32_t member, const Head& head, const std::byte*, uint32_t) override {
@@ -154,6 +156,67 @@ TEST(MulticastRepeats, AMemberWithoutRoomHoldsUpNoOther) {
     sender.wire.full[1] = false;
     sender.run(kMs);
     EXPECT_EQ(sender.wire.single.size(), 16u);
+}
+
+/// Messages of a byte, one every `gap`, of which the eighth is acknowledged with all before.
+struct Flow {
+    Sent wire;
+    Outgoing outgoing{0, 1, kPiece};
+    uint64_t now = 1000 * kMs;
+    uint32_t next = 0;
+    void message() {
+        Send send;
+        const std::byte one{};
+        outgoing.start(send, 5, next++, &one, 1, now);
+        EXPECT_TRUE(send.done);
+        run();
+        if (next % 8 == 0) outgoing.acknowledged({next, 0}, now);
+    }
+    void run() { outgoing.run(wire, now); }
+    void messages(int count, uint64_t gap) {
+        for (; count > 0; --count) {
+            message();
+            for (const uint64_t until = now + gap; now < until; now += kMs) run();
+        }
+    }
+};
+
+TEST(MulticastRepeats, TheNextMessageIsAsGoodAsAHeartbeat) {
+    Flow flow;
+    flow.messages(200, 20 * kMs);
+    flow.wire.heartbeats = 0;
+    flow.messages(200, 20 * kMs);
+    EXPECT_EQ(flow.wire.heartbeats, 0);
+    // None follows.
+    flow.message();
+    const uint64_t last = flow.now;
+    while (flow.wire.heartbeats == 0) {
+        flow.now += kMs, flow.run();
+        ASSERT_LT(flow.now, last + 60 * kMs);
+    }
+    EXPECT_GE(flow.now, last + 30 * kMs);
+    // What was missed makes it impatient, as with messages that are rare.
+    flow.outgoing.missed({flow.next - 1, 0, 1, false}, 2, flow.now);
+    flow.wire.heartbeats = 0;
+    flow.messages(4, 20 * kMs);
+    EXPECT_GT(flow.wire.heartbeats, 8);
+}
+
+TEST(MulticastRepeats, WhoWaitsForAcknowledgementsHastensTheHeartbeat) {
+    Flow flow;
+    flow.messages(401, 20 * kMs);
+    flow.wire.heartbeats = 0;
+    EXPECT_TRUE(flow.outgoing.hasten(flow.now));
+    EXPECT_EQ(flow.outgoing.deadline(), flow.now);
+    flow.run();
+    EXPECT_EQ(flow.wire.heartbeats, 1);
+    EXPECT_FALSE(flow.outgoing.hasten(flow.now)) << "once is enough";
+    flow.now += 2 * kMs, flow.run();
+    EXPECT_EQ(flow.wire.heartbeats, 2);
+    // A message later nobody waits any more.
+    flow.wire.heartbeats = 0;
+    flow.messages(8, 20 * kMs);
+    EXPECT_EQ(flow.wire.heartbeats, 0);
 }
 
 }  // namespace
