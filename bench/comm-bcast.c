@@ -9,20 +9,36 @@
 
 #include "common/team.h"
 
-enum Kind { kDup, kSplit, kCreate };
-static const char* const kNames[] = {"dup", "split", "create"};
+enum Kind { kDup, kSplit, kCreate, kFresh, kKinds };
+static const char* const kNames[] = {"dup", "split", "create", "fresh"};
 
 typedef struct {
     enum Kind kind;
     long broadcasts, work;
     char* buffer;
     int bytes, check;
-    MPI_Group first_half;
+    MPI_Group first_half, all;
+    unsigned drawn; /* state of the lots by which `fresh` draws, in all processes alike */
 } Context;
 
-/* dup: all processes; split: two halves, every other process; create: the first half, the rest gets none.
- */
-static MPI_Comm make(const Team* t, const Context* c) {
+/* Half of the processes, others each time; whether this one is among them. */
+static int draw(const Team* t, Context* c, MPI_Group* members) {
+    int ranks[t->total], n = t->total;
+    for (int i = 0; i < n; ++i) ranks[i] = i;
+    for (int left = n; left > (n + 1) / 2; --left) {
+        c->drawn = c->drawn * 1664525u + 1013904223u;
+        ranks[(c->drawn >> 8) % (unsigned)left] = ranks[left - 1];
+    }
+    MPI_Group_incl(c->all, (n + 1) / 2, ranks, members);
+    int mine;
+    MPI_Group_rank(*members, &mine);
+    return mine != MPI_UNDEFINED;
+}
+
+/* dup: all processes; split: two halves, every other process; create: the first half, the rest gets none;
+ * fresh: a half that has most likely not been together before, as in programs whose communicators follow
+ * their data: nothing that an earlier one has left is of use. */
+static MPI_Comm make(const Team* t, Context* c) {
     MPI_Comm made = MPI_COMM_NULL;
     switch (c->kind) {
         case kDup:
@@ -33,6 +49,14 @@ static MPI_Comm make(const Team* t, const Context* c) {
             break;
         case kCreate:
             if (t->id < (t->total + 1) / 2) MPI_Comm_create_group(t->control, c->first_half, 5, &made);
+            break;
+        case kFresh: {
+            MPI_Group members;
+            if (draw(t, c, &members)) MPI_Comm_create_group(t->control, members, 5, &made);
+            MPI_Group_free(&members);
+            break;
+        }
+        case kKinds:
             break;
     }
     return made;
@@ -51,7 +75,7 @@ static void use(MPI_Comm comm, const Context* c) {
 }
 
 static void repeat(const Team* t, long iterations, void* context) {
-    const Context* c = context;
+    Context* c = context;
     for (long i = 0; i < iterations; ++i) {
         MPI_Comm made = make(t, c);
         if (c->work) bench_compute(c->work);
@@ -98,12 +122,11 @@ int main(int argc, char** argv) {
     options.warm_up = 1;
     Team team = bench_team(&options, argv);
     Report* report = bench_report("comm-bcast", "us per broadcast", &options);
-    Context c = {kDup, 0, 0, bench_buffer(options.max_bytes), (int)options.max_bytes, 0, MPI_GROUP_NULL};
-    MPI_Group all;
+    Context c = {kDup, 0, 0, bench_buffer(options.max_bytes), (int)options.max_bytes, 0, MPI_GROUP_NULL, MPI_GROUP_NULL, 1};
     int range[1][3] = {{0, (team.total + 1) / 2 - 1, 1}};
-    MPI_Comm_group(team.control, &all);
-    MPI_Group_range_incl(all, 1, range, &c.first_half);
-    for (int kind = kDup; kind <= kCreate; ++kind) {
+    MPI_Comm_group(team.control, &c.all);
+    MPI_Group_range_incl(c.all, 1, range, &c.first_half);
+    for (int kind = kDup; kind < kKinds; ++kind) {
         if (!bench_wanted(&options, kNames[kind])) continue;
         c.kind = kind;
         for (long us = bench_next_of(options.compute, -1); us >= 0; us = bench_next_of(options.compute, us)) {
@@ -117,7 +140,7 @@ int main(int argc, char** argv) {
             }
         }
     }
-    MPI_Group_free(&all);
+    MPI_Group_free(&c.all);
     MPI_Group_free(&c.first_half);
     bench_team_print(&team, report);
     free(c.buffer);

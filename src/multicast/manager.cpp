@@ -125,16 +125,15 @@ bool Manager::run(uint64_t now) {
     uint64_t patience = UINT64_MAX;
     for (size_t i = 0; i < order.size(); ++i) {
         Membership& one = *order[i];
-        if (look && one.seen != State::absent) one.look_for_dead(now);
+        // Of a group that this process has left, too: it passes on to others what was sent before.
+        if (look) one.look_for_dead(now);
         if (look || one.due <= now) {
             any |= one.group.run(now);
             settle(one, now);
             one.due = one.group.deadline();
         }
-        if (one.seen == State::testing || !one.group.outgoing().drained())
-            patience = kLookNs;
-        else if (one.users > 0 && one.seen != State::absent)
-            patience = std::min(patience, kRestingLookNs);
+        const bool waits = one.seen == State::testing || !one.group.outgoing().drained();
+        patience = std::min(patience, waits ? kLookNs : kRestingLookNs);
         next = std::min(next, one.due);
     }
     if (poll_pool()) any = true, next = 0;
