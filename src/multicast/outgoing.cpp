@@ -29,16 +29,17 @@ void Outgoing::start(Send& send, uint64_t context, uint64_t call, const void* da
     gap_ = (7 * gap_ + std::min(now - started_at_, kSparseHeartbeatNs)) / 8;
     started_at_ = now;
     hurried_ = false;
-    pause_ = calm();
+    pause_ = until_next();
     heartbeats_ = 0;
     heartbeat_at_ = now + pause_;
     if (copied) send.complete();
 }
 
-uint64_t Outgoing::calm() const {
-    if (hurried_ || (!messages_.empty() && messages_.front().send)) return kHeartbeatNs;
-    const bool often = calm_ == kCalmHeartbeatNs && 2 * gap_ <= kSparseHeartbeatNs;
-    return often ? std::max(calm_, 2 * gap_) : calm_;
+uint64_t Outgoing::calm() const { return hurried_ || (!messages_.empty() && messages_.front().send) ? kHeartbeatNs : calm_; }
+
+uint64_t Outgoing::until_next() const {
+    const uint64_t least = calm();
+    return least == kCalmHeartbeatNs && 2 * gap_ <= kSparseHeartbeatNs ? std::max(least, 2 * gap_) : least;
 }
 
 bool Outgoing::hasten(uint64_t now) {
@@ -160,6 +161,8 @@ bool Outgoing::run(Wire& wire, uint64_t now) {
     if (!messages_.empty() && heartbeat_at_ <= now) {
         ++heartbeats_;
         wire.to_group(heartbeat(), nullptr, 0);
+        // Only the first leaves room for a message: where none came something may be wrong.
+        if (heartbeats_ == 1) pause_ = std::min(pause_, calm_);
         pause_ = std::min(pause_ * 2, kHeartbeatAtMostNs);
         heartbeat_at_ = now + pause_;
     }

@@ -90,8 +90,9 @@ class Outgoing {
     bool is_on_its_way(Message& message, const Wish& wish, uint64_t now);
     bool send_new(Wire& wire, uint64_t now);
     uint64_t in_flight() const;
-    /// Until the first heartbeat.
+    /// Until the first heartbeat; where a message has just been sent, and another may come.
     uint64_t calm() const;
+    uint64_t until_next() const;
 
     const uint16_t me_;
     const uint64_t epoch_;
