@@ -5,7 +5,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 ASAN_OPTIONS ?= detect_leaks=0:allocator_may_return_null=1
 
-.PHONY: build everything configure demo test test-threads test-mpi4py simulate install header packages format tidy clean
+.PHONY: build everything configure demo test test-threads test-mpi4py test-shmem4py simulate install header packages format tidy clean
 
 # What an installation has. `make everything` adds tests, examples and benchmarks.
 build: packages configure
@@ -56,6 +56,9 @@ simulate: configure
 
 test-mpi4py: build
 	@tests/mpi4py/run $(BUILD)
+
+test-shmem4py: build
+	@tests/shmem4py/run $(BUILD)
 
 install: build
 	@DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix "$(PREFIX)"

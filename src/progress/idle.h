@@ -32,6 +32,7 @@ class Idle {
 
   private:
     void look_around();
+    uint64_t time_to_sleep(uint64_t now) const;
     void withdraw();
     void count_until(uint64_t now);
     void count_cause(uint64_t ns);
