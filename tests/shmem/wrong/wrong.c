@@ -48,6 +48,7 @@ static void calls(const char* what, long* heap, int me, int n) {
     if (is(what, "twice")) shmem_init();
     if (is(what, "active-set")) shmem_barrier(0, 1, n, heap);
     if (is(what, "stride")) shmem_long_iput(heap, heap, 0, 1, 2, 0);
+    if (is(what, "exhausted") && shmem_malloc((size_t)1 << 50) != NULL) shmem_global_exit(9);
 }
 
 int main(int argc, char** argv) {

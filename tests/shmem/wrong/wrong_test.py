@@ -59,6 +59,13 @@ class Wrong(unittest.TestCase):
         self.expect("active-set", r"shmem_barrier: no active set of 2 PEs from PE 0 on, with a stride of 2\^1, among 2")
         self.expect("stride", r"shmem_long_iput: a stride of 0 bytes")
 
+    def test_exhausted_heap(self):
+        self.expect_nothing("exhausted")
+        self.assertNotIn("are left", run("exhausted").stderr)
+        told = run("exhausted", STARLING_VERBOSE="1")
+        self.assertEqual((told.returncode, told.stdout), (0, "went on\n" * 2), told.stderr)
+        self.assertRegex(told.stderr, r"PE \d of 2: shmem_malloc: no \d+ bytes are left of the symmetric heap's \d+")
+
     def test_settings(self):
         self.expect("nothing", r"SHMEM_SYMMETRIC_SIZE=12q is no size", SHMEM_SYMMETRIC_SIZE="12q")
         self.expect_nothing("nothing", SHMEM_SYMMETRIC_SIZE="1.5m")
