@@ -34,6 +34,7 @@ static unsigned long long sent_to_groups(void) {
     if (session == MPI_T_PVAR_SESSION_NULL) {
         MPI_T_pvar_session_create(&session);
         MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count);
+        MPI_T_pvar_start(session, handle);
     }
     MPI_T_pvar_read(session, handle, &value);
     return value;

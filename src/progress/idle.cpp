@@ -217,10 +217,11 @@ void Idle::count_cause(uint64_t ns) {
     profile::place_waits(called_from_, calling);
 }
 
-// Who is not rung for looks by itself: after an eighth of what it has waited already, since where hundreds wait on a core their looks alone
-// would fill it.
+// Who is not rung for looks by itself; where others want the core after an eighth of what it has waited already, since the looks of
+// hundreds alone would fill it.
 uint64_t Idle::time_to_sleep(uint64_t now) const {
     if (site_.expected != Expected::unrung) return longest_sleep();
+    if (!core.crowded() && !core.suspects_neighbour(now)) return std::min(kUnrungNs, longest_sleep());
     const uint64_t waited = began_ == 0 ? 0 : now - began_;
     return std::min(std::max(kUnrungNs, waited / 8), longest_sleep());
 }
