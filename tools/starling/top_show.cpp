@@ -97,8 +97,8 @@ std::string titles(const std::vector<Path>& shown, const Style& style) {
 }
 
 std::string line_of(const RankView& rank, const std::vector<Path>& shown, const Style& style) {
-    static const size_t kConnections = row("connections"), kGroups = row("groups"),
-                        kReady = row("groups_usable"), kRepeats = row("group_repeats");
+    static const size_t kConnections = row("connections"), kGroups = row("groups"), kReady = row("groups_usable"),
+                        kRepeats = row("group_repeats");
     const std::string connections = rank.counted ? fmt::format("{}", rank.values[kConnections]) : "-";
     std::string line = fmt::format("{:>6} {:<12.12} {:>8} {:<11} {:>5.0f} {:>5}", rank.rank, rank.host, rank.pid,
                                    name(rank.doing), rank.waiting * 100, connections);
@@ -107,8 +107,7 @@ std::string line_of(const RankView& rank, const std::vector<Path>& shown, const 
                             short_number(number(rank, path.bytes, style.totals)));
         if (is_group(path))
             line += fmt::format(" {:>6} {:>6} {:>7}", rank.counted ? rank.values[kGroups] : 0,
-                                rank.counted ? rank.values[kReady] : 0,
-                                short_number(number(rank, kRepeats, style.totals)));
+                                rank.counted ? rank.values[kReady] : 0, short_number(number(rank, kRepeats, style.totals)));
     }
     return line;
 }
