@@ -41,7 +41,7 @@ bool decode(const std::byte* data, size_t bytes, uint32_t members, Datagram& out
 }
 
 bool check(const Note& note, uint32_t members) {
-    return note.kind >= NoteKind::pong && note.kind <= NoteKind::datagram && note.sender < members &&
+    return note.kind >= NoteKind::pong && note.kind <= NoteKind::unheard && note.sender < members &&
            (note.who < members || note.who == Note::kSeveral);
 }
 

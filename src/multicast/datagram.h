@@ -59,6 +59,7 @@ enum class NoteKind : uint8_t {
     gone,      ///< whoever says so knows nothing of the group any more, since all that concerns it has come
     wish,      ///< a communicator would like a group of the pool: which, follows
     datagram,  ///< one follows: a repeat, or a heartbeat, which those pass on who wait for others
+    unheard,   ///< what `sender` sends comes by sessions, message `serial` is the last, and nothing of it by the group
 };
 
 /// All of a note, and what is in front of a datagram that goes to one.

@@ -71,7 +71,10 @@ void Group::start(Send& send, uint64_t context, uint64_t call, const void* data,
 void Group::on_datagram(const Datagram& datagram, uint64_t now) {
     const uint32_t sender = datagram.head.sender;
     if (sender == me_ || dead_[sender]) return;
-    if (from_[sender]) from_[sender]->singles = 0;
+    if (From* const source = from_[sender].get()) {
+        source->heard_at = now;
+        source->singles = source->told = 0;
+    }
     take(datagram, now);
 }
 
@@ -109,10 +112,7 @@ void Group::on_single(uint32_t teller, const Datagram& datagram, uint64_t now) {
     greet(teller, now);
     take(datagram, now);
     const Head& head = datagram.head;
-    if (head.word == Word::data && teller == head.sender && hears_nothing(from(teller), now)) {
-        deaf_ = true;
-        apply(Event::give_up, now);
-    }
+    if (head.word == Word::data && teller == head.sender) count_single(head, now);
     if (head.word != Word::heartbeat || head.sender == me_ || !from_[head.sender]) return;
     if (teller == head.sender && state_ != State::testing && state_ != State::ready) {
         Note note = make_note(NoteKind::unready, me_);  // it has missed that
@@ -128,9 +128,21 @@ void Group::on_single(uint32_t teller, const Datagram& datagram, uint64_t now) {
 }
 
 /// What is sent to the group comes from one sender after the other by itself. Who does not look for a while finds it when he looks.
-bool Group::hears_nothing(From& source, uint64_t now) {
-    if (source.singles++ == 0) source.singles_since = now;
-    return state_ == State::ready && source.singles >= kDeafAfter && now - source.singles_since >= kDeafNs;
+/// If it has another way, that comes in time; else the group is given up.
+void Group::count_single(const Head& head, uint64_t now) {
+    From& source = from(head.sender);
+    ++source.singles;
+    if (state_ != State::ready || source.singles < kUnheardAfter || now - source.heard_at < kUnheardNs) return;
+    if (source.told > 0 && head.serial == source.told_of && now - source.told_at < kTellAgainNs) return;
+    if (source.told++ == 0) source.told_first_at = now;
+    source.told_at = now;
+    source.told_of = head.serial;
+    Note note = make_note(NoteKind::unheard, head.sender);
+    note.serial = head.serial;
+    outside_.note(head.sender, note);
+    if (source.told < kDeafAfter || now - source.told_first_at < kDeafNs) return;
+    deaf_ = true;
+    apply(Event::give_up, now);
 }
 
 void Group::on_note(uint32_t teller, const Note& note, uint64_t now) {
@@ -160,6 +172,10 @@ void Group::on_note(uint32_t teller, const Note& note, uint64_t now) {
             if (note.epoch == static_cast<uint16_t>(settings_.epoch)) outgoing_.missed(missing, note.who, now);
             return;
         }
+        case NoteKind::unheard:
+            if (!mine || static_cast<int32_t>(note.serial - other_way_from_) < 0) return;
+            other_way_from_ = outgoing_.next_serial();
+            return outside_.unheard();
         case NoteKind::gone:
         case NoteKind::wish:
         case NoteKind::datagram:
@@ -275,7 +291,6 @@ bool Group::run(uint64_t now) {
     if (outgoing_.unanswered() >= kHeartbeatsInVain && outgoing_.unanswered() > asked_after_) {
         asked_after_ = outgoing_.unanswered();
         ask_below(me_, own_, outgoing_.heartbeat());
-        outside_.no_answer();
     }
     for (uint32_t sender = 0; sender < size(); ++sender) {
         if (!from_[sender] || from_[sender]->incoming.deadline() > now) continue;

@@ -92,9 +92,13 @@ class Group {
     static constexpr uint32_t kHeartbeatsInVain = 3;     ///< before members are asked one by one
     static constexpr uint64_t kForgetNs = 1'500'000;     ///< who has been told what is missing is told again after
     static constexpr size_t kForwarded = 16;
-    /// So many repeats from one sender, for so long, and nothing of what it sends to the group: the network does not bring that here.
-    static constexpr uint32_t kDeafAfter = 8;
-    static constexpr uint64_t kDeafNs = 250'000'000;
+    /// So many repeats by sessions from one sender, so long after the last that it sent to the group: it is told that it is not heard.
+    static constexpr uint32_t kUnheardAfter = 3;
+    static constexpr uint64_t kUnheardNs = 20'000'000, kTellAgainNs = 100'000'000;
+    /// So often, and for so long, in vain: the network does not bring here what goes to the group.
+    static constexpr uint32_t kDeafAfter = 3;
+    static constexpr uint64_t kDeafNs = 500'000'000;
+    static constexpr uint32_t kPingsAWay = 4;
 
     /// What was said up the tree of one sender.
     struct Relay {
@@ -116,14 +120,17 @@ class Group {
     struct From {
         Incoming incoming;
         Relay relay;
-        uint32_t singles = 0;  ///< that came since the group brought anything
-        uint64_t singles_since = 0;
+        uint64_t heard_at = 0;  ///< a datagram to the group
+        uint32_t singles = 0;   ///< that came since
+        /// How often it was told so since: first and last, and of which message.
+        uint32_t told = 0, told_of = 0;
+        uint64_t told_first_at = 0, told_at = 0;
         From(Desk& desk, const Name& name) : incoming(desk, name.job, name.rank) {}
     };
 
     From& from(uint32_t sender);
     void take(const Datagram& datagram, uint64_t now);
-    bool hears_nothing(From& source, uint64_t now);
+    void count_single(const Head& head, uint64_t now);
     Note make_note(NoteKind kind, uint32_t sender) const;
     void greet(uint32_t member, uint64_t now);
 
@@ -157,10 +164,12 @@ class Group {
     Outgoing outgoing_;
     Relay own_;  ///< of what this process sends
     uint32_t asked_after_ = 0;
+    uint32_t other_way_from_ = 0;  ///< serial of the first message that went as now
     std::vector<std::unique_ptr<From>> from_;
 
-    uint32_t test_ = 0;    ///< number of the last one that was heard of
-    bool pinged_ = false;  ///< its ping has come, to this member; to the leader: its echo
+    uint32_t test_ = 0;        ///< number of the last one that was heard of
+    bool pinged_ = false;      ///< its ping has come, to this member; to the leader: its echo
+    uint32_t sent_of_it_ = 0;  ///< pings, or echoes
     std::vector<uint32_t> pongs_;
     uint64_t ping_at_ = UINT64_MAX, ping_pause_ = kPingNs, test_ends_ = UINT64_MAX;
 };

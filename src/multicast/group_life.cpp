@@ -35,6 +35,7 @@ void Group::act(uint8_t actions, uint64_t now) {
         if (leader() == me_) {
             ++test_;
             pinged_ = false;
+            sent_of_it_ = 0;
             ping_pause_ = kPingNs;
             ping_at_ = now;
             run_test(now);
@@ -56,8 +57,9 @@ void Group::run_test(uint64_t now) {
     answer(now);
 }
 
-/// As long as the longest that will be sent: a member whose interface takes less is not reached.
+/// As long as the longest that will be sent: a member whose interface takes less is not reached. Where some are in vain the next go another way.
 void Group::send_test(Word word) {
+    if (sent_of_it_++ % kPingsAWay == kPingsAWay - 1) outside_.unheard();
     const std::vector<std::byte> filling(settings_.piece);
     Head head{};
     head.magic = Head::kMagic, head.version = Head::kVersion, head.word = word;
@@ -72,6 +74,7 @@ void Group::on_ping(uint32_t test, uint64_t now) {
     if (test != test_) {
         test_ = test;
         pinged_ = false;
+        sent_of_it_ = 0;
     }
     if (state_ != State::testing && state_ != State::ready) return;
     pinged_ = true;

@@ -157,8 +157,8 @@ void Membership::flush() {
     if (network_) network_->flush();
 }
 
-void Membership::no_answer() {
-    if (network_) network_->no_answer();
+void Membership::unheard() {
+    if (network_) network_->unheard();
 }
 
 void Membership::datagram(const std::byte* data, uint32_t bytes) {

@@ -53,7 +53,7 @@ class Membership final : public Outside, public transport::Audience {
     bool join() override;
     void leave() override;
     void flush() override;
-    void no_answer() override;
+    void unheard() override;
     // Audience
     void datagram(const std::byte* data, uint32_t bytes) override;
 

@@ -23,8 +23,8 @@ class Wire {
 
     /// What was given to the group goes now.
     virtual void flush() = 0;
-    /// Nobody has answered for long: another way, if there is one.
-    virtual void no_answer() = 0;
+    /// Somebody hears nothing of what goes to the group: another way, if there is one.
+    virtual void unheard() = 0;
 
   protected:
     ~Wire() = default;

@@ -240,8 +240,8 @@ class Group {
     virtual bool send(const iovec* parts, int count) = 0;
     /// Until then datagrams may wait for others, which the kernel takes in one call.
     virtual void flush() {}
-    /// Nobody has answered for long: another rail, if there is one.
-    virtual void no_answer() {}
+    /// A member hears nothing of what is sent: another rail, if there is one.
+    virtual void unheard() {}
 };
 
 class Transport {

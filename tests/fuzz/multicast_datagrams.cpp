@@ -40,7 +40,7 @@ class Target final : public Outside {
     bool join() override { return true; }
     void leave() override {}
     void flush() override {}
-    void no_answer() override {}
+    void unheard() override {}
     /// Reads every byte, for the sanitizer to see.
     bool touch(const std::byte* bytes, size_t count) {
         for (size_t i = 0; i < count; ++i) sum = sum + static_cast<unsigned>(bytes[i]);

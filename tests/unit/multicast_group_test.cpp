@@ -202,6 +202,50 @@ TEST(MulticastGroup, IsGivenUpWhereNothingComesAnyMore) {
         }
 }
 
+/// Broadcasts from all in turn, for that long of the world's time.
+void broadcasts_for(World& world, uint64_t ns, uint64_t& call) {
+    for (const uint64_t end = world.now + ns; world.now < end;) {
+        ++call;
+        ASSERT_TRUE(broadcast(world, call % world.size(), call, 700)) << call << states(world);
+        world.run_until([] { return false; }, 100'000);
+    }
+}
+
+// One of two rails goes wrong amid the work, for what comes to a member or goes from it; sessions have their own ways, which may be slow
+// to change, too. All go to the other rail, and stay there.
+TEST(MulticastGroup, MovesToTheRailThatIsHeard) {
+    for (const bool mute : {false, true})
+        for (uint32_t who : {0u, 1u, 6u})
+            for (const uint64_t slow : {0u, 30'000'000u, 200'000'000u}) {
+                World world(9, {.loss = 0.05}, who + 1);
+                make_ready(world);
+                uint64_t call = 0;
+                broadcasts_for(world, kSecond / 50, call);
+                const int rail = world[who].rail;
+                (mute ? world[who].mute_rail : world[who].deaf_rail) = rail;
+                world[who].slow_ns = slow;
+                world.later(kSecond / 2, [&] { world[who].slow_ns = 0; });
+                broadcasts_for(world, 2 * kSecond, call);
+                world.weather.loss = 0;
+                broadcasts_for(world, kSecond / 10, call);
+                const uint64_t singles = world.singles, datagrams = world.datagrams;
+                broadcasts_for(world, kSecond / 10, call);
+                EXPECT_TRUE(world.all_ready()) << who << states(world);
+                EXPECT_EQ(world.singles, singles) << mute << who << slow;
+                EXPECT_GT(world.datagrams, datagrams);
+            }
+}
+
+TEST(MulticastGroup, BecomesReadyByTheRailThatIsHeard) {
+    for (const bool mute : {false, true})
+        for (uint32_t members : {2u, 3u, 9u})
+            for (uint32_t who = 0; who < members; ++who) {
+                World world(members, {.loss = 0.1}, who + 1);
+                (mute ? world[who].mute_rail : world[who].deaf_rail) = 0;
+                make_ready(world);
+            }
+}
+
 // A third is lost, and repeated to those who miss it: that is no group that brings nothing.
 TEST(MulticastGroup, IsKeptWhateverGetsLost) {
     World world(9, {.loss = 0.3, .twice = 0.1, .late_ns = 300'000}, 4);

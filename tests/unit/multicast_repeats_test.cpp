@@ -116,7 +116,7 @@ struct Sent final : Wire {
         return true;
     }
     void flush() override {}
-    void no_answer() override {}
+    void unheard() override {}
 };
 
 struct Sender {

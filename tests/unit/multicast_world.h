@@ -29,6 +29,10 @@ struct Member final : Outside {
     bool in_network = false, dead = false, deaf = false;
     bool refuses = false;           ///< to join
     bool mute = false;              ///< what it sends to the group gets lost
+    int rail = 0;                   ///< it sends by, of two
+    int deaf_rail = -1;             ///< nothing of what is sent by this one comes
+    uint64_t slow_ns = 0;           ///< so long take its sessions
+    int mute_rail = -1;             ///< what is sent by this one gets lost
     uint32_t longest = UINT32_MAX;  ///< bytes behind a head that its interface takes
 
     Member(World& its_world, uint32_t index, const std::vector<Name>& names, const GroupSettings& settings);
@@ -38,7 +42,7 @@ struct Member final : Outside {
     bool join() override { return !refuses && (in_network = true); }
     void leave() override { in_network = false; }
     void flush() override {}
-    void no_answer() override {}
+    void unheard() override { rail ^= 1; }
     Label label(uint32_t sender, uint64_t context, uint64_t call) const {
         return {group.members()[sender].job, context, call, group.members()[sender].rank};
     }
@@ -62,6 +66,12 @@ class World {
     uint64_t up_to(uint64_t most) { return most == 0 ? 0 : random() % (most + 1); }
 
     void later(uint64_t after, std::function<void()> what) { events.push({now + after, ++count, std::move(what)}); }
+    /// In order, and later where one of both has slow sessions.
+    void by_session(uint32_t from, uint32_t to, std::function<void()> what) {
+        uint64_t& last = last_by_session[{from, to}];
+        last = std::max(last, now + weather.latency_ns + std::max(all[from]->slow_ns, all[to]->slow_ns));
+        later(last - now, std::move(what));
+    }
     /// Lets the next thing happen, and everybody's timers. False: nothing will happen any more.
     bool step() {
         uint64_t next = events.empty() ? UINT64_MAX : events.top().at;
@@ -114,6 +124,7 @@ class World {
         bool operator<(const Event& other) const { return std::pair(at, order) > std::pair(other.at, other.order); }
     };
     std::priority_queue<Event> events;
+    std::map<std::pair<uint32_t, uint32_t>, uint64_t> last_by_session;
     uint64_t count = 0;
 };
 
@@ -121,7 +132,7 @@ inline Member::Member(World& its_world, uint32_t index, const std::vector<Name>&
     : world(its_world), me(index), group(names, index, settings, *this, desk) {}
 
 inline bool Member::to_group(const Head& head, const std::byte* body, uint32_t bytes) {
-    if (++world.datagrams == world.lose || mute) return true;
+    if (++world.datagrams == world.lose || mute || rail == mute_rail) return true;
     auto whole = std::make_shared<std::vector<std::byte>>(sizeof head + bytes);
     std::memcpy(whole->data(), &head, sizeof head);
     if (bytes > 0) std::memcpy(whole->data() + sizeof head, body, bytes);
@@ -131,12 +142,13 @@ inline bool Member::to_group(const Head& head, const std::byte* body, uint32_t b
                           : world.chance(world.weather.twice) ? 2
                                                               : 1;
              copies > 0; --copies)
-            world.later(world.weather.latency_ns + world.up_to(world.weather.late_ns), [&to = world[i], whole, bytes] {
-                Datagram datagram;
-                const bool hears = to.in_network && !to.dead && !to.deaf && bytes <= to.longest;
-                if (hears && decode(whole->data(), whole->size(), to.world.size(), datagram))
-                    to.group.on_datagram(datagram, to.world.now);
-            });
+            world.later(
+                world.weather.latency_ns + world.up_to(world.weather.late_ns), [&to = world[i], whole, bytes, by = rail] {
+                    Datagram datagram;
+                    const bool hears = to.in_network && !to.dead && !to.deaf && by != to.deaf_rail && bytes <= to.longest;
+                    if (hears && decode(whole->data(), whole->size(), to.world.size(), datagram))
+                        to.group.on_datagram(datagram, to.world.now);
+                });
     }
     return true;
 }
@@ -146,7 +158,7 @@ inline bool Member::to_member(uint32_t i, const Head& head, const std::byte* bod
     auto whole = std::make_shared<std::vector<std::byte>>(sizeof head + bytes);
     std::memcpy(whole->data(), &head, sizeof head);
     if (bytes > 0) std::memcpy(whole->data() + sizeof head, body, bytes);
-    world.later(world.weather.latency_ns, [&to = world[i], from = me, whole] {
+    world.by_session(me, i, [&to = world[i], from = me, whole] {
         Datagram datagram;
         if (!to.dead && decode(whole->data(), whole->size(), to.world.size(), datagram))
             to.group.on_single(from, datagram, to.world.now);
@@ -156,7 +168,7 @@ inline bool Member::to_member(uint32_t i, const Head& head, const std::byte* bod
 
 inline void Member::note(uint32_t i, const Note& note) {
     ++world.notes;
-    world.later(world.weather.latency_ns, [&to = world[i], from = me, note] {
+    world.by_session(me, i, [&to = world[i], from = me, note] {
         if (!to.dead) to.group.on_note(from, note, to.world.now);
     });
 }

@@ -62,6 +62,14 @@ struct GroupSockets::Incoming {
     alignas(cmsghdr) std::byte control[kBatch][CMSG_SPACE(sizeof(int))];
 };
 
+GroupMember::GroupMember(GroupSockets& by, const transport::GroupName& name, uint32_t address, transport::Audience& audience)
+    : by_(by), name_(name), address_(address), audience_(audience), tries_(by.tries_) {}
+
+void GroupMember::unheard() {
+    flush();
+    by_.tries_ = ++tries_;
+}
+
 GroupMember::~GroupMember() { by_.leave(*this); }
 
 bool GroupMember::send(const iovec* parts, int count) { return by_.send(*this, parts, count); }

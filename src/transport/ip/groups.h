@@ -32,13 +32,12 @@ class GroupSockets;
 /// This process's membership in a group.
 class GroupMember final : public transport::Group {
   public:
-    GroupMember(GroupSockets& by, const transport::GroupName& name, uint32_t address, transport::Audience& audience)
-        : by_(by), name_(name), address_(address), audience_(audience) {}
+    GroupMember(GroupSockets& by, const transport::GroupName& name, uint32_t address, transport::Audience& audience);
     ~GroupMember() override;
 
     bool send(const iovec* parts, int count) override;
     void flush() override;
-    void no_answer() override { ++tries_; }
+    void unheard() override;
 
   private:
     friend class GroupSockets;
@@ -46,7 +45,7 @@ class GroupMember final : public transport::Group {
     const transport::GroupName name_;
     const uint32_t address_;  ///< network byte order
     transport::Audience& audience_;
-    uint32_t tries_ = 0;  ///< which of the usable rails it sends by
+    uint32_t tries_;  ///< which of the usable rails it sends by
 };
 
 class GroupSockets {
@@ -98,6 +97,7 @@ class GroupSockets {
     uint64_t rails_at_ = 0;
     std::unordered_map<uint64_t, GroupMember*> members_;  ///< by key
     std::unordered_map<uint32_t, uint32_t> users_;        ///< groups with that address
+    uint32_t tries_ = 0;  ///< of the member that has changed its rail last: new ones begin there
     std::unique_ptr<Incoming> in_;
     std::unique_ptr<Run> run_;
     bool segmentation_ = true;  ///< the kernel cuts runs (UDP_SEGMENT)
