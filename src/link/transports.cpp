@@ -191,4 +191,8 @@ void flush_transports() {
     for (transport::Transport* transport : *transports) transport->flush();
 }
 
+void hasten_transports() {
+    for (transport::Transport* transport : *transports) transport->hasten();
+}
+
 }  // namespace starling::link

@@ -38,5 +38,7 @@ void add_deadline(uint64_t (*when)());
 void publish_state(bool finalized);
 /// This process will not poll for a long time, or never again: what was held back goes out.
 void flush_transports();
+/// It only waits for what it has sent to be acknowledged: that is asked for, and what was held back goes out.
+void hasten_transports();
 
 }  // namespace starling::link

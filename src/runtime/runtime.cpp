@@ -179,6 +179,7 @@ void release(bool for_good) {
     // Others may come and go meanwhile.
     while (!release_now(for_good)) {
         Lock lock;
+        link::hasten_transports();
         progress::wait_until([] { return all_sent(); });
     }
 }

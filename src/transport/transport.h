@@ -283,6 +283,8 @@ class Transport {
     virtual void end_batch() {}
     /// This process will not poll for long, or never again: what was held back goes out.
     virtual void flush() {}
+    /// It waits for acknowledgements alone now: what peers hold back is asked for.
+    virtual void hasten() {}
 
     // Registered memory, if traits.can has kRegions. There is no order between operations, nor between them and packets, but
     // that what is done before another is asked for has happened before it. One that does not fit into its region has an error.

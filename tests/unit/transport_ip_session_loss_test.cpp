@@ -222,5 +222,53 @@ TEST(SessionLoss, ALittleThatIsLostBesideAConnectionDoesNotGoThroughIt) {
     EXPECT_EQ(connection.ends[0].frames, 0u);
 }
 
+/// Messages of 8 bytes, as far apart as that; what went back alone.
+uint64_t alone_while(Met& met, uint64_t duration, uint64_t pause) {
+    const uint64_t before = met.end(1).counters.acks_alone;
+    for (const uint64_t end = met.network.now + duration; met.network.now < end; met.network.run_until(met.network.now + pause))
+        met.send();
+    return met.end(1).counters.acks_alone - before;
+}
+
+TEST(SessionLoss, WhereNothingWasLostForLongAcknowledgementsWaitForCompany) {
+    Met met;
+    EXPECT_GE(alone_while(met, 30 * kMillisecond, kMillisecond), 28u) << "each by itself at first";
+    alone_while(met, kSecond, kMillisecond);
+    EXPECT_TRUE(met.network.session(0).allows_hold());
+    EXPECT_LE(alone_while(met, 64 * kMillisecond, kMillisecond), 9u) << "one in 8 ms";
+    // Never more than 32 datagrams.
+    EXPECT_GE(alone_while(met, 64 * kMillisecond, 50 * kMicrosecond), 64 * 20 / 32);
+    EXPECT_EQ(met.end(0).counters.timeouts, 0u);
+    EXPECT_EQ(met.end(0).counters.repeated, 0u);
+}
+
+// What is lost at the end is missed so much later, once: from then on each acknowledgement goes soon.
+TEST(SessionLoss, WhatIsLostEndsTheWaitForCompany) {
+    Met met;
+    alone_while(met, kSecond, kMillisecond);
+    met.network.run_until(met.network.now + 20 * kMillisecond);
+    met.lose([](uint64_t n) { return n == 0; });
+    met.send();
+    const uint64_t first = met.time_to_arrive();
+    EXPECT_LT(first, kProbeTime + kMostHold * kAckDelay + kMargin);
+    EXPECT_FALSE(met.network.session(0).allows_hold());
+    met.network.run_until(met.network.now + 20 * kMillisecond);
+    met.lose([](uint64_t n) { return n == 0; });
+    met.send();
+    EXPECT_LT(met.time_to_arrive(), kProbeTime + 2 * kMargin);
+}
+
+// Who only waits for acknowledgements has them at once.
+TEST(SessionLoss, AQuestionIsAnsweredAtOnceWhateverWasAllowed) {
+    Met met;
+    alone_while(met, kSecond, kMillisecond);
+    met.network.run_until(met.network.now + 20 * kMillisecond);
+    met.send();
+    const uint64_t start = met.network.now;
+    met.network.session(0).ask(start);
+    while (!met.network.session(0).idle()) ASSERT_TRUE(met.network.step());
+    EXPECT_LT(met.network.now - start, 2 * kRoundTrip);
+}
+
 }  // namespace
 }  // namespace starling::ip

@@ -245,7 +245,7 @@ TEST(Datagram, IsRefusedIfAnythingIsWrongWithIt) {
     EXPECT_FALSE(with([](DatagramHeader& h, AckRange*) { h.magic ^= 1; }));
     EXPECT_FALSE(with([](DatagramHeader& h, AckRange*) { h.version = 2; }));
     EXPECT_FALSE(with([](DatagramHeader& h, AckRange*) { h.flags |= 128; }));
-    EXPECT_FALSE(with([](DatagramHeader& h, AckRange*) { h.reserved = 1; }));
+    EXPECT_FALSE(with([](DatagramHeader& h, AckRange*) { h.hold = kMostHold + 1; }));
     EXPECT_FALSE(with([](DatagramHeader& h, AckRange*) { h.epoch = 0; }));
     EXPECT_FALSE(with([](DatagramHeader& h, AckRange*) { h.ranges = 17; }));
     EXPECT_FALSE(with([](DatagramHeader& h, AckRange*) { h.offset = 4; }));

@@ -10,7 +10,7 @@ namespace {
 constexpr uint64_t kFarthest = uint64_t{1} << 62;
 
 bool sensible(const DatagramHeader& header) {
-    return (header.flags & ~datagram_flag::kAll) == 0 && header.reserved == 0 && header.ranges <= kMostRanges &&
+    return (header.flags & ~datagram_flag::kAll) == 0 && header.hold <= kMostHold && header.ranges <= kMostRanges &&
            header.epoch != 0 && header.offset < kFarthest && header.ack < kFarthest && header.offset % kGrain == 0 &&
            header.ack % kGrain == 0;
 }

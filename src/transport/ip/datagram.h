@@ -38,9 +38,10 @@ struct DatagramHeader {
     uint32_t echo_delay;    ///< how long ago that was, us
     uint16_t window;        ///< bytes beyond `ack` that the sender of this takes, in units of kWindowUnit
     uint8_t ranges;         ///< how many ranges follow the header and the introduction
-    uint8_t reserved;       ///< 0
+    uint8_t hold;  ///< longer than kAckDelay the acknowledgement may wait for company, in units of that; at most kMostHold
 };
 static_assert(sizeof(DatagramHeader) == 80);
+inline constexpr uint8_t kMostHold = 31;
 inline constexpr uint32_t kWindowUnit = 256;
 
 /// What a process needs to answer one that it has never heard of.

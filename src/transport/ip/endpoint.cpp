@@ -271,6 +271,13 @@ void Endpoint::flush_acks() {
     state_->publish();
 }
 
+void Endpoint::hasten() {
+    const uint64_t now = now_ns();
+    for (Session* session = state_->active.front(); session; session = state_->active.next(session))
+        if (!session->idle() && session->allows_hold()) session->ask(now);
+    flush_acks();
+}
+
 bool Endpoint::idle(const Session& session) const { return session.idle(); }
 uint64_t Endpoint::stalled_since(const Session& session) const { return session.stalled_since(); }
 

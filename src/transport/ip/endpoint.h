@@ -119,6 +119,8 @@ class Endpoint {
     /// Sends the acknowledgements that are being held back in the hope of company: before a sleep without a deadline,
     /// before the process computes for long, before it ends.
     void flush_acks();
+    /// That, and asks for those that peers were allowed to hold back.
+    void hasten();
 
     /// Everything committed has been acknowledged.
     bool idle(const Session& session) const;

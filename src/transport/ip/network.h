@@ -83,6 +83,7 @@ class Network final : public transport::Transport, public transport::Connector {
     void begin_batch() override { endpoint_->begin_batch(); }
     void end_batch() override { endpoint_->end_batch(); }
     void flush() override { endpoint_->flush_acks(); }
+    void hasten() override { endpoint_->hasten(); }
     transport::Connector* connector() override { return this; }
     int join(const transport::GroupName& name, transport::Audience& audience, std::unique_ptr<transport::Group>& out) override;
     uint32_t group_payload() const override;

@@ -155,7 +155,7 @@ void Session::reset_sending() {
     next_ = packet_hint_ = 0;
     limit_ = kFirstLimit;
     repeats_ = carried_ = carrier_question_ = 0;
-    loss_check_at_ = waiting_since_ = blocked_until_ = 0;
+    loss_check_at_ = waiting_since_ = blocked_until_ = lost_at_ = hold_ = 0;
     heard_us_ = false;
     for (Path& path : paths_) {
         path.in_flight = 0;

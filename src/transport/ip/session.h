@@ -160,6 +160,8 @@ class Session : private PacketSink {
     /// Asks the peer for a sign of life by a datagram, if there is a way. answered_at() tells when it answered one.
     void ask(uint64_t now);
     uint64_t answered_at() const { return answered_at_; }
+    /// The peer was told that it may hold back acknowledgements for longer than kAckDelay.
+    bool allows_hold() const { return hold_ > 0; }
     /// For tests: bytes under way on all paths.
     uint64_t in_flight() const;
 
@@ -185,6 +187,7 @@ class Session : private PacketSink {
     bool send_datagram(int index, Range range, uint64_t now);
     void fill(Head& head, uint64_t offset, uint32_t stream_bytes, int most_ranges, uint32_t number, uint64_t now);
     void cut(Range& range, uint32_t room);
+    uint8_t allow_hold(uint64_t now);
     void count_as_sent(Range range);
     void send_bare(int index, bool probe, uint64_t now);
     bool ack_due(uint64_t now) const { return ack_at_ != 0 && ack_at_ <= now; }
@@ -234,6 +237,8 @@ class Session : private PacketSink {
     uint32_t carried_ = 0;            ///< records in flight on carriers
     uint32_t carrier_question_ = 0;   ///< number of the datagram that asks after them; 0: none
     uint64_t carried_since_ = 0;      ///< when the first of them was sent, or something was acknowledged since
+    uint64_t lost_at_ = 0;            ///< something, or the stream began
+    uint64_t hold_ = 0;               ///< besides kAckDelay the peer may keep back its acknowledgement for so long
     uint64_t told_end_ = UINT64_MAX;  ///< the last selective acknowledgement leaves out nothing below this
     uint64_t loss_check_at_ = 0;      ///< when a datagram that was overtaken counts as lost; 0: none
     uint64_t blocked_until_ = 0;      ///< the kernel's buffer is full

@@ -48,8 +48,8 @@ void CongestionWindow::collapse(uint64_t next) {
     bytes_ = kLeast * datagram_;
 }
 
-uint64_t Path::timeout_at() const {
-    const uint64_t wait = round_trip.timeout() << std::min<int>(backoff, 10);
+uint64_t Path::timeout_at(uint64_t held) const {
+    const uint64_t wait = (round_trip.timeout() + held) << std::min<int>(backoff, 10);
     return last_sent + std::min(wait, kMostTimeout);
 }
 

@@ -9,7 +9,9 @@ namespace starling::ip {
 
 /// Protocol times, ns. Made for one building: nothing here waits for as long as the internet needs.
 inline constexpr uint64_t kMicrosecond = 1000, kMillisecond = 1'000'000, kSecond = 1'000'000'000;
-inline constexpr uint64_t kAckDelay = 250 * kMicrosecond;       ///< an acknowledgement waits so long for company
+inline constexpr uint64_t kAckDelay = 250 * kMicrosecond;  ///< an acknowledgement waits so long for company, or longer:
+/// An allowance of the sender's, since what is lost last is missed so much later: this part of the time since it lost something.
+inline constexpr uint64_t kHoldShare = 128;
 inline constexpr uint64_t kCarrierAckDelay = 1 * kMillisecond;  ///< one for what came over a carrier
 inline constexpr uint64_t kFirstTimeout = 20 * kMillisecond;    ///< before anything was measured
 inline constexpr uint64_t kMostTimeout = 1000 * kMillisecond;
@@ -90,7 +92,8 @@ struct Path {
     bool usable() const { return present && !suspended; }
     bool has_room() const { return credit || in_flight == 0 || (!quiet && in_flight < window.bytes()); }
     /// When to act if nothing comes back.
-    uint64_t timeout_at() const;
+    /// `held`: how long the peer was allowed to hold back its acknowledgement, besides kAckDelay, ns.
+    uint64_t timeout_at(uint64_t held) const;
 };
 
 /// What a datagram costs on the way besides its contents: headers, and the kernels' bookkeeping of buffers.

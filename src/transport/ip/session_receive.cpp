@@ -39,7 +39,7 @@ bool Session::receive(const Datagram& datagram, int path, Carrier* carrier, uint
         echo_ = header.number;
         echo_at_ = now;
         ++owed_;
-        want_ack(header.flags & datagram_flag::kAckNow || owed_ >= kOwedMost ? now : now + kAckDelay);
+        want_ack(header.flags & datagram_flag::kAckNow || owed_ >= kOwedMost ? now : now + (1 + header.hold) * kAckDelay);
     }
     if (hears_us)
         deaf_since_ = 0;
@@ -48,7 +48,7 @@ bool Session::receive(const Datagram& datagram, int path, Carrier* carrier, uint
     if (datagram.stream_bytes == 0) return true;
     const bool taken = take_stream(datagram, carrier, now);
     // An answer that went from within a delivery has acknowledged what was delivered by then, not what came behind it.
-    if (ack_at_ == 0 && in_.expected() > told_) want_ack(now + kAckDelay);
+    if (ack_at_ == 0 && in_.expected() > told_) want_ack(now + (1 + header.hold) * kAckDelay);
     return taken;
 }
 
@@ -57,7 +57,7 @@ bool Session::take_stream(const Datagram& datagram, Carrier* carrier, uint64_t n
     if (carrier) {
         owed_bytes_ += datagram.stream_bytes;
         const bool much = owed_bytes_ >= kOwedBytes || header.flags & datagram_flag::kAckNow;
-        want_ack(much ? now : now + kCarrierAckDelay);
+        want_ack(much ? now : now + std::max(kCarrierAckDelay, header.hold * kAckDelay));
     }
     switch (in_.accept(header.offset, datagram.stream, datagram.stream_bytes, *this)) {
         case Reassembly::Result::in_order:
@@ -237,9 +237,10 @@ void Session::find_losses(uint64_t now) {
         if (flown.end() > told_end_) continue;
         const uint64_t time = std::max(path.round_trip.smoothed(), path.round_trip.latest());
         const uint64_t late_at = flown.sent_at + time + time / 4 + kMillisecond / 4;
-        if (path.best_order - flown.order >= kReorder || late_at <= now)
+        if (path.best_order - flown.order >= kReorder || late_at <= now) {
             lose(flown, flown.length > 0);  // only the last question is answered, though all may have come
-        else if (loss_check_at_ == 0 || late_at < loss_check_at_)
+            if (flown.length > 0) lost_at_ = now;
+        } else if (loss_check_at_ == 0 || late_at < loss_check_at_)
             loss_check_at_ = late_at;
     }
     flight_.trim();

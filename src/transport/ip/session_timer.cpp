@@ -21,7 +21,7 @@ uint64_t Session::deadline() const {
     at = earlier(at, probe_at_);
     at = earlier(at, blocked_until_);
     for (const Path& path : paths_)
-        if (path.present && path.in_flight > 0) at = earlier(at, path.timeout_at());
+        if (path.present && path.in_flight > 0) at = earlier(at, path.timeout_at(hold_));
     at = earlier(at, carriers_late_at());
     if (waiting()) at = earlier(at, silent_since() + outside_.timeout);
     if (deaf_since_ != 0) at = earlier(at, deaf_since_ + outside_.timeout);
@@ -34,7 +34,7 @@ void Session::on_timer(uint64_t now) {
     if (blocked_until_ != 0 && blocked_until_ <= now) blocked_until_ = 0;
     if (loss_check_at_ != 0 && loss_check_at_ <= now) find_losses(now);
     for (int i = 0; i < kMaxAddresses; ++i)
-        if (paths_[i].present && paths_[i].in_flight > 0 && paths_[i].timeout_at() <= now) on_path_timeout(i, now);
+        if (paths_[i].present && paths_[i].in_flight > 0 && paths_[i].timeout_at(hold_) <= now) on_path_timeout(i, now);
     if (const uint64_t late = carriers_late_at(); late != 0 && late <= now) on_carriers_late(now);
     if (probe_at_ != 0 && probe_at_ <= now) probe_suspended(now);
     transmit(now);
@@ -64,6 +64,7 @@ void Session::on_path_timeout(int index, uint64_t now) {
     if (path.backoff < UINT8_MAX) ++path.backoff;
     path.last_sent = now;
     path.credit = true;
+    lost_at_ = now;
     const uint64_t unanswered = now - path.unanswered_at;
     if (unanswered >= kQuietAfter) path.quiet = true;
     // A short one besides: if it is answered and long ones are not, they are too long.
@@ -114,7 +115,8 @@ uint64_t Session::carriers_late_at() const {
         return 0;
     const int path = asking_path();
     if (path < 0) return 0;
-    const uint64_t wait = (paths_[path].round_trip.timeout() + kCarrierAckDelay) << std::min<int>(carrier_backoff_, 10);
+    const uint64_t wait = (paths_[path].round_trip.timeout() + std::max(kCarrierAckDelay, hold_))
+                          << std::min<int>(carrier_backoff_, 10);
     return carried_since_ + std::min(wait, kMostTimeout);
 }
 
