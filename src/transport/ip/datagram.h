@@ -12,7 +12,8 @@ enum : uint8_t {
     kAckNow = 1,      ///< the sender waits for an acknowledgement: don't hold it back
     kIntroduce = 2,   ///< an Introduction follows the header: the receiver has not been heard of yet
     kMoreRanges = 4,  ///< there were more ranges than the datagram holds
-    kAll = 7,
+    kTwice = 8,       ///< something that came since the last answer had come before: what was repeated had not been lost
+    kAll = 15,
 };
 }
 

@@ -155,7 +155,7 @@ void Session::reset_sending() {
     next_ = packet_hint_ = 0;
     limit_ = kFirstLimit;
     repeats_ = carried_ = carrier_question_ = 0;
-    loss_check_at_ = waiting_since_ = blocked_until_ = lost_at_ = hold_ = 0;
+    loss_check_at_ = waiting_since_ = blocked_until_ = lost_at_ = lost_before_ = hold_ = 0;
     heard_us_ = false;
     for (Path& path : paths_) {
         path.in_flight = 0;
@@ -172,6 +172,7 @@ void Session::close() {
     in_.clear();
     told_ = ack_at_ = probe_at_ = deaf_since_ = 0;
     owed_ = echo_ = 0;
+    twice_ = false;
     owed_bytes_ = 0;
     for (Attached& place : carriers_) place = {};
     carrier_count_ = 0;

@@ -204,6 +204,7 @@ class Session : private PacketSink {
     bool take_echo(const DatagramHeader& header, uint64_t now);
     bool take_stream(const Datagram& datagram, Carrier* carrier, uint64_t now);
     void find_losses(uint64_t now);
+    void note_loss(uint64_t now) { lost_at_ = lost_before_ = now; }
     void lose(Flown& flown, bool congestion);
     void note_loss_of_size(Path& path, uint32_t length);
     void want_ack(uint64_t at) {
@@ -237,7 +238,8 @@ class Session : private PacketSink {
     uint32_t carried_ = 0;            ///< records in flight on carriers
     uint32_t carrier_question_ = 0;   ///< number of the datagram that asks after them; 0: none
     uint64_t carried_since_ = 0;      ///< when the first of them was sent, or something was acknowledged since
-    uint64_t lost_at_ = 0;            ///< something, or the stream began
+    uint64_t lost_at_ = 0;            ///< something, or the stream began, or nothing was answered in time,
+    uint64_t lost_before_ = 0;        ///< before which it had been this; so it is still if nothing turns out to be lost
     uint64_t hold_ = 0;               ///< besides kAckDelay the peer may keep back its acknowledgement for so long
     uint64_t told_end_ = UINT64_MAX;  ///< the last selective acknowledgement leaves out nothing below this
     uint64_t loss_check_at_ = 0;      ///< when a datagram that was overtaken counts as lost; 0: none
@@ -251,6 +253,7 @@ class Session : private PacketSink {
     uint64_t ack_at_ = 0;      ///< when the acknowledgement must go out; 0: none is owed
     uint64_t owed_bytes_ = 0;  ///< that came over carriers since the last acknowledgement
     uint32_t owed_ = 0;        ///< datagrams since the last acknowledgement
+    bool twice_ = false;       ///< one of them brought nothing new
     uint32_t echo_ = 0;        ///< number of the last datagram
     uint64_t echo_at_ = 0;
     int8_t last_path_ = -1;  ///< by which the last datagram came

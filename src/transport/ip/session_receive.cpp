@@ -70,6 +70,7 @@ bool Session::take_stream(const Datagram& datagram, Carrier* carrier, uint64_t n
             return true;
         case Reassembly::Result::duplicate:
             ++outside_.counters.duplicates;
+            twice_ = true;
             want_ack(now);
             // It repeats what we have: our acknowledgements do not arrive, this one or all.
             if (deaf_since_ == 0) deaf_since_ = now;
@@ -135,6 +136,8 @@ bool Session::take_acks(const Datagram& datagram, uint64_t now) {
     // An answer from within a delivery acknowledges what was delivered by then. What is known to lie behind it goes the same way:
     // nothing of it is under way any more, so were the acknowledgement of the rest lost, nobody would ask for it.
     if (!sacked_.empty() && sacked_.front().start <= buffer_.begin()) advanced |= release_to(sacked_.front().end);
+    if (header.flags & datagram_flag::kTwice) [[unlikely]]
+        lost_at_ = lost_before_;
     limit_ = std::max(limit_, header.ack + uint64_t{header.window} * kWindowUnit);
     // How far the answer speaks of single datagrams: beyond, one that is missing may only be left out of it.
     told_end_ = header.flags & datagram_flag::kMoreRanges && header.ranges > 0
@@ -239,7 +242,7 @@ void Session::find_losses(uint64_t now) {
         const uint64_t late_at = flown.sent_at + time + time / 4 + kMillisecond / 4;
         if (path.best_order - flown.order >= kReorder || late_at <= now) {
             lose(flown, flown.length > 0);  // only the last question is answered, though all may have come
-            if (flown.length > 0) lost_at_ = now;
+            if (flown.length > 0) note_loss(now);
         } else if (loss_check_at_ == 0 || late_at < loss_check_at_)
             loss_check_at_ = late_at;
     }

@@ -108,7 +108,7 @@ void Session::fill(Head& head, uint64_t offset, uint32_t stream_bytes, int most_
     DatagramHeader& header = head.header;
     header.magic = DatagramHeader::kMagic;
     header.version = DatagramHeader::kVersion;
-    header.flags = 0;
+    header.flags = twice_ ? datagram_flag::kTwice : 0;
     header.key = key_;
     header.job = outside_.self.job;
     header.rank = outside_.self.rank;
@@ -143,6 +143,7 @@ void Session::fill(Head& head, uint64_t offset, uint32_t stream_bytes, int most_
     // With this everything is acknowledged that was delivered by now.
     told_ = in_.expected();
     owed_ = 0;
+    twice_ = false;
     owed_bytes_ = 0;
     echo_ = 0;
     ack_at_ = 0;

@@ -60,7 +60,10 @@ bool Session::is_given_up(uint64_t now) {
 void Session::on_path_timeout(int index, uint64_t now) {
     Path& path = paths_[index];
     ++outside_.counters.timeouts;
-    if (path.backoff == 0) path.unanswered_at = now;
+    if (path.backoff == 0) {
+        path.unanswered_at = now;
+        lost_before_ = lost_at_;
+    }
     if (path.backoff < UINT8_MAX) ++path.backoff;
     path.last_sent = now;
     path.credit = true;
