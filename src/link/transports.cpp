@@ -175,6 +175,10 @@ void forget_in_transports(const Job& job) {
 
 int wait_descriptor() { return transports->network ? transports->network->wait_fd() : -1; }
 
+void woken() {
+    if (transports->network) transports->network->woken();
+}
+
 void add_deadline(Deadline when) { deadline_above = when; }
 
 uint64_t next_deadline() {

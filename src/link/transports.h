@@ -29,6 +29,8 @@ void forget_in_transports(const Job& job);
 
 /// Readable when poll() would find something; -1 while those who send ring the doorbell alone.
 int wait_descriptor();
+/// It was found readable: the next poll looks at all that came.
+void woken();
 /// When poll() must be called though nothing is readable; ns, UINT64_MAX: never.
 uint64_t next_deadline();
 /// Of rooms above that have times of their own: one function, which says when.

@@ -82,6 +82,7 @@ bool sleep_on_sockets(uint64_t limit_ns) {
     step_in();
     sleeping_on_sockets = false;
     if (sockets[0].revents) job::drain_wake_socket(wake_socket);
+    if (sockets[1].revents) link::woken();
     return ready > 0;
 }
 

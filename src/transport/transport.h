@@ -276,6 +276,8 @@ class Transport {
     virtual bool recover() { return false; }
     /// Readable when poll() would find something. -1: who sends rings the doorbell of this process's region instead.
     virtual int wait_fd() const { return -1; }
+    /// It was found readable: the next poll() looks everywhere.
+    virtual void woken() {}
     /// When poll() must be called though nobody wakes us; ns of base/clock.h, UINT64_MAX: never. May be in the past.
     virtual uint64_t next_deadline() const { return UINT64_MAX; }
     /// Between these packets may wait so that several go out together. They nest.

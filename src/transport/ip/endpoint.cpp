@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <iterator>
 #include <new>
 
 #include "base/clock.h"
@@ -54,10 +55,10 @@ int Endpoint::State::open(const Identity& who, const Upcalls& calls) {
     epoll = epoll_create1(EPOLL_CLOEXEC);
     epoll_event readable{};
     readable.events = EPOLLIN;
-    readable.data.u64 = 0;
+    readable.data.u64 = Udp::bit_of(Destination::kNoLane);
     if (epoll < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, udp.fd(), &readable) != 0)
         return fail(MPI_ERR_OTHER, "no epoll descriptor for the network: %s", std::strerror(errno));
-    readable.data.u64 = 1;
+    readable.data.u64 = kRails;
     if (rails.fd() >= 0) (void)epoll_ctl(epoll, EPOLL_CTL_ADD, rails.fd(), &readable);
     return MPI_SUCCESS;
 }
@@ -262,6 +263,16 @@ void Endpoint::end_batch() {
 uint32_t Endpoint::payload_limit(const Session& session) const { return session.payload_limit(); }
 
 bool Endpoint::poll(uint64_t now) { return state_->poll(now); }
+
+uint32_t Endpoint::what_came() {
+    epoll_event events[16];
+    const int count = epoll_wait(state_->epoll, events, std::size(events), 0);
+    uint32_t came = 0;
+    for (int i = 0; i < count; ++i) came |= static_cast<uint32_t>(events[i].data.u64);
+    if (came & State::kRails) state_->rails_at = 0;
+    state_->udp.expect(came & ((1u << Udp::kSockets) - 1));
+    return came;
+}
 
 uint64_t Endpoint::next_deadline() const { return state_->earliest; }
 

@@ -80,7 +80,7 @@ class Endpoint {
     /// UDP port of this process, host byte order.
     uint16_t port() const;
     const Identity& identity() const;
-    /// An epoll descriptor that is readable when poll() would find something. Others (tcp) may add their sockets.
+    /// An epoll descriptor that is readable when poll() would find something. Others may add their sockets, with a bit of what_came().
     int wait_fd() const;
 
     /// Makes the session with a peer. `key` is what datagrams to it must show (0: not known yet), `user` goes to the
@@ -114,6 +114,10 @@ class Endpoint {
     /// Receives, delivers, acknowledges, runs timers and sends what may be sent. `now` is now_ns(). Whether a packet was
     /// delivered or room was made.
     bool poll(uint64_t now);
+    /// Asks the kernel which sockets have something, so that the next poll() looks at each of those, and at no other.
+    uint32_t what_came();
+    static constexpr uint32_t kGroups = 1u << 31, kWires = 1u << 30;  ///< the others' bits
+    static constexpr uint32_t kOwn = kWires - 1;                      ///< any of these: poll() has something to do
     /// When poll() must be called though wait_fd() stays silent; ns, UINT64_MAX: never. May be in the past.
     uint64_t next_deadline() const;
     /// Sends the acknowledgements that are being held back in the hope of company: before a sleep without a deadline,

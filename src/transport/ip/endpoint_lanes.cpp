@@ -39,6 +39,7 @@ int Endpoint::State::seek_lane(Member& member, const Destination& where) {
     if (!coldest->open) {
         epoll_event readable{};
         readable.events = EPOLLIN;
+        readable.data.u64 = Udp::bit_of(index);
         if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &readable) != 0) return Destination::kNoLane;
     }
     if (coldest->user) coldest->user->lane = Destination::kNoLane;

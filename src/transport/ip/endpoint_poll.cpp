@@ -8,7 +8,7 @@
 namespace starling::ip {
 
 namespace {
-constexpr int kRounds = 4;  ///< batches of datagrams in one poll
+constexpr int kRounds = Udp::kSockets;  ///< batches of datagrams in one poll
 constexpr uint64_t kRailsInterval = 100 * kMillisecond;
 constexpr size_t kMostHeld = 16;
 constexpr uint64_t kHoldTime = 1000 * kMillisecond;
@@ -41,7 +41,7 @@ bool Endpoint::State::poll(uint64_t time) {
         }
         const int count = arrived;
         arrived = taken = 0;
-        if (count < Udp::kReceiveBatch) break;
+        if (count < Udp::kReceiveBatch && !udp.expects()) break;
     }
     room_made = false;
     if (!touched.empty()) answer_all(time);

@@ -118,6 +118,7 @@ struct Endpoint::State final : Outside {
     Lane lanes[Udp::kLanes];
     uint64_t span = 0;  ///< of time, for the members' heat
     int epoll = -1;
+    static constexpr uint32_t kRails = 1u << Udp::kSockets;  ///< behind the sockets' bits
     std::unordered_map<Name, std::unique_ptr<Member>, NameHash> members;
     Member* last = nullptr;  ///< whose datagram came last
     List<Session, &Session::active_hook> active;

@@ -76,7 +76,9 @@ bool GroupMember::send(const iovec* parts, int count) { return by_.send(*this, p
 
 void GroupMember::flush() { by_.flush(); }
 
-GroupSockets::GroupSockets(int epoll) : epoll_(epoll) { std::fill(std::begin(sockets_), std::end(sockets_), -1); }
+GroupSockets::GroupSockets(int epoll, uint32_t bit) : epoll_(epoll), bit_(bit) {
+    std::fill(std::begin(sockets_), std::end(sockets_), -1);
+}
 
 GroupSockets::~GroupSockets() {
     for (uint16_t i = 0; i < rails_.count(); ++i)
@@ -120,7 +122,7 @@ int GroupSockets::open_socket(uint16_t rail) {
     }
     epoll_event event{};
     event.events = EPOLLIN;
-    event.data.fd = fd;
+    event.data.u64 = bit_;
     epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event);
     sockets_[rail] = fd;
     return MPI_SUCCESS;

@@ -53,8 +53,8 @@ class GroupSockets {
     /// Of a datagram on Ethernet, behind the key. Where an interface takes less the kernel cuts it.
     static constexpr uint32_t kPayload = 1500 - 28 - 8;
 
-    /// `epoll`: where the sockets are watched.
-    explicit GroupSockets(int epoll);
+    /// `epoll`: where the sockets are watched, as `bit`.
+    GroupSockets(int epoll, uint32_t bit);
     GroupSockets(const GroupSockets&) = delete;
     GroupSockets& operator=(const GroupSockets&) = delete;
     ~GroupSockets();
@@ -91,6 +91,7 @@ class GroupSockets {
     void take(const std::byte* data, size_t bytes);
 
     const int epoll_;
+    const uint32_t bit_;
     GroupRange range_;
     Rails rails_;
     int sockets_[Rails::kMost];

@@ -214,7 +214,7 @@ void Network::lose(Remote& path) {
 
 int Network::join(const transport::GroupName& name, transport::Audience& audience, std::unique_ptr<transport::Group>& out) {
     if (!groups_) {
-        auto made = std::make_unique<GroupSockets>(endpoint_->wait_fd());
+        auto made = std::make_unique<GroupSockets>(endpoint_->wait_fd(), Endpoint::kGroups);
         if (const int error = made->open()) return error;
         groups_ = std::move(made);
     }
@@ -231,6 +231,7 @@ bool Network::poll(Look look) {
         any |= groups_ && groups_->poll(now);
         return endpoint_->poll(now) || any;
     }
+    if (woken_) return poll_what_came(now);
     const bool busy = look == Look::busy;
     if (++skipped_ < (busy ? kSkipBusy : skip_quiet_)) return false;
     skipped_ = 0;
@@ -242,6 +243,21 @@ bool Network::poll(Look look) {
         skip_quiet_ = 1;
     else if (busy)
         skip_quiet_ = kSkipQuiet;
+    if (!unplaced_.empty()) [[unlikely]]
+        any |= place_paths();
+    return any;
+}
+
+// Who slept looks at all that woke it, once: it may sleep again soon, and what it had passed over would wake it again.
+bool Network::poll_what_came(uint64_t now) {
+    woken_ = false;
+    skipped_ = 0;
+    skip_quiet_ = 1;
+    const uint32_t came = endpoint_->what_came();
+    bool any = false;
+    if (came & Endpoint::kWires || wires_deadline() <= now) any |= by_wire_.looked(now, poll_wires(now));
+    if (came & Endpoint::kOwn || endpoint_->next_deadline() <= now) any |= by_datagram_.looked(now, endpoint_->poll(now));
+    if (came & Endpoint::kGroups) any |= by_group_.looked(now, groups_->poll(now));
     if (!unplaced_.empty()) [[unlikely]]
         any |= place_paths();
     return any;

@@ -79,6 +79,7 @@ class Network final : public transport::Transport, public transport::Connector {
     void announce(bool finalized) override;
     bool poll(Look look) override;
     int wait_fd() const override { return endpoint_->wait_fd(); }
+    void woken() override { woken_ = true; }
     uint64_t next_deadline() const override;
     void begin_batch() override { endpoint_->begin_batch(); }
     void end_batch() override { endpoint_->end_batch(); }
@@ -117,6 +118,7 @@ class Network final : public transport::Transport, public transport::Connector {
     void lose(Remote& path);
     bool place(Remote& path);
     bool place_paths();
+    bool poll_what_came(uint64_t now);
 
     // network_wires.cpp
     TcpUpcalls tcp_upcalls();
@@ -135,6 +137,7 @@ class Network final : public transport::Transport, public transport::Connector {
     Endpoint* endpoint_ = nullptr;
     std::vector<Remote*> unplaced_;  ///< paths to processes whose port is not known
     uint32_t skipped_ = 0, skip_quiet_ = 1;
+    bool woken_ = false;
     Bringer by_wire_, by_datagram_, by_group_;
     std::unique_ptr<GroupSockets> groups_;  ///< from the first join on
 

@@ -155,7 +155,7 @@ bool Network::ensure_tcp() {
     options.piece_bytes = config().ip_piece;
     std::unique_ptr<Tcp> made;
     if (Tcp::create(options, tcp_upcalls(), made) != MPI_SUCCESS) return false;
-    epoll_event event{EPOLLIN, {.u64 = 2}};
+    epoll_event event{EPOLLIN, {.u64 = Endpoint::kWires}};
     if (epoll_ctl(endpoint_->wait_fd(), EPOLL_CTL_ADD, made->wait_fd(), &event) != 0) return false;
     tcp_ = std::move(made);
     rails_seen_ = endpoint_->rails_version() - 1;

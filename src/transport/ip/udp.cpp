@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 
@@ -319,6 +320,11 @@ bool Udp::receive_one(int fd) {
 
 // Three looks of four are for the socket that brought something last, the others take turns.
 Udp::Socket& Udp::next_to_read() {
+    if (expected_ != 0) {
+        Socket& socket = sockets_[std::countr_zero(expected_)];
+        expected_ &= expected_ - 1;
+        return socket;
+    }
     if (socket_count_ == 1 || ++turn_ % 4 != 0) [[likely]]
         return sockets_[productive_];
     return sockets_[turn_ / 4 % static_cast<uint32_t>(socket_count_)];

@@ -50,6 +50,7 @@ class Udp {
     static constexpr size_t kMostFront = 256;  ///< bytes of a datagram's first part
     static constexpr size_t kCopied = 1024;    ///< datagrams up to this size are put together before they are sent
     static constexpr int kLanes = 4;           ///< each costs a descriptor, and a look into it now and then
+    static constexpr int kSockets = 1 + kLanes;
 
     Udp();
     Udp(const Udp&) = delete;
@@ -82,6 +83,11 @@ class Udp {
         if (queued_ > 0) flush_queued();
     }
 
+    /// The bit of a socket, for expect().
+    static uint32_t bit_of(int lane) { return 1u << (lane + 1); }
+    /// These have something: they are read before any other.
+    void expect(uint32_t sockets) { expected_ = sockets; }
+    bool expects() const { return expected_ != 0; }
     /// Reads what has come on one of the sockets, mostly that which brought something last; at most kReceiveBatch. Gives
     /// how many and writes them to arrivals().
     int receive();
@@ -110,10 +116,11 @@ class Udp {
     void refuse(int first, int count, int error);
     static void adapt(Socket& socket, int received);
 
-    Socket sockets_[1 + kLanes];  ///< the one for all, then the lanes
+    Socket sockets_[kSockets];  ///< the one for all, then the lanes
     int socket_count_ = 0;
     int productive_ = 0;  ///< that brought something last
     uint32_t turn_ = 0;
+    uint32_t expected_ = 0;
     uint16_t port_ = 0;
     bool interfaces_ = false;
     bool segmentation_ = false;  ///< the kernel cuts runs of datagrams itself (UDP_SEGMENT)
