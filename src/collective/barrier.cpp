@@ -10,6 +10,13 @@ Task barrier_dissemination(View v) {
     co_return v.error;
 }
 
+// As many rounds, in which two tell each other: between hosts one's word acknowledges the other's.
+Task barrier_recursive_doubling(View v) {
+    for (int width = 1; width < v.n; width *= 2)
+        co_await v.send_receive(nullptr, 0, byte_type(), v.me ^ width, nullptr, 0, byte_type(), v.me ^ width);
+    co_return v.error;
+}
+
 Task barrier_tree(View v) {
     int distance = 1;
     for (; distance < v.n && !(v.me & distance); distance *= 2)

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <utility>
 
 #include "base/calling.h"
 #include "base/clock.h"
@@ -48,6 +49,8 @@ STARLING_STATE bool may_block = true;
 /// With peers on other hosts one thread sleeps on the sockets, any other on the futex; this socket wakes the former.
 STARLING_STATE int wake_socket = -1;
 STARLING_STATE bool sleeping_on_sockets = false;
+/// The last sleep ended by what came on a socket, and nobody rang: that is no sign of a death.
+STARLING_STATE bool woken_by_data = false;
 /// Threads of the program that have gone to sleep over their wait.
 STARLING_STATE uint32_t asleep = 0;
 STARLING_STATE CoreWatch core;
@@ -83,6 +86,7 @@ bool sleep_on_sockets(uint64_t limit_ns) {
     sleeping_on_sockets = false;
     if (sockets[0].revents) job::drain_wake_socket(wake_socket);
     if (sockets[1].revents) link::woken();
+    woken_by_data = sockets[1].revents && !sockets[0].revents;
     return ready > 0;
 }
 
@@ -256,7 +260,7 @@ void Idle::look_around() {
             const uint64_t ended = sleep_until_rung(rings_, time_to_sleep(seen.now), Sleeper::application);
             waiting_.slept(ended);
             count_until(ended);
-            return look_at_liveness();
+            return std::exchange(woken_by_data, false) ? look_at_liveness_now_and_then(ended) : look_at_liveness();
         }
     }
 }
