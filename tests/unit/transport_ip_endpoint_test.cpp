@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <bit>
 #include <cstring>
 #include <filesystem>
 #include <functional>
@@ -24,6 +25,7 @@
 #include "mpi.h"
 #include "transport/ip/datagram.h"
 #include "transport/ip/rails.h"
+#include "transport/ip/udp.h"
 
 namespace starling::ip {
 namespace {
@@ -56,9 +58,7 @@ TEST(Endpoint, WhatFailsForWantOfMemoryComesAgain) {
     for (uint64_t i = 0; i < kPackets; ++i) ASSERT_EQ(b.got[i].first, i);
     EXPECT_EQ(tries, static_cast<int>(kPackets / 5));
     // Nothing was lost; but who loses its core for long may find the answers late.
-    if (a.endpoint->counters().timeouts == 0) {
-        EXPECT_EQ(a.endpoint->counters().repeated, 0u);
-    }
+    if (a.endpoint->counters().timeouts == 0) { EXPECT_EQ(a.endpoint->counters().repeated, 0u); }
 }
 
 TEST(Endpoint, FirstPacketNeedsNoPreparationOnTheOtherSide) {
@@ -276,6 +276,38 @@ TEST(Endpoint, SleepersAreWoken) {
     EXPECT_EQ(::poll(&wait, 1, 0), 0);
     EXPECT_LT(b.endpoint->next_deadline(), now_ns() + kSecond) << "the acknowledgement is owed";
     EXPECT_LT(a.endpoint->next_deadline(), now_ns() + kSecond) << "the retransmission timer runs";
+}
+
+// What a poll passes over would wake the sleeper again at once. Three peers have lanes, one has not.
+TEST(Endpoint, WhoWasWokenTakesAllThatCameInOnePoll) {
+    constexpr size_t kPeers = 4, kWithLanes = 3;
+    Process hub(0);
+    std::vector<std::unique_ptr<Process>> peers;
+    std::vector<Session*> to_peer, to_hub;
+    for (uint32_t i = 0; i < kPeers; ++i) {
+        Process& peer = *peers.emplace_back(std::make_unique<Process>(i + 1));
+        to_peer.push_back(&hub.meet(i + 1, peer.endpoint->port()));
+        to_hub.push_back(&peer.meet(0, hub.endpoint->port()));
+    }
+    for (uint64_t i = 0; i < 200; ++i)
+        for (size_t peer = 0; peer < kPeers; ++peer) {
+            if (peer >= kWithLanes && i > 10) continue;
+            ASSERT_TRUE(hub.send(*to_peer[peer], i, "busy"));
+            const size_t before = peers[peer]->got.size();
+            ASSERT_TRUE(poll_until({&hub, peers[peer].get()}, [&] { return peers[peer]->got.size() > before; }));
+        }
+    ASSERT_EQ(hub.endpoint->counters().lanes, kWithLanes);
+    const auto came = [&] { return hub.endpoint->what_came() & ((1u << Udp::kSockets) - 1); };
+    for (uint64_t round = 0; round < 10; ++round) {
+        while (came() != 0) hub.poll();  // acknowledgements of before
+        hub.got.clear();
+        for (size_t i = 0; i < kPeers; ++i) ASSERT_TRUE(peers[i]->send(*to_hub[i], round, "wake up"));
+        for (const uint64_t end = now_ns() + 10 * kSecond; std::popcount(came()) != static_cast<int>(kPeers);)
+            ASSERT_LT(now_ns(), end);
+        hub.poll();
+        EXPECT_EQ(hub.got.size(), kPeers);
+        EXPECT_EQ(came(), 0u);
+    }
 }
 
 /// The child echoes; both sides sleep while they wait, as processes do.
