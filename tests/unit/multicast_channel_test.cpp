@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "link/remote.h"
+#include "link/transports.h"
 #include "message/point_to_point.h"
 #include "message_team.h"
 
@@ -193,6 +196,49 @@ TEST(MulticastChannel, GroupsOfSeveralJobs) {
         ASSERT_NE(share.channel, nullptr);
         share.wait_until_ready();
         for (uint64_t call = 1; call <= 40; ++call) share.broadcast(call % 4, call, 2000);
+    });
+}
+
+// In the tree of rank 0's messages rank 1 is above rank 5, and that above rank 21, which takes nothing for a while. Ranks 1 to 4 leave the
+// group, which has to make room for another, and rank 5 ends. What rank 21 says then goes to rank 1, which must know that rank 5 has ended: else
+// rank 0 waits for ever.
+TEST(MulticastChannel, WhoHasLeftAGroupStillSpeaksForThoseBelowMembersThatEnd) {
+    enum Stage { kOneIsDeaf = 1, kLeft };
+    constexpr int kEnds = 5, kDeaf = 21, kMembers = 22;
+    std::vector<int> everybody(kMembers);
+    std::iota(everybody.begin(), everybody.end(), 0);
+    run(one_host_each(kMembers), {{"STARLING_MULTICAST", "lazy"}, {"STARLING_MULTICAST_GROUPS", "1"}}, [&](Node& node) {
+        Share whole(node, everybody, 1);
+        whole.wait_until_ready();
+        whole.broadcast(0, 1, 100);
+        node.barrier(0);
+        if (node.rank == kDeaf) {
+            node.board.stage.store(kOneIsDeaf);
+            while (node.board.stage.load() != kLeft) usleep(1000);
+        } else {
+            node.wait_for([&] { return node.board.stage.load() == kOneIsDeaf; });
+            whole.broadcast(0, 2, 100);
+        }
+        if (node.rank >= 1 && node.rank <= 4) {
+            Share part(node, {1, 2, 3, 4}, 2);
+            part.wait_until_ready();
+            for (uint64_t call = 1; call <= 20; ++call) part.broadcast(0, call, 100);
+            EXPECT_FALSE(multicast::may_send(*whole.channel, 1));
+            node.board.arrived[2].fetch_add(1);
+        }
+        if (node.rank == kEnds) {
+            node.wait_for([&] { return node.board.arrived[2].load() == 4; });
+            node.board.arrived[1].fetch_add(1);
+            link::publish_state(true);
+            _exit(0);
+        }
+        node.meet(1, node.rank == kDeaf ? kMembers : kMembers - 1);
+        if (node.rank == 0) {
+            EXPECT_FALSE(multicast::all_delivered());
+            node.board.stage.store(kLeft);
+        }
+        progress::wait_until([] { return multicast::all_delivered(); });
+        if (node.rank == 0) node.board.arrived[7].fetch_add(1);  // for the one that has ended
     });
 }
 
