@@ -18,12 +18,16 @@ using Wait = ProfileReport::Wait;
 using Connection = ProfileReport::Connection;
 
 // A job's number is random, and so is a context id: they have their eight bytes. All else is mostly small.
-constexpr size_t kLeastPeer = 17, kLeastCollective = 36, kLeastWait = 12, kLeastConnection = 11, kLeastPhase = 30;
+constexpr size_t kLeastPeer = 18, kLeastCollective = 36, kLeastWait = 12, kLeastConnection = 11, kLeastPhase = 30;
 
 void write(Writer& writer, const Peer& peer) {
     writer.number(peer.job).packed(peer.rank);
     for (size_t i = 0; i < 3; ++i) writer.packed(peer.messages[i]).packed(peer.bytes[i]);
-    writer.packed(peer.connection_messages).packed(peer.connection_bytes);
+    writer.packed(peer.connection_messages).packed(peer.connection_bytes).packed(peer.has_accesses());
+    if (!peer.has_accesses()) return;
+    for (size_t i = 0; i < ProfileReport::kAccesses; ++i) writer.packed(peer.accesses[i]).packed(peer.access_bytes[i]);
+    writer.packed(peer.packet_accesses).packed(peer.packet_access_bytes);
+    writer.packed(peer.connection_accesses).packed(peer.connection_access_bytes);
 }
 
 void read(Reader& reader, Peer& out) {
@@ -35,6 +39,15 @@ void read(Reader& reader, Peer& out) {
     }
     out.connection_messages = reader.packed();
     out.connection_bytes = reader.packed();
+    if (reader.packed(1) == 0) return;
+    for (size_t i = 0; i < ProfileReport::kAccesses; ++i) {
+        out.accesses[i] = reader.packed();
+        out.access_bytes[i] = reader.packed();
+    }
+    out.packet_accesses = reader.packed();
+    out.packet_access_bytes = reader.packed();
+    out.connection_accesses = reader.packed();
+    out.connection_access_bytes = reader.packed();
 }
 
 void write(Writer& writer, const Collective& calls) {
@@ -129,6 +142,14 @@ void add(Peer& sum, const Peer& other) {
     }
     sum.connection_messages += other.connection_messages;
     sum.connection_bytes += other.connection_bytes;
+    for (size_t i = 0; i < ProfileReport::kAccesses; ++i) {
+        sum.accesses[i] += other.accesses[i];
+        sum.access_bytes[i] += other.access_bytes[i];
+    }
+    sum.packet_accesses += other.packet_accesses;
+    sum.packet_access_bytes += other.packet_access_bytes;
+    sum.connection_accesses += other.connection_accesses;
+    sum.connection_access_bytes += other.connection_access_bytes;
 }
 
 void add(Collective& sum, const Collective& other) {
@@ -174,10 +195,25 @@ void sort(std::vector<T>& all) {
     std::sort(all.begin(), all.end(), [](const T& a, const T& b) { return key_of(a) < key_of(b); });
 }
 
+/// Adds up those that are there twice. Sorted before and after.
+void fold(std::vector<Peer>& peers) {
+    size_t kept = 0;
+    for (const Peer& peer : peers) {
+        if (kept > 0 && key_of(peers[kept - 1]) == key_of(peer))
+            add(peers[kept - 1], peer);
+        else
+            peers[kept++] = peer;
+    }
+    peers.resize(kept);
+}
+
 }  // namespace
+
+bool ProfileReport::Peer::has_accesses() const { return accesses[0] + accesses[1] + accesses[2] > 0; }
 
 void sort(Phase& phase) {
     sort(phase.peers);
+    fold(phase.peers);
     sort(phase.collectives);
     sort(phase.waits);
 }

@@ -12,12 +12,18 @@
 namespace starling::control {
 
 struct ProfileReport {
-    /// What was sent to one process. Sizes are in the order of profile::Size.
+    /// What was sent to one process, and which accesses were made to its memory. Sizes are in the order of profile::Size, accesses in that of
+    /// profile::Access.
+    static constexpr size_t kAccesses = 3;
     struct Peer {
         job::JobId job = 0;
         uint32_t rank = 0;
         uint64_t messages[3] = {}, bytes[3] = {};
         uint64_t connection_messages = 0, connection_bytes = 0;  ///< those of all that went on a connection
+        uint64_t accesses[kAccesses] = {}, access_bytes[kAccesses] = {};
+        uint64_t packet_accesses = 0, packet_access_bytes = 0;          ///< those of all accesses that its owner carried out
+        uint64_t connection_accesses = 0, connection_access_bytes = 0;  ///< those of these that went on a connection
+        bool has_accesses() const;
         bool operator==(const Peer&) const = default;
     };
     /// Calls that are alike.
@@ -64,7 +70,7 @@ struct ProfileReport {
     std::vector<Phase> phases;
 };
 
-/// Brings peers, calls and waits into their order, which merge() needs of both.
+/// Brings peers, calls and waits into their order, which merge() needs of both; a peer that is there twice is added up.
 void sort(ProfileReport::Phase& phase);
 /// Adds the occurrences `later`, which follow those of `sum`. Of the connections the first kMostConnections are kept.
 void merge(ProfileReport::Phase& sum, const ProfileReport::Phase& later);

@@ -122,6 +122,13 @@ inline void count_message(Peer& peer, profile::Size size, uint64_t bytes) {
     if (++peer.sent_since_check >= kConsiderAfter && peer.state == State::closed) consider_opening(peer);
 }
 
+/// Counts an access of its memory that it carries out, for the profile.
+inline void count_access(Peer& peer, profile::Access access, uint64_t bytes) {
+    if (!peer.traffic) [[likely]]
+        return;
+    profile::count(*peer.traffic, access, peer.state == State::connected ? profile::Way::connection : profile::Way::base, bytes);
+}
+
 /// Counts a long message for the same, if it is one that a connection would stream; or an access of many packets. Short accesses are no
 /// faster on a connection.
 inline void count_bytes(Peer& peer, uint64_t bytes) {

@@ -24,7 +24,7 @@ namespace starling::profile {
 namespace {
 
 using control::ProfileReport;
-static_assert(kCauses == ProfileReport::kCauses && kSizes == 3);
+static_assert(kCauses == ProfileReport::kCauses && kSizes == 3 && kAccesses == ProfileReport::kAccesses);
 
 /// What waits to be handed on, and what is on its way.
 class Recorder {
@@ -106,6 +106,15 @@ void Recorder::write_down(PhaseId ended) {
                 peer.bytes[size] = base.bytes + connection.bytes;
                 peer.connection_messages += connection.messages;
                 peer.connection_bytes += connection.bytes;
+            }
+            for (size_t i = 0; i < kAccesses; ++i) {
+                const Tally &base = traffic.by_packets[i][0], &connection = traffic.by_packets[i][1], &here = traffic.in_memory[i];
+                peer.accesses[i] = base.messages + connection.messages + here.messages;
+                peer.access_bytes[i] = base.bytes + connection.bytes + here.bytes;
+                peer.packet_accesses += base.messages + connection.messages;
+                peer.packet_access_bytes += base.bytes + connection.bytes;
+                peer.connection_accesses += connection.messages;
+                peer.connection_access_bytes += connection.bytes;
             }
             static_cast<ProfileReport::Phase*>(argument)->peers.push_back(peer);
         },

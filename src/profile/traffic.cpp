@@ -19,6 +19,7 @@ uint64_t Traffic::messages() const { return messages(Way::base) + messages(Way::
 uint64_t Traffic::messages(Way way) const {
     uint64_t sum = 0;
     for (const auto& size : tallies) sum += size[static_cast<size_t>(way)].messages;
+    for (const auto& access : by_packets) sum += access[static_cast<size_t>(way)].messages;
     return sum;
 }
 
@@ -26,6 +27,8 @@ uint64_t Traffic::bytes() const {
     uint64_t sum = 0;
     for (const auto& size : tallies)
         for (const Tally& tally : size) sum += tally.bytes;
+    for (const auto& access : by_packets)
+        for (const Tally& tally : access) sum += tally.bytes;
     return sum;
 }
 
@@ -58,6 +61,8 @@ void clear_traffic() {
     if (!used) return;
     while (Traffic* const traffic = used->pop_front()) {
         std::fill_n(&traffic->tallies[0][0], kSizes * kWays, Tally{});
+        std::fill_n(&traffic->by_packets[0][0], kAccesses * kWays, Tally{});
+        std::fill_n(&traffic->in_memory[0], kAccesses, Tally{});
         if (traffic->let_go) delete traffic;
     }
 }

@@ -1,4 +1,4 @@
-// What is counted of the messages to one peer in the phase that is going on. A plan (reconfiguration) and a profile are made
+// What is counted of the messages to one peer, and of the accesses to its memory, in the phase that is going on. A plan (reconfiguration) and a profile are made
 // of these numbers and of nothing else, so they are counted once.
 //
 // Not thread-safe: within the library's lock (base/lock.h).
@@ -22,8 +22,12 @@ inline constexpr uint64_t kSmallMost = 1024;
 enum class Way : uint8_t { base, connection };
 inline constexpr size_t kWays = 2;
 
+/// What is done to another process's memory (windows, OpenSHMEM): an update is an atomic operation, if it takes something back or not.
+enum class Access : uint8_t { put, get, update };
+inline constexpr size_t kAccesses = 3;
+
 struct Tally {
-    uint64_t messages = 0;
+    uint64_t messages = 0;  ///< or accesses
     uint64_t bytes = 0;
 };
 
@@ -33,9 +37,12 @@ struct Traffic {
     const uint64_t job;
     const uint32_t rank;
     Tally tallies[kSizes][kWays];
+    Tally by_packets[kAccesses][kWays];  ///< accesses that its owner carries out
+    Tally in_memory[kAccesses];          ///< accesses that went by no path: in a mapping, or by the kernel
     bool let_go = false;
     ListHook hook;  ///< in the list of those with something in this phase
 
+    /// Messages, and accesses by packets: what a connection would carry.
     uint64_t messages() const;
     uint64_t bytes() const;
     uint64_t messages(Way way) const;
@@ -58,6 +65,20 @@ inline void count(Traffic& traffic, Size size, Way way, uint64_t bytes) {
     Tally& tally = traffic.tallies[static_cast<size_t>(size)][static_cast<size_t>(way)];
     if (!traffic.hook.linked()) [[unlikely]]
         list(traffic);
+    ++tally.messages;
+    tally.bytes += bytes;
+}
+
+/// Counts one access, which goes by packets, or by no path.
+inline void count(Traffic& traffic, Access access, Way way, uint64_t bytes) {
+    if (!traffic.hook.linked()) list(traffic);
+    Tally& tally = traffic.by_packets[static_cast<size_t>(access)][static_cast<size_t>(way)];
+    ++tally.messages;
+    tally.bytes += bytes;
+}
+inline void count_in_memory(Traffic& traffic, Access access, uint64_t bytes) {
+    if (!traffic.hook.linked()) list(traffic);
+    Tally& tally = traffic.in_memory[static_cast<size_t>(access)];
     ++tally.messages;
     tally.bytes += bytes;
 }

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/immortal.h"
 #include "base/state.h"
+#include "link/job.h"
 #include "message/serials.h"
 #include "rma/owner.h"
 #include "rma/runs.h"
@@ -39,6 +40,11 @@ void count(Operation operation) {
         ++counters.gets;
     else
         ++counters.updates;
+}
+
+profile::Access kind_of(Operation operation) {
+    if (operation == Operation::put) return profile::Access::put;
+    return operation == Operation::get ? profile::Access::get : profile::Access::update;
 }
 
 /// So many of its packets are answered, or will be to nobody.
@@ -202,6 +208,14 @@ bool copy_by_kernel(const Access& access, Target& target) {
 
 }  // namespace
 
+void watch(Target& target, const link::Process& process) {
+    target.traffic = profile::open_traffic(process.job->address().id, process.rank);
+}
+
+void count_in_memory(profile::Traffic& traffic, Operation operation, uint64_t bytes) {
+    profile::count_in_memory(traffic, kind_of(operation), bytes);
+}
+
 int Target::take_error() {
     if (!error) return MPI_SUCCESS;
     const int taken = error;
@@ -217,12 +231,15 @@ void start(Access& access, Target& target) {
     access.issued = access.answered = access.packets = 0;
     access.done = false;
     access.outcome = progress::Outcome{};
-    if (target.mapped || access.bytes == 0 || copy_by_kernel(access, target)) {
+    const bool copied = !target.mapped && access.bytes > 0 && copy_by_kernel(access, target);
+    if (target.mapped || access.bytes == 0 || copied) {
         if (access.bytes && target.mapped) do_in_mapping(access, target);
+        if (copied) count_in_memory(target, access.operation, access.bytes);
         access.done = true;
         if (access.over) return access.over(access);
         return access.complete();
     }
+    link::count_access(*target.peer, kind_of(access.operation), access.bytes);
     take_accesses();
     if (!active) active = new Targets;
     access.serial = serials.add(access);

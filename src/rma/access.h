@@ -11,6 +11,7 @@
 
 #include "base/list.h"
 #include "link/peer.h"
+#include "profile/traffic.h"
 #include "progress/request.h"
 #include "rma/packets.h"
 #include "rma/region.h"
@@ -63,6 +64,7 @@ struct Target {
     std::byte* mapping = nullptr;  ///< where offset 0 lies in this process, if `mapped`
     bool mapped = false;
     const Exclusion* exclusion = nullptr;  ///< of a mapping
+    profile::Traffic* traffic = nullptr;   ///< counts what goes without packets; null: nobody wants to know
     pid_t pid = 0;                         ///< of a neighbour whose memory the kernel copies; 0: none
     uint64_t address = 0;                  ///< where offset 0 lies there
     std::unique_ptr<Batch> batch;          ///< what it will copy with the next flush
@@ -88,6 +90,15 @@ struct Target {
 /// `access` count: a put: origin and there; a get: result and there; an update: origin, there and update, with a result if `operation`
 /// is fetch_update; compare_swap: swap, result, there of one element, and update.element. Offsets have been checked as far as they can be.
 void start(Access& access, Target& target);
+
+/// Of whom the region is, for the profile. For targets of other processes, before their first access.
+void watch(Target& target, const link::Process& process);
+/// An access of it that has gone without packets. The functions below do it themselves.
+void count_in_memory(profile::Traffic& traffic, Operation operation, uint64_t bytes);
+inline void count_in_memory(const Target& target, Operation operation, uint64_t bytes) {
+    if (target.traffic) [[unlikely]]
+        count_in_memory(*target.traffic, operation, bytes);
+}
 
 /// The same in a mapping, where no access is needed for it: all is done on return. Lengths have been checked.
 void put_in_mapping(const Target& target, const Local& origin, const There& there);

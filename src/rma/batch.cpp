@@ -41,10 +41,11 @@ void start_each(Target& target, const Batch& batch) {
 }  // namespace
 
 Target::Target() = default;
-Target::~Target() = default;
+Target::~Target() { profile::let_go(traffic); }
 
 bool move_block(Target& target, Operation operation, void* here, uint64_t offset, uint64_t bytes) {
     if (target.mapped) [[likely]] {
+        count_in_memory(target, operation, bytes);
         auto* there = reinterpret_cast<std::byte*>(reinterpret_cast<uintptr_t>(target.mapping) + offset);
         void* to = operation == Operation::put ? there : here;
         const void* from = operation == Operation::put ? here : there;
@@ -72,6 +73,8 @@ void copy_batch(Target& target) {
     if (shm::copy_blocks(target.pid, batch.operation == Operation::put, batch.here, batch.there, batch.count, batch.bytes)) {
         target.pid = 0;  // forbidden, or gone: packets find out
         start_each(target, batch);
+    } else if (target.traffic) {
+        for (size_t i = 0; i < batch.count; ++i) count_in_memory(target, batch.operation, batch.here[i].iov_len);
     }
     batch.count = batch.bytes = 0;
 }

@@ -83,6 +83,7 @@ void wait_until_done(Operation& operation) {
 void put(const Context& context, Remote& remote, const Spot& spot, const void* source, uint64_t bytes, bool nbi) {
     if (std::byte* there = mapped(remote, spot)) {
         std::memcpy(there, source, bytes);
+        rma::count_in_memory(remote.target(spot.area), What::put, bytes);
         return note_store(remote);
     }
     Operation& operation = begin(context, What::put);
@@ -96,7 +97,7 @@ void put(const Context& context, Remote& remote, const Spot& spot, const void* s
 void get(const Context& context, Remote& remote, const Spot& spot, void* dest, uint64_t bytes, bool nbi) {
     if (const std::byte* there = mapped(remote, spot)) {
         std::memcpy(dest, there, bytes);
-        return;
+        return rma::count_in_memory(remote.target(spot.area), What::get, bytes);
     }
     Operation& operation = begin(context, What::get);
     operation.result = {dest, static_cast<int64_t>(bytes), &byte_type()};
@@ -111,6 +112,7 @@ void update(const Context& context, Remote& remote, const Spot& spot, const rma:
     const auto size = static_cast<size_t>(how.element->size);
     if (std::byte* there = mapped(remote, spot)) {
         rma::update(how, there, static_cast<const std::byte*>(operand), static_cast<std::byte*>(old), 1, nullptr);
+        rma::count_in_memory(remote.target(spot.area), What::update, size);
         if (operand) wake(remote);
         return;
     }
@@ -185,6 +187,7 @@ void compare_swap(const Context& context, Remote& remote, const Spot& spot, Elem
     if (std::byte* there = mapped(remote, spot)) {
         rma::compare_and_swap(element, there, static_cast<const std::byte*>(value), static_cast<const std::byte*>(cond),
                               static_cast<std::byte*>(old), nullptr);
+        rma::count_in_memory(remote.target(spot.area), What::compare_swap, size);
         return wake(remote);
     }
     Operation& operation = begin(context, What::compare_swap);
@@ -224,6 +227,7 @@ void starling_shmem_put_strided(const char* name, void* context, void* dest, con
     reach_of(*strides, strides->source);
     if (std::byte* there = mapped(remote, spot)) {
         copy_blocks(there, static_cast<const std::byte*>(source), *strides);
+        rma::count_in_memory(remote.target(spot.area), What::put, strides->block * strides->blocks);
         return note_store(remote);
     }
     Operation& operation = begin(its, What::put);
@@ -243,7 +247,10 @@ void starling_shmem_get_strided(const char* name, void* context, void* dest, con
     if (strides->block == 0 || strides->blocks == 0) return;
     const Spot spot = located("source", source, reach_of(*strides, strides->source));
     reach_of(*strides, strides->dest);
-    if (const std::byte* there = mapped(remote, spot)) return copy_blocks(static_cast<std::byte*>(dest), there, *strides);
+    if (const std::byte* there = mapped(remote, spot)) {
+        copy_blocks(static_cast<std::byte*>(dest), there, *strides);
+        return rma::count_in_memory(remote.target(spot.area), What::get, strides->block * strides->blocks);
+    }
     std::vector<std::byte> packed(strides->block * strides->blocks);
     Operation& operation = begin(its, What::get);
     operation.result = {packed.data(), static_cast<int64_t>(packed.size()), &byte_type()};

@@ -34,7 +34,8 @@ bool back_with_memory() {
 }
 
 void show_to_entries() {
-    starling_shmem_near.bytes.store(config().check ? 0 : std::min(world().heap.high_water(), world().there),
+    const bool looked_at = config().check || config().profile;
+    starling_shmem_near.bytes.store(looked_at ? 0 : std::min(world().heap.high_water(), world().there),
                                     std::memory_order_release);
 }
 

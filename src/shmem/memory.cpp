@@ -104,6 +104,8 @@ std::unique_ptr<Remote> meet(const link::Process& process) {
     remote->process = process;
     remote->near = link::on_this_host(process);
     for (const Area area : {Area::heap, Area::data}) remote->target(area).key = key_of(process, area, 0);
+    if (process != link::self())
+        for (rma::Target& target : remote->targets) rma::watch(target, process);
     if (process == link::self())
         map_own(*remote);
     else if (remote->near)

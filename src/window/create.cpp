@@ -133,6 +133,7 @@ void expose(Window& window) {
 void map(Window& window, Remote& remote, const Claim& claim) {
     rma::Target& target = remote.target;
     const auto place = static_cast<uint32_t>(window.my_place);
+    if (remote.rank != window.rank()) rma::watch(target, window.comm->local_group().at(remote.rank));
     if (remote.rank == window.rank()) {
         target.mapped = true;
         target.mapping = window.flavor == MPI_WIN_FLAVOR_DYNAMIC ? nullptr : static_cast<std::byte*>(window.base);

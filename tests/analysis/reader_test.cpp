@@ -55,6 +55,26 @@ TEST(Reader, DealsOutWhatWasSummedUp) {
     EXPECT_DOUBLE_EQ(run.spans[1].seconds, 3);
 }
 
+TEST(Reader, AccessesByPacketsCountAsMessagesDo) {
+    Written file = begin(3);
+    file.add(
+        R"({"kind":"phase","job":0,"rank":0,"phase":"p","from":1,"to":1,"began":0,"seconds":1,"peers":[[0,1,8,80,0,0,0,0,2,20]],)"
+        R"("accesses":[[0,1,3,30,2,20,1,8,4,40,1,10],[0,2,0,0,9,90,0,0,0,0,0,0]]})");
+    const auto run = file.read();
+    ASSERT_EQ(run.spans.size(), 1u);
+    EXPECT_EQ(run.spans[0].accesses[Access::put].bytes, 30);
+    EXPECT_EQ(run.spans[0].accesses[Access::get].messages, 11);
+    EXPECT_EQ(run.spans[0].accesses[Access::update].messages, 1);
+    EXPECT_EQ(run.spans[0].all().messages, 12);
+    const std::vector<Pair> pairs = pairs_of(run);
+    ASSERT_EQ(pairs.size(), 2u);
+    EXPECT_EQ(pairs[0].all.messages, 12);
+    EXPECT_EQ(pairs[0].on_connection.messages, 3);
+    EXPECT_EQ(pairs[0].in_memory.messages, 2);
+    EXPECT_EQ(pairs[1].all.messages, 0);
+    EXPECT_EQ(pairs[1].in_memory.bytes, 90);
+}
+
 TEST(Reader, MergesRunsToTheirMean) {
     Reader reader;
     for (const uint64_t messages : {10u, 30u}) {
@@ -131,6 +151,9 @@ TEST(Reader, RefusesWithASentence) {
     EXPECT_EQ(phase("[[0,1,2]]"), "x.jsonl, line 3: a peer has 3 numbers instead of 10");
     EXPECT_EQ(phase("[[0,1,-1,0,0,0,0,0,0,0]]"), "x.jsonl, line 3: a number of messages is no number from 0 on");
     EXPECT_EQ(phase("[[0,1,1,8,0,0,0,0,2,16]]"), "x.jsonl, line 3: a peer got more messages on connections than messages");
+    EXPECT_EQ(phase("[]", R"(,"accesses":[[0,1]])"), "x.jsonl, line 3: the accesses of a process has 2 numbers instead of 12");
+    EXPECT_EQ(phase("[]", R"(,"accesses":[[0,1,1,8,0,0,0,0,2,16,0,0]])"),
+              "x.jsonl, line 3: a process was accessed by packets, or on connections, more often than at all");
     EXPECT_EQ(phase("[]", R"(,"waits":[])"), "x.jsonl, line 3: \"waits\" is no object");
     EXPECT_EQ(phase("[]", R"(,"connections":[[0,0,1,"torn"]])"),
               "x.jsonl, line 3: a connection was torn instead of opened or closed");

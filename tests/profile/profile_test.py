@@ -17,6 +17,7 @@ from launcher_test import BUILD, MPIEXEC, Case  # noqa: E402
 from hosts_test import STARLING, HostsCase  # noqa: E402
 
 PATTERN = str(BUILD / "tests" / "profile" / "pattern")
+ACCESSES = str(BUILD / "tests" / "profile" / "accesses")
 RING = [4, 400, 2, 8000, 1, 100000]  # messages and bytes, by size, to the right neighbour
 
 
@@ -185,6 +186,45 @@ class Matrices(ProfileCase):
             self.assertRegex(file.name, r"^starling-profile-pattern-\d+\.jsonl\.gz$")
             self.check_ring(Profile(file), 1, 2)
             file.unlink()
+
+
+class Accesses(HostsCase, ProfileCase):
+    """Of OpenSHMEM and in windows, by partner."""
+
+    def check(self, profile, ranks):
+        for rank in range(ranks):
+            [row] = [a for p in profile.of("accesses", rank) for a in p["accesses"]]
+            self.assertEqual(row[:2], [0, (rank + 1) % ranks])
+            self.assertEqual(row[2:8], [4 + 1, 100 + 100 + 50 + 8 + 64, 3 + 1, 40 + 20 + 8 + 16, 3 + 2, 24 + 16])
+            yield row[8:]
+
+    def shown(self, path):
+        result = subprocess.run([STARLING, "profile", "show", path], text=True, capture_output=True, timeout=60)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout
+
+    def test_on_one_host(self):
+        """What both have mapped takes no way; the variable's one word is stored by its owner."""
+        for ranks in (2, 4):
+            for by_packets in self.check(self.profile("-n", ranks, ACCESSES, name=f"{ranks}.jsonl"), ranks):
+                self.assertEqual(by_packets[:2], [1, 8])
+        text = self.shown(pathlib.Path(self.directory, "4.jsonl"))
+        for name, number, size in ("puts", 20, "1.26 KB"), ("gets", 16, "336 B"), ("updates", 20, "160 B"), ("of these in mapped memory", 52, ""):
+            self.assertRegex(text, rf"(?m)^  {name} +{number} +\d+ % +{size}")
+        self.assertRegex(text, r"(?m)^  2 - 3 ")
+        self.assertNotIn("No messages", text)
+
+    def test_with_checks(self):
+        list(self.check(self.profile("--set", "check=on", "-n", 3, ACCESSES), 3))
+
+    def test_between_hosts(self):
+        """All of them go by packets, and count where a plan chooses connections."""
+        for by_packets in self.check(self.profile("--host", "a,b,c,d", "-n", 4, ACCESSES), 4):
+            self.assertEqual(by_packets[:2], [14, 446])
+
+    def test_who_accesses_nobody_has_none(self):
+        for line in self.profile("-n", 2, PATTERN, "ring").phases:
+            self.assertNotIn("accesses", line)
 
 
 class Explore(ProfileCase):

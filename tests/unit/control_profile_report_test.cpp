@@ -17,6 +17,10 @@ Phase a_phase(uint64_t occurrence) {
     phase.ns = 500;
     for (size_t i = 0; i < ProfileReport::kCauses; ++i) phase.waits_ns[i] = i;
     phase.peers = {{0xfedcba9876543210, 3, {1, 0, 300}, {8, 0, ~uint64_t{0}}, 127, 128}, {7, 0, {2, 0, 0}, {16, 0, 0}, 0, 0}};
+    phase.peers[1].accesses[1] = 5;
+    phase.peers[1].access_bytes[1] = 500;
+    phase.peers[1].packet_accesses = 3;
+    phase.peers[1].connection_access_bytes = 1;
     phase.collectives = {{"program+0x12", "allreduce", "node", 0x123456789abcdef0, 4, 0, true, 2, 16, 1000, 600000.5}};
     phase.connections = {{10, 7, 0, true}, {20, 7, 0, false}};
     sort(phase);
@@ -58,6 +62,14 @@ TEST(ProfileReport, HostileCountsAllocateNothing) {
     EXPECT_EQ(back.phases.capacity(), 0u);
 }
 
+TEST(ProfileReport, APeerThatIsThereTwiceIsAddedUp) {
+    Phase phase;
+    phase.peers = {{7, 1, {1, 0, 0}, {8, 0, 0}, 1, 8}, {7, 0, {}, {}, 0, 0}, {7, 1, {}, {}, 0, 0, {2, 0, 0}, {16, 0, 0}, 1, 8}};
+    sort(phase);
+    ASSERT_EQ(phase.peers.size(), 2u);
+    EXPECT_EQ(phase.peers[1], (ProfileReport::Peer{7, 1, {1, 0, 0}, {8, 0, 0}, 1, 8, {2, 0, 0}, {16, 0, 0}, 1, 8}));
+}
+
 TEST(ProfileReport, OccurrencesAreSummedUp) {
     Phase sum = a_phase(4), later = a_phase(5);
     later.peers.push_back({7, 1, {1, 0, 0}, {5, 0, 0}, 0, 0});
@@ -71,7 +83,7 @@ TEST(ProfileReport, OccurrencesAreSummedUp) {
     EXPECT_EQ(sum.waits_ns[3], 6u);
     ASSERT_EQ(sum.peers.size(), 4u);
     EXPECT_EQ(sum.peers[0].rank, 9u) << "by job and rank";
-    EXPECT_EQ(sum.peers[1], (ProfileReport::Peer{7, 0, {4, 0, 0}, {32, 0, 0}, 0, 0}));
+    EXPECT_EQ(sum.peers[1], (ProfileReport::Peer{7, 0, {4, 0, 0}, {32, 0, 0}, 0, 0, {0, 10, 0}, {0, 1000, 0}, 6, 0, 0, 2}));
     EXPECT_EQ(sum.peers[3].messages[2], 600u);
     EXPECT_EQ(sum.peers[3].connection_bytes, 256u);
     ASSERT_EQ(sum.collectives.size(), 2u);

@@ -50,16 +50,24 @@ TEST(ProfileTraffic, APhaseHasWhatWasSentInIt) {
     EXPECT_EQ(changes[0].traffic.size(), 2u) << "a listener sees what the phase that ends has had";
     EXPECT_TRUE(seen().empty());
 
+    count(*other, Access::put, Way::connection, 8);
+    count_in_memory(*other, Access::get, 100);
+    EXPECT_EQ(seen(), (std::vector<Seen>{{2, 1, 8, 1}})) << "what goes without packets needs no connection";
+    EXPECT_EQ(other->in_memory[1].bytes, 100u);
+    begin_phase("accesses");
+    EXPECT_TRUE(seen().empty());
+    EXPECT_EQ(other->in_memory[1].bytes, 0u);
+
     count(*one, Size::pool, Way::connection, 4096);
     let_go(one);
     EXPECT_EQ(seen(), (std::vector<Seen>{{1, 1, 4096, 1}})) << "a peer that is forgotten has had its messages";
     const PhaseId second = begin_phase("second");
-    EXPECT_EQ(changes[1].traffic.size(), 1u);
+    EXPECT_EQ(changes[2].traffic.size(), 1u);
     EXPECT_EQ(begin_phase("first"), first) << "a name is a phase, however often it comes";
     EXPECT_EQ(begin_phase("first"), first);
     EXPECT_NE(first, second);
     EXPECT_EQ(phase(first).occurrences, 3u);
-    EXPECT_EQ(phases(), 3u);
+    EXPECT_EQ(phases(), 4u);
     let_go(other);
 }
 

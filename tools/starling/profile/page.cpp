@@ -51,12 +51,13 @@ void add(Frame& frame, const Span& span, uint32_t ranks_per_bin) {
     frame.waits.add(span.waits);
     frame.all += span.all();
     frame.on_connection += span.on_connection();
+    for (const Sent& sent : span.sent) frame.all += sent.in_memory;
     for (const Part& part : span.parts) {
         for (uint32_t i = part.first; i < part.first + part.count; ++i) {
             const Sent& sent = span.sent[i];
             auto& cell = frame.cells[{part.process / ranks_per_bin, sent.to / ranks_per_bin}];
-            cell[0] += sent.all.messages;
-            cell[1] += sent.all.bytes;
+            cell[0] += sent.all.messages + sent.in_memory.messages;
+            cell[1] += sent.all.bytes + sent.in_memory.bytes;
             cell[2] += sent.on_connection.messages;
         }
     }

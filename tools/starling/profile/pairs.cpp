@@ -39,7 +39,7 @@ std::vector<Pair> pairs_of(const Span& span) {
         for (uint32_t i = part.first; i < part.first + part.count; ++i) {
             const Sent& sent = span.sent[i];
             if (sent.to == part.process) continue;
-            all.push_back({std::min(sent.to, part.process), std::max(sent.to, part.process), sent.all, sent.on_connection});
+            all.push_back({std::min(sent.to, part.process), std::max(sent.to, part.process), sent.all, sent.on_connection, sent.in_memory});
         }
     }
     std::sort(all.begin(), all.end(), before);
@@ -48,6 +48,7 @@ std::vector<Pair> pairs_of(const Span& span) {
         if (kept > 0 && all[kept - 1].a == pair.a && all[kept - 1].b == pair.b) {
             all[kept - 1].all += pair.all;
             all[kept - 1].on_connection += pair.on_connection;
+            all[kept - 1].in_memory += pair.in_memory;
         } else {
             all[kept++] = pair;
         }
@@ -60,10 +61,11 @@ std::vector<Pair> sum_of(const std::vector<Pair>& one, const std::vector<Pair>& 
     std::vector<Pair> out;
     out.reserve(std::max(one.size(), other.size()));
     merge(one, other, [&](const Pair* first, const Pair* second) {
-        Pair& sum = out.emplace_back(first ? *first : Pair{second->a, second->b, {}, {}});
+        Pair& sum = out.emplace_back(first ? *first : Pair{second->a, second->b, {}, {}, {}});
         if (!second) return;
-        sum.all += {second->all.messages * weight, second->all.bytes * weight};
-        sum.on_connection += {second->on_connection.messages * weight, second->on_connection.bytes * weight};
+        sum.all += second->all * weight;
+        sum.on_connection += second->on_connection * weight;
+        sum.in_memory += second->in_memory * weight;
     });
     return out;
 }

@@ -21,7 +21,9 @@ namespace {
 constexpr double kBytesPerMessage = 512;
 constexpr uint32_t kRounds = 16;  ///< of improving at most
 
-double weight(const Pair& pair) { return pair.all.bytes + kBytesPerMessage * pair.all.messages; }
+double weight(const Pair& pair) {
+    return pair.all.bytes + pair.in_memory.bytes + kBytesPerMessage * (pair.all.messages + pair.in_memory.messages);
+}
 
 /// The graph: each rank's partners, and what goes between them.
 struct Graph {
@@ -229,7 +231,7 @@ std::vector<HostRoom> rooms_for(std::vector<HostRoom> slots, uint32_t size) {
 
 double bytes_between(const std::vector<Pair>& pairs, const std::vector<uint32_t>& host_of_rank) {
     double sum = 0;
-    for (const Pair& pair : pairs) sum += host_of_rank[pair.a] != host_of_rank[pair.b] ? pair.all.bytes : 0;
+    for (const Pair& pair : pairs) sum += host_of_rank[pair.a] != host_of_rank[pair.b] ? pair.all.bytes + pair.in_memory.bytes : 0;
     return sum;
 }
 

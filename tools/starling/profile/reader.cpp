@@ -26,12 +26,14 @@ struct Line {
     Waits waits;
     uint32_t first = 0, count = 0;  ///< in the phase's `sent`
     std::array<Amount, kSizes> sizes;
+    std::array<Amount, kAccesses> accesses;
+    Amount by_packets;
 };
 
 /// To whom, as the file names it, and what.
 struct Row {
     uint64_t to;
-    Amount all, on_connection;
+    Amount all, on_connection, in_memory;
 };
 
 /// All lines of a phase.
@@ -107,6 +109,7 @@ struct Reader::Implementation {
 
     uint64_t process(const Json& job, const Json& rank);
     void read_peers(const Json& object, Lot& lot, Line& line);
+    void read_accesses(const Json& object, Lot& lot, Line& line);
     void read_collectives(const Json& object);
     void read_waiting(const Json& object);
     void read_connections(const Json& object, const Line& line);
@@ -167,12 +170,11 @@ uint64_t Reader::Implementation::process(const Json& job, const Json& rank) {
 }
 
 void Reader::Implementation::read_peers(const Json& object, Lot& lot, Line& line) {
-    line.first = static_cast<uint32_t>(lot.sent.size());
     const auto found = object.find("peers");
     if (found == object.end()) return;
     for (const Json& entry : list_of(*found, "\"peers\"")) {
         const Json::array_t& row = row_of(entry, "a peer", 10);
-        Row sent{process(row[0], row[1]), {}, amount_at(row, 8)};
+        Row sent{process(row[0], row[1]), {}, amount_at(row, 8), {}};
         for (size_t size = 0; size < kSizes; ++size) {
             const Amount amount = amount_at(row, 2 + 2 * size);
             line.sizes[size] += amount;
@@ -182,7 +184,34 @@ void Reader::Implementation::read_peers(const Json& object, Lot& lot, Line& line
             throw Refusal("a peer got more messages on connections than messages");
         lot.sent.push_back(sent);
     }
-    line.count = static_cast<uint32_t>(lot.sent.size()) - line.first;
+}
+
+/// To the row of the same process, if there were messages to it.
+void Reader::Implementation::read_accesses(const Json& object, Lot& lot, Line& line) {
+    const auto found = object.find("accesses");
+    if (found == object.end()) return;
+    std::unordered_map<uint64_t, size_t> rows;
+    for (size_t i = line.first; i < lot.sent.size(); ++i) rows.emplace(lot.sent[i].to, i);
+    for (const Json& entry : list_of(*found, "\"accesses\"")) {
+        const Json::array_t& row = row_of(entry, "the accesses of a process", 12);
+        const uint64_t to = process(row[0], row[1]);
+        Amount all;
+        for (size_t i = 0; i < kAccesses; ++i) {
+            const Amount amount = amount_at(row, 2 + 2 * i);
+            line.accesses[i] += amount;
+            all += amount;
+        }
+        const Amount packets = amount_at(row, 8), connection = amount_at(row, 10);
+        if (packets.messages > all.messages || packets.bytes > all.bytes || connection.messages > packets.messages)
+            throw Refusal("a process was accessed by packets, or on connections, more often than at all");
+        line.by_packets += packets;
+        const auto [at, fresh] = rows.try_emplace(to, lot.sent.size());
+        if (fresh) lot.sent.push_back({to, {}, {}, {}});
+        Row& sent = lot.sent[at->second];
+        sent.all += packets;
+        sent.on_connection += connection;
+        sent.in_memory += {all.messages - packets.messages, all.bytes - packets.bytes};
+    }
 }
 
 void Reader::Implementation::read_collectives(const Json& object) {
@@ -241,7 +270,10 @@ void Reader::Implementation::phase(const Json& object) {
     Lot& lot = at->second;
     if (fresh) names.push_back(name);
     if (lot.mark.empty()) lot.mark = object.contains("mark") ? text_of(object["mark"], "\"mark\"") : "program";
+    line.first = static_cast<uint32_t>(lot.sent.size());
     read_peers(object, lot, line);
+    read_accesses(object, lot, line);
+    line.count = static_cast<uint32_t>(lot.sent.size()) - line.first;
     read_collectives(object);
     read_waiting(object);
     read_connections(object, line);
@@ -307,13 +339,12 @@ void Reader::Implementation::make_spans(const std::string& name, Lot& lot) {
             before += part.seconds;
             part.waits.add(line.waits, weight);
             span.waits.add(line.waits, weight);
-            for (size_t size = 0; size < kSizes; ++size)
-                span.sizes[size] += {line.sizes[size].messages * weight, line.sizes[size].bytes * weight};
+            for (size_t size = 0; size < kSizes; ++size) span.sizes[size] += line.sizes[size] * weight;
+            for (size_t i = 0; i < kAccesses; ++i) span.accesses[i] += line.accesses[i] * weight;
+            span.by_packets += line.by_packets * weight;
             for (uint32_t i = line.first; i < line.first + line.count; ++i) {
                 const Row& row = lot.sent[i];
-                span.sent.push_back({index(row.to),
-                                     {row.all.messages * weight, row.all.bytes * weight},
-                                     {row.on_connection.messages * weight, row.on_connection.bytes * weight}});
+                span.sent.push_back({index(row.to), row.all * weight, row.on_connection * weight, row.in_memory * weight});
             }
             span.parts.push_back(part);
         }

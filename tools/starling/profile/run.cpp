@@ -13,7 +13,7 @@ Waits& Waits::add(const Waits& more, double share) {
 }
 
 Amount Span::all() const {
-    Amount sum;
+    Amount sum = by_packets;
     for (const Amount& amount : sizes) sum += amount;
     return sum;
 }

@@ -34,16 +34,22 @@ struct Amount {
         bytes += other.bytes;
         return *this;
     }
+    Amount operator*(double weight) const { return {messages * weight, bytes * weight}; }
 };
 
 /// Size classes of messages, as the paths see them.
 enum Size : uint8_t { small, pool, large };
 inline constexpr size_t kSizes = 3;
 
+/// Accesses of other processes' memory: windows', OpenSHMEM's.
+enum Access : uint8_t { put, get, update };
+inline constexpr size_t kAccesses = 3;
+
 /// What one process sent to another.
 struct Sent {
-    uint32_t to = 0;  ///< among all processes of the run
-    Amount all, on_connection;
+    uint32_t to = 0;            ///< among all processes of the run
+    Amount all, on_connection;  ///< messages, and accesses that were carried out by their owner: what a connection may carry
+    Amount in_memory;           ///< accesses that took no way: of memory that both have
 };
 
 /// Seconds.
@@ -74,12 +80,14 @@ struct Span {
     double began = 0;    ///< of the first process, s since its job's start
     double seconds = 0;  ///< the mean of the processes'; over all occurrences, as all sums here
     std::array<Amount, kSizes> sizes;
+    std::array<Amount, kAccesses> accesses;
+    Amount by_packets;  ///< of these
     Waits waits;
     std::vector<Part> parts;  ///< at most one per process and file
     std::vector<Sent> sent;   ///< in the order of the first message to each
 
     double occurrences() const { return static_cast<double>(to - from + 1); }
-    Amount all() const;
+    Amount all() const;  ///< messages, and accesses by packets
     Amount on_connection() const;
 };
 

@@ -139,8 +139,9 @@ void add(std::map<std::pair<uint32_t, uint32_t>, Pair>& out, uint32_t one, uint3
     Pair& pair = out[{std::min(one, other), std::max(one, other)}];
     pair.a = std::min(one, other);
     pair.b = std::max(one, other);
-    pair.all += {like.all.messages * share, like.all.bytes * share};
-    pair.on_connection += {like.on_connection.messages * share, like.on_connection.bytes * share};
+    pair.all += like.all * share;
+    pair.on_connection += like.on_connection * share;
+    pair.in_memory += like.in_memory * share;
 }
 
 std::vector<Pair> values_of(const std::map<std::pair<uint32_t, uint32_t>, Pair>& all) {

@@ -47,18 +47,22 @@ std::string head(const Run& run) {
 
 std::string paths(const Run& run) {
     std::array<Amount, kSizes> sizes;
-    Amount all, on_connection, between_hosts;
+    std::array<Amount, kAccesses> accesses;
+    Amount all, on_connection, between_hosts, in_memory;
     for (const Span& span : run.spans) {
         for (size_t i = 0; i < kSizes; ++i) sizes[i] += span.sizes[i];
+        for (size_t i = 0; i < kAccesses; ++i) accesses[i] += span.accesses[i];
         all += span.all();
         for (const Part& part : span.parts) {
             for (uint32_t i = part.first; i < part.first + part.count; ++i) {
                 const Sent& sent = span.sent[i];
                 on_connection += sent.on_connection;
+                in_memory += sent.in_memory;
                 if (run.host_of(part.process) != run.host_of(sent.to)) between_hosts += sent.all;
             }
         }
     }
+    all += in_memory;
     Table table("lrrrr", {"", "messages", "", "bytes", ""});
     const auto row = [&](const char* name, const Amount& amount) {
         table.add({name, short_number(amount.messages), percent(amount.messages, all.messages), short_bytes(amount.bytes),
@@ -67,6 +71,12 @@ std::string paths(const Run& run) {
     row("small (to 1 KB)", sizes[Size::small]);
     row("pool (to the eager limit)", sizes[Size::pool]);
     row("large", sizes[Size::large]);
+    if (std::any_of(accesses.begin(), accesses.end(), [](const Amount& amount) { return amount.messages > 0; })) {
+        row("puts", accesses[Access::put]);
+        row("gets", accesses[Access::get]);
+        row("updates", accesses[Access::update]);
+        row("of these in mapped memory", in_memory);
+    }
     row("all", all);
     row("on connections", on_connection);
     row("between hosts", between_hosts);
@@ -77,7 +87,7 @@ std::string paths(const Run& run) {
 struct PhaseSum {
     std::string mark;
     double occurrences = 0, seconds = 0, began = 0;
-    Amount all, on_connection;
+    Amount all, on_connection, in_memory;
     Waits waits;
     double partners = 0, parts = 0;
 };
@@ -94,6 +104,7 @@ std::string phases(const Run& run, const ShowWish& wish) {
         sum.occurrences += span.occurrences();
         sum.seconds += span.seconds;
         sum.all += span.all();
+        for (const Sent& sent : span.sent) sum.in_memory += sent.in_memory;
         sum.on_connection += span.on_connection();
         sum.waits.add(span.waits);
         sum.partners += static_cast<double>(span.sent.size());
@@ -107,8 +118,8 @@ std::string phases(const Run& run, const ShowWish& wish) {
         const auto& [name, sum] = sorted[i];
         const double all = sum.seconds * run.processes;
         table.add({name.empty() ? "(before the first)" : cut(name, 32), sum.mark, short_number(sum.occurrences),
-                   short_time(sum.seconds), percent(sum.waits.sum(), all), short_number(sum.all.messages),
-                   short_bytes(sum.all.bytes), fmt::format("{:.1f}", sum.parts > 0 ? sum.partners / sum.parts : 0),
+                   short_time(sum.seconds), percent(sum.waits.sum(), all), short_number(sum.all.messages + sum.in_memory.messages),
+                   short_bytes(sum.all.bytes + sum.in_memory.bytes), fmt::format("{:.1f}", sum.parts > 0 ? sum.partners / sum.parts : 0),
                    percent(sum.on_connection.messages, sum.all.messages)});
     }
     std::string out = "\nPhases (time: the processes' mean; partners: of a process in an occurrence)\n" + table.text();
@@ -116,18 +127,21 @@ std::string phases(const Run& run, const ShowWish& wish) {
     return out;
 }
 
+/// Messages and accesses.
+double talk(const Pair& pair) { return pair.all.messages + pair.in_memory.messages; }
+
 std::string top_pairs(const Run& run, const ShowWish& wish) {
     std::vector<Pair> pairs = pairs_of(run);
     const size_t count = pairs.size();
-    sort_by_messages(pairs);
+    std::stable_sort(pairs.begin(), pairs.end(), [](const Pair& one, const Pair& other) { return talk(one) > talk(other); });
     double all = 0;
-    for (const Pair& pair : pairs) all += pair.all.messages;
+    for (const Pair& pair : pairs) all += talk(pair);
     Table table("llrrrr", {"ranks", "hosts", "messages", "", "bytes", "on connections"});
     for (size_t i = 0; i < pairs.size() && i < wish.top; ++i) {
         const Pair& pair = pairs[i];
         const std::string &one = run.host_of(pair.a), &other = run.host_of(pair.b);
         table.add({run.name_of(pair.a) + " - " + run.name_of(pair.b), one == other ? one : one + " - " + other,
-                   short_number(pair.all.messages), percent(pair.all.messages, all), short_bytes(pair.all.bytes),
+                   short_number(talk(pair)), percent(talk(pair), all), short_bytes(pair.all.bytes + pair.in_memory.bytes),
                    percent(pair.on_connection.messages, pair.all.messages)});
     }
     if (table.empty()) return "\nNo messages between processes.\n";
@@ -148,7 +162,7 @@ std::string between_hosts(const Run& run) {
         const auto one = numbers.find(run.host_of(pair.a)), other = numbers.find(run.host_of(pair.b));
         if (one == numbers.end() || other == numbers.end()) continue;
         const size_t low = std::min(one->second, other->second), high = std::max(one->second, other->second);
-        bytes[low][high] += pair.all.bytes;
+        bytes[low][high] += pair.all.bytes + pair.in_memory.bytes;
     }
     std::vector<std::string> header{""};
     for (const std::string& name : names) header.push_back(cut(name, 12));

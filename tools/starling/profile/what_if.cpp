@@ -69,8 +69,9 @@ class Fixed {
         for (uint32_t nth = 0; nth < longest; ++nth) {
             for (const Part& part : span.parts) {
                 if (nth >= part.count) continue;
-                const uint32_t to = span.sent[part.first + nth].to;
-                if (to == part.process) continue;
+                const Sent& sent = span.sent[part.first + nth];
+                const uint32_t to = sent.to;
+                if (to == part.process || sent.all.messages == 0) continue;
                 Limits& open = open_[key(part.process, to)];
                 open |= degrees_.connect(part.process, to, open);
             }
