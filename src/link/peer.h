@@ -126,7 +126,8 @@ inline void count_message(Peer& peer, profile::Size size, uint64_t bytes) {
 inline void count_access(Peer& peer, profile::Access access, uint64_t bytes) {
     if (!peer.traffic) [[likely]]
         return;
-    profile::count(*peer.traffic, access, peer.state == State::connected ? profile::Way::connection : profile::Way::base, bytes);
+    profile::count(*peer.traffic, access, peer.state == State::connected ? profile::Way::connection : profile::Way::base,
+                   bytes);
 }
 
 /// Counts a long message for the same, if it is one that a connection would stream; or an access of many packets. Short accesses are no

@@ -108,7 +108,8 @@ void Recorder::write_down(PhaseId ended) {
                 peer.connection_bytes += connection.bytes;
             }
             for (size_t i = 0; i < kAccesses; ++i) {
-                const Tally &base = traffic.by_packets[i][0], &connection = traffic.by_packets[i][1], &here = traffic.in_memory[i];
+                const Tally &base = traffic.by_packets[i][0], &connection = traffic.by_packets[i][1],
+                            &here = traffic.in_memory[i];
                 peer.accesses[i] = base.messages + connection.messages + here.messages;
                 peer.access_bytes[i] = base.bytes + connection.bytes + here.bytes;
                 peer.packet_accesses += base.messages + connection.messages;

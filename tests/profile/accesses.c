@@ -7,9 +7,9 @@
 
 static long variable;
 
-static void by_shmem(int right, char *heap) {
+static void by_shmem(int right, char* heap) {
     char block[256] = {0};
-    long *words = (long *)heap;
+    long* words = (long*)heap;
     shmem_putmem(heap + 1024, block, 100, right);
     shmem_putmem_nbi(heap + 1024, block, 100, right);
     shmem_char_iput(heap + 1024, block, 2, 1, 50, right);
@@ -38,9 +38,9 @@ int main(void) {
     MPI_Init(NULL, NULL);
     shmem_init();
     const int right = (shmem_my_pe() + 1) % shmem_n_pes();
-    char *heap = shmem_calloc(4096, 1);
+    char* heap = shmem_calloc(4096, 1);
     MPI_Win window;
-    void *base;
+    void* base;
     MPI_Win_allocate(4096, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &window);
     memset(base, 0, 4096);
     MPI_Barrier(MPI_COMM_WORLD);

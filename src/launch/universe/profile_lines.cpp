@@ -101,13 +101,13 @@ std::string ProfileLines::communicator_name(uint64_t context, job::JobId own) co
 void ProfileLines::write_phase(const Known& job, job::JobId id, uint32_t rank, const ProfileReport::Phase& phase,
                                std::string& lines) {
     // Lines for jobs that are met here for the first time come before.
-    Json peers = Json::array(), accesses = Json::array(), collectives = Json::array(), connections = Json::array(), waits = Json::object(),
-         waiting = Json::array();
+    Json peers = Json::array(), accesses = Json::array(), collectives = Json::array(), connections = Json::array(),
+         waits = Json::object(), waiting = Json::array();
     for (const ProfileReport::Peer& peer : phase.peers) {
         const uint64_t messages = peer.messages[0] + peer.messages[1] + peer.messages[2];
         if (messages > 0 || !peer.has_accesses())
             peers.push_back({number_of(peer.job, lines), peer.rank, peer.messages[0], peer.bytes[0], peer.messages[1],
-                         peer.bytes[1], peer.messages[2], peer.bytes[2], peer.connection_messages, peer.connection_bytes});
+                             peer.bytes[1], peer.messages[2], peer.bytes[2], peer.connection_messages, peer.connection_bytes});
         if (peer.has_accesses())
             accesses.push_back({number_of(peer.job, lines), peer.rank, peer.accesses[0], peer.access_bytes[0], peer.accesses[1],
                                 peer.access_bytes[1], peer.accesses[2], peer.access_bytes[2], peer.packet_accesses,
@@ -131,19 +131,19 @@ void ProfileLines::write_phase(const Known& job, job::JobId id, uint32_t rank, c
     // Hosts' clocks differ a little: nothing begins before its job.
     const uint64_t began = phase.began_ns > job.began_ns ? phase.began_ns - job.began_ns : 0;
     Json line = {{"kind", "phase"},
-                     {"job", job.number},
-                     {"rank", rank},
-                     {"phase", phase.name},
-                     {"from", phase.from},
-                     {"to", phase.to},
-                     {"mark", name_at(kMarks, phase.mark)},
-                     {"began", seconds(began)},
-                     {"seconds", seconds(phase.ns)},
-                     {"peers", peers},
-                     {"collectives", collectives},
-                     {"waits", waits},
-                     {"waiting", waiting},
-                     {"connections", connections}};
+                 {"job", job.number},
+                 {"rank", rank},
+                 {"phase", phase.name},
+                 {"from", phase.from},
+                 {"to", phase.to},
+                 {"mark", name_at(kMarks, phase.mark)},
+                 {"began", seconds(began)},
+                 {"seconds", seconds(phase.ns)},
+                 {"peers", peers},
+                 {"collectives", collectives},
+                 {"waits", waits},
+                 {"waiting", waiting},
+                 {"connections", connections}};
     if (!accesses.empty()) line["accesses"] = accesses;  // most programs have none
     add_line(lines, line);
 }

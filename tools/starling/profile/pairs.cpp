@@ -39,7 +39,8 @@ std::vector<Pair> pairs_of(const Span& span) {
         for (uint32_t i = part.first; i < part.first + part.count; ++i) {
             const Sent& sent = span.sent[i];
             if (sent.to == part.process) continue;
-            all.push_back({std::min(sent.to, part.process), std::max(sent.to, part.process), sent.all, sent.on_connection, sent.in_memory});
+            all.push_back({std::min(sent.to, part.process), std::max(sent.to, part.process), sent.all, sent.on_connection,
+                           sent.in_memory});
         }
     }
     std::sort(all.begin(), all.end(), before);

@@ -10,7 +10,8 @@ namespace starling::analysis {
 
 struct Pair {
     uint32_t a = 0, b = 0;  ///< processes, a < b
-    Amount all, on_connection, in_memory;  ///< as of Sent
+    Amount all, on_connection;
+    Amount in_memory = {};  ///< all as of Sent
 };
 
 /// The pairs that talked in a span, ordered by a, then b. What a process sends to itself is not among them.

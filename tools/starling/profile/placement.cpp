@@ -231,7 +231,8 @@ std::vector<HostRoom> rooms_for(std::vector<HostRoom> slots, uint32_t size) {
 
 double bytes_between(const std::vector<Pair>& pairs, const std::vector<uint32_t>& host_of_rank) {
     double sum = 0;
-    for (const Pair& pair : pairs) sum += host_of_rank[pair.a] != host_of_rank[pair.b] ? pair.all.bytes + pair.in_memory.bytes : 0;
+    for (const Pair& pair : pairs)
+        sum += host_of_rank[pair.a] != host_of_rank[pair.b] ? pair.all.bytes + pair.in_memory.bytes : 0;
     return sum;
 }
 

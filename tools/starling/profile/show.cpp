@@ -118,8 +118,9 @@ std::string phases(const Run& run, const ShowWish& wish) {
         const auto& [name, sum] = sorted[i];
         const double all = sum.seconds * run.processes;
         table.add({name.empty() ? "(before the first)" : cut(name, 32), sum.mark, short_number(sum.occurrences),
-                   short_time(sum.seconds), percent(sum.waits.sum(), all), short_number(sum.all.messages + sum.in_memory.messages),
-                   short_bytes(sum.all.bytes + sum.in_memory.bytes), fmt::format("{:.1f}", sum.parts > 0 ? sum.partners / sum.parts : 0),
+                   short_time(sum.seconds), percent(sum.waits.sum(), all),
+                   short_number(sum.all.messages + sum.in_memory.messages), short_bytes(sum.all.bytes + sum.in_memory.bytes),
+                   fmt::format("{:.1f}", sum.parts > 0 ? sum.partners / sum.parts : 0),
                    percent(sum.on_connection.messages, sum.all.messages)});
     }
     std::string out = "\nPhases (time: the processes' mean; partners: of a process in an occurrence)\n" + table.text();
