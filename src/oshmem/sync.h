@@ -33,6 +33,12 @@ inline void check_comparison(const char* name, int comparison) {
         starling_shmem_complain(name, "the comparison is none of SHMEM_CMP_EQ to SHMEM_CMP_GE");
 }
 
+template <class T>
+void check_variables(const char* name, const T* vars, size_t n) {
+    if (starling_shmem_near.checks) [[unlikely]]
+        starling_shmem_check(name, "ivar", vars, n * sizeof(T));
+}
+
 /// A condition as the runtime asks for it.
 template <class F>
 void wait_for(const char* name, F& condition) {
@@ -51,6 +57,10 @@ struct Several {
     T value;
     const T* values;  ///< null: `value` for all
 
+    void check(const char* name) const {
+        check_comparison(name, comparison);
+        check_variables(name, vars, n);
+    }
     bool left_out(size_t i) const { return status && status[i] != 0; }
     bool holds_at(size_t i) const { return holds(vars + i, comparison, values ? values[i] : value); }
     /// Whether none is asked for.
@@ -78,39 +88,39 @@ struct Several {
     }
 
     void wait_all(const char* name) const {
-        check_comparison(name, comparison);
+        check(name);
         auto condition = [this] { return all(); };
         wait_for(name, condition);
     }
     size_t wait_any(const char* name) const {
-        check_comparison(name, comparison);
+        check(name);
         size_t found = SIZE_MAX;
         auto condition = [&] { return (found = any()) != SIZE_MAX; };
         if (!empty()) wait_for(name, condition);
         return found;
     }
     size_t wait_some(const char* name, size_t* indices) const {
-        check_comparison(name, comparison);
+        check(name);
         size_t found = 0;
         auto condition = [&] { return (found = some(indices)) != 0; };
         if (!empty()) wait_for(name, condition);
         return found;
     }
     int test_all(const char* name) const {
-        check_comparison(name, comparison);
+        check(name);
         if (all()) return 1;
         starling_shmem_poll();
         return all();
     }
     size_t test_any(const char* name) const {
-        check_comparison(name, comparison);
+        check(name);
         const size_t found = any();
         if (found != SIZE_MAX || empty()) return found;
         starling_shmem_poll();
         return any();
     }
     size_t test_some(const char* name, size_t* indices) const {
-        check_comparison(name, comparison);
+        check(name);
         const size_t found = some(indices);
         if (found != 0 || empty()) return found;
         starling_shmem_poll();
@@ -121,6 +131,7 @@ struct Several {
 template <class T>
 void wait_until(const char* name, const T* var, int comparison, T value) {
     check_comparison(name, comparison);
+    check_variables(name, var, 1);
     auto condition = [=] { return holds(var, comparison, value); };
     wait_for(name, condition);
 }

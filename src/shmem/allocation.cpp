@@ -78,6 +78,7 @@ extern "C" {
 void* starling_shmem_allocate(const char* name, size_t alignment, size_t bytes, bool clear) {
     const Call call(name);
     check_alike_everywhere("the number of bytes", bytes);
+    check_alike_everywhere("the alignment", alignment);
     if (bytes == 0 || (alignment & (alignment - 1)) != 0) return nullptr;
     const uint64_t before = world().heap.high_water();
     std::byte* memory = allocate(alignment, bytes);
@@ -93,6 +94,7 @@ void* starling_shmem_reallocate(const char* name, void* memory, size_t bytes) {
     if (!memory) return starling_shmem_allocate(name, 0, bytes, false);
     const Call call(name);
     check_block(memory);
+    check_alike_everywhere("what is resized (its offset in the heap)", offset_of(memory));
     check_alike_everywhere("the number of bytes", bytes);
     const uint64_t offset = offset_of(memory), had = world().heap.bytes_at(offset);
     synchronize();

@@ -72,6 +72,7 @@ struct Combining {
           from(source == dest ? MPI_IN_PLACE : source) {
         check_alike(team, "the number of elements", elements);
         check_symmetric("dest", dest, elements * static_cast<uint64_t>(type.size));
+        check_symmetric("source", source, elements * static_cast<uint64_t>(type.size));
     }
     Team& team;
     const datatype::Datatype& type;
@@ -117,6 +118,7 @@ int starling_shmem_broadcast(const char* name, void* handle, void* dest, const v
     check_alike(team, "the number of bytes", bytes);
     check_alike(team, "the root", static_cast<uint64_t>(root));
     check_symmetric("dest", dest, bytes);
+    check_symmetric("source", source, bytes);
     const bool is_root = team.rank() == root;
     CommCall its(*team.comm, true);
     void* buffer = is_root ? const_cast<void*>(source) : dest;
@@ -137,6 +139,7 @@ int starling_shmem_collect(const char* name, void* handle, void* dest, const voi
         return ended(error);
     for (size_t i = 1; i < n; ++i) begins[i] = begins[i - 1] + counts[i - 1];
     check_symmetric("dest", dest, static_cast<uint64_t>(total_of(counts)));
+    check_symmetric("source", source, bytes);
     CommCall second(*team.comm, true);
     const Blocks blocks(dest, Counts(counts.data()), Counts(begins.data()), byte_type());
     return ended(collective::run(collective::allgather(second, source, mine, byte_type(), blocks)));
@@ -147,6 +150,7 @@ int starling_shmem_fcollect(const char* name, void* handle, void* dest, const vo
     Team& team = team_of(handle);
     check_alike(team, "the number of bytes", bytes);
     check_symmetric("dest", dest, bytes * static_cast<size_t>(team.size()));
+    check_symmetric("source", source, bytes);
     CommCall its(*team.comm, true);
     const auto count = static_cast<int64_t>(bytes);
     return ended(collective::run(collective::allgather(its, source, count, byte_type(), Blocks(dest, count, byte_type()))));
@@ -157,6 +161,7 @@ int starling_shmem_alltoall(const char* name, void* handle, void* dest, const vo
     Team& team = team_of(handle);
     check_alike(team, "the number of bytes", bytes);
     check_symmetric("dest", dest, bytes * static_cast<size_t>(team.size()));
+    check_symmetric("source", source, bytes * static_cast<size_t>(team.size()));
     CommCall its(*team.comm, true);
     const auto count = static_cast<int64_t>(bytes);
     const Blocks send(source, count, byte_type()), receive(dest, count, byte_type());
@@ -172,6 +177,7 @@ int starling_shmem_alltoalls(const char* name, void* handle, void* dest, const v
     const size_t all = count * static_cast<size_t>(team.size()), bytes = count * size;
     if (all == 0) return 0;
     check_symmetric("dest", dest, ((all - 1) * static_cast<size_t>(dst) + 1) * size);
+    check_symmetric("source", source, ((all - 1) * static_cast<size_t>(sst) + 1) * size);
     std::vector<std::byte> out(all * size), in(all * size);
     gather_strided(out.data(), static_cast<const std::byte*>(source), sst, all, size);
     CommCall its(*team.comm, true);

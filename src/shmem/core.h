@@ -38,6 +38,7 @@ struct Near {
     std::byte** heaps = nullptr;      ///< where each PE's heap is mapped, null: nowhere (yet); written by the runtime only
     const std::atomic<uint32_t>** watching = nullptr;  ///< of each neighbour: not 0 while it waits for its memory to change
     uint32_t pes = 0;
+    bool checks = false;               ///< STARLING_CHECK: every address is shown to the runtime
     std::atomic<int32_t> stored = -1;  ///< the PE that was stored to last, since all such PEs were woken; -1: none
     std::atomic<uint32_t> open = 0;    ///< accesses of the default context that are under way
 };
@@ -104,6 +105,8 @@ void starling_shmem_stored(int pe);
 
 // Waiting. `ready` is asked often, and must not call the library.
 void starling_shmem_wait(const char* name, bool (*ready)(void*), void* argument);
+/// Whether what is waited for or tested lies in allocated symmetric memory; ends the job if not.
+void starling_shmem_check(const char* name, const char* what, const void* address, size_t bytes);
 /// Moves what can be moved: for loops that test.
 void starling_shmem_poll();
 

@@ -48,6 +48,7 @@ void open_entries() {
     near.watching = static_cast<const std::atomic<uint32_t>**>(std::calloc(n, sizeof(void*)));
     if (!near.heaps || !near.watching) complain("no memory for %d PEs", world().pes);
     near.base = world().pages.data();
+    near.checks = config().check;
     near.pes = static_cast<uint32_t>(n);
     near.heaps[world().me] = near.base;
 }
@@ -56,6 +57,7 @@ void close_entries() {
     Near& near = starling_shmem_near;
     near.bytes.store(0);
     near.pes = 0;
+    near.checks = false;
     std::free(near.heaps);
     std::free(near.watching);
     near.heaps = nullptr;

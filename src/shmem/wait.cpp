@@ -47,6 +47,11 @@ void starling_shmem_wait(const char* name, bool (*ready)(void*), void* argument)
     wait_for_memory(ready, argument);
 }
 
+void starling_shmem_check(const char* name, const char* what, const void* address, size_t bytes) {
+    const Call call(name);
+    if (bytes > 0) located(what, address, bytes);
+}
+
 void starling_shmem_poll() {
     const Lock lock;
     if (world().phase != Phase::running) return;

@@ -1,5 +1,6 @@
 // What is wrong with a program: the first argument says what. Each case ends with a sentence that names PE, function and fault, or would go on.
 #include <shmem.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,32 @@ static void addresses(const char* what, long* heap, int me, int n) {
     free(own);
 }
 
+// What STARLING_CHECK alone looks at.
+static void checked(const char* what, long* heap, int me, int n) {
+    long local = 1, *gone = shmem_malloc(64);
+    shmem_free(gone);
+    if (is(what, "wait-stack")) shmem_long_wait_until(&local, SHMEM_CMP_EQ, 1);
+    if (is(what, "test-freed")) shmem_long_test_any(gone, 2, NULL, SHMEM_CMP_EQ, 1);
+    if (is(what, "get-freed")) shmem_long_g(gone, (me + 1) % n);
+    if (is(what, "atomic-freed")) shmem_long_atomic_fetch_add(gone, 1, (me + 1) % n);
+    if (is(what, "strided-freed")) shmem_long_iput(gone, heap, 1, 1, 2, (me + 1) % n);
+    if (is(what, "signal-freed")) shmem_putmem_signal(heap, heap + 1, 8, (uint64_t*)gone, 1, SHMEM_SIGNAL_SET, (me + 1) % n);
+    if (is(what, "lock-freed")) shmem_set_lock(gone);
+    if (is(what, "own-freed")) shmem_long_p(gone, 1, me);
+    if (is(what, "reduce-stack")) shmem_long_sum_reduce(SHMEM_TEAM_WORLD, &local, heap, 1);
+    if (is(what, "reduce-source")) shmem_long_sum_reduce(SHMEM_TEAM_WORLD, heap, &local, 1);
+    if (is(what, "alltoall-overrun")) shmem_long_alltoall(SHMEM_TEAM_WORLD, heap, heap + 1, 7);
+    if (is(what, "unequal-root")) shmem_long_broadcast(SHMEM_TEAM_WORLD, heap, heap, 1, me);
+    if (is(what, "unequal-collect")) shmem_long_fcollect(SHMEM_TEAM_WORLD, heap, heap, (size_t)me + 1);
+    if (is(what, "unequal-align")) shmem_align((size_t)64 << me, 64);
+    if (is(what, "unequal-calloc")) shmem_calloc((size_t)me + 1, 8);
+    if (is(what, "unequal-realloc")) shmem_realloc(heap, (size_t)(me + 1) * 8);
+    if (is(what, "unequal-free")) {
+        long* one = shmem_malloc(64);
+        shmem_free(me == 0 ? heap : one);
+    }
+}
+
 static void calls(const char* what, long* heap, int me, int n) {
     if (is(what, "root")) shmem_long_broadcast(SHMEM_TEAM_WORLD, heap, heap, 1, n);
     if (is(what, "unequal-malloc")) shmem_malloc((size_t)(me + 1) * 1000);                                // with STARLING_CHECK
@@ -51,6 +78,20 @@ static void calls(const char* what, long* heap, int me, int n) {
     if (is(what, "exhausted") && shmem_malloc((size_t)1 << 50) != NULL) shmem_global_exit(9);
 }
 
+// The last PE dies while the others wait for it, or access its memory: they end, too.
+static void dies(const char* what, long* heap, int me, int n) {
+    if (strncmp(what, "dies-", 5) != 0) return;
+    shmem_long_p(heap, 1, (me + 1) % n);
+    shmem_barrier_all();
+    if (me == n - 1) raise(SIGKILL);
+    if (is(what, "dies-barrier")) shmem_barrier_all();
+    if (is(what, "dies-wait")) shmem_long_wait_until(heap, SHMEM_CMP_EQ, 77);
+    if (is(what, "dies-lock"))
+        shmem_set_lock(heap + n), shmem_set_lock(heap + n + 1), shmem_long_wait_until(heap, SHMEM_CMP_EQ, 77);
+    while (is(what, "dies-get")) shmem_long_g(heap, n - 1);
+    while (is(what, "dies-atomic")) shmem_long_atomic_inc(heap, n - 1), shmem_quiet();
+}
+
 int main(int argc, char** argv) {
     const char* what = argc > 1 ? argv[1] : "nothing";
     before_init(what);
@@ -58,7 +99,9 @@ int main(int argc, char** argv) {
     const int me = shmem_my_pe(), n = shmem_n_pes();
     long* heap = shmem_calloc(8, sizeof *heap);
     addresses(what, heap, me, n);
+    checked(what, heap, me, n);
     calls(what, heap, me, n);
+    dies(what, heap, me, n);
     if (is(what, "exit") && me == n - 1) shmem_global_exit(argc > 2 ? atoi(argv[2]) : 0);
     if (is(what, "exit")) shmem_barrier_all(), shmem_barrier_all();
     shmem_barrier_all();

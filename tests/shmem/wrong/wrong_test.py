@@ -46,6 +46,31 @@ class Wrong(unittest.TestCase):
         self.expect("free-twice", r"shmem_free: 0x\w+ is not the begin of an allocation")
         self.expect("free-inside", r"shmem_free: 0x\w+ is not the begin of an allocation")
 
+    def test_every_address_is_looked_at(self):
+        for what, sentence in {
+                "wait-stack": r"shmem_long_wait_until: ivar, 8 bytes at 0x\w+, is not symmetric",
+                "test-freed": r"shmem_long_test_any: ivar, 16 bytes at 0x\w+, is not all in allocated",
+                "get-freed": r"shmem_long_g: source, 8 bytes at 0x\w+, is not all in allocated",
+                "atomic-freed": r"shmem_long_atomic_fetch_add: dest, 8 bytes at 0x\w+, is not all in allocated",
+                "strided-freed": r"shmem_long_iput: dest, 16 bytes at 0x\w+, is not all in allocated",
+                "signal-freed": r"shmem_putmem_signal: sig_addr, 8 bytes at 0x\w+, is not all in allocated",
+                "lock-freed": r"shmem_set_lock: lock, 8 bytes at 0x\w+, is not all in allocated",
+                "own-freed": r"shmem_long_p: dest, 8 bytes at 0x\w+, is not all in allocated",
+                "reduce-stack": r"shmem_long_sum_reduce: dest, 8 bytes at 0x\w+, is not symmetric",
+                "reduce-source": r"shmem_long_sum_reduce: source, 8 bytes at 0x\w+, is not symmetric",
+                "alltoall-overrun": r"shmem_long_alltoall: dest, 112 bytes at 0x\w+, is not all in allocated"}.items():
+            self.expect(what, r"PE \d of 2: " + sentence, STARLING_CHECK="on")
+
+    def test_unequal_arguments(self):
+        for what, sentence in {
+                "unequal-root": r"shmem_long_broadcast: the root is not the same on all PEs: \d here, and from 0 to 1",
+                "unequal-collect": r"shmem_long_fcollect: the number of bytes is not the same on all PEs: \d+ here, and from 8 to 16",
+                "unequal-align": r"shmem_align: the alignment is not the same on all PEs: \d+ here, and from 64 to 128",
+                "unequal-calloc": r"shmem_calloc: the number of bytes is not the same on all PEs: \d+ here, and from 8 to 16",
+                "unequal-realloc": r"shmem_realloc: the number of bytes is not the same on all PEs: \d+ here, and from 8 to 16",
+                "unequal-free": r"shmem_free: what is freed \(its offset in the heap\) is not the same on all PEs"}.items():
+            self.expect(what, r"PE \d of 2: " + sentence, STARLING_CHECK="on")
+
     def test_calls(self):
         self.expect("root", r"shmem_long_broadcast: the root is PE 2 of 2")
         self.expect("unequal-malloc", r"shmem_malloc: the number of bytes is not the same on all PEs: \d+ here, and from 1000 to 2000",
@@ -73,6 +98,14 @@ class Wrong(unittest.TestCase):
         told = run("nothing", SHMEM_VERSION="1", SHMEM_INFO="1").stdout
         self.assertRegex(told, r"Starling .*OpenSHMEM 1\.5")
         self.assertIn("SHMEM_SYMMETRIC_SIZE", told)
+
+    def test_a_pe_dies(self):
+        """The others end with it, wherever they are."""
+        for what in ("dies-barrier", "dies-wait", "dies-lock", "dies-get", "dies-atomic"):
+            for pes in (2, 4):
+                result = run(what, pes=pes)
+                self.assertEqual((result.returncode, result.stdout), (128 + 9, ""), (what, result.stderr))
+                self.assertIn(f"rank {pes - 1}", result.stderr)
 
     def test_global_exit(self):
         for code in (0, 1, 7):
