@@ -5,7 +5,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 ASAN_OPTIONS ?= detect_leaks=0:allocator_may_return_null=1
 
-.PHONY: build everything configure demo test test-threads test-mpi4py test-shmem4py simulate install header packages format tidy clean
+.PHONY: build everything configure demo test test-threads test-mpi4py test-shmem4py test-shmem-random simulate install header packages format tidy clean
 
 # What an installation has. `make everything` adds tests, examples and benchmarks.
 build: packages configure
@@ -59,6 +59,11 @@ test-mpi4py: build
 
 test-shmem4py: build
 	@tests/shmem4py/run $(BUILD)
+
+# Random OpenSHMEM programs over four lab hosts that lose frames: 5 s each.
+PROGRAMS ?= 100
+test-shmem-random: build
+	@LAB_BIN=$(abspath $(BUILD))/tests/lab STARLING_TEST_SEEDS=$(PROGRAMS) tests/lab/shmem_test Random
 
 install: build
 	@DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix "$(PREFIX)"
