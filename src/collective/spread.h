@@ -19,7 +19,7 @@ namespace starling::collective {
 /// for no parent, since one that has had all from the group has left. Its parent may live, and have the message by the tree: so it
 /// leaves receives behind that throw that away (Exchange::throw_away), and its children are told. A parent that has died is an
 /// error, too, though the group may bring the message yet: that is refused (Cast::refuse), else its sender would keep it for ever.
-/// News of errors are messages of no bytes: they wait for nobody, and may lie unread in a communicator that has lost a member.
+/// News of errors are marks: they wait for nobody, and may lie unread in a communicator that has lost a member.
 Task spread(View v, void* buffer, int64_t count, const Datatype& type, int root);
 
 }  // namespace starling::collective

@@ -3,18 +3,38 @@
 #include <cinttypes>
 
 #include "base/error.h"
+#include "message/mark.h"
 
 namespace starling::collective {
 
 void View::start_failed(message::SendRequest& request, uint64_t expected, int to) {
-    static const char byte = 0;
-    exchange->start_send(request, &byte, expected == 0 ? 1 : 0, datatype::predefined(MPI_BYTE), participant(to), tag);
+    using message::Mark;
+    const uint64_t bytes = Mark::can_go() ? Mark::length(expected) : expected == 0 ? 1 : 0;
+    exchange->start_send(request, &Mark::of(error), static_cast<int64_t>(bytes), datatype::predefined(MPI_BYTE),
+                         participant(to), tag);
 }
 
+namespace {
+
+/// The class that a mark in the receive's buffer says; MPI_SUCCESS if there is none.
+int marked_in_buffer(const message::ReceiveRequest& request) {
+    std::byte first[message::Mark::kBytes];
+    if (request.outcome.bytes != sizeof first) return MPI_SUCCESS;
+    datatype::pack(*request.type, request.count, request.buffer, 0, first, sizeof first);
+    return message::Mark::read(first, sizeof first);
+}
+
+}  // namespace
+
 int View::bad_receive(const message::ReceiveRequest& request, uint64_t expected) const {
-    if (request.outcome.error == MPI_SUCCESS) return wrong_length(request.outcome.bytes, expected);
-    if (expected != 0 || request.outcome.error != MPI_ERR_TRUNCATE) return progress::error_of(request);
-    if (const int error = ended()) return error;
+    const int error = progress::error_of(request);
+    if (error == MPI_SUCCESS) {
+        if (const int dead = ended()) return dead;
+        if (const int marked = marked_in_buffer(request)) return message::Mark::failed_elsewhere(marked);
+        return wrong_length(request.outcome.bytes, expected);
+    }
+    if (expected != 0 || error != MPI_ERR_TRUNCATE) return error;
+    if (const int dead = ended()) return dead;
     return fail(MPI_ERR_TRUNCATE, "a collective operation failed elsewhere: a member has ended, or had an error");
 }
 

@@ -2,9 +2,8 @@
 // from 0, with the tag of this operation and the first error that happened in it.
 //
 // Errors do not shorten an algorithm: a participant that fails goes on with the same pattern of messages,
-// so that no other one waits for it in vain, but sends empty messages from then on, and a byte where nothing is
-// expected. Data of a collective always has the length that the receiver expects, so a message of another length tells
-// the receiver that something went wrong elsewhere.
+// so that no other one waits for it in vain, but sends marks from then on (message/mark.h), which say the class of its
+// error. Data of a collective always has the length that the receiver expects, and a mark another one.
 #pragma once
 
 #include <cstdint>
@@ -80,7 +79,7 @@ struct View {
             return start_failed(request, datatype::packed_size(type, count), to);
         exchange->start_send(request, buffer, count, type, participant(to), tag);
     }
-    /// Sends what is not as long as expected.
+    /// Sends a mark.
     [[gnu::cold]] void start_failed(message::SendRequest& request, uint64_t expected, int to);
     void start(message::ReceiveRequest& request, void* buffer, int64_t count, const Datatype& type, int from) {
         exchange->start_receive(request, buffer, count, type, participant(from), tag);
@@ -91,7 +90,7 @@ struct View {
             note(bad_receive(request, expected));
     }
     [[gnu::cold]] int bad_receive(const message::ReceiveRequest& request, uint64_t expected) const;
-    /// What a message of another length means: a member that has ended, if one is known; else nobody can tell.
+    /// What a message of another length that is no mark means: a member that has ended, if one is known; else nobody can tell.
     [[gnu::cold]] int wrong_length(uint64_t bytes, uint64_t expected) const;
     [[gnu::cold]] int ended() const;
 };

@@ -19,6 +19,7 @@
 #include "collective/request.h"
 #include "collective/view.h"
 #include "datatype/datatype.h"
+#include "message/mark.h"
 #include "progress/ready.h"
 
 namespace simulation {
@@ -260,6 +261,9 @@ class World {
         }
         void start_receive(message::ReceiveRequest& request, void* buffer, int64_t count, const Datatype& type, int source,
                            int tag) override {
+            request.buffer = buffer;
+            request.count = count;
+            request.type = &type;
             world.receive(request, source, rank, tag, {&request, buffer, count, &type});
         }
     };
@@ -278,9 +282,10 @@ class World {
     void send(message::SendRequest& request, int from, int to, int tag, PendingSend pending) {
         if (to < 0 || to >= static_cast<int>(participants_.size()) || to == from) std::abort();
         if (dead.count(to)) return fail(request, MPI_ERR_PROC_ABORTED);
-        // Nothing waits for its receiver.
+        // Nothing, and a mark, wait for no receiver.
         const uint64_t bytes = datatype::packed_size(*pending.type, pending.count);
-        const bool eager = bytes == 0 || (bytes <= eager_limit && chooser_.pick(2) == 0);
+        const bool marks = bytes <= starling::message::Mark::kMost && message::Mark::read(packed(pending).data(), bytes);
+        const bool eager = bytes == 0 || marks || (bytes <= eager_limit && chooser_.pick(2) == 0);
         if (eager) {
             pending.data = packed(pending);
             pending.request = nullptr;
@@ -337,7 +342,8 @@ class World {
         const bool too_long = data.size() > capacity || delivered_ == truncated;
         ++delivered_;
         if (too_long) {
-            receive.request->outcome.error = MPI_ERR_TRUNCATE;
+            const int marked = starling::message::Mark::read(data.data(), data.size());
+            receive.request->outcome.error = marked ? marked : MPI_ERR_TRUNCATE;
         } else {
             datatype::unpack(*receive.type, receive.count, receive.buffer, 0, data.data(), data.size());
             receive.request->outcome.bytes = data.size();

@@ -11,6 +11,7 @@
 #include "datatype/datatype.h"
 #include "link/peer.h"
 #include "message/finish.h"
+#include "message/mark.h"
 #include "transport/packet.h"
 
 namespace starling::message::eager {
@@ -54,7 +55,8 @@ inline bool can(const link::Peer& peer, uint64_t bytes) {
 [[gnu::noinline, gnu::cold]] inline void take_too_long(ReceiveRequest& request, const std::byte* payload, uint64_t bytes) {
     datatype::unpack(*request.type, request.count, request.buffer, 0, payload, request.capacity);
     request.outcome.bytes = request.capacity;
-    finish(request, truncated(request, bytes));
+    const int marked = may_bring_marks(*request.channel) ? Mark::read(payload, bytes) : MPI_SUCCESS;
+    finish(request, marked ? Mark::failed_elsewhere(marked) : truncated(request, bytes));
 }
 
 /// Completes the receive that the message matches.
