@@ -41,7 +41,7 @@ test:
 	@ASAN_OPTIONS=$(ASAN_OPTIONS) tests/suite $(SUITE) $(BUILD)-asan $(BUILD) -- -j $(JOBS)
 
 # What has threads, under ThreadSanitizer: a data race fails its test.
-THREADED = unit_(base_lock|rma_update|window_board|transport_shm_(ring|inbox)|job_doorbell|message(_hosts)?_test|managers_pmi_test|launch_tree_strangers)|mpi.threads|wait=thread
+THREADED = unit_(base_lock|rma_update|window_(board|hosts)|transport_shm_(ring|inbox)|job_doorbell|message(_hosts)?_test|managers_pmi_test|launch_tree_strangers)|mpi.threads|wait=thread
 test-threads:
 	@tools/install-packages build test
 	@cmake --preset tsan -B $(BUILD)-tsan >/dev/null

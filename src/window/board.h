@@ -39,6 +39,8 @@ class Board {
     bool try_shared_for_another(uint32_t target);
     void release_shared_for_another(uint32_t target);
 
+    /// Of a process that waits for several.
+    static constexpr uint32_t kEveryTarget = ~uint32_t{0} - 1;
     /// `who` waits for a lock of `target` from now on, and has to be rung when one is given back; again: no more.
     void begin_wait(uint32_t who, uint32_t target) { waits_[who].store(target + 1); }
     void end_wait(uint32_t who) { waits_[who].store(0); }
@@ -48,8 +50,10 @@ class Board {
     template <class F>
     void each_waiter(uint32_t target, F&& visit) const {
         std::atomic_thread_fence(std::memory_order_seq_cst);
-        for (uint32_t who = 0; who < processes_; ++who)
-            if (waits_[who].load(std::memory_order_relaxed) == target + 1) visit(who);
+        for (uint32_t who = 0; who < processes_; ++who) {
+            const uint32_t wait = waits_[who].load(std::memory_order_relaxed);
+            if (wait == target + 1 || wait == kEveryTarget + 1) visit(who);
+        }
         if (slots_[target].pending.load(std::memory_order_relaxed)) visit(target);
     }
 

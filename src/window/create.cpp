@@ -86,6 +86,7 @@ int open_board(Window& window, const comm::Group& group, const std::vector<Claim
             memory = peer->near.exchanged(claims[static_cast<size_t>(maker)].board, board_bytes(window));
     if (!memory) return fail(MPI_ERR_NO_MEM, "the board of the window's locks, which rank %d has made, can't be mapped", maker);
     window.board = Board(memory, static_cast<uint32_t>(window.neighbours.size()));
+    window.desk.open(window.board, static_cast<uint32_t>(window.my_place));
     return MPI_SUCCESS;
 }
 

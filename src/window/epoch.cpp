@@ -196,7 +196,8 @@ int wait(Window& window, bool* flag) {
 int lock(Window& window, Held kind, int rank, int assertion) {
     if (window.epoch != Epoch::locks && !is_free(window)) return not_now(window);
     Remote& target = remote(window, rank);
-    if (target.held != Held::no) return fail(MPI_ERR_RMA_SYNC, "rank %d of the window is locked already", rank);
+    if (target.held != Held::no || target.asking)
+        return fail(MPI_ERR_RMA_SYNC, "rank %d of the window is locked already", rank);
     if (const int error = take_lock(window, target, assertion & MPI_MODE_NOCHECK ? Held::unchecked : kind)) return error;
     window.epoch = Epoch::locks;
     ++window.locked;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
+#include <vector>
 
 #include "base/error.h"
 #include "base/immortal.h"
@@ -15,26 +17,40 @@ namespace starling::window {
 
 namespace {
 
-enum class What : uint32_t { ask_shared = 1, ask_exclusive, grant, give_back };
+enum class What : uint32_t {
+    ask_shared = 1,
+    ask_exclusive,
+    grant,
+    give_back,
+    later,  ///< the window is not made there yet: ask again
+};
 
+/// What each ask begins has its number, which the answers repeat.
 struct LockMessage {
     uint64_t context;  ///< of the window's communicator
-    int32_t rank;      ///< the sender's
+    uint32_t number;
     What what;
 };
 static_assert(sizeof(LockMessage) <= link::Control::kMost);
 
-/// For windows that are not made here yet.
+/// An ask for a window that is not made here yet. Its sender's job is held, so that it is there when the window is.
 struct Early {
-    link::Peer* peer;
+    link::JobHold hold;
+    link::Process process;
     LockMessage message;
 };
-STARLING_STATE Immortal<std::vector<Early>> early_storage;
+/// So many of one process are kept; it asks again for more. Who lies can't fill the memory.
+constexpr ptrdiff_t kMostEarly = 8;
+STARLING_STATE Immortal<std::vector<std::unique_ptr<Early>>> early_storage;
 constinit auto& early = early_storage.value;
 
-void tell(const Window& window, link::Peer& peer, What what) {
-    const LockMessage message{window.comm->context(), window.rank(), what};
+void tell(const Window& window, link::Peer& peer, What what, uint32_t number) {
+    const LockMessage message{window.comm->context(), number, what};
     link::send_control(peer, packet::Kind::window_lock, &message, sizeof message);
+}
+
+void ask_from_afar(const Window& window, const Remote& remote) {
+    tell(window, *remote.target.peer, remote.asks_exclusive ? What::ask_exclusive : What::ask_shared, remote.asked);
 }
 
 uint32_t place(const Window& window) { return static_cast<uint32_t>(window.my_place); }
@@ -48,93 +64,90 @@ void ring_waiters(Window& window, uint32_t target) {
     });
 }
 
-bool serve(Window& window, const Window::Claimant& claimant) {
-    const uint32_t me = place(window);
-    const bool had = claimant.exclusive ? window.board.try_exclusive(Board::holder_afar(claimant.rank), me)
-                                        : window.board.try_shared_for_another(me);
-    if (!had) return false;
-    window.holders.push_back(claimant);
-    tell(window, *claimant.peer, What::grant);
-    return true;
+bool has_died(const link::Process& process) {
+    const link::Peer* peer = process.job->peer_if_met(process.rank);
+    return peer && peer->dead;
 }
 
-void release_for(Window& window, std::vector<Window::Claimant>::iterator holder) {
-    const uint32_t me = place(window);
-    if (holder->exclusive)
-        window.board.release_exclusive(me);
-    else
-        window.board.release_shared_for_another(me);
-    window.holders.erase(holder);
-    ring_waiters(window, me);
-}
-
-/// Those who have died hold nothing, and want nothing.
-bool drop_dead(Window& window) {
-    bool any = false;
-    for (size_t i = window.holders.size(); i-- > 0;) {
-        if (!window.holders[i].peer->dead) continue;
-        release_for(window, window.holders.begin() + static_cast<ptrdiff_t>(i));
-        any = true;
-    }
-    if (!window.pending.empty() && window.pending.front().peer->dead && window.pending.front().exclusive)
-        window.board.withdraw_exclusive(Board::holder_afar(window.pending.front().rank), place(window));
-    return std::erase_if(window.pending, [](const Window::Claimant& c) { return c.peer->dead; }) || any;
-}
+bool has_died(const Window& window, int rank) { return has_died(window.comm->local_group().at(rank)); }
 
 bool bury_neighbours(Window& window, uint32_t target) {
-    return window.board.bury_holders(target, [&window](uint32_t who) {
-        const link::Process process = window.comm->local_group().at(window.neighbours[who]);
-        const link::Peer* peer = process.job->peer_if_met(process.rank);
-        return peer && peer->dead;
-    });
+    return window.board.bury_holders(target, [&window](uint32_t who) { return has_died(window, window.neighbours[who]); });
 }
 
 bool serve_pending(Window& window) {
-    bool any = drop_dead(window);
-    while (!window.pending.empty() && (serve(window, window.pending.front()) ||
-                                       (bury_neighbours(window, place(window)) && serve(window, window.pending.front())))) {
-        window.pending.pop_front();
+    Desk& desk = window.desk;
+    bool gave_back = false;
+    bool any = desk.drop([&window](int rank) { return has_died(window, rank); }, gave_back);
+    if (gave_back) ring_waiters(window, place(window));
+    Desk::Claimant served{};
+    while (desk.serve(served) || (desk.has_pending() && bury_neighbours(window, place(window)) && desk.serve(served))) {
+        tell(window, *remote(window, served.rank).target.peer, What::grant, served.number);
         any = true;
     }
-    window.board.set_pending(place(window), !window.pending.empty());
+    window.board.set_pending(place(window), desk.has_pending());
     return any;
 }
 
 bool poll_locks() {
     bool any = false;
     for (Window* window : windows())
-        if (!window->pending.empty() || !window->holders.empty()) any |= serve_pending(*window);
+        if (!window->desk.idle()) any |= serve_pending(*window);
     return any;
 }
 
-void take(Window& window, link::Peer& peer, const LockMessage& message) {
+/// The sender as a target of the window; null if it is none that asks by packets. What a packet says doesn't count.
+Remote* sender(Window& window, const link::Process& process) {
+    const int rank = window.comm->local_group().rank_of(process);
+    if (rank == MPI_UNDEFINED) return nullptr;
+    Remote& from = remote(window, rank);
+    return from.local < 0 && from.target.peer ? &from : nullptr;
+}
+
+/// An answer that somebody waits for.
+bool is_awaited(const Remote& remote, uint32_t number) { return remote.asking && remote.asked == number; }
+
+void take(Window& window, const link::Process& process, const LockMessage& message) {
+    Remote* const from = sender(window, process);
+    if (!from) return;
     switch (message.what) {
         case What::ask_shared:
         case What::ask_exclusive:
-            window.pending.push_back({message.rank, &peer, message.what == What::ask_exclusive});
-            serve_pending(window);
+            if (window.desk.ask({from->rank, message.number, message.what == What::ask_exclusive})) serve_pending(window);
             return;
         case What::grant:
-            if (message.rank >= 0 && message.rank < window.size()) remote(window, message.rank).granted = true;
+            if (is_awaited(*from, message.number)) from->granted = true;
             return;
-        case What::give_back: {
-            const auto holder = std::find_if(window.holders.begin(), window.holders.end(), [&](const Window::Claimant& c) {
-                return c.rank == message.rank && c.peer == &peer;
-            });
-            if (holder == window.holders.end()) return;
-            release_for(window, holder);
+        case What::later:
+            if (is_awaited(*from, message.number)) ask_from_afar(window, *from);
+            return;
+        case What::give_back:
+            if (!window.desk.give_back(from->rank, message.number)) return;
+            ring_waiters(window, place(window));
             serve_pending(window);
             return;
-        }
     }
+}
+
+void keep_early(link::Peer& peer, const LockMessage& message) {
+    if (message.what != What::ask_shared && message.what != What::ask_exclusive) return;
+    const link::Process process{&peer.job, peer.rank};
+    std::erase_if(early, [](const auto& e) { return has_died(e->process); });
+    const auto same = std::count_if(early.begin(), early.end(), [&](const auto& e) { return e->process == process; });
+    if (same < kMostEarly) {
+        early.push_back(std::make_unique<Early>(link::JobHold(process.job), process, message));
+        return;
+    }
+    const LockMessage answer{message.context, message.number, What::later};
+    link::send_control(peer, packet::Kind::window_lock, &answer, sizeof answer);
 }
 
 void on_lock_packet(link::Peer& peer, const link::Packet& packet) {
     LockMessage message;
     if (packet.header.bytes != sizeof message) return;
     std::memcpy(&message, packet.payload, sizeof message);
-    if (Window* window = window_of(message.context)) return take(*window, peer, message);
-    early.push_back({&peer, message});
+    if (Window* window = window_of(message.context)) return take(*window, {&peer.job, peer.rank}, message);
+    keep_early(peer, message);
 }
 
 int gone(const Remote& remote) { return fail(MPI_ERR_PROC_ABORTED, "rank %d of the window has ended", remote.rank); }
@@ -144,7 +157,9 @@ constexpr progress::WaitSite kForLock{};
 int take_from_afar(Window& window, Remote& remote, Held kind) {
     link::Peer& peer = *remote.target.peer;
     remote.granted = false;
-    tell(window, peer, kind == Held::exclusive ? What::ask_exclusive : What::ask_shared);
+    remote.asks_exclusive = kind == Held::exclusive;
+    ++remote.asked;
+    ask_from_afar(window, remote);
     progress::wait_until([&] { return remote.granted || peer.dead; }, kForLock);
     return remote.granted ? MPI_SUCCESS : gone(remote);
 }
@@ -156,7 +171,8 @@ int take_on_board(Window& window, Remote& remote, Held kind) {
                                        : window.board.try_shared(me, target);
     };
     if (had()) return MPI_SUCCESS;
-    window.board.begin_wait(me, target);
+    // Threads that wait for several targets at once are rung for all of them.
+    window.board.begin_wait(me, window.waiters++ == 0 ? target : Board::kEveryTarget);
     bool taken = false;
     progress::wait_until(
         [&] {
@@ -164,8 +180,20 @@ int take_on_board(Window& window, Remote& remote, Held kind) {
             return taken || remote.target.peer->dead;
         },
         kForLock);
-    window.board.end_wait(me);
+    if (--window.waiters == 0) window.board.end_wait(me);
     return taken ? MPI_SUCCESS : gone(remote);
+}
+
+int take_unless_held(Window& window, Remote& remote, Held kind) {
+    // Another thread may be at it: two have one lock of a target, by MPI_Win_lock_all.
+    if (remote.asking) progress::wait_until([&] { return !remote.asking; }, kForLock);
+    if (remote.held != Held::no) return MPI_SUCCESS;
+    remote.asking = true;
+    const int error = remote.local >= 0 ? take_on_board(window, remote, kind) : take_from_afar(window, remote, kind);
+    if (!error) remote.held = kind;
+    remote.asking = false;
+    progress::notify();
+    return error;
 }
 
 }  // namespace
@@ -173,10 +201,7 @@ int take_on_board(Window& window, Remote& remote, Held kind) {
 int take_lock(Window& window, Remote& remote, Held kind) {
     if (!remote.target.peer) return MPI_ERR_PROC_ABORTED;
     if (remote.target.peer->dead) return gone(remote);
-    if (kind != Held::unchecked) {
-        const int error = remote.local >= 0 ? take_on_board(window, remote, kind) : take_from_afar(window, remote, kind);
-        if (error) return error;
-    }
+    if (kind != Held::unchecked) return take_unless_held(window, remote, kind);
     remote.held = kind;
     return MPI_SUCCESS;
 }
@@ -185,7 +210,7 @@ void give_back(Window& window, Remote& remote) {
     const Held held = remote.held;
     remote.held = Held::no;
     if (held == Held::unchecked || held == Held::no) return;
-    if (remote.local < 0) return tell(window, *remote.target.peer, What::give_back);
+    if (remote.local < 0) return tell(window, *remote.target.peer, What::give_back, remote.asked);
     const auto target = static_cast<uint32_t>(remote.local);
     if (held == Held::exclusive)
         window.board.release_exclusive(target);
@@ -202,11 +227,10 @@ void listen_for_locks() {
 
 void take_early_messages(Window& window) {
     const uint64_t context = window.comm->context();
-    std::vector<Early> mine;
-    std::copy_if(early.begin(), early.end(), std::back_inserter(mine),
-                 [&](const Early& e) { return e.message.context == context; });
-    std::erase_if(early, [&](const Early& e) { return e.message.context == context; });
-    for (const Early& e : mine) take(window, *e.peer, e.message);
+    const auto mine =
+        std::stable_partition(early.begin(), early.end(), [context](const auto& e) { return e->message.context != context; });
+    for (auto each = mine; each != early.end(); ++each) take(window, (*each)->process, (*each)->message);
+    early.erase(mine, early.end());
 }
 
 }  // namespace starling::window

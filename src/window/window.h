@@ -19,6 +19,7 @@
 #include "rma/access.h"
 #include "transport/shm/pages.h"
 #include "window/board.h"
+#include "window/desk.h"
 
 namespace starling::window {
 
@@ -72,9 +73,12 @@ struct Remote {
     int rank = 0;
     int64_t disp_unit = 1;
     uint64_t bytes = 0;
-    int local = -1;         ///< its place on the board; -1: on another host
-    Held held = Held::no;   ///< by MPI_Win_lock, or by MPI_Win_lock_all since its first access
-    bool granted = false;   ///< by another host
+    int local = -1;        ///< its place on the board; -1: on another host
+    Held held = Held::no;  ///< by MPI_Win_lock, or by MPI_Win_lock_all since its first access
+    bool asking = false;   ///< a thread waits for its lock
+    // Of its lock, if it is on another host:
+    bool asks_exclusive = false, granted = false;
+    uint32_t asked = 0;     ///< number of the last ask
     bool in_group = false;  ///< of MPI_Win_start
 };
 
@@ -115,14 +119,8 @@ struct Window {
     bool exposed = false;                             ///< MPI_Win_post without its MPI_Win_wait
     std::deque<message::ReceiveRequest> completions;  ///< of the processes it was posted to
 
-    /// Locks of this process that others want by packets, and those they have.
-    struct Claimant {
-        int rank;
-        link::Peer* peer;
-        bool exclusive;
-    };
-    std::deque<Claimant> pending;
-    std::vector<Claimant> holders;
+    Desk desk;             ///< for processes of other hosts
+    uint32_t waiters = 0;  ///< threads that wait for locks on the board
 
     comm::Errhandler* errhandler = nullptr;  ///< never null
     comm::AttributeSet attributes;

@@ -92,6 +92,10 @@ TEST_F(BoardTest, WaitersAreFound) {
     board.set_pending(0, false);
     board.each_waiter(0, note);
     EXPECT_TRUE(found.empty());
+    board.begin_wait(1, Board::kEveryTarget);
+    board.each_waiter(0, note);
+    board.each_waiter(3, note);
+    EXPECT_EQ(found, (std::vector<uint32_t>{1, 1, 2}));
 }
 
 /// Each a process: what an exclusive lock protects nobody else changes meanwhile, and what a shared one shows stays.

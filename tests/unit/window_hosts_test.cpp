@@ -1,0 +1,131 @@
+// Locks of a window whose processes are on several hosts, while one of them sends lock packets that lie: exclusive locks have one
+// holder all the same, nobody waits for ever, and nobody's memory fills up.
+#include <array>
+#include <random>
+
+#include "comm/comm.h"
+#include "comm/errhandler.h"
+#include "comm/group.h"
+#include "message_team.h"
+#include "rma/owner.h"
+#include "window/epoch.h"
+#include "window/window.h"
+
+namespace starling::message::test {
+namespace {
+
+using window::Held;
+using window::Window;
+
+Window* make_window(Node& node, uint64_t context = 0x5550) {
+    rma::listen();
+    comm::GroupBuilder builder;
+    for (const link::Process& member : node.everyone.members) builder.add(member);
+    comm::Comm* comm = comm::make_intracomm(context, builder.build(), node.rank, comm::errors_return());
+    Window* window = nullptr;
+    EXPECT_EQ(window::make(*comm, {.flavor = MPI_WIN_FLAVOR_ALLOCATE, .bytes = 8, .disp_unit = 8}, window), MPI_SUCCESS)
+        << failure_text();
+    return window;
+}
+
+/// As window/lock.cpp has it.
+struct LockMessage {
+    uint64_t context;
+    uint32_t number;
+    uint32_t what;
+};
+enum : uint32_t { kAskShared = 1, kAskExclusive, kGrant, kGiveBack, kLater };
+
+void say(Node& node, int to, const LockMessage& message, uint32_t bytes = sizeof(LockMessage)) {
+    link::send_control(node.peer(to), packet::Kind::window_lock, &message, bytes);
+}
+
+/// Each in turn has rank 0's lock; nobody else changes what is inside meanwhile.
+void lock_and_look(Node& node, Window& window, int times) {
+    std::atomic<int>& inside = node.board.stage;
+    for (int i = 0; i < times; ++i) {
+        const bool exclusive = (i + node.rank) % 3 != 0;
+        const int mine = exclusive ? 1000 : 1;
+        ASSERT_EQ(window::lock(window, exclusive ? Held::exclusive : Held::shared, 0, 0), MPI_SUCCESS) << failure_text();
+        const int before = inside.fetch_add(mine);
+        EXPECT_TRUE(exclusive ? before == 0 : before < 1000) << before;
+        progress::test();
+        inside.fetch_sub(mine);
+        ASSERT_EQ(window::unlock(window, 0), MPI_SUCCESS) << failure_text();
+    }
+}
+
+/// Never the honest words of a process that locks: it would wait for what it has asked for.
+void lie(Node& node, Window& window, int times) {
+    std::mt19937 random(7);
+    const uint64_t context = window.comm->context();
+    for (int i = 0; i < times; ++i) {
+        const int to = static_cast<int>(random() % static_cast<unsigned>(node.size - 1));
+        const bool elsewhere = random() % 4 == 0;  // of a window that nobody has
+        const auto number = static_cast<uint32_t>(random() % 8);
+        const uint32_t what = std::array<uint32_t, 5>{kGrant, kGiveBack, kLater, 0, 77}[random() % 5];
+        say(node, to, {elsewhere ? random() * 16ull : context, number, elsewhere ? kAskExclusive : what});
+        if (random() % 8 == 0) say(node, to, {context, number, what}, random() % sizeof(LockMessage));
+        progress::test();
+    }
+}
+
+void locks_among_lies(const Settings& settings) {
+    Team team(Placement{{0, 0, 0, 0, 0}, {0, 0, 1, 1, 2}});
+    team.start(settings, [](Node& node) {
+        Window* const window = make_window(node);
+        ASSERT_NE(window, nullptr);
+        const bool honest = node.rank != node.size - 1;
+        honest ? lock_and_look(node, *window, 200) : lie(node, *window, 2000);
+        node.barrier(0);
+        // Of what it does rightly each word comes twice and later once more.
+        const uint64_t context = window->comm->context();
+        for (uint32_t number = 1; !honest && number <= 100; ++number) {
+            ASSERT_EQ(window::lock(*window, Held::exclusive, 0, 0), MPI_SUCCESS) << failure_text();
+            EXPECT_EQ(node.board.stage.fetch_add(1000), 0);
+            say(node, 0, {context, number, kAskExclusive});
+            progress::test();
+            node.board.stage.fetch_sub(1000);
+            ASSERT_EQ(window::unlock(*window, 0), MPI_SUCCESS) << failure_text();
+            for (const uint32_t what : {kGiveBack, kAskExclusive, kGiveBack}) say(node, 0, {context, number, what});
+        }
+        if (honest) lock_and_look(node, *window, 200);
+        node.barrier(1);
+        EXPECT_EQ(node.board.stage.load(), 0);
+        EXPECT_EQ(window::free(*window), MPI_SUCCESS) << failure_text();
+        node.barrier(2);
+    });
+    team.expect_success();
+}
+
+TEST(WindowOverHosts, LocksAmongLies) { locks_among_lies({}); }
+
+TEST(WindowOverHosts, LocksAmongLiesWithAProgressThread) { locks_among_lies({{"STARLING_WAIT", "thread"}}); }
+
+TEST(WindowOverHosts, WhoAsksBeforeTheWindowIsThereGetsTheLockLater) {
+    Team team(Placement{{0, 0}, {0, 1}});
+    team.start({}, [](Node& node) {
+        // Of windows that never will be, more than are kept: rank 0 answers each of those, and keeps what comes then.
+        for (uint32_t i = 0; node.rank == 1 && i < 100; ++i) {
+            say(node, 0, {0x100000ull + i * 16, 1, kAskExclusive});
+            progress::test();
+        }
+        Window* const window = make_window(node);
+        ASSERT_NE(window, nullptr);
+        for (uint32_t number = 0; node.rank == 1 && number < 40; ++number)
+            say(node, 0, {0x200000ull + number * 16, 1, kAskShared});
+        Window* const second = make_window(node, 0x6660);
+        ASSERT_NE(second, nullptr);
+        for (Window* each : {window, second}) {
+            EXPECT_EQ(window::lock(*each, Held::exclusive, 1 - node.rank, 0), MPI_SUCCESS) << failure_text();
+            EXPECT_EQ(window::unlock(*each, 1 - node.rank), MPI_SUCCESS) << failure_text();
+        }
+        EXPECT_EQ(window::free(*second), MPI_SUCCESS);
+        EXPECT_EQ(window::free(*window), MPI_SUCCESS);
+        node.barrier(0);
+    });
+    team.expect_success();
+}
+
+}  // namespace
+}  // namespace starling::message::test
