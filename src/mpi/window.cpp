@@ -36,18 +36,26 @@ void take_hints(Window& window, const comm::Info& info) {
         if (const std::string* value = info.find(hint.key)) window.info.set(hint.key, *value);
 }
 
+/// What is wrong with the arguments of this process.
+int check(const window::Wanted& wanted, bool info_is_valid, const MPI_Win* win) {
+    if (!win) return fail(MPI_ERR_ARG, "argument win is a null pointer");
+    if (!info_is_valid) return fail(MPI_ERR_INFO, "the info object is not valid; was it freed?");
+    if (wanted.bytes < 0) return fail(MPI_ERR_SIZE, "the size %lld is negative", static_cast<long long>(wanted.bytes));
+    if (wanted.flavor == MPI_WIN_FLAVOR_CREATE && !wanted.base && wanted.bytes > 0)
+        return fail(MPI_ERR_BASE, "the memory of %lld bytes is a null pointer", static_cast<long long>(wanted.bytes));
+    if (wanted.disp_unit <= 0)
+        return fail(MPI_ERR_DISP, "the displacement unit %lld is not positive", static_cast<long long>(wanted.disp_unit));
+    return MPI_SUCCESS;
+}
+
+/// `wanted.error`: what the caller has found already. Whatever is wrong with it, a process takes part, so that the others don't wait.
 int make(window::Wanted wanted, MPI_Info info, MPI_Comm comm, MPI_Win* win, Window*& made) {
     comm::Comm* c = comm::from_handle(comm);
     if (!c) return bad_comm(comm);
     if (c->is_inter) return wrong_kind_of_comm(c);
-    if (!win) return null_argument(c, "win");
     comm::Info hints;
-    if (!comm::read_info(info, hints)) return bad_handle(c, MPI_ERR_INFO, "info object");
-    if (wanted.bytes < 0)
-        return raise(c, fail(MPI_ERR_SIZE, "the size %lld is negative", static_cast<long long>(wanted.bytes)));
-    if (wanted.disp_unit <= 0)
-        return raise(
-            c, fail(MPI_ERR_DISP, "the displacement unit %lld is not positive", static_cast<long long>(wanted.disp_unit)));
+    const bool info_is_valid = comm::read_info(info, hints);
+    if (!wanted.error) wanted.error = check(wanted, info_is_valid, win);
     const std::string* apart = hints.find("alloc_shared_noncontig");
     wanted.apart = apart && *apart == "true";
     const comm::Kept kept(c);
@@ -59,9 +67,10 @@ int make(window::Wanted wanted, MPI_Info info, MPI_Comm comm, MPI_Win* win, Wind
 }
 
 int make_with_memory(int flavor, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
-    if (!baseptr) return null_argument(static_cast<comm::Comm*>(nullptr), "baseptr");
     Window* made = nullptr;
-    if (const int error = make({.flavor = flavor, .bytes = size, .disp_unit = disp_unit}, info, comm, win, made)) return error;
+    const int wrong = baseptr ? MPI_SUCCESS : fail(MPI_ERR_ARG, "argument baseptr is a null pointer");
+    const window::Wanted wanted{.flavor = flavor, .bytes = size, .disp_unit = disp_unit, .error = wrong};
+    if (const int error = make(wanted, info, comm, win, made)) return error;
     std::memcpy(baseptr, &made->base, sizeof made->base);
     return MPI_SUCCESS;
 }

@@ -41,7 +41,9 @@ int exchange(comm::Comm& comm, const Claim& mine, std::vector<Claim>& claims) {
 /// What the members' claims come to together.
 int check(const std::vector<Claim>& claims, int flavor) {
     for (size_t rank = 0; rank < claims.size(); ++rank) {
-        if (claims[rank].error) return fail(claims[rank].error, "rank %zu has no memory for its part of the window", rank);
+        const int error = claims[rank].error;
+        if (error == MPI_ERR_NO_MEM) return fail(error, "rank %zu has no memory for its part of the window", rank);
+        if (error) return fail(error, "rank %zu has called with arguments that are wrong", rank);
         if (claims[rank].flavor != flavor)
             return fail(MPI_ERR_RMA_FLAVOR, "rank %zu has called another function to make the window", rank);
     }
@@ -159,7 +161,24 @@ void map(Window& window, Remote& remote, const Claim& claim) {
 
 }  // namespace
 
+namespace {
+
+/// Of a process that can't take part: that the others don't wait for it. Gives its error.
+int refuse(comm::Comm& comm, const Wanted& wanted) {
+    const std::string why(failure_text());
+    Claim mine{};
+    mine.context = comm::kNoContext;
+    mine.flavor = wanted.flavor;
+    mine.error = wanted.error;
+    std::vector<Claim> claims;
+    exchange(comm, mine, claims);
+    return fail(wanted.error, "%s", why.c_str());
+}
+
+}  // namespace
+
 int make(comm::Comm& comm, const Wanted& wanted, Window*& made) {
+    if (wanted.error) return refuse(comm, wanted);
     listen_for_locks();
     Window* window = pool.create();
     window->errhandler = comm::errors_are_fatal()->retain();
@@ -204,7 +223,7 @@ int make(comm::Comm& comm, const Wanted& wanted, Window*& made) {
 }
 
 int free(Window& window) {
-    const int error = barrier(window);
+    const int error = last_barrier(window);
     // Where somebody has died, others may be at the board still.
     if (!error && window.board_memory) rma::free(window.board_memory);
     destroy(window);

@@ -88,11 +88,27 @@ void listen(Window& window, message::ReceiveRequest& request, int rank, int tag)
     message::start_receive(request, window.comm->point_to_point, nullptr, 0, collective::byte_type(), rank, tag);
 }
 
+/// What members make of it that have not called the same.
+int with_all(int error) {
+    if (error != MPI_ERR_OTHER && error != MPI_ERR_TRUNCATE) return error;
+    return fail(MPI_ERR_RMA_SYNC,
+                "the window's processes have called different functions: some MPI_Win_free, others MPI_Win_fence");
+}
+
 }  // namespace
 
 int barrier(Window& window) {
     collective::CommCall call(*window.comm, true);
-    return collective::run(collective::barrier(call));
+    return with_all(collective::run(collective::barrier(call)));
+}
+
+// Another operation than the barrier, so that who fences meets an error and not a window that is gone.
+int last_barrier(Window& window) {
+    collective::CommCall call(*window.comm, true);
+    const int32_t mine = 1;
+    int32_t all = 0;
+    return with_all(collective::run(
+        collective::allreduce(call, &mine, &all, 1, datatype::predefined(MPI_INT32_T), datatype::predefined(MPI_BAND))));
 }
 
 int begin_access(Window& window, Remote& remote) {

@@ -27,7 +27,9 @@ void sync(Window& window);
 /// MPI_ERR_RMA_SYNC if an epoch is open in which the window can't be freed.
 int check_idle(const Window& window);
 
-/// Waits for all members.
+/// Waits for all members, as MPI_Win_fence does. MPI_ERR_RMA_SYNC if some have called MPI_Win_free, as far as that is seen.
 int barrier(Window& window);
+/// The same for MPI_Win_free.
+int last_barrier(Window& window);
 
 }  // namespace starling::window

@@ -33,7 +33,7 @@ struct Claim {
     shm::PagesName memory;  ///< where neighbours can map it; not valid: they can't
     uint64_t board;         ///< of the first process of its host: where the board is, in its memory for exchange
     int32_t flavor;
-    int32_t error;  ///< it could not have the memory
+    int32_t error;  ///< what was wrong with its call, or MPI_ERR_NO_MEM
 };
 
 /// One number per process; kept once where all have the same.
@@ -138,6 +138,8 @@ struct Wanted {
     MPI_Aint bytes = 0;
     MPI_Aint disp_unit = 1;
     bool apart = false;  ///< shared: each one's memory begins a page
+    int error =
+        MPI_SUCCESS;  ///< of this process's arguments, with failure_text(): the others hear of it, and none makes a window
 };
 int make(comm::Comm& comm, const Wanted& wanted, Window*& made);
 /// All its accesses are over, and those of others to it: collective. Attributes must have been cleared.
