@@ -56,8 +56,11 @@ class CommCall {
 
     /// Of a persistent operation.
     bool is_planned() const { return alone_; }
+    /// Nothing else is under way on the stage while this is.
+    bool has_stage_to_itself() const { return alone_ || blocking_; }
 
   private:
+    static void run_in_turn(Turn turn, Task making);
     template <class Choose>
     static Task later(Turn turn, Task making, CommCall call, Choose choose);
 

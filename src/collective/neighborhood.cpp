@@ -1,45 +1,116 @@
 #include "collective/neighborhood.h"
 
+#include <numeric>
+#include <utility>
+
+#include "collective/comm_call_known.h"
+#include "collective/node_neighbors.h"
+#include "collective/request.h"
+#include "profile/collectives.h"
+
 namespace starling::collective {
 
 namespace {
 
 using comm::NeighborEdge;
 using comm::Neighborhood;
+using node::ByMessages;
+using Traffic = node::NeighborTraffic;
 
-// All at once: how many messages there are the program has said, and no other process has fewer to send.
-Task exchange_blocks(View v, const Neighborhood& near, Blocks send, bool same_for_all, Blocks receive) {
-    Group group(v, static_cast<int>(near.sends.size()), static_cast<int>(near.receives.size()));
-    for (const NeighborEdge& from : near.receives)
-        group.receive(receive.at(from.block), receive.count(from.block), receive.type(from.block), from.rank);
-    for (const NeighborEdge& to : near.sends) {
-        const int block = same_for_all ? 0 : to.block;
-        group.send(send.at(block), send.count(block), send.type(block), to.rank);
+// All at once: how many messages there are the program has said, and no other process has fewer to send. `error`: what was wrong
+// before.
+Task exchange_blocks(View v, Traffic traffic, ByMessages what, int error) {
+    const Neighborhood& near = traffic.near;
+    Group group(v, what.mine ? static_cast<int>(near.sends.size()) : 0, static_cast<int>(what.from.size()));
+    for (size_t i = 0; i < what.from.size(); ++i) {
+        const NeighborEdge& from = near.receives[i];
+        const Blocks& to = traffic.receive;
+        if (what.from[i]) group.receive(to.at(from.block), to.count(from.block), to.type(from.block), from.rank);
     }
+    for (size_t i = 0; what.mine && i < near.sends.size(); ++i) {
+        const int block = traffic.block_to(near.sends[i]);
+        group.send(traffic.send.at(block), traffic.send.count(block), traffic.send.type(block), near.sends[i].rank);
+    }
+    co_await group;
+    co_return error != MPI_SUCCESS ? error : v.error;
+}
+
+/// Where each finds what is for it in its neighbours' rooms: they tell it once. `found`: as many as I receive from.
+Task exchange_places(View v, const Neighborhood& near, std::vector<int>& found) {
+    const Datatype& type = datatype::predefined(MPI_INT);
+    std::vector<int> own(near.sends.size());
+    std::iota(own.begin(), own.end(), 0);
+    Group group(v, static_cast<int>(own.size()), static_cast<int>(found.size()));
+    for (size_t i = 0; i < found.size(); ++i) group.receive(&found[i], 1, type, near.receives[i].rank);
+    for (size_t i = 0; i < own.size(); ++i) group.send(&own[i], 1, type, near.sends[i].rank);
     co_await group;
     co_return v.error;
 }
 
-Task begin(CommCall& call, const Neighborhood& near, const Blocks& send, bool same_for_all, const Blocks& receive) {
-    call.view = View::all(call.exchange);
-    if (near.sends.empty() && near.receives.empty()) return Task::over(MPI_SUCCESS);
-    if (profile::watching) [[unlikely]] {
-        const bool sends = !near.sends.empty();
-        const int block = sends ? (same_for_all ? 0 : near.sends[0].block) : near.receives[0].block;
-        profile::note_choice("linear", (sends ? send : receive).bytes(block));
+/// Of a persistent operation.
+Task through_stage(NodeOwner& stage, NodeDriver on, View v, Traffic traffic) {
+    if (!stage.places) {
+        auto& found = stage.places.emplace(traffic.near.receives.size());
+        if (const int error = co_await exchange_places(v, traffic.near, found)) co_return error;
     }
-    return exchange_blocks(call.view, near, send, same_for_all, receive);
+    ByMessages rest;
+    const int error = co_await node::neighbors(on, traffic, *stage.places, rest);
+    if (!rest.any()) co_return error;
+    co_return co_await exchange_blocks(v, traffic, std::move(rest), error);
+}
+
+/// Of a blocking one: to its end, but for messages.
+Task run_through_stage(NodeOwner& stage, const NodeDriver& on, const View& v, const Traffic& traffic) {
+    if (!stage.places) {
+        auto& found = stage.places.emplace(traffic.near.receives.size());
+        if (const int error = run(exchange_places(v, traffic.near, found))) return Task::over(error);
+    }
+    ByMessages rest;
+    Task done = node::neighbors(on, traffic, *stage.places, rest);
+    if (!rest.any()) return done;
+    return exchange_blocks(v, traffic, std::move(rest), done.result());
+}
+
+void note(const char* how, const Traffic& traffic) {
+    const Neighborhood& near = traffic.near;
+    const bool sends = !near.sends.empty();
+    if (!sends && near.receives.empty()) return;
+    profile::note_choice(
+        how, sends ? traffic.send.bytes(traffic.block_to(near.sends[0])) : traffic.receive.bytes(near.receives[0].block));
+}
+
+Task by_messages(const View& v, const Traffic& traffic) {
+    const Neighborhood& near = traffic.near;
+    if (profile::watching) [[unlikely]]
+        note("linear", traffic);
+    if (near.sends.empty() && near.receives.empty()) return Task::over(MPI_SUCCESS);
+    return exchange_blocks(v, traffic, {true, std::vector<bool>(near.receives.size(), true)}, MPI_SUCCESS);
+}
+
+// Of those that are under way at a time each goes its own way: by messages.
+Task begin(CommCall& call, const Traffic& traffic) {
+    if (!call.has_stage_to_itself()) {
+        call.view = View::all(call.exchange);
+        return by_messages(call.view, traffic);
+    }
+    return call.when_known([=](CommCall& c) {
+        if (!c.stage.node_of_all()) return by_messages(c.view, traffic);
+        if (profile::watching) [[unlikely]]
+            note("node", traffic);
+        return c.is_planned() ? through_stage(c.stage, c.on_node(), c.view, traffic)
+                              : run_through_stage(c.stage, c.on_node(), c.view, traffic);
+    });
 }
 
 }  // namespace
 
 Task neighbor_allgather(CommCall& call, const Neighborhood& near, const void* send, int64_t count, const Datatype& type,
                         const Blocks& receive) {
-    return begin(call, near, Blocks(send, count, type), true, receive);
+    return begin(call, {near, Blocks(send, count, type), true, receive});
 }
 
 Task neighbor_alltoall(CommCall& call, const Neighborhood& near, const Blocks& send, const Blocks& receive) {
-    return begin(call, near, send, false, receive);
+    return begin(call, {near, send, false, receive});
 }
 
 }  // namespace starling::collective

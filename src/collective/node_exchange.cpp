@@ -79,8 +79,9 @@ void EngineSync::tell_missing(const NodeWait& what, const Layout& layout, progre
     const bool writers = what.who == NodeWait::Who::writers;
     if (!writers && what.who != NodeWait::Who::readers) return;
     for (int i = what.first; i < what.last; ++i) {
-        const uint32_t there = writers ? layout.slot(i, what.sequence).sequence.load() : layout.done(i).load();
-        if (!Node::reached(there, what.sequence)) missing(i);
+        const int who = what.participant(i);
+        const uint32_t there = writers ? layout.slot(who, what.sequence).sequence.load() : layout.done(who).load();
+        if (!Node::reached(there, what.sequence)) missing(who);
     }
 }
 template void EngineSync::tell_missing(const NodeWait&, const NodeLayout&, progress::Teller&) const;

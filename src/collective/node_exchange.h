@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -174,6 +175,10 @@ class NodeOwner {
     /// What a caller has to await: of the first, over if there is nothing to agree on; of the others, over. All members call this
     /// at the same call. `exchange`: the communicator's, or that of one of its plans, which the stage then serves alone.
     Task make(comm::Comm& comm, Exchange& exchange);
+
+    /// Of a neighbourhood, by place among those that I receive from: the place of what I get among those that it sends to. None
+    /// before they have told each other.
+    std::optional<std::vector<int>> places;
 
   private:
     Task make_of(comm::Comm& comm, Exchange& exchange, std::vector<int> members, int me, View all);

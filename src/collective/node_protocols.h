@@ -228,4 +228,40 @@ struct Combine {
     }
 };
 
+/// Each writes for some, and reads what some have written. `data` has, besides write and read, kind() and bytes() of what I
+/// write, edges of those I write for and read from (writes_for(), reads_from()), mutual(), whether the first are all among the
+/// others, and find_room(stage), which says in the header where that is.
+template <class Data>
+struct ToSome {
+    Data data;
+    std::byte* room = nullptr;
+    int next_source = 0;
+
+    uint32_t turns(auto& stage) const { return data.mutual() && stage.readers_are_through() ? 0 : 2; }
+    bool find_room(auto& stage) { return room = data.find_room(stage), true; }
+    bool put(auto& stage) {
+        data.write(stage.sync(), room);
+        stage.put(stage.own_slot(), data.kind(), data.bytes());
+        for (const comm::NeighborEdge& to : data.writes_for())
+            if (to.rank != stage.me()) stage.sync().wake(to.rank);
+        return here(stage);
+    }
+    bool here(auto& stage) {
+        const auto& from = data.reads_from();
+        for (; next_source < static_cast<int>(from.size()); ++next_source)
+            if (!stage.seen_slot(from[static_cast<size_t>(next_source)].rank)) return false;
+        return true;
+    }
+    NodeWait waits_for(auto& stage) const {
+        const auto& from = data.reads_from();
+        return {NodeWait::Who::writers, stage.sequence(), next_source, static_cast<int>(from.size()), from.data()};
+    }
+    int take(auto& stage) {
+        const int error = data.read(stage);
+        stage.finish();
+        if (data.mutual()) stage.note_readers();
+        return error;
+    }
+};
+
 }  // namespace starling::collective::protocol

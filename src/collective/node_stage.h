@@ -152,6 +152,15 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
         if (!reached(finished_by_all_, sequence_ - 1)) finished_by_all_ = sequence_ - 1;
     }
 
+    /// At the end of an operation in which I have waited for everyone who reads what I wrote.
+    void note_readers() {
+        met_readers_ = reached(met_readers_at_ + 1, sequence_) ? met_readers_ + 1 : 1;
+        met_readers_at_ = sequence_;
+    }
+    /// Whether the slot that I am going to write is free, since the last two operations were such with the same readers: who has
+    /// come to the last has finished the one before it.
+    bool readers_are_through() const { return met_readers_ >= 2 && met_readers_at_ + 1 == sequence_; }
+
   private:
     /// Further than participants ever are from each other.
     static constexpr uint32_t kNever = 1u << 30;
@@ -183,6 +192,8 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
     bool broken_ = false;
     uint32_t wraps_ = 0;
     uint32_t finished_by_all_ = 0;
+    uint32_t met_readers_ = 0;     ///< operations in a row that ended by note_readers()
+    uint32_t met_readers_at_ = 0;  ///< the last of them
     NodeLanes<NodeStage> lanes_;
 };
 

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "collective/node_area.h"
 #include "collective/task.h"
+#include "comm/neighborhood.h"
 #include "mpi.h"
 
 namespace starling::collective {
@@ -21,6 +22,9 @@ struct NodeWait {
     } who;
     uint32_t sequence;
     int first = 0, last = 0;
+    const comm::NeighborEdge* edges = nullptr;  ///< then [first, last) are places in this, which says who they are
+
+    int participant(int i) const { return edges ? edges[i].rank : i; }
 };
 
 /// The operation that is under way, of all participants alike. `Layout` says where what is; `Derived` has sync(), see
@@ -60,10 +64,11 @@ class NodeStep {
         sync().publish(header.sequence, sequence_);
     }
 
+    bool seen_slot(int i) const { return reached(sync().load(slot(i).sequence), sequence_); }
     /// Goes on from `next` as far as slots have been written.
     bool seen_slots(int& next, int last) const {
         for (; next < last; ++next)
-            if (!reached(sync().load(slot(next).sequence), sequence_)) return false;
+            if (!seen_slot(next)) return false;
         return true;
     }
     bool seen_root() const { return sync().load(ring().sequence) == sequence_; }

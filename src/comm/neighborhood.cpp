@@ -43,6 +43,15 @@ void find(const DistGraphTopology& graph, Neighborhood& near) {
     for (const auto& edge : graph.destinations) near.sends.push_back({edge.rank, near.destinations++});
 }
 
+bool is_mutual(const Neighborhood& near) {
+    std::vector<int> sources;
+    sources.reserve(near.receives.size());
+    for (const NeighborEdge& from : near.receives) sources.push_back(from.rank);
+    std::sort(sources.begin(), sources.end());
+    return std::all_of(near.sends.begin(), near.sends.end(),
+                       [&](const NeighborEdge& to) { return std::binary_search(sources.begin(), sources.end(), to.rank); });
+}
+
 /// Every process sends to its neighbours and receives from them, so who waits for a message must have been sent one.
 int check_both_ways(const GraphTopology& graph) {
     std::vector<std::pair<int, int>> there, back;
@@ -78,6 +87,7 @@ int neighborhood_of(Comm& comm, const Neighborhood*& found) {
         } else {
             return fail(MPI_ERR_TOPOLOGY, "the communicator has no topology, so nobody has neighbours");
         }
+        near->mutual = is_mutual(*near);
         comm.neighborhood = std::move(near);
     }
     found = comm.neighborhood.get();

@@ -440,7 +440,40 @@ struct Summed : Words<Read> {
     }
 };
 
-enum Operation { kBarrier, kBcastFirst, kBcastLast, kBcastWide, kToRoot, kToAll, kToAllWide, kCombine, kSkip, kOperations };
+/// Two words for some, and a look at what some others have written.
+template <class Read>
+struct Letters {
+    Data mine;
+    std::vector<starling::comm::NeighborEdge> to, from;
+    bool is_mutual;
+    Read look;
+    const auto& writes_for() const { return to; }
+    const auto& reads_from() const { return from; }
+    bool mutual() const { return is_mutual; }
+    static uint32_t kind() { return 7; }
+    static uint32_t bytes() { return sizeof(Data); }
+    static std::byte* find_room(auto& stage) { return NodeLayout::payload(stage.own_slot(), bytes()); }
+    void write(ModelSync&, std::byte* room) const { mine.write(room); }
+    int read(auto& stage) const {
+        for (const auto& each : from) look(each.rank, stage.payload_of(each.rank, bytes()));
+        return MPI_SUCCESS;
+    }
+};
+
+enum Operation {
+    kBarrier,
+    kBcastFirst,
+    kBcastLast,
+    kBcastWide,
+    kToRoot,
+    kToAll,
+    kToAllWide,
+    kCombine,
+    kRing,
+    kChain,
+    kSkip,
+    kOperations
+};
 
 struct Program {
     Machine& machine;
@@ -504,6 +537,9 @@ struct Program {
         const auto from_all = [=, this](auto slot) {
             for (int i = 0; i < n; ++i) expect(Data::read(slot(i)) == Data::of(i, at), me, at, "data of all");
         };
+        const auto from_neighbor = [=, this](int i, const std::byte* letter) {
+            expect(Data::read(letter) == Data::of(i, at), me, at, "a neighbour's data");
+        };
         using namespace protocol;
         switch (operations[static_cast<size_t>(at)]) {
             case kBarrier:
@@ -538,6 +574,17 @@ struct Program {
                 };
                 return member.call(driver, Combine<Summed<decltype(look), decltype(add)>>{{{mine, look}, add}, 4});
             }
+            case kRing: {
+                const int before = (me + n - 1) % n, behind = (me + 1) % n;
+                const std::vector<starling::comm::NeighborEdge> both = {{before, 0}, {behind, 1}};
+                return member.call(driver, ToSome<Letters<decltype(from_neighbor)>>{{mine, both, both, true, from_neighbor}});
+            }
+            case kChain: {
+                std::vector<starling::comm::NeighborEdge> to, from;
+                if (me + 1 < n) to.push_back({me + 1, 0});
+                if (me > 0) from.push_back({me - 1, 0});
+                return member.call(driver, ToSome<Letters<decltype(from_neighbor)>>{{mine, to, from, false, from_neighbor}});
+            }
             default:
                 return member.call(driver, Skip{});
         }
@@ -545,8 +592,8 @@ struct Program {
 };
 
 std::string names(const std::vector<Operation>& operations) {
-    static const char* const kNames[] = {"barrier", "bcast-first", "bcast-last", "bcast-wide", "to-root",
-                                         "to-all",  "to-all-wide", "combine",    "skip"};
+    static const char* const kNames[] = {"barrier",     "bcast-first", "bcast-last", "bcast-wide", "to-root", "to-all",
+                                         "to-all-wide", "combine",     "ring",       "chain",      "skip"};
     std::string text;
     for (const Operation operation : operations) text.append(kNames[operation]).append(" ");
     return text;
@@ -555,7 +602,7 @@ std::string names(const std::vector<Operation>& operations) {
 /// All schedules with so many preemptions, or the first `limit` of them.
 void explore(int n, int few, Driver driver, const std::vector<Operation>& operations, int preemptions, int limit) {
     // What no lane holds is awaited in turn: with lanes beside it, that is tried at random.
-    const auto in_turn = [](Operation each) { return each == kBcastWide || each == kToAllWide || each == kSkip; };
+    const auto in_turn = [](Operation each) { return each == kBcastWide || each >= kRing || each == kToAllWide; };
     if (driver == Driver::lanes && std::any_of(operations.begin(), operations.end(), in_turn)) return;
     if (driver != Driver::blocking) limit /= 4;  // the phases are the same, what is between them is little
     Scheduler scheduler(preemptions);
