@@ -17,8 +17,6 @@ namespace starling::collective {
 
 namespace {
 
-/// Yields before the engine takes over, which may sleep.
-constexpr int kCrowdedYields = 30;
 /// Participants up to which rooms come from outboxes.
 constexpr int kMostLend = 4;
 
@@ -96,8 +94,7 @@ bool EngineSync::wait_long(bool (*condition)(void*), void* argument, const NodeW
             waiting.sync.tell_missing(
                 waiting.what, NodeLayout(waiting.sync.tells.area, static_cast<int>(waiting.sync.participants_.size())), teller);
         }};
-    // On a crowded core every look but the first after a yield is a waste.
-    for (int i = 0; i < kCrowdedYields && progress::core_is_crowded(); ++i) {
+    for (int i = 0; i < progress::kCrowdedYields && progress::core_is_crowded(); ++i) {
         if (!progress::yield_core()) break;
         if (ready()) return ready.here;
         progress::poll();

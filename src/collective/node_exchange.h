@@ -84,9 +84,7 @@ class EngineSync {
 
     template <class Condition>
     bool wait(Condition condition, const NodeWait& what) const {
-        // Most partners are here within a fraction of a microsecond, or not for long; one that shares this
-        // core will not come before we let go.
-        for (int i = progress::core_is_crowded() ? kSpins - 1 : 0; i < kSpins; ++i) {
+        for (int i = progress::core_is_crowded() ? progress::kFlagSpins - 1 : 0; i < progress::kFlagSpins; ++i) {
             if (condition()) return true;
             __builtin_ia32_pause();
         }
@@ -125,7 +123,6 @@ class EngineSync {
     }
 
   private:
-    static constexpr int kSpins = 30;
     struct Waiting;
     bool wait_long(bool (*condition)(void*), void* argument, const NodeWait& what) const;
     bool someone_gone() const { return (!other_jobs_.empty() || !mortals_.empty()) && look_for_gone(); }

@@ -49,14 +49,21 @@ struct Neighbors {
         return bytes_of(call.send.type(0), call.send.count(block_to(0)));
     }
 
+    /// The most that goes through a room. Few are sooner through with messages, where the kernel copies once, than with two copies.
+    static uint64_t most(auto& stage) {
+        const int n = stage.participants();
+        return stage.few() ? NodeLayout::slot_payload(n) : NodeLayout::wide_payload(n);
+    }
+    /// A block for which there is no room comes by a message, whatever else its sender has: that need not be looked up.
+    bool looks_for(auto& stage, const NeighborEdge& from) const { return call.receive.bytes(from.block) <= most(stage); }
+
     std::byte* find_room(auto& stage) const {
         NodeLayout::Header& header = stage.own_slot();
         constexpr uint64_t kInLine = sizeof(NodeLayout::Line) - sizeof(NodeLayout::Header);
-        const int n = stage.participants();
-        const Where where = total <= kInLine                       ? Where::in_line
-                            : total <= NodeLayout::slot_payload(n) ? Where::slot
-                            : total <= NodeLayout::wide_payload(n) ? Where::wide
-                                                                   : Where::nowhere;
+        const Where where = total > most(stage)                                       ? Where::nowhere
+                            : total <= kInLine                                        ? Where::in_line
+                            : total <= NodeLayout::slot_payload(stage.participants()) ? Where::slot
+                                                                                      : Where::wide;
         header.place = static_cast<uint32_t>(where);
         rest.mine = where == Where::nowhere;
         return room(stage, stage.me(), where);
@@ -90,6 +97,10 @@ struct Neighbors {
     }
     int read_from(auto& stage, size_t i) const {
         const NeighborEdge& from = reads_from()[i];
+        if (!looks_for(stage, from)) {
+            leave_to_messages(i);
+            return MPI_SUCCESS;
+        }
         const NodeLayout::Header& header = stage.slot(from.rank);
         const auto where = static_cast<Where>(header.place);
         const auto expected = call.receive.bytes(from.block);
@@ -97,8 +108,7 @@ struct Neighbors {
         const uint32_t in_header = form == Form::table ? header.bytes : static_cast<uint32_t>(expected);
         if (const int error = stage.check(header, kind(), in_header)) return error;
         if (where == Where::nowhere) {
-            rest.from.resize(reads_from().size());
-            rest.from[i] = true;
+            leave_to_messages(i);
             return MPI_SUCCESS;
         }
         const std::byte* data = room(stage, from.rank, where);
@@ -113,6 +123,10 @@ struct Neighbors {
         }
         unpack(call.receive.type(from.block), call.receive.count(from.block), call.receive.at(from.block), data);
         return MPI_SUCCESS;
+    }
+    void leave_to_messages(size_t i) const {
+        rest.from.resize(reads_from().size());
+        rest.from[i] = true;
     }
     [[gnu::cold, gnu::noinline]] static int wrong_length(uint32_t bytes, uint64_t expected) {
         return fail(MPI_ERR_TRUNCATE, "a neighbour gave %u bytes to a collective operation where %llu were expected", bytes,

@@ -230,12 +230,14 @@ struct Combine {
 
 /// Each writes for some, and reads what some have written. `data` has, besides write and read, kind() and bytes() of what I
 /// write, edges of those I write for and read from (writes_for(), reads_from()), mutual(), whether the first are all among the
-/// others, and find_room(stage), which says in the header where that is.
+/// others, looks_for(stage, edge), whether I need what is written there, and find_room(stage), which says in the header where
+/// it is.
 template <class Data>
 struct ToSome {
     Data data;
     std::byte* room = nullptr;
     int next_source = 0;
+    bool met_all = true;
 
     uint32_t turns(auto& stage) const { return data.mutual() && stage.readers_are_through() ? 0 : 2; }
     bool find_room(auto& stage) { return room = data.find_room(stage), true; }
@@ -248,8 +250,13 @@ struct ToSome {
     }
     bool here(auto& stage) {
         const auto& from = data.reads_from();
-        for (; next_source < static_cast<int>(from.size()); ++next_source)
-            if (!stage.seen_slot(from[static_cast<size_t>(next_source)].rank)) return false;
+        for (; next_source < static_cast<int>(from.size()); ++next_source) {
+            const comm::NeighborEdge& next = from[static_cast<size_t>(next_source)];
+            if (!data.looks_for(stage, next))
+                met_all = false;
+            else if (!stage.seen_slot(next.rank))
+                return false;
+        }
         return true;
     }
     NodeWait waits_for(auto& stage) const {
@@ -259,7 +266,7 @@ struct ToSome {
     int take(auto& stage) {
         const int error = data.read(stage);
         stage.finish();
-        if (data.mutual()) stage.note_readers();
+        if (data.mutual() && met_all) stage.note_readers();
         return error;
     }
 };

@@ -42,9 +42,15 @@ void wait_until(F condition, const WaitSite& site = kSomewhere) {
     wait_until([](void* f) { return static_cast<bool>((*static_cast<F*>(f))()); }, &condition, site);
 }
 
+/// Whether a coroutine or a thread waits for words that others write (progress/flags.h).
+bool flags_are_awaited();
+/// Waits for `request` by looking at these alone, for as long as most take. True if it is done.
+bool wait_for_flags_first(const Request& request);
+
 /// Blocks until `request` is done, in the job's waiting mode. `site.tell` gets the request.
 inline void wait(Request& request, const WaitSite& site = kSomewhere) {
     if (request.done) return;
+    if (flags_are_awaited() && wait_for_flags_first(request)) return;
     wait_until([](void* r) { return *static_cast<volatile bool*>(&static_cast<Request*>(r)->done); }, &request, site);
 }
 

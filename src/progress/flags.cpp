@@ -2,6 +2,7 @@
 
 #include "base/state.h"
 #include "progress/engine.h"
+#include "progress/idle.h"
 #include "progress/ready.h"
 
 namespace starling::progress {
@@ -44,5 +45,24 @@ void wait_for_flags(bool (*ready)(void*), void* argument, const WaitSite& site) 
 }
 
 void await_flags(FlagWait& wait) { add(wait); }
+
+bool flags_are_awaited() { return waits && !waits->empty(); }
+
+bool wait_for_flags_first(const Request& request) {
+    const auto is_done = [&] {
+        if (poll_flags()) run_ready();
+        return *static_cast<const volatile bool*>(&request.done);
+    };
+    for (int i = core_is_crowded() ? kFlagSpins - 1 : 0; i < kFlagSpins; ++i) {
+        if (is_done()) return true;
+        __builtin_ia32_pause();
+    }
+    for (int i = 0; i < kCrowdedYields && core_is_crowded(); ++i) {
+        if (!yield_core()) break;
+        if (is_done()) return true;
+        poll();
+    }
+    return is_done();
+}
 
 }  // namespace starling::progress

@@ -9,6 +9,12 @@
 
 namespace starling::progress {
 
+/// Looks at words before anything else is looked at: most partners are here within a fraction of a microsecond, or not for long; one
+/// that shares this core will not come before we let go.
+inline constexpr int kFlagSpins = 30;
+/// Yields before the engine takes over, which may sleep: on a crowded core every look but the first after a yield is a waste.
+inline constexpr int kCrowdedYields = 30;
+
 /// One thing waited for. `ready` is asked at every poll, so it must be cheap, and must not call into the
 /// library.
 struct FlagWait {

@@ -450,12 +450,17 @@ struct Letters {
     const auto& writes_for() const { return to; }
     const auto& reads_from() const { return from; }
     bool mutual() const { return is_mutual; }
+    /// Now and then nothing is read from the first, who may be far ahead.
+    bool looks_for(auto& stage, const starling::comm::NeighborEdge& edge) const {
+        return stage.sequence() % 5 != 3 || edge.block != 0;
+    }
     static uint32_t kind() { return 7; }
     static uint32_t bytes() { return sizeof(Data); }
     static std::byte* find_room(auto& stage) { return NodeLayout::payload(stage.own_slot(), bytes()); }
     void write(ModelSync&, std::byte* room) const { mine.write(room); }
     int read(auto& stage) const {
-        for (const auto& each : from) look(each.rank, stage.payload_of(each.rank, bytes()));
+        for (const auto& each : from)
+            if (looks_for(stage, each)) look(each.rank, stage.payload_of(each.rank, bytes()));
         return MPI_SUCCESS;
     }
 };
