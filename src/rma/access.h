@@ -104,6 +104,9 @@ inline void count_in_memory(const Target& target, Operation operation, uint64_t 
 void put_in_mapping(const Target& target, const Local& origin, const There& there);
 void get_from_mapping(const Target& target, const There& there, const Local& result);
 void update_in_mapping(const Target& target, const Update& how, const Local& origin, const There& there, const Local& result);
+/// Of `count` elements of the update's type, which is contiguous; `old`: null, or as many.
+void update_block_in_mapping(const Target& target, const Update& how, uint64_t offset, const std::byte* operand, std::byte* old,
+                             int64_t count);
 void compare_and_swap_in_mapping(const Target& target, const Datatype& element, uint64_t offset, const std::byte* operand,
                                  const std::byte* compare, std::byte* old);
 /// Any of them, as `access` says.

@@ -91,6 +91,11 @@ void update_in_mapping(const Target& target, const Update& how, const Local& ori
            static_cast<std::byte*>(result.buffer), operand.type ? operand.count : there.count, target.exclusion);
 }
 
+void update_block_in_mapping(const Target& target, const Update& how, uint64_t offset, const std::byte* operand, std::byte* old,
+                             int64_t count) {
+    update(how, in_mapping(target, offset), operand, old, count, target.exclusion);
+}
+
 void compare_and_swap_in_mapping(const Target& target, const Datatype& element, uint64_t offset, const std::byte* operand,
                                  const std::byte* compare, std::byte* old) {
     count_in_memory(target, Operation::compare_swap, static_cast<uint64_t>(element.size));

@@ -31,8 +31,7 @@ Known known(const Update& u) {
 }
 
 template <class Word>
-void update_words(const Update& u, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count) {
-    const Known way = known(u);
+void update_words(const Update& u, Known way, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count) {
     for (int64_t i = 0; i < count; ++i, memory += sizeof(Word)) {
         auto* word = reinterpret_cast<Word*>(memory);
         Word value = 0, before;
@@ -138,16 +137,17 @@ void swap_word(std::byte* memory, const std::byte* operand, const std::byte* com
 
 namespace {
 
-void update_by_processor(const Update& u, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count) {
+void update_by_processor(const Update& u, Known way, std::byte* memory, const std::byte* operand, std::byte* old,
+                         int64_t count) {
     switch (u.element->size) {
         case 1:
-            return update_words<uint8_t>(u, memory, operand, old, count);
+            return update_words<uint8_t>(u, way, memory, operand, old, count);
         case 2:
-            return update_words<uint16_t>(u, memory, operand, old, count);
+            return update_words<uint16_t>(u, way, memory, operand, old, count);
         case 4:
-            return update_words<uint32_t>(u, memory, operand, old, count);
+            return update_words<uint32_t>(u, way, memory, operand, old, count);
         default:
-            return update_words<uint64_t>(u, memory, operand, old, count);
+            return update_words<uint64_t>(u, way, memory, operand, old, count);
     }
 }
 
@@ -160,11 +160,12 @@ void update(const Update& u, std::byte* memory, const std::byte* operand, std::b
             const Exclusion* exclusion) {
     const Datatype& element = *u.element;
     const bool in_place = is_word(element) && is_aligned(memory, element.size);
-    if (in_place && !exclusion) return update_by_processor(u, memory, operand, old, count);
-    if (const Known way = known(u); in_place && count == 1 && way != Known::none) {
+    const Known way = known(u);
+    if (in_place && !exclusion) return update_by_processor(u, way, memory, operand, old, count);
+    if (in_place && count == 1 && way != Known::none) {
         // Whoever is at the memory stores whole words, so looking at one needs no mark.
         const Marked marked(way == Known::load ? nullptr : exclusion);
-        return update_by_processor(u, memory, operand, old, 1);
+        return update_by_processor(u, way, memory, operand, old, 1);
     }
     const bool in_bulk = in_place && (!operand || is_aligned(operand, element.size));
     const int64_t most = std::max<int64_t>(1, kAtATime / element.size);

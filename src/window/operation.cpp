@@ -190,11 +190,35 @@ int run_in_mapping(const rma::Target& target, const Operation& asked, const rma:
     return MPI_SUCCESS;
 }
 
+/// The commonest update: of elements in a row by such, as the last one was, where the target's memory is mapped. False if anything
+/// of it is not so; else it is done.
+bool update_block(Window& window, const Remote& to, const Operation& asked) {
+    const Datatype* type = asked.type;
+    uint64_t bytes, offset;
+    if (!to.target.mapped || asked.origin.type != type || !type->predefined) return false;
+    if (asked.what != What::update && (asked.result.type != type || asked.result.count != asked.count)) return false;
+    if (asked.what == What::compare_swap) {
+        if (!can_be_compared(*type) || !find_blocks(window, to, asked, asked.origin, bytes, offset)) return false;
+        rma::compare_and_swap_in_mapping(to.target, *type, offset, static_cast<const std::byte*>(asked.origin.buffer),
+                                         static_cast<const std::byte*>(asked.compare),
+                                         static_cast<std::byte*>(asked.result.buffer));
+        return true;
+    }
+    const rma::Update& how = last_found.update;
+    if (type != last_found.type || type != how.element || asked.op != how.op) return false;
+    if (!find_blocks(window, to, asked, asked.origin, bytes, offset)) return false;
+    rma::update_block_in_mapping(to.target, how, offset, static_cast<const std::byte*>(asked.origin.buffer),
+                                 static_cast<std::byte*>(asked.result.buffer), asked.count);
+    return true;
+}
+
 }  // namespace
 
 int run(Window& window, const Operation& asked) {
     Remote& to = remote(window, asked.rank);
-    if (asked.what <= What::get) [[likely]] {
+    if (asked.what > What::get) {
+        if (update_block(window, to, asked)) return MPI_SUCCESS;
+    } else {
         const rma::Local& local = asked.what == What::put ? asked.origin : asked.result;
         uint64_t bytes, offset;
         if (find_blocks(window, to, asked, local, bytes, offset) &&
