@@ -1,5 +1,7 @@
-// Distributed graph topologies: each process gets to know its own neighbours only.
+// Distributed graph topologies: each process gets to know its own edges only.
 #include <algorithm>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -23,39 +25,62 @@ struct FullEdge {
     int32_t source, destination, weight;
 };
 
-// Brings everyone's edges to everyone.
-Task gather_edges(Comm& comm, const std::vector<FullEdge>& mine, std::vector<FullEdge>& all) {
-    collective::View v = collective::View::all(collective::exchange_of(comm));
-    std::vector<int64_t> bytes(static_cast<size_t>(v.n)), offsets(bytes.size());
-    const int64_t my_bytes = static_cast<int64_t>(mine.size() * sizeof(FullEdge));
-    const auto& type = collective::byte_type();
-    const collective::Blocks counts(bytes.data(), sizeof my_bytes, type);
-    v.note(co_await collective::allgather(v, &my_bytes, sizeof my_bytes, type, counts));
-    if (v.error) co_return v.error;
-    int64_t total = 0;
-    for (size_t i = 0; i < bytes.size(); ++i) {
-        offsets[i] = total;
-        total += bytes[i];
+/// Each one's edges, in order, for those whom they concern: linear in the edges and the processes.
+class Delivery {
+  public:
+    Delivery(const std::vector<FullEdge>& edges, int processes)
+        : counts_(static_cast<size_t>(processes)), offsets_(counts_.size()) {
+        each_target(edges, [this](size_t target, const FullEdge&) { counts_[target] += kBytes; });
+        std::exclusive_scan(counts_.begin(), counts_.end(), offsets_.begin(), int64_t{0});
+        edges_.resize(static_cast<size_t>(offsets_.back() + counts_.back()) / sizeof(FullEdge));
+        std::vector<int64_t> next = offsets_;
+        each_target(edges, [&](size_t target, const FullEdge& edge) {
+            edges_[static_cast<size_t>(std::exchange(next[target], next[target] + kBytes)) / sizeof(FullEdge)] = edge;
+        });
     }
-    all.resize(static_cast<size_t>(total) / sizeof(FullEdge));
-    const collective::Blocks blocks(all.data(), Counts(bytes.data()), Counts(offsets.data()), type);
-    co_return co_await collective::allgather(v, mine.data(), my_bytes, type, blocks);
-}
+    /// What others have sent here, in the order of their ranks.
+    Task operator()(Comm& comm, std::vector<FullEdge>& got) {
+        collective::View v = collective::View::all(collective::exchange_of(comm));
+        const auto& type = collective::byte_type();
+        std::vector<int64_t> counts(counts_.size()), offsets(counts_.size());
+        v.note(co_await collective::alltoall(v, false, collective::Blocks(counts_.data(), sizeof(int64_t), type),
+                                             collective::Blocks(counts.data(), sizeof(int64_t), type)));
+        if (v.error) co_return v.error;
+        std::exclusive_scan(counts.begin(), counts.end(), offsets.begin(), int64_t{0});
+        got.resize(static_cast<size_t>(offsets.back() + counts.back()) / sizeof(FullEdge));
+        const collective::Blocks out(edges_.data(), Counts(counts_.data()), Counts(offsets_.data()), type);
+        const collective::Blocks in(got.data(), Counts(counts.data()), Counts(offsets.data()), type);
+        co_return co_await collective::alltoall(v, false, out, in);
+    }
 
-int check_ranks(int count, const int ranks[], int size, const char* name) {
-    if (count < 0) return fail(MPI_ERR_ARG, "the number of %s, %d, is negative", name, count);
+  private:
+    static constexpr int64_t kBytes = sizeof(FullEdge);
+    template <class F>
+    static void each_target(const std::vector<FullEdge>& edges, F visit) {
+        for (const FullEdge& edge : edges) {
+            visit(static_cast<size_t>(edge.source), edge);
+            if (edge.destination != edge.source) visit(static_cast<size_t>(edge.destination), edge);
+        }
+    }
+
+    std::vector<int64_t> counts_, offsets_;  ///< bytes, by target
+    std::vector<FullEdge> edges_;
+};
+
+int check_ranks(int64_t count, const int ranks[], int size, const char* name) {
+    if (count < 0) return fail(MPI_ERR_ARG, "the number of %s, %lld, is negative", name, static_cast<long long>(count));
     if (count > 0 && !ranks) return fail(MPI_ERR_ARG, "argument %s is a null pointer", name);
-    for (int i = 0; i < count; ++i)
+    for (int64_t i = 0; i < count; ++i)
         if (ranks[i] < 0 || ranks[i] >= size)
             return fail(MPI_ERR_RANK, "%s names rank %d in a communicator of %d", name, ranks[i], size);
     return MPI_SUCCESS;
 }
 
-int check_weights(int count, const int weights[], const char* name) {
+int check_weights(int64_t count, const int weights[], const char* name) {
     if (weights == MPI_UNWEIGHTED) return MPI_SUCCESS;
     if (count > 0 && (!weights || weights == MPI_WEIGHTS_EMPTY))
-        return fail(MPI_ERR_ARG, "argument %s has no weights for %d edges", name, count);
-    for (int i = 0; i < count; ++i)
+        return fail(MPI_ERR_ARG, "argument %s has no weights for %lld edges", name, static_cast<long long>(count));
+    for (int64_t i = 0; i < count; ++i)
         if (weights[i] < 0) return fail(MPI_ERR_ARG, "weight %d in %s is negative", weights[i], name);
     return MPI_SUCCESS;
 }
@@ -110,7 +135,7 @@ int Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int d
     if (!base) return error;
     if (!comm_dist_graph || (n > 0 && !degrees)) return null_argument(base, comm_dist_graph ? "degrees" : "comm_dist_graph");
     error = check_ranks(n, sources, base->size, "sources");
-    int total = 0;
+    int64_t total = 0;
     for (int i = 0; i < n && !error; ++i) {
         if (degrees[i] < 0) error = fail(MPI_ERR_ARG, "degree %d is negative", degrees[i]);
         total += degrees[i];
@@ -119,16 +144,18 @@ int Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int d
     if (!error) error = check_weights(total, weights, "weights");
     if (!error) error = check_info(info);
     if (error) return raise(base, error);
-    std::vector<FullEdge> mine, all;
-    for (int i = 0, at = 0; i < n; ++i)
+    std::vector<FullEdge> mine, got;
+    mine.reserve(static_cast<size_t>(total));
+    for (int64_t i = 0, at = 0; i < n; ++i)
         for (int k = 0; k < degrees[i]; ++k, ++at)
             mine.push_back({sources[i], destinations[at], weights == MPI_UNWEIGHTED ? 1 : weights[at]});
     const comm::Kept kept(base);
-    error = collective::run(gather_edges(*base, mine, all));
+    Delivery deliver(mine, base->size);
+    error = collective::run(deliver(*base, got));
     if (error) return raise(base, error);
     auto graph = std::make_shared<DistGraphTopology>();
     graph->weighted = weights != MPI_UNWEIGHTED;
-    for (const FullEdge& edge : all) {
+    for (const FullEdge& edge : got) {
         if (edge.source == base->rank) graph->destinations.push_back({edge.destination, edge.weight});
         if (edge.destination == base->rank) graph->sources.push_back({edge.source, edge.weight});
     }

@@ -4,6 +4,37 @@
 static int rank, size;
 // The compiler must not know that these are no addresses: it would warn of what is behind them.
 static int* volatile unweighted = MPI_UNWEIGHTED, * volatile weights_empty = MPI_WEIGHTS_EMPTY;
+/* Edges that others than their ends give, some of them several times and some from a process to itself: their weights say which is which. */
+static void edges_of_others(int rank, int size) {
+    enum { kEach = 40 };
+    int sources[kEach], degrees[kEach], destinations[kEach], weights[kEach];
+    int in = 0, out = 0, weighted, expected_in = 0, expected_out = 0;
+    long in_sum = 0, out_sum = 0;
+    for (int who = 0; who < size; who++)
+        for (int i = 0; i < kEach; i++) {
+            const int from = (who * 7 + i * 3) % size, to = (who + i * i) % size, weight = who * 1000 + i;
+            if (who == rank) sources[i] = from, degrees[i] = 1, destinations[i] = to, weights[i] = weight;
+            if (from == rank) expected_out++, out_sum += weight;
+            if (to == rank) expected_in++, in_sum += weight;
+        }
+    MPI_Comm graph;
+    MPI_Dist_graph_create(MPI_COMM_WORLD, kEach, sources, degrees, destinations, weights, MPI_INFO_NULL, 0, &graph);
+    MPI_Dist_graph_neighbors_count(graph, &in, &out, &weighted);
+    CHECK(in == expected_in && out == expected_out && weighted);
+    int *from = malloc(sizeof(int) * (in + 1)), *in_weights = malloc(sizeof(int) * (in + 1)),
+        *got = malloc(sizeof(int) * (in + 1));
+    int *to = malloc(sizeof(int) * (out + 1)), *out_weights = malloc(sizeof(int) * (out + 1));
+    MPI_Dist_graph_neighbors(graph, in, from, in_weights, out, to, out_weights);
+    for (int i = 0; i < in; i++) in_sum -= in_weights[i];
+    for (int i = 0; i < out; i++) out_sum -= out_weights[i];
+    CHECK(in_sum == 0 && out_sum == 0);
+    /* Each end numbers edges between the same two alike. */
+    MPI_Neighbor_alltoall(out_weights, 1, MPI_INT, got, 1, MPI_INT, graph);
+    for (int i = 0; i < in; i++) CHECK(got[i] == in_weights[i]);
+    free(from), free(in_weights), free(got), free(to), free(out_weights);
+    MPI_Comm_free(&graph);
+}
+
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -107,6 +138,7 @@ int main(int argc, char** argv) {
     MPI_Comm_free(&g);
     MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 0, NULL, weights_empty, 0, NULL, weights_empty, MPI_INFO_NULL, 0, &g);
     MPI_Comm_free(&g);
+    edges_of_others(rank, size);
     MPI_Finalize();
     return 0;
 }
