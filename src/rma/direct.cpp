@@ -93,6 +93,7 @@ void update_in_mapping(const Target& target, const Update& how, const Local& ori
 
 void update_block_in_mapping(const Target& target, const Update& how, uint64_t offset, const std::byte* operand, std::byte* old,
                              int64_t count) {
+    count_in_memory(target, Operation::update, static_cast<uint64_t>(count) * static_cast<uint64_t>(how.element->size));
     update(how, in_mapping(target, offset), operand, old, count, target.exclusion);
 }
 
