@@ -5,7 +5,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 ASAN_OPTIONS ?= detect_leaks=0:allocator_may_return_null=1
 
-.PHONY: build everything configure demo test test-threads test-mpi4py test-shmem4py test-shmem-random simulate install header packages format tidy clean
+.PHONY: build everything configure demo test test-threads test-mpi4py test-shmem4py test-shmem-random test-petsc simulate install header packages format tidy clean
 
 # What an installation has. `make everything` adds tests, examples and benchmarks.
 build: packages configure
@@ -59,6 +59,10 @@ test-mpi4py: build
 
 test-shmem4py: build
 	@tests/shmem4py/run $(BUILD)
+
+test-petsc: build
+	@tools/install-packages petsc
+	@tests/petsc/run $(BUILD)
 
 # Random OpenSHMEM programs over four lab hosts that lose frames: 5 s each.
 PROGRAMS ?= 100
