@@ -27,6 +27,7 @@ void find(const CartTopology& grid, int me, Neighborhood& near) {
         add_edge(near.receives, above, 2 * d + 1);
         add_edge(near.receives, below, 2 * d);
     }
+    near.everyone = !near.sends.empty();  // a grid where one has none has one place
 }
 
 void find(const GraphTopology& graph, int me, Neighborhood& near) {
@@ -36,11 +37,14 @@ void find(const GraphTopology& graph, int me, Neighborhood& near) {
         near.receives.push_back(edge);
     }
     near.destinations = near.sources;
+    near.everyone = true;
+    for (int rank = 0; rank < static_cast<int>(graph.index.size()); ++rank) near.everyone &= !graph.neighbors(rank).empty();
 }
 
 void find(const DistGraphTopology& graph, Neighborhood& near) {
     for (const auto& edge : graph.sources) near.receives.push_back({edge.rank, near.sources++});
     for (const auto& edge : graph.destinations) near.sends.push_back({edge.rank, near.destinations++});
+    near.everyone = graph.everyone_has_edges;
 }
 
 bool is_mutual(const Neighborhood& near) {

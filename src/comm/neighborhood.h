@@ -17,7 +17,8 @@ struct Neighborhood {
     int sources = 0, destinations = 0;  ///< blocks of the receive and of the send buffer
     /// In the order in which messages have to be started so that those of several edges between the same two processes match.
     std::vector<NeighborEdge> receives, sends;
-    bool mutual = false;  ///< who is sent to is received from
+    bool mutual = false;    ///< who is sent to is received from
+    bool everyone = false;  ///< all processes of the communicator have neighbours: all know that alike
 };
 
 /// The neighbourhood of this process, found at the first call and kept with the communicator. MPI_ERR_TOPOLOGY if the

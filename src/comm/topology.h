@@ -39,6 +39,7 @@ struct DistGraphTopology final : Topology {
     };
     std::vector<Edge> sources, destinations;
     bool weighted = false;
+    bool everyone_has_edges = false;  ///< all processes know that alike
 
     int kind() const override { return MPI_DIST_GRAPH; }
 };

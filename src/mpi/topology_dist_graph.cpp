@@ -67,6 +67,22 @@ class Delivery {
     std::vector<FullEdge> edges_;
 };
 
+/// Whether all have edges, which all learn.
+Task ask_everyone(Comm& comm, DistGraphTopology& graph) {
+    collective::View v = collective::View::all(collective::exchange_of(comm));
+    const int32_t mine = !graph.sources.empty() || !graph.destinations.empty();
+    int32_t all = 0;
+    v.note(co_await collective::allreduce(v, &mine, &all, 1, datatype::predefined(MPI_INT32_T), datatype::predefined(MPI_MIN)));
+    graph.everyone_has_edges = all != 0;
+    co_return v.error;
+}
+
+int make(Comm& base, const std::shared_ptr<DistGraphTopology>& graph, MPI_Comm* made) {
+    const comm::Kept kept(&base);
+    if (const int error = collective::run(ask_everyone(base, *graph))) return raise(&base, error);
+    return make_with_topology(base, base.size, graph, made);
+}
+
 int check_ranks(int64_t count, const int ranks[], int size, const char* name) {
     if (count < 0) return fail(MPI_ERR_ARG, "the number of %s, %lld, is negative", name, static_cast<long long>(count));
     if (count > 0 && !ranks) return fail(MPI_ERR_ARG, "argument %s is a null pointer", name);
@@ -124,7 +140,7 @@ int Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int source
     graph->weighted = sourceweights != MPI_UNWEIGHTED;
     graph->sources = read_edges(indegree, sources, sourceweights);
     graph->destinations = read_edges(outdegree, destinations, destweights);
-    return make_with_topology(*base, base->size, std::move(graph), comm_dist_graph);
+    return make(*base, graph, comm_dist_graph);
 }
 
 int Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[],
@@ -159,7 +175,7 @@ int Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int d
         if (edge.source == base->rank) graph->destinations.push_back({edge.destination, edge.weight});
         if (edge.destination == base->rank) graph->sources.push_back({edge.source, edge.weight});
     }
-    return make_with_topology(*base, base->size, std::move(graph), comm_dist_graph);
+    return make(*base, graph, comm_dist_graph);
 }
 
 int Dist_graph_neighbors_count(MPI_Comm comm, int* indegree, int* outdegree, int* weighted) {
