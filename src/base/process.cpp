@@ -1,6 +1,9 @@
 #include "base/process.h"
 
 #include <fcntl.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -33,6 +36,20 @@ bool process_gone(pid_t pid) {
     return !field || field[0] == '\0' || (field[0] <= '1' && field[1] == ' ');
 }
 
+namespace {
+
+// Whether what this process wrote to `fd` may still be waiting for its reader.
+bool unread(int fd) {
+    struct stat about;
+    if (fstat(fd, &about) != 0) return false;
+    int waiting = 0;
+    if (S_ISFIFO(about.st_mode)) return ioctl(fd, FIONREAD, &waiting) == 0 && waiting > 0;
+    if (S_ISSOCK(about.st_mode)) return ioctl(fd, SIOCOUTQ, &waiting) == 0 && waiting > 0;
+    return false;
+}
+
+}  // namespace
+
 void flush_output() {
     for (FILE* stream : {stdout, stderr}) {
         bool mine = ftrylockfile(stream) == 0;
@@ -44,6 +61,10 @@ void flush_output() {
         fflush_unlocked(stream);
         funlockfile(stream);
     }
+}
+
+void let_output_be_read() {
+    for (int turns = 0; turns < 500 && (unread(STDOUT_FILENO) || unread(STDERR_FILENO)); ++turns) usleep(1000);
 }
 
 }  // namespace starling

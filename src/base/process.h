@@ -13,4 +13,9 @@ bool process_gone(pid_t pid);
 /// has it for longer than a moment: fflush(nullptr) waits for one that reads standard input, for instance.
 void flush_output();
 
+/// Waits until what was printed has been read from the pipes or local sockets that take standard output and error, for
+/// half a second at most. For who is about to be killed together with its reader: a process manager that hears of an
+/// abort ends its helpers on the hosts at once, with what they have not read yet.
+void let_output_be_read();
+
 }  // namespace starling

@@ -89,6 +89,13 @@ int find_manager(std::unique_ptr<managers::Manager>& out) {
     return MPI_SUCCESS;
 }
 
+// Hydra's proxies stop reading what ranks print when they hear of an abort: the reason would be lost with it.
+void abort_by_manager(int code, const char* text) {
+    management->aborted = true;
+    let_output_be_read();
+    management->manager->abort(code, text);
+}
+
 // A program that used sessions only has finalized when it closed the last, but might have opened another.
 // One that never finalizes looks to most managers like any that ends with code 0: nobody else would tell
 // why its job ends.
@@ -101,7 +108,7 @@ void leave_at_exit() {
     std::snprintf(text, sizeof text, "rank %u exits without calling MPI_Finalize", management->rank);
     std::fprintf(stderr, "starling: %s\n", text);
     flush_output();
-    management->manager->abort(1, text);
+    abort_by_manager(1, text);
     _exit(1);  // not 0, whatever the program meant: some managers look at nothing else
 }
 
@@ -226,10 +233,9 @@ void leave_manager() {
 
 void abort_through_manager(int code) {
     if (!management) return;
-    management->aborted = true;
     char text[64];
     std::snprintf(text, sizeof text, "MPI_Abort by rank %u with code %d", management->rank, code);
-    management->manager->abort(code, text);
+    abort_by_manager(code, text);
 }
 
 }  // namespace starling::identity

@@ -1,0 +1,66 @@
+// What a process printed is read before it goes on to what may end its reader.
+#include "base/process.h"
+
+#include <gtest/gtest.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <string>
+
+namespace starling {
+namespace {
+
+constexpr char kLine[] = "the reason\n";
+
+// A child whose standard error is `ends[1]` prints a line, waits for its reader and says whether the line was read by then.
+pid_t child_that_prints(const std::array<int, 2>& ends) {
+    const pid_t child = fork();
+    if (child != 0) return child;
+    // Outputs of the test itself must not be waited for.
+    if (dup2(ends[1], STDERR_FILENO) < 0 || dup2(ends[1], STDOUT_FILENO) < 0) _exit(3);
+    if (write(STDERR_FILENO, kLine, sizeof kLine - 1) != static_cast<ssize_t>(sizeof kLine - 1)) _exit(3);
+    let_output_be_read();
+    int waiting = -1;
+    _exit(ioctl(ends[0], FIONREAD, &waiting) != 0 ? 3 : waiting == 0 ? 0 : 1);
+}
+
+int code_of(pid_t child) {
+    int status = 0;
+    return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+void expect_the_reader_is_waited_for(const std::array<int, 2>& ends) {
+    const pid_t child = child_that_prints(ends);
+    ASSERT_GT(child, 0);
+    usleep(50'000);  // who does not wait has looked by then
+    std::array<char, sizeof kLine> text{};
+    EXPECT_EQ(read(ends[0], text.data(), text.size()), static_cast<ssize_t>(sizeof kLine - 1));
+    EXPECT_EQ(std::string(text.data()), kLine);
+    EXPECT_EQ(code_of(child), 0);
+    for (const int end : ends) close(end);
+}
+
+TEST(Process, WaitsForTheReaderOfItsPipe) {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(pipe(ends.data()), 0);
+    expect_the_reader_is_waited_for(ends);
+}
+
+TEST(Process, WaitsForTheReaderOfItsSocket) {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+    expect_the_reader_is_waited_for(ends);
+}
+
+TEST(Process, DoesNotWaitForEverForAReaderThatDoesNotRead) {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(pipe(ends.data()), 0);
+    EXPECT_EQ(code_of(child_that_prints(ends)), 1);
+    for (const int end : ends) close(end);
+}
+
+}  // namespace
+}  // namespace starling
