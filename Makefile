@@ -5,7 +5,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 ASAN_OPTIONS ?= detect_leaks=0:allocator_may_return_null=1
 
-.PHONY: build everything configure demo test test-threads test-mpi4py test-shmem4py test-shmem-random test-petsc simulate install header packages format tidy clean
+.PHONY: build everything configure demo test test-threads test-mpi4py test-shmem4py test-shmem-random test-petsc test-verbs simulate install header packages format tidy clean
 
 # What an installation has. `make everything` adds tests, examples and benchmarks.
 build: packages configure
@@ -63,6 +63,12 @@ test-shmem4py: build
 test-petsc: build
 	@tools/install-packages petsc
 	@tests/petsc/run $(BUILD)
+
+# On virtual machines with Soft-RoCE (tests/lab-verbs): needs root, and downloads Debian's kernel (70 MB) the first time.
+test-verbs: packages configure
+	@tools/install-packages build test verbs
+	@ninja -C $(BUILD) -j $(JOBS)
+	@ctest --test-dir $(BUILD) -C Verbs -L '^verbs$$' --output-on-failure
 
 # Random OpenSHMEM programs over four lab hosts that lose frames: 5 s each.
 PROGRAMS ?= 100

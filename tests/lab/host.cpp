@@ -4,12 +4,10 @@
 #include <net/if.h>
 #include <net/if_arp.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -137,34 +135,6 @@ void configure_network(const Plan& plan, int index) {
     close(fd);
 }
 
-// Process 1 of the host: serves agents and reaps whatever was orphaned. Ends by being killed.
-[[noreturn]] void serve(bool agents) {
-    sigset_t mask;
-    sigemptyset(&mask);
-    sigaddset(&mask, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &mask, nullptr);
-    int children = must(signalfd(-1, &mask, SFD_CLOEXEC), "signalfd");
-    int listener = agents ? listen_for_agents() : -1;
-    must(static_cast<int>(write(STDOUT_FILENO, "r", 1)), "ready");
-    // Whoever waits for the end of our maker's output shall not wait for us.
-    dup2(STDIN_FILENO, STDOUT_FILENO);
-    dup2(STDIN_FILENO, STDERR_FILENO);
-    while (true) {
-        pollfd waits[2] = {{listener, POLLIN, 0}, {children, POLLIN, 0}};
-        if (poll(waits, 2, -1) < 0) continue;
-        signalfd_siginfo told;
-        if (waits[1].revents && read(children, &told, sizeof told) > 0)
-            while (waitpid(-1, nullptr, WNOHANG) > 0) {}
-        if (!waits[0].revents) continue;
-        int connection = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
-        if (connection >= 0 && fork() == 0) {
-            close(listener);
-            serve_agent(connection);
-        }
-        close(connection);
-    }
-}
-
 [[noreturn]] void live(const Plan& plan, int index, int go, int ready) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(go, STDIN_FILENO);
@@ -184,7 +154,7 @@ void configure_network(const Plan& plan, int index) {
     dup2(null, STDIN_FILENO);
     close(null);
     configure_network(plan, index);
-    serve(index > 0);
+    serve_host(index > 0, "r");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pwd.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -125,6 +126,33 @@ void serve_agent(int connection) {
     char code = static_cast<char>(exit_code(command.pid));
     send_frame(connection, Frame::end, &code, 1);
     _exit(0);
+}
+
+void serve_host(bool agents, std::string_view ready) {
+    sigset_t mask;
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &mask, nullptr);
+    int children = must(signalfd(-1, &mask, SFD_CLOEXEC), "signalfd");
+    int listener = agents ? listen_for_agents() : -1;
+    if (!write_all(STDOUT_FILENO, ready.data(), ready.size())) die("ready");
+    // Whoever waits for the end of our maker's output shall not wait for us.
+    dup2(STDIN_FILENO, STDOUT_FILENO);
+    dup2(STDIN_FILENO, STDERR_FILENO);
+    while (true) {
+        pollfd waits[2] = {{listener, POLLIN, 0}, {children, POLLIN, 0}};
+        if (poll(waits, 2, -1) < 0) continue;
+        signalfd_siginfo told;
+        if (waits[1].revents && read(children, &told, sizeof told) > 0)
+            while (waitpid(-1, nullptr, WNOHANG) > 0) {}
+        if (!waits[0].revents) continue;
+        int connection = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+        if (connection >= 0 && fork() == 0) {
+            close(listener);
+            serve_agent(connection);
+        }
+        close(connection);
+    }
 }
 
 }  // namespace starling::lab
