@@ -5,7 +5,7 @@ install(FILES ${STARLING_INCLUDE}/mpi.h ${STARLING_INCLUDE}/mpi-ext.h ${STARLING
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # What that needs, and no tests or benchmarks.
-set(installed mpi_abi oshmem mpiexec starlingd starling)
+set(installed mpi_abi oshmem mpifort_abi mpiexec starlingd starling)
 if(TARGET starling_pmix)
     list(APPEND installed starling_pmix)
 endif()

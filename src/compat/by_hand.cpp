@@ -1,13 +1,11 @@
 // Entry points that are more than a call with other arguments: those with callbacks, with arrays whose meaning depends on another argument, and
 // with none of the standard's fixed lists of parameters.
-#include <mutex>
 #include <type_traits>
-#include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "compat/convert.h"
 #include "compat/entry.h"
+#include "compat/later.h"
 
 namespace starling::compat {
 
@@ -99,27 +97,6 @@ void call_handler(Function* function, Handle handle, int* code) {
     reinterpret_cast<Theirs*>(function)(&theirs, &error);
 }
 
-/// Where handles go that MPI_Comm_idup makes later: the library writes what is here.
-std::mutex later_mutex;
-std::unordered_map<MPI_Comm*, std::pair<std::unique_ptr<MPI_Comm>, abi::Comm*>> later;
-
-MPI_Comm* make_later(abi::Comm* place) {
-    if (!place) return nullptr;
-    const std::lock_guard guard(later_mutex);
-    auto made = std::make_unique<MPI_Comm>(MPI_COMM_NULL);
-    MPI_Comm* const storage = made.get();
-    *place = out(*storage);
-    later.emplace(storage, std::pair(std::move(made), place));
-    return storage;
-}
-void comm_made(MPI_Comm* storage) {
-    const std::lock_guard guard(later_mutex);
-    const auto found = later.find(storage);
-    if (found == later.end()) return;  // of MPI_Comm_dup
-    *found->second.second = out(*storage);
-    later.erase(found);
-}
-
 /// Integers of a type's contents that are constants (MPI 5.0 section 5.1.13): the orders of arrays, and the distributions of a darray.
 template <class Integer>
 void convert_contents(int combiner, Integer* integers) {
@@ -156,20 +133,6 @@ const Foreign callers = {
     .comm_made = comm_made,
     .session_error = call_handler<abi::Session_errhandler_function, MPI_Session_errhandler_function, MPI_Session>,
 };
-
-int neighbours(MPI_Comm comm, bool outgoing) {
-    int topology = MPI_UNDEFINED, count = 0;
-    if (library.Topo_test(comm, &topology) != MPI_SUCCESS) return 0;
-    if (topology == MPI_CART) {
-        library.Cartdim_get(comm, &count);
-        return 2 * count;
-    }
-    int rank = 0, out = 0, weighted = 0;
-    library.Comm_rank(comm, &rank);
-    if (topology == MPI_GRAPH) library.Graph_neighbors_count(comm, rank, &count);
-    if (topology == MPI_DIST_GRAPH) library.Dist_graph_neighbors_count(comm, &count, &out, &weighted);
-    return topology == MPI_DIST_GRAPH && outgoing ? out : count;
-}
 
 extern "C" {
 

@@ -5,6 +5,8 @@
     generate.py entries SOURCE-DIR DIR   the library's entry points and the list of what is built;
                                          SOURCE-DIR is src/mpi, whose headers declare the implementations
     generate.py compat INTERFACE DIR     what the shim of another interface (mpich, openmpi) is made of
+    generate.py fortran DIR INCLUDE-DIR MODULE-DIR
+                                         the Fortran interfaces: entry points, mpif.h, modules
 
 A file is only written when its content changes.
 """
@@ -37,6 +39,12 @@ def main(arguments):
 
         for name, text in compat.write(arguments[1]).items():
             write_if_changed(Path(arguments[2]) / name, text)
+    elif len(arguments) == 4 and arguments[0] == "fortran":
+        import fortran
+
+        for folder, files in zip(arguments[1:], fortran.write()):
+            for name, text in files.items():
+                write_if_changed(Path(folder) / name, text)
     else:
         sys.exit(__doc__)
 

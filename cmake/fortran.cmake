@@ -1,0 +1,28 @@
+# The Fortran interfaces: entry points, generated, on top of libmpi_abi; mpif.h, and the modules' sources, which the user's own compiler reads
+# at its first mpifort (docs/fortran.md). No Fortran compiler is needed to build them.
+set(abi ${PROJECT_SOURCE_DIR}/tools/abi)
+file(GLOB generator CONFIGURE_DEPENDS ${abi}/*.py ${abi}/*.tsv)
+set(generated ${STARLING_GENERATED}/fortran)
+set(modules ${CMAKE_BINARY_DIR}/${CMAKE_INSTALL_DATADIR}/starling/fortran)
+add_custom_command(OUTPUT ${generated}/stamp
+    COMMAND ${Python3_EXECUTABLE} -B ${abi}/generate.py fortran ${generated} ${STARLING_INCLUDE} ${modules}
+    COMMAND ${CMAKE_COMMAND} -E touch ${generated}/stamp
+    BYPRODUCTS ${generated}/entries.cpp ${STARLING_INCLUDE}/mpif.h ${modules}/mpi.f90 ${modules}/mpi_f08.f90
+    DEPENDS ${generator} COMMENT "Generating the Fortran interfaces" VERBATIM)
+file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/fortran/*.cpp)
+add_library(mpifort_abi SHARED ${sources} ${PROJECT_SOURCE_DIR}/src/compat/later.cpp ${PROJECT_SOURCE_DIR}/src/compat/neighbours.cpp
+    ${generated}/entries.cpp ${generated}/stamp)
+starling_source_settings(mpifort_abi)
+target_include_directories(mpifort_abi PRIVATE ${generated})
+target_compile_definitions(mpifort_abi PRIVATE COMPAT_ABI="fortran/abi.h" COMPAT_STATUS="fortran/status.h")
+set(exports ${PROJECT_SOURCE_DIR}/cmake/fortran-exports.map)
+set_target_properties(mpifort_abi PROPERTIES VERSION 1 SOVERSION 1 LINK_DEPENDS ${exports} BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN")
+target_link_libraries(mpifort_abi PUBLIC mpi_abi)
+target_link_options(mpifort_abi PRIVATE -Wl,--version-script=${exports} -Wl,-O1 -Wl,--hash-style=gnu)
+if(NOT STARLING_SANITIZE)
+    target_link_options(mpifort_abi PRIVATE -static-libstdc++ -static-libgcc -Wl,--exclude-libs,ALL -Wl,-z,defs)
+endif()
+
+install(TARGETS mpifort_abi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES ${STARLING_INCLUDE}/mpif.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES ${modules}/mpi.f90 ${modules}/mpi_f08.f90 DESTINATION ${CMAKE_INSTALL_DATADIR}/starling/fortran)

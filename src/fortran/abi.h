@@ -1,0 +1,58 @@
+// Fortran's view of this library's own interface: handles are the numbers that MPI_X_toint gives, statuses the C structure as eight
+// integers, and every number the same as in C. Conversions of src/compat are instantiated with it.
+#pragma once
+
+#include <cstdint>
+
+#include "fortran/sentinels.h"
+#include "library.h"
+#include "numbers.h"
+
+namespace starling::compat::abi {
+
+inline constexpr const char* kShim = "libmpifort_abi.so.1";
+
+using Comm = int;
+using Group = int;
+using Datatype = int;
+using Op = int;
+using Errhandler = int;
+using Info = int;
+using Request = int;
+using Message = int;
+using Session = int;
+using Win = int;
+using File = int;
+using Status = MPI_Status;
+
+inline constexpr int kLastCode = MPI_ERR_LASTCODE;
+inline constexpr intptr_t kStatusIgnore = 0, kAllPvars = 1;
+inline const intptr_t kInPlace = reinterpret_cast<intptr_t>(&mpi_abi_places_.in_place);
+inline const intptr_t kBufferAutomatic = reinterpret_cast<intptr_t>(&mpi_abi_places_.buffer_automatic);
+inline const intptr_t kUnweighted = reinterpret_cast<intptr_t>(&mpi_abi_places_.unweighted);
+inline const intptr_t kWeightsEmpty = reinterpret_cast<intptr_t>(&mpi_abi_places_.weights_empty);
+
+template <class Handle>
+struct Handles;
+
+#define FORTRAN_HANDLE(Handle, kNull, convert)                              \
+    template <>                                                             \
+    struct Handles<Handle> {                                                \
+        using There = int;                                                  \
+        static Handle null() { return kNull; }                              \
+        static Handle in(int number) { return library.convert##_fromint(number); } \
+        static int out(Handle handle) { return library.convert##_toint(handle); }  \
+    };
+FORTRAN_HANDLE(MPI_Comm, MPI_COMM_NULL, Comm)
+FORTRAN_HANDLE(MPI_Group, MPI_GROUP_NULL, Group)
+FORTRAN_HANDLE(MPI_Datatype, MPI_DATATYPE_NULL, Type)
+FORTRAN_HANDLE(MPI_Errhandler, MPI_ERRHANDLER_NULL, Errhandler)
+FORTRAN_HANDLE(MPI_Op, MPI_OP_NULL, Op)
+FORTRAN_HANDLE(MPI_Info, MPI_INFO_NULL, Info)
+FORTRAN_HANDLE(MPI_Win, MPI_WIN_NULL, Win)
+FORTRAN_HANDLE(MPI_Request, MPI_REQUEST_NULL, Request)
+FORTRAN_HANDLE(MPI_Message, MPI_MESSAGE_NULL, Message)
+FORTRAN_HANDLE(MPI_Session, MPI_SESSION_NULL, Session)
+FORTRAN_HANDLE(MPI_File, MPI_FILE_NULL, File)
+
+}  // namespace starling::compat::abi

@@ -1,0 +1,104 @@
+// What the generated entry points put around Fortran's arguments. "In" is towards the library, "made" and "out" towards the program.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "compat/convert.h"
+
+namespace starling::compat {
+
+using fortran::is_sentinel;
+
+/// The error that a call returns, where the program wants to know.
+inline void give(int* ierror, int error) {
+    if (ierror) *ierror = error_out(error);
+}
+
+/// A buffer: it may be MPI_BOTTOM, MPI_IN_PLACE or MPI_BUFFER_AUTOMATIC.
+template <class Pointer>
+Pointer* place(Pointer* buffer) {
+    if (!is_sentinel(buffer)) [[likely]]
+        return buffer;
+    return buffer == &mpi_abi_places_.bottom ? static_cast<Pointer*>(MPI_BOTTOM) : buffer_in(buffer);
+}
+
+static_assert(sizeof(MPI_Status) == MPI_F_STATUS_SIZE * sizeof(int));
+
+/// A status or several; they may be ignored.
+inline MPI_Status* status_place(int* status) {
+    return is_sentinel(status) ? MPI_STATUS_IGNORE : reinterpret_cast<MPI_Status*>(status);
+}
+inline const MPI_Status* status_place(const int* status) {
+    return is_sentinel(status) ? MPI_STATUS_IGNORE : reinterpret_cast<const MPI_Status*>(status);
+}
+
+/// A text without the blanks that fill it up.
+class TextIn {
+  public:
+    TextIn(const char* text, size_t length) : text_(trimmed({text, length})) {}
+    operator const char*() const { return text_.c_str(); }
+
+    static std::string_view trimmed(std::string_view text) { return text.substr(0, text.find_last_not_of(' ') + 1); }
+
+  private:
+    const std::string text_;
+};
+inline TextIn text_in(const char* text, size_t length) { return {text, length}; }
+
+/// Leading blanks are left out too, as of keys and values of infos (MPI 5.0 section 10).
+inline TextIn word_in(const char* text, size_t length) {
+    const size_t begin = std::min(std::string_view(text, length).find_first_not_of(' '), length);
+    return {text + begin, length - begin};
+}
+
+/// Writes `text` into one of Fortran's: filled up with blanks, or cut.
+inline void fill(std::string_view text, char* place, size_t length) {
+    const size_t shared = std::min(text.size(), length);
+    std::memcpy(place, text.data(), shared);
+    std::memset(place + shared, ' ', length - shared);
+}
+
+/// A text that the call writes, of at most `kMost` characters with the null behind it. The program's stays if the call writes none.
+template <int kMost>
+class TextOut {
+  public:
+    TextOut(char* place, size_t length) : place_(place), length_(length) { text_[0] = kUntouched; }
+    TextOut(const TextOut&) = delete;
+    ~TextOut() {
+        if (text_[0] != kUntouched) fill(text_, place_, length_);
+    }
+    operator char*() { return text_; }
+
+  private:
+    static constexpr char kUntouched = '\1';
+    char* const place_;
+    const size_t length_;
+    char text_[kMost];
+};
+template <int kMost>
+TextOut<kMost> text_out(char* place, size_t length) {
+    return TextOut<kMost>(place, length);
+}
+
+/// Positions in arrays, which count from 1 here: as many as `count` says then, which may be MPI_UNDEFINED, and `most` at most.
+class IndicesMade {
+  public:
+    IndicesMade(int* place, const int* count, int most) : place_(place), count_(count), most_(most) {}
+    IndicesMade(const IndicesMade&) = delete;
+    ~IndicesMade() {
+        const int count = count_ ? std::min(*count_, most_) : most_;
+        for (int i = 0; i < count; ++i)
+            if (place_[i] != MPI_UNDEFINED) ++place_[i];
+    }
+    operator int*() { return place_; }
+
+  private:
+    int* const place_;
+    const int* const count_;
+    const int most_;
+};
+inline IndicesMade index_made(int* place) { return {place, nullptr, 1}; }
+inline IndicesMade indices_made(int* place, const int* count, int most) { return {place, count, most}; }
+
+}  // namespace starling::compat

@@ -1,0 +1,211 @@
+// Procedures of the program that the library calls: they get numbers for handles, all by reference, and those with an error code write it
+// to a last argument. Operations and error handlers have no extra state by which they could be told from C's: their addresses are kept.
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_set>
+
+#include "compat/later.h"
+#include "fortran/arguments.h"
+#include "fortran/entry.h"
+
+namespace starling::compat {
+
+namespace {
+
+/// Addresses of Fortran procedures that the library calls by themselves. Never forgotten: operations outlive what names them.
+class Procedures {
+  public:
+    template <class Function>
+    Function* add(Function* procedure) {
+        const std::unique_lock guard(mutex_);
+        known_.insert(reinterpret_cast<void*>(procedure));
+        return procedure;
+    }
+    template <class Function>
+    bool has(Function* procedure) {
+        const std::shared_lock guard(mutex_);
+        return known_.count(reinterpret_cast<void*>(procedure)) != 0;
+    }
+
+  private:
+    std::shared_mutex mutex_;
+    std::unordered_set<void*> known_;
+};
+Procedures& procedures() {
+    static auto* const all = new Procedures;
+    return *all;
+}
+
+template <class Function, class Integer>
+void call_operation(Function* function, void* in, void* inout, Integer* length, MPI_Datatype type) {
+    if (!procedures().has(function)) return function(in, inout, length, &type);
+    int number = out(type);
+    reinterpret_cast<void (*)(void*, void*, Integer*, int*)>(function)(in, inout, length, &number);
+}
+template <class Function, class Handle>
+void call_handler(Function* function, Handle handle, int* code) {
+    if (!procedures().has(function)) return function(&handle, code);
+    int number = out(handle), error = *code;
+    reinterpret_cast<void (*)(int*, int*)>(function)(&number, &error);
+}
+
+/// Of keyvals. `Value`: what an attribute is in the interface that made the keyval.
+template <class Value>
+struct Attribute {
+    using Copy = void(int* handle, int* keyval, Value* extra_state, Value* value, Value* copied, int* flag, int* ierror);
+    using Delete = void(int* handle, int* keyval, Value* value, Value* extra_state, int* ierror);
+    Copy* copy;
+    Delete* remove;
+    Value extra_state;
+};
+
+template <class Handle, class Value>
+int call_copy(Handle handle, int keyval, void* extra_state, void* value, void* out_value, int* flag) {
+    auto& attribute = *static_cast<Attribute<Value>*>(extra_state);
+    int number = out(handle), error = MPI_SUCCESS, copies = 0;
+    Value given = static_cast<Value>(reinterpret_cast<intptr_t>(value)), copied = 0;
+    attribute.copy(&number, &keyval, &attribute.extra_state, &given, &copied, &copies, &error);
+    *flag = copies != 0;
+    if (copies) *static_cast<void**>(out_value) = reinterpret_cast<void*>(static_cast<intptr_t>(copied));
+    return error_in(error);
+}
+template <class Handle, class Value>
+int call_delete(Handle handle, int keyval, void* value, void* extra_state) {
+    auto& attribute = *static_cast<Attribute<Value>*>(extra_state);
+    int number = out(handle), error = MPI_SUCCESS;
+    Value given = static_cast<Value>(reinterpret_cast<intptr_t>(value));
+    attribute.remove(&number, &keyval, &given, &attribute.extra_state, &error);
+    return error_in(error);
+}
+
+/// What the procedures get is kept for good: attributes outlive their keyval.
+template <class Handle, class Value, class Create>
+int create_keyval(Create* create, typename Attribute<Value>::Copy* copy, typename Attribute<Value>::Delete* remove, int* keyval,
+                  Value extra_state) {
+    return create(call_copy<Handle, Value>, call_delete<Handle, Value>, keyval,
+                  new Attribute<Value>{copy, remove, extra_state});
+}
+
+struct Grequest {
+    void (*query)(MPI_Aint* extra_state, int* status, int* ierror);
+    void (*free)(MPI_Aint* extra_state, int* ierror);
+    void (*cancel)(MPI_Aint* extra_state, int* complete, int* ierror);
+    MPI_Aint extra_state;
+};
+int call_query(void* extra_state, MPI_Status* status) {
+    auto& request = *static_cast<Grequest*>(extra_state);
+    int error = MPI_SUCCESS;
+    request.query(&request.extra_state, reinterpret_cast<int*>(status), &error);
+    return error_in(error);
+}
+int call_free(void* extra_state) {
+    const std::unique_ptr<Grequest> request(static_cast<Grequest*>(extra_state));
+    int error = MPI_SUCCESS;
+    request->free(&request->extra_state, &error);
+    return error_in(error);
+}
+int call_cancel(void* extra_state, int complete) {
+    auto& request = *static_cast<Grequest*>(extra_state);
+    int error = MPI_SUCCESS;
+    request.cancel(&request.extra_state, &complete, &error);
+    return error_in(error);
+}
+
+const Foreign callers_ = {
+    .operation = call_operation<MPI_User_function, int>,
+    .large_operation = call_operation<MPI_User_function_c, MPI_Count>,
+    .comm_error = call_handler<MPI_Comm_errhandler_function, MPI_Comm>,
+    .win_error = call_handler<MPI_Win_errhandler_function, MPI_Win>,
+    .file_error = call_handler<MPI_File_errhandler_function, MPI_File>,
+    .comm_made = comm_made,
+    .session_error = call_handler<MPI_Session_errhandler_function, MPI_Session>,
+};
+
+[[gnu::constructor]] void introduce() {
+    if (starling_set_foreign(&callers_)) return;
+    std::fprintf(stderr, "starling: this process has loaded %s and a library with another MPI's binary interface, whose handles differ\n",
+                 abi::kShim);
+    std::exit(127);
+}
+
+}  // namespace
+
+extern "C" {
+
+FORTRAN_ENTRY(op_create, (MPI_User_function * procedure, const int* commute, int* op, int* ierror)) {
+    give(ierror, library.Op_create(procedures().add(procedure), *commute != 0, made<MPI_Op>(op)));
+}
+FORTRAN_ENTRY(op_create_c, (MPI_User_function_c * procedure, const int* commute, int* op, int* ierror)) {
+    give(ierror, library.Op_create_c(procedures().add(procedure), *commute != 0, made<MPI_Op>(op)));
+}
+
+#define ERRHANDLER(name, Kind)                                                                                      \
+    FORTRAN_ENTRY(name##_create_errhandler, (MPI_##Kind##_errhandler_function * procedure, int* handler, int* ierror)) { \
+        give(ierror, library.Kind##_create_errhandler(procedures().add(procedure), made<MPI_Errhandler>(handler))); \
+    }
+ERRHANDLER(comm, Comm)
+ERRHANDLER(win, Win)
+ERRHANDLER(file, File)
+ERRHANDLER(session, Session)
+// Removed by MPI 3.0.
+FORTRAN_ENTRY(errhandler_create, (MPI_Comm_errhandler_function * procedure, int* handler, int* ierror)) {
+    f_comm_create_errhandler(procedure, handler, ierror);
+}
+
+#define KEYVAL(name, Kind, Handle)                                                                                               \
+    FORTRAN_ENTRY(name##_create_keyval, (Attribute<MPI_Aint>::Copy * copy, Attribute<MPI_Aint>::Delete* remove, int* keyval,     \
+                                         const MPI_Aint* extra_state, int* ierror)) {                                            \
+        give(ierror, create_keyval<Handle, MPI_Aint>(library.Kind##_create_keyval, copy, remove, keyval, *extra_state));         \
+    }                                                                                                                            \
+    FORTRAN_ONLY(mpi_##name##_null_copy_fn,                                                                                      \
+                 (int*, int*, MPI_Aint*, MPI_Aint*, MPI_Aint*, int* flag, int* ierror)) {                                        \
+        *flag = 0;                                                                                                               \
+        *ierror = MPI_SUCCESS;                                                                                                   \
+    }                                                                                                                            \
+    FORTRAN_ONLY(mpi_##name##_dup_fn,                                                                                            \
+                 (int*, int*, MPI_Aint*, const MPI_Aint* value, MPI_Aint* copied, int* flag, int* ierror)) {                     \
+        *copied = *value;                                                                                                        \
+        *flag = 1;                                                                                                               \
+        *ierror = MPI_SUCCESS;                                                                                                   \
+    }                                                                                                                            \
+    FORTRAN_ONLY(mpi_##name##_null_delete_fn, (int*, int*, MPI_Aint*, MPI_Aint*, int* ierror)) { *ierror = MPI_SUCCESS; }
+KEYVAL(comm, Comm, MPI_Comm)
+KEYVAL(type, Type, MPI_Datatype)
+KEYVAL(win, Win, MPI_Win)
+
+// MPI 1's, with integers.
+FORTRAN_ENTRY(keyval_create, (Attribute<int>::Copy * copy, Attribute<int>::Delete* remove, int* keyval, const int* extra_state,
+                              int* ierror)) {
+    give(ierror, create_keyval<MPI_Comm, int>(library.Comm_create_keyval, copy, remove, keyval, *extra_state));
+}
+FORTRAN_ONLY(mpi_null_copy_fn, (int*, int*, int*, int*, int*, int* flag, int* ierror)) {
+    *flag = 0;
+    *ierror = MPI_SUCCESS;
+}
+FORTRAN_ONLY(mpi_dup_fn, (int*, int*, int*, const int* value, int* copied, int* flag, int* ierror)) {
+    *copied = *value;
+    *flag = 1;
+    *ierror = MPI_SUCCESS;
+}
+FORTRAN_ONLY(mpi_null_delete_fn, (int*, int*, int*, int*, int* ierror)) { *ierror = MPI_SUCCESS; }
+
+FORTRAN_ENTRY(grequest_start,
+              (decltype(Grequest::query) query, decltype(Grequest::free) free_procedure, decltype(Grequest::cancel) cancel,
+               const MPI_Aint* extra_state, int* request, int* ierror)) {
+    auto kept = std::make_unique<Grequest>(Grequest{query, free_procedure, cancel, *extra_state});
+    const int error = library.Grequest_start(call_query, call_free, call_cancel, kept.get(), made<MPI_Request>(request));
+    if (error == MPI_SUCCESS) kept.release();
+    give(ierror, error);
+}
+
+// Not built, as all of files: the library says so.
+FORTRAN_ENTRY(register_datarep, (const char*, void*, void*, void*, const MPI_Aint*, int* ierror, size_t)) {
+    give(ierror, library.Register_datarep(nullptr, nullptr, nullptr, nullptr, nullptr));
+}
+FORTRAN_ENTRY(register_datarep_c, (const char*, void*, void*, void*, const MPI_Aint*, int* ierror, size_t)) {
+    give(ierror, library.Register_datarep_c(nullptr, nullptr, nullptr, nullptr, nullptr));
+}
+
+}  // extern "C"
+
+}  // namespace starling::compat

@@ -1,0 +1,484 @@
+"""Writes the Fortran interfaces (MPI 5.0 chapter 19): entry points by reference, mpif.h, and the modules mpi and mpi_f08.
+
+The entry points follow the conventions that the compilers of Linux share: lower-case names with one underscore, arguments by
+reference, lengths of texts behind all others, null for an optional argument that is absent. With those, a procedure of mpi_f08
+is the same one as that of mpif.h (handles are structures of one integer), and the modules are declarations alone, which each
+compiler reads by itself: no module file is ever of another compiler. src/fortran has what the entry points name, and by hand
+what is more than a call.
+"""
+
+import re
+
+import compat
+import table
+
+# In src/fortran, by the entry point's name.
+BY_HAND = re.compile(
+    r"MPI_(Init|Init_thread|Pcontrol|Op_create(_c)?|\w+_create_errhandler|((Comm|Type|Win)_create_keyval|Keyval_create)"
+    r"|((Comm|Type|Win)_[gs]et_attr|Attr_(get|put))|Grequest_start|Register_datarep(_c)?|Comm_spawn(_multiple)?"
+    r"|Info_get|Info_get_string|Info_create_env|Session_get_nth_pset|(Buffer_detach|(Comm|Session)_detach_buffer)(_c)?"
+    r"|Comm_idup(_with_info)?|Type_get_contents(_c)?)")
+NOT_THERE = re.compile(r"MPI_(T_\w+|\w+_(toint|fromint)|Abi_\w+fortran\w+|\w+_[cf]2[cf]|\w+_f2c)$")
+FUNCTIONS = {"MPI_Wtime": "double precision", "MPI_Wtick": "double precision",
+             "MPI_Aint_add": "integer(kind=MPI_ADDRESS_KIND)", "MPI_Aint_diff": "integer(kind=MPI_ADDRESS_KIND)"}
+# The old interface alone: left out of mpi_f08.
+OLD = re.compile(r"MPI_(Attr_\w+|Keyval_\w+)$")
+
+KINDS = {"MPI_Aint": "MPI_ADDRESS_KIND", "MPI_Count": "MPI_COUNT_KIND", "MPI_Offset": "MPI_OFFSET_KIND"}
+LOGICAL = re.compile(r"(flag|commute|reorder|periods|remain_dims|high|weighted|atomic|complete)$")
+# Integers that count from 1 here (MPI 5.0 section 3.7.5).
+INDEX = re.compile(r"int \*indx$")
+INDICES = re.compile(r"int array_of_indices$")
+# Addresses that the call writes.
+ADDRESS_OUT = ("baseptr", "buffer_addr")
+
+
+class Parameter(compat.Parameter):
+    """A parameter of the C interface as Fortran has it."""
+
+    @property
+    def is_text(self):
+        return self.type in ("char *", "const char *", "char", "const char") and not self.name.startswith("argv")
+
+    @property
+    def is_buffer(self):
+        return self.type in ("void *", "const void *") and self.name not in ADDRESS_OUT + ("attribute_val", "extra_state")
+
+    @property
+    def is_callback(self):
+        return self.base.endswith("_function") or self.base.endswith("_function_c")
+
+    @property
+    def kind(self):
+        """The kind of integer that a declaration names, if any."""
+        if self.name in ("attribute_val", "extra_state") or self.name == "baseptr":
+            return None if OLD.match(self.function.name) else "MPI_ADDRESS_KIND"
+        return KINDS.get(self.base)
+
+    @property
+    def by_value(self):
+        return not self.is_array and "*" not in self.type
+
+    @property
+    def base(self):
+        return self.type.replace("const", "").replace("*", "").strip()
+
+    @property
+    def logical(self):
+        return self.base == "int" and LOGICAL.match(self.name)
+
+    @property
+    def written(self):
+        return not self.type.startswith("const") and not self.by_value
+
+    def there(self):
+        if self.is_text:
+            return f"{'const ' if self.type.startswith('const') else ''}char* {self.name}"
+        if self.base == "MPI_Status":
+            return f"{'const ' if self.type.startswith('const') else ''}int* {self.name}"
+        kind = "int" if self.handle else "void" if self.base == "void" else self.base
+        return f"{'const ' if self.by_value or self.type.startswith('const') else ''}{kind}* {self.name}"
+
+    def argument(self):
+        name = self.name
+        if self.is_text:
+            if self.type.startswith("const"):
+                return f"text_in({name}, {name}_length)"
+            return f"text_out<{self.most()}>({name}, {name}_length)"
+        if self.base == "MPI_Status":
+            return f"status_place({name})"
+        if self.is_buffer:
+            return f"place({name})"
+        if self.logical and self.by_value:
+            return f"*{name} != 0"
+        if INDEX.match(self.plain):
+            return f"index_made({name})"
+        if INDICES.match(self.plain):
+            return f"indices_made({name}, outcount, *incount)"
+        if self.handle:
+            self.name = f"*{name}" if self.by_value else name
+            value = super().argument()
+            self.name = name
+            return value
+        if re.search(r"weights$", name):
+            return f"weights_in({name})"
+        if self.plain == "int ranges":
+            return f"reinterpret_cast<int(*)[3]>({name})"
+        return f"*{name}" if self.by_value else name
+
+    def count(self):
+        """How many elements the array has, which is given by reference."""
+        count = super().count()
+        count = re.sub(r"\bcomm\b", "*comm", count)
+        return f"*{count}" if count in self.function.arguments else count
+
+    def most(self):
+        """What C needs room for."""
+        return next((most for names, most in (
+            (("port_name",), "MPI_MAX_PORT_NAME"), (("comm_name", "type_name", "win_name"), "MPI_MAX_OBJECT_NAME"),
+            (("string",), "MPI_MAX_ERROR_STRING"), (("version",), "MPI_MAX_LIBRARY_VERSION_STRING"),
+            (("name",), "MPI_MAX_PROCESSOR_NAME"), (("key",), "MPI_MAX_INFO_KEY"), (("datarep",), "MPI_MAX_DATAREP_STRING"))
+            if self.name in names))
+
+    # Declarations.
+
+    def shape(self):
+        if self.plain == "int ranges":
+            return "(3,*)"
+        return "(*)" if self.is_array else ""
+
+    def declared(self, modern):
+        """Its declaration in a module: of mpi_f08 if `modern`, of mpi if not."""
+        name, shape = self.name, self.shape()
+        if self.is_callback:
+            return f"procedure({self.base}) :: {name}" if modern else f"external :: {name}"
+        if name in ("attribute_val", "extra_state"):
+            return "integer :: " + name if OLD.match(self.function.name) else f"integer(kind=MPI_ADDRESS_KIND) :: {name}"
+        if name == "buffer_addr" and not modern:
+            return buffer_lines(name)
+        if name in ("argv", "array_of_commands", "array_of_argv"):
+            return f"character(len=*), intent(in) :: {name}({'count,*' if name == 'array_of_argv' else '*'})"
+        intent = ", intent(in)" if not self.written else ", intent(out)" if (
+            self.handle and (name, self.handle) in self.function.makes) else ", intent(inout)" if self.handle and modern else ""
+        if self.base == "MPI_Status":
+            many = name == "array_of_statuses"
+            if modern:
+                return f"type(MPI_Status) :: {name}{'(*)' if many else ''}"
+            return f"integer :: {name}(MPI_STATUS_SIZE{',*' if many else ''})"
+        if self.is_buffer:
+            return buffer_lines(name)
+        if name in ADDRESS_OUT:
+            return f"type(c_ptr), intent(out) :: {name}" if modern else f"integer(kind=MPI_ADDRESS_KIND) :: {name}"
+        if self.is_text:
+            return f"character(len=*), intent({'in' if self.type.startswith('const') else 'out'}) :: {name}"
+        if self.handle:
+            return f"{f'type({self.handle})' if modern else 'integer'}{intent} :: {name}{shape}"
+        kind = "logical" if self.logical else f"integer(kind={KINDS[self.base]})" if self.base in KINDS else "integer"
+        return f"{kind}{intent if not self.written else ''} :: {name}{shape}"
+
+
+def buffer_lines(name):
+    """Of any type and rank, where it is; each compiler knows one of the directives."""
+    return "\n".join([f"type(*), dimension(*) :: {name}"] + [f"!{word} :: {name}" for word in (
+        "GCC$ attributes no_arg_check", "DEC$ attributes no_arg_check")] + [f"!{word} {name}" for word in (
+            "$PRAGMA ignore_tkr", "DIR$ ignore_tkr", "IBM* ignore_tkr")])
+
+
+def parameters_of(function):
+    if not function.arguments:
+        return []
+    found = [Parameter(function, p) for p in function.parameters.split(",") if p.strip() != "..."]
+    if function.name in ("MPI_Init", "MPI_Init_thread", "MPI_Info_create_env"):
+        found = [p for p in found if p.name not in ("argc", "argv")]
+    return found
+
+
+def functions():
+    return [f for f in table.functions() if not NOT_THERE.match(f.name)]
+
+
+def entry(function):
+    parameters = parameters_of(function)
+    arguments = ", ".join(p.argument() for p in parameters)
+    lengths = [f"size_t {p.name}_length" for p in parameters if p.is_text]
+    low = function.prefixed.lower()
+    call = f"library.{function.prefixed}({arguments})"
+    if function.name in FUNCTIONS:
+        there = ", ".join(p.there() for p in parameters)
+        return f"FORTRAN_FUNCTION({function.returns}, {low}, ({there})) {{ return {call}; }}\n"
+    there = ", ".join([p.there() for p in parameters] + ["int* ierror"] + lengths)
+    pointer = f"FORTRAN_C_POINTER({low})\n" if any(p.name == "baseptr" for p in parameters) else ""
+    return f"FORTRAN_ENTRY({low}, ({there})) {{ give(ierror, {call}); }}\n{pointer}"
+
+
+GENERATED = "// Generated by tools/abi/generate.py from the table of MPI functions.\n"
+
+
+def entries():
+    parts = {}
+    for f in functions():
+        if not BY_HAND.fullmatch(f.name):
+            parts.setdefault(f.topic.split(";")[0], []).append(f)
+    text = GENERATED + "#include \"fortran/arguments.h\"\n#include \"fortran/entry.h\"\n\nnamespace starling::compat {\n\nextern \"C\" {\n"
+    for part in sorted(parts):
+        text += f"\n// {part}\n\n" + "".join(entry(f) for f in parts[part])
+    return text + "\n}  // extern \"C\"\n\n}  // namespace starling::compat\n"
+
+
+def library():
+    """The functions of the C interface, which is linked."""
+    return (GENERATED + "#pragma once\n#include \"mpi.h\"\n\nnamespace starling::compat {\n\nstruct Library {\n" +
+            "".join(f"    static constexpr decltype(&P{f.name}) {f.prefixed} = P{f.name};\n" for f in table.functions()) +
+            "};\ninline constexpr Library library;\n\n}  // namespace starling::compat\n")
+
+
+def numbers():
+    """The interface's numbers are the library's own."""
+    text = GENERATED + "#pragma once\n#include \"mpi.h\"\n\nnamespace starling::compat::abi {\n\n"
+    for group in compat.GROUPS:
+        text += f"constexpr int {group}_in(int value) {{ return value; }}\nconstexpr int {group}_out(int value) {{ return value; }}\n"
+    text += "\n".join(f"inline constexpr int k{short} = {name};" for short, name in compat.LENGTHS.items())
+    return text + "\n\n}  // namespace starling::compat::abi\n"
+
+
+# ---- declarations
+
+SKIPPED_KINDS = re.compile(r"tool-.*|errclass-tool|function-pointer.*|kind|pointer|handle|offset|string-length|fortran-status-index")
+
+CALLBACK_CONSTANTS = [f"MPI_{kind}_{which}" for kind in ("COMM", "TYPE", "WIN")
+                      for which in ("NULL_COPY_FN", "DUP_FN", "NULL_DELETE_FN")]
+OLD_CALLBACK_CONSTANTS = ["MPI_NULL_COPY_FN", "MPI_DUP_FN", "MPI_NULL_DELETE_FN"]
+
+
+def value_of(constant):
+    return int(constant["value"], 0)
+
+
+def number_constants():
+    """(name, value, kind) of the integers."""
+    found = [("MPI_STATUS_SIZE", 8, ""), ("MPI_SOURCE", 1, ""), ("MPI_TAG", 2, ""), ("MPI_ERROR", 3, ""),
+             ("MPI_ADDRESS_KIND", 8, ""), ("MPI_COUNT_KIND", 8, ""), ("MPI_OFFSET_KIND", 8, ""), ("MPI_INTEGER_KIND", 4, "")]
+    for c in table.constants():
+        if c["kind"] == "string-length":
+            found.append((c["name"], value_of(c) - 1, ""))  # no null behind a text
+        elif c["kind"] == "offset":
+            found.append((c["name"], value_of(c), "MPI_OFFSET_KIND"))
+        elif not SKIPPED_KINDS.fullmatch(c["kind"]):
+            found.append((c["name"], value_of(c), ""))
+    return found
+
+
+def handle_constants():
+    return [(c["name"], c["type"], value_of(c)) for c in table.constants() if c["kind"] == "handle"]
+
+
+# One block: its place tells what a place in it means (src/fortran/sentinels.h has the same order).
+SENTINELS = [("MPI_BOTTOM", ""), ("MPI_IN_PLACE", ""), ("MPI_BUFFER_AUTOMATIC", ""), ("MPI_UNWEIGHTED", "(1)"), ("MPI_WEIGHTS_EMPTY", "(1)"),
+             ("MPI_ERRCODES_IGNORE", "(1)"), ("MPI_STATUS_IGNORE", "(8)"), ("MPI_STATUSES_IGNORE", "(8,1)")]
+
+
+def old_constants():
+    """For mpif.h and module mpi, readable in fixed and free form: from column 7, 72 at most."""
+    lines = []
+    for name, value, kind in number_constants() + [(n, v, "") for n, _, v in handle_constants()]:
+        lines.append(f"integer(kind={kind}) {name}" if kind else f"integer {name}")
+        lines.append(f"parameter ({name}={value})")
+    for name in ("MPI_SUBARRAYS_SUPPORTED", "MPI_ASYNC_PROTECTS_NONBLOCKING"):
+        lines += [f"logical {name}", f"parameter ({name}=.false.)"]
+    for name, shape in SENTINELS:
+        lines += [f"integer {name}{shape}", f"common /mpi_abi_places/ {name}"]
+    for name, shape in (("MPI_ARGV_NULL", "(1)"), ("MPI_ARGVS_NULL", "(1,1)")):
+        lines += [f"character*1 {name}{shape}", f"common /mpi_abi_texts/ {name}"]
+    return lines
+
+
+def mpif():
+    lines = ["! mpif.h - generated by tools/abi/generate.py; do not edit."] + old_constants()
+    for name, kind in FUNCTIONS.items():
+        lines += [f"{kind.replace('MPI_ADDRESS_KIND', '8')} {name}", f"external {name}", f"{kind.replace('MPI_ADDRESS_KIND', '8')} P{name}", f"external P{name}"]
+    lines += [f"external {name}" for name in CALLBACK_CONSTANTS + OLD_CALLBACK_CONSTANTS]
+    return "".join(line + "\n" if line.startswith("!") else f"      {line}\n" for line in lines)
+
+
+def wrap(head, names):
+    """A list of names that continues over lines of free form."""
+    out, line = [], head
+    for i, name in enumerate(names):
+        word = name + (", " if i + 1 < len(names) else ")")
+        if len(line) + len(word) > 110:
+            out.append(line.rstrip() + " &")
+            line = "    & "
+        line += word
+    return "\n".join(out + [line if names else head + ")"])
+
+
+def imports_of(function, parameters, modern):
+    """What a declaration in an interface block takes from the module around it."""
+    found = {p.kind for p in parameters if p.kind and not (modern and p.name == "baseptr")}
+    if modern:
+        found |= {p.handle for p in parameters if p.handle} | {p.base for p in parameters if p.is_callback}
+        found |= {"MPI_Status" for p in parameters if p.base == "MPI_Status"}
+        found |= {"c_ptr" for p in parameters if p.name in ADDRESS_OUT}
+    else:
+        found |= {"MPI_STATUS_SIZE" for p in parameters if p.base == "MPI_Status"}
+    if "MPI_ADDRESS_KIND" in FUNCTIONS.get(function.name, ""):
+        found.add("MPI_ADDRESS_KIND")
+    return sorted(found)
+
+
+def body(function, modern, prefix, c_pointer=False):
+    """The declaration of one procedure as it stands in an interface block. `c_pointer`: the form of module mpi whose address is
+    a type(c_ptr)."""
+    name = prefix + function.name + ("_f08" if modern else "_cptr" if c_pointer else "")
+    parameters = parameters_of(function)
+    names = [p.name for p in parameters]
+    is_function = function.name in FUNCTIONS
+    no_error = is_function or function.name == "MPI_Pcontrol"
+    word = "function" if is_function else "subroutine"
+    lines = [wrap(f"{word} {name}(", names + ([] if no_error else ["ierror"])) + (" result(value)" if is_function else "")]
+    imports = imports_of(function, parameters, modern or False)
+    if c_pointer:
+        imports = sorted(set(imports) | {"c_ptr"})
+    lines += ["import :: " + ", ".join(imports)] if imports else []
+    lines.append("implicit none")
+    lines += [p.declared(modern or c_pointer and p.name == "baseptr") for p in parameters]
+    if is_function:
+        lines.append(f"{FUNCTIONS[function.name]} :: value")
+    elif not no_error:
+        lines.append(f"integer, {'optional, ' if modern else ''}intent(out) :: ierror")
+    return lines + [f"end {word} {name}"]
+
+
+def signature(function):
+    """What tells procedures of one generic name apart: kinds of integers, in order; the large ones are all of 8 bytes."""
+    return [p.base in KINDS for p in parameters_of(function)]
+
+
+def generics(modern):
+    """By generic name, the procedures behind it: in mpi_f08 those with large counts too, where their arguments tell them apart."""
+    found = {}
+    by_name = {f.name: f for f in functions()}
+    for f in by_name.values():
+        if modern and OLD.match(f.name):
+            continue
+        small = by_name.get(f.name.removesuffix("_c")) if f.name.endswith("_c") else None
+        if not small:
+            found.setdefault(f.name, []).insert(0, f)
+        elif modern:
+            found.setdefault(small.name if signature(small) != signature(f) else f.name, []).append(f)
+    return found
+
+
+def interfaces(modern):
+    lines = []
+    for prefix in ("", "P"):
+        for generic, specifics in generics(modern).items():
+            pointers = not modern and any(p.name == "baseptr" for p in parameters_of(specifics[0]))
+            lines.append(f"interface {prefix}{generic}" if modern or pointers else "interface")
+            for f in specifics:
+                lines += body(f, modern, prefix)
+                if pointers:
+                    lines += body(f, modern, prefix, c_pointer=True)
+            lines.append("end interface")
+    return lines
+
+
+def callback_interfaces():
+    """What the program's procedures look like in mpi_f08 (MPI 5.0 section 19.1.18 has them as abstract interfaces)."""
+    lines = ["abstract interface"]
+
+    def procedure(name, *declarations, ierror=True):
+        names = [d.rsplit(":: ", 1)[1].split("(")[0] for d in declarations] + (["ierror"] if ierror else [])
+        imports = sorted(set(re.findall(r"type\((\w+)\)|kind=(\w+)", " ".join(declarations))[i][j]
+                             for i in range(len(re.findall(r"type\((\w+)\)|kind=(\w+)", " ".join(declarations))))
+                             for j in range(2)) - {""})
+        lines.append(wrap(f"subroutine {name}(", names))
+        if imports:
+            lines.append("import :: " + ", ".join(imports))
+        lines.append("implicit none")
+        lines.extend(declarations)
+        if ierror:
+            lines.append("integer :: ierror")
+        lines.append(f"end subroutine {name}")
+
+    address = "integer(kind=MPI_ADDRESS_KIND) :: "
+    for suffix, kind in (("", "integer"), ("_c", "integer(kind=MPI_COUNT_KIND)")):
+        procedure(f"MPI_User_function{suffix}", "type(c_ptr), value :: invec", "type(c_ptr), value :: inoutvec",
+                  f"{kind} :: len", "type(MPI_Datatype) :: datatype", ierror=False)
+        procedure(f"MPI_Datarep_conversion_function{suffix}", "type(c_ptr), value :: userbuf", "type(MPI_Datatype) :: datatype",
+                  f"{kind} :: count", "type(c_ptr), value :: filebuf", "integer(kind=MPI_OFFSET_KIND) :: position",
+                  address + "extra_state")
+    procedure("MPI_Datarep_extent_function", "type(MPI_Datatype) :: datatype", address + "extent", address + "extra_state")
+    for kind, handle in (("Comm", "comm"), ("Type", "datatype"), ("Win", "win")):
+        of = f"type(MPI_{'Datatype' if kind == 'Type' else kind}) :: {handle}"
+        procedure(f"MPI_{kind}_copy_attr_function", of, f"integer :: {kind.lower()}_keyval", address + "extra_state",
+                  address + "attribute_val_in", address + "attribute_val_out", "logical :: flag")
+        procedure(f"MPI_{kind}_delete_attr_function", of, f"integer :: {kind.lower()}_keyval", address + "attribute_val",
+                  address + "extra_state")
+    for kind in ("Comm", "Win", "File", "Session"):
+        procedure(f"MPI_{kind}_errhandler_function", f"type(MPI_{kind}) :: {kind.lower()}", "integer :: error_code", ierror=False)
+    procedure("MPI_Grequest_query_function", address + "extra_state", "type(MPI_Status) :: status")
+    procedure("MPI_Grequest_free_function", address + "extra_state")
+    procedure("MPI_Grequest_cancel_function", address + "extra_state", "logical :: complete")
+    lines.append("end interface")
+    # The predefined ones.
+    lines.append("interface")
+    block = lines
+    for kind, handle in (("Comm", "comm"), ("Type", "datatype"), ("Win", "win")):
+        of = f"type(MPI_{'Datatype' if kind == 'Type' else kind}) :: {handle}"
+        for name in ("NULL_COPY_FN", "DUP_FN"):
+            procedure(f"MPI_{kind.upper()}_{name}", of, f"integer :: {kind.lower()}_keyval", address + "extra_state",
+                      address + "attribute_val_in", address + "attribute_val_out", "logical :: flag")
+        procedure(f"MPI_{kind.upper()}_NULL_DELETE_FN", of, f"integer :: {kind.lower()}_keyval", address + "attribute_val",
+                  address + "extra_state")
+    block.append("end interface")
+    return lines
+
+
+COMPARISONS = (("operator(==)", "eq"), ("operator(/=)", "ne"))
+
+
+def old_module():
+    lines = ["! Module mpi - generated by tools/abi/generate.py; do not edit.", "module mpi", "use, intrinsic :: iso_c_binding, only: c_ptr",
+             "implicit none", "private :: c_ptr"] + old_constants()
+    lines += [f"external {name}" for name in CALLBACK_CONSTANTS + OLD_CALLBACK_CONSTANTS]
+    lines += interfaces(False) + sizeof_lines() + sync_lines(False) + ["end module mpi"]
+    return "\n".join(lines) + "\n"
+
+
+def sizeof_lines():
+    """MPI_SIZEOF, which MPI 4.0 deprecates: only the type of its argument matters."""
+    lines = ["interface MPI_Sizeof"]
+    for kind, bytes_of in (("integer", (1, 2, 4, 8)), ("logical", (1, 2, 4, 8)), ("real", (4, 8)), ("complex", (4, 8)), ("character", (1,))):
+        for size in bytes_of:
+            name = f"MPI_Sizeof_{kind}{size * 2 if kind == 'complex' else size}"
+            lines += [f"subroutine {name}(x, size, ierror)", "implicit none",
+                      ("character(len=*)" if kind == "character" else f"{kind}(kind={size})") + ", dimension(..), intent(in) :: x",
+                      "integer, intent(out) :: size", "integer, optional, intent(out) :: ierror", f"end subroutine {name}"]
+    return lines + ["end interface"]
+
+
+def sync_lines(modern):
+    name = "MPI_F_sync_reg" + ("_f08" if modern else "")
+    return ["interface MPI_F_sync_reg" if modern else "interface", f"subroutine {name}(buf)", "implicit none", buffer_lines("buf"),
+            f"end subroutine {name}", "end interface"]
+
+
+def modern_module():
+    lines = ["! Module mpi_f08 - generated by tools/abi/generate.py; do not edit.", "module mpi_f08",
+             "use, intrinsic :: iso_c_binding, only: c_ptr", "implicit none", "private :: c_ptr"]
+    for name, value, kind in number_constants():
+        lines.append(f"integer{f'(kind={kind})' if kind else ''}, parameter :: {name} = {value}")
+    lines += [f"logical, parameter :: {name} = .false." for name in ("MPI_SUBARRAYS_SUPPORTED", "MPI_ASYNC_PROTECTS_NONBLOCKING")]
+    lines += ["type, bind(C) :: MPI_Status", "integer :: MPI_SOURCE", "integer :: MPI_TAG", "integer :: MPI_ERROR",
+              "integer, private :: internal(5)", "end type MPI_Status"]
+    for handle in compat.HANDLES:
+        lines += [f"type, bind(C) :: {handle}", "integer :: MPI_VAL", f"end type {handle}"]
+    lines += [f"type({kind}), parameter :: {name} = {kind}({value})" for name, kind, value in handle_constants()]
+    for name, shape in SENTINELS:
+        kind = "type(MPI_Status)" if "STATUS" in name else "integer"
+        lines += [f"{kind} :: {name}{shape.replace('(8)', '').replace('8,', '')}", f"common /mpi_abi_places/ {name}"]
+    for name, shape in (("MPI_ARGV_NULL", "(1)"), ("MPI_ARGVS_NULL", "(1,1)")):
+        lines += [f"character(len=1) :: {name}{shape}", f"common /mpi_abi_texts/ {name}"]
+    lines += callback_interfaces() + interfaces(True)
+    for operator, word in COMPARISONS:
+        lines.append(f"interface {operator}")
+        for handle in compat.HANDLES:
+            name = f"{handle}_{word}_f08"
+            lines += [f"function {name}(a, b) result(value)", f"import :: {handle}", "implicit none", f"type({handle}), intent(in) :: a, b",
+                      "logical :: value", f"end function {name}"]
+        lines.append("end interface")
+    status = ["import :: MPI_Status, MPI_STATUS_SIZE", "implicit none"]
+    for name, there, here in (("MPI_Status_f2f08", "integer, intent(in) :: f_status(MPI_STATUS_SIZE)", "type(MPI_Status), intent(out) :: f08_status"),
+                              ("MPI_Status_f082f", "type(MPI_Status), intent(in) :: f08_status", "integer, intent(out) :: f_status(MPI_STATUS_SIZE)")):
+        first, second = re.search(r":: (\w+)", there)[1], re.search(r":: (\w+)", here)[1]
+        lines += [f"interface {name}", f"subroutine {name}_f08({first}, {second}, ierror)", *status, there, here,
+                  "integer, optional, intent(out) :: ierror", f"end subroutine {name}_f08", "end interface"]
+    lines += sizeof_lines() + sync_lines(True) + ["end module mpi_f08"]
+    return "\n".join(lines) + "\n"
+
+
+def write():
+    """Maps file names to their text: what the library is made of, what programs include, and the modules."""
+    return ({"entries.cpp": entries(), "library.h": library(), "numbers.h": numbers()},
+            {"mpif.h": mpif()}, {"mpi.f90": old_module(), "mpi_f08.f90": modern_module()})
