@@ -145,6 +145,7 @@ int to_int(const Datatype* type) {
 }
 
 Datatype* from_int(int value) {
+    if (value < 0) return nullptr;
     if (value < static_cast<int>(kHandleLimit))
         return from_handle(reinterpret_cast<MPI_Datatype>(static_cast<uintptr_t>(value)));
     return pool.at(static_cast<uint32_t>(value) - kHandleLimit);

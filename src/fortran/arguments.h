@@ -46,10 +46,14 @@ class TextIn {
 };
 inline TextIn text_in(const char* text, size_t length) { return {text, length}; }
 
-/// Leading blanks are left out too, as of keys and values of infos (MPI 5.0 section 10).
+/// Leading blanks are left out too: of infos' keys and values (MPI 5.0 section 10), commands and their arguments (section 11.8.2).
+inline std::string_view stripped(std::string_view text) {
+    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+    return TextIn::trimmed(text);
+}
 inline TextIn word_in(const char* text, size_t length) {
-    const size_t begin = std::min(std::string_view(text, length).find_first_not_of(' '), length);
-    return {text + begin, length - begin};
+    const std::string_view word = stripped({text, length});
+    return {word.data(), word.size()};
 }
 
 /// Writes `text` into one of Fortran's: filled up with blanks, or cut.

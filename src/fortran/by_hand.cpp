@@ -3,6 +3,7 @@
 
 #include "compat/later.h"
 #include "fortran/arguments.h"
+#include "fortran/boxes.h"
 #include "fortran/entry.h"
 
 namespace starling::compat {
@@ -26,7 +27,7 @@ MPI_Aint value_of(int keyval, void* value) {
         case MPI_WIN_SIZE:
             return *static_cast<MPI_Aint*>(value);
         default:
-            return reinterpret_cast<MPI_Aint>(value);
+            return attribute_unboxed(value, false);
     }
 }
 
@@ -37,14 +38,20 @@ int get_attribute(Get* get, Handle handle, int keyval, Value* place, int* flag) 
     if (error == MPI_SUCCESS && *flag) *place = static_cast<Value>(value_of(keyval, value));
     return error;
 }
-void* as_attribute(MPI_Aint value) { return reinterpret_cast<void*>(value); }
+template <class Set, class Handle>
+int set_attribute(Set* set, Handle handle, int keyval, MPI_Aint value) {
+    void* const box = attribute_boxed(value);
+    const int error = set(handle, keyval, box);
+    if (error != MPI_SUCCESS) attribute_unboxed(box, true);
+    return error;
+}
 
 /// Texts of one length that lie behind each other `stride` texts apart, up to the first that is blank, as C has an argv.
 class Texts {
   public:
     Texts(const char* first, size_t length, size_t stride) {
         for (const char* text = first;; text += length * stride) {
-            const std::string_view word = TextIn::trimmed({text, length});
+            const std::string_view word = stripped({text, length});
             if (word.empty()) break;
             kept_.emplace_back(word);
         }
@@ -91,16 +98,16 @@ FORTRAN_ENTRY(attr_get, (const int* comm, const int* keyval, int* value, int* fl
     give(ierror, get_attribute(library.Comm_get_attr, in<MPI_Comm>(*comm), *keyval, value, flag));
 }
 FORTRAN_ENTRY(comm_set_attr, (const int* comm, const int* keyval, const MPI_Aint* value, int* ierror)) {
-    give(ierror, library.Comm_set_attr(in<MPI_Comm>(*comm), *keyval, as_attribute(*value)));
+    give(ierror, set_attribute(library.Comm_set_attr, in<MPI_Comm>(*comm), *keyval, *value));
 }
 FORTRAN_ENTRY(type_set_attr, (const int* type, const int* keyval, const MPI_Aint* value, int* ierror)) {
-    give(ierror, library.Type_set_attr(in<MPI_Datatype>(*type), *keyval, as_attribute(*value)));
+    give(ierror, set_attribute(library.Type_set_attr, in<MPI_Datatype>(*type), *keyval, *value));
 }
 FORTRAN_ENTRY(win_set_attr, (const int* win, const int* keyval, const MPI_Aint* value, int* ierror)) {
-    give(ierror, library.Win_set_attr(in<MPI_Win>(*win), *keyval, as_attribute(*value)));
+    give(ierror, set_attribute(library.Win_set_attr, in<MPI_Win>(*win), *keyval, *value));
 }
 FORTRAN_ENTRY(attr_put, (const int* comm, const int* keyval, const int* value, int* ierror)) {
-    give(ierror, library.Comm_set_attr(in<MPI_Comm>(*comm), *keyval, as_attribute(*value)));
+    give(ierror, set_attribute(library.Comm_set_attr, in<MPI_Comm>(*comm), *keyval, *value));
 }
 
 // Lengths of texts do not count a null here.
@@ -144,7 +151,7 @@ FORTRAN_ENTRY(comm_spawn, (const char* command, const char* argv, const int* max
     const MPI_Comm parents = in<MPI_Comm>(*comm);
     const bool given = is_root(parents, *root) && argv != &mpi_abi_texts_.argv_null;
     Texts arguments(given ? argv : " ", given ? argv_length : 1, 1);
-    give(ierror, library.Comm_spawn(text_in(command, command_length), given ? arguments.data() : MPI_ARGV_NULL, *maxprocs,
+    give(ierror, library.Comm_spawn(word_in(command, command_length), given ? arguments.data() : MPI_ARGV_NULL, *maxprocs,
                                     in<MPI_Info>(*info), *root, parents, made<MPI_Comm>(intercomm), codes_place(codes)));
 }
 FORTRAN_ENTRY(comm_spawn_multiple,
@@ -159,7 +166,7 @@ FORTRAN_ENTRY(comm_spawn_multiple,
     std::vector<char**> lists;
     for (int i = 0; i < mine; ++i) {
         const auto at = static_cast<size_t>(i);
-        names.emplace_back(TextIn::trimmed({commands + at * command_length, command_length}));
+        names.emplace_back(stripped({commands + at * command_length, command_length}));
         if (given) arguments.emplace_back(argvs + at * argv_length, argv_length, static_cast<size_t>(mine));
     }
     for (std::string& name : names) pointers.push_back(name.data());

@@ -6,6 +6,7 @@
 
 #include "compat/later.h"
 #include "fortran/arguments.h"
+#include "fortran/boxes.h"
 #include "fortran/entry.h"
 
 namespace starling::compat {
@@ -63,18 +64,19 @@ template <class Handle, class Value>
 int call_copy(Handle handle, int keyval, void* extra_state, void* value, void* out_value, int* flag) {
     auto& attribute = *static_cast<Attribute<Value>*>(extra_state);
     int number = out(handle), error = MPI_SUCCESS, copies = 0;
-    Value given = static_cast<Value>(reinterpret_cast<intptr_t>(value)), copied = 0;
+    Value given = static_cast<Value>(attribute_unboxed(value, false)), copied = 0;
     attribute.copy(&number, &keyval, &attribute.extra_state, &given, &copied, &copies, &error);
     *flag = copies != 0;
-    if (copies) *static_cast<void**>(out_value) = reinterpret_cast<void*>(static_cast<intptr_t>(copied));
+    if (copies) *static_cast<void**>(out_value) = attribute_boxed(copied);
     return error_in(error);
 }
 template <class Handle, class Value>
 int call_delete(Handle handle, int keyval, void* value, void* extra_state) {
     auto& attribute = *static_cast<Attribute<Value>*>(extra_state);
     int number = out(handle), error = MPI_SUCCESS;
-    Value given = static_cast<Value>(reinterpret_cast<intptr_t>(value));
+    Value given = static_cast<Value>(attribute_unboxed(value, false));
     attribute.remove(&number, &keyval, &given, &attribute.extra_state, &error);
+    if (error == MPI_SUCCESS) attribute_unboxed(value, true);
     return error_in(error);
 }
 
@@ -86,28 +88,29 @@ int create_keyval(Create* create, typename Attribute<Value>::Copy* copy, typenam
                   new Attribute<Value>{copy, remove, extra_state});
 }
 
+/// The program's variable is what its procedures get, not a copy: all implementations do so, and programs change it there.
 struct Grequest {
     void (*query)(MPI_Aint* extra_state, int* status, int* ierror);
     void (*free)(MPI_Aint* extra_state, int* ierror);
     void (*cancel)(MPI_Aint* extra_state, int* complete, int* ierror);
-    MPI_Aint extra_state;
+    MPI_Aint* extra_state;
 };
 int call_query(void* extra_state, MPI_Status* status) {
     auto& request = *static_cast<Grequest*>(extra_state);
     int error = MPI_SUCCESS;
-    request.query(&request.extra_state, reinterpret_cast<int*>(status), &error);
+    request.query(request.extra_state, reinterpret_cast<int*>(status), &error);
     return error_in(error);
 }
 int call_free(void* extra_state) {
     const std::unique_ptr<Grequest> request(static_cast<Grequest*>(extra_state));
     int error = MPI_SUCCESS;
-    request->free(&request->extra_state, &error);
+    request->free(request->extra_state, &error);
     return error_in(error);
 }
 int call_cancel(void* extra_state, int complete) {
     auto& request = *static_cast<Grequest*>(extra_state);
     int error = MPI_SUCCESS;
-    request.cancel(&request.extra_state, &complete, &error);
+    request.cancel(request.extra_state, &complete, &error);
     return error_in(error);
 }
 
@@ -191,14 +194,16 @@ FORTRAN_ONLY(mpi_null_delete_fn, (int*, int*, int*, int*, int* ierror)) { *ierro
 
 FORTRAN_ENTRY(grequest_start,
               (decltype(Grequest::query) query, decltype(Grequest::free) free_procedure, decltype(Grequest::cancel) cancel,
-               const MPI_Aint* extra_state, int* request, int* ierror)) {
-    auto kept = std::make_unique<Grequest>(Grequest{query, free_procedure, cancel, *extra_state});
+               MPI_Aint* extra_state, int* request, int* ierror)) {
+    auto kept = std::make_unique<Grequest>(Grequest{query, free_procedure, cancel, extra_state});
     const int error = library.Grequest_start(call_query, call_free, call_cancel, kept.get(), made<MPI_Request>(request));
     if (error == MPI_SUCCESS) kept.release();
     give(ierror, error);
 }
 
 // Not built, as all of files: the library says so.
+FORTRAN_ONLY(mpi_conversion_fn_null, (void)) {}
+FORTRAN_ONLY(mpi_conversion_fn_null_c, (void)) {}
 FORTRAN_ENTRY(register_datarep, (const char*, void*, void*, void*, const MPI_Aint*, int* ierror, size_t)) {
     give(ierror, library.Register_datarep(nullptr, nullptr, nullptr, nullptr, nullptr));
 }

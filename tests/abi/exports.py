@@ -10,10 +10,15 @@ import subprocess
 import sys
 
 library, *tables, door = sys.argv[1:]
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(tables[0]).parent))
+import table as abi  # noqa: E402
+
 names = []
 for table in tables:
     with open(table, newline="") as file:
         names += [row["name"] for row in csv.DictReader(file, delimiter="\t")]
+names += [f.name for f in abi.conversions()]
 wanted = {name: "W" for name in names} | {"P" + name: "T" for name in names}
 wanted["starling_set_foreign"] = "T"  # for shims (src/base/foreign.h)
 wanted |= {name: "T" for name in re.findall(r"\b(starling_shmem_\w+)\(", pathlib.Path(door).read_text())}

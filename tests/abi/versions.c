@@ -57,6 +57,15 @@ static void check_integers(void) {
     int value = 0;
     CHECK(MPI_Comm_toint(MPI_COMM_WORLD) == 0x101 && MPI_Comm_fromint(0x102) == MPI_COMM_SELF);
     CHECK(MPI_Type_toint(MPI_INT) == 0x209 && MPI_Type_fromint(0x214) == MPI_DOUBLE);
+    // No handle: what is no number of one.
+    for (int none = -198832896; none; none = none < 0 ? 0x7fffffff : 0) {
+        CHECK(MPI_Comm_fromint(none) == MPI_COMM_NULL && MPI_Type_fromint(none) == MPI_DATATYPE_NULL);
+        CHECK(MPI_Group_fromint(none) == MPI_GROUP_NULL && MPI_Op_fromint(none) == MPI_OP_NULL);
+        CHECK(MPI_Info_fromint(none) == MPI_INFO_NULL && MPI_Errhandler_fromint(none) == MPI_ERRHANDLER_NULL);
+        CHECK(MPI_Request_fromint(none) == MPI_REQUEST_NULL && MPI_Message_fromint(none) == MPI_MESSAGE_NULL);
+        CHECK(MPI_Win_fromint(none) == MPI_WIN_NULL && MPI_Session_fromint(none) == MPI_SESSION_NULL);
+        CHECK(MPI_File_fromint(none) == MPI_FILE_NULL);
+    }
     CHECK(MPI_Win_toint(MPI_WIN_NULL) == 0x110 && MPI_File_fromint(0x118) == MPI_FILE_NULL);
     CHECK(MPI_Message_toint(MPI_MESSAGE_NO_PROC) == 0x129 && MPI_Message_fromint(0x128) == MPI_MESSAGE_NULL);
     CHECK(MPI_Request_toint(MPI_REQUEST_NULL) == 0x180 && MPI_Request_fromint(0x180) == MPI_REQUEST_NULL);

@@ -71,8 +71,39 @@ def show(tree, work):
     for variable in ("STARLING_CC", "MPICH_CC", "OMPI_CC"):
         expect(tree.run("mpicc", "-show", **{variable: "ccache gcc-99"}).startswith("ccache gcc-99 -I"), variable)
     expect(tree.run("mpicxx", "-show", "-cxx=clang++").startswith("clang++ -I"), "-cxx=")
-    expect("no Fortran" in tree.run("mpifort", "x.f90", fails=True), "mpifort")
+    show_fortran(tree, work)
     expect(tree.run("mpicc", "--version") == tree.run("cc", "--version"), "--version")
+
+
+def show_fortran(tree, work):
+    """Modules are made once for each compiler, where STARLING_CACHE says."""
+    cache = {"STARLING_CACHE": str(work / "cache")}
+    flags = tree.run("mpifort", "--showme:compile", **cache).split()
+    expect(len(flags) == 2 and flags[0] == f"-I{tree.root}/include" and flags[1].startswith(f"-I{work}/cache/"), flags)
+    folder = pathlib.Path(flags[1][2:])
+    expect({"mpi.mod", "mpi_f08.mod"} <= {path.name for path in folder.iterdir()}, list(folder.iterdir()))
+    made = (folder / "mpi.mod").stat().st_ino
+    for name in ("mpifort", "mpif90", "mpif77", "mpifort_abi"):
+        expect(tree.run(name, "--showme:compile", **cache).split() == flags, name)
+        expect("-lmpifort_abi" in tree.run(name, "--showme:link", **cache).split(), name)
+    expect((folder / "mpi.mod").stat().st_ino == made, "the modules were made again")
+    out = tree.run("mpifort", "x.f90", fails=True, STARLING_FC="no-such-compiler", **cache)
+    expect("no-such-compiler" in out and "install a Fortran compiler" in out, out)
+    # A compiler that can't read the modules still compiles programs with mpif.h.
+    bad = work / "old-fortran"
+    bad.write_text('#!/bin/sh\ncase "$*" in *mpi_f08.f90*) echo "no such thing as type(*)"; exit 1 ;; esac\nexec gfortran "$@"\n')
+    bad.chmod(0o755)
+    (work / "p.f").write_text("      include 'mpif.h'\n      integer e\n      call MPI_INIT(e)\n      call MPI_FINALIZE(e)\n      end\n")
+    out = tree.run("mpifort", f"-fc={bad}", "-o", "p", "p.f", cwd=work, **cache)
+    expect("can't read module mpi_f08" in out and "no such thing" in out, out)
+    tree.run("mpiexec", "-n", "2", str(work / "p"))
+    # Several at once, from nothing.
+    again = {"STARLING_CACHE": str(work / "again")}
+    both = [subprocess.Popen(["mpifort", "--showme:compile"], env={**tree.environment, **again}, stdout=subprocess.PIPE, text=True)
+            for _ in range(4)]
+    said = {process.communicate(timeout=100)[0] for process in both}
+    expect(len(said) == 1 and all(process.returncode == 0 for process in both), said)
+    expect(len(list((work / "again" / "fortran").iterdir())) == 1, "folders left behind")
 
 
 def compile_programs(tree, work):

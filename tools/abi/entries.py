@@ -115,6 +115,18 @@ def entry(function, implementation):
     return f"{parameters} {{\n{body}}}\n{alias}"
 
 
+def conversion(function):
+    """MPI_X_c2f and MPI_X_f2c: a handle's number, and a status's words, are the same in both languages."""
+    kind, way = function.name.rsplit("_", 1)
+    first, *second = function.arguments
+    if second:
+        body = f"    std::memcpy({second[0]}, {first}, sizeof(MPI_Status));\n    return MPI_SUCCESS;\n"
+    else:
+        body = f"    return P{kind}_{'toint' if way == 'c2f' else 'fromint'}({first});\n"
+    alias = f"{function.returns} {function.name}({unnamed(function)}) __attribute__((weak, alias(\"P{function.name}\")));\n"
+    return f"{function.prototype('P' + function.name)} {{\n{body}}}\n{alias}"
+
+
 def unnamed(function, used=()):
     """The parameter list without names but those used, so that no compiler calls them unused."""
     if not function.arguments:
@@ -149,6 +161,8 @@ def write(directory):
         text += "\nusing starling::mpi::enter;\nusing starling::mpi::enter_watched;\nusing starling::mpi::enter_tool;\nusing starling::mpi::or_null;\nusing starling::mpi::unsupported;\n\nextern \"C\" {\n\n"
         text += "\n".join(entry(f, implementations[f.name]) for f in mine)
         files[f"entries_{part}.cpp"] = text + "\n}  // extern \"C\"\n"
+    files["entries_fortran.cpp"] = (OPENING + "\n#include <cstring>\n\nextern \"C\" {\n\n" +
+                                    "\n".join(conversion(f) for f in table.conversions()) + "\n}  // extern \"C\"\n")
     rows = [f"{{\"{f.name}\", \"{f.topic.split(';')[0]}\", \"{f.version}\", "
             f"{'true' if built.implementation(f.prefixed) else 'false'}}},\n" for f in standard]
     files["function_list.inc"] = "".join(rows)

@@ -83,7 +83,8 @@ class Parameter(compat.Parameter):
         name = self.name
         if self.is_text:
             if self.type.startswith("const"):
-                return f"text_in({name}, {name}_length)"
+                of_info = self.function.name.startswith("MPI_Info_")
+                return f"{'word' if of_info else 'text'}_in({name}, {name}_length)"
             return f"text_out<{self.most()}>({name}, {name}_length)"
         if self.base == "MPI_Status":
             return f"status_place({name})"
@@ -226,7 +227,7 @@ def numbers():
 SKIPPED_KINDS = re.compile(r"tool-.*|errclass-tool|function-pointer.*|kind|pointer|handle|offset|string-length|fortran-status-index")
 
 CALLBACK_CONSTANTS = [f"MPI_{kind}_{which}" for kind in ("COMM", "TYPE", "WIN")
-                      for which in ("NULL_COPY_FN", "DUP_FN", "NULL_DELETE_FN")]
+                      for which in ("NULL_COPY_FN", "DUP_FN", "NULL_DELETE_FN")] + ["MPI_CONVERSION_FN_NULL"]
 OLD_CALLBACK_CONSTANTS = ["MPI_NULL_COPY_FN", "MPI_DUP_FN", "MPI_NULL_DELETE_FN"]
 
 
@@ -403,7 +404,6 @@ def callback_interfaces():
     lines.append("end interface")
     # The predefined ones.
     lines.append("interface")
-    block = lines
     for kind, handle in (("Comm", "comm"), ("Type", "datatype"), ("Win", "win")):
         of = f"type(MPI_{'Datatype' if kind == 'Type' else kind}) :: {handle}"
         for name in ("NULL_COPY_FN", "DUP_FN"):
@@ -411,7 +411,7 @@ def callback_interfaces():
                       address + "attribute_val_in", address + "attribute_val_out", "logical :: flag")
         procedure(f"MPI_{kind.upper()}_NULL_DELETE_FN", of, f"integer :: {kind.lower()}_keyval", address + "attribute_val",
                   address + "extra_state")
-    block.append("end interface")
+    lines += ["end interface", "external :: MPI_CONVERSION_FN_NULL, MPI_CONVERSION_FN_NULL_C"]
     return lines
 
 

@@ -83,8 +83,16 @@ def write():
     out += [f.prototype() + ";\n" for f in functions]
     out.append("\n")
     out += [f.prototype("P" + f.name) + ";\n" for f in functions]
+    out += fortran_conversions()
     out.append(CLOSING)
     return "".join(out)
+
+
+def fortran_conversions():
+    """What converts between C and Fortran, which the standard's ABI leaves to each library's header."""
+    out = ["\n/* Between C and Fortran. */\ntypedef int MPI_Fint;\n", "#define MPI_F_STATUS_IGNORE ((MPI_Fint *)0)\n",
+           "#define MPI_F_STATUSES_IGNORE ((MPI_Fint *)0)\n"]
+    return out + [f.prototype(prefix + f.name) + ";\n" for prefix in ("", "P") for f in table.conversions()]
 
 
 EXTENSIONS = """\

@@ -79,6 +79,17 @@ def extensions():
             for r in rows("extensions.tsv")]
 
 
+def conversions():
+    """Of handles and statuses between C and Fortran (MPI 5.0 section 19.3.4): other names of MPI_X_toint and MPI_X_fromint."""
+    found = []
+    for handle in NULL_HANDLES:
+        kind = "MPI_Type" if handle == "MPI_Datatype" else handle
+        found += [Function(f"{kind}_c2f", "fortran", "2.0", "MPI_Fint", f"{handle} handle"),
+                  Function(f"{kind}_f2c", "fortran", "2.0", handle, "MPI_Fint handle")]
+    return found + [Function("MPI_Status_c2f", "fortran", "2.0", "int", "const MPI_Status *c_status, MPI_Fint *f_status"),
+                    Function("MPI_Status_f2c", "fortran", "2.0", "int", "const MPI_Fint *f_status, MPI_Status *c_status")]
+
+
 def constants():
     return rows("constants.tsv")
 

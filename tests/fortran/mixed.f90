@@ -1,0 +1,36 @@
+! Fortran and C in one program: handles, statuses, attributes and callbacks of either in the other (MPI 5.0 section 19.3).
+program mixed
+  use mpi
+  implicit none
+  integer :: rank, ierr, keyval, comm, op, status(MPI_STATUS_SIZE), value, other
+  integer(kind=MPI_ADDRESS_KIND) :: attribute
+  logical :: flag
+  external :: mixed_begin, mixed_check, mixed_status
+
+  call MPI_Init(ierr)
+  call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierr)
+  call MPI_Comm_dup(MPI_COMM_WORLD, comm, ierr)
+  call MPI_Comm_create_keyval(MPI_COMM_DUP_FN, MPI_COMM_NULL_DELETE_FN, keyval, 0_MPI_ADDRESS_KIND, ierr)
+  call MPI_Comm_set_attr(comm, keyval, 4711_MPI_ADDRESS_KIND, ierr)
+  ! C looks at both, makes an operation, and sets an attribute of a keyval of its own.
+  call mixed_begin(comm, keyval, op, other)
+  call MPI_Comm_get_attr(comm, other, attribute, flag, ierr)
+  if (.not. flag .or. attribute /= 815) call fail('attribute of C')
+  value = rank
+  call MPI_Allreduce(MPI_IN_PLACE, value, 1, MPI_INTEGER, op, comm, ierr)
+  call mixed_check(comm, value)
+  call MPI_Sendrecv(rank, 1, MPI_INTEGER, rank, 6, value, 1, MPI_INTEGER, rank, 6, comm, status, ierr)
+  call mixed_status(status)
+  call MPI_Op_free(op, ierr)
+  call MPI_Comm_free(comm, ierr)
+  call MPI_Finalize(ierr)
+
+contains
+
+  subroutine fail(what)
+    character(len=*), intent(in) :: what
+    integer :: error
+    print *, 'FAIL ', what
+    call MPI_Abort(MPI_COMM_WORLD, 1, error)
+  end subroutine fail
+end program mixed
