@@ -44,7 +44,7 @@ C     Ends the job unless what is expected holds.
          got(i) = -1
       end do
       call MPI_SENDRECV(sent, 10, MPI_DOUBLE_PRECISION, right, 7, got,
-     &     10, MPI_DOUBLE_PRECISION, MPI_ANY_SOURCE, MPI_ANY_TAG,
+     &     10, MPI_DOUBLE_PRECISION, left, MPI_ANY_TAG,
      &     MPI_COMM_WORLD, status, ierr)
       call check(status(MPI_SOURCE) .eq. left, 'source')
       call check(status(MPI_TAG) .eq. 7, 'tag')
