@@ -35,11 +35,11 @@ inline const intptr_t kWeightsEmpty = reinterpret_cast<intptr_t>(&mpi_abi_places
 template <class Handle>
 struct Handles;
 
-#define FORTRAN_HANDLE(Handle, kNull, convert)                              \
-    template <>                                                             \
-    struct Handles<Handle> {                                                \
-        using There = int;                                                  \
-        static Handle null() { return kNull; }                              \
+#define FORTRAN_HANDLE(Handle, kNull, convert)                                     \
+    template <>                                                                    \
+    struct Handles<Handle> {                                                       \
+        using There = int;                                                         \
+        static Handle null() { return kNull; }                                     \
         static Handle in(int number) { return library.convert##_fromint(number); } \
         static int out(Handle handle) { return library.convert##_toint(handle); }  \
     };

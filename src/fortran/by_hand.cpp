@@ -111,8 +111,8 @@ FORTRAN_ENTRY(attr_put, (const int* comm, const int* keyval, const int* value, i
 }
 
 // Lengths of texts do not count a null here.
-FORTRAN_ENTRY(info_get, (const int* info, const char* key, const int* most, char* value, int* flag, int* ierror, size_t key_length,
-                         size_t value_length)) {
+FORTRAN_ENTRY(info_get, (const int* info, const char* key, const int* most, char* value, int* flag, int* ierror,
+                         size_t key_length, size_t value_length)) {
     std::vector<char> text(static_cast<size_t>(std::max(*most, 0)) + 1);
     const int error = library.Info_get(in<MPI_Info>(*info), word_in(key, key_length), *most, text.data(), flag);
     if (error == MPI_SUCCESS && *flag) fill(text.data(), value, value_length);
@@ -130,13 +130,12 @@ FORTRAN_ENTRY(info_get_string, (const int* info, const char* key, int* length, c
     }
     give(ierror, error);
 }
-FORTRAN_ENTRY(session_get_nth_pset, (const int* session, const int* info, const int* n, int* length, char* name, int* ierror,
-                                     size_t name_length)) {
+FORTRAN_ENTRY(session_get_nth_pset,
+              (const int* session, const int* info, const int* n, int* length, char* name, int* ierror, size_t name_length)) {
     const int most = std::max(*length, 0);
     int with_null = most == 0 ? 0 : most + 1;
     std::vector<char> text(static_cast<size_t>(most) + 1);
-    const int error =
-        library.Session_get_nth_pset(in<MPI_Session>(*session), in<MPI_Info>(*info), *n, &with_null, text.data());
+    const int error = library.Session_get_nth_pset(in<MPI_Session>(*session), in<MPI_Info>(*info), *n, &with_null, text.data());
     if (error == MPI_SUCCESS) {
         if (most > 0)
             fill(text.data(), name, name_length);
@@ -146,17 +145,18 @@ FORTRAN_ENTRY(session_get_nth_pset, (const int* session, const int* info, const 
     give(ierror, error);
 }
 
-FORTRAN_ENTRY(comm_spawn, (const char* command, const char* argv, const int* maxprocs, const int* info, const int* root,
-                           const int* comm, int* intercomm, int* codes, int* ierror, size_t command_length, size_t argv_length)) {
+FORTRAN_ENTRY(comm_spawn,
+              (const char* command, const char* argv, const int* maxprocs, const int* info, const int* root, const int* comm,
+               int* intercomm, int* codes, int* ierror, size_t command_length, size_t argv_length)) {
     const MPI_Comm parents = in<MPI_Comm>(*comm);
     const bool given = is_root(parents, *root) && argv != &mpi_abi_texts_.argv_null;
     Texts arguments(given ? argv : " ", given ? argv_length : 1, 1);
     give(ierror, library.Comm_spawn(word_in(command, command_length), given ? arguments.data() : MPI_ARGV_NULL, *maxprocs,
                                     in<MPI_Info>(*info), *root, parents, made<MPI_Comm>(intercomm), codes_place(codes)));
 }
-FORTRAN_ENTRY(comm_spawn_multiple,
-              (const int* count, const char* commands, const char* argvs, const int* maxprocs, const int* infos, const int* root,
-               const int* comm, int* intercomm, int* codes, int* ierror, size_t command_length, size_t argv_length)) {
+FORTRAN_ENTRY(comm_spawn_multiple, (const int* count, const char* commands, const char* argvs, const int* maxprocs,
+                                    const int* infos, const int* root, const int* comm, int* intercomm, int* codes, int* ierror,
+                                    size_t command_length, size_t argv_length)) {
     const MPI_Comm parents = in<MPI_Comm>(*comm);
     const int mine = is_root(parents, *root) ? std::max(*count, 0) : 0;  // elsewhere the arrays need not be there
     const bool given = mine > 0 && argvs != &mpi_abi_texts_.argvs_null;
@@ -210,21 +210,23 @@ FORTRAN_ENTRY(type_get_contents_c,
 }
 
 // The old interface has no type for an address that is written here, so nothing is (MPI 5.0 section 3.6).
-#define DETACH(name, Function, Count)                                                                        \
-    FORTRAN_ONLY(mpi_##name, (void*, Count* size, int* ierror)) {                                            \
-        void* address = nullptr;                                                                             \
-        give(ierror, library.Function(&address, size));                                                      \
-    }                                                                                                        \
-    FORTRAN_ONLY(mpi_##name##_f08, (void** address, Count* size, int* ierror)) { give(ierror, library.Function(address, size)); }
+#define DETACH(name, Function, Count)                                            \
+    FORTRAN_ONLY(mpi_##name, (void*, Count* size, int* ierror)) {                \
+        void* address = nullptr;                                                 \
+        give(ierror, library.Function(&address, size));                          \
+    }                                                                            \
+    FORTRAN_ONLY(mpi_##name##_f08, (void** address, Count* size, int* ierror)) { \
+        give(ierror, library.Function(address, size));                           \
+    }
 DETACH(buffer_detach, Buffer_detach, int)
 DETACH(buffer_detach_c, Buffer_detach_c, MPI_Count)
-#define DETACH_FROM(name, Function, Handle, Count)                                                           \
-    FORTRAN_ONLY(mpi_##name, (const int* handle, void*, Count* size, int* ierror)) {                         \
-        void* address = nullptr;                                                                             \
-        give(ierror, library.Function(in<Handle>(*handle), &address, size));                                 \
-    }                                                                                                        \
-    FORTRAN_ONLY(mpi_##name##_f08, (const int* handle, void** address, Count* size, int* ierror)) {          \
-        give(ierror, library.Function(in<Handle>(*handle), address, size));                                  \
+#define DETACH_FROM(name, Function, Handle, Count)                                                  \
+    FORTRAN_ONLY(mpi_##name, (const int* handle, void*, Count* size, int* ierror)) {                \
+        void* address = nullptr;                                                                    \
+        give(ierror, library.Function(in<Handle>(*handle), &address, size));                        \
+    }                                                                                               \
+    FORTRAN_ONLY(mpi_##name##_f08, (const int* handle, void** address, Count* size, int* ierror)) { \
+        give(ierror, library.Function(in<Handle>(*handle), address, size));                         \
     }
 DETACH_FROM(comm_detach_buffer, Comm_detach_buffer, MPI_Comm, int)
 DETACH_FROM(comm_detach_buffer_c, Comm_detach_buffer_c, MPI_Comm, MPI_Count)

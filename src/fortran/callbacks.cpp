@@ -126,8 +126,10 @@ const Foreign callers_ = {
 
 [[gnu::constructor]] void introduce() {
     if (starling_set_foreign(&callers_)) return;
-    std::fprintf(stderr, "starling: this process has loaded %s and a library with another MPI's binary interface, whose handles differ\n",
-                 abi::kShim);
+    std::fprintf(
+        stderr,
+        "starling: this process has loaded %s and a library with another MPI's binary interface, whose handles differ\n",
+        abi::kShim);
     std::exit(127);
 }
 
@@ -142,9 +144,9 @@ FORTRAN_ENTRY(op_create_c, (MPI_User_function_c * procedure, const int* commute,
     give(ierror, library.Op_create_c(procedures().add(procedure), *commute != 0, made<MPI_Op>(op)));
 }
 
-#define ERRHANDLER(name, Kind)                                                                                      \
+#define ERRHANDLER(name, Kind)                                                                                           \
     FORTRAN_ENTRY(name##_create_errhandler, (MPI_##Kind##_errhandler_function * procedure, int* handler, int* ierror)) { \
-        give(ierror, library.Kind##_create_errhandler(procedures().add(procedure), made<MPI_Errhandler>(handler))); \
+        give(ierror, library.Kind##_create_errhandler(procedures().add(procedure), made<MPI_Errhandler>(handler)));      \
     }
 ERRHANDLER(comm, Comm)
 ERRHANDLER(win, Win)
@@ -155,30 +157,29 @@ FORTRAN_ENTRY(errhandler_create, (MPI_Comm_errhandler_function * procedure, int*
     f_comm_create_errhandler(procedure, handler, ierror);
 }
 
-#define KEYVAL(name, Kind, Handle)                                                                                               \
-    FORTRAN_ENTRY(name##_create_keyval, (Attribute<MPI_Aint>::Copy * copy, Attribute<MPI_Aint>::Delete* remove, int* keyval,     \
-                                         const MPI_Aint* extra_state, int* ierror)) {                                            \
-        give(ierror, create_keyval<Handle, MPI_Aint>(library.Kind##_create_keyval, copy, remove, keyval, *extra_state));         \
-    }                                                                                                                            \
-    FORTRAN_ONLY(mpi_##name##_null_copy_fn,                                                                                      \
-                 (int*, int*, MPI_Aint*, MPI_Aint*, MPI_Aint*, int* flag, int* ierror)) {                                        \
-        *flag = 0;                                                                                                               \
-        *ierror = MPI_SUCCESS;                                                                                                   \
-    }                                                                                                                            \
-    FORTRAN_ONLY(mpi_##name##_dup_fn,                                                                                            \
-                 (int*, int*, MPI_Aint*, const MPI_Aint* value, MPI_Aint* copied, int* flag, int* ierror)) {                     \
-        *copied = *value;                                                                                                        \
-        *flag = 1;                                                                                                               \
-        *ierror = MPI_SUCCESS;                                                                                                   \
-    }                                                                                                                            \
+#define KEYVAL(name, Kind, Handle)                                                                                            \
+    FORTRAN_ENTRY(name##_create_keyval, (Attribute<MPI_Aint>::Copy * copy, Attribute<MPI_Aint>::Delete * remove, int* keyval, \
+                                         const MPI_Aint* extra_state, int* ierror)) {                                         \
+        give(ierror, create_keyval<Handle, MPI_Aint>(library.Kind##_create_keyval, copy, remove, keyval, *extra_state));      \
+    }                                                                                                                         \
+    FORTRAN_ONLY(mpi_##name##_null_copy_fn, (int*, int*, MPI_Aint*, MPI_Aint*, MPI_Aint*, int* flag, int* ierror)) {          \
+        *flag = 0;                                                                                                            \
+        *ierror = MPI_SUCCESS;                                                                                                \
+    }                                                                                                                         \
+    FORTRAN_ONLY(mpi_##name##_dup_fn,                                                                                         \
+                 (int*, int*, MPI_Aint*, const MPI_Aint* value, MPI_Aint* copied, int* flag, int* ierror)) {                  \
+        *copied = *value;                                                                                                     \
+        *flag = 1;                                                                                                            \
+        *ierror = MPI_SUCCESS;                                                                                                \
+    }                                                                                                                         \
     FORTRAN_ONLY(mpi_##name##_null_delete_fn, (int*, int*, MPI_Aint*, MPI_Aint*, int* ierror)) { *ierror = MPI_SUCCESS; }
 KEYVAL(comm, Comm, MPI_Comm)
 KEYVAL(type, Type, MPI_Datatype)
 KEYVAL(win, Win, MPI_Win)
 
 // MPI 1's, with integers.
-FORTRAN_ENTRY(keyval_create, (Attribute<int>::Copy * copy, Attribute<int>::Delete* remove, int* keyval, const int* extra_state,
-                              int* ierror)) {
+FORTRAN_ENTRY(keyval_create,
+              (Attribute<int>::Copy * copy, Attribute<int>::Delete* remove, int* keyval, const int* extra_state, int* ierror)) {
     give(ierror, create_keyval<MPI_Comm, int>(library.Comm_create_keyval, copy, remove, keyval, *extra_state));
 }
 FORTRAN_ONLY(mpi_null_copy_fn, (int*, int*, int*, int*, int*, int* flag, int* ierror)) {
@@ -192,9 +193,8 @@ FORTRAN_ONLY(mpi_dup_fn, (int*, int*, int*, const int* value, int* copied, int* 
 }
 FORTRAN_ONLY(mpi_null_delete_fn, (int*, int*, int*, int*, int* ierror)) { *ierror = MPI_SUCCESS; }
 
-FORTRAN_ENTRY(grequest_start,
-              (decltype(Grequest::query) query, decltype(Grequest::free) free_procedure, decltype(Grequest::cancel) cancel,
-               MPI_Aint* extra_state, int* request, int* ierror)) {
+FORTRAN_ENTRY(grequest_start, (decltype(Grequest::query) query, decltype(Grequest::free) free_procedure,
+                               decltype(Grequest::cancel) cancel, MPI_Aint* extra_state, int* request, int* ierror)) {
     auto kept = std::make_unique<Grequest>(Grequest{query, free_procedure, cancel, extra_state});
     const int error = library.Grequest_start(call_query, call_free, call_cancel, kept.get(), made<MPI_Request>(request));
     if (error == MPI_SUCCESS) kept.release();

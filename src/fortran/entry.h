@@ -4,28 +4,28 @@
 
 #define FORTRAN_ALIAS(alias, name) __asm__(".weak " alias "\n.set " alias ", " name);
 
-#define FORTRAN_NAMES(name)                                 \
-    FORTRAN_ALIAS("mpi_" #name "_", "pmpi_" #name "_")      \
-    FORTRAN_ALIAS("mpi_" #name "_f08_", "pmpi_" #name "_")  \
+#define FORTRAN_NAMES(name)                                \
+    FORTRAN_ALIAS("mpi_" #name "_", "pmpi_" #name "_")     \
+    FORTRAN_ALIAS("mpi_" #name "_f08_", "pmpi_" #name "_") \
     FORTRAN_ALIAS("pmpi_" #name "_f08_", "pmpi_" #name "_")
 
 /// Of both interfaces; pmpi_<name>_ is what is defined.
-#define FORTRAN_ENTRY(name, parameters)                                                \
+#define FORTRAN_ENTRY(name, parameters)                                                 \
     [[gnu::visibility("default")]] void f_##name parameters __asm__("pmpi_" #name "_"); \
-    FORTRAN_NAMES(name)                                                                \
+    FORTRAN_NAMES(name)                                                                 \
     void f_##name parameters
-#define FORTRAN_FUNCTION(returns, name, parameters)                                       \
+#define FORTRAN_FUNCTION(returns, name, parameters)                                        \
     [[gnu::visibility("default")]] returns f_##name parameters __asm__("pmpi_" #name "_"); \
-    FORTRAN_NAMES(name)                                                                   \
+    FORTRAN_NAMES(name)                                                                    \
     returns f_##name parameters
 
 /// The address is given as a type(c_ptr) as well: another name in module mpi.
-#define FORTRAN_C_POINTER(name)                                   \
-    FORTRAN_ALIAS("mpi_" #name "_cptr_", "pmpi_" #name "_")       \
+#define FORTRAN_C_POINTER(name)                             \
+    FORTRAN_ALIAS("mpi_" #name "_cptr_", "pmpi_" #name "_") \
     FORTRAN_ALIAS("pmpi_" #name "_cptr_", "pmpi_" #name "_")
 
 /// Of one interface alone: `symbol` is the whole name but the last underscore, without the p of pmpi.
-#define FORTRAN_ONLY(symbol, parameters)                                              \
+#define FORTRAN_ONLY(symbol, parameters)                                                \
     [[gnu::visibility("default")]] void f_##symbol parameters __asm__("p" #symbol "_"); \
-    FORTRAN_ALIAS(#symbol "_", "p" #symbol "_")                                       \
+    FORTRAN_ALIAS(#symbol "_", "p" #symbol "_")                                         \
     void f_##symbol parameters

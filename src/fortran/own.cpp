@@ -18,10 +18,10 @@ FORTRAN_ONLY(mpi_status_f082f_f08, (const int* from, int* to, int* ierror)) {
     std::memcpy(to, from, sizeof(MPI_Status));
     give(ierror, MPI_SUCCESS);
 }
-#define SIZE_OF(name, bytes)                                          \
+#define SIZE_OF(name, bytes)                                           \
     FORTRAN_ONLY(mpi_sizeof_##name, (void*, int* size, int* ierror)) { \
-        *size = bytes;                                                \
-        give(ierror, MPI_SUCCESS);                                    \
+        *size = bytes;                                                 \
+        give(ierror, MPI_SUCCESS);                                     \
     }
 SIZE_OF(integer1, 1)
 SIZE_OF(integer2, 2)
@@ -37,10 +37,10 @@ SIZE_OF(complex8, 8)
 SIZE_OF(complex16, 16)
 SIZE_OF(character1, 1)
 
-#define COMPARISONS(name)                                                                                               \
-    [[gnu::visibility("default")]] int f_##name##_eq(const int* a, const int* b) __asm__("mpi_" #name "_eq_f08_");      \
-    int f_##name##_eq(const int* a, const int* b) { return *a == *b; }                                                  \
-    [[gnu::visibility("default")]] int f_##name##_ne(const int* a, const int* b) __asm__("mpi_" #name "_ne_f08_");      \
+#define COMPARISONS(name)                                                                                          \
+    [[gnu::visibility("default")]] int f_##name##_eq(const int* a, const int* b) __asm__("mpi_" #name "_eq_f08_"); \
+    int f_##name##_eq(const int* a, const int* b) { return *a == *b; }                                             \
+    [[gnu::visibility("default")]] int f_##name##_ne(const int* a, const int* b) __asm__("mpi_" #name "_ne_f08_"); \
     int f_##name##_ne(const int* a, const int* b) { return *a != *b; }
 COMPARISONS(comm)
 COMPARISONS(group)

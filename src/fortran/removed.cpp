@@ -35,18 +35,21 @@ FORTRAN_ENTRY(type_ub, (const int* type, int* upper, int* ierror)) {
     give(ierror, library.Type_get_extent(in<MPI_Datatype>(*type), &lower, &extent));
     *upper = static_cast<int>(lower + extent);
 }
-FORTRAN_ENTRY(type_hvector, (const int* count, const int* length, const int* stride, const int* old_type, int* type, int* ierror)) {
+FORTRAN_ENTRY(type_hvector,
+              (const int* count, const int* length, const int* stride, const int* old_type, int* type, int* ierror)) {
     give(ierror, library.Type_create_hvector(*count, *length, *stride, in<MPI_Datatype>(*old_type), made<MPI_Datatype>(type)));
 }
-FORTRAN_ENTRY(type_hindexed, (const int* count, const int* lengths, const int* displacements, const int* old_type, int* type,
-                              int* ierror)) {
+FORTRAN_ENTRY(type_hindexed,
+              (const int* count, const int* lengths, const int* displacements, const int* old_type, int* type, int* ierror)) {
     const std::vector<MPI_Aint> wide(displacements, displacements + std::max(*count, 0));
-    give(ierror, library.Type_create_hindexed(*count, lengths, wide.data(), in<MPI_Datatype>(*old_type), made<MPI_Datatype>(type)));
+    give(ierror,
+         library.Type_create_hindexed(*count, lengths, wide.data(), in<MPI_Datatype>(*old_type), made<MPI_Datatype>(type)));
 }
-FORTRAN_ENTRY(type_struct, (const int* count, const int* lengths, const int* displacements, const int* types, int* type,
-                            int* ierror)) {
+FORTRAN_ENTRY(type_struct,
+              (const int* count, const int* lengths, const int* displacements, const int* types, int* type, int* ierror)) {
     const std::vector<MPI_Aint> wide(displacements, displacements + std::max(*count, 0));
-    give(ierror, library.Type_create_struct(*count, lengths, wide.data(), list<MPI_Datatype>(types, *count), made<MPI_Datatype>(type)));
+    give(ierror,
+         library.Type_create_struct(*count, lengths, wide.data(), list<MPI_Datatype>(types, *count), made<MPI_Datatype>(type)));
 }
 
 }  // extern "C"
