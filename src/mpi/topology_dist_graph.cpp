@@ -1,6 +1,7 @@
 // Distributed graph topologies: each process gets to know its own edges only.
 #include <algorithm>
 #include <numeric>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -67,19 +68,27 @@ class Delivery {
     std::vector<FullEdge> edges_;
 };
 
-/// Whether all have edges, which all learn.
-Task ask_everyone(Comm& comm, DistGraphTopology& graph) {
+/// What all learn: the class of an error that one of them has found in its arguments, and whether all have edges.
+Task ask_everyone(Comm& comm, DistGraphTopology& graph, int mine, int& worst) {
     collective::View v = collective::View::all(collective::exchange_of(comm));
-    const int32_t mine = !graph.sources.empty() || !graph.destinations.empty();
-    int32_t all = 0;
-    v.note(co_await collective::allreduce(v, &mine, &all, 1, datatype::predefined(MPI_INT32_T), datatype::predefined(MPI_MIN)));
-    graph.everyone_has_edges = all != 0;
+    const int32_t told = mine ? -mine : !graph.sources.empty() || !graph.destinations.empty();
+    int32_t least = 0;
+    v.note(
+        co_await collective::allreduce(v, &told, &least, 1, datatype::predefined(MPI_INT32_T), datatype::predefined(MPI_MIN)));
+    worst = least < 0 ? -least : MPI_SUCCESS;
+    graph.everyone_has_edges = least > 0;
     co_return v.error;
 }
 
-int make(Comm& base, const std::shared_ptr<DistGraphTopology>& graph, MPI_Comm* made) {
+/// Makes the communicator, unless the arguments were bad here (`error`) or elsewhere: then nobody does, and nobody waits for it.
+int make(Comm& base, const std::shared_ptr<DistGraphTopology>& graph, int error, MPI_Comm* made) {
     const comm::Kept kept(&base);
-    if (const int error = collective::run(ask_everyone(base, *graph))) return raise(&base, error);
+    const std::string why(failure_text());
+    int worst = MPI_SUCCESS;
+    const int lost = collective::run(ask_everyone(base, *graph, error, worst));
+    if (error) return raise(&base, fail(error, "%s", why.c_str()));
+    if (lost) return raise(&base, lost);
+    if (worst) return raise(&base, fail(worst, "another process has called with arguments that are wrong"));
     return make_with_topology(base, base.size, graph, made);
 }
 
@@ -107,6 +116,29 @@ Edges read_edges(int count, const int ranks[], const int weights[]) {
     return edges;
 }
 
+int check_made(const MPI_Comm* made) {
+    return made ? MPI_SUCCESS : fail(MPI_ERR_ARG, "argument comm_dist_graph is a null pointer");
+}
+
+int add_degrees(int n, const int degrees[], int64_t& total) {
+    if (n > 0 && !degrees) return fail(MPI_ERR_ARG, "argument degrees is a null pointer");
+    for (int i = 0; i < n; ++i) {
+        if (degrees[i] < 0) return fail(MPI_ERR_ARG, "degree %d is negative", degrees[i]);
+        total += degrees[i];
+    }
+    return MPI_SUCCESS;
+}
+
+std::vector<FullEdge> read_full_edges(int n, int64_t total, const int sources[], const int degrees[], const int destinations[],
+                                      const int weights[]) {
+    std::vector<FullEdge> edges;
+    edges.reserve(static_cast<size_t>(total));
+    for (int64_t i = 0, at = 0; i < n; ++i)
+        for (int k = 0; k < degrees[i]; ++k, ++at)
+            edges.push_back({sources[i], destinations[at], weights == MPI_UNWEIGHTED ? 1 : weights[at]});
+    return edges;
+}
+
 int check_info(MPI_Info info) {
     if (info == MPI_INFO_NULL || comm::from_handle(info)) return MPI_SUCCESS;
     return fail(MPI_ERR_INFO, "the info object is not valid; was it freed?");
@@ -129,18 +161,19 @@ int Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int source
     int error = MPI_SUCCESS;
     Comm* base = topology_base(comm_old, error);
     if (!base) return error;
-    if (!comm_dist_graph) return null_argument(base, "comm_dist_graph");
-    error = check_ranks(indegree, sources, base->size, "sources");
+    error = check_made(comm_dist_graph);
+    if (!error) error = check_ranks(indegree, sources, base->size, "sources");
     if (!error) error = check_ranks(outdegree, destinations, base->size, "destinations");
     if (!error) error = check_weights(indegree, sourceweights, "sourceweights");
     if (!error) error = check_weights(outdegree, destweights, "destweights");
     if (!error) error = check_info(info);
-    if (error) return raise(base, error);
     auto graph = std::make_shared<DistGraphTopology>();
     graph->weighted = sourceweights != MPI_UNWEIGHTED;
-    graph->sources = read_edges(indegree, sources, sourceweights);
-    graph->destinations = read_edges(outdegree, destinations, destweights);
-    return make(*base, graph, comm_dist_graph);
+    if (!error) {
+        graph->sources = read_edges(indegree, sources, sourceweights);
+        graph->destinations = read_edges(outdegree, destinations, destweights);
+    }
+    return make(*base, graph, error, comm_dist_graph);
 }
 
 int Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[],
@@ -149,33 +182,31 @@ int Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int d
     int error = MPI_SUCCESS;
     Comm* base = topology_base(comm_old, error);
     if (!base) return error;
-    if (!comm_dist_graph || (n > 0 && !degrees)) return null_argument(base, comm_dist_graph ? "degrees" : "comm_dist_graph");
-    error = check_ranks(n, sources, base->size, "sources");
+    error = check_made(comm_dist_graph);
+    if (!error) error = check_ranks(n, sources, base->size, "sources");
     int64_t total = 0;
-    for (int i = 0; i < n && !error; ++i) {
-        if (degrees[i] < 0) error = fail(MPI_ERR_ARG, "degree %d is negative", degrees[i]);
-        total += degrees[i];
-    }
+    if (!error) error = add_degrees(n, degrees, total);
     if (!error) error = check_ranks(total, destinations, base->size, "destinations");
     if (!error) error = check_weights(total, weights, "weights");
     if (!error) error = check_info(info);
-    if (error) return raise(base, error);
-    std::vector<FullEdge> mine, got;
-    mine.reserve(static_cast<size_t>(total));
-    for (int64_t i = 0, at = 0; i < n; ++i)
-        for (int k = 0; k < degrees[i]; ++k, ++at)
-            mine.push_back({sources[i], destinations[at], weights == MPI_UNWEIGHTED ? 1 : weights[at]});
     const comm::Kept kept(base);
-    Delivery deliver(mine, base->size);
-    error = collective::run(deliver(*base, got));
-    if (error) return raise(base, error);
+    const std::string why(failure_text());
+    std::vector<FullEdge> got;
+    // With bad arguments there are no edges of this process, but it takes part: the others wait for it.
+    Delivery deliver(error ? std::vector<FullEdge>() : read_full_edges(n, total, sources, degrees, destinations, weights),
+                     base->size);
+    const int lost = collective::run(deliver(*base, got));
+    if (error)
+        fail(error, "%s", why.c_str());
+    else if (lost)
+        return raise(base, lost);
     auto graph = std::make_shared<DistGraphTopology>();
     graph->weighted = weights != MPI_UNWEIGHTED;
     for (const FullEdge& edge : got) {
         if (edge.source == base->rank) graph->destinations.push_back({edge.destination, edge.weight});
         if (edge.destination == base->rank) graph->sources.push_back({edge.source, edge.weight});
     }
-    return make(*base, graph, comm_dist_graph);
+    return make(*base, graph, error, comm_dist_graph);
 }
 
 int Dist_graph_neighbors_count(MPI_Comm comm, int* indegree, int* outdegree, int* weighted) {

@@ -352,6 +352,39 @@ void nobody() {
     OK(MPI_Comm_free(&alone));
 }
 
+/// One process has no neighbours and leaves out the calls, as programs do: the others, in a ring, don't wait for it.
+void bystander() {
+    const int last = size - 1;
+    const bool stands_by = rank == last;
+    int left = stands_by ? 0 : (rank + last - 1) % last, right = stands_by ? 0 : (rank + 1) % last;
+    std::vector<MPI_Comm> rings(2);
+    OK(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, !stands_by, &left, MPI_UNWEIGHTED, !stands_by, &right, MPI_UNWEIGHTED,
+                                      MPI_INFO_NULL, 0, &rings[0]));
+    const int degree = !stands_by;
+    OK(MPI_Dist_graph_create(MPI_COMM_WORLD, 1, &rank, &degree, &right, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &rings[1]));
+    for (MPI_Comm ring : rings) {
+        for (int round = 0; round < 3 && !stands_by; round++) {
+            int out = 100 * round + rank, in = -1, gathered = -1;
+            OK(MPI_Neighbor_alltoall(&out, 1, MPI_INT, &in, 1, MPI_INT, ring));
+            EXPECT_INT(in, 100 * round + left);
+            MPI_Request requests[2];
+            OK(MPI_Neighbor_alltoall_init(&out, 1, MPI_INT, &in, 1, MPI_INT, ring, MPI_INFO_NULL, &requests[0]));
+            OK(MPI_Neighbor_allgather_init(&out, 1, MPI_INT, &gathered, 1, MPI_INT, ring, MPI_INFO_NULL, &requests[1]));
+            for (int start = 0; start < 3; start++) {
+                out = 1000 * start + rank;
+                in = gathered = -1;
+                OK(MPI_Startall(2, requests));
+                OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+                EXPECT_INT(in, 1000 * start + left);
+                EXPECT_INT(gathered, 1000 * start + left);
+            }
+            for (MPI_Request& request : requests) OK(MPI_Request_free(&request));
+        }
+        // That the bystander comes here while the others have not ended is no harm either.
+        OK(MPI_Comm_free(&ring));
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -372,6 +405,7 @@ int main(int argc, char** argv) {
     free_early();
     refuse();
     nobody();
+    if (size > 1) bystander();
     OK(MPI_Finalize());
     return 0;
 }

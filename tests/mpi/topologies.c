@@ -35,6 +35,39 @@ static void edges_of_others(int rank, int size) {
     MPI_Comm_free(&graph);
 }
 
+/* What one process gets wrong all hear of, with its class; nobody waits for ever, and the next call is right. */
+static void bad_arguments_of_one(int rank, int size) {
+    MPI_Comm base, graph = MPI_COMM_NULL;
+    int one = 1, negative = -1, beyond = size, weight = -1;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &base));
+    OK(MPI_Comm_set_errhandler(base, MPI_ERRORS_RETURN));
+    for (int culprit = 0; culprit<size; culprit += size> 1 ? size - 1 : 1) {
+        const int bad = rank == culprit;
+        EXPECT_ERROR(MPI_Dist_graph_create(base, 1, &rank, bad ? &negative : &one, &rank, unweighted, MPI_INFO_NULL, 0, &graph),
+                     MPI_ERR_ARG);
+        EXPECT_ERROR(MPI_Dist_graph_create(base, bad ? -1 : 1, &rank, &one, &rank, unweighted, MPI_INFO_NULL, 0, &graph),
+                     MPI_ERR_ARG);
+        EXPECT_ERROR(MPI_Dist_graph_create(base, 1, &rank, &one, bad ? &beyond : &rank, unweighted, MPI_INFO_NULL, 0, &graph),
+                     MPI_ERR_RANK);
+        EXPECT_ERROR(MPI_Dist_graph_create(base, 1, bad ? &negative : &rank, &one, &rank, unweighted, MPI_INFO_NULL, 0, &graph),
+                     MPI_ERR_RANK);
+        EXPECT_ERROR(MPI_Dist_graph_create(base, 1, &rank, &one, &rank, bad ? &weight : &one, MPI_INFO_NULL, 0, &graph),
+                     MPI_ERR_ARG);
+        EXPECT_ERROR(MPI_Dist_graph_create(base, 1, &rank, bad ? NULL : &one, &rank, unweighted, MPI_INFO_NULL, 0, &graph),
+                     MPI_ERR_ARG);
+        EXPECT_ERROR(MPI_Dist_graph_create_adjacent(base, 1, bad ? &beyond : &rank, unweighted, 1, &rank, unweighted,
+                                                    MPI_INFO_NULL, 0, &graph),
+                     MPI_ERR_RANK);
+        EXPECT_ERROR(MPI_Dist_graph_create_adjacent(base, 1, &rank, unweighted, bad ? -1 : 1, &rank, unweighted, MPI_INFO_NULL,
+                                                    0, &graph),
+                     MPI_ERR_ARG);
+        CHECK(graph == MPI_COMM_NULL);
+    }
+    OK(MPI_Dist_graph_create(base, 1, &rank, &one, &rank, unweighted, MPI_INFO_NULL, 0, &graph));
+    OK(MPI_Comm_free(&graph));
+    OK(MPI_Comm_free(&base));
+}
+
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -139,6 +172,7 @@ int main(int argc, char** argv) {
     MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 0, NULL, weights_empty, 0, NULL, weights_empty, MPI_INFO_NULL, 0, &g);
     MPI_Comm_free(&g);
     edges_of_others(rank, size);
+    bad_arguments_of_one(rank, size);
     MPI_Finalize();
     return 0;
 }
