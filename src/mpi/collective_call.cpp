@@ -18,6 +18,7 @@ struct PendingCollective : collective::CollectiveRequest {
     const Datatype* types[2] = {nullptr, nullptr};
     const Op* op = nullptr;
     std::vector<const Datatype*> block_types[2];
+    std::vector<std::unique_ptr<int64_t[]>> arrays;  ///< copies of counts and displacements
 
     ~PendingCollective() {
         for (const Datatype* type : types)
@@ -50,7 +51,6 @@ struct PersistentCollective : PendingCollective {
     };
     std::unique_ptr<Own> own;
     std::unique_ptr<PlannedCall> plan;
-    std::vector<std::unique_ptr<int64_t[]>> arrays;  ///< that the plan refers to
 };
 
 int start_again(progress::Request& r) {
@@ -235,6 +235,7 @@ void CollectiveCall::hand_over(Pending& request) {
         request.block_types[side] = std::move(block_types_[side]);
     }
     if (op_) datatype::retain(*(request.op = op_));
+    request.arrays = std::move(arrays_);
 }
 
 int CollectiveCall::start(Task task, MPI_Request* request) {
@@ -256,7 +257,6 @@ int CollectiveCall::prepare(Task, MPI_Info info, MPI_Request* request) {
     made->persistent = true;
     made->active = false;
     made->plan = std::move(plan_);
-    made->arrays = std::move(arrays_);
     made->own = std::move(own);
     made->label.function = calling;
     hand_over(*made);

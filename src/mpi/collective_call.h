@@ -89,9 +89,9 @@ class CollectiveCall {
     const Datatype* const* typed_blocks(int n, const void* buffer, Counts counts, Counts displacements,
                                         const MPI_Datatype handles[], int side);
 
-    /// An array of `n` counts or displacements as the operation may refer to it. A persistent one has a copy: programs free theirs
-    /// after the preparation, though they ought not to.
-    Counts keep(Counts array, int n) { return prepares_ && array ? copy(array, n) : array; }
+    /// An array of `n` counts or displacements as the operation may refer to it. One that goes on after the call has a copy: programs
+    /// free theirs then, though they ought not to (mpi4py does).
+    Counts keep(Counts array, int n) { return !blocking_ && array ? copy(array, n) : array; }
 
     /// Runs the operation to its end and gives the code to return.
     int run(Task task);
