@@ -1,5 +1,6 @@
 // Where every other library is liberal, and what an error leaves behind: reductions of characters, receives from nobody
-// without a datatype, keys freed through a second copy of their handle, null handles after errors, even grids.
+// without a datatype, keys freed through a second copy of their handle, null handles after errors, even grids, counts that are gone
+// when a non-blocking call has returned.
 #include "check.h"
 
 #define REFUSED(call)                                               \
@@ -111,6 +112,27 @@ static void even_grids(void) {
     CHECK(dims[0] == 21 && dims[1] == 16 && dims[2] == 15, "5040 is %d x %d x %d", dims[0], dims[1], dims[2]);
 }
 
+/// Programs write to counts and displacements as soon as a non-blocking call returns, also to the first of a communicator.
+static void counts_of_a_while(void) {
+    enum { kMost = 64 };
+    int rank, size, counts[kMost], places[kMost], got[kMost];
+    MPI_Comm comm;
+    MPI_Request request;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    OK(MPI_Comm_rank(comm, &rank));
+    OK(MPI_Comm_size(comm, &size));
+    CHECK(size <= kMost, "%d ranks are too many", size);
+    for (int round = 0; round < 3; round++) {
+        const int mine = 10 * round + rank;
+        for (int i = 0; i < size; i++) counts[i] = 1, places[i] = size - 1 - i;
+        OK(MPI_Iallgatherv(&mine, 1, MPI_INT, got, counts, places, MPI_INT, comm, &request));
+        for (int i = 0; i < size; i++) counts[i] = 1 << 20, places[i] = 1 << 28;
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        for (int i = 0; i < size; i++) EXPECT_INT(got[size - 1 - i], 10 * round + i);
+    }
+    OK(MPI_Comm_free(&comm));
+}
+
 int main(int argc, char** argv) {
     OK(MPI_Init(&argc, &argv));
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
@@ -119,6 +141,7 @@ int main(int argc, char** argv) {
     keys();
     nulls_after_errors();
     even_grids();
+    counts_of_a_while();
     OK(MPI_Finalize());
     return 0;
 }
