@@ -8,16 +8,18 @@ function(starling_shim interface library)
     add_custom_command(OUTPUT ${generated}/stamp
         COMMAND ${Python3_EXECUTABLE} -B ${abi}/generate.py compat ${interface} ${generated}
         COMMAND ${CMAKE_COMMAND} -E touch ${generated}/stamp
-        BYPRODUCTS ${generated}/entries.cpp DEPENDS ${generator} COMMENT "Generating the shim for ${interface}" VERBATIM)
-    file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/compat/*.cpp ${PROJECT_SOURCE_DIR}/src/compat/${interface}/*.cpp)
+        BYPRODUCTS ${generated}/entries.cpp ${generated}/fortran.cpp DEPENDS ${generator} COMMENT "Generating the shim for ${interface}" VERBATIM)
+    set(src ${PROJECT_SOURCE_DIR}/src)
+    file(GLOB sources CONFIGURE_DEPENDS ${src}/compat/*.cpp ${src}/compat/${interface}/*.cpp ${src}/fortran/*.cpp ${src}/fortran/${interface}/*.cpp)
     set(target compat_${interface})
-    add_library(${target} SHARED ${sources} ${generated}/entries.cpp ${generated}/stamp)
+    add_library(${target} SHARED ${sources} ${generated}/entries.cpp ${generated}/fortran.cpp ${generated}/stamp)
     starling_source_settings(${target})
     set(folder ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/compat/${interface})
     set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME ${library} SUFFIX "" NO_SONAME OFF
         LIBRARY_OUTPUT_DIRECTORY ${folder} BUILD_RPATH "$ORIGIN/../.." INSTALL_RPATH "$ORIGIN/../.." BUILD_WITH_INSTALL_RPATH ON)
     target_include_directories(${target} PRIVATE ${generated})
-    target_compile_definitions(${target} PRIVATE COMPAT_ABI="compat/${interface}/abi.h" COMPAT_STATUS="compat/${interface}/status.h")
+    target_compile_definitions(${target} PRIVATE COMPAT_ABI="compat/${interface}/abi.h" COMPAT_STATUS="compat/${interface}/status.h"
+        COMPAT_PLACES="fortran/${interface}/places.h")
     set(exports ${PROJECT_SOURCE_DIR}/cmake/compat-exports.map)
     target_link_options(${target} PRIVATE -Wl,-soname,${library} -Wl,--version-script=${exports} -static-libstdc++ -static-libgcc)
     target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS})
@@ -33,5 +35,6 @@ endfunction()
 
 set_source_files_properties(${PROJECT_SOURCE_DIR}/src/launch/process/compat.cpp PROPERTIES COMPILE_DEFINITIONS STARLING_LIBDIR="${CMAKE_INSTALL_LIBDIR}")
 
-starling_shim(mpich libmpi.so.12 libmpich.so.12 libmpi.so)
-starling_shim(openmpi libmpi.so.40 libmpi.so)
+# Their Fortran libraries are the same file by another name: the loader knows it as loaded.
+starling_shim(mpich libmpi.so.12 libmpich.so.12 libmpi.so libmpifort.so.12 libmpichfort.so.12)
+starling_shim(openmpi libmpi.so.40 libmpi.so libmpi_mpifh.so.40 libmpi_usempi_ignore_tkr.so.40 libmpi_usempif08.so.40)

@@ -9,12 +9,13 @@ add_custom_command(OUTPUT ${generated}/stamp
     COMMAND ${CMAKE_COMMAND} -E touch ${generated}/stamp
     BYPRODUCTS ${generated}/entries.cpp ${STARLING_INCLUDE}/mpif.h ${modules}/mpi.f90 ${modules}/mpi_f08.f90
     DEPENDS ${generator} COMMENT "Generating the Fortran interfaces" VERBATIM)
-file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/fortran/*.cpp)
+file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/fortran/*.cpp ${PROJECT_SOURCE_DIR}/src/fortran/native/*.cpp)
 add_library(mpifort_abi SHARED ${sources} ${PROJECT_SOURCE_DIR}/src/compat/later.cpp ${PROJECT_SOURCE_DIR}/src/compat/neighbours.cpp
     ${generated}/entries.cpp ${generated}/stamp)
 starling_source_settings(mpifort_abi)
 target_include_directories(mpifort_abi PRIVATE ${generated})
-target_compile_definitions(mpifort_abi PRIVATE COMPAT_ABI="fortran/abi.h" COMPAT_STATUS="fortran/status.h")
+target_compile_definitions(mpifort_abi PRIVATE COMPAT_ABI="fortran/native/abi.h" COMPAT_STATUS="fortran/native/status.h"
+    COMPAT_PLACES="fortran/native/places.h")
 set(exports ${PROJECT_SOURCE_DIR}/cmake/fortran-exports.map)
 set_target_properties(mpifort_abi PROPERTIES VERSION 1 SOVERSION 1 LINK_DEPENDS ${exports} BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN")
 target_link_libraries(mpifort_abi PUBLIC mpi_abi)

@@ -3,6 +3,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "compat/callers.h"
 #include "compat/convert.h"
 #include "compat/entry.h"
 #include "compat/later.h"
@@ -84,14 +85,16 @@ int call_cancel(void* extra_state, int complete) {
     return error_in(request.cancel(request.extra_state, complete));
 }
 
-template <class Function, class Integer>
+template <auto kFortran, class Function, class Integer>
 void call_operation(Function* function, void* in, void* inout, Integer* length, MPI_Datatype type) {
+    if ((fortran_callers()->*kFortran)(function, in, inout, length, type)) return;
     abi::Datatype theirs = out(type);
     using Theirs = std::conditional_t<std::is_same_v<Integer, int>, abi::User_function, abi::User_function_c>;
     reinterpret_cast<Theirs*>(function)(in, inout, length, &theirs);
 }
-template <class Theirs, class Function, class Handle>
+template <auto kFortran, class Theirs, class Function, class Handle>
 void call_handler(Function* function, Handle handle, int* code) {
+    if ((fortran_callers()->*kFortran)(function, handle, code)) return;
     There<Handle> theirs = out(handle);
     int error = error_out(*code);
     reinterpret_cast<Theirs*>(function)(&theirs, &error);
@@ -125,13 +128,13 @@ void convert_codes(int* codes, int count, MPI_Comm comm, int root) {
 }  // namespace
 
 const Foreign callers = {
-    .operation = call_operation<MPI_User_function, int>,
-    .large_operation = call_operation<MPI_User_function_c, MPI_Count>,
-    .comm_error = call_handler<abi::Comm_errhandler_function, MPI_Comm_errhandler_function, MPI_Comm>,
-    .win_error = call_handler<abi::Win_errhandler_function, MPI_Win_errhandler_function, MPI_Win>,
-    .file_error = call_handler<abi::File_errhandler_function, MPI_File_errhandler_function, MPI_File>,
+    .operation = call_operation<&FortranCallers::operation, MPI_User_function, int>,
+    .large_operation = call_operation<&FortranCallers::large_operation, MPI_User_function_c, MPI_Count>,
+    .comm_error = call_handler<&FortranCallers::comm_error, abi::Comm_errhandler_function, MPI_Comm_errhandler_function, MPI_Comm>,
+    .win_error = call_handler<&FortranCallers::win_error, abi::Win_errhandler_function, MPI_Win_errhandler_function, MPI_Win>,
+    .file_error = call_handler<&FortranCallers::file_error, abi::File_errhandler_function, MPI_File_errhandler_function, MPI_File>,
     .comm_made = comm_made,
-    .session_error = call_handler<abi::Session_errhandler_function, MPI_Session_errhandler_function, MPI_Session>,
+    .session_error = call_handler<&FortranCallers::session_error, abi::Session_errhandler_function, MPI_Session_errhandler_function, MPI_Session>,
 };
 
 extern "C" {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <type_traits>
 
 #include "base/foreign.h"
 
@@ -14,16 +15,26 @@
 
 namespace starling::compat {
 
-/// The same function for values of all handle types of the interface.
+/// A handle of the program's, in C or as Fortran has it; where Fortran's are C's there is one conversion of each.
 template <class Handle>
 using There = typename abi::Handles<Handle>::There;
-template <class Handle>
-Handle in(There<Handle> handle) {
+template <class Handle, class Theirs>
+Handle in(Theirs handle) {
     return abi::Handles<Handle>::in(handle);
 }
 template <class Handle>
 There<Handle> out(Handle handle) {
     return abi::Handles<Handle>::out(handle);
+}
+/// Into a place of the program's, of either language.
+template <class Handle>
+void put(Handle handle, There<Handle>* place) {
+    *place = out(handle);
+}
+template <class Handle>
+    requires(!std::is_same_v<There<Handle>, int>)
+void put(Handle handle, int* place) {
+    *place = abi::Handles<Handle>::number(handle);
 }
 
 /// Elements that stay where they are if there are few.
@@ -40,50 +51,51 @@ class Few {
 };
 
 /// A handle that the call makes.
-template <class Handle>
+template <class Handle, class Place>
 class Made {
   public:
-    explicit Made(There<Handle>* place) : place_(place) {}
+    explicit Made(Place* place) : place_(place) {}
     Made(const Made&) = delete;
     ~Made() {
-        if (place_) *place_ = out(made_);
+        if (place_) put(made_, place_);
     }
     operator Handle*() { return place_ ? &made_ : nullptr; }
 
   private:
-    There<Handle>* const place_;
+    Place* const place_;
     Handle made_ = abi::Handles<Handle>::null();
 };
-template <class Handle>
-Made<Handle> made(There<Handle>* place) {
-    return Made<Handle>(place);
+template <class Handle, class Place>
+Made<Handle, Place> made(Place* place) {
+    return Made<Handle, Place>(place);
 }
 
 /// A handle that the call reads and writes.
-template <class Handle>
+template <class Handle, class Place>
 class Changed {
   public:
-    explicit Changed(There<Handle>* place) : place_(place), handle_(place ? in<Handle>(*place) : Handle()) {}
+    explicit Changed(Place* place) : place_(place), handle_(place ? in<Handle>(*place) : Handle()) {}
     Changed(const Changed&) = delete;
     ~Changed() {
-        if (place_) *place_ = out(handle_);
+        if (place_) put(handle_, place_);
     }
     operator Handle*() { return place_ ? &handle_ : nullptr; }
 
   private:
-    There<Handle>* const place_;
+    Place* const place_;
     Handle handle_;
 };
-template <class Handle>
-Changed<Handle> changed(There<Handle>* place) {
-    return Changed<Handle>(place);
+template <class Handle, class Place>
+Changed<Handle, Place> changed(Place* place) {
+    return Changed<Handle, Place>(place);
 }
 
 /// Handles that the call reads.
 template <class Handle>
 class HandleList {
   public:
-    HandleList(const There<Handle>* from, int count) : given_(from != nullptr), list_(static_cast<size_t>(std::max(count, 0))) {
+    template <class Place>
+    HandleList(const Place* from, int count) : given_(from != nullptr), list_(static_cast<size_t>(std::max(count, 0))) {
         for (int i = 0; from && i < count; ++i) list_[static_cast<size_t>(i)] = in<Handle>(from[i]);
     }
     HandleList(const HandleList&) = delete;
@@ -93,28 +105,28 @@ class HandleList {
     const bool given_;
     Few<Handle> list_;
 };
-template <class Handle>
-HandleList<Handle> list(const There<Handle>* from, int count) {
+template <class Handle, class Place>
+HandleList<Handle> list(const Place* from, int count) {
     return HandleList<Handle>(from, count);
 }
 
 /// Handles that the call reads and writes.
-template <class Handle>
+template <class Handle, class Place>
 class ChangedList : HandleList<Handle> {
   public:
-    ChangedList(There<Handle>* place, int count) : HandleList<Handle>(place, count), place_(place), count_(count) {}
+    ChangedList(Place* place, int count) : HandleList<Handle>(place, count), place_(place), count_(count) {}
     ~ChangedList() {
-        for (int i = 0; place_ && i < count_; ++i) place_[i] = out(this->list_[static_cast<size_t>(i)]);
+        for (int i = 0; place_ && i < count_; ++i) put(this->list_[static_cast<size_t>(i)], &place_[i]);
     }
     operator Handle*() { return this->given_ ? this->list_.data() : nullptr; }
 
   private:
-    There<Handle>* const place_;
+    Place* const place_;
     const int count_;
 };
-template <class Handle>
-ChangedList<Handle> changed_list(There<Handle>* place, int count) {
-    return ChangedList<Handle>(place, count);
+template <class Handle, class Place>
+ChangedList<Handle, Place> changed_list(Place* place, int count) {
+    return ChangedList<Handle, Place>(place, count);
 }
 
 /// Numbers that the call writes where they belong, and that become the program's then.

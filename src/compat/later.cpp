@@ -8,25 +8,29 @@ namespace starling::compat {
 
 namespace {
 
+struct Later {
+    std::unique_ptr<MPI_Comm> here;
+    void* place;
+    void (*write)(MPI_Comm comm, void* place);
+};
 std::mutex later_mutex;
-std::unordered_map<MPI_Comm*, std::pair<std::unique_ptr<MPI_Comm>, abi::Comm*>> later;
+std::unordered_map<MPI_Comm*, Later> later;
 
 }  // namespace
 
-MPI_Comm* make_later(abi::Comm* place) {
-    if (!place) return nullptr;
+MPI_Comm* make_later(void* place, void (*write)(MPI_Comm comm, void* place)) {
     const std::lock_guard guard(later_mutex);
     auto made = std::make_unique<MPI_Comm>(MPI_COMM_NULL);
     MPI_Comm* const storage = made.get();
-    *place = out(*storage);
-    later.emplace(storage, std::pair(std::move(made), place));
+    later.emplace(storage, Later{std::move(made), place, write});
     return storage;
 }
+
 void comm_made(MPI_Comm* storage) {
     const std::lock_guard guard(later_mutex);
     const auto found = later.find(storage);
     if (found == later.end()) return;  // of MPI_Comm_dup
-    *found->second.second = out(*storage);
+    found->second.write(*storage, found->second.place);
     later.erase(found);
 }
 

@@ -5,10 +5,12 @@
 #include <string_view>
 
 #include "compat/convert.h"
+#include "fortran/places.h"
 
 namespace starling::compat {
 
-using fortran::is_sentinel;
+using fortran::Meaning;
+using fortran::meaning_of;
 
 /// The error that a call returns, where the program wants to know.
 inline void give(int* ierror, int error) {
@@ -18,19 +20,37 @@ inline void give(int* ierror, int error) {
 /// A buffer: it may be MPI_BOTTOM, MPI_IN_PLACE or MPI_BUFFER_AUTOMATIC.
 template <class Pointer>
 Pointer* place(Pointer* buffer) {
-    if (!is_sentinel(buffer)) [[likely]]
-        return buffer;
-    return buffer == &mpi_abi_places_.bottom ? static_cast<Pointer*>(MPI_BOTTOM) : buffer_in(buffer);
+    switch (meaning_of(buffer)) {
+        case Meaning::bottom:
+            return static_cast<Pointer*>(MPI_BOTTOM);
+        case Meaning::in_place:
+            return reinterpret_cast<Pointer*>(MPI_IN_PLACE);
+        case Meaning::buffer_automatic:
+            return reinterpret_cast<Pointer*>(MPI_BUFFER_AUTOMATIC);
+        [[likely]] default:
+            return buffer;
+    }
+}
+template <class Pointer>
+Pointer* weights_place(Pointer* weights) {
+    const Meaning meaning = meaning_of(weights);
+    if (meaning == Meaning::unweighted) return reinterpret_cast<Pointer*>(MPI_UNWEIGHTED);
+    return meaning == Meaning::weights_empty ? reinterpret_cast<Pointer*>(MPI_WEIGHTS_EMPTY) : weights;
 }
 
-static_assert(sizeof(MPI_Status) == MPI_F_STATUS_SIZE * sizeof(int));
-
-/// A status or several; they may be ignored.
-inline MPI_Status* status_place(int* status) {
-    return is_sentinel(status) ? MPI_STATUS_IGNORE : reinterpret_cast<MPI_Status*>(status);
+/// Statuses that the call may write, and one that it reads; they may be ignored. Fortran's are C's of the interface, integer by integer.
+inline auto statuses_place(int* place, [[maybe_unused]] int count) {
+    const bool ignored = meaning_of(place) == Meaning::status_ignore;
+    if constexpr (std::is_same_v<abi::Status, MPI_Status>)
+        return ignored ? MPI_STATUS_IGNORE : reinterpret_cast<MPI_Status*>(place);
+    else
+        return statuses_made(reinterpret_cast<abi::Status*>(ignored ? reinterpret_cast<int*>(abi::kStatusIgnore) : place), count);
 }
-inline const MPI_Status* status_place(const int* status) {
-    return is_sentinel(status) ? MPI_STATUS_IGNORE : reinterpret_cast<const MPI_Status*>(status);
+inline auto status_read(const int* place) {
+    if constexpr (std::is_same_v<abi::Status, MPI_Status>)
+        return reinterpret_cast<const MPI_Status*>(place);
+    else
+        return status_in(reinterpret_cast<const abi::Status*>(place));
 }
 
 /// A text without the blanks that fill it up.

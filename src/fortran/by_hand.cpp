@@ -1,4 +1,5 @@
 // Entry points whose arguments are not C's one by one: beginning, attributes, infos, spawning, contents of types, buffers given back.
+#include <numeric>
 #include <vector>
 
 #include "compat/later.h"
@@ -14,16 +15,20 @@ namespace {
 MPI_Aint value_of(int keyval, void* value) {
     switch (keyval) {
         case MPI_TAG_UB:
-        case MPI_HOST:
-        case MPI_IO:
         case MPI_WTIME_IS_GLOBAL:
         case MPI_UNIVERSE_SIZE:
-        case MPI_LASTUSEDCODE:
         case MPI_APPNUM:
         case MPI_WIN_DISP_UNIT:
-        case MPI_WIN_CREATE_FLAVOR:
-        case MPI_WIN_MODEL:
             return *static_cast<int*>(value);
+        case MPI_HOST:
+        case MPI_IO:
+            return abi::rank_out(*static_cast<int*>(value));
+        case MPI_LASTUSEDCODE:
+            return error_out(*static_cast<int*>(value));
+        case MPI_WIN_CREATE_FLAVOR:
+            return abi::window_flavor_out(*static_cast<int*>(value));
+        case MPI_WIN_MODEL:
+            return abi::window_model_out(*static_cast<int*>(value));
         case MPI_WIN_SIZE:
             return *static_cast<MPI_Aint*>(value);
         default:
@@ -34,14 +39,15 @@ MPI_Aint value_of(int keyval, void* value) {
 template <class Value, class Get, class Handle>
 int get_attribute(Get* get, Handle handle, int keyval, Value* place, int* flag) {
     void* value = nullptr;
-    const int error = get(handle, keyval, &value, flag);
-    if (error == MPI_SUCCESS && *flag) *place = static_cast<Value>(value_of(keyval, value));
+    const int key = keyval_in(abi::fortran_keyval(keyval));
+    const int error = get(handle, key, &value, flag);
+    if (error == MPI_SUCCESS && *flag) *place = static_cast<Value>(value_of(key, value));
     return error;
 }
 template <class Set, class Handle>
 int set_attribute(Set* set, Handle handle, int keyval, MPI_Aint value) {
     void* const box = attribute_boxed(value);
-    const int error = set(handle, keyval, box);
+    const int error = set(handle, keyval_in(keyval), box);
     if (error != MPI_SUCCESS) attribute_unboxed(box, true);
     return error;
 }
@@ -65,7 +71,20 @@ class Texts {
     std::vector<char*> pointers_;
 };
 
-int* codes_place(int* codes) { return codes == &mpi_abi_places_.errcodes_ignore ? MPI_ERRCODES_IGNORE : codes; }
+/// The codes of processes that were to be spawned, as many as the root says.
+class Codes {
+  public:
+    Codes(int* place, int count) : place_(meaning_of(place) == Meaning::errcodes_ignore ? nullptr : place), count_(count) {}
+    Codes(const Codes&) = delete;
+    ~Codes() {
+        for (int i = 0; place_ && i < count_; ++i) place_[i] = error_out(place_[i]);
+    }
+    operator int*() { return place_ ? place_ : MPI_ERRCODES_IGNORE; }
+
+  private:
+    int* const place_;
+    const int count_;
+};
 
 bool is_root(MPI_Comm comm, int root) {
     int rank = -1;
@@ -78,7 +97,7 @@ extern "C" {
 
 FORTRAN_ENTRY(init, (int* ierror)) { give(ierror, library.Init(nullptr, nullptr)); }
 FORTRAN_ENTRY(init_thread, (const int* required, int* provided, int* ierror)) {
-    give(ierror, library.Init_thread(nullptr, nullptr, *required, provided));
+    give(ierror, library.Init_thread(nullptr, nullptr, thread_level_in(*required), thread_level_made(provided)));
 }
 FORTRAN_ENTRY(pcontrol, (const int* level)) { library.Pcontrol(*level); }
 FORTRAN_ENTRY(info_create_env, (int* info, int* ierror)) {
@@ -149,17 +168,17 @@ FORTRAN_ENTRY(comm_spawn,
               (const char* command, const char* argv, const int* maxprocs, const int* info, const int* root, const int* comm,
                int* intercomm, int* codes, int* ierror, size_t command_length, size_t argv_length)) {
     const MPI_Comm parents = in<MPI_Comm>(*comm);
-    const bool given = is_root(parents, *root) && argv != &mpi_abi_texts_.argv_null;
+    const bool given = is_root(parents, *root) && !fortran::is_argv_null(argv);
     Texts arguments(given ? argv : " ", given ? argv_length : 1, 1);
     give(ierror, library.Comm_spawn(word_in(command, command_length), given ? arguments.data() : MPI_ARGV_NULL, *maxprocs,
-                                    in<MPI_Info>(*info), *root, parents, made<MPI_Comm>(intercomm), codes_place(codes)));
+                                    in<MPI_Info>(*info), *root, parents, made<MPI_Comm>(intercomm), Codes(codes, is_root(parents, *root) ? *maxprocs : 0)));
 }
 FORTRAN_ENTRY(comm_spawn_multiple, (const int* count, const char* commands, const char* argvs, const int* maxprocs,
                                     const int* infos, const int* root, const int* comm, int* intercomm, int* codes, int* ierror,
                                     size_t command_length, size_t argv_length)) {
     const MPI_Comm parents = in<MPI_Comm>(*comm);
     const int mine = is_root(parents, *root) ? std::max(*count, 0) : 0;  // elsewhere the arrays need not be there
-    const bool given = mine > 0 && argvs != &mpi_abi_texts_.argvs_null;
+    const bool given = mine > 0 && !fortran::is_argvs_null(argvs);
     std::vector<std::string> names;
     std::vector<char*> pointers;
     std::vector<Texts> arguments;
@@ -173,7 +192,7 @@ FORTRAN_ENTRY(comm_spawn_multiple, (const int* count, const char* commands, cons
     for (Texts& list_of : arguments) lists.push_back(list_of.data());
     give(ierror, library.Comm_spawn_multiple(*count, pointers.data(), given ? lists.data() : MPI_ARGVS_NULL, maxprocs,
                                              list<MPI_Info>(mine ? infos : nullptr, mine), *root, parents,
-                                             made<MPI_Comm>(intercomm), codes_place(codes)));
+                                             made<MPI_Comm>(intercomm), Codes(codes, std::accumulate(maxprocs, maxprocs + mine, 0))));
 }
 
 FORTRAN_ENTRY(comm_idup, (const int* comm, int* made_comm, int* request, int* ierror)) {
@@ -192,7 +211,7 @@ FORTRAN_ENTRY(type_get_contents, (const int* type, const int* most_integers, con
     std::vector<MPI_Datatype> found(static_cast<size_t>(std::max(*most_types, 0)));
     const int error =
         library.Type_get_contents(here, *most_integers, *most_addresses, *most_types, integers, addresses, found.data());
-    for (int i = 0; error == MPI_SUCCESS && i < type_count; ++i) types[i] = out(found[static_cast<size_t>(i)]);
+    for (int i = 0; error == MPI_SUCCESS && i < type_count; ++i) put(found[static_cast<size_t>(i)], &types[i]);
     give(ierror, error);
 }
 FORTRAN_ENTRY(type_get_contents_c,
@@ -205,7 +224,7 @@ FORTRAN_ENTRY(type_get_contents_c,
     std::vector<MPI_Datatype> found(static_cast<size_t>(std::max<MPI_Count>(*most_types, 0)));
     const int error = library.Type_get_contents_c(here, *most_integers, *most_addresses, *most_large, *most_types, integers,
                                                   addresses, large, found.data());
-    for (MPI_Count i = 0; error == MPI_SUCCESS && i < counts[3]; ++i) types[i] = out(found[static_cast<size_t>(i)]);
+    for (MPI_Count i = 0; error == MPI_SUCCESS && i < counts[3]; ++i) put(found[static_cast<size_t>(i)], &types[i]);
     give(ierror, error);
 }
 

@@ -4,6 +4,7 @@
 #include <shared_mutex>
 #include <unordered_set>
 
+#include "compat/callers.h"
 #include "compat/later.h"
 #include "fortran/arguments.h"
 #include "fortran/boxes.h"
@@ -38,16 +39,20 @@ Procedures& procedures() {
 }
 
 template <class Function, class Integer>
-void call_operation(Function* function, void* in, void* inout, Integer* length, MPI_Datatype type) {
-    if (!procedures().has(function)) return function(in, inout, length, &type);
-    int number = out(type);
+bool call_operation(Function* function, void* in, void* inout, Integer* length, MPI_Datatype type) {
+    if (!procedures().has(function)) return false;
+    int number = 0;
+    put(type, &number);
     reinterpret_cast<void (*)(void*, void*, Integer*, int*)>(function)(in, inout, length, &number);
+    return true;
 }
 template <class Function, class Handle>
-void call_handler(Function* function, Handle handle, int* code) {
-    if (!procedures().has(function)) return function(&handle, code);
-    int number = out(handle), error = *code;
+bool call_handler(Function* function, Handle handle, int* code) {
+    if (!procedures().has(function)) return false;
+    int number = 0, error = error_out(*code);
+    put(handle, &number);
     reinterpret_cast<void (*)(int*, int*)>(function)(&number, &error);
+    return true;
 }
 
 /// Of keyvals. `Value`: what an attribute is in the interface that made the keyval.
@@ -63,9 +68,10 @@ struct Attribute {
 template <class Handle, class Value>
 int call_copy(Handle handle, int keyval, void* extra_state, void* value, void* out_value, int* flag) {
     auto& attribute = *static_cast<Attribute<Value>*>(extra_state);
-    int number = out(handle), error = MPI_SUCCESS, copies = 0;
+    int number = 0, error = MPI_SUCCESS, copies = 0, key = abi::keyval_out(keyval);
+    put(handle, &number);
     Value given = static_cast<Value>(attribute_unboxed(value, false)), copied = 0;
-    attribute.copy(&number, &keyval, &attribute.extra_state, &given, &copied, &copies, &error);
+    attribute.copy(&number, &key, &attribute.extra_state, &given, &copied, &copies, &error);
     *flag = copies != 0;
     if (copies) *static_cast<void**>(out_value) = attribute_boxed(copied);
     return error_in(error);
@@ -73,9 +79,10 @@ int call_copy(Handle handle, int keyval, void* extra_state, void* value, void* o
 template <class Handle, class Value>
 int call_delete(Handle handle, int keyval, void* value, void* extra_state) {
     auto& attribute = *static_cast<Attribute<Value>*>(extra_state);
-    int number = out(handle), error = MPI_SUCCESS;
+    int number = 0, error = MPI_SUCCESS, key = abi::keyval_out(keyval);
+    put(handle, &number);
     Value given = static_cast<Value>(attribute_unboxed(value, false));
-    attribute.remove(&number, &keyval, &given, &attribute.extra_state, &error);
+    attribute.remove(&number, &key, &given, &attribute.extra_state, &error);
     if (error == MPI_SUCCESS) attribute_unboxed(value, true);
     return error_in(error);
 }
@@ -84,7 +91,7 @@ int call_delete(Handle handle, int keyval, void* value, void* extra_state) {
 template <class Handle, class Value, class Create>
 int create_keyval(Create* create, typename Attribute<Value>::Copy* copy, typename Attribute<Value>::Delete* remove, int* keyval,
                   Value extra_state) {
-    return create(call_copy<Handle, Value>, call_delete<Handle, Value>, keyval,
+    return create(call_copy<Handle, Value>, call_delete<Handle, Value>, keyval_changed(keyval),
                   new Attribute<Value>{copy, remove, extra_state});
 }
 
@@ -98,7 +105,10 @@ struct Grequest {
 int call_query(void* extra_state, MPI_Status* status) {
     auto& request = *static_cast<Grequest*>(extra_state);
     int error = MPI_SUCCESS;
-    request.query(request.extra_state, reinterpret_cast<int*>(status), &error);
+    abi::Status theirs;
+    abi::status_out(*status, theirs);
+    request.query(request.extra_state, reinterpret_cast<int*>(&theirs), &error);
+    *status = abi::status_in(theirs);
     return error_in(error);
 }
 int call_free(void* extra_state) {
@@ -114,26 +124,19 @@ int call_cancel(void* extra_state, int complete) {
     return error_in(error);
 }
 
-const Foreign callers_ = {
-    .operation = call_operation<MPI_User_function, int>,
-    .large_operation = call_operation<MPI_User_function_c, MPI_Count>,
-    .comm_error = call_handler<MPI_Comm_errhandler_function, MPI_Comm>,
-    .win_error = call_handler<MPI_Win_errhandler_function, MPI_Win>,
-    .file_error = call_handler<MPI_File_errhandler_function, MPI_File>,
-    .comm_made = comm_made,
-    .session_error = call_handler<MPI_Session_errhandler_function, MPI_Session>,
-};
-
-[[gnu::constructor]] void introduce() {
-    if (starling_set_foreign(&callers_)) return;
-    std::fprintf(
-        stderr,
-        "starling: this process has loaded %s and a library with another MPI's binary interface, whose handles differ\n",
-        abi::kShim);
-    std::exit(127);
-}
-
 }  // namespace
+
+const FortranCallers* fortran_callers() {
+    static constexpr FortranCallers callers = {
+        .operation = call_operation<MPI_User_function, int>,
+        .large_operation = call_operation<MPI_User_function_c, MPI_Count>,
+        .comm_error = call_handler<MPI_Comm_errhandler_function, MPI_Comm>,
+        .win_error = call_handler<MPI_Win_errhandler_function, MPI_Win>,
+        .file_error = call_handler<MPI_File_errhandler_function, MPI_File>,
+        .session_error = call_handler<MPI_Session_errhandler_function, MPI_Session>,
+    };
+    return &callers;
+}
 
 extern "C" {
 

@@ -4,6 +4,7 @@
 
 #define FORTRAN_ALIAS(alias, name) __asm__(".weak " alias "\n.set " alias ", " name);
 
+// Two underscores: of compilers that were asked for what g77 did.
 #define FORTRAN_NAMES(name)                                \
     FORTRAN_ALIAS("mpi_" #name "_", "pmpi_" #name "_")     \
     FORTRAN_ALIAS("mpi_" #name "_f08_", "pmpi_" #name "_") \

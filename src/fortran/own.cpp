@@ -1,9 +1,6 @@
-// What Fortran alone has: places that mean something, sizes, comparisons of handles, statuses of both kinds.
+// What Fortran alone has: sizes, comparisons of handles, statuses of both kinds.
 #include "fortran/arguments.h"
 #include "fortran/entry.h"
-
-FortranPlaces mpi_abi_places_;
-FortranTexts mpi_abi_texts_;
 
 namespace starling::compat {
 
@@ -11,11 +8,11 @@ extern "C" {
 
 FORTRAN_ENTRY(f_sync_reg, (void*)) {}
 FORTRAN_ONLY(mpi_status_f2f08_f08, (const int* from, int* to, int* ierror)) {
-    std::memcpy(to, from, sizeof(MPI_Status));
+    std::memcpy(to, from, sizeof(abi::Status));
     give(ierror, MPI_SUCCESS);
 }
 FORTRAN_ONLY(mpi_status_f082f_f08, (const int* from, int* to, int* ierror)) {
-    std::memcpy(to, from, sizeof(MPI_Status));
+    std::memcpy(to, from, sizeof(abi::Status));
     give(ierror, MPI_SUCCESS);
 }
 #define SIZE_OF(name, bytes)                                           \

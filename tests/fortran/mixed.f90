@@ -5,7 +5,7 @@ program mixed
   integer :: rank, ierr, keyval, comm, op, status(MPI_STATUS_SIZE), value, other
   integer(kind=MPI_ADDRESS_KIND) :: attribute
   logical :: flag
-  external :: mixed_begin, mixed_check, mixed_status
+  external :: mixed_begin, mixed_check, mixed_status, MPI_Type_extent
 
   call MPI_Init(ierr)
   call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierr)
@@ -21,6 +21,9 @@ program mixed
   call mixed_check(comm, value)
   call MPI_Sendrecv(rank, 1, MPI_INTEGER, rank, 6, value, 1, MPI_INTEGER, rank, 6, comm, status, ierr)
   call mixed_status(status)
+  ! What MPI 3.0 has removed.
+  call MPI_Type_extent(MPI_DOUBLE_PRECISION, value, ierr)
+  if (value /= 8) call fail('extent')
   call MPI_Op_free(op, ierr)
   call MPI_Comm_free(comm, ierr)
   call MPI_Finalize(ierr)

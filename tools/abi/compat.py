@@ -215,10 +215,16 @@ def number_functions(interface):
 
 
 def handle_rows(interface):
-    """X-macro rows of the predefined handles of each type, where they are numbers."""
+    """X-macro rows of the predefined handles of each type, where they are numbers: everywhere in Fortran, and in C of some."""
     out = []
     if interface == "openmpi":
-        return ""
+        for handle in HANDLES:
+            rows = cases("openmpi_fortran", lambda c: c["kind"] == "handle" and c["type"] == handle)
+            out.append(f"#define COMPAT_{handle.upper()}_NUMBERS_IN(X) " +
+                       " ".join(f"X({c['name']}, {there})" for c, there, _, once in rows if once) + "\n")
+            out.append(f"#define COMPAT_{handle.upper()}_NUMBERS_OUT(X) " +
+                       " ".join(f"X({c['value']}, {there})" for c, there, once, _ in rows if once) + "\n")
+        return "".join(out)
     for handle in HANDLES:
         rows = cases(interface, lambda c: c["kind"] == "handle" and c["type"] == handle)
         out.append(f"#define COMPAT_{handle.upper()}_IN(X) " +

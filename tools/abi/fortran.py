@@ -87,11 +87,15 @@ class Parameter(compat.Parameter):
                 return f"{'word' if of_info else 'text'}_in({name}, {name}_length)"
             return f"text_out<{self.most()}>({name}, {name}_length)"
         if self.base == "MPI_Status":
-            return f"status_place({name})"
+            if self.type.startswith("const"):
+                return f"status_read({name})"
+            return f"statuses_place({name}, {self.count() if name == 'array_of_statuses' else '1'})"
         if self.is_buffer:
             return f"place({name})"
         if self.logical and self.by_value:
             return f"*{name} != 0"
+        if re.search(r"weights$", name):
+            return f"weights_place({name})"
         if INDEX.match(self.plain):
             return f"index_made({name})"
         if INDICES.match(self.plain):
@@ -100,12 +104,19 @@ class Parameter(compat.Parameter):
             self.name = f"*{name}" if self.by_value else name
             value = super().argument()
             self.name = name
-            return value
-        if re.search(r"weights$", name):
-            return f"weights_in({name})"
+            return value.replace("buffer_in(", "place(")
         if self.plain == "int ranges":
             return f"reinterpret_cast<int(*)[3]>({name})"
-        return f"*{name}" if self.by_value else name
+        return self.number(f"*{name}" if self.by_value else name)
+
+    def number(self, name):
+        """A number, which may be a constant that the other interface has with another value."""
+        if (self.function.name, self.name) in compat.EXCEPTIONS:
+            return name
+        for pattern, conversion in compat.RULES:
+            if pattern.match(self.plain) and "buffer" not in conversion and "text" not in conversion:
+                return conversion.format(name).replace(", n)", ", *n)") if "{}" in conversion else f"{conversion}({name})"
+        return name
 
     def count(self):
         """How many elements the array has, which is given by reference."""

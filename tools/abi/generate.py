@@ -36,8 +36,10 @@ def main(arguments):
             write_if_changed(Path(arguments[2]) / name, text)
     elif len(arguments) == 3 and arguments[0] == "compat":
         import compat
+        import fortran
 
-        for name, text in compat.write(arguments[1]).items():
+        files = compat.write(arguments[1]) | {"fortran.cpp": fortran.entries()}
+        for name, text in files.items():
             write_if_changed(Path(arguments[2]) / name, text)
     elif len(arguments) == 4 and arguments[0] == "fortran":
         import fortran

@@ -85,6 +85,12 @@ struct Handles<MPI_File> {
     static MPI_File null() { return MPI_FILE_NULL; }
     static MPI_File in(File file) { return file ? reinterpret_cast<MPI_File>(file) : MPI_FILE_NULL; }
     static File out(MPI_File file) { return file == MPI_FILE_NULL ? nullptr : reinterpret_cast<File>(file); }
+    // Fortran's.
+    static MPI_File in(int file) { return file == 0 ? MPI_FILE_NULL : library.File_fromint(file); }
+    static int number(MPI_File file) { return file == MPI_FILE_NULL ? 0 : library.File_toint(file); }
 };
+
+/// Fortran's keyvals of predefined attributes are C's and 1.
+inline int fortran_keyval(int keyval) { return keyval_in(keyval - 1) != keyval - 1 ? keyval - 1 : keyval; }
 
 }  // namespace starling::compat::abi

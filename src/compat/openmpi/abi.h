@@ -46,24 +46,41 @@ void* find_there(const void* here);
 template <class Handle>
 struct Handles;
 
-#define COMPAT_HANDLES(Handle, Kind, kNullHandle)                                        \
-    template <>                                                                          \
-    struct Handles<Handle> {                                                             \
-        using There = Kind;                                                              \
-        static Handle null() { return kNullHandle; }                                     \
-        static Handle in(Kind handle) { return static_cast<Handle>(find_here(handle)); } \
-        static Kind out(Handle handle) { return static_cast<Kind>(find_there(handle)); } \
+// Fortran's handles: numbers from 0 on of what mpif.h has, and the library's own of all others, which begin above.
+#define COMPAT_NUMBER_IN(here, number) \
+    case number:                       \
+        return here;
+#define COMPAT_NUMBER_OUT(here, number) \
+    case here:                          \
+        return number;
+#define COMPAT_HANDLES(Handle, Kind, kNullHandle, HANDLE, convert)                                              \
+    template <>                                                                                                 \
+    struct Handles<Handle> {                                                                                    \
+        using There = Kind;                                                                                     \
+        static Handle null() { return kNullHandle; }                                                            \
+        static Handle in(Kind handle) { return static_cast<Handle>(find_here(handle)); }                        \
+        static Kind out(Handle handle) { return static_cast<Kind>(find_there(handle)); }                        \
+        static Handle in(int number) {                                                                          \
+            switch (number) { COMPAT_##HANDLE##_NUMBERS_IN(COMPAT_NUMBER_IN) }                                  \
+            return library.convert##_fromint(number);                                                           \
+        }                                                                                                       \
+        static int number(Handle handle) {                                                                      \
+            switch (reinterpret_cast<uintptr_t>(handle)) { COMPAT_##HANDLE##_NUMBERS_OUT(COMPAT_NUMBER_OUT) }   \
+            return library.convert##_toint(handle);                                                             \
+        }                                                                                                       \
     };
-COMPAT_HANDLES(MPI_Comm, Comm, MPI_COMM_NULL)
-COMPAT_HANDLES(MPI_Group, Group, MPI_GROUP_NULL)
-COMPAT_HANDLES(MPI_Datatype, Datatype, MPI_DATATYPE_NULL)
-COMPAT_HANDLES(MPI_Errhandler, Errhandler, MPI_ERRHANDLER_NULL)
-COMPAT_HANDLES(MPI_Op, Op, MPI_OP_NULL)
-COMPAT_HANDLES(MPI_Info, Info, MPI_INFO_NULL)
-COMPAT_HANDLES(MPI_Win, Win, MPI_WIN_NULL)
-COMPAT_HANDLES(MPI_Request, Request, MPI_REQUEST_NULL)
-COMPAT_HANDLES(MPI_Message, Message, MPI_MESSAGE_NULL)
-COMPAT_HANDLES(MPI_Session, Session, MPI_SESSION_NULL)
-COMPAT_HANDLES(MPI_File, File, MPI_FILE_NULL)
+COMPAT_HANDLES(MPI_Comm, Comm, MPI_COMM_NULL, MPI_COMM, Comm)
+COMPAT_HANDLES(MPI_Group, Group, MPI_GROUP_NULL, MPI_GROUP, Group)
+COMPAT_HANDLES(MPI_Datatype, Datatype, MPI_DATATYPE_NULL, MPI_DATATYPE, Type)
+COMPAT_HANDLES(MPI_Errhandler, Errhandler, MPI_ERRHANDLER_NULL, MPI_ERRHANDLER, Errhandler)
+COMPAT_HANDLES(MPI_Op, Op, MPI_OP_NULL, MPI_OP, Op)
+COMPAT_HANDLES(MPI_Info, Info, MPI_INFO_NULL, MPI_INFO, Info)
+COMPAT_HANDLES(MPI_Win, Win, MPI_WIN_NULL, MPI_WIN, Win)
+COMPAT_HANDLES(MPI_Request, Request, MPI_REQUEST_NULL, MPI_REQUEST, Request)
+COMPAT_HANDLES(MPI_Message, Message, MPI_MESSAGE_NULL, MPI_MESSAGE, Message)
+COMPAT_HANDLES(MPI_Session, Session, MPI_SESSION_NULL, MPI_SESSION, Session)
+COMPAT_HANDLES(MPI_File, File, MPI_FILE_NULL, MPI_FILE, File)
+
+inline int fortran_keyval(int keyval) { return keyval; }
 
 }  // namespace starling::compat::abi

@@ -32,20 +32,20 @@ namespace starling::compat {
 
 extern "C" {
 
-#define FORTRAN_HANDLE(Kind, There, convert)                                                                        \
-    COMPAT_ENTRY(int, Kind##_c2f, (abi::There handle)) { return library.convert##_toint(in<MPI_##There>(handle)); } \
-    COMPAT_ENTRY(abi::There, Kind##_f2c, (int handle)) { return out(library.convert##_fromint(handle)); }
-FORTRAN_HANDLE(Comm, Comm, Comm)
-FORTRAN_HANDLE(Errhandler, Errhandler, Errhandler)
-FORTRAN_HANDLE(File, File, File)
-FORTRAN_HANDLE(Group, Group, Group)
-FORTRAN_HANDLE(Info, Info, Info)
-FORTRAN_HANDLE(Message, Message, Message)
-FORTRAN_HANDLE(Op, Op, Op)
-FORTRAN_HANDLE(Request, Request, Request)
-FORTRAN_HANDLE(Session, Session, Session)
-FORTRAN_HANDLE(Type, Datatype, Type)
-FORTRAN_HANDLE(Win, Win, Win)
+#define FORTRAN_HANDLE(Kind, There)                                                                                 \
+    COMPAT_ENTRY(int, Kind##_c2f, (abi::There handle)) { return abi::Handles<MPI_##There>::number(in<MPI_##There>(handle)); } \
+    COMPAT_ENTRY(abi::There, Kind##_f2c, (int handle)) { return out(in<MPI_##There>(handle)); }
+FORTRAN_HANDLE(Comm, Comm)
+FORTRAN_HANDLE(Errhandler, Errhandler)
+FORTRAN_HANDLE(File, File)
+FORTRAN_HANDLE(Group, Group)
+FORTRAN_HANDLE(Info, Info)
+FORTRAN_HANDLE(Message, Message)
+FORTRAN_HANDLE(Op, Op)
+FORTRAN_HANDLE(Request, Request)
+FORTRAN_HANDLE(Session, Session)
+FORTRAN_HANDLE(Type, Datatype)
+FORTRAN_HANDLE(Win, Win)
 
 }  // extern "C"
 

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 
-#include "fortran/sentinels.h"
 #include "library.h"
 #include "numbers.h"
 
@@ -27,10 +26,8 @@ using Status = MPI_Status;
 
 inline constexpr int kLastCode = MPI_ERR_LASTCODE;
 inline constexpr intptr_t kStatusIgnore = 0, kAllPvars = 1;
-inline const intptr_t kInPlace = reinterpret_cast<intptr_t>(&mpi_abi_places_.in_place);
-inline const intptr_t kBufferAutomatic = reinterpret_cast<intptr_t>(&mpi_abi_places_.buffer_automatic);
-inline const intptr_t kUnweighted = reinterpret_cast<intptr_t>(&mpi_abi_places_.unweighted);
-inline const intptr_t kWeightsEmpty = reinterpret_cast<intptr_t>(&mpi_abi_places_.weights_empty);
+// C's places, which Fortran's arguments never are.
+inline constexpr intptr_t kInPlace = 1, kBufferAutomatic = 2, kUnweighted = 10, kWeightsEmpty = 11;
 
 template <class Handle>
 struct Handles;
@@ -54,5 +51,7 @@ FORTRAN_HANDLE(MPI_Request, MPI_REQUEST_NULL, Request)
 FORTRAN_HANDLE(MPI_Message, MPI_MESSAGE_NULL, Message)
 FORTRAN_HANDLE(MPI_Session, MPI_SESSION_NULL, Session)
 FORTRAN_HANDLE(MPI_File, MPI_FILE_NULL, File)
+
+inline int fortran_keyval(int keyval) { return keyval; }
 
 }  // namespace starling::compat::abi

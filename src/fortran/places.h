@@ -1,0 +1,25 @@
+// Places whose address means something (MPI 5.0 section 2.5.4): variables of common blocks, which a program that names them has in its own
+// memory. COMPAT_PLACES has those of the interface.
+#pragma once
+
+namespace starling::fortran {
+
+enum class Meaning {
+    none,
+    bottom,
+    in_place,
+    buffer_automatic,
+    unweighted,
+    weights_empty,
+    errcodes_ignore,
+    status_ignore,  // or MPI_STATUSES_IGNORE
+};
+
+/// What `place` stands for: a few comparisons.
+Meaning meaning_of(const void* place);
+bool is_argv_null(const char* argv);
+bool is_argvs_null(const char* argvs);
+
+}  // namespace starling::fortran
+
+#include COMPAT_PLACES
