@@ -130,11 +130,14 @@ void convert_codes(int* codes, int count, MPI_Comm comm, int root) {
 const Foreign callers = {
     .operation = call_operation<&FortranCallers::operation, MPI_User_function, int>,
     .large_operation = call_operation<&FortranCallers::large_operation, MPI_User_function_c, MPI_Count>,
-    .comm_error = call_handler<&FortranCallers::comm_error, abi::Comm_errhandler_function, MPI_Comm_errhandler_function, MPI_Comm>,
+    .comm_error =
+        call_handler<&FortranCallers::comm_error, abi::Comm_errhandler_function, MPI_Comm_errhandler_function, MPI_Comm>,
     .win_error = call_handler<&FortranCallers::win_error, abi::Win_errhandler_function, MPI_Win_errhandler_function, MPI_Win>,
-    .file_error = call_handler<&FortranCallers::file_error, abi::File_errhandler_function, MPI_File_errhandler_function, MPI_File>,
+    .file_error =
+        call_handler<&FortranCallers::file_error, abi::File_errhandler_function, MPI_File_errhandler_function, MPI_File>,
     .comm_made = comm_made,
-    .session_error = call_handler<&FortranCallers::session_error, abi::Session_errhandler_function, MPI_Session_errhandler_function, MPI_Session>,
+    .session_error = call_handler<&FortranCallers::session_error, abi::Session_errhandler_function,
+                                  MPI_Session_errhandler_function, MPI_Session>,
 };
 
 extern "C" {

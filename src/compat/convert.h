@@ -32,8 +32,7 @@ void put(Handle handle, There<Handle>* place) {
     *place = out(handle);
 }
 template <class Handle>
-    requires(!std::is_same_v<There<Handle>, int>)
-void put(Handle handle, int* place) {
+requires(!std::is_same_v<There<Handle>, int>) void put(Handle handle, int* place) {
     *place = abi::Handles<Handle>::number(handle);
 }
 

@@ -27,8 +27,7 @@ Pointer* place(Pointer* buffer) {
             return reinterpret_cast<Pointer*>(MPI_IN_PLACE);
         case Meaning::buffer_automatic:
             return reinterpret_cast<Pointer*>(MPI_BUFFER_AUTOMATIC);
-        [[likely]] default:
-            return buffer;
+            [[likely]] default : return buffer;
     }
 }
 template <class Pointer>
@@ -44,7 +43,8 @@ inline auto statuses_place(int* place, [[maybe_unused]] int count) {
     if constexpr (std::is_same_v<abi::Status, MPI_Status>)
         return ignored ? MPI_STATUS_IGNORE : reinterpret_cast<MPI_Status*>(place);
     else
-        return statuses_made(reinterpret_cast<abi::Status*>(ignored ? reinterpret_cast<int*>(abi::kStatusIgnore) : place), count);
+        return statuses_made(reinterpret_cast<abi::Status*>(ignored ? reinterpret_cast<int*>(abi::kStatusIgnore) : place),
+                             count);
 }
 inline auto status_read(const int* place) {
     if constexpr (std::is_same_v<abi::Status, MPI_Status>)

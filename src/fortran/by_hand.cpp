@@ -171,7 +171,8 @@ FORTRAN_ENTRY(comm_spawn,
     const bool given = is_root(parents, *root) && !fortran::is_argv_null(argv);
     Texts arguments(given ? argv : " ", given ? argv_length : 1, 1);
     give(ierror, library.Comm_spawn(word_in(command, command_length), given ? arguments.data() : MPI_ARGV_NULL, *maxprocs,
-                                    in<MPI_Info>(*info), *root, parents, made<MPI_Comm>(intercomm), Codes(codes, is_root(parents, *root) ? *maxprocs : 0)));
+                                    in<MPI_Info>(*info), *root, parents, made<MPI_Comm>(intercomm),
+                                    Codes(codes, is_root(parents, *root) ? *maxprocs : 0)));
 }
 FORTRAN_ENTRY(comm_spawn_multiple, (const int* count, const char* commands, const char* argvs, const int* maxprocs,
                                     const int* infos, const int* root, const int* comm, int* intercomm, int* codes, int* ierror,
@@ -190,9 +191,10 @@ FORTRAN_ENTRY(comm_spawn_multiple, (const int* count, const char* commands, cons
     }
     for (std::string& name : names) pointers.push_back(name.data());
     for (Texts& list_of : arguments) lists.push_back(list_of.data());
-    give(ierror, library.Comm_spawn_multiple(*count, pointers.data(), given ? lists.data() : MPI_ARGVS_NULL, maxprocs,
-                                             list<MPI_Info>(mine ? infos : nullptr, mine), *root, parents,
-                                             made<MPI_Comm>(intercomm), Codes(codes, std::accumulate(maxprocs, maxprocs + mine, 0))));
+    give(ierror,
+         library.Comm_spawn_multiple(*count, pointers.data(), given ? lists.data() : MPI_ARGVS_NULL, maxprocs,
+                                     list<MPI_Info>(mine ? infos : nullptr, mine), *root, parents, made<MPI_Comm>(intercomm),
+                                     Codes(codes, std::accumulate(maxprocs, maxprocs + mine, 0))));
 }
 
 FORTRAN_ENTRY(comm_idup, (const int* comm, int* made_comm, int* request, int* ierror)) {

@@ -122,9 +122,6 @@ C     Positions count from 1.
       call check(flag .and. value .eq. 'some value', 'value')
       call MPI_INFO_GET_VALUELEN(info, 'key ', length, flag, ierr)
       call check(flag .and. length .eq. 10, 'valuelen')
-      length = 0
-      call MPI_INFO_GET_STRING(info, 'key', length, value, flag, ierr)
-      call check(flag .and. length .eq. 10, 'length without a null')
       call MPI_INFO_GET_NTHKEY(info, 0, value, ierr)
       call check(value .eq. 'key', 'nthkey')
       call MPI_INFO_FREE(info, ierr)

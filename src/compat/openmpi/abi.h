@@ -53,21 +53,21 @@ struct Handles;
 #define COMPAT_NUMBER_OUT(here, number) \
     case here:                          \
         return number;
-#define COMPAT_HANDLES(Handle, Kind, kNullHandle, HANDLE, convert)                                              \
-    template <>                                                                                                 \
-    struct Handles<Handle> {                                                                                    \
-        using There = Kind;                                                                                     \
-        static Handle null() { return kNullHandle; }                                                            \
-        static Handle in(Kind handle) { return static_cast<Handle>(find_here(handle)); }                        \
-        static Kind out(Handle handle) { return static_cast<Kind>(find_there(handle)); }                        \
-        static Handle in(int number) {                                                                          \
-            switch (number) { COMPAT_##HANDLE##_NUMBERS_IN(COMPAT_NUMBER_IN) }                                  \
-            return library.convert##_fromint(number);                                                           \
-        }                                                                                                       \
-        static int number(Handle handle) {                                                                      \
-            switch (reinterpret_cast<uintptr_t>(handle)) { COMPAT_##HANDLE##_NUMBERS_OUT(COMPAT_NUMBER_OUT) }   \
-            return library.convert##_toint(handle);                                                             \
-        }                                                                                                       \
+#define COMPAT_HANDLES(Handle, Kind, kNullHandle, HANDLE, convert)                                            \
+    template <>                                                                                               \
+    struct Handles<Handle> {                                                                                  \
+        using There = Kind;                                                                                   \
+        static Handle null() { return kNullHandle; }                                                          \
+        static Handle in(Kind handle) { return static_cast<Handle>(find_here(handle)); }                      \
+        static Kind out(Handle handle) { return static_cast<Kind>(find_there(handle)); }                      \
+        static Handle in(int number) {                                                                        \
+            switch (number) { COMPAT_##HANDLE##_NUMBERS_IN(COMPAT_NUMBER_IN) }                                \
+            return library.convert##_fromint(number);                                                         \
+        }                                                                                                     \
+        static int number(Handle handle) {                                                                    \
+            switch (reinterpret_cast<uintptr_t>(handle)) { COMPAT_##HANDLE##_NUMBERS_OUT(COMPAT_NUMBER_OUT) } \
+            return library.convert##_toint(handle);                                                           \
+        }                                                                                                     \
     };
 COMPAT_HANDLES(MPI_Comm, Comm, MPI_COMM_NULL, MPI_COMM, Comm)
 COMPAT_HANDLES(MPI_Group, Group, MPI_GROUP_NULL, MPI_GROUP, Group)

@@ -32,7 +32,7 @@ namespace starling::compat {
 
 extern "C" {
 
-#define FORTRAN_HANDLE(Kind, There)                                                                                 \
+#define FORTRAN_HANDLE(Kind, There)                                                                                           \
     COMPAT_ENTRY(int, Kind##_c2f, (abi::There handle)) { return abi::Handles<MPI_##There>::number(in<MPI_##There>(handle)); } \
     COMPAT_ENTRY(abi::There, Kind##_f2c, (int handle)) { return out(in<MPI_##There>(handle)); }
 FORTRAN_HANDLE(Comm, Comm)

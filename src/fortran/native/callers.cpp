@@ -21,8 +21,10 @@ void call_handler(Function* function, Handle handle, int* code) {
 
 [[gnu::constructor]] void introduce() {
     if (starling_set_foreign(&callers)) return;
-    std::fprintf(stderr, "starling: this process has loaded %s and a library with another MPI's binary interface, whose handles differ\n",
-                 abi::kShim);
+    std::fprintf(
+        stderr,
+        "starling: this process has loaded %s and a library with another MPI's binary interface, whose handles differ\n",
+        abi::kShim);
     std::exit(127);
 }
 

@@ -6,7 +6,7 @@ namespace starling::compat {
 
 extern "C" {
 
-#define ONE(symbol, of)          \
+#define ONE(symbol, of)            \
     FORTRAN_ALIAS(#symbol "_", of) \
     FORTRAN_ALIAS("p" #symbol "_", of)
 #define SIZEOF(name, bytes)                                                                      \
@@ -36,9 +36,9 @@ SIZEOF(complex64, 16)
 SIZEOF(complex128, 32)
 
 // Names as gfortran makes them of procedures in modules.
-#define COMPARISON(kind)                                                                                                  \
+#define COMPARISON(kind)                                                                                                      \
     [[gnu::visibility("default")]] int kind##_eq(const int*, const int*) __asm__("__mpi_f08_types_MOD_ompi_" #kind "_op_eq"); \
-    int kind##_eq(const int* a, const int* b) { return *a == *b; }                                                        \
+    int kind##_eq(const int* a, const int* b) { return *a == *b; }                                                            \
     [[gnu::visibility("default")]] int kind##_ne(const int*, const int*) __asm__("__mpi_f08_types_MOD_ompi_" #kind "_op_ne"); \
     int kind##_ne(const int* a, const int* b) { return *a != *b; }
 COMPARISON(comm)
@@ -52,22 +52,22 @@ COMPARISON(op)
 COMPARISON(request)
 COMPARISON(win)
 
-#define ATTRIBUTE(kind)                                                                                                     \
-    [[gnu::visibility("default")]] void kind##_null_copy(int*, int*, MPI_Aint*, MPI_Aint*, MPI_Aint*, int*, int*)           \
-        __asm__("__mpi_f08_callbacks_MOD_mpi_" #kind "_null_copy_fn");                                                     \
-    void kind##_null_copy(int*, int*, MPI_Aint*, MPI_Aint*, MPI_Aint*, int* flag, int* ierror) {                            \
-        *flag = 0;                                                                                                         \
-        *ierror = MPI_SUCCESS;                                                                                             \
-    }                                                                                                                      \
-    [[gnu::visibility("default")]] void kind##_dup(int*, int*, MPI_Aint*, MPI_Aint*, MPI_Aint*, int*, int*)                 \
-        __asm__("__mpi_f08_callbacks_MOD_mpi_" #kind "_dup_fn");                                                           \
-    void kind##_dup(int*, int*, MPI_Aint*, MPI_Aint* value, MPI_Aint* copied, int* flag, int* ierror) {                     \
-        *copied = *value;                                                                                                  \
-        *flag = 1;                                                                                                         \
-        *ierror = MPI_SUCCESS;                                                                                             \
-    }                                                                                                                      \
-    [[gnu::visibility("default")]] void kind##_null_delete(int*, int*, MPI_Aint*, MPI_Aint*, int*)                          \
-        __asm__("__mpi_f08_callbacks_MOD_mpi_" #kind "_null_delete_fn");                                                   \
+#define ATTRIBUTE(kind)                                                                                                       \
+    [[gnu::visibility("default")]] void kind##_null_copy(int*, int*, MPI_Aint*, MPI_Aint*, MPI_Aint*, int*,                   \
+                                                         int*) __asm__("__mpi_f08_callbacks_MOD_mpi_" #kind "_null_copy_fn"); \
+    void kind##_null_copy(int*, int*, MPI_Aint*, MPI_Aint*, MPI_Aint*, int* flag, int* ierror) {                              \
+        *flag = 0;                                                                                                            \
+        *ierror = MPI_SUCCESS;                                                                                                \
+    }                                                                                                                         \
+    [[gnu::visibility("default")]] void kind##_dup(int*, int*, MPI_Aint*, MPI_Aint*, MPI_Aint*, int*,                         \
+                                                   int*) __asm__("__mpi_f08_callbacks_MOD_mpi_" #kind "_dup_fn");             \
+    void kind##_dup(int*, int*, MPI_Aint*, MPI_Aint* value, MPI_Aint* copied, int* flag, int* ierror) {                       \
+        *copied = *value;                                                                                                     \
+        *flag = 1;                                                                                                            \
+        *ierror = MPI_SUCCESS;                                                                                                \
+    }                                                                                                                         \
+    [[gnu::visibility("default")]] void kind##_null_delete(                                                                   \
+        int*, int*, MPI_Aint*, MPI_Aint*, int*) __asm__("__mpi_f08_callbacks_MOD_mpi_" #kind "_null_delete_fn");              \
     void kind##_null_delete(int*, int*, MPI_Aint*, MPI_Aint*, int* ierror) { *ierror = MPI_SUCCESS; }
 ATTRIBUTE(comm)
 ATTRIBUTE(type)

@@ -21,11 +21,11 @@ struct Name {
 };
 constexpr Name kNames[] = {
     {"libmpi.so.12", "MPICH, Intel MPI or MVAPICH", "mpich"},
-    {"libmpifort.so.12", "MPICH, Intel MPI or MVAPICH", ""},
+    {"libmpifort.so.12", "MPICH, Intel MPI or MVAPICH", "mpich"},
     {"libmpich", "MPICH", "mpich"},
     {"libmpi_cray.so.", "Cray MPICH", ""},
-    {"libmpi_mpifh.so.", "Open MPI", ""},
-    {"libmpi_usempi", "Open MPI", ""},
+    {"libmpi_mpifh.so.", "Open MPI", "openmpi"},
+    {"libmpi_usempi", "Open MPI", "openmpi"},
     {"libmpi.so.", "Open MPI", "openmpi"},
 };
 constexpr std::string_view kOwn = "libmpi_abi.so.";
