@@ -523,6 +523,14 @@ class Spawning(Case):
         self.assertIn("spawn 0 codes 0 0 text '' size 2 blob parents", out)
         self.assertIn("child state 2", out)
 
+    def test_children_have_what_the_user_set_for_their_parents(self):
+        environment = dict(self.environment, A="mine")
+        child = "spawn 1 sh -c echo~child~$A-$B-$C"
+        code, out, _ = self.mpiexec("-x", "A=1", "-n", 1, "-env", "B", "b", PROBE, "init", child, "finalize", ":",
+                                    "-n", 1, "-env", "C", "c", PROBE, "init", child, "finalize", env=environment)
+        self.assertEqual(code, 0)
+        self.assertEqual(sorted(line for line in out.splitlines() if line.startswith("child")), ["child 1--c", "child 1-b-"])
+
     def test_by_a_singleton(self):
         code, out, err = self.run_command(PROBE, "init", f"spawn 2 {PROBE} init sleep~100 finalize", "wait-child", "spawn 1 nonesuch", "finalize")
         self.assertEqual((code, err), (0, ""))

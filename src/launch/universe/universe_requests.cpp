@@ -67,6 +67,27 @@ void Universe::on_ask(Job& job, uint32_t host, const Order& order) {
     }
 }
 
+namespace {
+
+// What the user has set for a program (-x, -env, --compat) is meant for what it spawns as well; the plan has a say of its own.
+void inherit(const JobSpec& parents, uint32_t rank, Program& child) {
+    if (parents.programs.empty()) return;  // nobody started a singleton
+    const Program* asking = &parents.programs.back();
+    for (const Program& program : parents.programs) {
+        if (rank < program.count) {
+            asking = &program;
+            break;
+        }
+        rank -= program.count;
+    }
+    auto kept = asking->environment;
+    std::erase_if(kept, [](const auto& variable) { return variable.first.starts_with("STARLING_PLAN"); });
+    child.environment.insert(child.environment.begin(), kept.begin(), kept.end());
+    child.forward = asking->forward;
+}
+
+}  // namespace
+
 void Universe::spawn(Job& job, uint32_t host, const Order& order) {
     control::SpawnRequest request;
     auto spawn = std::make_shared<Spawn>(Spawn{job.id(), host, order, {}, {}});
@@ -86,6 +107,7 @@ void Universe::spawn(Job& job, uint32_t host, const Order& order) {
     if (planned) spawn->spec.plan = job.spec.plan;
     std::vector<HostSlots> fresh;
     for (Program& program : spawn->spec.programs) {
+        inherit(job.spec, order.rank, program);
         if (planned) job.spec.plan->put_into(program.environment);
         spawn->wanted.push_back(program.count);
         if (!program.soft.empty()) program.count = program.soft.back();
