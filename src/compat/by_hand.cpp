@@ -1,9 +1,9 @@
 // Entry points that are more than a call with other arguments: those with callbacks, with arrays whose meaning depends on another argument, and
 // with none of the standard's fixed lists of parameters.
 #include <type_traits>
-#include <vector>
 
 #include "compat/callers.h"
+#include "compat/contents.h"
 #include "compat/convert.h"
 #include "compat/entry.h"
 #include "compat/later.h"
@@ -98,24 +98,6 @@ void call_handler(Function* function, Handle handle, int* code) {
     There<Handle> theirs = out(handle);
     int error = error_out(*code);
     reinterpret_cast<Theirs*>(function)(&theirs, &error);
-}
-
-/// Integers of a type's contents that are constants (MPI 5.0 section 5.1.13): the orders of arrays, and the distributions of a darray.
-template <class Integer>
-void convert_contents(int combiner, Integer* integers) {
-    const auto ndims = combiner == MPI_COMBINER_SUBARRAY ? integers[0] : combiner == MPI_COMBINER_DARRAY ? integers[2] : 0;
-    if (combiner == MPI_COMBINER_SUBARRAY) integers[3 * ndims + 1] = abi::order_out(static_cast<int>(integers[3 * ndims + 1]));
-    if (combiner != MPI_COMBINER_DARRAY) return;
-    integers[4 * ndims + 3] = abi::order_out(static_cast<int>(integers[4 * ndims + 3]));
-    for (auto i = ndims + 3; i < 2 * ndims + 3; ++i) integers[i] = abi::distribution_out(static_cast<int>(integers[i]));
-    for (auto i = 2 * ndims + 3; i < 3 * ndims + 3; ++i)
-        integers[i] = abi::distribution_argument_out(static_cast<int>(integers[i]));
-}
-
-std::vector<int> converted(const int* from, int count, int (*convert)(int)) {
-    std::vector<int> made(static_cast<size_t>(std::max(count, 0)));
-    std::transform(from, from + made.size(), made.begin(), convert);
-    return made;
 }
 
 /// The codes of processes that were to be spawned: only the root's count is known.
@@ -216,19 +198,6 @@ COMPAT_ENTRY(int, Register_datarep_c,
     return error_out(library.Register_datarep_c(nullptr, nullptr, nullptr, nullptr, nullptr));
 }
 
-COMPAT_ENTRY(int, Type_get_envelope, (abi::Datatype type, int* integers, int* addresses, int* types, int* combiner)) {
-    const int error = library.Type_get_envelope(in<MPI_Datatype>(type), integers, addresses, types, combiner);
-    if (error == MPI_SUCCESS) *combiner = abi::combiner_out(*combiner);
-    return error_out(error);
-}
-COMPAT_ENTRY(int, Type_get_envelope_c,
-             (abi::Datatype type, MPI_Count* integers, MPI_Count* addresses, MPI_Count* large, MPI_Count* types,
-              int* combiner)) {
-    const int error = library.Type_get_envelope_c(in<MPI_Datatype>(type), integers, addresses, large, types, combiner);
-    if (error == MPI_SUCCESS) *combiner = abi::combiner_out(*combiner);
-    return error_out(error);
-}
-
 COMPAT_ENTRY(int, Type_get_contents,
              (abi::Datatype type, int most_integers, int most_addresses, int most_types, int* integers, MPI_Aint* addresses,
               abi::Datatype* types)) {
@@ -257,23 +226,6 @@ COMPAT_ENTRY(int, Type_get_contents_c,
     for (MPI_Count i = 0; i < count[3]; ++i) types[i] = out(made[static_cast<size_t>(i)]);
     if (count[2] == 0) convert_contents(combiner, integers);
     return MPI_SUCCESS;
-}
-
-COMPAT_ENTRY(int, Type_create_darray,
-             (int size, int rank, int ndims, const int* gsizes, const int* distribs, const int* dargs, const int* psizes,
-              int order, abi::Datatype old_type, abi::Datatype* type)) {
-    return error_out(library.Type_create_darray(size, rank, ndims, gsizes,
-                                                converted(distribs, ndims, abi::distribution_in).data(),
-                                                converted(dargs, ndims, abi::distribution_argument_in).data(), psizes,
-                                                order_in(order), in<MPI_Datatype>(old_type), made<MPI_Datatype>(type)));
-}
-COMPAT_ENTRY(int, Type_create_darray_c,
-             (int size, int rank, int ndims, const MPI_Count* gsizes, const int* distribs, const int* dargs, const int* psizes,
-              int order, abi::Datatype old_type, abi::Datatype* type)) {
-    return error_out(library.Type_create_darray_c(size, rank, ndims, gsizes,
-                                                  converted(distribs, ndims, abi::distribution_in).data(),
-                                                  converted(dargs, ndims, abi::distribution_argument_in).data(), psizes,
-                                                  order_in(order), in<MPI_Datatype>(old_type), made<MPI_Datatype>(type)));
 }
 
 COMPAT_ENTRY(int, Comm_idup, (abi::Comm comm, abi::Comm* made_comm, abi::Request* request)) {

@@ -156,6 +156,7 @@ inline NumbersMade<error_out> errors_made(int* place, int count) { return {place
 inline int rank_in(int rank) { return abi::rank_in(rank); }
 inline int tag_in(int tag) { return abi::tag_in(tag); }
 inline NumbersMade<abi::rank_out> ranks_made(int* place, int count) { return {place, count}; }
+inline NumbersMade<abi::combiner_out> combiner_made(int* place) { return {place, 1}; }
 inline NumbersMade<abi::tag_out> tag_made(int* place) { return {place, 1}; }
 inline NumbersMade<abi::thread_level_out> thread_level_made(int* place) { return {place, 1}; }
 inline NumbersMade<abi::comparison_out> comparison_made(int* place) { return {place, 1}; }
@@ -201,20 +202,23 @@ class KeyvalChanged {
 };
 inline KeyvalChanged keyval_changed(int* place) { return KeyvalChanged(place); }
 
-/// Ranks that the call reads.
-class RankList {
+/// Numbers that the call reads.
+template <int (*kIn)(int)>
+class NumbersIn {
   public:
-    RankList(const int* from, int count) : given_(from != nullptr), list_(static_cast<size_t>(std::max(count, 0))) {
-        for (int i = 0; from && i < count; ++i) list_[static_cast<size_t>(i)] = rank_in(from[i]);
+    NumbersIn(const int* from, int count) : given_(from != nullptr), list_(static_cast<size_t>(std::max(count, 0))) {
+        for (int i = 0; from && i < count; ++i) list_[static_cast<size_t>(i)] = kIn(from[i]);
     }
-    RankList(const RankList&) = delete;
+    NumbersIn(const NumbersIn&) = delete;
     operator const int*() { return given_ ? list_.data() : nullptr; }
 
   private:
     const bool given_;
     Few<int> list_;
 };
-inline RankList rank_list(const int* from, int count) { return {from, count}; }
+inline NumbersIn<rank_in> rank_list(const int* from, int count) { return {from, count}; }
+inline NumbersIn<abi::distribution_in> distributions(const int* from, int count) { return {from, count}; }
+inline NumbersIn<abi::distribution_argument_in> distribution_arguments(const int* from, int count) { return {from, count}; }
 
 template <class Pointer>
 Pointer* buffer_in(Pointer* buffer) {

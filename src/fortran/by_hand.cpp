@@ -2,6 +2,7 @@
 #include <numeric>
 #include <vector>
 
+#include "compat/contents.h"
 #include "compat/later.h"
 #include "fortran/arguments.h"
 #include "fortran/boxes.h"
@@ -214,6 +215,7 @@ FORTRAN_ENTRY(type_get_contents, (const int* type, const int* most_integers, con
     const int error =
         library.Type_get_contents(here, *most_integers, *most_addresses, *most_types, integers, addresses, found.data());
     for (int i = 0; error == MPI_SUCCESS && i < type_count; ++i) put(found[static_cast<size_t>(i)], &types[i]);
+    if (error == MPI_SUCCESS) convert_contents(combiner, integers);
     give(ierror, error);
 }
 FORTRAN_ENTRY(type_get_contents_c,
@@ -227,6 +229,7 @@ FORTRAN_ENTRY(type_get_contents_c,
     const int error = library.Type_get_contents_c(here, *most_integers, *most_addresses, *most_large, *most_types, integers,
                                                   addresses, large, found.data());
     for (MPI_Count i = 0; error == MPI_SUCCESS && i < counts[3]; ++i) put(found[static_cast<size_t>(i)], &types[i]);
+    if (error == MPI_SUCCESS && counts[2] == 0) convert_contents(combiner, integers);
     give(ierror, error);
 }
 

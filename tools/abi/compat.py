@@ -17,8 +17,8 @@ HANDLES = tuple(table.NULL_HANDLES)
 # In src/compat/by_hand.cpp.
 BY_HAND = re.compile(
     r"MPI_(Pcontrol|Op_create(_c)?|(Comm|Win|File|Session)_create_errhandler|(Comm|Type|Win)_create_keyval|Keyval_create"
-    r"|((Comm|Type|Win)_get_attr|Attr_get)|Grequest_start|Register_datarep(_c)?|Type_get_(envelope|contents)(_c)?"
-    r"|Comm_spawn(_multiple)?|Comm_idup(_with_info)?|Type_create_darray(_c)?)")
+    r"|((Comm|Type|Win)_get_attr|Attr_get)|Grequest_start|Register_datarep(_c)?|Type_get_contents(_c)?"
+    r"|Comm_spawn(_multiple)?|Comm_idup(_with_info)?)")
 # Of the standard's interface alone.
 NOT_THERE = re.compile(r"MPI_(\w+_(toint|fromint)|Abi_\w+)$")
 
@@ -43,9 +43,12 @@ RULES = [(re.compile(pattern), conversion) for pattern, conversion in (
     (r"int lock_type$", "lock_type_in"),
     (r"int split_type$", "split_type_in"),
     (r"int order$", "order_in"),
+    (r"const int array_of_distribs$", "distributions({}, ndims)"),
+    (r"const int array_of_dargs$", "distribution_arguments({}, ndims)"),
     (r"int typeclass$", "typeclass_in"),
     (r"int \*result$", "comparison_made"),
     (r"int \*status$", "topology_made"),
+    (r"int \*combiner$", "combiner_made"),
     (r"int amode$", "file_modes_in"),
     (r"int \*amode$", "file_modes_made"),
     (r"int whence$", "whence_in"),

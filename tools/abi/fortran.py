@@ -115,7 +115,7 @@ class Parameter(compat.Parameter):
             return name
         for pattern, conversion in compat.RULES:
             if pattern.match(self.plain) and "buffer" not in conversion and "text" not in conversion:
-                return conversion.format(name).replace(", n)", ", *n)") if "{}" in conversion else f"{conversion}({name})"
+                return re.sub(r", (n|ndims)\)", r", *\1)", conversion.format(name)) if "{}" in conversion else f"{conversion}({name})"
         return name
 
     def count(self):
