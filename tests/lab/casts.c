@@ -1,6 +1,7 @@
 /* Communicators that come and go, and collectives on them that a network's groups may carry; every result is checked. Plain MPI.
  *
  *   casts bcast COUNT BYTES     so many broadcasts, roots in turn, after two of each root
+ *   casts joined COUNT BYTES    the same, after as many as there are until those of every root go by a group
  *   casts mixed ROUNDS          broadcasts, barriers and allreduces of changing size, on several communicators at a time
  *   casts churn COUNT           so many times: a duplicate, a broadcast on it, its end; descriptors and memory must not grow
  *   casts alive COUNT           so many duplicates alive at a time, a broadcast on each, all freed
@@ -82,6 +83,59 @@ static MPI_Comm duplicate(MPI_Comm comm) {
     MPI_Comm made;
     MPI_Comm_dup_with_info(comm, info, &made);
     return made;
+}
+
+enum { kMessages = 1, kCounters = 5 };
+static const char* const kNames[kCounters] = {"groups_ready", "group_messages", "datagrams_group_received", "group_repeats",
+                                              "strangers_group"};
+static MPI_T_pvar_session session;
+static MPI_T_pvar_handle handles[kCounters];
+
+static void count_from_now(void) {
+    int provided;
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    MPI_T_pvar_session_create(&session);
+    for (int i = 0; i < kCounters; ++i) {
+        int index, count;
+        if (MPI_T_pvar_get_index(kNames[i], MPI_T_PVAR_CLASS_COUNTER, &index) != MPI_SUCCESS) fail("counter", i);
+        MPI_T_pvar_handle_alloc(session, index, NULL, &handles[i], &count);
+        MPI_T_pvar_start(session, handles[i]);
+    }
+}
+
+static unsigned long long counted(int which) {
+    unsigned long long mine = 0;
+    MPI_T_pvar_read(session, handles[which], &mine);
+    return mine;
+}
+
+static void count_no_more(void) {
+    MPI_T_pvar_session_free(&session);
+    MPI_T_finalize();
+}
+
+/* Rank 0 says what all have counted. */
+static void tell_counters(void) {
+    for (int i = 0; i < kCounters; ++i) {
+        unsigned long long mine = counted(i), all = 0;
+        MPI_Reduce(&mine, &all, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+        if (rank == 0) printf("%s: %llu\n", kNames[i], all);
+    }
+    count_no_more();
+}
+
+/* A broadcast of each root, until all of a round have gone by a group. */
+static void until_joined(void) {
+    unsigned char data[100];
+    unsigned long long by_group = 0;
+    count_from_now();
+    for (long number = 0; by_group < (unsigned long long)size;) {
+        const unsigned long long before = counted(kMessages);
+        for (int root = 0; root < size; ++root, ++number) broadcast(MPI_COMM_WORLD, data, sizeof data, root, number);
+        by_group = counted(kMessages) - before;
+        MPI_Allreduce(MPI_IN_PLACE, &by_group, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
+    }
+    count_no_more();
 }
 
 static void broadcasts(long count, long bytes) {
@@ -313,36 +367,6 @@ static void making(void) {
     _exit(0);
 }
 
-enum { kCounters = 5 };
-static const char* const kNames[kCounters] = {"groups_ready", "group_messages", "datagrams_group_received", "group_repeats",
-                                              "strangers_group"};
-static MPI_T_pvar_session session;
-static MPI_T_pvar_handle handles[kCounters];
-
-static void count_from_now(void) {
-    int provided;
-    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
-    MPI_T_pvar_session_create(&session);
-    for (int i = 0; i < kCounters; ++i) {
-        int index, count;
-        if (MPI_T_pvar_get_index(kNames[i], MPI_T_PVAR_CLASS_COUNTER, &index) != MPI_SUCCESS) fail("counter", i);
-        MPI_T_pvar_handle_alloc(session, index, NULL, &handles[i], &count);
-        MPI_T_pvar_start(session, handles[i]);
-    }
-}
-
-/* Rank 0 says what all have counted. */
-static void tell_counters(void) {
-    for (int i = 0; i < kCounters; ++i) {
-        unsigned long long mine = 0, all = 0;
-        MPI_T_pvar_read(session, handles[i], &mine);
-        MPI_Reduce(&mine, &all, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
-        if (rank == 0) printf("%s: %llu\n", kNames[i], all);
-    }
-    MPI_T_pvar_session_free(&session);
-    MPI_T_finalize();
-}
-
 /* How long is up to rank 0. */
 static void broadcasts_for(long seconds) {
     unsigned char* data = malloc(20000);
@@ -377,7 +401,10 @@ int main(int argc, char** argv) {
         with_children(parent, 0);
     else if (!strcmp(what, "bcast"))
         broadcasts(count, argc > 3 ? atol(argv[3]) : 1024);
-    else if (!strcmp(what, "mixed"))
+    else if (!strcmp(what, "joined")) {
+        until_joined();
+        broadcasts(count, argc > 3 ? atol(argv[3]) : 1024);
+    } else if (!strcmp(what, "mixed"))
         mixed(MPI_COMM_WORLD, count);
     else if (!strcmp(what, "churn"))
         churn(count);
