@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "doctor.h"
 #include "info.h"
 #include "launch/client/daemon_command.h"
 #include "profile/command.h"
@@ -61,6 +62,13 @@ int main(int argc, char** argv) {
     why_command->callback([&] { result = starling::run_why(why); });
 
     starling::add_profile_command(app, result);
+
+    starling::DoctorOptions doctor;
+    CLI::App* doctor_command =
+        app.add_subcommand("doctor", "Which MPIs a program would load, and whether Starling can stand in for them");
+    doctor_command->add_option("file", doctor.files, "Programs, libraries, or folders of them")->required();
+    doctor_command->add_flag("--json", doctor.json, "The same as JSON");
+    doctor_command->callback([&] { result = starling::run_doctor(doctor); });
 
     CLI::App* daemon_command = app.add_subcommand("daemon", "The user's daemon: start, stop or status");
     daemon_command->prefix_command();

@@ -4,8 +4,16 @@
 #include <sys/types.h>
 
 #include <string>
+#include <string_view>
 
 namespace starling::launch {
+
+/// What a library is by its file's name.
+struct MpiLibrary {
+    const char* mpi = "";               ///< "Open MPI"; empty: no MPI's
+    const char* binary_interface = "";  ///< "mpich" or "openmpi", which have a shim, or "standard"; empty: another
+};
+MpiLibrary mpi_library(std::string_view file);
 
 struct OtherLibrary {
     std::string name;                   ///< for a sentence: "Open MPI (libmpi.so.40)"; empty: there is none

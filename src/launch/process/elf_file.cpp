@@ -1,0 +1,104 @@
+#include "launch/process/elf_file.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace starling::launch {
+
+namespace {
+
+constexpr uint64_t kMostBytes = 256 << 20;  // of a table in a file: more is none
+
+// Of a table of strings; a place behind its end is an empty one.
+std::string string_at(const std::string& strings, uint64_t place) {
+    return place < strings.size() ? std::string(strings.c_str() + place) : std::string();
+}
+
+}  // namespace
+
+ElfFile::ElfFile(const std::string& path) : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    if (!read_segments()) segments_.clear();
+}
+
+ElfFile::~ElfFile() {
+    if (fd_ >= 0) close(fd_);
+}
+
+template <typename T>
+bool ElfFile::read(uint64_t offset, T* out, uint64_t count) const {
+    const uint64_t bytes = count * sizeof(T);
+    return fd_ >= 0 && count <= kMostBytes && bytes <= kMostBytes &&
+           pread(fd_, out, bytes, static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes);
+}
+
+bool ElfFile::read_segments() {
+    Elf64_Ehdr head{};
+    if (!read(0, &head, 1) || std::string_view(reinterpret_cast<char*>(head.e_ident), SELFMAG) != ELFMAG ||
+        head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_ident[EI_DATA] != ELFDATA2LSB || head.e_phentsize != sizeof(Elf64_Phdr))
+        return false;
+    segments_.resize(head.e_phnum);
+    return read(head.e_phoff, segments_.data(), segments_.size());
+}
+
+// Where in the file that is what the loader puts at `address`.
+uint64_t ElfFile::offset_of(uint64_t address) const {
+    for (const Elf64_Phdr& segment : segments_)
+        if (segment.p_type == PT_LOAD && address - segment.p_vaddr < segment.p_filesz)
+            return segment.p_offset + (address - segment.p_vaddr);
+    return 0;
+}
+
+std::string ElfFile::interpreter() const {
+    const auto found = std::find_if(segments_.begin(), segments_.end(), [](auto& s) { return s.p_type == PT_INTERP; });
+    if (found == segments_.end() || found->p_filesz > kMostBytes) return {};
+    std::string path(found->p_filesz, '\0');
+    if (!read(found->p_offset, path.data(), path.size())) return {};
+    return path.c_str();
+}
+
+std::vector<std::string> ElfFile::needed() const {
+    const auto found = std::find_if(segments_.begin(), segments_.end(), [](auto& s) { return s.p_type == PT_DYNAMIC; });
+    if (found == segments_.end() || found->p_filesz > kMostBytes) return {};
+    std::vector<Elf64_Dyn> entries(found->p_filesz / sizeof(Elf64_Dyn));
+    if (!read(found->p_offset, entries.data(), entries.size())) return {};
+    uint64_t strings_at = 0, strings_size = 0;
+    for (const Elf64_Dyn& entry : entries) {
+        if (entry.d_tag == DT_STRTAB) strings_at = offset_of(entry.d_un.d_ptr);
+        if (entry.d_tag == DT_STRSZ) strings_size = entry.d_un.d_val;
+    }
+    if (strings_at == 0 || strings_size > kMostBytes) return {};
+    std::string strings(strings_size, '\0');
+    if (!read(strings_at, strings.data(), strings_size)) return {};
+    std::vector<std::string> names;
+    for (const Elf64_Dyn& entry : entries) {
+        if (entry.d_tag == DT_NULL) break;
+        if (entry.d_tag == DT_NEEDED) names.push_back(string_at(strings, entry.d_un.d_val));
+    }
+    return names;
+}
+
+ElfFile::Symbols ElfFile::symbols() const {
+    Elf64_Ehdr head{};
+    if (!valid() || !read(0, &head, 1) || head.e_shentsize != sizeof(Elf64_Shdr)) return {};
+    std::vector<Elf64_Shdr> sections(head.e_shnum);
+    if (!read(head.e_shoff, sections.data(), sections.size())) return {};
+    const auto found = std::find_if(sections.begin(), sections.end(), [](auto& s) { return s.sh_type == SHT_DYNSYM; });
+    if (found == sections.end() || found->sh_link >= sections.size() || found->sh_size > kMostBytes) return {};
+    const Elf64_Shdr& names = sections[found->sh_link];
+    if (names.sh_size > kMostBytes) return {};
+    std::vector<Elf64_Sym> symbols(found->sh_size / sizeof(Elf64_Sym));
+    std::string strings(names.sh_size, '\0');
+    if (!read(found->sh_offset, symbols.data(), symbols.size()) || !read(names.sh_offset, strings.data(), strings.size()))
+        return {};
+    Symbols out;
+    for (const Elf64_Sym& symbol : symbols)
+        if (std::string name = string_at(strings, symbol.st_name); !name.empty())
+            (symbol.st_shndx == SHN_UNDEF ? out.wanted : out.had).push_back(std::move(name));
+    return out;
+}
+
+}  // namespace starling::launch

@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""What `starling doctor` says of programs: doctor_test.py BUILD"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
+
+
+class Doctor(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.kept = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls.kept.name)
+        cls.write("plain.c", "int main(void) { return 0; }")
+        cls.write("one.c", "#include <mpi.h>\nint main(void) { MPI_Init(0, 0); return MPI_Finalize(); }")
+        cls.write("file.c", "#include <mpi.h>\nint save(void) { MPI_File file; return MPI_File_open(MPI_COMM_SELF, \"x\", "
+                            "MPI_MODE_CREATE, MPI_INFO_NULL, &file); }")
+        cls.write("caller.c", "#include <mpi.h>\nint save(void);\nint main(void) { MPI_Init(0, 0); save(); return MPI_Finalize(); }")
+        cls.write("odd.c", "#include <mpi.h>\nint MPIX_Of_nobody(void);\nint call(void) { MPI_Finalize(); return MPIX_Of_nobody(); }")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.kept.cleanup()
+
+    @classmethod
+    def write(cls, name, text):
+        (cls.folder / name).write_text(text)
+
+    def make(self, compiler, source, program, *options):
+        made = self.folder / program
+        subprocess.run([compiler, "-w", self.folder / source, "-o", made, *options], check=True)
+        return made
+
+    def library(self, compiler, source, name):
+        return self.make(compiler, source, f"lib{name}.so", "-shared", "-fPIC", f"-Wl,-soname,lib{name}.so")
+
+    def ask(self, *words):
+        return subprocess.run([BUILD / "bin" / "starling", "doctor", *words], capture_output=True, text=True, timeout=60)
+
+    def examine(self, program, code=0):
+        done = self.ask("--json", program)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        found, = json.loads(done.stdout)
+        self.assertEqual(found["healthy"], code == 0)
+        return found
+
+    def test_programs_of_each_mpi(self):
+        for compiler, interface in (("mpicc.mpich", "mpich"), ("mpicc.openmpi", "openmpi")):
+            with self.subTest(interface):
+                program = self.make(compiler, "one.c", interface)
+                found = self.examine(program)
+                self.assertEqual((found["compat"], found["mpi"][0]["interface"], found["absent"]), (interface, interface, {}))
+                self.assertEqual(found["mpi"][0]["by"], [interface])
+                said = self.ask(program).stdout
+                self.assertIn(f"mpiexec --compat auto -n 4 {program}", said)
+
+    def test_a_program_of_starlings_own(self):
+        program = self.make(BUILD / "bin" / "mpicc", "one.c", "own")
+        self.assertEqual(self.examine(program)["mpi"][0]["interface"], "standard")
+        self.assertIn(f"start it by: mpiexec -n 4 {program}", self.ask(program).stdout)
+
+    def test_a_program_that_needs_no_mpi(self):
+        program = self.make("gcc", "plain.c", "plain")
+        self.assertEqual(self.examine(program)["mpi"], [])
+        self.assertIn("is linked with no MPI", self.ask(program).stdout)
+
+    def test_two_mpis_in_one_process(self):
+        self.library("mpicc.openmpi", "file.c", "save")
+        program = self.make("mpicc.mpich", "caller.c", "both", f"-L{self.folder}", "-lsave", f"-Wl,-rpath,{self.folder}")
+        found = self.examine(program, code=1)
+        self.assertEqual(found["several"], ["MPICH", "Open MPI"])
+        said = self.ask(program).stdout
+        self.assertIn("2 MPIs into one process", said)
+        self.assertIn("Open MPI libmpi.so.40, for both > libsave.so:", said)
+
+    def test_functions_that_are_not_built(self):
+        self.library("mpicc.openmpi", "file.c", "save")
+        program = self.make("mpicc.openmpi", "caller.c", "files", f"-L{self.folder}", "-lsave", f"-Wl,-rpath,{self.folder}")
+        self.assertEqual(self.examine(program)["unbuilt"], {"MPI_File_open": "libsave.so"})
+        self.assertIn("MPI_ERR_UNSUPPORTED_OPERATION: MPI_File_open (libsave.so)", self.ask(program).stdout)
+
+    def test_functions_of_nobody(self):
+        library = self.library("mpicc.mpich", "odd.c", "odd")
+        self.assertEqual(self.examine(library, code=1)["absent"], {"MPIX_Of_nobody": "libodd.so"})
+        self.assertIn("calls what Starling does not have: MPIX_Of_nobody (libodd.so)", self.ask(library).stdout)
+
+    def test_a_library_that_is_not_there(self):
+        library = self.library("mpicc.openmpi", "file.c", "gone")
+        program = self.make("mpicc.openmpi", "caller.c", "loses", f"-L{self.folder}", "-lgone")
+        library.unlink()
+        self.assertEqual(self.examine(program, code=1)["not_found"], {"libgone.so": "loses"})
+        self.assertIn("libgone.so is not found, which loses needs", self.ask(program).stdout)
+
+    def test_an_rpath_that_goes_before_the_shim(self):
+        program = self.make("mpicc.openmpi", "one.c", "stubborn", "-Wl,--disable-new-dtags,-rpath,/usr/lib/x86_64-linux-gnu")
+        found = self.examine(program, code=1)
+        self.assertTrue(found["in_spite"].endswith("libmpi.so.40"), found)
+        self.assertIn("in spite of --compat", self.ask(program).stdout)
+
+    def test_scripts(self):
+        (self.folder / "inner").write_text(f"#!{self.make('mpicc.mpich', 'one.c', 'shell')} -x\n")
+        (self.folder / "script").write_text(f"#!{self.folder / 'inner'}\n")
+        found = self.examine(self.folder / "script")
+        self.assertEqual((found["interpreter"], found["compat"]), (str(self.folder / "shell"), "mpich"))
+
+    def test_folders(self):
+        folder = self.folder / "folder" / "below"
+        folder.mkdir(parents=True)
+        for source, name in (("plain.c", "folder/plain"), ("one.c", "folder/below/one")):
+            self.make("mpicc.mpich", source, name, "-Wl,--as-needed")
+        done = self.ask("--json", self.folder / "folder")
+        self.assertEqual([pathlib.Path(found["file"]).name for found in json.loads(done.stdout)], ["one"])
+        (folder / "one").unlink()
+        done = self.ask(self.folder / "folder")
+        self.assertEqual((done.returncode, done.stdout), (2, "nothing there is linked with an MPI\n"))
+
+    def test_what_is_no_program(self):
+        for name, complaint in (("nosuch", "there is no such file"), (self.folder / "one.c", "neither a program or library")):
+            done = self.ask(name)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(complaint, done.stdout)
+        (self.folder / "cut").write_bytes((self.make("mpicc.mpich", "one.c", "whole")).read_bytes()[:5000])
+        self.assertEqual(self.ask(self.folder / "cut").returncode, 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
