@@ -5,7 +5,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 ASAN_OPTIONS ?= detect_leaks=0:allocator_may_return_null=1
 
-.PHONY: build everything configure demo test test-threads test-mpi4py test-shmem4py test-shmem-random test-petsc test-compat test-verbs simulate install header packages format tidy clean
+.PHONY: build everything configure demo test test-threads test-mpi4py test-shmem4py test-shmem-random test-petsc test-compat wheel test-wheel test-verbs simulate install header packages format tidy clean
 
 # What an installation has. `make everything` adds tests, examples and benchmarks.
 build: packages configure
@@ -53,6 +53,13 @@ SEEDS ?= 1-100000
 simulate: configure
 	@ninja -C $(BUILD) -j $(JOBS) simulation
 	@$(BUILD)/tests/simulate --jobs $(JOBS) --seeds $(SEEDS)
+
+# For pip: bin, lib and include of any environment (tools/wheel).
+wheel: build
+	@tools/wheel/build $(BUILD) $(BUILD)/wheels
+
+test-wheel: build
+	@tests/wheel/run $(BUILD) mpi4py
 
 # Programs of Debian's that are linked with Open MPI: the packages that its text names are there already.
 test-compat: build

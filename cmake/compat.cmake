@@ -14,9 +14,10 @@ function(starling_shim interface library)
     set(target compat_${interface})
     add_library(${target} SHARED ${sources} ${generated}/entries.cpp ${generated}/fortran.cpp ${generated}/stamp)
     starling_source_settings(${target})
+    set(found "$ORIGIN/../..:$ORIGIN")  # of libmpi_abi.so.1: a copy of the shim may lie beside it (tools/wheel)
     set(folder ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/compat/${interface})
     set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME ${library} SUFFIX "" NO_SONAME OFF
-        LIBRARY_OUTPUT_DIRECTORY ${folder} BUILD_RPATH "$ORIGIN/../.." INSTALL_RPATH "$ORIGIN/../.." BUILD_WITH_INSTALL_RPATH ON)
+        LIBRARY_OUTPUT_DIRECTORY ${folder} BUILD_RPATH "${found}" INSTALL_RPATH "${found}" BUILD_WITH_INSTALL_RPATH ON)
     target_include_directories(${target} PRIVATE ${generated})
     target_compile_definitions(${target} PRIVATE COMPAT_ABI="compat/${interface}/abi.h" COMPAT_STATUS="compat/${interface}/status.h"
         COMPAT_PLACES="fortran/${interface}/places.h")

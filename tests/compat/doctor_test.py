@@ -21,6 +21,8 @@ class Doctor(unittest.TestCase):
         cls.write("file.c", "#include <mpi.h>\nint save(void) { MPI_File file; return MPI_File_open(MPI_COMM_SELF, \"x\", "
                             "MPI_MODE_CREATE, MPI_INFO_NULL, &file); }")
         cls.write("caller.c", "#include <mpi.h>\nint save(void);\nint main(void) { MPI_Init(0, 0); save(); return MPI_Finalize(); }")
+        cls.write("maybe.c", "#include <mpi.h>\n__attribute__((weak)) int MPIX_Of_nobody(void);\nint call(void) { MPI_Finalize(); return "
+                             "MPIX_Of_nobody ? MPIX_Of_nobody() : 0; }")
         cls.write("odd.c", "#include <mpi.h>\nint MPIX_Of_nobody(void);\nint call(void) { MPI_Finalize(); return MPIX_Of_nobody(); }")
 
     @classmethod
@@ -88,6 +90,9 @@ class Doctor(unittest.TestCase):
         library = self.library("mpicc.mpich", "odd.c", "odd")
         self.assertEqual(self.examine(library, code=1)["absent"], {"MPIX_Of_nobody": "libodd.so"})
         self.assertIn("calls what Starling does not have: MPIX_Of_nobody (libodd.so)", self.ask(library).stdout)
+
+    def test_functions_that_a_library_can_do_without(self):
+        self.assertEqual(self.examine(self.library("mpicc.mpich", "maybe.c", "maybe"))["absent"], {})
 
     def test_a_library_that_is_not_there(self):
         library = self.library("mpicc.openmpi", "file.c", "gone")

@@ -62,7 +62,7 @@ Listing list(const std::string& file, const std::string& in_front) {
     return listing;
 }
 
-/// The files that a program consists of, each with those who want it; what an MPI needs for itself is left out.
+/// The files that a program consists of, each with those who want it; of what an MPI needs for itself other libraries of MPIs alone.
 struct Part {
     std::string name, path;
     std::vector<std::string> by;
@@ -74,11 +74,13 @@ std::vector<Part> parts_of(const std::string& file, const Listing& listing) {
     for (; !next.empty(); next.pop_front()) {
         const Part& part = next.front();
         parts.push_back(part);
-        if (part.path.empty() || *launch::mpi_library(part.name).mpi) continue;
+        if (part.path.empty()) continue;
+        const bool of_mpi = *launch::mpi_library(part.name).mpi;
         std::vector<std::string> by = part.by;
         by.push_back(part.name);
         for (const std::string& name : ElfFile(part.path).needed()) {
             const auto found = listing.paths.find(fs::path(name).filename());
+            if (of_mpi && !*launch::mpi_library(name).mpi) continue;
             if (seen.insert(name).second) next.push_back({name, found == listing.paths.end() ? "" : found->second, by});
         }
     }

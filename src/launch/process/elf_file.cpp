@@ -95,9 +95,13 @@ ElfFile::Symbols ElfFile::symbols() const {
     if (!read(found->sh_offset, symbols.data(), symbols.size()) || !read(names.sh_offset, strings.data(), strings.size()))
         return {};
     Symbols out;
-    for (const Elf64_Sym& symbol : symbols)
-        if (std::string name = string_at(strings, symbol.st_name); !name.empty())
-            (symbol.st_shndx == SHN_UNDEF ? out.wanted : out.had).push_back(std::move(name));
+    for (const Elf64_Sym& symbol : symbols) {
+        std::string name = string_at(strings, symbol.st_name);
+        if (symbol.st_shndx != SHN_UNDEF)
+            out.had.push_back(std::move(name));
+        else if (!name.empty() && ELF64_ST_BIND(symbol.st_info) != STB_WEAK)
+            out.wanted.push_back(std::move(name));
+    }
     return out;
 }
 

@@ -24,7 +24,7 @@ class ElfFile {
     std::string interpreter() const;
     /// The libraries that it is linked with, as it names them.
     std::vector<std::string> needed() const;
-    /// The names that it looks for in other files, and those that others find in it.
+    /// The names that it looks for in other files and can't do without, and those that others find in it.
     struct Symbols {
         std::vector<std::string> wanted, had;
     };
