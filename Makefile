@@ -5,7 +5,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 ASAN_OPTIONS ?= detect_leaks=0:allocator_may_return_null=1
 
-.PHONY: build everything configure demo test test-threads test-mpi4py test-shmem4py test-shmem-random test-petsc test-compat wheel test-wheel test-verbs simulate install header packages format tidy clean
+.PHONY: build everything configure demo test test-threads test-mpi4py test-shmem4py test-shmem-random test-petsc test-compat wheel test-wheel deb test-deb test-verbs simulate install header packages format tidy clean
 
 # What an installation has. `make everything` adds tests, examples and benchmarks.
 build: packages configure
@@ -56,10 +56,21 @@ simulate: configure
 
 # For pip: bin, lib and include of any environment (tools/wheel).
 wheel: build
+	@tools/install-packages build package
 	@tools/wheel/build $(BUILD) $(BUILD)/wheels
 
 test-wheel: build
+	@tools/install-packages build package
 	@tests/wheel/run $(BUILD) mpi4py
+
+# Packages for Debian (tools/deb), and a trial of them on a copy of this machine, as root.
+deb: build
+	@tools/install-packages build package
+	@tools/deb/build $(BUILD) $(BUILD)/debs
+
+test-deb: build
+	@tools/install-packages build test package
+	@tests/deb/run $(BUILD)
 
 # Programs of Debian's that are linked with Open MPI: the packages that its text names are there already.
 test-compat: build
