@@ -1,4 +1,4 @@
-// MPI_Cancel of a send: it is let go.
+// MPI_Cancel of a send: it is taken back where that needs nobody else's word, from this process itself, or let go.
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -6,14 +6,19 @@
 #include "base/counters.h"
 #include "datatype/datatype.h"
 #include "link/peer.h"
+#include "message/directory.h"
 #include "message/finish.h"
+#include "message/match.h"
 #include "message/point_to_point.h"
 #include "message/protocol/rendezvous.h"
 #include "message/send.h"
+#include "progress/engine.h"
 
 namespace starling::message {
 
 namespace {
+
+constexpr int kLooks = 1000;  // for a message to ourselves: behind others that wait for room
 
 /// A send that nobody waits for, with a copy of its data.
 struct LetGo : SendRequest {
@@ -45,10 +50,41 @@ std::atomic<uint32_t>& shared_count() {
     return shm::Region(me.job->segment().region(me.rank)).presence().let_go;
 }
 
+bool is_to_self(const SendRequest& request) {
+    const link::Process& me = link::self();
+    return &request.peer->job == me.job && request.peer->rank == me.rank;
+}
+
+/// Where an offer to this process itself lies that nobody has received or probed; null where there is none.
+Unexpected* kept_here(const SendRequest& request) {
+    Channel* channel = directory.find(request.context);
+    if (!channel || request.stage != SendRequest::Stage::offered || request.moved > 0) return nullptr;
+    auto& kept = channel->queues().arrival;
+    for (Unexpected* message = kept.front(); message; message = kept.next(message))
+        if (message->rendezvous && message->peer == request.peer && message->offer.serial == request.serial) return message;
+    return nullptr;
+}
+
+bool is_settled(const SendRequest& request) { return request.done || request.was_asked_for() || kept_here(request); }
+
+bool take_back(SendRequest& request) {
+    if (!is_to_self(request)) return false;
+    Unexpected* const message = kept_here(request);
+    if (!message) return false;
+    MatchQueues::take(*message);
+    unexpected_pool.destroy(message);
+    request.outcome.cancelled = true;
+    rendezvous::finish(request, MPI_SUCCESS);
+    return true;
+}
+
 }  // namespace
 
 bool let_go(SendRequest& request) {
+    // What we have sent ourselves arrives, unless it was taken by MPI_Mprobe and waits there.
+    for (int looks = 0; is_to_self(request) && !is_settled(request) && looks < kLooks; ++looks) progress::poll();
     if (request.done || request.was_asked_for()) return false;
+    if (take_back(request)) return true;
     LetGo* copy = copy_of(request);
     std::replace(request.peer->sends.begin(), request.peer->sends.end(), &request, static_cast<SendRequest*>(copy));
     if (request.stage != SendRequest::Stage::eager) rendezvous::replace(request.serial, *copy);

@@ -321,6 +321,7 @@ int Waitsome(int incount, MPI_Request handles[], int* outcount, int indices[], M
     Lock lock;
     if (const int error = check_array(incount, handles)) return error;
     if (!outcount) return null_argument(nullptr, "outcount");
+    progress::test();  // one that is complete ends the wait, and others that have come are to be taken with it
     Array array{incount, handles, -1, false};
     progress::wait_until(Look{array}, kWaitsomeSite);
     if (array.found < 0) {

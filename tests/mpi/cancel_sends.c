@@ -59,6 +59,49 @@ static void persistent(int bytes) {
     OK(MPI_Request_free(&request));
 }
 
+// A synchronous or long message to oneself is taken back while nobody has received it, and what was sent around it is not touched.
+static void to_oneself(int synchronous, int bytes) {
+    MPI_Request requests[3];
+    MPI_Status status;
+    int done, cancelled, flag;
+    char* in = malloc(kLongest);
+    for (int i = 0; i < 3; i++) {
+        fill_bytes(buffer, (size_t)bytes, 20);
+        if (synchronous)
+            OK(MPI_Issend(buffer, bytes, MPI_BYTE, rank, 7 + i, MPI_COMM_WORLD, &requests[i]));
+        else
+            OK(MPI_Isend(buffer, bytes, MPI_BYTE, rank, 7 + i, MPI_COMM_WORLD, &requests[i]));
+    }
+    OK(MPI_Cancel(&requests[1]));
+    OK(MPI_Request_get_status(requests[1], &done, &status));
+    OK(MPI_Test_cancelled(&status, &cancelled));
+    EXPECT_INT(done, 1);
+    EXPECT_INT(cancelled, 1);
+    OK(MPI_Wait(&requests[1], &status));
+    OK(MPI_Iprobe(rank, 8, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE));
+    EXPECT_INT(flag, 0);
+    for (int i = 0; i < 3; i += 2) {
+        OK(MPI_Recv(in, kLongest, MPI_BYTE, rank, MPI_ANY_TAG, MPI_COMM_WORLD, &status));
+        EXPECT_INT(status.MPI_TAG, 7 + i);
+        EXPECT_INT(first_wrong_byte(in, (size_t)bytes, 20), -1);
+        OK(MPI_Wait(&requests[i], &status));
+        OK(MPI_Test_cancelled(&status, &cancelled));
+        EXPECT_INT(cancelled, 0);
+    }
+    // One that MPI_Mprobe has taken is received, whatever is said of it.
+    MPI_Message message;
+    fill_bytes(buffer, (size_t)bytes, 21);
+    OK(MPI_Issend(buffer, bytes, MPI_BYTE, rank, 7, MPI_COMM_WORLD, &requests[0]));
+    OK(MPI_Mprobe(rank, 7, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE));
+    OK(MPI_Cancel(&requests[0]));
+    OK(MPI_Mrecv(in, kLongest, MPI_BYTE, &message, MPI_STATUS_IGNORE));
+    EXPECT_INT(first_wrong_byte(in, (size_t)bytes, 21), -1);
+    OK(MPI_Wait(&requests[0], &status));
+    OK(MPI_Test_cancelled(&status, &cancelled));
+    EXPECT_INT(cancelled, 0);
+    free(in);
+}
+
 // More than any path holds.
 static void queued(void) {
     enum { kMany = 2000, kBytes = 4000 };
@@ -121,7 +164,9 @@ int main(int argc, char** argv) {
         unmatched(0, bytes);
         unmatched(1, bytes);
         persistent(bytes);
+        to_oneself(1, bytes);
     }
+    to_oneself(0, kLongest);
     queued();
     at_the_same_time();
     free(buffer);
