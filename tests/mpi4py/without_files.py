@@ -14,6 +14,7 @@ from mpi4py import MPI
 
 
 def refuse(cls, *arguments, **named):
+    """Open a file."""
     raise NotImplementedError("files (MPI I/O) are not built")
 
 
