@@ -14,7 +14,9 @@ from mpi4py import MPI
 
 
 def refuse(cls, *arguments, **named):
-    """Open a file."""
+    """Refuse(...)
+
+    Opens no file."""
     raise NotImplementedError("files (MPI I/O) are not built")
 
 
