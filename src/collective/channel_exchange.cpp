@@ -35,6 +35,9 @@ class CommExchange final : public Exchange, public comm::CollectiveState {
     }
     void start_receive(message::ReceiveRequest& request, void* buffer, int64_t count, const datatype::Datatype& type,
                        int source, int tag) override {
+        // Where somebody has failed, members may have gone different ways since, each by what it knew: who waits for one
+        // that lives might wait for ever.
+        request.of_all = true;
         message::start_receive(request, channel_, buffer, count, type, source, tag);
     }
 
@@ -93,7 +96,8 @@ void CommExchange::throw_away(uint64_t bytes, int source, int tag) {
     std::erase_if(waste_, [](const auto& one) { return one->request.done; });
     auto one = std::make_unique<Waste>();
     one->memory = std::make_unique<std::byte[]>(bytes);
-    start_receive(one->request, one->memory.get(), static_cast<int64_t>(bytes), datatype::predefined(MPI_BYTE), source, tag);
+    message::start_receive(one->request, channel_, one->memory.get(), static_cast<int64_t>(bytes),
+                           datatype::predefined(MPI_BYTE), source, tag);
     if (!one->request.done) waste_.push_back(std::move(one));
 }
 

@@ -45,8 +45,8 @@ class Exchange {
     /// Takes a receive back that nothing has been matched with. False: something has.
     virtual bool withdraw(message::ReceiveRequest& request) = 0;
 
-    /// Takes the next message of at most so many bytes from there and throws it away, whenever it comes: for a sender who can't know
-    /// that this member's part has failed, and would wait for its receive.
+    /// Takes the next message from there and throws it away, whenever it comes, with room for so many bytes of it: for a sender who
+    /// can't know that this member's part has failed, and would wait for its receive.
     virtual void throw_away(uint64_t bytes, int source, int tag) = 0;
 
     /// A participant that is known to have ended, looked up now; -1: none.

@@ -107,5 +107,7 @@ const Process& self();
 bool on_this_host(const Process& process);
 /// Whether a process can't be reached any more, as far as this host knows now: check_liveness() may be yet to find it.
 bool has_ended(const Process& process);
+/// Whether check_liveness() has found it gone, or out of reach, without a normal end.
+bool has_failed(const Process& process);
 
 }  // namespace starling::link

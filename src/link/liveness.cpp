@@ -70,6 +70,13 @@ bool has_ended(const Process& process) {
            job::PortWord::of(job.segment().port(process.rank).load()).state == job::PortWord::failed;
 }
 
+bool has_failed(const Process& process) {
+    Job& job = *process.job;
+    if (job.dead()) return job.segment().header().state.load(std::memory_order_acquire) != job::JobState::ended;
+    const Peer* peer = job.peer_if_met(process.rank);
+    return peer && peer->dead;
+}
+
 bool check_liveness() {
     bool any = false;
     shared_memory().lending().rest(now_ns());

@@ -68,7 +68,7 @@ Channel::~Channel() {
     directory.remove(*this);
     while (Unexpected* message = queues_->arrival.front()) {
         MatchQueues::take(*message);
-        unexpected_pool.destroy(message);
+        throw_away(*message);
     }
 }
 

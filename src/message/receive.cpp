@@ -77,9 +77,28 @@ struct Early {
     fetch({request, offer, std::min(offer.bytes, request.capacity), at_once});
 }
 
+constexpr RequestClass kDismissal{.dispose = [](Request& request) { delete static_cast<ReceiveRequest*>(&request); }};
+
+/// Nobody will ever receive it, and its sender waits until somebody has: it is taken, with no room for any of it.
+[[gnu::cold]] void dismiss(link::Peer& peer, int source, int tag, const Offer& offer) {
+    if (peer.dead) return;
+    auto* request = new ReceiveRequest;
+    request->type = &datatype::predefined(MPI_BYTE);
+    request->operations = &kDismissal;
+    request->orphaned = true;
+    take_rendezvous(*request, peer, source, tag, offer);
+}
+
+[[gnu::cold]] void dismiss(const Envelope& envelope) {
+    Offer offer;
+    std::memcpy(&offer, envelope.payload, sizeof offer);
+    dismiss(envelope.peer, envelope.source, envelope.tag, offer);
+}
+
 /// No receive waits for it. It is kept whole, or std::bad_alloc leaves nothing behind.
 [[gnu::noinline]] void keep(Channel* channel, const Envelope& envelope) {
-    if (!channel && retired.get().contains(envelope.context >> kPlaneBits)) return;  // nobody will ever receive it
+    if (!channel && retired.get().contains(envelope.context >> kPlaneBits))
+        return envelope.rendezvous ? dismiss(envelope) : void();
     std::unique_ptr<std::byte[]> data;
     if (!envelope.rendezvous && envelope.bytes > sizeof Unexpected::small)
         data = std::make_unique_for_overwrite<std::byte[]>(envelope.bytes);
@@ -235,9 +254,14 @@ void retire_context(uint64_t context) {
     retired.get().add(context >> kPlaneBits);
     std::erase_if(orphans, [context](Unexpected* message) {
         if (message->context >> kPlaneBits != context >> kPlaneBits) return false;
-        unexpected_pool.destroy(message);
+        throw_away(*message);
         return true;
     });
+}
+
+void throw_away(Unexpected& message) {
+    if (message.rendezvous) dismiss(*message.peer, message.source, message.tag, message.offer);
+    unexpected_pool.destroy(&message);
 }
 
 void orphan_messages(Channel& channel) {
@@ -248,6 +272,26 @@ void orphan_messages(Channel& channel) {
         orphans.push_back(message);
     }
 }
+
+namespace {
+
+/// A rank of the channel that has failed, or -1.
+int failed_member(const Channel& channel) {
+    for (int r = 0; r < channel.roster().size(); ++r)
+        if (link::has_failed(channel.roster().at(r))) return r;
+    return -1;
+}
+
+bool is_in_vain(const ReceiveRequest& request) {
+    return sender_gone(*request.channel, request.source) || (request.of_all && failed_member(*request.channel) >= 0);
+}
+
+int why_in_vain(const ReceiveRequest& request) {
+    if (sender_gone(*request.channel, request.source)) return sender_has_ended(*request.channel, request.source);
+    return fail(MPI_ERR_PROC_ABORTED, "a collective operation failed: member %d has ended", failed_member(*request.channel));
+}
+
+}  // namespace
 
 bool sender_gone(Channel& channel, int source) {
     if (!anyone_failed) return false;
@@ -296,8 +340,8 @@ void start_receive(ReceiveRequest& request, Channel& channel, void* buffer, int6
         MatchQueues::take(*message);
         return receive_unexpected(request, *message);
     }
-    if (anyone_failed && sender_gone(channel, source)) [[unlikely]]
-        return finish(request, sender_has_ended(channel, source));
+    if (anyone_failed && is_in_vain(request)) [[unlikely]]
+        return finish(request, why_in_vain(request));
     if (!type.predefined) {
         datatype::retain(type);
         request.retained = true;
@@ -329,14 +373,14 @@ void fail_receives() {
     directory.each([&](Channel& channel) {
         auto collect = [&](auto& list) {
             for (ReceiveRequest* r = list.front(); r; r = list.next(r))
-                if (sender_gone(channel, r->source)) lost.push_back(r);
+                if (is_in_vain(*r)) lost.push_back(r);
         };
         for (auto& list : channel.queues().posted) collect(list);
         collect(channel.queues().posted_any);
     });
     for (ReceiveRequest* request : lost) {
         request->hook.unlink();
-        finish(*request, sender_has_ended(*request->channel, request->source));
+        finish(*request, why_in_vain(*request));
     }
 }
 

@@ -15,6 +15,9 @@ void adopt_orphans(Channel& channel);
 /// Before a channel goes whose context may be used again: what has come for it waits for the next one with that context.
 void orphan_messages(Channel& channel);
 
+/// A message that nobody will receive, and that is in no queue any more. Takes `message` out of the pool.
+void throw_away(Unexpected& message);
+
 /// Gives an arrived message to a receive: copies, or begins to fetch. Takes `message` out of the pool.
 void receive_unexpected(ReceiveRequest& request, Unexpected& message);
 

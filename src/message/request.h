@@ -73,6 +73,7 @@ struct ReceiveRequest : Request {
     uint32_t send_serial = 0, generation = 0;  ///< of a message that comes in pieces
     transport::Coverage* coverage = nullptr;   ///< of one that comes from another host in pieces; owned
     bool retained = false;                     ///< holds a reference of `type`
+    bool of_all = false;                       ///< in vain too when another member of the channel has failed
     ListHook hook;                             ///< posted queue
 };
 

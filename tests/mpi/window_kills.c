@@ -1,0 +1,198 @@
+// One rank of a job that goes on without those who die (--enable-recovery) dies at any moment of what it does with windows:
+// locks of all kinds asked for, had, given back and on their way, accesses in flight (locks), or windows that are being made, used
+// and freed (births). The others get errors from it alone, never two of them one exclusive lock, and nobody waits for ever.
+//   window_kills locks|births SEED
+#include <signal.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "check.h"
+
+enum { kMostRanks = 16, kBulk = 1 << 13 };
+
+/// What a rank has in its window. Each counter has an entry per rank beside it which is changed with it.
+struct Counters {
+    long under_lock, under_lock_of[kMostRanks];  ///< by get and put, in an exclusive lock
+    long atomic, atomic_of[kMostRanks];          ///< by updates, in any lock
+    long bulk[kMostRanks][kBulk / kMostRanks];   ///< by long puts; each rank has its own place
+};
+
+static int rank, size, doomed;
+static uint64_t state;
+static struct Counters* memory;
+static MPI_Win win;
+static long under_lock_done[kMostRanks], atomic_done[kMostRanks];
+static long long sum_of_failures;
+
+static MPI_Aint at(const void* field) { return (const char*)field - (const char*)memory; }
+
+/// After this the calling process has died within so many microseconds.
+static void die_within(int most_us) {
+    const long us = 1 + (long)(next_random(&state) % (uint64_t)most_us);
+    const struct itimerval when = {.it_value = {us / 1000000, us % 1000000}};
+    struct sigaction action = {.sa_handler = SIG_DFL};
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &when, NULL);
+}
+
+/// True if it went well. It may go wrong only because of who dies.
+static int went_well(int code, const char* what, int target) {
+    if (code == MPI_SUCCESS) return 1;
+    ++sum_of_failures;
+    char text[MPI_MAX_ERROR_STRING];
+    int length;
+    MPI_Error_string(code, text, &length);
+    CHECK(class_of(code) == MPI_ERR_PROC_ABORTED, "%s: %s", what, text);
+    CHECK(target == doomed || target < 0, "%s of rank %d, who lives: %s", what, target, text);
+    return 0;
+}
+#define WENT_WELL(call, target) went_well(call, #call, target)
+
+static void add_under_lock(int target) {
+    long* const mine = &memory->under_lock_of[rank];
+    if (!WENT_WELL(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win), target)) return;
+    long all = 0, own = 0;
+    int fine = WENT_WELL(MPI_Get(&all, 1, MPI_LONG, target, at(&memory->under_lock), 1, MPI_LONG, win), target) &&
+               WENT_WELL(MPI_Get(&own, 1, MPI_LONG, target, at(mine), 1, MPI_LONG, win), target) &&
+               WENT_WELL(MPI_Win_flush(target, win), target);
+    ++all, ++own;
+    fine = fine && WENT_WELL(MPI_Put(&all, 1, MPI_LONG, target, at(&memory->under_lock), 1, MPI_LONG, win), target) &&
+           WENT_WELL(MPI_Put(&own, 1, MPI_LONG, target, at(mine), 1, MPI_LONG, win), target);
+    if (WENT_WELL(MPI_Win_unlock(target, win), target) && fine) ++under_lock_done[target];
+}
+
+static int add_atomically(int target) {
+    static const long one = 1;
+    static long before;  // nobody reads it, and it is written until the lock's end
+    return WENT_WELL(MPI_Fetch_and_op(&one, &before, MPI_LONG, target, at(&memory->atomic), MPI_SUM, win), target) &&
+           WENT_WELL(MPI_Accumulate(&one, 1, MPI_LONG, target, at(&memory->atomic_of[rank]), 1, MPI_LONG, MPI_SUM, win), target);
+}
+
+static void add_in_shared_lock(int target) {
+    static long bulk[kBulk / kMostRanks];
+    if (!WENT_WELL(MPI_Win_lock(MPI_LOCK_SHARED, target, 0, win), target)) return;
+    for (int i = 0; i < kBulk / kMostRanks; ++i) bulk[i] = rank;
+    int fine = add_atomically(target);
+    fine = fine &&
+           WENT_WELL(MPI_Put(bulk, kBulk / kMostRanks, MPI_LONG, target, at(memory->bulk[rank]), kBulk / kMostRanks, MPI_LONG, win), target);
+    if (WENT_WELL(MPI_Win_unlock(target, win), target) && fine) ++atomic_done[target];
+}
+
+static void add_in_lock_all(void) {
+    int fine[kMostRanks];
+    if (!WENT_WELL(MPI_Win_lock_all(0, win), -1)) return;
+    for (int target = 0; target < size; ++target) fine[target] = add_atomically(target) && WENT_WELL(MPI_Win_flush(target, win), target);
+    WENT_WELL(MPI_Win_unlock_all(win), -1);
+    for (int target = 0; target < size; ++target) atomic_done[target] += fine[target];
+}
+
+static void work_until(double deadline) {
+    while (MPI_Wtime() < deadline) {
+        const uint64_t drawn = next_random(&state);
+        const int target = (int)(drawn / 8 % (uint64_t)size);
+        if (drawn % 8 == 7)
+            add_in_lock_all();
+        else if (drawn % 8 > 4)
+            add_in_shared_lock(target);
+        else
+            add_under_lock(target);
+    }
+}
+
+/// Of the living, by messages: a collective has no end with a dead member.
+static void everyone_has_stopped(void) {
+    const int root = doomed == 0;
+    char byte = 0;
+    for (int other = 0; other < size; ++other) {
+        if (other == root || other == doomed) continue;
+        if (rank == root) OK(MPI_Recv(&byte, 1, MPI_CHAR, other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    }
+    if (rank != root) OK(MPI_Send(&byte, 1, MPI_CHAR, root, 1, MPI_COMM_WORLD));
+    for (int other = 0; other < size; ++other) {
+        if (other == root || other == doomed) continue;
+        if (rank == root) OK(MPI_Send(&byte, 1, MPI_CHAR, other, 2, MPI_COMM_WORLD));
+    }
+    if (rank != root) OK(MPI_Recv(&byte, 1, MPI_CHAR, root, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+}
+
+/// The dead one may have done a part of its last change; all others have done all of theirs.
+static void check_sums(const char* what, long all, const long* each) {
+    for (int other = 0; other < size; ++other) all -= each[other];
+    CHECK(all >= -1 && all <= 1, "%s is %ld off", what, all);
+}
+
+static void check_memory(void) {
+    check_sums("the sum under exclusive locks", memory->under_lock, memory->under_lock_of);
+    check_sums("the sum of updates", memory->atomic, memory->atomic_of);
+}
+
+static void check_own_in(int target) {
+    static struct Counters seen;
+    OK(MPI_Win_lock(MPI_LOCK_SHARED, target, 0, win));
+    OK(MPI_Get(&seen, sizeof seen, MPI_BYTE, target, 0, sizeof seen, MPI_BYTE, win));
+    OK(MPI_Win_unlock(target, win));
+    EXPECT_INT(seen.under_lock_of[rank], under_lock_done[target]);
+    EXPECT_INT(seen.atomic_of[rank], atomic_done[target]);
+    for (int i = 0; atomic_done[target] && i < kBulk / kMostRanks; ++i)
+        CHECK(seen.bulk[rank][i] == rank || !seen.bulk[rank][i], "long put: %ld", seen.bulk[rank][i]);
+}
+
+static void locks(void) {
+    OK(MPI_Win_allocate(sizeof *memory, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win));
+    OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    memset(memory, 0, sizeof *memory);
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    if (rank == doomed) die_within(200000);
+    work_until(MPI_Wtime() + (rank == doomed ? 60 : 0.4));
+    everyone_has_stopped();
+    check_memory();
+    for (int target = 0; target < size; ++target)
+        if (target != doomed) check_own_in(target);
+    everyone_has_stopped();
+    WENT_WELL(MPI_Win_free(&win), -1);
+}
+
+/// A window's life. False when somebody has died.
+static int live(int round) {
+    long buffer = rank, *own = &buffer;
+    const int right = (rank + 1) % size, left = (rank + size - 1) % size, made = round % 2;
+    if (!WENT_WELL(made ? MPI_Win_create(own, sizeof *own, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win)
+                        : MPI_Win_allocate(sizeof *own, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &own, &win),
+                   -1))
+        return 0;
+    OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    const long value = rank + 100;
+    int fine = WENT_WELL(MPI_Win_fence(0, win), -1);
+    fine = fine && WENT_WELL(MPI_Put(&value, 1, MPI_LONG, right, 0, 1, MPI_LONG, win), -1);
+    fine = fine && WENT_WELL(MPI_Win_fence(MPI_MODE_NOSUCCEED, win), -1);
+    if (fine) EXPECT_INT(*own, left + 100);
+    return WENT_WELL(MPI_Win_free(&win), -1) && fine;
+}
+
+static void births(void) {
+    int rounds = 0;
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    if (rank == doomed) die_within(50000);
+    while (live(rounds)) ++rounds;
+    CHECK(sum_of_failures > 0, "nobody died");
+    everyone_has_stopped();
+}
+
+int main(int argc, char** argv) {
+    OK(MPI_Init(&argc, &argv));
+    OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    CHECK(argc == 3 && size > 2 && size <= kMostRanks, "usage: mpiexec --enable-recovery -n N window_kills locks|births SEED");
+    test_seed = strtoull(argv[2], NULL, 10);
+    state = test_seed;
+    doomed = (int)(next_random(&state) % (uint64_t)size);
+    state += (uint64_t)rank << 32;
+    if (strcmp(argv[1], "locks") == 0)
+        locks();
+    else
+        births();
+    if (rank == (doomed == 0)) printf("all went on without rank %d\n", doomed);
+    OK(MPI_Finalize());
+    return 0;
+}
