@@ -31,6 +31,7 @@ class CommExchange final : public Exchange, public comm::CollectiveState {
 
     void start_send(message::SendRequest& request, const void* buffer, int64_t count, const datatype::Datatype& type,
                     int destination, int tag) override {
+        request.of_all = true;
         message::start_send(request, channel_, buffer, count, type, destination, tag, message::Mode::standard);
     }
     void start_receive(message::ReceiveRequest& request, void* buffer, int64_t count, const datatype::Datatype& type,

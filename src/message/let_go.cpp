@@ -35,6 +35,7 @@ LetGo* copy_of(const SendRequest& request) {
     copy->count = static_cast<int64_t>(request.bytes);
     copy->type = &datatype::predefined(MPI_BYTE);
     copy->retained = false;
+    copy->of_all = false;
     copy->magic = 0;
     copy->waiter = {};
     copy->open_in_group = nullptr;
@@ -80,11 +81,7 @@ bool take_back(SendRequest& request) {
 
 }  // namespace
 
-bool let_go(SendRequest& request) {
-    // What we have sent ourselves arrives, unless it was taken by MPI_Mprobe and waits there.
-    for (int looks = 0; is_to_self(request) && !is_settled(request) && looks < kLooks; ++looks) progress::poll();
-    if (request.done || request.was_asked_for()) return false;
-    if (take_back(request)) return true;
+void let_go_at_once(SendRequest& request) {
     LetGo* copy = copy_of(request);
     std::replace(request.peer->sends.begin(), request.peer->sends.end(), &request, static_cast<SendRequest*>(copy));
     if (request.stage != SendRequest::Stage::eager) rendezvous::replace(request.serial, *copy);
@@ -93,6 +90,13 @@ bool let_go(SendRequest& request) {
     shared_count().fetch_add(1, std::memory_order_seq_cst);
     std::atomic_thread_fence(std::memory_order_seq_cst);
     finish(request, MPI_SUCCESS);
+}
+
+bool let_go(SendRequest& request) {
+    // What we have sent ourselves arrives, unless it was taken by MPI_Mprobe and waits there.
+    for (int looks = 0; is_to_self(request) && !is_settled(request) && looks < kLooks; ++looks) progress::poll();
+    if (request.done || request.was_asked_for()) return false;
+    if (!take_back(request)) let_go_at_once(request);
     return true;
 }
 

@@ -273,14 +273,13 @@ void orphan_messages(Channel& channel) {
     }
 }
 
-namespace {
-
-/// A rank of the channel that has failed, or -1.
 int failed_member(const Channel& channel) {
-    for (int r = 0; r < channel.roster().size(); ++r)
+    for (int r = 0; anyone_failed && r < channel.roster().size(); ++r)
         if (link::has_failed(channel.roster().at(r))) return r;
     return -1;
 }
+
+namespace {
 
 bool is_in_vain(const ReceiveRequest& request) {
     return sender_gone(*request.channel, request.source) || (request.of_all && failed_member(*request.channel) >= 0);

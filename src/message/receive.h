@@ -18,6 +18,9 @@ void orphan_messages(Channel& channel);
 /// A message that nobody will receive, and that is in no queue any more. Takes `message` out of the pool.
 void throw_away(Unexpected& message);
 
+/// A rank of the channel that has failed, as far as is known here; -1: none.
+int failed_member(const Channel& channel);
+
 /// Gives an arrived message to a receive: copies, or begins to fetch. Takes `message` out of the pool.
 void receive_unexpected(ReceiveRequest& request, Unexpected& message);
 

@@ -50,6 +50,8 @@ struct SendRequest : Request {
     bool waits = false;     ///< its caller does nothing else until it is done; set before start_send(), or never
     bool retained = false;  ///< holds a reference of `type`
     bool queued = false;    ///< is in its peer's queue; kept for those with a stream
+    bool of_all =
+        false;  ///< nobody waits for it any more when a member of the channel has failed; set before start_send(), or never
 
     bool was_asked_for() const { return stage >= Stage::pieces; }
     packet::Message envelope() const { return {sequence, tag, context, source_rank}; }
@@ -73,7 +75,7 @@ struct ReceiveRequest : Request {
     uint32_t send_serial = 0, generation = 0;  ///< of a message that comes in pieces
     transport::Coverage* coverage = nullptr;   ///< of one that comes from another host in pieces; owned
     bool retained = false;                     ///< holds a reference of `type`
-    bool of_all = false;                       ///< in vain too when another member of the channel has failed
+    bool of_all = false;                       ///< in vain too when another member of the channel has failed; set as of a send
     ListHook hook;                             ///< posted queue
 };
 

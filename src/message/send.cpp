@@ -2,16 +2,21 @@
 
 #include <algorithm>
 
+#include <new>
+#include <vector>
+
 #include "base/error.h"
 #include "base/state.h"
 #include "datatype/datatype.h"
 #include "link/remote.h"
+#include "message/directory.h"
 #include "message/finish.h"
 #include "message/point_to_point.h"
 #include "message/protocol/eager.h"
 #include "message/protocol/pieces.h"
 #include "message/protocol/rendezvous.h"
 #include "message/protocol/stream.h"
+#include "message/receive.h"
 #include "profile/traffic.h"
 
 namespace starling::message {
@@ -103,6 +108,18 @@ bool advance(SendRequest& request) {
 
 }  // namespace
 
+namespace {
+
+/// Of an operation of all members, one of whom has failed: the receiver may never ask for it. What has been asked for goes on.
+[[gnu::cold]] void give_up(SendRequest& request) {
+    if (request.done || request.stage == Stage::eager || request.was_asked_for()) return;
+    try {
+        let_go_at_once(request);
+    } catch (const std::bad_alloc&) {}  // it waits, then
+}
+
+}  // namespace
+
 bool send_short(Channel& channel, const void* buffer, int64_t count, const datatype::Datatype& type, int destination, int tag,
                 Unsent& unsent) {
     link::Peer* const peer = channel.peer(destination);
@@ -149,6 +166,8 @@ void start_unsent(SendRequest& request, Channel& channel, const void* buffer, in
     link::count_message(*peer, unsent.eager ? size_of_eager(unsent.bytes) : profile::Size::large, unsent.bytes);
     request.stage = unsent.eager ? Stage::eager : Stage::envelope;
     start_queued(request);
+    if (request.of_all && !request.done && failed_member(channel) >= 0) [[unlikely]]
+        give_up(request);
 }
 
 void start_send(SendRequest& request, Channel& channel, const void* buffer, int64_t count, const datatype::Datatype& type,
@@ -212,6 +231,20 @@ void empty_queue(link::Peer& peer, int error) {
 
 }  // namespace
 
+namespace {
+
+/// Those of collective operations that lost a member: their receivers may never ask for them.
+void give_up_sends_of_all() {
+    std::vector<SendRequest*> vain;
+    rendezvous::each([&vain](SendRequest& request) {
+        const Channel* channel = request.of_all ? directory.find(request.context) : nullptr;
+        if (channel && failed_member(*channel) >= 0) vain.push_back(&request);
+    });
+    for (SendRequest* request : vain) give_up(*request);
+}
+
+}  // namespace
+
 void fail_sends(const Gone& gone) {
     if (gone.peer)
         empty_queue(*gone.peer, MPI_ERR_PROC_ABORTED);
@@ -220,6 +253,7 @@ void fail_sends(const Gone& gone) {
     rendezvous::each([&gone](SendRequest& request) {
         if (gone.includes(*request.peer)) finish_offered(request, MPI_ERR_PROC_ABORTED);
     });
+    give_up_sends_of_all();
 }
 
 void drop_sends_to_finalized() {

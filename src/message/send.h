@@ -23,6 +23,8 @@ void drop_sends_to_finalized();
 void each_open_send(void (*visit)(const SendRequest& request, void* argument), void* argument);
 /// Sends that are not complete, of any kind; MPI_Finalize waits for 0.
 size_t open_sends();
+/// Completes a send that has not been asked for: its data is copied and goes on without it. As let_go(); std::bad_alloc.
+void let_go_at_once(SendRequest& request);
 /// How many sends MPI_Cancel has completed before they were received, as the peers see it too.
 uint32_t sends_let_go();
 
