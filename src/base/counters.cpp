@@ -18,6 +18,8 @@ constexpr CounterGroupInfo kGroups[] = {
     {"paths", "packets and bytes sent, by the path they took"},
     {"connections", "connections to peers, of any transport"},
     {"accesses", "accesses of other processes' memory, unless it is mapped"},
+    {"windows", "windows of MPI, and locks of their targets"},
+    {"plans", "persistent collective operations"},
     {"network", "datagrams between hosts, and what becomes of them"},
     {"multicast", "groups of the network, and what goes to them"},
     {"waiting", "how the process waits for others"},

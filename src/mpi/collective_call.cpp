@@ -2,11 +2,13 @@
 
 #include <utility>
 
+#include "base/counters.h"
 #include "base/error.h"
 #include "base/immortal.h"
 #include "base/state.h"
 #include "mpi/message_check.h"
 #include "mpi/request_handle.h"
+#include "mpi/tool_events.h"
 
 namespace starling::mpi {
 
@@ -51,7 +53,22 @@ struct PersistentCollective : PendingCollective {
     };
     std::unique_ptr<Own> own;
     std::unique_ptr<PlannedCall> plan;
+    uint64_t number = 0;  ///< by which tools know it
 };
+
+STARLING_STATE Immortal<RequestPool<PersistentCollective>> persistent_storage;
+constinit auto& persistent = persistent_storage.value;
+
+void tell_tools_of(Event event, const PersistentCollective& request) {
+    if (tools_listen) tell_tools(event, {comm_of(request)->context(), request.number});
+}
+
+void end(progress::Request& r) {
+    auto& request = static_cast<PersistentCollective&>(r);
+    --counters.plans;
+    tell_tools_of(Event::plan_freed, request);
+    persistent.destroy(request);
+}
 
 int start_again(progress::Request& r) {
     auto& request = static_cast<PersistentCollective&>(r);
@@ -60,16 +77,13 @@ int start_again(progress::Request& r) {
     collective::CommCall to(*comm_of(request), request.own->exchange, request.own->stage);
     Task task = request.plan->begin(to);
     request.label = to.label(request.label.function);
+    ++counters.plans_started;
     collective::start(std::move(task), request);
+    tell_tools_of(Event::plan_started, request);
     return MPI_SUCCESS;
 }
 
-STARLING_STATE Immortal<RequestPool<PersistentCollective>> persistent_storage;
-constinit auto& persistent = persistent_storage.value;
-constinit const progress::RequestClass kPersistent{
-    .dispose = [](progress::Request& request) { persistent.destroy(static_cast<PersistentCollective&>(request)); },
-    .start = start_again,
-    .tell = tell_pending};
+constinit const progress::RequestClass kPersistent{.dispose = end, .start = start_again, .tell = tell_pending};
 
 }  // namespace
 
@@ -259,8 +273,11 @@ int CollectiveCall::prepare(Task, MPI_Info info, MPI_Request* request) {
     made->plan = std::move(plan_);
     made->own = std::move(own);
     made->label.function = calling;
+    made->number = ++counters.plans_made;
+    ++counters.plans;
     hand_over(*made);
     *request = request_to_handle(made);
+    tell_tools_of(Event::plan_made, *made);
     return MPI_SUCCESS;
 }
 

@@ -54,7 +54,10 @@ void collect_categories(int category, Collector& to) {
     for (int i = kRoot + 1; i < category_count(); ++i) to.add(i);
 }
 
-void collect_nothing(int, Collector&) {}
+void collect_events(int category, Collector& to) {
+    for (int i = 0; i < event_count(); ++i)
+        if (kFirstGroup + static_cast<int>(event_group(i)) == category) to.add(i);
+}
 
 int get_indices(int category, int length, int* indices, void (*collect)(int, Collector&)) {
     const ToolScope scope;
@@ -113,7 +116,7 @@ int T_category_get_num_events(int cat_index, int* num_events) {
     if (!scope) return MPI_T_ERR_NOT_INITIALIZED;
     if (!valid(cat_index)) return MPI_T_ERR_INVALID_INDEX;
     if (!num_events) return MPI_T_ERR_INVALID;
-    *num_events = 0;
+    *num_events = count_of(cat_index, collect_events);
     return MPI_SUCCESS;
 }
 
@@ -126,7 +129,7 @@ int T_category_get_pvars(int cat_index, int len, int indices[]) {
 }
 
 int T_category_get_events(int cat_index, int len, int indices[]) {
-    return get_indices(cat_index, len, indices, collect_nothing);
+    return get_indices(cat_index, len, indices, collect_events);
 }
 
 int T_category_get_categories(int cat_index, int len, int indices[]) {

@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include "base/config.h"
+#include "base/counters.h"
 #include "mpi.h"
 
 namespace starling::mpi {
@@ -33,6 +34,10 @@ void give(T* place, T value) {
 
 /// The enumeration of a variable with names for values; MPI_T_ENUM_NULL for others.
 MPI_T_enum enum_of(const Variable& variable);
+
+/// Of events.def: how many events there are, and the category of each.
+int event_count();
+CounterGroup event_group(int index);
 
 /// Control variables: the rows that are no reserved names. nullptr past the end.
 const Variable* control_variable(int index);

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "mpi/errhandler_handle.h"
 #include "mpi/handles.h"
+#include "mpi/tool_events.h"
 #include "mpi/window_check.h"
 #include "window/epoch.h"
 
@@ -63,6 +64,9 @@ int make(window::Wanted wanted, MPI_Info info, MPI_Comm comm, MPI_Win* win, Wind
     for (const Hint& hint : kHints) made->info.set(hint.key, hint.value);
     take_hints(*made, hints);
     *win = window::to_handle(made);
+    if (tools_listen)
+        tell_tools(Event::window_made, {made->comm->context(), static_cast<uint64_t>(made->flavor),
+                                        static_cast<uint64_t>(made->bytes), static_cast<uint64_t>(made->size())});
     return MPI_SUCCESS;
 }
 
@@ -190,10 +194,12 @@ int Win_free(MPI_Win* win) {
     if (const int error = window::check_idle(*w)) return raise(*w, error);
     if (const int error = w->attributes.clear(AttributeHolder(*win))) return raise(*w, error);
     comm::Errhandler* handler = comm::retain_from(w->errhandler);
+    const uint64_t number = w->comm->context();
     int error = window::free(*w);
     if (error) error = raise_through(handler, comm::HandlerKind::win, {.win = *win}, error);
     handler->release();
     *win = MPI_WIN_NULL;
+    if (tools_listen) tell_tools(Event::window_freed, {number});
     return error;
 }
 

@@ -1,5 +1,7 @@
 // Synchronisation of windows (MPI 5.0 section 12.5).
+#include "base/clock.h"
 #include "base/error.h"
+#include "mpi/tool_events.h"
 #include "mpi/window.h"
 #include "mpi/window_check.h"
 #include "window/epoch.h"
@@ -49,6 +51,15 @@ int synchronise_with(MPI_Win win, MPI_Group group, int assertion, F&& body) {
     });
 }
 
+int take_lock(Window& w, Held kind, int rank, int assertion) {
+    const uint64_t begin = tools_listen ? now_ns() : 0;
+    const int error = window::lock(w, kind, rank, assertion);
+    if (!error && tools_listen && begin)
+        tell_tools(Event::window_locked,
+                   {w.comm->context(), static_cast<uint64_t>(rank), kind == Held::exclusive, now_ns() - begin});
+    return error;
+}
+
 int flush_all(Window& w) {
     if (w.epoch != window::Epoch::locks && w.epoch != window::Epoch::lock_all)
         return fail(MPI_ERR_RMA_SYNC, "no rank of the window is locked");
@@ -89,7 +100,7 @@ int Win_lock(int lock_type, int rank, int assertion, MPI_Win win) {
     return synchronise_with(win, rank, assertion, [=](Window& w) {
         if (lock_type != MPI_LOCK_EXCLUSIVE && lock_type != MPI_LOCK_SHARED)
             return fail(MPI_ERR_LOCKTYPE, "%d is neither MPI_LOCK_EXCLUSIVE nor MPI_LOCK_SHARED", lock_type);
-        return window::lock(w, lock_type == MPI_LOCK_EXCLUSIVE ? Held::exclusive : Held::shared, rank, assertion);
+        return take_lock(w, lock_type == MPI_LOCK_EXCLUSIVE ? Held::exclusive : Held::shared, rank, assertion);
     });
 }
 

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/counters.h"
 #include "base/error.h"
 #include "base/immortal.h"
 #include "base/pool.h"
@@ -117,7 +118,7 @@ int share(Window& window, comm::Comm& comm, const std::vector<Claim>& claims, bo
 
 void destroy(Window& window) {
     rma::withdraw(window.key);
-    std::erase(all_windows, &window);
+    if (std::erase(all_windows, &window)) --counters.windows;
     std::free(window.plain);
     if (window.comm) comm::drop(window.comm);
     window.errhandler->release();
@@ -216,6 +217,8 @@ int make(comm::Comm& comm, const Wanted& wanted, Window*& made) {
     window->kept.keep(claims, window->neighbours);
     window->remotes.resize(static_cast<size_t>(comm.size));
     all_windows.push_back(window);
+    ++counters.windows;
+    ++counters.windows_made;
     take_early_messages(*window);
     if (static_cast<int>(window->neighbours.size()) < comm.size) progress::serve_other_hosts();
     made = window;

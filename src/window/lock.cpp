@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/counters.h"
 #include "base/error.h"
 #include "base/immortal.h"
 #include "base/state.h"
@@ -155,6 +156,7 @@ int gone(const Remote& remote) { return fail(MPI_ERR_PROC_ABORTED, "rank %d of t
 constexpr progress::WaitSite kForLock{};
 
 int take_from_afar(Window& window, Remote& remote, Held kind) {
+    ++counters.locks_waited;
     link::Peer& peer = *remote.target.peer;
     remote.granted = false;
     remote.asks_exclusive = kind == Held::exclusive;
@@ -171,6 +173,7 @@ int take_on_board(Window& window, Remote& remote, Held kind) {
                                        : window.board.try_shared(me, target);
     };
     if (had()) return MPI_SUCCESS;
+    ++counters.locks_waited;
     // Threads that wait for several targets at once are rung for all of them.
     window.board.begin_wait(me, window.waiters++ == 0 ? target : Board::kEveryTarget);
     bool taken = false;
@@ -191,6 +194,7 @@ int take_unless_held(Window& window, Remote& remote, Held kind) {
     remote.asking = true;
     const int error = remote.local >= 0 ? take_on_board(window, remote, kind) : take_from_afar(window, remote, kind);
     if (!error) remote.held = kind;
+    counters.locks += !error;
     remote.asking = false;
     progress::notify();
     return error;
