@@ -271,6 +271,12 @@ def applications(quick):
                       plain=True, turns=2, note="two workers, spawned; the whole command"))
     cases.append(Case("render-farm-3", "applications", "render-farm", 3, picture, 120, wall=True, plain=True, turns=2,
                       note="two workers, in the job; the whole command"))
+    words, branches = ("200000", "2000") if quick else ("1000000", "8000")
+    for ranks in (2, 8):
+        cases.append(Case(f"hash-table-{ranks}", "applications", "hash-table", ranks, [words], 60, wall=True, plain=True,
+                          note=f"examples/hash-table.c, {words} words each; the whole command"))
+        cases.append(Case(f"work-stealing-{ranks}", "applications", "work-stealing", ranks, [branches], 60, wall=True, plain=True,
+                          note=f"examples/work-stealing.c, {branches} branches; the whole command"))
     return cases
 
 

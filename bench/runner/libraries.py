@@ -10,7 +10,8 @@ HERE = Path(__file__).resolve().parent.parent
 ROOT = HERE.parent
 PEERS = ROOT / "results" / "peers"
 PROGRAMS = ROOT / "results" / "programs"
-FARM = ROOT / "examples" / "render-farm"
+EXAMPLES = ROOT / "examples"
+FARM = EXAMPLES / "render-farm"
 
 
 @dataclass
@@ -163,6 +164,8 @@ def sources_of(program):
             return place, [place / (program + ".c")], common, False
         if (place / program).is_dir():
             return place / program, sorted((place / program).glob("*.c")), common, False
+    if (EXAMPLES / (program + ".c")).exists():
+        return EXAMPLES, [EXAMPLES / (program + ".c")], [], False
     raise ValueError(program)
 
 
