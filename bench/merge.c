@@ -1,5 +1,6 @@
 /* Communicators made from an inter-communicator between parents and as many children (or --spawn K):
- * MPI_Intercomm_merge, MPI_Comm_dup, and MPI_Intercomm_create back from the two halves of the merged one.
+ * MPI_Intercomm_merge, MPI_Comm_dup, and MPI_Intercomm_create back from the two halves of the merged one; and of the merged one
+ * a duplicate and windows, of memory that is there (MPI_Win_create) and of new memory (MPI_Win_allocate).
  * Only the call itself is timed, not what frees its result. The value is the slowest process's mean per
  * call; -f: the minimum, mean and maximum over the processes. */
 
@@ -8,6 +9,8 @@
 typedef struct {
     MPI_Comm half; /* the own group as an intra-communicator */
     MPI_Comm made;
+    MPI_Win window; /* or a window */
+    char memory[64];
 } Making;
 
 static void merge(const Team* t, Making* m) { MPI_Intercomm_merge(t->comm, t->side, &m->made); }
@@ -16,20 +19,32 @@ static void create(const Team* t, Making* m) {
     MPI_Intercomm_create(m->half, 0, t->control, t->side == 0 ? t->size[0] : 0, 9, &m->made);
 }
 
+static void dup_merged(const Team* t, Making* m) { MPI_Comm_dup(t->control, &m->made); }
+static void window(const Team* t, Making* m) {
+    MPI_Win_create(m->memory, sizeof m->memory, 1, MPI_INFO_NULL, t->control, &m->window);
+}
+static void window_allocate(const Team* t, Making* m) {
+    void* memory;
+    MPI_Win_allocate(sizeof m->memory, 1, MPI_INFO_NULL, t->control, &memory, &m->window);
+}
+
 typedef struct {
     const char* name;
     void (*make)(const Team*, Making*);
-    int inter; /* the result is an inter-communicator */
+    enum { kIntra, kInter, kWindow } result;
 } Operation;
-static const Operation kOperations[] = {{"merge", merge, 0}, {"dup", dup, 1}, {"create", create, 1}};
+static const Operation kOperations[] = {{"merge", merge, kIntra},    {"dup", dup, kInter},
+                                        {"create", create, kInter},  {"dup-merged", dup_merged, kIntra},
+                                        {"window", window, kWindow}, {"window-allocate", window_allocate, kWindow}};
 
 /* Whether the new communicator has the right processes in the right order, and carries data. */
 static void check(const Team* t, const Operation* o, MPI_Comm made) {
     int inter, rank, size, sum = 0;
+    if (o->result == kWindow) return;
     MPI_Comm_test_inter(made, &inter);
     MPI_Comm_rank(made, &rank);
     MPI_Comm_size(made, &size);
-    bench_require(inter == o->inter, "the wrong kind of communicator was made");
+    bench_require(inter == (o->result == kInter), "the wrong kind of communicator was made");
     bench_require(rank == (inter ? t->rank : t->id), "a process has the wrong rank");
     bench_require(size == (inter ? t->size[t->side] : t->total), "the group has the wrong size");
     MPI_Allreduce(&t->id, &sum, 1, MPI_INT, MPI_SUM, made);
@@ -44,7 +59,10 @@ static Stats measure(const Team* t, const Options* options, const Operation* o, 
         o->make(t, m);
         if (i >= 0) seconds += bench_now() - before;
         if (options->check) check(t, o, m->made);
-        MPI_Comm_free(&m->made);
+        if (o->result == kWindow)
+            MPI_Win_free(&m->window);
+        else
+            MPI_Comm_free(&m->made);
     }
     Stats stats = bench_over_processes(t->control, seconds / (double)options->iterations * 1e6);
     stats.value = stats.max;

@@ -14,7 +14,7 @@ namespace starling {
 
 /// Times are now_ns() of this host. Sizes are bytes. Plain data: as it lies in the page.
 struct alignas(4096) Account {
-    static constexpr uint32_t kLayout = 0x77687901;  ///< "why", 1; another layout has another number
+    static constexpr uint32_t kLayout = 0x77687902;  ///< "why", 2; another layout has another number
     static constexpr uint32_t kWaits = 4, kCommunicators = 8, kOperations = 48, kRuns = 2;
     static constexpr uint32_t kWaited = 16, kOthers = 12;  ///< most operations in one list
     static constexpr uint8_t kNoCommunicator = 0xff;
@@ -45,6 +45,9 @@ struct alignas(4096) Account {
         arriving = 4,  ///< a receive whose message is on its way, in pieces
         message = 5,   ///< one that has come and that no receive has taken
         member = 6,    ///< of a collective operation that it has not come to
+        access = 7,    ///< of another's memory, which its owner has not carried out yet
+        memory = 8,    ///< of this process, which somebody is to change
+        lock = 9,      ///< that another has: of a window's target, or of OpenSHMEM
     };
     enum Flag : uint8_t {
         kOfCollective = 1,  ///< part of a collective operation: the tag is the library's

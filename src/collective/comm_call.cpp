@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/calling.h"
 #include "collective/collective.h"
 #include "collective/comm_call_known.h"
 #include "collective/node_operations.h"
@@ -54,6 +55,8 @@ Task beside_node(const CommCall& call, Task by_messages) {
 }  // namespace
 
 void CommCall::run_in_turn(Turn turn, Task making) { run(settle(std::move(turn), std::move(making))); }
+
+int run(const CommCall& call, Task task) { return task.handle() ? run(std::move(task), call.label(calling)) : task.result(); }
 
 Task no_part(CommCall& call) {
     return call.when_known(

@@ -69,6 +69,9 @@ class CommCall {
     bool alone_ = false;  ///< on its stage: nothing else is under way there
 };
 
+/// Takes the operation that was made of `call` to its end. Blocks; told as what this thread has called.
+int run(const CommCall& call, Task task);
+
 Task barrier(CommCall& call);
 Task bcast(CommCall& call, void* buffer, int64_t count, const Datatype& type, int root);
 Task reduce(CommCall& call, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, int root);

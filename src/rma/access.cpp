@@ -278,4 +278,25 @@ bool poll_accesses() {
     return any;
 }
 
+void tell_access(const Target& target, progress::Teller& teller) {
+    if (!target.peer) return;
+    Account::Operation access{};
+    access.kind = Account::Kind::access;
+    access.rank = static_cast<int32_t>(target.peer->rank);
+    access.peer = target.peer->rank;
+    access.peer_job = target.peer->job.address().id;
+    teller.waits_for(access, nullptr);
+}
+
+const progress::WaitSite kForAccess{nullptr, progress::Expected::soon, [](const void* access, progress::Teller& teller) {
+                                        tell_access(*static_cast<const Access*>(access)->target, teller);
+                                    }};
+
+void wait_until_over(Target& target) {
+    static constexpr progress::WaitSite kForTarget{
+        nullptr, progress::Expected::soon,
+        [](const void* its, progress::Teller& teller) { tell_access(*static_cast<const Target*>(its), teller); }};
+    progress::wait_until([](void* its) { return static_cast<const Target*>(its)->open == 0; }, &target, kForTarget);
+}
+
 }  // namespace starling::rma

@@ -12,7 +12,9 @@
 #include "base/list.h"
 #include "link/peer.h"
 #include "profile/traffic.h"
+#include "progress/engine.h"
 #include "progress/request.h"
+#include "progress/teller.h"
 #include "rma/packets.h"
 #include "rma/region.h"
 #include "rma/update.h"
@@ -90,6 +92,13 @@ struct Target {
 /// `access` count: a put: origin and there; a get: result and there; an update: origin, there and update, with a result if `operation`
 /// is fetch_update; compare_swap: swap, result, there of one element, and update.element. Offsets have been checked as far as they can be.
 void start(Access& access, Target& target);
+
+/// Waits until nothing is under way to the target.
+void wait_until_over(Target& target);
+/// Of a wait for an Access, which is the argument.
+extern const progress::WaitSite kForAccess;
+/// Says of a wait that it is for that process's answer.
+void tell_access(const Target& target, progress::Teller& teller);
 
 /// Of whom the region is, for the profile. For targets of other processes, before their first access.
 void watch(Target& target, const link::Process& process);

@@ -70,13 +70,18 @@ void start(Operation& operation, Remote& remote, const Spot& spot, uint64_t byte
 
 /// Until the data of a put has left the program's buffer.
 void wait_until_issued(Operation& operation) {
-    progress::wait_until([&] { return operation.done || operation.issued == operation.bytes; });
+    progress::wait_until(
+        [](void* o) {
+            const auto& put = *static_cast<const Operation*>(o);
+            return put.done || put.issued == put.bytes;
+        },
+        &operation, rma::kForAccess);
     operation.awaited = false;
     if (operation.done) pool.destroy(&operation);
 }
 
 void wait_until_done(Operation& operation) {
-    progress::wait(operation);
+    progress::wait(operation, rma::kForAccess);
     pool.destroy(&operation);
 }
 
@@ -156,23 +161,30 @@ bool is_fenced(Remote& remote) {
     return !remote.busy();
 }
 
+/// For what is under way to anybody.
+constexpr progress::WaitSite kForAll{nullptr, progress::Expected::soon, [](const void*, progress::Teller& teller) {
+                                         for (const Remote* remote : world().reached)
+                                             for (const rma::Target& target : remote->targets)
+                                                 if (target.open > 0) rma::tell_access(target, teller);
+                                     }};
+
 }  // namespace
 
 void quiet(const Context& context) {
     if (context.open->load(std::memory_order_relaxed) != 0)
-        progress::wait_until([&] { return context.open->load(std::memory_order_relaxed) == 0; });
+        progress::wait_until([&] { return context.open->load(std::memory_order_relaxed) == 0; }, kForAll);
     wake_stored();
 }
 
 void quiet_all() {
     for (Remote* remote : world().reached)
-        if (remote->busy()) progress::wait_until([&] { return !remote->busy(); });
+        if (remote->busy()) progress::wait_until([&] { return !remote->busy(); }, kForAll);
     wake_stored();
 }
 
 void fence() {
     for (Remote* remote : world().reached)
-        if (!is_fenced(*remote)) progress::wait_until([&] { return is_fenced(*remote); });
+        if (!is_fenced(*remote)) progress::wait_until([&] { return is_fenced(*remote); }, kForAll);
     wake_stored();
 }
 
@@ -288,7 +300,7 @@ void starling_shmem_put_signal(const char* name, void* context, void* dest, cons
     const Spot flag = located("sig_addr", signal, sizeof value);
     if (bytes > 0) {
         put(its, remote, located("dest", dest, bytes), source, bytes, nbi);
-        if (!is_fenced(remote)) progress::wait_until([&] { return is_fenced(remote); });
+        if (!is_fenced(remote)) progress::wait_until([&] { return is_fenced(remote); }, kForAll);
     }
     update(its, remote, flag, {&type_of(Element::uint64), &op_of(op)}, &value, nullptr, nbi);
 }

@@ -36,7 +36,8 @@ void check_alike(Team& team, const char* what, uint64_t value) {
     uint64_t most[2];
     CommCall call(*team.comm, true);
     const auto& type = datatype::predefined(MPI_UINT64_T);
-    if (collective::run(collective::allreduce(call, mine, most, 2, type, datatype::predefined(MPI_MAX)))) complain_of_failure();
+    if (collective::run(call, collective::allreduce(call, mine, most, 2, type, datatype::predefined(MPI_MAX))))
+        complain_of_failure();
     if (most[0] != ~most[1])
         complain("%s is not the same on all PEs: %llu here, and from %llu to %llu", what,
                  static_cast<unsigned long long>(value), static_cast<unsigned long long>(~most[1]),
@@ -84,14 +85,15 @@ struct Combining {
 
 int barrier(Team& team) {
     CommCall call(*team.comm, true);
-    return collective::run(collective::barrier(call));
+    return collective::run(call, collective::barrier(call));
 }
 
 bool all_agree(Team& team, bool mine) {
     int32_t yes = mine, all = 0;
     CommCall call(*team.comm, true);
     const auto& type = datatype::predefined(MPI_INT32_T);
-    if (collective::run(collective::allreduce(call, &yes, &all, 1, type, datatype::predefined(MPI_MIN)))) complain_of_failure();
+    if (collective::run(call, collective::allreduce(call, &yes, &all, 1, type, datatype::predefined(MPI_MIN))))
+        complain_of_failure();
     return all != 0;
 }
 
@@ -122,7 +124,7 @@ int starling_shmem_broadcast(const char* name, void* handle, void* dest, const v
     const bool is_root = team.rank() == root;
     CommCall its(*team.comm, true);
     void* buffer = is_root ? const_cast<void*>(source) : dest;
-    const int error = collective::run(collective::bcast(its, buffer, static_cast<int64_t>(bytes), byte_type(), root));
+    const int error = collective::run(its, collective::bcast(its, buffer, static_cast<int64_t>(bytes), byte_type(), root));
     if (is_root && to_root && dest != source && bytes > 0) std::memcpy(dest, source, bytes);
     return ended(error);
 }
@@ -135,14 +137,14 @@ int starling_shmem_collect(const char* name, void* handle, void* dest, const voi
     const auto mine = static_cast<int64_t>(bytes);
     const auto& word = datatype::predefined(MPI_INT64_T);
     CommCall first(*team.comm, true);
-    if (const int error = collective::run(collective::allgather(first, &mine, 1, word, Blocks(counts.data(), 1, word))))
+    if (const int error = collective::run(first, collective::allgather(first, &mine, 1, word, Blocks(counts.data(), 1, word))))
         return ended(error);
     for (size_t i = 1; i < n; ++i) begins[i] = begins[i - 1] + counts[i - 1];
     check_symmetric("dest", dest, static_cast<uint64_t>(total_of(counts)));
     check_symmetric("source", source, bytes);
     CommCall second(*team.comm, true);
     const Blocks blocks(dest, Counts(counts.data()), Counts(begins.data()), byte_type());
-    return ended(collective::run(collective::allgather(second, source, mine, byte_type(), blocks)));
+    return ended(collective::run(second, collective::allgather(second, source, mine, byte_type(), blocks)));
 }
 
 int starling_shmem_fcollect(const char* name, void* handle, void* dest, const void* source, size_t bytes) {
@@ -153,7 +155,8 @@ int starling_shmem_fcollect(const char* name, void* handle, void* dest, const vo
     check_symmetric("source", source, bytes);
     CommCall its(*team.comm, true);
     const auto count = static_cast<int64_t>(bytes);
-    return ended(collective::run(collective::allgather(its, source, count, byte_type(), Blocks(dest, count, byte_type()))));
+    return ended(
+        collective::run(its, collective::allgather(its, source, count, byte_type(), Blocks(dest, count, byte_type()))));
 }
 
 int starling_shmem_alltoall(const char* name, void* handle, void* dest, const void* source, size_t bytes) {
@@ -165,7 +168,7 @@ int starling_shmem_alltoall(const char* name, void* handle, void* dest, const vo
     CommCall its(*team.comm, true);
     const auto count = static_cast<int64_t>(bytes);
     const Blocks send(source, count, byte_type()), receive(dest, count, byte_type());
-    return ended(collective::run(collective::alltoall(its, false, send, receive)));
+    return ended(collective::run(its, collective::alltoall(its, false, send, receive)));
 }
 
 int starling_shmem_alltoalls(const char* name, void* handle, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst,
@@ -183,7 +186,7 @@ int starling_shmem_alltoalls(const char* name, void* handle, void* dest, const v
     CommCall its(*team.comm, true);
     const Blocks send(out.data(), static_cast<int64_t>(bytes), byte_type()),
         receive(in.data(), static_cast<int64_t>(bytes), byte_type());
-    const int error = collective::run(collective::alltoall(its, false, send, receive));
+    const int error = collective::run(its, collective::alltoall(its, false, send, receive));
     if (!error) scatter_strided(static_cast<std::byte*>(dest), in.data(), dst, all, size);
     return ended(error);
 }
@@ -193,7 +196,7 @@ int starling_shmem_reduce(const char* name, void* handle, void* dest, const void
     const Call call(name);
     const Combining all(handle, dest, source, count, element);
     CommCall its(*all.team.comm, true);
-    return ended(collective::run(collective::allreduce(its, all.from, dest, all.count, all.type, op_of(op))));
+    return ended(collective::run(its, collective::allreduce(its, all.from, dest, all.count, all.type, op_of(op))));
 }
 
 int starling_shmem_scan(const char* name, void* handle, void* dest, const void* source, size_t count, Element element,
@@ -202,7 +205,7 @@ int starling_shmem_scan(const char* name, void* handle, void* dest, const void* 
     const Combining all(handle, dest, source, count, element);
     CommCall its(*all.team.comm, true);
     const int error =
-        collective::run(collective::scan(its, all.from, dest, all.count, all.type, op_of(Operator::sum), exclusive));
+        collective::run(its, collective::scan(its, all.from, dest, all.count, all.type, op_of(Operator::sum), exclusive));
     // The sum of nothing.
     if (!error && exclusive && all.team.rank() == 0 && count > 0)
         std::memset(dest, 0, count * static_cast<size_t>(all.type.extent));

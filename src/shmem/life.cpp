@@ -82,6 +82,8 @@ void make_teams() {
     all.add(comm::Run{me.job, 0, 1, world().pes});
     world().everyone = make_team(all.build(), predefined_context(comm::kShmemWorldNumber));
     world().sharing = make_team(neighbours(), predefined_context(comm::kShmemSharedNumber));
+    world().everyone->comm->name = "SHMEM_TEAM_WORLD";
+    world().sharing->comm->name = "SHMEM_TEAM_SHARED";
     world().everyone->predefined = world().sharing->predefined = true;
 }
 

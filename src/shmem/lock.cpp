@@ -1,7 +1,10 @@
 // Locks: a queue (Mellor-Crummey and Scott), so who waits does so at its own memory, and all have it in the order of asking.
 //
 // A lock is a symmetric long. Its upper half on PE 0 names the last in the queue; its lower half, on each PE, is that PE's own place.
+#include "base/state.h"
+#include "comm/comm.h"
 #include "progress/engine.h"
+#include "progress/teller.h"
 #include "shmem/access.h"
 #include "shmem/call.h"
 
@@ -37,7 +40,22 @@ uint32_t swap_if(int pe, const Spot& spot, uint32_t from, uint32_t to) {
     return old;
 }
 
-void wait_for_own(const Words& words, bool (*ready)(void*)) { wait_for_memory(ready, own_place(words)); }
+/// The lock comes from who is before this PE in the queue, or has it.
+STARLING_STATE int before_this = 0;
+constexpr progress::WaitSite kForLock{nullptr, progress::Expected::unrung, [](const void*, progress::Teller& teller) {
+                                          const link::Process& process = remote_pe(before_this).process;
+                                          Account::Operation lock{};
+                                          lock.kind = Account::Kind::lock;
+                                          lock.rank = before_this;
+                                          lock.peer = process.rank;
+                                          lock.peer_job = process.job->address().id;
+                                          lock.context = comm::world()->context();
+                                          teller.waits_for(lock, nullptr);
+                                      }};
+
+void wait_for_own(const Words& words, bool (*ready)(void*), const progress::WaitSite* site = nullptr) {
+    wait_for_memory(ready, own_place(words), site);
+}
 
 }  // namespace
 
@@ -52,8 +70,10 @@ void starling_shmem_set_lock(const char* name, long* lock) {
     if (before == me()) complain("the lock at %p is this PE's already", static_cast<void*>(lock));
     const uint32_t next = me();
     update(remote_pe(static_cast<int>(before) - 1), words.place, Element::uint32, Operator::bor, &next, nullptr);
-    wait_for_own(words,
-                 [](void* place) { return (__atomic_load_n(static_cast<uint32_t*>(place), __ATOMIC_ACQUIRE) & kWaits) == 0; });
+    before_this = static_cast<int>(before) - 1;
+    wait_for_own(
+        words, [](void* place) { return (__atomic_load_n(static_cast<uint32_t*>(place), __ATOMIC_ACQUIRE) & kWaits) == 0; },
+        &kForLock);
 }
 
 void starling_shmem_clear_lock(const char* name, long* lock) {

@@ -24,7 +24,7 @@ void exchange_segments() {
     const auto& bytes = collective::byte_type();
     collective::CommCall call(*world().everyone->comm, true);
     const collective::Blocks blocks(all.data(), sizeof(Segment), bytes);
-    if (collective::run(collective::allgather(call, &mine, sizeof mine, bytes, blocks))) complain_of_failure();
+    if (collective::run(call, collective::allgather(call, &mine, sizeof mine, bytes, blocks))) complain_of_failure();
 }
 
 /// Until it is there, or refused.

@@ -1,6 +1,8 @@
 // Waiting for symmetric memory that others change.
+#include "comm/comm.h"
 #include "progress/flags.h"
 #include "progress/idle.h"
+#include "progress/teller.h"
 #include "shmem/access.h"
 #include "shmem/call.h"
 #include "transport/shm/region.h"
@@ -12,7 +14,14 @@ namespace {
 /// A neighbour's answer is here in a fraction of a microsecond, or not for long.
 constexpr int kSpins = 100;
 
-constexpr progress::WaitSite kMemory{nullptr, progress::Expected::unrung};
+/// Any other PE may change it.
+constexpr progress::WaitSite kMemory{nullptr, progress::Expected::unrung, [](const void*, progress::Teller& teller) {
+                                         Account::Operation change{};
+                                         change.kind = Account::Kind::memory;
+                                         change.rank = Account::kAnyRank;
+                                         change.context = comm::world()->context();
+                                         teller.waits_for(change, nullptr);
+                                     }};
 
 /// Says so as long as it exists: neighbours ring then.
 class Watching {
@@ -30,13 +39,13 @@ class Watching {
 
 }  // namespace
 
-void wait_for_memory(bool (*ready)(void*), void* argument) {
+void wait_for_memory(bool (*ready)(void*), void* argument, const progress::WaitSite* site) {
     for (int i = progress::core_is_crowded() ? kSpins - 1 : 0; i < kSpins; ++i) {
         if (ready(argument)) return;
         __builtin_ia32_pause();
     }
     const Watching watching;
-    progress::wait_for_flags(ready, argument, kMemory);
+    progress::wait_for_flags(ready, argument, site ? *site : kMemory);
 }
 
 extern "C" {

@@ -96,7 +96,8 @@ inline std::byte* mapped(const Remote& remote, const Spot& spot) {
     return base ? base + spot.offset : nullptr;
 }
 /// Blocks until `ready(argument)`, which looks at memory of this process that others change.
-void wait_for_memory(bool (*ready)(void*), void* argument);
+/// `site`: what is waited for, if it is more than that somebody changes it.
+void wait_for_memory(bool (*ready)(void*), void* argument, const progress::WaitSite* site = nullptr);
 
 /// There was a store into its mapped memory.
 void note_store(Remote& remote);

@@ -39,7 +39,7 @@ bool read_communicator(const Account::Communicator& from, Communicator& to) {
 }
 
 bool read_operation(const Account::Operation& from, uint32_t communicators, Operation& to) {
-    if (from.kind < Account::Kind::receive || from.kind > Account::Kind::member) return false;
+    if (from.kind < Account::Kind::receive || from.kind > Account::Kind::lock) return false;
     if (from.communicator != Account::kNoCommunicator && from.communicator >= communicators) return false;
     to.kind = from.kind;
     to.communicator = from.communicator == Account::kNoCommunicator ? -1 : from.communicator;

@@ -60,6 +60,12 @@ std::string wanted(const Operation& operation, uint64_t home) {
                         bytes_text(operation.moved).c_str(), bytes_text(operation.bytes).c_str());
         case Kind::member:
             return text("for %s to come to it", other.c_str());
+        case Kind::access:
+            return text("for %s to answer what it does to its memory", other.c_str());
+        case Kind::memory:
+            return text("for its memory to be changed by %s", other.c_str());
+        case Kind::lock:
+            return operation.from_anyone ? "for a lock that another has" : text("for a lock that %s has", other.c_str());
         case Kind::message:
             break;
     }
@@ -118,6 +124,8 @@ std::string shown(const Operations& operations, bool any, uint64_t home) {
     return " " + all;
 }
 
+bool goes_by_messages(const Operation& operation) { return operation.kind < Kind::access; }
+
 std::string wait_text(const Told& told, const Wait& wait, uint64_t home) {
     std::string line = "waits in " + wait.call;
     if (wait.collective) {
@@ -127,7 +135,7 @@ std::string wait_text(const Told& told, const Wait& wait, uint64_t home) {
         const Operation& first = wait.waited.list.front();
         const bool alike = std::all_of(wait.waited.list.begin(), wait.waited.list.end(),
                                        [&](const Operation& other) { return other.context == first.context; });
-        line += " on " + (alike ? communicator_of(told, first) : "several communicators");
+        if (goes_by_messages(first)) line += " on " + (alike ? communicator_of(told, first) : "several communicators");
         line += shown(wait.waited, wait.any, home);
     }
     return line + ", for " + duration(wait.seconds);

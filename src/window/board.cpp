@@ -52,6 +52,14 @@ void Board::withdraw_exclusive(uint32_t holder, uint32_t target) {
 
 void Board::release_shared_for_another(uint32_t target) { slots_[target].others.fetch_sub(1, std::memory_order_release); }
 
+int Board::holder(uint32_t target) const {
+    const uint32_t exclusive = slots_[target].exclusive.load(std::memory_order_relaxed);
+    if (exclusive != 0 && exclusive <= processes_) return static_cast<int>(exclusive - 1);
+    for (uint32_t who = 0; who < processes_; ++who)
+        if (marks_[target * processes_ + who].load(std::memory_order_relaxed)) return static_cast<int>(who);
+    return -1;
+}
+
 void Board::bury(uint32_t dead) {
     for (uint32_t target = 0; target < processes_; ++target) {
         mark(dead, target).store(0);

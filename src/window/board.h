@@ -41,6 +41,9 @@ class Board {
 
     /// Of a process that waits for several.
     static constexpr uint32_t kEveryTarget = ~uint32_t{0} - 1;
+    /// The place of a process of this host that has a lock of `target`, or is about to have; -1: none is to be seen.
+    int holder(uint32_t target) const;
+
     /// `who` waits for a lock of `target` from now on, and has to be rung when one is given back; again: no more.
     void begin_wait(uint32_t who, uint32_t target) { waits_[who].store(target + 1); }
     void end_wait(uint32_t who) { waits_[who].store(0); }

@@ -54,7 +54,7 @@ int flush_one(Remote& remote) {
     rma::Target& target = remote.target;
     rma::flush(target);
     if (target.open)
-        progress::wait_until([&target] { return target.open == 0; });
+        rma::wait_until_over(target);
     else if (++idle_flushes % kFlushesPerTest == 0)
         progress::test();
     return target.take_error();
@@ -99,7 +99,7 @@ int with_all(int error) {
 
 int barrier(Window& window) {
     collective::CommCall call(*window.comm, true);
-    return with_all(collective::run(collective::barrier(call)));
+    return with_all(collective::run(call, collective::barrier(call)));
 }
 
 // Another operation than the barrier, so that who fences meets an error and not a window that is gone.
@@ -108,7 +108,7 @@ int last_barrier(Window& window) {
     const int32_t mine = 1;
     int32_t all = 0;
     return with_all(collective::run(
-        collective::allreduce(call, &mine, &all, 1, datatype::predefined(MPI_INT32_T), datatype::predefined(MPI_BAND))));
+        call, collective::allreduce(call, &mine, &all, 1, datatype::predefined(MPI_INT32_T), datatype::predefined(MPI_BAND))));
 }
 
 int begin_access(Window& window, Remote& remote) {

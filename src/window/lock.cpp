@@ -11,6 +11,7 @@
 #include "base/state.h"
 #include "link/job.h"
 #include "progress/engine.h"
+#include "progress/teller.h"
 #include "transport/packet.h"
 #include "transport/shm/region.h"
 
@@ -153,7 +154,43 @@ void on_lock_packet(link::Peer& peer, const link::Packet& packet) {
 
 int gone(const Remote& remote) { return fail(MPI_ERR_PROC_ABORTED, "rank %d of the window has ended", remote.rank); }
 
-constexpr progress::WaitSite kForLock{};
+constexpr progress::WaitSite kForAnother{};  // thread of this process, which asks
+
+/// For a lock of `target`, as an argument of the wait.
+struct Wanted {
+    const Window& window;
+    const Remote& target;
+};
+
+/// Who has it is written on the board, if it is one of this host; else it may be any of the others.
+void tell_lock(const void* argument, progress::Teller& teller) {
+    const auto& [window, target] = *static_cast<const Wanted*>(argument);
+    Account::Operation lock{};
+    lock.kind = Account::Kind::lock;
+    lock.context = window.comm->context();
+    const int holder = target.local >= 0 ? window.board.holder(static_cast<uint32_t>(target.local)) : -1;
+    lock.rank = Account::kAnyRank;
+    if (holder >= 0 && window.neighbours[static_cast<size_t>(holder)] != window.comm->rank) {
+        lock.rank = window.neighbours[static_cast<size_t>(holder)];
+        const link::Process process = window.comm->local_group().at(lock.rank);
+        lock.peer = process.rank;
+        lock.peer_job = process.job->address().id;
+    }
+    teller.waits_for(lock, nullptr);
+}
+constexpr progress::WaitSite kForLock{nullptr, progress::Expected::soon, tell_lock};
+
+template <class F>
+struct Until : Wanted {
+    F condition;
+    bool operator()() { return condition(); }
+};
+/// Waits for a lock of `target`.
+template <class F>
+void wait_for_lock(const Window& window, const Remote& target, F condition) {
+    Until<F> until{{window, target}, condition};
+    progress::wait_until([](void* u) { return (*static_cast<Until<F>*>(u))(); }, &until, kForLock);
+}
 
 int take_from_afar(Window& window, Remote& remote, Held kind) {
     ++counters.locks_waited;
@@ -162,7 +199,7 @@ int take_from_afar(Window& window, Remote& remote, Held kind) {
     remote.asks_exclusive = kind == Held::exclusive;
     ++remote.asked;
     ask_from_afar(window, remote);
-    progress::wait_until([&] { return remote.granted || peer.dead; }, kForLock);
+    wait_for_lock(window, remote, [&] { return remote.granted || peer.dead; });
     return remote.granted ? MPI_SUCCESS : gone(remote);
 }
 
@@ -177,19 +214,17 @@ int take_on_board(Window& window, Remote& remote, Held kind) {
     // Threads that wait for several targets at once are rung for all of them.
     window.board.begin_wait(me, window.waiters++ == 0 ? target : Board::kEveryTarget);
     bool taken = false;
-    progress::wait_until(
-        [&] {
-            taken = had() || (bury_neighbours(window, target) && had());
-            return taken || remote.target.peer->dead;
-        },
-        kForLock);
+    wait_for_lock(window, remote, [&] {
+        taken = had() || (bury_neighbours(window, target) && had());
+        return taken || remote.target.peer->dead;
+    });
     if (--window.waiters == 0) window.board.end_wait(me);
     return taken ? MPI_SUCCESS : gone(remote);
 }
 
 int take_unless_held(Window& window, Remote& remote, Held kind) {
     // Another thread may be at it: two have one lock of a target, by MPI_Win_lock_all.
-    if (remote.asking) progress::wait_until([&] { return !remote.asking; }, kForLock);
+    if (remote.asking) progress::wait_until([&] { return !remote.asking; }, kForAnother);
     if (remote.held != Held::no) return MPI_SUCCESS;
     remote.asking = true;
     const int error = remote.local >= 0 ? take_on_board(window, remote, kind) : take_from_afar(window, remote, kind);

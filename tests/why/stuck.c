@@ -86,6 +86,31 @@ static void probe(void) {
     MPI_Probe(rank == 0 ? MPI_ANY_SOURCE : 0, 9, MPI_COMM_WORLD, &status);
 }
 
+// Rank 0 has the lock of its window, and waits for rank 1, which wants it.
+static void window_lock(void) {
+    MPI_Win win;
+    void* memory;
+    MPI_Win_allocate(8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+    if (rank == 0) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 1) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+    if (rank == 0) receive(1, 7, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+// The owner of memory that only it can reach is not in the library.
+static void window_access(void) {
+    MPI_Win win;
+    MPI_Win_create(buffer, sizeof buffer, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Win_lock_all(MPI_MODE_NOCHECK, win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 1) poll(NULL, 0, -1);
+    long one = 1, before;
+    MPI_Fetch_and_op(&one, &before, MPI_LONG, 1, 0, MPI_SUM, win);
+    MPI_Win_flush(1, win);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 // Not stuck: rank 0 gives a sign of life every half a second, for five seconds.
 static void goes_on(void) {
     for (int i = 0; i < 10; i++) {
@@ -110,6 +135,8 @@ int main(int argc, char** argv) {
                  {"tests", tests},
                  {"several", several},
                  {"probe", probe},
+                 {"window_lock", window_lock},
+                 {"window_access", window_access},
                  {"goes_on", goes_on}};
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

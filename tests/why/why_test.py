@@ -15,7 +15,7 @@ from pathlib import Path
 
 BUILD = Path(sys.argv[1]).resolve()
 STARLING, MPIEXEC = str(BUILD / "bin" / "starling"), str(BUILD / "bin" / "mpiexec")
-STUCK = str(BUILD / "tests" / "why" / "stuck")
+STUCK, STUCK_SHMEM = (str(BUILD / "tests" / "why" / name) for name in ("stuck", "stuck_shmem"))
 LIMIT = 60  # seconds for anything
 
 
@@ -27,8 +27,8 @@ def why(*words):
 class Stuck(unittest.TestCase):
     """Each test runs a job that hangs, and looks for the sentences that say why."""
 
-    def start(self, way, ranks, **settings):
-        self.job = subprocess.Popen([MPIEXEC, "-n", str(ranks), STUCK, way], stdin=subprocess.DEVNULL,
+    def start(self, way, ranks, program=STUCK, **settings):
+        self.job = subprocess.Popen([MPIEXEC, "-n", str(ranks), program, way], stdin=subprocess.DEVNULL,
                                     env={**os.environ, **settings})
         self.addCleanup(self.end, self.job)
         return self.job
@@ -135,6 +135,31 @@ class Stuck(unittest.TestCase):
         self.start("probe", 3)
         self.assert_says("^rank 0 waits in MPI_Probe on MPI_COMM_WORLD for a message of any rank, tag 9, for ",
                          "^rank 1 waits in MPI_Probe on MPI_COMM_WORLD for a message of rank 0, tag 9, for ", "^deadlock: ")
+
+    def test_a_lock_of_a_window(self):
+        self.start("window_lock", 2)
+        self.assert_says("^deadlock: rank 0 waits for rank 1, which waits for rank 0$",
+                         r"^rank 1 waits in MPI_Win_lock for a lock that rank 0 has, for \d+\.\d s")
+
+    def test_an_access_whose_owner_does_something_else(self):
+        self.start("window_access", 2)
+        self.assert_says(r"^rank 0 waits in MPI_Win_flush for rank 1 to answer what it does to its memory, for",
+                         r"^rank 0 waits, in the end, for rank 1, which computes$")
+
+    def test_a_lock_of_openshmem(self):
+        self.start("lock", 2, STUCK_SHMEM)
+        self.assert_says("^deadlock: rank 0 waits for rank 1, which waits for rank 0$",
+                         r"^rank 0 waits in shmem_long_wait_until for its memory to be changed by any rank, for",
+                         r"^rank 1 waits in shmem_set_lock for a lock that rank 0 has, for")
+
+    def test_memory_that_nobody_changes(self):
+        self.start("memory", 2, STUCK_SHMEM)
+        self.assert_says("^deadlock: rank 0 waits for rank 1, which waits for rank 0$")
+
+    def test_a_barrier_of_openshmem(self):
+        self.start("barrier", 3, STUCK_SHMEM)
+        self.assert_says(r"^rank 0 waits in shmem_barrier_all on SHMEM_TEAM_WORLD, collective \d+ there, for rank 2, its part",
+                         r"^rank 2 waits in shmem_long_wait_until for its memory to be changed by any rank, for")
 
     def test_in_mode_poll(self):
         self.start("cycle", 2, STARLING_WAIT="poll")
