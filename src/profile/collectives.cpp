@@ -85,7 +85,22 @@ std::string name_of_site(uint64_t site) {
     return std::string(slash ? slash + 1 : info.dli_fname) + text;
 }
 
+namespace {
+
+/// Of OpenSHMEM, whose names are others.
+const char* kind_of_shmem(std::string_view function) {
+    static constexpr const char* kKinds[][2] = {{"broadcast", "bcast"},  {"collect", "allgather"}, {"alltoall", "alltoall"},
+                                                {"reduce", "allreduce"}, {"to_all", "allreduce"},  {"scan", "scan"},
+                                                {"barrier", "barrier"},  {"sync", "barrier"}};
+    for (const auto& [word, kind] : kKinds)
+        if (function.find(word) != std::string_view::npos) return kind;
+    return "other";
+}
+
+}  // namespace
+
 const char* kind_of_function(std::string_view function) {
+    if (function.starts_with("shmem_")) return kind_of_shmem(function);
     // Those that others' names end with come after these.
     static constexpr const char* kKinds[] = {"ineighbor", "ireduce_scatter", "iallreduce", "iallgather",
                                              "ialltoall", "ibarrier",        "ibcast",     "igather",

@@ -9,6 +9,7 @@
 #include "collective/comm_call.h"
 #include "collective/creation.h"
 #include "collective/request.h"
+#include "profile/collectives.h"
 #include "shmem/access.h"
 #include "shmem/call.h"
 #include "shmem/collective.h"
@@ -81,10 +82,27 @@ struct Combining {
     const void* const from;
 };
 
+/// The body of a function that all members of a team call; the profile's table counts it.
+template <class F>
+int collectively(Caller caller, F body) {
+    const auto inside = [&] {
+        const Call call(caller.name);
+        return body();
+    };
+    return profile::watching ? profile::run_watched(caller.site, inside) : inside();
+}
+
+/// A call on the team, whose arguments are right.
+CommCall call_of(Team& team) {
+    if (profile::watching) [[unlikely]]
+        profile::begin_watched(team.comm->context(), static_cast<uint32_t>(team.size()));
+    return CommCall(*team.comm, true);
+}
+
 }  // namespace
 
 int barrier(Team& team) {
-    CommCall call(*team.comm, true);
+    CommCall call = call_of(team);
     return collective::run(call, collective::barrier(call));
 }
 
@@ -101,115 +119,124 @@ void check_alike_everywhere(const char* what, uint64_t value) { check_alike(*wor
 
 extern "C" {
 
-int starling_shmem_sync(const char* name, void* handle, bool with_quiet) {
-    const Call call(name);
-    Team* team = team_or_null(handle);
-    if (!team) return -1;
-    if (with_quiet)
-        quiet(default_context());
-    else
-        wake_stored();
-    return ended(barrier(*team));
+int starling_shmem_sync(Caller caller, void* handle, bool with_quiet) {
+    return collectively(caller, [&] {
+        Team* team = team_or_null(handle);
+        if (!team) return -1;
+        if (with_quiet)
+            quiet(default_context());
+        else
+            wake_stored();
+        return ended(barrier(*team));
+    });
 }
 
-int starling_shmem_broadcast(const char* name, void* handle, void* dest, const void* source, size_t bytes, int root,
+int starling_shmem_broadcast(Caller caller, void* handle, void* dest, const void* source, size_t bytes, int root,
                              bool to_root) {
-    const Call call(name);
-    Team& team = team_of(handle);
-    if (root < 0 || root >= team.size()) complain("the root is PE %d of %d", root, team.size());
-    check_alike(team, "the number of bytes", bytes);
-    check_alike(team, "the root", static_cast<uint64_t>(root));
-    check_symmetric("dest", dest, bytes);
-    check_symmetric("source", source, bytes);
-    const bool is_root = team.rank() == root;
-    CommCall its(*team.comm, true);
-    void* buffer = is_root ? const_cast<void*>(source) : dest;
-    const int error = collective::run(its, collective::bcast(its, buffer, static_cast<int64_t>(bytes), byte_type(), root));
-    if (is_root && to_root && dest != source && bytes > 0) std::memcpy(dest, source, bytes);
-    return ended(error);
-}
-
-int starling_shmem_collect(const char* name, void* handle, void* dest, const void* source, size_t bytes) {
-    const Call call(name);
-    Team& team = team_of(handle);
-    const auto n = static_cast<size_t>(team.size());
-    std::vector<int64_t> counts(n), begins(n);
-    const auto mine = static_cast<int64_t>(bytes);
-    const auto& word = datatype::predefined(MPI_INT64_T);
-    CommCall first(*team.comm, true);
-    if (const int error = collective::run(first, collective::allgather(first, &mine, 1, word, Blocks(counts.data(), 1, word))))
+    return collectively(caller, [&] {
+        Team& team = team_of(handle);
+        if (root < 0 || root >= team.size()) complain("the root is PE %d of %d", root, team.size());
+        check_alike(team, "the number of bytes", bytes);
+        check_alike(team, "the root", static_cast<uint64_t>(root));
+        check_symmetric("dest", dest, bytes);
+        check_symmetric("source", source, bytes);
+        const bool is_root = team.rank() == root;
+        CommCall its = call_of(team);
+        void* buffer = is_root ? const_cast<void*>(source) : dest;
+        const int error = collective::run(its, collective::bcast(its, buffer, static_cast<int64_t>(bytes), byte_type(), root));
+        if (is_root && to_root && dest != source && bytes > 0) std::memcpy(dest, source, bytes);
         return ended(error);
-    for (size_t i = 1; i < n; ++i) begins[i] = begins[i - 1] + counts[i - 1];
-    check_symmetric("dest", dest, static_cast<uint64_t>(total_of(counts)));
-    check_symmetric("source", source, bytes);
-    CommCall second(*team.comm, true);
-    const Blocks blocks(dest, Counts(counts.data()), Counts(begins.data()), byte_type());
-    return ended(collective::run(second, collective::allgather(second, source, mine, byte_type(), blocks)));
+    });
 }
 
-int starling_shmem_fcollect(const char* name, void* handle, void* dest, const void* source, size_t bytes) {
-    const Call call(name);
-    Team& team = team_of(handle);
-    check_alike(team, "the number of bytes", bytes);
-    check_symmetric("dest", dest, bytes * static_cast<size_t>(team.size()));
-    check_symmetric("source", source, bytes);
-    CommCall its(*team.comm, true);
-    const auto count = static_cast<int64_t>(bytes);
-    return ended(
-        collective::run(its, collective::allgather(its, source, count, byte_type(), Blocks(dest, count, byte_type()))));
+int starling_shmem_collect(Caller caller, void* handle, void* dest, const void* source, size_t bytes) {
+    return collectively(caller, [&] {
+        Team& team = team_of(handle);
+        const auto n = static_cast<size_t>(team.size());
+        std::vector<int64_t> counts(n), begins(n);
+        const auto mine = static_cast<int64_t>(bytes);
+        const auto& word = datatype::predefined(MPI_INT64_T);
+        CommCall first = call_of(team);
+        if (const int error =
+                collective::run(first, collective::allgather(first, &mine, 1, word, Blocks(counts.data(), 1, word))))
+            return ended(error);
+        for (size_t i = 1; i < n; ++i) begins[i] = begins[i - 1] + counts[i - 1];
+        check_symmetric("dest", dest, static_cast<uint64_t>(total_of(counts)));
+        check_symmetric("source", source, bytes);
+        CommCall second(*team.comm, true);
+        const Blocks blocks(dest, Counts(counts.data()), Counts(begins.data()), byte_type());
+        return ended(collective::run(second, collective::allgather(second, source, mine, byte_type(), blocks)));
+    });
 }
 
-int starling_shmem_alltoall(const char* name, void* handle, void* dest, const void* source, size_t bytes) {
-    const Call call(name);
-    Team& team = team_of(handle);
-    check_alike(team, "the number of bytes", bytes);
-    check_symmetric("dest", dest, bytes * static_cast<size_t>(team.size()));
-    check_symmetric("source", source, bytes * static_cast<size_t>(team.size()));
-    CommCall its(*team.comm, true);
-    const auto count = static_cast<int64_t>(bytes);
-    const Blocks send(source, count, byte_type()), receive(dest, count, byte_type());
-    return ended(collective::run(its, collective::alltoall(its, false, send, receive)));
+int starling_shmem_fcollect(Caller caller, void* handle, void* dest, const void* source, size_t bytes) {
+    return collectively(caller, [&] {
+        Team& team = team_of(handle);
+        check_alike(team, "the number of bytes", bytes);
+        check_symmetric("dest", dest, bytes * static_cast<size_t>(team.size()));
+        check_symmetric("source", source, bytes);
+        CommCall its = call_of(team);
+        const auto count = static_cast<int64_t>(bytes);
+        return ended(
+            collective::run(its, collective::allgather(its, source, count, byte_type(), Blocks(dest, count, byte_type()))));
+    });
 }
 
-int starling_shmem_alltoalls(const char* name, void* handle, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst,
+int starling_shmem_alltoall(Caller caller, void* handle, void* dest, const void* source, size_t bytes) {
+    return collectively(caller, [&] {
+        Team& team = team_of(handle);
+        check_alike(team, "the number of bytes", bytes);
+        check_symmetric("dest", dest, bytes * static_cast<size_t>(team.size()));
+        check_symmetric("source", source, bytes * static_cast<size_t>(team.size()));
+        CommCall its = call_of(team);
+        const auto count = static_cast<int64_t>(bytes);
+        const Blocks send(source, count, byte_type()), receive(dest, count, byte_type());
+        return ended(collective::run(its, collective::alltoall(its, false, send, receive)));
+    });
+}
+
+int starling_shmem_alltoalls(Caller caller, void* handle, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst,
                              size_t count, size_t size) {
-    const Call call(name);
-    Team& team = team_of(handle);
-    if (dst < 1 || sst < 1) complain("strides of %td and %td", dst, sst);
-    check_alike(team, "the number of elements", count);
-    const size_t all = count * static_cast<size_t>(team.size()), bytes = count * size;
-    if (all == 0) return 0;
-    check_symmetric("dest", dest, ((all - 1) * static_cast<size_t>(dst) + 1) * size);
-    check_symmetric("source", source, ((all - 1) * static_cast<size_t>(sst) + 1) * size);
-    std::vector<std::byte> out(all * size), in(all * size);
-    gather_strided(out.data(), static_cast<const std::byte*>(source), sst, all, size);
-    CommCall its(*team.comm, true);
-    const Blocks send(out.data(), static_cast<int64_t>(bytes), byte_type()),
-        receive(in.data(), static_cast<int64_t>(bytes), byte_type());
-    const int error = collective::run(its, collective::alltoall(its, false, send, receive));
-    if (!error) scatter_strided(static_cast<std::byte*>(dest), in.data(), dst, all, size);
-    return ended(error);
+    return collectively(caller, [&] {
+        Team& team = team_of(handle);
+        if (dst < 1 || sst < 1) complain("strides of %td and %td", dst, sst);
+        check_alike(team, "the number of elements", count);
+        const size_t all = count * static_cast<size_t>(team.size()), bytes = count * size;
+        if (all == 0) return 0;
+        check_symmetric("dest", dest, ((all - 1) * static_cast<size_t>(dst) + 1) * size);
+        check_symmetric("source", source, ((all - 1) * static_cast<size_t>(sst) + 1) * size);
+        std::vector<std::byte> out(all * size), in(all * size);
+        gather_strided(out.data(), static_cast<const std::byte*>(source), sst, all, size);
+        CommCall its = call_of(team);
+        const Blocks send(out.data(), static_cast<int64_t>(bytes), byte_type()),
+            receive(in.data(), static_cast<int64_t>(bytes), byte_type());
+        const int error = collective::run(its, collective::alltoall(its, false, send, receive));
+        if (!error) scatter_strided(static_cast<std::byte*>(dest), in.data(), dst, all, size);
+        return ended(error);
+    });
 }
 
-int starling_shmem_reduce(const char* name, void* handle, void* dest, const void* source, size_t count, Element element,
+int starling_shmem_reduce(Caller caller, void* handle, void* dest, const void* source, size_t count, Element element,
                           Operator op) {
-    const Call call(name);
-    const Combining all(handle, dest, source, count, element);
-    CommCall its(*all.team.comm, true);
-    return ended(collective::run(its, collective::allreduce(its, all.from, dest, all.count, all.type, op_of(op))));
+    return collectively(caller, [&] {
+        const Combining all(handle, dest, source, count, element);
+        CommCall its = call_of(all.team);
+        return ended(collective::run(its, collective::allreduce(its, all.from, dest, all.count, all.type, op_of(op))));
+    });
 }
 
-int starling_shmem_scan(const char* name, void* handle, void* dest, const void* source, size_t count, Element element,
+int starling_shmem_scan(Caller caller, void* handle, void* dest, const void* source, size_t count, Element element,
                         bool exclusive) {
-    const Call call(name);
-    const Combining all(handle, dest, source, count, element);
-    CommCall its(*all.team.comm, true);
-    const int error =
-        collective::run(its, collective::scan(its, all.from, dest, all.count, all.type, op_of(Operator::sum), exclusive));
-    // The sum of nothing.
-    if (!error && exclusive && all.team.rank() == 0 && count > 0)
-        std::memset(dest, 0, count * static_cast<size_t>(all.type.extent));
-    return ended(error);
+    return collectively(caller, [&] {
+        const Combining all(handle, dest, source, count, element);
+        CommCall its = call_of(all.team);
+        const int error =
+            collective::run(its, collective::scan(its, all.from, dest, all.count, all.type, op_of(Operator::sum), exclusive));
+        // The sum of nothing.
+        if (!error && exclusive && all.team.rank() == 0 && count > 0)
+            std::memset(dest, 0, count * static_cast<size_t>(all.type.extent));
+        return ended(error);
+    });
 }
 
 int starling_shmem_team_from_comm(const char* name, void* handle, void** made) {

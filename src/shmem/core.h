@@ -31,6 +31,12 @@ enum class Element : uint8_t {
 
 enum class Operator : uint8_t { sum, prod, min, max, band, bor, bxor, replace, look };
 
+/// The function that a program has called, and where it has: behind the call instruction.
+struct Caller {
+    const char* name;
+    const void* site;
+};
+
 /// What entry points need to reach heaps in mappings without a call into the runtime.
 struct Near {
     std::byte* base = nullptr;        ///< of the own heap
@@ -131,18 +137,17 @@ int starling_shmem_comm_from_team(const char* name, void* team, void** made);
 void* starling_shmem_active_set(const char* name, int start, int log_stride, int size);
 
 // Collectives over a team. 0, or another number.
-int starling_shmem_sync(const char* name, void* team, bool quiet);
-int starling_shmem_broadcast(const char* name, void* team, void* dest, const void* source, size_t bytes, int root,
-                             bool to_root);
-int starling_shmem_collect(const char* name, void* team, void* dest, const void* source, size_t bytes);
-int starling_shmem_fcollect(const char* name, void* team, void* dest, const void* source, size_t bytes);
-int starling_shmem_alltoall(const char* name, void* team, void* dest, const void* source, size_t bytes);
+int starling_shmem_sync(Caller caller, void* team, bool quiet);
+int starling_shmem_broadcast(Caller caller, void* team, void* dest, const void* source, size_t bytes, int root, bool to_root);
+int starling_shmem_collect(Caller caller, void* team, void* dest, const void* source, size_t bytes);
+int starling_shmem_fcollect(Caller caller, void* team, void* dest, const void* source, size_t bytes);
+int starling_shmem_alltoall(Caller caller, void* team, void* dest, const void* source, size_t bytes);
 /// Strides in elements of `size` bytes; `count` elements for each PE.
-int starling_shmem_alltoalls(const char* name, void* team, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst,
+int starling_shmem_alltoalls(Caller caller, void* team, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst,
                              size_t count, size_t size);
-int starling_shmem_reduce(const char* name, void* team, void* dest, const void* source, size_t count, Element element,
+int starling_shmem_reduce(Caller caller, void* team, void* dest, const void* source, size_t count, Element element,
                           Operator op);
-int starling_shmem_scan(const char* name, void* team, void* dest, const void* source, size_t count, Element element,
+int starling_shmem_scan(Caller caller, void* team, void* dest, const void* source, size_t count, Element element,
                         bool exclusive);
 
 // Locks.

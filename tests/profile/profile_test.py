@@ -17,6 +17,7 @@ from launcher_test import BUILD, MPIEXEC, Case  # noqa: E402
 from hosts_test import STARLING, HostsCase  # noqa: E402
 
 PATTERN = str(BUILD / "tests" / "profile" / "pattern")
+SHMEM = str(BUILD / "tests" / "shmem" / "collectives")
 ACCESSES = str(BUILD / "tests" / "profile" / "accesses")
 RING = [4, 400, 2, 8000, 1, 100000]  # messages and bytes, by size, to the right neighbour
 
@@ -220,6 +221,18 @@ class Accesses(ProfileCase):
     def test_who_accesses_nobody_has_none(self):
         for line in self.profile("-n", 2, PATTERN, "ring").phases:
             self.assertNotIn("accesses", line)
+
+
+class Teams(ProfileCase):
+    """Collective operations of OpenSHMEM."""
+
+    def test_by_place_and_operation(self):
+        profile = self.profile("-n", 3, SHMEM)
+        for rank in range(3):
+            rows = [row for line in profile.of("", rank) for row in line.get("collectives", [])]
+            for row in rows:
+                self.assertRegex(row[0], r"^collectives\+0x[0-9a-f]+$")
+            self.assertEqual({row[3] for row in rows}, {"barrier", "bcast", "allgather", "alltoall", "allreduce", "scan"})
 
 
 class Explore(ProfileCase):

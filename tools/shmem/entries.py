@@ -1,7 +1,7 @@
 """Writes liboshmem's entry points.
 
 A function is built if a header src/oshmem/*.h defines what its row is called without shmem_, ctx_, the type and the size: a function, or a
-template of the element, whose first parameter is `const char* name`. It gets the function's name, the context (where the row has
+template of the element, whose first parameter is `const char* name`, or Caller where it also wants to know the place in the program. It gets the function's name, the context (where the row has
 a twin with one), and the arguments. All others end the job with a sentence, and are in `starling info --missing`.
 """
 
@@ -9,7 +9,7 @@ import re
 
 import table
 
-DEFINITION = re.compile(r"^(?:\[\[noreturn\]\] )?(?:inline )?[\w:]+[ *]+(\w+)\(const char\*", re.MULTILINE)
+DEFINITION = re.compile(r"^(?:\[\[noreturn\]\] )?(?:inline )?[\w:]+[ *]+(\w+)\((const char\*|Caller)", re.MULTILINE)
 
 # Other names of the same.
 ALIASES = {"swap": "atomic_swap", "cswap": "atomic_compare_swap", "fadd": "atomic_fetch_add", "finc": "atomic_fetch_inc", "add": "atomic_add",
@@ -75,7 +75,7 @@ def entry(function, defined, all_rows):
     is_built = verb in defined
     arguments = list(function.arguments)
     if is_built:
-        first = [f"\"{name}\""]
+        first = [f"\"{name}\"" if defined[verb] != "Caller" else f"{{\"{name}\", __builtin_return_address(0)}}"]
         if function.row not in own and "shmem_ctx_t ctx" not in parameters and takes_context(function, all_rows) and verb not in ("quiet", "fence"):
             first.append("default_context()")
         template = f"<{element}>" if element else ""
@@ -96,7 +96,7 @@ def part_of(function):
 
 def write(directory):
     """Maps file names to their text."""
-    defined = {m.group(1) for path in sorted(directory.glob("*.h")) for m in DEFINITION.finditer(path.read_text())}
+    defined = {m.group(1): m.group(2) for path in sorted(directory.glob("*.h")) for m in DEFINITION.finditer(path.read_text())}
     functions = table.functions()
     all_rows = {f.row for f in functions}
     parts, listed = {part: [OPENING] for part in PARTS}, []
