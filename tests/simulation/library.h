@@ -7,6 +7,8 @@
 #include <memory>
 #include <string>
 
+#include "shmem/core.h"
+
 namespace starling::simulation {
 
 /// The functions of one copy, without their prefix.
@@ -15,6 +17,10 @@ struct Library {
 #include "functions.def"
 #undef FUNCTION
     decltype(&MPIX_Phase_begin) Phase_begin;
+// What OpenSHMEM's entry points call: these are in a library of their own, of which there is nothing to share or not.
+#define FUNCTION(name) decltype(&shmem::starling_shmem_##name) shmem_##name;
+#include "functions_shmem.def"
+#undef FUNCTION
 };
 
 /// Loads copy number `index` of the library in this file, which stays; the same again for the same number.

@@ -92,6 +92,7 @@ void load_cipher() {
 /// In a process of its own, which has no other.
 Result simulate(const Options& options, uint64_t seed) {
     const Script script(seed, options.ranks);
+    setenv("SHMEM_SYMMETRIC_SIZE", "64M", 1);  // of address space, of which all ranks have the same
     for (const auto& [name, value] : script.settings) setenv(name.c_str(), value.c_str(), 1);
     if (options.one) std::printf("seed %" PRIu64 ": %s\n", seed, script.describe().c_str());
     std::fflush(nullptr);

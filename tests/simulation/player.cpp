@@ -34,13 +34,13 @@ std::vector<char> message_of(const Step& step, uint64_t way = 0) {
 const char* name_of(Kind kind) {
     static constexpr const char* kNames[] = {"message",           "exchange",   "crowd", "cancelled send",
                                              "cancelled receive", "collective", "split", "duplicate",
-                                             "release",           "compute",    "window"};
+                                             "release",           "compute",    "window", "symmetric memory"};
     return kNames[static_cast<int>(kind)];
 }
 
 bool is_for_all(const Step& step) {
     return step.kind == Kind::collective || step.kind == Kind::split || step.kind == Kind::duplicate ||
-           step.kind == Kind::release || step.kind == Kind::window;
+           step.kind == Kind::release || step.kind == Kind::window || step.kind == Kind::symmetric;
 }
 
 }  // namespace
@@ -60,6 +60,7 @@ bool Player::ok(int code, const char* what, Allowed allowed) {
 }
 
 void Player::run() {
+    if (script_.symmetric && script_.symmetric_first) begin_symmetric();
     process_.doing = "MPI_Init";
     ok(mpi_.Init(nullptr, nullptr), "MPI_Init");
     // Where nothing may fail, the library says what has, and ends the run.
@@ -90,8 +91,10 @@ void Player::run() {
         }
         ok(mpi_.Barrier(MPI_COMM_WORLD), "MPI_Barrier");
     }
+    if (!script_.symmetric_last) end_symmetric();
     process_.doing = "MPI_Finalize";
     ok(mpi_.Finalize(), "MPI_Finalize");
+    end_symmetric();
 }
 
 void Player::play(const Step& step) {
@@ -138,6 +141,8 @@ void Player::play(const Step& step) {
             return;
         case Kind::window:
             return use_window(step);
+        case Kind::symmetric:
+            return use_symmetric(step);
         case Kind::compute:
             if (sends) world()->compute(step.ns);
             return;

@@ -59,6 +59,13 @@ class Player {
     void play_epoch(WindowUse& use, int kind, bool closes_by_flush);
     void act_on_window(WindowUse& use, int target_lock);
     void check_window(const Step& step, WindowUse& use, const char* what);
+    struct SymmetricUse;
+    void begin_symmetric();
+    void end_symmetric();
+    void use_symmetric(const Step& step);
+    void act_on_symmetric(SymmetricUse& use);
+    void wait_for_signals(SymmetricUse& use);
+    void use_team(const Step& step, SymmetricUse& use);
     void compare(const Step& step, const std::vector<char>& in, const MPI_Status& status, int source);
     void check_crowd(const Step& step, const std::vector<char>& in, const MPI_Status& status);
     void check_crowds();
@@ -85,6 +92,7 @@ class Player {
     const uint32_t me_;
     Random random_;
     std::vector<MPI_Comm> comms_;
+    bool symmetric_ = false;  ///< OpenSHMEM is initialized
     std::deque<Pending> pending_;
     std::map<uint32_t, std::map<uint32_t, uint32_t>> crowds_;  ///< by its first step: by place, which step's message came
 };

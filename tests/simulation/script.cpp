@@ -163,6 +163,8 @@ void Script::write_step(Random& random, uint32_t community) {
     step.tag = static_cast<int>(random.below(3));
     // Of some seeds, so that the others are what they were.
     if ((seed % 8 == 3 || seed % 8 == 4) && !mortal && random.one_in(8)) return write_window(random, step);
+    const uint64_t of = seed % 16;
+    if ((of == 5 || of == 12 || of == 14) && !mortal && random.one_in(8)) return write_symmetric(random, step);
     const uint64_t kind = random.below(100);
     if (kind < 4) {
         step.kind = Kind::compute;
@@ -250,6 +252,15 @@ void Script::write_window(Random& random, Step step) {
     step.kind = Kind::window;
     step.count = static_cast<uint32_t>(random.between(1, 4));
     step.any_tag = random.one_in(2);
+    add(step);
+}
+
+void Script::write_symmetric(Random& random, Step step) {
+    step.kind = Kind::symmetric;
+    step.comm = 0;
+    step.count = static_cast<uint32_t>(random.between(1, 4));
+    if (!symmetric) symmetric_first = random.one_in(2), symmetric_last = random.one_in(2);
+    symmetric = true;
     add(step);
 }
 

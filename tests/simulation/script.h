@@ -27,6 +27,7 @@ enum class Kind : uint8_t {
     release,  ///< of a communicator
     compute,  ///< one rank does something else
     window,   ///< made, used in `count` epochs and freed; of memory that was there if any_tag
+    symmetric,  ///< OpenSHMEM's memory and teams, in `count` rounds of all ranks
 };
 
 enum class SendWay : uint8_t { send, ssend, isend, issend, persistent };
@@ -94,6 +95,8 @@ struct Script {
     std::vector<Fault> faults;
     std::vector<bool> doomed;  ///< by rank: it will die
     bool mortal = false;       ///< some will
+    /// Whether OpenSHMEM is used, and if it begins before MPI and ends after it.
+    bool symmetric = false, symmetric_first = false, symmetric_last = false;
 
     bool fails_with(const Community& of, int rank) const { return doomed[of.members[static_cast<size_t>(rank)]]; }
     std::string describe() const;
@@ -110,6 +113,7 @@ struct Script {
     void write_collective(Random& random, Step step);
     void write_communities(Random& random, Step step);
     void write_window(Random& random, Step step);
+    void write_symmetric(Random& random, Step step);
     Step& add(Step step);
     uint32_t draw_bytes(Random& random);
 
