@@ -30,21 +30,6 @@ int ended(int error) {
     return error;
 }
 
-/// With STARLING_CHECK: that all members say the same.
-void check_alike(Team& team, const char* what, uint64_t value) {
-    if (!config().check) return;
-    const uint64_t mine[2] = {value, ~value};
-    uint64_t most[2];
-    CommCall call(*team.comm, true);
-    const auto& type = datatype::predefined(MPI_UINT64_T);
-    if (collective::run(call, collective::allreduce(call, mine, most, 2, type, datatype::predefined(MPI_MAX))))
-        complain_of_failure();
-    if (most[0] != ~most[1])
-        complain("%s is not the same on all PEs: %llu here, and from %llu to %llu", what,
-                 static_cast<unsigned long long>(value), static_cast<unsigned long long>(~most[1]),
-                 static_cast<unsigned long long>(most[0]));
-}
-
 /// With STARLING_CHECK: that a buffer is in allocated symmetric memory.
 void check_symmetric(const char* what, const void* address, uint64_t bytes) {
     if (config().check && bytes > 0) located(what, address, bytes);
@@ -72,7 +57,7 @@ struct Combining {
           type(type_of(element)),
           count(static_cast<int64_t>(elements)),
           from(source == dest ? MPI_IN_PLACE : source) {
-        check_alike(team, "the number of elements", elements);
+        check_alike(team, "the number of elements", static_cast<int64_t>(elements));
         check_symmetric("dest", dest, elements * static_cast<uint64_t>(type.size));
         check_symmetric("source", source, elements * static_cast<uint64_t>(type.size));
     }
@@ -115,7 +100,22 @@ bool all_agree(Team& team, bool mine) {
     return all != 0;
 }
 
-void check_alike_everywhere(const char* what, uint64_t value) { check_alike(*world().everyone, what, value); }
+void check_alike(Team& team, const char* what, int64_t value) {
+    if (!config().check) return;
+    const int64_t mine[2] = {value, ~value};
+    int64_t most[2];
+    CommCall call(*team.comm, true);
+    const auto& type = datatype::predefined(MPI_INT64_T);
+    if (collective::run(call, collective::allreduce(call, mine, most, 2, type, datatype::predefined(MPI_MAX))))
+        complain_of_failure();
+    if (most[0] != ~most[1])
+        complain("%s is not the same on all PEs: %lld here, and from %lld to %lld", what, static_cast<long long>(value),
+                 static_cast<long long>(~most[1]), static_cast<long long>(most[0]));
+}
+
+void check_alike_everywhere(const char* what, uint64_t value) {
+    check_alike(*world().everyone, what, static_cast<int64_t>(value));
+}
 
 extern "C" {
 
@@ -136,8 +136,8 @@ int starling_shmem_broadcast(Caller caller, void* handle, void* dest, const void
     return collectively(caller, [&] {
         Team& team = team_of(handle);
         if (root < 0 || root >= team.size()) complain("the root is PE %d of %d", root, team.size());
-        check_alike(team, "the number of bytes", bytes);
-        check_alike(team, "the root", static_cast<uint64_t>(root));
+        check_alike(team, "the number of bytes", static_cast<int64_t>(bytes));
+        check_alike(team, "the root", root);
         check_symmetric("dest", dest, bytes);
         check_symmetric("source", source, bytes);
         const bool is_root = team.rank() == root;
@@ -172,7 +172,7 @@ int starling_shmem_collect(Caller caller, void* handle, void* dest, const void* 
 int starling_shmem_fcollect(Caller caller, void* handle, void* dest, const void* source, size_t bytes) {
     return collectively(caller, [&] {
         Team& team = team_of(handle);
-        check_alike(team, "the number of bytes", bytes);
+        check_alike(team, "the number of bytes", static_cast<int64_t>(bytes));
         check_symmetric("dest", dest, bytes * static_cast<size_t>(team.size()));
         check_symmetric("source", source, bytes);
         CommCall its = call_of(team);
@@ -185,7 +185,7 @@ int starling_shmem_fcollect(Caller caller, void* handle, void* dest, const void*
 int starling_shmem_alltoall(Caller caller, void* handle, void* dest, const void* source, size_t bytes) {
     return collectively(caller, [&] {
         Team& team = team_of(handle);
-        check_alike(team, "the number of bytes", bytes);
+        check_alike(team, "the number of bytes", static_cast<int64_t>(bytes));
         check_symmetric("dest", dest, bytes * static_cast<size_t>(team.size()));
         check_symmetric("source", source, bytes * static_cast<size_t>(team.size()));
         CommCall its = call_of(team);
@@ -200,7 +200,7 @@ int starling_shmem_alltoalls(Caller caller, void* handle, void* dest, const void
     return collectively(caller, [&] {
         Team& team = team_of(handle);
         if (dst < 1 || sst < 1) complain("strides of %td and %td", dst, sst);
-        check_alike(team, "the number of elements", count);
+        check_alike(team, "the number of elements", static_cast<int64_t>(count));
         const size_t all = count * static_cast<size_t>(team.size()), bytes = count * size;
         if (all == 0) return 0;
         check_symmetric("dest", dest, ((all - 1) * static_cast<size_t>(dst) + 1) * size);

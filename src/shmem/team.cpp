@@ -10,6 +10,7 @@
 #include "base/state.h"
 #include "shmem/access.h"
 #include "shmem/call.h"
+#include "shmem/collective.h"
 
 namespace starling::shmem {
 
@@ -153,6 +154,9 @@ int starling_shmem_team_split(const char* name, void* handle, int start, int str
     *made = nullptr;
     Team* parent = team_or_null(handle);
     if (!parent) return 1;
+    check_alike(*parent, "the first PE", start);
+    check_alike(*parent, "the stride", stride);
+    check_alike(*parent, "the number of PEs", size);
     const uint64_t number = ++parent->splits;
     const int64_t last = start + int64_t{stride} * (size - 1);
     if (size < 1 || start < 0 || start >= parent->size() || last < 0 || last >= parent->size() || (stride == 0 && size > 1)) {
@@ -169,7 +173,9 @@ int starling_shmem_team_split_2d(const char* name, void* handle, int xrange, int
     const Call call(name);
     *x = *y = nullptr;
     Team* parent = team_or_null(handle);
-    if (!parent || xrange < 1) return 1;
+    if (!parent) return 1;
+    check_alike(*parent, "xrange", xrange);
+    if (xrange < 1) return 1;
     const uint64_t number = ++parent->splits;
     const int n = parent->size(), me = parent->rank();
     xrange = std::min(xrange, n);

@@ -57,6 +57,9 @@ static void checked(const char* what, long* heap, int me, int n) {
     if (is(what, "unequal-align")) shmem_align((size_t)64 << me, 64);
     if (is(what, "unequal-calloc")) shmem_calloc((size_t)me + 1, 8);
     if (is(what, "unequal-realloc")) shmem_realloc(heap, (size_t)(me + 1) * 8);
+    shmem_team_t team, other;
+    if (is(what, "unequal-split")) shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1 - 2 * me, 1, NULL, 0, &team);
+    if (is(what, "unequal-split-2d")) shmem_team_split_2d(SHMEM_TEAM_WORLD, me + 1, NULL, 0, &team, NULL, 0, &other);
     if (is(what, "unequal-free")) {
         long* one = shmem_malloc(64);
         shmem_free(me == 0 ? heap : one);

@@ -68,6 +68,8 @@ class Wrong(unittest.TestCase):
                 "unequal-align": r"shmem_align: the alignment is not the same on all PEs: \d+ here, and from 64 to 128",
                 "unequal-calloc": r"shmem_calloc: the number of bytes is not the same on all PEs: \d+ here, and from 8 to 16",
                 "unequal-realloc": r"shmem_realloc: the number of bytes is not the same on all PEs: \d+ here, and from 8 to 16",
+                "unequal-split": r"shmem_team_split_strided: the stride is not the same on all PEs: -?1 here, and from -1 to 1",
+                "unequal-split-2d": r"shmem_team_split_2d: xrange is not the same on all PEs: \d here, and from 1 to 2",
                 "unequal-free": r"shmem_free: what is freed \(its offset in the heap\) is not the same on all PEs"}.items():
             self.expect(what, r"PE \d of 2: " + sentence, STARLING_CHECK="on")
 
