@@ -58,9 +58,8 @@ Library* load(const std::string& file, size_t index) {
 #undef FUNCTION
     made->Phase_begin = reinterpret_cast<decltype(&MPIX_Phase_begin)>(dlsym(handle, "MPIX_Phase_begin"));
     if (!made->Phase_begin) give_up("MPIX_Phase_begin", "the library does not have it");
-#define FUNCTION(name)                                                                                                 \
-    made->shmem_##name =                                                                                               \
-        reinterpret_cast<decltype(&shmem::starling_shmem_##name)>(dlsym(handle, "starling_shmem_" #name)); \
+#define FUNCTION(name)                                                                                                      \
+    made->shmem_##name = reinterpret_cast<decltype(&shmem::starling_shmem_##name)>(dlsym(handle, "starling_shmem_" #name)); \
     if (!made->shmem_##name) give_up("starling_shmem_" #name, "the library does not have it");
 #include "functions_shmem.def"
 #undef FUNCTION

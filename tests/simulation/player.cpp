@@ -32,8 +32,8 @@ std::vector<char> message_of(const Step& step, uint64_t way = 0) {
 }
 
 const char* name_of(Kind kind) {
-    static constexpr const char* kNames[] = {"message",           "exchange",   "crowd", "cancelled send",
-                                             "cancelled receive", "collective", "split", "duplicate",
+    static constexpr const char* kNames[] = {"message",           "exchange",   "crowd",  "cancelled send",
+                                             "cancelled receive", "collective", "split",  "duplicate",
                                              "release",           "compute",    "window", "symmetric memory"};
     return kNames[static_cast<int>(kind)];
 }

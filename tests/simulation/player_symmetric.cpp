@@ -71,7 +71,8 @@ void Player::act_on_symmetric(SymmetricUse& use) {
     data.resize(model.words);
     for (uint32_t i = 0; i < model.words; ++i) data[i] = word(act.id, i);
     result.assign(model.words, 0x3333);
-    static constexpr const char* kNames[] = {"a put", "a strided put", "", "a get", "a put with signal", "an update", "a ticket", "a swap", "the lock"};
+    static constexpr const char* kNames[] = {"a put",     "a strided put", "",       "a get",   "a put with signal",
+                                             "an update", "a ticket",      "a swap", "the lock"};
     process_.doing = use.doing + ", " + kNames[static_cast<int>(act.what)] + " at " + std::to_string(to);
     const shmem::starling_shmem_strides every_other{16, 8, 8, model.words / 2};
     switch (act.what) {
@@ -145,7 +146,8 @@ void Player::use_team(const Step& step, SymmetricUse& use) {
                               static_cast<int>(members), 0, &team))
         fail_run("step %u: no team", step.id);
     const uint64_t me = (static_cast<uint64_t>(use.me) - start) / stride;
-    const bool is_in = static_cast<uint64_t>(use.me) >= start && (static_cast<uint64_t>(use.me) - start) % stride == 0 && me < members;
+    const bool is_in =
+        static_cast<uint64_t>(use.me) >= start && (static_cast<uint64_t>(use.me) - start) % stride == 0 && me < members;
     if (is_in != (team != nullptr)) fail_run("step %u: is in a team that it should not be in, or is not", step.id);
     if (team) {
         const auto mine = static_cast<uint64_t>(mpi_.shmem_team_my_pe("shmem_team_my_pe", team));
@@ -163,7 +165,8 @@ void Player::use_team(const Step& step, SymmetricUse& use) {
         };
         switch (what) {
             case 0:
-                error = mpi_.shmem_broadcast(call("shmem_broadcastmem"), team, dest, source, bytes, static_cast<int>(root), true);
+                error =
+                    mpi_.shmem_broadcast(call("shmem_broadcastmem"), team, dest, source, bytes, static_cast<int>(root), true);
                 expected = [=](uint64_t i) { return word(id + root, i); };
                 break;
             case 1:
@@ -182,7 +185,8 @@ void Player::use_team(const Step& step, SymmetricUse& use) {
                 expected = [=](uint64_t i) { return word(id + i / count, me * count + i % count); };
                 break;
             case 4:
-                error = mpi_.shmem_reduce(call("shmem_uint64_sum_reduce"), team, dest, source, count, Element::uint64, Operator::sum);
+                error = mpi_.shmem_reduce(call("shmem_uint64_sum_reduce"), team, dest, source, count, Element::uint64,
+                                          Operator::sum);
                 expected = [=](uint64_t i) { return sum_of(members, i); };
                 break;
             default:
@@ -208,7 +212,8 @@ void Player::use_symmetric(const Step& step) {
     MemoryModel model(script_.seed, step, static_cast<int>(script_.ranks));
     if (mpi_.shmem_my_pe("shmem_my_pe") != static_cast<int>(me_) || mpi_.shmem_n_pes("shmem_n_pes") != model.n)
         fail_run("is not PE %u of %d", me_, model.n);
-    SymmetricUse use{.model = model, .me = static_cast<int>(me_), .context = default_context(), .buffers = {}, .acts = {}, .doing = doing};
+    SymmetricUse use{
+        .model = model, .me = static_cast<int>(me_), .context = default_context(), .buffers = {}, .acts = {}, .doing = doing};
     use.memory = static_cast<uint64_t*>(mpi_.shmem_allocate("shmem_calloc", 16, model.size() * 8, true));
     use.lock = static_cast<long*>(mpi_.shmem_allocate("shmem_calloc", 16, sizeof(long), true));
     if (!use.memory || !use.lock) fail_run("step %u: no memory", step.id);

@@ -24,9 +24,9 @@ enum class Kind : uint8_t {
     collective,
     split,
     duplicate,
-    release,  ///< of a communicator
-    compute,  ///< one rank does something else
-    window,   ///< made, used in `count` epochs and freed; of memory that was there if any_tag
+    release,    ///< of a communicator
+    compute,    ///< one rank does something else
+    window,     ///< made, used in `count` epochs and freed; of memory that was there if any_tag
     symmetric,  ///< OpenSHMEM's memory and teams, in `count` rounds of all ranks
 };
 
