@@ -22,6 +22,8 @@ static void child(const char* how, MPI_Comm parent) {
     const shmem_team_t team = both_of(parent, 1);
     shmem_team_sync(team);
     if (shmem_my_pe() == 1) {
+        // Not before all have left the barrier: who dies in one may take it along.
+        MPI_Recv(NULL, 0, MPI_INT, 0, 0, parent, MPI_STATUS_IGNORE);
         if (strcmp(how, "waited for") == 0) usleep(50000);
         raise(SIGKILL);
     }
@@ -37,6 +39,8 @@ static void parent_of(const char* program, const char* how, long* word) {
     const shmem_team_t team = both_of(children, 0);
     EXPECT_INT(shmem_team_n_pes(team), n + 2);
     EXPECT_INT(shmem_team_sync(team), 0);
+    shmem_barrier_all();
+    if (me == 0) MPI_Send(NULL, 0, MPI_INT, 1, 0, children);
     word[1] = 1;
     CHECK(shmem_long_sum_reduce(team, &word[2], &word[1], 1) != 0, "%s: a reduction with a dead PE succeeded", how);
     CHECK(shmem_team_sync(team) != 0, "%s: a barrier with a dead PE succeeded", how);
