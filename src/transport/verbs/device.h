@@ -124,8 +124,9 @@ class Queue {
     virtual Status fetch_add(const Transfer& what, uint64_t operand) = 0;
     virtual Status compare_swap(const Transfer& what, uint64_t compare, uint64_t operand) = 0;
 
-    /// Transfers under way end with status broken. The other side is told nothing.
-    virtual void close() = 0;
+    /// Transfers under way end with status broken, and after that no event names this queue. The other side is told nothing. `linger`: what
+    /// send() took still goes out, and the queue ends by itself once that has arrived, or can't.
+    virtual void close(bool linger) = 0;
 
   protected:
     ~Queue() = default;
