@@ -6,7 +6,9 @@ install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # What that needs, and no tests or benchmarks.
 set(installed mpi_abi oshmem mpifort_abi mpiexec starlingd starling)
-if(TARGET starling_pmix)
-    list(APPEND installed starling_pmix)
-endif()
+foreach(plugin starling_pmix starling_verbs)
+    if(TARGET ${plugin})
+        list(APPEND installed ${plugin})
+    endif()
+endforeach()
 add_custom_target(starling_installed DEPENDS ${installed})

@@ -53,7 +53,7 @@ function(starling_rooms table)
         list(APPEND needs_${room} ${needs})
     endforeach()
     list(REMOVE_DUPLICATES rooms)
-    list(REMOVE_ITEM rooms pmix compat fortran oshmem)  # a plugin and libraries of their own, each with a file here
+    list(REMOVE_ITEM rooms pmix verbs compat fortran oshmem)  # a plugin and libraries of their own, each with a file here
     foreach(room ${rooms})
         list(REMOVE_DUPLICATES needs_${room})
         starling_room(${room} NEEDS ${needs_${room}} LIBRARIES ${STARLING_LIBRARIES_${room}})

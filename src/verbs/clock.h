@@ -1,0 +1,16 @@
+// Time to some milliseconds, without a call of the system.
+#pragma once
+
+#include <cstdint>
+#include <ctime>
+
+namespace starling::verbs {
+
+/// ns
+inline uint64_t coarse_now() {
+    timespec time;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+    return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+}
+
+}  // namespace starling::verbs

@@ -1,0 +1,6 @@
+// What the plugin exports (transport/verbs/device.h). A test links it instead of loading it.
+#pragma once
+
+#include "transport/verbs/device.h"
+
+extern "C" [[gnu::visibility("default")]] const starling::verbs::Plugin starling_verbs_plugin;
