@@ -20,6 +20,8 @@ enum class PlanSource : uint8_t { demand, first, learn, file };
 enum class Multicast : uint8_t { automatic, off, basic, lazy, pool };
 /// When OpenSHMEM's PEs meet.
 enum class Connect : uint8_t { demand, all };
+/// Whether InfiniBand and RoCE are used: docs/verbs.md.
+enum class Verbs : uint8_t { automatic, off, require };
 enum class Pmi : uint8_t { automatic, none, pmix, pmi2, pmi1 };
 
 /// The names a variable of an enum type takes, in the order of its values; the specialisations end with
@@ -44,6 +46,8 @@ template <>
 inline constexpr const char* const kChoices<Multicast>[] = {"auto", "off", "basic", "lazy", "pool", nullptr};
 template <>
 inline constexpr const char* const kChoices<Connect>[] = {"demand", "all", nullptr};
+template <>
+inline constexpr const char* const kChoices<Verbs>[] = {"auto", "off", "require", nullptr};
 template <>
 inline constexpr const char* const kChoices<Pmi>[] = {"auto", "none", "pmix", "pmi2", "pmi1", nullptr};
 

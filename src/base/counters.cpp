@@ -21,6 +21,7 @@ constexpr CounterGroupInfo kGroups[] = {
     {"windows", "windows of MPI, and locks of their targets"},
     {"plans", "persistent collective operations"},
     {"network", "datagrams between hosts, and what becomes of them"},
+    {"verbs", "InfiniBand and RoCE: ports, what goes by them, and memory that they hold"},
     {"multicast", "groups of the network, and what goes to them"},
     {"waiting", "how the process waits for others"},
 };

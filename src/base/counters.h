@@ -57,7 +57,7 @@ extern Counters counters;
 bool share_counters(void* page);
 
 enum class CounterKind : uint8_t { counter, level, timer };
-enum class CounterGroup : uint8_t { paths, connections, accesses, windows, plans, network, multicast, waiting };
+enum class CounterGroup : uint8_t { paths, connections, accesses, windows, plans, network, verbs, multicast, waiting };
 
 /// One row of the table.
 struct Counter {

@@ -1,0 +1,69 @@
+#include "transport/verbs/choice.h"
+
+#include <charconv>
+#include <string_view>
+
+#include "base/error.h"
+#include "mpi.h"
+
+namespace starling::verbs {
+
+namespace {
+
+constexpr size_t kLongestName = 63;
+
+struct Entry {
+    std::string_view device;
+    unsigned port = 0;  ///< 0: all of them
+};
+
+bool read(std::string_view text, Entry& out) {
+    const size_t colon = text.find(':');
+    out = {text.substr(0, colon), 0};
+    if (out.device.empty() || out.device.size() > kLongestName || out.device.find('/') != std::string_view::npos) return false;
+    if (colon == std::string_view::npos) return true;
+    const std::string_view number = text.substr(colon + 1);
+    const char* const end = number.data() + number.size();
+    const auto [stop, error] = std::from_chars(number.data(), end, out.port);
+    return error == std::errc() && stop == end && out.port >= 1 && out.port <= 255;
+}
+
+/// Visits the entries until one is answered with true; gives whether one was.
+template <class Visit>
+bool any_entry(std::string_view text, Visit visit) {
+    for (;;) {
+        const size_t comma = text.find(',');
+        if (visit(text.substr(0, comma))) return true;
+        if (comma == std::string_view::npos) return false;
+        text.remove_prefix(comma + 1);
+    }
+}
+
+}  // namespace
+
+int DeviceChoice::parse(const char* text, DeviceChoice& out) {
+    out = {};
+    if (!text || *text == '\0') return MPI_SUCCESS;
+    out.but_ = *text == '^';
+    out.text_ = text + out.but_;
+    const auto is_wrong = [](std::string_view entry) {
+        Entry read_entry;
+        return !read(entry, read_entry);
+    };
+    if (!any_entry(out.text_, is_wrong)) return MPI_SUCCESS;
+    return fail(MPI_ERR_ARG,
+                "STARLING_VERBS_DEVICES: '%s' holds something that is neither a device nor a port of one; write for example "
+                "mlx5_0,mlx5_1:2 (`starling info --transports` lists them)",
+                text);
+}
+
+bool DeviceChoice::takes(const char* device, uint8_t port) const {
+    if (!text_) return true;
+    const bool named = any_entry(text_, [&](std::string_view entry) {
+        Entry one;
+        return read(entry, one) && one.device == device && (one.port == 0 || one.port == port);
+    });
+    return named != but_;
+}
+
+}  // namespace starling::verbs

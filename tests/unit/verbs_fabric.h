@@ -1,0 +1,226 @@
+// InfiniBand in memory, for tests of what is above transport/verbs/device.h: ports that send datagrams to each other, by way of a
+// fabric that loses, doubles and holds back what the test says; ports that go down, come up and are removed.
+#pragma once
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "transport/verbs/device.h"
+
+namespace starling::verbs {
+
+class Fabric;
+
+/// What becomes of one datagram.
+enum class Passage { arrives, lost, doubled, late };
+
+class FabricPort final : public Port {
+  public:
+    FabricPort(Fabric& by, const PortFacts& its_facts, uint32_t queue) : fabric_(by), facts_(its_facts), queue_(queue) {}
+
+    const PortFacts& facts() const override { return facts_; }
+    Address address() const override {
+        Address mine;
+        std::memcpy(mine.gid, facts_.gid, sizeof mine.gid);
+        mine.queue = queue_;
+        mine.key = 0x1234;
+        mine.lid = facts_.lid;
+        mine.mtu_log = static_cast<uint8_t>(__builtin_ctz(facts_.mtu));
+        return mine;
+    }
+    uint32_t datagram_limit() const override { return facts_.mtu; }
+    uint32_t frame_limit() const override { return 66'560; }
+    Status send(const Address& to, const iovec* parts, int count) override;
+    Queue* make_queue(void*) override { return nullptr; }
+    Membership* join(const uint8_t*) override { return nullptr; }
+    bool enroll(void*, uint64_t, bool, Memory&) override { return false; }
+    void dismiss(Memory&) override {}
+    int poll(Event* events, int most) override;
+    void give_back(const Event& event) override {
+        --lent;
+        delete static_cast<std::vector<uint64_t>*>(event.buffer);
+    }
+    int wait_fd() const override { return wake_; }
+    bool arm() override {
+        armed_ = true;
+        return inbox_.empty() && news_.empty();
+    }
+    PortCounters counters() const override { return {.registered_bytes = 4096, .queue_bytes = 4096}; }
+    const char* problem() const override { return ""; }
+    void close() override;
+
+    /// Puts a datagram where poll() finds it.
+    void bring(std::vector<std::byte> bytes, const FabricPort& from);
+    void happen(Event::Kind kind) {
+        Event event;
+        event.kind = kind;
+        news_.push_back(event);
+        wake();
+    }
+
+    int lent = 0;            ///< buffers that have not been given back
+    size_t room = SIZE_MAX;  ///< datagrams that it takes until it is busy
+    uint64_t sent = 0, received = 0;
+    bool cut = false;  ///< nothing gets in or out, and nobody is told
+
+  private:
+    friend class Fabric;
+    void wake() {
+        if (armed_) (void)!write(wake_, &kOne, sizeof kOne);
+        armed_ = false;
+    }
+    static constexpr uint64_t kOne = 1;
+
+    Fabric& fabric_;
+    PortFacts facts_;
+    uint32_t queue_;
+    std::deque<Event> inbox_, news_;
+    int wake_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    bool armed_ = false;
+};
+
+/// All ports of a test, on whatever hosts. One at a time.
+class Fabric {
+  public:
+    Fabric() { the() = this; }
+    ~Fabric() { the() = nullptr; }
+
+    /// A device with one port of the host that is asked next (host()).
+    PortFacts& add_device(int host, const std::string& name, uint8_t subnet = 1, uint32_t mtu = 1024) {
+        PortFacts facts;
+        std::strncpy(facts.device, name.c_str(), sizeof facts.device - 1);
+        facts.port = 1;
+        facts.active = facts.ethernet = true;
+        facts.mtu = mtu;
+        const uint8_t gid[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, subnet, 0, static_cast<uint8_t>(host + 1)};
+        std::memcpy(facts.gid, gid, sizeof gid);
+        devices.push_back({host, facts});
+        return devices.back().facts;
+    }
+    /// The host whose devices list() and open() mean from now on.
+    const Plugin& host(int which) {
+        current = which;
+        static constexpr Plugin kPlugin{kPluginVersion, &Fabric::list, &Fabric::open};
+        return kPlugin;
+    }
+    FabricPort& port(int which) { return *ports[static_cast<size_t>(which)]; }
+
+    /// The device's link goes down, or up with another queue.
+    void set_link(FabricPort& of, bool up) {
+        of.facts_.active = up;
+        for (Device& device : devices)
+            if (std::strcmp(device.facts.device, of.facts_.device) == 0) device.facts.active = up;
+        if (up) of.queue_ = ++queues;
+        of.happen(up ? Event::Kind::up : Event::Kind::down);
+    }
+    void let_go() {
+        auto late = std::move(held);
+        held.clear();
+        for (auto& one : late) one();
+    }
+
+    struct Device {
+        int host;
+        PortFacts facts;
+    };
+    std::deque<Device> devices;
+    std::vector<FabricPort*> ports;  ///< in the order of opening
+    std::vector<std::unique_ptr<FabricPort>> graves;
+    std::vector<std::function<void()>> held;
+    std::function<Passage()> passage;  ///< of each datagram; if it says nothing, all arrive
+    std::string refusal;               ///< why no port opens, if set
+    uint32_t queues = 100;
+    int current = 0;
+
+  private:
+    static Fabric*& the() {
+        static Fabric* fabric = nullptr;
+        return fabric;
+    }
+    static int list(PortFacts* out, int most, const Options*) {
+        int count = 0;
+        for (const Device& device : the()->devices)
+            if (device.host == the()->current && count < most) out[count++] = device.facts;
+        return count;
+    }
+    static Port* open(const PortFacts* which, const Options*, char* problem, size_t problem_size) {
+        if (!the()->refusal.empty()) {
+            std::strncpy(problem, the()->refusal.c_str(), problem_size - 1);
+            return nullptr;
+        }
+        the()->ports.push_back(new FabricPort(*the(), *which, ++the()->queues));
+        return the()->ports.back();
+    }
+};
+
+inline Status FabricPort::send(const Address& to, const iovec* parts, int count) {
+    if (!facts_.active) return Status::broken;
+    std::vector<std::byte> bytes;
+    for (int i = 0; i < count; ++i) {
+        const auto* const part = static_cast<const std::byte*>(parts[i].iov_base);
+        bytes.insert(bytes.end(), part, part + parts[i].iov_len);
+    }
+    if (bytes.size() > facts_.mtu) return Status::too_long;
+    if (room == 0) return Status::busy;
+    --room;
+    ++sent;
+    const Passage what = cut ? Passage::lost : fabric_.passage ? fabric_.passage() : Passage::arrives;
+    if (what == Passage::lost) return Status::done;
+    for (int copies = what == Passage::doubled ? 2 : 1; copies > 0; --copies) {
+        const auto arrive = [&fabric = fabric_, from = this, to, bytes] {
+            for (FabricPort* const port : fabric.ports)
+                if (port->address() == to && port->facts_.active && !port->cut) port->bring(bytes, *from);
+        };
+        if (what == Passage::late)
+            fabric_.held.push_back(arrive);
+        else
+            arrive();
+    }
+    return Status::done;
+}
+
+inline void FabricPort::bring(std::vector<std::byte> bytes, const FabricPort& from) {
+    auto* const buffer = new std::vector<uint64_t>((bytes.size() + 7) / 8);
+    std::memcpy(buffer->data(), bytes.data(), bytes.size());
+    Event event;
+    event.bytes = static_cast<uint32_t>(bytes.size());
+    event.data = reinterpret_cast<std::byte*>(buffer->data());
+    event.source_queue = from.queue_;
+    std::memcpy(event.gid, from.facts_.gid, sizeof event.gid);
+    event.buffer = buffer;
+    inbox_.push_back(event);
+    ++received;
+    wake();
+}
+
+inline int FabricPort::poll(Event* events, int most) {
+    uint64_t rung;
+    if (!armed_) (void)!read(wake_, &rung, sizeof rung);
+    int count = 0;
+    for (std::deque<Event>* const queue : {&news_, &inbox_})
+        for (; count < most && !queue->empty(); queue->pop_front()) {
+            lent += queue == &inbox_;
+            events[count++] = queue->front();
+        }
+    return count;
+}
+
+inline void FabricPort::close() {
+    while (!inbox_.empty()) {
+        ++lent;
+        give_back(inbox_.front());
+        inbox_.pop_front();
+    }
+    ::close(wake_);
+    std::erase(fabric_.ports, this);
+    fabric_.graves.emplace_back(this);
+}
+
+}  // namespace starling::verbs
