@@ -14,3 +14,13 @@ if(verbs_FOUND)
 else()
     message(STATUS "libibverbs-dev or librdmacm-dev is not there: InfiniBand and RoCE adapters will be used through their IP networks")
 endif()
+
+# What tests link instead: the plugin's objects on the stand-in for both libraries.
+if(verbs_FOUND AND STARLING_TESTS)
+    file(GLOB fake_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/verbs/fake/*.cpp)
+    add_library(verbs_fake STATIC EXCLUDE_FROM_ALL ${fake_sources})
+    target_include_directories(verbs_fake PUBLIC ${PROJECT_SOURCE_DIR}/tests/verbs)
+    set_target_properties(verbs_fake PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    add_library(room_verbs STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:objects_verbs>)
+    target_link_libraries(room_verbs PUBLIC verbs_fake Threads::Threads)
+endif()
