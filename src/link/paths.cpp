@@ -50,7 +50,8 @@ int start() {
     for (const auto kind : {packet::Kind::open, packet::Kind::accept, packet::Kind::refuse})
         take_packets(kind, on_connection_packet);
     take_packets(packet::Kind::farewell, on_farewell);
-    take_packets(packet::Kind::rail_gone, [](Peer& peer, const Packet& packet) { peer.base->take(packet); });
+    for (const packet::Kind kind : {packet::Kind::rail_gone, packet::Kind::wire_gone})
+        take_packets(kind, [](Peer& peer, const Packet& packet) { peer.base->take(packet); });
     return me.job->segment().header().several_hosts ? open_network() : MPI_SUCCESS;
 }
 

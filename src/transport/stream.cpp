@@ -10,15 +10,17 @@ uint64_t OutStream::waiting_bytes() const {
     return sum;
 }
 
+StreamRange OutStream::peek(uint64_t most) const {
+    const StreamRange first = again_.empty() ? StreamRange{next_, source_.bytes} : again_.back();
+    return {first.begin, first.begin + std::min(most, first.bytes())};
+}
+
 StreamRange OutStream::take(PathId path, uint64_t most) {
-    StreamRange taken;
+    const StreamRange taken = peek(most);
     if (!again_.empty()) {
-        StreamRange& first = again_.back();
-        taken = {first.begin, first.begin + std::min(most, first.bytes())};
-        first.begin = taken.end;
-        if (first.empty()) again_.pop_back();
+        again_.back().begin = taken.end;
+        if (again_.back().empty()) again_.pop_back();
     } else {
-        taken = {next_, next_ + std::min(most, source_.bytes - next_)};
         next_ = taken.end;
     }
     if (path == kReliablePath || taken.empty()) return taken;

@@ -57,6 +57,8 @@ class OutStream {
     bool has_work() const { return next_ < source_.bytes || !again_.empty(); }
     uint64_t waiting_bytes() const;
 
+    /// What take() would give.
+    StreamRange peek(uint64_t most) const;
     /// Gives the next at most `most` bytes to a path: first what another one lost. Empty if nothing waits.
     StreamRange take(PathId path, uint64_t most);
     /// The path died: all it took waits again, but for what the receiver has confirmed. Whether that was anything.

@@ -53,6 +53,8 @@ Remote::Remote(Network& by, const transport::Process& to, void* user) : transpor
 
 Network& Remote::network() const { return static_cast<Network&>(by); }
 
+verbs::Port* Remote::port() const { return session_ ? network().verbs_port_ : nullptr; }
+
 bool Remote::reserve(uint32_t bytes, transport::Slot& slot) {
     if (!session_ || bytes > kTraits.payload) return false;
     Endpoint& endpoint = *network().endpoint_;
@@ -66,6 +68,11 @@ bool Remote::reserve(uint32_t bytes, transport::Slot& slot) {
 void Remote::commit(transport::Slot&, uint32_t bytes) {
     network().endpoint_->commit(*session_, bytes);
     const bool by_wire = goes_by_wire();
+    if (by_wire && wire_->rc) {
+        counters.messages_rc += 1;
+        counters.bytes_rc += bytes;
+        return;
+    }
     (by_wire ? counters.messages_tcp : counters.messages_udp) += 1;
     (by_wire ? counters.bytes_tcp : counters.bytes_udp) += bytes;
 }

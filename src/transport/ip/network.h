@@ -1,6 +1,6 @@
 // Transport ip: this process on the network of a universe of several hosts. A path is a session (session.h), which keeps what is
-// sent until the other side has it; its packets go as datagrams (endpoint.h), or over the TCP connection that the path has earned
-// (tcp.h), and streams over TCP alone.
+// sent until the other side has it; its packets go as datagrams (endpoint.h), or over the connection that the path has earned:
+// a queue of an InfiniBand or RoCE device where both have one (rc.h), else TCP (tcp.h). Streams go over connections alone.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 
 #include "transport/ip/endpoint.h"
 #include "transport/ip/groups.h"
+#include "transport/ip/rc.h"
 #include "transport/ip/tcp.h"
 #include "transport/transport.h"
 
@@ -29,10 +30,12 @@ class Network;
 
 /// A path's connection, from the first word of it to the last.
 struct Wire {
-    Connection* connection = nullptr;
+    Connection* connection = nullptr;  ///< null until it is known of which kind it is
+    bool rc = false;
+    bool opened_once = false;
     bool attached = false;  ///< the session sends through it
     bool carries = false;   ///< it has opened, and we have not said that we will send nothing more
-    // What tcp has told in the middle of something, to be acted upon after it.
+    // What it has told in the middle of something, to be acted upon after it.
     bool opened = false, ended = false, broken = false, doubted = false, trusted = false, queued = false;
 };
 
@@ -56,6 +59,7 @@ class Remote final : public transport::Path {
   private:
     friend class Network;
     Network& network() const;
+    verbs::Port* port() const;
     bool goes_by_wire() const { return wire_ && wire_->attached && !wire_->connection->doubted(); }
     void attach_wire();
     void detach_wire();
@@ -64,6 +68,8 @@ class Remote final : public transport::Path {
     Session* session_ = nullptr;  ///< null once it is closed
     uint16_t port_ = 0;           ///< UDP, as the session was told; 0: not known yet
     std::unique_ptr<Wire> wire_;  ///< while it has a place for a connection
+    uint64_t rc_from_ = 0;        ///< ns; an RC connection did not open, or broke: not before this
+    uint64_t rc_pause_ = 0;       ///< how long that was last
 };
 
 class Network final : public transport::Transport, public transport::Connector {
@@ -94,7 +100,7 @@ class Network final : public transport::Transport, public transport::Connector {
     bool has_place() override;
     void take_place(transport::Path& path) override;
     uint32_t describe(transport::Path& path, packet::Kind kind, std::byte* offer) override;
-    bool is_offer(const std::byte*) const override { return true; }  // dial() looks
+    bool is_offer(const std::byte*) const override { return true; }  // Connections::use() looks
     void use(transport::Path& path, packet::Kind kind, const std::byte* offer) override;
     void finish(transport::Path& path) override;
     void give_place(transport::Path& path) override;
@@ -121,9 +127,15 @@ class Network final : public transport::Transport, public transport::Connector {
     bool poll_what_came(uint64_t now);
 
     // network_wires.cpp
-    TcpUpcalls tcp_upcalls();
+    ConnectionUpcalls wire_upcalls();
     bool ensure_tcp();
-    void note(Connection& connection, bool Wire::*what);
+    bool connect_by(Remote& path, bool rc);
+    void drop_connection(Remote& path);
+    void avoid_rc(Remote& path);
+    void failed_to(Remote& path, const char* what);
+    void note(Remote& path, bool Wire::*what);
+    /// Whether a port is open.
+    bool has_verbs() const { return verbs_port_ != nullptr; }
     void follow_rails();
     void tell_of_lost_rails(const uint32_t* now, size_t count);
     void follow_doubt(Remote& path);
@@ -141,13 +153,15 @@ class Network final : public transport::Transport, public transport::Connector {
     Bringer by_wire_, by_datagram_, by_group_;
     std::unique_ptr<GroupSockets> groups_;  ///< from the first join on
 
-    std::unique_ptr<Tcp> tcp_;     ///< from the first connection on
+    std::unique_ptr<Tcp> tcp_;  ///< from the first connection on
+    std::unique_ptr<Rc> rc_;    ///< likewise
+    verbs::Port* verbs_port_ = nullptr;
     std::vector<Remote*> wired_;   ///< paths with a wire
     std::vector<Remote*> told_;    ///< of these, those with news
     std::vector<uint32_t> rails_;  ///< addresses of ours, as of the last look
     uint32_t rails_seen_ = 0;      ///< rails_version()
     uint64_t last_traffic_ = 0;
-    uint64_t pieces_counted_ = 0, piece_bytes_counted_ = 0;
+    StreamTotals counted_by_tcp_, counted_by_rc_;
 };
 
 }  // namespace starling::ip

@@ -1,4 +1,5 @@
-// The network's connections: what link/connection decides is carried out here by tcp. A process without any has no TCP socket.
+// The network's connections: what link/connection decides is carried out here, by RC or TCP. A process without any has no TCP socket.
+// Which of the two is decided by who asks: RC where both processes are known to have verbs, and TCP for a while after that failed.
 #include <ifaddrs.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>
@@ -21,6 +22,8 @@ static_assert(sizeof(ConnectionOffer) <= transport::Connector::kOffer);
 namespace {
 Remote& path_of(Connection& connection) { return *static_cast<Remote*>(connection.user); }
 Remote& remote(transport::Path& path) { return static_cast<Remote&>(path); }
+
+constexpr uint64_t kFirstPause = 1'000'000'000, kLongestPause = 60'000'000'000;  ///< ns, without RC
 }  // namespace
 
 void Remote::tell(const char* what) const {
@@ -41,31 +44,36 @@ void Remote::detach_wire() {
 bool Remote::carry(OutStream& stream) {
     const auto goes_on = [&stream] {
         const auto* const connection = static_cast<const Connection*>(stream.connection);
-        return connection && connection->state() == Connection::State::open && !connection->finished() &&
-               !connection->doubted();
+        return connection && connection->serves();
     };
     if (goes_on()) return true;
     if (stream.connection || !goes_by_wire() || wire_->connection->finished()) return false;
-    network().tcp_->add_stream(*wire_->connection, stream);
+    wire_->connection->by.add_stream(*wire_->connection, stream);
     return goes_on();
 }
 
 void Remote::end(OutStream& stream, bool confirmed) {
-    if (network().tcp_) network().tcp_->remove_stream(stream, confirmed);
+    if (stream.connection) static_cast<Connection*>(stream.connection)->by.remove_stream(stream, confirmed);
 }
 
-// The process has told that an interface of its is down.
+// The process has told that an interface of its, or a queue, is down.
 void Remote::take(const transport::Packet& packet) {
-    uint32_t address = 0;
-    if (packet.header.kind != packet::Kind::rail_gone || !wire_ || packet.header.bytes != sizeof address) return;
-    std::memcpy(&address, packet.payload, sizeof address);
-    network().tcp_->lose_remote(*wire_->connection, address);
+    if (!wire_ || !wire_->connection) return;
+    if (packet.header.kind == packet::Kind::rail_gone && packet.header.bytes == sizeof(uint32_t)) {
+        uint32_t address = 0;
+        std::memcpy(&address, packet.payload, sizeof address);
+        wire_->connection->by.lose_remote(*wire_->connection, address);
+    }
+    if (packet.header.kind == packet::Kind::wire_gone && wire_->rc && packet.header.bytes == sizeof(QueuePair)) {
+        QueuePair pair;
+        std::memcpy(&pair, packet.payload, sizeof pair);
+        network().rc_->lose_remote_queue(*wire_->connection, pair);
+    }
 }
 
-// What tcp tells.
+// What connections tell.
 
-void Network::note(Connection& connection, bool Wire::*what) {
-    Remote& path = path_of(connection);
+void Network::note(Remote& path, bool Wire::*what) {
     Wire& wire = *path.wire_;
     wire.*what = true;
     if (wire.queued) return;
@@ -73,19 +81,19 @@ void Network::note(Connection& connection, bool Wire::*what) {
     told_.push_back(&path);
 }
 
-TcpUpcalls Network::tcp_upcalls() {
-    TcpUpcalls all;
-    all.opened = [](Connection& c) { path_of(c).network().note(c, &Wire::opened); };
-    all.ended = [](Connection& c) { path_of(c).network().note(c, &Wire::ended); };
+ConnectionUpcalls Network::wire_upcalls() {
+    ConnectionUpcalls all;
+    all.opened = [](Connection& c) { path_of(c).network().note(path_of(c), &Wire::opened); };
+    all.ended = [](Connection& c) { path_of(c).network().note(path_of(c), &Wire::ended); };
     all.failed = all.broken = [](Connection& c) {
         path_of(c).tell(c.state() == Connection::State::idle ? "failed" : "broke");
-        path_of(c).network().note(c, &Wire::broken);
+        path_of(c).network().note(path_of(c), &Wire::broken);
     };
     all.ask = [](Connection& c) {
         if (const Remote& path = path_of(c); path.session_) path.network().endpoint_->ask(*path.session_);
     };
-    all.doubted = [](Connection& c) { path_of(c).network().note(c, &Wire::doubted); };
-    all.trusted = [](Connection& c) { path_of(c).network().note(c, &Wire::trusted); };
+    all.doubted = [](Connection& c) { path_of(c).network().note(path_of(c), &Wire::doubted); };
+    all.trusted = [](Connection& c) { path_of(c).network().note(path_of(c), &Wire::trusted); };
     all.frame = [](Connection& c, const std::byte* frame, size_t bytes) {
         Remote& path = path_of(c);
         Network& network = path.network();
@@ -154,7 +162,7 @@ bool Network::ensure_tcp() {
     options.sockets_per_rail = static_cast<uint32_t>(config().ip_sockets);
     options.piece_bytes = config().ip_piece;
     std::unique_ptr<Tcp> made;
-    if (Tcp::create(options, tcp_upcalls(), made) != MPI_SUCCESS) return false;
+    if (Tcp::create(options, wire_upcalls(), made) != MPI_SUCCESS) return false;
     epoll_event event{EPOLLIN, {.u64 = Endpoint::kWires}};
     if (epoll_ctl(endpoint_->wait_fd(), EPOLL_CTL_ADD, made->wait_fd(), &event) != 0) return false;
     tcp_ = std::move(made);
@@ -170,50 +178,103 @@ bool Network::earned(uint32_t packets, uint64_t bytes) const {
 }
 
 // What fits into a datagram costs a system call either way, and more in the kernel over TCP.
-bool Network::speeds_up(uint64_t messages, uint64_t bytes) const { return bytes > messages * kOneDatagram; }
+bool Network::speeds_up(uint64_t messages, uint64_t bytes) const { return has_verbs() || bytes > messages * kOneDatagram; }
 
-bool Network::has_place() { return wired_.size() < static_cast<size_t>(config().max_connections) && ensure_tcp(); }
+bool Network::has_place() {
+    return wired_.size() < static_cast<size_t>(config().max_connections) && (has_verbs() || ensure_tcp());
+}
 
 void Network::take_place(transport::Path& path) {
-    Remote& to = remote(path);
-    to.wire_ = std::make_unique<Wire>();
-    const uint64_t key = to.to.segment->host(to.to.segment->host_of(to.to.rank)).key;
-    to.wire_->connection = &tcp_->add({to.to.job(), to.to.rank}, key, &to, to.session_, endpoint_->pair_with(*to.session_));
-    wired_.push_back(&to);
+    remote(path).wire_ = std::make_unique<Wire>();
+    wired_.push_back(&remote(path));
+}
+
+/// Chooses the kind of a wire's connection. False with failure_text(): there is none of that kind to be had.
+bool Network::connect_by(Remote& path, bool rc) {
+    Wire& wire = *path.wire_;
+    const ProcessId peer{path.to.job(), path.to.rank};
+    if (rc) {
+        verbs::Port* const port = path.port();
+        if (!port || port->counters().queues >= port->facts().most_queues)
+            return fail(MPI_ERR_OTHER, port ? "%s has no queue left" : "the peer is not reached by verbs",
+                        port ? port->facts().device : "") == MPI_SUCCESS;
+        if (!rc_)
+            rc_ =
+                std::make_unique<Rc>(wire_upcalls(), [](Connection& c, packet::Kind kind, const void* payload, uint32_t bytes) {
+                    path_of(c).network().sink_.send(path_of(c).user, kind, payload, bytes);
+                });
+        wire.connection = &rc_->add(peer, &path, path.session_, *port);
+    } else {
+        if (!ensure_tcp()) return false;
+        const uint64_t key = path.to.segment->host(path.to.segment->host_of(path.to.rank)).key;
+        wire.connection = &tcp_->add(peer, key, &path, path.session_, endpoint_->pair_with(*path.session_));
+    }
+    wire.rc = rc;
+    return true;
+}
+
+void Network::drop_connection(Remote& path) {
+    Wire& wire = *path.wire_;
+    if (wire.connection) wire.connection->by.drop(*wire.connection);  // strands its streams
+    wire.connection = nullptr;
+    wire.broken = false;
+}
+
+/// RC does not open to this process, or breaks: TCP, for a while that grows.
+void Network::avoid_rc(Remote& path) {
+    path.rc_pause_ = std::clamp(2 * path.rc_pause_, kFirstPause, kLongestPause);
+    path.rc_from_ = now_ns() + path.rc_pause_;
 }
 
 uint32_t Network::describe(transport::Path& path, packet::Kind kind, std::byte* payload) {
-    if (kind == packet::Kind::accept) return 0;  // who accepts connects, and needs no offer
-    Connection& connection = *remote(path).wire_->connection;
-    ConnectionOffer offer;
-    if (tcp_->offer(connection, offer) != MPI_SUCCESS) {
-        remote(path).tell("not offered");
-        note(connection, &Wire::broken);
+    Remote& to = remote(path);
+    Wire& wire = *to.wire_;
+    if (!wire.connection && kind == packet::Kind::accept) return 0;  // it failed, and the refusal follows
+    uint32_t bytes = 0;
+    const auto described = [&] { return wire.connection->by.describe(*wire.connection, kind, payload, bytes) == MPI_SUCCESS; };
+    if (wire.connection || (to.port() && to.rc_from_ <= now_ns() && connect_by(to, true))) {
+        if (described()) return bytes;
+        if (!wire.rc) return failed_to(to, "not offered"), bytes;
+        avoid_rc(to);
+        drop_connection(to);
     }
-    std::memcpy(payload, &offer, sizeof offer);
-    return sizeof offer;
+    clear_failure();
+    if (!connect_by(to, false) || !described()) failed_to(to, "not offered");
+    return bytes;
 }
 
+/// It can't be opened.
+void Network::failed_to(Remote& path, const char* what) {
+    path.tell(what);
+    note(path, &Wire::broken);
+}
+
+// Where both have asked, each by another kind, it is TCP: that can be done by both.
 void Network::use(transport::Path& path, packet::Kind kind, const std::byte* payload) {
-    if (kind == packet::Kind::accept) return;  // it comes to us
-    Connection& connection = *remote(path).wire_->connection;
-    ConnectionOffer offer;
-    std::memcpy(&offer, payload, sizeof offer);
-    if (tcp_->dial(connection, offer) == MPI_SUCCESS) return;
-    remote(path).tell("not opened");
-    note(connection, &Wire::broken);
+    Remote& to = remote(path);
+    Wire& wire = *to.wire_;
+    if (kind == packet::Kind::open) {
+        const bool rc = Rc::is_offer(payload);
+        if (wire.connection && rc && !wire.rc) return;
+        if (wire.connection && wire.rc && !rc) drop_connection(to);
+        if (!wire.connection && !connect_by(to, rc)) return failed_to(to, "not opened");
+    }
+    if (!wire.connection || wire.connection->by.use(*wire.connection, kind, payload) == MPI_SUCCESS) return;
+    failed_to(to, "not opened");
 }
 
 void Network::finish(transport::Path& path) {
     remote(path).detach_wire();
     remote(path).wire_->carries = false;
-    tcp_->finish(*remote(path).wire_->connection);
+    Connection& connection = *remote(path).wire_->connection;
+    connection.by.finish(connection);
 }
 
 void Network::give_place(transport::Path& path) {
     Remote& to = remote(path);
     to.detach_wire();
-    tcp_->drop(*to.wire_->connection);  // strands its streams
+    if (to.wire_->rc && !to.wire_->opened_once) avoid_rc(to);  // the peer has refused it, perhaps for that
+    drop_connection(to);
     std::erase(wired_, &to);
     std::erase(told_, &to);
     to.wire_.reset();
@@ -227,6 +288,7 @@ void Network::each_user(void (*visit)(void* user, void* argument), void* argumen
 void Network::follow_doubt(Remote& path) {
     Wire& wire = *path.wire_;
     wire.doubted = wire.trusted = false;
+    if (!wire.connection) return;
     const bool carries = wire.carries && !wire.connection->doubted();
     if (carries == wire.attached) return;
     if (carries)
@@ -245,16 +307,17 @@ void Network::act_on_news() {
         wire.queued = false;
         if (wire.opened) {
             wire.opened = false;
-            wire.carries = true;
+            wire.carries = wire.opened_once = true;
             path.attach_wire();
             sink_.connection(path.user, transport::News::ready);
             clear_failure();
-            if (path.wire_) path.tell("opened");
+            if (path.wire_) path.tell(path.wire_->rc ? "opened by RC" : "opened");
         }
         if (path.wire_ && (path.wire_->doubted || path.wire_->trusted)) follow_doubt(path);
         if (path.wire_ && (path.wire_->ended || path.wire_->broken)) {
             const bool broken = path.wire_->broken;
             path.wire_->ended = path.wire_->broken = false;
+            if (path.wire_->rc && broken) avoid_rc(path);
             sink_.connection(path.user, broken ? transport::News::broken : transport::News::ended);
         }
     }
@@ -262,23 +325,27 @@ void Network::act_on_news() {
 
 /// Pieces do not pass the session, where packets are counted.
 void Network::count_pieces() {
-    const TcpCounters& so_far = tcp_->counters();
-    counters.messages_tcp += so_far.pieces_sent - pieces_counted_;
-    counters.bytes_tcp += so_far.piece_bytes_sent - piece_bytes_counted_;
-    pieces_counted_ = so_far.pieces_sent;
-    piece_bytes_counted_ = so_far.piece_bytes_sent;
+    const auto count = [](const Connections& of, StreamTotals& before, Count& messages, Count& bytes) {
+        const StreamTotals so_far = of.pieces_sent();
+        messages += so_far.pieces - before.pieces;
+        bytes += so_far.bytes - before.bytes;
+        before = so_far;
+    };
+    if (tcp_) count(*tcp_, counted_by_tcp_, counters.messages_tcp, counters.bytes_tcp);
+    if (rc_) count(*rc_, counted_by_rc_, counters.messages_rc, counters.bytes_rc);
 }
 
 bool Network::poll_wires(uint64_t now) {
-    if (!tcp_) return false;
-    follow_rails();
+    if (!tcp_ && !rc_) return false;
+    if (tcp_) follow_rails();
     const uint64_t before = last_traffic_;
     last_traffic_ = now;
-    bool any;
+    bool any = false;
     {
         // What is answered goes out together, and one acknowledgement is for all that has come: behind a datagram that is still on its way each frame would ask for one.
         const transport::Batch batch(this);
-        any = tcp_->poll(now);
+        any |= tcp_ && tcp_->poll(now);
+        any |= rc_ && rc_->poll();
     }
     if (any)
         count_pieces();
@@ -290,7 +357,7 @@ bool Network::poll_wires(uint64_t now) {
 }
 
 uint64_t Network::wires_deadline() const {
-    if (!told_.empty()) return 0;
+    if (!told_.empty() || (rc_ && rc_->due())) return 0;
     return tcp_ ? tcp_->next_deadline() : UINT64_MAX;
 }
 

@@ -1,4 +1,4 @@
-// What a session sends through beside UDP: a connection to the same peer.
+// What a session sends through beside datagrams: a connection to the same peer.
 #pragma once
 
 #include <sys/uio.h>
@@ -15,7 +15,7 @@ enum class Sent : uint8_t {
     too_long,  ///< nothing was taken: longer than the path carries (UDP only)
 };
 
-/// A connection that brings frames to the peer whole and in order while it lives (TCP). It may die at any time: the
+/// A connection that brings frames to the peer whole and in order while it lives (TCP, RC). It may die at any time: the
 /// session keeps a copy of all it sends until the peer's session has acknowledged it, whatever carried it, and sends
 /// it again another way. Owned by the one that made it, who detaches it before it goes. Not thread-safe.
 class Carrier {
@@ -32,6 +32,9 @@ class Carrier {
     /// as the carrier knows; then the session takes everything back, and the carrier sends no more until its owner attaches it
     /// anew.
     virtual bool stalls(uint64_t now) = 0;
+
+    /// What is short and has nothing before it arrives sooner as a datagram. Constant.
+    virtual bool datagrams_first() const { return true; }
 
     /// The most bytes a frame may have; at least 1500. Constant.
     virtual uint32_t frame_limit() const = 0;

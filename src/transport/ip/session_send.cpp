@@ -45,10 +45,11 @@ bool Session::carriers_serve() const {
 }
 
 // While a connection lives it carries everything, however busy it is, but for the little that has nothing on the connection
-// before it: that arrives sooner as a datagram, and is sent again as one if it is lost.
+// before it: that arrives sooner as a datagram (not where the connection is a device's, too), and is sent again as one if it is lost.
 int Session::pick_path_beside(const Range& range) const {
     const bool repeat = range.start < next_;
     if (range.length() > kBesideMost || (!repeat && (carried_ > 0 || buffer_.kept() > kBesideAll))) return -1;
+    if (const int carrier = pick_carrier(); carrier >= 0 && !carriers_[carrier].carrier->datagrams_first()) return -1;
     for (int i = 0; i < kMaxAddresses; ++i) {
         const Path& path = paths_[i];
         if (path.usable() && path.has_room() && path.backoff < kBesideTimeouts && path.round_trip.smoothed() != 0) return i;

@@ -24,17 +24,17 @@ constexpr uint64_t kAskEpollEvery = 4;  ///< polls, while there are hot sockets
 
 }  // namespace
 
-Connection::Connection() : parts_(std::make_unique<ConnectionParts>()) {}
-Connection::~Connection() = default;
+TcpConnection::TcpConnection(Connections& by) : Connection(by), parts_(std::make_unique<ConnectionParts>()) {}
+TcpConnection::~TcpConnection() = default;
 
-Sent Connection::send(const iovec* parts, int count) { return parts_->engine->send(*this, parts, count); }
+Sent TcpConnection::send(const iovec* parts, int count) { return parts_->engine->send(*this, parts, count); }
 
-bool Connection::stalls(uint64_t now) {
+bool TcpConnection::stalls(uint64_t now) {
     parts_->engine->now = std::max(parts_->engine->now, now);
     return parts_->engine->stalls(*this);
 }
 
-Tcp::Tcp(std::unique_ptr<TcpEngine> engine) : engine_(std::move(engine)) {}
+Tcp::Tcp(std::unique_ptr<TcpEngine> engine) : engine_(std::move(engine)) { engine_->tcp = this; }
 Tcp::~Tcp() = default;
 
 int Tcp::create(const TcpOptions& options, const TcpUpcalls& upcalls, std::unique_ptr<Tcp>& out) {
@@ -55,6 +55,23 @@ Connection& Tcp::add(const ProcessId& peer, uint64_t peer_key, void* user, Sessi
 }
 int Tcp::offer(Connection& connection, ConnectionOffer& out) { return engine_->offer(connection, out); }
 int Tcp::dial(Connection& connection, const ConnectionOffer& offer) { return engine_->dial(connection, offer); }
+
+int Tcp::describe(Connection& connection, packet::Kind kind, std::byte* payload, uint32_t& bytes) {
+    bytes = 0;
+    if (kind == packet::Kind::accept) return MPI_SUCCESS;
+    ConnectionOffer offer;
+    const int error = engine_->offer(connection, offer);
+    std::memcpy(payload, &offer, bytes = sizeof offer);
+    return error;
+}
+
+int Tcp::use(Connection& connection, packet::Kind kind, const std::byte* payload) {
+    if (kind == packet::Kind::accept) return MPI_SUCCESS;  // it comes to us
+    ConnectionOffer offer;
+    std::memcpy(&offer, payload, sizeof offer);
+    return engine_->dial(connection, offer);
+}
+
 void Tcp::finish(Connection& connection) { engine_->finish(connection); }
 void Tcp::drop(Connection& connection) { engine_->drop(connection); }
 void Tcp::add_stream(Connection& connection, OutStream& stream) { engine_->add_stream(connection, stream); }
@@ -73,7 +90,7 @@ TcpEngine::~TcpEngine() {
 }
 
 Connection& TcpEngine::add(const ProcessId& peer, uint64_t peer_key, void* user, Session* session, const SealKey& pair) {
-    Connection& connection = *connections.emplace_back(std::make_unique<Connection>());
+    Connection& connection = *connections.emplace_back(std::make_unique<TcpConnection>(*tcp));
     connection.peer = peer;
     connection.user = user;
     connection.session = session;

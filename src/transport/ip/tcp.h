@@ -8,40 +8,22 @@
 // Not thread-safe: all calls under the library's lock.
 #pragma once
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 
-#include "job/job_segment.h"
 #include "transport/ip/cipher.h"
-#include "transport/ip/session_carrier.h"
-#include "transport/stream.h"
+#include "transport/ip/connection.h"
 
 namespace starling::ip {
 
-using transport::kReliablePath;
-using transport::OutStream;
-using transport::PathId;
-using transport::Piece;
-using transport::StreamRange;
-
-class Session;
-class Connection;
 struct ConnectionParts;
 struct Health;
 struct TcpEngine;
 
 inline constexpr uint32_t kTcpFrame = 66560;      ///< bytes of the longest session frame: 64 KB and their headers
 inline constexpr uint32_t kOfferedAddresses = 5;  ///< rails that one offer can name
-
-/// Who somebody is.
-struct ProcessId {
-    job::JobId job = 0;
-    uint32_t rank = 0;
-    auto operator<=>(const ProcessId&) const = default;
-};
 
 /// What a process tells another on the base path so that it may connect. Fits a control packet; zeroed where unused.
 struct ConnectionOffer {
@@ -76,43 +58,7 @@ struct TcpOptions {
     Health (*examine)(int fd, uint64_t silence_limit_ns) = nullptr;  ///< instead of asking the kernel; for tests
 };
 
-/// What happens, told to who opened the connection (opened … broken), to its session (frame … rerouted) and to the
-/// message room (target … stranded). Within any of them every call of this file but poll() is allowed.
-struct TcpUpcalls {
-    /// It can carry frames and streams from now on.
-    void (*opened)(Connection&) = nullptr;
-    /// It did not open: refused, timed out, no descriptor. failure_text() names address, port and reason.
-    void (*failed)(Connection&) = nullptr;
-    /// The peer has finished: everything it sent has been delivered, and no more will come. Answer with finish(),
-    /// then drop().
-    void (*ended)(Connection&) = nullptr;
-    /// The last of its sockets died. failure_text() says how. Streams have been stranded; drop() it.
-    void (*broken)(Connection&) = nullptr;
-
-    /// A whole frame of the session; `frame` is aligned to 8. False: it is malformed, and the socket is given up.
-    bool (*frame)(Connection&, const std::byte* frame, size_t bytes) = nullptr;
-    /// send() had said busy and takes frames again.
-    void (*room)(Connection&) = nullptr;
-    /// The socket that carried the frames died but others live: all that is not acknowledged is to be sent again.
-    void (*rerouted)(Connection&) = nullptr;
-
-    /// Where bytes [done, done + bytes) of this piece go: memory for all of them, or nullptr to get them by unpack(). Asked
-    /// before each read, so a receive that has completed meanwhile says nullptr and ignores unpack().
-    std::byte* (*target)(Connection&, const Piece& piece, uint64_t done, uint64_t bytes) = nullptr;
-    void (*unpack)(Connection&, const Piece& piece, uint64_t done, const std::byte* data, uint64_t bytes) = nullptr;
-    /// All bytes of the piece are where they belong. It may be one that has come before: count with Coverage.
-    void (*piece)(Connection&, const Piece& piece) = nullptr;
-    /// What was sent seems not to arrive: have the session ask the peer for a sign of life another way (Session::ask).
-    void (*ask)(Connection&) = nullptr;
-    /// It stalls, or loses much: its streams are being stranded, and it takes neither frames nor streams until trusted().
-    void (*doubted)(Connection&) = nullptr;
-    /// All that was given to it has arrived, and some time has passed.
-    void (*trusted)(Connection&) = nullptr;
-
-    /// The connection will carry nothing more of the stream: send what it has left (has_work()) on the base path. Comes
-    /// again if a socket dies and what it carried has to be sent once more.
-    void (*stranded)(OutStream&) = nullptr;
-};
+using TcpUpcalls = ConnectionUpcalls;
 
 /// What connections did so far.
 struct TcpCounters {
@@ -125,28 +71,11 @@ struct TcpCounters {
     uint64_t writes = 0, reads = 0;  ///< system calls that moved something
 };
 
-/// A connection to one peer, in whatever state. Made and owned by Tcp. As a session's carrier it takes frames while it is
-/// open.
-class Connection final : public Carrier {
+/// Made and owned by Tcp.
+class TcpConnection final : public Connection {
   public:
-    enum class State : uint8_t {
-        idle,      ///< neither offered nor dialled
-        waiting,   ///< for the peer to come, by our offer
-        dialling,  ///< the peer, by its offer
-        open,
-        dropped,
-    };
-    Connection();
-    ~Connection() override;
-
-    ProcessId peer;
-    void* user = nullptr;        ///< of who opened it
-    Session* session = nullptr;  ///< whose frames it carries
-    State state() const { return state_; }
-    /// We have said that we will send nothing more.
-    bool finished() const { return finished_; }
-    /// It stalled, and has not proved itself since.
-    bool doubted() const { return doubted_; }
+    explicit TcpConnection(Connections& by);
+    ~TcpConnection() override;
 
     Sent send(const iovec* parts, int count) override;
     bool stalls(uint64_t now) override;
@@ -154,18 +83,16 @@ class Connection final : public Carrier {
 
   private:
     friend struct TcpEngine;
-    State state_ = State::idle;
-    bool finished_ = false;
-    bool doubted_ = false;
     std::unique_ptr<ConnectionParts> parts_;
 };
 
-/// All TCP of one process.
-class Tcp {
+/// All TCP of one process. The connections that it is given are its own.
+class Tcp final : public Connections {
   public:
     /// Makes an epoll descriptor and nothing else. MPI_ERR_OTHER with failure_text().
     static int create(const TcpOptions& options, const TcpUpcalls& upcalls, std::unique_ptr<Tcp>& out);
-    ~Tcp();
+    ~Tcp() override;
+    const char* name() const override { return "TCP"; }
 
     /// Readable when poll() has something to do. May be put into another epoll set.
     int wait_fd() const;
@@ -173,9 +100,8 @@ class Tcp {
     /// connections take up a new one.
     void set_rails(std::span<const TcpRail> rails);
 
-    /// The peer says that its interface with this address (network byte order) is gone: sockets to it are given up at once,
-    /// not when they have been silent for long.
-    void lose_remote(Connection& connection, uint32_t address);
+    /// Sockets to that address are given up at once, not when they have been silent for long.
+    void lose_remote(Connection& connection, uint32_t address) override;
 
     /// A connection in state idle. `peer_key` is what the peer wants
     /// to be shown; `pair` what this process and the peer alone have, if connections are sealed.
@@ -186,25 +112,24 @@ class Tcp {
     /// The peer has offered: connects, on every rail that reaches one of its addresses, and tells by opened() or failed().
     /// If both have offered, the lower process waits and the higher one connects; call this on both sides.
     int dial(Connection& connection, const ConnectionOffer& offer);
-    /// We will send nothing more: the peer hears ended() after all we sent. Streams are stranded, but stay with the
-    /// connection until they are removed or it is dropped.
-    void finish(Connection& connection);
-    /// Forgets the connection, whatever its state, and closes its sockets: no upcall comes for it any more, but stranded()
-    /// for its streams during this call, since what it took of them may not have arrived; nor may what send() took.
-    void drop(Connection& connection);
+    /// Who accepts connects, and needs no offer.
+    int describe(Connection& connection, packet::Kind kind, std::byte* offer, uint32_t& bytes) override;
+    int use(Connection& connection, packet::Kind kind, const std::byte* offer) override;
+    void finish(Connection& connection) override;
+    void drop(Connection& connection) override;
 
-    /// Sends a stream over all sockets of an open connection. Keep it, and its memory, until the receiver has confirmed;
-    /// then, or to give it up, remove_stream().
-    void add_stream(Connection& connection, OutStream& stream);
-    /// The memory of the stream is not read after this. A socket that is in the middle of one of its pieces dies, unless the
+    /// Over all sockets of the connection.
+    void add_stream(Connection& connection, OutStream& stream) override;
+    /// A socket that is in the middle of one of its pieces dies, unless the
     /// receiver has `confirmed` that it has all: then it does not look at what comes of it any more.
-    void remove_stream(OutStream& stream, bool confirmed = false);
+    void remove_stream(OutStream& stream, bool confirmed = false) override;
 
     /// Receives, delivers, sends what waits, and looks at time limits. `now` in ns, monotonic. Whether anything happened.
     bool poll(uint64_t now);
     /// When poll() must be called even if wait_fd() is not readable; UINT64_MAX: never.
     uint64_t next_deadline() const;
 
+    StreamTotals pieces_sent() const override { return {counters().pieces_sent, counters().piece_bytes_sent}; }
     const TcpCounters& counters() const;
 
   private:

@@ -92,6 +92,7 @@ struct ConnectionParts {
 };
 
 struct TcpEngine {
+    Connections* tcp = nullptr;  ///< that this is behind
     TcpOptions options;
     TcpUpcalls upcalls;
     TcpCounters counters;
@@ -115,7 +116,7 @@ struct TcpEngine {
     std::unique_ptr<std::byte[]> buffer;                 ///< of reads
 
     ~TcpEngine();
-    static ConnectionParts& parts(Connection& connection) { return *connection.parts_; }
+    static ConnectionParts& parts(Connection& connection) { return *static_cast<TcpConnection&>(connection).parts_; }
 
     // tcp.cpp: lives and deaths, and the poll
     Connection& add(const ProcessId& peer, uint64_t peer_key, void* user, Session* session, const SealKey& pair);

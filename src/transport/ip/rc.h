@@ -1,0 +1,176 @@
+// Connections by queue pairs of an InfiniBand or RoCE device (RC): one queue to one process. The device acknowledges and repeats by
+// itself, so there is no silence to measure: a queue works, or it is in error, and that is for good.
+//
+// How one opens: who asks makes a queue and offers its address; who is asked makes one, connects it and answers with its own; then the first
+// connects, and greets by the first frame on the queue. Who hears that greets back, and who has heard a greeting may send. So nothing is
+// sent to a queue that is not connected yet, which would break the sender's, and a way that carries nothing is found before anything is given
+// to it. Where both ask at once each connects to what the other offers, says so on the base path, and greets once it has heard that.
+//
+// A device tells nobody at the other end when a queue is closed or in error: that is said on the base path (packet `wire_gone`).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/list.h"
+#include "transport/ip/connection.h"
+#include "transport/verbs/device.h"
+
+namespace starling::ip {
+
+/// What a packet `open` or `accept` tells; as long as TCP's, with the version at the same place.
+struct RcOffer {
+    uint8_t gid_front[8] = {};
+    uint16_t lid = 0;
+    uint8_t version = 0;
+    uint8_t mtu_log = 0;
+    uint8_t gid_back[8] = {};
+    uint32_t queue = 0;
+    uint32_t first : 24 = 0;
+    uint32_t reads : 8 = 0;
+    uint32_t answers = 0;  ///< an accept: the queue that it is for
+};
+static_assert(sizeof(RcOffer) == 32);
+inline constexpr uint8_t kRcVersion = 0x81;  ///< none of TCP's
+
+/// Payload of a packet `wire_gone`: a queue of the sender's, and the one of the receiver's that it was connected to.
+struct QueuePair {
+    uint32_t of_sender = 0, of_receiver = 0;
+};
+
+/// What every frame begins with that is not the session's: those have DatagramHeader::kMagic there.
+struct RcFrame {
+    static constexpr uint16_t kMagic = 0x6352;
+    enum class Kind : uint8_t {
+        hello = 1,  ///< the first: this way carries
+        piece,      ///< RcPiece, then bytes of a stream
+        finish,     ///< the last
+    };
+    uint16_t magic = kMagic;
+    Kind kind = Kind::hello;
+    uint8_t version = kRcVersion;
+    uint32_t bytes = 0;  ///< of a piece
+};
+struct RcPiece {
+    RcFrame frame;
+    uint32_t serial = 0, generation = 0;
+    uint64_t offset = 0;
+};
+static_assert(sizeof(RcFrame) == 8 && sizeof(RcPiece) == 24);
+
+class Rc;
+
+class RcConnection final : public Connection {
+  public:
+    RcConnection(Rc& by, verbs::Port& port);
+    ~RcConnection() override = default;
+
+    Sent send(const iovec* parts, int count) override;
+    bool stalls(uint64_t) override { return state_ != State::open; }
+    uint32_t frame_limit() const override { return frame_limit_; }
+    bool datagrams_first() const override { return false; }
+
+    /// The port that it uses; its queue, null before and after.
+    verbs::Port& port() const { return *port_; }
+    verbs::Queue* queue() const { return queue_; }
+
+  private:
+    friend class Rc;
+    using StreamList = List<OutStream, &OutStream::hook>;
+
+    verbs::Port* port_;
+    verbs::Queue* queue_ = nullptr;
+    verbs::QueueAddress theirs_;
+    const uint32_t frame_limit_;
+    bool crossed_ = false;      ///< both have asked
+    bool greets_ = false;       ///< the greeting is to be sent, or was
+    bool owes_hello_ = false;   ///< there was no room for it
+    bool owes_finish_ = false;  ///< likewise
+    bool finish_sent_ = false;
+    bool room_wanted_ = false;  ///< send() has said busy
+    bool to_pump_ = false;
+    StreamList working_;  ///< streams that have work, next first
+    StreamList waiting_;  ///< all given to the queue, not confirmed yet
+};
+
+struct RcCounters {
+    uint64_t opened = 0, failed = 0, broken = 0;
+    uint64_t frames_sent = 0, frames_received = 0, malformed = 0;
+    uint64_t pieces_sent = 0, piece_bytes_sent = 0, pieces_received = 0, piece_bytes_received = 0;
+};
+
+/// All RC connections of one process. The connections that it is given are its own.
+class Rc final : public Connections {
+  public:
+    /// Besides ConnectionUpcalls: has a small packet sent to the peer, on the base path.
+    using Tell = void (*)(Connection& connection, packet::Kind kind, const void* payload, uint32_t bytes);
+    Rc(const ConnectionUpcalls& upcalls, Tell tell) : upcalls_(upcalls), tell_(tell) {}
+    ~Rc() override;
+
+    static bool is_offer(const std::byte* offer);
+    const char* name() const override { return "RC"; }
+
+    /// A connection in state idle.
+    RcConnection& add(const ProcessId& peer, void* user, Session* session, verbs::Port& port);
+    int describe(Connection& connection, packet::Kind kind, std::byte* offer, uint32_t& bytes) override;
+    int use(Connection& connection, packet::Kind kind, const std::byte* offer) override;
+    void finish(Connection& connection) override;
+    void drop(Connection& connection) override;
+    void add_stream(Connection& connection, OutStream& stream) override;
+    void remove_stream(OutStream& stream, bool confirmed = false) override;
+
+    /// The peer says so (packet `wire_gone`).
+    void lose_remote_queue(Connection& connection, const QueuePair& pair);
+
+    /// What a port has told of a queue; `user` is its RcConnection.
+    void happened(const verbs::Event& event);
+    /// The port is down, or about to be closed: no queue of it is touched any more.
+    void lose_port(verbs::Port& port);
+    /// Goes on with what one call has left. Whether anything happened. Not from inside happened().
+    bool poll();
+    /// Whether poll() has something to do.
+    bool due() const { return !to_pump_.empty() || !forgotten_.empty(); }
+
+    StreamTotals pieces_sent() const override { return {counters_.pieces_sent, counters_.piece_bytes_sent}; }
+    const RcCounters& counters() const { return counters_; }
+
+  private:
+    friend class RcConnection;
+    static RcConnection& of(Connection& connection) { return static_cast<RcConnection&>(connection); }
+
+    // rc.cpp
+    int make_queue(RcConnection& connection);
+    int connect(RcConnection& connection, const verbs::QueueAddress& theirs);
+    void greet(RcConnection& connection);
+    void on_hello(RcConnection& connection);
+    void broke(RcConnection& connection, const std::string& why);
+    void release(RcConnection& connection);
+    void tell_gone(RcConnection& connection);
+
+    // rc_traffic.cpp
+    verbs::Status send_frame(RcConnection& connection, RcFrame::Kind kind);
+    void say_finish(RcConnection& connection);
+    Sent send(RcConnection& connection, const iovec* parts, int count);
+    void on_frame(RcConnection& connection, const std::byte* data, uint32_t bytes);
+    bool take_frame(RcConnection& connection, const std::byte* data, uint32_t bytes);
+    bool take_piece(RcConnection& connection, const std::byte* data, uint32_t bytes);
+    void on_room(RcConnection& connection);
+    void pump(RcConnection& connection);
+    bool send_piece(RcConnection& connection, OutStream& stream);
+    void strand(RcConnection& connection);
+
+    ConnectionUpcalls upcalls_;
+    Tell tell_;
+    RcCounters counters_;
+    std::vector<std::unique_ptr<RcConnection>> connections_;
+    std::vector<std::unique_ptr<RcConnection>> leaving_;    ///< dropped, their last word not yet sent
+    std::vector<std::unique_ptr<RcConnection>> forgotten_;  ///< events that were taken together may still name them
+    std::vector<RcConnection*> to_pump_;                    ///< had more to send than one call may take
+    std::unique_ptr<std::byte[]> packed_;                   ///< a piece of data that does not lie in one block
+    uint32_t packed_bytes_ = 0;
+};
+
+}  // namespace starling::ip

@@ -1,0 +1,448 @@
+// RC connections (transport/ip/rc.h) between two processes that are one, over a fabric in memory.
+#include "transport/ip/rc.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "mpi.h"
+#include "transport/ip/datagram.h"
+#include "verbs_queues.h"
+
+namespace starling::ip {
+namespace {
+
+using transport::Coverage;
+
+struct Side {
+    verbs::queues::FabricPort port;
+    std::unique_ptr<Rc> rc;
+    Connection* connection = nullptr;
+    int opened = 0, failed = 0, ended = 0, broken = 0, room = 0, stranded = 0;
+    std::vector<std::pair<packet::Kind, std::string>> told;  ///< on the base path
+    std::vector<std::string> frames;
+    std::function<void(Connection&)> on_frame, on_room;
+    std::vector<std::byte> memory;
+    Coverage coverage;
+    bool in_place = true;
+
+    static Side& of(Connection& c) { return *static_cast<Side*>(c.user); }
+    Side(verbs::queues::Fabric& fabric, uint8_t id) : port(fabric, id) {
+        ConnectionUpcalls u;
+        u.opened = [](Connection& c) { ++of(c).opened; };
+        u.failed = [](Connection& c) { ++of(c).failed; };
+        u.ended = [](Connection& c) { ++of(c).ended; };
+        u.broken = [](Connection& c) { ++of(c).broken; };
+        u.frame = [](Connection& c, const std::byte* frame, size_t bytes) {
+            of(c).frames.emplace_back(reinterpret_cast<const char*>(frame) + 8, bytes - 8);
+            if (of(c).on_frame) of(c).on_frame(c);
+            return of(c).frames.back() != "garbage";
+        };
+        u.room = [](Connection& c) {
+            ++of(c).room;
+            if (of(c).on_room) of(c).on_room(c);
+        };
+        u.target = [](Connection& c, const Piece& piece, uint64_t done, uint64_t) -> std::byte* {
+            return of(c).in_place ? of(c).memory.data() + piece.offset + done : nullptr;
+        };
+        u.unpack = [](Connection& c, const Piece& piece, uint64_t done, const std::byte* data, uint64_t bytes) {
+            std::memcpy(of(c).memory.data() + piece.offset + done, data, bytes);
+        };
+        u.piece = [](Connection& c, const Piece& piece) { of(c).coverage.add({piece.offset, piece.offset + piece.bytes}); };
+        u.stranded = [](OutStream& stream) { ++static_cast<Side*>(stream.source().user)->stranded; };
+        rc = std::make_unique<Rc>(u, [](Connection& c, packet::Kind kind, const void* payload, uint32_t bytes) {
+            of(c).told.emplace_back(kind, std::string(static_cast<const char*>(payload), bytes));
+        });
+        connect();
+    }
+    void connect() { connection = &rc->add({1, port.id}, this, nullptr, port); }
+
+    std::string describe(packet::Kind kind) {
+        std::byte offer[32] = {};
+        uint32_t bytes = 0;
+        if (rc->describe(*connection, kind, offer, bytes) != MPI_SUCCESS) return "";
+        return {reinterpret_cast<const char*>(offer), sizeof offer};
+    }
+    int use(packet::Kind kind, const std::string& offer) {
+        return rc->use(*connection, kind, reinterpret_cast<const std::byte*>(offer.data()));
+    }
+    bool poll() {
+        verbs::Event events[4];
+        const int count = port.poll(events, 4);
+        for (int i = 0; i < count; ++i) {
+            if (events[i].user) rc->happened(events[i]);
+            if (events[i].data) port.give_back(events[i]);
+        }
+        return rc->poll() || count > 0;
+    }
+    Sent send(const std::string& text) {
+        uint64_t head = DatagramHeader::kMagic;
+        const iovec parts[] = {{&head, 8}, {const_cast<char*>(text.data()), text.size()}};
+        return connection->send(parts, 2);
+    }
+    size_t queues() const { return port.counters().queues; }
+    bool is_open() const { return connection->state() == Connection::State::open; }
+};
+
+class RcTest : public testing::Test {
+  protected:
+    verbs::queues::Fabric fabric;
+    Side a{fabric, 1}, b{fabric, 2};
+
+    /// Moves all there is, on queues and on the base path, where `lost` drops nothing.
+    void run() {
+        for (bool any = true; any;) {
+            any = a.port.run();
+            any |= b.port.run();
+            any |= a.poll();
+            any |= b.poll();
+            for (auto [from, to] : {std::pair{&a, &b}, std::pair{&b, &a}})
+                for (auto [kind, payload] : std::exchange(from->told, {})) {
+                    any = true;
+                    hand(*to, kind, payload);
+                }
+        }
+    }
+    static void hand(Side& to, packet::Kind kind, const std::string& payload) {
+        if (kind == packet::Kind::wire_gone) {
+            QueuePair pair;
+            std::memcpy(&pair, payload.data(), sizeof pair);
+            to.rc->lose_remote_queue(*to.connection, pair);
+        } else {
+            EXPECT_EQ(to.use(kind, payload), MPI_SUCCESS) << failure_text();
+        }
+    }
+    void open() {
+        ASSERT_EQ(b.use(packet::Kind::open, a.describe(packet::Kind::open)), MPI_SUCCESS) << failure_text();
+        ASSERT_EQ(a.use(packet::Kind::accept, b.describe(packet::Kind::accept)), MPI_SUCCESS) << failure_text();
+        run();
+        ASSERT_TRUE(a.is_open() && b.is_open());
+    }
+    OutStream::Source source(Side& from, uint64_t bytes) {
+        data.resize(bytes);
+        for (size_t i = 0; i < bytes; ++i) data[i] = static_cast<std::byte>(i * 7 + i / 253);
+        OutStream::Source source;
+        source.serial = 5;
+        source.generation = 6;
+        source.bytes = bytes;
+        source.memory = data.data();
+        source.user = &from;
+        source.stranded = nullptr;
+        return source;
+    }
+    std::vector<std::byte> data;
+};
+
+TEST_F(RcTest, OneExchangeOpensIt) {
+    open();
+    EXPECT_EQ(a.opened, 1);
+    EXPECT_EQ(b.opened, 1);
+    EXPECT_EQ(fabric.frames, 2u);  // a greeting each way
+    EXPECT_EQ(a.send("one"), Sent::done);
+    EXPECT_EQ(b.send("two"), Sent::done);
+    run();
+    EXPECT_EQ(b.frames, std::vector<std::string>{"one"});
+    EXPECT_EQ(a.frames, std::vector<std::string>{"two"});
+}
+
+TEST_F(RcTest, NothingIsSentToAQueueThatIsNotConnected) {
+    const std::string open_a = a.describe(packet::Kind::open);
+    ASSERT_EQ(b.use(packet::Kind::open, open_a), MPI_SUCCESS);
+    run();
+    EXPECT_EQ(fabric.frames, 0u);
+    EXPECT_EQ(b.send("early"), Sent::gone);
+    ASSERT_EQ(a.use(packet::Kind::accept, b.describe(packet::Kind::accept)), MPI_SUCCESS);
+    run();
+    EXPECT_TRUE(a.is_open() && b.is_open());
+}
+
+TEST_F(RcTest, OffersOfBothKindsAreToldApart) {
+    const std::string offer = a.describe(packet::Kind::open);
+    EXPECT_TRUE(Rc::is_offer(reinterpret_cast<const std::byte*>(offer.data())));
+    for (const uint8_t version : {1, 2, 3}) {
+        std::byte tcp[32] = {};
+        tcp[10] = static_cast<std::byte>(version);
+        EXPECT_FALSE(Rc::is_offer(tcp));
+    }
+}
+
+TEST_F(RcTest, BothAskAtOnce) {
+    const std::string open_a = a.describe(packet::Kind::open), open_b = b.describe(packet::Kind::open);
+    ASSERT_EQ(a.use(packet::Kind::open, open_b), MPI_SUCCESS);
+    a.port.run();
+    EXPECT_EQ(fabric.frames, 0u);  // b may compute for long before it connects
+    EXPECT_EQ(a.broken + a.failed, 0);
+    ASSERT_EQ(b.use(packet::Kind::open, open_a), MPI_SUCCESS);
+    run();
+    EXPECT_TRUE(a.is_open() && b.is_open());
+    EXPECT_EQ(a.opened, 1);
+    EXPECT_EQ(b.opened, 1);
+    EXPECT_EQ(a.queues() + b.queues(), 2u);
+}
+
+TEST_F(RcTest, AnAcceptOfAnEarlierOfferIsNotTakenForThisOnes) {
+    ASSERT_EQ(b.use(packet::Kind::open, a.describe(packet::Kind::open)), MPI_SUCCESS);
+    const std::string late = b.describe(packet::Kind::accept);
+    a.rc->drop(*a.connection);  // it gave up, and told b so
+    b.rc->drop(*b.connection);
+    a.connect();
+    b.connect();
+    const std::string again = a.describe(packet::Kind::open);
+    EXPECT_EQ(a.use(packet::Kind::accept, late), MPI_SUCCESS);
+    EXPECT_EQ(a.connection->state(), Connection::State::waiting);
+    ASSERT_EQ(b.use(packet::Kind::open, again), MPI_SUCCESS);
+    ASSERT_EQ(a.use(packet::Kind::accept, b.describe(packet::Kind::accept)), MPI_SUCCESS);
+    run();
+    EXPECT_TRUE(a.is_open() && b.is_open());
+}
+
+TEST_F(RcTest, RefusalsAreToldAtOnce) {
+    a.port.refuse_queues = true;
+    EXPECT_EQ(a.describe(packet::Kind::open), "");
+    EXPECT_NE(std::string(failure_text()).find("fabric1"), std::string::npos) << failure_text();
+    a.port.refuse_queues = false;
+    const std::string offer = a.describe(packet::Kind::open);
+    b.port.refuse_connects = true;
+    EXPECT_EQ(b.use(packet::Kind::open, offer), MPI_ERR_OTHER);
+    b.rc->drop(*b.connection);
+    EXPECT_EQ(b.queues(), 0u);
+    std::string other = offer;
+    other[10] = static_cast<char>(0x82);
+    b.connect();
+    EXPECT_EQ(b.use(packet::Kind::open, other), MPI_ERR_OTHER);
+    EXPECT_NE(std::string(failure_text()).find("version 2"), std::string::npos) << failure_text();
+}
+
+TEST_F(RcTest, AWayThatCarriesNothingDoesNotOpen) {
+    ASSERT_EQ(b.use(packet::Kind::open, a.describe(packet::Kind::open)), MPI_SUCCESS);
+    const std::string accept = b.describe(packet::Kind::accept);
+    fabric.ports.erase(2);  // what is sent there gets lost
+    ASSERT_EQ(a.use(packet::Kind::accept, accept), MPI_SUCCESS);
+    run();
+    EXPECT_EQ(a.failed, 1);
+    EXPECT_EQ(b.failed, 1);  // it was told
+    EXPECT_EQ(a.opened + b.opened + a.broken + b.broken, 0);
+    fabric.ports[2] = &b.port;
+}
+
+TEST_F(RcTest, AFullQueueSaysWhenThereIsRoom) {
+    open();
+    int sent = 0;
+    while (a.send("frame " + std::to_string(sent)) == Sent::done) ++sent;
+    EXPECT_EQ(static_cast<size_t>(sent), fabric.depth);
+    EXPECT_EQ(a.room, 0);
+    run();
+    EXPECT_EQ(a.room, 1);
+    EXPECT_EQ(a.send("another"), Sent::done);
+    run();
+    ASSERT_EQ(b.frames.size(), static_cast<size_t>(sent) + 1);
+    for (int i = 0; i < sent; ++i) EXPECT_EQ(b.frames[static_cast<size_t>(i)], "frame " + std::to_string(i));
+}
+
+TEST_F(RcTest, TheLastWordComesAfterEverything) {
+    open();
+    for (size_t i = 0; i < fabric.depth; ++i) ASSERT_EQ(a.send(std::to_string(i)), Sent::done);
+    a.rc->finish(*a.connection);  // there is no room for it
+    EXPECT_EQ(a.send("late"), Sent::gone);
+    int before_end = -1;
+    b.on_frame = [&](Connection&) { before_end = b.ended; };
+    run();
+    EXPECT_EQ(b.frames.size(), fabric.depth);
+    EXPECT_EQ(before_end, 0);
+    EXPECT_EQ(b.ended, 1);
+    // Answered, and dropped at once, as link does.
+    b.rc->finish(*b.connection);
+    b.rc->drop(*b.connection);
+    run();
+    EXPECT_EQ(a.ended, 1);
+    EXPECT_EQ(a.broken + b.broken, 0);
+    a.rc->drop(*a.connection);
+    run();
+    EXPECT_EQ(a.port.queues.size() + b.port.queues.size(), 0u);
+}
+
+TEST_F(RcTest, DroppedWhileItsLastWordWaits) {
+    open();
+    for (size_t i = 0; i < fabric.depth; ++i) ASSERT_EQ(b.send(std::to_string(i)), Sent::done);
+    a.rc->finish(*a.connection);
+    a.port.run();
+    b.poll();
+    ASSERT_EQ(b.ended, 1);
+    b.rc->finish(*b.connection);
+    b.rc->drop(*b.connection);
+    run();
+    EXPECT_EQ(a.frames.size(), fabric.depth);
+    EXPECT_EQ(a.ended, 1);
+    a.rc->drop(*a.connection);
+    run();
+    EXPECT_EQ(a.port.queues.size() + b.port.queues.size(), 0u);
+}
+
+TEST_F(RcTest, WhatBreaksAtOneEndBreaksAtTheOther) {
+    open();
+    a.port.queues[0]->break_now();
+    run();
+    EXPECT_EQ(a.broken, 1);
+    EXPECT_EQ(b.broken, 1);
+    EXPECT_EQ(a.send("late"), Sent::gone);
+    EXPECT_TRUE(b.connection->stalls(0));
+    EXPECT_EQ(a.queues() + b.queues(), 0u);
+}
+
+TEST_F(RcTest, BrokenInEveryState) {
+    enum class At { waiting, dialling, open, finished, left };
+    for (const At at : {At::waiting, At::dialling, At::open, At::finished, At::left}) {
+        SCOPED_TRACE(static_cast<int>(at));
+        a.rc->drop(*a.connection), b.rc->drop(*b.connection);
+        a.connect(), b.connect();
+        run();
+        a.failed = b.failed = a.broken = b.broken = 0;
+        const std::string offer = a.describe(packet::Kind::open);
+        if (at >= At::dialling) {
+            ASSERT_EQ(b.use(packet::Kind::open, offer), MPI_SUCCESS);
+            ASSERT_EQ(a.use(packet::Kind::accept, b.describe(packet::Kind::accept)), MPI_SUCCESS);
+        }
+        if (at >= At::open) run();
+        for (size_t i = 0; at >= At::finished && i < fabric.depth; ++i) ASSERT_EQ(a.send("x"), Sent::done);
+        if (at >= At::finished) a.rc->finish(*a.connection);
+        if (at == At::left) a.rc->drop(*a.connection);
+        a.rc->lose_port(a.port);
+        run();
+        EXPECT_EQ(a.queues(), 0u);
+        EXPECT_EQ(a.failed, at == At::waiting || at == At::dialling);
+        EXPECT_EQ(a.broken, at == At::open || at == At::finished);
+        EXPECT_EQ(b.failed, at == At::dialling);
+        EXPECT_EQ(b.broken, at == At::open || at == At::finished);
+        if (at == At::left) a.connect();
+    }
+}
+
+TEST_F(RcTest, NewsOfAnotherQueueBreaksNothing) {
+    open();
+    const uint32_t mine = a.port.queues[0]->number, theirs = b.port.queues[0]->number;
+    for (const QueuePair pair : {QueuePair{theirs + 1, mine}, QueuePair{theirs, mine + 1}})
+        a.rc->lose_remote_queue(*a.connection, pair);
+    EXPECT_EQ(a.broken, 0);
+    a.rc->lose_remote_queue(*a.connection, {theirs, mine});
+    EXPECT_EQ(a.broken, 1);
+    run();
+    EXPECT_EQ(b.broken, 0);  // who told it knows, and is not told
+}
+
+TEST_F(RcTest, WhatMakesNoSenseBreaksIt) {
+    for (const std::string& frame : {std::string("xx"), std::string("xxxxxxxxxxxx"), std::string(40, '\0')}) {
+        open();
+        a.frames.clear();
+        const iovec part{const_cast<char*>(frame.data()), frame.size()};
+        ASSERT_EQ(static_cast<RcConnection*>(b.connection)->queue()->send(&part, 1), verbs::Status::done);
+        const int before = a.broken;
+        run();
+        EXPECT_EQ(a.broken, before + 1);
+        EXPECT_EQ(a.frames.size(), 0u);
+        a.rc->drop(*a.connection), b.rc->drop(*b.connection);
+        a.connect(), b.connect();
+        run();
+    }
+    open();
+    ASSERT_EQ(b.send("garbage"), Sent::done);
+    run();
+    EXPECT_TRUE(!a.is_open() && !b.is_open());
+}
+
+TEST_F(RcTest, AStreamGoesInPieces) {
+    open();
+    OutStream stream(source(a, 1'000'003));
+    b.memory.resize(stream.source().bytes);
+    for (const bool in_place : {true, false}) {
+        b.in_place = in_place;
+        b.coverage.clear();
+        std::fill(b.memory.begin(), b.memory.end(), std::byte{});
+        OutStream one(source(a, 1'000'003));
+        a.rc->add_stream(*a.connection, one);
+        run();
+        EXPECT_EQ(b.coverage.bytes(), one.source().bytes);
+        EXPECT_EQ(b.memory, data);
+        EXPECT_FALSE(one.has_work());
+        a.rc->remove_stream(one, true);
+    }
+    EXPECT_EQ(a.rc->pieces_sent().bytes, 2 * 1'000'003u);
+}
+
+TEST_F(RcTest, AStreamOfDataInManyPlaces) {
+    open();
+    OutStream::Source scattered = source(a, 300'000);
+    scattered.memory = nullptr;
+    static const std::byte* from;
+    from = data.data();
+    scattered.pack = [](void*, uint64_t offset, std::byte* to, uint64_t bytes) { std::memcpy(to, from + offset, bytes); };
+    OutStream stream(scattered);
+    b.memory.resize(scattered.bytes);
+    a.rc->add_stream(*a.connection, stream);
+    run();
+    EXPECT_EQ(b.memory, data);
+}
+
+TEST_F(RcTest, TheSessionsFramesGoBeforePieces) {
+    open();
+    OutStream stream(source(a, 200'000));
+    b.memory.resize(stream.source().bytes);
+    a.rc->add_stream(*a.connection, stream);
+    ASSERT_EQ(a.send("urgent"), Sent::busy);
+    a.on_room = [&](Connection&) {
+        a.on_room = nullptr;
+        EXPECT_EQ(a.send("urgent"), Sent::done);
+        EXPECT_TRUE(stream.has_work());
+    };
+    uint64_t pieces = 0;
+    b.on_frame = [&](Connection&) { pieces = b.coverage.bytes(); };
+    run();
+    EXPECT_EQ(b.frames, std::vector<std::string>{"urgent"});
+    EXPECT_LT(pieces, 2 * fabric.depth * fabric.frame);
+    EXPECT_EQ(b.memory, data);
+}
+
+TEST_F(RcTest, AStreamSurvivesItsConnection) {
+    open();
+    OutStream stream(source(a, 500'000));
+    b.memory.resize(stream.source().bytes);
+    a.rc->add_stream(*a.connection, stream);
+    a.port.run();
+    b.poll();
+    const_cast<OutStream::Source&>(stream.source()).stranded = [](OutStream&) {};
+    a.port.queues[0]->break_now();
+    run();
+    EXPECT_EQ(a.stranded, 1);
+    EXPECT_TRUE(stream.has_work());
+    EXPECT_EQ(stream.waiting_bytes(), stream.source().bytes);  // what the queue had may not have arrived
+    EXPECT_EQ(stream.connection, nullptr);
+    a.rc->drop(*a.connection), b.rc->drop(*b.connection);
+    a.connect(), b.connect();
+    open();
+    a.rc->add_stream(*a.connection, stream);
+    run();
+    EXPECT_EQ(b.memory, data);
+    EXPECT_EQ(b.coverage.bytes(), stream.source().bytes);
+}
+
+TEST_F(RcTest, ClosedWhileAStreamIsUnderWay) {
+    open();
+    OutStream stream(source(a, 500'000));
+    b.memory.resize(stream.source().bytes);
+    a.rc->add_stream(*a.connection, stream);
+    a.rc->finish(*a.connection);
+    EXPECT_EQ(a.stranded, 1);
+    const uint64_t left = stream.waiting_bytes();
+    EXPECT_LT(left, stream.source().bytes);  // the rest comes before the last word
+    run();
+    EXPECT_EQ(b.ended, 1);
+    EXPECT_EQ(b.coverage.bytes(), stream.source().bytes - left);
+    a.rc->remove_stream(stream);
+    a.rc->drop(*a.connection);
+}
+
+}  // namespace
+}  // namespace starling::ip
