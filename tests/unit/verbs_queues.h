@@ -65,7 +65,7 @@ struct Fabric {
     FabricQueue* find(const QueueAddress& address) const;
 };
 
-class FabricPort final : public Port {
+class FabricPort : public Port {
   public:
     FabricPort(Fabric& fabric, uint8_t id) : fabric(fabric), id(id) {
         std::snprintf(facts_.device, sizeof facts_.device, "fabric%u", id);
@@ -75,7 +75,7 @@ class FabricPort final : public Port {
         facts_.most_registered = UINT64_MAX;
         fabric.ports[id] = this;
     }
-    ~FabricPort() { fabric.ports.erase(id); }
+    virtual ~FabricPort() { fabric.ports.erase(id); }
 
     const PortFacts& facts() const override { return facts_; }
     PortFacts& set() { return facts_; }

@@ -1,0 +1,148 @@
+#include "transport/verbs/memory_watch.h"
+
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.h"
+#include "mpi.h"
+
+// Of Linux 5.11; not in every libc's headers.
+#ifndef UFFD_USER_MODE_ONLY
+#define UFFD_USER_MODE_ONLY 1
+#endif
+
+namespace starling::verbs {
+
+std::unique_ptr<MemoryWatch> MemoryWatch::start() {
+    const auto refuse = [](const char* what) {
+        fail(MPI_ERR_OTHER, "%s: %s", what, std::strerror(errno));
+        return nullptr;
+    };
+    const auto fd = static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY));
+    if (fd < 0) return refuse("userfaultfd");
+    uffdio_api api{};
+    api.api = UFFD_API;
+    api.features =
+        UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMAP | UFFD_FEATURE_EVENT_REMOVE | UFFD_FEATURE_PAGEFAULT_FLAG_WP;
+    const int end = ioctl(fd, UFFDIO_API, &api) == 0 ? eventfd(0, EFD_CLOEXEC) : -1;
+    if (end < 0) {
+        refuse("userfaultfd has no events of mappings");
+        close(fd);
+        return nullptr;
+    }
+    std::unique_ptr<MemoryWatch> made(new MemoryWatch(fd, end));
+    // The program's signals are for its own threads.
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    errno = pthread_create(&made->thread_, nullptr, run, made.get());
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (errno != 0) {
+        made->thread_ = 0;
+        return refuse("no thread");
+    }
+    return made;
+}
+
+MemoryWatch::~MemoryWatch() {
+    if (thread_ != 0) {
+        const uint64_t one = 1;
+        (void)!write(end_, &one, sizeof one);
+        pthread_join(thread_, nullptr);
+    }
+    close(fd_);  // with it the kernel forgets what was watched
+    close(end_);
+}
+
+void* MemoryWatch::run(void* self) {
+    MemoryWatch& me = *static_cast<MemoryWatch*>(self);
+    pollfd of[] = {{me.fd_, POLLIN, 0}, {me.end_, POLLIN, 0}};
+    while (poll(of, 2, -1) >= 0 || errno == EINTR) {
+        if (of[1].revents) break;
+        const std::lock_guard lock(me.mutex_);
+        me.read_events();
+    }
+    return nullptr;
+}
+
+/// Whoever has made the change goes on as soon as it is read, so it is noted before anybody can look.
+void MemoryWatch::read_events() {
+    uffd_msg message;
+    while (read(fd_, &message, sizeof message) == sizeof message) {
+        switch (message.event) {
+            case UFFD_EVENT_REMOVE:
+            case UFFD_EVENT_UNMAP:
+                note(message.arg.remove.start, message.arg.remove.end);
+                break;
+            case UFFD_EVENT_REMAP:
+                // What moves is watched where it goes, which nobody wants; what is there then was never registered.
+                note(message.arg.remap.from, message.arg.remap.from + message.arg.remap.len);
+                note(message.arg.remap.to, message.arg.remap.to + message.arg.remap.len);
+                break;
+            default:
+                break;
+        }
+    }
+}
+
+void MemoryWatch::note(uint64_t begin, uint64_t end) {
+    if (count_ == kMost)
+        too_many_ = true;
+    else
+        changed_[count_++] = {begin, end};
+}
+
+bool MemoryWatch::watch(const Stretch& memory) {
+    uffdio_register wanted{};
+    wanted.range = {memory.begin, memory.end - memory.begin};
+    wanted.mode = UFFDIO_REGISTER_MODE_WP;  // nothing is ever protected: it is for the events
+    return ioctl(fd_, UFFDIO_REGISTER, &wanted) == 0;
+}
+
+void MemoryWatch::unwatch(const Stretch& memory) {
+    uffdio_range range{memory.begin, memory.end - memory.begin};
+    (void)ioctl(fd_, UFFDIO_UNREGISTER, &range);
+}
+
+bool MemoryWatch::is_own(const Stretch& memory) const {
+    constexpr uint64_t kPresent = uint64_t{1} << 63, kSwapped = uint64_t{1} << 62, kFile = uint64_t{1} << 61;
+    const int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    uint64_t entries[512];
+    bool own = true;
+    for (uint64_t at = memory.begin; own && at < memory.end;) {
+        const uint64_t count = std::min<uint64_t>((memory.end - at) / page, std::size(entries));
+        const auto bytes = static_cast<ssize_t>(count * sizeof *entries);
+        own = pread(fd, entries, static_cast<size_t>(bytes), static_cast<off_t>(at / page * sizeof *entries)) == bytes;
+        for (uint64_t i = 0; own && i < count; ++i) own = (entries[i] & (kPresent | kSwapped | kFile)) == kPresent;
+        at += count * page;
+    }
+    close(fd);
+    return own;
+}
+
+int MemoryWatch::take(Stretch (&changed)[kMost], bool& settled) {
+    const std::lock_guard lock(mutex_);
+    // The kernel refuses this as nonsense, but before it looks, while a change is under way.
+    uffdio_copy nothing{};
+    settled = ioctl(fd_, UFFDIO_COPY, &nothing) != 0 && errno != EAGAIN;
+    const int count = too_many_ ? -1 : count_;
+    std::copy_n(changed_, count_, changed);
+    count_ = 0;
+    too_many_ = false;
+    return count;
+}
+
+}  // namespace starling::verbs
