@@ -59,7 +59,7 @@ struct Side {
         });
         connect();
     }
-    void connect() { connection = &rc->add({1, port.id}, this, nullptr, port); }
+    void connect() { connection = &rc->add({1, port.id}, this, nullptr, port.id, port); }
 
     std::string describe(packet::Kind kind) {
         std::byte offer[32] = {};
@@ -74,7 +74,7 @@ struct Side {
         verbs::Event events[4];
         const int count = port.poll(events, 4);
         for (int i = 0; i < count; ++i) {
-            if (events[i].user) rc->happened(events[i]);
+            if (events[i].user || events[i].kind == verbs::Event::Kind::done) rc->happened(events[i]);
             if (events[i].data) port.give_back(events[i]);
         }
         return rc->poll() || count > 0;
@@ -310,7 +310,7 @@ TEST_F(RcTest, BrokenInEveryState) {
         for (size_t i = 0; at >= At::finished && i < fabric.depth; ++i) ASSERT_EQ(a.send("x"), Sent::done);
         if (at >= At::finished) a.rc->finish(*a.connection);
         if (at == At::left) a.rc->drop(*a.connection);
-        a.rc->lose_port(a.port);
+        a.rc->lose_port(a.port, false);
         run();
         EXPECT_EQ(a.queues(), 0u);
         EXPECT_EQ(a.failed, at == At::waiting || at == At::dialling);
@@ -442,6 +442,140 @@ TEST_F(RcTest, ClosedWhileAStreamIsUnderWay) {
     EXPECT_EQ(b.coverage.bytes(), stream.source().bytes - left);
     a.rc->remove_stream(stream);
     a.rc->drop(*a.connection);
+}
+
+class RcMemoryTest : public RcTest {
+  protected:
+    void SetUp() override { open(); }
+    RcConnection& from_a() { return *static_cast<RcConnection*>(a.connection); }
+    Loan* lend(void* memory, uint64_t bytes) { return b.rc->memory_of(b.port.id, b.port).lend(memory, bytes, true, region); }
+    transport::Region region;
+    transport::Completion done;
+};
+
+TEST_F(RcMemoryTest, ReadsAndWritesOfAllLengths) {
+    // Inline, by a slot, by its own memory, in several parts.
+    for (const uint64_t bytes :
+         {uint64_t{1}, uint64_t{64}, uint64_t{65}, uint64_t{4096}, uint64_t{4097}, uint64_t{9'000'001}}) {
+        SCOPED_TRACE(bytes);
+        std::vector<char> theirs(bytes + 16, 'x'), mine(bytes);
+        for (uint64_t i = 0; i < bytes; ++i) mine[i] = static_cast<char>(i * 31 + i / 251);
+        Loan* const loan = lend(theirs.data(), theirs.size());
+        ASSERT_NE(loan, nullptr);
+        ASSERT_EQ(a.rc->write(from_a(), region, 8, mine.data(), bytes, done), MPI_SUCCESS) << failure_text();
+        EXPECT_FALSE(done.done);
+        run();
+        ASSERT_TRUE(done.done);
+        EXPECT_EQ(done.error, MPI_SUCCESS);
+        for (uint64_t i = 0; i < 8; ++i) EXPECT_TRUE(theirs[i] == 'x' && theirs[8 + bytes + i] == 'x');
+        std::vector<char> back(bytes);
+        ASSERT_EQ(a.rc->read(from_a(), region, 8, back.data(), bytes, done), MPI_SUCCESS) << failure_text();
+        run();
+        ASSERT_TRUE(done.done);
+        EXPECT_EQ(back, mine);
+        RcPort::take_back(*loan, false);
+    }
+}
+
+TEST_F(RcMemoryTest, ManyAtATimeEndEach) {
+    std::vector<uint64_t> theirs(100), mine(100);
+    Loan* const loan = lend(theirs.data(), 800);
+    std::vector<transport::Completion> all(100);
+    for (uint64_t i = 0; i < 100; ++i) {
+        theirs[i] = i * i;
+        ASSERT_EQ(a.rc->read(from_a(), region, 8 * i, &mine[i], 8, all[i]), MPI_SUCCESS) << failure_text();
+    }
+    run();
+    for (const transport::Completion& one : all) EXPECT_TRUE(one.done && one.error == MPI_SUCCESS);
+    EXPECT_EQ(mine, theirs);
+    RcPort::take_back(*loan, false);
+}
+
+TEST_F(RcMemoryTest, UpdatesOfWords) {
+    alignas(8) uint64_t word = 5, before = 0;
+    Loan* const loan = lend(&word, 8);
+    using transport::Update;
+    ASSERT_EQ(a.rc->update(from_a(), region, 0, Update::add, 3, 0, &before, done), MPI_SUCCESS);
+    run();
+    EXPECT_EQ(before, 5u);
+    ASSERT_EQ(a.rc->update(from_a(), region, 0, Update::compare_exchange, 100, 8, &before, done), MPI_SUCCESS);
+    run();
+    EXPECT_EQ(before, 8u);
+    EXPECT_EQ(word, 100u);
+    EXPECT_EQ(a.rc->update(from_a(), region, 0, Update::exchange, 1, 0, &before, done), MPI_ERR_UNSUPPORTED_OPERATION);
+    RcPort::take_back(*loan, false);
+}
+
+TEST_F(RcMemoryTest, WhatBreaksEndsWithAnError) {
+    std::vector<char> theirs(1 << 20), mine(1 << 20);
+    Loan* const loan = lend(theirs.data(), theirs.size());
+    int told = 0;
+    static int* count;
+    count = &told;
+    transport::Completion all[3];
+    for (transport::Completion& one : all) {
+        one.then = [](transport::Completion&) { ++*count; };
+        ASSERT_EQ(a.rc->read(from_a(), region, 0, mine.data(), mine.size(), one), MPI_SUCCESS);
+    }
+    a.port.queues[0]->break_now();
+    run();
+    EXPECT_EQ(told, 3);
+    for (const transport::Completion& one : all) EXPECT_TRUE(one.done && one.error == MPI_ERR_OTHER);
+    EXPECT_EQ(a.rc->read(from_a(), region, 0, mine.data(), 1, done), MPI_ERR_OTHER);
+    RcPort::take_back(*loan, false);
+}
+
+TEST_F(RcMemoryTest, MemoryThatWasTakenBackAtOnceIsNotReached) {
+    std::vector<char> theirs(1 << 20), mine(1 << 20, 'm');
+    Loan* const loan = b.rc->memory_of(b.port.id, b.port).lend(theirs.data(), theirs.size(), false, region);
+    ASSERT_EQ(a.rc->read(from_a(), region, 0, mine.data(), mine.size(), done), MPI_SUCCESS);
+    RcPort::take_back(*loan, true);
+    run();
+    EXPECT_EQ(done.error, MPI_ERR_OTHER);
+    EXPECT_EQ(mine[0], 'm');
+    EXPECT_EQ(a.broken, 1);
+}
+
+TEST_F(RcMemoryTest, TheLastWordWaitsForReads) {
+    std::vector<char> theirs(20 << 20, 't'), mine(20 << 20);
+    Loan* const loan = lend(theirs.data(), theirs.size());
+    ASSERT_EQ(a.rc->read(from_a(), region, 0, mine.data(), mine.size(), done), MPI_SUCCESS);
+    // The other side ends it, and link answers and drops it at once.
+    b.rc->finish(*b.connection);
+    b.port.run();
+    a.poll();
+    ASSERT_EQ(a.ended, 1);
+    a.rc->finish(*a.connection);
+    a.rc->drop(*a.connection);
+    EXPECT_EQ(b.ended, 0);
+    run();
+    EXPECT_TRUE(done.done && done.error == MPI_SUCCESS);
+    EXPECT_EQ(mine, theirs);
+    EXPECT_EQ(b.ended, 1);
+    RcPort::take_back(*loan, false);
+}
+
+TEST_F(RcMemoryTest, ARegionOfAnotherPortIsNotReached) {
+    char memory[64];
+    RcPort other(9, b.port);
+    Loan* const loan = other.lend(memory, sizeof memory, true, region);
+    EXPECT_FALSE(from_a().reaches(region));
+    EXPECT_EQ(a.rc->read(from_a(), region, 0, memory, 1, done), MPI_ERR_OTHER);
+    RcPort::take_back(*loan, false);
+}
+
+TEST_F(RcMemoryTest, APortThatIsClosedTakesItsMemoryAlong) {
+    std::vector<char> theirs(1 << 20), mine(1 << 20);
+    Loan* const loan = lend(theirs.data(), theirs.size());
+    ASSERT_EQ(a.rc->read(from_a(), region, 0, mine.data(), mine.size(), done), MPI_SUCCESS);
+    b.rc->lose_port(b.port, true);
+    EXPECT_EQ(b.port.registered, 0u);
+    a.rc->lose_port(a.port, true);
+    EXPECT_EQ(a.port.registered, 0u);
+    EXPECT_EQ(a.describe(packet::Kind::open), "");  // nothing is asked of it
+    run();
+    EXPECT_EQ(done.error, MPI_ERR_OTHER);
+    RcPort::take_back(*loan, false);
 }
 
 }  // namespace

@@ -203,7 +203,7 @@ bool Network::connect_by(Remote& path, bool rc) {
                 std::make_unique<Rc>(wire_upcalls(), [](Connection& c, packet::Kind kind, const void* payload, uint32_t bytes) {
                     path_of(c).network().sink_.send(path_of(c).user, kind, payload, bytes);
                 });
-        wire.connection = &rc_->add(peer, &path, path.session_, *port);
+        wire.connection = &rc_->add(peer, &path, path.session_, 0, *port);
     } else {
         if (!ensure_tcp()) return false;
         const uint64_t key = path.to.segment->host(path.to.segment->host_of(path.to.rank)).key;

@@ -27,7 +27,7 @@ RcOffer offer_of(const verbs::QueueAddress& address) {
     RcOffer offer;
     std::memcpy(offer.gid_front, address.gid, sizeof offer.gid_front);
     std::memcpy(offer.gid_back, address.gid + sizeof offer.gid_front, sizeof offer.gid_back);
-    offer.queue = address.queue;
+    offer.queue = address.queue & 0xffffff;
     offer.first = address.first & 0xffffff;
     offer.lid = address.lid;
     offer.mtu_log = address.mtu_log;
@@ -44,22 +44,22 @@ RcOffer read_offer(const std::byte* payload) {
 
 }  // namespace
 
-RcConnection::RcConnection(Rc& by, verbs::Port& port) : Connection(by), port_(&port), frame_limit_(port.frame_limit()) {}
+RcConnection::RcConnection(Rc& by, RcPort& port) : Connection(by), port_(&port), frame_limit_(port.port().frame_limit()) {}
 
 Rc::~Rc() {
     for (auto* list : {&connections_, &leaving_})
         for (auto& connection : *list) {
             for (auto* streams : {&connection->working_, &connection->waiting_})
                 while (OutStream* stream = streams->pop_front()) stream->connection = nullptr;
-            if (connection->queue_) connection->queue_->close(false);
+            release(*connection);
         }
 }
 
 // The high bit, so that a later version of either kind is not taken for the other.
 bool Rc::is_offer(const std::byte* offer) { return read_offer(offer).version & 0x80; }
 
-RcConnection& Rc::add(const ProcessId& peer, void* user, Session* session, verbs::Port& port) {
-    RcConnection& connection = *connections_.emplace_back(std::make_unique<RcConnection>(*this, port));
+RcConnection& Rc::add(const ProcessId& peer, void* user, Session* session, uint8_t place, verbs::Port& port) {
+    RcConnection& connection = *connections_.emplace_back(std::make_unique<RcConnection>(*this, memory_of(place, port)));
     connection.peer = peer;
     connection.user = user;
     connection.session = session;
@@ -68,17 +68,19 @@ RcConnection& Rc::add(const ProcessId& peer, void* user, Session* session, verbs
 
 int Rc::make_queue(RcConnection& connection) {
     if (connection.queue_) return MPI_SUCCESS;
-    connection.queue_ = connection.port_->make_queue(&connection);
+    if (connection.port_->forgotten()) return fail(MPI_ERR_OTHER, "the port is gone");
+    connection.queue_ = connection.port().make_queue(&connection);
     if (connection.queue_) return MPI_SUCCESS;
-    return fail(MPI_ERR_OTHER, "no queue on %s: %s", connection.port_->facts().device, connection.port_->problem());
+    return fail(MPI_ERR_OTHER, "no queue on %s: %s", connection.port().facts().device, connection.port().problem());
 }
 
-int Rc::connect(RcConnection& connection, const verbs::QueueAddress& theirs) {
+int Rc::connect(RcConnection& connection, const verbs::QueueAddress& theirs, uint8_t place) {
     connection.theirs_ = theirs;
+    connection.their_place_ = place;
     connection.state_ = Connection::State::dialling;
     if (connection.queue_->connect(theirs)) return MPI_SUCCESS;
-    return fail(MPI_ERR_OTHER, "%s does not connect to the peer's queue: %s", connection.port_->facts().device,
-                connection.port_->problem());
+    return fail(MPI_ERR_OTHER, "%s does not connect to the peer's queue: %s", connection.port().facts().device,
+                connection.port().problem());
 }
 
 int Rc::describe(Connection& one, packet::Kind kind, std::byte* payload, uint32_t& bytes) {
@@ -89,6 +91,7 @@ int Rc::describe(Connection& one, packet::Kind kind, std::byte* payload, uint32_
         if (const int error = make_queue(connection)) return error;
     if (!connection.queue_) return MPI_SUCCESS;  // it failed, and the refusal follows
     RcOffer offer = offer_of(connection.queue_->address());
+    offer.place = connection.port_->place();
     if (!asks) offer.answers = connection.theirs_.queue;
     if (connection.state_ == Connection::State::idle) connection.state_ = Connection::State::waiting;
     std::memcpy(payload, &offer, bytes = sizeof offer);
@@ -103,12 +106,13 @@ int Rc::use(Connection& one, packet::Kind kind, const std::byte* payload) {
                     offer.version & 0x7f, kRcVersion & 0x7f);
     if (offer.queue == 0) return fail(MPI_ERR_OTHER, "the peer's offer of a connection names no queue");
     const verbs::QueueAddress theirs = address_of(offer);
+    const auto place = static_cast<uint8_t>(offer.place);
     const bool waits = connection.state_ == Connection::State::waiting;
     if (kind == packet::Kind::open) {
         if (!waits && connection.state_ != Connection::State::idle) return MPI_SUCCESS;
         connection.crossed_ = waits;
         if (const int error = make_queue(connection)) return error;
-        if (const int error = connect(connection, theirs)) return error;
+        if (const int error = connect(connection, theirs, place)) return error;
         if (!waits) return MPI_SUCCESS;  // our accept says so
         std::byte accept[sizeof offer];
         uint32_t bytes = 0;
@@ -119,7 +123,7 @@ int Rc::use(Connection& one, packet::Kind kind, const std::byte* payload) {
     // One that answers an earlier queue of ours comes late, and there is another for this one.
     if (!connection.queue_ || offer.answers != connection.queue_->address().queue) return MPI_SUCCESS;
     if (waits) {
-        if (const int error = connect(connection, theirs)) return error;
+        if (const int error = connect(connection, theirs, place)) return error;
     } else if (!connection.crossed_ || !(theirs.queue == connection.theirs_.queue)) {
         return MPI_SUCCESS;
     }
@@ -150,6 +154,7 @@ void Rc::tell_gone(RcConnection& connection) {
 void Rc::release(RcConnection& connection) {
     if (connection.queue_) connection.queue_->close(false);
     connection.queue_ = nullptr;
+    end_all(connection);
     connection.room_wanted_ = connection.owes_finish_ = connection.owes_hello_ = false;
 }
 
@@ -183,10 +188,11 @@ void Rc::drop(Connection& one) {
     const auto place =
         std::find_if(connections_.begin(), connections_.end(), [&](auto& entry) { return entry.get() == &connection; });
     auto& next = connection.owes_finish_ ? leaving_ : forgotten_;
-    if (!connection.owes_finish_ && connection.queue_) {
-        connection.queue_->close(connection.finish_sent_);
+    if (!connection.owes_finish_ && connection.finish_sent_ && connection.queue_) {
+        connection.queue_->close(true);
         connection.queue_ = nullptr;
     }
+    if (!connection.owes_finish_) release(connection);
     next.push_back(std::move(*place));
     connections_.erase(place);
 }
@@ -199,17 +205,24 @@ void Rc::lose_remote_queue(Connection& one, const QueuePair& pair) {
     broke(connection, "the other side's queue is in error, or its port is down");
 }
 
-void Rc::lose_port(verbs::Port& port) {
+void Rc::lose_port(verbs::Port& port, bool closed) {
     std::vector<RcConnection*> lost;
     for (auto* list : {&connections_, &leaving_})
         for (auto& connection : *list)
-            if (connection->port_ == &port && connection->queue_) lost.push_back(connection.get());
+            if (&connection->port() == &port && connection->queue_) lost.push_back(connection.get());
     for (RcConnection* connection : lost) broke(*connection, std::string(port.facts().device) + " is down");
+    if (!closed) return;
+    const auto place = std::find_if(ports_.begin(), ports_.end(), [&](auto& one) { return &one->port() == &port; });
+    if (place == ports_.end()) return;
+    gone_.push_back(std::move(*place));
+    ports_.erase(place);
+    gone_.back()->forget_memory();
 }
 
 bool Rc::poll() {
     forgotten_.clear();
-    if (to_pump_.empty()) return false;
+    const bool any = tell_ended();
+    if (to_pump_.empty()) return any;
     const std::vector<RcConnection*> due = std::move(to_pump_);
     to_pump_.clear();
     for (RcConnection* connection : due) {

@@ -17,6 +17,8 @@
 
 #include "base/list.h"
 #include "transport/ip/connection.h"
+#include "transport/ip/rc_memory.h"
+#include "transport/transport.h"
 #include "transport/verbs/device.h"
 
 namespace starling::ip {
@@ -28,7 +30,8 @@ struct RcOffer {
     uint8_t version = 0;
     uint8_t mtu_log = 0;
     uint8_t gid_back[8] = {};
-    uint32_t queue = 0;
+    uint32_t queue : 24 = 0;
+    uint32_t place : 8 = 0;  ///< of the port among the sender's
     uint32_t first : 24 = 0;
     uint32_t reads : 8 = 0;
     uint32_t answers = 0;  ///< an accept: the queue that it is for
@@ -62,10 +65,33 @@ struct RcPiece {
 static_assert(sizeof(RcFrame) == 8 && sizeof(RcPiece) == 24);
 
 class Rc;
+class RcConnection;
+
+/// The device reads, writes or updates memory of the peer, in parts.
+struct RcOperation {
+    enum class Kind : uint8_t { read, write, add, compare_swap };
+    Kind kind = Kind::read;
+    RcConnection* connection = nullptr;  ///< null: the place is free
+    transport::Completion* completion = nullptr;
+    std::byte* memory = nullptr;
+    uint32_t local = 0;    ///< key of that memory; 0: it goes inline
+    uint32_t remote = 0;   ///< key of theirs
+    uint64_t address = 0;  ///< theirs
+    uint64_t bytes = 0, issued = 0;
+    uint64_t operand = 0, compare = 0;
+    uint32_t under_way = 0;  ///< parts
+    uint32_t generation = 0;
+    uint32_t index = 0;
+    bool failed = false;
+    verbs::Registration* registration = nullptr;
+    std::byte* slot = nullptr;  ///< of the port's, where `memory` is then,
+    void* copy_to = nullptr;    ///< and what is read goes from there
+    ListHook hook;              ///< in its connection's list
+};
 
 class RcConnection final : public Connection {
   public:
-    RcConnection(Rc& by, verbs::Port& port);
+    RcConnection(Rc& by, RcPort& port);
     ~RcConnection() override = default;
 
     Sent send(const iovec* parts, int count) override;
@@ -74,16 +100,20 @@ class RcConnection final : public Connection {
     bool datagrams_first() const override { return false; }
 
     /// The port that it uses; its queue, null before and after.
-    verbs::Port& port() const { return *port_; }
+    verbs::Port& port() const { return port_->port(); }
+    /// The port's memory; and whether a region of the peer's is of the port that the connection goes to.
+    RcPort& memory() const { return *port_; }
+    bool reaches(const transport::Region& region) const { return serves() && RcPort::place_of(region) == their_place_; }
     verbs::Queue* queue() const { return queue_; }
 
   private:
     friend class Rc;
     using StreamList = List<OutStream, &OutStream::hook>;
 
-    verbs::Port* port_;
+    RcPort* port_;
     verbs::Queue* queue_ = nullptr;
     verbs::QueueAddress theirs_;
+    uint8_t their_place_ = 0;
     const uint32_t frame_limit_;
     bool crossed_ = false;      ///< both have asked
     bool greets_ = false;       ///< the greeting is to be sent, or was
@@ -94,6 +124,9 @@ class RcConnection final : public Connection {
     bool to_pump_ = false;
     StreamList working_;  ///< streams that have work, next first
     StreamList waiting_;  ///< all given to the queue, not confirmed yet
+    using Operations = List<RcOperation, &RcOperation::hook>;
+    Operations issuing_;  ///< not all of their parts are given to the queue; the first is next
+    Operations issued_;
 };
 
 struct RcCounters {
@@ -114,7 +147,7 @@ class Rc final : public Connections {
     const char* name() const override { return "RC"; }
 
     /// A connection in state idle.
-    RcConnection& add(const ProcessId& peer, void* user, Session* session, verbs::Port& port);
+    RcConnection& add(const ProcessId& peer, void* user, Session* session, uint8_t place, verbs::Port& port);
     int describe(Connection& connection, packet::Kind kind, std::byte* offer, uint32_t& bytes) override;
     int use(Connection& connection, packet::Kind kind, const std::byte* offer) override;
     void finish(Connection& connection) override;
@@ -127,12 +160,24 @@ class Rc final : public Connections {
 
     /// What a port has told of a queue; `user` is its RcConnection.
     void happened(const verbs::Event& event);
-    /// The port is down, or about to be closed: no queue of it is touched any more.
-    void lose_port(verbs::Port& port);
+    /// The port is down: its queues break. Or about to be `closed`: its memory is not touched any more, either.
+    void lose_port(verbs::Port& port, bool closed);
+    /// What the port is told of memory.
+    RcPort& memory_of(uint8_t place, verbs::Port& port);
+
+    // Memory of the peer, by an open connection that reaches the region; MPI_ERR_OTHER with failure_text(): it can't be begun. The completion
+    // comes from poll() or happened(), with MPI_ERR_OTHER if the connection breaks.
+    int read(RcConnection& of, const transport::Region& region, uint64_t offset, void* into, uint64_t bytes,
+             transport::Completion& done);
+    int write(RcConnection& to, const transport::Region& region, uint64_t offset, const void* from, uint64_t bytes,
+              transport::Completion& done);
+    /// Not atomic with what processors do, on most devices.
+    int update(RcConnection& of, const transport::Region& region, uint64_t offset, transport::Update how, uint64_t operand,
+               uint64_t compare, uint64_t* before, transport::Completion& done);
     /// Goes on with what one call has left. Whether anything happened. Not from inside happened().
     bool poll();
     /// Whether poll() has something to do.
-    bool due() const { return !to_pump_.empty() || !forgotten_.empty(); }
+    bool due() const { return !to_pump_.empty() || !forgotten_.empty() || ended_; }
 
     StreamTotals pieces_sent() const override { return {counters_.pieces_sent, counters_.piece_bytes_sent}; }
     const RcCounters& counters() const { return counters_; }
@@ -143,7 +188,7 @@ class Rc final : public Connections {
 
     // rc.cpp
     int make_queue(RcConnection& connection);
-    int connect(RcConnection& connection, const verbs::QueueAddress& theirs);
+    int connect(RcConnection& connection, const verbs::QueueAddress& theirs, uint8_t place);
     void greet(RcConnection& connection);
     void on_hello(RcConnection& connection);
     void broke(RcConnection& connection, const std::string& why);
@@ -158,12 +203,31 @@ class Rc final : public Connections {
     bool take_frame(RcConnection& connection, const std::byte* data, uint32_t bytes);
     bool take_piece(RcConnection& connection, const std::byte* data, uint32_t bytes);
     void on_room(RcConnection& connection);
+    bool give_room(RcConnection& connection);
     void pump(RcConnection& connection);
     bool send_piece(RcConnection& connection, OutStream& stream);
     void strand(RcConnection& connection);
 
+    // rc_transfer.cpp
+    RcOperation* begin(RcConnection& connection, RcOperation::Kind kind, const transport::Region& region, uint64_t offset,
+                       uint64_t bytes, transport::Completion& done);
+    bool place_data(RcOperation& operation, void* memory);
+    int set_out(RcOperation* operation);
+    bool issue(RcOperation& operation);
+    void issue_all(RcConnection& connection);
+    void on_done(const verbs::Event& event);
+    void end(RcOperation& operation);
+    void end_all(RcConnection& connection);
+    bool tell_ended();
+
     ConnectionUpcalls upcalls_;
     Tell tell_;
+    std::vector<std::unique_ptr<RcPort>> ports_;
+    std::vector<std::unique_ptr<RcPort>> gone_;  ///< closed; connections that broke with them may still name them
+    std::vector<std::unique_ptr<RcOperation>> operations_;
+    std::vector<RcOperation*> free_operations_;
+    transport::Completion* ended_ = nullptr;  ///< to be told by poll()
+    transport::Completion** last_ended_ = &ended_;
     RcCounters counters_;
     std::vector<std::unique_ptr<RcConnection>> connections_;
     std::vector<std::unique_ptr<RcConnection>> leaving_;    ///< dropped, their last word not yet sent

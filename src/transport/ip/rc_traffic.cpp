@@ -45,7 +45,10 @@ void Rc::finish(Connection& one) {
     say_finish(connection);
 }
 
+/// Not before the peer's memory is done with, which it may take away once it has heard that.
 void Rc::say_finish(RcConnection& connection) {
+    connection.owes_finish_ = !connection.issuing_.empty() || !connection.issued_.empty();
+    if (connection.owes_finish_) return;
     const verbs::Status status = send_frame(connection, RcFrame::Kind::finish);
     connection.owes_finish_ = status == verbs::Status::busy;
     connection.finish_sent_ = status == verbs::Status::done;
@@ -53,6 +56,7 @@ void Rc::say_finish(RcConnection& connection) {
 
 void Rc::happened(const verbs::Event& event) {
     using Kind = verbs::Event::Kind;
+    if (event.kind == Kind::done) return on_done(event);
     RcConnection& connection = *static_cast<RcConnection*>(event.user);
     switch (event.kind) {
         case Kind::frame:
@@ -60,7 +64,7 @@ void Rc::happened(const verbs::Event& event) {
         case Kind::room:
             return on_room(connection);
         case Kind::broken:
-            return broke(connection, std::string(connection.port_->facts().device) + ": " + connection.port_->problem());
+            return broke(connection, std::string(connection.port().facts().device) + ": " + connection.port().problem());
         default:
             return;
     }
@@ -123,25 +127,31 @@ void Rc::on_room(RcConnection& connection) {
     if (connection.owes_hello_) connection.owes_hello_ = send_frame(connection, RcFrame::Kind::hello) == verbs::Status::busy;
     if (connection.owes_hello_) return;
     if (connection.owes_finish_) {
+        issue_all(connection);
         say_finish(connection);
         if (connection.owes_finish_ || connection.state_ != Connection::State::dropped) return;
         connection.queue_->close(true);
         connection.queue_ = nullptr;
         return broke(connection, "");  // it is over
     }
-    if (connection.state_ == Connection::State::open) pump(connection);
+    if (connection.state_ != Connection::State::open) return;
+    give_room(connection);
+    issue_all(connection);
+    pump(connection);
 }
 
-/// The session's frames go before pieces.
+/// The session's frames go before everything else. False: there is no more room.
+bool Rc::give_room(RcConnection& connection) {
+    if (!connection.room_wanted_) return true;
+    connection.room_wanted_ = false;
+    upcalls_.room(connection);
+    return !connection.room_wanted_;
+}
+
 void Rc::pump(RcConnection& connection) {
     uint64_t budget = kPumpBytes;
     while (connection.state_ == Connection::State::open && !connection.finished_) {
-        if (connection.room_wanted_) {
-            connection.room_wanted_ = false;
-            upcalls_.room(connection);
-            if (connection.room_wanted_) return;
-            continue;
-        }
+        if (!give_room(connection)) return;
         OutStream* const stream = connection.working_.front();
         if (!stream) return;
         if (budget < connection.frame_limit_) {
