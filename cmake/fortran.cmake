@@ -7,15 +7,17 @@ set(modules ${CMAKE_BINARY_DIR}/${CMAKE_INSTALL_DATADIR}/starling/fortran)
 add_custom_command(OUTPUT ${generated}/stamp
     COMMAND ${Python3_EXECUTABLE} -B ${abi}/generate.py fortran ${generated} ${STARLING_INCLUDE} ${modules}
     COMMAND ${CMAKE_COMMAND} -E touch ${generated}/stamp
-    BYPRODUCTS ${generated}/entries.cpp ${STARLING_INCLUDE}/mpif.h ${modules}/mpi.f90 ${modules}/mpi_f08.f90
+    BYPRODUCTS ${generated}/entries.cpp ${generated}/sections.cpp ${STARLING_INCLUDE}/mpif.h ${modules}/mpi.f90 ${modules}/mpi_f08.f90
+        ${modules}/mpi_f08_by_reference.f90
     DEPENDS ${generator} COMMENT "Generating the Fortran interfaces" VERBATIM)
-file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/fortran/*.cpp ${PROJECT_SOURCE_DIR}/src/fortran/native/*.cpp)
+file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/fortran/*.cpp ${PROJECT_SOURCE_DIR}/src/fortran/native/*.cpp
+    ${PROJECT_SOURCE_DIR}/src/fortran/sections/*.cpp)
 add_library(mpifort_abi SHARED ${sources} ${PROJECT_SOURCE_DIR}/src/compat/later.cpp ${PROJECT_SOURCE_DIR}/src/compat/neighbours.cpp
-    ${generated}/entries.cpp ${generated}/stamp)
+    ${generated}/entries.cpp ${generated}/sections.cpp ${generated}/stamp)
 starling_source_settings(mpifort_abi)
 target_include_directories(mpifort_abi PRIVATE ${generated})
 target_compile_definitions(mpifort_abi PRIVATE COMPAT_ABI="fortran/native/abi.h" COMPAT_STATUS="fortran/native/status.h"
-    COMPAT_PLACES="fortran/native/places.h")
+    COMPAT_PLACES="fortran/native/places.h" COMPAT_DESCRIPTOR="fortran/native/descriptor.h")
 set(exports ${PROJECT_SOURCE_DIR}/cmake/fortran-exports.map)
 set_target_properties(mpifort_abi PROPERTIES VERSION 1 SOVERSION 1 LINK_DEPENDS ${exports} BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN")
 target_link_libraries(mpifort_abi PUBLIC mpi_abi)
@@ -26,4 +28,4 @@ endif()
 
 install(TARGETS mpifort_abi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES ${STARLING_INCLUDE}/mpif.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(FILES ${modules}/mpi.f90 ${modules}/mpi_f08.f90 DESTINATION ${CMAKE_INSTALL_DATADIR}/starling/fortran)
+install(FILES ${modules}/mpi.f90 ${modules}/mpi_f08.f90 ${modules}/mpi_f08_by_reference.f90 DESTINATION ${CMAKE_INSTALL_DATADIR}/starling/fortran)

@@ -40,6 +40,10 @@ set(finder ${CMAKE_BINARY_DIR}/${CMAKE_INSTALL_DATADIR}/starling/fortran/modules
 configure_file(${PROJECT_SOURCE_DIR}/tools/wrappers/fortran-modules ${finder} COPYONLY
     FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 install(PROGRAMS ${finder} DESTINATION ${CMAKE_INSTALL_DATADIR}/starling/fortran)
+foreach(file descriptors.f90 descriptors-called.f90)
+    configure_file(${PROJECT_SOURCE_DIR}/tools/wrappers/${file} ${CMAKE_BINARY_DIR}/${CMAKE_INSTALL_DATADIR}/starling/fortran/${file} COPYONLY)
+    install(FILES ${PROJECT_SOURCE_DIR}/tools/wrappers/${file} DESTINATION ${CMAKE_INSTALL_DATADIR}/starling/fortran)
+endforeach()
 starling_pkg_config(starling Starling ${PROJECT_VERSION} "Starling, an MPI runtime for jobs that grow and shrink" -lmpi_abi)
 starling_pkg_config(mpi_abi mpi_abi 5.0 "The MPI standard ABI, as Starling provides it" -lmpi_abi)
 starling_pkg_config(openshmem OpenSHMEM 1.5 "OpenSHMEM, as Starling provides it" "-loshmem -lmpi_abi")

@@ -5,6 +5,7 @@
 #include "base/counters.h"
 #include "base/error.h"
 #include "base/immortal.h"
+#include "base/outside.h"
 #include "base/state.h"
 #include "mpi/message_check.h"
 #include "mpi/request_handle.h"
@@ -21,8 +22,10 @@ struct PendingCollective : collective::CollectiveRequest {
     const Op* op = nullptr;
     std::vector<const Datatype*> block_types[2];
     std::vector<std::unique_ptr<int64_t[]>> arrays;  ///< copies of counts and displacements
+    Loan loan{};                                     ///< memory that it owns, if `release` is set
 
     ~PendingCollective() {
+        if (loan.release) loan.release(loan.state);
         for (const Datatype* type : types)
             if (type) datatype::release(*type);
         for (const auto& side : block_types)
@@ -42,6 +45,15 @@ constinit auto& pending = pending_storage.value;
 constinit const progress::RequestClass kPending{
     .dispose = [](progress::Request& request) { pending.destroy(static_cast<PendingCollective&>(request)); },
     .tell = tell_pending};
+
+/// The end of one that owns a loan.
+void give_back(progress::Request& r) {
+    auto& request = static_cast<PendingCollective&>(r);
+    request.loan.finish(request.loan.state);
+    if (request.orphaned) request.operations->dispose(request);
+}
+constinit const progress::RequestClass kPendingWithLoan{
+    .dispose = kPending.dispose, .tell = tell_pending, .completed = give_back};
 
 /// A persistent one. Members need not start those that a communicator has in the same order, so each has what lets it go without
 /// the others: messages with a tag of its own, and memory of its own where they share some.
@@ -74,6 +86,7 @@ int start_again(progress::Request& r) {
     auto& request = static_cast<PersistentCollective&>(r);
     request.outcome = {};
     request.done = false;
+    if (request.loan.begin) request.loan.begin(request.loan.state);
     collective::CommCall to(*comm_of(request), request.own->exchange, request.own->stage);
     Task task = request.plan->begin(to);
     request.label = to.label(request.label.function);
@@ -84,8 +97,27 @@ int start_again(progress::Request& r) {
 }
 
 constinit const progress::RequestClass kPersistent{.dispose = end, .start = start_again, .tell = tell_pending};
+constinit const progress::RequestClass kPersistentWithLoan{
+    .dispose = end, .start = start_again, .tell = tell_pending, .completed = give_back};
+
+bool lend(progress::Request* request, const Loan& loan) {
+    if (!request || (request->operations != &kPending && request->operations != &kPersistent)) return false;
+    static_cast<PendingCollective&>(*request).loan = loan;
+    if (request->operations == &kPersistent) {
+        request->operations = &kPersistentWithLoan;
+    } else {
+        request->operations = &kPendingWithLoan;
+        if (request->done) loan.finish(loan.state);
+    }
+    return true;
+}
 
 }  // namespace
+
+extern "C" [[gnu::visibility("default")]] bool starling_lend(MPI_Request request, const Loan* loan) {
+    const Lock lock;
+    return lend(request_from_handle(request), *loan);
+}
 
 CollectiveCall::CollectiveCall(MPI_Comm handle, bool blocking) : comm_(comm::from_handle(handle)), blocking_(blocking) {
     if (!comm_) [[unlikely]] {

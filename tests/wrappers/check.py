@@ -89,14 +89,43 @@ def show_fortran(tree, work):
     expect((folder / "mpi.mod").stat().st_ino == made, "the modules were made again")
     out = tree.run("mpifort", "x.f90", fails=True, STARLING_FC="no-such-compiler", **cache)
     expect("no-such-compiler" in out and "install a Fortran compiler" in out, out)
-    # A compiler that can't read the modules still compiles programs with mpif.h.
-    bad = work / "old-fortran"
-    bad.write_text('#!/bin/sh\ncase "$*" in *mpi_f08.f90*) echo "no such thing as type(*)"; exit 1 ;; esac\nexec gfortran "$@"\n')
-    bad.chmod(0o755)
+    bare = work / "bare"
+    bare.mkdir()
+    for tool in ("sh", "dirname", "readlink", "cat", "cksum", "tr", "head"):
+        (bare / tool).symlink_to(shutil.which(tool))
+    out = tree.run(str(tree.root / "bin" / "mpifort"), "x.f90", fails=True, PATH=str(bare), **cache)
+    expect("no gfortran here" in out and "apt install gfortran" in out and "STARLING_FC" in out, out)
+
+    def compiler(name, case):
+        """gfortran, but for what `case` says."""
+        path = work / name
+        path.write_text(f'#!/bin/sh\ncase "$*" in {case} esac\nexec gfortran "$@"\n')
+        path.chmod(0o755)
+        return path
+
+    # One that is no Fortran compiler, and one that can't read the modules, which still compiles programs with mpif.h.
+    odd = compiler("odd", '*) echo "what is $*?" >&2; exit 1 ;;')
+    out = tree.run("mpifort", f"-fc={odd}", "-c", "x.f90", fails=True, **cache)
+    expect(f"{odd} can't read module mpi," in out and "what is -c" in out, out)
+    bad = compiler("old-fortran", '*mpi_f08*.f90*) echo "no such thing as type(*)"; exit 1 ;;')
     (work / "p.f").write_text("      include 'mpif.h'\n      integer e\n      call MPI_INIT(e)\n      call MPI_FINALIZE(e)\n      end\n")
     out = tree.run("mpifort", f"-fc={bad}", "-o", "p", "p.f", cwd=work, **cache)
     expect("can't read module mpi_f08" in out and "no such thing" in out, out)
     tree.run("mpiexec", "-n", "2", str(work / "p"))
+    # Sections of arrays as they are where the compiler passes descriptors that are known, else by reference.
+    (work / "s.f90").write_text("use mpi_f08\ncall MPI_Init()\nprint *, MPI_SUBARRAYS_SUPPORTED, MPI_ASYNC_PROTECTS_NONBLOCKING\n"
+                                "call MPI_Finalize()\nend\n")
+    strange = compiler("strange", '*descriptors.f90*) exit 1 ;;')
+    for chosen, told in (("gfortran", "T T"), (strange, "F F")):
+        expect(not tree.run("mpifort", f"-fc={chosen}", "-o", "s", "s.f90", cwd=work, **cache), f"{chosen} said something")
+        expect(tree.run("mpiexec", "-n", "1", str(work / "s")).split() == told.split(), chosen)
+    # Integers of 8 bytes in what uses MPI.
+    (work / "plain.f90").write_text("print *, bit_size(1)\nend\n")
+    for source in ("s.f90", "p.f"):
+        out = tree.run("mpifort", "-c", "-fdefault-integer-8", source, fails=True, cwd=work, **cache)
+        expect(f"{source} uses MPI" in out and "-fdefault-integer-8" in out, out)
+    tree.run("mpifort", "-fdefault-integer-8", "-o", "plain", "plain.f90", cwd=work, **cache)
+    expect(tree.run(str(work / "plain")).strip() == "64", "wide integers without MPI")
     # Several at once, from nothing.
     again = {"STARLING_CACHE": str(work / "again")}
     both = [subprocess.Popen(["mpifort", "--showme:compile"], env={**tree.environment, **again}, stdout=subprocess.PIPE, text=True)

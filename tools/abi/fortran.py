@@ -4,7 +4,7 @@ The entry points follow the conventions that the compilers of Linux share: lower
 reference, lengths of texts behind all others, null for an optional argument that is absent. With those, a procedure of mpi_f08
 is the same one as that of mpif.h (handles are structures of one integer), and the modules are declarations alone, which each
 compiler reads by itself: no module file is ever of another compiler. src/fortran has what the entry points name, and by hand
-what is more than a call.
+what is more than a call. Procedures of mpi_f08 that have buffers exist twice: those that get descriptors are in sections.py.
 """
 
 import re
@@ -23,6 +23,9 @@ FUNCTIONS = {"MPI_Wtime": "double precision", "MPI_Wtick": "double precision",
              "MPI_Aint_add": "integer(kind=MPI_ADDRESS_KIND)", "MPI_Aint_diff": "integer(kind=MPI_ADDRESS_KIND)"}
 # The old interface alone: left out of mpi_f08.
 OLD = re.compile(r"MPI_(Attr_\w+|Keyval_\w+)$")
+
+# A module's form: of mpi, and of mpi_f08 for compilers that pass arrays as descriptors (MPI 5.0 section 19.1.5, 1B) and for others (1A).
+OLD_FORM, BY_REFERENCE, BY_DESCRIPTOR = False, "_f08", "_f08ts"
 
 KINDS = {"MPI_Aint": "MPI_ADDRESS_KIND", "MPI_Count": "MPI_COUNT_KIND", "MPI_Offset": "MPI_OFFSET_KIND"}
 LOGICAL = re.compile(r"(flag|commute|reorder|periods|remain_dims|high|weighted|atomic|complete)$")
@@ -139,8 +142,9 @@ class Parameter(compat.Parameter):
             return "(3,*)"
         return "(*)" if self.is_array else ""
 
-    def declared(self, modern):
-        """Its declaration in a module: of mpi_f08 if `modern`, of mpi if not."""
+    def declared(self, form):
+        """Its declaration in a module."""
+        modern = form != OLD_FORM
         name, shape = self.name, self.shape()
         if self.is_callback:
             return f"procedure({self.base}) :: {name}" if modern else f"external :: {name}"
@@ -157,8 +161,11 @@ class Parameter(compat.Parameter):
             if modern:
                 return f"type(MPI_Status) :: {name}{'(*)' if many else ''}"
             return f"integer :: {name}(MPI_STATUS_SIZE{',*' if many else ''})"
+        lasting = ", asynchronous" if form == BY_DESCRIPTOR and goes_on(self.function) else ""
         if self.is_buffer:
-            return buffer_lines(name)
+            return f"type(*), dimension(..){intent}{lasting} :: {name}" if form == BY_DESCRIPTOR else buffer_lines(name)
+        if self.is_array and self.type.startswith("const"):
+            intent += lasting
         if name in ADDRESS_OUT:
             return f"type(c_ptr), intent(out) :: {name}" if modern else f"integer(kind=MPI_ADDRESS_KIND) :: {name}"
         if self.is_text:
@@ -174,6 +181,22 @@ def buffer_lines(name):
     return "\n".join([f"type(*), dimension(*) :: {name}"] + [f"!{word} :: {name}" for word in (
         "GCC$ attributes no_arg_check", "DEC$ attributes no_arg_check")] + [f"!{word} {name}" for word in (
             "$PRAGMA ignore_tkr", "DIR$ ignore_tkr", "IBM* ignore_tkr")])
+
+
+def has_buffers(function):
+    return any(p.is_buffer for p in parameters_of(function))
+
+
+def takes_descriptors(function):
+    """Where bind(C) has them made. Compilers before Fortran 2018 take no texts then, and the few that have some do not go on."""
+    return has_buffers(function) and not any(p.is_text for p in parameters_of(function))
+
+
+def goes_on(function):
+    """Uses its buffers after it has returned, or an address of them is."""
+    return "request" in function.arguments or bool(re.match(
+        r"MPI_(Accumulate|Get_accumulate|Put|Get|Fetch_and_op|Compare_and_swap|Win_create|Win_attach|Win_detach|Free_mem|Get_address"
+        r"|\w+_attach(_buffer)?|File_\w+_(begin|end))(_c)?$", function.name))
 
 
 def parameters_of(function):
@@ -200,6 +223,8 @@ def entry(function):
         return f"FORTRAN_FUNCTION({function.returns}, {low}, ({there})) {{ return {call}; }}\n"
     there = ", ".join([p.there() for p in parameters] + ["int* ierror"] + lengths)
     pointer = f"FORTRAN_C_POINTER({low})\n" if any(p.name == "baseptr" for p in parameters) else ""
+    if low.endswith("_c"):
+        pointer += f"FORTRAN_LARGE({low.removesuffix('_c')})\n"
     return f"FORTRAN_ENTRY({low}, ({there})) {{ give(ierror, {call}); }}\n{pointer}"
 
 
@@ -318,22 +343,27 @@ def imports_of(function, parameters, modern):
     return sorted(found)
 
 
-def body(function, modern, prefix, c_pointer=False):
+def body(function, form, prefix, c_pointer=False):
     """The declaration of one procedure as it stands in an interface block. `c_pointer`: the form of module mpi whose address is
     a type(c_ptr)."""
-    name = prefix + function.name + ("_f08" if modern else "_cptr" if c_pointer else "")
+    modern = form != OLD_FORM
+    if form == BY_DESCRIPTOR and not takes_descriptors(function):
+        form = BY_REFERENCE
+    name = prefix + function.name + (form if modern else "_cptr" if c_pointer else "")
     parameters = parameters_of(function)
     names = [p.name for p in parameters]
     is_function = function.name in FUNCTIONS
     no_error = is_function or function.name == "MPI_Pcontrol"
     word = "function" if is_function else "subroutine"
     lines = [wrap(f"{word} {name}(", names + ([] if no_error else ["ierror"])) + (" result(value)" if is_function else "")]
-    imports = imports_of(function, parameters, modern or False)
+    if form == BY_DESCRIPTOR:
+        lines[0] += f" &\n    & bind(C, name='{name.lower()}')"
+    imports = imports_of(function, parameters, modern)
     if c_pointer:
         imports = sorted(set(imports) | {"c_ptr"})
     lines += ["import :: " + ", ".join(imports)] if imports else []
     lines.append("implicit none")
-    lines += [p.declared(modern or c_pointer and p.name == "baseptr") for p in parameters]
+    lines += [p.declared(BY_REFERENCE if c_pointer and p.name == "baseptr" else form) for p in parameters]
     if is_function:
         lines.append(f"{FUNCTIONS[function.name]} :: value")
     elif not no_error:
@@ -346,31 +376,31 @@ def signature(function):
     return [p.base in KINDS for p in parameters_of(function)]
 
 
-def generics(modern):
+def generics(form):
     """By generic name, the procedures behind it: in mpi_f08 those with large counts too, where their arguments tell them apart."""
     found = {}
     by_name = {f.name: f for f in functions()}
     for f in by_name.values():
-        if modern and OLD.match(f.name):
+        if form and OLD.match(f.name):
             continue
         small = by_name.get(f.name.removesuffix("_c")) if f.name.endswith("_c") else None
         if not small:
             found.setdefault(f.name, []).insert(0, f)
-        elif modern:
+        elif form:
             found.setdefault(small.name if signature(small) != signature(f) else f.name, []).append(f)
     return found
 
 
-def interfaces(modern):
+def interfaces(form):
     lines = []
     for prefix in ("", "P"):
-        for generic, specifics in generics(modern).items():
-            pointers = not modern and any(p.name == "baseptr" for p in parameters_of(specifics[0]))
-            lines.append(f"interface {prefix}{generic}" if modern or pointers else "interface")
+        for generic, specifics in generics(form).items():
+            pointers = form == OLD_FORM and any(p.name == "baseptr" for p in parameters_of(specifics[0]))
+            lines.append(f"interface {prefix}{generic}" if form or pointers else "interface")
             for f in specifics:
-                lines += body(f, modern, prefix)
+                lines += body(f, form, prefix)
                 if pointers:
-                    lines += body(f, modern, prefix, c_pointer=True)
+                    lines += body(f, form, prefix, c_pointer=True)
             lines.append("end interface")
     return lines
 
@@ -433,7 +463,7 @@ def old_module():
     lines = ["! Module mpi - generated by tools/abi/generate.py; do not edit.", "module mpi", "use, intrinsic :: iso_c_binding, only: c_ptr",
              "implicit none", "private :: c_ptr"] + old_constants()
     lines += [f"external {name}" for name in CALLBACK_CONSTANTS + OLD_CALLBACK_CONSTANTS]
-    lines += interfaces(False) + sizeof_lines() + sync_lines(False) + ["end module mpi"]
+    lines += interfaces(OLD_FORM) + sizeof_lines() + sync_lines(OLD_FORM) + ["end module mpi"]
     return "\n".join(lines) + "\n"
 
 
@@ -449,18 +479,19 @@ def sizeof_lines():
     return lines + ["end interface"]
 
 
-def sync_lines(modern):
-    name = "MPI_F_sync_reg" + ("_f08" if modern else "")
-    return ["interface MPI_F_sync_reg" if modern else "interface", f"subroutine {name}(buf)", "implicit none", buffer_lines("buf"),
-            f"end subroutine {name}", "end interface"]
+def sync_lines(form):
+    name = f"MPI_F_sync_reg{form or ''}"
+    head = f"subroutine {name}(buf)" + (f" bind(C, name='{name.lower()}')" if form == BY_DESCRIPTOR else "")
+    buffer = "type(*), dimension(..), asynchronous :: buf" if form == BY_DESCRIPTOR else buffer_lines("buf")
+    return ["interface MPI_F_sync_reg" if form else "interface", head, "implicit none", buffer, f"end subroutine {name}", "end interface"]
 
 
-def modern_module():
+def modern_module(form):
     lines = ["! Module mpi_f08 - generated by tools/abi/generate.py; do not edit.", "module mpi_f08",
              "use, intrinsic :: iso_c_binding, only: c_ptr", "implicit none", "private :: c_ptr"]
     for name, value, kind in number_constants():
         lines.append(f"integer{f'(kind={kind})' if kind else ''}, parameter :: {name} = {value}")
-    lines += [f"logical, parameter :: {name} = .false." for name in ("MPI_SUBARRAYS_SUPPORTED", "MPI_ASYNC_PROTECTS_NONBLOCKING")]
+    lines += [f"logical, parameter :: {name} = .{str(form == BY_DESCRIPTOR).lower()}." for name in ("MPI_SUBARRAYS_SUPPORTED", "MPI_ASYNC_PROTECTS_NONBLOCKING")]
     lines += ["type, bind(C) :: MPI_Status", "integer :: MPI_SOURCE", "integer :: MPI_TAG", "integer :: MPI_ERROR",
               "integer, private :: internal(5)", "end type MPI_Status"]
     for handle in compat.HANDLES:
@@ -471,7 +502,7 @@ def modern_module():
         lines += [f"{kind} :: {name}{shape.replace('(8)', '').replace('8,', '')}", f"common /mpi_abi_places/ {name}"]
     for name, shape in (("MPI_ARGV_NULL", "(1)"), ("MPI_ARGVS_NULL", "(1,1)")):
         lines += [f"character(len=1) :: {name}{shape}", f"common /mpi_abi_texts/ {name}"]
-    lines += callback_interfaces() + interfaces(True)
+    lines += callback_interfaces() + interfaces(form)
     for operator, word in COMPARISONS:
         lines.append(f"interface {operator}")
         for handle in compat.HANDLES:
@@ -485,11 +516,11 @@ def modern_module():
         first, second = re.search(r":: (\w+)", there)[1], re.search(r":: (\w+)", here)[1]
         lines += [f"interface {name}", f"subroutine {name}_f08({first}, {second}, ierror)", *status, there, here,
                   "integer, optional, intent(out) :: ierror", f"end subroutine {name}_f08", "end interface"]
-    lines += sizeof_lines() + sync_lines(True) + ["end module mpi_f08"]
+    lines += sizeof_lines() + sync_lines(form) + ["end module mpi_f08"]
     return "\n".join(lines) + "\n"
 
 
 def write():
     """Maps file names to their text: what the library is made of, what programs include, and the modules."""
-    return ({"entries.cpp": entries(), "library.h": library(), "numbers.h": numbers()},
-            {"mpif.h": mpif()}, {"mpi.f90": old_module(), "mpi_f08.f90": modern_module()})
+    modules = {"mpi.f90": old_module(), "mpi_f08.f90": modern_module(BY_DESCRIPTOR), "mpi_f08_by_reference.f90": modern_module(BY_REFERENCE)}
+    return ({"entries.cpp": entries(), "library.h": library(), "numbers.h": numbers()}, {"mpif.h": mpif()}, modules)

@@ -37,14 +37,20 @@ def main(arguments):
     elif len(arguments) == 3 and arguments[0] == "compat":
         import compat
         import fortran
+        import sections
 
         files = compat.write(arguments[1]) | {"fortran.cpp": fortran.entries()}
+        if arguments[1] == "mpich":
+            files["sections.cpp"] = sections.entries(sections.mpich)
         for name, text in files.items():
             write_if_changed(Path(arguments[2]) / name, text)
     elif len(arguments) == 4 and arguments[0] == "fortran":
         import fortran
+        import sections
 
-        for folder, files in zip(arguments[1:], fortran.write()):
+        library, headers, modules = fortran.write()
+        library["sections.cpp"] = sections.entries(sections.native)
+        for folder, files in zip(arguments[1:], (library, headers, modules)):
             for name, text in files.items():
                 write_if_changed(Path(folder) / name, text)
     else:

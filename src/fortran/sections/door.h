@@ -1,0 +1,14 @@
+// The library's functions that are none of MPI's (base/outside.h): linked, or found by a shim.
+#pragma once
+
+#include "base/outside.h"
+
+namespace starling::fortran {
+
+struct Door {
+    decltype(&starling_blocks) blocks;
+    decltype(&starling_lend) lend;
+};
+const Door& door();
+
+}  // namespace starling::fortran
