@@ -8,11 +8,16 @@ function(starling_shim interface library)
     add_custom_command(OUTPUT ${generated}/stamp
         COMMAND ${Python3_EXECUTABLE} -B ${abi}/generate.py compat ${interface} ${generated}
         COMMAND ${CMAKE_COMMAND} -E touch ${generated}/stamp
-        BYPRODUCTS ${generated}/entries.cpp ${generated}/fortran.cpp DEPENDS ${generator} COMMENT "Generating the shim for ${interface}" VERBATIM)
+        BYPRODUCTS ${generated}/entries.cpp ${generated}/fortran.cpp ${generated}/sections.cpp DEPENDS ${generator} COMMENT "Generating the shim for ${interface}" VERBATIM)
     set(src ${PROJECT_SOURCE_DIR}/src)
     file(GLOB sources CONFIGURE_DEPENDS ${src}/compat/*.cpp ${src}/compat/${interface}/*.cpp ${src}/fortran/*.cpp ${src}/fortran/${interface}/*.cpp)
+    set(made ${generated}/entries.cpp ${generated}/fortran.cpp ${generated}/stamp)
+    if(interface STREQUAL mpich)  # whose mpi_f08 passes descriptors
+        file(GLOB sections CONFIGURE_DEPENDS ${src}/fortran/sections/*.cpp)
+        list(APPEND made ${generated}/sections.cpp ${sections})
+    endif()
     set(target compat_${interface})
-    add_library(${target} SHARED ${sources} ${generated}/entries.cpp ${generated}/fortran.cpp ${generated}/stamp)
+    add_library(${target} SHARED ${sources} ${made})
     starling_source_settings(${target})
     set(found "$ORIGIN/../..:$ORIGIN")  # of libmpi_abi.so.1: a copy of the shim may lie beside it (tools/wheel)
     set(folder ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/compat/${interface})
@@ -21,6 +26,9 @@ function(starling_shim interface library)
     target_include_directories(${target} PRIVATE ${generated})
     target_compile_definitions(${target} PRIVATE COMPAT_ABI="compat/${interface}/abi.h" COMPAT_STATUS="compat/${interface}/status.h"
         COMPAT_PLACES="fortran/${interface}/places.h")
+    if(interface STREQUAL mpich)
+        target_compile_definitions(${target} PRIVATE COMPAT_DESCRIPTOR="fortran/mpich/descriptor.h" FORTRAN_OF_MPICH)
+    endif()
     set(exports ${PROJECT_SOURCE_DIR}/cmake/compat-exports.map)
     target_link_options(${target} PRIVATE -Wl,-soname,${library} -Wl,--version-script=${exports} -static-libstdc++ -static-libgcc)
     target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS})

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "compat/convert.h"
+#include "compat/found.h"
 
 namespace starling::compat {
 
@@ -21,20 +22,15 @@ constexpr const char* kLibrary = "libmpi_abi.so.1";  // by the shim's own path, 
     std::exit(127);
 }
 
-void* find(void* handle, const char* name) {
-    void* const found = dlsym(handle, name);
-    if (!found) give_up("which lacks a function", name);
-    return found;
-}
+void* handle = nullptr;
 
 [[gnu::constructor(101)]] void open() {
-    void* const handle = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
+    handle = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
     if (!handle) give_up("which can't be loaded", dlerror());
-#define FIND(name) library.name = reinterpret_cast<decltype(library.name)>(find(handle, "PMPI_" #name));
+#define FIND(name) library.name = find_in_library<decltype(library.name)>("PMPI_" #name);
     COMPAT_FUNCTIONS(FIND)
 #undef FIND
-    const auto set_foreign = reinterpret_cast<decltype(&starling_set_foreign)>(find(handle, "starling_set_foreign"));
-    if (set_foreign(&callers)) return;
+    if (find_in_library<decltype(&starling_set_foreign)>("starling_set_foreign")(&callers)) return;
     std::fprintf(stderr,
                  "starling: this process has loaded libraries of two MPIs, %s and another one, whose handles differ (`starling "
                  "doctor PROGRAM` tells which of its libraries wants which)\n",
@@ -43,5 +39,11 @@ void* find(void* handle, const char* name) {
 }
 
 }  // namespace
+
+void* find_by_name(const char* name) {
+    void* const found = dlsym(handle, name);
+    if (!found) give_up("which lacks a function", name);
+    return found;
+}
 
 }  // namespace starling::compat

@@ -218,6 +218,7 @@ FORTRAN_ENTRY(type_get_contents, (const int* type, const int* most_integers, con
     if (error == MPI_SUCCESS) convert_contents(combiner, integers);
     give(ierror, error);
 }
+FORTRAN_LARGE(type_get_contents)
 FORTRAN_ENTRY(type_get_contents_c,
               (const int* type, const MPI_Count* most_integers, const MPI_Count* most_addresses, const MPI_Count* most_large,
                const MPI_Count* most_types, int* integers, MPI_Aint* addresses, MPI_Count* large, int* types, int* ierror)) {
@@ -244,6 +245,7 @@ FORTRAN_ENTRY(type_get_contents_c,
     }
 DETACH(buffer_detach, Buffer_detach, int)
 DETACH(buffer_detach_c, Buffer_detach_c, MPI_Count)
+FORTRAN_MODERN_ONLY(buffer_detach)
 #define DETACH_FROM(name, Function, Handle, Count)                                                  \
     FORTRAN_ONLY(mpi_##name, (const int* handle, void*, Count* size, int* ierror)) {                \
         void* address = nullptr;                                                                    \

@@ -1,6 +1,7 @@
 // What only Open MPI's modules name: MPI_SIZEOF by kind and rank, and what is compiled code in module mpi_f08.
 #include "fortran/arguments.h"
 #include "fortran/entry.h"
+#include "fortran/modern_names.h"
 
 namespace starling::compat {
 
@@ -35,43 +36,23 @@ SIZEOF(complex32, 8)
 SIZEOF(complex64, 16)
 SIZEOF(complex128, 32)
 
-// Names as gfortran makes them of procedures in modules.
-#define COMPARISON(kind)                                                                                                      \
-    [[gnu::visibility("default")]] int kind##_eq(const int*, const int*) __asm__("__mpi_f08_types_MOD_ompi_" #kind "_op_eq"); \
-    int kind##_eq(const int* a, const int* b) { return *a == *b; }                                                            \
-    [[gnu::visibility("default")]] int kind##_ne(const int*, const int*) __asm__("__mpi_f08_types_MOD_ompi_" #kind "_op_ne"); \
-    int kind##_ne(const int* a, const int* b) { return *a != *b; }
-COMPARISON(comm)
-COMPARISON(datatype)
-COMPARISON(errhandler)
-COMPARISON(file)
-COMPARISON(group)
-COMPARISON(info)
-COMPARISON(message)
-COMPARISON(op)
-COMPARISON(request)
-COMPARISON(win)
+#define COMPARED(kind)                                                            \
+    FORTRAN_COMPARISON(kind##_eq, ==, "__mpi_f08_types_MOD_ompi_" #kind "_op_eq") \
+    FORTRAN_COMPARISON(kind##_ne, !=, "__mpi_f08_types_MOD_ompi_" #kind "_op_ne")
+COMPARED(comm)
+COMPARED(datatype)
+COMPARED(errhandler)
+COMPARED(file)
+COMPARED(group)
+COMPARED(info)
+COMPARED(message)
+COMPARED(op)
+COMPARED(request)
+COMPARED(win)
 
-#define ATTRIBUTE(kind)                                                                                                       \
-    [[gnu::visibility("default")]] void kind##_null_copy(int*, int*, MPI_Aint*, MPI_Aint*, MPI_Aint*, int*,                   \
-                                                         int*) __asm__("__mpi_f08_callbacks_MOD_mpi_" #kind "_null_copy_fn"); \
-    void kind##_null_copy(int*, int*, MPI_Aint*, MPI_Aint*, MPI_Aint*, int* flag, int* ierror) {                              \
-        *flag = 0;                                                                                                            \
-        *ierror = MPI_SUCCESS;                                                                                                \
-    }                                                                                                                         \
-    [[gnu::visibility("default")]] void kind##_dup(int*, int*, MPI_Aint*, MPI_Aint*, MPI_Aint*, int*,                         \
-                                                   int*) __asm__("__mpi_f08_callbacks_MOD_mpi_" #kind "_dup_fn");             \
-    void kind##_dup(int*, int*, MPI_Aint*, MPI_Aint* value, MPI_Aint* copied, int* flag, int* ierror) {                       \
-        *copied = *value;                                                                                                     \
-        *flag = 1;                                                                                                            \
-        *ierror = MPI_SUCCESS;                                                                                                \
-    }                                                                                                                         \
-    [[gnu::visibility("default")]] void kind##_null_delete(                                                                   \
-        int*, int*, MPI_Aint*, MPI_Aint*, int*) __asm__("__mpi_f08_callbacks_MOD_mpi_" #kind "_null_delete_fn");              \
-    void kind##_null_delete(int*, int*, MPI_Aint*, MPI_Aint*, int* ierror) { *ierror = MPI_SUCCESS; }
-ATTRIBUTE(comm)
-ATTRIBUTE(type)
-ATTRIBUTE(win)
+FORTRAN_PREDEFINED_CALLBACKS(comm)
+FORTRAN_PREDEFINED_CALLBACKS(type)
+FORTRAN_PREDEFINED_CALLBACKS(win)
 
 }  // extern "C"
 
