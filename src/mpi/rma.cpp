@@ -9,6 +9,7 @@
 #include "mpi/request_handle.h"
 #include "mpi/window_check.h"
 #include "rma/access.h"
+#include "window/near.h"
 #include "window/operation.h"
 
 namespace starling::mpi {
@@ -19,7 +20,7 @@ using datatype::Datatype;
 using rma::Local;
 using window::Operation;
 
-/// One call: the window and the checks; holds the first error, and every further check does nothing then.
+/// One call, with the library's lock held: the window and the checks; holds the first error, and every further check does nothing then.
 class Call {
   public:
     Call(MPI_Win handle, rma::Operation what) : window_(window::from_handle(handle)) {
@@ -78,7 +79,6 @@ class Call {
         return type;
     }
 
-    Lock lock_;
     Window* window_;
     int error_ = MPI_SUCCESS;
 };
@@ -113,18 +113,70 @@ void describe_update(Call& call, const void* origin_addr, MPI_Count origin_count
     if (op != MPI_NO_OP) call.operation.origin = call.side(origin_addr, origin_count, origin_datatype);
 }
 
-}  // namespace
+// What does not go the short way (window/near.h).
 
-int Put(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
-        MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) {
+[[gnu::noinline]] int put_far(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
+                              MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) {
     Call call(win, rma::Operation::put);
     call.operation.origin = call.side(origin_addr, origin_count, origin_datatype);
     call.target(target_rank, target_disp, target_count, target_datatype);
     return call.run();
 }
 
+[[gnu::noinline]] int get_far(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
+                              MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) {
+    Call call(win, rma::Operation::get);
+    call.operation.result = call.side(origin_addr, origin_count, origin_datatype);
+    call.target(target_rank, target_disp, target_count, target_datatype);
+    return call.run();
+}
+
+[[gnu::noinline]] int accumulate_far(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+                                     int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+                                     MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
+    Call call(win, rma::Operation::update);
+    describe_update(call, origin_addr, origin_count, origin_datatype, op);
+    call.target(target_rank, target_disp, target_count, target_datatype);
+    return call.run();
+}
+
+[[gnu::noinline]] int fetch_and_op_far(const void* origin_addr, void* result_addr, MPI_Datatype datatype, int target_rank,
+                                       MPI_Aint target_disp, MPI_Op op, MPI_Win win) {
+    Call call(win, rma::Operation::fetch_update);
+    describe_update(call, origin_addr, 1, datatype, op);
+    call.operation.result = call.side(result_addr, 1, datatype);
+    call.target(target_rank, target_disp, 1, datatype);
+    call.only_predefined();
+    return call.run();
+}
+
+[[gnu::noinline]] int compare_and_swap_far(const void* origin_addr, const void* compare_addr, void* result_addr,
+                                           MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win) {
+    Call call(win, rma::Operation::compare_swap);
+    call.operation.origin = call.side(origin_addr, 1, datatype);
+    call.operation.result = call.side(result_addr, 1, datatype);
+    call.target(target_rank, target_disp, 1, datatype);
+    call.needs(compare_addr, "compare_addr");
+    call.operation.compare = compare_addr;
+    call.only_predefined();
+    return call.run();
+}
+
+}  // namespace
+
+int Put(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
+        MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) {
+    const Lock lock;
+    Window* const window = window::from_handle(win);
+    if (window && origin_count == target_count && origin_datatype == target_datatype &&
+        window::put_near(*window, origin_addr, target_count, target_datatype, target_rank, target_disp)) [[likely]]
+        return MPI_SUCCESS;
+    return put_far(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
+}
+
 int Rput(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
          MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
+    const Lock lock;
     Call call(win, rma::Operation::put);
     call.operation.origin = call.side(origin_addr, origin_count, origin_datatype);
     call.target(target_rank, target_disp, target_count, target_datatype);
@@ -133,14 +185,17 @@ int Rput(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_da
 
 int Get(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
         MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) {
-    Call call(win, rma::Operation::get);
-    call.operation.result = call.side(origin_addr, origin_count, origin_datatype);
-    call.target(target_rank, target_disp, target_count, target_datatype);
-    return call.run();
+    const Lock lock;
+    Window* const window = window::from_handle(win);
+    if (window && origin_count == target_count && origin_datatype == target_datatype &&
+        window::get_near(*window, origin_addr, target_count, target_datatype, target_rank, target_disp)) [[likely]]
+        return MPI_SUCCESS;
+    return get_far(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
 }
 
 int Rget(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
          MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
+    const Lock lock;
     Call call(win, rma::Operation::get);
     call.operation.result = call.side(origin_addr, origin_count, origin_datatype);
     call.target(target_rank, target_disp, target_count, target_datatype);
@@ -149,15 +204,20 @@ int Rget(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype
 
 int Accumulate(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
                MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
-    Call call(win, rma::Operation::update);
-    describe_update(call, origin_addr, origin_count, origin_datatype, op);
-    call.target(target_rank, target_disp, target_count, target_datatype);
-    return call.run();
+    const Lock lock;
+    Window* const window = window::from_handle(win);
+    if (window && origin_count == target_count && origin_datatype == target_datatype &&
+        window::update_near(*window, origin_addr, nullptr, target_count, target_datatype, target_rank, target_disp, op))
+        [[likely]]
+        return MPI_SUCCESS;
+    return accumulate_far(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype,
+                          op, win);
 }
 
 int Raccumulate(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
                 MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
                 MPI_Request* request) {
+    const Lock lock;
     Call call(win, rma::Operation::update);
     describe_update(call, origin_addr, origin_count, origin_datatype, op);
     call.target(target_rank, target_disp, target_count, target_datatype);
@@ -167,6 +227,7 @@ int Raccumulate(const void* origin_addr, MPI_Count origin_count, MPI_Datatype or
 int Get_accumulate(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void* result_addr,
                    MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,
                    MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
+    const Lock lock;
     Call call(win, rma::Operation::fetch_update);
     describe_update(call, origin_addr, origin_count, origin_datatype, op);
     call.operation.result = call.side(result_addr, result_count, result_datatype);
@@ -177,6 +238,7 @@ int Get_accumulate(const void* origin_addr, MPI_Count origin_count, MPI_Datatype
 int Rget_accumulate(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void* result_addr,
                     MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,
                     MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
+    const Lock lock;
     Call call(win, rma::Operation::fetch_update);
     describe_update(call, origin_addr, origin_count, origin_datatype, op);
     call.operation.result = call.side(result_addr, result_count, result_datatype);
@@ -186,24 +248,22 @@ int Rget_accumulate(const void* origin_addr, MPI_Count origin_count, MPI_Datatyp
 
 int Fetch_and_op(const void* origin_addr, void* result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp,
                  MPI_Op op, MPI_Win win) {
-    Call call(win, rma::Operation::fetch_update);
-    describe_update(call, origin_addr, 1, datatype, op);
-    call.operation.result = call.side(result_addr, 1, datatype);
-    call.target(target_rank, target_disp, 1, datatype);
-    call.only_predefined();
-    return call.run();
+    const Lock lock;
+    Window* const window = window::from_handle(win);
+    if (window && result_addr &&
+        window::update_near(*window, origin_addr, result_addr, 1, datatype, target_rank, target_disp, op)) [[likely]]
+        return MPI_SUCCESS;
+    return fetch_and_op_far(origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
 }
 
 int Compare_and_swap(const void* origin_addr, const void* compare_addr, void* result_addr, MPI_Datatype datatype,
                      int target_rank, MPI_Aint target_disp, MPI_Win win) {
-    Call call(win, rma::Operation::compare_swap);
-    call.operation.origin = call.side(origin_addr, 1, datatype);
-    call.operation.result = call.side(result_addr, 1, datatype);
-    call.target(target_rank, target_disp, 1, datatype);
-    call.needs(compare_addr, "compare_addr");
-    call.operation.compare = compare_addr;
-    call.only_predefined();
-    return call.run();
+    const Lock lock;
+    Window* const window = window::from_handle(win);
+    if (window && window::swap_near(*window, origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp))
+        [[likely]]
+        return MPI_SUCCESS;
+    return compare_and_swap_far(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
 }
 
 }  // namespace starling::mpi

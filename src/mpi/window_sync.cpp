@@ -5,6 +5,7 @@
 #include "mpi/window.h"
 #include "mpi/window_check.h"
 #include "window/epoch.h"
+#include "window/near.h"
 
 namespace starling::mpi {
 
@@ -49,6 +50,12 @@ int synchronise_with(MPI_Win win, MPI_Group group, int assertion, F&& body) {
         const comm::Kept kept(g);
         return body(w, *g);
     });
+}
+
+[[gnu::noinline]] int flush_far(Window& w, int rank) {
+    int error = check_rank(w, rank);
+    if (!error && rank != MPI_PROC_NULL) error = window::flush(w, rank);
+    return raise(w, error);
 }
 
 int take_lock(Window& w, Held kind, int rank, int assertion) {
@@ -115,7 +122,11 @@ int Win_lock_all(int assertion, MPI_Win win) {
 int Win_unlock_all(MPI_Win win) { return synchronise(win, 0, 0, window::unlock_all); }
 
 int Win_flush(int rank, MPI_Win win) {
-    return synchronise_with(win, rank, 0, [=](Window& w) { return window::flush(w, rank); });
+    const Lock lock;
+    Window* const window = window::from_handle(win);
+    if (window && window::flush_near(*window, rank)) [[likely]]
+        return MPI_SUCCESS;
+    return window ? flush_far(*window, rank) : bad_win(win);
 }
 
 int Win_flush_local(int rank, MPI_Win win) { return Win_flush(rank, win); }

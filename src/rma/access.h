@@ -9,12 +9,14 @@
 #include <memory>
 #include <string>
 
+#include "base/copy.h"
 #include "base/list.h"
 #include "link/peer.h"
 #include "profile/traffic.h"
 #include "progress/engine.h"
 #include "progress/request.h"
 #include "progress/teller.h"
+#include "rma/order.h"
 #include "rma/packets.h"
 #include "rma/region.h"
 #include "rma/update.h"
@@ -113,13 +115,24 @@ inline void count_in_memory(const Target& target, Operation operation, uint64_t 
 void put_in_mapping(const Target& target, const Local& origin, const There& there);
 void get_from_mapping(const Target& target, const There& there, const Local& result);
 void update_in_mapping(const Target& target, const Update& how, const Local& origin, const There& there, const Local& result);
-/// Of `count` elements of the update's type, which is contiguous; `old`: null, or as many.
-void update_block_in_mapping(const Target& target, const Update& how, uint64_t offset, const std::byte* operand, std::byte* old,
-                             int64_t count);
 void compare_and_swap_in_mapping(const Target& target, const Datatype& element, uint64_t offset, const std::byte* operand,
                                  const std::byte* compare, std::byte* old);
 /// Any of them, as `access` says.
 void do_in_mapping(const Access& access, const Target& target);
+
+/// A block of this process's memory and one of the mapping.
+inline void store_block(const Target& target, std::byte* memory, const void* from, uint64_t bytes) {
+    count_in_memory(target, Operation::put, bytes);
+    note_store();
+    if (bytes <= kFewBytes) return copy_few(memory, from, bytes);
+    copy_by_call(memory, from, bytes);
+}
+inline void load_block(const Target& target, void* to, const std::byte* memory, uint64_t bytes) {
+    count_in_memory(target, Operation::get, bytes);
+    before_load();
+    if (bytes <= kFewBytes) return copy_few(to, memory, bytes);
+    copy_by_call(to, memory, bytes);
+}
 
 /// A put or a get between a block of this process's memory and one of a target that is mapped, or, if it is short, of one whose memory the
 /// kernel copies: then it is done with the next flush(). False if it is to be started.
@@ -127,6 +140,7 @@ bool move_block(Target& target, Operation operation, void* here, uint64_t offset
 /// Has the kernel copy what waits for it; what it does not is started.
 void copy_batch(Target& target);
 inline void flush(Target& target) {
+    note_flush();
     if (target.batch) [[unlikely]]
         copy_batch(target);
 }

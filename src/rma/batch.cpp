@@ -2,8 +2,8 @@
 // there.
 #include <sys/uio.h>
 
-#include "base/copy.h"
 #include "base/pool.h"
+#include "base/state.h"
 #include "datatype/datatype.h"
 #include "rma/access.h"
 #include "transport/shm/kernel_copy.h"
@@ -18,6 +18,8 @@ struct Batch {
     uint64_t bytes = 0;
     iovec here[kMost], there[kMost];
 };
+
+STARLING_STATE Order order;
 
 namespace {
 
@@ -44,15 +46,12 @@ Target::Target() = default;
 Target::~Target() { profile::let_go(traffic); }
 
 bool move_block(Target& target, Operation operation, void* here, uint64_t offset, uint64_t bytes) {
-    if (target.mapped) [[likely]] {
-        count_in_memory(target, operation, bytes);
+    if (target.mapped) {
         auto* there = reinterpret_cast<std::byte*>(reinterpret_cast<uintptr_t>(target.mapping) + offset);
-        void* to = operation == Operation::put ? there : here;
-        const void* from = operation == Operation::put ? here : there;
-        if (bytes <= kFewBytes)
-            copy_few(to, from, bytes);
+        if (operation == Operation::put)
+            store_block(target, there, here, bytes);
         else
-            copy_by_call(to, from, bytes);
+            load_block(target, here, there, bytes);
         return true;
     }
     if (target.pid == 0) return false;

@@ -65,6 +65,7 @@ void copy_block(std::byte* to, const void* from, uint64_t bytes) {
 
 void put_in_mapping(const Target& target, const Local& origin, const There& there) {
     count_in_memory(target, Operation::put, there.bytes());
+    note_store();
     std::byte* memory = in_mapping(target, there.offset);
     if (both_blocks(origin, there))
         return copy_block(static_cast<std::byte*>(datatype::block_address(*there.type, memory)),
@@ -74,6 +75,7 @@ void put_in_mapping(const Target& target, const Local& origin, const There& ther
 
 void get_from_mapping(const Target& target, const There& there, const Local& result) {
     count_in_memory(target, Operation::get, there.bytes());
+    before_load();
     std::byte* memory = in_mapping(target, there.offset);
     if (both_blocks(result, there))
         return copy_block(static_cast<std::byte*>(datatype::block_address(*result.type, result.buffer)),
@@ -83,6 +85,7 @@ void get_from_mapping(const Target& target, const There& there, const Local& res
 
 void update_in_mapping(const Target& target, const Update& how, const Local& origin, const There& there, const Local& result) {
     count_in_memory(target, Operation::update, there.bytes());
+    before_update(how.op->operation == datatype::Operation::no_op);
     const Local operand = how.op->operation == datatype::Operation::no_op ? Local{} : origin;
     const bool plain = there.type == how.element && (!operand.type || operand.type == how.element) &&
                        (!result.type || result.type == how.element) && how.element->contiguous;
@@ -91,15 +94,10 @@ void update_in_mapping(const Target& target, const Update& how, const Local& ori
            static_cast<std::byte*>(result.buffer), operand.type ? operand.count : there.count, target.exclusion);
 }
 
-void update_block_in_mapping(const Target& target, const Update& how, uint64_t offset, const std::byte* operand, std::byte* old,
-                             int64_t count) {
-    count_in_memory(target, Operation::update, static_cast<uint64_t>(count) * static_cast<uint64_t>(how.element->size));
-    update(how, in_mapping(target, offset), operand, old, count, target.exclusion);
-}
-
 void compare_and_swap_in_mapping(const Target& target, const Datatype& element, uint64_t offset, const std::byte* operand,
                                  const std::byte* compare, std::byte* old) {
     count_in_memory(target, Operation::compare_swap, static_cast<uint64_t>(element.size));
+    before_update(false);
     compare_and_swap(element, in_mapping(target, offset), operand, compare, old, target.exclusion);
 }
 

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "base/barrier.h"
 #include "base/process.h"
 
 namespace starling::rma {
@@ -30,10 +31,44 @@ void Guard::unlock() { holder.store(0, std::memory_order_release); }
 Exclusion::Exclusion(Guard& guard, Mark* marks, uint32_t processes, uint32_t me, uint32_t target)
     : guard_(&guard), marks_(marks), processes_(processes), me_(me), target_(target), pid_(static_cast<uint32_t>(getpid())) {
     marks_[me_].pid.store(pid_, std::memory_order_relaxed);
+    marks_[me_].can_have_barriers.store(can_have_barriers(), std::memory_order_relaxed);
+}
+
+bool Exclusion::begin_one_carefully() const {
+    count_single();
+    return set_mark(marks_[me_].target, guard_->holder, target_);
+}
+
+bool Exclusion::begin_one_quickly() const {
+    if (hears_ && set_mark_quickly(marks_[me_].target, guard_->mode, target_)) [[likely]]
+        return true;
+    // Who ends the mode for one element ends it for all others.
+    if (guard_->mode.load(std::memory_order_relaxed) == Mode::quick) return begin_one_carefully();
+    clear_mark(marks_[me_].target);
+    count_single();
+    return false;
+}
+
+void Exclusion::count_single() const {
+    if (++singles_ % kPatience != 0) return;
+    clear_mark(marks_[me_].target);  // nobody waits for what follows
+    if (!hears_ && (hears_barriers() || has_one_thread() || singles_ >= kPatienceWithThreads)) hears_ = hear_barriers();
+    if (hears_) begin_quick();
+}
+
+void Exclusion::begin_quick() const {
+    if (guard_->mode.load(std::memory_order_relaxed) == Mode::quick) return;
+    for (uint32_t who = 0; who < processes_; ++who)
+        if (marks_[who].can_have_barriers.load(std::memory_order_relaxed) == 0) return;
+    if (!try_guard(guard_->holder, pid_)) return;
+    end_quick(guard_->mode, barrier_everywhere);
+    guard_->mode.store(Mode::quick, std::memory_order_release);
+    guard_->unlock();
 }
 
 void Exclusion::begin_all() const {
     guard_->lock(pid_);
+    end_quick(guard_->mode, barrier_everywhere);
     for (uint32_t who = 0; who < processes_; ++who) {
         Mark& mark = marks_[who];
         for (uint32_t tries = 1; is_marked(mark.target, target_); ++tries) {

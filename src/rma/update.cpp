@@ -1,6 +1,7 @@
 #include "rma/update.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace starling::rma {
@@ -13,8 +14,14 @@ using datatype::Operation;
 /// The largest predefined datatype: a complex number of two long doubles.
 constexpr size_t kLargestElement = 32;
 
-/// What the processor does by itself.
-enum class Known : uint8_t { none, load, exchange, add };
+/// Whether a number of this kind is a word of the processor's.
+bool is_word(const Datatype& element) {
+    return element.contiguous && element.size <= 8 && (element.size & (element.size - 1)) == 0;
+}
+
+bool is_aligned(const std::byte* memory, int64_t size) {
+    return (reinterpret_cast<uintptr_t>(memory) & (static_cast<uint64_t>(size) - 1)) == 0;
+}
 
 Known known(const Update& u) {
     const Basic basic = u.element->basic;
@@ -24,42 +31,54 @@ Known known(const Update& u) {
         case Operation::replace:
             return Known::exchange;
         case Operation::sum:
+            if (basic == Basic::float32) return Known::add_float;
+            if (basic == Basic::float64) return Known::add_double;
             return basic >= Basic::int8 && basic <= Basic::uint64 ? Known::add : Known::none;
         default:
             return Known::none;
     }
 }
 
+/// The word becomes what `after` makes of it. Gives what it was.
+template <class Word, class F>
+Word change_by_trying(Word* word, F&& after) {
+    Word before = __atomic_load_n(word, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(word, &before, after(before), false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {}
+    return before;
+}
+
+template <class Number, class Word>
+Word add_number(Word* word, Word value) {
+    static_assert(sizeof(Number) == sizeof(Word));
+    return change_by_trying(word, [value](Word before) {
+        return std::bit_cast<Word>(std::bit_cast<Number>(value) + std::bit_cast<Number>(before));
+    });
+}
+
+template <class Word>
+Word change(const Update& u, Known way, Word* word, Word value) {
+    if (way == Known::add) return __atomic_fetch_add(word, value, __ATOMIC_ACQ_REL);
+    if (way == Known::exchange) return __atomic_exchange_n(word, value, __ATOMIC_ACQ_REL);
+    if (way == Known::load) return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+    if constexpr (sizeof(Word) == sizeof(double))
+        if (way == Known::add_double) return add_number<double>(word, value);
+    if constexpr (sizeof(Word) == sizeof(float))
+        if (way == Known::add_float) return add_number<float>(word, value);
+    return change_by_trying(word, [&](Word before) {
+        Word after;
+        datatype::apply_to(*u.op, &value, &before, &after, 1, *u.element);
+        return after;
+    });
+}
+
 template <class Word>
 void update_words(const Update& u, Known way, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count) {
-    for (int64_t i = 0; i < count; ++i, memory += sizeof(Word)) {
-        auto* word = reinterpret_cast<Word*>(memory);
-        Word value = 0, before;
-        if (operand) std::memcpy(&value, operand + i * static_cast<int64_t>(sizeof(Word)), sizeof value);
-        if (way == Known::load) {
-            before = __atomic_load_n(word, __ATOMIC_ACQUIRE);
-        } else if (way == Known::exchange) {
-            before = __atomic_exchange_n(word, value, __ATOMIC_ACQ_REL);
-        } else if (way == Known::add) {
-            before = __atomic_fetch_add(word, value, __ATOMIC_ACQ_REL);
-        } else {
-            before = __atomic_load_n(word, __ATOMIC_RELAXED);
-            for (Word after;;) {
-                datatype::apply_to(*u.op, &value, &before, &after, 1, *u.element);
-                if (__atomic_compare_exchange_n(word, &before, after, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) break;
-            }
-        }
-        if (old) std::memcpy(old + i * static_cast<int64_t>(sizeof(Word)), &before, sizeof before);
+    for (int64_t at = 0; at < count * static_cast<int64_t>(sizeof(Word)); at += sizeof(Word)) {
+        Word value = 0;
+        if (operand) std::memcpy(&value, operand + at, sizeof value);
+        const Word before = change(u, way, reinterpret_cast<Word*>(memory + at), value);
+        if (old) std::memcpy(old + at, &before, sizeof before);
     }
-}
-
-/// Whether a number of this kind is a word of the processor's.
-bool is_word(const Datatype& element) {
-    return element.contiguous && element.size <= 8 && (element.size & (element.size - 1)) == 0;
-}
-
-bool is_aligned(const std::byte* memory, int64_t size) {
-    return reinterpret_cast<uintptr_t>(memory) % static_cast<uint64_t>(size) == 0;
 }
 
 /// For a scope in which nobody else changes elements; without an exclusion there is nobody else.
@@ -78,7 +97,7 @@ class Alone {
     const Exclusion* exclusion_;
 };
 
-/// For a scope around one instruction of the processor's.
+/// For a scope around one instruction of the processor's, which does as well for one that is alone.
 class Marked {
   public:
     explicit Marked(const Exclusion* exclusion) : exclusion_(exclusion), marked_(exclusion && exclusion->begin_one()) {
@@ -137,46 +156,67 @@ void swap_word(std::byte* memory, const std::byte* operand, const std::byte* com
 
 namespace {
 
-void update_by_processor(const Update& u, Known way, std::byte* memory, const std::byte* operand, std::byte* old,
-                         int64_t count) {
-    switch (u.element->size) {
-        case 1:
-            return update_words<uint8_t>(u, way, memory, operand, old, count);
-        case 2:
-            return update_words<uint16_t>(u, way, memory, operand, old, count);
+[[gnu::always_inline]] inline void update_by_processor(const Update& u, Way way, std::byte* memory, const std::byte* operand,
+                                                       std::byte* old, int64_t count) {
+    switch (way.bytes) {
+        case 8:
+            return update_words<uint64_t>(u, way.known, memory, operand, old, count);
         case 4:
-            return update_words<uint32_t>(u, way, memory, operand, old, count);
+            return update_words<uint32_t>(u, way.known, memory, operand, old, count);
+        case 2:
+            return update_words<uint16_t>(u, way.known, memory, operand, old, count);
         default:
-            return update_words<uint64_t>(u, way, memory, operand, old, count);
+            return update_words<uint8_t>(u, way.known, memory, operand, old, count);
     }
 }
+
+/// Whether one alone at the memory does it by one instruction, as well as many.
+bool is_single(Known way) { return way == Known::add || way == Known::exchange; }
 
 /// Bytes that are changed before others get their turn.
 constexpr int64_t kAtATime = 16 * 1024;
 
-}  // namespace
-
-void update(const Update& u, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count,
-            const Exclusion* exclusion) {
+/// Under the guard, where there is one.
+void update_alone(const Update& u, Way way, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count,
+                  const Exclusion* exclusion) {
     const Datatype& element = *u.element;
-    const bool in_place = is_word(element) && is_aligned(memory, element.size);
-    const Known way = known(u);
-    if (in_place && !exclusion) return update_by_processor(u, way, memory, operand, old, count);
-    if (in_place && count == 1 && way != Known::none) {
-        // Whoever is at the memory stores whole words, so looking at one needs no mark.
-        const Marked marked(way == Known::load ? nullptr : exclusion);
-        return update_by_processor(u, way, memory, operand, old, 1);
-    }
-    const bool in_bulk = in_place && (!operand || is_aligned(operand, element.size));
+    const bool in_place = way.bytes && is_aligned(memory, way.bytes) && (!operand || is_aligned(operand, way.bytes));
+    const auto by_plain_instructions = in_place ? update_in_bulk : update_anyhow;
     const int64_t most = std::max<int64_t>(1, kAtATime / element.size);
     for (int64_t n; count > 0; count -= n) {
         n = std::min(count, most);
         const Alone alone(exclusion);
-        (in_bulk ? update_in_bulk : update_anyhow)(u, memory, operand, old, n);
+        by_plain_instructions(u, memory, operand, old, n);
         memory += n * element.extent;
         if (operand) operand += n * element.size;
         if (old) old += n * element.size;
     }
+}
+
+}  // namespace
+
+Way way_of(const Update& u) { return {known(u), is_word(*u.element) ? static_cast<uint8_t>(u.element->size) : uint8_t{0}}; }
+
+void update_one(const Update& u, Way way, std::byte* memory, const std::byte* operand, std::byte* old,
+                const Exclusion* exclusion) {
+    if (!way.bytes || !is_aligned(memory, way.bytes)) return update_alone(u, way, memory, operand, old, 1, exclusion);
+    // Whoever is at the memory stores whole words, so looking at one needs no mark.
+    if (exclusion && way.known != Known::load) {
+        const bool marked = is_single(way.known) ? exclusion->begin_one() : exclusion->begin_one_quickly();
+        if (!marked) return update_alone(u, way, memory, operand, old, 1, exclusion);
+        update_by_processor(u, way, memory, operand, old, 1);
+        return exclusion->end_one();
+    }
+    update_by_processor(u, way, memory, operand, old, 1);
+}
+
+void update(const Update& u, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count,
+            const Exclusion* exclusion) {
+    const Way way = way_of(u);
+    if (count == 1) return update_one(u, way, memory, operand, old, exclusion);
+    if (!exclusion && way.bytes && is_aligned(memory, way.bytes))
+        return update_by_processor(u, way, memory, operand, old, count);
+    update_alone(u, way, memory, operand, old, count, exclusion);
 }
 
 void compare_and_swap(const Datatype& element, std::byte* memory, const std::byte* operand, const std::byte* compare,

@@ -20,12 +20,24 @@ struct Update {
     const Op* op = nullptr;
 };
 
+/// What the processor does by itself with a word; sums of floating-point numbers with a try or two.
+enum class Known : uint8_t { none, load, exchange, add, add_float, add_double };
+struct Way {
+    Known known = Known::none;
+    uint8_t bytes = 0;  ///< of the word; 0: an element is none
+};
+Way way_of(const Update& update);
+
 /// memory[i] = operand[i] op memory[i] for `count` elements in a row at `memory`, each in one step. `operand` and `old` are
 /// packed, without gaps; the values before go to `old`, unless it is null. `operand` may be null for MPI_NO_OP. Without an `exclusion`
 /// words are changed by the processor's instructions one by one, as those do it who know of none, and nobody else changes elements
 /// of other kinds.
 void update(const Update& update, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count,
             const Exclusion* exclusion);
+
+/// The same of one element, whose way is known.
+void update_one(const Update& update, Way way, std::byte* memory, const std::byte* operand, std::byte* old,
+                const Exclusion* exclusion);
 
 /// Stores `operand` if the element equals `compare`; gives the value before.
 void compare_and_swap(const Datatype& element, std::byte* memory, const std::byte* operand, const std::byte* compare,

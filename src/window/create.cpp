@@ -244,6 +244,7 @@ Remote& meet(Window& window, int rank) {
     const auto found = std::lower_bound(window.neighbours.begin(), window.neighbours.end(), rank);
     if (found != window.neighbours.end() && *found == rank) place->local = static_cast<int>(found - window.neighbours.begin());
     if (place->local >= 0) map(window, *place, window.kept.near(place->local));
+    place->near = place->target.mapped && place->target.peer && window.flavor != MPI_WIN_FLAVOR_DYNAMIC;
     window.used.push_back(place.get());
     return *place;
 }

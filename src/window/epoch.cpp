@@ -13,6 +13,8 @@
 
 namespace starling::window {
 
+STARLING_STATE uint32_t idle_flushes = 0;
+
 namespace {
 
 /// Messages on the window's communicator.
@@ -46,16 +48,12 @@ int ends(const Window& window, Epoch epoch) {
     return fail(MPI_ERR_RMA_SYNC, "the window is in %s, and this ends %s", name_of(window.epoch), name_of(epoch));
 }
 
-/// Programs wait by getting and flushing in a loop. Where that needs nobody, others may need this process all the same, and its core.
-constexpr uint32_t kFlushesPerTest = 16;
-STARLING_STATE uint32_t idle_flushes = 0;
-
 int flush_one(Remote& remote) {
     rma::Target& target = remote.target;
     rma::flush(target);
     if (target.open)
         rma::wait_until_over(target);
-    else if (++idle_flushes % kFlushesPerTest == 0)
+    else if (++idle_flushes % kFlushesPerLook == 0)
         progress::test();
     return target.take_error();
 }
@@ -251,9 +249,7 @@ int flush(Window& window, int rank) {
     Remote& target = remote(window, rank);
     const bool locked = window.epoch == Epoch::lock_all || (window.epoch == Epoch::locks && target.held != Held::no);
     if (!locked) return fail(MPI_ERR_RMA_SYNC, "rank %d of the window is not locked", rank);
-    const int error = flush_one(target);
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    return error;
+    return flush_one(target);
 }
 
 int flush_all(Window& window) {
@@ -261,7 +257,6 @@ int flush_all(Window& window) {
     // By number: another thread may make more of them meanwhile.
     for (size_t i = 0; i < window.used.size(); ++i)
         if (const int error = flush_one(*window.used[i]); error && !first) first = error;
-    std::atomic_thread_fence(std::memory_order_seq_cst);
     return first;
 }
 

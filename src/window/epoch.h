@@ -22,6 +22,10 @@ int unlock_all(Window& window);
 /// Waits until the accesses to that rank are over, at both ends.
 int flush(Window& window, int rank);
 int flush_all(Window& window);
+/// Programs wait by getting and flushing in a loop. Where that needs nobody, others may need this process all the same, and its core: so
+/// one flush in so many that have nothing to wait for looks around.
+constexpr uint32_t kFlushesPerLook = 16;
+extern uint32_t idle_flushes;
 /// What another process has stored is seen, and the other way round.
 void sync(Window& window);
 /// MPI_ERR_RMA_SYNC if an epoch is open in which the window can't be freed.

@@ -7,12 +7,14 @@
 #include "base/pool.h"
 #include "base/state.h"
 #include "window/epoch.h"
+#include "window/near.h"
 
 namespace starling::window {
 
+STARLING_STATE Found last_found;
+
 namespace {
 
-using datatype::Basic;
 using datatype::Datatype;
 using What = rma::Operation;
 
@@ -31,20 +33,9 @@ const Datatype* with_number(const Datatype& type) {
     return nullptr;
 }
 
-/// The update that was found last, for those that come again; of predefined types and operations, which stay.
-struct Found {
-    const Datatype* type = nullptr;
-    rma::Update update;
-};
-STARLING_STATE Found last_found;
-
 /// What is updated at a time, and by what.
 int find_update(const Operation& asked, rma::Update& update) {
     const bool plain = asked.type->predefined && (!asked.origin.type || asked.origin.type == asked.type);
-    if (plain && asked.type == last_found.type && asked.op == last_found.update.op) {
-        update = last_found.update;
-        return MPI_SUCCESS;
-    }
     const bool by_window =
         asked.op->operation == datatype::Operation::replace || asked.op->operation == datatype::Operation::no_op;
     const Datatype* element = datatype::element_of(*asked.type);
@@ -59,13 +50,9 @@ int find_update(const Operation& asked, rma::Update& update) {
     update.op = asked.op;
     update.element = element ? with_number(*element) : &datatype::predefined(MPI_BYTE);
     if (!update.element) return fail(MPI_ERR_UNSUPPORTED_OPERATION, "no update of such pairs of a value and an index is built");
-    if (plain && datatype::packed_size(*asked.type, asked.count) > 0) last_found = {asked.type, update};
+    if (plain && datatype::packed_size(*asked.type, asked.count) > 0)
+        last_found = {datatype::to_handle(asked.type), datatype::to_handle(asked.op), update, rma::way_of(update)};
     return MPI_SUCCESS;
-}
-
-bool can_be_compared(const Datatype& type) {
-    const Basic basic = type.basic;
-    return type.size <= 16 && ((basic >= Basic::byte && basic <= Basic::logical128) && basic != Basic::packed);
 }
 
 /// Where it is in the target's region, as far as that is known here.
@@ -154,7 +141,7 @@ void release_types(const rma::Access& access) {
 
 namespace {
 
-/// The commonest access, a block of each side's bytes by one that may do so, checked in one go. False if anything of it is not so.
+/// A block of each side's bytes by one that may do so, checked in one go. False if anything of it is not so.
 bool find_blocks(Window& window, const Remote& to, const Operation& asked, const rma::Local& local, uint64_t& bytes,
                  uint64_t& offset) {
     const Datatype &there = *asked.type, &here = *local.type;
@@ -190,35 +177,11 @@ int run_in_mapping(const rma::Target& target, const Operation& asked, const rma:
     return MPI_SUCCESS;
 }
 
-/// The commonest update: of elements in a row by such, as the last one was, where the target's memory is mapped. False if anything
-/// of it is not so; else it is done.
-bool update_block(Window& window, const Remote& to, const Operation& asked) {
-    const Datatype* type = asked.type;
-    uint64_t bytes, offset;
-    if (!to.target.mapped || asked.origin.type != type || !type->predefined) return false;
-    if (asked.what != What::update && (asked.result.type != type || asked.result.count != asked.count)) return false;
-    if (asked.what == What::compare_swap) {
-        if (!can_be_compared(*type) || !find_blocks(window, to, asked, asked.origin, bytes, offset)) return false;
-        rma::compare_and_swap_in_mapping(to.target, *type, offset, static_cast<const std::byte*>(asked.origin.buffer),
-                                         static_cast<const std::byte*>(asked.compare),
-                                         static_cast<std::byte*>(asked.result.buffer));
-        return true;
-    }
-    const rma::Update& how = last_found.update;
-    if (type != last_found.type || type != how.element || asked.op != how.op) return false;
-    if (!find_blocks(window, to, asked, asked.origin, bytes, offset)) return false;
-    rma::update_block_in_mapping(to.target, how, offset, static_cast<const std::byte*>(asked.origin.buffer),
-                                 static_cast<std::byte*>(asked.result.buffer), asked.count);
-    return true;
-}
-
 }  // namespace
 
 int run(Window& window, const Operation& asked) {
     Remote& to = remote(window, asked.rank);
-    if (asked.what > What::get) {
-        if (update_block(window, to, asked)) return MPI_SUCCESS;
-    } else {
+    if (asked.what <= What::get) {
         const rma::Local& local = asked.what == What::put ? asked.origin : asked.result;
         uint64_t bytes, offset;
         if (find_blocks(window, to, asked, local, bytes, offset) &&

@@ -73,6 +73,7 @@ struct Remote {
     int rank = 0;
     int64_t disp_unit = 1;
     uint64_t bytes = 0;
+    bool near = false;     ///< its memory is mapped here, and never moves
     int local = -1;        ///< its place on the board; -1: on another host
     Held held = Held::no;  ///< by MPI_Win_lock, or by MPI_Win_lock_all since its first access
     bool asking = false;   ///< a thread waits for its lock

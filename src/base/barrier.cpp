@@ -1,0 +1,56 @@
+#include "base/barrier.h"
+
+#include <linux/membarrier.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "base/state.h"
+
+namespace starling {
+
+namespace {
+
+long membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0); }
+
+constexpr long kNeeded = MEMBARRIER_CMD_GLOBAL_EXPEDITED | MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED;
+
+enum class Known : uint8_t { nothing, no, yes };
+STARLING_STATE Known can = Known::nothing, hears = Known::nothing;
+
+/// No store waits in a core for so long.
+constexpr unsigned kLongerThanStoresWaitUs = 1000;
+
+}  // namespace
+
+bool can_have_barriers() {
+    if (can == Known::nothing) {
+        const long there = membarrier(MEMBARRIER_CMD_QUERY);
+        can = there > 0 && (there & kNeeded) == kNeeded ? Known::yes : Known::no;
+    }
+    return can == Known::yes;
+}
+
+bool hear_barriers() {
+    if (hears == Known::nothing)
+        hears = can_have_barriers() && membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0 ? Known::yes : Known::no;
+    return hears == Known::yes;
+}
+
+bool hears_barriers() { return hears == Known::yes; }
+
+bool has_one_thread() {
+    struct stat tasks;
+    return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == 3;  // ".", "..", and itself
+}
+
+void barrier_everywhere() {
+    // Who could once and can't any more has got a filter for system calls meanwhile.
+    if (membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED) == 0) return;
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    usleep(kLongerThanStoresWaitUs);
+}
+
+}  // namespace starling

@@ -1,0 +1,111 @@
+// The commonest accesses, in as few instructions as can be: of elements of one predefined type, which are one block, in memory that is
+// mapped here, by one that may do so now. All of it is checked in one go; what anything is not so of goes the long way (operation.h), which
+// finds out what is wrong, too.
+#pragma once
+
+#include "window/epoch.h"
+#include "window/window.h"
+
+namespace starling::window {
+
+/// The update that was found to be valid last, for those that come again: of a predefined type and operation, which stay.
+struct Found {
+    MPI_Datatype type = nullptr;
+    MPI_Op op = nullptr;
+    rma::Update update;
+    rma::Way way;
+};
+extern Found last_found;
+
+/// A block of a target that may be accessed.
+struct NearBlock {
+    Remote* remote;
+    std::byte* memory;
+    uint64_t bytes;
+};
+
+/// Bytes of so many elements, if they are one block from the buffer's address on; else 0.
+inline uint64_t block_bytes(MPI_Datatype handle, MPI_Count count) {
+    constexpr uint64_t kMany = uint64_t{1} << 48;
+    const uintptr_t value = reinterpret_cast<uintptr_t>(handle) - 0x200;
+    if (value >= datatype::predefined_types.size() || static_cast<uint64_t>(count) > kMany) return 0;
+    const datatype::Datatype& type = datatype::predefined_types[value];
+    return type.contiguous ? static_cast<uint64_t>(type.size) * static_cast<uint64_t>(count) : 0;
+}
+
+inline bool find_near(Window& window, int rank, MPI_Aint disp, uint64_t bytes, NearBlock& block) {
+    if (static_cast<size_t>(rank) >= window.remotes.size()) return false;
+    Remote* const to = window.remotes[static_cast<size_t>(rank)].get();
+    if (!to || !to->near || (to->held == Held::no && window.epoch != Epoch::fence)) return false;
+    int64_t offset;
+    if (__builtin_mul_overflow(int64_t{disp}, to->disp_unit, &offset)) return false;
+    if (bytes - 1 >= to->bytes || static_cast<uint64_t>(offset) > to->bytes - bytes) return false;
+    window.fence_used = true;
+    block = {to, to->target.mapping + offset, bytes};
+    return true;
+}
+
+inline bool put_near(Window& window, const void* origin, MPI_Count count, MPI_Datatype type, int rank, MPI_Aint disp) {
+    NearBlock block;
+    if (!origin || !find_near(window, rank, disp, block_bytes(type, count), block)) return false;
+    rma::store_block(block.remote->target, block.memory, origin, block.bytes);
+    return true;
+}
+
+inline bool get_near(Window& window, void* result, MPI_Count count, MPI_Datatype type, int rank, MPI_Aint disp) {
+    NearBlock block;
+    if (!result || !find_near(window, rank, disp, block_bytes(type, count), block)) return false;
+    rma::load_block(block.remote->target, result, block.memory, block.bytes);
+    return true;
+}
+
+/// `old` is null if nobody wants it.
+inline bool update_near(Window& window, const void* origin, void* old, MPI_Count count, MPI_Datatype type, int rank,
+                        MPI_Aint disp, MPI_Op op) {
+    if (type != last_found.type || op != last_found.op) return false;
+    const bool looks = last_found.way.known == rma::Known::load;
+    NearBlock block;
+    if ((!origin && !looks) || !find_near(window, rank, disp, block_bytes(type, count), block)) return false;
+    const rma::Target& target = block.remote->target;
+    rma::count_in_memory(target, rma::Operation::update, block.bytes);
+    rma::before_update(looks);
+    const auto* operand = looks ? nullptr : static_cast<const std::byte*>(origin);
+    if (count == 1)
+        rma::update_one(last_found.update, last_found.way, block.memory, operand, static_cast<std::byte*>(old),
+                        target.exclusion);
+    else
+        rma::update(last_found.update, block.memory, operand, static_cast<std::byte*>(old), count, target.exclusion);
+    return true;
+}
+
+/// Whether it can be compared and swapped.
+inline bool can_be_compared(const datatype::Datatype& type) {
+    using datatype::Basic;
+    return type.size <= 16 && type.basic >= Basic::byte && type.basic <= Basic::logical128 && type.basic != Basic::packed;
+}
+
+inline bool swap_near(Window& window, const void* origin, const void* compare, void* old, MPI_Datatype type, int rank,
+                      MPI_Aint disp) {
+    NearBlock block;
+    if (!origin || !compare || !old || !find_near(window, rank, disp, block_bytes(type, 1), block)) return false;
+    const datatype::Datatype& element = datatype::predefined(type);
+    if (!can_be_compared(element)) return false;
+    const rma::Target& target = block.remote->target;
+    rma::compare_and_swap_in_mapping(target, element, static_cast<uint64_t>(block.memory - target.mapping),
+                                     static_cast<const std::byte*>(origin), static_cast<const std::byte*>(compare),
+                                     static_cast<std::byte*>(old));
+    return true;
+}
+
+/// Nothing is under way to the target, and it is not the turn of others.
+inline bool flush_near(Window& window, int rank) {
+    if (static_cast<size_t>(rank) >= window.remotes.size()) return false;
+    const Remote* const to = window.remotes[static_cast<size_t>(rank)].get();
+    if (!to || to->held == Held::no || to->target.open != 0 || to->target.batch || to->target.error) return false;
+    if ((idle_flushes + 1) % kFlushesPerLook == 0) return false;
+    ++idle_flushes;
+    rma::note_flush();
+    return true;
+}
+
+}  // namespace starling::window
