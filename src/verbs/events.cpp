@@ -1,4 +1,6 @@
 // What a device tells besides completions: its port's link and addresses, queues in error, its own end.
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstring>
 
@@ -14,6 +16,11 @@ void VerbsPort::look_around() {
     while (!core_.gone && ibv_get_async_event(core_.context, &event) == 0) {
         happened(event);
         ibv_ack_async_event(&event);
+    }
+    if (!core_.gone && looked_ - found_ >= kFindEvery) {
+        found_ = looked_;
+        const char* path = core_.context->device->dev_path;
+        if (path[0] && access(path, F_OK) != 0 && errno == ENOENT) lost_device();
     }
     if (core_.gone) return;
     groups_.look();
@@ -70,7 +77,7 @@ void VerbsPort::address_may_have_changed() {
         return;
     }
     went_down(now.why_not[0] ? now.why_not : "its address changed");
-    if (!now.why_not[0]) came_up();
+    came_up();
 }
 
 void VerbsPort::went_down(const char* why) {
@@ -83,6 +90,7 @@ void VerbsPort::went_down(const char* why) {
 
 // With what the port is now: its address may be another, and handles and queues know the old one.
 void VerbsPort::came_up() {
+    again_ = looked_ + kAgain;
     PortFacts now = core_.facts;
     describe_port(core_.context, core_.facts.port, core_.options, now);
     if (now.why_not[0]) return core_.problem.say("%s:%u: %s", core_.facts.device, core_.facts.port, now.why_not);
@@ -93,8 +101,8 @@ void VerbsPort::came_up() {
     groups_.leave_queue();
     datagrams_.drop();
     take_all();
-    again_ = datagrams_.make() ? 0 : looked_ + kAgain;
-    if (again_) return;
+    if (!datagrams_.make()) return;
+    again_ = 0;
     groups_.join_again();
     down_ = false;
     core_.tell({.kind = Event::Kind::up});

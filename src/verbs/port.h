@@ -57,6 +57,8 @@ class VerbsPort final : public Port {
 
     static constexpr int kTogether = 16;
     static constexpr uint64_t kLookEvery = 4'000'000;  ///< ns between two looks at what the device tells besides
+    /// Whether the device is there still: a driver that can't take it from us (Soft-RoCE) tells nothing, and waits until we let it go.
+    static constexpr uint64_t kFindEvery = 250'000'000;
     static constexpr uint64_t kAgain = 1'000'000'000;
 
     Core core_;
@@ -67,6 +69,7 @@ class VerbsPort final : public Port {
     bool armed_ = false;  ///< the device will write to the channel
     bool fired_ = false;  ///< it has, or is about to, though what it tells of was taken
     uint64_t looked_ = 0;
+    uint64_t found_ = 0;
     uint64_t again_ = 0;  ///< when to try again what failed as the port came up; 0: nothing did
 };
 

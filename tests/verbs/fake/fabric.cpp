@@ -59,6 +59,7 @@ void add(const Facts& facts) {
     device->facts = facts;
     std::snprintf(device->shown.name, sizeof device->shown.name, "%s", facts.name.c_str());
     std::snprintf(device->shown.dev_name, sizeof device->shown.dev_name, "%s", facts.file.c_str());
+    std::snprintf(device->shown.dev_path, sizeof device->shown.dev_path, "%s", facts.path.c_str());
     device->shown.node_type = facts.iwarp ? IBV_NODE_RNIC : IBV_NODE_CA;
     device->shown.transport_type = facts.iwarp ? IBV_TRANSPORT_IWARP : IBV_TRANSPORT_IB;
     for (const auto& [version, text] : facts.gids) device->gids.emplace_back(version, gid_of(text));

@@ -25,6 +25,7 @@ struct Facts {
     bool datagrams = true;
     int open_error = 0;  ///< of ibv_open_device
     uint16_t lid = 0;
+    std::string path = {};  ///< that is there as long as the device is; empty: not said
     /// Its table: version (1, 2; 0 InfiniBand) and the GID as text, of IPv6.
     struct Gid {
         int version = 2;
