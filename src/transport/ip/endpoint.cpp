@@ -93,6 +93,8 @@ void Endpoint::State::send(Session& session, const Route& route, uint32_t number
             where.interface = rail.index;
             where.from = rail.address;
         }
+    } else if (route.by_verbs()) {
+        return send_by_verbs(member_of(session), route, number, parts, count);
     }
     ++totals.datagrams_sent;
     totals.bytes_sent += bytes;
@@ -105,6 +107,7 @@ void Endpoint::State::send(Session& session, const Route& route, uint32_t number
 void Endpoint::State::find_paths(Member& member) {
     leave_lane(member);
     Route wanted[kMaxAddresses];
+    uint32_t datagrams[kMaxAddresses];
     int count = 0;
     uint32_t used = 0;
     const auto add = [&](uint32_t address, uint16_t rail) {
@@ -118,6 +121,18 @@ void Endpoint::State::find_paths(Member& member) {
         if (rail != Rails::kRouted && !rails.is_own(member.addresses[i])) add(member.addresses[i], rail);
     }
     for (int i = 0; known && count == 0 && i < member.address_count; ++i) add(member.addresses[i], Rails::kRouted);
+    for (int w = 0; w < count; ++w)
+        datagrams[w] = std::max(wanted[w].rail == Rails::kRouted ? 1500 : rails[wanted[w].rail].mtu, 576u) - 28;
+    if (member.ports) {
+        // Two ways by UDP stay, if there are as many: they are the last resort.
+        Route by_verbs[kMaxAddresses];
+        uint32_t longest[kMaxAddresses];
+        const int kept = std::min(count, 2), more = verbs_routes(member, by_verbs, longest, kMaxAddresses - kept);
+        count = std::min(count, kMaxAddresses - more);
+        std::copy_n(by_verbs, more, wanted + count);
+        std::copy_n(longest, more, datagrams + count);
+        count += more;
+    }
 
     bool have[kMaxAddresses] = {};
     for (int p = 0; p < kMaxAddresses; ++p) {
@@ -130,14 +145,12 @@ void Endpoint::State::find_paths(Member& member) {
             have[found - wanted] = true;
     }
     for (int w = 0; w < count; ++w) {
-        const uint32_t mtu = wanted[w].rail == Rails::kRouted ? 1500 : rails[wanted[w].rail].mtu;
-        const uint32_t datagram = std::max(mtu, 576u) - 28;
         int place = -1;
         for (int p = 0; p < kMaxAddresses; ++p) {
             if (have[w] ? member.path(p).present && member.path(p).route == wanted[w] : place < 0 && !member.path(p).present)
                 place = p;
         }
-        if (place >= 0) member.set_path(place, wanted[w], datagram);
+        if (place >= 0) member.set_path(place, wanted[w], datagrams[w]);
     }
 }
 
@@ -145,7 +158,12 @@ int Endpoint::State::path_of(const Member& member, const Arrival& arrival) const
     int by_address = -1;
     for (int p = 0; p < kMaxAddresses; ++p) {
         const Path& path = member.path(p);
-        if (!path.present || path.route.remote != arrival.address || path.route.port != arrival.port) continue;
+        if (!path.present || path.route.remote != arrival.address) continue;
+        if (arrival.by_verbs) {
+            if (path.route.rail == Route::kVerbs + arrival.interface) return p;
+            continue;
+        }
+        if (path.route.port != arrival.port || path.route.by_verbs()) continue;
         if (path.route.rail < rails.count() && rails[path.route.rail].index == arrival.interface) return p;
         by_address = p;
     }
@@ -186,6 +204,8 @@ bool Endpoint::State::mark_dirty(Member& member) {
 
 void Endpoint::State::serve(Member& member, uint64_t time) {
     if (batches > 0 && mark_dirty(member)) return;
+    if (verbs && member.told != verbs->version) [[unlikely]]
+        tell_ports(member, time);
     member.transmit(time);
     watch(member);
 }
@@ -207,6 +227,12 @@ Session* Endpoint::add(job::JobId job, uint32_t rank, uint64_t key, void* user) 
     Member& member = *found->second;
     if (member.dead()) {
         member.revive(key, user);
+        // What its predecessor has told is void.
+        member.told = 0;
+        if (member.ports) {
+            member.ports.reset();
+            state_->find_paths(member);
+        }
     } else {
         member.user = user;
         if (key != 0) member.set_key(key);
@@ -311,6 +337,8 @@ void Endpoint::ask(Session& session) {
 void Endpoint::forget(job::JobId job) {
     if (state_->last && state_->last->peer.job == job) state_->last = nullptr;
     std::erase_if(state_->touched, [job](const Member* member) { return member->peer.job == job && member->dead(); });
+    if (state_->verbs)
+        std::erase_if(state_->verbs->waiting, [job](const Member* member) { return member->peer.job == job && member->dead(); });
     std::erase_if(state_->members, [job](const auto& entry) { return entry.first.job == job && entry.second->dead(); });
     if (state_->sealing) state_->forget_locks(job);
 }

@@ -14,6 +14,7 @@
 #include "transport/ip/cipher.h"
 #include "transport/ip/session.h"
 #include "transport/packet.h"
+#include "transport/verbs/ports.h"
 
 namespace starling::ip {
 
@@ -76,6 +77,17 @@ class Endpoint {
     /// Binds the socket and looks for the rails: constant time, talks to no one. The endpoint lives until the process
     /// ends. MPI_ERR_OTHER with failure_text() if there is no usable interface or no socket to be had.
     static int open(const Identity& self, const Upcalls& upcalls, Endpoint*& out);
+
+    /// From now on datagrams to who has ports, too, and answers there, go by these. Before anything is sent, or later.
+    void adopt(std::unique_ptr<verbs::Ports> ports);
+    /// Null: there are none.
+    verbs::Ports* ports() const;
+    /// The place of our port by which the peer is reached over verbs; -1: it is not, or has not answered there (of late).
+    int verbs_place(const Session& session) const;
+    /// Has wait_fd() tell of what comes by ports, which it else does not. False: something has come. Before each sleep.
+    bool arm();
+    /// The next poll() leaves nothing out.
+    void look_everywhere();
 
     /// UDP port of this process, host byte order.
     uint16_t port() const;

@@ -30,7 +30,8 @@ bool Endpoint::State::poll(uint64_t time) {
     const uint64_t before = counters.packets_received;
     if (!held.empty()) [[unlikely]]
         take_held(time);
-    for (int round = 0; round < kRounds; ++round) {
+    const bool by_ports = verbs && poll_verbs(time);
+    for (int round = 0; round < kRounds && !by_ports; ++round) {
         // What could not be delivered for want of memory lies where it was, with all behind it.
         if (arrived == 0) arrived = udp.receive();
         for (; taken < arrived; ++taken) {
@@ -49,6 +50,7 @@ bool Endpoint::State::poll(uint64_t time) {
     if (rails_at <= time) {
         publish();
         follow_rails(time);
+        if (verbs) verbs->ports->refresh(time);
     }
     return room_made || counters.packets_received != before;
 }
@@ -98,7 +100,7 @@ bool Endpoint::State::take(Arrival& arrival, uint64_t time) {
     if (!member) return false;
     if (member->key() == 0 && datagram.introduction.key != 0) member->set_key(datagram.introduction.key);
     int path = path_of(*member, arrival);
-    if (path < 0) {
+    if (path < 0 && !arrival.by_verbs) {
         learn(*member, arrival);
         path = path_of(*member, arrival);
     }
@@ -160,6 +162,7 @@ void Endpoint::State::publish() {
     shown.out_of_order = all.out_of_order;
     shown.strangers = all.strangers;
     shown.send_busy = all.busy;
+    if (verbs) publish_verbs();
 }
 
 void Endpoint::State::follow_rails(uint64_t time) {

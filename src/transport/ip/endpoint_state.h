@@ -8,10 +8,12 @@
 
 #include "base/list.h"
 #include "transport/ip/endpoint.h"
+#include "transport/ip/port_addresses.h"
 #include "transport/ip/rails.h"
 #include "transport/ip/seal.h"
 #include "transport/ip/session.h"
 #include "transport/ip/udp.h"
+#include "transport/verbs/ports.h"
 
 namespace starling::ip {
 
@@ -26,6 +28,10 @@ struct Member final : Session {
     uint32_t heat = 0;  ///< datagrams sent to it, as of the span of time heated_at: see heat_of()
     uint64_t heated_at = 0;
     DatagramLock* lock = nullptr;  ///< if what is sent is sealed
+
+    std::unique_ptr<PortAddresses> ports;  ///< that the peer has told; null: none
+    uint32_t told = 0;                     ///< version of our own that it knows; 0: it has not been told
+    bool waits_for_port = false;           ///< in Verbs::waiting
 };
 
 struct NameHash {
@@ -52,11 +58,26 @@ struct Sealing {
     uint32_t next = 0;
 };
 
+/// What a process has that uses InfiniBand or RoCE.
+struct Verbs {
+    std::unique_ptr<verbs::Ports> ports;
+    uint32_t version = 0;  ///< of the ports, as the members' paths are
+    Arrival arrival{};     ///< the one that is being taken, if any
+    bool taking = false;
+    int came = 0, taken = 0;       ///< datagrams of the last poll, and how many of them are done with
+    std::vector<Member*> waiting;  ///< a port was too busy for what they had to send
+    uint64_t brought_at = 0;       ///< ns, when a datagram came last
+    uint32_t passed = 0;           ///< polls since then that left out the sockets
+    uint64_t sent = 0, received = 0, busy = 0;
+};
+
 struct Endpoint::State final : Outside {
     // Outside
     void send(Session& session, const Route& route, uint32_t number, const iovec* parts, int count) override;
     void flush() override { udp.flush(); }
     void deliver(Session& session, const packet::Header& header, const std::byte* payload) override {
+        if (verbs && header.kind == packet::Kind::ports) [[unlikely]]
+            return take_ports(static_cast<Member&>(session), payload, header.bytes);
         upcalls.deliver(session.user, header, payload);
     }
     void unreachable(Session& session) override { upcalls.unreachable(session.user); }
@@ -91,6 +112,21 @@ struct Endpoint::State final : Outside {
     void seal(const Member& member, const iovec* parts, int count, iovec (&sealed)[2]);
     bool unseal(Arrival& arrival, bool& kept);
 
+    // endpoint_verbs.cpp
+    void adopt(std::unique_ptr<verbs::Ports> ports);
+    void send_by_verbs(Member& member, const Route& route, uint32_t number, const iovec* parts, int count);
+    /// Whether the sockets may be left out this time.
+    bool poll_verbs(uint64_t now);
+    bool take_what_came(uint64_t now);
+    void follow_ports(uint64_t now);
+    void wake_those_who_wait(uint64_t now);
+    /// Tells the peer how we are reached, if it does not know and something goes there, or it is known to have ports.
+    void tell_ports(Member& member, uint64_t now);
+    void take_ports(Member& member, const std::byte* payload, uint32_t bytes);
+    /// The routes by verbs to the peer, at most `most`, with the longest datagrams.
+    int verbs_routes(const Member& member, Route* routes, uint32_t* datagrams, int most) const;
+    void publish_verbs();
+
     // endpoint_poll.cpp
     struct Polling;
     bool poll(uint64_t now);
@@ -110,6 +146,7 @@ struct Endpoint::State final : Outside {
     Udp udp;
     Rails rails;
     std::unique_ptr<Sealing> sealing;  ///< null: nothing is sealed
+    std::unique_ptr<Verbs> verbs;      ///< null: there are no ports
     struct Lane {
         Member* user = nullptr;
         Destination where;
@@ -119,6 +156,7 @@ struct Endpoint::State final : Outside {
     uint64_t span = 0;  ///< of time, for the members' heat
     int epoll = -1;
     static constexpr uint32_t kRails = 1u << Udp::kSockets;  ///< behind the sockets' bits
+    static constexpr uint32_t kPorts = kRails << 1;
     std::unordered_map<Name, std::unique_ptr<Member>, NameHash> members;
     Member* last = nullptr;  ///< whose datagram came last
     List<Session, &Session::active_hook> active;

@@ -7,6 +7,7 @@ namespace starling::ip {
 namespace {
 /// What a peer takes that has not said how much; also the least that STARLING_IP_WINDOW may be.
 constexpr uint64_t kFirstLimit = 128 * 1024;
+constexpr uint64_t kNow = 1;  ///< a time that is past
 }  // namespace
 
 Session::Session(Outside& outside, Name its_name, uint64_t key, void* its_user)
@@ -28,6 +29,7 @@ void Session::set_path(int index, const Route& route, uint32_t datagram) {
     datagram = std::clamp(datagram, kLeastDatagram, kMostDatagram);
     if (path.present && path.route == route && path.datagram_most == datagram) return;
     if (!path.present || !(path.route == route)) {
+        if (path.present && path.preferred) --preferred_;
         // Numbers go on, lest a record of what was here before be taken for one of the new path.
         const uint64_t order = path.next_order;
         const uint64_t in_flight = path.in_flight;
@@ -37,6 +39,12 @@ void Session::set_path(int index, const Route& route, uint32_t datagram) {
         path.in_flight = in_flight;
         path.route = route;
         path.present = true;
+        path.preferred = route.by_verbs();
+        if (path.preferred) {
+            ++preferred_;
+            path.suspended = true;
+            probe_at_ = kNow;
+        }
     }
     path.datagram = path.datagram_most = datagram;
     path.window.set_datagram(datagram);
@@ -46,6 +54,7 @@ void Session::set_path(int index, const Route& route, uint32_t datagram) {
 void Session::remove_path(int index) {
     if (!paths_[index].present) return;
     paths_[index].present = false;
+    if (paths_[index].preferred) --preferred_;
     if (last_path_ == index) last_path_ = -1;
     give_up(static_cast<uint8_t>(index));
 }
@@ -57,6 +66,12 @@ void Session::give_up(uint8_t via) {
         if (flown.in_flight && flown.via == via) lose(flown, false);
     }
     flight_.trim();
+}
+
+int Session::preferred_path() const {
+    for (int i = 0; i < kMaxAddresses; ++i)
+        if (paths_[i].preferred && paths_[i].usable()) return i;
+    return -1;
 }
 
 void Session::attach(Carrier& carrier) {
@@ -86,8 +101,10 @@ void Session::writable(Carrier& carrier) {
 uint32_t Session::payload_limit() const {
     uint32_t datagram = 0;
     if (carrier_count_ > 0) return kMaxPayload;
+    const bool preferred = prefers();
     for (const Path& path : paths_)
-        if (path.present && (datagram == 0 || path.datagram < datagram)) datagram = path.datagram;
+        if (path.present && path.preferred == preferred && (datagram == 0 || path.datagram < datagram))
+            datagram = path.datagram;
     if (datagram == 0) datagram = 1500 - 28;
     // Room for an introduction and a few ranges, so that a full packet fits whatever else there is to say.
     return (datagram - static_cast<uint32_t>(sizeof(DatagramHeader) + sizeof(Introduction) + sizeof(packet::Header)) -

@@ -23,7 +23,7 @@ namespace starling::ip {
 
 /// The longest payload of one packet, whatever carries it.
 inline constexpr uint32_t kMaxPayload = 64 * 1024;
-inline constexpr int kMaxAddresses = 4;  ///< of a peer that are used; also paths by UDP
+inline constexpr int kMaxAddresses = 4;  ///< of a peer that are used; also paths, by UDP and verbs together
 inline constexpr int kMaxCarriers = 4;   ///< connections of one session at the same time
 static_assert(kFirstCarrier >= kMaxAddresses);
 /// Selective acknowledgements in a datagram that has stream bytes; one without holds kMostRanges.
@@ -91,11 +91,18 @@ class Session : private PacketSink {
 
     uint64_t key() const { return key_; }
     void set_key(uint64_t key) { key_ = key; }
-    /// Sets path `index` (< kMaxAddresses). `datagram`: the longest that the rail takes, UDP payload bytes.
+    /// Sets path `index` (< kMaxAddresses). `datagram`: the longest that the rail takes, UDP payload bytes. One by verbs carries nothing
+    /// before it has answered a probe, and then everything.
     void set_path(int index, const Route& route, uint32_t datagram);
     /// What is under way on it is sent again another way.
     void remove_path(int index);
     const Path& path(int index) const { return paths_[index]; }
+    /// What is sent goes by a preferred path.
+    bool prefers() const { return preferred_ > 0 && preferred_path() >= 0; }
+    /// The preferred path that is used first; -1: none answers.
+    int preferred_path() const;
+    /// There is room again where a datagram was refused as busy.
+    void unblock() { blocked_until_ = 0; }
     bool reachable() const { return key_ != 0 && (has_path() || carrier_count_ > 0); }
 
     void attach(Carrier& carrier);
@@ -178,6 +185,8 @@ class Session : private PacketSink {
     struct Head;
     Range next_range();
     int pick_path();
+    template <class Fits>
+    int first_path(Fits fits) const;
     int pick_carrier() const;
     int pick_path_beside(const Range& range) const;
     bool carriers_serve() const;
@@ -270,6 +279,7 @@ class Session : private PacketSink {
     bool refused_ = false;   ///< the kernel did not take something since transmit() began
     bool heard_us_ = false;  ///< the peer has acknowledged something of this stream: it needs no introduction
 
+    uint8_t preferred_ = 0;  ///< paths that are preferred
     uint8_t carrier_count_ = 0;
     uint8_t carrier_backoff_ = 0;  ///< questions after carriers in a row that were not answered
     struct Attached {

@@ -1,4 +1,5 @@
-// One way to the peer by UDP: a rail of ours and an address of theirs, with what was measured on it.
+// One way to the peer by datagrams: a rail of ours and an address of theirs, or two ports of InfiniBand or RoCE devices, with what was
+// measured on it.
 #pragma once
 
 #include <cstdint>
@@ -60,18 +61,24 @@ class CongestionWindow {
     uint64_t recovery_end_ = 0;
 };
 
-/// Where datagrams go: our rail and their address. Addresses in network byte order, the port in the host's.
+/// Where datagrams go: our rail and their address. Addresses in network byte order, the port in the host's. By verbs: the number of their
+/// port's queue, and which of the ports that they have told it is.
 struct Route {
     uint32_t remote = 0;
     uint16_t port = 0;
-    uint16_t rail = 0;  ///< index into Rails
+    uint16_t rail = 0;  ///< index into Rails; from kVerbs on: of verbs::Ports
+
+    static constexpr uint16_t kVerbs = 0x100, kVerbsEnd = 0x200;
+    bool by_verbs() const { return rail >= kVerbs && rail < kVerbsEnd; }
     bool operator==(const Route&) const = default;
 };
 
 struct Path {
     Route route;
     bool present = false;
-    bool suspended = false;      ///< it does not answer while others do: only probed
+    bool preferred = false;      ///< by verbs: no other is used while it, or another such one, answers
+    bool suspended = false;      ///< it does not answer while others do, or it is preferred and has never answered: only probed
+    uint8_t probes = 0;          ///< since it was made, of one that has never answered
     bool full = false;           ///< the congestion window kept something from being sent since the last acknowledgement
     bool credit = false;         ///< one datagram may go though the window is full: the timer asks for an answer
     uint8_t backoff = 0;         ///< timeouts in a row
@@ -90,6 +97,7 @@ struct Path {
     CongestionWindow window;
 
     bool usable() const { return present && !suspended; }
+    bool proven() const { return round_trip.smoothed() != 0; }
     bool has_room() const { return credit || in_flight == 0 || (!quiet && in_flight < window.bytes()); }
     /// When to act if nothing comes back.
     /// `held`: how long the peer was allowed to hold back its acknowledgement, besides kAckDelay, ns.

@@ -50,21 +50,32 @@ int Session::pick_path_beside(const Range& range) const {
     const bool repeat = range.start < next_;
     if (range.length() > kBesideMost || (!repeat && (carried_ > 0 || buffer_.kept() > kBesideAll))) return -1;
     if (const int carrier = pick_carrier(); carrier >= 0 && !carriers_[carrier].carrier->datagrams_first()) return -1;
-    for (int i = 0; i < kMaxAddresses; ++i) {
-        const Path& path = paths_[i];
-        if (path.usable() && path.has_room() && path.backoff < kBesideTimeouts && path.round_trip.smoothed() != 0) return i;
+    return first_path(
+        [](const Path& path) { return path.usable() && path.has_room() && path.backoff < kBesideTimeouts && path.proven(); });
+}
+
+/// Of those that are preferred, else of the others; -1: none fits.
+template <class Fits>
+int Session::first_path(Fits fits) const {
+    if (preferred_ > 0) [[unlikely]] {
+        for (int i = 0; i < kMaxAddresses; ++i)
+            if (paths_[i].preferred && fits(paths_[i])) return i;
     }
+    for (int i = 0; i < kMaxAddresses; ++i)
+        if (fits(paths_[i])) return i;
     return -1;
 }
 
-// The first path with room: the others are used when it is full, so each carries what it can.
+// The first path with room: the others are used when it is full, so each carries what it can. But what has a preferred path waits for
+// those: beside them the others are slow, and perhaps the same cable.
 int Session::pick_path() {
     bool any = false, suspended = false;
+    const bool preferred = prefers();
     for (int i = 0; i < kMaxAddresses; ++i) {
         Path& path = paths_[i];
         if (!path.present) continue;
         suspended |= path.suspended;
-        if (path.suspended) continue;
+        if (path.suspended || path.preferred != preferred) continue;
         any = true;
         if (path.has_room()) return i;
         path.full = true;
@@ -251,11 +262,8 @@ bool Session::send_datagram(int index, Range range, uint64_t now) {
 int Session::reply_path() const {
     // The way it came by is known to work, for the peer at least.
     if (last_path_ >= 0 && paths_[last_path_].present) return last_path_;
-    for (int i = 0; i < kMaxAddresses; ++i)
-        if (paths_[i].usable()) return i;
-    for (int i = 0; i < kMaxAddresses; ++i)
-        if (paths_[i].present) return i;
-    return -1;
+    const int usable = first_path([](const Path& path) { return path.usable(); });
+    return usable >= 0 ? usable : first_path([](const Path& path) { return path.present; });
 }
 
 void Session::flush_ack(uint64_t now) {

@@ -12,6 +12,14 @@ constexpr uint64_t kLeaveAfter = 25 * kMillisecond;      ///< likewise: the path
 constexpr uint64_t kCarriersAfter = 250 * kMillisecond;  ///< or by no way, and there is a connection
 
 uint64_t earlier(uint64_t a, uint64_t b) { return b != 0 && b < a ? b : a; }
+
+/// Whether something on it may be late. Preferred paths that do not answer are probed, and nobody is alarmed.
+bool is_timed(const Path& path) { return path.present && path.in_flight > 0 && !(path.preferred && path.suspended); }
+
+/// One that has never answered perhaps never will: that may be two networks that are not connected.
+uint64_t probe_interval(const Path& path) {
+    return path.preferred && !path.proven() ? kProbeInterval << std::min<int>(path.probes, 7) : kProbeInterval;
+}
 }  // namespace
 
 uint64_t Session::deadline() const {
@@ -21,7 +29,7 @@ uint64_t Session::deadline() const {
     at = earlier(at, probe_at_);
     at = earlier(at, blocked_until_);
     for (const Path& path : paths_)
-        if (path.present && path.in_flight > 0) at = earlier(at, path.timeout_at(hold_));
+        if (is_timed(path)) at = earlier(at, path.timeout_at(hold_));
     at = earlier(at, carriers_late_at());
     if (waiting()) at = earlier(at, silent_since() + outside_.timeout);
     if (deaf_since_ != 0) at = earlier(at, deaf_since_ + outside_.timeout);
@@ -34,7 +42,7 @@ void Session::on_timer(uint64_t now) {
     if (blocked_until_ != 0 && blocked_until_ <= now) blocked_until_ = 0;
     if (loss_check_at_ != 0 && loss_check_at_ <= now) find_losses(now);
     for (int i = 0; i < kMaxAddresses; ++i)
-        if (paths_[i].present && paths_[i].in_flight > 0 && paths_[i].timeout_at(hold_) <= now) on_path_timeout(i, now);
+        if (is_timed(paths_[i]) && paths_[i].timeout_at(hold_) <= now) on_path_timeout(i, now);
     if (const uint64_t late = carriers_late_at(); late != 0 && late <= now) on_carriers_late(now);
     if (probe_at_ != 0 && probe_at_ <= now) probe_suspended(now);
     transmit(now);
@@ -107,7 +115,7 @@ int Session::asking_path() const {
     int other = -1;
     for (int i = 0; i < kMaxAddresses; ++i) {
         if (!paths_[i].usable()) continue;
-        if (paths_[i].round_trip.smoothed() != 0) return i;
+        if (paths_[i].proven()) return i;
         if (other < 0) other = i;
     }
     return other;
@@ -160,7 +168,8 @@ void Session::probe_suspended(uint64_t now) {
         // The last probe was not answered: its place is needed for this one.
         give_up(static_cast<uint8_t>(i));
         send_bare(i, true, now);
-        probe_at_ = now + kProbeInterval;
+        if (path.probes < UINT8_MAX) ++path.probes;
+        probe_at_ = earlier(now + probe_interval(path), probe_at_);
     }
 }
 

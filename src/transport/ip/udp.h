@@ -34,11 +34,12 @@ struct Destination {
 struct Arrival {
     std::byte* data;  ///< aligned to 64
     uint32_t bytes;
-    uint32_t address;     ///< of the sender, network byte order
-    uint16_t port;        ///< of the sender, host byte order
-    uint32_t interface;   ///< it came by; 0: not known
-    bool opened = false;  ///< it was sealed, and is not any more,
-    bool is_new = false;  ///< by a process in the place of another, or that has forgotten us
+    uint32_t address;       ///< of the sender, network byte order
+    uint16_t port;          ///< of the sender, host byte order
+    uint32_t interface;     ///< it came by; 0: not known
+    bool by_verbs = false;  ///< then `address` is the number of the sender's queue, and `interface` the place of our port
+    bool opened = false;    ///< it was sealed, and is not any more,
+    bool is_new = false;    ///< by a process in the place of another, or that has forgotten us
 };
 
 /// Not thread-safe.

@@ -48,6 +48,12 @@ class Ports {
     Port* port(uint16_t place) const { return places_[place].port; }
     /// It is open and its link up.
     bool usable(uint16_t place) const { return places_[place].usable; }
+    /// Of those that are usable.
+    uint16_t count() const {
+        uint16_t n = 0;
+        for (const Place& place : places_) n = static_cast<uint16_t>(n + place.usable);
+        return n;
+    }
     /// Changes whenever a port becomes usable or ceases to be, or its address does.
     uint32_t version() const { return version_; }
     /// By one, who is there for as long as the ports are.
