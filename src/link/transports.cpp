@@ -175,6 +175,12 @@ void forget_in_transports(const Job& job) {
 
 int wait_descriptor() { return transports->network ? transports->network->wait_fd() : -1; }
 
+bool arm() { return !transports->network || transports->network->arm(); }
+
+void disarm() {
+    if (transports->network) transports->network->disarm();
+}
+
 void woken() {
     if (transports->network) transports->network->woken();
 }

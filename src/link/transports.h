@@ -29,6 +29,9 @@ void forget_in_transports(const Job& job);
 
 /// Readable when poll() would find something; -1 while those who send ring the doorbell alone.
 int wait_descriptor();
+/// Before a sleep on it, and after it. False: something has come, so don't sleep.
+bool arm();
+void disarm();
 /// It was found readable: the next poll looks at all that came.
 void woken();
 /// When poll() must be called though nothing is readable; ns, UINT64_MAX: never.

@@ -79,11 +79,13 @@ bool sleep_on_sockets(uint64_t limit_ns) {
     const uint64_t now = now_ns(), deadline = link::next_deadline();
     const timespec limit = time_of(deadline <= now ? 0 : std::min(limit_ns, deadline - now));
     pollfd sockets[] = {{wake_socket, POLLIN, 0}, {link::wait_descriptor(), POLLIN, 0}};
+    if (!link::arm()) return true;
     sleeping_on_sockets = true;
     step_out();
     const int ready = ppoll(sockets, 2, &limit, nullptr);
     step_in();
     sleeping_on_sockets = false;
+    link::disarm();
     if (sockets[0].revents) job::drain_wake_socket(wake_socket);
     if (sockets[1].revents) link::woken();
     woken_by_data = sockets[1].revents && !sockets[0].revents;

@@ -26,8 +26,8 @@ enum class Kind : uint8_t {
     farewell,         ///< between hosts: the sender's last packet, it has called MPI_Finalize
     window_lock,      ///< asks for, grants or gives back a lock of a window; payload: LockMessage (window/lock.cpp)
     rail_gone,        ///< between hosts: an interface of the sender is down; payload: its IPv4 address, network byte order
-    wire_gone,        ///< between hosts: an RC queue of the sender's is gone; payload: QueuePair (transport/ip/rc.h)
     multicast,        ///< between members of a group; payload: Note (multicast/datagram.h), behind it perhaps a datagram
+    wire_gone,        ///< between hosts: an RC queue of the sender's is gone; payload: QueuePair (transport/ip/rc.h)
     ports,            ///< between hosts: how the sender is reached by verbs; payload: addresses (transport/ip/port_addresses.h)
 };
 inline constexpr size_t kKinds = static_cast<size_t>(Kind::ports) + 1;  ///< 0 is none

@@ -276,6 +276,10 @@ class Transport {
     virtual bool recover() { return false; }
     /// Readable when poll() would find something. -1: who sends rings the doorbell of this process's region instead.
     virtual int wait_fd() const { return -1; }
+    /// Before a sleep on it: from now on it tells of all that comes, even where that costs something, until disarm(). False: something has
+    /// come, so don't sleep.
+    virtual bool arm() { return true; }
+    virtual void disarm() {}
     /// It was found readable: the next poll() looks everywhere.
     virtual void woken() {}
     /// When poll() must be called though nobody wakes us; ns of base/clock.h, UINT64_MAX: never. May be in the past.

@@ -338,7 +338,8 @@ void Endpoint::forget(job::JobId job) {
     if (state_->last && state_->last->peer.job == job) state_->last = nullptr;
     std::erase_if(state_->touched, [job](const Member* member) { return member->peer.job == job && member->dead(); });
     if (state_->verbs)
-        std::erase_if(state_->verbs->waiting, [job](const Member* member) { return member->peer.job == job && member->dead(); });
+        std::erase_if(state_->verbs->waiting,
+                      [job](const Member* member) { return member->peer.job == job && member->dead(); });
     std::erase_if(state_->members, [job](const auto& entry) { return entry.first.job == job && entry.second->dead(); });
     if (state_->sealing) state_->forget_locks(job);
 }

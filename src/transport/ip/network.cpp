@@ -73,6 +73,11 @@ void Remote::commit(transport::Slot&, uint32_t bytes) {
         counters.bytes_rc += bytes;
         return;
     }
+    if (!by_wire && session_->prefers()) [[unlikely]] {
+        counters.messages_verbs += 1;
+        counters.bytes_verbs += bytes;
+        return;
+    }
     (by_wire ? counters.messages_tcp : counters.messages_udp) += 1;
     (by_wire ? counters.bytes_tcp : counters.bytes_udp) += bytes;
 }
@@ -114,7 +119,10 @@ int Network::open(const transport::Process& self, transport::Sink& sink, Network
             "STARLING_ENCRYPTION=on is set here, but not where this job was started: set it for mpiexec, or for `starling "
             "daemon start`; jobs that another manager starts on several hosts can't encrypt");
     const Identity identity{self.job(), self.rank, self.segment->header().key, secret};
+    std::unique_ptr<verbs::Ports> ports;
+    if (const int error = verbs::Ports::open(ports)) return error;
     if (const int error = Endpoint::open(identity, made->upcalls(), made->endpoint_)) return error;
+    if (ports) made->endpoint_->adopt(std::move(ports));
     out = made.release();
     out->announce(false);
     return MPI_SUCCESS;
@@ -232,8 +240,28 @@ int Network::join(const transport::GroupName& name, transport::Audience& audienc
 uint32_t Network::group_payload() const { return GroupSockets::kPayload; }
 
 bool Network::poll(Look look) {
+    bool any = look_around(look);
+    // Another thread sleeps, and what was to wake it we may have taken.
+    for (int tries = 0; asleep_ > 0 && tries < static_cast<int>(kSkipBusy) && !endpoint_->arm(); ++tries)
+        any |= endpoint_->poll(now_ns());
+    return any;
+}
+
+bool Network::arm() {
+    if (endpoint_->arm()) {
+        ++asleep_;
+        return true;
+    }
+    // The next poll leaves no datagrams out.
+    skipped_ = kSkipBusy;
+    by_datagram_.passed = kSkipOther;
+    return false;
+}
+
+bool Network::look_around(Look look) {
     const uint64_t now = now_ns();
     if (look == Look::now) {
+        endpoint_->look_everywhere();
         bool any = poll_wires(now);
         any |= groups_ && groups_->poll(now);
         return endpoint_->poll(now) || any;

@@ -86,6 +86,8 @@ class Network final : public transport::Transport, public transport::Connector {
     bool poll(Look look) override;
     int wait_fd() const override { return endpoint_->wait_fd(); }
     void woken() override { woken_ = true; }
+    bool arm() override;
+    void disarm() override { --asleep_; }
     uint64_t next_deadline() const override;
     void begin_batch() override { endpoint_->begin_batch(); }
     void end_batch() override { endpoint_->end_batch(); }
@@ -124,6 +126,7 @@ class Network final : public transport::Transport, public transport::Connector {
     void lose(Remote& path);
     bool place(Remote& path);
     bool place_paths();
+    bool look_around(Look look);
     bool poll_what_came(uint64_t now);
 
     // network_wires.cpp
@@ -150,6 +153,7 @@ class Network final : public transport::Transport, public transport::Connector {
     std::vector<Remote*> unplaced_;  ///< paths to processes whose port is not known
     uint32_t skipped_ = 0, skip_quiet_ = 1;
     bool woken_ = false;
+    int asleep_ = 0;  ///< threads that sleep on wait_fd()
     Bringer by_wire_, by_datagram_, by_group_;
     std::unique_ptr<GroupSockets> groups_;  ///< from the first join on
 

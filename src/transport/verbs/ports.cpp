@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 #include <iterator>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -173,14 +174,17 @@ void Ports::watch(Place& place) {
 }
 
 int Ports::poll() {
-    came_count_ = 0;
-    for (uint16_t i = 0; i < kMost; ++i) {
-        if (!places_[i].port) continue;
-        events_count_ = places_[i].port->poll(events_, kBatch);
-        for (event_ = 0; event_ < events_count_; ++event_) take(i, events_[event_]);
+    for (; at_ < kMost; ++at_) {
+        if (!places_[at_].port) continue;
+        if (events_count_ == 0) {
+            events_count_ = places_[at_].port->poll(events_, kBatch);
+            event_ = 0;
+        }
+        for (; event_ < events_count_; ++event_) take(at_, events_[event_]);
         events_count_ = 0;
     }
-    return came_count_;
+    at_ = 0;
+    return std::exchange(came_count_, 0);
 }
 
 void Ports::take(uint16_t index, const Event& event) {

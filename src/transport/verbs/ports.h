@@ -63,7 +63,8 @@ class Ports {
 
     /// Has the ports' descriptors watched, those to come as well: an event has `data`.
     void watch(int epoll, uint64_t data);
-    /// Looks at all ports. Gives how many datagrams have come, in came(); they have to be given back before the next call.
+    /// Looks at all ports. Gives how many datagrams have come, in came(); they have to be given back before the next call. If the listener
+    /// throws (std::bad_alloc), the next call goes on with the same event.
     int poll();
     const Came& came(int i) const { return came_[i]; }
     void give_back(const Came& one) { places_[one.place].port->give_back(one.event); }
@@ -113,7 +114,8 @@ class Ports {
     uint64_t refresh_at_ = 0;  ///< ns
     Came came_[kMost * kBatch];
     int came_count_ = 0;
-    Event events_[kBatch];  ///< of the port that is looked at
+    uint16_t at_ = 0;       ///< the place that is looked at
+    Event events_[kBatch];  ///< of its port
     int event_ = 0, events_count_ = 0;
     char why_not_[512] = {};
 };
