@@ -39,13 +39,10 @@ int Endpoint::State::open(const Identity& who, const Upcalls& calls) {
     window = static_cast<uint32_t>(config().ip_window);
     timeout = static_cast<uint64_t>(config().ip_timeout) * kSecond;
     now = now_ns();
-    RailChoice choice;
-    int error = RailChoice::parse(config().ip_interfaces, choice);
-    if (error == MPI_SUCCESS) error = rails.open(choice);
+    int error = RailChoice::parse(config().ip_interfaces, rail_choice);
     if (error == MPI_SUCCESS && identity.secret) error = open_sealing();
     if (error == MPI_SUCCESS) error = udp.open();
     if (error != MPI_SUCCESS) return error;
-    udp.tell_interfaces(rails.count() > 1);
     udp.on_refused(
         [](void* state, void* session, uint32_t number, Sent why) {
             auto& me = *static_cast<State*>(state);
@@ -58,9 +55,25 @@ int Endpoint::State::open(const Identity& who, const Upcalls& calls) {
     readable.data.u64 = Udp::bit_of(Destination::kNoLane);
     if (epoll < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, udp.fd(), &readable) != 0)
         return fail(MPI_ERR_OTHER, "no epoll descriptor for the network: %s", std::strerror(errno));
+    return rail_choice.any() ? MPI_SUCCESS : open_rails();
+}
+
+// Not before a peer is met, but where a choice may be wrong: the kernel lists its interfaces under one lock for all processes
+// and all of their network namespaces, a fifth of what it costs to begin.
+int Endpoint::State::open_rails() {
+    rails_open = true;
+    const int error = rails.open(rail_choice);
+    udp.tell_interfaces(rails.count() > 1);
+    epoll_event readable{};
+    readable.events = EPOLLIN;
     readable.data.u64 = kRails;
     if (rails.fd() >= 0) (void)epoll_ctl(epoll, EPOLL_CTL_ADD, rails.fd(), &readable);
-    return MPI_SUCCESS;
+    return error;
+}
+
+// Where there are none the kernel's routes are asked, which say it if nothing is to be reached.
+void Endpoint::State::need_rails() {
+    if (!rails_open && open_rails() != MPI_SUCCESS) clear_failure();
 }
 
 // The wall clock, so that a process that takes the place of an earlier one has later epochs.
@@ -105,6 +118,7 @@ void Endpoint::State::send(Session& session, const Route& route, uint32_t number
 // Pairs our rails with the peer's addresses: those on one network belong together. Where none is on a network of
 // ours, the kernel's routes must know the way.
 void Endpoint::State::find_paths(Member& member) {
+    need_rails();
     leave_lane(member);
     Route wanted[kMaxAddresses];
     uint32_t datagrams[kMaxAddresses];
@@ -365,6 +379,7 @@ void Endpoint::writable(Session& session, Carrier& carrier) {
 }
 
 size_t Endpoint::addresses(uint32_t* out, size_t most) const {
+    state_->need_rails();
     size_t count = 0;
     for (uint16_t i = 0; i < state_->rails.count() && count < most; ++i)
         if (state_->rails[i].usable) out[count++] = state_->rails[i].address;
@@ -372,6 +387,7 @@ size_t Endpoint::addresses(uint32_t* out, size_t most) const {
 }
 
 bool Endpoint::route(uint32_t remote, uint32_t& local) const {
+    state_->need_rails();
     const uint16_t rail = state_->rails.towards(remote, 0);
     local = rail == Rails::kRouted ? 0 : state_->rails[rail].address;
     return rail != Rails::kRouted || state_->rails.usable() > 0;

@@ -85,6 +85,9 @@ struct Endpoint::State final : Outside {
 
     // endpoint.cpp
     int open(const Identity& who, const Upcalls& calls);
+    int open_rails();
+    /// Before rails are asked for anything.
+    void need_rails();
     void find_paths(Member& member);
     void learn(Member& member, const Arrival& arrival);
     int path_of(const Member& member, const Arrival& arrival) const;
@@ -144,7 +147,9 @@ struct Endpoint::State final : Outside {
     Identity identity;
     Upcalls upcalls;
     Udp udp;
+    RailChoice rail_choice;
     Rails rails;
+    bool rails_open = false;
     std::unique_ptr<Sealing> sealing;  ///< null: nothing is sealed
     std::unique_ptr<Verbs> verbs;      ///< null: there are no ports
     struct Lane {

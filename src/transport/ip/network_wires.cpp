@@ -134,9 +134,9 @@ void Network::tell_of_lost_rails(const uint32_t* now, size_t count) {
 // The endpoint knows which interfaces are to be used; of these, the networks they are in.
 void Network::follow_rails() {
     if (rails_seen_ == endpoint_->rails_version()) return;
-    rails_seen_ = endpoint_->rails_version();
     uint32_t addresses[16];
     const size_t count = std::min(endpoint_->addresses(addresses, std::size(addresses)), std::size(addresses));
+    rails_seen_ = endpoint_->rails_version();
     std::vector<TcpRail> rails;
     for (size_t i = 0; i < count; ++i) rails.push_back({addresses[i], 0});
     ifaddrs* list = nullptr;

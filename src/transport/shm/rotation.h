@@ -3,7 +3,9 @@
 // So a sender or a reader that dies at any instruction leaves nothing to be repaired.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace starling::shm {
 
@@ -78,9 +80,10 @@ class Rotation {
         Receipt<Counter> receipt;
         const void* reader;
     };
+    static_assert(std::is_trivially_copyable_v<Part>);
 
     // Parts in the order of their places, the circle beginning at the cursor. Who is passed over goes to the end of it.
-    Part& part(uint32_t i) { return parts_[(first_ + i) % kMost]; }
+    Part& part(uint32_t i) { return reinterpret_cast<Part*>(parts_)[(first_ + i) % kMost]; }
     Part& oldest() { return part(0); }
 
     bool is_back(const Receipt<Counter>& receipt) {
@@ -110,7 +113,8 @@ class Rotation {
         cursor_ = 0;
     }
 
-    Part parts_[kMost] = {};
+    // Not cleared: a process that lends nothing never touches these pages, and begins without them.
+    alignas(Part) std::byte parts_[kMost * sizeof(Part)];
     uint32_t first_ = 0, count_ = 0;
     uint32_t cursor_ = 0;
     Receipt<Counter> seen_{};  ///< the count that was looked at last, and what it was
