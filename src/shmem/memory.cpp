@@ -118,11 +118,11 @@ std::unique_ptr<Remote> meet(const link::Process& process) {
 }
 
 /// Into its place, unless another thread was faster.
-Remote& settle(std::unique_ptr<Remote>& place, std::unique_ptr<Remote> met) {
+Remote& settle(Remote*& place, std::unique_ptr<Remote> met) {
     if (place) return *place;
-    place = std::move(met);
+    place = world().met.emplace_back(std::move(met)).get();
     if (place->process != link::self()) ++counters.pes_accessed;
-    if (place->targets[0].peer) world().reached.push_back(place.get());
+    if (place->targets[0].peer) world().reached.push_back(place);
     return *place;
 }
 
@@ -147,7 +147,8 @@ int open_memory() {
     world().keys[1] = key_of(me, Area::data, world().data_bytes);
     rma::expose_known(world().keys[0], world().pages.data());
     rma::expose_known(world().keys[1], world().data);
-    world().remotes = std::make_unique<std::unique_ptr<Remote>[]>(static_cast<size_t>(world().pes));
+    world().remotes.reset(static_cast<Remote**>(std::calloc(static_cast<size_t>(world().pes), sizeof(Remote*))));
+    if (!world().remotes) return fail(MPI_ERR_NO_MEM, "no memory for a table of %d PEs", world().pes);
     publish();
     return MPI_SUCCESS;
 }
@@ -160,6 +161,7 @@ void close_memory() {
     world().stored.clear();
     world().remotes.reset();
     world().foreign.clear();
+    world().met.clear();
     world().pages = shm::Pages();
     world().heap = Heap();
 }
@@ -205,7 +207,7 @@ std::byte* own_memory(const Spot& spot) {
 }
 
 Remote& remote_pe(int pe) {
-    std::unique_ptr<Remote>& place = world().remotes[static_cast<size_t>(pe)];
+    Remote*& place = world().remotes[static_cast<size_t>(pe)];
     if (place) [[likely]]
         return *place;
     settle(place, meet({link::self().job, static_cast<uint32_t>(pe)}));
@@ -217,7 +219,7 @@ Remote& remote_pe(int pe) {
 
 Remote& remote_process(const link::Process& process) {
     if (process.job == link::self().job) return remote_pe(static_cast<int>(process.rank));
-    std::unique_ptr<Remote>& place = world().foreign[{process.job->address().id, process.rank}];
+    Remote*& place = world().foreign[{process.job->address().id, process.rank}];
     return place ? *place : settle(place, meet(process));
 }
 

@@ -3,6 +3,7 @@
 // Needs the library's lock.
 #pragma once
 
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <utility>
@@ -62,10 +63,14 @@ struct World {
     std::byte* data = nullptr;  ///< the program's variables
     uint64_t data_bytes = 0;
 
-    std::unique_ptr<std::unique_ptr<Remote>[]> remotes;                        ///< by PE
-    std::map<std::pair<uint64_t, uint32_t>, std::unique_ptr<Remote>> foreign;  ///< of other jobs, by job and rank
-    std::vector<Remote*> reached;  ///< those of them that the owner carries accesses out for
-    std::vector<Remote*> stored;   ///< neighbours with stores that they may wait for
+    struct Free {
+        void operator()(Remote** table) const { std::free(table); }
+    };
+    std::unique_ptr<Remote*[], Free> remotes;  ///< by PE; from calloc, so that of a large job only what is used is touched
+    std::map<std::pair<uint64_t, uint32_t>, Remote*> foreign;  ///< of other jobs, by job and rank
+    std::vector<std::unique_ptr<Remote>> met;                  ///< all of them
+    std::vector<Remote*> reached;                              ///< those of them that the owner carries accesses out for
+    std::vector<Remote*> stored;                               ///< neighbours with stores that they may wait for
     Team* everyone = nullptr;
     Team* sharing = nullptr;
 };
