@@ -11,7 +11,7 @@ add_custom_command(OUTPUT ${STARLING_GENERATED}/oshmem.stamp
     COMMAND ${Python3_EXECUTABLE} -B ${shmem_tables}/generate.py entries ${PROJECT_SOURCE_DIR}/src/oshmem ${STARLING_GENERATED}
     COMMAND ${CMAKE_COMMAND} -E touch ${STARLING_GENERATED}/oshmem.stamp
     BYPRODUCTS ${entries} ${STARLING_GENERATED}/shmem_function_list.inc ${STARLING_INCLUDE}/shmem.h ${STARLING_INCLUDE}/pshmem.h
-        ${STARLING_INCLUDE}/shmemx.h
+        ${STARLING_INCLUDE}/shmemx.h ${STARLING_INCLUDE}/mpp/shmem.h
     DEPENDS ${generator} ${chapters} COMMENT "Generating OpenSHMEM's entry points" VERBATIM)
 add_custom_target(oshmem_entries DEPENDS ${STARLING_GENERATED}/oshmem.stamp)
 

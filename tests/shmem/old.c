@@ -1,4 +1,6 @@
 // A program of the time before OpenSHMEM 1.0: no end is said.
+#include <mpp/shmem.h>
+
 #include "check.h"
 
 static long pwrk, psync[SHMEM_REDUCE_SYNC_SIZE], target, source;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Generates what follows from the table of the OpenSHMEM C interface.
 
-    generate.py header DIR               shmem.h, pshmem.h and shmemx.h
+    generate.py header DIR               shmem.h, pshmem.h, shmemx.h and mpp/shmem.h
     generate.py entries SOURCE-DIR DIR   liboshmem's entry points and the list of what is built; SOURCE-DIR is src/oshmem
     generate.py list                     all functions, one name per line
 

@@ -1,4 +1,4 @@
-"""Writes shmem.h, and pshmem.h and shmemx.h beside it."""
+"""Writes shmem.h, and pshmem.h, shmemx.h and mpp/shmem.h beside it."""
 
 import table
 
@@ -137,4 +137,5 @@ def write():
 
 def write_all():
     return {"shmem.h": write(), "shmemx.h": SHMEMX,
-            "pshmem.h": "/* pshmem.h - the names of OpenSHMEM's profiling interface are in shmem.h. */\n#include <shmem.h>\n"}
+            "pshmem.h": "/* pshmem.h - the names of OpenSHMEM's profiling interface are in shmem.h. */\n#include <shmem.h>\n",
+            "mpp/shmem.h": "/* mpp/shmem.h - where programs of the time before OpenSHMEM look for it. */\n#include <shmem.h>\n"}
