@@ -75,8 +75,10 @@ void change(const char* name, void* context, void* dest, Operator op, T operand,
         return starling_shmem_update(name, context, element_of<T>(), op, dest, given, old, pe, nbi);
     }
     const T before = do_here<T>(there, op, operand);
-    if (old) *old = before;
     if (op != Operator::look) wake(to);
+    if (!old) return;
+    *old = before;
+    looked();
 }
 
 template <class T>
@@ -180,6 +182,7 @@ void compare_swap(const char* name, void* context, void* dest, T cond, T value, 
                                 __ATOMIC_SEQ_CST);
     *old = __builtin_bit_cast(T, before);
     wake(to);
+    looked();
 }
 
 template <class T>
@@ -231,6 +234,9 @@ inline void signal_add(const char* name, void* context, uint64_t* signal, uint64
     atomic_add<uint64_t>(name, context, signal, value, pe);
 }
 
-inline uint64_t signal_fetch(const char*, const uint64_t* signal) { return __atomic_load_n(signal, __ATOMIC_ACQUIRE); }
+inline uint64_t signal_fetch(const char*, const uint64_t* signal) {
+    looked();
+    return __atomic_load_n(signal, __ATOMIC_ACQUIRE);
+}
 
 }  // namespace starling::oshmem

@@ -41,6 +41,17 @@ inline std::byte* reach(const void* context, const void* address, size_t bytes, 
     return reach(address, bytes, world_pe(context, pe));
 }
 
+/// The program has looked at memory, perhaps to do so until another PE has changed it, which may have to come by this one: so now and then what can be
+/// moved is moved. Often enough for who waits, seldom enough to cost a look nothing.
+inline void looked() {
+    constexpr uint32_t kLooks = 128;
+    std::atomic<uint32_t>& looks = starling_shmem_near.looks;
+    const uint32_t so_far = looks.load(std::memory_order_relaxed) + 1;
+    looks.store(so_far, std::memory_order_relaxed);
+    if (so_far % kLooks == 0) [[unlikely]]
+        starling_shmem_poll();
+}
+
 /// There was a store to that PE's memory: by the next quiet it is woken if it waits.
 inline void stored(int pe) {
     if (starling_shmem_near.stored.load(std::memory_order_relaxed) != pe) [[unlikely]]

@@ -40,7 +40,7 @@ void get(const char* name, void* context, void* dest, const void* source, size_t
             __builtin_memcpy(dest, there, sizeof(T));
         else
             std::memcpy(dest, there, n * sizeof(T));
-        return;
+        return looked();
     }
     starling_shmem_get(name, context, dest, source, n * sizeof(T), pe, false);
 }
@@ -49,7 +49,7 @@ template <class T>
 void get_nbi(const char* name, void* context, void* dest, const void* source, size_t n, int pe) {
     if (const std::byte* there = reach(context, source, n * sizeof(T), pe)) [[likely]] {
         std::memcpy(dest, there, n * sizeof(T));
-        return;
+        return looked();
     }
     starling_shmem_get(name, context, dest, source, n * sizeof(T), pe, true);
 }

@@ -85,6 +85,12 @@ void wait_until_done(Operation& operation) {
     pool.destroy(&operation);
 }
 
+/// As oshmem's: who looks until memory changes has to carry out what others ask for.
+void looked() {
+    constexpr uint32_t kLooks = 32;
+    if (starling_shmem_near.looks.fetch_add(1, std::memory_order_relaxed) % kLooks == kLooks - 1) progress::test();
+}
+
 void put(const Context& context, Remote& remote, const Spot& spot, const void* source, uint64_t bytes, bool nbi) {
     if (std::byte* there = mapped(remote, spot)) {
         std::memcpy(there, source, bytes);
@@ -102,7 +108,8 @@ void put(const Context& context, Remote& remote, const Spot& spot, const void* s
 void get(const Context& context, Remote& remote, const Spot& spot, void* dest, uint64_t bytes, bool nbi) {
     if (const std::byte* there = mapped(remote, spot)) {
         std::memcpy(dest, there, bytes);
-        return rma::count_in_memory(remote.target(spot.area), What::get, bytes);
+        rma::count_in_memory(remote.target(spot.area), What::get, bytes);
+        return looked();
     }
     Operation& operation = begin(context, What::get);
     operation.result = {dest, static_cast<int64_t>(bytes), &byte_type()};
@@ -119,6 +126,7 @@ void update(const Context& context, Remote& remote, const Spot& spot, const rma:
         rma::update(how, there, static_cast<const std::byte*>(operand), static_cast<std::byte*>(old), 1, nullptr);
         rma::count_in_memory(remote.target(spot.area), What::update, size);
         if (operand) wake(remote);
+        if (old) looked();
         return;
     }
     Operation& operation = begin(context, old ? What::fetch_update : What::update);
@@ -200,7 +208,8 @@ void compare_swap(const Context& context, Remote& remote, const Spot& spot, Elem
         rma::compare_and_swap(element, there, static_cast<const std::byte*>(value), static_cast<const std::byte*>(cond),
                               static_cast<std::byte*>(old), nullptr);
         rma::count_in_memory(remote.target(spot.area), What::compare_swap, size);
-        return wake(remote);
+        wake(remote);
+        return looked();
     }
     Operation& operation = begin(context, What::compare_swap);
     operation.update.element = &element;
@@ -307,11 +316,12 @@ void starling_shmem_put_signal(const char* name, void* context, void* dest, cons
 
 void starling_shmem_quiet(const char* name, void* context) {
     const Call call(name);
-    quiet(context_of(context));
+    if (context) quiet(context_of(context));  // nothing can be under way on none
 }
 
 void starling_shmem_fence(const char* name, void* context) {
     const Call call(name);
+    if (!context) return;
     context_of(context);
     fence();
 }

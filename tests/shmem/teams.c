@@ -126,6 +126,10 @@ static void test_contexts(void) {
     CHECK(team == SHMEM_TEAM_WORLD, "the default context is of another team");
     CHECK(shmem_ctx_get_team(SHMEM_CTX_INVALID, &team) != 0 && team == SHMEM_TEAM_INVALID, "a team of no context");
     CHECK(shmem_team_create_ctx(SHMEM_TEAM_INVALID, 0, &ctx) != 0 && ctx == SHMEM_CTX_INVALID, "a context of no team");
+    // Who is in no team has no context of it, and calls these all the same.
+    shmem_ctx_quiet(SHMEM_CTX_INVALID);
+    shmem_ctx_fence(SHMEM_CTX_INVALID);
+    shmem_ctx_destroy(SHMEM_CTX_INVALID);
     shmem_ctx_t many[50];
     for (int i = 0; i < 50; i++) EXPECT_INT(shmem_ctx_create(SHMEM_CTX_PRIVATE, &many[i]), 0);
     for (int i = 0; i < 50; i++) shmem_ctx_destroy(many[i]);
