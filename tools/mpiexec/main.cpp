@@ -8,6 +8,7 @@
 #include "base/config.h"
 #include "launch/client/allocation.h"
 #include "launch/client/client.h"
+#include "launch/client/option_help.h"
 #include "launch/client/options.h"
 #include "launch/client/run_job.h"
 #include "launch/client/settings.h"
@@ -34,7 +35,7 @@ int main(int argc, char** argv) {
     open_standard_descriptors();
     launch::Options options;
     if (const std::string problem = parse_options({argv + 1, argv + argc}, options); !problem.empty()) return complain(problem);
-    if (options.help) return std::fputs(launch::usage(), stdout) < 0;
+    if (options.help) return std::fputs(launch::usage().c_str(), stdout) < 0;
     if (options.version) return std::printf("Starling mpiexec %s\n", STARLING_VERSION) < 0;
     if (options.quiet)
         read_config(false);

@@ -11,6 +11,7 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "launch/client/option_help.h"
 #include "launch/client/plan_file.h"
 #include "launch/client/rank_file.h"
 #include "launch/common/hosts.h"
@@ -56,8 +57,8 @@ class Parser {
         const std::string& second;
     };
     struct Option {
-        std::string_view name;
-        int values;  ///< how many arguments follow; kAttached: none, but =VALUE may
+        std::string_view names;  ///< by commas
+        int values;              ///< how many arguments follow; kAttached: none, but =VALUE may
         void (Parser::*apply)(const Given&);
     };
     static const Option kOptions[];
@@ -345,82 +346,39 @@ class Parser {
     std::string error_;
 };
 
+constexpr int count_values(std::string_view values) {
+    if (values.empty()) return 0;
+    if (values[0] == '[') return -1;
+    return 1 + static_cast<int>(std::count(values.begin(), values.end(), ' '));
+}
+
 const Parser::Option Parser::kOptions[] = {
-    {"n", 1, &Parser::count},
-    {"np", 1, &Parser::count},
-    {"c", 1, &Parser::count},
-    {"x", 1, &Parser::export_variable},
-    {"genv", 2, &Parser::set_for_all},
-    {"env", 2, &Parser::set_for_command},
-    {"genvlist", 1, &Parser::export_list},
-    {"genvall", 0, &Parser::forward<Forward::all>},
-    {"envall", 0, &Parser::forward<Forward::all>},
-    {"genvnone", 0, &Parser::forward<Forward::none>},
-    {"envnone", 0, &Parser::forward<Forward::none>},
-    {"wdir", 1, &Parser::change_directory},
-    {"wd", 1, &Parser::change_directory},
-    {"path", 1, &Parser::search_in},
-    {"tag-output", 0, &Parser::turn_on<&Options::tag_output>},
-    {"l", 0, &Parser::turn_on<&Options::tag_output>},
-    {"prepend-rank", 0, &Parser::turn_on<&Options::tag_output>},
-    {"enable-recovery", 0, &Parser::turn_on<&Options::recovers>},
-    {"disable-auto-cleanup", 0, &Parser::turn_on<&Options::recovers>},
-    {"continuous", 0, &Parser::turn_on<&Options::recovers>},
-    {"plan", 1, &Parser::take_plan},
-    {"compat", 1, &Parser::stand_in},
-    {"usize", 1, &Parser::read_universe},
-    {"timeout", 1, &Parser::read_timeout},
-    {"profile", kAttached, &Parser::write_profile},
-    {"bind-to", 1, &Parser::read_binding},
-    {"report-bindings", 0, &Parser::turn_on<&Options::report_bindings>},
-    {"map-by", 1, &Parser::read_mapping},
-    {"ppn", 1, &Parser::read_per_host},
-    {"perhost", 1, &Parser::read_per_host},
-    {"npernode", 1, &Parser::read_per_host},
-    {"N", 1, &Parser::read_per_host},
-    {"host", 1, &Parser::add_hosts},
-    {"hosts", 1, &Parser::add_hosts},
-    {"H", 1, &Parser::add_hosts},
-    {"hostfile", 1, &Parser::add_hostfile},
-    {"machinefile", 1, &Parser::add_hostfile},
-    {"f", 1, &Parser::add_hostfile},
-    {"rankfile", 1, &Parser::read_ranks},
-    {"rf", 1, &Parser::read_ranks},
-    {"launcher-agent", 1, &Parser::take<&Options::agent>},
-    {"launcher-exec", 1, &Parser::take<&Options::agent>},
-    {"bootstrap-exec", 1, &Parser::take<&Options::agent>},
-    {"launcher", 1, &Parser::read_launcher},
-    {"bootstrap", 1, &Parser::read_launcher},
-    {"prefix", 1, &Parser::take<&Options::prefix>},
-    {"via", 1, &Parser::read_way},
-    {"mca", 2, &Parser::read_foreign},
-    {"pmixmca", 2, &Parser::read_foreign},
-    {"prtemca", 2, &Parser::read_foreign},
-    {"oversubscribe", 0, &Parser::ignore},
-    {"allow-run-as-root", 0, &Parser::ignore},
-    {"verbose", 0, &Parser::turn_on<&Options::verbose>},
-    {"v", 0, &Parser::turn_on<&Options::verbose>},
-    {"quiet", 0, &Parser::turn_on<&Options::quiet>},
-    {"q", 0, &Parser::turn_on<&Options::quiet>},
-    {"set", 1, &Parser::set_variable},
-    {"version", 0, &Parser::turn_on<&Options::version>},
-    {"V", 0, &Parser::turn_on<&Options::version>},
-    {"help", 0, &Parser::turn_on<&Options::help>},
-    {"h", 0, &Parser::turn_on<&Options::help>},
+#define OPTION(group, names, values, apply, doc) {names, count_values(values), &Parser::apply},
+#include "launch/client/options.def"
+#undef OPTION
 };
 
 const Parser::Option* Parser::find(std::string_view name) {
-    const auto* found = std::find_if(std::begin(kOptions), std::end(kOptions), [&](auto& o) { return o.name == name; });
-    return found == std::end(kOptions) ? nullptr : found;
+    for (const Option& option : kOptions) {
+        bool found = false;
+        for_each_name(option.names, [&](std::string_view here) { found |= here == name; });
+        if (found) return &option;
+    }
+    return nullptr;
 }
 
 std::string Parser::unknown_option(std::string_view given, std::string_view name) {
-    const Option* nearest = &*std::min_element(std::begin(kOptions), std::end(kOptions), [&](auto& a, auto& b) {
-        return edit_distance(a.name, name) < edit_distance(b.name, name);
-    });
+    std::string_view nearest;
+    size_t edits = SIZE_MAX;
+    for (const Option& option : kOptions) {
+        for_each_name(option.names, [&](std::string_view here) {
+            const size_t distance = edit_distance(here, name);
+            if (distance < edits) nearest = here, edits = distance;
+        });
+    }
     std::string text = "unknown option '" + std::string(given) + "'";
-    if (edit_distance(nearest->name, name) <= std::max<size_t>(1, name.size() / 3)) {
-        text += std::string("; did you mean '") + (nearest->name.size() > 1 ? "--" : "-") + std::string(nearest->name) + "'?";
+    if (edits <= std::max<size_t>(1, name.size() / 3)) {
+        text += std::string("; did you mean '") + (nearest.size() > 1 ? "--" : "-") + std::string(nearest) + "'?";
     }
     return text + " (mpiexec --help lists all)";
 }
@@ -428,50 +386,5 @@ std::string Parser::unknown_option(std::string_view given, std::string_view name
 }  // namespace
 
 std::string parse_options(const std::vector<std::string>& arguments, Options& out) { return Parser(arguments, out).run(); }
-
-const char* usage() {
-    return R"(mpiexec: start an MPI program (or any other) as a job of several processes
-
-  mpiexec [options] program [arguments] [ : [options] program [arguments] ]...
-
-Processes
-  -n, -np, -c N             number of processes (1)
-  -wdir, -wd DIR            directory to start them in
-  -path DIR[:DIR...]        where to look for the program, instead of PATH
-  -usize N|infinite|system  MPI_UNIVERSE_SIZE: this, not known, or the hosts' slots (system)
-  --bind-to auto|core|none  core: bind each process to one. auto (the default): while all ranks of this user fit the
-                            cores, new ones begin on the least used; nobody stays bound. none: leave it to the kernel
-  --report-bindings         tell where each process begins and what it is bound to
-Hosts (without these, this one)
-  --host, -H NAME[:SLOTS],...     hosts to run on, and how many processes have room there (one per core)
-  --hostfile, -machinefile, -f FILE   the same, one per line: NAME [slots=N], or NAME:N
-  -ppn, -npernode N         so many processes on each host before the next
-  --map-by slot|node|core   fill host by host (slot, core), or deal out one by one (node)
-  --rankfile, -rf FILE      which rank goes where, a line each: rank 3=NAME [slot=N] (starling profile plan writes some)
-  --launcher-agent COMMAND  run as COMMAND HOST PROGRAM ARGUMENTS instead of ssh
-  --prefix DIR              where Starling is installed on the other hosts, if not in the same place
-  --via auto|direct|agent|daemons   start through mpiexec alone, daemons by the agent, or those of `starling
-                            daemon start`; auto takes the fastest (--verbose tells which and why)
-Environment (on other hosts: STARLING_..., PATH and LD_LIBRARY_PATH, and what is named here)
-  -x NAME[=VALUE]           set a variable for all processes
-  -genv NAME VALUE          the same;  -env NAME VALUE: for this command only
-  -genvlist NAMES, -genvnone, -genvall   hand on only these variables, none, or all
-  --set NAME=VALUE          set a variable of Starling (starling info lists them)
-Output and control
-  --tag-output, -l, -prepend-rank   begin each line with its rank
-  --compat auto|mpich|openmpi   run a program that is built for another MPI, as it is
-  --plan FILE               which processes shall have connections in which phase, as `starling profile plan` has found
-  --enable-recovery         a rank or host that dies does not end the job: the others get errors and go on
-  --timeout SECONDS         say what hangs, print stacks and end the job after this time (exit 124)
-  --profile[=FILE]          count who talks to whom, calls and waits by phase, and write it to FILE: by default
-                            starling-profile-<program>-<pid>.jsonl.gz
-  -v, --verbose; -q, --quiet; --version; --help
-Accepted and not needed: --oversubscribe, --allow-run-as-root, --mca KEY VALUE
-
-Standard input goes to rank 0. The exit code is that of the first process that failed, 128 + the signal's number
-if it was killed. SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP and SIGCONT are passed on; a second Ctrl-C
-ends everything.
-)";
-}
 
 }  // namespace starling::launch

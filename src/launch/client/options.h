@@ -42,7 +42,4 @@ struct Options {
 /// sentence that tells what is wrong.
 std::string parse_options(const std::vector<std::string>& arguments, Options& out);
 
-/// The text of --help.
-const char* usage();
-
 }  // namespace starling::launch

@@ -1,0 +1,40 @@
+// What mpiexec's options are called and do, in words: for --help, the manual page and the completion of shells.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace starling::launch {
+
+enum class OptionGroup { Processes, Hosts, Environment, Output, NotNeeded };
+
+/// A row of options.def.
+struct OptionHelp {
+    OptionGroup group;
+    std::string_view names, values, doc;
+};
+
+std::span<const OptionHelp> option_help();
+
+/// One name after the other of those that a row has.
+template <class Use>
+void for_each_name(std::string_view names, Use use) {
+    while (!names.empty()) {
+        const size_t comma = names.find(',');
+        use(names.substr(0, comma));
+        names.remove_prefix(comma == std::string_view::npos ? names.size() : comma + 1);
+    }
+}
+
+/// "Hosts (without these, this one)".
+std::string_view title_of(OptionGroup group);
+
+/// What is said beside the options: how a command line is made, and what becomes of input, exit codes and signals.
+std::string_view usage_synopsis();
+std::string_view usage_remarks();
+
+/// The text of --help.
+std::string usage();
+
+}  // namespace starling::launch

@@ -1,0 +1,172 @@
+"""The pages of MPI's functions: synopses from the table of functions, words from tools/abi/manual*.tsv.
+
+A function and its form for large counts share a page; PMPI_ is another name of it.
+"""
+
+import functools
+import pathlib
+import re
+import sys
+import textwrap
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools" / "abi"))
+
+import entries  # noqa: E402
+import fortran  # noqa: E402
+import table  # noqa: E402
+from page import Page  # noqa: E402
+
+# Handles and the like that a call both reads and changes, beside what the table of parameters says.
+INOUT = re.compile(r"array_of_requests")
+UNCHANGED = re.compile(r".*_(fn|function)$")
+# Pairs of words, one of which makes what the other takes back, or that belong together otherwise.
+RELATIVES = (("create", "free"), ("init", "finalize"), ("open", "close"), ("lock", "unlock"), ("attach", "detach"), ("get", "set"),
+             ("start", "complete"), ("post", "wait"), ("begin", "end"), ("accept", "connect"), ("publish", "lookup"),
+             ("publish", "unpublish"), ("send", "recv"), ("Send", "Recv"), ("set", "delete"), ("alloc", "free"), ("read", "write"),
+             ("toint", "fromint"), ("Wait", "Test"), ("size", "rank"), ("start", "stop"), ("Pack", "Unpack"), ("put", "get"),
+             ("Put", "Get"), ("commit", "free"), ("probe", "recv"), ("spawn", "get_parent"), ("Pready", "Parrived"))
+
+
+@functools.cache
+def summaries():
+    return {row["name"]: row["summary"] for row in table.rows("manual.tsv")}
+
+
+@functools.cache
+def rules(name):
+    return [{**row, "functions": re.compile(row["functions"]),
+             "parameter": re.compile(row.get("parameter") or "")} for row in table.rows(name)]
+
+
+def all_functions():
+    """By the name that has the page: the function, and its large-count form if there is one."""
+    by_name = {f.name: f for f in table.functions() + table.extensions()}
+    return {name: [f, *([by_name[name + "_c"]] if name + "_c" in by_name else [])]
+            for name, f in by_name.items() if not (name.endswith("_c") and name[:-2] in by_name)}
+
+
+def summary_of(function):
+    if function.doc:
+        return "begin a phase of the program, in which its communication looks alike"
+    return summaries()[function.name]
+
+
+def parameter_row(function, argument):
+    """The row that describes a parameter of it: the first that fits."""
+    base = function.name.removesuffix("_c")
+    return next((row for row in rules("manual-parameters.tsv")
+                 if row["functions"].fullmatch(base) and row["parameter"].fullmatch(argument)), None)
+
+
+def direction(function, parameter, row):
+    if row["direction"]:
+        return row["direction"]
+    name = table.parameter_name(parameter)
+    pointer = "*" in parameter or "[" in parameter
+    if not pointer or "const" in parameter or UNCHANGED.match(name):
+        return "in"
+    return "inout" if INOUT.match(name) else "out"
+
+
+def arguments(functions):
+    """The parameters of a function, and those that only its large-count form has."""
+    items, seen = [], set()
+    for f in functions:
+        for argument, parameter in zip(f.arguments, f.parameters.split(",")):
+            if argument in seen:
+                continue
+            seen.add(argument)
+            row = parameter_row(f, argument)
+            way = {"in": "in", "out": "out", "inout": "in and out"}[direction(f, parameter.strip(), row)]
+            items.append((argument, f"{way}: {row['text']}"))
+    return items
+
+
+def c_lines(function):
+    lines = textwrap.wrap(function.prototype() + ";", 76, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+    return lines
+
+
+def fortran_lines(function):
+    """As module mpi_f08 declares it, without what only the compiler needs."""
+    kept = []
+    for line in "\n".join(fortran.body(function, True, "")).split("\n"):
+        if line.startswith(("!", "import", "implicit", "end ")):
+            continue
+        kept.append(line.replace("_f08(", "(", 1) if not kept else "    " + line.strip())
+    return kept
+
+
+def errors(function):
+    items = []
+    for row in rules("manual-errors.tsv"):
+        if not row["functions"].fullmatch(function.name):
+            continue
+        wanted = row["parameter"].pattern
+        if wanted != "-" and not any(row["parameter"].fullmatch(a) for a in function.arguments):
+            continue
+        if (row["class"], row["when"]) not in items:
+            items.append((row["class"], row["when"]))
+    return items
+
+
+def stem(name):
+    """What the forms of one operation have in common: MPI_Ibcast, MPI_Bcast_init -> bcast."""
+    word = re.sub(r"^MPIX?_", "", name)
+    word = re.sub(r"^I(?=[a-z])", "", word) if not word.startswith(("In", "Is_", "Init")) or word.startswith("Ineighbor") else word
+    word = re.sub(r"_init$", "", word).lower()
+    for long in ("send", "recv"):
+        if re.fullmatch(rf"[bsrp]?{long}", word):
+            return long
+    return re.sub(r"(gather|catter|toall)[vw]$", r"\1", word)
+
+
+def relatives(name, functions):
+    """Other pages that a reader of this one may want: forms of the same operation, then counterparts."""
+    found = [other for other in functions if other != name and stem(other) == stem(name)]
+    for one, two in RELATIVES:
+        for here, there in ((one, two), (two, one)):
+            other = re.sub(rf"(?<![a-z]){here}(?![a-z])", there, name, count=1)
+            if other != name and other in functions and other not in found:
+                found.append(other)
+    if name.endswith("_init") or re.match(r"MPI_P(send|recv)_init", name):
+        found.append("MPI_Start")
+    if re.match(r"MPI_I[a-z]", name) and name not in ("MPI_Info_create",) and "request" in functions[name][0].arguments:
+        found.append("MPI_Wait")
+    return [other for other in found if other in functions][:12]
+
+
+def page(name, functions, built):
+    f = functions[name][0]
+    out = Page(name, "3", summary_of(f), [g.name for g in functions[name]])
+    synopsis = [("code", [f"#include <{'mpi-ext.h' if f.doc else 'mpi.h'}>", ""] +
+                 [line for g in functions[name] for line in c_lines(g)])]
+    if not fortran.NOT_THERE.match(name) and not f.doc and not fortran.OLD.match(name):
+        lines = ["use mpi_f08", ""]
+        for g in functions[name]:
+            lines += fortran_lines(g) + [""]
+        synopsis.append(("code", lines[:-1]))
+    out.add("Synopsis", *synopsis)
+    out.add("Parameters", ("items", arguments(functions[name])))
+    notes = [row for row in rules("manual-notes.tsv") if row["functions"].fullmatch(name)]
+    out.add("Description", ("text", " ".join([out.summary[0].upper() + out.summary[1:] + "."] + [row["text"] for row in notes if row["kind"] == "standard"])))
+    here = [row["text"] for row in notes if row["kind"] == "text"]
+    if not built(f.prefixed):
+        here.insert(0, "Not built yet: the call reports MPI_ERR_UNSUPPORTED_OPERATION." if f.returns == "int" else "Not built yet.")
+    out.add("In Starling", *[("text", text) for text in here])
+    if f.returns == "int" and not f.prefixed.endswith("_toint"):
+        handler = "" if f.prefixed.startswith("T_") else " The error handler is called first; MPI_Error_string tells more."
+        out.add("Errors", ("text", f"The function returns MPI_SUCCESS, or a code of one of these classes, among others.{handler}"
+                           if errors(f) else f"The function returns MPI_SUCCESS, or an error code.{handler}"), ("items", errors(f)))
+    out.see = [(other, "3") for other in relatives(name, functions)]
+    out.add("Standard", ("text", f"MPI {f.version}" + (", deprecated." if "deprecated" in f.topic else " and later."))
+            if not f.doc else ("text", "An extension of Starling's."))
+    return out
+
+
+def pages():
+    functions = all_functions()
+    known = {f.prefixed for group in functions.values() for f in group}
+    implementations = entries.Built(ROOT / "src" / "mpi", known)
+    return [page(name, functions, implementations.implementation) for name in functions]
