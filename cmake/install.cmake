@@ -6,10 +6,17 @@ install(FILES ${STARLING_INCLUDE}/mpp/shmem.h DESTINATION ${CMAKE_INSTALL_INCLUD
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # What that needs, and no tests or benchmarks.
-set(installed mpi_abi oshmem mpifort_abi mpiexec starlingd starling)
+set(installed mpi_abi oshmem mpifort_abi compat_mpich compat_openmpi mpiexec starlingd starling)
 foreach(plugin starling_pmix starling_verbs)
     if(TARGET ${plugin})
         list(APPEND installed ${plugin})
     endif()
 endforeach()
+if(NOT STARLING_SANITIZE)
+    list(APPEND installed manual)
+    install(DIRECTORY ${STARLING_MANUAL}/ DESTINATION ${CMAKE_INSTALL_MANDIR})
+    foreach(folder bash-completion zsh fish)
+        install(DIRECTORY ${CMAKE_BINARY_DIR}/${CMAKE_INSTALL_DATADIR}/${folder} DESTINATION ${CMAKE_INSTALL_DATADIR})
+    endforeach()
+endif()
 add_custom_target(starling_installed DEPENDS ${installed})

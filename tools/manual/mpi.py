@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT / "tools" / "abi"))
 import entries  # noqa: E402
 import fortran  # noqa: E402
 import table  # noqa: E402
-from page import Page  # noqa: E402
+from page import Page, prototype_lines  # noqa: E402
 
 # Handles and the like that a call both reads and changes, beside what the table of parameters says.
 INOUT = re.compile(r"array_of_requests")
@@ -83,19 +83,17 @@ def arguments(functions):
     return items
 
 
-def c_lines(function):
-    lines = textwrap.wrap(function.prototype() + ";", 76, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
-    return lines
-
-
-def fortran_lines(function):
-    """As module mpi_f08 declares it, without what only the compiler needs."""
-    kept = []
-    for line in "\n".join(fortran.body(function, True, "")).split("\n"):
-        if line.startswith(("!", "import", "implicit", "end ")):
-            continue
-        kept.append(line.replace("_f08(", "(", 1) if not kept else "    " + line.strip())
-    return kept
+def fortran_lines(function, small):
+    """As module mpi_f08 declares it, without what only the compiler needs. `small`: the function whose name it shares there where their
+    arguments tell them apart."""
+    lines = "\n".join(fortran.body(function, fortran.BY_DESCRIPTOR, "")).split("\n")
+    head = " ".join(line.strip().strip("&").strip() for line in lines[:next(i for i, line in enumerate(lines) if "::" in line or line == "implicit none")])
+    head = re.sub(r"\s*bind\(.*\)", "", head)
+    name = small.name if fortran.signature(small) != fortran.signature(function) else function.name
+    head = re.sub(r"^(\w+) \w+\(", rf"\1 {name}(", head)
+    folded = textwrap.wrap(head, 72, subsequent_indent="        ", break_long_words=False)
+    declared = [line for line in lines if "::" in line and not line.startswith(("!", "import"))]
+    return [line + " &" for line in folded[:-1]] + folded[-1:] + ["    " + line for line in declared]
 
 
 def errors(function):
@@ -111,6 +109,7 @@ def errors(function):
     return items
 
 
+@functools.cache
 def stem(name):
     """What the forms of one operation have in common: MPI_Ibcast, MPI_Bcast_init -> bcast."""
     word = re.sub(r"^MPIX?_", "", name)
@@ -141,11 +140,11 @@ def page(name, functions, built):
     f = functions[name][0]
     out = Page(name, "3", summary_of(f), [g.name for g in functions[name]])
     synopsis = [("code", [f"#include <{'mpi-ext.h' if f.doc else 'mpi.h'}>", ""] +
-                 [line for g in functions[name] for line in c_lines(g)])]
+                 [line for g in functions[name] for line in prototype_lines(g.prototype() + ";")])]
     if not fortran.NOT_THERE.match(name) and not f.doc and not fortran.OLD.match(name):
         lines = ["use mpi_f08", ""]
         for g in functions[name]:
-            lines += fortran_lines(g) + [""]
+            lines += fortran_lines(g, f) + [""]
         synopsis.append(("code", lines[:-1]))
     out.add("Synopsis", *synopsis)
     out.add("Parameters", ("items", arguments(functions[name])))

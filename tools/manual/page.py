@@ -26,9 +26,17 @@ class Page:
         return self
 
 
+def prototype_lines(prototype):
+    """A C declaration, broken between parameters."""
+    kept = re.sub(r"(?<!,) ", "\0", prototype)
+    return [line.replace("\0", " ") for line in
+            textwrap.wrap(kept, WIDTH - 4, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)]
+
+
 def escaped(text):
     """For man: a hyphen that can be copied into a shell, and nothing at a line's start that is a request."""
     text = text.replace("\\", "\\e").replace("-", "\\-").replace("~", "\\(ti").replace("^", "\\(ha").replace("`", "\\(ga")
+    text = re.sub(r"[^\x00-\x7f]", lambda found: f"\\[u{ord(found[0]):04X}]", text)
     return re.sub(r"^([.'])", r"\\&\1", text, flags=re.MULTILINE)
 
 
@@ -44,8 +52,10 @@ def running(text):
     return "\n".join(textwrap.wrap("".join(out), 110, break_long_words=False, break_on_hyphens=False))
 
 
-def roff(page, version):
-    out = [f'.TH {page.name.upper()} {page.section} "" "Starling {version}"', ".SH NAME",
+def roff(page, release):
+    """`release`: version and date, by a blank."""
+    version, date = release.split()
+    out = [f'.TH {page.name.upper()} {page.section} {date} "Starling {version}"', ".SH NAME",
            f"{', '.join(escaped(name) for name in page.names)} \\- {escaped(page.summary)}"]
     for heading, blocks in page.parts:
         out.append(f".SH {heading.upper()}")

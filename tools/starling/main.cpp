@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "doctor.h"
+#include "help.h"
 #include "info.h"
 #include "launch/client/daemon_command.h"
 #include "profile/command.h"
@@ -72,7 +73,15 @@ int main(int argc, char** argv) {
 
     CLI::App* daemon_command = app.add_subcommand("daemon", "The user's daemon: start, stop or status");
     daemon_command->prefix_command();
+    daemon_command->footer(starling::launch::daemon_usage());
     daemon_command->callback([&] { result = starling::launch::daemon_command(daemon_command->remaining()); });
+
+    std::string topic;
+    bool tables = false;
+    CLI::App* help_command = app.add_subcommand("help", "What is said on a topic, a command, a function or a variable");
+    help_command->add_option("topic", topic, "Such as hosts, hang, MPI_Send or STARLING_WAIT; none: what there is");
+    help_command->add_flag("--tables", tables, "All commands and options, as JSON")->group("");
+    help_command->callback([&] { result = tables ? starling::print_tables(app) : starling::print_help(app, topic); });
 
     if (argc < 2) return std::fputs(app.help().c_str(), stdout) < 0;
     CLI11_PARSE(app, argc, argv);

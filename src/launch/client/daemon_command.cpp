@@ -131,21 +131,23 @@ bool ask_standing(MessageKind kind, std::string& text) {
     return true;
 }
 
-int usage() {
-    std::fputs(
-        "usage: starling daemon start [--host NAMES | --hostfile FILE] [--launcher-agent COMMAND] [--prefix DIR]\n"
-        "       starling daemon stop|status\n"
-        "With hosts: daemons on each of them, which stay, so that jobs start there at once. Without: the keeper of "
-        "names.\n",
-        stderr);
+int complain_of_usage() {
+    std::fprintf(stderr, "usage:\n%s", daemon_usage());
     return 2;
 }
 
 }  // namespace
 
+const char* daemon_usage() {
+    return "  starling daemon start [--host NAMES | --hostfile FILE] [--launcher-agent COMMAND] [--prefix DIR]\n"
+           "  starling daemon stop|status\n"
+           "With hosts: daemons on each of them, which stay, so that jobs start there at once. Without: the keeper of\n"
+           "names.\n";
+}
+
 int daemon_command(const std::vector<std::string>& arguments) {
     const std::string verb = arguments.empty() ? "" : arguments[0];
-    if ((verb != "start" && verb != "stop" && verb != "status") || (verb != "start" && arguments.size() > 1)) return usage();
+    if ((verb != "start" && verb != "stop" && verb != "status") || (verb != "start" && arguments.size() > 1)) return complain_of_usage();
     if (verb == "start" && arguments.size() > 1) {
         StartOptions options;
         std::string problem = read_options(arguments, options);

@@ -10,4 +10,7 @@ namespace starling::launch {
 /// code: 0, 1 for failure, 2 for a wrong command line, 3 for status when no daemon runs.
 int daemon_command(const std::vector<std::string>& arguments);
 
+/// How it is called.
+const char* daemon_usage();
+
 }  // namespace starling::launch

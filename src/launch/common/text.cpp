@@ -36,4 +36,18 @@ std::string read_lines(const std::string& what, const std::string& path,
     return problem;
 }
 
+size_t edit_distance(std::string_view a, std::string_view b) {
+    std::vector<size_t> row(b.size() + 1);
+    for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+    for (size_t i = 0; i < a.size(); ++i) {
+        size_t diagonal = row[0]++;
+        for (size_t j = 0; j < b.size(); ++j) {
+            const size_t replace = diagonal + (a[i] != b[j]);
+            diagonal = row[j + 1];
+            row[j + 1] = std::min({replace, row[j] + 1, diagonal + 1});
+        }
+    }
+    return row[b.size()];
+}
+
 }  // namespace starling::launch

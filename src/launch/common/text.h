@@ -23,6 +23,9 @@ std::string_view take_word(std::string_view& text);
 /// The last part of a path.
 inline std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
+/// How many letters have to be changed, added or left out to make the one of the other.
+size_t edit_distance(std::string_view a, std::string_view b);
+
 /// Gives each line of a file to `take`, without its end, until that returns what is wrong with it. An empty string, or the sentence
 /// that tells what is wrong, with the file and the line. `what` is what the user calls such a file.
 std::string read_lines(const std::string& what, const std::string& path,

@@ -1,0 +1,135 @@
+"""The pages of the commands, of what `starling help --tables` says; and of starling help's topics."""
+
+import re
+
+from page import Page
+
+WRAPPERS = {"mpicc": "C", "mpicxx": "C++", "mpifort": "Fortran", "oshcc": "C", "oshcxx": "C++"}
+ALSO_WRAPPERS = ("mpicc_abi", "mpicxx_abi", "mpic++", "mpiCC", "mpifort_abi", "mpif90", "mpif77", "oshc++", "oshCC")
+
+
+def dashes(name):
+    return ("--" if len(name) > 2 else "-") + name
+
+
+def blocks_of(text):
+    """Text as topics are written: paragraphs, and lines that are set in."""
+    blocks = []
+    for part in re.split(r"\n\s*\n", text.strip("\n")):
+        lines, code = part.split("\n"), None
+        for line in lines:
+            kind = "code" if line.startswith("  ") else "text"
+            if kind != code:
+                blocks.append((kind, []))
+            code = kind
+            blocks[-1][1].append(line[4:] if kind == "code" and line.startswith("    ") else line)
+    return [(kind, lines if kind == "code" else " ".join(lines)) for kind, lines in blocks]
+
+
+def mpiexec(tables):
+    table = tables["mpiexec"]
+    out = Page("mpiexec", "1", "start an MPI or OpenSHMEM program as a job of several processes", ["mpiexec", "mpirun", "oshrun"])
+    out.add("Synopsis", ("code", [table["synopsis"]]))
+    groups = {}
+    for option in table["options"]:
+        groups.setdefault(option["group"], []).append(option)
+    for group, options in groups.items():
+        title, _, remark = group.partition(" (")
+        items = []
+        for option in options:
+            term = ", ".join(dashes(name) for name in option["names"].split(","))
+            value = option["values"]
+            items.append((term + ("" if value.startswith("[") or not value else " ") + value, option["doc"] or "ignored"))
+        out.add(title, ("text", (remark[0].upper() + remark[1:].rstrip(")") + ".") if remark else ""), ("items", items))
+    out.add("Input, output and end", ("text", table["remarks"].replace("\n", " ").strip()))
+    out.see = [("starling", "1"), ("mpicc", "1"), ("starling-hosts", "7"), ("starling-variables", "7")]
+    return out
+
+
+def option_items(command):
+    """Its options; -h is everybody's, and not told."""
+    items = []
+    for option in command["options"]:
+        if option["names"] == "-h,--help":
+            continue
+        value = option["value"] if not option["positional"] else ""
+        value = re.sub(r":.*", "", value)
+        term = option["names"].replace(",", ", ") if not option["positional"] else option["names"].upper()
+        words = option["doc"] + (f" ({option['default']})" if option["default"] and option["default"] != '""' else "")
+        items.append((term + (f" {value}" if value else ""), words))
+    return items
+
+
+def below(page, command, path):
+    for inner in command["commands"]:
+        page.add(f"{path} {inner['name']}", ("text", inner["doc"] + "."), ("items", option_items(inner)))
+
+
+def starling(tables):
+    top = tables["starling"]
+    out = Page("starling", "1", "look at MPI jobs and at an installation of Starling", ["starling"])
+    out.add("Synopsis", ("code", ["starling COMMAND [options]", "starling help [TOPIC]"]))
+    out.add("Commands", ("items", [(c["name"], c["doc"] + f". See starling-{c['name']}(1).") for c in top["commands"]]))
+    out.add("Topics of starling help", ("items", [(t["name"], t["title"]) for t in tables["topics"]]))
+    out.see = [("mpiexec", "1")] + [(f"starling-{c['name']}", "1") for c in top["commands"]]
+    pages = [out]
+    for command in top["commands"]:
+        name = f"starling-{command['name']}"
+        doc = command["doc"]
+        page = Page(name, "1", doc[0].lower() + doc[1:] if not doc.startswith("MPI") else doc, [name])
+        positional = [o["names"].upper() for o in command["options"] if o["positional"]]
+        synopsis = [line.strip() for line in command["footer"].split("\n") if line.startswith("  starling")]
+        inner = [c["name"] for c in command["commands"]]
+        page.add("Synopsis", ("code", synopsis or [" ".join(["starling", command["name"]] + (["|".join(inner)] if inner else []) +
+                                                            ["[options]"] + [f"[{p}]" for p in positional])]))
+        page.add("Options", ("items", option_items(command)))
+        rest = " ".join(line for line in command["footer"].split("\n") if line and not line.startswith("  "))
+        page.add("Description", ("text", rest))
+        below(page, command, f"starling {command['name']}")
+        page.see = [("starling", "1"), ("mpiexec", "1")]
+        pages.append(page)
+    return pages
+
+
+def starlingd():
+    out = Page("starlingd", "1", "what runs beside MPI jobs on their hosts", ["starlingd"])
+    out.add("Description", ("text", "Starling starts it where it is needed, and it ends by itself: on each host of a job on several, as the keeper of "
+                            "published names, as the launcher of a program that was started without mpiexec, as the helper of a job that another "
+                            "manager has started, and as a standing daemon. It is not called by hand."))
+    out.see = [("starling-daemon", "1"), ("mpiexec", "1")]
+    return out
+
+
+def wrappers():
+    out = Page("mpicc", "1", "compile a program that uses MPI or OpenSHMEM", [*WRAPPERS, *ALSO_WRAPPERS])
+    out.add("Synopsis", ("code", ["mpicc [options] [the compiler's options] files"]))
+    out.add("Description", ("text", "Each calls the system's compiler with what a program needs to find headers, modules and libraries. mpicc, mpicxx and "
+                            "mpifort are for C, C++ and Fortran, oshcc and oshcxx for programs of OpenSHMEM; the others are other names of these."))
+    out.add("Options", ("items", [
+        ("-show, --showme", "only print the command"),
+        ("--showme:compile, --showme:link", "the options for either step"),
+        ("--showme:command, --showme:incdirs, --showme:libdirs, --showme:libs, --showme:version, --showme:help", "what the name says"),
+        ("-compile_info, -link_info", "the command up to either step"),
+        ("-cc=COMPILER, -cxx=COMPILER, -fc=COMPILER", "call another compiler")]))
+    out.add("Environment", ("items", [
+        ("STARLING_CC, STARLING_CXX, STARLING_FC", "the compiler to call; MPICH_CC, OMPI_CC and so on do the same"),
+        ("STARLING_CACHE", "where mpifort keeps the modules that it has had compiled")]))
+    out.see = [("mpiexec", "1"), ("starling-fortran", "7")]
+    return out
+
+
+def topics(tables):
+    pages = []
+    for topic in tables["topics"]:
+        name = f"starling-{topic['name']}"
+        page = Page(name, "7", topic["title"][0].lower() + topic["title"][1:], [name])
+        page.add("Description", *blocks_of(topic["text"]))
+        if topic["name"] == "variables":
+            page.add("All variables", ("items", [(v["name"], v["doc"]) for v in tables["variables"]]))
+        page.see = [("starling", "1"), ("mpiexec", "1")]
+        pages.append(page)
+    return pages
+
+
+def pages(tables):
+    return [mpiexec(tables), *starling(tables), starlingd(), wrappers(), *topics(tables)]

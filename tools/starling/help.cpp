@@ -1,0 +1,157 @@
+#include "help.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "base/config.h"
+#include "help_pages.h"
+#include "launch/client/option_help.h"
+#include "launch/common/text.h"
+
+namespace starling {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string lower(std::string_view text) {
+    std::string out(text);
+    std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return out;
+}
+
+/// The name without what only says which form of a function is meant.
+std::string plain_name(std::string_view topic) {
+    std::string name = lower(topic);
+    if (name.starts_with("pmpi") || name.starts_with("pshmem_")) name.erase(0, 1);
+    if (name.ends_with("()")) name.resize(name.size() - 2);
+    return name;
+}
+
+const HelpPage* find_page(std::string_view topic) {
+    const std::string name = plain_name(topic);
+    for (const HelpPage& page : help_pages()) {
+        if (std::any_of(page.names.begin(), page.names.end(), [&](std::string_view one) { return lower(one) == name; }))
+            return &page;
+    }
+    return nullptr;
+}
+
+const CLI::App* find_command(const CLI::App& app, const std::string& topic) {
+    const std::string name = topic.starts_with("starling-") ? topic.substr(9) : topic;
+    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+        if (command->get_name() == name) return command;
+    }
+    return nullptr;
+}
+
+bool print_variable(std::string_view topic) {
+    std::string name(topic);
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    const Variable* row = find_variable(name.c_str());
+    if (row) fmt::print("{}\n    {}\n\n`starling info --variables` shows its value here, its range and where it was set.\n", row->name, row->doc);
+    return row != nullptr;
+}
+
+void print_contents(const CLI::App& app) {
+    fmt::print("starling help TOPIC, where TOPIC is one of\n\n");
+    for (const HelpPage& page : help_pages())
+        if (page.topic) fmt::print("  {:14}{}\n", page.names[0], page.title);
+    fmt::print("\na command\n\n  mpiexec, oshrun");
+    for (const CLI::App* command : app.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); }))
+        fmt::print(", {}", command->get_name());
+    fmt::print("\n\nan MPI or OpenSHMEM function, such as MPI_Send, or a variable, such as STARLING_WAIT\n");
+}
+
+/// Names that the one that is not known may have been meant for.
+std::vector<std::string_view> similar(std::string_view topic) {
+    const std::string wanted = plain_name(topic);
+    std::vector<std::pair<size_t, std::string_view>> found;
+    for (const HelpPage& page : help_pages()) {
+        for (std::string_view name : page.names) {
+            const size_t distance =
+                lower(name).find(wanted) != std::string::npos ? 1 : launch::edit_distance(lower(name), wanted);
+            if (distance <= std::max<size_t>(1, wanted.size() / 4)) found.emplace_back(distance, name);
+        }
+    }
+    std::stable_sort(found.begin(), found.end(), [](auto& a, auto& b) { return a.first < b.first; });
+    std::vector<std::string_view> names;
+    for (size_t i = 0; i < std::min<size_t>(found.size(), 8); ++i) names.push_back(found[i].second);
+    return names;
+}
+
+Json options_of(const CLI::App& command) {
+    Json rows = Json::array();
+    for (const CLI::Option* option : command.get_options()) {
+        if (option->get_group().empty()) continue;
+        std::string value = option->get_type_name();
+        rows.push_back({{"names", option->get_name(true, true)},
+                        {"value", option->get_items_expected_max() == 0 ? "" : value},
+                        {"default", option->get_default_str()},
+                        {"positional", option->get_positional()},
+                        {"doc", option->get_description()}});
+    }
+    return rows;
+}
+
+Json command_of(const CLI::App& command) {
+    Json row = {{"name", command.get_name()},
+                {"doc", command.get_description()},
+                {"footer", command.get_footer()},
+                {"options", options_of(command)},
+                {"commands", Json::array()}};
+    for (const CLI::App* below : command.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); }))
+        row["commands"].push_back(command_of(*below));
+    return row;
+}
+
+}  // namespace
+
+int print_help(const CLI::App& app, const std::string& topic) {
+    if (topic.empty()) {
+        print_contents(app);
+        return 0;
+    }
+    if (topic == "mpiexec" || topic == "mpirun" || topic == "oshrun") return std::fputs(launch::usage().c_str(), stdout) < 0;
+    if (const HelpPage* page = find_page(topic)) {
+        if (page->topic) fmt::print("{}\n\n", page->title);
+        return std::fwrite(page->text.data(), 1, page->text.size(), stdout) != page->text.size();
+    }
+    if (const CLI::App* command = find_command(app, topic)) return std::fputs(command->help().c_str(), stdout) < 0;
+    if (print_variable(topic)) return 0;
+    const auto names = similar(topic);
+    fmt::print(stderr, "starling: no help on '{}'{}{} (starling help lists all topics)\n", topic,
+               names.empty() ? "" : "; there is ", fmt::join(names, ", "));
+    return 1;
+}
+
+int print_tables(const CLI::App& app) {
+    Json mpiexec = {{"synopsis", launch::usage_synopsis()}, {"remarks", launch::usage_remarks()}, {"options", Json::array()}};
+    for (const launch::OptionHelp& option : launch::option_help()) {
+        mpiexec["options"].push_back({{"group", launch::title_of(option.group)},
+                                      {"names", option.names},
+                                      {"values", option.values},
+                                      {"doc", option.doc}});
+    }
+    Json out = {{"version", STARLING_VERSION},
+                {"mpiexec", mpiexec},
+                {"starling", command_of(app)},
+                {"variables", Json::array()},
+                {"topics", Json::array()}};
+    size_t count = 0;
+    const Variable* rows = variables(count);
+    for (const Variable* row = rows; row != rows + count; ++row)
+        out["variables"].push_back({{"name", row->name}, {"doc", row->doc}});
+    out["functions"] = Json::array();
+    for (const HelpPage& page : help_pages()) {
+        if (!page.topic) out["functions"].push_back(page.names[0]);
+        if (page.topic) out["topics"].push_back({{"name", page.names[0]}, {"title", page.title}, {"text", page.text}});
+    }
+    fmt::print("{}\n", out.dump(1));
+    return 0;
+}
+
+}  // namespace starling
