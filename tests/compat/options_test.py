@@ -23,6 +23,47 @@ int main(int argc, char** argv) {
 """
 
 
+# Each process with each other: data of a type of its own, statuses, a communicator and a reduction with an operation of the program's.
+MEETING = """
+#include <mpi.h>
+#include <stdio.h>
+static void least(void* in, void* inout, int* length, MPI_Datatype* type) {
+    for (int i = 0; i < *length; ++i)
+        if (((int*)in)[i] < ((int*)inout)[i]) ((int*)inout)[i] = ((int*)in)[i];
+}
+int main(int argc, char** argv) {
+    int rank, size, sent[6], got[6], count, sum = 0, low, faults = 0;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm comm;
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comm);
+    MPI_Datatype every_second;
+    MPI_Type_vector(3, 1, 2, MPI_INT, &every_second);
+    MPI_Type_commit(&every_second);
+    for (int step = 1; step < size; ++step) {
+        const int to = (rank + step) % size;
+        for (int i = 0; i < 6; ++i) sent[i] = 100 * rank + i, got[i] = -1;
+        MPI_Status status;
+        MPI_Sendrecv(sent, 1, every_second, size - 1 - to, 7, got, 3, MPI_INT, MPI_ANY_SOURCE, 7, comm, &status);
+        MPI_Get_count(&status, MPI_INT, &count);
+        const int from = size - 1 - status.MPI_SOURCE;
+        faults += count != 3 || status.MPI_TAG != 7 || from != (rank - step + size) % size || got[0] != 100 * from || got[2] != 100 * from + 4 || got[3] != -1;
+        MPI_Barrier(comm);
+    }
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, comm);
+    MPI_Op op;
+    MPI_Op_create(least, 1, &op);
+    low = rank + 5;
+    MPI_Allreduce(MPI_IN_PLACE, &low, 1, MPI_INT, op, comm);
+    faults += sum != size * (size - 1) / 2 || low != 5;
+    printf("%d of %d met with %d faults\\n", rank, size, faults);
+    MPI_Finalize();
+    return faults;
+}
+"""
+
+
 class Options(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -33,6 +74,11 @@ class Options(unittest.TestCase):
         for mpi in ("mpich", "openmpi"):
             cls.program[mpi] = str(folder / mpi)
             subprocess.run([f"mpicc.{mpi}", "-w", str(folder / "one.c"), "-o", cls.program[mpi]], check=True)
+        (folder / "meeting.c").write_text(MEETING)
+        cls.meeting = []
+        for compiler in ("mpicc.mpich", BUILD / "bin" / "mpicc", "mpicc.openmpi"):
+            cls.meeting.append(str(folder / f"meeting{len(cls.meeting)}"))
+            subprocess.run([compiler, "-w", str(folder / "meeting.c"), "-o", cls.meeting[-1]], check=True)
 
     @classmethod
     def tearDownClass(cls):
@@ -70,6 +116,12 @@ class Options(unittest.TestCase):
     def test_programs_of_both_in_one_job(self):
         done = self.run_it("--compat", "auto", "-n", "1", self.program["mpich"], ":", "-n", "1", self.program["openmpi"])
         self.assertBothMeet(done)
+
+    def test_programs_of_three_interfaces_in_one_job(self):
+        parts = [word for program in self.meeting for word in (":", "-n", "2", program)]
+        done = self.run_it("--compat", "auto", self.meeting[0], *parts)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(sorted(done.stdout.splitlines()), [f"{rank} of 8 met with 0 faults" for rank in range(8)])
 
     def test_the_wrong_one_is_refused(self):
         done = self.run_it("--compat", "openmpi", self.program["mpich"])
