@@ -35,18 +35,6 @@ constinit auto& pool = pool_storage.value;
 
 bool is_window_only(const Op& op) { return op.operation == Operation::replace || op.operation == Operation::no_op; }
 
-Kernel kernel_for(const Op& op, const Datatype& type) {
-    if (type.basic == Basic::pair) {
-        if (op.operation != Operation::minloc && op.operation != Operation::maxloc) return nullptr;
-        return find_pair_kernel(op.operation, type.value, type.index);
-    }
-    // The standard has no arithmetic on characters, but every other library has, and programs use it: signed bytes.
-    const Basic basic = type.basic == Basic::character ? Basic::int8 : type.basic;
-    if (__builtin_cpu_supports("avx2"))
-        if (const Kernel kernel = avx2::find_kernel(op.operation, basic)) return kernel;
-    return find_kernel(op.operation, basic);
-}
-
 // The program's function runs outside the library. Functions with an int count get long vectors in pieces.
 void call_user(const Op& op, const void* in, void* inout, int64_t count, const Datatype& type) {
     const Outside outside;
@@ -70,6 +58,20 @@ void call_user(const Op& op, const void* in, void* inout, int64_t count, const D
 }
 
 }  // namespace
+
+Kernel kernel_for(const Op& op, const Datatype& type) {
+    if (type.basic == Basic::pair) {
+        if (op.operation != Operation::minloc && op.operation != Operation::maxloc) return nullptr;
+        return find_pair_kernel(op.operation, type.value, type.index);
+    }
+    // The standard has no arithmetic on characters, but every other library has, and programs use it: signed bytes.
+    const Basic basic = type.basic == Basic::character ? Basic::int8 : type.basic;
+    if (__builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
+        if (const Kernel kernel = avx512::find_kernel(op.operation, basic)) return kernel;
+    if (__builtin_cpu_supports("avx2"))
+        if (const Kernel kernel = avx2::find_kernel(op.operation, basic)) return kernel;
+    return find_kernel(op.operation, basic);
+}
 
 STARLING_STATE std::array<Op, 32> predefined_ops = make_table();
 

@@ -18,9 +18,6 @@ namespace starling::rma {
 
 namespace {
 
-/// Packets to one target under way at most: an owner that is slow to answer is not flooded.
-constexpr uint32_t kMostUnanswered = 64;
-
 using Targets = List<Target, &Target::hook>;
 STARLING_STATE Targets* active = nullptr;
 STARLING_STATE Immortal<message::Serials<Access>> serials_storage;

@@ -42,11 +42,10 @@ bool Exclusion::begin_one_carefully() const {
 bool Exclusion::begin_one_quickly() const {
     if (hears_ && set_mark_quickly(marks_[me_].target, guard_->mode, target_)) [[likely]]
         return true;
-    // Who ends the mode for one element ends it for all others.
-    if (guard_->mode.load(std::memory_order_relaxed) == Mode::quick) return begin_one_carefully();
     clear_mark(marks_[me_].target);
     count_single();
-    return false;
+    // Who ends the mode for one element ends it for all others.
+    return guard_->mode.load(std::memory_order_relaxed) == Mode::quick && begin_one();
 }
 
 void Exclusion::count_single() const {
@@ -66,8 +65,8 @@ void Exclusion::begin_quick() const {
     guard_->unlock();
 }
 
-void Exclusion::begin_all() const {
-    guard_->lock(pid_);
+void Exclusion::begin_all_slowly(bool has_guard) const {
+    if (!has_guard) guard_->lock(pid_);
     end_quick(guard_->mode, barrier_everywhere);
     for (uint32_t who = 0; who < processes_; ++who) {
         Mark& mark = marks_[who];

@@ -104,13 +104,22 @@ class Exclusion {
     bool begin_one_quickly() const;
     void end_one() const { clear_mark(marks_[me_].target); }
     /// Around anything else. Nobody but the caller changes elements then.
-    void begin_all() const;
+    void begin_all() const {
+        const bool mine = try_guard(guard_->holder, pid_);
+        if (!mine || guard_->mode.load(std::memory_order_relaxed) != Mode::careful || any_marked()) begin_all_slowly(mine);
+    }
     void end_all() const { guard_->unlock(); }
 
     /// Careful singles of one process until the mode is quick, and until one with several threads hears barriers.
     static constexpr uint32_t kPatience = 4096, kPatienceWithThreads = 1 << 22;
 
   private:
+    bool any_marked() const {
+        for (uint32_t who = 0; who < processes_; ++who)
+            if (is_marked(marks_[who].target, target_)) return true;
+        return false;
+    }
+    void begin_all_slowly(bool has_guard) const;
     bool begin_one_carefully() const;
     void count_single() const;
     void begin_quick() const;

@@ -8,6 +8,7 @@
 
 #include "base/state.h"
 #include "link/forget.h"
+#include "link/job.h"
 #include "progress/engine.h"
 #include "rma/access.h"
 #include "rma/packets.h"
@@ -30,9 +31,12 @@ struct Answer {
 STARLING_STATE std::deque<Answer>* answers = nullptr;
 STARLING_STATE bool taking = false;
 
-/// A packet for a known region that is not exposed yet.
+/// A packet for a region that is awaited. The peer's job is held, so that it is there when the region is.
 struct Early {
+    explicit Early(link::Peer& its_peer) : peer(&its_peer), hold(&its_peer.job) {}
     link::Peer* peer;
+    link::JobHold hold;
+    uint32_t region = 0;
     alignas(packet::Header) std::byte header[sizeof(packet::Header)];
     std::vector<std::byte> payload;
 };
@@ -68,16 +72,20 @@ void reply(Answer&& answer) {
     answers->push_back(std::move(answer));
 }
 
-/// The known region that it is for, if that is still to be exposed.
+/// So many of one peer are kept for one region: an origin has no more under way.
+constexpr ptrdiff_t kMostEarly = kMostUnanswered;
+
+/// If the region that it is for is still to come.
 bool keep_early(link::Peer& peer, const link::Packet& packet) {
     AccessPacket asked;
-    // Peers of other jobs may be forgotten; but with those nobody begins before they have met.
-    if (packet.header.bytes < sizeof asked || &peer.job != link::self().job) return false;
+    if (packet.header.bytes < sizeof asked) return false;
     std::memcpy(&asked, packet.payload, sizeof asked);
     if (!is_awaited(asked.region)) return false;
     if (!early) early = new std::deque<Early>;
-    Early& kept = early->emplace_back();
-    kept.peer = &peer;
+    const auto same = [&](const Early& e) { return e.peer == &peer && e.region == asked.region; };
+    if (std::count_if(early->begin(), early->end(), same) >= kMostEarly) return false;
+    Early& kept = early->emplace_back(peer);
+    kept.region = asked.region;
     std::memcpy(kept.header, &packet.header, sizeof kept.header);
     kept.payload.assign(packet.payload, packet.payload + packet.header.bytes);
     return true;
@@ -175,12 +183,11 @@ void take_accesses() {
 
 void carry_out_early(uint32_t region) {
     if (!early) return;
+    // Taken out first: to carry one out may bring others.
     std::deque<Early> all = std::move(*early);
     early->clear();
     for (Early& one : all) {
-        AccessPacket asked;
-        std::memcpy(&asked, one.payload.data(), sizeof asked);
-        if (asked.region != region)
+        if (one.region != region)
             early->push_back(std::move(one));
         else if (!one.peer->dead)
             carry_out(*one.peer, {*reinterpret_cast<packet::Header*>(one.header), one.payload.data()});

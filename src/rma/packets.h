@@ -32,5 +32,7 @@ static_assert(sizeof(AccessPacket) == 24);
 /// Runs in one packet at most, and data to and fro: what any path takes.
 inline constexpr uint32_t kMostRuns = 128;
 inline constexpr uint32_t kMostBytes = 16 * 1024;
+/// Packets to one target under way at most: an owner that is slow to answer is not flooded.
+inline constexpr uint32_t kMostUnanswered = 64;
 
 }  // namespace starling::rma

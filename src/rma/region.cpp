@@ -56,7 +56,21 @@ void expose_known(const RegionKey& key, void* base, const Exclusion* exclusion) 
     carry_out_early(key.id);
 }
 
-bool is_awaited(uint32_t id) { return id - kFirstKnown < kKnownRegions && known[id - kFirstKnown].key.secret == 0; }
+bool is_awaited(uint32_t id) {
+    if (id - kFirstKnown < kKnownRegions) return known[id - kFirstKnown].key.secret == 0;
+    return id < regions.size() && regions[id].awaits_secret;
+}
+
+void await_secret(const RegionKey& key) { find_region(key.id, key.secret)->awaits_secret = true; }
+
+RegionKey open(const RegionKey& key, uint64_t secret) {
+    Region& region = *find_region(key.id, key.secret);
+    region.key.secret = secret;
+    region.awaits_secret = false;
+    const RegionKey opened = region.key;
+    carry_out_early(key.id);
+    return opened;
+}
 
 void resize(const RegionKey& key, uint64_t bytes) {
     if (Region* region = find_region(key.id, key.secret)) region->ranges.assign(1, {0, bytes});
@@ -84,7 +98,11 @@ int detach(const RegionKey& key, const void* base) {
 }
 
 void withdraw(const RegionKey& key) {
-    if (Region* region = find_region(key.id, key.secret)) *region = Region{};
+    Region* region = find_region(key.id, key.secret);
+    if (!region) return;
+    const bool awaited = region->awaits_secret;
+    *region = Region{};
+    if (awaited) carry_out_early(key.id);
 }
 
 Region* find_region(uint32_t id, uint64_t secret) {

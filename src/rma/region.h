@@ -29,6 +29,7 @@ struct Region {
     RegionKey key;                         ///< secret 0: the place is free
     const Exclusion* exclusion = nullptr;  ///< of updates; null: those who change the memory know of none
     std::vector<Range> ranges;             ///< what may be accessed, by offset
+    bool awaits_secret = false;            ///< others will know another one: until then what comes for it waits
 
     /// The memory of an access; null if any of it is not to be accessed.
     std::byte* at(uint64_t offset, uint64_t bytes) const;
@@ -44,7 +45,11 @@ inline RegionKey known_key(uint32_t place, uint64_t secret, uint64_t bytes) {
     return {secret | 1, bytes, kFirstKnown + place, 0};
 }
 void expose_known(const RegionKey& key, void* base, const Exclusion* exclusion = nullptr);
-/// Whether the number is that of a known region which is not exposed.
+/// Has what comes for the region wait until open(), which gives it a secret that those who may reach it know by then, and its new key. So
+/// many regions have one secret, and nobody has to keep one of each.
+void await_secret(const RegionKey& key);
+RegionKey open(const RegionKey& key, uint64_t secret);
+/// Whether the number is that of a known region which is not exposed, or of one that awaits its secret.
 bool is_awaited(uint32_t id);
 /// It is so long from now on.
 void resize(const RegionKey& key, uint64_t bytes);

@@ -118,18 +118,18 @@ class Marked {
 };
 
 /// Elements that lie as they have to, many at a time, by plain instructions: nobody else changes any.
-void update_in_bulk(const Update& u, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count) {
+void update_in_bulk(const Update& u, Way way, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count) {
     const auto bytes = static_cast<uint64_t>(count * u.element->size);
     if (old) std::memcpy(old, memory, bytes);
     if (u.op->operation == Operation::no_op) return;
-    if (u.op->operation == Operation::replace)
-        std::memcpy(memory, operand, bytes);
+    if (way.kernel)
+        way.kernel(operand, memory, memory, count);
     else
-        datatype::apply_to(*u.op, operand, memory, memory, count, *u.element);
+        std::memcpy(memory, operand, bytes);  // MPI_REPLACE
 }
 
 /// Elements with gaps in them, or that lie anyhow.
-void update_anyhow(const Update& u, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count) {
+void update_anyhow(const Update& u, Way, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count) {
     const Datatype& element = *u.element;
     const auto size = static_cast<uint64_t>(element.size);
     alignas(32) std::byte value[kLargestElement] = {}, now[kLargestElement] = {};
@@ -186,7 +186,7 @@ void update_alone(const Update& u, Way way, std::byte* memory, const std::byte* 
     for (int64_t n; count > 0; count -= n) {
         n = std::min(count, most);
         const Alone alone(exclusion);
-        by_plain_instructions(u, memory, operand, old, n);
+        by_plain_instructions(u, way, memory, operand, old, n);
         memory += n * element.extent;
         if (operand) operand += n * element.size;
         if (old) old += n * element.size;
@@ -195,7 +195,10 @@ void update_alone(const Update& u, Way way, std::byte* memory, const std::byte* 
 
 }  // namespace
 
-Way way_of(const Update& u) { return {known(u), is_word(*u.element) ? static_cast<uint8_t>(u.element->size) : uint8_t{0}}; }
+Way way_of(const Update& u) {
+    return {known(u), is_word(*u.element) ? static_cast<uint8_t>(u.element->size) : uint8_t{0},
+            datatype::kernel_for(*u.op, *u.element)};
+}
 
 void update_one(const Update& u, Way way, std::byte* memory, const std::byte* operand, std::byte* old,
                 const Exclusion* exclusion) {
@@ -212,7 +215,11 @@ void update_one(const Update& u, Way way, std::byte* memory, const std::byte* op
 
 void update(const Update& u, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count,
             const Exclusion* exclusion) {
-    const Way way = way_of(u);
+    update(u, way_of(u), memory, operand, old, count, exclusion);
+}
+
+void update(const Update& u, Way way, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count,
+            const Exclusion* exclusion) {
     if (count == 1) return update_one(u, way, memory, operand, old, exclusion);
     if (!exclusion && way.bytes && is_aligned(memory, way.bytes))
         return update_by_processor(u, way, memory, operand, old, count);

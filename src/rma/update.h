@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "datatype/datatype.h"
+#include "datatype/kernels.h"
 #include "datatype/op.h"
 #include "rma/exclusion.h"
 
@@ -24,7 +25,8 @@ struct Update {
 enum class Known : uint8_t { none, load, exchange, add, add_float, add_double };
 struct Way {
     Known known = Known::none;
-    uint8_t bytes = 0;  ///< of the word; 0: an element is none
+    uint8_t bytes = 0;                  ///< of the word; 0: an element is none
+    datatype::Kernel kernel = nullptr;  ///< what does it to many; null: copies
 };
 Way way_of(const Update& update);
 
@@ -34,8 +36,10 @@ Way way_of(const Update& update);
 /// of other kinds.
 void update(const Update& update, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count,
             const Exclusion* exclusion);
-
-/// The same of one element, whose way is known.
+/// The same where the way is known.
+void update(const Update& update, Way way, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count,
+            const Exclusion* exclusion);
+/// The same of one element.
 void update_one(const Update& update, Way way, std::byte* memory, const std::byte* operand, std::byte* old,
                 const Exclusion* exclusion);
 

@@ -35,8 +35,8 @@ uint64_t to_pages(uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; 
 int exchange(comm::Comm& comm, const Claim& mine, std::vector<Claim>& claims) {
     claims.resize(static_cast<size_t>(comm.size));
     const collective::Blocks blocks(claims.data(), sizeof(Claim), collective::byte_type());
-    const collective::View view = collective::View::all(collective::exchange_of(comm));
-    return collective::run(collective::allgather(view, &mine, sizeof(Claim), collective::byte_type(), blocks));
+    collective::CommCall call(comm, true);
+    return collective::run(call, collective::allgather(call, &mine, sizeof(Claim), collective::byte_type(), blocks));
 }
 
 /// What the members' claims come to together.
@@ -196,6 +196,7 @@ int make(comm::Comm& comm, const Wanted& wanted, Window*& made) {
     mine.memory = window->pages.name();
     mine.board = reinterpret_cast<uint64_t>(window->board_memory);
     expose(*window);
+    rma::await_secret(window->key);
     mine.key = window->key;
     mine.bytes = wanted.bytes;
     mine.disp_unit = wanted.disp_unit;
@@ -214,12 +215,14 @@ int make(comm::Comm& comm, const Wanted& wanted, Window*& made) {
     if (rma::Region* region = rma::find_region(window->key.id, window->key.secret))
         region->exclusion = &window->exclusion.emplace(window->board.exclusion(place, place));
     window->comm = comm::make_intracomm(claims[0].context, comm.local_group().retain(), comm.rank, comm::errors_return());
+    for (Claim& claim : claims) claim.key.secret = claims[0].key.secret;
     window->kept.keep(claims, window->neighbours);
     window->remotes.resize(static_cast<size_t>(comm.size));
     all_windows.push_back(window);
     ++counters.windows;
     ++counters.windows_made;
     take_early_messages(*window);
+    window->key = rma::open(window->key, claims[0].key.secret);
     if (static_cast<int>(window->neighbours.size()) < comm.size) progress::serve_other_hosts();
     made = window;
     return MPI_SUCCESS;
@@ -234,7 +237,7 @@ int free(Window& window) {
 }
 
 Remote& meet(Window& window, int rank) {
-    std::unique_ptr<Remote>& place = window.remotes[static_cast<size_t>(rank)];
+    std::unique_ptr<Remote>& place = window.remotes.place(rank);
     place = std::make_unique<Remote>();
     place->rank = rank;
     place->disp_unit = window.kept.disp_unit(rank);

@@ -35,7 +35,7 @@ inline uint64_t block_bytes(MPI_Datatype handle, MPI_Count count) {
 
 inline bool find_near(Window& window, int rank, MPI_Aint disp, uint64_t bytes, NearBlock& block) {
     if (static_cast<size_t>(rank) >= window.remotes.size()) return false;
-    Remote* const to = window.remotes[static_cast<size_t>(rank)].get();
+    Remote* const to = window.remotes.find(rank);
     if (!to || !to->near || (to->held == Held::no && window.epoch != Epoch::fence)) return false;
     int64_t offset;
     if (__builtin_mul_overflow(int64_t{disp}, to->disp_unit, &offset)) return false;
@@ -74,7 +74,8 @@ inline bool update_near(Window& window, const void* origin, void* old, MPI_Count
         rma::update_one(last_found.update, last_found.way, block.memory, operand, static_cast<std::byte*>(old),
                         target.exclusion);
     else
-        rma::update(last_found.update, block.memory, operand, static_cast<std::byte*>(old), count, target.exclusion);
+        rma::update(last_found.update, last_found.way, block.memory, operand, static_cast<std::byte*>(old), count,
+                    target.exclusion);
     return true;
 }
 
@@ -100,7 +101,7 @@ inline bool swap_near(Window& window, const void* origin, const void* compare, v
 /// Nothing is under way to the target, and it is not the turn of others.
 inline bool flush_near(Window& window, int rank) {
     if (static_cast<size_t>(rank) >= window.remotes.size()) return false;
-    const Remote* const to = window.remotes[static_cast<size_t>(rank)].get();
+    const Remote* const to = window.remotes.find(rank);
     if (!to || to->held == Held::no || to->target.open != 0 || to->target.batch || to->target.error) return false;
     if ((idle_flushes + 1) % kFlushesPerLook == 0) return false;
     ++idle_flushes;

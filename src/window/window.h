@@ -83,6 +83,30 @@ struct Remote {
     bool in_group = false;  ///< of MPI_Win_start
 };
 
+/// Targets by rank. Of those that were never used it keeps an eighth of a byte each.
+class Remotes {
+  public:
+    void resize(size_t processes) {
+        size_ = processes;
+        rows_.resize((processes + kRow - 1) / kRow);
+    }
+    size_t size() const { return size_; }
+    Remote* find(int rank) const {
+        const auto& row = rows_[static_cast<size_t>(rank) / kRow];
+        return row ? row[static_cast<size_t>(rank) % kRow].get() : nullptr;
+    }
+    std::unique_ptr<Remote>& place(int rank) {
+        auto& row = rows_[static_cast<size_t>(rank) / kRow];
+        if (!row) row = std::make_unique<std::unique_ptr<Remote>[]>(kRow);
+        return row[static_cast<size_t>(rank) % kRow];
+    }
+
+  private:
+    static constexpr size_t kRow = 64;
+    size_t size_ = 0;
+    std::vector<std::unique_ptr<std::unique_ptr<Remote>[]>> rows_;
+};
+
 /// The epoch of accesses that this process is in.
 enum class Epoch : uint8_t { none, fence, started, locks, lock_all };
 
@@ -103,7 +127,7 @@ struct Window {
     void* plain = nullptr;          ///< the same where nobody can map it; from malloc
     rma::RegionKey key;
     Kept kept;
-    std::vector<std::unique_ptr<Remote>> remotes;  ///< by rank; made at the first use
+    Remotes remotes;  ///< made at the first use
     std::vector<Remote*> used;
 
     std::vector<int> neighbours;  ///< the ranks on this host, in order: the places on the board
@@ -149,7 +173,7 @@ int free(Window& window);
 /// The target of that rank; the caller has checked it.
 Remote& meet(Window& window, int rank);
 inline Remote& remote(Window& window, int rank) {
-    Remote* met = window.remotes[static_cast<size_t>(rank)].get();
+    Remote* met = window.remotes.find(rank);
     return met ? *met : meet(window, rank);
 }
 

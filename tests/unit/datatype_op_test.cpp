@@ -259,7 +259,7 @@ TEST(Op, HandlesMatchTheAbi) {
 }
 
 // The loops for old processors do the same as those the tests above ran.
-TEST(Op, BaselineAgreesWithAvx2) {
+TEST(Op, BaselineAgreesWithNewerProcessors) {
     using datatype::Basic;
     using datatype::Operation;
     for (const Operation operation : {Operation::sum, Operation::prod, Operation::min, Operation::max})
@@ -273,6 +273,10 @@ TEST(Op, BaselineAgreesWithAvx2) {
                 datatype::avx2::find_kernel(operation, basic)(a.data(), b.data(), y.data(), count);
             else
                 y = x;
+            EXPECT_EQ(std::memcmp(x.data(), y.data(), bytes), 0);
+            const datatype::Kernel widest = datatype::avx512::find_kernel(operation, basic);
+            if (!widest || !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512dq")) continue;
+            widest(a.data(), b.data(), y.data(), count);
             EXPECT_EQ(std::memcmp(x.data(), y.data(), bytes), 0);
         }
 }

@@ -339,6 +339,21 @@ TEST(Exclusion, TheModeIsQuickAfterManySinglesAndNotAnyMoreAfterBulk) {
     munmap(shared, sizeof(Shared));
 }
 
+TEST(Exclusion, WhoMayDoEitherBeginsTheModeAndStaysInIt) {
+    NEEDS_BARRIERS();
+    hear_barriers();
+    Shared* shared = shared_memory();
+    ASSERT_NE(shared, nullptr);
+    const Exclusion mine = shared->at(0);
+    shared->at(1);
+    for (uint32_t i = 1; i < Exclusion::kPatience; ++i) EXPECT_FALSE(mine.begin_one_quickly());
+    EXPECT_EQ(shared->guard.mode.load(), Mode::careful);
+    EXPECT_TRUE(mine.begin_one_quickly()) << "it would end at once what it has begun";
+    EXPECT_EQ(shared->guard.mode.load(), Mode::quick);
+    mine.end_one();
+    munmap(shared, sizeof(Shared));
+}
+
 TEST(Exclusion, TheModeStaysCarefulWhereOneCanNotEndIt) {
     hear_barriers();
     Shared* shared = shared_memory();

@@ -44,6 +44,26 @@ TEST(Region, NeedsItsSecret) {
     withdraw(next);
 }
 
+TEST(Region, HasAnotherSecretWhenOthersKnowIt) {
+    std::vector<std::byte> memory(8);
+    const RegionKey first = expose(memory.data(), memory.size());
+    EXPECT_FALSE(is_awaited(first.id));
+    await_secret(first);
+    EXPECT_TRUE(is_awaited(first.id)) << "what comes waits";
+    const RegionKey key = open(first, first.secret ^ 4);
+    EXPECT_FALSE(is_awaited(key.id));
+    EXPECT_EQ(key.id, first.id);
+    EXPECT_EQ(key.bytes, first.bytes);
+    EXPECT_EQ(find_region(key.id, first.secret), nullptr);
+    EXPECT_NE(find_region(key.id, key.secret), nullptr);
+    withdraw(key);
+    // One that never gets there.
+    const RegionKey failed = expose(memory.data(), memory.size());
+    await_secret(failed);
+    withdraw(failed);
+    EXPECT_FALSE(is_awaited(failed.id));
+}
+
 TEST(Region, OfAddressesHasWhatIsAttached) {
     std::vector<std::byte> memory(300);
     const RegionKey key = expose_addresses();
