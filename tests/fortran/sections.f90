@@ -80,7 +80,9 @@ contains
   end subroutine blocking
 
   subroutine blocking_collectives()
-    integer :: a(4, 3), all_of(8, 5), i, place(1)
+    integer, target :: a(4, 3)
+    integer :: all_of(8, 5), i, place(1)
+    integer, pointer :: none(:)
     call fill(a)
     all_of = -1
     call MPI_Gather(a(2, :), 3, MPI_INTEGER, all_of(2:8:2, 1:5:2), 3, MPI_INTEGER, 0, MPI_COMM_WORLD)
@@ -93,6 +95,15 @@ contains
     call MPI_Allreduce(MPI_IN_PLACE, a(1:3:2, :), 6, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD)
     call check(a(3, 2) == 500 * size * (size - 1) + size * 32, 'allreduce')
     call check(a(2, 2) == number(rank, 22), 'gaps of allreduce')
+    ! Nothing where nothing is looked at, as programs do. What its shape was has gaps.
+    none => a(1, :)
+    if (rank /= 0) nullify (none)
+    if (rank == 0) allocate (none(size))
+    call MPI_Gather(rank, 1, MPI_INTEGER, none, 1, MPI_INTEGER, 0, MPI_COMM_WORLD)
+    if (rank == 0) then
+      call check(all(none == [(i, i = 0, size - 1)]), 'gather to nothing')
+      deallocate (none)
+    end if
     place = 7
     call MPI_Bcast(place(1), 1, MPI_INTEGER, 0, MPI_COMM_WORLD)
     call check(place(1) == 7, 'bcast')

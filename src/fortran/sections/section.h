@@ -8,8 +8,10 @@
 
 namespace starling::fortran {
 
-/// Whether there are no gaps. Of what has no size in its last dimension (-1) there are none, and in nothing neither.
+/// Whether there are no gaps. Of what has no size in its last dimension (-1) there are none, and in nothing neither: programs give arrays that
+/// are not allocated where a call looks at none, as all but the root do, and then the rest of the descriptor is anything.
 inline bool lies_together(const Descriptor& array) {
+    if (!array.address()) return true;
     ptrdiff_t next = array.length();
     for (int i = 0; i < array.rank(); ++i) {
         const ptrdiff_t extent = array.extent(i);
