@@ -11,14 +11,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "base/config.h"
+#include "base/error.h"
+#include "mpi.h"
 #include "transport/ip/network.h"
 #include "transport/loopback/loopback.h"
 #include "transport/shm/shared_memory.h"
+#include "transport/verbs/plugin.h"
+#include "transport/verbs/ports.h"
 
 namespace starling {
 
@@ -101,6 +106,53 @@ std::string multicast() {
            "; groups of up to STARLING_MULTICAST_GROUPS communicators (docs/multicast.md)";
 }
 
+/// What a port is, and whether a process here would use it; tried by opening it.
+std::string state_of(const verbs::Plugin& plugin, const verbs::DeviceChoice& choice, const verbs::PortFacts& facts, int& used) {
+    char gid[INET6_ADDRSTRLEN] = "";
+    inet_ntop(AF_INET6, facts.gid, gid, sizeof gid);
+    std::string what =
+        facts.ethernet ? fmt::format("RoCE on {}", facts.interface) : fmt::format("InfiniBand, LID {}", facts.lid);
+    what += fmt::format(", link {}, MTU {}, GID {} (index {}), pkey {:#06x}", facts.active ? "up" : "down", facts.mtu, gid,
+                        facts.gid_index, facts.pkey);
+    if (!choice.takes(facts.device, facts.port)) return "not used: not among STARLING_VERBS_DEVICES; " + what;
+    if (facts.why_not[0] != '\0') return fmt::format("not usable: {}; {}", facts.why_not, what);
+    if (!facts.active) return "not usable: its link is down; " + what;
+    if (used == verbs::Ports::kMost)
+        return fmt::format("not used: a process uses {} ports at most; {}", verbs::Ports::kMost, what);
+    char problem[512] = "";
+    const verbs::Options options = verbs::configured_options();
+    verbs::Port* const port = plugin.open(&facts, &options, problem, sizeof problem);
+    if (!port) return fmt::format("not usable: {}; {}", problem, what);
+    const verbs::PortCounters counters = port->counters();
+    ++used;
+    what += fmt::format("; datagrams of {} bytes, {} KB locked in memory", port->datagram_limit(),
+                        counters.registered_bytes / 1024);
+    port->close();
+    return "used; " + what;
+}
+
+void add_verbs(std::vector<TransportReport>& to) {
+    const auto say = [&to](const std::string& state) { to.push_back({"verbs", state}); };
+    if (config().verbs == Verbs::off) return say("off (STARLING_VERBS)");
+    if (!verbs::has_device()) return say("not usable: the kernel knows no InfiniBand or RoCE device (`rdma link` lists them)");
+    verbs::DeviceChoice choice;
+    if (verbs::DeviceChoice::parse(config().verbs_devices, choice) != MPI_SUCCESS)
+        return say("not usable: " + std::string(failure_text()));
+    const verbs::Plugin* const plugin = verbs::load_plugin();
+    if (!plugin) return say("not usable: " + std::string(failure_text()));
+    std::vector<verbs::PortFacts> ports(64);
+    const verbs::Options options = verbs::configured_options();
+    const int count =
+        std::min<int>(plugin->list(ports.data(), static_cast<int>(ports.size()), &options), static_cast<int>(ports.size()));
+    if (count == 0)
+        say("not usable: no device has a port that can be seen (are there /dev/infiniband/uverbs*, for this user?)");
+    int used = 0;
+    for (int i = 0; i < count; ++i) {
+        const verbs::PortFacts& facts = ports[static_cast<size_t>(i)];
+        to.push_back({fmt::format("verbs {}:{}", facts.device, facts.port), state_of(*plugin, choice, facts, used)});
+    }
+}
+
 TransportReport of(const transport::Traits& traits, const std::string& state) {
     constexpr std::pair<transport::Can, const char*> kWords[] = {{transport::kSharesMemory, "kernel copies"},
                                                                  {transport::kConnections, "connections"},
@@ -118,11 +170,12 @@ TransportReport of(const transport::Traits& traits, const std::string& state) {
 }  // namespace
 
 std::vector<TransportReport> transports() {
-    return {of(loopback::kTraits, "a template, used in tests"),
-            of(shm::kTraits, shared_memory()),
-            of(ip::kTraits, udp()),
-            {"multicast", multicast()},
-            {"kernel copy (process_vm_readv)", kernel_copy()}};
+    std::vector<TransportReport> all{of(loopback::kTraits, "a template, used in tests"), of(shm::kTraits, shared_memory()),
+                                     of(ip::kTraits, udp())};
+    add_verbs(all);
+    all.push_back({"multicast", multicast()});
+    all.push_back({"kernel copy (process_vm_readv)", kernel_copy()});
+    return all;
 }
 
 }  // namespace starling

@@ -55,14 +55,16 @@ std::string state_of(const std::string& port) {
     return {text, bytes > 0 ? static_cast<size_t>(bytes) : 0};
 }
 
-// Beside the object that this code is in.
+// Beside the object that this code is in: the library, or a tool, whose libraries are in a folder beside its own.
 std::string plugin_path() {
     Dl_info info;
     char self[PATH_MAX];
     if (!dladdr(reinterpret_cast<void*>(&load_plugin), &info) || !info.dli_fname || !realpath(info.dli_fname, self))
         return kPluginFile;
-    const std::string path(self);
-    return path.substr(0, path.rfind('/') + 1) + kPluginFile;
+    const std::string path(self), folder = path.substr(0, path.rfind('/') + 1);
+    for (const char* const way : {"", "../lib/", "../lib64/"})
+        if (access((folder + way + kPluginFile).c_str(), F_OK) == 0) return folder + way + kPluginFile;
+    return kPluginFile;  // where the system's libraries are
 }
 
 }  // namespace
