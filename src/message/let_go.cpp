@@ -10,6 +10,7 @@
 #include "message/finish.h"
 #include "message/match.h"
 #include "message/point_to_point.h"
+#include "message/protocol/rdma_read.h"
 #include "message/protocol/rendezvous.h"
 #include "message/send.h"
 #include "progress/engine.h"
@@ -82,6 +83,7 @@ bool take_back(SendRequest& request) {
 }  // namespace
 
 void let_go_at_once(SendRequest& request) {
+    if (request.stage != SendRequest::Stage::eager) rdma_read::take_back(request, true);
     LetGo* copy = copy_of(request);
     std::replace(request.peer->sends.begin(), request.peer->sends.end(), &request, static_cast<SendRequest*>(copy));
     if (request.stage != SendRequest::Stage::eager) rendezvous::replace(request.serial, *copy);

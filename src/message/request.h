@@ -45,6 +45,7 @@ struct SendRequest : Request {
     uint32_t stream_to = 0;                  ///< what we name the receiver's request by
     uint32_t generation = 0;                 ///< goes with stream_to
     transport::OutStream* stream = nullptr;  ///< to another host, from clear_to_stream on; owned
+    void* loan = nullptr;                    ///< of its memory to the receiver (protocol/rdma_read.h); null: none
     /// What is next, or under way: the last two once the receiver has asked for the data (protocol/pieces.h, stream.h).
     enum class Stage : uint8_t { eager, envelope, offered, pieces, stream } stage = Stage::eager;
     bool waits = false;     ///< its caller does nothing else until it is done; set before start_send(), or never

@@ -61,6 +61,11 @@ struct Packet {
 class Path;
 class Transport;
 
+/// Memory as others name it, once its owner has told them (an rkey, elsewhere). Opaque but to the transport.
+struct Region {
+    uint64_t word[2] = {};
+};
+
 /// A place for one packet.
 struct Slot {
     std::byte* payload = nullptr;
@@ -113,6 +118,18 @@ class Path {
     virtual void end(OutStream& stream, bool confirmed) { (void)stream, (void)confirmed; }
     /// The payload of packets that is best for what is cut anyway.
     virtual uint32_t piece_limit() const { return payload_limit(); }
+
+    // Memory that the other process reaches by itself, where a connection can do that (traits.can then says nothing of it).
+    /// Lets the other process read and write it by Transport::put and get, and update it, once it has been told the region. The memory
+    /// `stays` where it is until take_back(); else that is cheap for memory that was lent before. Null: not now.
+    virtual void* lend(const void* memory, uint64_t bytes, bool stays, Region& region) {
+        return (void)memory, (void)bytes, (void)stays, (void)region, nullptr;
+    }
+    /// `at_once`: nobody reaches it any more, even if an access is under way, which then fails. Else none is.
+    virtual void take_back(void* loan, bool at_once) { (void)loan, (void)at_once; }
+    /// Whether put, get and update of a region that the other process has lent are carried out now; they may fail all the same, with
+    /// the connection.
+    virtual bool reaches(const Region& region) const { return (void)region, false; }
 
     /// A packet of a kind that belongs to the transport: it was sent with Sink::send().
     virtual void take(const Packet& packet) { (void)packet; }
@@ -189,11 +206,6 @@ class Sink {
 
   protected:
     ~Sink() = default;
-};
-
-/// Memory as others name it, once its owner has told them (an rkey, elsewhere). Opaque but to the transport.
-struct Region {
-    uint64_t word[2] = {};
 };
 
 /// How memory is updated as one step, also against all other updates.
@@ -292,7 +304,7 @@ class Transport {
     /// It waits for acknowledgements alone now: what peers hold back is asked for.
     virtual void hasten() {}
 
-    // Registered memory, if traits.can has kRegions. There is no order between operations, nor between them and packets, but
+    // Registered memory, if traits.can has kRegions, or where Path::reaches() says so. There is no order between operations, nor between them and packets, but
     // that what is done before another is asked for has happened before it. One that does not fit into its region has an error.
     /// Lets others reach this memory until withdraw(); it must not move. Tell them the region in a packet.
     virtual int expose(void* memory, uint64_t bytes, Region& out);

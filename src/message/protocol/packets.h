@@ -2,26 +2,37 @@
 //
 //   eager        whole message in one packet
 //   rendezvous   Offer; the receiver, once matched, either copies the data itself (kernel copy) and answers
-//                `fetched` (a large one both sides copy, both_sided.h), or answers `clear_to_stream` and gets `piece`s
+//                `fetched` (a large one both sides copy, both_sided.h; between hosts its device reads, rdma_read.h), or answers `clear_to_stream` and gets `piece`s
 #pragma once
 
 #include <cstdint>
 
 #include "base/copy.h"
+#include "transport/transport.h"
 
 namespace starling::message {
 
 /// Payload of a rendezvous packet.
 struct Offer {
     uint64_t bytes = 0;
-    uint64_t address = 0;                           ///< of contiguous data in the sender's memory; 0: must be streamed
-    uint32_t serial = 0;                            ///< the sender's name for its request
-    int32_t pid = 0;                                ///< of the sender
+    // Within a host; between hosts a region (set_region), if it is `lent`.
+    uint64_t address = 0;  ///< of contiguous data in the sender's memory; 0: must be streamed
+    int32_t pid = 0;       ///< of the sender
+    uint32_t let_go = 0;   ///< the sender's counter of that name when it was sent: if it differs after the data was read, that
+                           ///< may not have been the message's any more (let_go)
+    uint32_t serial = 0;   ///< the sender's name for its request
     CopyPath::Reach reach = CopyPath::Reach::near;  ///< what the sender's copies into shared memory have told of the receiver
     uint8_t waits = 0;                              ///< 1: the sender does nothing else until the message is gone
     uint8_t ahead = 0;                              ///< 1: the first pieces follow at once, on the same ring
-    uint32_t let_go = 0;  ///< the sender's counter of that name when it was sent: if it differs after the data was read, that
-                          ///< may not have been the message's any more (let_go)
+    uint8_t lent = 0;                               ///< 1: the receiver's device may read the data
+
+    void set_region(const transport::Region& region) {
+        address = region.word[0];
+        pid = static_cast<int32_t>(region.word[1]);
+        let_go = static_cast<uint32_t>(region.word[1] >> 32);
+        lent = 1;
+    }
+    transport::Region region() const { return {{address, uint64_t{let_go} << 32 | static_cast<uint32_t>(pid)}}; }
 };
 
 static_assert(sizeof(Offer) == 32);

@@ -10,6 +10,7 @@
 #include "datatype/datatype.h"
 #include "message/finish.h"
 #include "message/protocol/pieces.h"
+#include "message/protocol/rdma_read.h"
 #include "message/protocol/stream.h"
 #include "message/send.h"
 #include "message/serials.h"
@@ -42,6 +43,7 @@ void list(SendRequest& request) {
     request.serial = listed.add(request);
     ++request.peer->open_offers;
     request.stream = nullptr;
+    request.loan = nullptr;
 }
 
 bool put(SendRequest& request) {
@@ -49,11 +51,17 @@ bool put(SendRequest& request) {
     if (!link::reserve(*request.peer, sizeof(Offer), slot)) return false;
     slot.header->kind = packet::Kind::rendezvous;
     slot.header->message = request.envelope();
-    Offer offer{request.bytes,           0,
-                request.serial,          static_cast<int32_t>(getpid()),
-                reach_of(*request.peer), request.waits,
-                goes_ahead(request),     sends_let_go()};
-    if (datatype::is_block(*request.type, request.count))
+    Offer offer{request.bytes,
+                0,
+                static_cast<int32_t>(getpid()),
+                sends_let_go(),
+                request.serial,
+                reach_of(*request.peer),
+                request.waits,
+                goes_ahead(request)};
+    if (request.peer->can(transport::kStreams))
+        rdma_read::lend(request, offer);
+    else if (datatype::is_block(*request.type, request.count))
         offer.address = reinterpret_cast<uint64_t>(datatype::block_address(*request.type, request.buffer));
     std::memcpy(slot.payload, &offer, sizeof offer);
     link::commit(*request.peer, slot, sizeof offer);
@@ -74,6 +82,7 @@ SendRequest* find(const link::Peer& peer, uint32_t serial) {
 
 void finish(SendRequest& request, int error) {
     stream::end(request, error == MPI_SUCCESS);
+    rdma_read::take_back(request, error != MPI_SUCCESS);
     listed.remove(request.serial);
     --request.peer->open_offers;
     message::finish(request, error);

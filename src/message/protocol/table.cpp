@@ -7,6 +7,7 @@
 #include "message/protocol/incoming.h"
 #include "message/protocol/kernel_copy.h"
 #include "message/protocol/pieces.h"
+#include "message/protocol/rdma_read.h"
 #include "message/protocol/stream.h"
 
 namespace starling::message {
@@ -19,10 +20,21 @@ constexpr Protocol kProtocols[] = {
      .when = "up to STARLING_EAGER_LIMIT: the whole message is in one packet; the sender decides",
      .costs = "two copies; nobody waits",
      .instead = "the message is offered: all below, of which the receiver chooses"},
+    {.name = "read",
+     .choice = LongProtocol::read,
+     .when =
+         "to another host, if an InfiniBand or RoCE device connects the two processes and the data is one block on both sides",
+     .costs =
+         "no copy: the receiver's device reads; the sender may compute meanwhile. Memory has to be registered, the first time",
+     .instead = "stream",
+     .can = rdma_read::can,
+     .pays = rdma_read::pays,
+     .start = rdma_read::start,
+     .fail = rdma_read::fail},
     {.name = "stream",
      .choice = LongProtocol::stream,
      .when = "to another host, always",
-     .costs = "an exchange of packets, then by TCP from memory to memory, by UDP two copies more",
+     .costs = "an exchange of packets, then by TCP from memory to memory, by a device's frames or datagrams two copies more",
      .instead = "",
      .can = stream::can,
      .pays = stream::pays,

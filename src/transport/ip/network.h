@@ -55,9 +55,13 @@ class Remote final : public transport::Path {
     void end(OutStream& stream, bool confirmed) override;
     uint32_t piece_limit() const override;
     void take(const transport::Packet& packet) override;
+    void* lend(const void* memory, uint64_t bytes, bool stays, transport::Region& region) override;
+    void take_back(void* loan, bool at_once) override { RcPort::take_back(*static_cast<Loan*>(loan), at_once); }
+    bool reaches(const transport::Region& region) const override;
 
   private:
     friend class Network;
+    RcConnection* rc() const { return wire_ && wire_->rc ? static_cast<RcConnection*>(wire_->connection) : nullptr; }
     Network& network() const;
     verbs::Port* port() const;
     bool goes_by_wire() const { return wire_ && wire_->attached && !wire_->connection->doubted(); }
@@ -94,6 +98,12 @@ class Network final : public transport::Transport, public transport::Connector {
     void flush() override { endpoint_->flush_acks(); }
     void hasten() override { endpoint_->hasten(); }
     transport::Connector* connector() override { return this; }
+    int put(transport::Path& to, const transport::Region& region, uint64_t offset, const void* from, uint64_t bytes,
+            transport::Completion& done) override;
+    int get(transport::Path& of, const transport::Region& region, uint64_t offset, void* into, uint64_t bytes,
+            transport::Completion& done) override;
+    int update(transport::Path& of, const transport::Region& region, uint64_t offset, transport::Update how, uint64_t operand,
+               uint64_t compare, uint64_t* before, transport::Completion& done) override;
     int join(const transport::GroupName& name, transport::Audience& audience, std::unique_ptr<transport::Group>& out) override;
     uint32_t group_payload() const override;
 

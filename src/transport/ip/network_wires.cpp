@@ -71,6 +71,32 @@ void Remote::take(const transport::Packet& packet) {
     }
 }
 
+// Memory: what an RC connection's device reaches.
+
+void* Remote::lend(const void* memory, uint64_t bytes, bool stays, transport::Region& region) {
+    return rc() && rc()->serves() ? rc()->memory().lend(memory, bytes, stays, region) : nullptr;
+}
+
+bool Remote::reaches(const transport::Region& region) const { return rc() && rc()->reaches(region); }
+
+int Network::put(transport::Path& to, const transport::Region& region, uint64_t offset, const void* from, uint64_t bytes,
+                 transport::Completion& done) {
+    if (!to.reaches(region)) return fail(MPI_ERR_OTHER, "no connection reaches the region");
+    return rc_->write(*remote(to).rc(), region, offset, from, bytes, done);
+}
+
+int Network::get(transport::Path& of, const transport::Region& region, uint64_t offset, void* into, uint64_t bytes,
+                 transport::Completion& done) {
+    if (!of.reaches(region)) return fail(MPI_ERR_OTHER, "no connection reaches the region");
+    return rc_->read(*remote(of).rc(), region, offset, into, bytes, done);
+}
+
+int Network::update(transport::Path& of, const transport::Region& region, uint64_t offset, transport::Update how,
+                    uint64_t operand, uint64_t compare, uint64_t* before, transport::Completion& done) {
+    if (!of.reaches(region)) return fail(MPI_ERR_OTHER, "no connection reaches the region");
+    return rc_->update(*remote(of).rc(), region, offset, how, operand, compare, before, done);
+}
+
 // What connections tell.
 
 void Network::note(Remote& path, bool Wire::*what) {

@@ -1,0 +1,101 @@
+#include "message/protocol/rdma_read.h"
+
+#include "base/counters.h"
+#include "base/list.h"
+#include "base/state.h"
+#include "datatype/datatype.h"
+#include "message/finish.h"
+#include "message/protocol/stream.h"
+#include "transport/transport.h"
+
+namespace starling::message::rdma_read {
+
+namespace {
+
+/// Shorter ones are sooner there as frames than their memory is registered.
+constexpr uint64_t kLeast = 8 * 1024;
+
+/// A message of theirs that our device reads.
+struct Reading : transport::Completion {
+    ReceiveRequest* request = nullptr;
+    Offer offer;
+    uint64_t bytes = 0;
+    bool gone = false;  ///< its sender is, and what is known of it perhaps as well
+    ListHook hook;
+};
+using Readings = List<Reading, &Reading::hook>;
+STARLING_STATE Readings* readings = nullptr;
+
+void settle(transport::Completion& completion) {
+    auto* const reading = static_cast<Reading*>(&completion);
+    const Reading done = *reading;
+    Readings::remove(reading);
+    delete reading;
+    ReceiveRequest& request = *done.request;
+    if (done.gone) {
+        return finish(request, starling::fail(MPI_ERR_PROC_ABORTED, "rank %d ended before its message of %llu bytes was read",
+                                              request.outcome.source, static_cast<unsigned long long>(done.offer.bytes)));
+    }
+    if (done.error) {
+        clear_failure();
+        stream::start({request, done.offer, done.bytes, false});
+        return;
+    }
+    ++counters.reads_rdma;
+    counters.bytes_read_rdma += done.bytes;
+    const Fetched fetched{done.offer.serial};
+    link::send_control(*request.peer, packet::Kind::fetched, &fetched, sizeof fetched);
+    request.outcome.bytes = done.bytes;
+    finish(request, request.outcome.error);
+}
+
+}  // namespace
+
+bool can(const Matched& message) {
+    return message.offer.lent && !message.peer().can(transport::kSharesMemory) &&
+           datatype::is_block(*message.request.type, message.request.count) &&
+           message.peer().base->reaches(message.offer.region());
+}
+
+bool pays(const Matched&) { return true; }
+
+bool start(const Matched& message) {
+    if (!readings) readings = new Readings;
+    auto* const reading = new Reading;
+    reading->then = settle;
+    reading->request = &message.request;
+    reading->offer = message.offer;
+    reading->bytes = message.bytes;
+    readings->push_back(reading);
+    transport::Path& path = *message.peer().base;
+    void* const into = datatype::block_address(*message.request.type, message.request.buffer);
+    if (path.by.get(path, message.offer.region(), 0, into, message.bytes, *reading) == MPI_SUCCESS) return true;
+    clear_failure();
+    Readings::remove(reading);
+    delete reading;
+    return false;
+}
+
+// The connection is closed by now, or about to be, and with that the reading ends.
+void fail(const Gone& gone) {
+    for (Reading* one = readings ? readings->front() : nullptr; one; one = readings->next(one))
+        if (!one->gone) one->gone = gone.includes(*one->request->peer);
+}
+
+void lend(SendRequest& request, Offer& offer) {
+    offer.pid = 0;
+    offer.let_go = 0;
+    if (request.bytes < kLeast || !datatype::is_block(*request.type, request.count)) return;
+    transport::Region region;
+    const void* const data = datatype::block_address(*request.type, request.buffer);
+    request.loan = request.peer->base->lend(data, request.bytes, false, region);
+    if (request.loan) offer.set_region(region);
+}
+
+void take_back(SendRequest& request, bool at_once) {
+    if (!request.loan) return;
+    request.peer->base->take_back(request.loan, at_once);
+    request.loan = nullptr;
+}
+
+}  // namespace starling::message::rdma_read
