@@ -216,6 +216,7 @@ void on_connection_packet(Peer& peer, const Packet& packet) {
 
 void on_news(Peer& peer, transport::News news) {
     if (news == transport::News::ready) return apply(peer, Event::ready);
+    if (news == transport::News::surpassed) return request_close(peer);
     if (peer.state == State::connecting) peer.backoff = kBackoff;
     apply(peer, news == transport::News::broken ? Event::broken : Event::close);
 }

@@ -165,9 +165,10 @@ class Connector {
 };
 
 enum class News : uint8_t {
-    ready,   ///< the connection carries
-    ended,   ///< the other side has finished: everything sent on it was delivered
-    broken,  ///< it did not open, or died
+    ready,      ///< the connection carries
+    ended,      ///< the other side has finished: everything sent on it was delivered
+    broken,     ///< it did not open, or died
+    surpassed,  ///< one that opened now would be of a better kind
 };
 
 /// Somebody who sends to us without having been met.

@@ -84,6 +84,8 @@ class Endpoint {
     verbs::Ports* ports() const;
     /// The place of our port by which the peer is reached over verbs; -1: it is not, or has not answered there (of late).
     int verbs_place(const Session& session) const;
+    /// The same whether or not it has answered, as what both have told of their ports has it.
+    int likely_verbs_place(const Session& session) const;
     /// Has wait_fd() tell of what comes by ports, which it else does not. False: something has come. Before each sleep.
     bool arm();
     /// The next poll() leaves nothing out.

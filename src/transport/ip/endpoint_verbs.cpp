@@ -178,6 +178,13 @@ int Endpoint::verbs_place(const Session& session) const {
     return path < 0 ? -1 : session.path(path).route.rail - Route::kVerbs;
 }
 
+int Endpoint::likely_verbs_place(const Session& session) const {
+    if (const int known = verbs_place(session); known >= 0) return known;
+    for (int p = 0; p < kMaxAddresses; ++p)
+        if (const Path& path = session.path(p); path.present && path.route.by_verbs()) return path.route.rail - Route::kVerbs;
+    return -1;
+}
+
 bool Endpoint::arm() { return !state_->verbs || state_->verbs->ports->arm(); }
 
 void Endpoint::look_everywhere() {

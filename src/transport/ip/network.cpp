@@ -53,8 +53,6 @@ Remote::Remote(Network& by, const transport::Process& to, void* user) : transpor
 
 Network& Remote::network() const { return static_cast<Network&>(by); }
 
-verbs::Port* Remote::port() const { return session_ ? network().verbs_port_ : nullptr; }
-
 bool Remote::reserve(uint32_t bytes, transport::Slot& slot) {
     if (!session_ || bytes > kTraits.payload) return false;
     Endpoint& endpoint = *network().endpoint_;
@@ -122,7 +120,10 @@ int Network::open(const transport::Process& self, transport::Sink& sink, Network
     std::unique_ptr<verbs::Ports> ports;
     if (const int error = verbs::Ports::open(ports)) return error;
     if (const int error = Endpoint::open(identity, made->upcalls(), made->endpoint_)) return error;
-    if (ports) made->endpoint_->adopt(std::move(ports));
+    if (ports) {
+        ports->listen(*made);
+        made->endpoint_->adopt(std::move(ports));
+    }
     out = made.release();
     out->announce(false);
     return MPI_SUCCESS;
@@ -243,7 +244,7 @@ bool Network::poll(Look look) {
     bool any = look_around(look);
     // Another thread sleeps, and what was to wake it we may have taken.
     for (int tries = 0; asleep_ > 0 && tries < static_cast<int>(kSkipBusy) && !endpoint_->arm(); ++tries)
-        any |= endpoint_->poll(now_ns());
+        any |= poll_datagrams(now_ns());
     return any;
 }
 
@@ -264,7 +265,7 @@ bool Network::look_around(Look look) {
         endpoint_->look_everywhere();
         bool any = poll_wires(now);
         any |= groups_ && groups_->poll(now);
-        return endpoint_->poll(now) || any;
+        return poll_datagrams(now) || any;
     }
     if (woken_) return poll_what_came(now);
     const bool busy = look == Look::busy;
@@ -272,7 +273,7 @@ bool Network::look_around(Look look) {
     skipped_ = 0;
     bool any = false;
     if (by_wire_.due(now, by_datagram_, wires_deadline())) any |= by_wire_.looked(now, poll_wires(now));
-    if (by_datagram_.due(now, by_wire_, endpoint_->next_deadline())) any |= by_datagram_.looked(now, endpoint_->poll(now));
+    if (by_datagram_.due(now, by_wire_, endpoint_->next_deadline())) any |= by_datagram_.looked(now, poll_datagrams(now));
     if (groups_ && by_group_.due(now, by_datagram_, UINT64_MAX)) any |= by_group_.looked(now, groups_->poll(now));
     if (any)
         skip_quiet_ = 1;
@@ -291,7 +292,7 @@ bool Network::poll_what_came(uint64_t now) {
     const uint32_t came = endpoint_->what_came();
     bool any = false;
     if (came & Endpoint::kWires || wires_deadline() <= now) any |= by_wire_.looked(now, poll_wires(now));
-    if (came & Endpoint::kOwn || endpoint_->next_deadline() <= now) any |= by_datagram_.looked(now, endpoint_->poll(now));
+    if (came & Endpoint::kOwn || endpoint_->next_deadline() <= now) any |= by_datagram_.looked(now, poll_datagrams(now));
     if (came & Endpoint::kGroups) any |= by_group_.looked(now, groups_->poll(now));
     if (!unplaced_.empty()) [[unlikely]]
         any |= place_paths();

@@ -12,6 +12,7 @@
 #include "transport/ip/rc.h"
 #include "transport/ip/tcp.h"
 #include "transport/transport.h"
+#include "transport/verbs/ports.h"
 
 namespace starling::ip {
 
@@ -63,7 +64,7 @@ class Remote final : public transport::Path {
     friend class Network;
     RcConnection* rc() const { return wire_ && wire_->rc ? static_cast<RcConnection*>(wire_->connection) : nullptr; }
     Network& network() const;
-    verbs::Port* port() const;
+    verbs::Port* port(uint8_t& place) const;
     bool goes_by_wire() const { return wire_ && wire_->attached && !wire_->connection->doubted(); }
     void attach_wire();
     void detach_wire();
@@ -76,7 +77,7 @@ class Remote final : public transport::Path {
     uint64_t rc_pause_ = 0;       ///< how long that was last
 };
 
-class Network final : public transport::Transport, public transport::Connector {
+class Network final : public transport::Transport, public transport::Connector, private verbs::QueueListener {
   public:
     /// Opens a socket and puts its port into the process's word of the address table. Constant time; talks to no one. It lives
     /// until the process ends.
@@ -147,8 +148,12 @@ class Network final : public transport::Transport, public transport::Connector {
     void avoid_rc(Remote& path);
     void failed_to(Remote& path, const char* what);
     void note(Remote& path, bool Wire::*what);
-    /// Whether a port is open.
-    bool has_verbs() const { return verbs_port_ != nullptr; }
+    bool has_verbs() const;
+    bool settle_wires(uint64_t now);
+    void look_for_better(uint64_t now);
+    bool poll_datagrams(uint64_t now);
+    void happened(uint16_t place, verbs::Port& port, const verbs::Event& event) override;
+    void closing(uint16_t place, verbs::Port& port) override;
     void follow_rails();
     void tell_of_lost_rails(const uint32_t* now, size_t count);
     void follow_doubt(Remote& path);
@@ -167,14 +172,15 @@ class Network final : public transport::Transport, public transport::Connector {
     Bringer by_wire_, by_datagram_, by_group_;
     std::unique_ptr<GroupSockets> groups_;  ///< from the first join on
 
-    std::unique_ptr<Tcp> tcp_;  ///< from the first connection on
-    std::unique_ptr<Rc> rc_;    ///< likewise
-    verbs::Port* verbs_port_ = nullptr;
+    std::unique_ptr<Tcp> tcp_;     ///< from the first connection on
+    std::unique_ptr<Rc> rc_;       ///< likewise
+    bool rc_came_ = false;         ///< in this poll something has come by one
     std::vector<Remote*> wired_;   ///< paths with a wire
     std::vector<Remote*> told_;    ///< of these, those with news
     std::vector<uint32_t> rails_;  ///< addresses of ours, as of the last look
     uint32_t rails_seen_ = 0;      ///< rails_version()
     uint64_t last_traffic_ = 0;
+    uint64_t better_at_ = 0;  ///< ns; when to look whether TCP need not be any more
     StreamTotals counted_by_tcp_, counted_by_rc_;
 };
 

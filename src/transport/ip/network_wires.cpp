@@ -23,6 +23,7 @@ namespace {
 Remote& path_of(Connection& connection) { return *static_cast<Remote*>(connection.user); }
 Remote& remote(transport::Path& path) { return static_cast<Remote&>(path); }
 
+constexpr uint64_t kBetterInterval = 10'000'000;                                 ///< ns
 constexpr uint64_t kFirstPause = 1'000'000'000, kLongestPause = 60'000'000'000;  ///< ns, without RC
 }  // namespace
 
@@ -81,19 +82,19 @@ bool Remote::reaches(const transport::Region& region) const { return rc() && rc(
 
 int Network::put(transport::Path& to, const transport::Region& region, uint64_t offset, const void* from, uint64_t bytes,
                  transport::Completion& done) {
-    if (!to.reaches(region)) return fail(MPI_ERR_OTHER, "no connection reaches the region");
+    if (!to.reaches(region)) return unsupported("put");
     return rc_->write(*remote(to).rc(), region, offset, from, bytes, done);
 }
 
 int Network::get(transport::Path& of, const transport::Region& region, uint64_t offset, void* into, uint64_t bytes,
                  transport::Completion& done) {
-    if (!of.reaches(region)) return fail(MPI_ERR_OTHER, "no connection reaches the region");
+    if (!of.reaches(region)) return unsupported("get");
     return rc_->read(*remote(of).rc(), region, offset, into, bytes, done);
 }
 
 int Network::update(transport::Path& of, const transport::Region& region, uint64_t offset, transport::Update how,
                     uint64_t operand, uint64_t compare, uint64_t* before, transport::Completion& done) {
-    if (!of.reaches(region)) return fail(MPI_ERR_OTHER, "no connection reaches the region");
+    if (!of.reaches(region)) return unsupported("update");
     return rc_->update(*remote(of).rc(), region, offset, how, operand, compare, before, done);
 }
 
@@ -199,6 +200,18 @@ bool Network::ensure_tcp() {
 
 // What link decides.
 
+/// Nothing seals what a device reads and writes.
+bool Network::has_verbs() const { return endpoint_->ports() && !endpoint_->cipher() && endpoint_->ports()->count() > 0; }
+
+/// By which the process is reached, as both have told; null: by none. An RC connection finds out by itself whether it is.
+verbs::Port* Remote::port(uint8_t& place) const {
+    if (!session_ || !network().has_verbs()) return nullptr;
+    const int known = network().endpoint_->likely_verbs_place(*session_);
+    if (known < 0) return nullptr;
+    place = static_cast<uint8_t>(known);
+    return network().endpoint_->ports()->port(place);
+}
+
 bool Network::earned(uint32_t packets, uint64_t bytes) const {
     return packets >= static_cast<uint32_t>(config().connect_messages) || bytes >= config().connect_bytes;
 }
@@ -220,7 +233,11 @@ bool Network::connect_by(Remote& path, bool rc) {
     Wire& wire = *path.wire_;
     const ProcessId peer{path.to.job(), path.to.rank};
     if (rc) {
-        verbs::Port* const port = path.port();
+        uint8_t place = 0;
+        verbs::Port* port = path.port(place);
+        // The other side has found out already.
+        for (uint8_t i = 0; !port && has_verbs() && i < verbs::Ports::kMost; ++i)
+            if (endpoint_->ports()->usable(i)) port = endpoint_->ports()->port(place = i);
         if (!port || port->counters().queues >= port->facts().most_queues)
             return fail(MPI_ERR_OTHER, port ? "%s has no queue left" : "the peer is not reached by verbs",
                         port ? port->facts().device : "") == MPI_SUCCESS;
@@ -229,7 +246,7 @@ bool Network::connect_by(Remote& path, bool rc) {
                 std::make_unique<Rc>(wire_upcalls(), [](Connection& c, packet::Kind kind, const void* payload, uint32_t bytes) {
                     path_of(c).network().sink_.send(path_of(c).user, kind, payload, bytes);
                 });
-        wire.connection = &rc_->add(peer, &path, path.session_, 0, *port);
+        wire.connection = &rc_->add(peer, &path, path.session_, place, *port);
     } else {
         if (!ensure_tcp()) return false;
         const uint64_t key = path.to.segment->host(path.to.segment->host_of(path.to.rank)).key;
@@ -258,7 +275,8 @@ uint32_t Network::describe(transport::Path& path, packet::Kind kind, std::byte* 
     if (!wire.connection && kind == packet::Kind::accept) return 0;  // it failed, and the refusal follows
     uint32_t bytes = 0;
     const auto described = [&] { return wire.connection->by.describe(*wire.connection, kind, payload, bytes) == MPI_SUCCESS; };
-    if (wire.connection || (to.port() && to.rc_from_ <= now_ns() && connect_by(to, true))) {
+    uint8_t place = 0;
+    if (wire.connection || (to.port(place) && to.rc_from_ <= now_ns() && connect_by(to, true))) {
         if (described()) return bytes;
         if (!wire.rc) return failed_to(to, "not offered"), bytes;
         avoid_rc(to);
@@ -342,6 +360,7 @@ void Network::act_on_news() {
         if (path.wire_ && (path.wire_->doubted || path.wire_->trusted)) follow_doubt(path);
         if (path.wire_ && (path.wire_->ended || path.wire_->broken)) {
             const bool broken = path.wire_->broken;
+            if (path.wire_->rc && !broken) path.rc_pause_ = 0;
             path.wire_->ended = path.wire_->broken = false;
             if (path.wire_->rc && broken) avoid_rc(path);
             sink_.connection(path.user, broken ? transport::News::broken : transport::News::ended);
@@ -362,24 +381,61 @@ void Network::count_pieces() {
 }
 
 bool Network::poll_wires(uint64_t now) {
-    if (!tcp_ && !rc_) return false;
-    if (tcp_) follow_rails();
+    if (!tcp_) return settle_wires(now);
+    follow_rails();
     const uint64_t before = last_traffic_;
     last_traffic_ = now;
     bool any = false;
     {
         // What is answered goes out together, and one acknowledgement is for all that has come: behind a datagram that is still on its way each frame would ask for one.
         const transport::Batch batch(this);
-        any |= tcp_ && tcp_->poll(now);
-        any |= rc_ && rc_->poll();
+        any = tcp_->poll(now);
     }
-    if (any)
-        count_pieces();
-    else
-        last_traffic_ = before;
+    if (!any) last_traffic_ = before;
+    return settle_wires(now) || any;
+}
+
+/// Verbs may be known of, or work again, only after TCP was opened.
+void Network::look_for_better(uint64_t now) {
+    if (now < better_at_) return;
+    better_at_ = now + kBetterInterval;
+    std::vector<Remote*> found;
+    uint8_t place = 0;
+    for (Remote* path : wired_)
+        if (path->wire_->carries && !path->wire_->rc && path->rc_from_ <= now && path->port(place)) found.push_back(path);
+    for (Remote* path : found) sink_.connection(path->user, transport::News::surpassed);
+}
+
+/// What they have told, and what had to wait until nothing is in the middle of anything.
+bool Network::settle_wires(uint64_t now) {
+    if (tcp_ && has_verbs()) look_for_better(now);
+    const bool any = rc_ && rc_->poll();
+    if (tcp_ || rc_) count_pieces();
     if (!told_.empty()) [[unlikely]]
         act_on_news();
     return any;
+}
+
+// What comes by ports the endpoint takes, and has frames told in between.
+bool Network::poll_datagrams(uint64_t now) {
+    if (!rc_) [[likely]]
+        return endpoint_->poll(now);
+    last_traffic_ = now;
+    rc_came_ = false;
+    const bool any = endpoint_->poll(now);
+    return (rc_came_ || rc_->due() ? settle_wires(now) : false) || any || rc_came_;
+}
+
+void Network::happened(uint16_t, verbs::Port& port, const verbs::Event& event) {
+    rc_came_ = true;
+    if (!rc_ || event.kind == verbs::Event::Kind::up) return;
+    if (event.kind == verbs::Event::Kind::down) return rc_->lose_port(port, false);
+    rc_->happened(event);
+}
+
+void Network::closing(uint16_t, verbs::Port& port) {
+    rc_came_ = true;
+    if (rc_) rc_->lose_port(port, true);
 }
 
 uint64_t Network::wires_deadline() const {

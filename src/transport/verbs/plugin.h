@@ -16,6 +16,9 @@ enum class Link : uint8_t { gone, down, active };
 /// What the kernel says of a port.
 Link link_of(const char* device, uint8_t port);
 
+/// Tests have their own: then there is a device. Null: the one beside the library again.
+void use_plugin(const Plugin* plugin);
+bool plugin_is_a_tests();
 /// Loads it, for good. Null with failure_text().
 const Plugin* load_plugin();
 /// As the variables say.

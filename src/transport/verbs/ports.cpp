@@ -41,7 +41,7 @@ int Ports::open(std::unique_ptr<Ports>& out) {
                     "driver (`rdma link` lists devices), or set STARLING_VERBS=auto");
     }
     const Plugin* const plugin = load_plugin();
-    if (plugin) return open(*plugin, true, out);
+    if (plugin) return open(*plugin, !plugin_is_a_tests(), out);
     if (required) return MPI_ERR_OTHER;
     if (config().verbose >= 1)
         std::fprintf(stderr, "starling: verbs: %.*s\n", static_cast<int>(failure_text().size()), failure_text().data());

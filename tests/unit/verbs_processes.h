@@ -1,0 +1,348 @@
+// InfiniBand between processes of one test (message_team.h): ports whose datagrams and frames go through shared memory, and that read and
+// write each other's memory by the kernel. What goes wrong the test decides.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "transport/verbs/plugin.h"
+
+namespace starling::verbs::processes {
+
+inline constexpr uint32_t kProcesses = 8, kQueues = 4096, kKeys = 65536, kFrame = 4096, kRing = 256;
+inline constexpr uint32_t kFirstQueue = 2;  ///< a device's own are those before
+
+struct Shared {
+    struct Packet {
+        uint32_t to_queue, bytes, from;  ///< to_queue 0: a datagram
+        std::byte data[kFrame];
+    };
+    struct Inbox {
+        pthread_mutex_t mutex;
+        int event;
+        uint32_t head, tail;  ///< of the ring
+        Packet ring[kRing];
+    };
+    struct QueueState {
+        std::atomic<uint32_t> process, peer;  ///< process + 1; peer 0: not connected, or closed
+    };
+    struct Key {
+        std::atomic<pid_t> owner;
+        uint64_t begin, bytes;
+    };
+    std::atomic<uint32_t> processes, queues{1}, keys{1};
+    std::atomic<uint64_t> frames, transfers;
+    std::atomic<uint64_t>
+        breaks_after;  ///< each queue breaks after so many frames and transfers, counted over all; 0: none does
+    std::atomic<uint64_t> counted;
+    std::atomic<bool> refuse_memory, refuse_queues, closed_for_queues;  ///< the last: they are made, but carry nothing
+    Inbox inboxes[kProcesses];
+    QueueState queue[kQueues];
+    Key key[kKeys];
+};
+inline Shared* shared = nullptr;
+
+/// Before the processes are forked.
+inline void make() {
+    void* const memory =
+        mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    ASSERT_NE(memory, MAP_FAILED);
+    shared = new (memory) Shared;
+    for (Shared::Inbox& one : shared->inboxes) {
+        pthread_mutexattr_t kind;
+        pthread_mutexattr_init(&kind);
+        pthread_mutexattr_setpshared(&kind, PTHREAD_PROCESS_SHARED);
+        pthread_mutexattr_setrobust(&kind, PTHREAD_MUTEX_ROBUST);
+        pthread_mutex_init(&one.mutex, &kind);
+        one.event = eventfd(0, EFD_NONBLOCK);
+    }
+}
+inline void unmake() {
+    for (Shared::Inbox& one : shared->inboxes) close(one.event);
+    munmap(shared, sizeof(Shared));
+    shared = nullptr;
+}
+
+class InboxLock {
+  public:
+    explicit InboxLock(Shared::Inbox& inbox) : inbox_(inbox) {
+        if (pthread_mutex_lock(&inbox.mutex) == EOWNERDEAD) pthread_mutex_consistent(&inbox.mutex);
+    }
+    ~InboxLock() { pthread_mutex_unlock(&inbox_.mutex); }
+
+  private:
+    Shared::Inbox& inbox_;
+};
+
+class Port;
+
+class Queue final : public verbs::Queue {
+  public:
+    Queue(Port& port, void* user, uint32_t number) : port(port), user(user), number(number) {}
+    QueueAddress address() const override;
+    bool connect(const QueueAddress& peer) override {
+        to = peer.queue;
+        shared->queue[number].peer.store(to);
+        return true;
+    }
+    Status send(const iovec* parts, int count) override;
+    Status write(const Transfer& what) override { return move(what, true); }
+    Status write_with_note(const Transfer&, uint32_t) override { return Status::broken; }
+    Status read(const Transfer& what) override { return move(what, false); }
+    Status fetch_add(const Transfer&, uint64_t) override { return Status::broken; }
+    Status compare_swap(const Transfer&, uint64_t, uint64_t) override { return Status::broken; }
+    void close(bool linger) override;
+    bool answers() const { return to != 0 && shared->queue[to].peer.load() == number && !shared->closed_for_queues; }
+
+    Port& port;
+    void* const user;
+    const uint32_t number;
+    uint32_t to = 0;
+    bool broken = false, wants_room = false;
+
+  private:
+    Status move(const Transfer& what, bool write);
+    bool breaks();
+};
+
+class Port final : public verbs::Port {
+  public:
+    Port() : slot(shared->processes++) {
+        std::strcpy(facts_.device, "test0");
+        facts_.port = 1;
+        facts_.active = true;
+        facts_.most_queues = 1024;
+        facts_.most_registered = UINT64_MAX;
+        facts_.inline_bytes = 64;
+        facts_.mtu = kFrame;
+    }
+    const PortFacts& facts() const override { return facts_; }
+    Address address() const override {
+        Address all;
+        all.gid[15] = static_cast<uint8_t>(slot + 1);
+        all.queue = slot + kFirstQueue;
+        all.key = 7;
+        all.mtu_log = 12;
+        return all;
+    }
+    uint32_t datagram_limit() const override { return kFrame; }
+    uint32_t frame_limit() const override { return kFrame; }
+    Status send(const Address& to, const iovec* parts, int count) override {
+        // As of a network, what finds no place is lost.
+        put(to.queue - kFirstQueue, 0, parts, count);
+        return Status::done;
+    }
+    verbs::Queue* make_queue(void* user) override {
+        const uint32_t number = shared->queues++;
+        if (shared->refuse_queues || number >= kQueues) return nullptr;
+        shared->queue[number].process.store(slot + 1);
+        queues_.push_back(std::make_unique<Queue>(*this, user, number));
+        return queues_.back().get();
+    }
+    Membership* join(const uint8_t*) override { return nullptr; }
+    bool enroll(void* memory, uint64_t bytes, bool, Memory& out) override {
+        const uint32_t key = shared->keys++;
+        if (shared->refuse_memory || key >= kKeys) return false;
+        shared->key[key].begin = reinterpret_cast<uint64_t>(memory);
+        shared->key[key].bytes = bytes;
+        shared->key[key].owner.store(getpid());
+        out = {key, key, nullptr};
+        registered_ += bytes;
+        return true;
+    }
+    void dismiss(Memory& memory) override {
+        shared->key[memory.local].owner.store(0);
+        registered_ -= shared->key[memory.local].bytes;
+    }
+    int poll(Event* out, int most) override {
+        uint64_t drained;
+        (void)!::read(inbox().event, &drained, sizeof drained);
+        for (auto& queue : queues_) make_room(*queue);
+        int count = 0;
+        for (; count < most && !events_.empty(); ++count) {
+            out[count] = events_.front();
+            events_.pop_front();
+        }
+        while (count < most && take(out[count])) ++count;
+        return count;
+    }
+    void give_back(const Event& event) override {
+        std::erase_if(lent_, [&](auto& one) { return one.get() == event.buffer; });
+    }
+    int wait_fd() const override { return shared->inboxes[slot].event; }
+    bool arm() override {
+        const InboxLock lock(inbox());
+        return events_.empty() && inbox().head == inbox().tail;
+    }
+    PortCounters counters() const override {
+        PortCounters all;
+        all.registered_bytes = registered_;
+        all.queues = queues_.size();
+        return all;
+    }
+    const char* problem() const override { return "the test has it so"; }
+    void close() override { delete this; }
+
+    bool put(uint32_t process, uint32_t to_queue, const iovec* parts, int count) {
+        if (process >= kProcesses) return true;
+        Shared::Inbox& there = shared->inboxes[process];
+        {
+            const InboxLock lock(there);
+            if (there.tail - there.head == kRing) return false;
+            Shared::Packet& packet = there.ring[there.tail++ % kRing];
+            packet = {to_queue, 0, slot, {}};
+            for (int i = 0; i < count; packet.bytes += static_cast<uint32_t>(parts[i++].iov_len))
+                std::memcpy(packet.data + packet.bytes, parts[i].iov_base, parts[i].iov_len);
+        }
+        const uint64_t one = 1;
+        (void)!::write(there.event, &one, sizeof one);
+        return true;
+    }
+    void tell(const Event& event) {
+        events_.push_back(event);
+        const uint64_t one = 1;
+        (void)!::write(inbox().event, &one, sizeof one);
+    }
+    void forget(Queue& queue) {
+        std::erase_if(events_, [&](const Event& event) { return event.user == queue.user; });
+        std::erase_if(queues_, [&](auto& one) { return one.get() == &queue; });
+    }
+
+    const uint32_t slot;
+
+  private:
+    Shared::Inbox& inbox() const { return shared->inboxes[slot]; }
+    void make_room(Queue& queue) {
+        if (!queue.wants_room || queue.broken) return;
+        Shared::Inbox& there = shared->inboxes[shared->queue[queue.to].process.load() - 1];
+        const InboxLock lock(there);
+        if (there.tail - there.head > kRing / 2) return;
+        queue.wants_room = false;
+        Event event;
+        event.kind = Event::Kind::room;
+        event.user = queue.user;
+        events_.push_back(event);
+    }
+    /// A packet that has come; false: none.
+    bool take(Event& out) {
+        for (;;) {
+            auto copy = std::make_unique<uint64_t[]>(kFrame / 8);
+            uint32_t to = 0, from = 0;
+            {
+                const InboxLock lock(inbox());
+                if (inbox().head == inbox().tail) return false;
+                const Shared::Packet& packet = inbox().ring[inbox().head++ % kRing];
+                std::memcpy(copy.get(), packet.data, packet.bytes);
+                to = packet.to_queue, from = packet.from;
+                out = Event{};
+                out.bytes = packet.bytes;
+            }
+            if (to != 0) {
+                const auto queue = std::find_if(queues_.begin(), queues_.end(), [&](auto& one) { return one->number == to; });
+                if (queue == queues_.end() || (*queue)->broken) continue;
+                out.kind = Event::Kind::frame;
+                out.user = (*queue)->user;
+            } else {
+                out.kind = Event::Kind::datagram;
+                out.source_queue = from + kFirstQueue;
+                out.gid[15] = static_cast<uint8_t>(from + 1);
+            }
+            out.data = reinterpret_cast<std::byte*>(copy.get());
+            out.buffer = copy.get();
+            lent_.push_back(std::move(copy));
+            return true;
+        }
+    }
+
+    PortFacts facts_;
+    uint64_t registered_ = 0;
+    std::deque<Event> events_;
+    std::vector<std::unique_ptr<Queue>> queues_;
+    std::vector<std::unique_ptr<uint64_t[]>> lent_;
+};
+
+inline QueueAddress Queue::address() const {
+    QueueAddress all;
+    all.gid[15] = static_cast<uint8_t>(port.slot + 1);
+    all.queue = number;
+    return all;
+}
+
+/// Whether it is this queue's turn to break.
+inline bool Queue::breaks() {
+    const uint64_t after = shared->breaks_after.load();
+    if (broken) return true;
+    const bool turn = after != 0 && ++shared->counted % after == 0;
+    if (!turn && answers()) return false;
+    broken = true;
+    shared->queue[number].peer.store(0);
+    Event event;
+    event.kind = Event::Kind::broken;
+    event.user = user;
+    port.tell(event);
+    return true;
+}
+
+inline Status Queue::send(const iovec* parts, int count) {
+    if (to == 0 || breaks()) return Status::broken;
+    if (!port.put(shared->queue[to].process.load() - 1, to, parts, count)) {
+        wants_room = true;
+        return Status::busy;
+    }
+    ++shared->frames;
+    return Status::done;
+}
+
+inline Status Queue::move(const Transfer& what, bool write) {
+    if (to == 0 || breaks()) return Status::broken;
+    ++shared->transfers;
+    const Shared::Key& key = shared->key[what.remote];
+    const pid_t owner = key.owner.load();
+    const iovec near{what.memory, what.bytes}, far{reinterpret_cast<void*>(what.address), what.bytes};
+    const bool fits = what.address >= key.begin && what.address + what.bytes <= key.begin + key.bytes;
+    const ssize_t moved = owner == 0 || !fits ? -1
+                          : write             ? process_vm_writev(owner, &near, 1, &far, 1, 0)
+                                              : process_vm_readv(owner, &near, 1, &far, 1, 0);
+    Event event;
+    event.kind = Event::Kind::done;
+    event.user = user;
+    event.token = what.token;
+    event.status = moved == static_cast<ssize_t>(what.bytes) ? Status::done : Status::broken;
+    port.tell(event);
+    if (event.status == Status::done) return Status::done;
+    to = 0;  // as a device does where a key is wrong
+    (void)breaks();
+    return Status::done;
+}
+
+// What was sent lies in the other's inbox already.
+inline void Queue::close(bool) {
+    shared->queue[number].peer.store(0);
+    port.forget(*this);
+}
+
+inline int list(PortFacts* out, int most, const Options*) {
+    if (most > 0) {
+        out[0] = PortFacts{};
+        std::strcpy(out[0].device, "test0");
+        out[0].port = 1;
+        out[0].active = true;
+    }
+    return 1;
+}
+inline verbs::Port* open(const PortFacts*, const Options*, char*, size_t) { return new Port; }
+
+inline constexpr Plugin kPlugin{kPluginVersion, list, open};
+
+}  // namespace starling::verbs::processes
