@@ -37,6 +37,13 @@ function(starling_source_settings target)
     add_dependencies(${target} mpi_header)
 endfunction()
 
+# Where versions are kept (base/this_version.cpp): what is linked says which it is.
+string(REPLACE "." ";" wire "${STARLING_WIRE}")
+list(GET wire 0 wire_major)
+list(GET wire 1 wire_minor)
+set_source_files_properties(${PROJECT_SOURCE_DIR}/src/base/this_version.cpp PROPERTIES
+    COMPILE_DEFINITIONS "STARLING_WIRE_MAJOR=${wire_major};STARLING_WIRE_MINOR=${wire_minor}")
+
 # starling_rooms(<table>): each folder of src/ that the table names, with the rooms that it and the rooms within it stand
 # on. Libraries besides: STARLING_LIBRARIES_<room>.
 function(starling_rooms table)

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/version.h"
 #include "base/wire.h"
 #include "job/job_segment.h"
 
@@ -52,7 +53,6 @@ inline constexpr uint32_t kMaxFrame = 64u << 20;     ///< payload of an authenti
 inline constexpr uint32_t kMaxRequest = kMaxFrame / 2;
 inline constexpr uint32_t kMaxHello = 256;          ///< payload before that
 inline constexpr uint32_t kMaxProcesses = 1000000;  ///< of one job
-inline constexpr uint32_t kProtocolVersion = 4;
 
 std::string encode_frame(MessageKind kind, std::string_view payload);
 
@@ -81,7 +81,7 @@ class FrameDecoder {
 };
 
 struct Hello {
-    uint32_t version = kProtocolVersion;
+    uint32_t version = wire_version();  ///< first in all versions to come
     job::JobId job = 0;
     uint64_t secret[2] = {};
     uint32_t rank = 0;

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/version.h"
 #include "mpi.h"
 
 namespace starling::job {
@@ -80,6 +81,14 @@ void path_of(const JobAddress& address, char (&path)[64]) {
 
 bool inside(uint64_t offset, uint64_t count, uint64_t unit, uint64_t bytes) {
     return offset <= bytes && (count == 0 || unit <= (bytes - offset) / count);
+}
+
+/// Who has made a segment, whatever it is.
+std::string made_by(const JobHeader& header) {
+    std::string_view release(header.release, strnlen(header.release, sizeof header.release));
+    const auto strange = [](char c) { return c < ' ' || c > '~'; };
+    if (release.empty() || std::any_of(release.begin(), release.end(), strange)) release = "of another time";
+    return version_text(release, header.version);
 }
 
 bool runs_consistent(const JobHeader& header, const std::byte* base) {
@@ -177,7 +186,8 @@ int JobSegment::create(const JobDescription& description, uint32_t my_host, JobS
     segment.inode_ = status.st_ino;
 
     auto* header = new (base) JobHeader();
-    header->version = JobHeader::kVersion;
+    header->version = wire_version();
+    std::memcpy(header->release, kThisVersion.release, sizeof header->release);
     header->size = description.size;
     header->id = description.id;
     header->host = this_host();
@@ -323,11 +333,10 @@ int JobSegment::map(const JobAddress& address, bool writable, JobSegment& out) {
                     static_cast<unsigned long long>(address.id), path);
     }
     const JobHeader& header = segment.header();
-    if (header.version != JobHeader::kVersion) {
-        return fail(MPI_ERR_PROC_ABORTED,
-                    "job %llx was started by another version of Starling (segment version %u, this "
-                    "library speaks %u); use the mpiexec and the library of one installation",
-                    static_cast<unsigned long long>(address.id), header.version, JobHeader::kVersion);
+    if (!understands(header.version)) {
+        return fail(MPI_ERR_PROC_ABORTED, "job %llx was started by Starling %s, and this is Starling %s; %s",
+                    static_cast<unsigned long long>(address.id), made_by(header).c_str(), version_text().c_str(),
+                    kVersionRemedy);
     }
     if ((address.id != 0 && header.id != address.id) || !consistent(header, segment.bytes_)) {
         return fail(MPI_ERR_PROC_ABORTED, "job %llx is gone: %s belongs to another job by now",

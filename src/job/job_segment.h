@@ -69,11 +69,13 @@ inline constexpr uint32_t kAborted = 1, kEndedForAll = 2;
 
 struct alignas(4096) JobHeader {
     static constexpr uint64_t kMagic = 0x31676e696c726174;  // "tarling1"
-    static constexpr uint32_t kVersion = 10;
 
+    // These three stay where they are in all versions to come.
     uint64_t magic;
-    uint32_t version;
-    uint32_t size;  ///< ranks, on all hosts
+    uint32_t version;  ///< of the wire (base/version.h): of what is behind the first three, and of all regions
+    char release[28];  ///< of who has made this, with an end
+    uint32_t size;     ///< ranks, on all hosts
+    uint32_t unused;
     JobId id;
     HostId host;             ///< where this segment is
     uint64_t key;            ///< of this host's entry: datagrams and connections to ranks here must show it

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/version.h"
 #include "job/job_segment.h"
 #include "managers/manager.h"
 
@@ -13,9 +14,7 @@ namespace starling::managers {
 
 /// What a process says to the helper, as the payload of a `hello` frame.
 struct HostJoin {
-    static constexpr uint32_t kVersion = 1;
-
-    uint32_t version = kVersion;
+    uint32_t version = wire_version();  ///< first in all versions to come
     job::JobId job = 0;
     uint32_t size = 0;
     uint32_t rank = 0;

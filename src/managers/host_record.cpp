@@ -5,11 +5,14 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/version.h"
+
 namespace starling::managers {
 
 namespace {
 
-constexpr std::string_view kVersion = "s1";
+/// What a record begins with: the wire's major version.
+std::string start_of_record() { return "s" + std::to_string(kThisVersion.major) + ","; }
 
 template <class Number>
 bool take_hex(std::string_view& text, Number& out) {
@@ -30,9 +33,9 @@ bool may_be_in_a_name(char c) { return c > ' ' && c < 0x7f && c != ',' && c != '
 // hexadecimal.
 std::string encode(const HostRecord& record) {
     char text[128];
-    std::snprintf(text, sizeof text, "s1,%x,%" PRIx64 ",%" PRIx64 ",%x,", record.port, record.host.id, record.host.key,
+    std::snprintf(text, sizeof text, "%x,%" PRIx64 ",%" PRIx64 ",%x,", record.port, record.host.id, record.host.key,
                   record.host.addresses);
-    std::string line = text;
+    std::string line = start_of_record() + text;
     for (uint32_t i = 0; i < record.host.addresses; ++i) {
         std::snprintf(text, sizeof text, "%x,", record.host.ipv4[i]);
         line += text;
@@ -44,8 +47,9 @@ std::string encode(const HostRecord& record) {
 
 bool decode(std::string_view text, HostRecord& out) {
     out = {};
-    if (!text.starts_with(kVersion) || text.size() <= kVersion.size() || text[kVersion.size()] != ',') return false;
-    text.remove_prefix(kVersion.size() + 1);
+    const std::string start = start_of_record();
+    if (!text.starts_with(start)) return false;
+    text.remove_prefix(start.size());
     if (!take_hex(text, out.port) || out.port == 0) return false;
     if (!take_hex(text, out.host.id) || !take_hex(text, out.host.key) || !take_hex(text, out.host.addresses)) return false;
     if (out.host.addresses == 0 || out.host.addresses > job::HostEntry::kMost) return false;

@@ -4,12 +4,14 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <cstring>
 
 #include <csignal>
 #include <cstdlib>
 #include <string>
 
 #include "base/error.h"
+#include "base/version.h"
 #include "job/doorbell.h"
 #include "job/environment.h"
 #include "job/job_segment.h"
@@ -152,9 +154,13 @@ TEST(Segment, RefusesAnotherJob) {
 TEST(Segment, RefusesAnotherVersion) {
     JobSegment created, opened;
     ASSERT_EQ(JobSegment::create(1, nullptr, 0, created), MPI_SUCCESS);
-    created.header().version = JobHeader::kVersion + 1;
+    created.header().version = wire_version() + 1;  // one more thing is known there
+    EXPECT_EQ(JobSegment::open(created.address(), opened), MPI_SUCCESS);
+    created.header().version = wire_version() + (1 << 16);
+    std::strcpy(created.header().release, "9.8.7");
     EXPECT_EQ(JobSegment::open(created.address(), opened), MPI_ERR_PROC_ABORTED);
-    EXPECT_NE(failure_text().find("version"), std::string_view::npos);
+    EXPECT_NE(failure_text().find("9.8.7 (wire "), std::string_view::npos);
+    EXPECT_NE(failure_text().find(version_text()), std::string_view::npos);
 }
 
 TEST(Segment, RefusesAHeaderThatLeadsOutside) {

@@ -17,6 +17,7 @@
 
 #include "base/config.h"
 #include "base/process.h"
+#include "base/version.h"
 #include "launch/common/event_loop.h"
 #include "launch/tree/munge.h"
 #include "launch/tree/node.h"
@@ -56,7 +57,7 @@ class Agents : public ::testing::Test {
         settings.key = make_key();
         settings.program = self;
         settings.interfaces = "127.0.0.1";
-        settings.version = STARLING_VERSION;
+        settings.version = version_text();
         settings.fanout = 2;
         settings.heartbeat = std::chrono::milliseconds(200);
         settings.grace = std::chrono::milliseconds(1000);
@@ -220,7 +221,7 @@ TEST_F(Agents, SayThatTheProgramCannotRun) {
 }
 
 TEST_F(Agents, NameBothVersions) {
-    settings.program = script("program", "echo starling-node 1 9.8.7; exec cat >/dev/null\n");
+    settings.program = script("program", "echo starling-node 1 '9.8.7 (wire 99.0)'; exec cat >/dev/null\n");
     const std::string why = failure_of();
     contains(why, "host lab3: ");
     contains(why, "9.8.7");
@@ -228,7 +229,7 @@ TEST_F(Agents, NameBothVersions) {
 }
 
 TEST_F(Agents, RefuseOrdersOfAnotherVersion) {
-    settings.version = "9.8.7";
+    settings.version = "9.8.7 (wire 99.0)";
     const std::string why = failure_of();
     contains(why, "9.8.7");
     contains(why, STARLING_VERSION);
@@ -251,7 +252,7 @@ TEST_F(Agents, SayThatTheAgentWasKilled) {
 }
 
 TEST_F(Agents, SayThatTheDaemonDied) {
-    settings.program = script("program", "echo starling-node 1 " STARLING_VERSION "\n");
+    settings.program = script("program", "echo starling-node 1 '" + version_text() + "'\n");
     contains(failure_of(), "its daemon ended before it was connected");
 }
 

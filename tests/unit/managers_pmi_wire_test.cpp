@@ -169,7 +169,7 @@ TEST(HostRecord, TheRestIsRefused) {
 }
 
 TEST(HostJoin, MessagesComeBackAndTruncationsDoNot) {
-    const HostJoin join{HostJoin::kVersion, 0x1234, 8, 3, 4711, 1};
+    const HostJoin join{wire_version(), 0x1234, 8, 3, 4711, 1};
     const HostWelcome welcome{"no", {5, 6, 7, 8}};
     HostJoin join_back;
     HostWelcome welcome_back;

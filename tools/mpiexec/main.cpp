@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "base/config.h"
+#include "base/version.h"
 #include "launch/client/allocation.h"
 #include "launch/client/client.h"
 #include "launch/client/option_help.h"
@@ -36,7 +37,7 @@ int main(int argc, char** argv) {
     launch::Options options;
     if (const std::string problem = parse_options({argv + 1, argv + argc}, options); !problem.empty()) return complain(problem);
     if (options.help) return std::fputs(launch::usage().c_str(), stdout) < 0;
-    if (options.version) return std::printf("Starling mpiexec %s\n", STARLING_VERSION) < 0;
+    if (options.version) return std::printf("Starling mpiexec %s\n", version_text().c_str()) < 0;
     if (options.quiet)
         read_config(false);
     else

@@ -11,6 +11,7 @@
 
 #include "base/config.h"
 #include "base/counters.h"
+#include "base/version.h"
 #include "collective/select.h"
 #include "functions.h"
 #include "message/protocol/table.h"
@@ -48,7 +49,8 @@ Json installation() {
     std::error_code ignored;
     const fs::path prefix = fs::read_symlink("/proc/self/exe", ignored).parent_path().parent_path();
     Json out;
-    out["version"] = STARLING_VERSION;
+    out["version"] = kThisVersion.release;
+    out["wire"] = std::to_string(kThisVersion.major) + "." + std::to_string(kThisVersion.minor);
     out["mpi"] = "5.0";
     out["abi"] = "1.0";
     out["prefix"] = prefix.string();
@@ -214,8 +216,9 @@ void print_counters(const Json& list) {
 void print(const Json& all) {
     if (all.contains("installation")) {
         const Json& here = all["installation"];
-        fmt::print("Starling {}, MPI {}, standard ABI {}\n  prefix: {}\n", here["version"].get<std::string>(),
-                   here["mpi"].get<std::string>(), here["abi"].get<std::string>(), here["prefix"].get<std::string>());
+        fmt::print("Starling {} (wire {}), MPI {}, standard ABI {}\n  prefix: {}\n", here["version"].get<std::string>(),
+                   here["wire"].get<std::string>(), here["mpi"].get<std::string>(), here["abi"].get<std::string>(),
+                   here["prefix"].get<std::string>());
         for (const auto& [file, path] : here["files"].items())
             if (path == "missing") fmt::print("  {}: missing\n", file);
     }

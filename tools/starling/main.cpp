@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/version.h"
 #include "doctor.h"
 #include "help.h"
 #include "info.h"
@@ -14,7 +15,7 @@
 
 int main(int argc, char** argv) {
     CLI::App app("Starling, an MPI runtime for jobs that grow and shrink while they run", "starling");
-    app.set_version_flag("--version", "Starling " STARLING_VERSION);
+    app.set_version_flag("--version", "Starling " + starling::version_text());
     app.require_subcommand(1);
     int result = 0;
 

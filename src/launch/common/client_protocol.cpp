@@ -10,6 +10,7 @@ std::string universe_socket_name() { return control::daemon_socket_name() + ".ho
 
 std::string encode(const Submission& message) {
     Writer writer;
+    writer.number(message.version).string(message.release);
     write(writer, message.spec);
     writer.number(message.style.bits() | static_cast<uint32_t>(message.verbose | message.quiet << 1 | message.profile << 2)
                                              << JobStyle::kBits);
@@ -22,6 +23,9 @@ std::string encode(const Submission& message) {
 
 bool decode(std::string_view payload, Submission& out) {
     Reader reader(payload);
+    out.version = reader.number<uint32_t>();
+    out.release = reader.string();
+    if (!understands(out.version)) return false;
     if (!read(reader, out.spec)) return false;
     const auto flags = reader.number<uint32_t>();
     out.style = JobStyle::of_bits(flags);

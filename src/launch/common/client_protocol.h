@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/version.h"
 #include "control/control_protocol.h"
 #include "launch/common/job_spec.h"
 
@@ -31,6 +32,8 @@ std::string universe_socket_name();
 
 /// submit: a job and all that a process started here would have got from mpiexec.
 struct Submission {
+    uint32_t version = wire_version();  ///< these two are first in all versions to come
+    std::string release = kThisVersion.release;
     JobSpec spec;
     JobStyle style;
     bool verbose = false, quiet = false;
@@ -57,7 +60,7 @@ struct ClientNotice {
 std::string encode(const Submission& message);
 std::string encode(const SubmissionReply& message);
 std::string encode(const ClientNotice& message);
-/// False if `payload` is not exactly one such message.
+/// False if `payload` is not exactly one such message, or of a version that is not understood: then it has version and release alone.
 bool decode(std::string_view payload, Submission& out);
 bool decode(std::string_view payload, SubmissionReply& out);
 bool decode(std::string_view payload, ClientNotice& out);

@@ -119,8 +119,16 @@ void ClientServer::reply_to_tool(Key key, MessageKind kind) {
 
 bool ClientServer::submit(Key key, const std::string& payload) {
     Submission submission;
-    if (clients_.contains(key) || !decode(payload, submission)) return false;
     SubmissionReply reply;
+    if (clients_.contains(key)) return false;
+    if (!decode(payload, submission)) {
+        if (understands(submission.version)) return false;
+        reply.error_class = MPI_ERR_SPAWN;
+        reply.text = "the standing daemons are of Starling " + version_text() + ", and this mpiexec of Starling " +
+                     version_text(submission.release, submission.version) + "; " + kVersionRemedy;
+        send(key, kind_of(ClientMessage::started), encode(reply));
+        return true;
+    }
     for (const UniverseHost& host : universe_.hosts()) reply.hosts += host.offered;
     for (const Program& program : submission.spec.programs) {
         for (const HostSlots& host : program.hosts) {

@@ -14,6 +14,8 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/version.h"
+#include "base/wire.h"
 #include "control/local_socket.h"
 #include "launch/common/host_facts.h"
 #include "mpi.h"
@@ -181,18 +183,24 @@ HostJob::Start HostJob::start(const job::JobDescription& description, uint32_t m
 
 bool HostJob::on_frame(FrameServer::ConnectionId id, const control::Frame& frame) {
     managers::HostJoin join;
-    if (frame.kind != control::MessageKind::hello || !decode(frame.payload, join)) return false;
     managers::HostWelcome welcome;
-    welcome.refusal = admit(join);
+    if (frame.kind != control::MessageKind::hello) return false;
+    // All else may look otherwise in another version.
+    const auto version = Reader(frame.payload).number<uint32_t>();
+    if (!understands(version))
+        welcome.refusal = "the ranks of this job run different versions of Starling: this one's is of wire " +
+                          std::to_string(version >> 16) + "." + std::to_string(version & 0xffff) +
+                          ", that of the first on this host is " + version_text() + "; " + kVersionRemedy;
+    else if (!decode(frame.payload, join))
+        return false;
+    else
+        welcome.refusal = admit(join);
     if (welcome.refusal.empty()) welcome.job = job_->segment.address();
     server_.send(id, control::MessageKind::reply, encode(welcome));
     return true;
 }
 
 std::string HostJob::admit(const managers::HostJoin& join) {
-    if (join.version != managers::HostJoin::kVersion)
-        return "the ranks of this job run different versions of Starling (one speaks version " + std::to_string(join.version) +
-               " of the host protocol, the first on this host " + std::to_string(managers::HostJoin::kVersion) + ")";
     const std::string who = "rank " + std::to_string(join.rank);
     if (!job_) return who + " came when its job had ended";
     if (join.job != id_ || join.size != job_->segment.header().size) return "another job has the same name on this host";

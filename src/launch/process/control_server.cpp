@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/version.h"
 #include "job/doorbell.h"
 #include "launch/process/launcher.h"
 #include "mpi.h"
@@ -45,7 +46,7 @@ bool ControlServer::on_frame(FrameServer::ConnectionId id, const control::Frame&
 
 bool ControlServer::greet(FrameServer::ConnectionId id, const control::Frame& frame) {
     control::Hello hello;
-    if (askers_.contains(id) || !decode(frame.payload, hello) || hello.version != control::kProtocolVersion) return false;
+    if (askers_.contains(id) || !decode(frame.payload, hello) || !understands(hello.version)) return false;
     const Job* job = launcher_.find_job(hello.job);
     if (!job || hello.rank >= job->segment.header().size || !job->segment.is_local(hello.rank)) return false;
     const uint64_t* secret = job->segment.header().secret;

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/version.h"
 #include "base/wire.h"
 #include "launch/common/hosts.h"
 #include "launch/common/process_start.h"
@@ -213,9 +214,10 @@ void AgentStart::look_at_output() {
         std::string version;
         if (!version_seen_ && parse_greeting(line, version)) {
             version_seen_ = true;
-            if (version == orders_.settings.version) continue;
+            if (understand_each_other(version, orders_.settings.version)) continue;
             return fail(orders_.settings.program + " is of Starling " + version + ", but this is Starling " +
-                        orders_.settings.version + "; install the same version on all hosts, or name it with --prefix");
+                        orders_.settings.version +
+                        "; install the same version on all hosts, or name it with --prefix: " + kVersionRemedy);
         }
         if (version_seen_ && line == "connected") connected_ = true;
         if (version_seen_ && line.starts_with("failed ")) return fail(line.substr(7));

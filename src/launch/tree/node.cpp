@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "base/config.h"
+#include "base/version.h"
 #include "base/wire.h"
 #include "launch/tree/implementation.h"
 
@@ -62,15 +63,16 @@ std::string read_orders(Orders& orders) {
     std::string line, version, length, body;
     if (!read_line(line) || !parse_greeting(line, version))
         return "starlingd node is started by Starling itself, through an agent that passes standard input on";
-    if (version != STARLING_VERSION) {
+    if (!understand_each_other(version, version_text())) {
         // The other side says more, having read our greeting.
-        return "the daemon that started this one is of Starling " + version + ", this one of " STARLING_VERSION;
+        return "the daemon that started this one is of Starling " + version + ", this one of " + version_text() + "; " +
+               kVersionRemedy;
     }
     const bool complete = read_more(length, 4);
     const size_t size = complete ? Reader(length).number<uint32_t>() : 0;
     if (!complete || size > kMostOrders || !read_more(body, size) || !decode(body, orders))
         return "what the agent passed on is not what the daemon above sent";
-    orders.settings.version = STARLING_VERSION;
+    orders.settings.version = version_text();
     return {};
 }
 
@@ -118,7 +120,7 @@ int serve(Orders orders, int report, const MakeNodeService& make) {
 int run_node(const MakeNodeService& make) {
     signal(SIGPIPE, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
-    tell(1, greeting_line(STARLING_VERSION));
+    tell(1, greeting_line(version_text()));
     Orders orders;
     if (const std::string problem = read_orders(orders); !problem.empty()) {
         tell(2, "starlingd: " + problem + "\n");

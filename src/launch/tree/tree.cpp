@@ -7,6 +7,7 @@
 
 #include "base/config.h"
 #include "base/random.h"
+#include "base/version.h"
 #include "control/start_server.h"
 #include "launch/tree/implementation.h"
 
@@ -38,7 +39,7 @@ TreeSettings TreeSettings::from_config() {
     const Config& variables = config();
     TreeSettings settings;
     settings.key = make_key();
-    settings.version = STARLING_VERSION;
+    settings.version = version_text();
     settings.munge = variables.authentication == Authentication::munge;
     settings.encrypt = variables.encryption;
     settings.agent = words(variables.launcher_agent ? variables.launcher_agent : "");

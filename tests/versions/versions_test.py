@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""Installations of different releases meet: the library of one, launcher and daemons of another (docs/versions.md).
+
+    versions_test.py BUILD [OTHER]    OTHER: an installation of another release with the same first number of its wire version
+
+The other releases are copies of the tree in which the version that they say they are is another one: it stands in each file behind a mark
+(base/version.h). OTHER, by hand, is a real one.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BUILD = pathlib.Path(sys.argv[1]).resolve()
+OTHER = pathlib.Path(sys.argv[2]).resolve() if len(sys.argv) > 2 else None
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MARK = b"starling-build\0\0"
+FILES = ("bin/mpiexec", "bin/starlingd", "bin/starling", "lib/libmpi_abi.so.1")
+
+
+def copy_as(folder, release, major, minor):
+    """A tree that says it is another release."""
+    for name in FILES:
+        there = folder / name
+        there.parent.mkdir(parents=True, exist_ok=True)
+        data = (BUILD / name).read_bytes()
+        places = [m.start() for m in re.finditer(MARK, data)]
+        written = 0
+        for place in places:
+            old = data[place + 20:place + 48].split(b"\0")[0]
+            if re.fullmatch(rb"\d+\.\d+\.\d+", old):  # not the code that has the mark in an instruction
+                data = data[:place + 16] + struct.pack("<HH28s", major, minor, release.encode()) + data[place + 48:]
+                written += 1
+        if written != 1:
+            raise AssertionError(f"{name}: {written} versions in it")
+        there.write_bytes(data)
+        there.chmod(0o755)
+    return folder
+
+
+class Versions(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.kept = tempfile.TemporaryDirectory()
+        root = pathlib.Path(cls.kept.name)
+        shown = subprocess.run([BUILD / "bin/starling", "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout
+        major, minor = map(int, re.search(r"\(wire (\d+)\.(\d+)\)", shown).groups())
+        cls.this = BUILD
+        cls.own = re.search(r"[\d.]+ \(wire [\d.]+\)", shown)[0]
+        cls.newer = OTHER or copy_as(root / "newer", "7.8.9", major, minor + 1)
+        cls.alien = copy_as(root / "alien", "99.0.1", major + 1, 0)
+        cls.alien_text = f"99.0.1 (wire {major + 1}.0)"
+        cls.ring, cls.spawn = root / "ring", root / "spawn"
+        for program, source in ((cls.ring, "tests/wrappers/ring.c"), (cls.spawn, "tests/mpi/spawn.c")):
+            extra = ["-x", "c++"] if source.endswith(".cpp") else []
+            subprocess.run([BUILD / "bin/mpicc", *extra, ROOT / source, "-o", program], check=True)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.kept.cleanup()
+
+    def start(self, launcher, library, *arguments, **more):
+        environment = {**os.environ, "LD_LIBRARY_PATH": f"{library}/lib", "STARLING_UNIVERSE": f"versions{os.getpid()}", **more}
+        result = subprocess.run([launcher / "bin/mpiexec", *map(str, arguments)], env=environment, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, timeout=60, cwd=self.kept.name)
+        return result.returncode, result.stdout, result.stderr
+
+    def agent(self, tree):
+        """Starts each daemon from another tree, on this machine, as if it were a host."""
+        file = pathlib.Path(self.kept.name, f"agent-{tree.name}")
+        file.write_text(f'#!/bin/sh\nshift\nexec sh -c "$(echo "$*" | sed "s|[^ ]*/bin/starlingd|{tree}/bin/starlingd|")"\n')
+        file.chmod(0o755)
+        return file
+
+    def test_they_say_who_they_are(self):
+        self.assertEqual(self.start(self.alien, self.this, "--version")[1], f"Starling mpiexec {self.alien_text}\n")
+        self.assertIn(self.own.split()[0], subprocess.run([BUILD / "bin/starling", "info"], stdout=subprocess.PIPE, text=True).stdout)
+
+    def test_within_a_major_version_either_way_works(self):
+        for launcher, library in ((self.this, self.newer), (self.newer, self.this)):
+            self.assertEqual(self.start(launcher, library, "-n", 3, self.ring), (0, "ring of 3\n", ""))
+
+    def test_spawning_does_too(self):
+        """The library asks the launcher, by its control socket."""
+        for launcher, library in ((self.this, self.newer), (self.newer, self.this)):
+            code, out, err = self.start(launcher, library, "-n", 2, self.spawn)
+            self.assertEqual(code, 0, out + err)
+
+    def test_a_library_of_another_major_version_is_refused(self):
+        for launcher, library, first, second in ((self.this, self.alien, self.own, self.alien_text),
+                                                 (self.alien, self.this, self.alien_text, self.own)):
+            code, _, err = self.start(launcher, library, "-n", 2, self.ring)
+            self.assertNotEqual(code, 0)
+            self.assertRegex(err, rf"was started by Starling {re.escape(first)}, and this is Starling {re.escape(second)}; they work together if")
+
+    def test_daemons_on_other_hosts(self):
+        code, out, err = self.start(self.this, self.this, "--host", "a,b", "-n", 2, self.ring, STARLING_LAUNCHER_AGENT=str(self.agent(self.newer)))
+        self.assertEqual((code, out), (0, "ring of 2\n"), err)
+        code, out, err = self.start(self.this, self.this, "--host", "a,b", "-n", 2, self.ring, STARLING_LAUNCHER_AGENT=str(self.agent(self.alien)))
+        self.assertNotEqual(code, 0)
+        self.assertIn(f"is of Starling {self.alien_text}, but this is Starling {self.own}", err)
+        self.assertIn("they work together if", err)
+
+    def test_standing_daemons(self):
+        environment = {**os.environ, "STARLING_UNIVERSE": f"versions{os.getpid()}", "STARLING_LAUNCHER_AGENT": str(self.agent(self.this))}
+        subprocess.run([self.this / "bin/starling", "daemon", "start", "--host", "a,b"], env=environment, check=True, stdout=subprocess.DEVNULL)
+        try:
+            self.assertEqual(self.start(self.newer, self.this, "--via", "daemons", "-n", 2, self.ring), (0, "ring of 2\n", ""))
+            code, _, err = self.start(self.alien, self.this, "--via", "daemons", "-n", 2, self.ring)
+            self.assertNotEqual(code, 0)
+            self.assertIn(f"the standing daemons are of Starling {self.own}, and this mpiexec of Starling {self.alien_text}", err)
+        finally:
+            subprocess.run([self.this / "bin/starling", "daemon", "stop"], env=environment, stdout=subprocess.DEVNULL)
+
+    def test_ranks_that_another_manager_has_started(self):
+        """The helper of a host is of the release of whichever rank was first; here the launcher is Hydra."""
+        if not shutil.which("mpiexec.hydra"):
+            self.fail("mpiexec.hydra is missing (Debian's package mpich)")
+        wire, alien_wire = (re.search(r"wire ([\d.]+)", text)[1] for text in (self.own, self.alien_text))
+        for second, good in ((self.newer, True), (self.alien, False)):
+            said = pathlib.Path(self.kept.name, f"said-{second.name}")
+            script = pathlib.Path(self.kept.name, "by-rank")
+            script.write_text(f'#!/bin/sh\n[ "$PMI_RANK" = 1 ] && LD_LIBRARY_PATH={second}/lib && export LD_LIBRARY_PATH\nexec {self.ring} 2>>{said}\n')
+            script.chmod(0o755)
+            result = subprocess.run(["mpiexec.hydra", "-n", "2", script], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60,
+                                    env={**os.environ, "LD_LIBRARY_PATH": f"{self.this}/lib"})
+            if good:
+                self.assertEqual((result.returncode, result.stdout, said.read_text()), (0, "ring of 2\n", ""))
+                continue
+            self.assertNotEqual(result.returncode, 0)
+            refusals = [f"run different versions of Starling: this one's is of wire {one}, that of the first on this host is {other}"
+                        for one, other in ((alien_wire, self.own), (wire, self.alien_text))]
+            self.assertTrue(any(refusal in said.read_text() for refusal in refusals), said.read_text() + result.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
