@@ -21,6 +21,16 @@ if(verbs_FOUND AND STARLING_TESTS)
     add_library(verbs_fake STATIC EXCLUDE_FROM_ALL ${fake_sources})
     target_include_directories(verbs_fake PUBLIC ${PROJECT_SOURCE_DIR}/tests/verbs)
     set_target_properties(verbs_fake PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    # Between processes: a directory that LD_LIBRARY_PATH names, for programs that were linked with the real ones.
+    set(fake_directory ${PROJECT_BINARY_DIR}/tests/verbs)
+    add_library(verbs_fake_shared SHARED EXCLUDE_FROM_ALL ${fake_sources})
+    target_include_directories(verbs_fake_shared PRIVATE ${PROJECT_SOURCE_DIR}/tests/verbs)
+    set_target_properties(verbs_fake_shared PROPERTIES LIBRARY_OUTPUT_NAME ibverbs SOVERSION 1 LIBRARY_OUTPUT_DIRECTORY ${fake_directory}
+        LINK_DEPENDS ${PROJECT_SOURCE_DIR}/tests/verbs/fake/libraries.map)
+    target_link_options(verbs_fake_shared PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/tests/verbs/fake/libraries.map)
+    target_link_libraries(verbs_fake_shared PRIVATE Threads::Threads)
+    add_custom_command(TARGET verbs_fake_shared POST_BUILD
+        COMMAND ${CMAKE_COMMAND} -E create_symlink libibverbs.so.1 ${fake_directory}/librdmacm.so.1)
     add_library(room_verbs STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:objects_verbs>)
     target_link_libraries(room_verbs PUBLIC verbs_fake Threads::Threads)
 endif()

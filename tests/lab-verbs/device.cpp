@@ -333,12 +333,18 @@ void groups() {
     for (unsigned i = 0; i < 20; ++i) {
         const Bytes data = pattern(i % 4 > 1 ? 40 : 1500, i);
         const iovec part = {const_cast<std::byte*>(data.data()), data.size()};
+        const std::string name = "cast" + std::to_string(i);
         if (i % 2 == static_cast<unsigned>(side)) {
-            until_taken([&] { return member->send(&part, 1); });
+            // Until it has arrived: switches take a while to know who is in a group.
+            const std::string heard = directory + "/" + name + "." + std::to_string(1 - side);
+            do {
+                until_taken([&] { return member->send(&part, 1); });
+                usleep(20'000);
+            } while (access(heard.c_str(), F_OK) != 0 && Clock::now() < end);
         } else {
             while (next(Event::Kind::datagram).data != data) {}
         }
-        meet("cast" + std::to_string(i));
+        meet(name);
     }
     member->leave();
     unseen.clear();

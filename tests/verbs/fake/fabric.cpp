@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "fake/wire.h"
 #include "fake/world.h"
 
 namespace fake {
@@ -210,6 +211,7 @@ QueuePair* World::pair(uint32_t number) {
 bool World::carry(Packet packet) {
     const Device* from = device_of(packet.header.from);
     if (packet.header.kind != Packet::datagram) {
+        if (wire::elsewhere(packet)) return wire::send(packet);
         const Device* to = device_of(packet.header.to);
         QueuePair* pair = this->pair(packet.header.to_queue);
         if (!from || !from->up || !to || !to->up || !pair || pair->context().device != to) return false;
@@ -235,6 +237,8 @@ bool World::carry(Packet packet) {
 
 // A datagram, to its queue or to all of its group but the sender.
 void World::deliver(const Packet& packet) {
+    const bool here = device_of(packet.header.from) && pairs.contains(packet.header.from_queue);
+    if (here && wire::elsewhere(packet)) wire::send(packet);
     if (packet.header.to_queue == 0xffffff) {
         for (const auto& [number, pair] : pairs)
             if (number != packet.header.from_queue && std::ranges::count(pair->groups, packet.header.to))

@@ -151,7 +151,7 @@ void QueuePair::receive(Packet&& packet) {
 }
 
 void QueuePair::serve_waiting() {
-    while (!waiting.empty()) {
+    while (!waiting.empty() && (shown.state == IBV_QPS_RTR || shown.state == IBV_QPS_RTS)) {
         const Packet packet = waiting.front();
         if (!serve(packet)) {
             ++world().counts.not_ready;

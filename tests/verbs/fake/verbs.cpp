@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "fake/wire.h"
 #include "fake/world.h"
 
 // The header makes these macros.
@@ -110,6 +111,7 @@ int ibv_fork_init(void) { return world().call("ibv_fork_init", nullptr); }
 ibv_device** ibv_get_device_list(int* count) {
     World& all = world();
     const Locked locked(all.lock);
+    wire::find_devices();
     if (fails("ibv_get_device_list", nullptr)) return nullptr;
     auto** list = new ibv_device*[all.devices.size() + 1];
     int found = 0;
@@ -362,7 +364,8 @@ ibv_qp* ibv_create_qp(ibv_pd* domain, ibv_qp_init_attr* attributes) {
     pair->shown.recv_cq = attributes->recv_cq;
     pair->shown.srq = attributes->srq;
     pair->shown.qp_type = attributes->qp_type;
-    pair->shown.qp_num = all.next_number++;
+    pair->shown.qp_num = wire::next_number(*context.device);
+    if (!pair->shown.qp_num) pair->shown.qp_num = all.next_number++;
     pair->shown.state = IBV_QPS_RESET;
     pair->limits = attributes->cap;
     ++pair->sends().users;
@@ -388,6 +391,7 @@ int ibv_modify_qp(ibv_qp* shown, ibv_qp_attr* attributes, int mask) {
     if (pair.shown.state > IBV_QPS_RTR || kNext[pair.shown.state] != attributes->qp_state) return EINVAL;
     shown->state = attributes->qp_state;
     for (const auto& [number, other] : std::map(world().pairs)) other->advance();
+    pair.serve_waiting();
     return 0;
 }
 
@@ -434,6 +438,7 @@ int ibv_attach_mcast(ibv_qp* shown, const ibv_gid* group, uint16_t) {
     Gid gid;
     std::memcpy(gid.data(), group->raw, gid.size());
     pair.groups.push_back(gid);
+    wire::join(*pair.context().device, gid);
     return 0;
 }
 
