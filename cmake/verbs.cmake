@@ -18,16 +18,19 @@ endif()
 # What tests link instead: the plugin's objects on the stand-in for both libraries.
 if(verbs_FOUND AND STARLING_TESTS)
     file(GLOB fake_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/verbs/fake/*.cpp)
+    set(own_memory ${PROJECT_SOURCE_DIR}/tests/verbs/fake/own_memory.cpp)
+    list(REMOVE_ITEM fake_sources ${own_memory})
     add_library(verbs_fake STATIC EXCLUDE_FROM_ALL ${fake_sources})
     target_include_directories(verbs_fake PUBLIC ${PROJECT_SOURCE_DIR}/tests/verbs)
     set_target_properties(verbs_fake PROPERTIES POSITION_INDEPENDENT_CODE ON)
     # Between processes: a directory that LD_LIBRARY_PATH names, for programs that were linked with the real ones.
     set(fake_directory ${PROJECT_BINARY_DIR}/tests/verbs)
-    add_library(verbs_fake_shared SHARED EXCLUDE_FROM_ALL ${fake_sources})
+    add_library(verbs_fake_shared SHARED EXCLUDE_FROM_ALL ${fake_sources} ${own_memory})
     target_include_directories(verbs_fake_shared PRIVATE ${PROJECT_SOURCE_DIR}/tests/verbs)
     set_target_properties(verbs_fake_shared PROPERTIES LIBRARY_OUTPUT_NAME ibverbs SOVERSION 1 LIBRARY_OUTPUT_DIRECTORY ${fake_directory}
         LINK_DEPENDS ${PROJECT_SOURCE_DIR}/tests/verbs/fake/libraries.map)
-    target_link_options(verbs_fake_shared PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/tests/verbs/fake/libraries.map)
+    target_link_options(verbs_fake_shared PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/tests/verbs/fake/libraries.map
+        -static-libstdc++ -static-libgcc)
     target_link_libraries(verbs_fake_shared PRIVATE Threads::Threads)
     add_custom_command(TARGET verbs_fake_shared POST_BUILD
         COMMAND ${CMAKE_COMMAND} -E create_symlink libibverbs.so.1 ${fake_directory}/librdmacm.so.1)

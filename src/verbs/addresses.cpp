@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 
 #include <cerrno>
+#include <new>
 
 #include "verbs/clock.h"
 
@@ -14,7 +15,12 @@ ibv_ah* Addresses::find(const uint8_t* gid, uint16_t lid, uint32_t work) {
     key.lid = lid;
     if (!last_ || key != last_key_) {
         if (handles_.size() >= kMost && !handles_.contains(key)) make_room();
-        last_ = &handles_[key];
+        try {
+            last_ = &handles_[key];
+        } catch (const std::bad_alloc&) {
+            core_.problem.say("no memory for an address");
+            return nullptr;
+        }
         last_key_ = key;
     }
     Handle& handle = *last_;

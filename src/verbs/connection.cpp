@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <new>
+#include <memory>
 #include <utility>
 
 #include "verbs/listing.h"
@@ -35,7 +35,7 @@ const char* remedy_of(ibv_wc_status status) {
         case IBV_WC_REM_ACCESS_ERR:
             return " (the other side's memory is not registered, or no longer)";
         case IBV_WC_REM_INV_REQ_ERR:
-            return " (what was sent is longer than its buffers: STARLING_VERBS_FRAME must be alike on all hosts)";
+            return " (what was sent is longer than its buffers)";
         default:
             return "";
     }
@@ -44,11 +44,8 @@ const char* remedy_of(ibv_wc_status status) {
 }  // namespace
 
 Connection* Connection::make(Core& core, void* user) {
-    auto* made = new (std::nothrow) Connection(core, user);
-    if (!made) return core.problem.say("no memory for a connection"), nullptr;
-    if (made->start()) return made;
-    delete made;
-    return nullptr;
+    std::unique_ptr<Connection> made(new Connection(core, user));
+    return made->start() ? made.release() : nullptr;
 }
 
 bool Connection::start() {

@@ -54,6 +54,7 @@ bool Core::make(const PortFacts& which, const Options& wanted) {
     const uint32_t entries = completions_needed + kFirstConnections * kConnectionDepth;
     completions = ibv_create_cq(context, static_cast<int>(std::min<uint32_t>(entries, limits.max_cqe)), nullptr, channel, 0);
     if (!completions) return problem.say_memory(device, uint64_t{entries} * 64, errno ? errno : EIO), false;
+    reserve_events();
     if (!receive.make(domain, receives, buffer, problem)) return false;
     if (!send.make(domain, sends, std::max(frame_bytes, facts.mtu), problem)) return false;
     counters.queue_bytes = receive.total() + send.total();
@@ -84,10 +85,14 @@ bool Core::reserve_completions(uint32_t more) {
                         facts.device, completions->cqe, connections.size(), strerror(error));
             return false;
         }
+        reserve_events();
     }
     completions_needed = needed;
     return true;
 }
+
+// For all that the completion queue may hold, so that no event ever lacks memory. What is not used takes none.
+void Core::reserve_events() { kept.reserve(2 * static_cast<size_t>(completions->cqe) + 64); }
 
 ibv_qp_init_attr Core::queue_attributes(ibv_qp_type type, uint32_t depth, void* owner) const {
     ibv_qp_init_attr attributes = {};

@@ -43,6 +43,7 @@ struct Core {
     void drop();
     /// Makes the completion queue large enough for so many more.
     bool reserve_completions(uint32_t more);
+    void reserve_events();
     void release_completions(uint32_t fewer) { completions_needed -= fewer; }
     /// The attributes that both kinds of queues begin with.
     ibv_qp_init_attr queue_attributes(ibv_qp_type type, uint32_t depth, void* owner) const;

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <new>
 
 namespace starling::verbs {
 
@@ -136,8 +135,8 @@ bool Groups::make_channel() {
 Membership* Groups::join(const uint8_t* gid) {
     if (core.gone) return core.problem.say("%s is gone", core.facts.device), nullptr;
     make_channel();
-    auto* member = new (std::nothrow) GroupMembership(*this, gid);
-    if (!member) return core.problem.say("no memory for a group"), nullptr;
+    members_.reserve(members_.size() + 1);
+    auto* member = new GroupMembership(*this, gid);
     members_.push_back(member);
     member->start();
     return member;

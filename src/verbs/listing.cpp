@@ -91,7 +91,8 @@ void describe_port(ibv_context* context, uint8_t port, const Options& options, P
     if (facts.why_not[0]) return;
     __be16 key = 0;
     if (const int error = ibv_query_pkey(context, port, options.pkey_index, &key))
-        return refuse(facts, "it has no P_Key with index %d (STARLING_VERBS_PKEY): %s", options.pkey_index, strerror(error));
+        return refuse(facts, "it has no P_Key with index %d (STARLING_VERBS_PKEY_INDEX): %s", options.pkey_index,
+                      strerror(error));
     facts.pkey = ntohs(key);
     const bool has_gid = choose_gid(context, port, options.gid_index, facts);
     if (!facts.active) return refuse(facts, "its link is down (%s): %s", ibv_port_state_str(attr.state), cure_of(attr.state));

@@ -49,9 +49,24 @@ VerbsPort::~VerbsPort() {
     if (wait_ >= 0) ::close(wait_);
 }
 
-Queue* VerbsPort::make_queue(void* user) { return Connection::make(core_, user); }
+// No exception leaves: the caller's C++ library is another.
+Queue* VerbsPort::make_queue(void* user) {
+    try {
+        return Connection::make(core_, user);
+    } catch (const std::bad_alloc&) {
+        core_.problem.say("no memory for a connection");
+        return nullptr;
+    }
+}
 
-Membership* VerbsPort::join(const uint8_t* group_gid) { return groups_.join(group_gid); }
+Membership* VerbsPort::join(const uint8_t* group_gid) {
+    try {
+        return groups_.join(group_gid);
+    } catch (const std::bad_alloc&) {
+        core_.problem.say("no memory for a group");
+        return nullptr;
+    }
+}
 
 bool VerbsPort::enroll(void* memory, uint64_t bytes, bool remote, Memory& out) {
     if (core_.gone) return core_.problem.say("%s is gone", core_.facts.device), false;

@@ -172,9 +172,10 @@ static void test_all_pvars(void) {
     EXPECT_INT(MPI_T_pvar_start(session, MPI_T_PVAR_ALL_HANDLES), MPI_T_ERR_INVALID_SESSION);
 }
 
+enum { kPaths = 6 };
 struct Watch {
     MPI_T_pvar_session session;
-    MPI_T_pvar_handle paths[4];
+    MPI_T_pvar_handle paths[kPaths];
 };
 
 static MPI_T_pvar_handle watch_one(MPI_T_pvar_session session, const char* name) {
@@ -188,14 +189,15 @@ static MPI_T_pvar_handle watch_one(MPI_T_pvar_session session, const char* name)
 static struct Watch watch(void) {
     struct Watch new;
     OK(MPI_T_pvar_session_create(&new.session));
-    const char* const names[4] = {"messages_ring", "messages_inbox", "messages_udp", "messages_tcp"};
-    for (int i = 0; i < 4; i++) new.paths[i] = watch_one(new.session, names[i]);
+    const char* const names[kPaths] = {"messages_ring", "messages_inbox", "messages_udp",
+                                       "messages_tcp",  "messages_verbs", "messages_rc"};
+    for (int i = 0; i < kPaths; i++) new.paths[i] = watch_one(new.session, names[i]);
     return new;
 }
 
 static long long sent(const struct Watch* by) {
     unsigned long long sum = 0;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < kPaths; i++) {
         unsigned long long on_path = 0;
         OK(MPI_T_pvar_read(by->session, by->paths[i], &on_path));
         sum += on_path;

@@ -72,7 +72,7 @@ TEST_F(VerbsPorts, WhatCannotBeUsedSaysWhyAndWhatHelps) {
     fake::reset();
     fake::add({.name = "d"});
     options.pkey_index = 3;
-    EXPECT_TRUE(says(facts(), "STARLING_VERBS_PKEY")) << facts().why_not;
+    EXPECT_TRUE(says(facts(), "STARLING_VERBS_PKEY_INDEX")) << facts().why_not;
 }
 
 TEST_F(VerbsPorts, OneWithoutDatagramsIsNotOpened) {

@@ -47,8 +47,9 @@ struct Place {
     int down = 0;  ///< ticks
 };
 
-std::vector<std::unique_ptr<Place>> places;
-std::vector<std::unique_ptr<Stream>> streams;
+// Never destroyed: the device's thread runs as long as the process does.
+auto& places = *new std::vector<std::unique_ptr<Place>>;
+auto& streams = *new std::vector<std::unique_ptr<Stream>>;
 int watched = -1;
 bool found = false;
 

@@ -1,0 +1,14 @@
+// In the library alone that stands before the real one: an adapter does not use the program's memory, whose allocator a test may make
+// fail.
+#include <cstddef>
+#include <new>
+
+extern "C" void* __libc_malloc(size_t bytes);
+extern "C" void __libc_free(void* memory);
+
+void* operator new(size_t bytes) {
+    if (void* memory = __libc_malloc(bytes)) return memory;
+    throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { __libc_free(memory); }
+void operator delete(void* memory, size_t) noexcept { __libc_free(memory); }
