@@ -34,6 +34,8 @@ class Heap {
     bool holds(uint64_t offset, uint64_t bytes) const;
     /// Behind the last byte that was ever in a block.
     uint64_t high_water() const { return high_; }
+    /// What has been given back since it was at `before` never was anybody's.
+    void restore_high_water(uint64_t before) { high_ = before > top_ ? before : top_; }
     uint64_t limit() const { return limit_; }
     size_t blocks() const { return blocks_.size(); }
 

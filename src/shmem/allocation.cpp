@@ -23,14 +23,17 @@ void synchronize() {
     if (barrier(*world().everyone)) complain_of_failure();
 }
 
-/// Every PE has the memory behind what it has allocated, or none has.
+/// Every PE has the memory behind what it has allocated, or none has. What is there is what all have, so that all go the same way the next time.
 bool back_with_memory() {
-    if (world().heap.high_water() <= world().there) {
+    const uint64_t needed = needed_heap();
+    if (needed <= world().there) {
         synchronize();
         return true;
     }
     quiet_all();
-    return all_agree(*world().everyone, grow_heap());
+    if (!all_agree(*world().everyone, grow_heap(needed))) return false;
+    world().there = needed;
+    return true;
 }
 
 void show_to_entries() {
@@ -50,7 +53,7 @@ void give_back(uint64_t offset, uint64_t bytes) {
 }
 
 std::byte* allocate(uint64_t alignment, uint64_t bytes) {
-    const uint64_t offset = world().heap.allocate(bytes, alignment);
+    const uint64_t high = world().heap.high_water(), offset = world().heap.allocate(bytes, alignment);
     if (offset == Heap::kNone) {
         mention("no %llu bytes are left of the symmetric heap's %llu: SHMEM_SYMMETRIC_SIZE sets its size",
                 static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(world().heap.limit()));
@@ -58,6 +61,7 @@ std::byte* allocate(uint64_t alignment, uint64_t bytes) {
     }
     if (!back_with_memory()) {
         world().heap.free(offset);
+        world().heap.restore_high_water(high);
         mention("a PE's system has no memory for %llu bytes more of the symmetric heap",
                 static_cast<unsigned long long>(bytes));
         return nullptr;
@@ -96,7 +100,7 @@ void* starling_shmem_reallocate(const char* name, void* memory, size_t bytes) {
     check_block(memory);
     check_alike_everywhere("what is resized (its offset in the heap)", offset_of(memory));
     check_alike_everywhere("the number of bytes", bytes);
-    const uint64_t offset = offset_of(memory), had = world().heap.bytes_at(offset);
+    const uint64_t offset = offset_of(memory), had = world().heap.bytes_at(offset), high = world().heap.high_water();
     synchronize();
     if (bytes == 0) {
         world().heap.free(offset);
@@ -108,6 +112,7 @@ void* starling_shmem_reallocate(const char* name, void* memory, size_t bytes) {
             return memory;
         }
         world().heap.resize(offset, had);
+        world().heap.restore_high_water(high);
         return nullptr;
     }
     std::byte* moved = allocate(0, bytes);

@@ -166,12 +166,11 @@ void close_memory() {
     world().heap = Heap();
 }
 
-bool grow_heap() {
-    const uint64_t wanted = (world().heap.high_water() + kHugePage - 1) / kHugePage * kHugePage;
-    if (wanted <= world().there) return true;
-    if (!world().pages.grow(std::min(wanted, (world().heap.limit() + kPage - 1) / kPage * kPage))) return false;
-    world().there = wanted;
-    rma::resize(world().keys[0], std::min(wanted, world().heap.limit()));
+uint64_t needed_heap() { return (world().heap.high_water() + kHugePage - 1) / kHugePage * kHugePage; }
+
+bool grow_heap(uint64_t bytes) {
+    if (!world().pages.grow(std::min(bytes, (world().heap.limit() + kPage - 1) / kPage * kPage))) return false;
+    rma::resize(world().keys[0], std::min(bytes, world().heap.limit()));
     return true;
 }
 

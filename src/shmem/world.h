@@ -58,7 +58,7 @@ struct World {
 
     shm::Pages pages;  ///< the heap
     Heap heap;
-    uint64_t there = 0;  ///< bytes of it that the pages have
+    uint64_t there = 0;  ///< bytes of it that the pages of all PEs have
     rma::RegionKey keys[2];
     std::byte* data = nullptr;  ///< the program's variables
     uint64_t data_bytes = 0;
@@ -81,8 +81,10 @@ inline World& world() { return the_world.get(); }
 int open_memory();
 /// Nobody reaches it any more.
 void close_memory();
-/// More of the heap is there: up to its high water. False if the system has no more.
-bool grow_heap();
+/// So much of the heap has to be there for what is allocated; the same on all PEs.
+uint64_t needed_heap();
+/// It is there, in this PE. False if the system has no more.
+bool grow_heap(uint64_t bytes);
 
 /// Where an address of this process lies in symmetric memory; false if it does not, with all of the bytes. With STARLING_CHECK, also
 /// where they are not all in one allocation.

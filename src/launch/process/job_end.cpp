@@ -158,7 +158,7 @@ std::string Launcher::what_happened(const Job& job, uint32_t rank, int status) c
     } else if (WEXITSTATUS(status) != 0) {
         std::snprintf(rest, room, "exited with code %d", WEXITSTATUS(status));
     } else {
-        std::snprintf(rest, room, "exited without calling MPI_Finalize");
+        std::snprintf(rest, room, "exited without calling MPI_Finalize or shmem_finalize");
     }
     return text;
 }

@@ -7,7 +7,11 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
+
+#include "base/memory_limit.h"
+#include "base/state.h"
 
 namespace starling::shm {
 
@@ -15,11 +19,16 @@ namespace {
 
 constexpr uint64_t kPage = 4096;
 
-/// More than the machine has would be found out by SIGBUS, at some later touch.
+STARLING_STATE uint64_t most = 0;  ///< bytes that there can be; 0: nobody has looked
+
+/// More than the machine has would be found out by SIGBUS, and more than a control group allows by being killed, at some later touch.
 bool machine_has(uint64_t bytes) {
-    struct sysinfo info;
-    if (sysinfo(&info) != 0) return true;
-    return bytes <= (uint64_t{info.totalram} + info.totalswap) * info.mem_unit;
+    if (most == 0) {
+        struct sysinfo info;
+        most = memory_limit();
+        if (sysinfo(&info) == 0) most = std::min(most, (uint64_t{info.totalram} + info.totalswap) * info.mem_unit);
+    }
+    return bytes <= most;
 }
 
 /// Beyond it ftruncate does not only fail but kills by SIGXFSZ.

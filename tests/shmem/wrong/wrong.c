@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 static int is(const char* what, const char* name) { return strcmp(what, name) == 0; }
 
@@ -79,6 +80,17 @@ static void calls(const char* what, long* heap, int me, int n) {
     if (is(what, "active-set")) shmem_barrier(0, 1, n, heap);
     if (is(what, "stride")) shmem_long_iput(heap, heap, 0, 1, 2, 0);
     if (is(what, "exhausted") && shmem_malloc((size_t)1 << 50) != NULL) shmem_global_exit(9);
+    if (is(what, "exhausted-one")) {  // the last PE's system has no memory: then there is none for all
+        if (me == n - 1) setrlimit(RLIMIT_FSIZE, &(struct rlimit){4 << 20, 4 << 20});
+        char* most = shmem_malloc(1 << 20);
+        if (!most || shmem_malloc((size_t)64 << 20) != NULL || shmem_realloc(most, (size_t)64 << 20) != NULL)
+            shmem_global_exit(9);
+        long* some = shmem_calloc(100000, sizeof *some);
+        if (!some || shmem_addr_accessible((char*)some + ((size_t)32 << 20), 0)) shmem_global_exit(10);
+        shmem_long_p(some + me, me + 1, (me + 1) % n);
+        shmem_barrier_all();
+        if (some[(me + n - 1) % n] != (me + n - 1) % n + 1 || some[99999] != 0) shmem_global_exit(11);
+    }
 }
 
 // The last PE dies while the others wait for it, or access its memory: they end, too.
@@ -93,6 +105,16 @@ static void dies(const char* what, long* heap, int me, int n) {
         shmem_set_lock(heap + n), shmem_set_lock(heap + n + 1), shmem_long_wait_until(heap, SHMEM_CMP_EQ, 77);
     while (is(what, "dies-get")) shmem_long_g(heap, n - 1);
     while (is(what, "dies-atomic")) shmem_long_atomic_inc(heap, n - 1), shmem_quiet();
+    while (is(what, "dies-put")) shmem_long_put_nbi(heap, heap + 1, 4, n - 1), shmem_quiet();
+    while (is(what, "dies-test")) shmem_long_test_all(heap, 8, NULL, SHMEM_CMP_EQ, 77);
+    while (is(what, "dies-test-lock")) shmem_test_lock(heap + n);
+    if (is(what, "dies-wait-any")) shmem_long_wait_until_any(heap, 8, NULL, SHMEM_CMP_EQ, 77);
+    if (is(what, "dies-signal")) shmem_signal_wait_until((uint64_t*)heap, SHMEM_CMP_EQ, 77);
+    if (is(what, "dies-reduce")) shmem_long_sum_reduce(SHMEM_TEAM_WORLD, heap, heap, 4);
+    if (is(what, "dies-collect")) shmem_long_collect(SHMEM_TEAM_WORLD, heap + 1, heap, 1);
+    if (is(what, "dies-malloc")) shmem_malloc((size_t)8 << 20);
+    if (is(what, "dies-sync")) shmem_team_sync(SHMEM_TEAM_WORLD);
+    if (is(what, "dies-finalize")) shmem_finalize();
 }
 
 int main(int argc, char** argv) {

@@ -7,6 +7,8 @@ import sys
 import unittest
 
 OSHRUN, PROGRAM = sys.argv[1:3]
+DEATHS = ["dies-" + what for what in ("barrier", "wait", "lock", "get", "atomic", "put", "test", "test-lock", "wait-any", "signal", "reduce",
+                                      "collect", "malloc", "sync", "finalize")]
 
 
 def run(*arguments, pes=2, **environment):
@@ -93,6 +95,12 @@ class Wrong(unittest.TestCase):
         self.assertEqual((told.returncode, told.stdout), (0, "went on\n" * 2), told.stderr)
         self.assertRegex(told.stderr, r"PE \d of 2: shmem_malloc: no \d+ bytes are left of the symmetric heap's \d+")
 
+    def test_exhausted_at_one(self):
+        self.expect_nothing("exhausted-one")
+        told = run("exhausted-one", STARLING_VERBOSE="1")
+        for pe in (0, 1):
+            self.assertIn(f"PE {pe} of 2: shmem_malloc: a PE's system has no memory for {64 << 20} bytes more", told.stderr)
+
     def test_settings(self):
         self.expect("nothing", r"SHMEM_SYMMETRIC_SIZE=12q is no size", SHMEM_SYMMETRIC_SIZE="12q")
         self.expect_nothing("nothing", SHMEM_SYMMETRIC_SIZE="1.5m")
@@ -103,7 +111,7 @@ class Wrong(unittest.TestCase):
 
     def test_a_pe_dies(self):
         """The others end with it, wherever they are."""
-        for what in ("dies-barrier", "dies-wait", "dies-lock", "dies-get", "dies-atomic"):
+        for what in DEATHS:
             for pes in (2, 4):
                 result = run(what, pes=pes)
                 self.assertEqual((result.returncode, result.stdout), (128 + 9, ""), (what, result.stderr))
