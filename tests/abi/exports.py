@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The library's symbols are those of the tables and no others: exports.py LIBRARY FUNCTIONS.TSV EXTENSIONS.TSV DOOR
+"""The library's symbols are those of the tables and no others: exports.py LIBRARY FUNCTIONS.TSV EXTENSIONS.TSV DOOR OUTSIDE
 
-DOOR declares what liboshmem calls (src/shmem/core.h)."""
+DOOR declares what liboshmem calls (src/shmem/core.h), OUTSIDE what the Fortran interfaces do (src/base/outside.h)."""
 
 import csv
 import pathlib
@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 
-library, *tables, door = sys.argv[1:]
+library, *tables, door, outside = sys.argv[1:]
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(tables[0]).parent))
 import table as abi  # noqa: E402
@@ -23,6 +23,7 @@ wanted = {name: "W" for name in names} | {"P" + name: "T" for name in names}
 wanted["starling_set_foreign"] = "T"  # for shims (src/base/foreign.h)
 wanted |= {name: "T" for name in re.findall(r"\b(starling_shmem_\w+)\(", pathlib.Path(door).read_text())}
 wanted["starling_shmem_near"] = "D"
+wanted |= {name: "T" for name in re.findall(r"\b(starling_\w+)\(", pathlib.Path(outside).read_text())}
 listing = subprocess.run(["nm", "-D", "--defined-only", library], check=True, text=True, stdout=subprocess.PIPE).stdout
 found = {line.split()[2]: line.split()[1] for line in listing.splitlines()}
 wrong = [f"missing: {name}" for name in wanted.keys() - found.keys()]
