@@ -9,6 +9,7 @@
 #include "base/immortal.h"
 #include "base/state.h"
 #include "link/job.h"
+#include "link/transports.h"
 #include "message/serials.h"
 #include "rma/owner.h"
 #include "rma/runs.h"
@@ -78,15 +79,17 @@ struct Part {
     uint64_t bytes = 0;
 };
 
+/// `limit`: of the packet's payload. What is only asked for needs no room in it; but from a neighbour the answer has to fit as well.
 Part next_part(const Access& access, uint64_t limit) {
     Part part;
     const uint64_t room = limit - sizeof(AccessPacket);
-    // A run costs its own place; without data to carry, the answer has to fit all the same.
+    const bool only_asks = access.target->in_order && !carries_data(access);
+    const uint64_t most = only_asks ? kMostBytes : room;
     while (part.count < kMostRuns && access.issued + part.bytes < access.bytes) {
-        const uint64_t used = part.bytes + (part.count + 1) * sizeof(Run);
-        if (used >= room) break;
+        const uint64_t runs = (part.count + 1) * sizeof(Run), used = part.bytes + (only_asks ? 0 : runs);
+        if (used >= most || runs > room) break;
         Run run;
-        if (!next_run(access.there, access.update.element, access.issued + part.bytes, room - used, run)) break;
+        if (!next_run(access.there, access.update.element, access.issued + part.bytes, most - used, run)) break;
         part.runs[part.count++] = run;
         part.bytes += run.bytes;
     }
@@ -100,11 +103,19 @@ void write_data(const Access& access, uint64_t bytes, std::byte* out) {
         datatype::pack(*access.origin.type, access.origin.count, access.origin.buffer, access.issued, out, bytes);
 }
 
+/// Whether the next packet, with so much data, asks for an answer. Where packets keep their order one in a few does, and the last.
+bool asks_for_answer(Access& access, uint64_t bytes) {
+    constexpr uint32_t kPacketsPerAnswer = 16;
+    ++access.unsettled_packets;
+    access.unsettled_bytes += static_cast<uint32_t>(bytes);
+    return !access.target->in_order || access.issued + bytes == access.bytes || access.unsettled_packets == kPacketsPerAnswer;
+}
+
 /// One packet; false if there is no room now.
 bool issue(Access& access) {
     Target& target = *access.target;
     link::Peer& peer = *target.peer;
-    const uint64_t limit = std::min<uint64_t>(link::payload_limit(peer), kMostBytes);
+    const uint64_t limit = std::min<uint64_t>(link::payload_limit(peer), kMostCarried);
     const Part part = next_part(access, limit);
     const bool swaps = access.operation == Operation::compare_swap;
     const uint64_t data = carries_data(access) ? part.bytes * (swaps ? 2 : 1) : 0;
@@ -116,12 +127,16 @@ bool issue(Access& access) {
     slot.header->operation = static_cast<uint8_t>(access.operation);
     slot.header->access = {access.generation, access.serial, access.issued};
     const Update& u = access.update;
+    const bool asks = asks_for_answer(access, part.bytes);
     const AccessPacket packet{target.key.secret,
                               target.key.id,
                               part.count,
                               static_cast<uint32_t>(part.bytes),
                               static_cast<uint16_t>(u.element ? u.element->pool_index : 0),
-                              static_cast<uint16_t>(u.op ? u.op->pool_index : 0x20)};
+                              static_cast<uint16_t>(u.op ? u.op->pool_index : 0x20),
+                              asks ? access.unsettled_packets : 0,
+                              asks ? access.unsettled_bytes : 0};
+    if (asks) access.unsettled_packets = access.unsettled_bytes = 0;
     std::memcpy(slot.payload, &packet, sizeof packet);
     std::memcpy(slot.payload + sizeof packet, part.runs, part.count * sizeof(Run));
     if (data) write_data(access, part.bytes, slot.payload + before);
@@ -146,6 +161,9 @@ bool may_be_issued(const Access& access) {
 
 bool advance(Target& target) {
     bool any = false;
+    if (!target.waiting.front()) return false;
+    // A call of the kernel for each packet takes longer than what is done to its data.
+    const transport::Batch together(target.waiting.front()->bytes > kMostCarried ? link::network() : nullptr);
     while (Access* access = target.waiting.front()) {
         if (!may_be_issued(*access) || !issue(*access)) break;
         any = true;
@@ -175,8 +193,11 @@ bool take_answer(Access& access, const link::Packet& packet) {
     const uint64_t at = packet.header.access.offset, bytes = packet.header.bytes;
     if (operation == Operation::done) {
         const bool takes = access.operation != Operation::put && access.operation != Operation::update;
-        if (takes || at > access.bytes - access.answered) return false;
-        access.answered += at;
+        const Settled settled = Settled::from(at);
+        if (takes || settled.bytes > access.bytes - access.answered || settled.packets > access.packets) return false;
+        access.answered += settled.bytes;
+        forget_packets(access, static_cast<uint32_t>(settled.packets));
+        return true;
     } else {
         if (!access.result.type || at > access.bytes || bytes > std::min(access.bytes - at, access.bytes - access.answered))
             return false;
@@ -225,7 +246,7 @@ void start(Access& access, Target& target) {
     if (!target.mapped) count(access.operation);
     access.bytes =
         access.operation != Operation::compare_swap && carries_data(access) ? access.origin.bytes() : access.there.bytes();
-    access.issued = access.answered = access.packets = 0;
+    access.issued = access.answered = access.packets = access.unsettled_packets = access.unsettled_bytes = 0;
     access.done = false;
     access.outcome = progress::Outcome{};
     const bool copied = !target.mapped && access.bytes > 0 && copy_by_kernel(access, target);

@@ -54,7 +54,8 @@ struct Access : progress::Request {
     std::byte swap[2 * 16];  ///< compare_swap: the new value and the one to compare with
     uint64_t bytes = 0;      ///< of data, packed
     uint64_t issued = 0, answered = 0;
-    uint32_t packets = 0;  ///< not answered
+    uint32_t packets = 0;                                 ///< not answered
+    uint32_t unsettled_packets = 0, unsettled_bytes = 0;  ///< the last of them, whose answer comes with that of another
     uint32_t serial = 0;
     uint32_t generation = 0;          ///< tells answers to this access from late ones to another with its serial
     void (*over)(Access&) = nullptr;  ///< called at the end, if the access is nobody's request
@@ -77,6 +78,7 @@ struct Target {
     uint32_t unanswered = 0;  ///< packets
     uint32_t updates = 0;     ///< of them updates
     bool by_ring = false;     ///< the way that the last update went
+    bool in_order = false;    ///< packets come in their order, whatever way they go: from another host
     int error = MPI_SUCCESS;  ///< the first of those that are nobody's requests, until take_error()
     std::string sentence;     ///< that says what happened
     using Accesses = List<Access, &Access::hook>;

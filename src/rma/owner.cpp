@@ -9,6 +9,7 @@
 #include "base/state.h"
 #include "link/forget.h"
 #include "link/job.h"
+#include "link/transports.h"
 #include "progress/engine.h"
 #include "rma/access.h"
 #include "rma/packets.h"
@@ -24,7 +25,8 @@ struct Answer {
     link::Peer* peer;
     Operation operation;
     packet::Access header;
-    std::vector<std::byte> data;
+    std::span<const std::byte> data;  ///< in the region, or in `kept`
+    std::vector<std::byte> kept;
     uint64_t sent = 0;
 };
 
@@ -45,7 +47,7 @@ STARLING_STATE std::deque<Early>* early = nullptr;
 /// Sends a packet of it; false if there is no room now.
 bool send_some(Answer& answer) {
     const uint64_t left = answer.data.size() - answer.sent;
-    const auto bytes = static_cast<uint32_t>(std::min<uint64_t>(left, link::payload_limit(*answer.peer)));
+    const auto bytes = static_cast<uint32_t>(std::min<uint64_t>({left, link::payload_limit(*answer.peer), kMostCarried}));
     link::Slot slot;
     if (!link::reserve(*answer.peer, bytes, slot)) return false;
     slot.header->kind = packet::Kind::access;
@@ -60,6 +62,7 @@ bool send_some(Answer& answer) {
 }
 
 bool send_all(Answer& answer) {
+    const transport::Batch together(answer.data.size() > kMostCarried ? link::network() : nullptr);
     do {
         if (!send_some(answer)) return false;
     } while (answer.sent < answer.data.size());
@@ -69,7 +72,10 @@ bool send_all(Answer& answer) {
 void reply(Answer&& answer) {
     if (!answers) answers = new std::deque<Answer>;
     if (answers->empty() && send_all(answer)) return;
+    // The region may be gone, or have changed, when there is room.
+    if (answer.kept.empty()) answer.kept.assign(answer.data.begin(), answer.data.end());
     answers->push_back(std::move(answer));
+    answers->back().data = answers->back().kept;
 }
 
 /// So many of one peer are kept for one region: an origin has no more under way.
@@ -209,16 +215,31 @@ Operation do_access(const link::Packet& packet, std::vector<std::byte>& result) 
     return gives ? Operation::data : Operation::done;
 }
 
+namespace {
+
+/// What a get asks for, if that is one block: it is sent from where it lies.
+std::span<const std::byte> one_block(const link::Packet& packet) {
+    Asked asked{};
+    if (static_cast<Operation>(packet.header.operation) != Operation::get || !read(Operation::get, packet, asked)) return {};
+    if (asked.packet.runs != 1) return {};
+    return {asked.region->at(asked.runs[0].offset, asked.runs[0].bytes), asked.runs[0].bytes};
+}
+
+}  // namespace
+
 void carry_out(link::Peer& peer, const link::Packet& packet) {
     if (keep_early(peer, packet)) return;
     // Who exposes nothing keeps no word of peers, which may be forgotten.
     if (!taking) return;
-    Answer answer{&peer, Operation::refused, packet.header.access, {}};
-    answer.operation = do_access(packet, answer.data);
+    Answer answer{&peer, Operation::refused, packet.header.access, {}, {}};
+    answer.data = one_block(packet);
+    answer.operation = answer.data.empty() ? do_access(packet, answer.kept) : Operation::data;
+    if (answer.data.empty()) answer.data = answer.kept;
     if (answer.operation == Operation::done) {
         AccessPacket asked;
         std::memcpy(&asked, packet.payload, sizeof asked);
-        answer.header.offset = asked.bytes;
+        if (asked.settled_packets == 0) return;
+        answer.header.offset = Settled{asked.settled_packets, asked.settled_bytes}.word();
     }
     reply(std::move(answer));
 }

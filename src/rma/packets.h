@@ -26,12 +26,23 @@ struct AccessPacket {
     uint32_t bytes;    ///< of data, together
     uint16_t element;  ///< of an update: the predefined datatype, as the ABI numbers it
     uint16_t op;       ///< and the operation
+    /// What `done` answers: this packet, and those before it that ask for no answer and so say 0 here.
+    uint32_t settled_packets = 0, settled_bytes = 0;
 };
-static_assert(sizeof(AccessPacket) == 24);
+static_assert(sizeof(AccessPacket) == 32);
 
-/// Runs in one packet at most, and data to and fro: what any path takes.
+/// What `done` says, in the header's offset.
+struct Settled {
+    static constexpr uint32_t kBits = 48;
+    uint64_t packets, bytes;
+    static Settled from(uint64_t word) { return {word >> kBits, word & ((uint64_t{1} << kBits) - 1)}; }
+    uint64_t word() const { return packets << kBits | bytes; }
+};
+
+/// Runs in one packet at most, and data in one; and what one may ask for, whose answer is as many packets as that takes.
 inline constexpr uint32_t kMostRuns = 128;
-inline constexpr uint32_t kMostBytes = 16 * 1024;
+inline constexpr uint32_t kMostCarried = 16 * 1024;
+inline constexpr uint32_t kMostBytes = 32 * 1024;
 /// Packets to one target under way at most: an owner that is slow to answer is not flooded.
 inline constexpr uint32_t kMostUnanswered = 64;
 

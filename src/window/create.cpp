@@ -246,6 +246,7 @@ Remote& meet(Window& window, int rank) {
     place->target.peer = window.comm->point_to_point.peer(rank);
     const auto found = std::lower_bound(window.neighbours.begin(), window.neighbours.end(), rank);
     if (found != window.neighbours.end() && *found == rank) place->local = static_cast<int>(found - window.neighbours.begin());
+    place->target.in_order = place->local < 0;
     if (place->local >= 0) map(window, *place, window.kept.near(place->local));
     place->near = place->target.mapped && place->target.peer && window.flavor != MPI_WIN_FLAVOR_DYNAMIC;
     window.used.push_back(place.get());

@@ -1,5 +1,5 @@
 // Locks of a window whose processes are on several hosts, while one of them sends lock packets that lie: exclusive locks have one
-// holder all the same, nobody waits for ever, and nobody's memory fills up.
+// holder all the same, nobody waits for ever, and nobody's memory fills up. And accesses of many packets.
 #include <array>
 #include <random>
 
@@ -9,6 +9,7 @@
 #include "message_team.h"
 #include "rma/owner.h"
 #include "window/epoch.h"
+#include "window/operation.h"
 #include "window/window.h"
 
 namespace starling::message::test {
@@ -17,13 +18,13 @@ namespace {
 using window::Held;
 using window::Window;
 
-Window* make_window(Node& node, uint64_t context = 0x5550) {
+Window* make_window(Node& node, uint64_t context = 0x5550, MPI_Aint bytes = 8) {
     rma::listen();
     comm::GroupBuilder builder;
     for (const link::Process& member : node.everyone.members) builder.add(member);
     comm::Comm* comm = comm::make_intracomm(context, builder.build(), node.rank, comm::errors_return());
     Window* window = nullptr;
-    EXPECT_EQ(window::make(*comm, {.flavor = MPI_WIN_FLAVOR_ALLOCATE, .bytes = 8, .disp_unit = 8}, window), MPI_SUCCESS)
+    EXPECT_EQ(window::make(*comm, {.flavor = MPI_WIN_FLAVOR_ALLOCATE, .bytes = bytes, .disp_unit = 8}, window), MPI_SUCCESS)
         << failure_text();
     return window;
 }
@@ -123,6 +124,66 @@ TEST(WindowOverHosts, WhoAsksBeforeTheWindowIsThereGetsTheLockLater) {
         EXPECT_EQ(window::free(*second), MPI_SUCCESS);
         EXPECT_EQ(window::free(*window), MPI_SUCCESS);
         node.barrier(0);
+    });
+    team.expect_success();
+}
+
+/// What one has of rank 0's memory for itself, in words: many packets' worth, and not a whole number of them.
+constexpr int64_t kWords = 50'001;
+
+void access(Window& window, rma::Operation what, std::vector<uint64_t>& words, int64_t at) {
+    window::Operation asked;
+    asked.what = what;
+    (what == rma::Operation::get ? asked.result : asked.origin) = {words.data(), static_cast<int64_t>(words.size()),
+                                                                   &datatype::predefined(MPI_UINT64_T)};
+    asked.disp = at;
+    asked.count = static_cast<int64_t>(words.size());
+    asked.type = &datatype::predefined(MPI_UINT64_T);
+    asked.op = &datatype::predefined(MPI_SUM);
+    ASSERT_EQ(window::run(window, asked), MPI_SUCCESS) << failure_text();
+}
+
+/// One that no honest process begins, whose first packets are right and whose last ones leave the region.
+void leave_the_region(Window& window, rma::Operation what, std::vector<uint64_t>& words, int64_t at) {
+    rma::Target& target = window::remote(window, 0).target;
+    rma::Access wrong;
+    const auto count = static_cast<int64_t>(words.size());
+    const datatype::Datatype& type = datatype::predefined(MPI_UINT64_T);
+    (what == rma::Operation::get ? wrong.result : wrong.origin) = {words.data(), count, &type};
+    wrong.operation = what;
+    wrong.there = {static_cast<uint64_t>(at) * 8, count, &type};
+    wrong.over = [](rma::Access&) {};
+    rma::start(wrong, target);
+    EXPECT_EQ(window::flush(window, 0), MPI_ERR_RMA_RANGE);
+    EXPECT_TRUE(wrong.done);
+}
+
+TEST(WindowOverHosts, LongAccessesAreAllThereAfterAFlush) {
+    Team team(Placement{{0, 0, 0}, {0, 1, 2}});
+    team.start({}, [](Node& node) {
+        Window* const window = make_window(node, 0x5550, node.size * kWords * 8);
+        ASSERT_NE(window, nullptr);
+        const int64_t mine = node.rank * kWords;
+        std::vector<uint64_t> words(kWords), found(kWords);
+        for (int i = 0; i < kWords; ++i) words[static_cast<size_t>(i)] = static_cast<uint64_t>(node.rank + 1) << 32 | i;
+        ASSERT_EQ(window::lock(*window, Held::shared, 0, 0), MPI_SUCCESS) << failure_text();
+        for (int turn = 0; turn < 10; ++turn) {
+            access(*window, rma::Operation::put, words, mine);
+            ASSERT_EQ(window::flush(*window, 0), MPI_SUCCESS) << failure_text();
+            // Behind each other: they are carried out in the order of the calls.
+            for (int times = 0; times < 3; ++times) access(*window, rma::Operation::update, words, mine);
+            ASSERT_EQ(window::flush(*window, 0), MPI_SUCCESS) << failure_text();
+            access(*window, rma::Operation::get, found, mine);
+            ASSERT_EQ(window::flush(*window, 0), MPI_SUCCESS) << failure_text();
+            for (int i = 0; i < kWords; ++i) ASSERT_EQ(found[static_cast<size_t>(i)], 4 * words[static_cast<size_t>(i)]) << i;
+            if (node.rank != node.size - 1) continue;
+            for (const rma::Operation what : {rma::Operation::put, rma::Operation::update, rma::Operation::get})
+                leave_the_region(*window, what, words, mine + kWords / 2);
+        }
+        ASSERT_EQ(window::unlock(*window, 0), MPI_SUCCESS) << failure_text();
+        node.barrier(0);
+        EXPECT_EQ(window::free(*window), MPI_SUCCESS) << failure_text();
+        node.barrier(1);
     });
     team.expect_success();
 }
