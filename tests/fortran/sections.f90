@@ -406,10 +406,11 @@ contains
     call MPI_Request_free(request)
   end subroutine prepared_collectives
 
-  ! More than there is in the section: said, and nothing is sent.
+  ! More than there is in the section, and memory that would have to be without gaps: said, and nothing is done.
   subroutine too_much()
     integer, asynchronous :: a(10)
     type(MPI_Request) :: request
+    type(MPI_Win) :: win
     type(MPI_Errhandler) :: before
     integer :: ierror, class
     a = 1
@@ -418,6 +419,12 @@ contains
     call MPI_Isend(a(1:10:2), 6, MPI_INTEGER, 0, 0, MPI_COMM_SELF, request, ierror)
     call MPI_Error_class(ierror, class)
     call check(class == MPI_ERR_COUNT, 'too many')
+    call MPI_Buffer_attach(a(1:10:2), 20, ierror)
+    call MPI_Error_class(ierror, class)
+    call check(class == MPI_ERR_BUFFER, 'a buffer with gaps')
+    call MPI_Win_create(a(1:10:2), 20_MPI_ADDRESS_KIND, 4, MPI_INFO_NULL, MPI_COMM_SELF, win, ierror)
+    call MPI_Error_class(ierror, class)
+    call check(class == MPI_ERR_BUFFER, 'a window with gaps')
     call MPI_Comm_set_errhandler(MPI_COMM_SELF, before)
   end subroutine too_much
 end program sections

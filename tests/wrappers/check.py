@@ -119,6 +119,11 @@ def show_fortran(tree, work):
     for chosen, told in (("gfortran", "T T"), (strange, "F F")):
         expect(not tree.run("mpifort", f"-fc={chosen}", "-o", "s", "s.f90", cwd=work, **cache), f"{chosen} said something")
         expect(tree.run("mpiexec", "-n", "1", str(work / "s")).split() == told.split(), chosen)
+    # Arguments are checked: right ones compile, and of wrong ones nothing.
+    for call, right in (("MPI_Comm_rank(MPI_COMM_WORLD, n)", True), ("MPI_Comm_rank(MPI_COMM_WORLD, 5)", False),
+                        ("MPI_Comm_size(0, n)", False), ("MPI_Barrier(MPI_INTEGER)", False), ("MPI_Send([1], 1)", False)):
+        (work / "call.f90").write_text(f"use mpi_f08\ncall {call}\nend\n")
+        tree.run("mpifort", "-c", "call.f90", fails=not right, cwd=work, **cache)
     # Integers of 8 bytes in what uses MPI.
     (work / "plain.f90").write_text("print *, bit_size(1)\nend\n")
     for source in ("s.f90", "p.f"):

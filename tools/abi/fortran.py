@@ -149,13 +149,12 @@ class Parameter(compat.Parameter):
         if self.is_callback:
             return f"procedure({self.base}) :: {name}" if modern else f"external :: {name}"
         if name in ("attribute_val", "extra_state"):
-            return "integer :: " + name if OLD.match(self.function.name) else f"integer(kind=MPI_ADDRESS_KIND) :: {name}"
+            return "integer :: " + name if OLD.match(self.function.name) else f"integer(kind=MPI_ADDRESS_KIND){self.direction(modern)} :: {name}"
         if name == "buffer_addr" and not modern:
             return buffer_lines(name)
         if name in ("argv", "array_of_commands", "array_of_argv"):
             return f"character(len=*), intent(in) :: {name}({'count,*' if name == 'array_of_argv' else '*'})"
-        intent = ", intent(in)" if not self.written else ", intent(out)" if (
-            self.handle and (name, self.handle) in self.function.makes) else ", intent(inout)" if self.handle and modern else ""
+        intent = self.direction(modern)
         if self.base == "MPI_Status":
             many = name == "array_of_statuses"
             if modern:
@@ -173,7 +172,21 @@ class Parameter(compat.Parameter):
         if self.handle:
             return f"{f'type({self.handle})' if modern else 'integer'}{intent} :: {name}{shape}"
         kind = "logical" if self.logical else f"integer(kind={KINDS[self.base]})" if self.base in KINDS else "integer"
-        return f"{kind}{intent if not self.written else ''} :: {name}{shape}"
+        return f"{kind}{intent} :: {name}{shape}"
+
+    def direction(self, modern):
+        """The attribute that says whether the call reads or writes it; none where a place may be given that means something."""
+        function = self.function.name.removesuffix("_c")
+        if not self.written or modern and (self.name == "ranges" or self.name == "attribute_val" and function.endswith("_set_attr")
+                                           or self.name == "extra_state" and function != "MPI_Grequest_start"):
+            return ", intent(in)"
+        if self.handle:
+            return ", intent(out)" if (self.name, self.handle) in self.function.makes else ", intent(inout)" if modern else ""
+        if not modern or self.base == "MPI_Status" or self.is_buffer or self.name in (
+                "array_of_errcodes", "extra_state", "sourceweights", "destweights"):
+            return ""
+        both = self.name in ("position", "buflen", "pset_len") or function.endswith("_free_keyval") or function == "MPI_Dims_create"
+        return ", intent(inout)" if both else ", intent(out)"
 
 
 def buffer_lines(name):

@@ -31,4 +31,9 @@ MPI_Count Section::place_of(MPI_Count at) const {
     return place;
 }
 
+int refuse_gaps() {
+    compat::library.Comm_call_errhandler(MPI_COMM_SELF, MPI_ERR_BUFFER);
+    return MPI_ERR_BUFFER;
+}
+
 }  // namespace starling::fortran

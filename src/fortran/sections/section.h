@@ -44,6 +44,9 @@ struct Section {
 /// Where an array begins, for calls that want no more of it: a single element, or what has no gaps by what the call is for.
 inline void* first_of(const Descriptor* array) { return compat::place(array->address()); }
 
+/// Tells the error handler that an array has gaps where the library would write into them, and gives the error.
+int refuse_gaps();
+
 /// Data that a call names by buffer, count and datatype. Where there are gaps one element of a type of their own stands for all of it, which the
 /// library keeps as long as it needs it.
 class Data {
