@@ -35,7 +35,8 @@ void tell(Peer& peer, PlaceNews news) {
 
 /// So often has this process sent, whoever to: what worth is measured against.
 uint64_t packets_sent() {
-    return counters.messages_ring + counters.messages_inbox + counters.messages_udp + counters.messages_tcp + counters.messages_rc;
+    return counters.messages_ring + counters.messages_inbox + counters.messages_udp + counters.messages_tcp +
+           counters.messages_rc;
 }
 
 /// Messages with the peer so far, both ways, modulo 2^32.
@@ -186,6 +187,12 @@ void consider_opening(Peer& peer) {
     if (!peer.gains || !has_earned(peer) || !connector(peer)) return;
     note_value(peer);
     want_connection(peer);
+}
+
+void count_short_access(Peer& peer) {
+    if (!peer.can(transport::kStreams) || peer.state != State::closed || !connector(peer)->speeds_up(1, 8)) return;
+    ++peer.sent_since_check;
+    consider_opening(peer);
 }
 
 void request_connection(Peer& peer) {

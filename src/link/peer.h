@@ -137,6 +137,8 @@ inline void count_bytes(Peer& peer, uint64_t bytes) {
     peer.bytes_since_check += bytes;
     if (peer.state == State::closed) consider_opening(peer);
 }
+/// Counts a short access, where a connection carries out such by itself.
+void count_short_access(Peer& peer);
 /// Asks for a connection whatever the traffic, if there is a place for it (a hint).
 void request_connection(Peer& peer);
 

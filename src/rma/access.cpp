@@ -52,6 +52,8 @@ void forget_packets(Access& access, uint32_t packets) {
     if (is_update(access.operation)) access.target->updates -= packets;
 }
 
+}  // namespace
+
 void finish(Access& access, int error) {
     Target& target = *access.target;
     access.hook.unlink();
@@ -71,6 +73,8 @@ void finish(Access& access, int error) {
     access.done = true;
     access.over(access);
 }
+
+namespace {
 
 /// The part of a packet that is about memory.
 struct Part {
@@ -177,6 +181,10 @@ bool advance(Target& target) {
 void end_all(Target& target) {
     for (Target::Accesses* list : {&target.issued, &target.waiting})
         while (Access* access = list->front()) {
+            if (access->operation == Operation::ask_region) {
+                take_device_region(*access, nullptr);
+                continue;
+            }
             fail(MPI_ERR_PROC_ABORTED, "rank %u has ended while its memory was accessed", target.peer->rank);
             finish(*access, MPI_ERR_PROC_ABORTED);
         }
@@ -259,13 +267,40 @@ void start(Access& access, Target& target) {
     }
     link::count_access(*target.peer, kind_of(access.operation), access.bytes);
     take_accesses();
+    begin(access, target);
+    if (access.bytes > link::payload_limit(*target.peer))
+        link::count_bytes(*target.peer, access.bytes);
+    else
+        link::count_short_access(*target.peer);
+    if (!start_by_device(access, target)) issue_as_packets(access);
+}
+
+void begin(Access& access, Target& target) {
+    access.target = &target;
     if (!active) active = new Targets;
     access.serial = serials.add(access);
     access.generation = ++last_generation;
     if (target.open++ == 0) active->push_back(&target);
-    if (access.bytes > link::payload_limit(*target.peer)) link::count_bytes(*target.peer, access.bytes);
+}
+
+void issue_as_packets(Access& access) {
+    Target& target = *access.target;
     target.waiting.push_back(&access);
     if (!target.peer->dead) advance(target);  // else the next poll finds it
+}
+
+bool send_question(Access& access) {
+    Target& target = *access.target;
+    link::Slot slot;
+    if (target.peer->dead || !link::reserve(*target.peer, sizeof(AccessPacket), slot)) return false;
+    slot.header->kind = packet::Kind::access;
+    slot.header->operation = static_cast<uint8_t>(Operation::ask_region);
+    slot.header->access = {access.generation, access.serial, 0};
+    const AccessPacket packet{target.key.secret, target.key.id, 0, 0, 0, 0};
+    std::memcpy(slot.payload, &packet, sizeof packet);
+    link::commit(*target.peer, slot, sizeof packet);
+    target.issued.push_back(&access);
+    return true;
 }
 
 void on_access_packet(link::Peer& peer, const link::Packet& packet) {
@@ -274,7 +309,9 @@ void on_access_packet(link::Peer& peer, const link::Packet& packet) {
     Access* access = serials.find(answered.serial);
     if (!access || access->target->peer != &peer || access->generation != answered.generation) return;
     Target& target = *access->target;
-    if (static_cast<Operation>(packet.header.operation) == Operation::refused) return refused(*access);
+    const bool is_refused = static_cast<Operation>(packet.header.operation) == Operation::refused;
+    if (access->operation == Operation::ask_region) return take_device_region(*access, is_refused ? nullptr : &packet);
+    if (is_refused) return refused(*access);
     if (!take_answer(*access, packet)) return;
     if (access->answered == access->bytes) finish(*access, MPI_SUCCESS);
     advance(target);

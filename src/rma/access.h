@@ -20,6 +20,7 @@
 #include "rma/packets.h"
 #include "rma/region.h"
 #include "rma/update.h"
+#include "transport/transport.h"
 
 namespace starling::rma {
 
@@ -41,6 +42,21 @@ struct There {
 
 struct Target;
 struct Batch;
+struct Access;
+
+/// What the network's device carries out of an access.
+struct DeviceAccess : transport::Completion {
+    Access* access = nullptr;
+};
+
+/// How a device reaches a target's memory by itself, once its owner has told.
+struct DeviceWay {
+    enum class State : uint8_t { unknown, asked, again, known, never } state = State::unknown;
+    DeviceRegion region;
+    uint8_t refusals = 0;            ///< of the owner, in a row
+    uint32_t open = 0;               ///< accesses that the device carries out
+    std::unique_ptr<Access> asking;  ///< while asked
+};
 
 /// One access from its start until everything has been carried out. Must not move meanwhile; types stay alive until then.
 /// `outcome.error`: MPI_SUCCESS; MPI_ERR_RMA_RANGE: the owner has refused it; MPI_ERR_PROC_ABORTED: the owner is gone.
@@ -60,6 +76,7 @@ struct Access : progress::Request {
     uint32_t generation = 0;          ///< tells answers to this access from late ones to another with its serial
     void (*over)(Access&) = nullptr;  ///< called at the end, if the access is nobody's request
     ListHook hook;                    ///< of its target
+    DeviceAccess by_device;
 };
 
 /// Another process's region as it is seen from here.
@@ -73,6 +90,9 @@ struct Target {
     pid_t pid = 0;                         ///< of a neighbour whose memory the kernel copies; 0: none
     uint64_t address = 0;                  ///< where offset 0 lies there
     std::unique_ptr<Batch> batch;          ///< what it will copy with the next flush
+    DeviceWay device;
+    /// Accesses may overtake each other: some may go by a device, others as packets.
+    bool overtakes() const { return device.state != DeviceWay::State::unknown; }
 
     uint32_t open = 0;        ///< accesses under way
     uint32_t unanswered = 0;  ///< packets
@@ -139,6 +159,16 @@ inline void load_block(const Target& target, void* to, const std::byte* memory, 
 /// A put or a get between a block of this process's memory and one of a target that is mapped, or, if it is short, of one whose memory the
 /// kernel copies: then it is done with the next flush(). False if it is to be started.
 bool move_block(Target& target, Operation operation, void* here, uint64_t offset, uint64_t bytes);
+/// A put or get by the network's device, if the target's memory is known to it; asks for that where it may be. False: it goes another way.
+bool start_by_device(Access& access, Target& target);
+/// The answer to that question has come; null: no.
+void take_device_region(Access& asked, const link::Packet* answer);
+// For these: begins to wait for answers to an access; ends it; issues it as packets; asks for the region.
+void begin(Access& access, Target& target);
+void finish(Access& access, int error);
+void issue_as_packets(Access& access);
+bool send_question(Access& access);
+
 /// Has the kernel copy what waits for it; what it does not is started.
 void copy_batch(Target& target);
 inline void flush(Target& target) {

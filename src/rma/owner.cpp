@@ -225,12 +225,31 @@ std::span<const std::byte> one_block(const link::Packet& packet) {
     return {asked.region->at(asked.runs[0].offset, asked.runs[0].bytes), asked.runs[0].bytes};
 }
 
+/// The memory as the asker's device reaches it; refused where it can't.
+void lend_region(link::Peer& peer, const link::Packet& packet) {
+    Answer answer{&peer, Operation::refused, packet.header.access, {}, {}};
+    AccessPacket asked;
+    if (packet.header.bytes >= sizeof asked) {
+        std::memcpy(&asked, packet.payload, sizeof asked);
+        Region* const region = find_region(asked.region, asked.secret);
+        DeviceRegion lent;
+        if (region && lend(*region, *peer.base, lent)) {
+            answer.operation = Operation::region;
+            answer.kept.resize(sizeof lent);
+            std::memcpy(answer.kept.data(), &lent, sizeof lent);
+            answer.data = answer.kept;
+        }
+    }
+    reply(std::move(answer));
+}
+
 }  // namespace
 
 void carry_out(link::Peer& peer, const link::Packet& packet) {
     if (keep_early(peer, packet)) return;
     // Who exposes nothing keeps no word of peers, which may be forgotten.
     if (!taking) return;
+    if (static_cast<Operation>(packet.header.operation) == Operation::ask_region) return lend_region(peer, packet);
     Answer answer{&peer, Operation::refused, packet.header.access, {}, {}};
     answer.data = one_block(packet);
     answer.operation = answer.data.empty() ? do_access(packet, answer.kept) : Operation::data;

@@ -4,12 +4,25 @@
 #include <cstdint>
 
 #include "transport/packet.h"
+#include "transport/transport.h"
 
 namespace starling::rma {
 
 /// What a packet asks for, and the answers. `done` answers a put and an update without result,
 /// `data` what has one; `some_data` where more of it follows.
-enum class Operation : uint8_t { put = 1, get, update, fetch_update, compare_swap, done, some_data, data, refused };
+enum class Operation : uint8_t {
+    put = 1,
+    get,
+    update,
+    fetch_update,
+    compare_swap,
+    ask_region,
+    done,
+    some_data,
+    data,
+    refused,
+    region
+};
 
 /// A stretch of the region that a packet is about.
 struct Run {
@@ -37,6 +50,13 @@ struct Settled {
     uint64_t packets, bytes;
     static Settled from(uint64_t word) { return {word >> kBits, word & ((uint64_t{1} << kBits) - 1)}; }
     uint64_t word() const { return packets << kBits | bytes; }
+};
+
+/// Payload of `region`, the answer to `ask_region` (an AccessPacket without runs): how the asker's device reaches the memory itself.
+struct DeviceRegion {
+    transport::Region region;
+    uint64_t offset = 0;  ///< in the region where that begins,
+    uint64_t bytes = 0;   ///< and how long it is
 };
 
 /// Runs in one packet at most, and data in one; and what one may ask for, whose answer is as many packets as that takes.

@@ -8,6 +8,7 @@
 #include "base/state.h"
 #include "mpi.h"
 #include "rma/owner.h"
+#include "rma/packets.h"
 
 namespace starling::rma {
 
@@ -101,8 +102,21 @@ void withdraw(const RegionKey& key) {
     Region* region = find_region(key.id, key.secret);
     if (!region) return;
     const bool awaited = region->awaits_secret;
+    for (auto [by, loan] : region->loans) by->take_back(loan, false);
     *region = Region{};
     if (awaited) carry_out_early(key.id);
+}
+
+bool lend(Region& region, transport::Path& to, DeviceRegion& out) {
+    if (region.ranges.size() != 1 || !region.base) return false;
+    const Region::Range range = region.ranges[0];
+    region.loans.reserve(region.loans.size() + 1);
+    void* const loan = to.lend(region.base + range.offset, range.bytes, true, out.region);
+    if (!loan) return false;
+    region.loans.emplace_back(&to.by, loan);
+    out.offset = range.offset;
+    out.bytes = range.bytes;
+    return true;
 }
 
 Region* find_region(uint32_t id, uint64_t secret) {

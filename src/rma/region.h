@@ -6,7 +6,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
+
+#include "transport/transport.h"
 
 namespace starling::rma {
 
@@ -18,6 +21,8 @@ struct RegionKey {
     uint32_t reserved = 0;
 };
 
+struct DeviceRegion;
+
 /// Keeps updates apart (rma/exclusion.h).
 class Exclusion;
 
@@ -25,11 +30,12 @@ struct Region {
     struct Range {
         uint64_t offset, bytes;
     };
-    std::byte* base = nullptr;             ///< offsets count from here; null where they are addresses
-    RegionKey key;                         ///< secret 0: the place is free
-    const Exclusion* exclusion = nullptr;  ///< of updates; null: those who change the memory know of none
-    std::vector<Range> ranges;             ///< what may be accessed, by offset
-    bool awaits_secret = false;            ///< others will know another one: until then what comes for it waits
+    std::byte* base = nullptr;                                   ///< offsets count from here; null where they are addresses
+    RegionKey key;                                               ///< secret 0: the place is free
+    const Exclusion* exclusion = nullptr;                        ///< of updates; null: those who change the memory know of none
+    std::vector<Range> ranges;                                   ///< what may be accessed, by offset
+    std::vector<std::pair<transport::Transport*, void*>> loans = {};  ///< to devices of others, until it is withdrawn
+    bool awaits_secret = false;  ///< others will know another one: until then what comes for it waits
 
     /// The memory of an access; null if any of it is not to be accessed.
     std::byte* at(uint64_t offset, uint64_t bytes) const;
@@ -62,6 +68,8 @@ int attach(const RegionKey& key, const void* base, uint64_t bytes);
 int detach(const RegionKey& key, const void* base);
 /// Accesses that come later are refused.
 void withdraw(const RegionKey& key);
+/// Lends the region to a peer's device, if there is one that reaches it and it is one stretch. False: not now.
+bool lend(Region& region, transport::Path& to, DeviceRegion& out);
 
 /// The region of that number if it is exposed and has that secret; null if not.
 Region* find_region(uint32_t id, uint64_t secret);

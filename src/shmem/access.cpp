@@ -165,7 +165,8 @@ void describe_blocks(Operation& operation, const Spot& spot, const starling_shme
 
 bool is_fenced(Remote& remote) {
     // What goes to another host arrives in the order in which it went out; what goes to a neighbour's variables by several ways may not.
-    if (!remote.near) return !remote.targets[0].waiting.front() && !remote.targets[1].waiting.front();
+    const bool in_order = !remote.targets[0].overtakes() && !remote.targets[1].overtakes();
+    if (!remote.near && in_order) return !remote.targets[0].waiting.front() && !remote.targets[1].waiting.front();
     return !remote.busy();
 }
 

@@ -125,8 +125,8 @@ class Path {
     virtual void* lend(const void* memory, uint64_t bytes, bool stays, Region& region) {
         return (void)memory, (void)bytes, (void)stays, (void)region, nullptr;
     }
-    /// `at_once`: nobody reaches it any more, even if an access is under way, which then fails. Else none is.
-    virtual void take_back(void* loan, bool at_once) { (void)loan, (void)at_once; }
+    /// Whether that may be: a connection is open whose device reaches memory.
+    virtual bool lends() const { return false; }
     /// Whether put, get and update of a region that the other process has lent are carried out now; they may fail all the same, with
     /// the connection.
     virtual bool reaches(const Region& region) const { return (void)region, false; }
@@ -304,6 +304,10 @@ class Transport {
     virtual void flush() {}
     /// It waits for acknowledgements alone now: what peers hold back is asked for.
     virtual void hasten() {}
+
+    /// Ends what Path::lend() began, also if the path is gone. `at_once`: nobody reaches it any more, even if an access is under way, which
+    /// then fails. Else none is.
+    virtual void take_back(void* loan, bool at_once) { (void)loan, (void)at_once; }
 
     // Registered memory, if traits.can has kRegions, or where Path::reaches() says so. There is no order between operations, nor between them and packets, but
     // that what is done before another is asked for has happened before it. One that does not fit into its region has an error.

@@ -94,7 +94,7 @@ void lend(SendRequest& request, Offer& offer) {
 
 void take_back(SendRequest& request, bool at_once) {
     if (!request.loan) return;
-    request.peer->base->take_back(request.loan, at_once);
+    request.peer->base->by.take_back(request.loan, at_once);
     request.loan = nullptr;
 }
 

@@ -57,7 +57,7 @@ class Remote final : public transport::Path {
     uint32_t piece_limit() const override;
     void take(const transport::Packet& packet) override;
     void* lend(const void* memory, uint64_t bytes, bool stays, transport::Region& region) override;
-    void take_back(void* loan, bool at_once) override { RcPort::take_back(*static_cast<Loan*>(loan), at_once); }
+    bool lends() const override { return rc() && rc()->serves(); }
     bool reaches(const transport::Region& region) const override;
 
   private:
@@ -99,6 +99,7 @@ class Network final : public transport::Transport, public transport::Connector, 
     void flush() override { endpoint_->flush_acks(); }
     void hasten() override { endpoint_->hasten(); }
     transport::Connector* connector() override { return this; }
+    void take_back(void* loan, bool at_once) override { RcPort::take_back(*static_cast<Loan*>(loan), at_once); }
     int put(transport::Path& to, const transport::Region& region, uint64_t offset, const void* from, uint64_t bytes,
             transport::Completion& done) override;
     int get(transport::Path& of, const transport::Region& region, uint64_t offset, void* into, uint64_t bytes,

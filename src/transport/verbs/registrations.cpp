@@ -78,7 +78,18 @@ Registration* Registrations::use(const void* memory, uint64_t bytes) {
     return one;
 }
 
-Registration* Registrations::hold(const void* memory, uint64_t bytes) { return make(pages_of(memory, bytes)); }
+Registration* Registrations::hold(const void* memory, uint64_t bytes) {
+    const Stretch pages = pages_of(memory, bytes);
+    for (auto [place, end] = all_.equal_range(pages.begin); place != end; ++place) {
+        Registration& one = *place->second;
+        if (!one.held || one.dismissed || one.pages.end != pages.end) continue;
+        ++one.uses;
+        return &one;
+    }
+    Registration* const made = make(pages);
+    if (made) made->held = true;
+    return made;
+}
 
 Registration* Registrations::make(const Stretch& pages) {
     const uint64_t bytes = pages.end - pages.begin;

@@ -22,6 +22,7 @@ struct Registration {
     Memory memory;
     uint32_t uses = 0;       ///< by those who have not said done()
     bool watched = false;    ///< it is kept when nobody uses it
+    bool held = false;       ///< its owner keeps it there: for all that do so of the same memory
     bool dismissed = false;  ///< the device has forgotten it: spoil()
     bool valid = true;       ///< the program means the same memory by the address
     uint64_t last_used = 0;

@@ -1,0 +1,86 @@
+// Puts and gets that the network's device carries out, without the owner: where a connection reaches the region (transport::Path::reaches).
+//
+//   which     blocks on both sides. Updates stay with the owner, who carries out all that come from other hosts and shares a lock with those
+//             on his: a device's atomics are none against a processor's (IBV_ATOMIC_HCA), so they would have to be everybody's way, neighbours' too
+//   begins    when the first access goes to a target by a path with such a connection: the owner is asked for the region, and accesses go
+//             as packets until he has answered
+//   order     none with packets: not before those to the target are answered; and who promises an order among accesses waits
+//             for them from the question on (Target::overtakes). What was sent before that is carried out before it is answered
+//   fails     with the connection: the access goes again, as packets. Not with the owner's death, which ends it
+#include <cstring>
+
+#include "base/counters.h"
+#include "base/error.h"
+#include "rma/access.h"
+
+namespace starling::rma {
+
+namespace {
+
+using State = DeviceWay::State;
+constexpr uint8_t kMostRefusals = 4;
+
+void ask(Target& target) {
+    auto asking = std::make_unique<Access>();
+    asking->operation = Operation::ask_region;
+    asking->over = [](Access&) {};
+    begin(*asking, target);
+    if (!send_question(*asking)) return finish(*asking, MPI_SUCCESS);  // with the next access
+    target.device.asking = std::move(asking);
+    target.device.state = State::asked;
+}
+
+void settle(transport::Completion& completion) {
+    Access& access = *static_cast<DeviceAccess&>(completion).access;
+    Target& target = *access.target;
+    --target.device.open;
+    if (!completion.error) return finish(access, MPI_SUCCESS);
+    clear_failure();
+    if (target.peer->dead)
+        return finish(access, fail(MPI_ERR_PROC_ABORTED, "rank %u has ended while its memory was accessed", target.peer->rank));
+    issue_as_packets(access);
+}
+
+}  // namespace
+
+bool start_by_device(Access& access, Target& target) {
+    const bool puts = access.operation == Operation::put;
+    if (!puts && access.operation != Operation::get) return false;
+    transport::Path& path = *target.peer->base;
+    DeviceWay& way = target.device;
+    // Asked again where the connection is another one, of another port.
+    const bool lost = way.state == State::known && !path.reaches(way.region.region);
+    if ((way.state == State::unknown || way.state == State::again || lost) && path.lends()) ask(target);
+    if (way.state != State::known || target.unanswered > 0 || !path.reaches(way.region.region)) return false;
+    const Local& local = puts ? access.origin : access.result;
+    const There& there = access.there;
+    if (!datatype::is_block(*local.type, local.count) || !datatype::is_block(*there.type, there.count)) return false;
+    const uint64_t offset = there.offset + static_cast<uint64_t>(there.type->true_lb) - way.region.offset;
+    if (offset > way.region.bytes || access.bytes > way.region.bytes - offset) return false;
+    void* const here = datatype::block_address(*local.type, local.buffer);
+    access.by_device.access = &access;
+    access.by_device.then = settle;
+    const int error = puts ? path.by.put(path, way.region.region, offset, here, access.bytes, access.by_device)
+                           : path.by.get(path, way.region.region, offset, here, access.bytes, access.by_device);
+    if (error) {
+        clear_failure();
+        return false;
+    }
+    ++counters.accesses_device;
+    ++way.open;
+    return true;
+}
+
+void take_device_region(Access& asked, const link::Packet* answer) {
+    DeviceWay& way = asked.target->device;
+    const bool told = answer && answer->header.bytes == sizeof way.region &&
+                      static_cast<Operation>(answer->header.operation) == Operation::region;
+    if (told) std::memcpy(&way.region, answer->payload, sizeof way.region);
+    // He may only have been about to close the connection, or not to know yet that it is open.
+    if (told) way.refusals = 0;
+    way.state = told ? State::known : ++way.refusals < kMostRefusals ? State::again : State::never;
+    const std::unique_ptr<Access> asking = std::move(way.asking);
+    finish(asked, MPI_SUCCESS);
+}
+
+}  // namespace starling::rma
