@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""guide_test.py BUILD: writes the files and runs the commands that docs/guide shows, in the order of its list, and compares what they print.
+
+A block says in its first line what it is: ```c file=NAME is written to a file; ```console has commands after "$ " and below what they
+print, where "..." stands for anything (on a line of its own, for any lines). Words after console: `sorted`, lines come in any order; `fails`, the
+last command's exit code is not 0; `needs=FILE-OR-COMMAND`; `skip="why"`, not run.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
+GUIDE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "guide"
+BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.M | re.S)
+KNOWN = re.compile(r'^( (sorted|fails|file=[\w.-]+|needs=\S+|skip="[^"]+"))*$')
+
+
+def pages():
+    return re.findall(r"^\d+\. \[.*?\]\((.*?)\)", (GUIDE / "README.md").read_text(), re.M)
+
+
+def blocks(page):
+    return BLOCK.findall((GUIDE / page).read_text())
+
+
+def commands(text):
+    """(command, the lines that it prints)."""
+    found = []
+    for line in text.splitlines():
+        if line.startswith("$ "):
+            found.append((line[2:], []))
+        else:
+            found[-1][1].append(line)
+    return found
+
+
+def matches(lines, wanted):
+    """"..." is any number of lines, and within a line any characters."""
+    if not wanted:
+        return not lines
+    if wanted[0] == "...":
+        return any(matches(lines[i:], wanted[1:]) for i in range(len(lines) + 1))
+    pattern = re.escape(wanted[0]).replace(r"\.\.\.", ".*")
+    return bool(lines) and re.fullmatch(pattern, lines[0]) is not None and matches(lines[1:], wanted[1:])
+
+
+class Guide(unittest.TestCase):
+    def test_blocks_say_what_they_are(self):
+        self.assertEqual(sorted(pages()), sorted(file.name for file in GUIDE.glob("*.md") if file.name != "README.md"))
+        for page in pages():
+            for language, words, _ in blocks(page):
+                self.assertRegex(words, KNOWN, f"{page}: ```{language}{words}")
+
+    def test_commands_print_what_the_guide_says(self):
+        ran = 0
+        with tempfile.TemporaryDirectory() as folder:
+            environment = {**os.environ, "PATH": f"{BUILD}/bin:{os.environ['PATH']}", "STARLING_UNIVERSE": f"guide{os.getpid()}",
+                           "STARLING_CACHE": f"{folder}/cache"}
+            environment.pop("LD_LIBRARY_PATH", None)
+            for page in pages():
+                for language, words, text in blocks(page):
+                    name = re.search(r"file=(\S+)", words)
+                    if name:
+                        pathlib.Path(folder, name[1]).write_text(text)
+                    elif language == "console" and "skip=" not in words:
+                        ran += self.run_block(page, words, text, folder, environment)
+        self.assertGreater(ran, 20)
+
+    def run_block(self, page, words, text, folder, environment):
+        needed = re.search(r"needs=(\S+)", words)
+        if needed and not shutil.which(needed[1]) and not os.path.exists(needed[1]):
+            self.fail(f"{page}: {needed[1]} is missing (tools/packages.txt)")
+        todo = commands(text)
+        for i, (command, wanted) in enumerate(todo):
+            result = subprocess.run(["sh", "-c", command], cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                    stdin=subprocess.DEVNULL, text=True, timeout=60)
+            lines = result.stdout.splitlines()
+            if " sorted" in words:
+                lines = sorted(lines)
+            self.assertTrue(matches(lines, wanted), f"{page}: $ {command}\n{result.stdout}\ninstead of\n" + "\n".join(wanted))
+            failed = " fails" in words and i + 1 == len(todo)
+            self.assertEqual(result.returncode != 0, failed, f"{page}: $ {command}: exit {result.returncode}\n{result.stdout}")
+        return len(todo)
+
+
+if __name__ == "__main__":
+    unittest.main()
