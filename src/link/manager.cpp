@@ -36,7 +36,7 @@ void tell(Peer& peer, PlaceNews news) {
 /// So often has this process sent, whoever to: what worth is measured against.
 uint64_t packets_sent() {
     return counters.messages_ring + counters.messages_inbox + counters.messages_udp + counters.messages_tcp +
-           counters.messages_rc;
+           counters.messages_rc + counters.messages_verbs;
 }
 
 /// Messages with the peer so far, both ways, modulo 2^32.
