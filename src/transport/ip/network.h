@@ -99,7 +99,7 @@ class Network final : public transport::Transport, public transport::Connector, 
     void flush() override { endpoint_->flush_acks(); }
     void hasten() override { endpoint_->hasten(); }
     transport::Connector* connector() override { return this; }
-    void take_back(void* loan, bool at_once) override { RcPort::take_back(*static_cast<Loan*>(loan), at_once); }
+    void take_back(void* loan, bool at_once) override { rc_->take_back(*static_cast<Loan*>(loan), at_once); }
     int put(transport::Path& to, const transport::Region& region, uint64_t offset, const void* from, uint64_t bytes,
             transport::Completion& done) override;
     int get(transport::Path& of, const transport::Region& region, uint64_t offset, void* into, uint64_t bytes,

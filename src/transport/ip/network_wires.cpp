@@ -75,7 +75,7 @@ void Remote::take(const transport::Packet& packet) {
 // Memory: what an RC connection's device reaches.
 
 void* Remote::lend(const void* memory, uint64_t bytes, bool stays, transport::Region& region) {
-    return rc() && rc()->serves() ? rc()->memory().lend(memory, bytes, stays, region) : nullptr;
+    return rc() && rc()->serves() ? Rc::lend(*rc(), memory, bytes, stays, region) : nullptr;
 }
 
 bool Remote::reaches(const transport::Region& region) const { return rc() && rc()->reaches(region); }

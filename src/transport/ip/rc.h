@@ -165,6 +165,12 @@ class Rc final : public Connections {
     /// What the port is told of memory.
     RcPort& memory_of(uint8_t place, verbs::Port& port);
 
+    /// Lends memory to the peer by an open connection (RcPort::lend).
+    static Loan* lend(RcConnection& to, const void* memory, uint64_t bytes, bool stays, transport::Region& region);
+    /// `at_once`: the peer may be reading, and what its device has asked for ours goes on to send on some devices, registered or not: so
+    /// the connection is broken, which ends that for certain.
+    void take_back(Loan& loan, bool at_once);
+
     // Memory of the peer, by an open connection that reaches the region; MPI_ERR_OTHER with failure_text(): it can't be begun. The completion
     // comes from poll() or happened(), with MPI_ERR_OTHER if the connection breaks.
     int read(RcConnection& of, const transport::Region& region, uint64_t offset, void* into, uint64_t bytes,

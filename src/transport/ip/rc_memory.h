@@ -18,6 +18,7 @@ class RcPort;
 /// Memory lent to peers, until it is taken back. The port may go before: then it is of none.
 struct Loan {
     RcPort* port = nullptr;
+    void* to = nullptr;  ///< the user of the connection to the peer
     verbs::Registration* registration = nullptr;
     ListHook hook;
 };

@@ -20,6 +20,24 @@ RcPort& Rc::memory_of(uint8_t place, verbs::Port& port) {
     return *ports_.emplace_back(std::make_unique<RcPort>(place, port));
 }
 
+Loan* Rc::lend(RcConnection& to, const void* memory, uint64_t bytes, bool stays, transport::Region& region) {
+    Loan* const loan = to.memory().lend(memory, bytes, stays, region);
+    if (loan) loan->to = to.user;
+    return loan;
+}
+
+void Rc::take_back(Loan& loan, bool at_once) {
+    const void* const to = loan.to;
+    const RcPort* const port = loan.port;
+    RcPort::take_back(loan, at_once);
+    if (!at_once || !port) return;
+    const auto reads = [&](const auto& one) { return one->user == to && one->port_ == port && one->queue_; };
+    const auto found = std::find_if(connections_.begin(), connections_.end(), reads);
+    if (found == connections_.end()) return;
+    broke(**found, "memory that was lent to the other side was taken back");
+    clear_failure();
+}
+
 /// Null with failure_text().
 RcOperation* Rc::begin(RcConnection& connection, RcOperation::Kind kind, const transport::Region& region, uint64_t offset,
                        uint64_t bytes, transport::Completion& done) {
