@@ -23,4 +23,4 @@ add_custom_command(OUTPUT ${STARLING_GENERATED}/manual_commands.stamp
     COMMAND ${generate} commands "${PROJECT_VERSION} ${STARLING_RELEASED}" ${STARLING_GENERATED}/tables.json ${STARLING_MANUAL} ${CMAKE_BINARY_DIR}/${CMAKE_INSTALL_DATADIR}
     COMMAND ${CMAKE_COMMAND} -E touch ${STARLING_GENERATED}/manual_commands.stamp
     DEPENDS starling ${manual_sources} COMMENT "Generating manual pages of commands" VERBATIM)
-add_custom_target(manual DEPENDS ${STARLING_GENERATED}/manual_functions.stamp ${STARLING_GENERATED}/manual_commands.stamp)
+add_custom_target(manual ALL DEPENDS ${STARLING_GENERATED}/manual_functions.stamp ${STARLING_GENERATED}/manual_commands.stamp)
