@@ -365,6 +365,14 @@ TEST_F(VerbsConnections, AnErrorWithoutWorkBreaksIt) {
     expect_broken(a, from, &from_user);
 }
 
+TEST_F(VerbsConnections, AnErrorThatNobodyHasReadEndsWithIt) {
+    fake::break_queue(from->address().queue, IBV_WC_GENERAL_ERR);
+    from->close(false);
+    fake::set_link("fake0", false);
+    EXPECT_TRUE(a.next(Kind::down));
+    EXPECT_EQ(a.count(Kind::broken), 0u);
+}
+
 TEST_F(VerbsConnections, OneInErrorIsNotConnected) {
     Queue* other = a.port->make_queue(nullptr);
     ASSERT_TRUE(other);

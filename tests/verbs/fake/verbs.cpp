@@ -404,6 +404,10 @@ int ibv_destroy_qp(ibv_qp* shown) {
     --pair.receives().users;
     --pair.stock().users;
     all.pairs.erase(shown->qp_num);
+    // What was not read yet of it is never told.
+    std::erase_if(pair.context().events, [&](const ibv_async_event& event) {
+        return event.event_type == IBV_EVENT_QP_FATAL && event.element.qp == shown;
+    });
     ended(&pair, "queue pairs");
     return 0;
 }
@@ -453,6 +457,7 @@ int ibv_get_async_event(ibv_context* shown, ibv_async_event* event) {
     if (!take_event(shown->async_fd)) return -1;
     const Locked locked(world().lock);
     Context& context = context_of(shown);
+    if (context.events.empty()) return errno = EAGAIN, -1;
     *event = context.events.front();
     context.events.pop_front();
     ++context.unacknowledged;

@@ -229,8 +229,17 @@ void serve(const epoll_event& event) {
     }
 }
 
+// FAKE_VERBS_BREAK: milliseconds after which one connection after the other breaks.
+void break_one() {
+    for (const auto& stream : streams)
+        if (stream->outgoing) return drop(stream.get());
+}
+
 void run() {
-    for (auto looked = std::chrono::steady_clock::now();;) {
+    const char* words = std::getenv("FAKE_VERBS_BREAK");
+    const std::chrono::milliseconds pause(words ? std::atoi(words) : 0);
+    auto broke = std::chrono::steady_clock::now();
+    for (auto looked = broke;;) {
         epoll_event events[16];
         const int count = epoll_wait(watched, events, 16, kTick);
         const Locked locked(world().lock);
@@ -238,6 +247,10 @@ void run() {
         if (const auto now = std::chrono::steady_clock::now(); now - looked >= std::chrono::milliseconds(kTick)) {
             looked = now;
             look_at_links();
+            if (words && now - broke >= pause) {
+                broke = now;
+                break_one();
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 // Between processes: what goes to a queue of another travels by UDP and TCP, from the interface whose device it is. So the lab's
 // cables lose, double and delay datagrams here as elsewhere, and a connection breaks where TCP gives up.
 //
-// With FAKE_VERBS=rail0,rail1 in its environment, the process finds a device "fake_rail0" on each interface that has an IPv4 address. A queue's
+// With FAKE_VERBS_BREAK=200 a connection breaks every 200 ms. With FAKE_VERBS=rail0,rail1 in its environment, the process finds a device "fake_rail0" on each interface that has an IPv4 address. A queue's
 // number is the process's port on that device and eight bits more; so nobody keeps a list, and a process has at most 255 queues.
 #pragma once
 
