@@ -229,6 +229,24 @@ Pointer* buffer_in(Pointer* buffer) {
         return reinterpret_cast<Pointer*>(MPI_BUFFER_AUTOMATIC);
     return buffer;
 }
+/// The address of a pointer that becomes a buffer's.
+class BufferMade {
+  public:
+    explicit BufferMade(void* place) : place_(place) {}
+    BufferMade(const BufferMade&) = delete;
+    ~BufferMade() {
+        void* buffer = nullptr;
+        if (place_) std::memcpy(&buffer, place_, sizeof buffer);
+        if (buffer != MPI_BUFFER_AUTOMATIC) return;
+        const intptr_t there = abi::kBufferAutomatic;
+        std::memcpy(place_, &there, sizeof there);
+    }
+    operator void*() { return place_; }
+
+  private:
+    void* const place_;
+};
+inline BufferMade buffer_made(void* place) { return BufferMade(place); }
 template <class Pointer>
 Pointer* weights_in(Pointer* weights) {
     const auto word = reinterpret_cast<intptr_t>(weights);

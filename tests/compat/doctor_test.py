@@ -71,6 +71,15 @@ class Doctor(unittest.TestCase):
         self.assertEqual(self.examine(program)["mpi"], [])
         self.assertIn("is linked with no MPI", self.ask(program).stdout)
 
+    def test_an_interface_that_has_no_shim(self):
+        """Open MPI's before 4: nothing stands in for it."""
+        self.write("old.c", "int MPI_Init(int* argc, char*** argv) { return 0; }")
+        self.write("uses.c", "int MPI_Init(int*, char***); int main(void) { return MPI_Init(0, 0); }")
+        self.make("gcc", "old.c", "libmpi.so.20", "-shared", "-fPIC", "-Wl,-soname,libmpi.so.20")
+        program = self.make("gcc", "uses.c", "uses", str(self.folder / "libmpi.so.20"), f"-Wl,-rpath,{self.folder}")
+        self.examine(program, code=1)
+        self.assertIn("whose interface Starling has no shim for", self.ask(program).stdout)
+
     def test_two_mpis_in_one_process(self):
         self.library("mpicc.openmpi", "file.c", "save")
         program = self.make("mpicc.mpich", "caller.c", "both", f"-L{self.folder}", "-lsave", f"-Wl,-rpath,{self.folder}")

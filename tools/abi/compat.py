@@ -61,6 +61,7 @@ RULES = [(re.compile(pattern), conversion) for pattern, conversion in (
     (r"const int (weights|sourceweights|destweights)$", "weights_in"),
     (r"int (sourceweights|destweights)$", "weights_in"),
     (r"(const )?void \*(sendbuf|recvbuf|buf|buffer|origin_addr|inbuf|inoutbuf|outbuf|result_addr|compare_addr)$", "buffer_in"),
+    (r"void \*buffer_addr$", "buffer_made"),
     (r"const MPI_Status \*\w+$", "status_in"),
     (r"char \*(port_name)$", "text_made<MPI_MAX_PORT_NAME, abi::kPortName>({}, nullptr)"),
     (r"char \*(comm_name|type_name|win_name)$", "text_made<MPI_MAX_OBJECT_NAME, abi::kObjectName>({}, resultlen)"),

@@ -26,10 +26,11 @@ constexpr Name kNames[] = {
     {"libmpicxx.so.12", "MPICH, Intel MPI or MVAPICH", "mpich"},
     {"libmpich", "MPICH", "mpich"},
     {"libmpi_cray.so.", "Cray MPICH", ""},
-    {"libmpi_mpifh.so.", "Open MPI", "openmpi"},
+    {"libmpi_mpifh.so.40", "Open MPI", "openmpi"},
     {"libmpi_usempi", "Open MPI", "openmpi"},
-    {"libmpi_cxx.so.", "Open MPI", "openmpi"},
-    {"libmpi.so.", "Open MPI", "openmpi"},
+    {"libmpi_cxx.so.40", "Open MPI", "openmpi"},
+    {"libmpi.so.40", "Open MPI", "openmpi"},
+    {"libmpi.so.", "Open MPI of another series than 4 and 5", ""},
 };
 constexpr std::string_view kOwn = "libmpi_abi.so.";
 
