@@ -11,16 +11,18 @@ import os
 import pathlib
 import re
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
 import unittest
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from releases import as_release  # noqa: E402
+
 BUILD = pathlib.Path(sys.argv[1]).resolve()
 OTHER = pathlib.Path(sys.argv[2]).resolve() if len(sys.argv) > 2 else None
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-MARK = b"starling-build\0\0"
 FILES = ("bin/mpiexec", "bin/starlingd", "bin/starling", "lib/libmpi_abi.so.1")
 
 
@@ -29,17 +31,7 @@ def copy_as(folder, release, major, minor):
     for name in FILES:
         there = folder / name
         there.parent.mkdir(parents=True, exist_ok=True)
-        data = (BUILD / name).read_bytes()
-        places = [m.start() for m in re.finditer(MARK, data)]
-        written = 0
-        for place in places:
-            old = data[place + 20:place + 48].split(b"\0")[0]
-            if re.fullmatch(rb"\d+\.\d+\.\d+", old):  # not the code that has the mark in an instruction
-                data = data[:place + 16] + struct.pack("<HH28s", major, minor, release.encode()) + data[place + 48:]
-                written += 1
-        if written != 1:
-            raise AssertionError(f"{name}: {written} versions in it")
-        there.write_bytes(data)
+        there.write_bytes(as_release((BUILD / name).read_bytes(), release, major, minor))
         there.chmod(0o755)
     return folder
 
