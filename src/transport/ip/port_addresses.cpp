@@ -26,7 +26,7 @@ bool sensible(const verbs::Address& address) {
 bool PortAddresses::decode(const std::byte* payload, uint32_t bytes, PortAddresses& out) {
     out.count = 0;
     if (bytes % sizeof(verbs::Address) != 0 || bytes > kMostBytes) return false;
-    std::memcpy(out.at, payload, bytes);
+    if (bytes != 0) std::memcpy(out.at, payload, bytes);
     const uint32_t count = bytes / static_cast<uint32_t>(sizeof(verbs::Address));
     if (!std::all_of(out.at, out.at + count, sensible)) return false;
     out.count = count;
