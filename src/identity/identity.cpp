@@ -41,7 +41,8 @@ struct Question {
 };
 
 /// The manager that started this process and what it is asked for. Made when there is one, never freed:
-/// PMIx's thread may still look at it when the process ends.
+/// PMIx's thread may still look at it when the process ends, and a manager ends the job when its descriptor closes, which
+/// must not be before this process has said why it could not join.
 struct Management {
     std::unique_ptr<managers::Manager> manager;
     job::JobSegment* segment = nullptr;  ///< where answers are written, once a port was published
@@ -112,19 +113,19 @@ void leave_at_exit() {
     _exit(1);  // not 0, whatever the program meant: some managers look at nothing else
 }
 
-int join_managed(std::unique_ptr<managers::Manager> manager, uint32_t& rank, job::JobSegment& segment) {
+int join_managed(std::unique_ptr<managers::Manager> found, uint32_t& rank, job::JobSegment& segment) {
+    management = new Management;
+    management->manager = std::move(found);
+    management->owner = getpid();
+    managers::Manager& manager = *management->manager;
     managers::ManagedJob job;
-    if (const int error = manager->start(job)) return error;
-    if (const int error = managers::join_host(job, id_of(job, manager->protocol()), segment)) return error;
+    if (const int error = manager.start(job)) return error;
+    management->rank = rank = job.rank;
+    if (const int error = managers::join_host(job, id_of(job, manager.protocol()), segment)) return error;
     if (config().verbose > 0) {
         std::fprintf(stderr, "starling: rank %u of %u, started by another manager, found by %s as %s on %zu host%s\n", job.rank,
-                     job.size, manager->protocol(), job.name.c_str(), job.hosts.size(), job.hosts.size() == 1 ? "" : "s");
+                     job.size, manager.protocol(), job.name.c_str(), job.hosts.size(), job.hosts.size() == 1 ? "" : "s");
     }
-    rank = job.rank;
-    management = new Management;
-    management->manager = std::move(manager);
-    management->rank = rank;
-    management->owner = getpid();
     std::atexit(leave_at_exit);
     return MPI_SUCCESS;
 }

@@ -1,5 +1,7 @@
 // Processes of one host meet at one helper, though the names of its sockets can be foretold and another user holds some.
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -10,6 +12,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "control/start_server.h"
 #include "managers/host_join.h"
 
 using namespace starling;
@@ -98,6 +101,47 @@ TEST(HostJoin, AnotherUserWhoHoldsTheNamesDoesNotKeepTheJobFromStarting) {
     const int helper = connect_helper(id);
     EXPECT_GE(helper, 0);
     if (helper >= 0) close(helper);
+}
+
+/// A process of the job of two that starts the helper, and is killed before it has joined: its manager ends the job because of another.
+void start_helper_and_die(JobId id, int output) {
+    dup2(output, STDOUT_FILENO);
+    JobDescription description;
+    description.draw();
+    description.id = id;
+    description.size = description.universe_size = 2;
+    description.hosts.resize(1);
+    description.placements = {{0, 1, 2, 0, 0}};
+    const std::string bytes = encode(description);
+    const int file = memfd_create("description", MFD_CLOEXEC);
+    if (write(file, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) _exit(1);
+    const std::string path = "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(file);
+    const char* const arguments[] = {"host", "0", path.c_str(), nullptr};
+    std::string problem;
+    const bool started = control::start_detached(control::find_starlingd(), arguments, true, problem);
+    if (!started) std::fprintf(stderr, "%s\n", problem.c_str());
+    kill(getpid(), started ? SIGKILL : SIGTERM);
+}
+
+// Managers wait until nobody can write to what their processes have printed to.
+TEST(HostJoin, TheHelperOfAStarterThatDiesBeforeItHasJoinedEnds) {
+    const JobId id = id_of(job_of_two(0), "test of a starter");
+    int output[2];
+    ASSERT_EQ(pipe(output), 0);
+    const pid_t starter = fork();
+    if (starter == 0) start_helper_and_die(id, output[1]);
+    close(output[1]);
+    int status = 0;
+    ASSERT_EQ(waitpid(starter, &status, 0), starter);
+    ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    // It would wait a minute for ranks that come late.
+    pollfd end{output[0], POLLIN, 0};
+    EXPECT_EQ(poll(&end, 1, 40'000), 1) << "the helper holds the starter's output";
+    EXPECT_EQ(end.revents & (POLLIN | POLLHUP), POLLHUP);
+    close(output[0]);
+    // Who comes now starts another.
+    JobSegment segment;
+    EXPECT_EQ(join_host(job_of_two(1), id, segment), 0) << failure_text();
 }
 
 }  // namespace

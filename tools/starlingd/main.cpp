@@ -87,7 +87,7 @@ int help_host(char** argv, int ready) {
     launch::LocalPatron patron(loop, settings_of(argv));
     launch::HostJob job(loop, patron);
     auto outcome = launch::HostJob::Start::failed;
-    if (patron.prepare()) outcome = job.start(description, my_host);
+    if (patron.prepare()) outcome = job.start(description, my_host, launch::owner_of(argv[3]));
     const bool faster = outcome == launch::HostJob::Start::another_was_faster;
     tell(ready, outcome == launch::HostJob::Start::failed ? failure_text() : "ready");
     if (outcome == launch::HostJob::Start::ready) {

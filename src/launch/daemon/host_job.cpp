@@ -111,6 +111,11 @@ bool read_description(const char* path, uint32_t rank, job::JobDescription& out,
     return false;
 }
 
+pid_t owner_of(const char* path) {
+    int pid = -1;
+    return std::sscanf(path, "/proc/%d/", &pid) == 1 ? pid : -1;
+}
+
 pid_t manager_of(pid_t pid) {
     const std::string marks = rank_marks(pid);
     for (int i = 0; i < kMostWrappers; ++i) {
@@ -140,7 +145,8 @@ HostJob::HostJob(EventLoop& loop, LocalPatron& patron)
 HostJob::~HostJob() {
     for (const Member& member : members_)
         if (member.pid_fd >= 0) close(member.pid_fd);
-    if (manager_fd_ >= 0) close(manager_fd_);
+    for (const int fd : {starter_fd_, manager_fd_})
+        if (fd >= 0) close(fd);
 }
 
 // Whoever finds another helper of this job, after it has a name itself, gives way: so there are never two, whatever names other
@@ -163,8 +169,9 @@ HostJob::Start HostJob::listen() {
     return Start::failed;
 }
 
-HostJob::Start HostJob::start(const job::JobDescription& description, uint32_t my_host) {
+HostJob::Start HostJob::start(const job::JobDescription& description, uint32_t my_host, pid_t starter) {
     id_ = description.id;
+    if (!watch_starter(starter)) return Start::failed;
     if (const Start outcome = listen(); outcome != Start::ready) return outcome;
     job::JobDescription mine = description;
     if (mine.several_hosts) {
@@ -185,6 +192,7 @@ bool HostJob::on_frame(FrameServer::ConnectionId id, const control::Frame& frame
     managers::HostJoin join;
     managers::HostWelcome welcome;
     if (frame.kind != control::MessageKind::hello) return false;
+    if (!job_ && !manager_known_) return false;  // the next helper is the one to ask
     // All else may look otherwise in another version.
     const auto version = Reader(frame.payload).number<uint32_t>();
     if (!understands(version))
@@ -217,8 +225,33 @@ std::string HostJob::admit(const managers::HostJoin& join) {
     job_->segment.cell(rank).pid.store(join.pid, std::memory_order_relaxed);
     job_->segment.cell(rank).appnum = static_cast<int32_t>(join.appnum);
     if (linger_ != 0) loop_.cancel(std::exchange(linger_, 0));
+    forget_starter();
     if (!manager_known_) watch_manager(join.pid);
     return {};
+}
+
+// Until somebody has come the output that this process has inherited, which its manager may wait for the end of, is the starter's.
+bool HostJob::watch_starter(pid_t starter) {
+    starter_fd_ = open_process(starter);
+    if (starter_fd_ < 0) {
+        fail(MPI_ERR_OTHER, "cannot watch process %d, which has started the helper of its job: %s", starter,
+             std::strerror(errno));
+        return false;
+    }
+    loop_.watch(starter_fd_, EPOLLIN, [this](uint32_t) { on_starter_gone(); });
+    return true;
+}
+
+void HostJob::forget_starter() {
+    if (starter_fd_ < 0) return;
+    loop_.forget(starter_fd_);
+    close(std::exchange(starter_fd_, -1));
+}
+
+// Nobody has anything from this helper: whoever comes starts another, and gives it an output of its own.
+void HostJob::on_starter_gone() {
+    forget_starter();
+    if (job_) release();
 }
 
 void HostJob::watch_manager(pid_t rank) {

@@ -17,6 +17,9 @@ namespace starling::launch {
 /// failure_text().
 bool read_description(const char* path, uint32_t rank, job::JobDescription& out, uint32_t& my_host);
 
+/// The process whose file `path`, /proc/PID/fd/FD, is. -1 if it names none.
+pid_t owner_of(const char* path);
+
 /// The process that watches over the process `pid` for its manager: its nearest ancestor that is not itself
 /// that rank (a wrapper has the same rank in its environment). -1 if there is none.
 pid_t manager_of(pid_t pid);
@@ -33,8 +36,8 @@ class HostJob {
     ~HostJob();
 
     enum class Start { ready, another_was_faster, failed };
-    /// Creates the segment and listens for its ranks. failure_text() if it failed.
-    Start start(const job::JobDescription& description, uint32_t my_host);
+    /// Creates the segment and listens for its ranks, of which `starter` is the first to come. failure_text() if it failed.
+    Start start(const job::JobDescription& description, uint32_t my_host, pid_t starter);
 
   private:
     enum class Where { awaited, here, gone };
@@ -46,6 +49,9 @@ class HostJob {
     Start listen();
     bool on_frame(FrameServer::ConnectionId id, const control::Frame& frame);
     std::string admit(const managers::HostJoin& join);
+    bool watch_starter(pid_t starter);
+    void forget_starter();
+    void on_starter_gone();
     void watch_manager(pid_t rank);
     void on_exit(uint32_t rank);
     void on_manager_gone();
@@ -64,6 +70,7 @@ class HostJob {
     Job* job_ = nullptr;  ///< null once the launcher has let go of it
     job::JobId id_ = 0;
     std::vector<Member> members_;
+    int starter_fd_ = -1;  ///< until somebody has come
     int manager_fd_ = -1;
     bool manager_known_ = false, manager_gone_ = false;
     bool failing_ = false;
