@@ -17,7 +17,8 @@ namespace {
 /// these have let go.
 struct Parts {
     int64_t end;
-    std::map<int, std::deque<int64_t>> retired;  ///< offsets by number of participants, retired first to last
+    /// Offsets, retired first to last, by number of participants and whether they are for meetings only.
+    std::map<std::pair<int, bool>, std::deque<int64_t>> retired;
 };
 STARLING_STATE Parts* parts = nullptr;
 /// Retired parts that are looked at before a new one is taken.
@@ -36,7 +37,6 @@ void NodeLayout::clear() const {
     for (uint32_t i = 0; i < kRingBuffers; ++i) std::memset(static_cast<void*>(&ring(i)), 0, sizeof(Header));
     for (int i = 0; i < n_; ++i)
         for (uint32_t use = 0; use < 2; ++use) std::memset(static_cast<void*>(&slot(i, use)), 0, sizeof(Header));
-    LaneLayout(base_, n_).clear();
 }
 
 void LaneLayout::clear() const {
@@ -50,31 +50,34 @@ void LaneLayout::clear() const {
     }
 }
 
-int64_t allocate_area(int n, bool for_one_operation) {
-    if (n > NodeLayout::kMost) return -1;
+int64_t allocate_area(int n, AreaUse use) {
+    if (n > NodeLayout::kMost) return kNoArea;
     if (!parts) {
         const int world = static_cast<int>(link::self().job->segment().header().local_ranks);
         parts = new Parts{world <= NodeLayout::kMost ? static_cast<int64_t>(NodeLayout::bytes(world)) : 0, {}};
     }
+    const bool for_meetings = use == AreaUse::meetings;
     std::byte* region = own_region();
-    std::deque<int64_t>& retired = parts->retired[n];
+    std::deque<int64_t>& retired = parts->retired[{n, for_meetings}];
     for (size_t look = 0; look < std::min(kLooks, retired.size()); ++look) {
         const int64_t offset = retired.front();
         retired.pop_front();
         const NodeLayout layout(region + offset, n);
         if (layout.detached().load() == static_cast<uint32_t>(n)) {
             layout.clear();
+            if (!for_meetings) LaneLayout(region + offset, n).clear();
             return offset;
         }
         retired.push_back(offset);
     }
     const int64_t offset = parts->end;
-    const uint64_t room = for_one_operation ? shm::kCollectiveBytes / 2 : shm::kCollectiveBytes;
-    if (static_cast<uint64_t>(offset) + NodeLayout::bytes(n) > room) return -1;
-    parts->end += static_cast<int64_t>(NodeLayout::bytes(n));
+    const uint64_t bytes = for_meetings ? NodeLayout::bytes_for_meetings(n) : NodeLayout::bytes(n);
+    const uint64_t room = use == AreaUse::communicator ? shm::kCollectiveBytes : shm::kCollectiveBytes / 2;
+    if (static_cast<uint64_t>(offset) + bytes > room) return kNoArea;
+    parts->end += static_cast<int64_t>(bytes);
     return offset;
 }
 
-void retire_area(int64_t offset, int n) { parts->retired[n].push_back(offset); }
+void retire_area(int64_t offset, int n, AreaUse use) { parts->retired[{n, use == AreaUse::meetings}].push_back(offset); }
 
 }  // namespace starling::collective

@@ -52,6 +52,8 @@ class NodeLayout {
     /// The same for a block of each other participant: whole lines.
     static uint32_t wide_block(int n) { return wide_payload(n) / static_cast<uint32_t>(n - 1) / 64 * 64; }
     static size_t bytes(int n);
+    /// Without rooms and lanes: for barriers and what fits into a slot.
+    static size_t bytes_for_meetings(int n) { return wide_offset(n); }
 
     std::atomic<uint32_t>& arrivals(uint32_t) const { return line(0); }  ///< of a meeting; zero when it is over
     std::atomic<uint32_t>& release(uint32_t) const { return line(1); }   ///< last meeting that all have come to
@@ -77,7 +79,7 @@ class NodeLayout {
         return reinterpret_cast<std::byte*>(&header) + (small ? sizeof(Header) : sizeof(Line));
     }
 
-    /// Clears what a new owner must find zero.
+    /// Clears what a new owner must find zero, but for the lanes.
     void clear() const;
 
   private:
@@ -154,11 +156,16 @@ static_assert((LaneLayout::kLanes & (LaneLayout::kLanes - 1)) == 0, "numbers wra
 
 inline size_t NodeLayout::bytes(int n) { return lanes_offset(n) + LaneLayout::bytes(n); }
 
-/// Where an area for `n` participants may lie in this process's region; -1 if there is no room. The leader
-/// hands it out and gives it back with retire_area() when it has left; it is used again when all have. For one operation
-/// only, it must leave half of the room to communicators.
-int64_t allocate_area(int n, bool for_one_operation);
-void retire_area(int64_t offset, int n);
+enum class AreaUse : uint8_t {
+    communicator,
+    plan,      ///< one operation: leaves half of the room to communicators
+    meetings,  ///< of a window: NodeLayout::bytes_for_meetings(), and leaves half of the room
+};
+/// Where an area for `n` participants may lie in this process's region; kNoArea if there is no room. The leader
+/// hands it out and gives it back with retire_area() when it has left; it is used again when all have.
+int64_t allocate_area(int n, AreaUse use);
+void retire_area(int64_t offset, int n, AreaUse use);
+inline constexpr int64_t kNoArea = -1;
 /// The area that every process's region begins with is for the communicator of the whole job: no one need
 /// be told.
 inline constexpr int64_t kWorldArea = 0;

@@ -34,10 +34,26 @@ bool EngineSync::add_participant(const link::Process& process) {
     return true;
 }
 
-void EngineSync::start_lending(std::byte* area, int64_t offset, bool leads) {
-    const auto n = static_cast<int>(participants_.size());
-    lends_ = n <= kMostLend;
-    lender = std::make_unique<NodeLender>(NodeLayout(area, n), participants_, offset, leads);
+EngineSync EngineSync::same() const {
+    EngineSync other(me_);
+    other.doorbells_ = doorbells_;
+    other.outboxes_ = outboxes_;
+    other.participants_ = participants_;
+    other.other_jobs_ = other_jobs_;
+    other.mortals_ = mortals_;
+    return other;
+}
+
+std::byte* EngineSync::area_at(int64_t offset) const {
+    const link::Process& leader = participants_[0];
+    return shm::Region(leader.job->segment().region(leader.rank)).collective() + offset;
+}
+
+void EngineSync::use_area(std::byte* area, int64_t offset, AreaUse use) {
+    const int n = participants();
+    tells.area = area;
+    lends_ = n <= kMostLend && use != AreaUse::meetings;
+    lender = std::make_unique<NodeLender>(NodeLayout(area, n), participants_, offset, use, me_ == 0);
 }
 
 bool EngineSync::look_for_gone() const {
@@ -189,28 +205,54 @@ Task NodeOwner::make_of(comm::Comm& comm, Exchange& exchange, std::vector<int> m
     EngineSync sync(me);
     Reach reach{kWorldArea};
     for (int i = 0; i < n && reach.mine; ++i) reach.mine = sync.add_participant(roster.at(members[static_cast<size_t>(i)]));
+    const AreaUse use = of_plan ? AreaUse::plan : AreaUse::communicator;
     const bool leads = !is_world && me == 0;
-    const link::Process leader = roster.at(members[0]);
-    const shm::Region region(leader.job->segment().region(leader.rank));
     if (!is_world) {
-        reach.offset = leads ? allocate_area(n, of_plan) : 0;
+        reach.offset = leads ? allocate_area(n, use) : 0;
         const int64_t allocated = reach.offset;
         co_await ask_all(all.of(members, me), reach);
+        const link::Process leader = roster.at(members[0]);
+        const shm::Region region(leader.job->segment().region(leader.rank));
         const NodeLayout area(region.collective() + reach.offset, n);
         if (!decide(area, reach)) {
             // Nobody uses it; it is there until all have looked.
             if (leads ? allocated >= 0 : reach.mine) area.detached().fetch_add(1);
-            if (leads && allocated >= 0) retire_area(allocated, n);
+            if (leads && allocated >= 0) retire_area(allocated, n, use);
             co_return MPI_SUCCESS;
         }
     }
-    const int64_t offset = reach.offset;
-    sync.tells = {&comm.collective, &exchange, region.collective() + offset};
+    std::byte* const area = sync.area_at(reach.offset);
     // The world's area lasts as long as the process.
-    sync.start_lending(region.collective() + offset, is_world ? -1 : offset, leads);
-    is_part_ = n < exchange.size;
-    node_ = std::make_unique<Node>(region.collective() + offset, n, me, std::move(sync));
+    sync.use_area(area, is_world ? kNoArea : reach.offset, use);
+    start(std::move(sync), comm, exchange);
     co_return MPI_SUCCESS;
+}
+
+void NodeOwner::start(EngineSync&& sync, comm::Comm& comm, Exchange& exchange) {
+    const int n = sync.participants(), me = sync.me();
+    sync.tells.channel = &comm.collective;
+    sync.tells.exchange = &exchange;
+    is_part_ = n < exchange.size;
+    std::byte* const area = sync.tells.area;
+    node_ = std::make_unique<Node>(area, n, me, std::move(sync));
+}
+
+int64_t NodeOwner::allocate_next() const {
+    const Node* first = node_of_all();
+    return first && first->me() == 0 ? allocate_area(first->participants(), AreaUse::meetings) : kNoArea;
+}
+
+void NodeOwner::meet_as(const NodeOwner& first, comm::Comm& comm, Exchange& exchange, int64_t offset) {
+    tried_ = true;
+    EngineSync sync = first.node_->sync().same();
+    sync.use_area(sync.area_at(offset), offset, AreaUse::meetings);
+    start(std::move(sync), comm, exchange);
+}
+
+void NodeOwner::give_up_next(int64_t offset) const {
+    const Node& first = *node_;
+    NodeLayout(first.sync().area_at(offset), first.participants()).detached().fetch_add(1);
+    if (first.me() == 0) retire_area(offset, first.participants(), AreaUse::meetings);
 }
 
 }  // namespace starling::collective

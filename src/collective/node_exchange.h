@@ -33,6 +33,8 @@ class EngineSync {
 
   public:
     explicit EngineSync(int me) : me_(me), awaited_(std::make_unique<List<Awaited, &Awaited::hook>>()) {}
+    /// Another one of the same participants.
+    EngineSync same() const;
 
     /// Adds the next participant; false if its job is gone.
     bool add_participant(const link::Process& process);
@@ -69,8 +71,11 @@ class EngineSync {
     std::byte* lent(int participant, uint32_t place) const {
         return outboxes_[static_cast<size_t>(participant)] + (place - 1) % shm::kOutboxBytes;
     }
-    /// When all participants are known.
-    void start_lending(std::byte* area, int64_t offset, bool leads);
+    /// When all participants are known. `offset`: as NodeLender's.
+    void use_area(std::byte* area, int64_t offset, AreaUse use);
+    std::byte* area_at(int64_t offset) const;
+    int participants() const { return static_cast<int>(participants_.size()); }
+    int me() const { return me_; }
 
     void wake(int participant) const {
         job::Doorbell* doorbell = doorbells_[static_cast<size_t>(participant)];
@@ -173,12 +178,21 @@ class NodeOwner {
     /// at the same call. `exchange`: the communicator's, or that of one of its plans, which the stage then serves alone.
     Task make(comm::Comm& comm, Exchange& exchange);
 
+    /// An area for a stage of another communicator's with the same members, on which they will do no more than meet: where its leader
+    /// has it, and has to tell the others; kNoArea: none, or this is not the leader.
+    int64_t allocate_next() const;
+    /// That communicator's stage, from its first call on. All members call this, or none.
+    void meet_as(const NodeOwner& first, comm::Comm& comm, Exchange& exchange, int64_t offset);
+    /// Instead: it won't be made. All members call this.
+    void give_up_next(int64_t offset) const;
+
     /// Of a neighbourhood, by place among those that I receive from: the place of what I get among those that it sends to. None
     /// before they have told each other.
     std::optional<std::vector<int>> places;
 
   private:
     Task make_of(comm::Comm& comm, Exchange& exchange, std::vector<int> members, int me, View all);
+    void start(EngineSync&& sync, comm::Comm& comm, Exchange& exchange);
 
     std::unique_ptr<Node> node_;
     Turns turns_, callers_;

@@ -14,15 +14,16 @@ bool is_gone(const link::Process& process) {
     return peer && peer->dead;
 }
 
-NodeLender::NodeLender(const NodeLayout& layout, std::vector<link::Process> participants, int64_t offset, bool leads)
-    : layout_(layout), participants_(std::move(participants)), offset_(offset), leads_(leads) {
+NodeLender::NodeLender(const NodeLayout& layout, std::vector<link::Process> participants, int64_t offset, AreaUse use,
+                       bool leads)
+    : layout_(layout), participants_(std::move(participants)), offset_(offset), use_(use), leads_(leads) {
     for (const link::Process& process : participants_) holds_.emplace_back(process.job);
 }
 
 NodeLender::~NodeLender() {
-    if (offset_ < 0) return;
+    if (offset_ == kNoArea) return;
     layout_.detached().fetch_add(1);
-    if (leads_) retire_area(offset_, static_cast<int>(participants_.size()));
+    if (leads_) retire_area(offset_, static_cast<int>(participants_.size()), use_);
 }
 
 std::byte* NodeLender::lend(uint32_t bytes, uint64_t number, uint32_t finished, uint32_t& place) {

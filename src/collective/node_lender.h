@@ -15,9 +15,9 @@ namespace starling::collective {
 /// read what it was lent, and so keeps what it looks at.
 class NodeLender final : public shm::Borrowers {
   public:
-    /// `offset`: of the area in the leader's region, -1 for one that lasts as long as the process. `leads`: it is in
+    /// `offset`: of the area in the leader's region, kNoArea for one that lasts as long as the process. `leads`: it is in
     /// this process's region, and handed back when the lender ends.
-    NodeLender(const NodeLayout& layout, std::vector<link::Process> participants, int64_t offset, bool leads);
+    NodeLender(const NodeLayout& layout, std::vector<link::Process> participants, int64_t offset, AreaUse use, bool leads);
     ~NodeLender() override;
 
     /// A room for operation `number`, when all have finished operation `finished`. The header's place, or null.
@@ -34,6 +34,7 @@ class NodeLender final : public shm::Borrowers {
     std::vector<link::Process> participants_;
     std::vector<link::JobHold> holds_;
     int64_t offset_;
+    AreaUse use_;
     bool leads_;
     uint64_t number_ = 0;
 };

@@ -61,7 +61,6 @@ int make(window::Wanted wanted, MPI_Info info, MPI_Comm comm, MPI_Win* win, Wind
     wanted.apart = apart && *apart == "true";
     const comm::Kept kept(c);
     if (const int error = window::make(*c, wanted, made)) return raise(c, error);
-    for (const Hint& hint : kHints) made->info.set(hint.key, hint.value);
     take_hints(*made, hints);
     *win = window::to_handle(made);
     if (tools_listen)
@@ -248,7 +247,10 @@ int Win_get_info(MPI_Win win, MPI_Info* info_used) {
     if (!w) return bad_win(win);
     if (!info_used) return null_argument(*w, "info_used");
     comm::Info* info = comm::make_info();
-    for (const auto& entry : w->info.entries) info->set(entry.key, entry.value);
+    for (const Hint& hint : kHints) {
+        const std::string* given = w->info.find(hint.key);
+        info->set(hint.key, given ? std::string_view(*given) : hint.value);
+    }
     *info_used = comm::to_handle(info);
     return MPI_SUCCESS;
 }

@@ -30,10 +30,10 @@ struct Region {
     struct Range {
         uint64_t offset, bytes;
     };
-    std::byte* base = nullptr;                                   ///< offsets count from here; null where they are addresses
-    RegionKey key;                                               ///< secret 0: the place is free
-    const Exclusion* exclusion = nullptr;                        ///< of updates; null: those who change the memory know of none
-    std::vector<Range> ranges;                                   ///< what may be accessed, by offset
+    std::byte* base = nullptr;             ///< offsets count from here; null where they are addresses
+    RegionKey key;                         ///< secret 0: the place is free
+    const Exclusion* exclusion = nullptr;  ///< of updates; null: those who change the memory know of none
+    std::vector<Range> ranges;             ///< what may be accessed, by offset
     std::vector<std::pair<transport::Transport*, void*>> loans = {};  ///< to devices of others, until it is withdrawn
     bool awaits_secret = false;  ///< others will know another one: until then what comes for it waits
 
@@ -41,7 +41,8 @@ struct Region {
     std::byte* at(uint64_t offset, uint64_t bytes) const;
 };
 
-/// Lets others reach `bytes` of memory at `base`, which must stay until withdraw().
+/// Lets others reach `bytes` of memory at `base`, which must stay until withdraw(). Until open() the key is for this process's own use:
+/// its secret is not drawn anew each time.
 RegionKey expose(void* base, uint64_t bytes, const Exclusion* exclusion = nullptr);
 /// Regions that others know without having been told: of each place a process has one at most, under a secret that all who may
 /// reach it can work out. What comes for one before it is exposed waits for that.

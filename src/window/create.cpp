@@ -7,7 +7,9 @@
 #include "base/error.h"
 #include "base/immortal.h"
 #include "base/pool.h"
+#include "base/random.h"
 #include "base/state.h"
+#include "collective/channel_exchange.h"
 #include "collective/collective.h"
 #include "collective/comm_call.h"
 #include "collective/request.h"
@@ -37,6 +39,10 @@ int exchange(comm::Comm& comm, const Claim& mine, std::vector<Claim>& claims) {
     const collective::Blocks blocks(claims.data(), sizeof(Claim), collective::byte_type());
     collective::CommCall call(comm, true);
     return collective::run(call, collective::allgather(call, &mine, sizeof(Claim), collective::byte_type(), blocks));
+}
+
+void give_up_stage(comm::Comm& comm, const std::vector<Claim>& claims) {
+    if (claims[0].stage != collective::kNoArea) collective::stage_of(comm).give_up_next(claims[0].stage);
 }
 
 /// What the members' claims come to together.
@@ -171,8 +177,9 @@ int refuse(comm::Comm& comm, const Wanted& wanted) {
     mine.context = comm::kNoContext;
     mine.flavor = wanted.flavor;
     mine.error = wanted.error;
+    mine.stage = collective::kNoArea;
     std::vector<Claim> claims;
-    exchange(comm, mine, claims);
+    if (exchange(comm, mine, claims) == MPI_SUCCESS) give_up_stage(comm, claims);
     return fail(wanted.error, "%s", why.c_str());
 }
 
@@ -198,16 +205,20 @@ int make(comm::Comm& comm, const Wanted& wanted, Window*& made) {
     expose(*window);
     rma::await_secret(window->key);
     mine.key = window->key;
+    if (comm.rank == 0) mine.key.secret = draw_random_number() | 1;
     mine.bytes = wanted.bytes;
     mine.disp_unit = wanted.disp_unit;
     mine.base = reinterpret_cast<uint64_t>(window->base);
     mine.flavor = wanted.flavor;
+    mine.stage = collective::stage_of(comm).allocate_next();
     std::vector<Claim> claims;
     int error = exchange(comm, mine, claims);
+    const bool told = !error;
     if (!error) error = check(claims, wanted.flavor);
     if (!error) error = open_board(*window, comm.local_group(), claims);
     if (!error && wanted.flavor == MPI_WIN_FLAVOR_SHARED) error = share(*window, comm, claims, wanted.apart);
     if (error) {
+        if (told) give_up_stage(comm, claims);
         destroy(*window);
         return error;
     }
@@ -215,6 +226,9 @@ int make(comm::Comm& comm, const Wanted& wanted, Window*& made) {
     if (rma::Region* region = rma::find_region(window->key.id, window->key.secret))
         region->exclusion = &window->exclusion.emplace(window->board.exclusion(place, place));
     window->comm = comm::make_intracomm(claims[0].context, comm.local_group().retain(), comm.rank, comm::errors_return());
+    if (claims[0].stage != collective::kNoArea)
+        collective::stage_of(*window->comm)
+            .meet_as(collective::stage_of(comm), *window->comm, collective::exchange_of(*window->comm), claims[0].stage);
     for (Claim& claim : claims) claim.key.secret = claims[0].key.secret;
     window->kept.keep(claims, window->neighbours);
     window->remotes.resize(static_cast<size_t>(comm.size));

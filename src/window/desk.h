@@ -7,7 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <map>
 #include <vector>
 
@@ -49,7 +49,7 @@ class Desk {
 
     Board board_;
     uint32_t me_ = 0;
-    std::deque<Claimant> pending_;
+    std::list<Claimant> pending_;  // which takes no memory while it is empty
     std::vector<Claimant> holders_;
     std::map<int, uint32_t> last_;  ///< number that each process has asked with
 };

@@ -4,7 +4,7 @@
 // Not thread-safe: needs the library's lock.
 #pragma once
 
-#include <deque>
+#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,6 +32,7 @@ struct Claim {
     uint64_t base;          ///< the address there
     shm::PagesName memory;  ///< where neighbours can map it; not valid: they can't
     uint64_t board;         ///< of the first process of its host: where the board is, in its memory for exchange
+    int64_t stage;          ///< rank 0's: where the window's node stage is, if the communicator's is known to all
     int32_t flavor;
     int32_t error;  ///< what was wrong with its call, or MPI_ERR_NO_MEM
 };
@@ -137,12 +138,12 @@ struct Window {
     std::optional<rma::Exclusion> exclusion;  ///< of updates of the own memory
 
     Epoch epoch = Epoch::none;
-    bool fence_used = false;                          ///< there was an access since the last fence
-    int locked = 0;                                   ///< targets of MPI_Win_lock
-    bool unchecked = false;                           ///< MPI_Win_lock_all with MPI_MODE_NOCHECK
-    std::vector<Remote*> group;                       ///< of MPI_Win_start
-    bool exposed = false;                             ///< MPI_Win_post without its MPI_Win_wait
-    std::deque<message::ReceiveRequest> completions;  ///< of the processes it was posted to
+    bool fence_used = false;                         ///< there was an access since the last fence
+    int locked = 0;                                  ///< targets of MPI_Win_lock
+    bool unchecked = false;                          ///< MPI_Win_lock_all with MPI_MODE_NOCHECK
+    std::vector<Remote*> group;                      ///< of MPI_Win_start
+    bool exposed = false;                            ///< MPI_Win_post without its MPI_Win_wait
+    std::list<message::ReceiveRequest> completions;  ///< of the processes it was posted to; empty, it takes no memory
 
     Desk desk;             ///< for processes of other hosts
     uint32_t waiters = 0;  ///< threads that wait for locks on the board
@@ -150,7 +151,7 @@ struct Window {
     comm::Errhandler* errhandler = nullptr;  ///< never null
     comm::AttributeSet attributes;
     std::string name;
-    comm::Info info;
+    comm::Info info;  ///< the hints that the program has given
 
     int rank() const { return comm->rank; }
     int size() const { return comm->size; }
