@@ -74,6 +74,11 @@ class Network {
         for (int i = 0; i < rails; ++i) ends[which]->session->set_path(i, route(i), mtu[i] - 28);
     }
     static Route route(int rail) { return {static_cast<uint32_t>(rail + 1), 9, static_cast<uint16_t>(rail)}; }
+    /// A rail as a preferred path: one by verbs.
+    static Route preferred_route(int rail) {
+        return {static_cast<uint32_t>(rail + 1), 9, static_cast<uint16_t>(Route::kVerbs + rail)};
+    }
+    static int rail_of(const Route& route) { return route.rail % Route::kVerbs; }
 
     Session& session(int which) { return *ends[which]->session; }
 
@@ -136,7 +141,7 @@ class Network {
     }
 
     void carry(int from, const Route& route, std::vector<std::byte> bytes) {
-        const int rail = route.rail;
+        const int rail = rail_of(route);
         End& end = *ends[from];
         ++end.datagrams;
         end.bytes += bytes.size();
@@ -238,12 +243,13 @@ inline void End::send(Session& from, const Route& route, uint32_t number, const 
         const auto* const part = static_cast<const std::byte*>(parts[i].iov_base);
         bytes.insert(bytes.end(), part, part + parts[i].iov_len);
     }
-    if (network.refuses[route.rail] != Sent::done) {
+    const int rail = Network::rail_of(route);
+    if (network.refuses[rail] != Sent::done) {
         ++network.refusals;
-        from.refused(number, network.refuses[route.rail], network.now);
+        from.refused(number, network.refuses[rail], network.now);
         return;
     }
-    if (network.too_long(route.rail, bytes.size())) {
+    if (network.too_long(rail, bytes.size())) {
         from.refused(number, Sent::too_long, network.now);
         return;
     }

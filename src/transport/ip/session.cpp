@@ -178,6 +178,7 @@ void Session::reset_sending() {
         path.in_flight = 0;
         path.backoff = 0;
         path.suspended = path.quiet = false;
+        path.probe_sent_at = 0;
         path.best_order = path.next_order - 1;
     }
     epoch_ = outside_.new_epoch();

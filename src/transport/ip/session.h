@@ -211,6 +211,9 @@ class Session : private PacketSink {
     void mark_arrived(bool everything);
     void arrived(Flown& flown);
     bool take_echo(const DatagramHeader& header, uint64_t now);
+    bool take_probe_answer(const DatagramHeader& header, uint64_t now);
+    static void answered(Path& path, uint64_t sent_at, uint64_t held, uint64_t now);
+    void note_echo(uint32_t number, bool probe, uint64_t now);
     bool take_stream(const Datagram& datagram, Carrier* carrier, uint64_t now);
     void find_losses(uint64_t now);
     void note_loss(uint64_t now) { lost_at_ = lost_before_ = now; }
@@ -263,7 +266,8 @@ class Session : private PacketSink {
     uint64_t owed_bytes_ = 0;  ///< that came over carriers since the last acknowledgement
     uint32_t owed_ = 0;        ///< datagrams since the last acknowledgement
     bool twice_ = false;       ///< one of them brought nothing new
-    uint32_t echo_ = 0;        ///< number of the last datagram
+    uint32_t echo_ = 0;        ///< number of the last datagram, or of the last probe
+    bool echo_probe_ = false;  ///< it is a probe's: what comes behind it does not take its place
     uint64_t echo_at_ = 0;
     int8_t last_path_ = -1;  ///< by which the last datagram came
 

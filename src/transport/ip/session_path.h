@@ -76,9 +76,13 @@ struct Route {
 struct Path {
     Route route;
     bool present = false;
-    bool preferred = false;      ///< by verbs: no other is used while it, or another such one, answers
-    bool suspended = false;      ///< it does not answer while others do, or it is preferred and has never answered: only probed
-    uint8_t probes = 0;          ///< since it was made, of one that has never answered
+    bool preferred = false;  ///< by verbs: no other is used while it, or another such one, answers
+    bool suspended = false;  ///< it does not answer while others do, or it is preferred and has never answered: only probed
+    uint8_t probes = 0;      ///< since it was made, of one that has never answered
+    /// Number and time of the last probe while it was suspended; 0: it was answered. It is not counted as under way, or one that is not
+    /// answered for long would hold the records of all that is sent after it.
+    uint32_t probe = 0;
+    uint64_t probe_sent_at = 0;
     bool full = false;           ///< the congestion window kept something from being sent since the last acknowledgement
     bool credit = false;         ///< one datagram may go though the window is full: the timer asks for an answer
     uint8_t backoff = 0;         ///< timeouts in a row

@@ -36,8 +36,7 @@ bool Session::receive(const Datagram& datagram, int path, Carrier* carrier, uint
         hears_us = take_acks(datagram, now);
     }
     if (header.number != 0) {
-        echo_ = header.number;
-        echo_at_ = now;
+        note_echo(header.number, datagram.stream_bytes == 0, now);
         ++owed_;
         want_ack(header.flags & datagram_flag::kAckNow || owed_ >= kOwedMost ? now : now + (1 + header.hold) * kAckDelay);
     }
@@ -50,6 +49,17 @@ bool Session::receive(const Datagram& datagram, int path, Carrier* carrier, uint
     // An answer that went from within a delivery has acknowledged what was delivered by then, not what came behind it.
     if (ack_at_ == 0 && in_.expected() > told_) want_ack(now + (1 + header.hold) * kAckDelay);
     return taken;
+}
+
+// An answer names one datagram. A path that a probe came by is not tried again for long, so that is named whatever comes behind it; and
+// of two that come together each has an answer.
+void Session::note_echo(uint32_t number, bool probe, uint64_t now) {
+    const bool kept = echo_ != 0 && echo_probe_;
+    if (kept && !probe) return;
+    if (kept) flush_ack(now);
+    echo_ = number;
+    echo_probe_ = probe;
+    echo_at_ = now;
 }
 
 bool Session::take_stream(const Datagram& datagram, Carrier* carrier, uint64_t now) {
@@ -205,16 +215,12 @@ bool Session::take_echo(const DatagramHeader& header, uint64_t now) {
     if (header.echo == 0) return false;
     answered_at_ = now;
     if (carrier_question_ != 0 && static_cast<int32_t>(header.echo - carrier_question_) >= 0) question_carriers(now);
+    if (take_probe_answer(header, now)) return true;
     Flown* const flown = flight_.find(header.echo);
     if (!flown || flown->sent_at == 0 || flown->via >= kFirstCarrier) return false;
     Path& path = paths_[flown->via];
-    const uint64_t held = uint64_t{header.echo_delay} * kMicrosecond;
-    // A poll's time is taken at its beginning, and the datagram may have been sent, and answered, within it.
-    const uint64_t passed = now > flown->sent_at ? now - flown->sent_at : 0;
-    path.round_trip.sample(passed > held ? passed - held : 1);
+    answered(path, flown->sent_at, uint64_t{header.echo_delay} * kMicrosecond, now);
     path.best_order = std::max(path.best_order, flown->order);
-    path.backoff = 0;
-    path.suspended = false;
     flown->sent_at = 0;  // one sample per datagram
     if (flown->in_flight && flown->length == 0) {
         path.small_arrived = true;
@@ -222,6 +228,26 @@ bool Session::take_echo(const DatagramHeader& header, uint64_t now) {
         path.in_flight -= cost_of(*flown);
     }
     return true;
+}
+
+bool Session::take_probe_answer(const DatagramHeader& header, uint64_t now) {
+    for (Path& path : paths_) {
+        if (path.probe_sent_at == 0 || path.probe != header.echo) continue;
+        answered(path, path.probe_sent_at, uint64_t{header.echo_delay} * kMicrosecond, now);
+        path.probe_sent_at = 0;
+        path.small_arrived = true;
+        return true;
+    }
+    return false;
+}
+
+// `held`: by the peer, before it answered.
+void Session::answered(Path& path, uint64_t sent_at, uint64_t held, uint64_t now) {
+    // A poll's time is taken at its beginning, and the datagram may have been sent, and answered, within it.
+    const uint64_t passed = now > sent_at ? now - sent_at : 0;
+    path.round_trip.sample(passed > held ? passed - held : 1);
+    path.backoff = 0;
+    path.suspended = false;
 }
 
 // A datagram is lost when later ones on its path have arrived: three of them, or any after a while (RFC 8985).

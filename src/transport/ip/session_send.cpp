@@ -298,9 +298,14 @@ void Session::send_bare(int index, bool probe, uint64_t now) {
         if (flight_.full()) return;
         Flown& flown = flight_.add();
         number = flight_.next() - 1;
-        flown = {next_, now, path.next_order++, 0, static_cast<uint8_t>(index), true, false, 0};
-        path.in_flight += kDatagramCost;
-        path.last_sent = now;
+        if (path.suspended) {
+            path.probe = number;
+            path.probe_sent_at = now;
+        } else {
+            flown = {next_, now, path.next_order++, 0, static_cast<uint8_t>(index), true, false, 0};
+            path.in_flight += kDatagramCost;
+            path.last_sent = now;
+        }
     } else {
         ++outside_.counters.acks_alone;
     }

@@ -165,7 +165,7 @@ void Session::probe_suspended(uint64_t now) {
     for (int i = 0; i < kMaxAddresses; ++i) {
         Path& path = paths_[i];
         if (!path.present || !path.suspended) continue;
-        // The last probe was not answered: its place is needed for this one.
+        // What was under way as it was refused.
         give_up(static_cast<uint8_t>(i));
         send_bare(i, true, now);
         if (path.probes < UINT8_MAX) ++path.probes;
