@@ -138,25 +138,15 @@ Status Connection::send(const iovec* parts, int count) {
     if (!ready(status)) return status;
     const uint32_t bytes = total_of(parts, count);
     if (bytes > core_.frame_bytes) return Status::too_long;
+    Laid laid;
+    if (!core_.lay(parts, count, bytes, laid)) {
+        told_busy_ = true;
+        return Status::busy;
+    }
     ibv_send_wr work = {};
     work.opcode = IBV_WR_SEND;
-    Sent sent;
-    ibv_sge place = {0, bytes, 0};
-    std::byte small[kInline];
-    std::byte* to = small;
-    if (bytes <= core_.inline_bytes) {
-        work.send_flags = IBV_SEND_INLINE;
-    } else {
-        if (!core_.send.take(sent.buffer)) {
-            told_busy_ = core_.starving = true;
-            return Status::busy;
-        }
-        to = core_.send.at(sent.buffer);
-        place.lkey = core_.send.key();
-    }
-    gather(to, parts, count);
-    place.addr = reinterpret_cast<uint64_t>(to);
-    status = post(work, place, sent, false);
+    work.send_flags = laid.flags;
+    status = post(work, laid.place, laid.sent, false);
     if (status == Status::done) ++core_.counters.frames_sent;
     return status;
 }

@@ -144,11 +144,25 @@ uint32_t total_of(const iovec* parts, int count) {
     return total > ~0u ? ~0u : static_cast<uint32_t>(total);
 }
 
-void gather(std::byte* to, const iovec* parts, int count) {
+bool Core::lay(const iovec* parts, int count, uint32_t bytes, Laid& out) {
+    std::byte* to = out.small;
+    out.place = {0, bytes, 0};
+    if (bytes <= inline_bytes) {
+        out.flags = IBV_SEND_INLINE;
+    } else {
+        if (!send.take(out.sent.buffer)) {
+            starving = true;
+            return false;
+        }
+        to = send.at(out.sent.buffer);
+        out.place.lkey = send.key();
+    }
+    out.place.addr = reinterpret_cast<uint64_t>(to);
     for (int i = 0; i < count; ++i) {
         if (parts[i].iov_len) std::memcpy(to, parts[i].iov_base, parts[i].iov_len);
         to += parts[i].iov_len;
     }
+    return true;
 }
 
 }  // namespace starling::verbs

@@ -35,6 +35,14 @@ constexpr uint64_t work_id(Work work, uint32_t number) { return uint64_t{static_
 constexpr Work work_of(uint64_t id) { return static_cast<Work>(id >> 32); }
 constexpr uint32_t number_of(uint64_t id) { return static_cast<uint32_t>(id); }
 
+/// A message that is laid where the device takes it from: in its place in the queue (`flags` say so), or in a send buffer.
+struct Laid {
+    unsigned flags = 0;
+    ibv_sge place = {};
+    Sent sent;
+    std::byte small[kInline];  ///< what goes inline, until it is posted
+};
+
 struct Core {
     ~Core() { drop(); }
 
@@ -53,6 +61,8 @@ struct Core {
     void tell(const Event& event);
     void tell_kept();
 
+    /// Lays the parts, `bytes` in all, one after the other. False: there is no send buffer now; after_taking() tells of room.
+    bool lay(const iovec* parts, int count, uint32_t bytes, Laid& out);
     void free_buffer(uint32_t index);
 
     PortFacts facts;
@@ -83,8 +93,6 @@ struct Core {
     size_t kept_first = 0;
 };
 
-/// The parts one after the other; gives how many bytes.
 uint32_t total_of(const iovec* parts, int count);
-void gather(std::byte* to, const iovec* parts, int count);
 
 }  // namespace starling::verbs

@@ -93,23 +93,13 @@ Status Datagrams::send(const Address& to, const iovec* parts, int count) {
     work.opcode = IBV_WR_SEND;
     work.wr.ud = {addresses_.find(to.gid, to.lid, sends_.next()), to.queue, to.key};
     if (!work.wr.ud.ah) return Status::broken;
-    Sent sent;
-    ibv_sge place = {0, bytes, 0};
-    std::byte small[kInline];
-    std::byte* room = small;
-    if (bytes <= core_.inline_bytes) {
-        work.send_flags = IBV_SEND_INLINE;
-    } else {
-        if (!core_.send.take(sent.buffer)) {
-            told_busy_ = core_.starving = true;
-            return Status::busy;
-        }
-        room = core_.send.at(sent.buffer);
-        place.lkey = core_.send.key();
+    Laid laid;
+    if (!core_.lay(parts, count, bytes, laid)) {
+        told_busy_ = true;
+        return Status::busy;
     }
-    gather(room, parts, count);
-    place.addr = reinterpret_cast<uint64_t>(room);
-    return post(work, place, sent);
+    work.send_flags = laid.flags;
+    return post(work, laid.place, laid.sent);
 }
 
 Status Datagrams::post(ibv_send_wr& work, const ibv_sge& place, const Sent& sent) {
