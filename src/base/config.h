@@ -11,7 +11,7 @@ enum class Authentication : uint8_t { key, munge };
 enum class SingleCopy : uint8_t { automatic, on, off };
 enum class Singleton : uint8_t { automatic, allow };
 /// How a message that was offered moves: message/protocol/table.h.
-enum class LongProtocol : uint8_t { automatic, pieces, kernel, both, stream, read };
+enum class LongProtocol : uint8_t { automatic, pieces, kernel, both, stream, read, note, write };
 /// Whose shim stands in front of the library: docs/compatibility.md.
 enum class Compat : uint8_t { off, automatic, mpich, openmpi };
 /// Where it comes from which peers have connections: docs/plan.md.
@@ -37,7 +37,8 @@ inline constexpr const char* const kChoices<SingleCopy>[] = {"auto", "on", "off"
 template <>
 inline constexpr const char* const kChoices<Singleton>[] = {"auto", "allow", nullptr};
 template <>
-inline constexpr const char* const kChoices<LongProtocol>[] = {"auto", "pieces", "kernel", "both", "stream", "read", nullptr};
+inline constexpr const char* const kChoices<LongProtocol>[] = {"auto", "pieces", "kernel", "both", "stream",
+                                                               "read", "note",   "write",  nullptr};
 template <>
 inline constexpr const char* const kChoices<Compat>[] = {"off", "auto", "mpich", "openmpi", nullptr};
 template <>

@@ -24,7 +24,8 @@ using transport::Slot;
 
 /// A small packet that found no room.
 struct Control {
-    static constexpr uint32_t kMost = transport::Connector::kOffer;
+    static constexpr uint32_t kMost = 48;
+    static_assert(kMost >= transport::Connector::kOffer);
     packet::Kind kind;
     uint32_t bytes;
     std::byte payload[kMost];

@@ -201,7 +201,9 @@ void deliver_control(link::Peer& peer, const link::Packet& packet) {
             return read(packet, fetched) ? on_fetched(peer, fetched) : void();
         }
         case packet::Kind::clear_to_stream: {
+            ClearToWrite may_write;
             ClearToStream clear;
+            if (read(packet, may_write)) return on_clear_to_stream(peer, may_write.clear, &may_write);
             return read(packet, clear) ? on_clear_to_stream(peer, clear) : void();
         }
         case packet::Kind::share_copy: {

@@ -18,6 +18,11 @@ class Coverage;
 class OutStream;
 }  // namespace starling::transport
 
+namespace starling::message::rdma_write {
+struct Writing;
+struct Awaited;
+}  // namespace starling::message::rdma_write
+
 namespace starling::message {
 
 using progress::Outcome;
@@ -46,8 +51,9 @@ struct SendRequest : Request {
     uint32_t generation = 0;                 ///< goes with stream_to
     transport::OutStream* stream = nullptr;  ///< to another host, from clear_to_stream on; owned
     void* loan = nullptr;                    ///< of its memory to the receiver (protocol/rdma_read.h); null: none
-    /// What is next, or under way: the last two once the receiver has asked for the data (protocol/pieces.h, stream.h).
-    enum class Stage : uint8_t { eager, envelope, offered, pieces, stream } stage = Stage::eager;
+    rdma_write::Writing* writing = nullptr;  ///< our device writes it to the receiver; null: it does not
+    /// What is next, or under way: the last three once the receiver has asked for the data (protocol/pieces.h, stream.h, rdma_write.h).
+    enum class Stage : uint8_t { eager, envelope, offered, pieces, stream, written } stage = Stage::eager;
     bool waits = false;     ///< its caller does nothing else until it is done; set before start_send(), or never
     bool retained = false;  ///< holds a reference of `type`
     bool queued = false;    ///< is in its peer's queue; kept for those with a stream
@@ -75,6 +81,7 @@ struct ReceiveRequest : Request {
     uint32_t serial = 0;
     uint32_t send_serial = 0, generation = 0;  ///< of a message that comes in pieces
     transport::Coverage* coverage = nullptr;   ///< of one that comes from another host in pieces; owned
+    rdma_write::Awaited* awaited = nullptr;    ///< its sender may write it; null: not, or not any more
     bool retained = false;                     ///< holds a reference of `type`
     bool of_all = false;                       ///< in vain too when another member of the channel has failed; set as of a send
     ListHook hook;                             ///< posted queue

@@ -14,6 +14,7 @@
 #include "message/point_to_point.h"
 #include "message/protocol/eager.h"
 #include "message/protocol/pieces.h"
+#include "message/protocol/rdma_write.h"
 #include "message/protocol/rendezvous.h"
 #include "message/protocol/stream.h"
 #include "message/receive.h"
@@ -90,6 +91,7 @@ bool advance(SendRequest& request) {
         case Stage::stream:
             return advance_stream(request);
         case Stage::offered:
+        case Stage::written:
             break;
     }
     return true;
@@ -191,14 +193,20 @@ bool flush(link::Peer& peer) {
 
 void on_fetched(link::Peer& peer, const Fetched& fetched) {
     SendRequest* request = rendezvous::find_any(peer, fetched.serial);
-    if (!request || (request->stage != Stage::offered && !request->stream)) return;
+    const bool with_receiver = request && (request->stage == Stage::offered || request->stage == Stage::written);
+    if (!with_receiver && !(request && request->stream)) return;
     peer.expects = false;
     finish_offered(*request, MPI_SUCCESS);
 }
 
-void on_clear_to_stream(link::Peer& peer, const ClearToStream& clear) {
-    SendRequest* request = rendezvous::find(peer, clear.send_serial);
-    if (!request) return;
+void on_clear_to_stream(link::Peer& peer, const ClearToStream& clear, const ClearToWrite* may_write) {
+    SendRequest* request = rendezvous::find_any(peer, clear.send_serial);
+    if (!request || (request->stage != Stage::offered && request->stage != Stage::written)) return;
+    if (may_write && request->stage == Stage::offered && rdma_write::begin(*request, *may_write)) {
+        request->stage = Stage::written;
+        return;
+    }
+    rdma_write::detach(*request);
     const bool streams = peer.can(transport::kStreams);
     request->stage = streams ? Stage::stream : Stage::pieces;
     request->stream_to = clear.receive_serial;

@@ -61,6 +61,19 @@ struct Packet {
 class Path;
 class Transport;
 
+/// Memory of ours that another process writes by itself, once, and then says so: Path::expect(). Keep it until it has been told of, or called off.
+struct Arrival {
+    /// From inside poll(). `written`: all of it is there. Else the way by which that could have been is over, and it won't be.
+    void (*then)(Arrival& self, bool written) = nullptr;
+    void* place = nullptr;  ///< the transport's; null: nothing is expected
+};
+
+/// How a write is told to who expects it.
+enum class Told : uint8_t {
+    behind,  ///< by a word of its own, chained behind the write
+    with,    ///< by the write itself: one piece of work less for the device
+};
+
 /// Memory as others name it, once its owner has told them (an rkey, elsewhere). Opaque but to the transport.
 struct Region {
     uint64_t word[2] = {};
@@ -130,6 +143,12 @@ class Path {
     /// Whether put, get and update of a region that the other process has lent are carried out now; they may fail all the same, with
     /// the connection.
     virtual bool reaches(const Region& region) const { return (void)region, false; }
+
+    /// Lets the other process write the memory by Transport::write(), once it has been told the region and `word`, which differs from those of others
+    /// that are expected of it. False: not now.
+    virtual bool expect(void* memory, uint64_t bytes, uint32_t word, Arrival& arrival, Region& region) {
+        return (void)memory, (void)bytes, (void)word, (void)arrival, (void)region, false;
+    }
 
     /// A packet of a kind that belongs to the transport: it was sent with Sink::send().
     virtual void take(const Packet& packet) { (void)packet; }
@@ -308,6 +327,12 @@ class Transport {
     /// Ends what Path::lend() began, also if the path is gone. `at_once`: nobody reaches it any more, even if an access is under way, which
     /// then fails. Else none is.
     virtual void take_back(void* loan, bool at_once) { (void)loan, (void)at_once; }
+    /// Ends what Path::expect() began; it is told nothing. `at_once`: the other process may be writing, and does not from now on. Else it is known not to.
+    virtual void call_off(Arrival& arrival, bool at_once) { (void)arrival, (void)at_once; }
+    /// Writes memory that the other process expects (Path::expect), all of it, and tells it so. MPI_ERR_OTHER with failure_text(): nothing has
+    /// happened, and won't.
+    virtual int write(Path& to, const Region& region, const void* from, uint64_t bytes, uint32_t word, Told told,
+                      Completion& done);
 
     // Registered memory, if traits.can has kRegions, or where Path::reaches() says so. There is no order between operations, nor between them and packets, but
     // that what is done before another is asked for has happened before it. One that does not fit into its region has an error.

@@ -55,6 +55,158 @@ TEST_F(MessageVerbs, AStreamIfThatIsAskedFor) {
     });
 }
 
+/// The sender's device writes, and tells of it one way or the other.
+class MessageWrites : public MessageVerbs, public testing::WithParamInterface<const char*> {
+  protected:
+    static constexpr uint64_t kLong = 100'000;
+
+    Settings settings() const { return {{"STARLING_LONG_PROTOCOL", GetParam()}}; }
+    /// Two processes with a connection, and a long message from 0 to 1 that is not received yet.
+    void one_message(const std::function<void(Node&, Sending*)>& body) {
+        Settings all = settings();
+        all.push_back({"STARLING_CONNECT_MESSAGES", "4"});
+        Team team(Placement{{0, 0}, {0, 1}});
+        team.start(all, [&](Node& node) {
+            bool mine = false, theirs = false;
+            while (!mine || !theirs) {
+                const link::Peer& peer = node.peer(1 - node.rank);
+                mine = peer.state == link::State::connected && peer.base->lends();
+                theirs = exchange(node, mine);
+            }
+            std::deque<Sending> sending;
+            if (node.rank == 0) sending.emplace_back(Plan{0, 1, 9999, kLong, 5, false, false, false}).start(node);
+            body(node, node.rank == 0 ? &sending.front() : nullptr);
+            node.barrier(7);
+        });
+        team.expect_success();
+    }
+    static void reach(Node& node, int stage) {
+        node.wait_for([&] { return node.board.stage.load() == stage; });
+    }
+
+  private:
+    /// A short message each way.
+    static bool exchange(Node& node, bool to) {
+        const int other = 1 - node.rank;
+        bool from = false;
+        SendRequest send;
+        ReceiveRequest receive;
+        start_receive(receive, *node.channel, &from, 1, bytes_type(), other, 3);
+        start_send(send, *node.channel, &to, 1, bytes_type(), other, 3, Mode::standard);
+        node.wait_for([&] { return send.done && receive.done; });
+        return from;
+    }
+};
+INSTANTIATE_TEST_SUITE_P(Told, MessageWrites, testing::Values("write", "note"),
+                         [](auto& info) { return std::string(info.param); });
+
+TEST_P(MessageWrites, TheSendersDeviceWrites) {
+    traffic_of_two(settings(), 24, [](Node&) {
+        EXPECT_GT(counters.messages_rc, 100u);
+        EXPECT_GT(counters.writes_rdma, 10u);
+        EXPECT_EQ(counters.reads_rdma, 0u);
+        progress::wait_until([] { return link::all_acknowledged(); });
+    });
+}
+
+TEST_P(MessageWrites, AStreamWhereTheMemoryIsRefused) {
+    shared->refuse_memory = true;
+    traffic_of_two(settings(), 24, [](Node&) {
+        EXPECT_GT(counters.messages_rc, 100u);
+        EXPECT_EQ(counters.writes_rdma, 0u);
+    });
+}
+
+TEST_P(MessageWrites, QueuesBreakAllTheTime) {
+    shared->breaks_after = 120;
+    traffic_of_two(settings(), 60, [](Node&) { EXPECT_GT(counters.messages_tcp, 10u); });
+    EXPECT_GE(shared->counted, 120u);
+}
+
+// The receiver takes it for gone, perhaps wrongly: its buffer is its own again.
+TEST_P(MessageWrites, NothingIsWrittenOnceTheReceiveHasFailed) {
+    shared->hold_writes = true;
+    one_message([](Node& node, Sending* sending) {
+        if (sending) {
+            node.wait_for([&] { return sending->request.stage == SendRequest::Stage::written; });
+            EXPECT_NE(sending->request.writing, nullptr);
+            EXPECT_FALSE(let_go(sending->request));  // it is the receiver's by now
+            node.board.stage = 1;
+            reach(node, 2);
+            node.wait_for([&] { return sending->request.writing == nullptr; });
+            fail(MPI_ERR_PROC_ABORTED, "the test has it so");
+            link::fail_peer(node.peer(1));
+            EXPECT_TRUE(sending->request.done);
+            node.board.stage = 3;
+            return;
+        }
+        Receiving receiving(kLong, false);
+        start_receive(receiving.request, *node.channel, receiving.buffer.memory.data(), kLong, bytes_type(), 0, 5);
+        reach(node, 1);
+        EXPECT_NE(receiving.request.awaited, nullptr);
+        fail(MPI_ERR_PROC_ABORTED, "the test has it so");
+        link::fail_peer(node.peer(0));
+        ASSERT_TRUE(receiving.request.done);
+        EXPECT_EQ(receiving.request.outcome.error, MPI_ERR_PROC_ABORTED);
+        const std::vector<std::byte> then = receiving.buffer.memory;
+        shared->hold_writes = false;
+        node.board.stage = 2;
+        reach(node, 3);
+        EXPECT_EQ(receiving.buffer.memory, then);
+    });
+}
+
+TEST_P(MessageWrites, OneThatWasLetGoIsWrittenFromItsCopy) {
+    one_message([](Node& node, Sending* sending) {
+        if (sending) {
+            node.wait_for([&] { return sending->request.stage == SendRequest::Stage::offered; });
+            EXPECT_TRUE(let_go(sending->request));
+            std::fill(sending->buffer.memory.begin(), sending->buffer.memory.end(), std::byte{});
+            node.board.stage = 1;
+            return;
+        }
+        reach(node, 1);
+        Receiving receiving(kLong, false);
+        start_receive(receiving.request, *node.channel, receiving.buffer.memory.data(), kLong, bytes_type(), 0, 5);
+        node.wait_for([&] { return receiving.request.done; });
+        receiving.expect(Plan{0, 1, 9999, kLong, 5, false, false, false});
+    });
+}
+
+// Who closes it has told of memory that the other side has not begun to write, or writes while it closes.
+TEST_P(MessageWrites, AnEndThatComesBetween) {
+    for (const bool by_sender : {false, true}) {
+        shared->hold_writes = !by_sender;
+        one_message([by_sender](Node& node, Sending* sending) {
+            if (sending) {
+                if (by_sender)
+                    link::request_close(node.peer(1));
+                else
+                    node.wait_for([&] { return sending->request.stage == SendRequest::Stage::written; });
+                node.board.stage = 1;
+                node.wait_for([&] { return sending->request.done; });
+                EXPECT_EQ(sending->request.outcome.error, MPI_SUCCESS);
+                return;
+            }
+            Receiving receiving(kLong, false);
+            start_receive(receiving.request, *node.channel, receiving.buffer.memory.data(), kLong, bytes_type(), 0, 5);
+            reach(node, 1);
+            if (!by_sender) link::request_close(node.peer(0));
+            shared->hold_writes = false;
+            node.wait_for([&] { return receiving.request.done; });
+            receiving.expect(Plan{0, 1, 9999, kLong, 5, false, false, false});
+        });
+    }
+}
+
+TEST_P(MessageWrites, ConnectionsComeAndGo) {
+    Team team(Placement{{0, 0, 0}, {0, 1, 2}});
+    Settings all = settings();
+    all.push_back({"STARLING_CONNECT_MESSAGES", "4"});
+    traffic(team, all, true, 24, [](Node&) { EXPECT_GT(counters.closed, 2u); });
+    EXPECT_GT(shared->transfers, 0u);
+}
+
 TEST_F(MessageVerbs, TcpWhereQueuesAreRefused) {
     shared->refuse_queues = true;
     traffic_of_two({}, 24, [](Node&) {

@@ -122,6 +122,7 @@ class Story {
         b.port->dismiss(shown);
     }
 
+    static constexpr uint64_t kTransfers = 23;  ///< the last of them leaves the device untold
     void transfers(uint64_t* mine, uint64_t* theirs, const Memory& ours, const Memory& shown) {
         std::map<uint64_t, Status> ends;
         std::set<uint64_t> taken;
@@ -132,26 +133,42 @@ class Story {
                 EXPECT_TRUE(ends.emplace(told.event.token, told.event.status).second) << "told twice";
             }
         };
-        for (uint64_t i = 1; i <= 20; ++i) {
+        b.forget();
+        for (uint64_t i = 1; i <= kTransfers; ++i) {
             mine[i] = i;
-            Queue::Transfer one = {.token = i,
-                                   .memory = mine + i,
-                                   .local = ours.local,
-                                   .bytes = 8,
-                                   .address = reinterpret_cast<uint64_t>(theirs + i),
-                                   .remote = shown.remote,
-                                   .more = i % 4 != 0};
-            const Status status = i % 5 == 0 ? from->fetch_add(one, 1) : i % 7 == 0 ? from->read(one) : from->write(one);
+            const Queue::Transfer one = {.token = i,
+                                         .memory = mine + i,
+                                         .local = ours.local,
+                                         .bytes = 8,
+                                         .address = reinterpret_cast<uint64_t>(theirs + i),
+                                         .remote = shown.remote,
+                                         .more = i % 4 != 0};
+            const Status status = i % 5 == 0   ? from->fetch_add(one, 1)
+                                  : i % 7 == 0 ? from->read(one)
+                                  : i % 6 == 0 ? from->write_with_note(one, static_cast<uint32_t>(i))
+                                               : from->write(one);
             if (status == Status::done) taken.insert(i);
             ASSERT_NE(status, Status::busy);
         }
+        // The last one's word is chained behind it.
+        const std::string text = "written";
+        const iovec word = part(text);
+        const Status status = from->send(&word, 1);
+        ASSERT_NE(status, Status::busy);
         collect();
+        for (Told told; b.count(Kind::note) && b.next(Kind::note, &told);) {
+            EXPECT_EQ(theirs[told.event.word], told.event.word);
+        }
+        if (b.count(Kind::frame)) {
+            EXPECT_EQ(b.next_text(Kind::frame), text);
+            EXPECT_EQ(theirs[kTransfers], kTransfers);
+        }
         const bool broken = ends.size() < taken.size() || a.count(Kind::broken);
         for (const auto& [token, status] : ends) {
             EXPECT_TRUE(taken.contains(token)) << token << " was not taken";
             if (status == Status::done && token % 5 && token % 7) { EXPECT_EQ(theirs[token], token); }
         }
-        if (!broken) { EXPECT_EQ(ends.size(), 20u) << fake::failed_call(); }
+        if (!broken) { EXPECT_EQ(ends.size(), kTransfers) << fake::failed_call(); }
         from->close(false);
         from = nullptr;
         collect();

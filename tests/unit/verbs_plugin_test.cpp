@@ -470,6 +470,20 @@ TEST_F(VerbsMemory, AWriteWithANote) {
     expect_done(9);
 }
 
+TEST_F(VerbsMemory, AWriteWithAWordChainedBehindIt) {
+    mine[0] = 42;
+    const uint64_t bells = fake::counts().bells;
+    Queue::Transfer one = words(0, 1, 9);
+    one.more = true;
+    ASSERT_EQ(from->write(one), Status::done);
+    EXPECT_EQ(fake::counts().bells, bells);
+    ASSERT_EQ(send(from, "there"), Status::done);
+    EXPECT_EQ(fake::counts().bells, bells + 1);
+    EXPECT_EQ(b.next_text(Kind::frame), "there");
+    EXPECT_EQ(theirs[0], 42u);
+    expect_done(9);
+}
+
 TEST_F(VerbsMemory, QuietOnesInAChain) {
     const uint64_t bells = fake::counts().bells;
     for (int i = 0; i < 5; ++i) {

@@ -26,6 +26,7 @@ inline constexpr uint32_t kFirstQueue = 2;  ///< a device's own are those before
 struct Shared {
     struct Packet {
         uint32_t to_queue, bytes, from;  ///< to_queue 0: a datagram
+        bool note;                       ///< what it holds is the word of a write
         std::byte data[kFrame];
     };
     struct Inbox {
@@ -47,6 +48,7 @@ struct Shared {
         breaks_after;  ///< each queue breaks after so many frames and transfers, counted over all; 0: none does
     std::atomic<uint64_t> counted;
     std::atomic<bool> refuse_memory, refuse_queues, closed_for_queues;  ///< the last: they are made, but carry nothing
+    std::atomic<bool> hold_writes;                                      ///< devices write nothing for now
     Inbox inboxes[kProcesses];
     QueueState queue[kQueues];
     Key key[kKeys];
@@ -98,7 +100,7 @@ class Queue final : public verbs::Queue {
     }
     Status send(const iovec* parts, int count) override;
     Status write(const Transfer& what) override { return move(what, true); }
-    Status write_with_note(const Transfer&, uint32_t) override { return Status::broken; }
+    Status write_with_note(const Transfer& what, uint32_t word) override { return move(what, true, &word); }
     Status read(const Transfer& what) override { return move(what, false); }
     Status fetch_add(const Transfer&, uint64_t) override { return Status::broken; }
     Status compare_swap(const Transfer&, uint64_t, uint64_t) override { return Status::broken; }
@@ -112,7 +114,7 @@ class Queue final : public verbs::Queue {
     bool broken = false, wants_room = false;
 
   private:
-    Status move(const Transfer& what, bool write);
+    Status move(const Transfer& what, bool write, const uint32_t* note = nullptr);
     bool breaks();
 };
 
@@ -194,14 +196,14 @@ class Port final : public verbs::Port {
     const char* problem() const override { return "the test has it so"; }
     void close() override { delete this; }
 
-    bool put(uint32_t process, uint32_t to_queue, const iovec* parts, int count) {
+    bool put(uint32_t process, uint32_t to_queue, const iovec* parts, int count, bool note = false) {
         if (process >= kProcesses) return true;
         Shared::Inbox& there = shared->inboxes[process];
         {
             const InboxLock lock(there);
             if (there.tail - there.head == kRing) return false;
             Shared::Packet& packet = there.ring[there.tail++ % kRing];
-            packet = {to_queue, 0, slot, {}};
+            packet = {to_queue, 0, slot, note, {}};
             for (int i = 0; i < count; packet.bytes += static_cast<uint32_t>(parts[i++].iov_len))
                 std::memcpy(packet.data + packet.bytes, parts[i].iov_base, parts[i].iov_len);
         }
@@ -224,7 +226,7 @@ class Port final : public verbs::Port {
   private:
     Shared::Inbox& inbox() const { return shared->inboxes[slot]; }
     void make_room(Queue& queue) {
-        if (!queue.wants_room || queue.broken) return;
+        if (!queue.wants_room || queue.broken || shared->hold_writes) return;
         Shared::Inbox& there = shared->inboxes[shared->queue[queue.to].process.load() - 1];
         const InboxLock lock(there);
         if (there.tail - there.head > kRing / 2) return;
@@ -239,20 +241,23 @@ class Port final : public verbs::Port {
         for (;;) {
             auto copy = std::make_unique<uint64_t[]>(kFrame / 8);
             uint32_t to = 0, from = 0;
+            bool note = false;
             {
                 const InboxLock lock(inbox());
                 if (inbox().head == inbox().tail) return false;
                 const Shared::Packet& packet = inbox().ring[inbox().head++ % kRing];
                 std::memcpy(copy.get(), packet.data, packet.bytes);
-                to = packet.to_queue, from = packet.from;
+                to = packet.to_queue, from = packet.from, note = packet.note;
                 out = Event{};
                 out.bytes = packet.bytes;
             }
             if (to != 0) {
                 const auto queue = std::find_if(queues_.begin(), queues_.end(), [&](auto& one) { return one->number == to; });
                 if (queue == queues_.end() || (*queue)->broken) continue;
-                out.kind = Event::Kind::frame;
+                out.kind = note ? Event::Kind::note : Event::Kind::frame;
                 out.user = (*queue)->user;
+                if (note) std::memcpy(&out.word, copy.get(), sizeof out.word);
+                if (note) return true;
             } else {
                 out.kind = Event::Kind::datagram;
                 out.source_queue = from + kFirstQueue;
@@ -304,8 +309,12 @@ inline Status Queue::send(const iovec* parts, int count) {
     return Status::done;
 }
 
-inline Status Queue::move(const Transfer& what, bool write) {
+inline Status Queue::move(const Transfer& what, bool write, const uint32_t* note) {
     if (to == 0 || breaks()) return Status::broken;
+    if (write && shared->hold_writes) {
+        wants_room = true;
+        return Status::busy;
+    }
     ++shared->transfers;
     const Shared::Key& key = shared->key[what.remote];
     const pid_t owner = key.owner.load();
@@ -314,6 +323,11 @@ inline Status Queue::move(const Transfer& what, bool write) {
     const ssize_t moved = owner == 0 || !fits ? -1
                           : write             ? process_vm_writev(owner, &near, 1, &far, 1, 0)
                                               : process_vm_readv(owner, &near, 1, &far, 1, 0);
+    iovec word{const_cast<uint32_t*>(note), sizeof *note};
+    if (note && moved >= 0 && !port.put(shared->queue[to].process.load() - 1, to, &word, 1, true)) {
+        wants_room = true;  // what has been written is so once more
+        return Status::busy;
+    }
     Event event;
     event.kind = Event::Kind::done;
     event.user = user;

@@ -34,6 +34,8 @@ class FabricQueue final : public Queue {
     }
     void close(bool linger) override;
 
+    /// One that lingers still takes what comes.
+    bool gone() const { return closing && work.empty(); }
     /// The device finds it in error.
     void break_now();
 
@@ -175,7 +177,8 @@ class FabricPort : public Port {
         }
         ++fabric.transfers;
         std::byte* const far = there.port.reach(one.what.remote, one.what.address, one.what.bytes, true);
-        const bool is_inline = one.kind == Kind::write && one.what.bytes <= facts_.inline_bytes && one.what.local == 0;
+        const bool writes = one.kind == Kind::write || one.kind == Kind::note;
+        const bool is_inline = writes && one.what.bytes <= facts_.inline_bytes && one.what.local == 0;
         std::byte* const near =
             is_inline ? nullptr : reach(one.what.local, reinterpret_cast<uint64_t>(one.what.memory), one.what.bytes, false);
         if (!far || (!near && !is_inline)) return false;
@@ -277,7 +280,8 @@ inline Status FabricQueue::start(Work one) {
         told_busy = true;
         return Status::busy;
     }
-    if (one.kind == Work::Kind::write && one.what.local == 0 && one.what.bytes <= port.facts().inline_bytes) {
+    const bool writes = one.kind == Work::Kind::write || one.kind == Work::Kind::note;
+    if (writes && one.what.local == 0 && one.what.bytes <= port.facts().inline_bytes) {
         const auto* const from = static_cast<const std::byte*>(one.what.memory);
         one.frame.assign(from, from + one.what.bytes);
     }
@@ -310,7 +314,7 @@ inline FabricQueue* Fabric::find(const QueueAddress& address) const {
     const auto port = ports.find(address.gid[15]);
     if (port == ports.end()) return nullptr;
     for (auto& queue : port->second->queues)
-        if (queue->number == address.queue && !queue->closing) return queue.get();
+        if (queue->number == address.queue && !queue->gone()) return queue.get();
     return nullptr;
 }
 

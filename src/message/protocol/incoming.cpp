@@ -5,6 +5,7 @@
 #include "base/state.h"
 #include "datatype/datatype.h"
 #include "message/finish.h"
+#include "message/protocol/rdma_write.h"
 #include "message/serials.h"
 #include "transport/stream.h"
 
@@ -16,7 +17,8 @@ STARLING_STATE Immortal<Serials<ReceiveRequest>> receives_storage;
 constinit auto& receives = receives_storage.value;
 STARLING_STATE uint32_t next_generation = 0;
 
-void end(ReceiveRequest& request, int error) {
+void end(ReceiveRequest& request, int error, bool at_once = false) {
+    rdma_write::call_off(request, at_once);
     receives.remove(request.serial);
     delete request.coverage;
     request.coverage = nullptr;
@@ -25,7 +27,7 @@ void end(ReceiveRequest& request, int error) {
 
 }  // namespace
 
-void ask(const Matched& message) {
+ClearToStream list(const Matched& message) {
     ReceiveRequest& request = message.request;
     link::Peer& peer = *request.peer;
     request.moved = 0;
@@ -42,8 +44,17 @@ void ask(const Matched& message) {
         peer.ahead_serial = request.serial;
         peer.ahead_generation = request.generation;
     }
-    const ClearToStream clear{message.bytes, message.offer.serial, request.serial, request.generation, all_at_once};
-    link::send_control(peer, packet::Kind::clear_to_stream, &clear, sizeof clear);
+    return {message.bytes, message.offer.serial, request.serial, request.generation, all_at_once};
+}
+
+void ask(const Matched& message) {
+    const ClearToStream clear = list(message);
+    link::send_control(*message.request.peer, packet::Kind::clear_to_stream, &clear, sizeof clear);
+}
+
+void ask_again(const ReceiveRequest& request) {
+    const ClearToStream clear{request.expected, request.send_serial, request.serial, request.generation, 0};
+    link::send_control(*request.peer, packet::Kind::clear_to_stream, &clear, sizeof clear);
 }
 
 ReceiveRequest* find(const link::Peer& peer, uint32_t serial, uint32_t generation, uint64_t offset, uint64_t bytes) {
@@ -78,7 +89,7 @@ void on_piece(link::Peer& peer, const link::Packet& packet) {
 void fail(const Gone& gone) {
     receives.each([&gone](ReceiveRequest& request) {
         if (!gone.includes(*request.peer)) return;
-        end(request, starling::fail(MPI_ERR_PROC_ABORTED, "the sender of a message that was being received has ended"));
+        end(request, starling::fail(MPI_ERR_PROC_ABORTED, "the sender of a message that was being received has ended"), true);
     });
 }
 

@@ -7,8 +7,12 @@
 
 namespace starling::message::incoming {
 
-/// Asks the sender for the wanted bytes.
+/// Awaits the wanted bytes; gives what the sender is to be told.
+ClearToStream list(const Matched& message);
+/// Does so, and asks the sender for them.
 void ask(const Matched& message);
+/// Of a receive that is listed, and of which nothing has come: asks for them once more, or for the first time, in pieces.
+void ask_again(const ReceiveRequest& request);
 /// The receive that waits for these bytes, nullptr if none does (any more).
 ReceiveRequest* find(const link::Peer& peer, uint32_t serial, uint32_t generation, uint64_t offset, uint64_t bytes);
 /// They have been written to its buffer.

@@ -2,7 +2,8 @@
 //
 //   eager        whole message in one packet
 //   rendezvous   Offer; the receiver, once matched, either copies the data itself (kernel copy) and answers
-//                `fetched` (a large one both sides copy, both_sided.h; between hosts its device reads, rdma_read.h), or answers `clear_to_stream` and gets `piece`s
+//                `fetched` (a large one both sides copy, both_sided.h; between hosts its device reads, rdma_read.h), or answers `clear_to_stream` and gets `piece`s;
+//                or its memory is written by the sender's device (rdma_write.h)
 #pragma once
 
 #include <cstdint>
@@ -50,6 +51,15 @@ struct ClearToStream {
     uint32_t generation;  ///< tells requests that use one receive_serial after the other apart
     uint32_t at_once;     ///< 1: a receive was waiting for all of it, and what was sent ahead is taken; 0: it is not
 };
+/// The same, if the sender may write the bytes by its device instead: who can't, or does not know of that, sends pieces. It tells of them by
+/// `clear.receive_serial`.
+struct ClearToWrite {
+    ClearToStream clear;
+    transport::Region target;
+    uint64_t told;  ///< transport::Told
+};
+static_assert(sizeof(ClearToWrite) == 48);
+
 /// Payload of a share_copy packet: "write chunks of the message to my memory, from the back".
 struct Share {
     uint64_t address;  ///< of the receiver's buffer

@@ -11,6 +11,7 @@
 #include "message/finish.h"
 #include "message/protocol/pieces.h"
 #include "message/protocol/rdma_read.h"
+#include "message/protocol/rdma_write.h"
 #include "message/protocol/stream.h"
 #include "message/send.h"
 #include "message/serials.h"
@@ -44,6 +45,7 @@ void list(SendRequest& request) {
     ++request.peer->open_offers;
     request.stream = nullptr;
     request.loan = nullptr;
+    request.writing = nullptr;
 }
 
 bool put(SendRequest& request) {
@@ -82,6 +84,7 @@ SendRequest* find(const link::Peer& peer, uint32_t serial) {
 
 void finish(SendRequest& request, int error) {
     stream::end(request, error == MPI_SUCCESS);
+    rdma_write::detach(request);
     rdma_read::take_back(request, error != MPI_SUCCESS);
     listed.remove(request.serial);
     --request.peer->open_offers;

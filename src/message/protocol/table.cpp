@@ -8,6 +8,7 @@
 #include "message/protocol/kernel_copy.h"
 #include "message/protocol/pieces.h"
 #include "message/protocol/rdma_read.h"
+#include "message/protocol/rdma_write.h"
 #include "message/protocol/stream.h"
 
 namespace starling::message {
@@ -31,6 +32,22 @@ constexpr Protocol kProtocols[] = {
      .pays = rdma_read::pays,
      .start = rdma_read::start,
      .fail = rdma_read::fail},
+    {.name = "note",
+     .choice = LongProtocol::note,
+     .when = "as read, if that is asked for",
+     .costs = "no copy, but a packet more than by read: the sender's device writes, and the write tells when all is there",
+     .instead = "stream",
+     .can = rdma_write::can,
+     .pays = rdma_write::pays,
+     .start = rdma_write::start_noted},  // incoming::fail is stream's
+    {.name = "write",
+     .choice = LongProtocol::write,
+     .when = "as read, if that is asked for",
+     .costs = "as note, and a word chained behind the write tells",
+     .instead = "stream",
+     .can = rdma_write::can,
+     .pays = rdma_write::pays,
+     .start = rdma_write::start_chained},
     {.name = "stream",
      .choice = LongProtocol::stream,
      .when = "to another host, always",

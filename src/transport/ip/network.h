@@ -57,6 +57,7 @@ class Remote final : public transport::Path {
     uint32_t piece_limit() const override;
     void take(const transport::Packet& packet) override;
     void* lend(const void* memory, uint64_t bytes, bool stays, transport::Region& region) override;
+    bool expect(void* memory, uint64_t bytes, uint32_t word, transport::Arrival& arrival, transport::Region& region) override;
     bool lends() const override { return rc() && rc()->serves(); }
     bool reaches(const transport::Region& region) const override;
 
@@ -100,6 +101,11 @@ class Network final : public transport::Transport, public transport::Connector, 
     void hasten() override { endpoint_->hasten(); }
     transport::Connector* connector() override { return this; }
     void take_back(void* loan, bool at_once) override { rc_->take_back(*static_cast<Loan*>(loan), at_once); }
+    void call_off(transport::Arrival& arrival, bool at_once) override {
+        if (arrival.place) rc_->call_off(arrival, at_once);
+    }
+    int write(transport::Path& to, const transport::Region& region, const void* from, uint64_t bytes, uint32_t word,
+              transport::Told told, transport::Completion& done) override;
     int put(transport::Path& to, const transport::Region& region, uint64_t offset, const void* from, uint64_t bytes,
             transport::Completion& done) override;
     int get(transport::Path& of, const transport::Region& region, uint64_t offset, void* into, uint64_t bytes,

@@ -78,6 +78,10 @@ void* Remote::lend(const void* memory, uint64_t bytes, bool stays, transport::Re
     return rc() && rc()->serves() ? Rc::lend(*rc(), memory, bytes, stays, region) : nullptr;
 }
 
+bool Remote::expect(void* memory, uint64_t bytes, uint32_t word, transport::Arrival& arrival, transport::Region& region) {
+    return rc() && rc()->serves() && Rc::expect(*rc(), memory, bytes, word, arrival, region);
+}
+
 bool Remote::reaches(const transport::Region& region) const { return rc() && rc()->reaches(region); }
 
 int Network::put(transport::Path& to, const transport::Region& region, uint64_t offset, const void* from, uint64_t bytes,
@@ -96,6 +100,12 @@ int Network::update(transport::Path& of, const transport::Region& region, uint64
                     uint64_t operand, uint64_t compare, uint64_t* before, transport::Completion& done) {
     if (!of.reaches(region)) return unsupported("update");
     return rc_->update(*remote(of).rc(), region, offset, how, operand, compare, before, done);
+}
+
+int Network::write(transport::Path& to, const transport::Region& region, const void* from, uint64_t bytes, uint32_t word,
+                   transport::Told told, transport::Completion& done) {
+    if (!to.reaches(region)) return unsupported("write");
+    return rc_->write_expected(*remote(to).rc(), region, from, bytes, word, told, done);
 }
 
 // What connections tell.

@@ -53,6 +53,7 @@ Rc::~Rc() {
                 while (OutStream* stream = streams->pop_front()) stream->connection = nullptr;
             release(*connection);
         }
+    while (RcArrival* const one = lost_.front()) call_off(*one->told, false);
 }
 
 // The high bit, so that a later version of either kind is not taken for the other.
@@ -155,6 +156,7 @@ void Rc::release(RcConnection& connection) {
     if (connection.queue_) connection.queue_->close(false);
     connection.queue_ = nullptr;
     end_all(connection);
+    lose_arrivals(connection);
     connection.room_wanted_ = connection.owes_finish_ = connection.owes_hello_ = false;
 }
 
@@ -187,6 +189,12 @@ void Rc::drop(Connection& one) {
     strand(connection);
     const auto place =
         std::find_if(connections_.begin(), connections_.end(), [&](auto& entry) { return entry.get() == &connection; });
+    // A queue that lingers still takes what comes.
+    if (!connection.expected_.empty() && !connection.heard_finish_) {
+        tell_gone(connection);
+        connection.owes_finish_ = connection.finish_sent_ = false;
+    }
+    lose_arrivals(connection);
     auto& next = connection.owes_finish_ ? leaving_ : forgotten_;
     if (!connection.owes_finish_ && connection.finish_sent_ && connection.queue_) {
         connection.queue_->close(true);
@@ -221,7 +229,8 @@ void Rc::lose_port(verbs::Port& port, bool closed) {
 
 bool Rc::poll() {
     forgotten_.clear();
-    const bool any = tell_ended();
+    bool any = tell_ended();
+    any |= tell_lost();
     if (to_pump_.empty()) return any;
     const std::vector<RcConnection*> due = std::move(to_pump_);
     to_pump_.clear();

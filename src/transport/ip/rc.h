@@ -51,11 +51,12 @@ struct RcFrame {
         hello = 1,  ///< the first: this way carries
         piece,      ///< RcPiece, then bytes of a stream
         finish,     ///< the last
+        written,    ///< what was expected is there: `bytes` is its word
     };
     uint16_t magic = kMagic;
     Kind kind = Kind::hello;
     uint8_t version = kRcVersion;
-    uint32_t bytes = 0;  ///< of a piece
+    uint32_t bytes = 0;  ///< of a piece; a word
 };
 struct RcPiece {
     RcFrame frame;
@@ -66,6 +67,15 @@ static_assert(sizeof(RcFrame) == 8 && sizeof(RcPiece) == 24);
 
 class Rc;
 class RcConnection;
+
+/// Memory that the peer writes once, by one connection.
+struct RcArrival {
+    transport::Arrival* told = nullptr;
+    RcConnection* connection = nullptr;  ///< null: it is over, which poll() tells
+    Loan* loan = nullptr;
+    uint32_t word = 0;
+    ListHook hook;
+};
 
 /// The device reads, writes or updates memory of the peer, in parts.
 struct RcOperation {
@@ -79,7 +89,10 @@ struct RcOperation {
     uint64_t address = 0;  ///< theirs
     uint64_t bytes = 0, issued = 0;
     uint64_t operand = 0, compare = 0;
-    uint32_t under_way = 0;  ///< parts
+    uint32_t under_way = 0;   ///< parts
+    bool tells = false;       ///< a write that is expected: the peer is told `word`
+    bool owes_frame = false;  ///< that is a frame, not sent yet
+    uint32_t word = 0;
     uint32_t generation = 0;
     uint32_t index = 0;
     bool failed = false;
@@ -87,6 +100,8 @@ struct RcOperation {
     std::byte* slot = nullptr;  ///< of the port's, where `memory` is then,
     void* copy_to = nullptr;    ///< and what is read goes from there
     ListHook hook;              ///< in its connection's list
+
+    bool all_issued() const { return issued == bytes && !owes_frame; }
 };
 
 class RcConnection final : public Connection {
@@ -103,7 +118,10 @@ class RcConnection final : public Connection {
     verbs::Port& port() const { return port_->port(); }
     /// The port's memory; and whether a region of the peer's is of the port that the connection goes to.
     RcPort& memory() const { return *port_; }
-    bool reaches(const transport::Region& region) const { return serves() && RcPort::place_of(region) == their_place_; }
+    bool reaches(const transport::Region& region) const {
+        const uint32_t queue = RcPort::queue_of(region);
+        return serves() && RcPort::place_of(region) == their_place_ && (queue == RcPort::kAnyQueue || queue == theirs_.queue);
+    }
     verbs::Queue* queue() const { return queue_; }
 
   private:
@@ -120,6 +138,7 @@ class RcConnection final : public Connection {
     bool owes_hello_ = false;   ///< there was no room for it
     bool owes_finish_ = false;  ///< likewise
     bool finish_sent_ = false;
+    bool heard_finish_ = false;
     bool room_wanted_ = false;  ///< send() has said busy
     bool to_pump_ = false;
     StreamList working_;  ///< streams that have work, next first
@@ -127,6 +146,7 @@ class RcConnection final : public Connection {
     using Operations = List<RcOperation, &RcOperation::hook>;
     Operations issuing_;  ///< not all of their parts are given to the queue; the first is next
     Operations issued_;
+    List<RcArrival, &RcArrival::hook> expected_;
 };
 
 struct RcCounters {
@@ -177,13 +197,20 @@ class Rc final : public Connections {
              transport::Completion& done);
     int write(RcConnection& to, const transport::Region& region, uint64_t offset, const void* from, uint64_t bytes,
               transport::Completion& done);
+    /// What the peer expects: it is told `word`.
+    int write_expected(RcConnection& to, const transport::Region& region, const void* from, uint64_t bytes, uint32_t word,
+                       transport::Told told, transport::Completion& done);
+    /// Path::expect, on an open connection; Transport::call_off.
+    static bool expect(RcConnection& from, void* memory, uint64_t bytes, uint32_t word, transport::Arrival& arrival,
+                       transport::Region& region);
+    void call_off(transport::Arrival& arrival, bool at_once);
     /// Not atomic with what processors do, on most devices.
     int update(RcConnection& of, const transport::Region& region, uint64_t offset, transport::Update how, uint64_t operand,
                uint64_t compare, uint64_t* before, transport::Completion& done);
     /// Goes on with what one call has left. Whether anything happened. Not from inside happened().
     bool poll();
     /// Whether poll() has something to do.
-    bool due() const { return !to_pump_.empty() || !forgotten_.empty() || ended_; }
+    bool due() const { return !to_pump_.empty() || !forgotten_.empty() || ended_ || !lost_.empty(); }
 
     StreamTotals pieces_sent() const override { return {counters_.pieces_sent, counters_.piece_bytes_sent}; }
     const RcCounters& counters() const { return counters_; }
@@ -202,10 +229,11 @@ class Rc final : public Connections {
     void tell_gone(RcConnection& connection);
 
     // rc_traffic.cpp
-    verbs::Status send_frame(RcConnection& connection, RcFrame::Kind kind);
+    verbs::Status send_frame(RcConnection& connection, RcFrame::Kind kind, uint32_t word = 0);
     void say_finish(RcConnection& connection);
     Sent send(RcConnection& connection, const iovec* parts, int count);
     void on_frame(RcConnection& connection, const std::byte* data, uint32_t bytes);
+    void refuse(RcConnection& connection);
     bool take_frame(RcConnection& connection, const std::byte* data, uint32_t bytes);
     bool take_piece(RcConnection& connection, const std::byte* data, uint32_t bytes);
     void on_room(RcConnection& connection);
@@ -218,13 +246,18 @@ class Rc final : public Connections {
     RcOperation* begin(RcConnection& connection, RcOperation::Kind kind, const transport::Region& region, uint64_t offset,
                        uint64_t bytes, transport::Completion& done);
     bool place_data(RcOperation& operation, void* memory);
-    int set_out(RcOperation* operation);
+    int set_out(RcOperation* operation, void* memory);
     bool issue(RcOperation& operation);
     void issue_all(RcConnection& connection);
     void on_done(const verbs::Event& event);
     void end(RcOperation& operation);
     void end_all(RcConnection& connection);
     bool tell_ended();
+
+    // rc_arrival.cpp
+    bool on_word(RcConnection& connection, uint32_t word);
+    void lose_arrivals(RcConnection& connection);
+    bool tell_lost();
 
     ConnectionUpcalls upcalls_;
     Tell tell_;
@@ -234,6 +267,7 @@ class Rc final : public Connections {
     std::vector<RcOperation*> free_operations_;
     transport::Completion* ended_ = nullptr;  ///< to be told by poll()
     transport::Completion** last_ended_ = &ended_;
+    List<RcArrival, &RcArrival::hook> lost_;  ///< to be told by poll()
     RcCounters counters_;
     std::vector<std::unique_ptr<RcConnection>> connections_;
     std::vector<std::unique_ptr<RcConnection>> leaving_;    ///< dropped, their last word not yet sent

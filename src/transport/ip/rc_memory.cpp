@@ -56,7 +56,8 @@ Loan* RcPort::lend(const void* memory, uint64_t bytes, bool stays, transport::Re
     loan->registration = stays ? registrations().hold(memory, bytes) : registrations().use(memory, bytes);
     if (!loan->registration) return nullptr;
     region.word[0] = reinterpret_cast<uint64_t>(memory);
-    region.word[1] = uint64_t{loan->registration->memory.remote} | uint64_t{place_} << 32 | uint64_t{1} << 40;  // never 0
+    region.word[1] = uint64_t{loan->registration->memory.remote} | uint64_t{place_} << 32;
+    bind(region, kAnyQueue);
     loans_.push_back(loan.get());
     return loan.release();
 }

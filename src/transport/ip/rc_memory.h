@@ -45,7 +45,14 @@ class RcPort {
     static void take_back(Loan& loan, bool at_once);
     /// What region() has written.
     static uint8_t place_of(const transport::Region& region) { return static_cast<uint8_t>(region.word[1] >> 32); }
+    static uint32_t queue_of(const transport::Region& region) { return static_cast<uint32_t>(region.word[1] >> 40); }
     static uint32_t key_of(const transport::Region& region) { return static_cast<uint32_t>(region.word[1]); }
+
+    /// It may be reached by the one queue only that was told of it: of number `queue`.
+    static void bind(transport::Region& region, uint32_t queue) {
+        region.word[1] = (region.word[1] & 0xff'ffff'ffff) | uint64_t{queue} << 40;
+    }
+    static constexpr uint32_t kAnyQueue = 1;  ///< none has this number, nor 0
 
     /// A place for short data on its way; null: all are in use.
     static constexpr uint32_t kSlot = 4096;

@@ -30,9 +30,10 @@ Sent Rc::send(RcConnection& connection, const iovec* parts, int count) {
     }
 }
 
-verbs::Status Rc::send_frame(RcConnection& connection, RcFrame::Kind kind) {
+verbs::Status Rc::send_frame(RcConnection& connection, RcFrame::Kind kind, uint32_t word) {
     RcFrame frame;
     frame.kind = kind;
+    frame.bytes = word;
     const iovec part{&frame, sizeof frame};
     return connection.queue_->send(&part, 1);
 }
@@ -61,6 +62,10 @@ void Rc::happened(const verbs::Event& event) {
     switch (event.kind) {
         case Kind::frame:
             return on_frame(connection, event.data, event.bytes);
+        case Kind::note:
+            if (connection.queue_ && connection.state_ == Connection::State::open && !on_word(connection, event.word))
+                refuse(connection);
+            return;
         case Kind::room:
             return on_room(connection);
         case Kind::broken:
@@ -75,10 +80,13 @@ void Rc::happened(const verbs::Event& event) {
 void Rc::on_frame(RcConnection& connection, const std::byte* data, uint32_t bytes) {
     if (!connection.queue_ || connection.state_ == Connection::State::dropped) return;
     try {
-        if (take_frame(connection, data, bytes)) return;
-        ++counters_.malformed;
-        broke(connection, "what came over a connection makes no sense");
+        if (!take_frame(connection, data, bytes)) refuse(connection);
     } catch (const std::bad_alloc&) { broke(connection, "out of memory"); }
+}
+
+void Rc::refuse(RcConnection& connection) {
+    ++counters_.malformed;
+    broke(connection, "what came over a connection makes no sense");
 }
 
 /// False: no process of this version sends that.
@@ -99,7 +107,10 @@ bool Rc::take_frame(RcConnection& connection, const std::byte* data, uint32_t by
             return true;
         case RcFrame::Kind::piece:
             return open && take_piece(connection, data, bytes);
+        case RcFrame::Kind::written:
+            return open && on_word(connection, frame.bytes);
         case RcFrame::Kind::finish:
+            connection.heard_finish_ = true;
             if (open) upcalls_.ended(connection);
             return open;
     }

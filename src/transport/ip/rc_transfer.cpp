@@ -93,7 +93,13 @@ bool Rc::place_data(RcOperation& operation, void* memory) {
     return true;
 }
 
-int Rc::set_out(RcOperation* operation) {
+int Rc::set_out(RcOperation* operation, void* memory) {
+    if (!operation) return MPI_ERR_OTHER;
+    if (!place_data(*operation, memory)) {
+        operation->connection = nullptr;
+        free_operations_.push_back(operation);
+        return MPI_ERR_OTHER;
+    }
     RcConnection& connection = *operation->connection;
     connection.issuing_.push_back(operation);
     if (operation->bytes == 0) return end(*operation), MPI_SUCCESS;
@@ -104,22 +110,23 @@ int Rc::set_out(RcOperation* operation) {
 
 int Rc::read(RcConnection& of, const transport::Region& region, uint64_t offset, void* into, uint64_t bytes,
              transport::Completion& done) {
-    RcOperation* const one = begin(of, RcOperation::Kind::read, region, offset, bytes, done);
-    if (!one) return MPI_ERR_OTHER;
-    if (place_data(*one, into)) return set_out(one);
-    one->connection = nullptr;
-    free_operations_.push_back(one);
-    return MPI_ERR_OTHER;
+    return set_out(begin(of, RcOperation::Kind::read, region, offset, bytes, done), into);
 }
 
 int Rc::write(RcConnection& to, const transport::Region& region, uint64_t offset, const void* from, uint64_t bytes,
               transport::Completion& done) {
-    RcOperation* const one = begin(to, RcOperation::Kind::write, region, offset, bytes, done);
-    if (!one) return MPI_ERR_OTHER;
-    if (place_data(*one, const_cast<void*>(from))) return set_out(one);
-    one->connection = nullptr;
-    free_operations_.push_back(one);
-    return MPI_ERR_OTHER;
+    return set_out(begin(to, RcOperation::Kind::write, region, offset, bytes, done), const_cast<void*>(from));
+}
+
+int Rc::write_expected(RcConnection& to, const transport::Region& region, const void* from, uint64_t bytes, uint32_t word,
+                       transport::Told told, transport::Completion& done) {
+    RcOperation* const one = begin(to, RcOperation::Kind::write, region, 0, bytes, done);
+    if (one) {
+        one->tells = true;
+        one->owes_frame = told == transport::Told::behind;
+        one->word = word;
+    }
+    return set_out(one, const_cast<void*>(from));
 }
 
 int Rc::update(RcConnection& of, const transport::Region& region, uint64_t offset, transport::Update how, uint64_t operand,
@@ -129,18 +136,21 @@ int Rc::update(RcConnection& of, const transport::Region& region, uint64_t offse
     const bool adds = how == transport::Update::add;
     RcOperation* const one =
         begin(of, adds ? RcOperation::Kind::add : RcOperation::Kind::compare_swap, region, offset, sizeof(uint64_t), done);
-    if (!one) return MPI_ERR_OTHER;
-    one->operand = operand;
-    one->compare = compare;
-    if (place_data(*one, before)) return set_out(one);
-    one->connection = nullptr;
-    free_operations_.push_back(one);
-    return MPI_ERR_OTHER;
+    if (one) {
+        one->operand = operand;
+        one->compare = compare;
+    }
+    return set_out(one, before);
 }
 
-/// One part. False: not now, or never.
+/// One part, or the word behind the last: the device is told of these two at once. False: not now, or never.
 bool Rc::issue(RcOperation& operation) {
     RcConnection& connection = *operation.connection;
+    if (operation.issued == operation.bytes) {
+        if (send_frame(connection, RcFrame::Kind::written, operation.word) != verbs::Status::done) return false;
+        operation.owes_frame = false;
+        return true;
+    }
     if (operation.under_way >= kMostUnderWay) return false;
     verbs::Queue::Transfer what;
     what.token = uint64_t{operation.generation} << 32 | operation.index;
@@ -149,6 +159,8 @@ bool Rc::issue(RcOperation& operation) {
     what.bytes = static_cast<uint32_t>(std::min(kPart, operation.bytes - operation.issued));
     what.address = operation.address + operation.issued;
     what.remote = operation.remote;
+    const bool last = operation.issued + what.bytes == operation.bytes;
+    what.more = last && operation.owes_frame;
     verbs::Queue& queue = *connection.queue_;
     verbs::Status status = verbs::Status::broken;
     switch (operation.kind) {
@@ -156,7 +168,8 @@ bool Rc::issue(RcOperation& operation) {
             status = queue.read(what);
             break;
         case RcOperation::Kind::write:
-            status = queue.write(what);
+            status = last && operation.tells && !operation.owes_frame ? queue.write_with_note(what, operation.word)
+                                                                      : queue.write(what);
             break;
         case RcOperation::Kind::add:
             status = queue.fetch_add(what, operation.operand);
@@ -175,7 +188,7 @@ bool Rc::issue(RcOperation& operation) {
 void Rc::issue_all(RcConnection& connection) {
     if (!connection.queue_) return;
     while (RcOperation* const first = connection.issuing_.front()) {
-        while (first->issued < first->bytes)
+        while (!first->all_issued())
             if (!issue(*first)) return;
         RcConnection::Operations::remove(first);
         connection.issued_.push_back(first);
@@ -191,8 +204,11 @@ void Rc::on_done(const verbs::Event& event) {
     RcConnection& connection = *one.connection;
     --one.under_way;
     one.failed |= event.status != verbs::Status::done;
-    if (one.failed) one.issued = one.bytes;
-    if (one.under_way == 0 && one.issued == one.bytes) end(one);
+    if (one.failed) {
+        one.issued = one.bytes;
+        one.owes_frame = false;
+    }
+    if (one.under_way == 0 && one.all_issued()) end(one);
     issue_all(connection);
     if (connection.owes_finish_) on_room(connection);
 }

@@ -1,0 +1,93 @@
+#include "message/protocol/rdma_write.h"
+
+#include <memory>
+
+#include "base/counters.h"
+#include "base/error.h"
+#include "datatype/datatype.h"
+#include "message/protocol/incoming.h"
+#include "message/protocol/rdma_read.h"
+#include "transport/transport.h"
+
+namespace starling::message::rdma_write {
+
+/// A message that its sender may write to us.
+struct Awaited : transport::Arrival {
+    ReceiveRequest* request = nullptr;
+};
+
+/// A message of ours under way.
+struct Writing : transport::Completion {
+    SendRequest* request = nullptr;  ///< null: it has gone another way, or has arrived
+};
+
+namespace {
+
+void settle(transport::Arrival& arrival, bool written) {
+    const std::unique_ptr<Awaited> awaited(static_cast<Awaited*>(&arrival));
+    ReceiveRequest& request = *awaited->request;
+    request.awaited = nullptr;
+    if (!written) return incoming::ask_again(request);
+    ++counters.writes_rdma;
+    counters.bytes_written_rdma += request.expected;
+    incoming::arrived(request, 0, request.expected);
+}
+
+bool start(const Matched& message, transport::Told told) {
+    ReceiveRequest& request = message.request;
+    auto awaited = std::make_unique<Awaited>();
+    awaited->then = settle;
+    awaited->request = &request;
+    ClearToWrite asks{incoming::list(message), {}, static_cast<uint64_t>(told)};
+    void* const into = datatype::block_address(*request.type, request.buffer);
+    const bool may = request.peer->base->expect(into, message.bytes, request.serial, *awaited, asks.target);
+    if (may) request.awaited = awaited.release();
+    link::send_control(*request.peer, packet::Kind::clear_to_stream, &asks, may ? sizeof asks : sizeof asks.clear);
+    return true;
+}
+
+void settle(transport::Completion& completion) {
+    const std::unique_ptr<Writing> writing(static_cast<Writing*>(&completion));
+    if (writing->request) writing->request->writing = nullptr;
+    if (writing->error) clear_failure();  // the receiver asks again
+}
+
+}  // namespace
+
+bool can(const Matched& message) { return rdma_read::can(message) && message.peer().base->lends(); }
+
+bool pays(const Matched&) { return false; }
+
+bool start_chained(const Matched& message) { return start(message, transport::Told::behind); }
+bool start_noted(const Matched& message) { return start(message, transport::Told::with); }
+
+void call_off(ReceiveRequest& request, bool at_once) {
+    if (!request.awaited) return;
+    request.peer->base->by.call_off(*request.awaited, at_once);
+    delete request.awaited;
+    request.awaited = nullptr;
+}
+
+bool begin(SendRequest& request, const ClearToWrite& asks) {
+    if (asks.clear.bytes > request.bytes || !datatype::is_block(*request.type, request.count)) return false;
+    auto writing = std::make_unique<Writing>();
+    writing->then = settle;
+    writing->request = &request;
+    transport::Path& path = *request.peer->base;
+    const auto told =
+        asks.told == static_cast<uint64_t>(transport::Told::with) ? transport::Told::with : transport::Told::behind;
+    const void* const from = datatype::block_address(*request.type, request.buffer);
+    if (path.by.write(path, asks.target, from, asks.clear.bytes, asks.clear.receive_serial, told, *writing)) {
+        clear_failure();
+        return false;
+    }
+    request.writing = writing.release();
+    return true;
+}
+
+void detach(SendRequest& request) {
+    if (request.writing) request.writing->request = nullptr;
+    request.writing = nullptr;
+}
+
+}  // namespace starling::message::rdma_write
