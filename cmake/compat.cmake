@@ -5,10 +5,17 @@ function(starling_shim interface library)
     set(abi ${PROJECT_SOURCE_DIR}/tools/abi)
     file(GLOB generator CONFIGURE_DEPENDS ${abi}/*.py ${abi}/*.tsv)
     set(generated ${STARLING_GENERATED}/compat/${interface})
+    # The headers too, or what includes them is compiled one build late.
+    set(headers callbacks.h library.h numbers.h)
+    if(interface STREQUAL openmpi)
+        list(APPEND headers objects.h)
+    endif()
+    list(TRANSFORM headers PREPEND ${generated}/)
     add_custom_command(OUTPUT ${generated}/stamp
         COMMAND ${Python3_EXECUTABLE} -B ${abi}/generate.py compat ${interface} ${generated}
         COMMAND ${CMAKE_COMMAND} -E touch ${generated}/stamp
-        BYPRODUCTS ${generated}/entries.cpp ${generated}/fortran.cpp ${generated}/sections.cpp DEPENDS ${generator} COMMENT "Generating the shim for ${interface}" VERBATIM)
+        BYPRODUCTS ${generated}/entries.cpp ${generated}/fortran.cpp ${generated}/sections.cpp ${headers}
+        DEPENDS ${generator} COMMENT "Generating the shim for ${interface}" VERBATIM)
     set(src ${PROJECT_SOURCE_DIR}/src)
     file(GLOB sources CONFIGURE_DEPENDS ${src}/compat/*.cpp ${src}/compat/${interface}/*.cpp ${src}/fortran/*.cpp ${src}/fortran/${interface}/*.cpp)
     set(made ${generated}/entries.cpp ${generated}/fortran.cpp ${generated}/stamp)

@@ -7,7 +7,7 @@ set(modules ${CMAKE_BINARY_DIR}/${CMAKE_INSTALL_DATADIR}/starling/fortran)
 add_custom_command(OUTPUT ${generated}/stamp
     COMMAND ${Python3_EXECUTABLE} -B ${abi}/generate.py fortran ${generated} ${STARLING_INCLUDE} ${modules}
     COMMAND ${CMAKE_COMMAND} -E touch ${generated}/stamp
-    BYPRODUCTS ${generated}/entries.cpp ${generated}/sections.cpp ${STARLING_INCLUDE}/mpif.h ${modules}/mpi.f90 ${modules}/mpi_f08.f90
+    BYPRODUCTS ${generated}/entries.cpp ${generated}/sections.cpp ${generated}/library.h ${generated}/numbers.h ${STARLING_INCLUDE}/mpif.h ${modules}/mpi.f90 ${modules}/mpi_f08.f90
         ${modules}/mpi_f08_by_reference.f90
     DEPENDS ${generator} COMMENT "Generating the Fortran interfaces" VERBATIM)
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/fortran/*.cpp ${PROJECT_SOURCE_DIR}/src/fortran/native/*.cpp

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "compat/beyond.h"
 #include "compat/convert.h"
 #include "compat/found.h"
 
@@ -30,6 +31,7 @@ void* handle = nullptr;
 #define FIND(name) library.name = find_in_library<decltype(library.name)>("PMPI_" #name);
     COMPAT_FUNCTIONS(FIND)
 #undef FIND
+    know_beyond(library);
     if (find_in_library<decltype(&starling_set_foreign)>("starling_set_foreign")(&callers)) return;
     std::fprintf(stderr,
                  "starling: this process has loaded libraries of two MPIs, %s and another one, whose handles differ (`starling "

@@ -61,6 +61,7 @@ constexpr Plain kPlain[] = {
     {0x247, Basic::byte, 1, 1, "MPI_BYTE"},
     {0x248, Basic::int16, 2, 2, "MPI_INT16_T"},
     {0x249, Basic::uint16, 2, 2, "MPI_UINT16_T"},
+    {0x24a, Basic::float16, 2, 2, "MPIX_C_FLOAT16"},
     {0x250, Basic::int32, 4, 4, "MPI_INT32_T"},
     {0x251, Basic::uint32, 4, 4, "MPI_UINT32_T"},
     {0x258, Basic::int64, 8, 8, "MPI_INT64_T"},

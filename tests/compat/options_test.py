@@ -129,6 +129,26 @@ class Options(unittest.TestCase):
         self.assertIn("it is linked with MPICH", done.stderr)
         self.assertIn("--compat auto", done.stderr)
 
+    def test_libraries_that_no_shim_stands_in_for(self):
+        """By the names that their MPIs give them, or look like ours but for a digit."""
+        folder = pathlib.Path(self.folder.name)
+        (folder / "other.c").write_text("int MPI_Init(int* argc, char*** argv) { return 0; }")
+        (folder / "uses.c").write_text("int MPI_Init(int*, char***); int main(void) { return MPI_Init(0, 0); }")
+        for library, mpi in (("libmpi.so.20", "neither MPICH of 3.1 to 5 nor Open MPI 4 or 5"), ("libmpi.so.120", "neither MPICH"),
+                             ("libmpi.so.1", "neither MPICH"), ("libmpich.so.10", "MPICH of before 3.1"),
+                             ("libmpi_mpifh.so.20", "Open MPI of another series"), ("libmpi_cray.so.12", "Cray MPICH")):
+            subprocess.run(["gcc", folder / "other.c", "-shared", "-fPIC", f"-Wl,-soname,{library}", "-o", folder / library], check=True)
+            subprocess.run(["gcc", folder / "uses.c", folder / library, f"-Wl,-rpath,{folder}", "-o", folder / "uses"], check=True)
+            for setting in ("auto", "mpich", "openmpi"):
+                with self.subTest(library=library, setting=setting):
+                    done = self.run_it("--compat", setting, folder / "uses")
+                    self.assertNotEqual(done.returncode, 0)
+                    self.assertIn(mpi, done.stderr)
+                    self.assertIn(f"({library}), whose binary interface Starling has no shim for; compile it with Starling's mpicc", done.stderr)
+            done = self.run_it(folder / "uses")
+            self.assertNotEqual(done.returncode, 0)
+            self.assertNotIn("--compat", done.stderr)
+
     def test_a_wrong_word(self):
         done = self.run_it("--compat", "lam", self.program["mpich"])
         self.assertNotEqual(done.returncode, 0)

@@ -1,5 +1,5 @@
-"""The MPI 5.0 C interface as data: reads functions.tsv, constants.tsv and types.tsv beside this file, and extensions.tsv,
-what Starling has besides."""
+"""The MPI 5.0 C interface as data: reads functions.tsv, constants.tsv and types.tsv beside this file, and
+extensions.tsv and extensions-constants.tsv, what Starling has besides."""
 
 import csv
 import re
@@ -92,6 +92,10 @@ def conversions():
 
 def constants():
     return rows("constants.tsv")
+
+
+def extension_constants():
+    return rows("extensions-constants.tsv")
 
 
 def types():

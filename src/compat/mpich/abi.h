@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "compat/beyond.h"
 #include "library.h"
 #include "numbers.h"
 
@@ -34,6 +35,13 @@ static_assert(sizeof(Status) == 20);
 #include "callbacks.h"
 
 inline constexpr int kLastCode = 0x3fffffff;
+/// MPICH 5 is of the same standard as Starling, and programs of all series since 3.1 run on it.
+inline constexpr int kVersion = MPI_VERSION, kSubversion = MPI_SUBVERSION;
+inline constexpr OwnClass kOwnClasses[] = {{101, "MPIX_ERR_PROC_FAILED"},
+                                           {102, "MPIX_ERR_PROC_FAILED_PENDING"},
+                                           {103, "MPIX_ERR_REVOKED"},
+                                           {104, "MPIX_ERR_EAGAIN"},
+                                           {105, "MPIX_ERR_NOREQ"}};
 inline constexpr intptr_t kInPlace = -1, kBufferAutomatic = -2, kStatusIgnore = 1, kAllPvars = 1;
 // Here they are what two exported variables say.
 inline constexpr intptr_t kUnweighted = 10, kWeightsEmpty = 11;

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "compat/beyond.h"
 #include "library.h"
 #include "numbers.h"
 
@@ -36,6 +37,10 @@ static_assert(sizeof(Status) == 24);
 #include "callbacks.h"
 
 inline constexpr int kLastCode = 92;
+/// The standard that mpi.h of these series is of, whose constants are what a program can name.
+inline constexpr int kVersion = 3, kSubversion = 1;
+inline constexpr OwnClass kOwnClasses[] = {
+    {75, "MPIX_ERR_PROC_FAILED"}, {76, "MPIX_ERR_PROC_FAILED_PENDING"}, {77, "MPIX_ERR_REVOKED"}};
 inline constexpr intptr_t kInPlace = 1, kBufferAutomatic = 2, kStatusIgnore = 0, kAllPvars = -1;
 inline constexpr intptr_t kUnweighted = 2, kWeightsEmpty = 3;
 

@@ -37,6 +37,10 @@ Shims choose_shims(std::string_view setting, const OtherLibrary& linked_with) {
     if (setting == kChoices<Compat>[static_cast<size_t>(Compat::off)] || !is_compat(setting))
         return {};  // a wrong word has been told
     const std::string linked = linked_with.binary_interface;
+    if (!linked_with.name.empty() && linked.empty())
+        return {{},
+                "it is linked with " + linked_with.name +
+                    ", whose binary interface Starling has no shim for; compile it with Starling's mpicc"};
     // An interpreter's libraries are not known before it runs: it may find either.
     std::string first(setting), second;
     if (setting == "auto") {

@@ -14,7 +14,7 @@ namespace starling::launch {
 
 namespace {
 
-/// Beginnings of the names that MPI libraries have for the loader.
+/// The names that MPI libraries have for the loader, whatever number follows a whole one. What no shim stands in for has no interface.
 struct Name {
     std::string_view begin;
     const char* mpi;
@@ -24,17 +24,36 @@ constexpr Name kNames[] = {
     {"libmpi.so.12", "MPICH, Intel MPI or MVAPICH", "mpich"},
     {"libmpifort.so.12", "MPICH, Intel MPI or MVAPICH", "mpich"},
     {"libmpicxx.so.12", "MPICH, Intel MPI or MVAPICH", "mpich"},
-    {"libmpich", "MPICH", "mpich"},
+    {"libmpich.so.12", "MPICH", "mpich"},
+    {"libmpichfort.so.12", "MPICH", "mpich"},
+    {"libmpichcxx.so.12", "MPICH", "mpich"},
+    {"libmpich", "MPICH of before 3.1", ""},
+    {"libfmpich", "MPICH of before 3.1", ""},
     {"libmpi_cray.so.", "Cray MPICH", ""},
-    {"libmpi_mpifh.so.40", "Open MPI", "openmpi"},
-    {"libmpi_usempi", "Open MPI", "openmpi"},
-    {"libmpi_cxx.so.40", "Open MPI", "openmpi"},
+    {"libmpi_gnu_", "Cray MPICH", ""},
     {"libmpi.so.40", "Open MPI", "openmpi"},
-    {"libmpi.so.", "Open MPI of another series than 4 and 5", ""},
+    {"libmpi_mpifh.so.40", "Open MPI", "openmpi"},
+    {"libmpi_usempi_ignore_tkr.so.40", "Open MPI", "openmpi"},
+    {"libmpi_usempif08.so.40", "Open MPI", "openmpi"},
+    {"libmpi_cxx.so.40", "Open MPI", "openmpi"},
+    {"libmpi.so.", "an MPI that is neither MPICH of 3.1 to 5 nor Open MPI 4 or 5", ""},
+    {"libmpi_mpifh.so.", "Open MPI of another series than 4 and 5", ""},
+    {"libmpi_usempi", "Open MPI of another series than 4 and 5", ""},
+    {"libmpi_cxx.so.", "Open MPI of another series than 4 and 5", ""},
+    {"libmpi_ibm", "IBM Spectrum MPI", ""},
+    {"libpcmpi.so", "Platform MPI", ""},
+    {"libmpi_mt.so.", "Intel MPI of before 5", ""},
 };
 constexpr std::string_view kOwn = "libmpi_abi.so.";
 
 constexpr int kMostProcesses = 64;  // looked at behind a wrapper
+
+// libmpi.so.120 is not libmpi.so.12, but libmpi.so.12.1 is.
+bool is_called(std::string_view file, std::string_view begin) {
+    if (!file.starts_with(begin)) return false;
+    const std::string_view rest = file.substr(begin.size());
+    return rest.empty() || rest[0] == '.' || begin.back() < '0' || begin.back() > '9';
+}
 
 std::string text_of(const std::string& path) {
     const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -84,7 +103,7 @@ void add_children(std::vector<pid_t>& processes, size_t of) {
 MpiLibrary mpi_library(std::string_view file) {
     if (file.starts_with(kOwn)) return {"Starling", "standard"};
     for (const Name& name : kNames)
-        if (file.starts_with(name.begin)) return {name.mpi, name.binary_interface};
+        if (is_called(file, name.begin)) return {name.mpi, name.binary_interface};
     return {};
 }
 
