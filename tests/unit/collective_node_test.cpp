@@ -1,11 +1,12 @@
 // The node stage's protocols in all interleavings: every access to shared memory is a point where another
 // participant may go on. Sleeping is modelled too, so that a wake that is lost shows as a deadlock.
 #include <gtest/gtest.h>
-#include <ucontext.h>
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <functional>
+#include <map>
 #include <memory>
 #include <random>
 #include <string>
@@ -17,16 +18,13 @@
 #include "collective/node_stage.h"
 #include "collective/request.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/asan_interface.h>
-#include <sanitizer/common_interface_defs.h>
-#endif
+#include "../simulation/fiber.h"
 
 namespace {
 
 using namespace starling::collective;
+using starling::simulation::Fiber;
 
-constexpr size_t kStackBytes = 64 * 1024;
 #if defined(__SANITIZE_ADDRESS__)
 constexpr int kFewer = 10;  ///< sanitized runs are slow, and are after other faults
 #else
@@ -77,6 +75,7 @@ class Scheduler {
 class Machine {
   public:
     Machine(Scheduler& scheduler, int n) : scheduler_(scheduler), participants_(static_cast<size_t>(n)) {}
+    Machine(const Machine&) = delete;
 
     /// True if all bodies ended; false on a deadlock. Those of `dead` are not run: when nothing else can go
     /// on, waits of the others end with false.
@@ -85,7 +84,9 @@ class Machine {
         dead_ = dead;
         current = this;
         scheduler_.restart();
-        for (size_t i = 0; i < participants_.size(); ++i) prepare(participants_[i], i, static_cast<int>(i) == dead);
+        for (size_t i = 0; i < participants_.size(); ++i) {
+            participants_[i] = Participant{.stack = &Stack::of(i), .done = static_cast<int>(i) == dead};
+        }
         running_ = -1;
         for (;;) {
             std::vector<int> ready;
@@ -102,7 +103,7 @@ class Machine {
                 continue;
             }
             running_ = scheduler_.pick(ready, can_stay);
-            resume(participants_[static_cast<size_t>(running_)]);
+            participants_[static_cast<size_t>(running_)].stack->fiber.enter();
         }
     }
 
@@ -142,81 +143,44 @@ class Machine {
     static Machine* current;
 
   private:
+    /// Used again by the next machine: there are many.
+    struct Stack {
+        bool busy = false;
+        Fiber fiber{[](void* stack) { static_cast<Stack*>(stack)->serve(); }, this};
+
+        void serve() {
+            for (;;) {
+                busy = true;
+                Machine& machine = *current;
+                const auto me = static_cast<size_t>(machine.running_);
+                (*machine.body_)(machine.running_);
+                machine.participants_[me].done = true;
+                busy = false;
+                fiber.leave();
+            }
+        }
+        static Stack& of(size_t index) {
+            static std::vector<std::unique_ptr<Stack>> stacks;
+            while (stacks.size() <= index) stacks.push_back(std::make_unique<Stack>());
+            // After a deadlock it is where it got to.
+            if (stacks[index]->busy) stacks[index] = std::make_unique<Stack>();
+            return *stacks[index];
+        }
+    };
     struct Participant {
-        ucontext_t context;
-        char* stack = nullptr;
+        Stack* stack = nullptr;
         bool done = false, sleeping = false, rung = false, asleep = false;
-        void* fake_stack = nullptr;
     };
     bool can_run(int i) const {
         const Participant& p = participants_[static_cast<size_t>(i)];
         return !p.done && (!p.asleep || given_up_);
     }
 
-    // Stacks are used again by the next machine: there are many.
-    static char* stack_of(size_t index) {
-        static std::vector<std::unique_ptr<char[]>> stacks;
-        while (stacks.size() <= index) stacks.emplace_back(new char[kStackBytes]);
-#if defined(__SANITIZE_ADDRESS__)
-        __asan_unpoison_memory_region(stacks[index].get(), kStackBytes);
-#endif
-        return stacks[index].get();
-    }
-    // Apart from run(): getcontext() may return twice as far as the compiler knows.
-    [[gnu::noinline]] static void prepare(Participant& p, size_t index, bool done) {
-        p = Participant{};
-        p.done = done;
-        p.stack = stack_of(index);
-        getcontext(&p.context);
-        p.context.uc_stack.ss_sp = p.stack;
-        p.context.uc_stack.ss_size = kStackBytes;
-        p.context.uc_link = nullptr;
-        makecontext(&p.context, enter, 0);
-    }
-    static void enter() {
-        Machine& machine = *current;
-        machine.arrived(nullptr);
-        (*machine.body_)(machine.running_);
-        machine.participants_[static_cast<size_t>(machine.running_)].done = true;
-        machine.suspend();
-    }
-
-    void resume(Participant& p) {
-        leave(&scheduler_fake_stack_, p.stack, kStackBytes);
-        swapcontext(&scheduler_context_, &p.context);
-        arrived(scheduler_fake_stack_);
-    }
-    void suspend() {
-        Participant& p = participants_[static_cast<size_t>(running_)];
-        leave(p.done ? nullptr : &p.fake_stack, scheduler_stack_, scheduler_stack_bytes_);
-        swapcontext(&p.context, &scheduler_context_);
-        arrived(p.fake_stack);
-    }
-    // The address sanitizer wants to know about changes of stack.
-    void leave([[maybe_unused]] void** fake_stack, [[maybe_unused]] const void* to, [[maybe_unused]] size_t bytes) {
-#if defined(__SANITIZE_ADDRESS__)
-        __sanitizer_start_switch_fiber(fake_stack, to, bytes);
-#endif
-    }
-    void arrived([[maybe_unused]] void* fake_stack) {
-#if defined(__SANITIZE_ADDRESS__)
-        const void* from;
-        size_t bytes;
-        __sanitizer_finish_switch_fiber(fake_stack, &from, &bytes);
-        if (!scheduler_stack_) {
-            scheduler_stack_ = from;
-            scheduler_stack_bytes_ = bytes;
-        }
-#endif
-    }
+    void suspend() { participants_[static_cast<size_t>(running_)].stack->fiber.leave(); }
 
     Scheduler& scheduler_;
     std::vector<Participant> participants_;
     const std::function<void(int)>* body_ = nullptr;
-    ucontext_t scheduler_context_;
-    void* scheduler_fake_stack_ = nullptr;
-    const void* scheduler_stack_ = nullptr;
-    size_t scheduler_stack_bytes_ = 0;
     int running_ = -1, dead_ = -1;
     bool given_up_ = false;
 };
@@ -388,9 +352,10 @@ struct Meeting : Operation {
 
 /// Two words, so that one can be seen without the other.
 struct Data {
+    static uint32_t program;  ///< number of the program that runs: what those before it have left in memory is wrong
     uint32_t first, second;
     static Data of(int participant, int operation) {
-        const auto value = static_cast<uint32_t>(participant * 1000 + operation + 1);
+        const auto value = program * 10000 + static_cast<uint32_t>(participant * 1000 + operation + 1);
         return {value, ~value};
     }
     void write(std::byte* to) const {
@@ -409,6 +374,20 @@ struct Data {
     }
     bool operator==(const Data&) const = default;
 };
+uint32_t Data::program = 0;
+
+/// An area, of which what a new owner finds zero has been cleared; the rest is as the last one left it. To clear all of it would take
+/// longer than what is done there.
+std::byte* fresh_area(int n, Driver driver) {
+    static std::map<int, std::vector<std::byte>> areas;
+    std::vector<std::byte>& memory = areas[n];
+    if (memory.empty()) memory.resize(NodeLayout::bytes(n) + 64);
+    std::byte* const base = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64;
+    NodeLayout(base, n).clear();
+    const size_t lanes = LaneLayout::bytes(n);
+    if (driver == Driver::lanes) std::memset(base + NodeLayout::bytes(n) - lanes, 0, lanes);
+    return base;
+}
 
 /// What an operation moves: two words of each; `Read` looks at what has come.
 template <class Read>
@@ -486,7 +465,7 @@ struct Program {
     Driver driver;
     size_t outstanding;  ///< operations that each has under way at a time
     std::vector<Operation> operations;
-    std::vector<std::byte> memory;
+    std::byte* const base;
     Places places;
     std::vector<int> entered;   ///< operations that each has begun
     std::vector<int> failures;  ///< operations that ended in an error
@@ -500,16 +479,14 @@ struct Program {
           driver(d),
           outstanding(d == Driver::lanes ? list.size() % 4 + list.size() / 8 + 1 : 1),
           operations(std::move(list)),
-          memory(NodeLayout::bytes(m.size()) + 64),
+          base(fresh_area(m.size(), d)),
           places{std::vector<std::array<Places::Place, Places::kMost>>(static_cast<size_t>(n)),
                  1 + static_cast<int>(operations.size() % Places::kMost)},
           entered(static_cast<size_t>(n)),
-          failures(static_cast<size_t>(n)) {}
-
-    std::byte* base() {
-        const auto address = reinterpret_cast<uintptr_t>(memory.data());
-        return memory.data() + (64 - address % 64) % 64;
+          failures(static_cast<size_t>(n)) {
+        ++Data::program;
     }
+
     bool run() {
         return machine.run([this](int me) { participant(me); }, dead);
     }
@@ -519,7 +496,7 @@ struct Program {
     }
 
     void participant(int me) {
-        Member member(base(), n, me, &places, few);
+        Member member(base, n, me, &places, few);
         for (int at = 0; at < static_cast<int>(operations.size()); ++at) {
             ++entered[static_cast<size_t>(me)];
             one(member, me, at);
@@ -738,8 +715,7 @@ TEST(NodeStage, MembersThatDisagreeGetAnError) {
     for (const Driver driver : kDrivers) {
         Scheduler scheduler(uint64_t{1});
         Machine machine(scheduler, 2);
-        std::vector<std::byte> memory(NodeLayout::bytes(2) + 64);
-        auto* base = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64;
+        std::byte* const base = fresh_area(2, driver);
         Places places{std::vector<std::array<Places::Place, Places::kMost>>(2)};
         std::array<int, 2> errors{};
         const std::function<void(int)> body = [&](int me) {
