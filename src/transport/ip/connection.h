@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/list.h"
 #include "job/job_segment.h"
 #include "transport/ip/session_carrier.h"
 #include "transport/packet.h"
@@ -23,6 +24,8 @@ using transport::OutStream;
 using transport::PathId;
 using transport::Piece;
 using transport::StreamRange;
+
+using StreamList = List<OutStream, &OutStream::hook>;
 
 class Session;
 class Connections;
@@ -103,6 +106,10 @@ struct ConnectionUpcalls {
     /// again if a socket dies and what it carried has to be sent once more.
     void (*stranded)(OutStream&) = nullptr;
 };
+
+/// A connection carries no more of its streams, `working` and those that `waiting` has, all given and not confirmed: tells their owners. One that
+/// is lost for good takes them out of its lists, and what it had of them is to be sent again.
+void strand(StreamList& working, StreamList& waiting, bool lost, const ConnectionUpcalls& upcalls);
 
 /// What was sent so far.
 struct StreamTotals {

@@ -126,7 +126,6 @@ class RcConnection final : public Connection {
 
   private:
     friend class Rc;
-    using StreamList = List<OutStream, &OutStream::hook>;
 
     RcPort* port_;
     verbs::Queue* queue_ = nullptr;

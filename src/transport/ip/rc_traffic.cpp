@@ -200,7 +200,7 @@ bool Rc::send_piece(RcConnection& connection, OutStream& stream) {
     ++counters_.pieces_sent;
     counters_.piece_bytes_sent += range.bytes();
     if (stream.has_work()) return true;
-    RcConnection::StreamList::remove(&stream);
+    StreamList::remove(&stream);
     connection.waiting_.push_back(&stream);
     return true;
 }
@@ -222,23 +222,8 @@ void Rc::remove_stream(OutStream& stream, bool) {
     stream.connection = nullptr;
 }
 
-/// Tells the owners of streams that the connection carries no more of them. One that is lost for good takes its
-/// streams out of the lists, and what it had of them is to be sent again.
 void Rc::strand(RcConnection& connection) {
-    const bool lost = connection.state_ != Connection::State::open;
-    std::vector<OutStream*> streams;
-    for (auto* list : {&connection.working_, &connection.waiting_})
-        while (OutStream* stream = list->pop_front()) streams.push_back(stream);
-    for (OutStream* stream : streams) {
-        if (lost) {
-            stream->lose_all();
-            stream->connection = nullptr;
-        } else {
-            connection.waiting_.push_back(stream);
-        }
-    }
-    for (OutStream* stream : streams)
-        if (stream->has_work()) upcalls_.stranded(*stream);
+    ip::strand(connection.working_, connection.waiting_, connection.state_ != Connection::State::open, upcalls_);
 }
 
 }  // namespace starling::ip

@@ -65,8 +65,6 @@ struct TcpSocket {
     std::string grave;  ///< what it died of
 };
 
-using StreamList = List<OutStream, &OutStream::hook>;
-
 struct ConnectionParts {
     TcpEngine* engine = nullptr;
     uint64_t peer_key = 0;

@@ -318,24 +318,9 @@ void TcpEngine::remove_stream(OutStream& stream, bool confirmed) {
     stream.connection = nullptr;
 }
 
-/// Tells the owners of streams that the connection carries no more of them. One that is lost for good takes its
-/// streams out of the lists, and what it had of them is to be sent again.
 void TcpEngine::strand(Connection& connection) {
     ConnectionParts& of = parts(connection);
-    const bool lost = connection.state_ != Connection::State::open;
-    std::vector<OutStream*> streams;
-    for (StreamList* list : {&of.working, &of.waiting})
-        while (OutStream* stream = list->pop_front()) streams.push_back(stream);
-    for (OutStream* stream : streams) {
-        if (lost) {
-            stream->lose_all();
-            stream->connection = nullptr;
-        } else {
-            of.waiting.push_back(stream);
-        }
-    }
-    for (OutStream* stream : streams)
-        if (stream->has_work()) upcalls.stranded(*stream);
+    ip::strand(of.working, of.waiting, connection.state_ != Connection::State::open, upcalls);
 }
 
 void TcpEngine::finish(Connection& connection) {
