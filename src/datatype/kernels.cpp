@@ -10,32 +10,7 @@ namespace {
 }  // namespace
 
 Kernel find_kernel(Operation operation, Basic basic) {
-    Kernel kernel = nullptr;
-    switch (operation) {
-        case Operation::sum:
-            kernel = on_reals<Sum>(basic);
-            break;
-        case Operation::prod:
-            kernel = on_reals<Product>(basic);
-            break;
-        case Operation::min:
-            kernel = on_reals<Minimum>(basic);
-            break;
-        case Operation::max:
-            kernel = on_reals<Maximum>(basic);
-            break;
-        case Operation::band:
-            kernel = on_integers<BitAnd>(basic);
-            break;
-        case Operation::bor:
-            kernel = on_integers<BitOr>(basic);
-            break;
-        case Operation::bxor:
-            kernel = on_integers<BitXor>(basic);
-            break;
-        default:
-            break;
-    }
+    const Kernel kernel = find_common(operation, basic);
     return kernel ? kernel : find_rare_kernel(operation, basic);
 }
 

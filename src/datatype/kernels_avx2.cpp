@@ -10,25 +10,6 @@ namespace {
 #include "datatype/kernels.inc"
 }  // namespace
 
-Kernel find_kernel(Operation operation, Basic basic) {
-    switch (operation) {
-        case Operation::sum:
-            return on_reals<Sum>(basic);
-        case Operation::prod:
-            return on_reals<Product>(basic);
-        case Operation::min:
-            return on_reals<Minimum>(basic);
-        case Operation::max:
-            return on_reals<Maximum>(basic);
-        case Operation::band:
-            return on_integers<BitAnd>(basic);
-        case Operation::bor:
-            return on_integers<BitOr>(basic);
-        case Operation::bxor:
-            return on_integers<BitXor>(basic);
-        default:
-            return nullptr;
-    }
-}
+Kernel find_kernel(Operation operation, Basic basic) { return find_common(operation, basic); }
 
 }  // namespace starling::datatype::avx2

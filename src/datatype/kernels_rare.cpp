@@ -57,9 +57,8 @@ Kernel on_numbers(Basic basic) {
 }
 
 template <class Function>
-Kernel on_bits(Basic basic) {
-    if (basic == Basic::int128) return &loop<Function, __int128>;
-    return basic == Basic::byte ? &loop<Function, uint8_t> : nullptr;
+Kernel on_long_bits(Basic basic) {
+    return basic == Basic::int128 ? &loop<Function, __int128> : nullptr;
 }
 
 template <class Function>
@@ -184,11 +183,11 @@ Kernel find_rare_kernel(Operation operation, Basic basic) {
         case Operation::max:
             return on_all_reals<Maximum>(basic);
         case Operation::band:
-            return on_bits<BitAnd>(basic);
+            return on_long_bits<BitAnd>(basic);
         case Operation::bor:
-            return on_bits<BitOr>(basic);
+            return on_long_bits<BitOr>(basic);
         case Operation::bxor:
-            return on_bits<BitXor>(basic);
+            return on_long_bits<BitXor>(basic);
         case Operation::land:
             return on_truth<LogicalAnd>(basic);
         case Operation::lor:
