@@ -40,6 +40,27 @@ TEST_F(MessageVerbs, TrafficGoesByRcAndLongMessagesAreRead) {
     EXPECT_GT(shared->frames, 100u);
 }
 
+// Their owners poll, or may sleep: short messages are written into memory either way, in whose order everything else is.
+TEST_F(MessageVerbs, ShortMessagesAreWrittenIntoRings) {
+    for (const char* wait : {"poll", "adaptive"}) {
+        const uint64_t before = shared->transfers;
+        traffic_of_two({{"STARLING_WAIT", wait}, {"STARLING_LONG_PROTOCOL", "stream"}}, 24,
+                       [](Node&) { EXPECT_GT(counters.messages_rc, 100u); });
+        EXPECT_GT(shared->transfers - before, 100u);
+    }
+}
+
+TEST_F(MessageVerbs, NoRingsWhereNoneAreAllowed) {
+    traffic_of_two({{"STARLING_MAX_DIRECT", "0"}, {"STARLING_LONG_PROTOCOL", "stream"}}, 24,
+                   [](Node&) { EXPECT_GT(counters.messages_rc, 100u); });
+    EXPECT_EQ(shared->transfers, 0u);
+}
+
+TEST_F(MessageVerbs, RingsThatSleepAndBreak) {
+    shared->breaks_after = 150;
+    traffic_of_two({{"STARLING_SPIN_US", "0"}}, 40, [](Node&) { EXPECT_GT(counters.messages_tcp, 10u); });
+}
+
 TEST_F(MessageVerbs, LongMessagesGoInPiecesWhereTheyCantBeRead) {
     shared->refuse_memory = true;
     traffic_of_two({}, 24, [](Node&) {

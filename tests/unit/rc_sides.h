@@ -77,7 +77,8 @@ struct Side {
             if (events[i].user || events[i].kind == verbs::Event::Kind::done) rc->happened(events[i]);
             if (events[i].data) port.give_back(events[i]);
         }
-        return rc->poll() || count > 0;
+        const bool by_ring = rc->poll_rings();
+        return rc->poll() || by_ring || count > 0;
     }
     Sent send(const std::string& text) {
         uint64_t head = DatagramHeader::kMagic;

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -196,14 +197,16 @@ class Port final : public verbs::Port {
     const char* problem() const override { return "the test has it so"; }
     void close() override { delete this; }
 
-    bool put(uint32_t process, uint32_t to_queue, const iovec* parts, int count, bool note = false) {
+    /// False: it has no place, and nothing was done. `write` is carried out before a note of it is there.
+    bool put(uint32_t process, uint32_t to_queue, const iovec* parts, int count, const std::function<void()>* write = nullptr) {
         if (process >= kProcesses) return true;
         Shared::Inbox& there = shared->inboxes[process];
         {
             const InboxLock lock(there);
             if (there.tail - there.head == kRing) return false;
+            if (write) (*write)();
             Shared::Packet& packet = there.ring[there.tail++ % kRing];
-            packet = {to_queue, 0, slot, note, {}};
+            packet = {to_queue, 0, slot, write != nullptr, {}};
             for (int i = 0; i < count; packet.bytes += static_cast<uint32_t>(parts[i++].iov_len))
                 std::memcpy(packet.data + packet.bytes, parts[i].iov_base, parts[i].iov_len);
         }
@@ -315,25 +318,28 @@ inline Status Queue::move(const Transfer& what, bool write, const uint32_t* note
         wants_room = true;
         return Status::busy;
     }
-    ++shared->transfers;
     const Shared::Key& key = shared->key[what.remote];
     const pid_t owner = key.owner.load();
     const iovec near{what.memory, what.bytes}, far{reinterpret_cast<void*>(what.address), what.bytes};
     const bool fits = what.address >= key.begin && what.address + what.bytes <= key.begin + key.bytes;
-    const ssize_t moved = owner == 0 || !fits ? -1
-                          : write             ? process_vm_writev(owner, &near, 1, &far, 1, 0)
-                                              : process_vm_readv(owner, &near, 1, &far, 1, 0);
+    ssize_t moved = -1;
+    const std::function<void()> carry_out = [&] {
+        if (owner == 0 || !fits) return;
+        moved = write ? process_vm_writev(owner, &near, 1, &far, 1, 0) : process_vm_readv(owner, &near, 1, &far, 1, 0);
+    };
     iovec word{const_cast<uint32_t*>(note), sizeof *note};
-    if (note && moved >= 0 && !port.put(shared->queue[to].process.load() - 1, to, &word, 1, true)) {
-        wants_room = true;  // what has been written is so once more
+    if (!note) carry_out();
+    if (note && !port.put(shared->queue[to].process.load() - 1, to, &word, 1, &carry_out)) {
+        wants_room = true;
         return Status::busy;
     }
+    ++shared->transfers;
     Event event;
     event.kind = Event::Kind::done;
     event.user = user;
     event.token = what.token;
     event.status = moved == static_cast<ssize_t>(what.bytes) ? Status::done : Status::broken;
-    port.tell(event);
+    if (!what.quiet || event.status != Status::done) port.tell(event);
     if (event.status == Status::done) return Status::done;
     to = 0;  // as a device does where a key is wrong
     (void)breaks();

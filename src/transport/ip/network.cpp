@@ -261,6 +261,11 @@ bool Network::arm() {
 
 bool Network::look_around(Look look) {
     const uint64_t now = now_ns();
+    const bool by_ring = rc_ && rc_->rings() > 0 && poll_rings(now);
+    return look_at_descriptors(look, now) || by_ring;
+}
+
+bool Network::look_at_descriptors(Look look, uint64_t now) {
     if (look == Look::now) {
         endpoint_->look_everywhere();
         bool any = poll_wires(now);

@@ -145,6 +145,7 @@ class Network final : public transport::Transport, public transport::Connector, 
     bool place(Remote& path);
     bool place_paths();
     bool look_around(Look look);
+    bool look_at_descriptors(Look look, uint64_t now);
     bool poll_what_came(uint64_t now);
 
     // network_wires.cpp
@@ -159,6 +160,7 @@ class Network final : public transport::Transport, public transport::Connector, 
     bool settle_wires(uint64_t now);
     void look_for_better(uint64_t now);
     bool poll_datagrams(uint64_t now);
+    bool poll_rings(uint64_t now);
     void happened(uint16_t place, verbs::Port& port, const verbs::Event& event) override;
     void closing(uint16_t place, verbs::Port& port) override;
     void follow_rails();

@@ -436,6 +436,12 @@ bool Network::poll_datagrams(uint64_t now) {
     return (rc_came_ || rc_->due() ? settle_wires(now) : false) || any || rc_came_;
 }
 
+// In memory, without a call of the system.
+bool Network::poll_rings(uint64_t now) {
+    last_traffic_ = now;
+    return rc_->poll_rings() && (settle_wires(now), true);
+}
+
 void Network::happened(uint16_t, verbs::Port& port, const verbs::Event& event) {
     rc_came_ = true;
     if (!rc_ || event.kind == verbs::Event::Kind::up) return;

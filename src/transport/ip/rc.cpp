@@ -157,7 +157,10 @@ void Rc::release(RcConnection& connection) {
     connection.queue_ = nullptr;
     end_all(connection);
     lose_arrivals(connection);
-    connection.room_wanted_ = connection.owes_finish_ = connection.owes_hello_ = false;
+    drop_ring_in(connection);
+    if (connection.ring_out_) old_rings_.push_back(std::move(connection.ring_out_));
+    connection.room_wanted_ = connection.owes_finish_ = connection.owes_hello_ = connection.owes_left_ = false;
+    connection.frames_in_ = connection.frames_out_ = 0;
 }
 
 void Rc::broke(RcConnection& connection, const std::string& why) {
@@ -190,7 +193,7 @@ void Rc::drop(Connection& one) {
     const auto place =
         std::find_if(connections_.begin(), connections_.end(), [&](auto& entry) { return entry.get() == &connection; });
     // A queue that lingers still takes what comes.
-    if (!connection.expected_.empty() && !connection.heard_finish_) {
+    if ((connection.ring_in_ || !connection.expected_.empty()) && !connection.heard_finish_) {
         tell_gone(connection);
         connection.owes_finish_ = connection.finish_sent_ = false;
     }
@@ -229,6 +232,7 @@ void Rc::lose_port(verbs::Port& port, bool closed) {
 
 bool Rc::poll() {
     forgotten_.clear();
+    old_rings_.clear();
     bool any = tell_ended();
     any |= tell_lost();
     if (to_pump_.empty()) return any;

@@ -18,6 +18,7 @@
 #include "base/list.h"
 #include "transport/ip/connection.h"
 #include "transport/ip/rc_memory.h"
+#include "transport/ip/rc_ring.h"
 #include "transport/transport.h"
 #include "transport/verbs/device.h"
 
@@ -52,6 +53,10 @@ struct RcFrame {
         piece,      ///< RcPiece, then bytes of a stream
         finish,     ///< the last
         written,    ///< what was expected is there: `bytes` is its word
+        ring,       ///< the sender's ring, which frames may be written into; RcRingOffer. A hello may have one, too
+        consumed,   ///< of the receiver's ring nothing has told that lately: so many slots were taken
+        ring_back,  ///< the sender wants it back
+        ring_left,  ///< nothing is written into it any more
     };
     uint16_t magic = kMagic;
     Kind kind = Kind::hello;
@@ -138,7 +143,13 @@ class RcConnection final : public Connection {
     bool owes_finish_ = false;  ///< likewise
     bool finish_sent_ = false;
     bool heard_finish_ = false;
-    bool room_wanted_ = false;  ///< send() has said busy
+    bool owes_left_ = false;                      ///< as owes_hello_: that nothing is written into the peer's ring any more
+    uint32_t frames_out_ = 0;                     ///< given to the queue
+    uint32_t frames_in_ = 0;                      ///< that have come by it
+    uint64_t short_frames_ = 0;                   ///< of late, those that a ring takes
+    bool no_ring_ = false;                        ///< there is no memory for one here, or there
+    std::unique_ptr<RcRing> ring_in_, ring_out_;  ///< that the peer writes into; the mirror of the peer's
+    bool room_wanted_ = false;                    ///< send() has said busy
     bool to_pump_ = false;
     StreamList working_;  ///< streams that have work, next first
     StreamList waiting_;  ///< all given to the queue, not confirmed yet
@@ -151,6 +162,7 @@ class RcConnection final : public Connection {
 struct RcCounters {
     uint64_t opened = 0, failed = 0, broken = 0;
     uint64_t frames_sent = 0, frames_received = 0, malformed = 0;
+    uint64_t frames_by_ring = 0;  ///< sent; of frames_sent
     uint64_t pieces_sent = 0, piece_bytes_sent = 0, pieces_received = 0, piece_bytes_received = 0;
 };
 
@@ -208,8 +220,11 @@ class Rc final : public Connections {
                uint64_t compare, uint64_t* before, transport::Completion& done);
     /// Goes on with what one call has left. Whether anything happened. Not from inside happened().
     bool poll();
+    /// Takes what lies in rings: cheap.
+    bool poll_rings();
+    uint32_t rings() const { return rings_; }
     /// Whether poll() has something to do.
-    bool due() const { return !to_pump_.empty() || !forgotten_.empty() || ended_ || !lost_.empty(); }
+    bool due() const { return !to_pump_.empty() || !forgotten_.empty() || ended_ || !lost_.empty() || !old_rings_.empty(); }
 
     StreamTotals pieces_sent() const override { return {counters_.pieces_sent, counters_.piece_bytes_sent}; }
     const RcCounters& counters() const { return counters_; }
@@ -229,10 +244,12 @@ class Rc final : public Connections {
 
     // rc_traffic.cpp
     verbs::Status send_frame(RcConnection& connection, RcFrame::Kind kind, uint32_t word = 0);
+    static verbs::Status post(RcConnection& connection, const iovec* parts, int count);
     void say_finish(RcConnection& connection);
     Sent send(RcConnection& connection, const iovec* parts, int count);
     void on_frame(RcConnection& connection, const std::byte* data, uint32_t bytes);
     void refuse(RcConnection& connection);
+    void on_note(RcConnection& connection, uint32_t word);
     bool take_frame(RcConnection& connection, const std::byte* data, uint32_t bytes);
     bool take_piece(RcConnection& connection, const std::byte* data, uint32_t bytes);
     void on_room(RcConnection& connection);
@@ -253,6 +270,16 @@ class Rc final : public Connections {
     void end_all(RcConnection& connection);
     bool tell_ended();
 
+    // rc_ring.cpp
+    bool grant_ring(RcConnection& connection, RcRingOffer& offer);
+    void drop_ring_in(RcConnection& connection);
+    bool on_ring_offer(RcConnection& connection, const std::byte* data, uint32_t bytes);
+    bool on_ring_back(RcConnection& connection);
+    void on_ring_left(RcConnection& connection);
+    bool send_by_ring(RcConnection& connection, const iovec* parts, int count);
+    bool take_ring(RcConnection& connection);
+    void earn_ring(RcConnection& connection);
+
     // rc_arrival.cpp
     bool on_word(RcConnection& connection, uint32_t word);
     void lose_arrivals(RcConnection& connection);
@@ -266,7 +293,10 @@ class Rc final : public Connections {
     std::vector<RcOperation*> free_operations_;
     transport::Completion* ended_ = nullptr;  ///< to be told by poll()
     transport::Completion** last_ended_ = &ended_;
-    List<RcArrival, &RcArrival::hook> lost_;  ///< to be told by poll()
+    uint32_t rings_ = 0;                              ///< granted
+    uint32_t in_line_ = 0;                            ///< short frames for want of one, since a look at that
+    std::vector<std::unique_ptr<RcRing>> old_rings_;  ///< what is taken of them now may lie there
+    List<RcArrival, &RcArrival::hook> lost_;          ///< to be told by poll()
     RcCounters counters_;
     std::vector<std::unique_ptr<RcConnection>> connections_;
     std::vector<std::unique_ptr<RcConnection>> leaving_;    ///< dropped, their last word not yet sent

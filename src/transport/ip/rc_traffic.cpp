@@ -17,7 +17,8 @@ Sent RcConnection::send(const iovec* parts, int count) { return static_cast<Rc&>
 
 Sent Rc::send(RcConnection& connection, const iovec* parts, int count) {
     if (connection.state_ != Connection::State::open || connection.finished_ || !connection.queue_) return Sent::gone;
-    switch (connection.queue_->send(parts, count)) {
+    const bool by_ring = send_by_ring(connection, parts, count);
+    switch (by_ring ? verbs::Status::done : post(connection, parts, count)) {
         case verbs::Status::done:
             ++counters_.frames_sent;
             return Sent::done;
@@ -30,12 +31,24 @@ Sent Rc::send(RcConnection& connection, const iovec* parts, int count) {
     }
 }
 
+verbs::Status Rc::post(RcConnection& connection, const iovec* parts, int count) {
+    const verbs::Status status = connection.queue_->send(parts, count);
+    if (status == verbs::Status::done) ++connection.frames_out_;
+    return status;
+}
+
 verbs::Status Rc::send_frame(RcConnection& connection, RcFrame::Kind kind, uint32_t word) {
     RcFrame frame;
     frame.kind = kind;
     frame.bytes = word;
-    const iovec part{&frame, sizeof frame};
-    return connection.queue_->send(&part, 1);
+    RcRingOffer ring;
+    const bool may_grant = kind == RcFrame::Kind::hello || kind == RcFrame::Kind::ring;
+    const bool granted = may_grant && grant_ring(connection, ring);
+    if (kind == RcFrame::Kind::ring && !granted) return verbs::Status::done;
+    const iovec parts[] = {{&frame, sizeof frame}, {&ring, sizeof ring}};
+    const verbs::Status status = post(connection, parts, granted ? 2 : 1);
+    if (granted && status != verbs::Status::done) drop_ring_in(connection);
+    return status;
 }
 
 void Rc::finish(Connection& one) {
@@ -63,9 +76,7 @@ void Rc::happened(const verbs::Event& event) {
         case Kind::frame:
             return on_frame(connection, event.data, event.bytes);
         case Kind::note:
-            if (connection.queue_ && connection.state_ == Connection::State::open && !on_word(connection, event.word))
-                refuse(connection);
-            return;
+            return on_note(connection, event.word);
         case Kind::room:
             return on_room(connection);
         case Kind::broken:
@@ -79,9 +90,22 @@ void Rc::happened(const verbs::Event& event) {
 // sends again, another way, what was not acknowledged.
 void Rc::on_frame(RcConnection& connection, const std::byte* data, uint32_t bytes) {
     if (!connection.queue_ || connection.state_ == Connection::State::dropped) return;
+    // What was written before it.
+    (void)take_ring(connection);
+    if (!connection.queue_ || connection.state_ == Connection::State::dropped) return;
+    ++connection.frames_in_;
     try {
-        if (!take_frame(connection, data, bytes)) refuse(connection);
+        if (!take_frame(connection, data, bytes)) return refuse(connection);
+        if (bytes <= RcRing::kMost && connection.state_ == Connection::State::open) earn_ring(connection);
     } catch (const std::bad_alloc&) { broke(connection, "out of memory"); }
+}
+
+void Rc::on_note(RcConnection& connection, uint32_t word) {
+    if (!connection.queue_ || connection.state_ != Connection::State::open) return;
+    if (word == RcRing::kWord)
+        (void)take_ring(connection);
+    else if (!on_word(connection, word))
+        refuse(connection);
 }
 
 void Rc::refuse(RcConnection& connection) {
@@ -104,11 +128,21 @@ bool Rc::take_frame(RcConnection& connection, const std::byte* data, uint32_t by
     switch (frame.kind) {
         case RcFrame::Kind::hello:
             on_hello(connection);
-            return true;
+            return bytes == sizeof frame || connection.state_ != Connection::State::open ||
+                   on_ring_offer(connection, data, bytes);
         case RcFrame::Kind::piece:
             return open && take_piece(connection, data, bytes);
         case RcFrame::Kind::written:
             return open && on_word(connection, frame.bytes);
+        case RcFrame::Kind::ring:
+            return open && on_ring_offer(connection, data, bytes);
+        case RcFrame::Kind::consumed:
+            return open && (!connection.ring_out_ || connection.ring_out_->left || connection.ring_out_->credit(frame.bytes));
+        case RcFrame::Kind::ring_back:
+            return open && on_ring_back(connection);
+        case RcFrame::Kind::ring_left:
+            on_ring_left(connection);
+            return open;
         case RcFrame::Kind::finish:
             connection.heard_finish_ = true;
             if (open) upcalls_.ended(connection);
@@ -137,6 +171,8 @@ void Rc::on_room(RcConnection& connection) {
     if (!connection.queue_) return;
     if (connection.owes_hello_) connection.owes_hello_ = send_frame(connection, RcFrame::Kind::hello) == verbs::Status::busy;
     if (connection.owes_hello_) return;
+    if (connection.owes_left_) connection.owes_left_ = send_frame(connection, RcFrame::Kind::ring_left) == verbs::Status::busy;
+    if (connection.owes_left_) return;
     if (connection.owes_finish_) {
         issue_all(connection);
         say_finish(connection);
@@ -195,7 +231,7 @@ bool Rc::send_piece(RcConnection& connection, OutStream& stream) {
     head.generation = source.generation;
     head.offset = range.begin;
     const iovec parts[] = {{&head, sizeof head}, {const_cast<std::byte*>(data), range.bytes()}};
-    if (connection.queue_->send(parts, 2) != verbs::Status::done) return false;
+    if (post(connection, parts, 2) != verbs::Status::done) return false;
     (void)stream.take(kPath, range.bytes());
     ++counters_.pieces_sent;
     counters_.piece_bytes_sent += range.bytes();
