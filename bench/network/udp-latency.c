@@ -2,20 +2,7 @@
  */
 #include "raw/raw.h"
 
-static void ping_pong(const Raw* raw, int fd, char* buffer, size_t bytes, long iterations) {
-    for (long i = 0; i < iterations; ++i) {
-        if (raw->peer) raw_send(raw, fd, buffer, bytes);
-        raw_receive(raw, fd, buffer, bytes);
-        if (!raw->peer) raw_send(raw, fd, buffer, bytes);
-    }
-}
-
-static double half(const Raw* raw, size_t bytes, double seconds) {
-    (void)raw, (void)bytes;
-    return seconds * 1e6 / 2;
-}
-
 int main(int argc, char** argv) {
     Raw raw = raw_start(argc, argv, "8,1024");
-    return raw_measure(&raw, raw_udp(&raw), ping_pong, "udp-latency", "us", half);
+    return raw_measure(&raw, raw_udp(&raw), raw_ping_pong, "udp-latency", "us", raw_half);
 }

@@ -74,6 +74,22 @@ int combine(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup, Combine ope
     return MPI_SUCCESS;
 }
 
+/// By rank: which are named.
+using Marks = std::vector<bool>;
+
+/// A group of some of another one's members, or of the others: `mark` checks who is named, `make` makes it.
+template <class Mark, class Make>
+int choose_members(MPI_Group group, MPI_Group* newgroup, Mark mark, Make make) {
+    Lock lock;
+    const comm::Group* g = comm::from_handle(group);
+    if (!g) return bad_group();
+    if (!newgroup) return null_argument(nullptr, "newgroup");
+    Marks marked(static_cast<size_t>(g->size()));
+    if (const int error = mark(marked)) return raise(nullptr, error);
+    *newgroup = comm::give_handle(make(*g, marked));
+    return MPI_SUCCESS;
+}
+
 }  // namespace
 
 int Group_size(MPI_Group group, int* size) {
@@ -137,51 +153,33 @@ int Group_difference(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup) {
 }
 
 int Group_incl(MPI_Group group, int n, const int ranks[], MPI_Group* newgroup) {
-    Lock lock;
-    const comm::Group* g = comm::from_handle(group);
-    if (!g) return bad_group();
-    if (!newgroup) return null_argument(nullptr, "newgroup");
-    std::vector<bool> marked(static_cast<size_t>(g->size()));
-    if (const int error = mark_ranks(marked, n, ranks)) return raise(nullptr, error);
-    *newgroup = comm::give_handle(comm::include(*g, {ranks, static_cast<size_t>(n)}));
-    return MPI_SUCCESS;
+    return choose_members(
+        group, newgroup, [&](Marks& marked) { return mark_ranks(marked, n, ranks); },
+        [&](const comm::Group& g, const Marks&) {
+            return comm::include(g, {ranks, static_cast<size_t>(n)});
+        });
 }
 
 int Group_excl(MPI_Group group, int n, const int ranks[], MPI_Group* newgroup) {
-    Lock lock;
-    const comm::Group* g = comm::from_handle(group);
-    if (!g) return bad_group();
-    if (!newgroup) return null_argument(nullptr, "newgroup");
-    std::vector<bool> marked(static_cast<size_t>(g->size()));
-    if (const int error = mark_ranks(marked, n, ranks)) return raise(nullptr, error);
-    *newgroup = comm::give_handle(comm::exclude(*g, marked));
-    return MPI_SUCCESS;
+    return choose_members(
+        group, newgroup, [&](Marks& marked) { return mark_ranks(marked, n, ranks); }, comm::exclude);
 }
 
 int Group_range_incl(MPI_Group group, int n, int ranges[][3], MPI_Group* newgroup) {
-    Lock lock;
-    const comm::Group* g = comm::from_handle(group);
-    if (!g) return bad_group();
-    if (!newgroup) return null_argument(nullptr, "newgroup");
-    std::vector<bool> marked(static_cast<size_t>(g->size()));
     std::vector<Slice> slices;
-    if (const int error = mark_ranges(marked, n, ranges, slices)) return raise(nullptr, error);
-    comm::GroupBuilder builder;
-    for (const Slice& slice : slices) builder.add_slice(*g, slice.first, slice.stride, slice.count);
-    *newgroup = comm::give_handle(builder.build(g->session));
-    return MPI_SUCCESS;
+    return choose_members(
+        group, newgroup, [&](Marks& marked) { return mark_ranges(marked, n, ranges, slices); },
+        [&](const comm::Group& g, const Marks&) {
+            comm::GroupBuilder builder;
+            for (const Slice& slice : slices) builder.add_slice(g, slice.first, slice.stride, slice.count);
+            return builder.build(g.session);
+        });
 }
 
 int Group_range_excl(MPI_Group group, int n, int ranges[][3], MPI_Group* newgroup) {
-    Lock lock;
-    const comm::Group* g = comm::from_handle(group);
-    if (!g) return bad_group();
-    if (!newgroup) return null_argument(nullptr, "newgroup");
-    std::vector<bool> marked(static_cast<size_t>(g->size()));
     std::vector<Slice> slices;
-    if (const int error = mark_ranges(marked, n, ranges, slices)) return raise(nullptr, error);
-    *newgroup = comm::give_handle(comm::exclude(*g, marked));
-    return MPI_SUCCESS;
+    return choose_members(
+        group, newgroup, [&](Marks& marked) { return mark_ranges(marked, n, ranges, slices); }, comm::exclude);
 }
 
 int Group_free(MPI_Group* group) {

@@ -5,13 +5,12 @@
 #include <functional>
 #include <vector>
 
-#include "check.h"
+#include "blocking_or_not.h"
 
 namespace {
 
 MPI_Comm comm;
 int rank, size;
-bool non_blocking;
 
 // Element i that rank r contributes to round `key`, small enough that sums are exact in double and int.
 int element(uint64_t key, int r, int i) {
@@ -23,18 +22,6 @@ std::vector<int> contribution(uint64_t key, int r, int count) {
     std::vector<int> data(count);
     for (int i = 0; i < count; i++) data[i] = element(key, r, i);
     return data;
-}
-
-/// Starts the non-blocking form or calls the blocking one.
-template <class Blocking, class Starting>
-void call(Blocking blocking, Starting starting) {
-    if (!non_blocking) {
-        OK(blocking());
-        return;
-    }
-    MPI_Request request;
-    OK(starting(&request));
-    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
 }
 
 int draw_count(uint64_t* state) {

@@ -15,6 +15,17 @@ __attribute__((unused)) static const char* own_path(void) {
     return path;
 }
 
+/// For a child that is there to be met: meets its parents and ends. False in who has none.
+__attribute__((unused)) static int was_met_as_child(void) {
+    MPI_Comm parent;
+    OK(MPI_Comm_get_parent(&parent));
+    if (parent == MPI_COMM_NULL) return 0;
+    OK(MPI_Barrier(parent));
+    OK(MPI_Comm_disconnect(&parent));
+    OK(MPI_Finalize());
+    return 1;
+}
+
 /// Spawns `count` children of this program with one argument, all error codes checked.
 __attribute__((unused)) static MPI_Comm spawn_self(const char* argument, int count, MPI_Comm comm) {
     char word[PATH_MAX];

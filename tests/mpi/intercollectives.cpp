@@ -3,28 +3,16 @@
 #include <algorithm>
 #include <vector>
 
-#include "check.h"
+#include "blocking_or_not.h"
 
 namespace {
 
 MPI_Comm inter;
 int side, rank, local, remote;  // side 0 or 1; rank in the own group
-bool non_blocking;
 
 int element(int s, int r, int i) {
     uint64_t state = test_seed + s * 77777 + r * 1013 + i * 31;
     return (int)(next_random(&state) % 1000);
-}
-
-template <class Blocking, class Starting>
-void call(Blocking blocking, Starting starting) {
-    if (!non_blocking) {
-        OK(blocking());
-        return;
-    }
-    MPI_Request request;
-    OK(starting(&request));
-    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
 }
 
 /// The root argument of this rank when rank `root` of side `root_side` is the root.

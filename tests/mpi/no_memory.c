@@ -73,16 +73,10 @@ static void meet_without_memory(int rank, int size) {
 #endif
 
 int main(int argc, char** argv) {
-    MPI_Comm parent, inter;
+    MPI_Comm inter;
     int rank, size;
     OK(MPI_Init(&argc, &argv));
-    OK(MPI_Comm_get_parent(&parent));
-    if (parent != MPI_COMM_NULL) {
-        OK(MPI_Barrier(parent));
-        OK(MPI_Comm_disconnect(&parent));
-        OK(MPI_Finalize());
-        return 0;
-    }
+    if (was_met_as_child()) return 0;
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));

@@ -235,3 +235,16 @@ int raw_measure(const Raw* raw, int fd, RawRound round, const char* benchmark, c
     free(buffer);
     return 0;
 }
+
+void raw_ping_pong(const Raw* raw, int fd, char* buffer, size_t bytes, long iterations) {
+    for (long i = 0; i < iterations; ++i) {
+        if (raw->peer) raw_send(raw, fd, buffer, bytes);
+        raw_receive(raw, fd, buffer, bytes);
+        if (!raw->peer) raw_send(raw, fd, buffer, bytes);
+    }
+}
+
+double raw_half(const Raw* raw, size_t bytes, double seconds) {
+    (void)raw, (void)bytes;
+    return seconds * 1e6 / 2;
+}

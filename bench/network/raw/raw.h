@@ -42,4 +42,8 @@ typedef void (*RawRound)(const Raw* raw, int fd, char* buffer, size_t bytes, lon
 int raw_measure(const Raw* raw, int fd, RawRound round, const char* benchmark, const char* unit,
                 double (*value)(const Raw* raw, size_t bytes, double seconds));
 
+/* A round: a message there and back; and half of what it takes, in us. */
+void raw_ping_pong(const Raw* raw, int fd, char* buffer, size_t bytes, long iterations);
+double raw_half(const Raw* raw, size_t bytes, double seconds);
+
 #endif
