@@ -19,10 +19,26 @@
 namespace starling::shm {
 namespace {
 
-Ring* make_ring() {
-    void* memory = mmap(nullptr, sizeof(Ring), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    return memory == MAP_FAILED ? nullptr : static_cast<Ring*>(memory);
-}
+/// A new ring in memory that a child of fork() shares.
+class Rings : public testing::Test {
+  protected:
+    void SetUp() override {
+        void* memory = mmap(nullptr, sizeof(Ring), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        ASSERT_NE(memory, MAP_FAILED);
+        ring = static_cast<Ring*>(memory);
+    }
+    void TearDown() override {
+        if (ring) munmap(ring, sizeof(Ring));
+    }
+    /// One that writes, and `reader` reads.
+    RingWriter begin() {
+        reader.reset(*ring);
+        return RingWriter(*ring);
+    }
+
+    Ring* ring = nullptr;
+    RingReader reader;
+};
 
 /// A packet's bytes follow from its number.
 std::byte byte_of(uint64_t number, uint32_t i) { return static_cast<std::byte>(number * 131 + i * 7 + i / 256); }
@@ -63,15 +79,11 @@ struct Packet {
     uint32_t bytes;
 };
 
-TEST(Ring, IsAQueue) {
-    Ring* ring = make_ring();
-    ASSERT_TRUE(ring);
+TEST_F(Rings, IsAQueue) {
     for (unsigned seed = 0; seed < 20 && !HasFailure(); ++seed) {
         std::mt19937 random(seed);
         // The slot is used again each time, whatever the last user left in it.
-        RingReader reader;
-        reader.reset(*ring);
-        RingWriter writer(*ring);
+        RingWriter writer = begin();
         std::deque<Packet> model;
         uint64_t number = 0;
         EXPECT_EQ(reader.front(), nullptr) << "a packet of the last user is seen";
@@ -94,16 +106,11 @@ TEST(Ring, IsAQueue) {
         }
         EXPECT_GT(number, 500u);
     }
-    munmap(ring, sizeof(Ring));
 }
 
 // Credit comes in batches; wherever the positions stand, a drained ring has room for anything.
-TEST(Ring, ADrainedRingHasRoomForAnything) {
-    Ring* ring = make_ring();
-    ASSERT_TRUE(ring);
-    RingReader reader;
-    reader.reset(*ring);
-    RingWriter writer(*ring);
+TEST_F(Rings, ADrainedRingHasRoomForAnything) {
+    RingWriter writer = begin();
     std::mt19937 random(3);
     uint64_t number = 0;
     for (int i = 0; i < 50000; ++i) {
@@ -116,15 +123,10 @@ TEST(Ring, ADrainedRingHasRoomForAnything) {
         ASSERT_EQ(reader.front()->message.context, number++);
         reader.pop();
     }
-    munmap(ring, sizeof(Ring));
 }
 
-TEST(Ring, TakesNoMoreThanItHolds) {
-    Ring* ring = make_ring();
-    ASSERT_TRUE(ring);
-    RingReader reader;
-    reader.reset(*ring);
-    RingWriter writer(*ring);
+TEST_F(Rings, TakesNoMoreThanItHolds) {
+    RingWriter writer = begin();
     uint32_t lines = 0;
     while (send(writer, lines, 8)) ++lines;
     EXPECT_EQ(lines, kRingLines);
@@ -140,15 +142,10 @@ TEST(Ring, TakesNoMoreThanItHolds) {
         reader.pop();
     }
     EXPECT_EQ(reader.front(), nullptr);
-    munmap(ring, sizeof(Ring));
 }
 
-TEST(Ring, ReservingAgainChangesNothing) {
-    Ring* ring = make_ring();
-    ASSERT_TRUE(ring);
-    RingReader reader;
-    reader.reset(*ring);
-    RingWriter writer(*ring);
+TEST_F(Rings, ReservingAgainChangesNothing) {
+    RingWriter writer = begin();
     for (uint64_t number = 0; number < 1000; ++number) {
         for (const uint32_t bytes : {16384u, 8u, 5000u}) ASSERT_TRUE(writer.reserve(bytes));
         EXPECT_EQ(reader.front(), nullptr);
@@ -157,7 +154,6 @@ TEST(Ring, ReservingAgainChangesNothing) {
         expect_packet(reader, number, bytes);
         reader.pop();
     }
-    munmap(ring, sizeof(Ring));
 }
 
 void produce(Ring& ring, uint64_t count, unsigned seed) {
@@ -180,10 +176,7 @@ void consume(RingReader& reader, uint64_t count, unsigned seed) {
     EXPECT_EQ(reader.front(), nullptr);
 }
 
-TEST(Ring, BetweenProcesses) {
-    Ring* ring = make_ring();
-    ASSERT_TRUE(ring);
-    RingReader reader;
+TEST_F(Rings, BetweenProcesses) {
     reader.reset(*ring);  // before anyone writes
     constexpr uint64_t kCount = 50000;
     const pid_t pid = fork();
@@ -197,20 +190,15 @@ TEST(Ring, BetweenProcesses) {
     if (HasFailure()) kill(pid, SIGKILL);
     waitpid(pid, &status, 0);
     EXPECT_EQ(status, 0);
-    munmap(ring, sizeof(Ring));
 }
 
 // For the thread sanitizer.
-TEST(Ring, BetweenThreads) {
-    Ring* ring = make_ring();
-    ASSERT_TRUE(ring);
-    RingReader reader;
+TEST_F(Rings, BetweenThreads) {
     reader.reset(*ring);
     constexpr uint64_t kCount = 20000;
-    std::thread producer([ring] { produce(*ring, kCount, 6); });
+    std::thread producer([this] { produce(*ring, kCount, 6); });
     consume(reader, kCount, 6);
     producer.join();
-    munmap(ring, sizeof(Ring));
 }
 
 TEST(Ring, SpansAreWholeLinesInOnePiece) {
