@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <functional>
+#include <memory>
 #include <new>
 #include <string>
 #include <vector>
@@ -255,9 +256,13 @@ struct Shared {
     Exclusion at(uint32_t place) { return {guard, marks, 2, place, 0}; }
 };
 
-Shared* shared_memory() {
-    void* memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    return memory == MAP_FAILED ? nullptr : new (memory) Shared;
+/// Made where a child shares it; it goes with the pointer.
+template <class T>
+auto make_shared_with_child() {
+    const auto unmap = [](T* gone) { munmap(gone, sizeof(T)); };
+    void* memory = mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc();
+    return std::unique_ptr<T, decltype(unmap)>(new (memory) T, unmap);
 }
 
 /// Has a child do so, and then be gone.
@@ -271,9 +276,8 @@ void in_child(const std::function<void()>& act) {
 }
 
 TEST(Exclusion, TheGuardIsTakenFromOneThatHasDied) {
-    Shared* shared = shared_memory();
-    ASSERT_NE(shared, nullptr);
-    in_child([shared] { shared->at(1).begin_all(); });
+    const auto shared = make_shared_with_child<Shared>();
+    in_child([&] { shared->at(1).begin_all(); });
     EXPECT_NE(shared->guard.holder.load(), 0u);
     const Exclusion mine = shared->at(0);
     EXPECT_FALSE(mine.begin_one()) << "the dead one may have been at the memory";
@@ -283,13 +287,11 @@ TEST(Exclusion, TheGuardIsTakenFromOneThatHasDied) {
     mine.end_all();
     EXPECT_TRUE(mine.begin_one());
     mine.end_one();
-    munmap(shared, sizeof(Shared));
 }
 
 TEST(Exclusion, TheMarkOfOneThatHasDiedKeepsNobodyOut) {
-    Shared* shared = shared_memory();
-    ASSERT_NE(shared, nullptr);
-    in_child([shared] { shared->at(1).begin_one(); });
+    const auto shared = make_shared_with_child<Shared>();
+    in_child([&] { shared->at(1).begin_one(); });
     EXPECT_EQ(shared->marks[1].target.load(), 1u);
     const Exclusion mine = shared->at(0);
     EXPECT_TRUE(mine.begin_one());
@@ -297,7 +299,6 @@ TEST(Exclusion, TheMarkOfOneThatHasDiedKeepsNobodyOut) {
     mine.begin_all();
     EXPECT_EQ(shared->marks[1].target.load(), 0u);
     mine.end_all();
-    munmap(shared, sizeof(Shared));
 }
 
 /// So many singles that the mode is quick.
@@ -314,8 +315,7 @@ void be_patient(const Exclusion& exclusion) {
 TEST(Exclusion, TheModeIsQuickAfterManySinglesAndNotAnyMoreAfterBulk) {
     NEEDS_BARRIERS();
     hear_barriers();
-    Shared* shared = shared_memory();
-    ASSERT_NE(shared, nullptr);
+    const auto shared = make_shared_with_child<Shared>();
     const Exclusion mine = shared->at(0), other = shared->at(1);
     be_patient(mine);
     EXPECT_EQ(shared->guard.mode.load(), Mode::quick);
@@ -336,14 +336,12 @@ TEST(Exclusion, TheModeIsQuickAfterManySinglesAndNotAnyMoreAfterBulk) {
     mine.end_one();
     be_patient(mine);
     EXPECT_EQ(shared->guard.mode.load(), Mode::quick);
-    munmap(shared, sizeof(Shared));
 }
 
 TEST(Exclusion, WhoMayDoEitherBeginsTheModeAndStaysInIt) {
     NEEDS_BARRIERS();
     hear_barriers();
-    Shared* shared = shared_memory();
-    ASSERT_NE(shared, nullptr);
+    const auto shared = make_shared_with_child<Shared>();
     const Exclusion mine = shared->at(0);
     shared->at(1);
     for (uint32_t i = 1; i < Exclusion::kPatience; ++i) EXPECT_FALSE(mine.begin_one_quickly());
@@ -351,28 +349,24 @@ TEST(Exclusion, WhoMayDoEitherBeginsTheModeAndStaysInIt) {
     EXPECT_TRUE(mine.begin_one_quickly()) << "it would end at once what it has begun";
     EXPECT_EQ(shared->guard.mode.load(), Mode::quick);
     mine.end_one();
-    munmap(shared, sizeof(Shared));
 }
 
 TEST(Exclusion, TheModeStaysCarefulWhereOneCanNotEndIt) {
     hear_barriers();
-    Shared* shared = shared_memory();
-    ASSERT_NE(shared, nullptr);
+    const auto shared = make_shared_with_child<Shared>();
     const Exclusion mine = shared->at(0);
     be_patient(mine);
     EXPECT_EQ(shared->guard.mode.load(), Mode::careful);
-    munmap(shared, sizeof(Shared));
 }
 
 TEST(Exclusion, OneThatDiesWhileItEndsTheModeLeavesThatToTheNext) {
     NEEDS_BARRIERS();
     hear_barriers();
-    Shared* shared = shared_memory();
-    ASSERT_NE(shared, nullptr);
+    const auto shared = make_shared_with_child<Shared>();
     const Exclusion mine = shared->at(0);
     shared->at(1);
     be_patient(mine);
-    in_child([shared] {
+    in_child([&] {
         shared->guard.lock(static_cast<uint32_t>(getpid()));
         shared->guard.mode.store(Mode::ending);
     });
@@ -380,7 +374,6 @@ TEST(Exclusion, OneThatDiesWhileItEndsTheModeLeavesThatToTheNext) {
     mine.begin_all();
     EXPECT_EQ(shared->guard.mode.load(), Mode::careful);
     mine.end_all();
-    munmap(shared, sizeof(Shared));
 }
 
 /// A number that one process changes by instructions and another by plain loads and stores under the guard, in bursts as long as the mode
@@ -392,9 +385,7 @@ struct Contended : Shared {
 
 TEST(Exclusion, SinglesAndBulkOfTwoProcessesLoseNothing) {
     constexpr uint64_t kSingles = 40 * Exclusion::kPatience, kBulks = 4000;
-    void* memory = mmap(nullptr, sizeof(Contended), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    ASSERT_NE(memory, MAP_FAILED);
-    auto* shared = new (memory) Contended;
+    const auto shared = make_shared_with_child<Contended>();
     hear_barriers();
     const Exclusion mine = shared->at(0);
     const pid_t child = fork();
@@ -431,7 +422,6 @@ TEST(Exclusion, SinglesAndBulkOfTwoProcessesLoseNothing) {
     ASSERT_EQ(waitpid(child, nullptr, 0), child);
     EXPECT_EQ(shared->number, kSingles + bulks);
     if (can_have_barriers()) { EXPECT_EQ(shared->ready, 3u) << "the mode was never quick"; }
-    munmap(shared, sizeof(Contended));
 }
 
 TEST(Exclusion, MarksOfOtherTargetsAreInNobodysWay) {
