@@ -90,7 +90,7 @@ class Machines:
                  "-m", str(memory), "-nodefaults", "-display", "none", "-no-reboot", "-serial", "stdio",
                  "-qmp", f"unix:{self.state}/qmp{index},server=on,wait=off",
                  "-kernel", str(place / "vmlinuz"), "-initrd", str(place / "initramfs"),
-                 "-append", "console=ttyS0 quiet panic=-1 mitigations=off " + " ".join(f"{k}={v}" for k, v in said.items()),
+                 "-append", "console=ttyS0 quiet panic=-1 mitigations=off tsc=reliable clocksource=tsc " + " ".join(f"{k}={v}" for k, v in said.items()),
                  "-virtfs", "local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap",
                  "-virtfs", f"local,path={self.shared()},mount_tag=shared,security_model=none"]
         words += ["-netdev", f"user,id=way-in,restrict=on,hostfwd=tcp:{self.address(index)}:514-:514",

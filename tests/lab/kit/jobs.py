@@ -137,7 +137,14 @@ cd /proc; for p in [0-9]*; do
 
 def stacks_of(lab):
     hosts = [host for host in range(1, lab.size() + 1) if lab.alive(host)]
-    return "".join(lab.run(host, ["sh", "-c", STACKS], timeout=300).stdout for host in hosts)
+    return "".join(stacks_on(lab, host) for host in hosts)
+
+
+def stacks_on(lab, host):
+    try:
+        return lab.run(host, ["sh", "-c", STACKS], timeout=300).stdout
+    except subprocess.TimeoutExpired as late:
+        return (late.stdout or b"").decode(errors="replace") + f"(more of host {host} was not to be had within 300 s)\n"
 
 
 def run(lab, build, words, hosts=2, ranks=2, within=60, grace=GRACE, **options):
