@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/room.h"
 #include "mpi.h"
+#include "transport/verbs/plugin.h"
 
 namespace starling::ip {
 
@@ -19,6 +20,7 @@ constexpr uint32_t kSkipBusy = 16, kSkipQuiet = 4;
 /// And without a look at datagrams or connections while the others bring everything, as they have for so long, ns.
 constexpr uint32_t kSkipOther = 8;
 constexpr uint64_t kBusyNs = 1'000'000;
+constexpr uint64_t kDevicesInterval = 1'000'000'000;
 
 job::PortWord word_of(const transport::Process& process) {
     return job::PortWord::of(process.segment->port(process.rank).load(std::memory_order_acquire));
@@ -120,13 +122,26 @@ int Network::open(const transport::Process& self, transport::Sink& sink, Network
     std::unique_ptr<verbs::Ports> ports;
     if (const int error = verbs::Ports::open(ports)) return error;
     if (const int error = Endpoint::open(identity, made->upcalls(), made->endpoint_)) return error;
-    if (ports) {
-        ports->listen(*made);
-        made->endpoint_->adopt(std::move(ports));
-    }
+    if (config().verbs != Verbs::off && !ports && !verbs::has_device()) made->devices_at_ = now_ns() + kDevicesInterval;
+    if (ports) made->adopt(std::move(ports));
     out = made.release();
     out->announce(false);
     return MPI_SUCCESS;
+}
+
+void Network::adopt(std::unique_ptr<verbs::Ports> ports) {
+    ports->listen(*this);
+    endpoint_->adopt(std::move(ports));
+}
+
+// On a host that has no device one may come.
+void Network::look_for_devices(uint64_t now) {
+    devices_at_ = now + kDevicesInterval;
+    if (!verbs::has_device()) return;
+    devices_at_ = UINT64_MAX;
+    std::unique_ptr<verbs::Ports> ports;
+    if (verbs::Ports::open(ports) != MPI_SUCCESS) clear_failure();
+    if (ports) adopt(std::move(ports));
 }
 
 Upcalls Network::upcalls() {

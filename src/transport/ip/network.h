@@ -144,6 +144,8 @@ class Network final : public transport::Transport, public transport::Connector, 
     void lose(Remote& path);
     bool place(Remote& path);
     bool place_paths();
+    void adopt(std::unique_ptr<verbs::Ports> ports);
+    void look_for_devices(uint64_t now);
     bool look_around(Look look);
     bool look_at_descriptors(Look look, uint64_t now);
     bool poll_what_came(uint64_t now);
@@ -189,7 +191,8 @@ class Network final : public transport::Transport, public transport::Connector, 
     std::vector<uint32_t> rails_;  ///< addresses of ours, as of the last look
     uint32_t rails_seen_ = 0;      ///< rails_version()
     uint64_t last_traffic_ = 0;
-    uint64_t better_at_ = 0;  ///< ns; when to look whether TCP need not be any more
+    uint64_t devices_at_ = UINT64_MAX;  ///< ns; when to look whether there is a device by now
+    uint64_t better_at_ = 0;            ///< ns; when to look whether TCP need not be any more
     StreamTotals counted_by_tcp_, counted_by_rc_;
 };
 

@@ -428,6 +428,8 @@ bool Network::settle_wires(uint64_t now) {
 
 // What comes by ports the endpoint takes, and has frames told in between.
 bool Network::poll_datagrams(uint64_t now) {
+    if (devices_at_ <= now) [[unlikely]]
+        look_for_devices(now);
     if (!rc_) [[likely]]
         return endpoint_->poll(now);
     last_traffic_ = now;
