@@ -1,4 +1,9 @@
 # For Spack: in a repository of packages, packages/starling/package.py.
+try:
+    from spack_repo.builtin.build_systems.cmake import CMakePackage, generator
+except ImportError:
+    pass  # before Spack 1.0 they are in spack.package
+
 from spack.package import *
 
 
@@ -60,10 +65,11 @@ class Starling(CMakePackage):
 
     def setup_dependent_build_environment(self, env, dependent_spec):
         self.setup_run_environment(env)
-        # Spack's compiler, not the wrapper of the one that Starling was built with.
-        env.set("STARLING_CC", dependent_spec.package.module.spack_cc)
-        env.set("STARLING_CXX", dependent_spec.package.module.spack_cxx)
-        env.set("STARLING_FC", dependent_spec.package.module.spack_fc)
+        # Spack's compiler, not the wrapper of the one that Starling was built with. There is none for a language that nobody asked for.
+        module = dependent_spec.package.module
+        for variable, name in (("STARLING_CC", "spack_cc"), ("STARLING_CXX", "spack_cxx"), ("STARLING_FC", "spack_fc")):
+            if hasattr(module, name):
+                env.set(variable, getattr(module, name))
 
     def setup_dependent_package(self, module, dependent_spec):
         self.spec.mpicc = join_path(self.prefix.bin, "mpicc")
