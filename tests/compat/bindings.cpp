@@ -1,6 +1,8 @@
 // bindings [operation]: C++ bindings of MPI 2.2; with an argument an operation of the program's own, too.
 #include <mpi.h>
 
+#include <cstdio>
+
 namespace {
 
 void check(bool right, const char* what) {

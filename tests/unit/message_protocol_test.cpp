@@ -126,6 +126,29 @@ TEST(Protocol, WithoutASingleCopyOnlyPiecesAreLeft) {
                     [](Node&, const Moved& moved) { EXPECT_EQ(moved.copies, 0u); });
 }
 
+// It is complete for the receiver when it is for the sender: what a program has sent itself synchronously its next test finds.
+TEST(Protocol, OwnMessagesAreReadWhereTheyLie) {
+    for (const char* single_copy : {"auto", "off"}) {
+        Team team({0, 0});
+        team.start({{"STARLING_SINGLE_COPY", single_copy}}, [&](Node& node) {
+            Plan own = plan(false, true);
+            own.source = own.destination = static_cast<int>(node.rank);
+            const Moved before{counters.copies, counters.bytes_copied, counters.messages_ring + counters.messages_inbox};
+            Receiving receiving(own.bytes, own.gaps_in);
+            start_receive(receiving.request, *node.channel, receiving.buffer.memory.data(), receiving.buffer.count,
+                          receiving.buffer.type(), static_cast<int>(node.rank), own.tag);
+            Sending sending(own);
+            sending.start(node);
+            progress::wait(sending.request);
+            EXPECT_TRUE(receiving.request.done);
+            receiving.expect(own);
+            EXPECT_EQ(counters.copies, before.copies);
+            EXPECT_LT(counters.messages_ring + counters.messages_inbox - before.packets, 8u);
+        });
+        team.expect_success();
+    }
+}
+
 TEST(Protocol, TrafficByEach) {
     for (const char* asked : {"pieces", "kernel", "both", "stream"})
         traffic({0, 0, 0}, {{"STARLING_LONG_PROTOCOL", asked}, {"STARLING_DIRECT_THRESHOLD", "4"}}, true, 8);

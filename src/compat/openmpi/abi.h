@@ -37,8 +37,9 @@ static_assert(sizeof(Status) == 24);
 #include "callbacks.h"
 
 inline constexpr int kLastCode = 92;
-/// The standard that mpi.h of these series is of, whose constants are what a program can name.
-inline constexpr int kVersion = 3, kSubversion = 1;
+/// The last standard of which mpi.h of these series has the constants; the functions of later ones are here, but what goes with them has
+/// no name there.
+inline constexpr int kVersion = 4, kSubversion = 0;
 inline constexpr OwnClass kOwnClasses[] = {
     {75, "MPIX_ERR_PROC_FAILED"}, {76, "MPIX_ERR_PROC_FAILED_PENDING"}, {77, "MPIX_ERR_REVOKED"}};
 inline constexpr intptr_t kInPlace = 1, kBufferAutomatic = 2, kStatusIgnore = 0, kAllPvars = -1;

@@ -98,9 +98,7 @@ int read_from_front(const Split& split, shm::SplitSlot& slot, uint64_t generatio
 }  // namespace
 
 bool can(const Matched& message) {
-    const link::Process other{&message.request.peer->job, message.request.peer->rank};
-    return kernel_copy::can(message) && datatype::is_block(*message.request.type, message.request.count) &&
-           other != link::self();
+    return kernel_copy::can(message) && datatype::is_block(*message.request.type, message.request.count) && !message.is_own();
 }
 
 bool pays(const Matched& message) {

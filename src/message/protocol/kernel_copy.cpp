@@ -14,11 +14,17 @@ namespace starling::message::kernel_copy {
 
 namespace {
 
+/// Where this process sees the message; null if it does not.
+const std::byte* mapped(const Matched& message) {
+    if (message.is_own()) return reinterpret_cast<const std::byte*>(message.offer.address);
+    return message.request.peer->near.exchanged(message.offer.address, message.bytes);
+}
+
 /// Reads the message: here, where its memory is mapped, else by the kernel. 0 or an errno value.
 int read(const Matched& message) {
     const ReceiveRequest& request = message.request;
     const Offer& offer = message.offer;
-    if (const std::byte* there = message.request.peer->near.exchanged(offer.address, message.bytes)) {
+    if (const std::byte* there = mapped(message)) {
         datatype::unpack(*request.type, request.count, request.buffer, 0, there, message.bytes);
         return 0;
     }
@@ -46,7 +52,8 @@ bool let_go_since(const link::Peer& peer, const Offer& offer) {
 }  // namespace
 
 bool can(const Matched& message) {
-    return message.peer().can(transport::kSharesMemory) && message.offer.address && config().single_copy != SingleCopy::off;
+    if (!message.peer().can(transport::kSharesMemory) || !message.offer.address) return false;
+    return message.is_own() || config().single_copy != SingleCopy::off;
 }
 
 bool pays(const Matched&) { return true; }

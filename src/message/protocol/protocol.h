@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "link/job.h"
 #include "link/peer.h"
 #include "message/protocol/packets.h"
 #include "message/request.h"
@@ -18,6 +19,8 @@ struct Matched {
     bool at_once;    ///< the offer has just come and a receive was waiting for it, so what was sent ahead has not come yet
 
     const link::Peer& peer() const { return *request.peer; }
+    /// Whether this process has sent it to itself: its memory is at hand.
+    bool is_own() const { return link::Process{&request.peer->job, request.peer->rank} == link::self(); }
 };
 
 /// Who is gone: all of a job, or one process of it.
