@@ -84,10 +84,17 @@ class MessageWrites : public MessageVerbs, public testing::WithParamInterface<co
     Settings settings() const { return {{"STARLING_LONG_PROTOCOL", GetParam()}}; }
     /// Two processes with a connection, and a long message from 0 to 1 that is not received yet.
     void one_message(const std::function<void(Node&, Sending*)>& body) {
+        Team team(Placement{{0, 0}, {0, 1}});
+        start(team, [&](Node& node, Sending* sending) {
+            body(node, sending);
+            node.barrier(7);
+        });
+        team.expect_success();
+    }
+    void start(Team& team, const std::function<void(Node&, Sending*)>& body) {
         Settings all = settings();
         all.push_back({"STARLING_CONNECT_MESSAGES", "4"});
-        Team team(Placement{{0, 0}, {0, 1}});
-        team.start(all, [&](Node& node) {
+        team.start(all, [body](Node& node) {
             bool mine = false, theirs = false;
             while (!mine || !theirs) {
                 const link::Peer& peer = node.peer(1 - node.rank);
@@ -97,9 +104,7 @@ class MessageWrites : public MessageVerbs, public testing::WithParamInterface<co
             std::deque<Sending> sending;
             if (node.rank == 0) sending.emplace_back(Plan{0, 1, 9999, kLong, 5, false, false, false}).start(node);
             body(node, node.rank == 0 ? &sending.front() : nullptr);
-            node.barrier(7);
         });
-        team.expect_success();
     }
     static void reach(Node& node, int stage) {
         node.wait_for([&] { return node.board.stage.load() == stage; });
@@ -175,6 +180,32 @@ TEST_P(MessageWrites, NothingIsWrittenOnceTheReceiveHasFailed) {
         reach(node, 3);
         EXPECT_EQ(receiving.buffer.memory, then);
     });
+}
+
+TEST_P(MessageWrites, EitherIsKilledWhileItIsUnderWay) {
+    for (const int victim : {0, 1}) {
+        shared->hold_writes = true;
+        Team team(Placement{{0, 1}, {0, 1}});
+        start(team, [victim](Node& node, Sending* sending) {
+            std::unique_ptr<Receiving> receiving;
+            if (!sending) {
+                receiving = std::make_unique<Receiving>(kLong, false);
+                start_receive(receiving->request, *node.channel, receiving->buffer.memory.data(), kLong, bytes_type(), 0, 5);
+            } else {
+                node.wait_for([&] { return sending->request.stage == SendRequest::Stage::written; });
+                node.board.stage = 1;
+            }
+            Request& mine = sending ? static_cast<Request&>(sending->request) : receiving->request;
+            node.wait_for([&] { return mine.done; });
+            EXPECT_NE(node.rank, victim);
+            EXPECT_EQ(mine.outcome.error, MPI_ERR_PROC_ABORTED);
+            if (receiving) { EXPECT_EQ(receiving->request.awaited, nullptr); }
+        });
+        for (unsigned ms = 0; ms < kLongest * 1000 && team.board().stage.load() < 1; ++ms) usleep(1000);
+        team.kill_process(static_cast<size_t>(victim));
+        team.expect_success(static_cast<size_t>(1 - victim));
+        shared->hold_writes = false;
+    }
 }
 
 TEST_P(MessageWrites, OneThatWasLetGoIsWrittenFromItsCopy) {
