@@ -61,6 +61,7 @@ bool Connection::start() {
                           core_.connections.size(), core_.facts.most_queues, strerror(errno ? errno : EIO));
         return false;
     }
+    core_.counters.queue_memory += memory_ = core_.send_queue_memory(kConnectionDepth);
     ibv_qp_attr state = {};
     state.qp_state = IBV_QPS_INIT;
     state.pkey_index = static_cast<uint16_t>(core_.options.pkey_index);
@@ -82,6 +83,7 @@ void Connection::end_pair() {
     if (!pair_) return;
     if (core_.chain.owner == this) core_.chain.owner = nullptr;
     ibv_destroy_qp(pair_);
+    core_.counters.queue_memory -= memory_;
     pair_ = nullptr;
     sends_.end_all([&](const Sent& sent) { core_.free_buffer(sent.buffer); });
 }

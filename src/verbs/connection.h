@@ -56,6 +56,7 @@ class Connection final : public Queue {
     QueueAddress own_;
     uint8_t peer_gid_[16] = {};
     SendQueue sends_;
+    uint64_t memory_ = 0;  ///< of the queue, as counted
     bool reserved_ = false, connected_ = false, broken_ = false, closed_ = false, finished_ = false;
     bool told_busy_ = false;
 };

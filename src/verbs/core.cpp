@@ -17,6 +17,10 @@ constexpr uint32_t kSendBuffers = 64;
 constexpr uint32_t kFrame = 4096;
 constexpr uint32_t kFirstConnections = 16;  ///< that the completion queue has room for before it has to grow
 
+// As mlx5 lays them out, and others much alike.
+constexpr uint64_t kCompletionBytes = 64, kReceiveBytes = 32;
+constexpr uint32_t kWorkBytes = 64;  ///< and what goes inline
+
 constexpr uint32_t round_up(uint32_t number, uint32_t to) { return (number + to - 1) / to * to; }
 
 bool refuse_blocking(int descriptor) { return fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK) == 0; }
@@ -59,6 +63,7 @@ bool Core::make(const PortFacts& which, const Options& wanted) {
     if (!send.make(domain, sends, std::max(frame_bytes, facts.mtu), problem)) return false;
     counters.queue_bytes = receive.total() + send.total();
     counters.registered_bytes = counters.queue_bytes;
+    counters.queue_memory = static_cast<uint64_t>(completions->cqe) * kCompletionBytes + receives * kReceiveBytes;
     return true;
 }
 
@@ -77,7 +82,7 @@ void Core::drop() {
 
 bool Core::reserve_completions(uint32_t more) {
     const uint32_t needed = completions_needed + more;
-    if (needed > static_cast<uint32_t>(completions->cqe)) {
+    if (const int before = completions->cqe; needed > static_cast<uint32_t>(before)) {
         const int error =
             ibv_resize_cq(completions, static_cast<int>(std::max(needed, 2 * static_cast<uint32_t>(completions->cqe))));
         if (error && ibv_resize_cq(completions, static_cast<int>(needed)) != 0) {
@@ -85,6 +90,7 @@ bool Core::reserve_completions(uint32_t more) {
                         facts.device, completions->cqe, connections.size(), strerror(error));
             return false;
         }
+        counters.queue_memory += static_cast<uint64_t>(completions->cqe - before) * kCompletionBytes;
         reserve_events();
     }
     completions_needed = needed;
@@ -93,6 +99,10 @@ bool Core::reserve_completions(uint32_t more) {
 
 // For all that the completion queue may hold, so that no event ever lacks memory. What is not used takes none.
 void Core::reserve_events() { kept.reserve(2 * static_cast<size_t>(completions->cqe) + 64); }
+
+uint64_t Core::send_queue_memory(uint32_t depth) const {
+    return uint64_t{depth} * (sizeof(Sent) + round_up(kWorkBytes + inline_bytes, kWorkBytes));
+}
 
 ibv_qp_init_attr Core::queue_attributes(ibv_qp_type type, uint32_t depth, void* owner) const {
     ibv_qp_init_attr attributes = {};

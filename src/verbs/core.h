@@ -52,6 +52,8 @@ struct Core {
     /// Makes the completion queue large enough for so many more.
     bool reserve_completions(uint32_t more);
     void reserve_events();
+    /// Of a queue that sends, for PortCounters: our places, and those of the device, which have what goes inline in them.
+    uint64_t send_queue_memory(uint32_t depth) const;
     void release_completions(uint32_t fewer) { completions_needed -= fewer; }
     /// The attributes that both kinds of queues begin with.
     ibv_qp_init_attr queue_attributes(ibv_qp_type type, uint32_t depth, void* owner) const;

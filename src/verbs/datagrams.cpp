@@ -32,7 +32,10 @@ bool Datagrams::create() {
         ibv_qp_init_attr attributes = core_.queue_attributes(IBV_QPT_UD, kDatagramDepth, nullptr);
         errno = 0;
         pair_ = ibv_create_qp(core_.domain, &attributes);
-        if (pair_) return true;
+        if (pair_) {
+            core_.counters.queue_memory += memory_ = core_.send_queue_memory(kDatagramDepth);
+            return true;
+        }
         if (errno != EINVAL && errno != ENOMEM) break;
     }
     const int error = errno ? errno : EIO;
@@ -77,6 +80,7 @@ void Datagrams::drop() {
     if (!pair_) return;
     sends_.end_all([&](const Sent& sent) { core_.free_buffer(sent.buffer); });
     ibv_destroy_qp(pair_);
+    core_.counters.queue_memory -= memory_;
     pair_ = nullptr;
     own_ = {};
 }

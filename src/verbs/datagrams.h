@@ -25,6 +25,7 @@ class Datagrams {
     void ended(const ibv_wc& completion);
     void received(const ibv_wc& completion, uint32_t buffer);
     void tell_room();
+    size_t addresses() const { return addresses_.size(); }
     bool broken() const { return broken_; }
     void broke(const char* why);
 
@@ -37,6 +38,7 @@ class Datagrams {
     ibv_qp* pair_ = nullptr;
     Address own_;
     SendQueue sends_;
+    uint64_t memory_ = 0;  ///< of the queue, as counted
     bool broken_ = false, told_busy_ = false;
 };
 

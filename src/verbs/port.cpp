@@ -87,6 +87,12 @@ void VerbsPort::dismiss(Memory& memory) {
     memory = {};
 }
 
+PortCounters VerbsPort::counters() const {
+    PortCounters all = core_.counters;
+    all.address_handles = datagrams_.addresses();
+    return all;
+}
+
 // What has come
 
 int VerbsPort::poll(Event* events, int most) {

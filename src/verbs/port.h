@@ -27,7 +27,7 @@ class VerbsPort final : public Port {
     void give_back(const Event& event) override;
     int wait_fd() const override { return wait_; }
     bool arm() override;
-    PortCounters counters() const override { return core_.counters; }
+    PortCounters counters() const override;
     const char* problem() const override { return core_.problem.text(); }
     void close() override { delete this; }
 

@@ -81,8 +81,8 @@ class VerbsPair : public testing::Test {
 
     /// A port of a device that was added; null with said_.
     Port* open(const std::string& device) {
-        PortFacts facts[8];
-        const int count = starling_verbs_plugin.list(facts, 8, &options);
+        PortFacts facts[32];
+        const int count = starling_verbs_plugin.list(facts, 32, &options);
         for (int i = 0; i < count; ++i) {
             if (device != facts[i].device) continue;
             char problem[400] = {};

@@ -25,10 +25,16 @@ struct Path {
     size_t messages, bytes;
 };
 const std::vector<Path>& paths() {
-    static const std::vector<Path> all{
-        {"ring", row("messages_ring"), row("bytes_ring")}, {"inbox", row("messages_inbox"), row("bytes_inbox")},
-        {"copy", row("copies"), row("bytes_copied")},      {"udp", row("messages_udp"), row("bytes_udp")},
-        {"tcp", row("messages_tcp"), row("bytes_tcp")},    {"group", row("group_messages"), row("group_bytes")}};
+    static const std::vector<Path> all{{"ring", row("messages_ring"), row("bytes_ring")},
+                                       {"inbox", row("messages_inbox"), row("bytes_inbox")},
+                                       {"copy", row("copies"), row("bytes_copied")},
+                                       {"udp", row("messages_udp"), row("bytes_udp")},
+                                       {"tcp", row("messages_tcp"), row("bytes_tcp")},
+                                       {"verbs", row("messages_verbs"), row("bytes_verbs")},
+                                       {"rc", row("messages_rc"), row("bytes_rc")},
+                                       {"read", row("reads_rdma"), row("bytes_read_rdma")},
+                                       {"write", row("writes_rdma"), row("bytes_written_rdma")},
+                                       {"group", row("group_messages"), row("group_bytes")}};
     return all;
 }
 

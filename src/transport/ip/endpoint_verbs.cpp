@@ -167,6 +167,9 @@ void Endpoint::State::publish_verbs() {
     shown.verbs_registered = all.registered_bytes;
     shown.verbs_buffers = all.queue_bytes;
     shown.verbs_queues = all.queues;
+    shown.verbs_queue_memory = all.queue_memory;
+    shown.verbs_handles = all.address_handles;
+    shown.verbs_transfers = all.transfers;
 }
 
 void Endpoint::adopt(std::unique_ptr<verbs::Ports> ports) { state_->adopt(std::move(ports)); }

@@ -42,18 +42,18 @@ static_assert(sizeof(QueueAddress) == 28);
 
 /// A port of a device, used or not.
 struct PortFacts {
-    char device[64] = {};      ///< mlx5_0, rxe0
-    char interface[16] = {};   ///< RoCE: of the network device
-    char why_not[160] = {};    ///< it can't be used: a sentence with a remedy. Empty: it can
-    uint8_t port = 0;          ///< from 1
-    uint8_t gid_index = 0;     ///< that was chosen: RoCE v2 with an IPv4 address before others
-    bool ethernet = false;     ///< RoCE, not InfiniBand
-    bool active = false;       ///< the link is up
+    char device[64] = {};     ///< mlx5_0, rxe0
+    char interface[16] = {};  ///< RoCE: of the network device
+    char why_not[160] = {};   ///< it can't be used: a sentence with a remedy. Empty: it can
+    uint8_t port = 0;         ///< from 1
+    uint8_t gid_index = 0;    ///< that was chosen: RoCE v2 with an IPv4 address before others
+    bool ethernet = false;    ///< RoCE, not InfiniBand
+    bool active = false;      ///< the link is up
     uint16_t lid = 0;
     uint16_t pkey = 0xffff;
     uint8_t gid[16] = {};
-    uint32_t mtu = 0;          ///< bytes, of the port as it is
-    uint32_t inline_bytes = 0; ///< that a send takes without a buffer
+    uint32_t mtu = 0;           ///< bytes, of the port as it is
+    uint32_t inline_bytes = 0;  ///< that a send takes without a buffer
     uint32_t most_queues = 0;
     uint64_t most_registered = 0;  ///< bytes of one registration
 };
@@ -150,7 +150,10 @@ struct PortCounters {
     uint64_t queue_bytes = 0;       ///< of these, receive and send buffers
     uint64_t queues = 0;            ///< of connections, open now
     uint64_t datagrams_sent = 0, datagrams_received = 0, frames_sent = 0, frames_received = 0;
-    uint64_t transfers = 0;         ///< writes, reads and updates
+    uint64_t transfers = 0;  ///< writes, reads and updates
+    uint64_t queue_memory =
+        0;  ///< bytes of the places of queues and completions, here and, as they are laid out usually, in the device
+    uint64_t address_handles = 0;  ///< remote ports that datagrams went to, of which the device keeps some 200 bytes each
 };
 
 class Port {
@@ -209,7 +212,7 @@ struct Plugin {
     Port* (*open)(const PortFacts* which, const Options* options, char* problem, size_t problem_size);
 };
 
-inline constexpr uint32_t kPluginVersion = 1;
+inline constexpr uint32_t kPluginVersion = 2;
 inline constexpr const char* kPluginSymbol = "starling_verbs_plugin";
 inline constexpr const char* kPluginFile = "libstarling_verbs.so";
 

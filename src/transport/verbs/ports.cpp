@@ -250,6 +250,8 @@ PortCounters Ports::counters() const {
         all.frames_sent += one.frames_sent;
         all.frames_received += one.frames_received;
         all.transfers += one.transfers;
+        all.queue_memory += one.queue_memory;
+        all.address_handles += one.address_handles;
     }
     return all;
 }
