@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -17,6 +18,21 @@
 namespace starling::verbs {
 
 class Fabric;
+
+class FabricPort;
+
+/// Joins with the next poll of its port.
+class FabricMembership final : public Membership {
+  public:
+    FabricMembership(FabricPort& by, const uint8_t* gid) : port(by) { std::memcpy(group, gid, sizeof group); }
+    State state() override { return state_; }
+    Status send(const iovec* parts, int count) override;
+    void leave() override;
+
+    FabricPort& port;
+    uint8_t group[16];
+    State state_ = State::joining;
+};
 
 /// What becomes of one datagram.
 enum class Passage { arrives, lost, doubled, late };
@@ -39,7 +55,9 @@ class FabricPort final : public Port {
     uint32_t frame_limit() const override { return 66'560; }
     Status send(const Address& to, const iovec* parts, int count) override;
     Queue* make_queue(void*) override { return nullptr; }
-    Membership* join(const uint8_t*) override { return nullptr; }
+    Membership* join(const uint8_t* gid) override {
+        return groups.emplace_back(std::make_unique<FabricMembership>(*this, gid)).get();
+    }
     bool enroll(void*, uint64_t, bool, Memory&) override { return false; }
     void dismiss(Memory&) override {}
     int poll(Event* events, int most) override;
@@ -65,6 +83,16 @@ class FabricPort final : public Port {
         wake();
     }
 
+    bool is_in(const uint8_t* gid) const {
+        return std::any_of(groups.begin(), groups.end(), [gid](const auto& one) {
+            return one->state_ == Membership::State::ready && std::memcmp(one->group, gid, sizeof one->group) == 0;
+        });
+    }
+    /// To all ports that `whom` says.
+    Status carry(const iovec* parts, int count, std::function<bool(const FabricPort&)> whom);
+
+    std::vector<std::unique_ptr<FabricMembership>> groups;
+    bool refuses_groups = false;
     int lent = 0;            ///< buffers that have not been given back
     size_t room = SIZE_MAX;  ///< datagrams that it takes until it is busy
     uint64_t sent = 0, received = 0;
@@ -161,6 +189,20 @@ class Fabric {
 };
 
 inline Status FabricPort::send(const Address& to, const iovec* parts, int count) {
+    return carry(parts, count, [to](const FabricPort& port) { return port.address() == to; });
+}
+
+inline Status FabricMembership::send(const iovec* parts, int count) {
+    if (state_ != State::ready) return state_ == State::failed ? Status::broken : Status::busy;
+    std::vector<uint8_t> gid(group, group + sizeof group);
+    return port.carry(parts, count, [gid, own = &port](const FabricPort& one) { return &one != own && one.is_in(gid.data()); });
+}
+
+inline void FabricMembership::leave() {
+    std::erase_if(port.groups, [this](const auto& one) { return one.get() == this; });
+}
+
+inline Status FabricPort::carry(const iovec* parts, int count, std::function<bool(const FabricPort&)> whom) {
     if (!facts_.active) return Status::broken;
     std::vector<std::byte> bytes;
     for (int i = 0; i < count; ++i) {
@@ -174,9 +216,9 @@ inline Status FabricPort::send(const Address& to, const iovec* parts, int count)
     const Passage what = cut ? Passage::lost : fabric_.passage ? fabric_.passage() : Passage::arrives;
     if (what == Passage::lost) return Status::done;
     for (int copies = what == Passage::doubled ? 2 : 1; copies > 0; --copies) {
-        const auto arrive = [&fabric = fabric_, from = this, to, bytes] {
+        const auto arrive = [&fabric = fabric_, from = this, whom, bytes] {
             for (FabricPort* const port : fabric.ports)
-                if (port->address() == to && port->facts_.active && !port->cut) port->bring(bytes, *from);
+                if (whom(*port) && port->facts_.active && !port->cut) port->bring(bytes, *from);
         };
         if (what == Passage::late)
             fabric_.held.push_back(arrive);
@@ -201,6 +243,9 @@ inline void FabricPort::bring(std::vector<std::byte> bytes, const FabricPort& fr
 }
 
 inline int FabricPort::poll(Event* events, int most) {
+    for (auto& one : groups)
+        if (one->state_ == Membership::State::joining)
+            one->state_ = refuses_groups ? Membership::State::failed : Membership::State::ready;
     uint64_t rung;
     if (!armed_) (void)!read(wake_, &rung, sizeof rung);
     int count = 0;

@@ -44,6 +44,8 @@ struct Upcalls {
     /// The secret of the job that a process is of, whoever says so. Null: it is not known (yet), or the job has no such rank. May be left
     /// out where Identity has no secret.
     const job::NetworkSecret* (*secret)(void* context, job::JobId job, uint32_t rank) = nullptr;
+    /// What a port has brought. True: it was to a group, and is done with. May be left out.
+    bool (*to_group)(void* context, const std::byte* data, uint32_t bytes) = nullptr;
     void* context = nullptr;
 };
 

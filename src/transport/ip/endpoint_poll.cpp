@@ -1,6 +1,7 @@
 // One poll: what has come, the answers to it, and what time demands.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/counters.h"
 #include "transport/ip/endpoint_state.h"
@@ -52,7 +53,7 @@ bool Endpoint::State::poll(uint64_t time) {
         follow_rails(time);
         if (verbs) verbs->ports->refresh(time);
     }
-    return room_made || counters.packets_received != before;
+    return room_made || counters.packets_received != before || (verbs && std::exchange(verbs->to_group, false));
 }
 
 // A process that was stopped, or has computed, has heard nobody meanwhile, and that is nobody's fault. What is forgiven is the

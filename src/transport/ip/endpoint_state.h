@@ -64,6 +64,7 @@ struct Verbs {
     uint32_t version = 0;  ///< of the ports, as the members' paths are
     Arrival arrival{};     ///< the one that is being taken, if any
     bool taking = false;
+    bool to_group = false;         ///< something that came was to a group, since the poll began
     int came = 0, taken = 0;       ///< datagrams of the last poll, and how many of them are done with
     std::vector<Member*> waiting;  ///< a port was too busy for what they had to send
     uint64_t brought_at = 0;       ///< ns, when a datagram came last

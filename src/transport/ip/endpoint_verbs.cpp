@@ -72,7 +72,10 @@ bool Endpoint::State::take_what_came(uint64_t time) {
             mine.arrival = {one.event.data, one.event.bytes, one.event.source_queue, 0, one.place, true};
             mine.taking = true;
         }
-        if (!take(mine.arrival, time)) hold(mine.arrival, time);
+        if (upcalls.to_group && upcalls.to_group(upcalls.context, one.event.data, one.event.bytes)) [[unlikely]]
+            mine.to_group = true;
+        else if (!take(mine.arrival, time))
+            hold(mine.arrival, time);
         mine.taking = false;
         mine.ports->give_back(one);
     }

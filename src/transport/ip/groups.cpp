@@ -76,11 +76,13 @@ bool GroupMember::send(const iovec* parts, int count) { return by_.send(*this, p
 
 void GroupMember::flush() { by_.flush(); }
 
-GroupSockets::GroupSockets(int epoll, uint32_t bit) : epoll_(epoll), bit_(bit) {
+GroupSockets::GroupSockets(int epoll, uint32_t bit, verbs::Ports* ports)
+    : epoll_(epoll), bit_(bit), ports_(ports), ports_seen_(ports ? ports->version() : 0) {
     std::fill(std::begin(sockets_), std::end(sockets_), -1);
 }
 
 GroupSockets::~GroupSockets() {
+    for (auto& [address, by] : addresses_) leave_ports(by);
     for (uint16_t i = 0; i < rails_.count(); ++i)
         if (sockets_[i] >= 0) close(sockets_[i]);
 }
@@ -150,7 +152,8 @@ int GroupSockets::join(const transport::GroupName& name, transport::Audience& au
     }
     auto member = std::make_unique<GroupMember>(*this, name, address, audience);
     members_.emplace(name.key, member.get());
-    ++users_[address];
+    Address& by = addresses_[address];
+    if (by.users++ == 0) enter_ports(address, by);
     out = std::move(member);
     return MPI_SUCCESS;
 }
@@ -158,8 +161,10 @@ int GroupSockets::join(const transport::GroupName& name, transport::Audience& au
 void GroupSockets::leave(GroupMember& member) {
     flush();
     members_.erase(member.name_.key);
-    if (--users_[member.address_] > 0) return;
-    users_.erase(member.address_);
+    const auto found = addresses_.find(member.address_);
+    if (--found->second.users > 0) return;
+    leave_ports(found->second);
+    addresses_.erase(found);
     for (uint16_t i = 0; i < rails_.count(); ++i)
         if (sockets_[i] >= 0)
             set(sockets_[i], IP_DROP_MEMBERSHIP, ip_mreqn{{member.address_}, {}, static_cast<int>(rails_[i].index)});
@@ -171,7 +176,7 @@ void GroupSockets::follow_rails(uint64_t now) {
     if (!rails_.refresh()) return;
     for (uint16_t i = 0; i < rails_.count(); ++i) {
         if (!rails_[i].usable || (sockets_[i] < 0 && open_socket(i) != MPI_SUCCESS)) continue;
-        for (const auto& [address, users] : users_) enter(i, address);
+        for (const auto& [address, by] : addresses_) enter(i, address);
     }
     clear_failure();
 }
@@ -180,13 +185,18 @@ void GroupSockets::follow_rails(uint64_t now) {
 int GroupSockets::socket_for(const GroupMember& member) const {
     const uint16_t usable = rails_.usable();
     if (usable == 0) return -1;
-    uint32_t skip = member.tries_ % usable;
+    const uint32_t ports = ready_ports(member), place = member.tries_ % (ports + usable);
+    uint32_t skip = (place >= ports ? place - ports : place) % usable;  // in place of a port: it has just refused
     uint16_t rail = 0;
     while (!rails_[rail].usable || skip-- > 0) ++rail;
     return sockets_[rail];
 }
 
 bool GroupSockets::send(GroupMember& member, const iovec* parts, int count) {
+    if (verbs::Membership* const port = port_for(member)) [[unlikely]] {
+        const verbs::Status status = send_by_port(member, *port, parts, count);
+        if (status == verbs::Status::done || status == verbs::Status::busy) return status == verbs::Status::done;
+    }
     size_t bytes = sizeof member.name_.key;
     for (int i = 0; i < count; ++i) bytes += parts[i].iov_len;
     Run& run = *run_;
@@ -293,6 +303,8 @@ void GroupSockets::take(const std::byte* data, size_t bytes) {
 bool GroupSockets::poll(uint64_t now) {
     if (members_.empty()) return false;
     if (now >= rails_at_) follow_rails(now);
+    if (ports_ && ports_->version() != ports_seen_) [[unlikely]]
+        follow_ports();
     bool any = false;
     for (uint16_t i = 0; i < rails_.count(); ++i)
         if (sockets_[i] >= 0) any |= receive(sockets_[i]);

@@ -1,5 +1,6 @@
 // Multicast on IP: one UDP socket per rail for all groups of this process, on a port that all processes use. The kernel tells the network of
-// one membership per host and address, however many processes have it.
+// one membership per host and address, however many processes have it. Ports of InfiniBand and RoCE devices join the same addresses, and are
+// rails before the others to who sends: what they bring comes with what else they bring, and is told from it by the group's key.
 #pragma once
 
 #include <netinet/in.h>
@@ -14,6 +15,7 @@
 
 #include "transport/ip/rails.h"
 #include "transport/transport.h"
+#include "transport/verbs/ports.h"
 
 namespace starling::ip {
 
@@ -53,8 +55,8 @@ class GroupSockets {
     /// Of a datagram on Ethernet, behind the key. Where an interface takes less the kernel cuts it.
     static constexpr uint32_t kPayload = 1500 - 28 - 8;
 
-    /// `epoll`: where the sockets are watched, as `bit`.
-    GroupSockets(int epoll, uint32_t bit);
+    /// `epoll`: where the sockets are watched, as `bit`. `ports`: null, or there for longer.
+    GroupSockets(int epoll, uint32_t bit, verbs::Ports* ports);
     GroupSockets(const GroupSockets&) = delete;
     GroupSockets& operator=(const GroupSockets&) = delete;
     ~GroupSockets();
@@ -64,6 +66,10 @@ class GroupSockets {
     int join(const transport::GroupName& name, transport::Audience& audience, std::unique_ptr<transport::Group>& out);
     /// Takes what has come. Whether anything did.
     bool poll(uint64_t now);
+    /// A datagram that a port has brought; false: it is none of a group of ours.
+    bool take_from_port(const std::byte* data, size_t bytes);
+    /// The port is closed after the call.
+    void closing(uint16_t place);
 
   private:
     friend class GroupMember;
@@ -79,6 +85,12 @@ class GroupSockets {
         std::byte data[kMostRun * 1500];
     };
 
+    /// One that groups of ours have, perhaps several.
+    struct Address {
+        uint32_t users = 0;
+        verbs::Membership* by_port[verbs::Ports::kMost] = {};
+    };
+
     int open_socket(uint16_t rail);
     int enter(uint16_t rail, uint32_t address);
     void leave(GroupMember& member);
@@ -88,6 +100,15 @@ class GroupSockets {
     bool send_to(const GroupMember& member, std::byte* data, size_t bytes, size_t piece);
     int socket_for(const GroupMember& member) const;
     bool receive(int fd);
+
+    // groups_verbs.cpp
+    void enter_ports(uint32_t address, Address& by);
+    static void leave_ports(Address& by);
+    void follow_ports();
+    verbs::Membership* ready(const Address& by, uint16_t place) const;
+    uint32_t ready_ports(const GroupMember& member) const;
+    verbs::Membership* port_for(const GroupMember& member) const;
+    verbs::Status send_by_port(const GroupMember& member, verbs::Membership& port, const iovec* parts, int count);
     void take(const std::byte* data, size_t bytes);
 
     const int epoll_;
@@ -97,8 +118,10 @@ class GroupSockets {
     int sockets_[Rails::kMost];
     uint64_t rails_at_ = 0;
     std::unordered_map<uint64_t, GroupMember*> members_;  ///< by key
-    std::unordered_map<uint32_t, uint32_t> users_;        ///< groups with that address
-    uint32_t tries_ = 0;  ///< of the member that has changed its rail last: new ones begin there
+    std::unordered_map<uint32_t, Address> addresses_;
+    verbs::Ports* const ports_;
+    uint32_t ports_seen_ = 0;  ///< their version, as of the last look
+    uint32_t tries_ = 0;       ///< of the member that has changed its rail last: new ones begin there
     std::unique_ptr<Incoming> in_;
     std::unique_ptr<Run> run_;
     bool segmentation_ = true;  ///< the kernel cuts runs (UDP_SEGMENT)

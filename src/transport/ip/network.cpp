@@ -158,6 +158,10 @@ Upcalls Network::upcalls() {
         const job::JobSegment* const segment = static_cast<Network*>(context)->sink_.find_segment(job);
         return segment && rank < segment->header().size ? &segment->header().network_secret : nullptr;
     };
+    all.to_group = [](void* context, const std::byte* data, uint32_t bytes) {
+        const auto& groups = static_cast<Network*>(context)->groups_;
+        return groups && groups->take_from_port(data, bytes);
+    };
     all.unreachable = [](void* user) {
         auto& path = *static_cast<Remote*>(user);
         path.network().lose(path);
@@ -245,7 +249,7 @@ void Network::lose(Remote& path) {
 
 int Network::join(const transport::GroupName& name, transport::Audience& audience, std::unique_ptr<transport::Group>& out) {
     if (!groups_) {
-        auto made = std::make_unique<GroupSockets>(endpoint_->wait_fd(), Endpoint::kGroups);
+        auto made = std::make_unique<GroupSockets>(endpoint_->wait_fd(), Endpoint::kGroups, endpoint_->ports());
         if (const int error = made->open()) return error;
         groups_ = std::move(made);
     }

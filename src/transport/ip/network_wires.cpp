@@ -451,8 +451,9 @@ void Network::happened(uint16_t, verbs::Port& port, const verbs::Event& event) {
     rc_->happened(event);
 }
 
-void Network::closing(uint16_t, verbs::Port& port) {
+void Network::closing(uint16_t place, verbs::Port& port) {
     rc_came_ = true;
+    if (groups_) groups_->closing(place);
     if (rc_) rc_->lose_port(port, true);
 }
 
