@@ -26,8 +26,6 @@ void Guard::lock(uint32_t pid) {
     }
 }
 
-void Guard::unlock() { holder.store(0, std::memory_order_release); }
-
 Exclusion::Exclusion(Guard& guard, Mark* marks, uint32_t processes, uint32_t me, uint32_t target)
     : guard_(&guard), marks_(marks), processes_(processes), me_(me), target_(target), pid_(static_cast<uint32_t>(getpid())) {
     marks_[me_].pid.store(pid_, std::memory_order_relaxed);

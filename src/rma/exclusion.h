@@ -32,7 +32,7 @@ struct Guard {
     std::atomic<uint32_t> holder;  ///< 0: nobody; else a process id
     std::atomic<Mode> mode;        ///< changed by the holder only
     void lock(uint32_t pid);
-    void unlock();
+    void unlock() { holder.store(0, std::memory_order_release); }
 };
 
 /// A process's own: which target's memory it changes now by an instruction of the processor's.

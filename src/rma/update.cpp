@@ -118,7 +118,8 @@ class Marked {
 };
 
 /// Elements that lie as they have to, many at a time, by plain instructions: nobody else changes any.
-void update_in_bulk(const Update& u, Way way, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count) {
+[[gnu::always_inline]] inline void update_in_bulk(const Update& u, Way way, std::byte* memory, const std::byte* operand,
+                                                  std::byte* old, int64_t count) {
     const auto bytes = static_cast<uint64_t>(count * u.element->size);
     if (old) std::memcpy(old, memory, bytes);
     if (u.op->operation == Operation::no_op) return;
@@ -129,7 +130,7 @@ void update_in_bulk(const Update& u, Way way, std::byte* memory, const std::byte
 }
 
 /// Elements with gaps in them, or that lie anyhow.
-void update_anyhow(const Update& u, Way, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count) {
+void update_anyhow(const Update& u, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count) {
     const Datatype& element = *u.element;
     const auto size = static_cast<uint64_t>(element.size);
     alignas(32) std::byte value[kLargestElement] = {}, now[kLargestElement] = {};
@@ -181,12 +182,18 @@ void update_alone(const Update& u, Way way, std::byte* memory, const std::byte* 
                   const Exclusion* exclusion) {
     const Datatype& element = *u.element;
     const bool in_place = way.bytes && is_aligned(memory, way.bytes) && (!operand || is_aligned(operand, way.bytes));
-    const auto by_plain_instructions = in_place ? update_in_bulk : update_anyhow;
+    if (in_place && count <= kAtATime / 8) {  // no word is longer
+        const Alone alone(exclusion);
+        return update_in_bulk(u, way, memory, operand, old, count);
+    }
     const int64_t most = std::max<int64_t>(1, kAtATime / element.size);
     for (int64_t n; count > 0; count -= n) {
         n = std::min(count, most);
         const Alone alone(exclusion);
-        by_plain_instructions(u, way, memory, operand, old, n);
+        if (in_place)
+            update_in_bulk(u, way, memory, operand, old, n);
+        else
+            update_anyhow(u, memory, operand, old, n);
         memory += n * element.extent;
         if (operand) operand += n * element.size;
         if (old) old += n * element.size;
