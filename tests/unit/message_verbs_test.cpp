@@ -145,7 +145,7 @@ TEST_P(MessageWrites, AStreamWhereTheMemoryIsRefused) {
 
 TEST_P(MessageWrites, QueuesBreakAllTheTime) {
     shared->breaks_after = 120;
-    traffic_of_two(settings(), 60, [](Node&) { EXPECT_GT(counters.messages_tcp, 10u); });
+    traffic_of_two(settings(), 30, [](Node&) { EXPECT_GT(counters.messages_tcp, 10u); });
     EXPECT_GE(shared->counted, 120u);
 }
 
@@ -255,7 +255,7 @@ TEST_P(MessageWrites, ConnectionsComeAndGo) {
     Team team(Placement{{0, 0, 0}, {0, 1, 2}});
     Settings all = settings();
     all.push_back({"STARLING_CONNECT_MESSAGES", "4"});
-    traffic(team, all, true, 24, [](Node&) { EXPECT_GT(counters.closed, 2u); });
+    traffic(team, all, true, 12, [](Node&) { EXPECT_GT(counters.closed, 2u); });
     EXPECT_GT(shared->transfers, 0u);
 }
 
