@@ -110,13 +110,11 @@ TEST_F(EndpointVerbs, WhereOneHasNoPortsUdpServes) {
     fabric.add_device(0, "a0");
     open(a, 0);
     to_b = &a.meet(1, b.endpoint->port());
-    // What it tells of its ports, in the first datagram, comes to who takes packets, and drops those of a kind that it does not know.
+    // What it tells of its ports, in the first datagram, is kept: ours may come.
     expected_b = 1;
     ASSERT_TRUE(a.send(*to_b, 0, "first"));
-    ASSERT_TRUE(poll_until({&a, &b}, [&] { return b.got.size() == 2; }));
+    ASSERT_TRUE(poll_until({&a, &b}, [&] { return b.got.size() == 1; }));
     EXPECT_EQ(a.endpoint->counters().datagrams_sent, 1u);
-    EXPECT_EQ(b.got[1].second.size(), sizeof(verbs::Address));
-    b.got.pop_back();
     ASSERT_TRUE(send_on(300));
     check_all();
     EXPECT_EQ(a.endpoint->verbs_place(*to_b), -1);

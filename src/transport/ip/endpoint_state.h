@@ -77,7 +77,8 @@ struct Endpoint::State final : Outside {
     void send(Session& session, const Route& route, uint32_t number, const iovec* parts, int count) override;
     void flush() override { udp.flush(); }
     void deliver(Session& session, const packet::Header& header, const std::byte* payload) override {
-        if (verbs && header.kind == packet::Kind::ports) [[unlikely]]
+        // Also where there is no port of ours: one may come.
+        if (header.kind == packet::Kind::ports) [[unlikely]]
             return take_ports(static_cast<Member&>(session), payload, header.bytes);
         upcalls.deliver(session.user, header, payload);
     }

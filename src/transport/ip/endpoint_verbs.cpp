@@ -20,6 +20,8 @@ void Endpoint::State::adopt(std::unique_ptr<verbs::Ports> ports) {
     verbs->ports = std::move(ports);
     verbs->version = verbs->ports->version();
     verbs->ports->watch(epoll, kPorts);
+    // Peers that are known already may have told theirs.
+    if (!members.empty()) follow_ports(now_ns());
 }
 
 void Endpoint::State::send_by_verbs(Member& member, const Route& route, uint32_t number, const iovec* parts, int count) {
