@@ -1,6 +1,7 @@
 #include "verbs/problem.h"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdarg>
@@ -31,11 +32,15 @@ void Problem::say_memory(const char* device, uint64_t bytes, int error) {
 }
 
 void explain_open(char* out, size_t size, const char* file, int error) {
+    // libibverbs, which may not open the file, looks for another one then, and what is left says that there is none.
+    char path[128];
+    std::snprintf(path, sizeof path, "/dev/infiniband/%s", file);
+    if (error == ENOENT && access(path, F_OK) == 0 && access(path, R_OK | W_OK) != 0) error = errno;
     const char* remedy = "";
     if (error == EACCES || error == EPERM) remedy = ": put the user into its group, or add a udev rule with MODE=\"0666\"";
     if (error == ENOENT || error == ENODEV || error == ENXIO)
         remedy = ": load ib_uverbs, and let the container have /dev/infiniband";
-    std::snprintf(out, size, "/dev/infiniband/%s: %s%s", file, std::strerror(error), remedy);
+    std::snprintf(out, size, "%s: %s%s", path, std::strerror(error), remedy);
 }
 
 }  // namespace starling::verbs
