@@ -5,16 +5,18 @@ function(starling_shim interface library)
     set(abi ${PROJECT_SOURCE_DIR}/tools/abi)
     file(GLOB generator CONFIGURE_DEPENDS ${abi}/*.py ${abi}/*.tsv)
     set(generated ${STARLING_GENERATED}/compat/${interface})
-    # The headers too, or what includes them is compiled one build late.
+    # The headers too, or what includes them is compiled one build late; and none that is not made, or it is done in each build.
     set(headers callbacks.h library.h numbers.h)
     if(interface STREQUAL openmpi)
         list(APPEND headers objects.h)
+    else()
+        list(APPEND headers sections.cpp)
     endif()
     list(TRANSFORM headers PREPEND ${generated}/)
     add_custom_command(OUTPUT ${generated}/stamp
         COMMAND ${Python3_EXECUTABLE} -B ${abi}/generate.py compat ${interface} ${generated}
         COMMAND ${CMAKE_COMMAND} -E touch ${generated}/stamp
-        BYPRODUCTS ${generated}/entries.cpp ${generated}/fortran.cpp ${generated}/sections.cpp ${headers}
+        BYPRODUCTS ${generated}/entries.cpp ${generated}/fortran.cpp ${headers}
         DEPENDS ${generator} COMMENT "Generating the shim for ${interface}" VERBATIM)
     set(src ${PROJECT_SOURCE_DIR}/src)
     file(GLOB sources CONFIGURE_DEPENDS ${src}/compat/*.cpp ${src}/compat/${interface}/*.cpp ${src}/fortran/*.cpp ${src}/fortran/${interface}/*.cpp)
