@@ -121,7 +121,12 @@ int join_managed(std::unique_ptr<managers::Manager> found, uint32_t& rank, job::
     managers::ManagedJob job;
     if (const int error = manager.start(job)) return error;
     management->rank = rank = job.rank;
-    if (const int error = managers::join_host(job, id_of(job, manager.protocol()), segment)) return error;
+    bool taken;
+    if (const int error = managers::join_host(job, id_of(job, manager.protocol()), segment, taken)) {
+        // A program that a rank has started is not that rank: its failing is no reason to end the job.
+        if (taken) delete std::exchange(management, nullptr);
+        return error;
+    }
     if (config().verbose > 0) {
         std::fprintf(stderr, "starling: rank %u of %u, started by another manager, found by %s as %s on %zu host%s\n", job.rank,
                      job.size, manager.protocol(), job.name.c_str(), job.hosts.size(), job.hosts.size() == 1 ? "" : "s");

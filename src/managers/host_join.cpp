@@ -190,7 +190,8 @@ static int lock_start(job::JobId job) {
     return -1;
 }
 
-int join_host(const ManagedJob& job, job::JobId id, job::JobSegment& out) {
+int join_host(const ManagedJob& job, job::JobId id, job::JobSegment& out, bool& taken) {
+    taken = false;
     HostJoin join;
     join.job = id;
     join.size = job.size;
@@ -206,6 +207,7 @@ int join_host(const ManagedJob& job, job::JobId id, job::JobSegment& out) {
                 case Answer::welcome:
                     return job::JobSegment::open(welcome.job, out);
                 case Answer::refused:
+                    taken = welcome.job.id != 0;
                     return fail(MPI_ERR_OTHER, "%s", welcome.refusal.c_str());
                 case Answer::hung_up:
                     usleep(kPause);

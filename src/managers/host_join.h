@@ -25,7 +25,7 @@ struct HostJoin {
 /// What it is told, as the payload of a `reply` frame.
 struct HostWelcome {
     std::string refusal;  ///< a sentence; empty if welcome
-    job::JobAddress job;
+    job::JobAddress job;  ///< with a refusal: of the job in which another process is that rank already, id 0 if none is
 };
 
 std::string encode(const HostJoin& message);
@@ -45,7 +45,7 @@ std::string host_socket_name(job::JobId job, int which);
 int connect_helper(job::JobId job);
 
 /// Maps this host's segment of the job, `id` being what id_of() says. It is made if this process is the
-/// first. MPI_SUCCESS, or an error class with failure_text().
-int join_host(const ManagedJob& job, job::JobId id, job::JobSegment& out);
+/// first. MPI_SUCCESS, or an error class with failure_text(); `taken` then says whether another process is that rank already.
+int join_host(const ManagedJob& job, job::JobId id, job::JobSegment& out, bool& taken);
 
 }  // namespace starling::managers

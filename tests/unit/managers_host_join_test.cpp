@@ -89,12 +89,19 @@ TEST(HostJoin, AnotherUserWhoHoldsTheNamesDoesNotKeepTheJobFromStarting) {
     Squatter squatter(id, 3);
     ASSERT_TRUE(squatter.holds());
     JobSegment first, second;
-    ASSERT_EQ(join_host(job_of_two(0), id, first), 0) << failure_text();
+    bool taken = true;
+    ASSERT_EQ(join_host(job_of_two(0), id, first, taken), 0) << failure_text();
+    EXPECT_FALSE(taken);
     // Who comes when the names are free finds the same helper.
     squatter.leave();
-    ASSERT_EQ(join_host(job_of_two(1), id, second), 0) << failure_text();
+    ASSERT_EQ(join_host(job_of_two(1), id, second, taken), 0) << failure_text();
     EXPECT_EQ(first.header().owner_pid, second.header().owner_pid);
     EXPECT_EQ(first.header().secret[0], second.header().secret[0]);
+    // Who was started as a rank that is there already hears that, whatever else keeps others from joining.
+    EXPECT_FALSE(taken);
+    JobSegment third;
+    EXPECT_NE(join_host(job_of_two(0), id, third, taken), 0);
+    EXPECT_TRUE(taken);
     // And so does who comes when the first name is another user's again.
     Squatter again(id, 1);
     ASSERT_TRUE(again.holds());
@@ -141,7 +148,8 @@ TEST(HostJoin, TheHelperOfAStarterThatDiesBeforeItHasJoinedEnds) {
     close(output[0]);
     // Who comes now starts another.
     JobSegment segment;
-    EXPECT_EQ(join_host(job_of_two(1), id, segment), 0) << failure_text();
+    bool taken;
+    EXPECT_EQ(join_host(job_of_two(1), id, segment, taken), 0) << failure_text();
 }
 
 }  // namespace

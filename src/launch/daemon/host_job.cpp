@@ -202,13 +202,13 @@ bool HostJob::on_frame(FrameServer::ConnectionId id, const control::Frame& frame
     else if (!decode(frame.payload, join))
         return false;
     else
-        welcome.refusal = admit(join);
-    if (welcome.refusal.empty()) welcome.job = job_->segment.address();
+        welcome.refusal = admit(join, welcome.job);
     server_.send(id, control::MessageKind::reply, encode(welcome));
     return true;
 }
 
-std::string HostJob::admit(const managers::HostJoin& join) {
+// `job` is the address of what it joins, or of what another process has joined as that rank.
+std::string HostJob::admit(const managers::HostJoin& join, job::JobAddress& job) {
     const std::string who = "rank " + std::to_string(join.rank);
     if (!job_) return who + " came when its job had ended";
     if (join.job != id_ || join.size != job_->segment.header().size) return "another job has the same name on this host";
@@ -216,7 +216,10 @@ std::string HostJob::admit(const managers::HostJoin& join) {
         return who + " is on another host, as the process manager has told the first rank here";
     if (job_->failing) return who + " came when its job had failed";
     Member& record = member(join.rank);
-    if (record.where != Where::awaited) return who + " has called MPI_Init already, in another process that was started as it";
+    if (record.where != Where::awaited) {
+        job = job_->segment.address();
+        return who + " has called MPI_Init already, in another process that was started as it";
+    }
     record.pid_fd = open_process(join.pid);
     if (record.pid_fd < 0) return "cannot watch process " + std::to_string(join.pid) + ", " + who + ": " + std::strerror(errno);
     const uint32_t rank = join.rank;
@@ -227,6 +230,7 @@ std::string HostJob::admit(const managers::HostJoin& join) {
     if (linger_ != 0) loop_.cancel(std::exchange(linger_, 0));
     forget_starter();
     if (!manager_known_) watch_manager(join.pid);
+    job = job_->segment.address();
     return {};
 }
 

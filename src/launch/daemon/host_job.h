@@ -48,7 +48,7 @@ class HostJob {
 
     Start listen();
     bool on_frame(FrameServer::ConnectionId id, const control::Frame& frame);
-    std::string admit(const managers::HostJoin& join);
+    std::string admit(const managers::HostJoin& join, job::JobAddress& job);
     bool watch_starter(pid_t starter);
     void forget_starter();
     void on_starter_gone();
