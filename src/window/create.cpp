@@ -1,4 +1,6 @@
 // Windows: their making and their end.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -7,6 +9,7 @@
 #include "base/error.h"
 #include "base/immortal.h"
 #include "base/pool.h"
+#include "base/process.h"
 #include "base/random.h"
 #include "base/state.h"
 #include "collective/channel_exchange.h"
@@ -86,6 +89,17 @@ bool make_board(Window& window) {
     return window.board_memory != nullptr;
 }
 
+/// The error of `what`, which that process has made and this one can't map. Who dies has no descriptors any more a moment before
+/// it is seen to have ended.
+int not_mapped(const link::Process& maker, int rank, const char* what) {
+    for (int turns = 0; turns < 100; ++turns) {
+        if (link::has_ended(maker) || process_gone(static_cast<pid_t>(maker.job->segment().cell(maker.rank).pid)))
+            return fail(MPI_ERR_PROC_ABORTED, "rank %d ended before %s, which it had made, was mapped", rank, what);
+        usleep(1000);
+    }
+    return fail(MPI_ERR_NO_MEM, "%s, which rank %d has made, can't be mapped", what, rank);
+}
+
 /// The first process of a host has made it.
 int open_board(Window& window, const comm::Group& group, const std::vector<Claim>& claims) {
     const int maker = window.neighbours[0];
@@ -93,7 +107,7 @@ int open_board(Window& window, const comm::Group& group, const std::vector<Claim
     if (!memory)
         if (link::Peer* peer = group.at(maker).job->peer(group.at(maker).rank))
             memory = peer->near.exchanged(claims[static_cast<size_t>(maker)].board, board_bytes(window));
-    if (!memory) return fail(MPI_ERR_NO_MEM, "the board of the window's locks, which rank %d has made, can't be mapped", maker);
+    if (!memory) return not_mapped(group.at(maker), maker, "the board of the window's locks");
     window.board = Board(memory, static_cast<uint32_t>(window.neighbours.size()));
     window.desk.open(window.board, static_cast<uint32_t>(window.my_place));
     return MPI_SUCCESS;
@@ -117,7 +131,8 @@ int share(Window& window, comm::Comm& comm, const std::vector<Claim>& claims, bo
     const shm::PagesName& memory = second[0].memory;
     if (!memory.valid())
         return fail(MPI_ERR_NO_MEM, "no memory for a window of %llu bytes", static_cast<unsigned long long>(all));
-    if (comm.rank != 0 && !window.pages.open(memory, all)) return fail(MPI_ERR_NO_MEM, "the memory of rank 0 can't be mapped");
+    if (comm.rank != 0 && !window.pages.open(memory, all))
+        return not_mapped(comm.local_group().at(0), 0, "a shared window's memory");
     window.base = window.pages.data() + window.offsets[static_cast<size_t>(comm.rank)];
     return MPI_SUCCESS;
 }
