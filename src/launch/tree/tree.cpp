@@ -44,6 +44,7 @@ TreeSettings TreeSettings::from_config() {
     settings.encrypt = variables.encryption;
     settings.agent = words(variables.launcher_agent ? variables.launcher_agent : "");
     settings.program = control::find_starlingd();
+    if (settings.program.empty()) settings.program = "starlingd";  // the other hosts' PATH may know it
     settings.interfaces = variables.daemon_interfaces ? variables.daemon_interfaces : "";
     settings.fanout = static_cast<uint32_t>(variables.tree_fanout);
     settings.keep_agent = variables.keep_agent;
