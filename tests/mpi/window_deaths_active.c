@@ -14,7 +14,11 @@ static void die_in(int state) {
     const int one = 1;
     if (state == kPosted) OK(MPI_Win_post(others, 0, win));
     if (state == kStarted) OK(MPI_Win_start(group_of_0, 0, win));
-    if (state == kInFence || state == kWithAccesses) OK(MPI_Win_fence(0, win));
+    if (state == kInFence || state == kWithAccesses) {
+        OK(MPI_Win_fence(0, win));
+        // Who is through earlier than others and dies may make theirs fail: all are through.
+        for (int i = 0; i < size - 1; ++i) OK(MPI_Recv(NULL, 0, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    }
     if (state == kStarted || state == kWithAccesses) OK(MPI_Put(&one, 1, MPI_INT, 0, 1, 1, MPI_INT, win));
     // Whoever waits does so by now, or soon.
     raise(SIGKILL);
@@ -39,6 +43,7 @@ static void groups(int state) {
 
 static void fences(int state) {
     OK(MPI_Win_fence(0, win));
+    OK(MPI_Send(NULL, 0, MPI_INT, doomed, 0, MPI_COMM_WORLD));
     const int value = rank;
     if (state == kWithAccesses) OK(MPI_Put(&value, 1, MPI_INT, 0, 2 + rank, 1, MPI_INT, win));
     EXPECT_INT(class_of(MPI_Win_fence(0, win)), MPI_ERR_PROC_ABORTED);
