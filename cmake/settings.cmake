@@ -1,7 +1,13 @@
 # Compiler and build-wide settings.
 # The library directory is lib everywhere: the build tree and the installed tree have one layout.
-set(CMAKE_INSTALL_LIBDIR lib CACHE PATH "Where libraries go, below the prefix")
+# A cache variable with a type would make an absolute path of what -DCMAKE_INSTALL_LIBDIR=… says, below the folder that one configures from.
+if(NOT DEFINED CMAKE_INSTALL_LIBDIR)
+    set(CMAKE_INSTALL_LIBDIR lib CACHE PATH "Where libraries go, below the prefix")
+endif()
 include(GNUInstallDirs)
+if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+    message(FATAL_ERROR "CMAKE_INSTALL_LIBDIR is ${CMAKE_INSTALL_LIBDIR}: say it relative to the prefix, as in -DCMAKE_INSTALL_LIBDIR=lib64, for what is installed finds its parts by their places")
+endif()
 find_package(Threads REQUIRED)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 find_package(PkgConfig REQUIRED)
