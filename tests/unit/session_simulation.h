@@ -295,11 +295,13 @@ class Pipe final : public Carrier {
     }
     uint32_t frame_limit() const override { return 66'560; }
     bool stalls(uint64_t) override { return stalled; }
+    bool by_device() const override { return device; }
 
     Network& network;
     const int end;
     Pipe* other = nullptr;
     bool alive = true;
+    bool device = false;
     bool stalled = false;  ///< takes everything, and brings nothing
     bool hold = false;     ///< what it takes stays with the peer's host, whose process computes
     std::vector<std::vector<std::byte>> held;
@@ -309,8 +311,9 @@ class Pipe final : public Carrier {
 
 /// A connection between the two sessions. What it swallowed when it dies is gone.
 struct PipePair {
-    explicit PipePair(Network& its_network) : network(its_network), ends{{network, 0}, {network, 1}} {
+    explicit PipePair(Network& its_network, bool device = false) : network(its_network), ends{{network, 0}, {network, 1}} {
         for (int i = 0; i < 2; ++i) {
+            ends[i].device = device;
             ends[i].other = &ends[1 - i];
             network.session(i).attach(ends[i]);
         }

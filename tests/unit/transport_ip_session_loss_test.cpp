@@ -270,5 +270,78 @@ TEST(SessionLoss, AQuestionIsAnsweredAtOnceWhateverWasAllowed) {
     EXPECT_LT(met.network.now - start, 2 * kRoundTrip);
 }
 
+/// A connection of a device, and the datagrams beside it.
+struct ByDevice : Met {
+    PipePair connection{network, true};
+    const uint64_t before = datagrams_so_far();
+    uint64_t datagrams_so_far() { return end(0).datagrams + end(1).datagrams; }
+    uint64_t datagrams() { return datagrams_so_far() - before; }
+    uint64_t time_to_be_idle() {
+        const uint64_t start = network.now;
+        while (!network.session(0).idle() && network.step()) {}
+        return network.now - start;
+    }
+};
+
+// Nothing is lost on it, so what acknowledgements free can wait, and they go by it.
+TEST(SessionLoss, ADevicesConnectionIsAcknowledgedRarelyAndByItself) {
+    ByDevice met;
+    EXPECT_LE(alone_while(met, 500 * kMillisecond, 2500 * kMicrosecond), 500 / 20 + 1);
+    EXPECT_EQ(met.got, 200u);
+    EXPECT_LE(met.time_to_be_idle(), kDeviceAckDelay + kRoundTrip);
+    for (int i = 0; i < 500; ++i, met.network.run_until(met.network.now + 10 * kMicrosecond)) met.send(4000);
+    met.network.run_until(met.network.now + kMillisecond);
+    EXPECT_EQ(met.got, 500u + 200u);
+    EXPECT_EQ(met.datagrams(), 0u);
+}
+
+TEST(SessionLoss, WhatGoesBackAcknowledgesWhatADeviceHasBrought) {
+    ByDevice met;
+    met.end(1).on_packet = [&](Session&, const packet::Header&, const std::byte*) { ++met.got; };
+    for (int i = 0; i < 1000; ++i) {
+        met.send();
+        met.time_to_arrive();
+        met.network.run_until(met.network.now + 2 * kMillisecond);
+        ASSERT_TRUE(met.network.send(1, 0, 8));
+        met.network.run_until(met.network.now + kMillisecond);
+    }
+    EXPECT_EQ(met.connection.ends[0].frames, 1000u);
+    EXPECT_LE(met.connection.ends[1].frames, 1001u);
+    EXPECT_EQ(met.datagrams(), 0u);
+}
+
+TEST(SessionLoss, WhoHastensNeedNotWaitForADevicesAcknowledgement) {
+    ByDevice met;
+    met.send();
+    met.time_to_arrive();
+    met.network.session(0).hasten(met.network.now);
+    EXPECT_LT(met.time_to_be_idle(), 2 * kRoundTrip);
+    // Nor if the question is lost, or its answer.
+    for (uint64_t lost = 0; lost < 2; ++lost) {
+        met.network.run_until(met.network.now + 5 * kMillisecond);
+        met.lose([&](uint64_t n) { return n == lost; });
+        met.send();
+        met.time_to_arrive();
+        met.network.session(0).hasten(met.network.now);
+        met.network.arm(0);
+        EXPECT_LT(met.time_to_be_idle(), 4 * kProbeTime) << lost;
+    }
+}
+
+TEST(SessionLoss, APeerThatComputesIsSeldomAskedAfterADevicesConnection) {
+    ByDevice met;
+    met.end(1).listening = false;
+    met.connection.ends[0].hold = true;
+    for (int i = 0; i < 20; ++i) met.send(4000);
+    met.network.run_until(met.network.now + kSecond);
+    EXPECT_GT(met.datagrams(), 0u);
+    EXPECT_LT(met.datagrams(), 30u);
+    met.connection.ends[0].let_go();
+    met.network.listen(1);
+    met.time_to_arrive();
+    EXPECT_EQ(met.got, 20u);
+    EXPECT_EQ(met.end(0).counters.repeated, 0u);
+}
+
 }  // namespace
 }  // namespace starling::ip

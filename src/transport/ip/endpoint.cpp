@@ -324,8 +324,10 @@ void Endpoint::flush_acks() {
 
 void Endpoint::hasten() {
     const uint64_t now = now_ns();
-    for (Session* session = state_->active.front(); session; session = state_->active.next(session))
-        if (!session->idle() && session->allows_hold()) session->ask(now);
+    for (Session* session = state_->active.front(); session; session = state_->active.next(session)) {
+        session->hasten(now);
+        state_->watch(static_cast<Member&>(*session));
+    }
     flush_acks();
 }
 

@@ -54,7 +54,7 @@ struct Counters {
     uint64_t datagrams_sent = 0, datagrams_received = 0;
     uint64_t bytes_sent = 0, bytes_received = 0;  ///< of datagrams, UDP payload
     uint64_t packets_sent = 0, packets_received = 0;
-    uint64_t acks_alone = 0;    ///< datagrams sent for nothing but an acknowledgement
+    uint64_t acks_alone = 0;    ///< datagrams and frames sent for nothing but an acknowledgement
     uint64_t repeated = 0;      ///< datagrams sent again, wholly or in part
     uint64_t timeouts = 0;      ///< of the retransmission timer
     uint64_t duplicates = 0;    ///< datagrams received that held nothing new

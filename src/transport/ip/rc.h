@@ -117,7 +117,7 @@ class RcConnection final : public Connection {
     Sent send(const iovec* parts, int count) override;
     bool stalls(uint64_t) override { return state_ != State::open; }
     uint32_t frame_limit() const override { return frame_limit_; }
-    bool datagrams_first() const override { return false; }
+    bool by_device() const override { return true; }
 
     /// The port that it uses; its queue, null before and after.
     verbs::Port& port() const { return port_->port(); }

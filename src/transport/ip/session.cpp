@@ -79,6 +79,7 @@ void Session::attach(Carrier& carrier) {
         if (place.carrier) continue;
         place = {&carrier, false, false};
         ++carrier_count_;
+        device_count_ = static_cast<uint8_t>(device_count_ + carrier.by_device());
         return;
     }
 }
@@ -88,6 +89,7 @@ void Session::detach(Carrier& carrier) {
         if (carriers_[i].carrier != &carrier) continue;
         carriers_[i] = {};
         --carrier_count_;
+        device_count_ = static_cast<uint8_t>(device_count_ - carrier.by_device());
         give_up(static_cast<uint8_t>(kFirstCarrier + i));
         return;
     }
@@ -188,12 +190,10 @@ void Session::close() {
     dead_ = true;
     reset_sending();
     in_.clear();
-    told_ = ack_at_ = probe_at_ = deaf_since_ = 0;
-    owed_ = echo_ = 0;
-    twice_ = false;
-    owed_bytes_ = 0;
+    probe_at_ = deaf_since_ = 0;
+    owed_ = {};
     for (Attached& place : carriers_) place = {};
-    carrier_count_ = 0;
+    carrier_count_ = device_count_ = 0;
 }
 
 void Session::revive(uint64_t key, void* new_user) {

@@ -169,6 +169,8 @@ class Session : private PacketSink {
     uint64_t answered_at() const { return answered_at_; }
     /// The peer was told that it may hold back acknowledgements for longer than kAckDelay.
     bool allows_hold() const { return hold_ > 0; }
+    /// Asks for those.
+    void hasten(uint64_t now);
     /// For tests: bytes under way on all paths.
     uint64_t in_flight() const;
 
@@ -199,8 +201,18 @@ class Session : private PacketSink {
     uint8_t allow_hold(uint64_t now);
     void count_as_sent(Range range);
     void send_bare(int index, bool probe, uint64_t now);
-    bool ack_due(uint64_t now) const { return ack_at_ != 0 && ack_at_ <= now; }
+    bool ack_due(uint64_t now) const { return owed_.ack_at != 0 && owed_.ack_at <= now; }
     int reply_path() const;
+    bool acknowledge_by(int carrier, uint64_t now);
+    /// What is owed to the peer, and an acknowledgement tells.
+    struct Owed {
+        uint64_t told = 0;    ///< as far as the last acknowledgement went
+        uint64_t ack_at = 0;  ///< when the acknowledgement must go out; 0: none is owed
+        uint64_t bytes = 0;   ///< that came over carriers since the last acknowledgement
+        uint32_t count = 0;   ///< datagrams since the last acknowledgement
+        uint32_t echo = 0;    ///< number of the last datagram, or of the last probe
+        bool twice = false;   ///< one of them brought nothing new
+    };
 
     // session_receive.cpp
     bool right_incarnation(const Datagram& datagram, uint64_t now);
@@ -220,13 +232,14 @@ class Session : private PacketSink {
     void lose(Flown& flown, bool congestion);
     void note_loss_of_size(Path& path, uint32_t length);
     void want_ack(uint64_t at) {
-        if (ack_at_ == 0 || at < ack_at_) ack_at_ = at;
+        if (owed_.ack_at == 0 || at < owed_.ack_at) owed_.ack_at = at;
     }
 
     // session_timer.cpp
     void on_path_timeout(int index, uint64_t now);
     void consider_leaving(int index, uint64_t now);
     uint64_t carriers_late_at() const;
+    bool by_devices_alone() const { return carrier_count_ > 0 && device_count_ == carrier_count_; }
     void on_carriers_late(uint64_t now);
     void question_carriers(uint64_t now);
     void probe_suspended(uint64_t now);
@@ -261,12 +274,7 @@ class Session : private PacketSink {
     uint64_t peer_epoch_ = 0;  ///< 0: not heard of
     uint64_t past_epoch_ = 0;  ///< of the incarnation that was given up, if there was one
     Reassembly in_;
-    uint64_t told_ = 0;        ///< as far as the last acknowledgement went
-    uint64_t ack_at_ = 0;      ///< when the acknowledgement must go out; 0: none is owed
-    uint64_t owed_bytes_ = 0;  ///< that came over carriers since the last acknowledgement
-    uint32_t owed_ = 0;        ///< datagrams since the last acknowledgement
-    bool twice_ = false;       ///< one of them brought nothing new
-    uint32_t echo_ = 0;        ///< number of the last datagram, or of the last probe
+    Owed owed_;
     bool echo_probe_ = false;  ///< it is a probe's: what comes behind it does not take its place
     uint64_t echo_at_ = 0;
     int8_t last_path_ = -1;  ///< by which the last datagram came
@@ -285,6 +293,7 @@ class Session : private PacketSink {
 
     uint8_t preferred_ = 0;  ///< paths that are preferred
     uint8_t carrier_count_ = 0;
+    uint8_t device_count_ = 0;     ///< of these, devices'
     uint8_t carrier_backoff_ = 0;  ///< questions after carriers in a row that were not answered
     struct Attached {
         Carrier* carrier = nullptr;

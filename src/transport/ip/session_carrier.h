@@ -33,8 +33,9 @@ class Carrier {
     /// anew.
     virtual bool stalls(uint64_t now) = 0;
 
-    /// What is short and has nothing before it arrives sooner as a datagram. Constant.
-    virtual bool datagrams_first() const { return true; }
+    /// A device's: it repeats by itself what is lost, so acknowledgements of the session only free memory, and nothing arrives sooner
+    /// as a datagram. Constant.
+    virtual bool by_device() const { return false; }
 
     /// The most bytes a frame may have; at least 1500. Constant.
     virtual uint32_t frame_limit() const = 0;

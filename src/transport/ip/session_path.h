@@ -14,7 +14,9 @@ inline constexpr uint64_t kAckDelay = 250 * kMicrosecond;  ///< an acknowledgeme
 /// An allowance of the sender's, since what is lost last is missed so much later: this part of the time since it lost something.
 inline constexpr uint64_t kHoldShare = 128;
 inline constexpr uint64_t kCarrierAckDelay = 1 * kMillisecond;  ///< one for what came over a carrier
-inline constexpr uint64_t kFirstTimeout = 20 * kMillisecond;    ///< before anything was measured
+/// The same of a device's, which loses nothing: then only the sender's memory waits. And when to ask for it: nothing but a peer that computes keeps it.
+inline constexpr uint64_t kDeviceAckDelay = 20 * kMillisecond, kDevicePatience = 100 * kMillisecond;
+inline constexpr uint64_t kFirstTimeout = 20 * kMillisecond;  ///< before anything was measured
 inline constexpr uint64_t kMostTimeout = 1000 * kMillisecond;
 inline constexpr uint64_t kRefusedWait = 20 * kMillisecond;     ///< when the kernel knows no way at all
 inline constexpr uint64_t kProbeInterval = 250 * kMillisecond;  ///< of paths that seem dead

@@ -37,8 +37,8 @@ bool Session::receive(const Datagram& datagram, int path, Carrier* carrier, uint
     }
     if (header.number != 0) {
         note_echo(header.number, datagram.stream_bytes == 0, now);
-        ++owed_;
-        want_ack(header.flags & datagram_flag::kAckNow || owed_ >= kOwedMost ? now : now + (1 + header.hold) * kAckDelay);
+        ++owed_.count;
+        want_ack(header.flags & datagram_flag::kAckNow || owed_.count >= kOwedMost ? now : now + (1 + header.hold) * kAckDelay);
     }
     if (hears_us)
         deaf_since_ = 0;
@@ -47,17 +47,18 @@ bool Session::receive(const Datagram& datagram, int path, Carrier* carrier, uint
     if (datagram.stream_bytes == 0) return true;
     const bool taken = take_stream(datagram, carrier, now);
     // An answer that went from within a delivery has acknowledged what was delivered by then, not what came behind it.
-    if (ack_at_ == 0 && in_.expected() > told_) want_ack(now + (1 + header.hold) * kAckDelay);
+    if (owed_.ack_at == 0 && in_.expected() > owed_.told)
+        want_ack(now + (carrier && carrier->by_device() ? kDeviceAckDelay : (1 + header.hold) * kAckDelay));
     return taken;
 }
 
 // An answer names one datagram. A path that a probe came by is not tried again for long, so that is named whatever comes behind it; and
 // of two that come together each has an answer.
 void Session::note_echo(uint32_t number, bool probe, uint64_t now) {
-    const bool kept = echo_ != 0 && echo_probe_;
+    const bool kept = owed_.echo != 0 && echo_probe_;
     if (kept && !probe) return;
     if (kept) flush_ack(now);
-    echo_ = number;
+    owed_.echo = number;
     echo_probe_ = probe;
     echo_at_ = now;
 }
@@ -65,9 +66,11 @@ void Session::note_echo(uint32_t number, bool probe, uint64_t now) {
 bool Session::take_stream(const Datagram& datagram, Carrier* carrier, uint64_t now) {
     const DatagramHeader& header = datagram.header;
     if (carrier) {
-        owed_bytes_ += datagram.stream_bytes;
-        const bool much = owed_bytes_ >= kOwedBytes || header.flags & datagram_flag::kAckNow;
-        want_ack(much ? now : now + std::max(kCarrierAckDelay, header.hold * kAckDelay));
+        owed_.bytes += datagram.stream_bytes;
+        const bool much =
+            owed_.bytes >= (carrier->by_device() ? std::max(kOwedBytes, outside_.window / uint64_t{4}) : kOwedBytes);
+        const uint64_t delay = carrier->by_device() ? kDeviceAckDelay : std::max(kCarrierAckDelay, header.hold * kAckDelay);
+        want_ack(much || header.flags & datagram_flag::kAckNow ? now : now + delay);
     }
     switch (in_.accept(header.offset, datagram.stream, datagram.stream_bytes, *this)) {
         case Reassembly::Result::in_order:
@@ -80,7 +83,7 @@ bool Session::take_stream(const Datagram& datagram, Carrier* carrier, uint64_t n
             return true;
         case Reassembly::Result::duplicate:
             ++outside_.counters.duplicates;
-            twice_ = true;
+            owed_.twice = true;
             want_ack(now);
             // It repeats what we have: our acknowledgements do not arrive, this one or all.
             if (deaf_since_ == 0) deaf_since_ = now;

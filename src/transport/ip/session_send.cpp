@@ -49,7 +49,7 @@ bool Session::carriers_serve() const {
 int Session::pick_path_beside(const Range& range) const {
     const bool repeat = range.start < next_;
     if (range.length() > kBesideMost || (!repeat && (carried_ > 0 || buffer_.kept() > kBesideAll))) return -1;
-    if (const int carrier = pick_carrier(); carrier >= 0 && !carriers_[carrier].carrier->datagrams_first()) return -1;
+    if (const int carrier = pick_carrier(); carrier >= 0 && carriers_[carrier].carrier->by_device()) return -1;
     return first_path(
         [](const Path& path) { return path.usable() && path.has_room() && path.backoff < kBesideTimeouts && path.proven(); });
 }
@@ -120,7 +120,7 @@ void Session::fill(Head& head, uint64_t offset, uint32_t stream_bytes, int most_
     DatagramHeader& header = head.header;
     header.magic = DatagramHeader::kMagic;
     header.version = DatagramHeader::kVersion;
-    header.flags = twice_ ? datagram_flag::kTwice : 0;
+    header.flags = owed_.twice ? datagram_flag::kTwice : 0;
     header.key = key_;
     header.job = outside_.self.job;
     header.rank = outside_.self.rank;
@@ -130,9 +130,9 @@ void Session::fill(Head& head, uint64_t offset, uint32_t stream_bytes, int most_
     header.offset = offset;
     header.ack = in_.expected();
     header.number = number;
-    header.echo = echo_;
+    header.echo = owed_.echo;
     header.echo_delay = 0;
-    if (echo_ != 0 && now > echo_at_)
+    if (owed_.echo != 0 && now > echo_at_)
         header.echo_delay = static_cast<uint32_t>(std::min<uint64_t>((now - echo_at_) / kMicrosecond, UINT32_MAX));
     header.window = static_cast<uint16_t>(std::min<uint32_t>(in_.window() / kWindowUnit, UINT16_MAX));
     header.ranges = 0;
@@ -153,12 +153,8 @@ void Session::fill(Head& head, uint64_t offset, uint32_t stream_bytes, int most_
     }
     header.bytes = head.bytes + stream_bytes;
     // With this everything is acknowledged that was delivered by now.
-    told_ = in_.expected();
-    owed_ = 0;
-    twice_ = false;
-    owed_bytes_ = 0;
-    echo_ = 0;
-    ack_at_ = 0;
+    owed_ = {};
+    owed_.told = in_.expected();
 }
 
 // An acknowledgement that has company wakes nobody by itself, which counts where processes share processors. Where little is lost little is
@@ -193,16 +189,14 @@ bool Session::send_frame(int index, Range range, uint64_t now) {
     cut(range, room);
     iovec parts[Carrier::kMost];
     const int count = 1 + buffer_.parts(range, parts + 1, Carrier::kMost - 1);
-    const uint32_t owed = owed_, echo = echo_;
-    const uint64_t owed_bytes = owed_bytes_, ack_at = ack_at_, told = told_;
+    const Owed owed = owed_;
     Head head;
     fill(head, range.start, static_cast<uint32_t>(range.length()), kRangesWithData, 0, now);
     parts[0] = {&head, head.bytes};
     Carrier* const carrier = place.carrier;
     const Sent sent = carrier->send(parts, count);
     if (sent != Sent::done) {
-        owed_ = owed, echo_ = echo;
-        owed_bytes_ = owed_bytes, ack_at_ = ack_at, told_ = told;
+        owed_ = owed;
         (sent == Sent::busy ? place.busy : place.gone) = true;
         return true;  // there may be another way
     }
@@ -266,28 +260,34 @@ int Session::reply_path() const {
     return usable >= 0 ? usable : first_path([](const Path& path) { return path.present; });
 }
 
+// By a device's connection, if there is one: it is not lost there, and costs no call of the system. What a datagram has asked, one answers.
 void Session::flush_ack(uint64_t now) {
-    if (ack_at_ == 0 || dead_ || key_ == 0) return;
+    if (owed_.ack_at == 0 || dead_ || key_ == 0) return;
     const int path = reply_path();
-    if (path >= 0) {
-        send_bare(path, false, now);
-        outside_.flush();
+    const int carrier = carrier_count_ > 0 ? pick_carrier() : -1;
+    const bool by_device = carrier >= 0 && owed_.echo == 0 && carriers_[carrier].carrier->by_device();
+    if (carrier >= 0 && (by_device || path < 0) && acknowledge_by(carrier, now)) return;
+    if (path < 0) {
+        owed_.ack_at = now + kAckDelay;
         return;
     }
-    // Nothing but connections leads there.
-    const int index = pick_carrier();
-    if (index < 0) {
-        ack_at_ = now + kAckDelay;
-        return;
-    }
+    send_bare(path, false, now);
+    outside_.flush();
+}
+
+bool Session::acknowledge_by(int carrier, uint64_t now) {
+    const Owed owed = owed_;
     Head head;
     fill(head, next_, 0, kMostRanges, 0, now);
     const iovec part{&head, head.bytes};
-    if (carriers_[index].carrier->send(&part, 1) != Sent::done) {
-        carriers_[index].busy = true;
-        ack_at_ = now + kAckDelay;
+    const Sent sent = carriers_[carrier].carrier->send(&part, 1);
+    if (sent == Sent::done) {
+        ++outside_.counters.acks_alone;
+        return true;
     }
-    ++outside_.counters.acks_alone;
+    owed_ = owed;
+    (sent == Sent::busy ? carriers_[carrier].busy : carriers_[carrier].gone) = true;
+    return false;
 }
 
 // A datagram without stream bytes: an acknowledgement, or a probe, which wants one.

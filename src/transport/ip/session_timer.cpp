@@ -24,7 +24,7 @@ uint64_t probe_interval(const Path& path) {
 
 uint64_t Session::deadline() const {
     if (dead_) return UINT64_MAX;
-    uint64_t at = earlier(UINT64_MAX, key_ != 0 ? ack_at_ : 0);
+    uint64_t at = earlier(UINT64_MAX, key_ != 0 ? owed_.ack_at : 0);
     at = earlier(at, loss_check_at_);
     at = earlier(at, probe_at_);
     at = earlier(at, blocked_until_);
@@ -126,6 +126,8 @@ uint64_t Session::carriers_late_at() const {
         return 0;
     const int path = asking_path();
     if (path < 0) return 0;
+    // What devices have taken arrives. Once it was asked for it should come.
+    if (carrier_question_ == 0 && by_devices_alone()) return carried_since_ + kDevicePatience;
     const uint64_t wait = (paths_[path].round_trip.timeout() + std::max(kCarrierAckDelay, hold_))
                           << std::min<int>(carrier_backoff_, 10);
     return carried_since_ + std::min(wait, kMostTimeout);
@@ -151,6 +153,14 @@ void Session::question_carriers(uint64_t now) {
         place.gone = true;
         give_up(static_cast<uint8_t>(kFirstCarrier + i));
     }
+}
+
+void Session::hasten(uint64_t now) {
+    if (idle()) return;
+    if (carried_ > 0 && by_devices_alone())
+        on_carriers_late(now);
+    else if (allows_hold())
+        ask(now);
 }
 
 void Session::ask(uint64_t now) {
