@@ -77,9 +77,9 @@ class Process {
         endpoint->commit(session, static_cast<uint32_t>(text.size()));
         return true;
     }
-    void poll() {
+    void poll(uint64_t now = now_ns()) {
         current() = this;
-        endpoint->poll(now_ns());
+        endpoint->poll(now);
     }
 
     Endpoint* endpoint = nullptr;

@@ -121,6 +121,40 @@ TEST_F(EndpointVerbs, WhereOneHasNoPortsUdpServes) {
     EXPECT_EQ(fabric.port(0).sent, 0u);
 }
 
+TEST_F(EndpointVerbs, SocketsAreLookedAtSeldomWhilePortsBringEverything) {
+    fabric.add_device(0, "a0");
+    fabric.add_device(1, "b0");
+    open_both();
+    ASSERT_TRUE(meet_by_verbs());
+    ASSERT_TRUE(send_on(10));
+    // A time at which what sockets have brought is long past.
+    const uint64_t then = now_ns() + kSecond;
+    a.poll(then);
+    b.poll(then);
+    ASSERT_TRUE(a.send(*to_b, expected_b, text_of(expected_b)));
+    b.poll(then);
+    ASSERT_EQ(b.got.size(), expected_b + 1);
+    Process c{2};
+    Session& from_c = c.meet(1, b.endpoint->port());
+    c.send(from_c, 0, "by a socket");
+    for (uint64_t i = 1; i < 10; ++i) b.poll(then + i * kMicrosecond);
+    EXPECT_EQ(b.got.size(), expected_b + 1);
+    b.poll(then + 100 * kMicrosecond);
+    EXPECT_EQ(b.got.size(), expected_b + 2);
+    // From then on they are looked at again.
+    c.send(from_c, 0, "another");
+    b.poll(then + 101 * kMicrosecond);
+    EXPECT_EQ(b.got.size(), expected_b + 3);
+    // And at once where all must be known.
+    a.send(*to_b, expected_b, text_of(expected_b));
+    b.poll(then + 5 * kMillisecond);
+    b.poll(then + 5 * kMillisecond + kMicrosecond);
+    c.send(from_c, 0, "a third");
+    b.endpoint->look_everywhere();
+    b.poll(then + 5 * kMillisecond + 2 * kMicrosecond);
+    EXPECT_EQ(b.got.size(), expected_b + 5);
+}
+
 TEST_F(EndpointVerbs, NothingGetsLostInBadWeather) {
     fabric.add_device(0, "a0");
     fabric.add_device(1, "b0");

@@ -304,13 +304,15 @@ uint32_t Endpoint::payload_limit(const Session& session) const { return session.
 
 bool Endpoint::poll(uint64_t now) { return state_->poll(now); }
 
-uint32_t Endpoint::what_came() {
+uint32_t Endpoint::what_came() { return state_->what_came(); }
+
+uint32_t Endpoint::State::what_came() {
     epoll_event events[16];
-    const int count = epoll_wait(state_->epoll, events, std::size(events), 0);
+    const int count = epoll_wait(epoll, events, std::size(events), 0);
     uint32_t came = 0;
     for (int i = 0; i < count; ++i) came |= static_cast<uint32_t>(events[i].data.u64);
-    if (came & State::kRails) state_->rails_at = 0;
-    state_->udp.expect(came & ((1u << Udp::kSockets) - 1));
+    if (came & kRails) rails_at = 0;
+    udp.expect(came & ((1u << Udp::kSockets) - 1));
     return came;
 }
 

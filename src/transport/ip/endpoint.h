@@ -92,6 +92,8 @@ class Endpoint {
     bool arm();
     /// The next poll() leaves nothing out.
     void look_everywhere();
+    /// Something has come by a port that its queues did not tell of.
+    void ports_brought();
 
     /// UDP port of this process, host byte order.
     uint16_t port() const;

@@ -42,6 +42,8 @@ bool Endpoint::State::poll(uint64_t time) {
             totals.bytes_received += arrival.bytes;
         }
         const int count = arrived;
+        if (verbs && count > 0) [[unlikely]]
+            sockets_brought(time);
         arrived = taken = 0;
         if (count < Udp::kReceiveBatch && !udp.expects()) break;
     }

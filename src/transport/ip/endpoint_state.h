@@ -67,8 +67,9 @@ struct Verbs {
     bool to_group = false;         ///< something that came was to a group, since the poll began
     int came = 0, taken = 0;       ///< datagrams of the last poll, and how many of them are done with
     std::vector<Member*> waiting;  ///< a port was too busy for what they had to send
-    uint64_t brought_at = 0;       ///< ns, when a datagram came last
-    uint32_t passed = 0;           ///< polls since then that left out the sockets
+    bool sockets_last = true;      ///< brought something, not the ports
+    uint64_t sockets_at = 0;       ///< ns, when they did,
+    uint64_t looked_at = 0;        ///< and when the kernel was asked after them
     uint64_t sent = 0, received = 0, busy = 0;
 };
 
@@ -123,6 +124,7 @@ struct Endpoint::State final : Outside {
     /// Whether the sockets may be left out this time.
     bool poll_verbs(uint64_t now);
     bool take_what_came(uint64_t now);
+    void sockets_brought(uint64_t now);
     void follow_ports(uint64_t now);
     void wake_those_who_wait(uint64_t now);
     /// Tells the peer how we are reached, if it does not know and something goes there, or it is known to have ports.
@@ -135,6 +137,7 @@ struct Endpoint::State final : Outside {
     // endpoint_poll.cpp
     struct Polling;
     bool poll(uint64_t now);
+    uint32_t what_came();
     void forgive(uint64_t now);
     /// False if nobody wants a session with the sender (yet).
     bool take(Arrival& arrival, uint64_t now);

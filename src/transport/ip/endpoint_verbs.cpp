@@ -10,9 +10,10 @@
 namespace starling::ip {
 
 namespace {
-constexpr uint32_t kSkipSockets = 8;              ///< polls that leave out the sockets, while ports bring everything
-constexpr uint64_t kBusyTime = 1 * kMillisecond;  ///< as they have for so long
-constexpr int kRounds = 4;                        ///< batches of datagrams in one poll
+/// A look at sockets that have nothing costs a call of the system, several times what all else of a poll does. So where ports were the last to
+/// bring anything the kernel is asked after all of them so often only; but sockets that have brought something are busy for a while.
+constexpr uint64_t kSocketsInterval = 50 * kMicrosecond, kSocketsBusy = 1 * kMillisecond;
+constexpr int kRounds = 4;  ///< batches of datagrams in one poll
 }  // namespace
 
 void Endpoint::State::adopt(std::unique_ptr<verbs::Ports> ports) {
@@ -54,14 +55,20 @@ void Endpoint::State::send_by_verbs(Member& member, const Route& route, uint32_t
 
 bool Endpoint::State::poll_verbs(uint64_t time) {
     Verbs& mine = *verbs;
-    bool any = false;
-    for (int round = 0; round < kRounds && take_what_came(time); ++round) any = true;
+    for (int round = 0; round < kRounds && take_what_came(time); ++round) {}
     if (mine.ports->version() != mine.version) follow_ports(time);
     if (mine.ports->take_room()) wake_those_who_wait(time);
-    if (any) mine.brought_at = time;
-    const bool sockets = udp.expects() || arrived != 0 || time - mine.brought_at >= kBusyTime || ++mine.passed >= kSkipSockets;
-    if (sockets) mine.passed = 0;
-    return !sockets;
+    if (mine.ports->take_brought()) mine.sockets_last = false;
+    if (udp.expects() || arrived != 0 || mine.sockets_last || time - mine.sockets_at < kSocketsBusy) return false;
+    if (time - mine.looked_at < kSocketsInterval) return true;
+    mine.looked_at = time;
+    (void)what_came();
+    return !udp.expects();
+}
+
+void Endpoint::State::sockets_brought(uint64_t time) {
+    verbs->sockets_last = true;
+    verbs->sockets_at = time;
 }
 
 bool Endpoint::State::take_what_came(uint64_t time) {
@@ -196,7 +203,11 @@ int Endpoint::likely_verbs_place(const Session& session) const {
 bool Endpoint::arm() { return !state_->verbs || state_->verbs->ports->arm(); }
 
 void Endpoint::look_everywhere() {
-    if (state_->verbs) state_->verbs->passed = kSkipSockets;
+    if (state_->verbs) state_->verbs->looked_at = 0;
+}
+
+void Endpoint::ports_brought() {
+    if (state_->verbs) state_->verbs->sockets_last = false;
 }
 
 }  // namespace starling::ip

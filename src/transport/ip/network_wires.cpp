@@ -441,7 +441,11 @@ bool Network::poll_datagrams(uint64_t now) {
 // In memory, without a call of the system.
 bool Network::poll_rings(uint64_t now) {
     last_traffic_ = now;
-    return rc_->poll_rings() && (settle_wires(now), true);
+    if (!rc_->poll_rings()) return false;
+    by_datagram_.last = now;
+    endpoint_->ports_brought();
+    settle_wires(now);
+    return true;
 }
 
 void Network::happened(uint16_t, verbs::Port& port, const verbs::Event& event) {

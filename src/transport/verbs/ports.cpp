@@ -192,6 +192,7 @@ void Ports::take(uint16_t index, const Event& event) {
     switch (event.kind) {
         case Event::Kind::datagram:
             came_[came_count_++] = {index, event};
+            brought_ = true;
             return;
         case Event::Kind::room:
             if (event.user) return tell_listener(index, event);
@@ -208,6 +209,7 @@ void Ports::take(uint16_t index, const Event& event) {
         case Event::Kind::note:
         case Event::Kind::done:
         case Event::Kind::broken:
+            brought_ = true;
             // Without a user it is of a queue that was closed.
             if (event.user) tell_listener(index, event);
             if (event.buffer) place.port->give_back(event);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "transport/verbs/choice.h"
 #include "transport/verbs/device.h"
@@ -70,6 +71,8 @@ class Ports {
     void give_back(const Came& one) { places_[one.place].port->give_back(one.event); }
     /// A datagram queue that was busy has room; forgets it.
     bool take_room();
+    /// Something of which peers are the cause has come since the last call.
+    bool take_brought() { return std::exchange(brought_, false); }
     /// From now on the descriptors tell of what comes. False: something has come.
     bool arm();
     /// Looks for devices that have come or gone; not between poll() and give_back(). `thoroughly`: also where the kernel has told nothing.
@@ -108,6 +111,7 @@ class Ports {
     uint32_t version_ = 1;
     QueueListener* listener_ = nullptr;
     bool room_ = false;
+    bool brought_ = false;
     int epoll_ = -1;
     uint64_t epoll_data_ = 0;
     uint64_t seen_ = 0;        ///< devices_seen()
