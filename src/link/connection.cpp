@@ -38,6 +38,34 @@ Step step(State state, Event event, bool slot_free) {
     return {state, kNothing};
 }
 
+Stamp Turns::stamp(Event sent) {
+    if (sent == Event::open) {
+        ++asked_;
+        crossed_ = false;
+    }
+    return so_far();
+}
+
+// Packets of one process come in order, and each open has one answer. An open that was sent before ours was seen is the answer to the first
+// of ours that has none yet: of use if we still wait for that, and late if we are connected by then, or ask for another.
+bool Turns::concerns(State state, Event event, Stamp theirs) {
+    if (static_cast<int16_t>(theirs.heard - answered_) > 0) answered_ = theirs.heard;
+    switch (event) {
+        case Event::open:
+            heard_ = theirs.asked;
+            if (unanswered() == 0) return true;
+            ++answered_;
+            crossed_ = unanswered() == 0 && state == State::connecting;
+            return crossed_;
+        case Event::accept:
+            return theirs.heard == asked_;
+        case Event::refuse:
+            return theirs.heard == asked_ || crossed_;
+        default:
+            return true;
+    }
+}
+
 const char* name(State state) {
     switch (state) {
         case State::closed:

@@ -46,4 +46,28 @@ Step step(State state, Event event, bool slot_free);
 
 const char* name(State state);
 
+/// How far a process had got when it sent a packet about the connection.
+struct Stamp {
+    uint16_t asked;  ///< opens that it had sent
+    uint16_t heard;  ///< the peer's opens that it had seen
+};
+
+/// Which wish for a connection a packet is about. TCP may connect, serve and be closed while the packet that answered its `open` is still on
+/// its way as a datagram: taken for a new wish it would have a connection opened that nobody waits for.
+class Turns {
+  public:
+    /// For the packet that is sent now.
+    Stamp stamp(Event sent);
+    /// Whether the packet, which has just come, is about the connection as it is now; else it is to be ignored.
+    bool concerns(State state, Event event, Stamp theirs);
+    Stamp so_far() const { return {asked_, heard_}; }
+    uint16_t unanswered() const { return static_cast<uint16_t>(asked_ - answered_); }
+    bool crossed() const { return crossed_; }
+
+  private:
+    uint16_t asked_ = 0, heard_ = 0;
+    uint16_t answered_ = 0;  ///< of our opens, the last to which an answer has come
+    bool crossed_ = false;   ///< the peer had asked before it saw that we did
+};
+
 }  // namespace starling::link

@@ -80,12 +80,17 @@ bool has_earned(const Peer& peer) {
     return by && by->earned(peer.sent_since_check, peer.bytes_since_check);
 }
 
+Event event_of(packet::Kind kind) {
+    if (kind == packet::Kind::refuse) return Event::refuse;
+    return kind == packet::Kind::open ? Event::open : Event::accept;
+}
+
 uint64_t has_connection(State state) { return state == State::connected || state == State::quiescing; }
 
 void send_offer(Peer& peer, packet::Kind kind) {
     std::byte payload[transport::Connector::kOffer];
     const uint32_t bytes = connector(peer)->describe(*peer.base, kind, payload);
-    send_control(peer, kind, payload, bytes);
+    send_about_connection(peer, kind, payload, bytes);
 }
 
 /// A connection is closed for another if that pays for closing and opening: by what the plan expects of both, or by what they have
@@ -119,6 +124,15 @@ void finish(Peer& peer, transport::Connector& by) {
 
 }  // namespace
 
+// The stamp has its place behind the longest offer, where releases that know of none do not look.
+void send_about_connection(Peer& peer, packet::Kind kind, const void* offer, uint32_t bytes) {
+    std::byte payload[transport::Connector::kOffer + sizeof(Stamp)] = {};
+    if (bytes) std::memcpy(payload, offer, bytes);
+    const Stamp stamp = peer.turns.stamp(event_of(kind));
+    std::memcpy(payload + transport::Connector::kOffer, &stamp, sizeof stamp);
+    send_control(peer, kind, payload, sizeof payload);
+}
+
 void apply(Peer& peer, Event event, const std::byte* offer) {
     transport::Connector* const by = connector(peer);
     // Who asks has found that it pays, and we have seen the same messages.
@@ -146,7 +160,7 @@ void apply(Peer& peer, Event event, const std::byte* offer) {
     if (next.actions & kSendAccept) send_offer(peer, packet::Kind::accept);
     if (next.actions & kSendRefuse) {
         ++counters.refused;
-        send_control(peer, packet::Kind::refuse, nullptr, 0);
+        send_about_connection(peer, packet::Kind::refuse, nullptr, 0);
         if (event == Event::open) tell(peer, PlaceNews::turned_away);
     }
     if (next.actions & kSendClose) finish(peer, *by);
@@ -205,20 +219,18 @@ void request_close(Peer& peer) {
 }
 
 void on_connection_packet(Peer& peer, const Packet& packet) {
-    std::byte offer[transport::Connector::kOffer] = {};
+    constexpr uint32_t kOffer = transport::Connector::kOffer;
+    std::byte offer[kOffer] = {};
     std::memcpy(offer, packet.payload, std::min<size_t>(packet.header.bytes, sizeof offer));
     if (!connector(peer) || !connector(peer)->is_offer(offer)) return;
-    switch (packet.header.kind) {
-        case packet::Kind::open:
-            return apply(peer, Event::open, offer);
-        case packet::Kind::accept:
-            return apply(peer, Event::accept, offer);
-        case packet::Kind::refuse:
-            peer.backoff = kBackoff;
-            return apply(peer, Event::refuse);
-        default:
-            return;  // not of this version
+    const Event event = event_of(packet.header.kind);
+    if (packet.header.bytes >= kOffer + sizeof(Stamp)) {
+        Stamp stamp;
+        std::memcpy(&stamp, packet.payload + kOffer, sizeof stamp);
+        if (!peer.turns.concerns(peer.state, event, stamp)) return;
     }
+    if (event == Event::refuse) peer.backoff = kBackoff;
+    apply(peer, event, event == Event::refuse ? nullptr : offer);
 }
 
 void on_news(Peer& peer, transport::News news) {

@@ -7,6 +7,8 @@ namespace starling::link {
 
 /// Lets an event happen to a connection. `offer` is the payload of open or accept.
 void apply(Peer& peer, Event event, const std::byte* offer = nullptr);
+/// Sends open, accept or refuse, with at most transport::Connector::kOffer bytes of the transport's.
+void send_about_connection(Peer& peer, packet::Kind kind, const void* offer, uint32_t bytes);
 /// Asks for a connection, unless there was a refusal lately; one of less value may have to go for it.
 void want_connection(Peer& peer);
 

@@ -25,7 +25,7 @@ using transport::Slot;
 /// A small packet that found no room.
 struct Control {
     static constexpr uint32_t kMost = 48;
-    static_assert(kMost >= transport::Connector::kOffer);
+    static_assert(kMost >= transport::Connector::kOffer + sizeof(Stamp));
     packet::Kind kind;
     uint32_t bytes;
     std::byte payload[kMost];
@@ -51,6 +51,7 @@ struct Peer {
     uint64_t bytes_since_check = 0;  ///< of messages that are streamed; decides with sent_since_check
 
     State state = State::closed;
+    Turns turns;
     bool open_deferred = false;
     std::byte deferred_offer[transport::Connector::kOffer] = {};
     bool dead = false;

@@ -37,6 +37,7 @@ class Above final : public transport::Sink {
         if (const Peer& peer = peer_of(user); !peer.dead) link::locate(peer.job, peer.rank);
     }
     void send(void* user, packet::Kind kind, const void* payload, uint32_t bytes) override {
+        if (kind == packet::Kind::accept) return send_about_connection(peer_of(user), kind, payload, bytes);
         send_control(peer_of(user), kind, payload, bytes);
     }
     std::byte* target(void* user, const transport::Piece& piece, uint64_t done, uint64_t bytes) override {

@@ -13,7 +13,13 @@
 namespace starling::link {
 namespace {
 
-constexpr char kAccept = 'a', kRefuse = 'r', kFirstToken = 'A';  // packets; an open is its token's letter
+constexpr char kFirstToken = 'A';
+
+struct Packet {
+    Event event;
+    int token;  ///< of an open
+    Stamp stamp;
+};
 
 struct Socket {
     int dialler = 0, token = 0;
@@ -40,13 +46,20 @@ struct End {
     int socket = -1;
     int wants = 0;
     bool ended_told = false, dead = false;
-    std::string base;  ///< on the way to this end
+    Turns turns;
+    std::vector<Packet> base;  ///< on the way to this end
 
-    void encode(std::string& key) const {
-        for (const int part :
-             {static_cast<int>(state), static_cast<int>(wire), token, deferred, socket + 1, wants, ended_told | dead << 1})
+    void encode(std::string& key, const End& peer) const {
+        for (const int part : {static_cast<int>(state), static_cast<int>(wire), token, deferred, socket + 1, wants,
+                               ended_told | dead << 1 | turns.crossed() << 2, static_cast<int>(turns.unanswered()),
+                               peer.turns.so_far().asked - turns.so_far().heard})
             key += static_cast<char>('0' + part);
-        key += base + '|';
+        // What counts is how far behind they are.
+        for (const Packet& packet : base)
+            for (const int part : {static_cast<int>(packet.event), packet.token, peer.turns.so_far().asked - packet.stamp.asked,
+                                   turns.so_far().asked - packet.stamp.heard})
+                key += static_cast<char>('0' + part);
+        key += '|';
     }
 };
 
@@ -57,7 +70,7 @@ struct World {
     std::string trace;
     std::string key() const {
         std::string key;
-        for (const End& end : ends) end.encode(key);
+        for (size_t e : {0, 1}) ends[e].encode(key, ends[1 - e]);
         for (const Socket& socket : sockets) socket.encode(key);
         key += static_cast<char>('0' + tokens);
         key += static_cast<char>('0' + cuts);
@@ -67,7 +80,9 @@ struct World {
 
 class Explorer : public test::Exploration<World> {
   public:
-    Explorer(int wants, int cuts, bool deaths) : wants_(wants), cuts_(cuts), deaths_(deaths) {}
+    /// Where they are patient nobody gives up waiting.
+    Explorer(int wants, int cuts, bool deaths, bool patient = false)
+        : wants_(wants), cuts_(cuts), deaths_(deaths), patient_(patient) {}
 
     bool connected_once() const { return connected_; }
 
@@ -106,11 +121,11 @@ class Explorer : public test::Exploration<World> {
             const End& end = world.ends[static_cast<size_t>(e)];
             if (end.dead) continue;
             if (!end.base.empty()) move(who + ":base", [&](World& w) { take_base(w, e); });
-            if (end.wire == Wire::waiting) move(who + ":nobody-came", [&](World& w) { break_off(w, e); });
+            if (end.wire == Wire::waiting && !patient_) move(who + ":nobody-came", [&](World& w) { break_off(w, e); });
             if (end.wire == Wire::dialling) {
                 const Socket& socket = world.sockets[static_cast<size_t>(end.socket)];
                 if (socket.welcome && !socket.cut) move(who + ":welcome", [&](World& w) { welcome(w, e); });
-                move(who + ":no-answer", [&](World& w) { break_off(w, e); });
+                if (!patient_) move(who + ":no-answer", [&](World& w) { break_off(w, e); });
             }
             if (end.wire == Wire::open) look_at_socket(world, e, who, move);
             want(world, e, who);
@@ -172,6 +187,7 @@ class Explorer : public test::Exploration<World> {
         End& end = world.ends[static_cast<size_t>(listener)];
         socket.hello = false;
         if (end.dead || end.wire != Wire::waiting || end.token != socket.token) {
+            if (patient_) fail(world, "somebody is called who does not wait for it");
             socket.refused = true;
             socket.closed[static_cast<size_t>(listener)] = true;
             return;
@@ -217,9 +233,10 @@ class Explorer : public test::Exploration<World> {
 
     // What link does.
 
-    void send(World& world, int e, char packet) {
-        End& peer = world.ends[static_cast<size_t>(1 - e)];
-        if (!world.ends[static_cast<size_t>(e)].dead && !peer.dead) peer.base += packet;
+    void send(World& world, int e, Event event, int token = 0) {
+        End &end = world.ends[static_cast<size_t>(e)], &peer = world.ends[static_cast<size_t>(1 - e)];
+        const Stamp stamp = end.turns.stamp(event);
+        if (!end.dead && !peer.dead) peer.base.push_back({event, token, stamp});
     }
     void apply(World& world, int e, Event event, int token = 0) {
         End& end = world.ends[static_cast<size_t>(e)];
@@ -234,10 +251,10 @@ class Explorer : public test::Exploration<World> {
         if (next.actions & kSendOpen) {
             end.token = ++world.tokens;
             end.wire = Wire::waiting;
-            send(world, e, static_cast<char>(kFirstToken + end.token));
+            send(world, e, Event::open, end.token);
         }
-        if (next.actions & kSendAccept) send(world, e, kAccept);
-        if (next.actions & kSendRefuse) send(world, e, kRefuse);
+        if (next.actions & kSendAccept) send(world, e, Event::accept);
+        if (next.actions & kSendRefuse) send(world, e, Event::refuse);
         if (next.actions & kSendClose) {
             if (end.wire != Wire::open) fail(world, "a close without a connection");
             world.sockets[static_cast<size_t>(end.socket)].finished[static_cast<size_t>(e)] = true;
@@ -256,21 +273,26 @@ class Explorer : public test::Exploration<World> {
         }
     }
     void take_base(World& world, int e) {
-        std::string& base = world.ends[static_cast<size_t>(e)].base;
-        const char packet = base[0];
-        base.erase(0, 1);
-        if (packet == kAccept) return apply(world, e, Event::accept);
-        if (packet == kRefuse) return apply(world, e, Event::refuse);
-        apply(world, e, Event::open, packet - kFirstToken);
+        End& end = world.ends[static_cast<size_t>(e)];
+        const Packet packet = end.base.front();
+        end.base.erase(end.base.begin());
+        if (end.turns.concerns(end.state, packet.event, packet.stamp)) apply(world, e, packet.event, packet.token);
     }
 
     const int wants_, cuts_;
-    const bool deaths_;
+    const bool deaths_, patient_;
     bool slot_ = true, connected_ = false;
 };
 
 TEST(ConnectionByTcp, EveryOrderOfEventsEndsInAgreement) {
-    Explorer explorer(2, 0, false);
+    Explorer explorer(3, 0, false);
+    explore(explorer);
+    EXPECT_TRUE(explorer.connected_once());
+}
+
+// What answers an open as a datagram may come when the connection has served and is closed already.
+TEST(ConnectionByTcp, NobodyIsCalledForALateAnswer) {
+    Explorer explorer(4, 0, false, true);
     explore(explorer);
     EXPECT_TRUE(explorer.connected_once());
 }

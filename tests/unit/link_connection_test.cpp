@@ -13,8 +13,20 @@
 namespace starling::link {
 namespace {
 
-// Packets by their letters; digits are messages.
+// Packets by their letters; digits are messages. Open, accept and refuse have a stamp behind them, of two letters.
 constexpr char kOpen = 'o', kAccept = 'a', kRefuse = 'r', kClose = 'c';
+
+bool has_stamp(char packet) { return packet == kOpen || packet == kAccept || packet == kRefuse; }
+Event event_of(char packet) {
+    if (packet == kOpen) return Event::open;
+    return packet == kAccept ? Event::accept : Event::refuse;
+}
+/// The first packet of a queue, with its stamp.
+std::string take_first(std::string& queue) {
+    std::string first = queue.substr(0, has_stamp(queue[0]) ? 3 : 1);
+    queue.erase(0, first.size());
+    return first;
+}
 
 /// One end, as link/manager and link/paths carry out what step() decides.
 struct End {
@@ -28,13 +40,32 @@ struct End {
     std::string base, ring;  ///< on the way to this end
     std::string received;    ///< messages, sorted
     int sent = 0, wants = 0;
+    Turns turns;
 
-    void encode(std::string& key) const {
+    /// Of stamps what counts is how far behind they are.
+    void encode_stamps(std::string& key, std::string queue, const Turns& sender, const Turns& receiver) const {
+        while (!queue.empty()) {
+            std::string packet = take_first(queue);
+            if (packet.size() == 3) {
+                packet[1] = static_cast<char>('0' + sender.so_far().asked - (packet[1] - '0'));
+                packet[2] = static_cast<char>('0' + receiver.so_far().asked - (packet[2] - '0'));
+            }
+            key += packet;
+        }
+        key += '|';
+    }
+    void encode(std::string& key, const End& peer) const {
         key += static_cast<char>('0' + static_cast<int>(state));
         key += static_cast<char>('0' + (has_slot | sends_on_ring << 1 | close_pending << 2 | open_deferred << 3 | dead << 4));
         key += static_cast<char>('0' + sent);
         key += static_cast<char>('0' + wants);
-        for (const std::string* part : {&controls, &base, &ring, &received}) (key += *part) += '|';
+        key += static_cast<char>('0' + turns.unanswered());
+        key += static_cast<char>('0' + peer.turns.so_far().asked - turns.so_far().heard);
+        key += static_cast<char>('0' + turns.crossed());
+        encode_stamps(key, controls, turns, peer.turns);
+        encode_stamps(key, base, peer.turns, turns);
+        (key += ring) += '|';
+        (key += received) += '|';
     }
 };
 
@@ -43,7 +74,7 @@ struct World {
     std::string trace;
     std::string key() const {
         std::string key;
-        for (const End& end : ends) end.encode(key);
+        for (size_t e : {0, 1}) ends[e].encode(key, ends[1 - e]);
         return key;
     }
 };
@@ -122,7 +153,7 @@ class Explorer : public test::Exploration<World> {
 
     bool to_ring(const End& end) const { return end.sends_on_ring && !end.close_pending; }
 
-    void put(World& world, int e, char packet) {
+    void put(World& world, int e, const std::string& packet) {
         End& peer = world.ends[1 - e];
         if (!to_ring(world.ends[e])) {
             peer.base += packet;
@@ -132,15 +163,17 @@ class Explorer : public test::Exploration<World> {
         }
     }
 
-    void send_control(World& world, int e, char packet) {
+    void send_control(World& world, int e, char letter) {
         End& end = world.ends[e];
+        const Stamp stamp = end.turns.stamp(event_of(letter));
+        const std::string packet{letter, static_cast<char>('0' + stamp.asked), static_cast<char>('0' + stamp.heard)};
         if (end.controls.empty() && room_)
             put(world, e, packet);
         else
             end.controls += packet;
     }
 
-    void send_message(World& world, int e) { put(world, e, static_cast<char>('0' + world.ends[e].sent++)); }
+    void send_message(World& world, int e) { put(world, e, std::to_string(world.ends[e].sent++)); }
 
     bool try_close(World& world, int e) {
         End& end = world.ends[e];
@@ -158,9 +191,7 @@ class Explorer : public test::Exploration<World> {
         End& end = world.ends[e];
         if (!room_) return;
         if (!end.controls.empty()) {
-            const char packet = end.controls[0];
-            end.controls.erase(0, 1);
-            put(world, e, packet);
+            put(world, e, take_first(end.controls));
         } else if (end.close_pending) {
             try_close(world, e);
         }
@@ -220,35 +251,20 @@ class Explorer : public test::Exploration<World> {
         }
     }
 
-    void take(World& world, int e, char packet) {
+    void take(World& world, int e, const std::string& packet) {
         End& end = world.ends[e];
-        switch (packet) {
-            case kOpen:
-                return apply(world, e, Event::open);
-            case kAccept:
-                return apply(world, e, Event::accept);
-            case kRefuse:
-                return apply(world, e, Event::refuse);
-            case kClose:
-                return apply(world, e, Event::close);
-            default:
-                break;
+        if (packet.size() == 3) {
+            const Stamp stamp{static_cast<uint16_t>(packet[1] - '0'), static_cast<uint16_t>(packet[2] - '0')};
+            if (end.turns.concerns(end.state, event_of(packet[0]), stamp)) apply(world, e, event_of(packet[0]));
+            return;
         }
+        if (packet[0] == kClose) return apply(world, e, Event::close);
         if (end.received.find(packet) != std::string::npos) fail(world, "a message came twice");
-        end.received.insert(std::upper_bound(end.received.begin(), end.received.end(), packet), packet);
+        end.received.insert(std::upper_bound(end.received.begin(), end.received.end(), packet[0]), packet[0]);
     }
 
-    void take_base(World& world, int e) {
-        const char packet = world.ends[e].base[0];
-        world.ends[e].base.erase(0, 1);
-        take(world, e, packet);
-    }
-
-    void take_ring(World& world, int e) {
-        const char packet = world.ends[e].ring[0];
-        world.ends[e].ring.erase(0, 1);
-        take(world, e, packet);
-    }
+    void take_base(World& world, int e) { take(world, e, take_first(world.ends[e].base)); }
+    void take_ring(World& world, int e) { take(world, e, take_first(world.ends[e].ring)); }
 
     const int wants_, messages_;
     const bool deaths_;

@@ -76,6 +76,8 @@ class Remote final : public transport::Path {
     std::unique_ptr<Wire> wire_;  ///< while it has a place for a connection
     uint64_t rc_from_ = 0;        ///< ns; an RC connection did not open, or broke: not before this
     uint64_t rc_pause_ = 0;       ///< how long that was last
+    uint64_t better_from_ = 0;    ///< ns; TCP is not given up for RC before this
+    uint64_t better_pause_ = 0;   ///< how long that was last
 };
 
 class Network final : public transport::Transport, public transport::Connector, private verbs::QueueListener {

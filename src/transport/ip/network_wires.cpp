@@ -362,6 +362,7 @@ void Network::act_on_news() {
         if (wire.opened) {
             wire.opened = false;
             wire.carries = wire.opened_once = true;
+            if (wire.rc) path.better_pause_ = path.better_from_ = 0;
             path.attach_wire();
             sink_.connection(path.user, transport::News::ready);
             clear_failure();
@@ -411,8 +412,14 @@ void Network::look_for_better(uint64_t now) {
     better_at_ = now + kBetterInterval;
     std::vector<Remote*> found;
     uint8_t place = 0;
-    for (Remote* path : wired_)
-        if (path->wire_->carries && !path->wire_->rc && path->rc_from_ <= now && path->port(place)) found.push_back(path);
+    for (Remote* path : wired_) {
+        if (!path->wire_->carries || path->wire_->rc || path->rc_from_ > now || path->better_from_ > now || !path->port(place))
+            continue;
+        // If it is TCP again, the peer knows why it is not RC.
+        path->better_pause_ = std::clamp(2 * path->better_pause_, kBetterInterval, kLongestPause);
+        path->better_from_ = now + path->better_pause_;
+        found.push_back(path);
+    }
     for (Remote* path : found) sink_.connection(path->user, transport::News::surpassed);
 }
 
