@@ -6,6 +6,7 @@
 // this level, whatever brought them. docs/network.md tells it whole.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -186,6 +187,7 @@ class Session : private PacketSink {
     // session_send.cpp
     struct Head;
     Range next_range();
+    bool has_next() const { return !lost_.empty() || next_ < std::min(buffer_.end(), limit_); }
     int pick_path();
     template <class Fits>
     int first_path(Fits fits) const;

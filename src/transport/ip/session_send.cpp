@@ -93,7 +93,7 @@ void Session::transmit(uint64_t now) {
     for (int attempt = 0; attempt < 4; ++attempt) {
         refused_ = false;
         try {
-            while (send_next(now)) {}
+            while (has_next() && send_next(now)) {}
         } catch (const std::bad_alloc&) {
             blocked_until_ = now + kMillisecond;  // as if the kernel had none
         }

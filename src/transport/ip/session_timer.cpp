@@ -25,9 +25,11 @@ uint64_t probe_interval(const Path& path) {
 uint64_t Session::deadline() const {
     if (dead_) return UINT64_MAX;
     uint64_t at = earlier(UINT64_MAX, key_ != 0 ? owed_.ack_at : 0);
-    at = earlier(at, loss_check_at_);
-    at = earlier(at, probe_at_);
-    at = earlier(at, blocked_until_);
+    if ((loss_check_at_ | probe_at_ | blocked_until_) != 0) [[unlikely]] {
+        at = earlier(at, loss_check_at_);
+        at = earlier(at, probe_at_);
+        at = earlier(at, blocked_until_);
+    }
     for (const Path& path : paths_)
         if (is_timed(path)) at = earlier(at, path.timeout_at(hold_));
     at = earlier(at, carriers_late_at());
