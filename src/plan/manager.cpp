@@ -151,14 +151,18 @@ void Manager::leave() {
 
 // Peers that stay in the plan keep their connections without noticing.
 void Manager::adopt(const Partners* partners) {
-    for (const Partner& partner : wanted_)
+    // Whom the new plan names as well is not told that the old one has ended.
+    const Partners before = std::exchange(wanted_, partners ? *partners : Partners{});
+    for (const Partner& partner : before)
         if (Peer* const peer = peer_of(partner)) peer->planned = 0;
     has_plan_ = partners != nullptr;
-    wanted_ = partners ? *partners : Partners{};
     // Who has few messages is worth no connection, not even of a free place.
     std::erase_if(wanted_, [](const Partner& partner) { return partner.priority < link::kConsiderAfter; });
     for (const Partner& partner : wanted_)
         if (Peer* const peer = peer_of(partner)) peer->planned = partner.priority;
+    for (const Partners* const all : {&before, &std::as_const(wanted_)})
+        for (const Partner& partner : *all)
+            if (Peer* const peer = peer_of(partner)) peer->base->foresee(peer->planned);
 }
 
 // Which phase comes next it has shown the last time, or the plan says.

@@ -150,6 +150,10 @@ class Path {
         return (void)memory, (void)bytes, (void)word, (void)arrival, (void)region, false;
     }
 
+    /// A plan expects so many messages with the process, both ways, in the phase that goes on; 0: it does not name it. What decides who gets what a
+    /// transport has few of besides places for connections.
+    virtual void foresee(uint32_t messages) { (void)messages; }
+
     /// A packet of a kind that belongs to the transport: it was sent with Sink::send().
     virtual void take(const Packet& packet) { (void)packet; }
 };

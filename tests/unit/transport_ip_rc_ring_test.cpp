@@ -290,6 +290,59 @@ TEST_F(RcRingPlaces, OneThatCarriesLittleGoesForOneThatCarriesMore) {
     expect_all();
 }
 
+TEST_F(RcRingPlaces, WhomAPlanNamesHasOneBeforeItEarnsIt) {
+    set("2", "poll");
+    make();
+    const auto foresee = [&](int peer, uint32_t messages) {
+        hub_->rc->foresee(static_cast<RcConnection&>(*peers_[static_cast<size_t>(peer)]->at_hub), messages);
+        run();
+    };
+    EXPECT_EQ(send(0, 100) + send(1, 10), 110u);
+    foresee(2, 50);
+    EXPECT_EQ(send(2, 10), 10u);  // from the first on,
+    EXPECT_EQ(send(0, 10), 10u);
+    EXPECT_EQ(send(1, 10), 0u);  // in the place of the one that had carried least
+    // Nobody earns it while the plan has it.
+    EXPECT_EQ(send(0, 10), 10u);
+    EXPECT_GT(send(1, 3000), 1000u);
+    EXPECT_EQ(send(0, 10), 0u);
+    EXPECT_EQ(send(2, 10), 10u);
+    // More to come goes before less, and less does not get what is more.
+    foresee(1, 40);
+    foresee(0, 30);
+    EXPECT_EQ(send(0, 10), 0u);
+    foresee(0, 60);
+    EXPECT_EQ(send(0, 10), 10u);
+    EXPECT_EQ(send(1, 10), 0u);
+    // The next plan.
+    foresee(2, 0), foresee(0, 0);
+    foresee(1, 70);
+    EXPECT_EQ(send(1, 10), 10u);
+    EXPECT_EQ(hub_->rc->rings(), 2u);
+    expect_all();
+}
+
+TEST_F(RcRingPlaces, AConnectionThatAPlanNamesOpensWithOne) {
+    set("2", "poll");
+    make();
+    hub_->rc->foresee(static_cast<RcConnection&>(*peers_[2]->at_hub), 10);
+    run();
+    EXPECT_EQ(send(2, 10), 10u);
+    Peer& late = *peers_.emplace_back(std::make_unique<Peer>(fabric_, static_cast<uint8_t>(9)));
+    hub_->connect();
+    late.at_hub = hub_->connection;
+    hub_->rc->foresee(static_cast<RcConnection&>(*late.at_hub), 20);
+    ASSERT_EQ(hub_->use(packet::Kind::open, late.side.describe(packet::Kind::open)), MPI_SUCCESS);
+    ASSERT_EQ(late.side.use(packet::Kind::accept, hub_->describe(packet::Kind::accept)), MPI_SUCCESS);
+    run();
+    EXPECT_EQ(hub_->rc->rings(), 2u);
+    const uint64_t before = late.side.rc->counters().frames_by_ring;
+    EXPECT_EQ(late.side.send("first"), Sent::done);
+    run();
+    EXPECT_EQ(late.side.rc->counters().frames_by_ring - before, 1u);
+    EXPECT_EQ(send(2, 10), 10u);
+}
+
 TEST_F(RcRingPlaces, APlaceThatBecomesFreeIsTaken) {
     set("2", "poll");
     make();

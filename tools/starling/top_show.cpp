@@ -23,18 +23,16 @@ size_t row(const char* counter) {
 struct Path {
     const char* title;
     size_t messages, bytes;
+    bool part = false;  ///< of the one before
 };
 const std::vector<Path>& paths() {
-    static const std::vector<Path> all{{"ring", row("messages_ring"), row("bytes_ring")},
-                                       {"inbox", row("messages_inbox"), row("bytes_inbox")},
-                                       {"copy", row("copies"), row("bytes_copied")},
-                                       {"udp", row("messages_udp"), row("bytes_udp")},
-                                       {"tcp", row("messages_tcp"), row("bytes_tcp")},
-                                       {"verbs", row("messages_verbs"), row("bytes_verbs")},
-                                       {"rc", row("messages_rc"), row("bytes_rc")},
-                                       {"read", row("reads_rdma"), row("bytes_read_rdma")},
-                                       {"write", row("writes_rdma"), row("bytes_written_rdma")},
-                                       {"group", row("group_messages"), row("group_bytes")}};
+    static const std::vector<Path> all{
+        {"ring", row("messages_ring"), row("bytes_ring")},   {"inbox", row("messages_inbox"), row("bytes_inbox")},
+        {"copy", row("copies"), row("bytes_copied")},        {"udp", row("messages_udp"), row("bytes_udp")},
+        {"tcp", row("messages_tcp"), row("bytes_tcp")},      {"verbs", row("messages_verbs"), row("bytes_verbs")},
+        {"rc", row("messages_rc"), row("bytes_rc")},         {"rc ring", row("messages_rc_ring"), row("bytes_rc_ring"), true},
+        {"read", row("reads_rdma"), row("bytes_read_rdma")}, {"write", row("writes_rdma"), row("bytes_written_rdma")},
+        {"group", row("group_messages"), row("group_bytes")}};
     return all;
 }
 
@@ -48,7 +46,8 @@ double number(const RankView& rank, size_t row, bool total) {
 
 double sum_over_paths(const RankView& rank, size_t Path::*what, bool total) {
     double sum = 0;
-    for (const Path& path : paths()) sum += number(rank, path.*what, total);
+    for (const Path& path : paths())
+        if (!path.part) sum += number(rank, path.*what, total);
     return sum;
 }
 

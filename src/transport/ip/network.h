@@ -56,6 +56,7 @@ class Remote final : public transport::Path {
     void end(OutStream& stream, bool confirmed) override;
     uint32_t piece_limit() const override;
     void take(const transport::Packet& packet) override;
+    void foresee(uint32_t messages) override;
     void* lend(const void* memory, uint64_t bytes, bool stays, transport::Region& region) override;
     bool expect(void* memory, uint64_t bytes, uint32_t word, transport::Arrival& arrival, transport::Region& region) override;
     bool lends() const override { return rc() && rc()->serves(); }
@@ -74,6 +75,7 @@ class Remote final : public transport::Path {
     Session* session_ = nullptr;  ///< null once it is closed
     uint16_t port_ = 0;           ///< UDP, as the session was told; 0: not known yet
     std::unique_ptr<Wire> wire_;  ///< while it has a place for a connection
+    uint32_t foreseen_ = 0;       ///< messages
     uint64_t rc_from_ = 0;        ///< ns; an RC connection did not open, or broke: not before this
     uint64_t rc_pause_ = 0;       ///< how long that was last
     uint64_t better_from_ = 0;    ///< ns; TCP is not given up for RC before this

@@ -72,6 +72,11 @@ void Remote::take(const transport::Packet& packet) {
     }
 }
 
+void Remote::foresee(uint32_t messages) {
+    foreseen_ = messages;
+    if (rc()) network().rc_->foresee(*rc(), messages);
+}
+
 // Memory: what an RC connection's device reaches.
 
 void* Remote::lend(const void* memory, uint64_t bytes, bool stays, transport::Region& region) {
@@ -257,6 +262,7 @@ bool Network::connect_by(Remote& path, bool rc) {
                     path_of(c).network().sink_.send(path_of(c).user, kind, payload, bytes);
                 });
         wire.connection = &rc_->add(peer, &path, path.session_, place, *port);
+        rc_->foresee(static_cast<RcConnection&>(*wire.connection), path.foreseen_);
     } else {
         if (!ensure_tcp()) return false;
         const uint64_t key = path.to.segment->host(path.to.segment->host_of(path.to.rank)).key;

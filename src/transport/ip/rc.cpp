@@ -143,6 +143,7 @@ void Rc::on_hello(RcConnection& connection) {
     greet(connection);
     connection.state_ = Connection::State::open;
     ++counters_.opened;
+    seek_ring(connection);
     upcalls_.opened(connection);
 }
 

@@ -147,6 +147,7 @@ class RcConnection final : public Connection {
     uint32_t frames_out_ = 0;                     ///< given to the queue
     uint32_t frames_in_ = 0;                      ///< that have come by it
     uint64_t short_frames_ = 0;                   ///< of late, those that a ring takes
+    uint32_t foreseen_ = 0;                       ///< messages that a plan expects; 0: it does not name it
     bool no_ring_ = false;                        ///< there is no memory for one here, or there
     std::unique_ptr<RcRing> ring_in_, ring_out_;  ///< that the peer writes into; the mirror of the peer's
     bool room_wanted_ = false;                    ///< send() has said busy
@@ -223,6 +224,8 @@ class Rc final : public Connections {
     /// Takes what lies in rings: cheap.
     bool poll_rings();
     uint32_t rings() const { return rings_; }
+    /// transport::Path::foresee: it has a ring before its traffic has earned one, and before those that a plan does not name, or has less for.
+    void foresee(RcConnection& connection, uint32_t messages);
     /// Whether poll() has something to do.
     bool due() const { return !to_pump_.empty() || !forgotten_.empty() || ended_ || !lost_.empty() || !old_rings_.empty(); }
 
@@ -279,6 +282,10 @@ class Rc final : public Connections {
     bool send_by_ring(RcConnection& connection, const iovec* parts, int count);
     bool take_ring(RcConnection& connection);
     void earn_ring(RcConnection& connection);
+    bool may_have_ring(const RcConnection& connection) const;
+    void seek_ring(RcConnection& connection);
+    void ask_back(RcConnection& connection);
+    void pass_on_place();
 
     // rc_arrival.cpp
     bool on_word(RcConnection& connection, uint32_t word);

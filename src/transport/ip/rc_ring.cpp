@@ -6,8 +6,10 @@
 #include <atomic>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "base/config.h"
+#include "base/counters.h"
 #include "base/error.h"
 #include "transport/ip/rc.h"
 
@@ -44,10 +46,8 @@ void RcRing::point(const RcRingOffer& offer) {
     left = false;
 }
 
-verbs::Status RcRing::send(verbs::Queue& queue, uint32_t inline_bytes, const iovec* parts, int count, uint32_t after,
-                           uint32_t consumed) {
-    uint64_t bytes = 0;
-    for (int i = 0; i < count; ++i) bytes += parts[i].iov_len;
+verbs::Status RcRing::send(verbs::Queue& queue, uint32_t inline_bytes, const iovec* parts, int count, uint64_t bytes,
+                           uint32_t after, uint32_t consumed) {
     if (bytes > kMost) return verbs::Status::too_long;
     if (written_ - credited_ == kSlots) return verbs::Status::busy;
     const auto length = static_cast<uint32_t>((bytes + 7) / 8 * 8 + sizeof(RcSlotEnd));
@@ -87,7 +87,7 @@ bool Rc::grant_ring(RcConnection& connection, RcRingOffer& offer) {
     connection.ring_in_ = RcRing::make(*connection.port_);
     connection.no_ring_ = !connection.ring_in_;
     if (connection.no_ring_) return clear_failure(), false;
-    ++rings_;
+    starling::counters.verbs_rings = ++rings_;
     offer = connection.ring_in_->offer(config().wait != Wait::poll);
     return true;
 }
@@ -95,7 +95,7 @@ bool Rc::grant_ring(RcConnection& connection, RcRingOffer& offer) {
 // A frame that is being taken may lie in it.
 void Rc::drop_ring_in(RcConnection& connection) {
     if (!connection.ring_in_) return;
-    --rings_;
+    starling::counters.verbs_rings = --rings_;
     old_rings_.push_back(std::move(connection.ring_in_));
 }
 
@@ -123,6 +123,7 @@ bool Rc::on_ring_back(RcConnection& connection) {
 void Rc::on_ring_left(RcConnection& connection) {
     connection.no_ring_ = connection.ring_in_ && !connection.ring_in_->leaving;
     drop_ring_in(connection);
+    pass_on_place();
 }
 
 bool Rc::send_by_ring(RcConnection& connection, const iovec* parts, int count) {
@@ -130,11 +131,15 @@ bool Rc::send_by_ring(RcConnection& connection, const iovec* parts, int count) {
     if (!ring || ring->left || connection.owes_left_) return false;
     RcRing* const back = connection.ring_in_.get();
     const uint32_t taken = back ? back->taken() : 0;
-    if (ring->send(*connection.queue_, connection.port().facts().inline_bytes, parts, count, connection.frames_out_, taken) !=
-        verbs::Status::done)
+    uint64_t bytes = 0;
+    for (int i = 0; i < count; ++i) bytes += parts[i].iov_len;
+    const uint32_t inline_bytes = connection.port().facts().inline_bytes;
+    if (ring->send(*connection.queue_, inline_bytes, parts, count, bytes, connection.frames_out_, taken) != verbs::Status::done)
         return false;
     if (back) back->told = taken;
     ++counters_.frames_by_ring;
+    starling::counters.messages_rc_ring += 1;
+    starling::counters.bytes_rc_ring += bytes;
     return true;
 }
 
@@ -170,10 +175,19 @@ bool Rc::poll_rings() {
     return any;
 }
 
+bool Rc::may_have_ring(const RcConnection& one) const {
+    return one.state_ == Connection::State::open && !one.ring_in_ && !one.finished_ && !one.no_ring_;
+}
+
+void Rc::ask_back(RcConnection& connection) {
+    connection.ring_in_->leaving = send_frame(connection, RcFrame::Kind::ring_back) == verbs::Status::done;
+    if (connection.ring_in_->leaving) ++starling::counters.verbs_rings_moved;
+}
+
 /// A short frame has come by its queue. It may have earned a ring, if need be in the place of one that carries less.
 void Rc::earn_ring(RcConnection& connection) {
     ++connection.short_frames_;
-    if (connection.ring_in_ || connection.finished_ || connection.no_ring_) return;
+    if (!may_have_ring(connection)) return;
     if (connection.short_frames_ < static_cast<uint64_t>(config().direct_threshold)) return;
     if (rings_ < static_cast<uint32_t>(config().max_direct))
         return static_cast<void>(send_frame(connection, RcFrame::Kind::ring));
@@ -181,11 +195,39 @@ void Rc::earn_ring(RcConnection& connection) {
     in_line_ = 0;
     RcConnection* least = nullptr;
     for (auto& one : connections_)
-        if (one->ring_in_ && (!least || one->short_frames_ < least->short_frames_)) least = one.get();
+        if (one->ring_in_ && one->foreseen_ <= connection.foreseen_ && (!least || one->short_frames_ < least->short_frames_))
+            least = one.get();
     if (least && !least->ring_in_->leaving && least->state_ == Connection::State::open && !least->finished_ &&
         2 * least->short_frames_ < connection.short_frames_)
-        least->ring_in_->leaving = send_frame(*least, RcFrame::Kind::ring_back) == verbs::Status::done;
+        ask_back(*least);
     for (auto& one : connections_) one->short_frames_ /= 2;
+}
+
+void Rc::foresee(RcConnection& connection, uint32_t messages) {
+    connection.foreseen_ = messages;
+    seek_ring(connection);
+}
+
+/// What a plan names needs to earn nothing: a free place, or that of one with less to come. Of several of these, of the one that has carried least.
+void Rc::seek_ring(RcConnection& connection) {
+    if (connection.foreseen_ == 0 || !may_have_ring(connection)) return;
+    if (rings_ < static_cast<uint32_t>(config().max_direct))
+        return static_cast<void>(send_frame(connection, RcFrame::Kind::ring));
+    RcConnection* least = nullptr;
+    const auto worth = [](const RcConnection& one) { return std::pair(one.foreseen_, one.short_frames_); };
+    for (auto& one : connections_)
+        if (one->ring_in_ && !one->ring_in_->leaving && one->state_ == Connection::State::open && !one->finished_ &&
+            (!least || worth(*one) < worth(*least)))
+            least = one.get();
+    if (least && least->foreseen_ < connection.foreseen_) ask_back(*least);
+}
+
+/// A ring that was asked back has gone. Whom a plan names, the first of those without, has its place; else who earns it.
+void Rc::pass_on_place() {
+    RcConnection* most = nullptr;
+    for (auto& one : connections_)
+        if (one->foreseen_ > 0 && may_have_ring(*one) && (!most || one->foreseen_ > most->foreseen_)) most = one.get();
+    if (most) seek_ring(*most);
 }
 
 }  // namespace starling::ip

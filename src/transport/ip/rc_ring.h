@@ -63,8 +63,8 @@ class RcRing {
     // At the writer.
     void point(const RcRingOffer& offer);
     /// Busy: there is no room, in the ring or in the queue; too_long.
-    verbs::Status send(verbs::Queue& queue, uint32_t inline_bytes, const iovec* parts, int count, uint32_t after,
-                       uint32_t consumed);
+    verbs::Status send(verbs::Queue& queue, uint32_t inline_bytes, const iovec* parts, int count, uint64_t bytes,
+                       uint32_t after, uint32_t consumed);
     /// False: no owner says that.
     bool credit(uint32_t consumed);
     bool left = false;  ///< the owner wants it back
