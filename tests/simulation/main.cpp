@@ -3,6 +3,8 @@
 //   simulate --seed N [--trace] [--ranks R]     one, told
 //   simulate --seeds FROM-TO [--jobs J]         many, each in a process of its own; says which failed
 //   simulate --twice FROM-TO                    each of them two times: the same happens
+//
+// --reaches A,B: fails if all runs together leave one of these counters at 0.
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/time.h>
@@ -35,14 +37,14 @@ namespace {
 constexpr time_t kLongest = 120;
 
 struct Options {
-    std::string library;
+    std::string library, reaches;
     uint64_t from = 0, to = 0;
     uint32_t ranks = 0;
     unsigned jobs = 1;
     bool one = false, trace = false, twice = false;
 };
 
-constexpr size_t kCounters = 64;  ///< at most
+constexpr size_t kCounters = 96;  ///< at most
 
 /// What a run was, for who started it.
 struct Result {
@@ -62,14 +64,19 @@ void add_counters(Daemons& daemons, const Script& script, Result& result) {
     }
 }
 
-void apply(World& world, Daemons& daemons, const Script& script) {
+void apply(World& world, Daemons& daemons, Devices& devices, const Script& script) {
     for (const Fault& fault : script.faults)
         world.at(world.now + fault.at, [&, fault] {
             switch (fault.kind) {
                 case Fault::Kind::rail_down:
-                    return network()->set_up(fault.host, fault.rail, false);
-                case Fault::Kind::rail_up:
-                    return network()->set_up(fault.host, fault.rail, true);
+                case Fault::Kind::rail_up: {
+                    const bool up = fault.kind == Fault::Kind::rail_up;
+                    network()->set_up(fault.host, fault.rail, up);
+                    return devices.link_changed(fault.host, fault.rail, up);
+                }
+                case Fault::Kind::device_out:
+                case Fault::Kind::device_in:
+                    return devices.set_there(fault.host, fault.rail, fault.kind == Fault::Kind::device_in);
                 case Fault::Kind::silent:
                     return network()->set_silent(fault.host, fault.rail, true);
                 case Fault::Kind::heard:
@@ -94,12 +101,14 @@ Result simulate(const Options& options, uint64_t seed) {
     const Script script(seed, options.ranks);
     setenv("SHMEM_SYMMETRIC_SIZE", "64M", 1);  // of address space, of which all ranks have the same
     for (const auto& [name, value] : script.settings) setenv(name.c_str(), value.c_str(), 1);
+    unsetenv("SYSFS_PATH");  // of the kernel's devices, which are the world's (devices.cpp)
     if (options.one) std::printf("seed %" PRIu64 ": %s\n", seed, script.describe().c_str());
     std::fflush(nullptr);
     if (script.placement.encrypts) load_cipher();
     World world(seed);
     world.trace = options.trace;
     Network net(world, script.placement.hosts, script.rails, script.weather);
+    Devices devices(world, script.devices);
     Daemons daemons(world, script.placement);
     std::vector<uint32_t> next_core(script.placement.hosts);
     for (uint32_t rank = 0; rank < script.ranks; ++rank) {
@@ -111,7 +120,7 @@ Result simulate(const Options& options, uint64_t seed) {
         });
         process.cpu = next_core[host]++ % script.placement.cores;
     }
-    apply(world, daemons, script);
+    apply(world, daemons, devices, script);
     if (const std::string trouble = world.run(); !trouble.empty()) fail_run("%s", trouble.c_str());
     Result result{world.hash(), world.now, world.switches(), net.sent, net.lost, static_cast<uint32_t>(script.steps.size()),
                   script.ranks, {}};
@@ -144,9 +153,10 @@ class Runner {
                     runs_, failed_.size(), took.count(), static_cast<double>(virtual_ns_) / 1e9, steps_, ranks_, datagrams_,
                     lost_, switches_);
         tell_counters();
+        const bool reached = reached_all();
         std::sort(failed_.begin(), failed_.end());
         for (size_t i = 0; i < failed_.size() && i < 50; ++i) std::printf("failed: --seed %" PRIu64 "\n", failed_[i]);
-        return failed_.empty() ? 0 : 1;
+        return failed_.empty() && reached ? 0 : 1;
     }
 
   private:
@@ -164,6 +174,23 @@ class Runner {
             if (table[i].kind == CounterKind::counter)
                 text += std::string(i == 0 ? "" : ",") + " " + table[i].name + " " + std::to_string(counted_[i]);
         std::printf("%s\n", text.c_str());
+    }
+
+    bool reached_all() const {
+        size_t count = 0;
+        const Counter* const table = counter_table(count);
+        bool all = true;
+        for (size_t at = 0; at < options_.reaches.size();) {
+            const size_t end = std::min(options_.reaches.find(',', at), options_.reaches.size());
+            const std::string name = options_.reaches.substr(at, end - at);
+            const auto known = std::find_if(table, table + count, [&](const Counter& one) { return one.name == name; });
+            const auto index = static_cast<size_t>(known - table);
+            const bool reached = index < std::min(count, kCounters) && counted_[index] > 0;
+            if (!reached) std::fprintf(stderr, "no run has reached what '%s' counts\n", name.c_str());
+            all &= reached;
+            at = end + 1;
+        }
+        return all;
     }
 
     void start(uint64_t seed) {
@@ -232,7 +259,7 @@ class Runner {
 [[noreturn]] void explain() {
     std::fprintf(stderr,
                  "usage: simulate [--library FILE] --seed N [--trace] [--ranks R]\n"
-                 "       simulate [--library FILE] [--jobs J] --seeds FROM-TO | --twice FROM-TO\n");
+                 "       simulate [--library FILE] [--jobs J] [--reaches COUNTER,...] --seeds FROM-TO | --twice FROM-TO\n");
     std::exit(2);
 }
 
@@ -267,6 +294,8 @@ Options read_options(char** arguments) {
             options.library = value;
         } else if (name == "--ranks") {
             options.ranks = static_cast<uint32_t>(number);
+        } else if (name == "--reaches") {
+            options.reaches = value;
         } else if (name == "--jobs") {
             options.jobs = static_cast<unsigned>(number);
         } else if (name == "--seed") {
@@ -292,5 +321,6 @@ int main(int, char** arguments) {
     using namespace starling::simulation;
     begin_anew(arguments);
     const Options options = read_options(arguments);
+    become_plugin(SIMULATED_PLUGIN);
     return Runner(options).run();
 }

@@ -33,10 +33,7 @@ uint32_t Network::rail_towards(uint32_t address) const {
     return ntohl(address) >> 24 == 10 && rail < rails_ && host_of(address) < hosts_ ? rail : rails_;
 }
 
-bool Network::carries(uint32_t from, uint32_t to, uint32_t rail) const {
-    const auto whole = [&](uint32_t host) { return up_[host * rails_ + rail] && !silent_[host * rails_ + rail]; };
-    return whole(from) && whole(to);
-}
+bool Network::carries(uint32_t from, uint32_t to, uint32_t rail) const { return works(from, rail) && works(to, rail); }
 
 void Network::set_up(uint32_t host, uint32_t rail, bool up) {
     world_.note(up ? "rail up" : "rail down", host, rail);
@@ -57,19 +54,22 @@ int Network::send(Process& from, uint32_t rail, const Address& source, const Add
     ++sent;
     world_.happened();
     world_.note("datagram", target.port, bytes.size());
+    const auto go_to = [&](uint32_t host) {
+        carry(from.host, rail, host, rail,
+              [this, host, rail, source, target, text = std::string(bytes)] { deliver(host, rail, source, target, text); });
+    };
     if (!is_group(target.address)) {
-        carry(from, host_of(target.address), rail, source, target, bytes);
+        go_to(host_of(target.address));
         return 0;
     }
     // The switch knows where there are members; each cable loses for itself.
     for (uint32_t host = 0; host < hosts_; ++host)
-        if (host != from.host) carry(from, host, rail, source, target, bytes);
+        if (host != from.host) go_to(host);
     return 0;
 }
 
-void Network::carry(Process& from, uint32_t to, uint32_t rail, const Address& source, const Address& target,
-                    std::string_view bytes) {
-    if (world_.random.with(weather_.loss) || !carries(from.host, to, rail)) {
+void Network::carry(uint32_t from, uint32_t from_rail, uint32_t to, uint32_t to_rail, std::function<void()> arrive) {
+    if (world_.random.with(weather_.loss) || !works(from, from_rail) || !works(to, to_rail)) {
         ++lost;
         return;
     }
@@ -81,9 +81,8 @@ void Network::carry(Process& from, uint32_t to, uint32_t rail, const Address& so
             ++delayed;
             takes += world_.random.below(weather_.late_ns);
         }
-        world_.at(world_.now + takes, [this, to, rail, source, target, text = std::string(bytes)] {
-            if (!is_up(to, rail)) return;
-            deliver(to, rail, source, target, text);
+        world_.at(world_.now + takes, [this, to, to_rail, arrive] {
+            if (is_up(to, to_rail)) arrive();
         });
     }
 }

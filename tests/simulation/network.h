@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -46,11 +47,14 @@ class Network {
     void set_up(uint32_t host, uint32_t rail, bool up);
     /// Nobody sees it: what goes this way is gone.
     void set_silent(uint32_t host, uint32_t rail, bool silent) { silent_[host * rails_ + rail] = silent; }
+    bool works(uint32_t host, uint32_t rail) const { return up_[host * rails_ + rail] && !silent_[host * rails_ + rail]; }
     bool carries(uint32_t from, uint32_t to, uint32_t rail) const;
 
     uint16_t free_port() { return next_port_++; }
     /// Lets a datagram go; 0 or errno.
     int send(Process& from, uint32_t rail, const Address& source, const Address& target, std::string_view bytes);
+    /// Lets one copy, or none or two, go from one host's rail to another's: what is to happen when it is there.
+    void carry(uint32_t from, uint32_t from_rail, uint32_t to, uint32_t to_rail, std::function<void()> arrive);
     /// How long something is on its way.
     uint64_t latency();
 
@@ -60,8 +64,6 @@ class Network {
     uint64_t sent = 0, lost = 0, doubled = 0, delayed = 0;
 
   private:
-    /// Lets one copy, or none or two, go to one host.
-    void carry(Process& from, uint32_t to, uint32_t rail, const Address& source, const Address& target, std::string_view bytes);
     void deliver(uint32_t host, uint32_t rail, const Address& source, const Address& target, const std::string& bytes);
 
     World& world_;

@@ -25,9 +25,46 @@ Script::Script(uint64_t its_seed, uint32_t wanted_ranks) : seed(its_seed) {
     write(random);
     trouble(random);
     // Drawn apart, so that seeds mean what they meant before there was a choice.
-    placement.encrypts = placement.hosts > 1 && Random(seed ^ 0x5ea1).one_in(3);
+    const bool has_devices = placement.hosts > 1 && Random(seed ^ 0x7e6b).one_in(3);
+    // Devices don't move what is sealed: fewer with both.
+    placement.encrypts = placement.hosts > 1 && Random(seed ^ 0x5ea1).one_in(has_devices ? 8 : 3);
     settings.emplace_back("STARLING_ENCRYPTION", placement.encrypts ? "on" : "off");
     set_multicast(Random(seed ^ 0x6c57));
+    if (has_devices) set_devices(Random(seed ^ 0x7e6c));
+}
+
+// InfiniBand and RoCE, mostly on all hosts and rails. Their faults are those of messages and of rails, and some of their own.
+void Script::set_devices(Random random) {
+    const bool all = random.one_in(2);
+    for (uint32_t i = 0; i < placement.hosts * rails; ++i) devices.fitted.push_back(all || !random.one_in(3));
+    devices.mtu = random.one_of({1024u, 2048u, 4096u, 4096u});
+    devices.frame = random.one_of({1024u, 4096u, 4096u, 4096u});
+    devices.inline_bytes = random.one_of({0u, 64u, 192u, 192u});
+    devices.mixes = random.one_in(2);
+    devices.routed = random.one_in(2);
+    settings.emplace_back("STARLING_VERBS", "auto");
+    // Soon, mostly, or runs are over before there is a connection.
+    settings.emplace_back("STARLING_MAX_CONNECTIONS", random.one_of({"0", "1", "4", "256", "256", "256"}));
+    settings.emplace_back("STARLING_CONNECT_MESSAGES", random.one_of({"4", "4", "4", "16"}));
+    settings.emplace_back("STARLING_CONNECT_BYTES", random.one_of({"1", "1", "20000", "131072"}));
+    // Also rendezvous by write and by note.
+    settings.emplace_back("STARLING_LONG_PROTOCOL", random.one_of({"auto", "auto", "write", "note"}));
+    if (weather.loss == 0 && !random.one_in(4)) return;
+    devices.receives = random.one_of({8u, 64u, 256u, 256u});
+    devices.sends = random.one_of({2u, 16u, 64u, 64u});
+    devices.places = random.one_of({4u, 16u, 64u, 64u});
+    devices.breaks = random.one_in(3) ? 0.01 : 0;
+    devices.refuses = random.one_in(3) ? 0.1 : 0;
+    if (!random.one_in(3)) return;
+    for (uint64_t i = random.between(1, 4); i > 0; --i) {
+        const auto host = static_cast<uint32_t>(random.below(placement.hosts));
+        const auto rail = static_cast<uint32_t>(random.below(rails));
+        const uint64_t begin = random.below(60 * kMs);
+        const uint64_t end = begin + (random.one_in(3) ? random.below(3000 * kMs) : random.below(100 * kMs));
+        const bool comes = !devices.fitted[host * rails + rail];
+        if (!comes) faults.push_back({Fault::Kind::device_out, begin, host, rail, 0});
+        faults.push_back({Fault::Kind::device_in, end, host, rail, 0});
+    }
 }
 
 void Script::set_multicast(Random random) {
@@ -288,7 +325,8 @@ void Script::write_communities(Random& random, Step step) {
 }
 
 std::string Script::describe() const {
-    static constexpr const char* kNames[] = {"rail down", "rail up", "rail silent", "rail heard", "death"};
+    static constexpr const char* kNames[] = {"rail down", "rail up",    "rail silent", "rail heard",
+                                             "death",     "device out", "device in"};
     std::string troubles;
     for (const Fault& fault : faults) {
         const bool death = fault.kind == Fault::Kind::death;
@@ -298,6 +336,10 @@ std::string Script::describe() const {
     }
     std::string values;
     for (const auto& [setting, value] : settings) values += "\n  " + setting + "=" + value;
+    std::string fitted;
+    for (size_t i = 0; i < devices.fitted.size(); ++i)
+        if (devices.fitted[i]) fitted += " " + std::to_string(i / rails) + "." + std::to_string(i % rails);
+    if (!fitted.empty()) values += "\n  devices" + fitted;
     return std::to_string(ranks) + " ranks on " + std::to_string(placement.hosts) + " hosts with " + std::to_string(rails) +
            " rails, " + std::to_string(steps.size()) + " steps, " + name + values + troubles;
 }

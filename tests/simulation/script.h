@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "daemon.h"
+#include "devices.h"
 #include "network.h"
 #include "random.h"
 
@@ -75,7 +76,7 @@ struct Community {
 
 /// What goes wrong, and when.
 struct Fault {
-    enum class Kind : uint8_t { rail_down, rail_up, silent, heard, death } kind;
+    enum class Kind : uint8_t { rail_down, rail_up, silent, heard, death, device_out, device_in } kind;
     uint64_t at = 0;  ///< ns after the begin
     uint32_t host = 0, rail = 0;
     uint32_t rank = 0;
@@ -89,6 +90,7 @@ struct Script {
     uint32_t ranks = 2, rails = 1;
     Placement placement;
     Weather weather;
+    DeviceWeather devices;
     std::vector<std::pair<std::string, std::string>> settings;
     std::vector<Community> communities;
     std::vector<Step> steps;
@@ -105,6 +107,7 @@ struct Script {
     void place(Random& random, uint32_t wanted_ranks);
     void set(Random& random);
     void set_multicast(Random random);
+    void set_devices(Random random);
     void trouble(Random& random);
     void write(Random& random);
     void write_step(Random& random, uint32_t community);

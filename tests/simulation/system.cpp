@@ -21,6 +21,7 @@
 #include <cstring>
 
 #include "daemon.h"
+#include "devices.h"
 
 using namespace starling::simulation;
 
@@ -91,6 +92,8 @@ SIMULATED long syscall(long number, ...) noexcept {
             return futex(*me, reinterpret_cast<void*>(a[0]), static_cast<int>(a[1]), static_cast<uint32_t>(a[2]),
                          reinterpret_cast<const timespec*>(a[3]));
         if (number == SYS_membarrier) return 0;
+        // Its events come by a thread.
+        if (number == SYS_userfaultfd) return failed(EPERM);
     }
     return REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
@@ -160,6 +163,7 @@ SIMULATED int open(const char* path, int flags, ...) {
         // Neither the load of the real machine nor what its kernel knows of a process is part of the world.
         if (std::strcmp(path, "/proc/loadavg") == 0) return failed(ENOENT);
         if (std::strncmp(path, "/proc/", 6) == 0 && std::strstr(path, "/stat")) return failed(EACCES);
+        if (is_about_devices(path)) return open_device_file(path);
         // What another rank has open, this program has.
         int pid, descriptor;
         if (std::sscanf(path, "/proc/%d/fd/%d", &pid, &descriptor) == 2 && world()->find(pid)) {

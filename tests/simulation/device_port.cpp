@@ -1,0 +1,302 @@
+#include "device_port.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "device_queue.h"
+#include "system.h"
+
+namespace starling::simulation {
+
+namespace {
+
+constexpr uint32_t kKey = 0x1234;        ///< of all datagram queues
+constexpr uint64_t kSendNs = 1'000;      ///< a datagram keeps its place in the queue
+constexpr uint64_t kJoinNs = 2'000'000;  ///< at most
+constexpr uint64_t kOwnHostNs = 1'000;   ///< from one process to another of the same host
+
+}  // namespace
+
+/// What a port is waited for by. It ends with its process.
+struct PortChannel final : Descriptor {
+    SimulatedPort* port;
+    PortChannel(Process& owner, SimulatedPort& its_port) : Descriptor(owner), port(&its_port) {}
+    ~PortChannel() override { delete port; }
+    uint32_t events() const override { return port && port->fired() ? EPOLLIN : 0u; }
+};
+
+SimulatedPort::SimulatedPort(Devices& devices, Process& owner, uint32_t rail, const verbs::PortFacts& facts)
+    : devices_(devices), owner_(owner), rail_(rail), facts_(facts) {
+    devices_.ports.push_back(this);
+    take_datagram_queue();
+    channel_ = open_descriptor(std::make_unique<PortChannel>(owner, *this));
+}
+
+SimulatedPort::~SimulatedPort() {
+    queues_.clear();
+    std::erase_if(devices_.memory, [this](const auto& one) { return one.second.by == this; });
+    devices_.by_datagram_queue.erase(datagram_queue_);
+    std::erase(devices_.ports, this);
+}
+
+void SimulatedPort::close() {
+    auto* const channel = descriptor_as<PortChannel>(channel_);
+    channel->port = nullptr;
+    close_descriptor(channel_);
+    delete this;
+    world()->pass(kCallNs);
+}
+
+// Another after each change, so that what is on its way to the old one is nobody's.
+void SimulatedPort::take_datagram_queue() {
+    devices_.by_datagram_queue.erase(datagram_queue_);
+    datagram_queue_ = devices_.draw_number();
+    devices_.by_datagram_queue[datagram_queue_] = this;
+    sending_ = 0;
+}
+
+verbs::Address SimulatedPort::address() const {
+    verbs::Address all;
+    std::memcpy(all.gid, facts_.gid, sizeof all.gid);
+    all.queue = datagram_queue_;
+    all.key = kKey;
+    all.mtu_log = static_cast<uint8_t>(std::bit_width(facts_.mtu) - 1);
+    return all;
+}
+
+// Datagrams.
+
+bool SimulatedPort::takes_datagram(verbs::Status& status, const std::string& bytes) {
+    status = verbs::Status::broken;
+    if (!works()) return false;
+    status = verbs::Status::too_long;
+    if (bytes.size() > datagram_limit()) return false;
+    status = verbs::Status::busy;
+    if (sending_ >= devices_.weather().sends) return told_busy_ = true, false;
+    status = verbs::Status::done;
+    ++sending_;
+    ++count.datagrams_sent;
+    devices_.world().at(devices_.world().now + kSendNs, [of = datagram_queue_] {
+        const auto found = simulation::devices()->by_datagram_queue.find(of);
+        if (found == simulation::devices()->by_datagram_queue.end()) return;
+        SimulatedPort& port = *found->second;
+        --port.sending_;
+        if (!std::exchange(port.told_busy_, false)) return;
+        verbs::Event event;
+        event.kind = verbs::Event::Kind::room;
+        port.tell(event);
+    });
+    return true;
+}
+
+verbs::Status SimulatedPort::send(const verbs::Address& to, const iovec* parts, int parts_count) {
+    const std::string bytes = gather(parts, static_cast<size_t>(parts_count));
+    verbs::Status status;
+    if (!takes_datagram(status, bytes)) return status;
+    uint32_t address = 0;
+    std::memcpy(&address, to.gid + 12, sizeof address);
+    const uint32_t rail = network()->rail_towards(address);
+    if (rail >= network()->rails()) fail_run("a datagram goes to an address that no device has");
+    if (to.key != kKey) fail_run("a datagram has a wrong key");
+    world()->note("verbs datagram", to.queue, bytes.size());
+    if (rail == rail_ || devices_.weather().routed)
+        network()->carry(host(), rail_, Network::host_of(address), rail,
+                         [queue = to.queue, source = datagram_queue_, bytes, from = this->address()] {
+                             const auto found = simulation::devices()->by_datagram_queue.find(queue);
+                             if (found != simulation::devices()->by_datagram_queue.end())
+                                 found->second->datagram(bytes, from, source);
+                         });
+    return after(status);
+}
+
+void SimulatedPort::datagram(std::string_view bytes, const verbs::Address& from, uint32_t source_queue) {
+    if (!works()) return;
+    verbs::Event event;
+    event.kind = verbs::Event::Kind::datagram;
+    event.source_queue = source_queue;
+    std::memcpy(event.gid, from.gid, sizeof event.gid);
+    if (bring(event, bytes))
+        ++count.datagrams_received;
+    else
+        ++network()->lost;
+}
+
+// Groups.
+
+SimulatedMembership::SimulatedMembership(SimulatedPort& port, const uint8_t* gid) : port_(port) {
+    std::memcpy(gid_, gid, sizeof gid_);
+}
+
+bool SimulatedMembership::is_of(const uint8_t* gid) const {
+    return state_ == State::ready && std::memcmp(gid, gid_, sizeof gid_) == 0;
+}
+
+verbs::Status SimulatedMembership::send(const iovec* parts, int count) { return port_.send_to_group(gid_, parts, count); }
+
+void SimulatedMembership::leave() { port_.drop_membership(*this); }
+
+verbs::Membership* SimulatedPort::join(const uint8_t* group_gid) {
+    SimulatedMembership& made = *memberships_.emplace_back(std::make_unique<SimulatedMembership>(*this, group_gid));
+    made.number_ = devices_.draw_number();
+    World& world = devices_.world();
+    const bool fails = world.random.with(devices_.weather().refuses);
+    world.at(world.now + world.random.below(kJoinNs), [fails, number = made.number_] {
+        for (SimulatedPort* const port : simulation::devices()->ports)
+            for (const auto& one : port->memberships_)
+                if (one->number_ == number)
+                    one->state_ = fails ? verbs::Membership::State::failed : verbs::Membership::State::ready;
+    });
+    return after(&made);
+}
+
+void SimulatedPort::drop_membership(SimulatedMembership& one) {
+    std::erase_if(memberships_, [&one](const auto& each) { return each.get() == &one; });
+}
+
+bool SimulatedPort::is_member(const uint8_t* gid) const {
+    return std::any_of(memberships_.begin(), memberships_.end(), [gid](const auto& one) { return one->is_of(gid); });
+}
+
+verbs::Status SimulatedPort::send_to_group(const uint8_t* gid, const iovec* parts, int parts_count) {
+    const std::string bytes = gather(parts, static_cast<size_t>(parts_count));
+    verbs::Status status;
+    if (!takes_datagram(status, bytes)) return status;
+    world()->note("verbs group", datagram_queue_, bytes.size());
+    // The switch knows where there are members; each cable loses for itself. On the own host the device hands it to all others.
+    for (const SimulatedPort* const port : devices_.ports) {
+        if (port == this || port->rail() != rail_ || !port->is_member(gid)) continue;
+        const auto arrive = [queue = port->datagram_queue_, source = datagram_queue_, bytes, from = address()] {
+            const auto found = simulation::devices()->by_datagram_queue.find(queue);
+            if (found != simulation::devices()->by_datagram_queue.end()) found->second->datagram(bytes, from, source);
+        };
+        if (port->host() == host())
+            devices_.world().at(devices_.world().now + kOwnHostNs, arrive);
+        else
+            network()->carry(host(), rail_, port->host(), rail_, arrive);
+    }
+    return after(status);
+}
+
+// Queues and memory.
+
+verbs::Queue* SimulatedPort::make_queue(void* user) {
+    if (gone_ || devices_.world().random.with(devices_.weather().refuses)) return say("the device makes no queue"), nullptr;
+    queues_.push_back(std::make_unique<SimulatedQueue>(*this, user));
+    return after(queues_.back().get());
+}
+
+void SimulatedPort::end(SimulatedQueue& queue) {
+    std::erase_if(queues_, [&queue](const auto& each) { return each.get() == &queue; });
+}
+
+bool SimulatedPort::enroll(void* memory, uint64_t bytes, bool, verbs::Memory& out) {
+    if (gone_ || devices_.world().random.with(devices_.weather().refuses)) return say("the device takes no memory"), false;
+    const uint32_t key = devices_.draw_number();
+    devices_.memory[key] = {this, reinterpret_cast<uint64_t>(memory), bytes};
+    out = {key, key, nullptr};
+    count.registered_bytes += bytes;
+    return after(true);
+}
+
+void SimulatedPort::dismiss(verbs::Memory& memory) {
+    const auto found = devices_.memory.find(memory.local);
+    if (found == devices_.memory.end() || found->second.by != this) fail_run("memory is dismissed that is not registered");
+    count.registered_bytes -= found->second.bytes;
+    devices_.memory.erase(found);
+    memory = {};
+    world()->pass(kCallNs);
+}
+
+// Events.
+
+void SimulatedPort::tell(const verbs::Event& event) {
+    events_.push_back(event);
+    world()->happened();
+    if (!armed_) {
+        slept_through_ |= owner_.state == Process::State::asleep && !fired_;
+        return;
+    }
+    armed_ = false;
+    fired_ = true;
+    descriptor(channel_)->changed();
+}
+
+// No longer than what came, so that who reads beyond it is found.
+bool SimulatedPort::bring(verbs::Event event, std::string_view bytes) {
+    if (!has_buffer()) return false;
+    auto& buffer = lent_.emplace_back(std::make_unique_for_overwrite<uint64_t[]>((bytes.size() + 7) / 8));
+    std::memcpy(buffer.get(), bytes.data(), bytes.size());
+    event.buffer = buffer.get();
+    event.data = reinterpret_cast<std::byte*>(buffer.get());
+    event.bytes = static_cast<uint32_t>(bytes.size());
+    tell(event);
+    return true;
+}
+
+void SimulatedPort::give_back(const verbs::Event& event) {
+    const auto at = std::find_if(lent_.begin(), lent_.end(), [&](const auto& one) { return one.get() == event.buffer; });
+    if (at == lent_.end()) fail_run("a receive buffer is given back that was not lent");
+    lent_.erase(at);
+}
+
+// Of each queue in order, and of all in any order.
+int SimulatedPort::poll(verbs::Event* events, int most) {
+    int taken = 0;
+    for (; taken < most && !events_.empty(); ++taken) {
+        auto at = events_.begin();
+        if (devices_.weather().mixes) {
+            const void* const user = events_[devices_.world().random.below(events_.size())].user;
+            at = std::find_if(events_.begin(), events_.end(), [user](const auto& one) { return one.user == user; });
+        }
+        events[taken] = *at;
+        events_.erase(at);
+    }
+    if (taken == 0) return 0;
+    fired_ = false;
+    if (!std::exchange(slept_through_, false)) owner_.lapsed = 0;
+    world()->happened();
+    return after(taken);
+}
+
+bool SimulatedPort::arm() {
+    if (!events_.empty()) return false;
+    armed_ = true;
+    return true;
+}
+
+void SimulatedPort::forget(const void* user) {
+    for (verbs::Event& event : events_) {
+        if (event.user != user) continue;
+        event.user = nullptr;
+        if (event.kind == verbs::Event::Kind::done) continue;
+        if (event.buffer) give_back(event);
+        event.kind = verbs::Event::Kind::broken;  // of nobody
+        event.buffer = nullptr;
+    }
+}
+
+void SimulatedPort::removed() {
+    gone_ = true;
+    say("the device is gone");
+    for (const auto& queue : queues_) queue->fail("the device is gone");
+    verbs::Event event;
+    event.kind = verbs::Event::Kind::down;
+    tell(event);
+}
+
+void SimulatedPort::link_changed(bool up) {
+    if (gone_) return;
+    if (up) take_datagram_queue();
+    verbs::Event event;
+    event.kind = up ? verbs::Event::Kind::up : verbs::Event::Kind::down;
+    tell(event);
+}
+
+verbs::PortCounters SimulatedPort::counters() const {
+    verbs::PortCounters all = count;
+    all.queues = queues_.size();
+    return all;
+}
+
+}  // namespace starling::simulation

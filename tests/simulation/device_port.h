@@ -1,0 +1,99 @@
+// A port of a simulated device, as one process has opened it.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "devices.h"
+
+namespace starling::simulation {
+
+struct PortChannel;
+
+class SimulatedMembership final : public verbs::Membership {
+  public:
+    SimulatedMembership(SimulatedPort& port, const uint8_t* gid);
+    State state() override { return state_; }
+    verbs::Status send(const iovec* parts, int count) override;
+    void leave() override;
+    bool is_of(const uint8_t* gid) const;
+
+  private:
+    friend class SimulatedPort;
+    SimulatedPort& port_;
+    uint8_t gid_[16];
+    uint32_t number_ = 0;
+    State state_ = State::joining;
+};
+
+class SimulatedPort final : public verbs::Port {
+  public:
+    SimulatedPort(Devices& devices, Process& owner, uint32_t rail, const verbs::PortFacts& facts);
+    ~SimulatedPort();
+
+    const verbs::PortFacts& facts() const override { return facts_; }
+    verbs::Address address() const override;
+    uint32_t datagram_limit() const override { return devices_.weather().mtu; }
+    uint32_t frame_limit() const override { return devices_.weather().frame; }
+    verbs::Status send(const verbs::Address& to, const iovec* parts, int count) override;
+    verbs::Queue* make_queue(void* user) override;
+    verbs::Membership* join(const uint8_t* group_gid) override;
+    bool enroll(void* memory, uint64_t bytes, bool remote, verbs::Memory& out) override;
+    void dismiss(verbs::Memory& memory) override;
+    int poll(verbs::Event* events, int most) override;
+    void give_back(const verbs::Event& event) override;
+    int wait_fd() const override { return channel_; }
+    bool arm() override;
+    verbs::PortCounters counters() const override;
+    const char* problem() const override { return problem_.c_str(); }
+    void close() override;
+
+    // For the device and its queues:
+    Process& owner() const { return owner_; }
+    uint32_t host() const { return owner_.host; }
+    uint32_t rail() const { return rail_; }
+    bool gone() const { return gone_; }
+    bool works() const { return !gone_ && network()->is_up(host(), rail_); }
+    Devices& devices() const { return devices_; }
+    void say(std::string problem) { problem_ = std::move(problem); }
+    void tell(const verbs::Event& event);
+    /// One with a buffer; false: there is no free one.
+    bool bring(verbs::Event event, std::string_view bytes);
+    bool has_buffer() const { return lent_.size() < devices_.weather().receives; }
+    /// No event tells of this user's queue any more, but that transfers of it have ended.
+    void forget(const void* user);
+    void end(SimulatedQueue& queue);
+    void removed();
+    void link_changed(bool up);
+    void datagram(std::string_view bytes, const verbs::Address& from, uint32_t source_queue);
+    /// To all members of the group that the network takes it to.
+    verbs::Status send_to_group(const uint8_t* gid, const iovec* parts, int count);
+    bool is_member(const uint8_t* gid) const;
+    void drop_membership(SimulatedMembership& one);
+    bool fired() const { return fired_; }
+    verbs::PortCounters count;
+
+  private:
+    void take_datagram_queue();
+    bool takes_datagram(verbs::Status& status, const std::string& bytes);
+
+    Devices& devices_;
+    Process& owner_;
+    const uint32_t rail_;
+    verbs::PortFacts facts_;
+    uint32_t datagram_queue_ = 0;
+    int channel_ = -1;
+    bool gone_ = false, armed_ = false, fired_ = false;
+    bool slept_through_ = false;  ///< something came while its owner slept and had not asked to be woken
+    uint32_t sending_ = 0;
+    bool told_busy_ = false;
+    std::deque<verbs::Event> events_;
+    std::vector<std::unique_ptr<uint64_t[]>> lent_;  ///< buffers that hold something
+    std::vector<std::unique_ptr<SimulatedQueue>> queues_;
+    std::vector<std::unique_ptr<SimulatedMembership>> memberships_;
+    std::string problem_;
+};
+
+}  // namespace starling::simulation

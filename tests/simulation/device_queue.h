@@ -1,0 +1,70 @@
+// One end of a connection (RC) of simulated devices.
+#pragma once
+
+#include <deque>
+#include <string>
+
+#include "device_port.h"
+
+namespace starling::simulation {
+
+class SimulatedQueue final : public verbs::Queue {
+  public:
+    SimulatedQueue(SimulatedPort& port, void* user);
+    ~SimulatedQueue();
+
+    verbs::QueueAddress address() const override;
+    bool connect(const verbs::QueueAddress& peer) override;
+    verbs::Status send(const iovec* parts, int count) override;
+    verbs::Status write(const Transfer& what) override;
+    verbs::Status write_with_note(const Transfer& what, uint32_t word) override;
+    verbs::Status read(const Transfer& what) override;
+    verbs::Status fetch_add(const Transfer& what, uint64_t operand) override;
+    verbs::Status compare_swap(const Transfer& what, uint64_t compare, uint64_t operand) override;
+    void close(bool linger) override;
+
+    uint32_t number() const { return number_; }
+    /// It goes into error, and what was under way with it.
+    void fail(const char* why);
+
+  private:
+    enum class Kind : uint8_t { frame, write, note, read, add, swap };
+    struct Work {
+        Kind kind = Kind::frame;
+        Transfer what = {};
+        std::string bytes = {};  ///< of a frame, of what went inline, of what was read
+        bool inlined = false;
+        uint32_t word = 0;
+        uint64_t operand = 0, compare = 0, arrives = 0;
+    };
+    enum class Outcome : uint8_t { done, not_ready, refused };
+
+    verbs::Status post(Work work);
+    verbs::Status transfer(Work work);
+    /// What has arrived by now is carried out at the other end, in its order.
+    void deliver();
+    void acknowledge();
+    bool gives_up();
+    void tell_done(const Work& work, verbs::Status status);
+    /// The other end, if it is there, connected with this one, and the network between works.
+    SimulatedQueue* reachable_peer() const;
+    Outcome carry_out(Work& work, SimulatedQueue& at);
+    Outcome write_there(Work& work, SimulatedQueue& at);
+    Outcome read_there(Work& work);
+    /// Of this process, where a transfer comes from or goes to.
+    void check_own(const Work& work) const;
+    void later(uint64_t when, void (SimulatedQueue::*what)());
+    void end();
+
+    SimulatedPort& port_;
+    void* const user_;
+    const uint32_t number_;
+    uint32_t peer_ = 0;  ///< 0: not connected
+    std::deque<Work> works_;
+    size_t delivered_ = 0;  ///< of these, from the front: they are there, but that is not known yet
+    uint64_t last_arrival_ = 0, last_acknowledged_ = 0, next_try_ = 0;
+    uint32_t tries_ = 0;
+    bool broken_ = false, closed_ = false, told_busy_ = false;
+};
+
+}  // namespace starling::simulation
