@@ -1,0 +1,605 @@
+// What every transport has to do (transport/transport.h): two ends, which for the loop-back are one. A new transport adds a World, and says so
+// in a test of its own, which includes this (transport_contract_test.cpp, verbs_contract_test.cpp).
+#pragma once
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <algorithm>
+
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <new>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/error.h"
+#include "job/job_description.h"
+#include "job/job_segment.h"
+#include "mpi.h"
+#include "transport/ip/network.h"
+#include "transport/transport.h"
+
+namespace starling::transport {
+namespace {
+
+constexpr uint64_t kLongestNs = 20'000'000'000;  ///< a wait that takes as long has failed
+
+/// What one end is told.
+class Recorder final : public Sink {
+  public:
+    struct Got {
+        void* user;
+        uint64_t number;
+        std::string text;
+        bool operator==(const Got&) const = default;
+    };
+    void deliver(void* user, const Packet& packet) override {
+        if (on_packet) on_packet();
+        EXPECT_EQ(reinterpret_cast<uintptr_t>(packet.payload) % 8, 0u);
+        if (packet.header.kind == packet::Kind::wire_gone && on_control) return on_control(user, packet);
+        EXPECT_EQ(packet.header.kind, packet::Kind::eager);
+        got.push_back({user, packet.header.message.context,
+                       std::string(reinterpret_cast<const char*>(packet.payload), packet.header.bytes)});
+    }
+    Path* meet(const Caller& caller, bool& later) override { return on_caller ? on_caller(caller, later) : nullptr; }
+    const job::JobSegment* find_segment(job::JobId job) override {
+        return segment && segment->header().id == job ? segment : nullptr;
+    }
+    const job::JobSegment* segment = nullptr;
+    void failed(void* user) override { lost.push_back(user); }
+    void wake() override { ++woken; }
+    void connection(void* user, News what) override { news.emplace_back(user, what); }
+    void locate(void* user) override { sought.push_back(user); }
+    void send(void*, packet::Kind kind, const void* payload, uint32_t bytes) override {
+        if (on_send) on_send(kind, payload, bytes);
+    }
+    std::byte* target(void*, const Piece& piece, uint64_t done, uint64_t bytes) override {
+        if (piece.offset + done + bytes > streamed.size()) streamed.resize(piece.offset + done + bytes);
+        return reinterpret_cast<std::byte*>(streamed.data()) + piece.offset + done;
+    }
+    void unpack(void*, const Piece&, uint64_t, const std::byte*, uint64_t) override { ADD_FAILURE() << "there was memory"; }
+    void piece(void*, const Piece& piece) override { stream_bytes += piece.bytes; }
+
+    std::vector<Got> got;
+    std::vector<void*> lost, sought;
+    std::vector<std::pair<void*, News>> news;
+    std::string streamed;
+    uint64_t stream_bytes = 0;
+    int woken = 0;
+    std::function<void()> on_packet;
+    std::function<void(void*, const Packet&)> on_control;
+    std::function<void(packet::Kind, const void*, uint32_t)> on_send;
+    std::function<Path*(const Caller&, bool&)> on_caller;
+};
+
+/// A transport with two processes, the ends of a path between them.
+class World {
+  public:
+    virtual ~World() = default;
+    virtual Transport& sender() = 0;
+    virtual Transport& receiver() { return sender(); }
+    virtual Recorder& at_sender() = 0;
+    virtual Recorder& at_receiver() { return at_sender(); }
+    /// The receiver as the sender names it, and the other way.
+    virtual Process target() = 0;
+    virtual Process source() { return target(); }
+    /// Whether somebody has woken this end since the last call, or does within `ms`.
+    virtual bool is_woken(Transport& end, int ms) = 0;
+    /// What the holder of paths does besides poll().
+    virtual bool poll_path(Path&) { return false; }
+    virtual void after_finish(Path&) {}
+    /// Brings the path from the sender into the state that is tested, by packets that it sends as one likes; nothing is under way afterwards.
+    virtual void begin(Path&, const std::function<bool()>& /*send_one*/, const std::function<Path*()>& /*back*/) {}
+    /// Whether that has opened a connection.
+    virtual bool is_connected() const { return false; }
+    /// Whether the sender notices by itself when the receiver is gone.
+    virtual bool notices_death() const { return false; }
+
+    bool one_end() { return &sender() == &receiver(); }
+    bool poll(Transport& end) {
+        bool any = end.poll(Transport::Look::now);
+        for (Path* path : paths)
+            if (&path->by == &end) any |= poll_path(*path);
+        return any;
+    }
+    bool poll() {
+        const bool any = poll(receiver());
+        return (!one_end() && poll(sender())) || any;
+    }
+    /// False after a time that is never reached but by a fault.
+    bool poll_until(const std::function<bool()>& condition) {
+        for (const uint64_t end = now_ns() + kLongestNs; !condition();) {
+            poll();
+            if (now_ns() > end) return false;
+        }
+        return true;
+    }
+
+    std::vector<Path*> paths;
+};
+
+class NetworkWorld : public World {
+  public:
+    NetworkWorld() {
+        set_variable("STARLING_IP_INTERFACES", "lo");
+        set_variable("STARLING_IP_TIMEOUT", "1");
+        job::JobDescription job;
+        job.draw();
+        // The tests are run once as they are, and once with this.
+        const char* const encryption = std::getenv("STARLING_ENCRYPTION");
+        if (encryption && std::string_view(encryption) == "on") job.draw_network_secret();
+        job.size = job.universe_size = 2;
+        job.several_hosts = true;
+        for (int h = 0; h < 2; ++h) {
+            job::HostEntry& host = job.hosts.emplace_back();
+            host.id = job::this_host();
+            std::snprintf(host.name, sizeof host.name, "host%d", h);
+            host.addresses = 1;
+            host.ipv4[0] = htonl(INADDR_LOOPBACK);
+        }
+        std::vector<uint32_t> next_local(2);
+        job.placements = job::fold_placements({0, 1}, 0, next_local);
+        for (uint32_t h = 0; h < 2; ++h) {
+            EXPECT_EQ(job::JobSegment::create(job, h, segments_[h]), MPI_SUCCESS) << failure_text();
+            sinks_[h].segment = &segments_[h];
+            EXPECT_EQ(ip::Network::open({&segments_[h], h}, sinks_[h], ends_[h]), MPI_SUCCESS) << failure_text();
+        }
+        // What the daemons would tell when they are asked.
+        for (uint32_t h = 0; h < 2; ++h) segments_[1 - h].port(h).store(segments_[h].port(h).load());
+    }
+    Transport& sender() override { return *ends_[0]; }
+    Transport& receiver() override { return *ends_[1]; }
+    Recorder& at_sender() override { return sinks_[0]; }
+    Recorder& at_receiver() override { return sinks_[1]; }
+    Process target() override { return {&segments_[0], 1}; }
+    Process source() override { return {&segments_[1], 0}; }
+    bool is_woken(Transport& end, int ms) override {
+        pollfd wait{end.wait_fd(), POLLIN, 0};
+        return ::poll(&wait, 1, ms) > 0;
+    }
+    bool notices_death() const override { return true; }
+
+  private:
+    job::JobSegment segments_[2];
+    Recorder sinks_[2];
+    ip::Network* ends_[2] = {};  ///< live until the process ends
+};
+
+/// Opens the connection of two paths as link does, `there` back to `here`, and waits for nothing.
+inline void open_connection(Path& here, Path& there) {
+    Connector &caller = *here.by.connector(), &called = *there.by.connector();
+    ASSERT_TRUE(caller.has_place() && called.has_place());
+    caller.take_place(here);
+    called.take_place(there);
+    std::byte offer[Connector::kOffer] = {}, answer[Connector::kOffer] = {};
+    EXPECT_LE(caller.describe(here, packet::Kind::open, offer), Connector::kOffer);
+    ASSERT_TRUE(called.is_offer(offer));
+    called.use(there, packet::Kind::open, offer);
+    EXPECT_LE(called.describe(there, packet::Kind::accept, answer), Connector::kOffer);
+    ASSERT_TRUE(caller.is_offer(answer));
+    caller.use(here, packet::Kind::accept, answer);
+}
+
+struct Setup {
+    const char* name;
+    const char* transport;
+    std::unique_ptr<World> (*make)();
+};
+template <class W>
+std::unique_ptr<World> make() {
+    return std::make_unique<W>();
+}
+
+class Contract : public ::testing::TestWithParam<Setup> {
+  protected:
+    void SetUp() override {
+        world = GetParam().make();
+        ASSERT_EQ(world->sender().attach(world->target(), &token, path), MPI_SUCCESS) << failure_text();
+        world->paths.push_back(path);
+        if (!world->one_end()) world->at_sender().on_caller = [this](const Caller&, bool&) { return path; };
+        world->at_receiver().on_caller = [this](const Caller& caller, bool&) -> Path* {
+            EXPECT_EQ(caller.job.id, world->source().job());
+            EXPECT_EQ(caller.rank, world->source().rank);
+            return back_path();
+        };
+        // What link does for connections besides.
+        for (Recorder* each : {&world->at_sender(), &world->at_receiver()}) {
+            Path*& of = each == &world->at_sender() ? path : back;
+            each->on_send = [&of](packet::Kind kind, const void* payload, uint32_t bytes) {
+                Slot slot;
+                if (!of->reserve(bytes, slot)) return;  // link would keep it; those who wait for it here have room
+                slot.header->kind = kind;
+                slot.header->operation = 0;
+                std::memcpy(slot.payload, payload, bytes);
+                slot.path->commit(slot, bytes);
+            };
+            each->on_control = [&of](void*, const Packet& packet) { of->take(packet); };
+        }
+        world->begin(
+            *path, [this] { return send(0, 8); }, [this] { return back_path(); });
+        world->at_receiver().got.clear();
+        world->at_sender().news.clear();
+        world->at_receiver().news.clear();
+    }
+    void TearDown() override {
+        for (Path* one : {path, back})
+            if (one) one->by.detach(*one);
+    }
+    /// From the receiver to the sender; made when the receiver hears of it first.
+    Path* back_path() {
+        if (back) return back;
+        EXPECT_EQ(world->receiver().attach(world->source(), &back_token, back), MPI_SUCCESS) << failure_text();
+        world->paths.push_back(back);
+        return back;
+    }
+
+    static std::string text_of(uint64_t number, size_t bytes) {
+        std::string text(bytes, '\0');
+        for (size_t i = 0; i < bytes; ++i) text[i] = static_cast<char>('a' + (number + i) % 26);
+        return text;
+    }
+    static bool send(Path& to, uint64_t number, const std::string& text, uint32_t reserve_more = 0) {
+        Slot slot;
+        if (!to.reserve(static_cast<uint32_t>(text.size()) + reserve_more, slot)) return false;
+        slot.header->kind = packet::Kind::eager;
+        slot.header->operation = 0;
+        slot.header->message = {0, 0, number, 0};
+        std::memcpy(slot.payload, text.data(), text.size());
+        slot.path->commit(slot, static_cast<uint32_t>(text.size()));
+        return true;
+    }
+    bool send(uint64_t number, size_t bytes) { return send(*path, number, text_of(number, bytes)); }
+    /// As many packets as there is room for.
+    uint64_t fill(size_t bytes) {
+        uint64_t sent = 0;
+        for (; sent < 1'000'000 && bytes <= path->payload_limit() && send(sent, bytes); ++sent) {}
+        EXPECT_LT(sent, 1'000'000u) << "a path has an end";
+        return sent;
+    }
+    /// A connection that has broken, or was ended by the other side, gives back its place.
+    void follow_news() {
+        for (Path* each : {path, back})
+            if (each && !std::exchange((each == path ? world->at_sender() : world->at_receiver()).news, {}).empty())
+                each->by.connector()->give_place(*each);
+    }
+    const std::vector<Recorder::Got>& got() { return world->at_receiver().got; }
+    bool receive(size_t count) {
+        return world->poll_until([&] { return got().size() >= count; });
+    }
+
+    std::unique_ptr<World> world;
+    Path *path = nullptr, *back = nullptr;
+    int token = 0, back_token = 0;  ///< their addresses are the paths' users
+};
+
+TEST_P(Contract, SaysWhatItIs) {
+    const Traits& traits = world->sender().traits;
+    EXPECT_STREQ(traits.name, GetParam().transport);
+    EXPECT_GT(std::strlen(traits.reaches), 0u);
+    EXPECT_GT(traits.latency_ns, 0u);
+    EXPECT_TRUE(world->sender().reaches(world->target()));
+    EXPECT_EQ(path->user, &token);
+    EXPECT_EQ(path->to, world->target());
+}
+
+TEST_P(Contract, PacketsArriveInOrderOnceWhateverTheirLength) {
+    constexpr size_t kLengths[] = {0, 1, 7, 8, 31, 32, 33, 64, 900, 960, 961, 1500, 4096, 9001, 16 * 1024};
+    uint64_t sent = 0;
+    for (int round = 0; round < 40; ++round)
+        for (const size_t bytes : kLengths) {
+            if (bytes > path->payload_limit()) continue;
+            ASSERT_TRUE(world->poll_until([&] { return send(sent, bytes); }));
+            ++sent;
+        }
+    ASSERT_TRUE(receive(sent));
+    EXPECT_TRUE(world->poll_until([&] { return path->idle(); }));
+    ASSERT_EQ(got().size(), sent);
+    for (uint64_t i = 0; i < sent; ++i) {
+        ASSERT_EQ(got()[i].number, i);
+        ASSERT_EQ(got()[i].text, text_of(i, got()[i].text.size()));
+    }
+}
+
+TEST_P(Contract, TheLongestPacketIsWhatTheTraitsSayAndNoLonger) {
+    EXPECT_LE(path->payload_limit(), world->sender().traits.payload);
+    EXPECT_GE(path->payload_limit(), kLeastPayload);
+    ASSERT_TRUE(send(0, path->payload_limit()));
+    ASSERT_TRUE(receive(1));
+    Slot slot;
+    EXPECT_FALSE(path->reserve(world->sender().traits.payload + 1, slot));
+}
+
+TEST_P(Contract, LessMayBeCommittedThanWasReserved) {
+    for (const uint32_t more : {1u, 30u, 500u, 900u}) ASSERT_TRUE(send(*path, more, "short", more));
+    ASSERT_TRUE(send(2, 40));
+    ASSERT_TRUE(receive(5));
+    for (int i = 0; i < 4; ++i) EXPECT_EQ(got()[i].text, "short");
+    EXPECT_EQ(got()[4].text, text_of(2, 40));
+}
+
+TEST_P(Contract, AFullPathHasRoomAgainWhenPacketsWereTaken) {
+    for (const size_t bytes : {size_t{0}, size_t{8}, size_t{500}, size_t{900}}) {
+        world->at_receiver().got.clear();
+        const uint64_t sent = fill(bytes);
+        EXPECT_GT(sent, 0u);
+        ASSERT_TRUE(world->poll_until([&] { return send(sent, bytes); }));
+        ASSERT_TRUE(receive(sent + 1));
+        for (uint64_t i = 0; i <= sent; ++i) ASSERT_EQ(got()[i].number, i);
+        ASSERT_TRUE(world->poll_until([&] { return path->idle(); }));
+    }
+}
+
+TEST_P(Contract, APathThatIsClosedWhileFullTakesNothingMore) {
+    fill(200);
+    path->close();
+    EXPECT_FALSE(send(0, 8));
+    for (int i = 0; i < 100; ++i) world->poll();
+    EXPECT_TRUE(world->at_sender().lost.empty()) << "who closes it knows";
+    std::erase(world->paths, path);
+    world->sender().detach(*path);
+    path = nullptr;
+}
+
+TEST_P(Contract, AReceiverIsWoken) {
+    ASSERT_TRUE(send(0, 8));
+    ASSERT_TRUE(receive(1));
+    ASSERT_TRUE(world->poll_until([&] { return path->idle(); }));
+    for (int quiet = 0; quiet < 100;) quiet = world->poll() ? 0 : quiet + 1;
+    while (world->is_woken(world->receiver(), 0)) world->poll();
+    ASSERT_TRUE(send(1, 8));
+    EXPECT_TRUE(world->is_woken(world->receiver(), 10'000));
+    ASSERT_TRUE(receive(2));
+}
+
+// Whoever polls when it is woken, and at next_deadline(), misses nothing.
+TEST_P(Contract, DeadlinesLeaveNothingBehind) {
+    world->is_woken(world->receiver(), 0);
+    const uint64_t sent = fill(100);
+    for (const uint64_t end = now_ns() + kLongestNs; (got().size() < sent || !path->idle()) && now_ns() < end;)
+        for (Transport* each : {&world->receiver(), &world->sender()}) {
+            if (!world->is_woken(*each, 0) && each->next_deadline() > now_ns()) continue;
+            while (world->poll(*each)) {}
+        }
+    EXPECT_EQ(got().size(), sent);
+}
+
+TEST_P(Contract, WhatFailsForWantOfMemoryComesAgainInItsTurn) {
+    const uint64_t sent = 50;
+    int failures = 0;
+    size_t refused = SIZE_MAX;
+    world->at_receiver().on_packet = [&] {
+        if (got().size() % 5 != 3 || got().size() == refused) return;
+        refused = got().size();
+        ++failures;
+        throw std::bad_alloc();
+    };
+    uint64_t next = 0;
+    for (const uint64_t end = now_ns() + kLongestNs; got().size() < sent && now_ns() < end;) {
+        while (next < sent && send(next, 16)) ++next;
+        try {
+            world->poll();
+        } catch (const std::bad_alloc&) {}
+        follow_news();
+    }
+    ASSERT_EQ(got().size(), sent);
+    EXPECT_EQ(failures, 10);
+    for (uint64_t i = 0; i < sent; ++i) ASSERT_EQ(got()[i].number, i);
+}
+
+TEST_P(Contract, ASinkMayAnswerFromInside) {
+    // The receiver answers each packet, the sender each answer.
+    constexpr size_t kPackets = 100;
+    size_t answers = 0;
+    world->at_receiver().on_packet = [&] {
+        if (answers < kPackets) answers += send(world->one_end() ? *path : *back_path(), 0, "answer");
+    };
+    if (!world->one_end()) world->at_sender().on_packet = [&] { send(1, 6); };
+    ASSERT_TRUE(send(0, 8));
+    ASSERT_TRUE(world->poll_until([&] { return answers == kPackets && path->idle(); }));
+    ASSERT_TRUE(receive(kPackets));
+}
+
+TEST_P(Contract, AProcessThatIsGoneFailsItsPathOnce) {
+    if (!world->notices_death()) return;  // its launcher tells link
+    ASSERT_TRUE(send(0, 8));
+    ASSERT_TRUE(receive(1));
+    ASSERT_TRUE(send(1, 8));
+    for (const uint64_t end = now_ns() + kLongestNs; world->at_sender().lost.empty() && now_ns() < end;)
+        world->poll(world->sender());
+    EXPECT_EQ(world->at_sender().lost, std::vector<void*>{&token});
+    EXPECT_FALSE(failure_text().empty());
+    EXPECT_FALSE(send(2, 8));
+    EXPECT_TRUE(path->idle()) << "nothing keeps this process from ending";
+    for (int i = 0; i < 100; ++i) world->poll(world->sender());
+    EXPECT_EQ(world->at_sender().lost.size(), 1u);
+}
+
+TEST_P(Contract, AConnectionOpensCarriesAndEnds) {
+    Connector *const here = world->sender().connector(), *const there = world->receiver().connector();
+    ASSERT_EQ(here != nullptr, (world->sender().traits.can & kConnections) != 0);
+    if (!here) return;
+    if (world->is_connected()) GTEST_SKIP() << "it is open already";
+    const auto number_of_users = [](Connector& of) {
+        int users = 0;
+        of.each_user([](void*, void* count) { ++*static_cast<int*>(count); }, &users);
+        return users;
+    };
+    const auto await = [&](Recorder& at, void* user, News what) {
+        const std::pair<void*, News> wanted{user, what};
+        return world->poll_until([&] { return !at.news.empty(); }) && std::exchange(at.news, {}) == std::vector{wanted};
+    };
+    EXPECT_FALSE(here->earned(0, 0));
+    EXPECT_TRUE(here->earned(1'000'000, 1'000'000'000));
+    Path& home = *back_path();
+    uint64_t sent = 0;
+    for (int round = 0; round < 3; ++round) {
+        open_connection(*path, home);
+        EXPECT_EQ(number_of_users(*here), 1);
+        ASSERT_TRUE(await(world->at_sender(), &token, News::ready));
+        ASSERT_TRUE(await(world->at_receiver(), &back_token, News::ready));
+        for (int i = 0; i < 500; ++i, ++sent) ASSERT_TRUE(world->poll_until([&] { return send(sent, sent * 37 % 9000); }));
+        // What was sent before the end arrives, though nobody has taken it yet.
+        here->finish(*path);
+        world->after_finish(*path);
+        ASSERT_TRUE(await(world->at_receiver(), &back_token, News::ended));
+        there->finish(home);
+        world->after_finish(home);
+        there->give_place(home);
+        ASSERT_TRUE(await(world->at_sender(), &token, News::ended));
+        here->give_place(*path);
+        EXPECT_EQ(number_of_users(*here) + number_of_users(*there), 0);
+        ASSERT_TRUE(receive(sent));
+        for (int i = 0; i < 50; ++i, ++sent) ASSERT_TRUE(world->poll_until([&] { return send(sent, 8); }));
+        ASSERT_TRUE(receive(sent));
+    }
+    for (uint64_t i = 0; i < sent; ++i) ASSERT_EQ(got()[i].number, i);
+}
+
+TEST_P(Contract, WithoutAConnectionNoStreamIsTaken) {
+    OutStream::Source source;
+    const std::string data = text_of(3, 1'000'000);
+    source.bytes = data.size();
+    source.memory = reinterpret_cast<const std::byte*>(data.data());
+    source.stranded = [](OutStream&) {};
+    OutStream stream(source);
+    if (world->is_connected()) GTEST_SKIP() << "there is one";
+    EXPECT_FALSE(path->carry(stream));
+    EXPECT_TRUE(stream.has_work());
+    EXPECT_GT(path->piece_limit(), 0u);
+    EXPECT_LE(path->piece_limit(), path->payload_limit());
+    path->end(stream, false);
+}
+
+TEST_P(Contract, RegisteredMemoryIsThereOrSaidNotToBe) {
+    Transport& owner = world->receiver();
+    std::vector<uint64_t> memory(64, 7);
+    Region region;
+    if (!(owner.traits.can & kRegions)) {
+        EXPECT_EQ(owner.expose(memory.data(), 512, region), MPI_ERR_UNSUPPORTED_OPERATION);
+        Completion done;
+        uint64_t word = 0;
+        EXPECT_EQ(owner.withdraw(region), MPI_ERR_UNSUPPORTED_OPERATION);
+        EXPECT_EQ(world->sender().put(*path, region, 0, &word, 8, done), MPI_ERR_UNSUPPORTED_OPERATION);
+        EXPECT_EQ(world->sender().get(*path, region, 0, &word, 8, done), MPI_ERR_UNSUPPORTED_OPERATION);
+        EXPECT_EQ(world->sender().update(*path, region, 0, Update::add, 1, 0, &word, done), MPI_ERR_UNSUPPORTED_OPERATION);
+        return;
+    }
+    ASSERT_EQ(owner.expose(memory.data(), 512, region), MPI_SUCCESS);
+    Transport& asker = world->sender();
+    const auto finish = [&](Completion& done) {
+        EXPECT_FALSE(done.done) << "told by poll() alone";
+        return world->poll_until([&] { return done.done; }) ? done.error : -1;
+    };
+    Completion done;
+    const uint64_t two[] = {11, 12};
+    ASSERT_EQ(asker.put(*path, region, 16, two, sizeof two, done), MPI_SUCCESS);
+    EXPECT_EQ(finish(done), MPI_SUCCESS);
+    EXPECT_EQ(memory[1], 7u);
+    EXPECT_EQ(memory[2], 11u);
+    EXPECT_EQ(memory[3], 12u);
+    uint64_t back[3] = {};
+    ASSERT_EQ(asker.get(*path, region, 8, back, sizeof back, done), MPI_SUCCESS);
+    EXPECT_EQ(finish(done), MPI_SUCCESS);
+    EXPECT_EQ(back[0] + back[1] + back[2], 30u);
+
+    uint64_t before = 0;
+    struct {
+        Update how;
+        uint64_t operand, compare, before, after;
+    } const kUpdates[] = {{Update::add, 5, 0, 11, 16},
+                          {Update::exchange, 3, 0, 16, 3},
+                          {Update::compare_exchange, 9, 4, 3, 3},
+                          {Update::compare_exchange, 9, 3, 3, 9}};
+    for (const auto& u : kUpdates) {
+        ASSERT_EQ(asker.update(*path, region, 16, u.how, u.operand, u.compare, &before, done), MPI_SUCCESS);
+        EXPECT_EQ(finish(done), MPI_SUCCESS);
+        EXPECT_EQ(before, u.before);
+        EXPECT_EQ(memory[2], u.after);
+    }
+    EXPECT_NE(asker.update(*path, region, 12, Update::add, 1, 0, &before, done), MPI_SUCCESS);
+
+    // Beyond its end, and after it was withdrawn, nothing is touched.
+    ASSERT_EQ(asker.put(*path, region, 504, two, sizeof two, done), MPI_SUCCESS);
+    EXPECT_EQ(finish(done), MPI_ERR_RMA_RANGE);
+    EXPECT_EQ(memory[63], 7u);
+    ASSERT_EQ(asker.get(*path, region, ~uint64_t{0}, back, 8, done), MPI_SUCCESS);
+    EXPECT_EQ(finish(done), MPI_ERR_RMA_RANGE);
+    ASSERT_EQ(owner.withdraw(region), MPI_SUCCESS);
+    EXPECT_NE(owner.withdraw(region), MPI_SUCCESS);
+    ASSERT_EQ(asker.put(*path, region, 0, two, sizeof two, done), MPI_SUCCESS);
+    EXPECT_EQ(finish(done), MPI_ERR_RMA_RANGE);
+    EXPECT_EQ(memory[0], 7u);
+}
+
+TEST_P(Contract, CompletionsAreToldInTheOrderOfTheirRequests) {
+    if (!(world->sender().traits.can & kRegions)) return;
+    static std::vector<Completion*> told;
+    told.clear();
+    uint64_t memory = 0, before[3];
+    Region region;
+    ASSERT_EQ(world->receiver().expose(&memory, sizeof memory, region), MPI_SUCCESS);
+    Completion done[3];
+    for (int i = 0; i < 3; ++i) {
+        done[i].then = [](Completion& self) { told.push_back(&self); };
+        ASSERT_EQ(world->sender().update(*path, region, 0, Update::add, 1, 0, &before[i], done[i]), MPI_SUCCESS);
+    }
+    ASSERT_TRUE(world->poll_until([&] { return told.size() == 3; }));
+    EXPECT_EQ(told, (std::vector<Completion*>{&done[0], &done[1], &done[2]}));
+    EXPECT_EQ(before[2], 2u);
+    ASSERT_EQ(world->receiver().withdraw(region), MPI_SUCCESS);
+}
+
+struct Listener final : Audience {
+    std::vector<std::string> heard;
+    void datagram(const std::byte* data, uint32_t bytes) override {
+        heard.emplace_back(reinterpret_cast<const char*>(data), bytes);
+    }
+};
+
+bool say(Group& group, std::string_view text) {
+    const iovec parts[2] = {{const_cast<char*>(text.data()), 1}, {const_cast<char*>(text.data()) + 1, text.size() - 1}};
+    const bool sent = group.send(parts, 2);
+    group.flush();
+    return sent;
+}
+
+/// What goes to a group may be lost, and who has joined is a member a little later.
+bool say_until_heard(World& world, Group& group, const std::string& text, const Listener& by) {
+    return world.poll_until([&] { return say(group, text) && !by.heard.empty() && by.heard.back() == text; });
+}
+
+TEST_P(Contract, GroupsAreThereOrSaidNotToBe) {
+    const bool in_one = std::string(world->receiver().traits.name) == "loopback";
+    Listener one, two, other;
+    std::unique_ptr<Group> first, second, stranger;
+    if (!(world->receiver().traits.can & kGroups)) {
+        EXPECT_EQ(world->receiver().join({5, 77}, one, first), MPI_ERR_UNSUPPORTED_OPERATION);
+        return;
+    }
+    // Of the same place, so that perhaps they have an address in common.
+    ASSERT_EQ(world->sender().join({5, 77}, one, first), MPI_SUCCESS);
+    ASSERT_EQ(world->receiver().join({5, 77}, two, second), MPI_SUCCESS);
+    ASSERT_EQ(world->receiver().join({5, 78}, other, stranger), MPI_SUCCESS);
+    ASSERT_GE(world->receiver().group_payload(), kLeastPayload);
+    ASSERT_TRUE(say_until_heard(*world, *first, "all", two));
+    EXPECT_EQ(std::count(two.heard.begin(), two.heard.end(), "all"), std::ssize(two.heard));
+    const std::string long_one(world->receiver().group_payload(), 'x');
+    ASSERT_TRUE(say_until_heard(*world, *second, long_one, one));
+    first.reset();
+    ASSERT_TRUE(say(*second, "who is left"));
+    ASSERT_EQ(world->sender().join({5, 78}, one, first), MPI_SUCCESS);
+    ASSERT_TRUE(say_until_heard(*world, *stranger, "another group", one));
+    EXPECT_EQ(std::count(one.heard.begin(), one.heard.end(), "who is left"), 0);
+    if (in_one) { EXPECT_TRUE(other.heard.empty()); }
+}
+
+}  // namespace
+}  // namespace starling::transport
