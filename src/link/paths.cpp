@@ -163,6 +163,8 @@ bool poll_but_rings(bool busy) {
     return any;
 }
 
+bool has_rings() { return !rings.empty(); }
+
 bool rings_hold_something() {
     for (const Peer* peer : rings)
         if (peer->near.in.front()) return true;

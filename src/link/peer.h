@@ -211,8 +211,9 @@ inline bool poll() {
     const bool any = poll_rings();
     return poll_but_rings(any) || any;
 }
-/// Whether poll_rings() would find something.
+/// Whether poll_rings() would find something; and whether it ever may.
 bool rings_hold_something();
+bool has_rings();
 
 /// Looks whether other jobs' launchers and jobs still live; reports those that don't. Gives whether anything was
 /// delivered or reported. For slow paths.

@@ -92,10 +92,10 @@ bool sleep_on_sockets(uint64_t limit_ns) {
     return ready > 0;
 }
 
-/// Between two polls: what comes on a ring ends it at once.
+/// Between two polls: what comes on a ring ends it at once. Where only other hosts can send, polls alone find it.
 void pause_between_polls() {
     _mm_pause();
-    if (core.crowded()) return;
+    if (core.crowded() || (!link::has_rings() && link::wait_descriptor() >= 0)) return;
     for (uint32_t i = 1; i < kLooksPerPoll && !link::rings_hold_something(); ++i) _mm_pause();
 }
 
