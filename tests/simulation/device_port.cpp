@@ -30,10 +30,12 @@ SimulatedPort::SimulatedPort(Devices& devices, Process& owner, uint32_t rail, co
     : devices_(devices), owner_(owner), rail_(rail), facts_(facts) {
     devices_.ports.push_back(this);
     take_datagram_queue();
+    note_most();
     channel_ = open_descriptor(std::make_unique<PortChannel>(owner, *this));
 }
 
 SimulatedPort::~SimulatedPort() {
+    devices_.most.push_back(most_);
     queues_.clear();
     std::erase_if(devices_.memory, [this](const auto& one) { return one.second.by == this; });
     devices_.by_datagram_queue.erase(datagram_queue_);
@@ -183,6 +185,7 @@ verbs::Status SimulatedPort::send_to_group(const uint8_t* gid, const iovec* part
 verbs::Queue* SimulatedPort::make_queue(void* user) {
     if (gone_ || devices_.world().random.with(devices_.weather().refuses)) return say("the device makes no queue"), nullptr;
     queues_.push_back(std::make_unique<SimulatedQueue>(*this, user));
+    note_most();
     return after(queues_.back().get());
 }
 
@@ -196,6 +199,7 @@ bool SimulatedPort::enroll(void* memory, uint64_t bytes, bool, verbs::Memory& ou
     devices_.memory[key] = {this, reinterpret_cast<uint64_t>(memory), bytes};
     out = {key, key, nullptr};
     count.registered_bytes += bytes;
+    note_most();
     return after(true);
 }
 
@@ -293,10 +297,26 @@ void SimulatedPort::link_changed(bool up) {
     tell(event);
 }
 
+// Bytes as the plugin has them (src/verbs): the numbers are those of unit_verbs_memory_test.
 verbs::PortCounters SimulatedPort::counters() const {
+    constexpr uint64_t kBuffer = 64, kSends = 64, kPort = 43'008, kCompletion = 64, kPlaces = 64, kPlace = 16 + 256;
+    constexpr uint64_t kLeastCompletions = 1'408, kWithoutConnections = 384;
+    const DeviceWeather& weather = devices_.weather();
     verbs::PortCounters all = count;
     all.queues = queues_.size();
+    all.queue_bytes = uint64_t{weather.receives} * (weather.frame + kBuffer) + kSends * weather.frame;
+    all.registered_bytes += all.queue_bytes;
+    uint64_t completions = kLeastCompletions;
+    while (completions < kWithoutConnections + all.queues * kPlaces) completions *= 2;
+    all.queue_memory = kPort + completions * kCompletion + all.queues * kPlaces * kPlace;
     return all;
+}
+
+void SimulatedPort::note_most() {
+    const verbs::PortCounters now = counters();
+    most_.queues = std::max(most_.queues, now.queues);
+    most_.queue_memory = std::max(most_.queue_memory, now.queue_memory);
+    most_.registered_bytes = std::max(most_.registered_bytes, now.registered_bytes);
 }
 
 }  // namespace starling::simulation

@@ -77,6 +77,7 @@ class SimulatedPort final : public verbs::Port {
 
   private:
     void take_datagram_queue();
+    void note_most();
     bool takes_datagram(verbs::Status& status, const std::string& bytes);
 
     Devices& devices_;
@@ -94,6 +95,7 @@ class SimulatedPort final : public verbs::Port {
     std::vector<std::unique_ptr<SimulatedQueue>> queues_;
     std::vector<std::unique_ptr<SimulatedMembership>> memberships_;
     std::string problem_;
+    verbs::PortCounters most_;
 };
 
 }  // namespace starling::simulation

@@ -58,6 +58,7 @@ class Devices {
     uint32_t draw_number() { return next_number_++; }
 
     std::vector<SimulatedPort*> ports;
+    std::vector<verbs::PortCounters> most;  ///< of each that is closed: queues and bytes at a time
     std::unordered_map<uint32_t, SimulatedPort*> by_datagram_queue;
     std::unordered_map<uint32_t, SimulatedQueue*> queues;
     std::unordered_map<uint32_t, Registered> memory;

@@ -3,10 +3,12 @@
 //   simulate --seed N [--trace] [--ranks R]     one, told
 //   simulate --seeds FROM-TO [--jobs J]         many, each in a process of its own; says which failed
 //   simulate --twice FROM-TO                    each of them two times: the same happens
+//   simulate --large RANKS                      a job as programs are, and what its connections take
 //
 // --reaches A,B: fails if all runs together leave one of these counters at 0.
 #include <sys/mman.h>
 #include <sys/personality.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,6 +22,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -41,7 +44,7 @@ struct Options {
     uint64_t from = 0, to = 0;
     uint32_t ranks = 0;
     unsigned jobs = 1;
-    bool one = false, trace = false, twice = false;
+    bool one = false, trace = false, twice = false, large = false;
 };
 
 constexpr size_t kCounters = 96;  ///< at most
@@ -96,13 +99,37 @@ void load_cipher() {
     std::exit(2);
 }
 
+Script script_of(const Options& options, uint64_t seed) {
+    return options.large ? Script::large(options.ranks) : Script(seed, options.ranks);
+}
+
+void tell_most(const char* what, const std::vector<uint64_t>& of) {
+    const auto [least, most] = std::minmax_element(of.begin(), of.end());
+    std::printf("  %s: at most %" PRIu64 " in a process, at least %" PRIu64 ", %.1f on average\n", what, *most, *least,
+                std::accumulate(of.begin(), of.end(), 0.0) / static_cast<double>(of.size()));
+}
+
+/// Of all ports that there were, the most at a time.
+void tell_ports(const Devices& devices) {
+    std::vector<uint64_t> queues, memory, registered;
+    for (const verbs::PortCounters& one : devices.most) {
+        queues.push_back(one.queues);
+        memory.push_back(one.queue_memory);
+        registered.push_back(one.registered_bytes);
+    }
+    if (queues.empty()) return;
+    tell_most("connections (RC)", queues);
+    tell_most("bytes of queues", memory);
+    tell_most("bytes registered", registered);
+}
+
 /// In a process of its own, which has no other.
 Result simulate(const Options& options, uint64_t seed) {
-    const Script script(seed, options.ranks);
+    const Script script = script_of(options, seed);
     setenv("SHMEM_SYMMETRIC_SIZE", "64M", 1);  // of address space, of which all ranks have the same
     for (const auto& [name, value] : script.settings) setenv(name.c_str(), value.c_str(), 1);
     unsetenv("SYSFS_PATH");  // of the kernel's devices, which are the world's (devices.cpp)
-    if (options.one) std::printf("seed %" PRIu64 ": %s\n", seed, script.describe().c_str());
+    if (options.one && !options.large) std::printf("seed %" PRIu64 ": %s\n", seed, script.describe().c_str());
     std::fflush(nullptr);
     if (script.placement.encrypts) load_cipher();
     World world(seed);
@@ -125,6 +152,7 @@ Result simulate(const Options& options, uint64_t seed) {
     Result result{world.hash(), world.now, world.switches(), net.sent, net.lost, static_cast<uint32_t>(script.steps.size()),
                   script.ranks, {}};
     add_counters(daemons, script, result);
+    if (options.large) tell_ports(devices);
     return result;
 }
 
@@ -195,7 +223,7 @@ class Runner {
 
     void start(uint64_t seed) {
         // The child inherits the copies of the library that are loaded already.
-        const Script script(seed, options_.ranks);
+        const Script script = script_of(options_, seed);
         library(options_.library, script.ranks - 1);
         const auto slot = static_cast<size_t>(
             std::find_if(running_.begin(), running_.end(), [](const Running& r) { return r.pid == 0; }) - running_.begin());
@@ -259,6 +287,7 @@ class Runner {
 [[noreturn]] void explain() {
     std::fprintf(stderr,
                  "usage: simulate [--library FILE] --seed N [--trace] [--ranks R]\n"
+                 "       simulate [--library FILE] --large RANKS\n"
                  "       simulate [--library FILE] [--jobs J] [--reaches COUNTER,...] --seeds FROM-TO | --twice FROM-TO\n");
     std::exit(2);
 }
@@ -267,10 +296,15 @@ class Runner {
 /// have variables of their threads that the loader keeps room for, if it is told so before it begins.
 void begin_anew(char** arguments) {
     constexpr const char* kName = "GLIBC_TUNABLES";
-    constexpr const char* kRoom = "glibc.rtld.optional_static_tls=262144";
+    constexpr const char* kRoom = "glibc.rtld.optional_static_tls=1500000";
     const char* const now = std::getenv(kName);
     if (now && std::strcmp(now, kRoom) == 0) return;
     setenv(kName, kRoom, 1);
+    // Each copy's file stays open.
+    rlimit files;
+    getrlimit(RLIMIT_NOFILE, &files);
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
     personality(ADDR_NO_RANDOMIZE);
     execv("/proc/self/exe", arguments);
     std::perror("simulation: to begin anew");
@@ -293,6 +327,9 @@ Options read_options(char** arguments) {
         if (name == "--library") {
             options.library = value;
         } else if (name == "--ranks") {
+            options.ranks = static_cast<uint32_t>(number);
+        } else if (name == "--large") {
+            options.large = options.one = true;
             options.ranks = static_cast<uint32_t>(number);
         } else if (name == "--reaches") {
             options.reaches = value;

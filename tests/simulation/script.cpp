@@ -33,6 +33,49 @@ Script::Script(uint64_t its_seed, uint32_t wanted_ranks) : seed(its_seed) {
     if (has_devices) set_devices(Random(seed ^ 0x7e6c));
 }
 
+Script Script::large(uint32_t ranks) {
+    constexpr uint32_t kPerHost = 64;
+    Script made;
+    made.name = "large";
+    made.ranks = ranks;
+    made.doomed.assign(ranks, false);
+    made.placement.hosts = (ranks + kPerHost - 1) / kPerHost;
+    for (uint32_t rank = 0; rank < ranks; ++rank) made.placement.host_of_rank.push_back(rank / kPerHost);
+    made.devices.fitted.assign(made.placement.hosts, true);
+    for (const auto& [setting, value] :
+         {std::pair{"STARLING_CONFIG", "none"}, {"STARLING_PMI", "none"}, {"STARLING_RMA_THREAD", "off"}})
+        made.settings.emplace_back(setting, value);
+    made.write_large();
+    return made;
+}
+
+// Neighbours hear enough from each other for a connection by any measure (STARLING_CONNECT_BYTES, _MESSAGES), all others little.
+void Script::write_large() {
+    constexpr uint32_t kRounds = 6, kBytes = 48 << 10, kReductions = 20;
+    Community& world = communities.emplace_back();
+    for (uint32_t rank = 0; rank < ranks; ++rank) world.members.push_back(rank);
+    released_.push_back(false);
+    Step step{};
+    step.kind = Kind::exchange;
+    step.bytes = kBytes;
+    for (uint32_t round = 0; round < kRounds; ++round)
+        for (const uint32_t stride : {1u, 16u, 128u})
+            for (uint32_t rank = 0; rank < ranks; ++rank) {
+                step.from = static_cast<int>(rank);
+                step.to = static_cast<int>((rank + stride) % ranks);
+                step.tag = next_tag_;
+                next_tag_ = next_tag_ == 30'000 ? 1000 : next_tag_ + 2;
+                if (step.from != step.to) add(step);
+            }
+    step = {};
+    step.kind = Kind::collective;
+    step.count = 1;
+    step.collective = Collective::allreduce;
+    for (uint32_t i = 0; i < kReductions; ++i) add(step);
+    step.collective = Collective::alltoall;
+    add(step);
+}
+
 // InfiniBand and RoCE, mostly on all hosts and rails. Their faults are those of messages and of rails, and some of their own.
 void Script::set_devices(Random random) {
     const bool all = random.one_in(2);

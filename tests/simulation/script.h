@@ -84,6 +84,9 @@ struct Fault {
 
 struct Script {
     explicit Script(uint64_t seed, uint32_t wanted_ranks = 0);
+    /// A job as programs are, of which nothing goes wrong: hosts of 64 ranks, each with a device; all talk to their neighbours in a grid, and
+    /// then to all others.
+    static Script large(uint32_t ranks);
 
     uint64_t seed;
     const char* name = "";  ///< what kind of trouble there is
@@ -104,12 +107,14 @@ struct Script {
     std::string describe() const;
 
   private:
+    Script() : seed(1) {}
     void place(Random& random, uint32_t wanted_ranks);
     void set(Random& random);
     void set_multicast(Random random);
     void set_devices(Random random);
     void trouble(Random& random);
     void write(Random& random);
+    void write_large();
     void write_step(Random& random, uint32_t community);
     void write_message(Random& random, Step step);
     void write_crowd(Random& random, Step step);
