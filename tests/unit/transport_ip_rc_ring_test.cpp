@@ -117,6 +117,23 @@ TEST_P(RcRingTest, BothWaysWithCreditsAboard) {
     EXPECT_EQ(by_ring(), 500u);
 }
 
+// What is longer than what goes inline the device takes from the mirror, also of a queue that lingers.
+TEST_P(RcRingTest, TheMirrorStaysUntilTheDeviceHasSentFromIt) {
+    b.rc->finish(*b.connection);
+    run();
+    ASSERT_EQ(a.ended, 1);
+    for (int i = 0; i < 3; ++i) ASSERT_EQ(a.send(text(i, 500)), Sent::done);
+    ASSERT_EQ(by_ring(), 3u);
+    a.rc->finish(*a.connection);
+    a.rc->drop(*a.connection);
+    for (int i = 0; i < 3; ++i) a.poll();
+    run();
+    EXPECT_EQ(b.frames, (std::vector{text(0, 500), text(1, 500), text(2, 500)}));
+    EXPECT_EQ(b.ended, 1);
+    EXPECT_EQ(b.broken, 0);
+    EXPECT_EQ(a.queues(), 0u);
+}
+
 TEST_P(RcRingTest, TheLastWordComesBehindWhatIsInTheRing) {
     fabric.depth = 64;
     for (int i = 0; i < 20; ++i) ASSERT_EQ(a.send(text(i)), Sent::done);

@@ -324,7 +324,8 @@ inline Status Queue::move(const Transfer& what, bool write, const uint32_t* note
     const bool fits = what.address >= key.begin && what.address + what.bytes <= key.begin + key.bytes;
     ssize_t moved = -1;
     const std::function<void()> carry_out = [&] {
-        if (owner == 0 || !fits) return;
+        if (what.bytes == 0) moved = 0;
+        if (what.bytes == 0 || owner == 0 || !fits) return;
         moved = write ? process_vm_writev(owner, &near, 1, &far, 1, 0) : process_vm_readv(owner, &near, 1, &far, 1, 0);
     };
     iovec word{const_cast<uint32_t*>(note), sizeof *note};

@@ -181,8 +181,12 @@ class FabricPort : public Port {
         const bool is_inline = writes && one.what.bytes <= facts_.inline_bytes && one.what.local == 0;
         std::byte* const near =
             is_inline ? nullptr : reach(one.what.local, reinterpret_cast<uint64_t>(one.what.memory), one.what.bytes, false);
-        if (!far || (!near && !is_inline)) return false;
+        if (one.what.bytes != 0 && (!far || (!near && !is_inline))) return false;
         uint64_t before = 0;
+        if (one.what.bytes == 0) {
+            if (!one.what.quiet && !queue.closing) done(one.what.token, Status::done);
+            return true;
+        }
         switch (one.kind) {
             case Kind::write:
             case Kind::note:
@@ -303,9 +307,10 @@ inline void FabricQueue::break_now() {
 }
 
 inline void FabricQueue::close(bool linger) {
+    // What lingers goes on sending from where it was to.
     for (const Work& one : work)
-        if (one.kind != Work::Kind::frame) port.done(one.what.token, Status::broken);
-    std::erase_if(work, [&](const Work& one) { return !linger || one.kind != Work::Kind::frame; });
+        if (one.kind != Work::Kind::frame && !linger) port.done(one.what.token, Status::broken);
+    if (!linger) work.clear();
     std::erase_if(port.events, [&](const FabricPort::Told& told) { return told.event.user == user; });
     closing = true;
 }

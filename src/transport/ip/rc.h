@@ -86,8 +86,8 @@ struct RcArrival {
 struct RcOperation {
     enum class Kind : uint8_t { read, write, add, compare_swap };
     Kind kind = Kind::read;
-    RcConnection* connection = nullptr;  ///< null: the place is free
-    transport::Completion* completion = nullptr;
+    RcConnection* connection = nullptr;           ///< null: the place is free
+    transport::Completion* completion = nullptr;  ///< null: nobody's
     std::byte* memory = nullptr;
     uint32_t local = 0;    ///< key of that memory; 0: it goes inline
     uint32_t remote = 0;   ///< key of theirs
@@ -106,6 +106,7 @@ struct RcOperation {
     void* copy_to = nullptr;    ///< and what is read goes from there
     ListHook hook;              ///< in its connection's list
 
+    uint64_t token() const { return uint64_t{generation} << 32 | index; }
     bool all_issued() const { return issued == bytes && !owes_frame; }
 };
 
@@ -264,6 +265,8 @@ class Rc final : public Connections {
     // rc_transfer.cpp
     RcOperation* begin(RcConnection& connection, RcOperation::Kind kind, const transport::Region& region, uint64_t offset,
                        uint64_t bytes, transport::Completion& done);
+    RcOperation& take_operation(RcConnection& connection, RcOperation::Kind kind);
+    void give_operation(RcOperation& operation);
     bool place_data(RcOperation& operation, void* memory);
     int set_out(RcOperation* operation, void* memory);
     bool issue(RcOperation& operation);
@@ -280,6 +283,7 @@ class Rc final : public Connections {
     bool on_ring_back(RcConnection& connection);
     void on_ring_left(RcConnection& connection);
     bool send_by_ring(RcConnection& connection, const iovec* parts, int count);
+    bool settle_ring(RcConnection& connection);
     bool take_ring(RcConnection& connection);
     void earn_ring(RcConnection& connection);
     bool may_have_ring(const RcConnection& connection) const;

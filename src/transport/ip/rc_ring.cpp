@@ -65,7 +65,9 @@ verbs::Status RcRing::send(verbs::Queue& queue, uint32_t inline_bytes, const iov
     what.remote = there_.key;
     what.quiet = true;
     const verbs::Status status = there_.noted ? queue.write_with_note(what, kWord) : queue.write(what);
-    if (status == verbs::Status::done) ++written_;
+    if (status != verbs::Status::done) return status;
+    ++written_;
+    lent |= what.local != 0;
     return status;
 }
 
@@ -124,6 +126,20 @@ void Rc::on_ring_left(RcConnection& connection) {
     connection.no_ring_ = connection.ring_in_ && !connection.ring_in_->leaving;
     drop_ring_in(connection);
     pass_on_place();
+}
+
+/// Before the last word: a queue that lingers tells nothing, and were the mirror gone by then, it would break and the word not be heard. So
+/// a write of nothing, behind all others, tells when the device is done with it. False: not yet; what is heard of the queue goes on.
+bool Rc::settle_ring(RcConnection& connection) {
+    RcRing* const ring = connection.ring_out_.get();
+    if (!ring || !ring->lent) return true;
+    RcOperation& mark = take_operation(connection, RcOperation::Kind::write);
+    verbs::Queue::Transfer what;
+    what.token = mark.token();
+    if (connection.queue_->write(what) != verbs::Status::done) return give_operation(mark), false;
+    ++mark.under_way;
+    connection.issued_.push_back(&mark);
+    return ring->lent = false;
 }
 
 bool Rc::send_by_ring(RcConnection& connection, const iovec* parts, int count) {

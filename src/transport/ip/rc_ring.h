@@ -68,6 +68,7 @@ class RcRing {
     /// False: no owner says that.
     bool credit(uint32_t consumed);
     bool left = false;  ///< the owner wants it back
+    bool lent = false;  ///< the device sends from the mirror, or has: a queue that lingers still may
 
   private:
     RcRing(RcPort& port, std::byte* memory) : port_(port), memory_(memory) {}

@@ -59,9 +59,11 @@ void Rc::finish(Connection& one) {
     say_finish(connection);
 }
 
-/// Not before the peer's memory is done with, which it may take away once it has heard that.
+/// Not before the peer's memory is done with, which it may take away once it has heard that, and ours.
 void Rc::say_finish(RcConnection& connection) {
-    connection.owes_finish_ = !connection.issuing_.empty() || !connection.issued_.empty();
+    try {
+        connection.owes_finish_ = !connection.issuing_.empty() || !connection.issued_.empty() || !settle_ring(connection);
+    } catch (const std::bad_alloc&) { return broke(connection, "out of memory"); }
     if (connection.owes_finish_) return;
     const verbs::Status status = send_frame(connection, RcFrame::Kind::finish);
     connection.owes_finish_ = status == verbs::Status::busy;
@@ -176,7 +178,7 @@ void Rc::on_room(RcConnection& connection) {
     if (connection.owes_finish_) {
         issue_all(connection);
         say_finish(connection);
-        if (connection.owes_finish_ || connection.state_ != Connection::State::dropped) return;
+        if (connection.owes_finish_ || !connection.queue_ || connection.state_ != Connection::State::dropped) return;
         connection.queue_->close(true);
         connection.queue_ = nullptr;
         return broke(connection, "");  // it is over

@@ -45,6 +45,17 @@ RcOperation* Rc::begin(RcConnection& connection, RcOperation::Kind kind, const t
         fail(MPI_ERR_OTHER, "no connection reaches the region");
         return nullptr;
     }
+    RcOperation& one = take_operation(connection, kind);
+    one.completion = &done;
+    one.remote = RcPort::key_of(region);
+    one.address = region.word[0] + offset;
+    one.bytes = bytes;
+    done.done = false;
+    done.error = MPI_SUCCESS;
+    return &one;
+}
+
+RcOperation& Rc::take_operation(RcConnection& connection, RcOperation::Kind kind) {
     if (free_operations_.empty()) {
         operations_.push_back(std::make_unique<RcOperation>());
         operations_.back()->index = static_cast<uint32_t>(operations_.size() - 1);
@@ -58,13 +69,12 @@ RcOperation* Rc::begin(RcConnection& connection, RcOperation::Kind kind, const t
     one.index = index;
     one.kind = kind;
     one.connection = &connection;
-    one.completion = &done;
-    one.remote = RcPort::key_of(region);
-    one.address = region.word[0] + offset;
-    one.bytes = bytes;
-    done.done = false;
-    done.error = MPI_SUCCESS;
-    return &one;
+    return one;
+}
+
+void Rc::give_operation(RcOperation& operation) {
+    operation.connection = nullptr;
+    free_operations_.push_back(&operation);
 }
 
 /// False with failure_text().
@@ -95,11 +105,7 @@ bool Rc::place_data(RcOperation& operation, void* memory) {
 
 int Rc::set_out(RcOperation* operation, void* memory) {
     if (!operation) return MPI_ERR_OTHER;
-    if (!place_data(*operation, memory)) {
-        operation->connection = nullptr;
-        free_operations_.push_back(operation);
-        return MPI_ERR_OTHER;
-    }
+    if (!place_data(*operation, memory)) return give_operation(*operation), MPI_ERR_OTHER;
     RcConnection& connection = *operation->connection;
     connection.issuing_.push_back(operation);
     if (operation->bytes == 0) return end(*operation), MPI_SUCCESS;
@@ -153,7 +159,7 @@ bool Rc::issue(RcOperation& operation) {
     }
     if (operation.under_way >= kMostUnderWay) return false;
     verbs::Queue::Transfer what;
-    what.token = uint64_t{operation.generation} << 32 | operation.index;
+    what.token = operation.token();
     what.memory = operation.memory + operation.issued;
     what.local = operation.local;
     what.bytes = static_cast<uint32_t>(std::min(kPart, operation.bytes - operation.issued));
@@ -220,13 +226,13 @@ void Rc::end(RcOperation& operation) {
     if (operation.slot) port.give_slot(operation.slot);
     if (operation.registration) port.registrations().done(*operation.registration);
     RcConnection::Operations::remove(&operation);
-    operation.connection = nullptr;
+    give_operation(operation);
+    if (!operation.completion) return;
     transport::Completion& done = *operation.completion;
     done.error = operation.failed ? MPI_ERR_OTHER : MPI_SUCCESS;
     done.next = nullptr;
     *last_ended_ = &done;
     last_ended_ = &done.next;
-    free_operations_.push_back(&operation);
 }
 
 /// The queue is closed.
