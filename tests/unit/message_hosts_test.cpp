@@ -1,4 +1,8 @@
 // Messages between processes of several hosts, with the real endpoints over the loopback interface.
+#include <unistd.h>
+
+#include <atomic>
+
 #include "link/remote.h"
 #include "message/point_to_point.h"
 #include "message_traffic.h"
@@ -64,6 +68,42 @@ TEST(MessageOverHosts, TrafficWithAProgressThread) { traffic_over_hosts({{0, 0},
 TEST(MessageOverHosts, TrafficThatSleepsAtOnce) { traffic_over_hosts({{0, 0, 0}, {0, 1, 1}}, {{"STARLING_SPIN_US", "0"}}, 12); }
 
 TEST(MessageOverHosts, TrafficThatNeverSleeps) { traffic_over_hosts({{0, 0}, {0, 1}}, {{"STARLING_WAIT", "poll"}}, 12); }
+
+// Sends that are over at once poll nothing, and room in a window is heard of by polls.
+TEST(MessageOverHosts, WhatLiesHereGoesOnThoughOneOnlySends) {
+    constexpr int kMany = 400, kMost = 10'000;
+    for (const char* connections : {"0", "4"}) {
+        Team team({{0, 0}, {0, 1}});
+        team.start({{"STARLING_MAX_CONNECTIONS", connections}}, [&](Node& node) {
+            std::atomic<int>& got = node.board.arrived[5];
+            std::byte data[8] = {};
+            const datatype::Datatype& bytes = datatype::predefined(MPI_BYTE);
+            const auto send = [&] {
+                SendRequest request;
+                start_send(request, *node.channel, data, sizeof data, bytes, 1, 7, Mode::standard);
+                if (!request.done) progress::wait(request);
+            };
+            node.barrier(0);
+            if (node.rank == 0) {
+                int sent = 0;
+                for (; got.load() < kMany && sent < kMost; ++sent) {
+                    send();
+                    usleep(100);
+                }
+                EXPECT_GE(got.load(), kMany) << sent;
+                for (; sent < kMost; ++sent) send();
+            } else {
+                for (; got.load() < kMost; ++got) {
+                    ReceiveRequest request;
+                    start_receive(request, *node.channel, data, sizeof data, bytes, 0, 7);
+                    progress::wait(request);
+                }
+            }
+            node.barrier(1);
+        });
+        team.expect_success();
+    }
+}
 
 }  // namespace
 }  // namespace starling::message::test

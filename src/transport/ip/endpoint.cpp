@@ -282,10 +282,11 @@ bool Endpoint::reserve(Session& session, uint32_t bytes, std::byte*& payload, pa
     return true;
 }
 
-void Endpoint::commit(Session& session, uint32_t bytes) {
+bool Endpoint::commit(Session& session, uint32_t bytes) {
     const uint64_t now = now_ns();
     session.commit(bytes, now);
     state_->serve(member_of(session), now);
+    return session.all_sent() || state_->batches > 0 || state_->polling;
 }
 
 void Endpoint::begin_batch() { ++state_->batches; }

@@ -121,7 +121,8 @@ class Endpoint {
     bool reserve(Session& session, uint32_t bytes, std::byte*& payload, packet::Header*& header);
     /// Hands over the reserved packet, with at most as many bytes as reserved. It is sent at once if the window allows
     /// and no batch is open; packets that wait are sent together, as many to a datagram as it holds.
-    void commit(Session& session, uint32_t bytes);
+    /// False: it waits for room, which polls alone make.
+    bool commit(Session& session, uint32_t bytes);
     /// Between these nothing is sent, so that small packets share datagrams. They nest.
     void begin_batch();
     void end_batch();

@@ -22,6 +22,10 @@ constexpr uint32_t kSkipOther = 8;
 constexpr uint64_t kBusyNs = 1'000'000;
 constexpr uint64_t kDevicesInterval = 1'000'000'000;
 
+/// So many packets may lie here since a window is full, and for so long, ns, until who sends on has to poll. Not at once: some go together.
+constexpr uint32_t kMostHeldBack = 64;
+constexpr uint64_t kHoldBackNs = 1'000'000;
+
 job::PortWord word_of(const transport::Process& process) {
     return job::PortWord::of(process.segment->port(process.rank).load(std::memory_order_acquire));
 }
@@ -61,12 +65,16 @@ bool Remote::reserve(uint32_t bytes, transport::Slot& slot) {
     // Not before it can leave: a send that is complete must not lie here while the program computes or blocks elsewhere.
     if (port_ == 0 && !endpoint.reachable(*session_)) [[unlikely]]
         return false;
+    // Who does nothing but send would not poll, and so never hear that there is room for what lies here.
+    if (network().must_poll_) [[unlikely]]
+        return false;
     slot.path = this;
     return endpoint.reserve(*session_, bytes, slot.payload, slot.header);
 }
 
 void Remote::commit(transport::Slot&, uint32_t bytes) {
-    network().endpoint_->commit(*session_, bytes);
+    if (!network().endpoint_->commit(*session_, bytes)) [[unlikely]]
+        network().note_held_back();
     const bool by_wire = goes_by_wire();
     if (by_wire && wire_->rc) {
         counters.messages_rc += 1;
@@ -80,6 +88,12 @@ void Remote::commit(transport::Slot&, uint32_t bytes) {
     }
     (by_wire ? counters.messages_tcp : counters.messages_udp) += 1;
     (by_wire ? counters.bytes_tcp : counters.bytes_udp) += bytes;
+}
+
+void Network::note_held_back() {
+    const uint64_t now = now_ns();
+    if (held_back_++ == 0) held_back_at_ = now;
+    must_poll_ = held_back_ >= kMostHeldBack || now - held_back_at_ >= kHoldBackNs;
 }
 
 bool Remote::idle() const { return !session_ || network().endpoint_->idle(*session_); }
@@ -260,6 +274,8 @@ int Network::join(const transport::GroupName& name, transport::Audience& audienc
 uint32_t Network::group_payload() const { return GroupSockets::kPayload; }
 
 bool Network::poll(Look look) {
+    held_back_ = 0;
+    must_poll_ = false;
     bool any = look_around(look);
     // Another thread sleeps, and what was to wake it we may have taken.
     for (int tries = 0; asleep_ > 0 && tries < static_cast<int>(kSkipBusy) && !endpoint_->arm(); ++tries)

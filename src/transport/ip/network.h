@@ -148,6 +148,7 @@ class Network final : public transport::Transport, public transport::Connector, 
     void lose(Remote& path);
     bool place(Remote& path);
     bool place_paths();
+    void note_held_back();
     void adopt(std::unique_ptr<verbs::Ports> ports);
     void look_for_devices(uint64_t now);
     bool look_around(Look look);
@@ -182,6 +183,9 @@ class Network final : public transport::Transport, public transport::Connector, 
     Endpoint* endpoint_ = nullptr;
     std::vector<Remote*> unplaced_;  ///< paths to processes whose port is not known
     uint32_t skipped_ = 0, skip_quiet_ = 1;
+    uint32_t held_back_ = 0;     ///< packets since the last poll that no way had room for,
+    uint64_t held_back_at_ = 0;  ///< ns, and the first of them
+    bool must_poll_ = false;     ///< whoever sends
     bool woken_ = false;
     int asleep_ = 0;  ///< threads that sleep on wait_fd()
     Bringer by_wire_, by_datagram_, by_group_;

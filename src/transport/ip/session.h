@@ -152,6 +152,9 @@ class Session : private PacketSink {
     // State.
 
     bool idle() const { return buffer_.kept() == 0; }
+    /// Something is to be sent, or sent again, as soon as a way has room.
+    bool has_next() const { return !lost_.empty() || next_ < std::min(buffer_.end(), limit_); }
+    bool all_sent() const { return next_ == buffer_.end(); }
     bool dead() const { return dead_; }
     Failure failure() const { return failure_; }
     /// Whether room was made since reserve() last said no; forgets it.
@@ -187,7 +190,6 @@ class Session : private PacketSink {
     // session_send.cpp
     struct Head;
     Range next_range();
-    bool has_next() const { return !lost_.empty() || next_ < std::min(buffer_.end(), limit_); }
     int pick_path();
     template <class Fits>
     int first_path(Fits fits) const;
