@@ -287,6 +287,7 @@ class Rc final : public Connections {
     bool take_ring(RcConnection& connection);
     void earn_ring(RcConnection& connection);
     bool may_have_ring(const RcConnection& connection) const;
+    bool may_give_ring(const RcConnection& connection) const;
     void seek_ring(RcConnection& connection);
     void ask_back(RcConnection& connection);
     void pass_on_place();

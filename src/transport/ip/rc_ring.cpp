@@ -195,6 +195,10 @@ bool Rc::may_have_ring(const RcConnection& one) const {
     return one.state_ == Connection::State::open && !one.ring_in_ && !one.finished_ && !one.no_ring_;
 }
 
+bool Rc::may_give_ring(const RcConnection& one) const {
+    return one.state_ == Connection::State::open && one.ring_in_ && !one.ring_in_->leaving && !one.finished_;
+}
+
 void Rc::ask_back(RcConnection& connection) {
     connection.ring_in_->leaving = send_frame(connection, RcFrame::Kind::ring_back) == verbs::Status::done;
     if (connection.ring_in_->leaving) ++starling::counters.verbs_rings_moved;
@@ -213,9 +217,7 @@ void Rc::earn_ring(RcConnection& connection) {
     for (auto& one : connections_)
         if (one->ring_in_ && one->foreseen_ <= connection.foreseen_ && (!least || one->short_frames_ < least->short_frames_))
             least = one.get();
-    if (least && !least->ring_in_->leaving && least->state_ == Connection::State::open && !least->finished_ &&
-        2 * least->short_frames_ < connection.short_frames_)
-        ask_back(*least);
+    if (least && may_give_ring(*least) && 2 * least->short_frames_ < connection.short_frames_) ask_back(*least);
     for (auto& one : connections_) one->short_frames_ /= 2;
 }
 
@@ -232,9 +234,7 @@ void Rc::seek_ring(RcConnection& connection) {
     RcConnection* least = nullptr;
     const auto worth = [](const RcConnection& one) { return std::pair(one.foreseen_, one.short_frames_); };
     for (auto& one : connections_)
-        if (one->ring_in_ && !one->ring_in_->leaving && one->state_ == Connection::State::open && !one->finished_ &&
-            (!least || worth(*one) < worth(*least)))
-            least = one.get();
+        if (may_give_ring(*one) && (!least || worth(*one) < worth(*least))) least = one.get();
     if (least && least->foreseen_ < connection.foreseen_) ask_back(*least);
 }
 
