@@ -59,10 +59,11 @@ class SharedMemoryWorld final : public World {
     uint32_t rings_[2] = {};
 };
 
-INSTANTIATE_TEST_SUITE_P(All, Contract,
-                         ::testing::Values(Setup{"loopback", "loopback", make<LoopbackWorld>},
-                                           Setup{"shm", "shm", make<SharedMemoryWorld>}, Setup{"ip", "ip", make<NetworkWorld>}),
-                         [](const auto& info) { return std::string(info.param.name); });
+const auto kAll = ::testing::Values(Setup{"loopback", "loopback", make<LoopbackWorld>},
+                                    Setup{"shm", "shm", make<SharedMemoryWorld>}, Setup{"ip", "ip", make<NetworkWorld>});
+
+INSTANTIATE_TEST_SUITE_P(All, Contract, kAll, name_of);
+INSTANTIATE_TEST_SUITE_P(All, UnconnectedContract, kAll, name_of);
 
 // What is inside the loop-back: entries of any length, around the end of its memory and again.
 TEST(LoopbackQueue, EntriesOfAnyLengthStayWhole) {
