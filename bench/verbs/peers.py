@@ -1,0 +1,54 @@
+"""Open MPI and MPICH on the machines: how they are started over Soft-RoCE, each by what of it starts there."""
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAMS = "latency", "one-sided", "startup", "footprint"
+
+
+def compile_all(place):
+    """The benchmarks by each library's compiler, in a folder each."""
+    for kind in "openmpi", "mpich":
+        (place / kind).mkdir(parents=True, exist_ok=True)
+        for program in PROGRAMS:
+            words = [f"mpicc.{kind}", "-O2", "-o", place / kind / program, "-I", ROOT / "bench", ROOT / "bench" / f"{program}.c",
+                     *(ROOT / "bench" / "common").glob("*.c"), "-lm"]
+            subprocess.run(words, check=True)
+
+
+def give_addresses(lab):
+    """UCX drops datagrams whose GID is an IPv4 address: Soft-RoCE's device counts them as received, its completion channel tells of each, and
+    nothing is answered until the endpoint times out. By an IPv6 address they arrive. Returns that one's index in the table of GIDs."""
+    for machine in range(1, lab.size() + 1):
+        lab.must(machine, ["sh", "-c", "echo 0 > /proc/sys/net/ipv6/conf/rail0/disable_ipv6 && "
+                                       f"ip -6 addr add fd77::{machine}/64 dev rail0 nodad && sleep 1"])
+    table = lab.must(1, ["sh", "-c", "cat /sys/class/infiniband/rxe0/ports/1/gids/*; cd /sys/class/infiniband/rxe0/ports/1/gids; grep -l ^fd77 *"])
+    return table.split()[-1]
+
+
+def commands(lab, place):
+    """By name: what starts a program on so many processes, by datagrams alone or by connections (None: it has no such way)."""
+    agent, gid = str(lab.agent()), give_addresses(lab)
+    compile_all(place)
+
+    def of_ucx(datagrams):
+        return {"UCX_NET_DEVICES": "rxe0:1", "UCX_IB_GID_INDEX": gid, "UCX_TLS": "ud_v,self" if datagrams else "rc_v,ud_v,self"}
+
+    def openmpi(program, processes, settings, *words):
+        return ["mpirun.openmpi", "--allow-run-as-root", "--mca", "plm_rsh_agent", agent, "--host", "lab1:8,lab2:8", "--map-by", "node",
+                "-n", str(processes), *words, *(w for item in settings.items() for w in ("-x", "=".join(item))), place / "openmpi" / program]
+
+    def openmpi_ucx(program, processes, datagrams):
+        return openmpi(program, processes, of_ucx(datagrams), "--mca", "pml", "ucx", "--mca", "osc", "ucx")
+
+    def openmpi_ofi(program, processes, datagrams):
+        # Of its completion queue's size for 256 processes Soft-RoCE has none.
+        settings = {"FI_PROVIDER": "verbs,ofi_rxm", "FI_UNIVERSE_SIZE": "8"}
+        return None if datagrams else openmpi(program, processes, settings, "--mca", "pml", "cm", "--mca", "mtl", "ofi")
+
+    def mpich_ucx(program, processes, datagrams):
+        settings = (word for name, value in of_ucx(datagrams).items() for word in ("-genv", name, value))
+        return ["mpiexec.mpich", "-launcher", "ssh", "-launcher-exec", agent, "-hosts", "lab1,lab2", "-n", str(processes), *settings,
+                place / "mpich" / program]
+
+    return {"Open MPI, UCX": openmpi_ucx, "Open MPI, OFI": openmpi_ofi, "MPICH, UCX": mpich_ucx}
