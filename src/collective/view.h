@@ -84,7 +84,11 @@ struct View {
     void start(message::ReceiveRequest& request, void* buffer, int64_t count, const Datatype& type, int from) {
         exchange->start_receive(request, buffer, count, type, participant(from), tag);
     }
-    void finish(const message::SendRequest& request) { note(progress::error_of(request)); }
+    void finish(const message::SendRequest& request) {
+        // The first error's sentence stays.
+        if (request.outcome.error != MPI_SUCCESS && error == MPI_SUCCESS) [[unlikely]]
+            error = progress::error_of(request);
+    }
     void finish(const message::ReceiveRequest& request, uint64_t expected) {
         if (request.outcome.error != MPI_SUCCESS || request.outcome.bytes != expected) [[unlikely]]
             note(bad_receive(request, expected));

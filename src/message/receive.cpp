@@ -281,6 +281,11 @@ int failed_member(const Channel& channel) {
     return -1;
 }
 
+int why_member_failed(Channel& channel) {
+    const int rank = failed_member(channel);
+    return rank < 0 ? MPI_ERR_PROC_ABORTED : sender_has_ended(channel, rank);
+}
+
 namespace {
 
 bool is_in_vain(const ReceiveRequest& request) {

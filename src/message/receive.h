@@ -20,6 +20,8 @@ void throw_away(Unexpected& message);
 
 /// A rank of the channel that has failed, as far as is known here; -1: none.
 int failed_member(const Channel& channel);
+/// MPI_ERR_PROC_ABORTED; if there is one, failure_text() says which and why.
+[[gnu::cold]] int why_member_failed(Channel& channel);
 
 /// Gives an arrived message to a receive: copies, or begins to fetch. Takes `message` out of the pool.
 void receive_unexpected(ReceiveRequest& request, Unexpected& message);
