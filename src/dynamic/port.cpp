@@ -137,29 +137,40 @@ class Talk {
 
     /// Sends `mine` and gets the other's. A refusal of its context ends it early.
     int swap(std::string_view mine, std::string& theirs) {
-        const auto& byte = datatype::predefined(MPI_BYTE);
-        const OutgoingPointer send = start(mine, 0);
+        const OutgoingPointer send = start(mine, kText);
         uint64_t size = mine.size();
-        const OutgoingPointer send_size = start({reinterpret_cast<char*>(&size), sizeof size}, 1);
-        message::ReceiveRequest receive_size;
-        message::start_receive(receive_size, channel_, &size, sizeof size, byte, 0, 1);
-        progress::wait_until([&] { return receive_size.done || refused_ || finalized(); });
-        progress::poll();  // what the other side said last
-        if (refused_ || !receive_size.done) {
-            message::cancel_receive(receive_size);
-            return fail(MPI_ERR_PORT, "the port is not open (any more)");
-        }
-        if (receive_size.outcome.error) return progress::error_of(receive_size);
+        if (const int error = swap_word(kSize, size)) return error;
         theirs.resize(size);
         message::ReceiveRequest receive;
-        message::start_receive(receive, channel_, theirs.data(), static_cast<int64_t>(size), byte, 0, 0);
+        message::start_receive(receive, channel_, theirs.data(), static_cast<int64_t>(size), datatype::predefined(MPI_BYTE), 0, kText);
         progress::wait(receive);
         progress::wait(*send);
-        progress::wait(*send_size);
         return receive.outcome.error ? progress::error_of(receive) : progress::error_of(*send);
+    }
+    /// Both have what they need of the other. Who fails before, for want of memory, refuses, and so neither goes on alone.
+    int agree() {
+        uint64_t agreed = 1;
+        return swap_word(kAgreed, agreed);
     }
 
   private:
+    enum Tag : int { kText, kSize, kAgreed };
+
+    int swap_word(Tag tag, uint64_t& word) {
+        const OutgoingPointer send = start({reinterpret_cast<char*>(&word), sizeof word}, tag);
+        message::ReceiveRequest receive;
+        message::start_receive(receive, channel_, &word, sizeof word, datatype::predefined(MPI_BYTE), 0, tag);
+        progress::wait_until([&] { return receive.done || refused_ || finalized(); });
+        progress::poll();  // what the other side said last
+        if (refused_ || !receive.done) {
+            message::cancel_receive(receive);
+            return fail(MPI_ERR_PORT, "the port is not open (any more)");
+        }
+        if (receive.outcome.error) return progress::error_of(receive);
+        progress::wait(*send);
+        return progress::error_of(*send);
+    }
+
     /// The other side will not answer any more: it has called MPI_Finalize.
     bool finalized() const {
         const link::Peer* other = other_.at(0).job->peer_if_met(other_.at(0).rank);
@@ -199,7 +210,7 @@ int meet(Talk& talk, comm::Comm& comm, uint64_t context, bool accepting, std::st
     if (!decode(theirs, other)) return fail(MPI_ERR_INTERN, "what the other side of a port told is garbled");
     if (accepting) other.context = context;
     result = encode(other);
-    return MPI_SUCCESS;
+    return talk.agree();
 }
 
 /// The same, for the side that has a context and a port to be refused by: the other root shall not wait for what can't come.
