@@ -27,8 +27,8 @@ int marked_in_buffer(const message::ReceiveRequest& request) {
 }  // namespace
 
 int View::bad_receive(const message::ReceiveRequest& request, uint64_t expected) const {
-    // Given up because of a third one: who lives sends all the same, and may wait until it is taken. If it is the sender that has ended, this fails as
-    // well, and must not leave the sentence of the receive behind.
+    // Given up because of a third one: who lives sends all the same, and may wait until it is taken. If it is the sender that
+    // has ended, this fails as well, and must not take the sentence of the receive with it.
     if (request.outcome.error == MPI_ERR_PROC_ABORTED && request.of_all) exchange->throw_away(0, request.source, request.tag);
     const int error = progress::error_of(request);
     if (error == MPI_SUCCESS) {

@@ -142,7 +142,7 @@ class Talk {
         if (const int error = swap_word(kSize, size)) return error;
         theirs.resize(size);
         message::ReceiveRequest receive;
-        message::start_receive(receive, channel_, theirs.data(), static_cast<int64_t>(size), datatype::predefined(MPI_BYTE), 0, kText);
+        start(receive, theirs.data(), size, kText);
         progress::wait(receive);
         progress::wait(*send);
         return receive.outcome.error ? progress::error_of(receive) : progress::error_of(*send);
@@ -159,7 +159,7 @@ class Talk {
     int swap_word(Tag tag, uint64_t& word) {
         const OutgoingPointer send = start({reinterpret_cast<char*>(&word), sizeof word}, tag);
         message::ReceiveRequest receive;
-        message::start_receive(receive, channel_, &word, sizeof word, datatype::predefined(MPI_BYTE), 0, tag);
+        start(receive, &word, sizeof word, tag);
         progress::wait_until([&] { return receive.done || refused_ || finalized(); });
         progress::poll();  // what the other side said last
         if (refused_ || !receive.done) {
@@ -177,7 +177,10 @@ class Talk {
         return other && link::has_finalized(*other);
     }
 
-    OutgoingPointer start(std::string_view text, int tag) {
+    void start(message::ReceiveRequest& receive, void* into, uint64_t bytes, Tag tag) {
+        message::start_receive(receive, channel_, into, static_cast<int64_t>(bytes), datatype::predefined(MPI_BYTE), 0, tag);
+    }
+    OutgoingPointer start(std::string_view text, Tag tag) {
         OutgoingPointer send(new Outgoing(text));
         message::start_send(*send, channel_, send->bytes.data(), static_cast<int64_t>(send->bytes.size()),
                             datatype::predefined(MPI_BYTE), 0, tag, message::Mode::standard);

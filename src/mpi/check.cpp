@@ -98,7 +98,8 @@ int raise_through(comm::Errhandler* const& place, comm::HandlerKind, ErrorSubjec
 int raise(comm::Comm* comm, int error) {
     if (error == MPI_SUCCESS) return error;
     // While a collective operation went on with marks, its first error's sentence may have got lost.
-    if (comm && failure_text().empty() && comm::class_of(error) == MPI_ERR_PROC_ABORTED) message::why_member_failed(comm->collective);
+    if (comm && failure_text().empty() && comm::class_of(error) == MPI_ERR_PROC_ABORTED)
+        message::why_member_failed(comm->collective);
     if (!comm) comm = for_no_object();
     ErrorSubject subject{.comm = comm::to_handle(comm)};
     comm::Errhandler* const fatal = comm::errors_are_fatal();
