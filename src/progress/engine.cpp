@@ -81,6 +81,18 @@ void disarm() {
     if (thread_serves == Serves::program) own_doorbell().sleeping.store(0, std::memory_order_relaxed);
 }
 
+/// A thread of the program inside a wait, also when that ends by std::bad_alloc.
+struct Waiter {
+    Waiter() {
+        const uint32_t others = presence->waiting.load(std::memory_order_relaxed);
+        set_waiting(others + 1);
+        if (others == 0) disarm();
+    }
+    ~Waiter() { set_waiting(presence->waiting.load(std::memory_order_relaxed) - 1); }
+    Waiter(const Waiter&) = delete;
+    Waiter& operator=(const Waiter&) = delete;
+};
+
 void* run_thread(void*) {
     while (!stopping.load()) {
         Lock lock;
@@ -223,10 +235,8 @@ void notify() { wake_own_threads(); }
 
 void wait_until(bool (*condition)(void*), void* argument, const WaitSite& site) {
     if (condition(argument)) return;
-    const uint32_t others = presence->waiting.load(std::memory_order_relaxed);
-    set_waiting(others + 1);
-    if (others == 0) disarm();
     {
+        const Waiter waiter;
         Idle idle(site, argument);  // gone, and its announcement with it, before the progress thread is armed
         while (!condition(argument)) {
             if (!poll()) {
@@ -238,7 +248,6 @@ void wait_until(bool (*condition)(void*), void* argument, const WaitSite& site) 
             if (threads_at_once() && !condition(argument)) hand_over_lock();
         }
     }
-    set_waiting(presence->waiting.load(std::memory_order_relaxed) - 1);
     if (!anyone_waits()) arm();
 }
 
