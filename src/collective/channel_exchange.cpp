@@ -94,6 +94,8 @@ class CommExchange final : public Exchange, public comm::CollectiveState {
 };
 
 void CommExchange::throw_away(uint64_t bytes, int source, int tag) {
+    // Of who has ended nothing comes. A receive would fail, and take the sentence of the error that is being told with it.
+    if (message::sender_gone(channel_, source)) return;
     std::erase_if(waste_, [](const auto& one) { return one->request.done; });
     auto one = std::make_unique<Waste>();
     one->memory = std::make_unique<std::byte[]>(bytes);

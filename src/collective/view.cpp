@@ -27,15 +27,14 @@ int marked_in_buffer(const message::ReceiveRequest& request) {
 }  // namespace
 
 int View::bad_receive(const message::ReceiveRequest& request, uint64_t expected) const {
-    // Given up because of a third one: who lives sends all the same, and may wait until it is taken. If it is the sender that
-    // has ended, this fails as well, and must not take the sentence of the receive with it.
-    if (request.outcome.error == MPI_ERR_PROC_ABORTED && request.of_all) exchange->throw_away(0, request.source, request.tag);
     const int error = progress::error_of(request);
     if (error == MPI_SUCCESS) {
         if (const int dead = ended()) return dead;
         if (const int marked = marked_in_buffer(request)) return message::Mark::failed_elsewhere(marked);
         return wrong_length(request.outcome.bytes, expected);
     }
+    // Given up because of a third one: who lives sends all the same, and may wait until it is taken.
+    if (error == MPI_ERR_PROC_ABORTED && request.of_all) exchange->throw_away(0, request.source, request.tag);
     if (expected != 0 || error != MPI_ERR_TRUNCATE) return error;
     if (const int dead = ended()) return dead;
     return fail(MPI_ERR_TRUNCATE, "a collective operation failed elsewhere: a member has ended, or had an error");
