@@ -1,19 +1,12 @@
 """Open MPI and MPICH on the machines: how they are started over Soft-RoCE, each by what of it starts there."""
-import subprocess
+import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from runner import libraries  # noqa: E402
+from kit.places import Problem  # noqa: E402
+
 PROGRAMS = "latency", "one-sided", "startup", "footprint"
-
-
-def compile_all(place):
-    """The benchmarks by each library's compiler, in a folder each."""
-    for kind in "openmpi", "mpich":
-        (place / kind).mkdir(parents=True, exist_ok=True)
-        for program in PROGRAMS:
-            words = [f"mpicc.{kind}", "-O2", "-o", place / kind / program, "-I", ROOT / "bench", ROOT / "bench" / f"{program}.c",
-                     *(ROOT / "bench" / "common").glob("*.c"), "-lm"]
-            subprocess.run(words, check=True)
 
 
 def give_addresses(lab):
@@ -22,21 +15,23 @@ def give_addresses(lab):
     for machine in range(1, lab.size() + 1):
         lab.must(machine, ["sh", "-c", "echo 0 > /proc/sys/net/ipv6/conf/rail0/disable_ipv6 && "
                                        f"ip -6 addr add fd77::{machine}/64 dev rail0 nodad && sleep 1"])
-    table = lab.must(1, ["sh", "-c", "cat /sys/class/infiniband/rxe0/ports/1/gids/*; cd /sys/class/infiniband/rxe0/ports/1/gids; grep -l ^fd77 *"])
-    return table.split()[-1]
+    return lab.must(1, ["sh", "-c", "cd /sys/class/infiniband/rxe0/ports/1/gids && grep -l ^fd77 *"]).strip()
 
 
-def commands(lab, place):
+def commands(lab):
     """By name: what starts a program on so many processes, by datagrams alone or by connections (None: it has no such way)."""
+    found = {library.key: library for library in libraries.debian()}
+    for key in "openmpi4", "mpich4":
+        if problems := libraries.build(found[key], PROGRAMS):
+            raise Problem(f"{found[key].title}: {problems}")
     agent, gid = str(lab.agent()), give_addresses(lab)
-    compile_all(place)
 
     def of_ucx(datagrams):
         return {"UCX_NET_DEVICES": "rxe0:1", "UCX_IB_GID_INDEX": gid, "UCX_TLS": "ud_v,self" if datagrams else "rc_v,ud_v,self"}
 
     def openmpi(program, processes, settings, *words):
         return ["mpirun.openmpi", "--allow-run-as-root", "--mca", "plm_rsh_agent", agent, "--host", "lab1:8,lab2:8", "--map-by", "node",
-                "-n", str(processes), *words, *(w for item in settings.items() for w in ("-x", "=".join(item))), place / "openmpi" / program]
+                "-n", str(processes), *words, *(w for item in settings.items() for w in ("-x", "=".join(item))), found["openmpi4"].program(program)]
 
     def openmpi_ucx(program, processes, datagrams):
         return openmpi(program, processes, of_ucx(datagrams), "--mca", "pml", "ucx", "--mca", "osc", "ucx")
@@ -49,6 +44,6 @@ def commands(lab, place):
     def mpich_ucx(program, processes, datagrams):
         settings = (word for name, value in of_ucx(datagrams).items() for word in ("-genv", name, value))
         return ["mpiexec.mpich", "-launcher", "ssh", "-launcher-exec", agent, "-hosts", "lab1,lab2", "-n", str(processes), *settings,
-                place / "mpich" / program]
+                found["mpich4"].program(program)]
 
     return {"Open MPI, UCX": openmpi_ucx, "Open MPI, OFI": openmpi_ofi, "MPICH, UCX": mpich_ucx}
