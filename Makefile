@@ -7,11 +7,13 @@ ASAN_OPTIONS ?= detect_leaks=0:allocator_may_return_null=1
 
 .PHONY: build everything configure demo test test-threads test-mpi4py test-shmem4py test-shmem-random test-petsc test-compat wheel test-wheel deb test-deb test-verbs simulate install header packages format tidy clean
 
-# What an installation has. `make everything` adds tests, examples and benchmarks.
+# What an installation has. `make everything` adds tests, examples and benchmarks, and installs what tests need.
 build: packages configure
 	@ninja -C $(BUILD) -j $(JOBS) starling_installed
 
-everything: packages configure
+everything:
+	@tools/install-packages build test
+	@$(MAKE) --no-print-directory configure
 	@ninja -C $(BUILD) -j $(JOBS)
 
 configure:
@@ -34,7 +36,6 @@ demo:
 # The sanitizer build first: its summary comes before the closing one. Both run even if one fails, and what was skipped,
 # and why, is said at the end.
 test:
-	@tools/install-packages build test
 	@$(MAKE) --no-print-directory everything
 	@cmake --preset asan -B $(BUILD)-asan >/dev/null
 	@ninja -C $(BUILD)-asan -j $(JOBS)
