@@ -159,6 +159,27 @@ TEST(Session, APathThatSwallowsLongDatagramsIsFoundOut) {
     }
 }
 
+// One message at a time, shorter than the size that is tried next below the longest, but too long for the peer's host.
+TEST(Session, ALengthThatNeverArrivesIsShortenedWhateverItIs) {
+    struct Case {
+        uint32_t ours, theirs, bytes;
+    };
+    for (const Case& one : {Case{9000, 1500, 1400}, Case{9000, 1500, 2500}, Case{9000, 1500, 3800}, Case{1500, 700, 1000}}) {
+        Network network(one.bytes);
+        network.mtu[0] = one.ours;
+        network.set_rails(0, 1);
+        network.black_hole[0] = one.theirs;
+        uint64_t arrived = 0;
+        network.ends[1]->on_packet = [&](Session&, const packet::Header&, const std::byte*) { ++arrived; };
+        for (uint64_t number = 0; number < 10; ++number) {
+            ASSERT_TRUE(network.send(0, number, one.bytes));
+            for (int steps = 0; arrived == number && steps < 10'000; ++steps) ASSERT_TRUE(network.step());
+            ASSERT_EQ(arrived, number + 1) << one.bytes;
+        }
+        EXPECT_LE(network.session(0).path(0).datagram + 28, one.theirs) << one.bytes;
+    }
+}
+
 TEST(Session, BothRailsCarryWhatOneCannot) {
     Network network(6);
     for (int i = 0; i < 2; ++i) network.set_rails(i, 2);

@@ -234,6 +234,8 @@ class Session : private PacketSink {
     void find_losses(uint64_t now);
     void note_loss(uint64_t now) { lost_at_ = lost_before_ = now; }
     void lose(Flown& flown, bool congestion);
+    uint32_t size_of_datagram(uint32_t length) const;
+    void note_arrival_of_size(Path& path, uint32_t length);
     void note_loss_of_size(Path& path, uint32_t length);
     void want_ack(uint64_t at) {
         if (owed_.ack_at == 0 || at < owed_.ack_at) owed_.ack_at = at;

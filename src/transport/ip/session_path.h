@@ -85,11 +85,14 @@ struct Path {
     /// answered for long would hold the records of all that is sent after it.
     uint32_t probe = 0;
     uint64_t probe_sent_at = 0;
-    bool full = false;           ///< the congestion window kept something from being sent since the last acknowledgement
-    bool credit = false;         ///< one datagram may go though the window is full: the timer asks for an answer
-    uint8_t backoff = 0;         ///< timeouts in a row
-    uint8_t big_losses = 0;      ///< long datagrams lost in a row
-    bool small_arrived = false;  ///< and a short one has arrived meanwhile
+    bool full = false;    ///< the congestion window kept something from being sent since the last acknowledgement
+    bool credit = false;  ///< one datagram may go though the window is full: the timer asks for an answer
+    uint8_t backoff = 0;  ///< timeouts in a row
+    /// Datagrams lost, none of them above the least size, since one as long as the longest of them arrived; how long that is, and
+    /// whether a shorter one has arrived meanwhile: then they are too long for the way.
+    uint8_t big_losses = 0;
+    bool small_arrived = false;
+    uint32_t longest_lost = 0;
     uint32_t datagram = 0;       ///< longest datagram, UDP payload bytes
     uint32_t datagram_most = 0;  ///< what the rail allows; `datagram` may have been found to be less
     uint64_t in_flight = 0;      ///< bytes, with what each datagram costs besides its contents

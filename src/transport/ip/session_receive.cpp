@@ -15,11 +15,6 @@ constexpr uint8_t kSizeLosses = 12;         ///< long datagrams lost in a row, w
 
 uint32_t cost_of(const Flown& flown) { return flown.length + kDatagramCost; }
 
-/// Whether a datagram with so many stream bytes is longer than the next smaller size to try.
-bool is_long(const Path& path, uint32_t length) {
-    return length + sizeof(DatagramHeader) > next_smaller_datagram(path.datagram);
-}
-
 }  // namespace
 
 bool Session::receive(const Datagram& datagram, int path, Carrier* carrier, uint64_t now) {
@@ -201,10 +196,8 @@ void Session::arrived(Flown& flown) {
     Path& path = paths_[flown.via];
     path.window.acknowledged(flown.length, path.full);
     path.in_flight -= cost_of(flown);
-    if (is_long(path, flown.length))
-        path.big_losses = 0;
-    else
-        path.small_arrived = true;
+    if (path.big_losses > 0) [[unlikely]]
+        note_arrival_of_size(path, flown.length);
     // Which copy of repeated bytes arrived is not known.
     if (!flown.repeat) {
         path.best_order = std::max(path.best_order, flown.order);
@@ -298,15 +291,33 @@ void Session::lose(Flown& flown, bool congestion) {
     note_loss_of_size(path, flown.length);
 }
 
+/// Of a datagram with so many stream bytes.
+uint32_t Session::size_of_datagram(uint32_t length) const {
+    return length + static_cast<uint32_t>(sizeof(DatagramHeader)) + outside_.seal_bytes;
+}
+
+// As long as a lost one: the way takes that size.
+void Session::note_arrival_of_size(Path& path, uint32_t length) {
+    if (size_of_datagram(length) >= path.longest_lost)
+        path.big_losses = 0;
+    else
+        path.small_arrived = true;
+}
+
+// Of whatever size it is: the way may be narrower than the next size that would be tried from the longest one.
 void Session::note_loss_of_size(Path& path, uint32_t length) {
-    const uint32_t smaller = next_smaller_datagram(path.datagram);
-    if (!is_long(path, length) || smaller >= path.datagram) return;
-    if (path.big_losses == 0) path.small_arrived = false;
+    const uint32_t bytes = size_of_datagram(length);
+    if (bytes <= kLeastDatagram || bytes > path.datagram) return;
+    if (path.big_losses == 0) {
+        path.small_arrived = false;
+        path.longest_lost = 0;
+    }
+    path.longest_lost = std::max(path.longest_lost, bytes);
     if (path.big_losses < kSizeLosses) ++path.big_losses;
     if (path.big_losses < kSizeLosses || !path.small_arrived) return;
     path.big_losses = 0;
-    path.datagram = smaller;
-    path.window.set_datagram(smaller);
+    path.datagram = next_smaller_datagram(path.longest_lost);
+    path.window.set_datagram(path.datagram);
 }
 
 }  // namespace starling::ip
