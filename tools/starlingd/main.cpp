@@ -75,6 +75,7 @@ int serve(char** argv, const job::JobAddress& address, int ready) {
 
 // Of a job that another process manager has started.
 int help_host(char** argv, int ready) {
+    read_config(false);
     job::JobDescription description;
     uint32_t my_host;
     const auto rank = static_cast<uint32_t>(std::strtoul(argv[2], nullptr, 10));

@@ -6,39 +6,35 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 
+#include "base/config.h"
+#include "base/error.h"
 #include "base/wire.h"
 #include "job/job_segment.h"
+#include "job/rail_choice.h"
 #include "launch/common/hosts.h"
+#include "mpi.h"
 
 namespace starling::launch {
 
 namespace {
 
-bool is_chosen(std::string_view list, std::string_view interface, std::string_view address) {
-    while (!list.empty()) {
-        const size_t comma = list.find(',');
-        const std::string_view one = list.substr(0, comma);
-        if (one == interface || one == address) return true;
-        list.remove_prefix(comma == std::string_view::npos ? list.size() : comma + 1);
-    }
-    return false;
+// What can't be read the ranks complain about; for the host's address all interfaces are taken then.
+job::RailChoice chosen_rails() {
+    job::RailChoice choice;
+    if (job::RailChoice::parse(config().ip_interfaces, choice) == MPI_SUCCESS) return choice;
+    clear_failure();
+    return {};
 }
 
 void find_addresses(job::HostEntry& entry) {
-    const char* chosen = std::getenv("STARLING_IP_INTERFACES");
-    const std::string_view list = chosen ? chosen : "";
+    const job::RailChoice choice = chosen_rails();
     ifaddrs* all = nullptr;
     if (getifaddrs(&all) != 0) return;
     for (const ifaddrs* a = all; a && entry.addresses < job::HostEntry::kMost; a = a->ifa_next) {
         if (!a->ifa_addr || a->ifa_addr->sa_family != AF_INET || !(a->ifa_flags & IFF_UP)) continue;
-        const in_addr address = reinterpret_cast<const sockaddr_in*>(a->ifa_addr)->sin_addr;
-        char text[INET_ADDRSTRLEN] = "";
-        inet_ntop(AF_INET, &address, text, sizeof text);
-        const bool wanted = list.empty() ? !(a->ifa_flags & IFF_LOOPBACK) : is_chosen(list, a->ifa_name, text);
-        if (wanted) entry.ipv4[entry.addresses++] = address.s_addr;
+        const uint32_t address = reinterpret_cast<const sockaddr_in*>(a->ifa_addr)->sin_addr.s_addr;
+        if (choice.takes(a->ifa_name, address, a->ifa_flags & IFF_LOOPBACK)) entry.ipv4[entry.addresses++] = address;
     }
     freeifaddrs(all);
     if (entry.addresses == 0) entry.ipv4[entry.addresses++] = htonl(INADDR_LOOPBACK);

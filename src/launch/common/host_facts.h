@@ -18,7 +18,7 @@ struct HostFacts {
 HostFacts own_identity();
 
 /// All of it. Addresses are those of the interfaces that are up, without loopback unless there is nothing else;
-/// STARLING_IP_INTERFACES (names or addresses, separated by commas) chooses among them.
+/// STARLING_IP_INTERFACES chooses among them as it does for the host's processes (job/rail_choice.h).
 HostFacts own_facts();
 
 std::string encode(const HostFacts& facts);

@@ -4,7 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "job/rail_choice.h"
+
 namespace starling::ip {
+
+using job::RailChoice;
 
 struct Rail {
     char name[16] = {};
@@ -15,20 +19,6 @@ struct Rail {
     bool usable = false;  ///< up and connected; false: it was there once
     bool loopback = false;
     uint64_t bytes_sent = 0, bytes_received = 0;
-};
-
-/// Which interfaces STARLING_IP_INTERFACES chooses: names or networks (10.1.0.0/16), by commas; with ^ in front, all but
-/// these. Unset: all but loopback, or loopback if there is nothing else.
-class RailChoice {
-  public:
-    /// `text` must outlive it. MPI_ERR_ARG with failure_text() if an entry can't be a name or a network.
-    static int parse(const char* text, RailChoice& out);
-    bool takes(const char* name, uint32_t address, bool loopback) const;
-    bool any() const { return text_ == nullptr; }
-
-  private:
-    const char* text_ = nullptr;  ///< nullptr: not chosen
-    bool but_ = false;
 };
 
 /// Not thread-safe. An interface's place in the list never changes, so peers' paths may refer to it by index.
