@@ -175,11 +175,6 @@ bool CollectiveCall::in_place(const void* buffer) {
     return true;
 }
 
-void CollectiveCall::not_aliased(const void* send, const void* receive, MPI_Count count) {
-    if (send == receive && send != MPI_BOTTOM && count > 0) [[unlikely]]
-        fail_with(MPI_ERR_BUFFER, "the send and the receive buffer are the same; use MPI_IN_PLACE");
-}
-
 const Datatype* CollectiveCall::type(MPI_Datatype handle) {
     const Datatype* type = datatype::from_handle(handle);
     if (!ok()) return nullptr;

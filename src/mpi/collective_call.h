@@ -71,8 +71,11 @@ class CollectiveCall {
     void not_in_place(const void* buffer);
     /// MPI_IN_PLACE as `buffer` has no place in an inter-communicator. Gives whether the call is in place.
     bool in_place(const void* buffer);
-    /// Send and receive buffer are the same memory.
-    void not_aliased(const void* send, const void* receive, MPI_Count count);
+    /// `shares`: that the call sends memory which it receives into (alias.h).
+    void not_aliased(bool shares) {
+        if (shares) [[unlikely]]
+            fail_with(MPI_ERR_BUFFER, "memory is both sent and received into; use MPI_IN_PLACE or a buffer of its own");
+    }
 
     // These give the object, or null if there was an error.
     const Datatype* type(MPI_Datatype handle);

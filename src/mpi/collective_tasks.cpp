@@ -1,5 +1,7 @@
 #include "mpi/collective_tasks.h"
 
+#include "mpi/alias.h"
+
 namespace starling::mpi {
 
 namespace {
@@ -53,11 +55,13 @@ Task gather_task(CollectiveCall& call, const void* send, MPI_Count count, MPI_Da
     if (role.member) {
         if (!role.root) call.not_in_place(send);
         if (!call.in_place(send)) type = call.data(send, count, datatype);
-        if (role.root) call.not_aliased(send, receive.buffer, count);
     }
     if (!call.ok()) return {};
     if (!role.root && !role.member) return call.make([=](CommCall& to) { return collective::no_part(to); });
     const Blocks blocks = role.root ? receive.blocks(call, call.peers(), *receive_type) : no_blocks(receive.uniform, *type);
+    if (role.root && role.member && send != MPI_IN_PLACE)
+        call.not_aliased(overlap(Data{send, count, *type}, blocks, call.peers()));
+    if (!call.ok()) return {};
     return call.make([=](CommCall& to) { return collective::gather(to, send, count, *type, blocks, root); });
 }
 
@@ -75,11 +79,13 @@ Task scatter_task(CollectiveCall& call, const BlockArguments& send, void* receiv
     if (role.member) {
         if (!role.root) call.not_in_place(receive);
         if (!call.in_place(receive)) type = call.data(receive, count, datatype);
-        if (role.root) call.not_aliased(send.buffer, receive, count);
     }
     if (!call.ok()) return {};
     if (!role.root && !role.member) return call.make([=](CommCall& to) { return collective::no_part(to); });
     const Blocks blocks = role.root ? send.blocks(call, call.peers(), *send_type) : no_blocks(send.uniform, *type);
+    if (role.root && role.member && receive != MPI_IN_PLACE)
+        call.not_aliased(overlap(Data{receive, count, *type}, blocks, call.peers()));
+    if (!call.ok()) return {};
     return call.make([=](CommCall& to) { return collective::scatter(to, blocks, receive, count, *type, root); });
 }
 
@@ -89,12 +95,12 @@ Task allgather_task(CollectiveCall& call, const void* send, MPI_Count count, MPI
     call.not_in_place(receive.buffer);
     const Datatype* receive_type = receive.check(call, call.peers());
     const Datatype* type = &any_type();
-    if (!call.in_place(send)) {
-        type = call.data(send, count, datatype);
-        call.not_aliased(send, receive.buffer, count);
-    }
+    const bool in_place = call.in_place(send);
+    if (!in_place) type = call.data(send, count, datatype);
     if (!call.ok()) return {};
     const Blocks blocks = receive.blocks(call, call.peers(), *receive_type);
+    if (!in_place) call.not_aliased(overlap(Data{send, count, *type}, blocks, call.peers()));
+    if (!call.ok()) return {};
     return call.make([=](CommCall& to) { return collective::allgather(to, send, count, *type, blocks); });
 }
 
@@ -104,13 +110,12 @@ Task alltoall_task(CollectiveCall& call, const BlockArguments& send, const Block
     const Datatype* receive_type = receive.check(call, call.peers());
     const Datatype* send_type = receive_type;
     const bool in_place = call.in_place(send.buffer);
-    if (!in_place) {
-        send_type = send.check(call, call.peers());
-        if (send.uniform) call.not_aliased(send.buffer, receive.buffer, send.count);
-    }
+    if (!in_place) send_type = send.check(call, call.peers());
     if (!call.ok()) return {};
     const Blocks in = receive.blocks(call, call.peers(), *receive_type),
                  out = in_place ? in : send.blocks(call, call.peers(), *send_type);
+    if (!in_place) call.not_aliased(overlap(out, in, call.peers()));
+    if (!call.ok()) return {};
     return call.make([=](CommCall& to) { return collective::alltoall(to, in_place, out, in); });
 }
 
@@ -127,6 +132,8 @@ Task alltoallw_task(CollectiveCall& call, const void* send, Counts send_counts, 
     const int n = call.peers();
     const Blocks in(receive, call.keep(receive_counts, n), call.keep(receive_displacements, n), in_types);
     const Blocks out = in_place ? in : Blocks(send, call.keep(send_counts, n), call.keep(send_displacements, n), out_types);
+    if (!in_place) call.not_aliased(overlap(out, in, n));
+    if (!call.ok()) return {};
     return call.make([=](CommCall& to) { return collective::alltoall(to, in_place, out, in); });
 }
 
@@ -143,8 +150,10 @@ Task reduce_task(CollectiveCall& call, const void* send, void* receive, MPI_Coun
     }
     if (role.member) {
         if (!role.root) call.not_in_place(send);
-        if (!call.in_place(send)) call.buffer(send, count, datatype, type);
-        if (role.root) call.not_aliased(send, receive, count);
+        if (!call.in_place(send)) {
+            call.buffer(send, count, datatype, type);
+            if (role.root && call.ok()) call.not_aliased(overlap({send, count, *type}, {receive, count, *type}));
+        }
     }
     const Op* operation = call.op(op, type);
     if (!call.ok()) return {};
@@ -164,7 +173,7 @@ struct ReductionArguments {
         call.buffer(receive, out, datatype, type);
         if (!call.in_place(send)) {
             call.buffer(send, in, datatype, type);
-            call.not_aliased(send, receive, in < out ? in : out);
+            if (call.ok()) call.not_aliased(overlap({send, in, *type}, {receive, out, *type}));
         }
         op = call.op(op_handle, type);
     }

@@ -1,6 +1,9 @@
 #include "mpi/neighborhood_tasks.h"
 
+#include <algorithm>
+
 #include "collective/neighborhood.h"
+#include "mpi/alias.h"
 
 namespace starling::mpi {
 
@@ -24,6 +27,21 @@ void check_buffers(CollectiveCall& call, const void* send, const void* receive) 
     call.not_in_place(receive);
 }
 
+// Blocks that lead over the border of a grid are neither read nor written, so edges count and not blocks.
+bool overlap_at_edges(const Data& send, const Edges& receives, const Blocks& into) {
+    for (const comm::NeighborEdge& edge : receives)
+        if (overlap(send, block(into, edge.block))) return true;
+    return false;
+}
+
+bool overlap_at_edges(const Neighborhood& near, const Blocks& from, const Blocks& into) {
+    const auto sends = static_cast<int>(near.sends.size()), receives = static_cast<int>(near.receives.size());
+    if (sends == near.destinations && receives == near.sources) return overlap(from, into, std::min(sends, receives));
+    for (size_t i = 0; i < std::min(near.sends.size(), near.receives.size()); ++i)
+        if (overlap(block(from, near.sends[i].block), block(into, near.receives[i].block))) return true;
+    return false;
+}
+
 }  // namespace
 
 Task neighbor_allgather_task(CollectiveCall& call, const void* send, MPI_Count count, MPI_Datatype datatype,
@@ -34,9 +52,10 @@ Task neighbor_allgather_task(CollectiveCall& call, const void* send, MPI_Count c
     const Datatype* type = call.data(buffer_for(near->sends, send), count, datatype);
     const BlockArguments in = side(near->receives, receive);
     const Datatype* receive_type = in.check(call, near->sources);
-    call.not_aliased(send, receive.buffer, near->receives.empty() ? 0 : count);
     if (!call.ok()) return {};
     const Blocks blocks = in.blocks(call, near->sources, *receive_type);
+    if (!near->sends.empty()) call.not_aliased(overlap_at_edges({send, count, *type}, near->receives, blocks));
+    if (!call.ok()) return {};
     return call.make([=](CommCall& to) { return collective::neighbor_allgather(to, *near, send, count, *type, blocks); });
 }
 
@@ -47,9 +66,10 @@ Task neighbor_alltoall_task(CollectiveCall& call, const BlockArguments& send, co
     const BlockArguments out = side(near->sends, send), in = side(near->receives, receive);
     const Datatype* type = out.check(call, near->destinations);
     const Datatype* receive_type = in.check(call, near->sources);
-    if (send.uniform && !near->sends.empty()) call.not_aliased(send.buffer, receive.buffer, send.count);
     if (!call.ok()) return {};
     const Blocks from = out.blocks(call, near->destinations, *type), into = in.blocks(call, near->sources, *receive_type);
+    call.not_aliased(overlap_at_edges(*near, from, into));
+    if (!call.ok()) return {};
     return call.make([=](CommCall& to) { return collective::neighbor_alltoall(to, *near, from, into); });
 }
 
@@ -68,6 +88,8 @@ Task neighbor_alltoallw_task(CollectiveCall& call, const void* send, Counts send
                       out_types);
     const Blocks into(receive, call.keep(receive_counts, near->sources), call.keep(receive_displacements, near->sources),
                       in_types);
+    call.not_aliased(overlap_at_edges(*near, from, into));
+    if (!call.ok()) return {};
     return call.make([=](CommCall& to) { return collective::neighbor_alltoall(to, *near, from, into); });
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "datatype/op.h"
+#include "mpi/alias.h"
 #include "mpi/check.h"
 #include "mpi/handles.h"
 
@@ -70,6 +71,8 @@ int Reduce_local(const void* inbuf, void* inoutbuf, MPI_Count count, MPI_Datatyp
     if (type->predefined && (!inbuf || !inoutbuf)) return bad_buffer(nullptr);
     if (inbuf == MPI_IN_PLACE || inoutbuf == MPI_IN_PLACE)
         return raise(nullptr, fail(MPI_ERR_BUFFER, "MPI_IN_PLACE has no meaning here"));
+    if (overlap({inbuf, count, *type}, {inoutbuf, count, *type}))
+        return raise(nullptr, fail(MPI_ERR_BUFFER, "inbuf and inoutbuf share memory"));
     const int error = datatype::apply(*object, inbuf, inoutbuf, count, *type);
     return error ? raise(nullptr, error) : MPI_SUCCESS;
 }
