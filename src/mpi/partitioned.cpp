@@ -139,9 +139,13 @@ int Parrived(MPI_Request handle, int partition, int* flag) {
     if (partition < 0 || partition >= receive->partitions())
         return raise(comm_of(*receive),
                      fail(MPI_ERR_ARG, "partition %d of a receive that has %d", partition, receive->partitions()));
-    if (!receive->arrived(partition)) progress::test();
     *flag = receive->arrived(partition);
-    return MPI_SUCCESS;
+    if (*flag) return MPI_SUCCESS;
+    progress::test();
+    // Another thread may have freed it meanwhile.
+    auto* const still = find<PartitionedReceive>(handle, "receive", error);
+    *flag = !still || still->arrived(partition);
+    return error;
 }
 
 }  // namespace starling::mpi

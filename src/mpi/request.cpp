@@ -58,6 +58,9 @@ int retire(Request& request, MPI_Request& handle) {
 }
 
 int finish(Request& request, MPI_Request& handle, MPI_Status* status) {
+    // A generalized request's functions run outside the library, where other threads find that this one is ending it.
+    if (request.operations->query) [[unlikely]]
+        handle = MPI_REQUEST_NULL;
     const int error = report(request, status);
     const int error_of_free = retire(request, handle);
     return error ? error : error_of_free;
@@ -111,6 +114,41 @@ inline void note_error(MPI_Status* statuses, int n, int error, int& first_error)
 
 constinit const progress::WaitSite kWaitSite{.tell = message::tell_request};
 
+/// The active request behind a handle, or null: what is to be asked anew wherever this thread has let go of the lock, as
+/// another may have ended the request by the same handle.
+Request* pending_behind(const MPI_Request& handle) {
+    Request* request = from_handle(*const_cast<const volatile MPI_Request*>(&handle));
+    return is_pending(request) ? request : nullptr;
+}
+
+struct OverFor {
+    const MPI_Request& handle;
+    bool operator()() const {
+        const Request* request = pending_behind(handle);
+        return !request || request->done;
+    }
+};
+constinit const progress::WaitSite kSharedWaitSite{.tell = [](const void* argument, progress::Teller& teller) {
+    if (const Request* request = pending_behind(static_cast<const OverFor*>(argument)->handle))
+        message::tell_request(request, teller);
+}};
+
+[[gnu::noinline]] Request* wait_beside_threads(Request& request, const MPI_Request& handle) {
+    if (progress::flags_are_awaited()) progress::wait_for_flags_first(request);
+    const OverFor over{handle};
+    while (!over()) progress::wait_until(over, kSharedWaitSite);
+    return pending_behind(handle);
+}
+
+/// Waits for a pending request. Null if another thread has ended it meanwhile.
+inline Request* wait_for(Request& request, const MPI_Request& handle) {
+    if (request.done) return &request;
+    if (program_threads_at_once()) [[unlikely]]
+        return wait_beside_threads(request, handle);
+    progress::wait(request, kWaitSite);
+    return &request;
+}
+
 /// Waits for all of them and ends them; MPI_ERR_IN_STATUS if there are statuses that tell of an error.
 int finish_all(int count, MPI_Request handles[], MPI_Status* statuses) {
     int first_error = MPI_SUCCESS;
@@ -119,8 +157,8 @@ int finish_all(int count, MPI_Request handles[], MPI_Status* statuses) {
         MPI_Status* status = statuses ? &statuses[i] : nullptr;
         Request* request = from_handle(handles[i]);
         int error = MPI_SUCCESS;
+        if (is_pending(request)) request = wait_for(*request, handles[i]);
         if (is_pending(request)) {
-            progress::wait(*request, {.tell = message::tell_request});
             comm::Comm* its_comm = comm_of(*request);
             if (request->outcome.error && !first_error && its_comm) comm = its_comm->retain();
             error = finish(*request, handles[i], status);
@@ -256,7 +294,11 @@ int Wait(MPI_Request* handle, MPI_Status* status) {
         fill_empty(status);
         return MPI_SUCCESS;
     }
-    progress::wait(*request, kWaitSite);
+    request = wait_for(*request, *handle);
+    if (!request) [[unlikely]] {
+        fill_empty(status);
+        return MPI_SUCCESS;
+    }
     return finish_one(*request, *handle, status);
 }
 
@@ -271,9 +313,14 @@ int Test(MPI_Request* handle, int* flag, MPI_Status* status) {
         fill_empty(status);
         return MPI_SUCCESS;
     }
-    if (!request->done) progress::test();
-    *flag = request->done;
-    return request->done ? finish_one(*request, *handle, status) : MPI_SUCCESS;
+    if (!request->done) {
+        progress::test();
+        request = pending_behind(*handle);
+    }
+    *flag = !request || request->done;
+    if (request) return request->done ? finish_one(*request, *handle, status) : MPI_SUCCESS;
+    fill_empty(status);
+    return MPI_SUCCESS;
 }
 
 int Waitall(int count, MPI_Request handles[], MPI_Status* statuses) {
@@ -296,7 +343,8 @@ int Waitany(int count, MPI_Request handles[], int* indx, MPI_Status* status) {
     if (const int error = check_array(count, handles)) return error;
     if (!indx) return null_argument(nullptr, "index");
     Array array{count, handles, -1, false};
-    progress::wait_until(Look{array}, kWaitanySite);
+    do progress::wait_until(Look{array}, kWaitanySite);
+    while (program_threads_at_once() && !look(array));
     return take_any(array, handles, indx, status);
 }
 
@@ -323,7 +371,8 @@ int Waitsome(int incount, MPI_Request handles[], int* outcount, int indices[], M
     if (!outcount) return null_argument(nullptr, "outcount");
     progress::test();  // one that is complete ends the wait, and others that have come are to be taken with it
     Array array{incount, handles, -1, false};
-    progress::wait_until(Look{array}, kWaitsomeSite);
+    do progress::wait_until(Look{array}, kWaitsomeSite);
+    while (program_threads_at_once() && !look(array));
     if (array.found < 0) {
         *outcount = MPI_UNDEFINED;
         return MPI_SUCCESS;
@@ -371,7 +420,10 @@ int Request_get_status(MPI_Request handle, int* flag, MPI_Status* status) {
     if (!flag) return null_argument(nullptr, "flag");
     Request* request = from_handle(handle);
     if (!request && handle != MPI_REQUEST_NULL) return bad_request();
-    if (is_pending(request) && !request->done) progress::test();
+    if (is_pending(request) && !request->done) {
+        progress::test();
+        request = from_handle(handle);
+    }
     *flag = !is_pending(request) || request->done;
     if (!*flag) return MPI_SUCCESS;
     if (!is_pending(request)) {
