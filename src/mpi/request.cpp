@@ -526,7 +526,8 @@ int start_one(MPI_Request handle) {
     if (!request || !request->persistent) return bad_request();
     if (request->active) return raise(comm_of(*request), fail(MPI_ERR_REQUEST, "the persistent request is active already"));
     request->active = true;
-    return raise(comm_of(*request), request->operations->start(*request));
+    const int error = request->operations->start(*request);
+    return error ? raise(comm_of(*request), error) : MPI_SUCCESS;
 }
 
 }  // namespace

@@ -112,7 +112,10 @@ void end(Registration& registration) {
     const MPI_T_event_registration handle = to_handle(registration);
     MPI_T_event_free_cb_function* const function = registration.at_end;
     void* const data = registration.end_data;
-    if (function) function(handle, MPI_T_CB_REQUIRE_NONE, data);
+    if (function) {
+        const Outside outside;
+        function(handle, MPI_T_CB_REQUIRE_NONE, data);
+    }
     const ToolScope scope;
     registrations.destroy(&registration);
 }
@@ -125,7 +128,9 @@ void call(const Instance& instance, Registration& registration) {
     }
     // The standard's handle is not to what is constant; nothing is ever written through it.
     const auto handle = reinterpret_cast<MPI_T_event_instance>(const_cast<Instance*>(&instance));
-    if (callback.function) callback.function(handle, to_handle(registration), MPI_T_CB_REQUIRE_NONE, callback.user_data);
+    if (!callback.function) return;
+    const Outside outside;
+    callback.function(handle, to_handle(registration), MPI_T_CB_REQUIRE_NONE, callback.user_data);
 }
 
 /// The answer for a registration: `body` gives an error class.
@@ -169,6 +174,7 @@ void tell_tools(Event event, std::initializer_list<uint64_t> elements) {
                      [&](const Registration* r) { return &r->row == &instance.row; });
         for (Registration* registration : told) ++registration->running;
     }
+    // The tool's functions run outside the library.
     for (Registration* registration : told) {
         call(instance, *registration);
         bool over = false;

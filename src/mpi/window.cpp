@@ -50,7 +50,8 @@ int check(const window::Wanted& wanted, bool info_is_valid, const MPI_Win* win) 
 }
 
 /// `wanted.error`: what the caller has found already. Whatever is wrong with it, a process takes part, so that the others don't wait.
-int make(window::Wanted wanted, MPI_Info info, MPI_Comm comm, MPI_Win* win, Window*& made) {
+// `baseptr`: where the address of the memory goes; null: nowhere.
+int make(window::Wanted wanted, MPI_Info info, MPI_Comm comm, MPI_Win* win, void* baseptr = nullptr) {
     comm::Comm* c = comm::from_handle(comm);
     if (!c) return bad_comm(comm);
     if (c->is_inter) return wrong_kind_of_comm(c);
@@ -60,9 +61,11 @@ int make(window::Wanted wanted, MPI_Info info, MPI_Comm comm, MPI_Win* win, Wind
     const std::string* apart = hints.find("alloc_shared_noncontig");
     wanted.apart = apart && *apart == "true";
     const comm::Kept kept(c);
+    Window* made = nullptr;
     if (const int error = window::make(*c, wanted, made)) return raise(c, error);
     take_hints(*made, hints);
     *win = window::to_handle(made);
+    if (baseptr) std::memcpy(baseptr, &made->base, sizeof made->base);
     if (tools_listen)
         tell_tools(Event::window_made, {made->comm->context(), static_cast<uint64_t>(made->flavor),
                                         static_cast<uint64_t>(made->bytes), static_cast<uint64_t>(made->size())});
@@ -70,12 +73,9 @@ int make(window::Wanted wanted, MPI_Info info, MPI_Comm comm, MPI_Win* win, Wind
 }
 
 int make_with_memory(int flavor, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
-    Window* made = nullptr;
     const int wrong = baseptr ? MPI_SUCCESS : fail(MPI_ERR_ARG, "argument baseptr is a null pointer");
     const window::Wanted wanted{.flavor = flavor, .bytes = size, .disp_unit = disp_unit, .error = wrong};
-    if (const int error = make(wanted, info, comm, win, made)) return error;
-    std::memcpy(baseptr, &made->base, sizeof made->base);
-    return MPI_SUCCESS;
+    return make(wanted, info, comm, win, baseptr);
 }
 
 int predefined_keyval(Window& window) {
@@ -121,8 +121,7 @@ int bad_rank(const Window& window, int rank) {
 
 int Win_create(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
     Lock lock;
-    Window* made = nullptr;
-    return make({.flavor = MPI_WIN_FLAVOR_CREATE, .base = base, .bytes = size, .disp_unit = disp_unit}, info, comm, win, made);
+    return make({.flavor = MPI_WIN_FLAVOR_CREATE, .base = base, .bytes = size, .disp_unit = disp_unit}, info, comm, win);
 }
 
 int Win_allocate(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
@@ -161,8 +160,7 @@ int Win_shared_query(MPI_Win win, int rank, MPI_Aint* size, CountOut disp_unit, 
 
 int Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
     Lock lock;
-    Window* made = nullptr;
-    return make({.flavor = MPI_WIN_FLAVOR_DYNAMIC}, info, comm, win, made);
+    return make({.flavor = MPI_WIN_FLAVOR_DYNAMIC}, info, comm, win);
 }
 
 int Win_attach(MPI_Win win, void* base, MPI_Aint size) {

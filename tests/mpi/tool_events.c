@@ -38,10 +38,13 @@ static void listen(MPI_T_event_instance instance, MPI_T_event_registration regis
     int answer = 0;
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &answer));
     EXPECT_INT(answer, rank);
+    OK(MPI_Iprobe(MPI_ANY_SOURCE, 77, MPI_COMM_WORLD, &answer, MPI_STATUS_IGNORE));
 }
 
 static void on_end(MPI_T_event_registration registration, MPI_T_cb_safety safety, void* data) {
+    int flag;
     (void)registration, (void)safety;
+    OK(MPI_Iprobe(MPI_ANY_SOURCE, 77, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE));
     ++*(int*)data;
 }
 
@@ -143,7 +146,8 @@ static void of_categories(void) {
 int main(int argc, char** argv) {
     int provided, at = 0;
     OK(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
-    OK(MPI_Init(&argc, &argv));
+    // A callback calls MPI also where that takes the library's lock.
+    OK(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided));
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
     const char* const names[] = {"window_made", "window_freed", "window_locked", "plan_made", "plan_started", "plan_freed"};
