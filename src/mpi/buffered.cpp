@@ -19,8 +19,9 @@ STARLING_STATE SendBuffer* process_buffer = nullptr;
 
 SendBuffer* buffer_of(comm::Comm& comm) {
     if (comm.attached_buffer) return comm.attached_buffer;
+    // A session without a buffer of its own uses the process's (MPI 5.0 section 3.6).
     const comm::Session* session = comm::session_of(comm.local_group());
-    return session ? session->attached_buffer : process_buffer;
+    return session && session->attached_buffer ? session->attached_buffer : process_buffer;
 }
 
 STARLING_STATE Immortal<RequestPool<Flush>> flush_pool_storage;

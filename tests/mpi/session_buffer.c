@@ -1,5 +1,5 @@
 // A buffer attached to a session serves buffered sends on every communicator that was made from its groups: of the group
-// itself, duplicated, split, between groups and merged. No other buffer is attached.
+// itself, duplicated, split, between groups and merged. Once that is detached, the process's buffer does.
 #include "check.h"
 
 static int on_delete(MPI_Comm comm, int keyval, void* value, void* extra) {
@@ -21,6 +21,23 @@ static void exchange(MPI_Comm comm) {
     OK(MPI_Bsend(&value, 1, MPI_INT, to, 5, comm));
     OK(MPI_Recv(&in, 1, MPI_INT, from, 5, comm, MPI_STATUS_IGNORE));
     EXPECT_INT(in, 100 + from);
+}
+
+// A session without a buffer of its own uses the process's.
+static void of_the_process(MPI_Session session) {
+    static char buffer[2000];
+    MPI_Group group;
+    MPI_Comm comm;
+    int size;
+    void* back;
+    OK(MPI_Group_from_session_pset(session, "mpi://WORLD", &group));
+    OK(MPI_Comm_create_from_group(group, "process", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm));
+    OK(MPI_Buffer_attach(buffer, sizeof buffer));
+    exchange(comm);
+    OK(MPI_Buffer_detach(&back, &size));
+    CHECK(back == buffer, "another buffer came back");
+    OK(MPI_Comm_free(&comm));
+    OK(MPI_Group_free(&group));
 }
 
 int main(void) {
@@ -59,6 +76,7 @@ int main(void) {
     OK(MPI_Group_free(&group));
     OK(MPI_Session_detach_buffer(session, &back, &size));
     CHECK(back == buffer, "another buffer came back");
+    of_the_process(session);
     OK(MPI_Session_finalize(&session));
     return 0;
 }
