@@ -48,8 +48,13 @@ Task merge(comm::Comm& intercomm, bool high, comm::Comm*& result);
 /// From groups alone: no communicator need exist. Calls at the same time in overlapping groups must differ
 /// in `name`. Errors are reported to `handler`, which the result gets.
 Task create_from_group(comm::Group& group, std::string_view name, comm::Errhandler* handler, comm::Comm*& result);
-/// `remote` and `remote_leader` matter at the local leader only.
-Task create_intercomm_from_groups(comm::Group& local, int local_leader, comm::Group* remote, int remote_leader,
-                                  std::string_view name, comm::Errhandler* handler, comm::Comm*& result);
+/// The leader on the other side, which matters at the local leader only; `error` as in LeaderLink.
+struct RemoteLeader {
+    comm::Group* group;
+    int rank;
+    int error;
+};
+Task create_intercomm_from_groups(comm::Group& local, int local_leader, RemoteLeader remote, std::string_view name,
+                                  comm::Errhandler* handler, comm::Comm*& result);
 
 }  // namespace starling::collective

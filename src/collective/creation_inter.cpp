@@ -165,14 +165,14 @@ Task create_from_group(comm::Group& group, std::string_view name, comm::Errhandl
     co_return MPI_SUCCESS;
 }
 
-Task create_intercomm_from_groups(comm::Group& local, int local_leader, comm::Group* remote, int remote_leader,
-                                  std::string_view name, comm::Errhandler* handler, Comm*& result) {
+Task create_intercomm_from_groups(comm::Group& local, int local_leader, RemoteLeader remote, std::string_view name,
+                                  comm::Errhandler* handler, Comm*& result) {
     GroupChannelUse use(local, name);
     TaggedExchange exchange = exchange_of_group(local, use.channel(), kInterTag);
-    LeaderLink link;
+    LeaderLink link{.error = remote.error};
     std::optional<GroupChannelUse> between_leaders;
-    if (local.my_rank() == local_leader) {
-        comm::Group* leaders = leaders_of(link::self(), remote->at(remote_leader));
+    if (local.my_rank() == local_leader && !remote.error) {
+        comm::Group* leaders = leaders_of(link::self(), remote.group->at(remote.rank));
         link.channel = &between_leaders.emplace(*leaders, name).channel();
         link.remote_leader = 1 - leaders->my_rank();
         link.tag = kLeaderTag;

@@ -73,6 +73,8 @@ comm::Comm* for_no_object() {
     return world && self && !self->errhandler_was_set ? world : self;
 }
 
+bool is_of_files(const std::string_view name) { return name.find("MPI_File_") != name.npos || name.ends_with("_datarep"); }
+
 }  // namespace
 
 int raise_through(comm::Errhandler* const& place, comm::HandlerKind, ErrorSubject subject, int error) {
@@ -108,8 +110,11 @@ int raise(comm::Comm* comm, int error) {
 
 int unsupported(const char* name) {
     calling = name;
-    return raise(nullptr, fail(MPI_ERR_UNSUPPORTED_OPERATION,
-                               "not built into Starling yet; `starling info --missing` lists what is not"));
+    const int error =
+        fail(MPI_ERR_UNSUPPORTED_OPERATION, "not built into Starling yet; `starling info --missing` lists what is not");
+    // There are no files, so the handler is that of MPI_FILE_NULL, which gives errors back by default (MPI 5.0 section 14.7).
+    if (is_of_files(name)) return raise_through(comm::file_handler, comm::HandlerKind::file, {.file = MPI_FILE_NULL}, error);
+    return raise(nullptr, error);
 }
 
 int out_of_memory() { return raise(nullptr, fail(MPI_ERR_NO_MEM, "out of memory")); }

@@ -123,6 +123,15 @@ int host_color(const comm::Group& group) {
     return rank;
 }
 
+// Which members are in the process set of that name with this one, as the rank of the first of them.
+int set_color(const comm::Group& group, const std::string& name) {
+    if (name == "mpi://SELF") return group.my_rank();
+    if (name != "mpi://WORLD") return MPI_UNDEFINED;
+    int rank = 0;
+    while (group.at(rank).job != link::self().job) ++rank;  // this process is a member
+    return rank;
+}
+
 // The color that MPI_Comm_split_type comes to; below 0: an argument is wrong.
 int color_of_type(int split_type, const comm::Info& info, const comm::Group& group) {
     switch (split_type) {
@@ -133,8 +142,10 @@ int color_of_type(int split_type, const comm::Info& info, const comm::Group& gro
         // There is nothing finer than the host yet.
         case MPI_COMM_TYPE_HW_UNGUIDED:
             return MPI_UNDEFINED;
-        case MPI_COMM_TYPE_HW_GUIDED:
-        case MPI_COMM_TYPE_RESOURCE_GUIDED: {
+        case MPI_COMM_TYPE_RESOURCE_GUIDED:
+            if (const std::string* set = info.find("mpi_pset_name")) return set_color(group, *set);
+            [[fallthrough]];
+        case MPI_COMM_TYPE_HW_GUIDED: {
             const std::string* type = info.find("mpi_hw_resource_type");
             return type && *type == "mpi_shared_memory" ? host_color(group) : MPI_UNDEFINED;
         }
@@ -143,18 +154,50 @@ int color_of_type(int split_type, const comm::Info& info, const comm::Group& gro
     }
 }
 
-// Arguments of creations from groups.
-int check_from_group(const char* stringtag, MPI_Info info, MPI_Errhandler errhandler, comm::Hints& hints,
-                     comm::Errhandler*& handler) {
-    if (!stringtag) return fail(MPI_ERR_ARG, "argument stringtag is a null pointer");
-    if (strnlen(stringtag, MPI_MAX_STRINGTAG_LEN) >= MPI_MAX_STRINGTAG_LEN)
-        return fail(MPI_ERR_ARG, "the string tag is longer than %d characters", MPI_MAX_STRINGTAG_LEN - 1);
-    comm::Info object;
-    if (!comm::read_info(info, object)) return fail(MPI_ERR_INFO, "the info object is not valid; was it freed?");
-    read_hints(object, hints);
-    handler = usable_errhandler(errhandler, comm::HandlerKind::comm);
-    return handler ? MPI_SUCCESS : MPI_ERR_ERRHANDLER;
-}
+/// A creation from groups: its arguments but the groups, and where its errors go.
+class FromGroup {
+  public:
+    FromGroup(const char* stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm* newcomm)
+        : handler(usable_errhandler(errhandler, comm::HandlerKind::comm)), newcomm_(newcomm), kept_(handler) {
+        comm::Info object;
+        if (!handler)
+            error = MPI_ERR_ERRHANDLER;
+        else if (!newcomm)
+            error = fail(MPI_ERR_ARG, "there is no place for the new communicator: a null pointer");
+        else if (!stringtag)
+            error = fail(MPI_ERR_ARG, "argument stringtag is a null pointer");
+        else if (strnlen(stringtag, MPI_MAX_STRINGTAG_LEN) >= MPI_MAX_STRINGTAG_LEN)
+            error = fail(MPI_ERR_ARG, "the string tag is longer than %d characters", MPI_MAX_STRINGTAG_LEN - 1);
+        else if (!comm::read_info(info, object))
+            error = fail(MPI_ERR_INFO, "the info object is not valid; was it freed?");
+        else
+            read_hints(object, hints_);
+    }
+
+    /// Gives out what was made and the code to return. Errors are the given handler's (MPI 5.0 sections 7.4.2 and 7.6.2), which
+    /// has no communicator to be told of.
+    int finish() {
+        if (made) {
+            made->hints = hints_;
+            collective::run(collective::open_cast(*made));
+        }
+        if (newcomm_) *newcomm_ = comm::to_handle(made);
+        if (!error) return MPI_SUCCESS;
+        return handler ? raise_through(handler, comm::HandlerKind::comm, {.comm = MPI_COMM_NULL}, error)
+                       : raise(nullptr, error);
+    }
+
+    comm::Errhandler* const handler;
+    Comm* made = nullptr;
+    int error = MPI_SUCCESS;
+
+  private:
+    MPI_Comm* const newcomm_;
+    comm::Hints hints_;
+    const comm::Kept<comm::Errhandler> kept_;
+};
+
+int not_a_group(const char* which) { return fail(MPI_ERR_GROUP, "the %s is null or not valid; was it freed?", which); }
 
 }  // namespace
 
@@ -276,49 +319,45 @@ int Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracomm) {
 int Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info, MPI_Errhandler errhandler,
                            MPI_Comm* newcomm) {
     Lock lock;
+    FromGroup call(stringtag, info, errhandler, newcomm);
+    if (call.error) return call.finish();
     comm::Group* g = comm::from_handle(group);
-    if (!g) return bad_handle(nullptr, MPI_ERR_GROUP, "group");
-    if (!newcomm) return null_argument(nullptr, "newcomm");
-    comm::Hints hints;
-    comm::Errhandler* handler = nullptr;
-    if (const int error = check_from_group(stringtag, info, errhandler, hints, handler)) return raise(nullptr, error);
-    Comm* made = nullptr;
-    if (g->size() > 0 && g->my_rank() == MPI_UNDEFINED)
-        return raise(nullptr, fail(MPI_ERR_GROUP, "this process is not in the group"));
+    if (!g)
+        call.error = not_a_group("group");
+    else if (g->size() > 0 && g->my_rank() == MPI_UNDEFINED)
+        call.error = fail(MPI_ERR_GROUP, "this process is not in the group");
+    if (call.error || g->size() == 0) return call.finish();
     const comm::Kept kept(g);
-    const comm::Kept kept_handler(handler);
-    int error = MPI_SUCCESS;
-    if (g->size() > 0) error = collective::run(collective::create_from_group(*g, stringtag, handler, made));
-    if (made) made->hints = hints;
-    return finish(nullptr, error, made, newcomm);
+    call.error = collective::run(collective::create_from_group(*g, stringtag, call.handler, call.made));
+    return call.finish();
 }
 
 int Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Group remote_group, int remote_leader,
                                  const char* stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm* newintercomm) {
     Lock lock;
+    FromGroup call(stringtag, info, errhandler, newintercomm);
+    if (call.error) return call.finish();
     comm::Group* local = comm::from_handle(local_group);
-    if (!local || local->my_rank() == MPI_UNDEFINED) return bad_handle(nullptr, MPI_ERR_GROUP, "local group");
-    if (local_leader < 0 || local_leader >= local->size())
-        return raise(nullptr, fail(MPI_ERR_RANK, "local leader %d is no rank of a group of %d", local_leader, local->size()));
-    if (!newintercomm) return null_argument(nullptr, "newintercomm");
-    comm::Hints hints;
-    comm::Errhandler* handler = nullptr;
-    if (const int error = check_from_group(stringtag, info, errhandler, hints, handler)) return raise(nullptr, error);
+    if (!local || local->my_rank() == MPI_UNDEFINED)
+        call.error = not_a_group("local group");
+    else if (local_leader < 0 || local_leader >= local->size())
+        call.error = fail(MPI_ERR_RANK, "local leader %d is no rank of a group of %d", local_leader, local->size());
+    if (call.error) return call.finish();
     comm::Group* remote = comm::from_handle(remote_group);
+    // A leader with wrong arguments tells its group, which would wait for it in vain.
+    int leader_error = MPI_SUCCESS;
     if (local->my_rank() == local_leader) {
-        if (!remote) return bad_handle(nullptr, MPI_ERR_GROUP, "remote group");
-        if (remote_leader < 0 || remote_leader >= remote->size())
-            return raise(nullptr,
-                         fail(MPI_ERR_RANK, "remote leader %d is no rank of a group of %d", remote_leader, remote->size()));
+        if (!remote)
+            leader_error = not_a_group("remote group");
+        else if (remote_leader < 0 || remote_leader >= remote->size())
+            leader_error = fail(MPI_ERR_RANK, "remote leader %d is no rank of a group of %d", remote_leader, remote->size());
     }
     const comm::Kept kept(local);
     const comm::Kept kept_remote(remote);
-    const comm::Kept kept_handler(handler);
-    Comm* made = nullptr;
-    const int error = collective::run(
-        collective::create_intercomm_from_groups(*local, local_leader, remote, remote_leader, stringtag, handler, made));
-    if (made) made->hints = hints;
-    return finish(nullptr, error, made, newintercomm);
+    const collective::RemoteLeader leader{remote, remote_leader, leader_error};
+    call.error = collective::run(
+        collective::create_intercomm_from_groups(*local, local_leader, leader, stringtag, call.handler, call.made));
+    return call.finish();
 }
 
 }  // namespace starling::mpi

@@ -103,7 +103,7 @@ int File_create_errhandler(MPI_File_errhandler_function* file_errhandler_fn, MPI
 int File_set_errhandler(MPI_File file, MPI_Errhandler errhandler) {
     if (file != MPI_FILE_NULL) return bad_file();
     Errhandler* handler = usable_errhandler(errhandler, HandlerKind::file);
-    if (!handler) return raise(nullptr, MPI_ERR_ERRHANDLER);
+    if (!handler) return raise_through(comm::file_handler, HandlerKind::file, {.file = file}, MPI_ERR_ERRHANDLER);
     comm::replace(comm::file_handler, handler);
     return MPI_SUCCESS;
 }

@@ -106,6 +106,19 @@ void splits() {
         EXPECT_INT(result, size == 1 ? MPI_CONGRUENT : MPI_UNEQUAL);
         OK(MPI_Comm_free(&part));
     }
+    // By process set.
+    const char* const sets[] = {"mpi://WORLD", "mpi://SELF", "mpi://no such set"};
+    for (int i = 0; i < 3; ++i) {
+        MPI_Info info;
+        OK(MPI_Info_create(&info));
+        OK(MPI_Info_set(info, "mpi_pset_name", sets[i]));
+        OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_RESOURCE_GUIDED, 0, info, &part));
+        OK(MPI_Info_free(&info));
+        CHECK((part == MPI_COMM_NULL) == (i == 2));
+        if (i == 2) continue;
+        check_works(part, i ? 0 : rank, i ? 1 : size);
+        OK(MPI_Comm_free(&part));
+    }
     // The same processes in another order are similar.
     OK(MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &part));
     OK(MPI_Comm_compare(part, MPI_COMM_WORLD, &result));

@@ -1,5 +1,5 @@
 // Which handler hears of an error: that of the communicator which was given, whatever else is wrong; of errors tied to no
-// object MPI_COMM_SELF's, or, if nobody has set that, MPI_COMM_WORLD's. And MPI_Info_create_env at any time.
+// object MPI_COMM_SELF's, or, if nobody has set that, MPI_COMM_WORLD's; that of files; the one that is given where there is no communicator yet. And MPI_Info_create_env at any time.
 #include "check.h"
 
 static MPI_Comm heard;
@@ -17,6 +17,54 @@ static void on_error(MPI_Comm* comm, int* code, ...) {
         EXPECT_INT(calls, 1);                                       \
         CHECK(heard == (comm), "%s: the wrong handler", #call);     \
     } while (0)
+
+static MPI_File file_heard;
+static void on_file_error(MPI_File* file, int* code, ...) {
+    (void)code;
+    file_heard = *file;
+    calls++;
+}
+
+// Errors of file functions are the file handler's, which gives them back by default, also where files are not built.
+static void files(void) {
+    MPI_File file;
+    MPI_Errhandler handler;
+    CHECK(MPI_File_open(MPI_COMM_SELF, "/nowhere/at/all", MPI_MODE_RDONLY, MPI_INFO_NULL, &file) != MPI_SUCCESS);
+    CHECK(MPI_File_delete("/nowhere/at/all", MPI_INFO_NULL) != MPI_SUCCESS);
+    OK(MPI_File_create_errhandler(on_file_error, &handler));
+    OK(MPI_File_set_errhandler(MPI_FILE_NULL, handler));
+    calls = 0, file_heard = (MPI_File)1;
+    CHECK(MPI_File_open(MPI_COMM_SELF, "/nowhere/at/all", MPI_MODE_RDONLY, MPI_INFO_NULL, &file) != MPI_SUCCESS);
+    EXPECT_INT(calls, 1);
+    CHECK(file_heard == MPI_FILE_NULL);
+    OK(MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN));
+    OK(MPI_Errhandler_free(&handler));
+}
+
+// Creations from groups tell the handler that they are given, and a leader that can't do its part tells its group.
+static void from_groups(MPI_Errhandler handler) {
+    int rank, size, is_last, last;
+    MPI_Group world, self, other, empty = MPI_GROUP_EMPTY;
+    MPI_Comm made = MPI_COMM_WORLD;
+    OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
+    last = size - 1, is_last = rank == last;
+    OK(MPI_Comm_group(MPI_COMM_WORLD, &world));
+    OK(MPI_Group_incl(world, 1, &last, &self));
+    OK(MPI_Group_excl(world, 1, &last, &other));
+    HEARD_ON(MPI_COMM_NULL, MPI_Comm_create_from_group(MPI_GROUP_NULL, "tag", MPI_INFO_NULL, handler, &made));
+    CHECK(made == MPI_COMM_NULL);
+    HEARD_ON(MPI_COMM_NULL, MPI_Comm_create_from_group(self, NULL, MPI_INFO_NULL, handler, &made));
+    if (size > 1) HEARD_ON(MPI_COMM_NULL, MPI_Comm_create_from_group(is_last ? other : self, "tag", MPI_INFO_NULL, handler, &made));
+    HEARD_ON(MPI_COMM_NULL, MPI_Intercomm_create_from_groups(empty, 0, world, 0, "tag", MPI_INFO_NULL, handler, &made));
+    HEARD_ON(MPI_COMM_NULL, MPI_Intercomm_create_from_groups(world, 0, self, 7, "tag", MPI_INFO_NULL, handler, &made));
+    HEARD_ON(MPI_COMM_NULL,
+             MPI_Intercomm_create_from_groups(world, last, MPI_GROUP_NULL, 0, "tag", MPI_INFO_NULL, handler, &made));
+    HEARD_ON(MPI_COMM_SELF, MPI_Comm_create_from_group(world, "tag", MPI_INFO_NULL, MPI_ERRHANDLER_NULL, &made));
+    OK(MPI_Group_free(&world));
+    OK(MPI_Group_free(&self));
+    OK(MPI_Group_free(&other));
+}
 
 static void same_as(const char* const* first, int argc, char** argv, const char** out) {
     static char texts[4][4][MPI_MAX_INFO_VAL + 1];
@@ -48,6 +96,7 @@ int main(int argc, char** argv) {
     same_as(NULL, argc, argv, before);
     OK(MPI_Init(&argc, &argv));
     same_as(before, argc, argv, later);
+    files();
     OK(MPI_Comm_create_errhandler(on_error, &handler));
     OK(MPI_Comm_dup(MPI_COMM_SELF, &comm));
     OK(MPI_Comm_set_errhandler(comm, handler));
@@ -80,6 +129,7 @@ int main(int argc, char** argv) {
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, handler));
     HEARD_ON(MPI_COMM_SELF, MPI_Type_size(MPI_DATATYPE_NULL, &value));
     HEARD_ON(MPI_COMM_SELF, MPI_Group_incl(MPI_GROUP_NULL, 0, NULL, &group));
+    from_groups(handler);
     OK(MPI_Comm_get_errhandler(comm, &got));
     CHECK(got == handler, "another handler");
     OK(MPI_Errhandler_free(&got));
