@@ -46,6 +46,7 @@ class Job {
     void mark_dead() { dead_ = true; }
     /// Of a job that recovers: whether more ranks have failed than at the last call.
     bool count_failures(uint32_t failures) { return std::exchange(failures_, failures) != failures; }
+    bool failures_are_new(uint32_t failures) const { return failures_ != failures; }
 
     /// The peer object of a rank, made at first use; nullptr with failure_text() if the job is gone.
     Peer* peer(uint32_t rank);

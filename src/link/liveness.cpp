@@ -77,6 +77,20 @@ bool has_failed(const Process& process) {
     return peer && peer->dead;
 }
 
+// A few loads, since waits ask before each sleep and between polls: who has failed is written before the bell is rung, and a bell that
+// rings while its owner is awake wakes nobody.
+bool deaths_are_news() {
+    if (wait_descriptor() >= 0 && self().job->segment().cell(self().rank).given_up_by_rank.load(std::memory_order_relaxed) != 0)
+        return true;
+    for (size_t i = 0; Job* job = job_at(i); ++i) {
+        if (job->dead() || !job->mapped()) continue;
+        const job::JobHeader& header = job->segment().header();
+        if (header.recovers && job->failures_are_new(header.failures.load(std::memory_order_acquire))) return true;
+        if (job != self().job && header.state.load(std::memory_order_acquire) != job::JobState::running) return true;
+    }
+    return false;
+}
+
 bool check_liveness() {
     bool any = false;
     shared_memory().lending().rest(now_ns());

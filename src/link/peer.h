@@ -218,5 +218,8 @@ bool has_rings();
 /// Looks whether other jobs' launchers and jobs still live; reports those that don't. Gives whether anything was
 /// delivered or reported. For slow paths.
 bool check_liveness();
+/// Whether somebody has died, or given this process up, since check_liveness() looked: the launcher has written it where it takes a
+/// load to see it.
+bool deaths_are_news();
 
 }  // namespace starling::link

@@ -32,6 +32,8 @@ STARLING_STATE Poller pollers[8] = {};
 STARLING_STATE int poller_count = 0;
 /// Every so many polls look everywhere, however much comes on rings.
 constexpr uint32_t kBusyPolls = 8;
+/// A wait that always finds something, and not what it waits for, looks after the dead as often.
+constexpr uint32_t kBusyWaits = 64;
 STARLING_STATE uint32_t busy_polls = 0;
 STARLING_STATE bool polling = false;  ///< a poll is on the stack; packets must not be taken while one is being delivered
 /// The progress thread sleeps when so many polls in a row have found nothing; that for other hosts sooner, and at once where its core
@@ -238,12 +240,14 @@ void wait_until(bool (*condition)(void*), void* argument, const WaitSite& site) 
     {
         const Waiter waiter;
         Idle idle(site, argument);  // gone, and its announcement with it, before the progress thread is armed
-        while (!condition(argument)) {
+        for (uint32_t busy = 0; !condition(argument);) {
             if (!poll()) {
                 idle.step();
                 continue;
             }
             idle.reset();
+            if (++busy % kBusyWaits == 0 && link::deaths_are_news()) [[unlikely]]
+                look_at_liveness();
             // What came may be for a thread that needs the lock to take it, and come again until it has.
             if (threads_at_once() && !condition(argument)) hand_over_lock();
         }

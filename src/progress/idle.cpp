@@ -142,6 +142,10 @@ void withdraw_sleep() {
 }
 
 uint64_t sleep_until_rung(uint32_t rings, uint64_t limit_ns, Sleeper sleeper) {
+    if (link::deaths_are_news()) [[unlikely]] {
+        withdraw_sleep();
+        return now_ns();
+    }
     const bool application = sleeper == Sleeper::application;
     const uint64_t before = now_ns();
     ++counters.sleeps;
@@ -184,7 +188,7 @@ void look_at_liveness() {
 }
 
 void look_at_liveness_now_and_then(uint64_t now) {
-    if (now <= next_liveness) return;
+    if (now <= next_liveness && !link::deaths_are_news()) return;
     next_liveness = now + kLivenessNs;
     look_at_liveness();
 }

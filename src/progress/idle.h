@@ -65,7 +65,8 @@ enum class Sleeper { application, progress_thread, aside, server };
 /// Has peers ring from now on and gives the count of rings so far.
 uint32_t announce_sleep();
 /// Sleeps until the doorbell has rung more often than `rings` or, with peers on other hosts, the sockets have something,
-/// for at most `limit_ns`; gives up the lock meanwhile.
+/// for at most `limit_ns`; gives up the lock meanwhile. Does not sleep over a death that nobody has looked at: look_at_liveness() is
+/// the caller's.
 /// Returns when it ended, ns.
 uint64_t sleep_until_rung(uint32_t rings, uint64_t limit_ns, Sleeper sleeper);
 /// Peers need not ring, unless another thread still sleeps.
@@ -78,7 +79,7 @@ uint64_t longest_sleep_aside();
 
 /// Looks whether other jobs live; what that completes wakes the threads that wait for it.
 void look_at_liveness();
-/// The same, if it is 20 ms or more since the last time.
+/// The same, if somebody is known to have died or it is 20 ms or more since the last time.
 void look_at_liveness_now_and_then(uint64_t now);
 
 /// Wakes the application's threads that block: one of them may be waiting for what was just done.

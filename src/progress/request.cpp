@@ -1,5 +1,6 @@
 #include "progress/request.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <new>
 #include <string>
@@ -21,19 +22,19 @@ void Request::tell_of_completion() {
 
 namespace {
 
-struct Sentence {
-    const Request* request = nullptr;
-    char text[1024] = "";
-};
 /// The last failures; those that nobody reports, as of requests that were freed, are overwritten in time.
 constexpr size_t kSentences = 64;
-STARLING_STATE Sentence* sentences = nullptr;  ///< made at the first failure
+struct Sentences {
+    const Request* of[kSentences] = {};
+    char text[kSentences][1024];  ///< as it comes from the system: untouched until it is written
+};
+STARLING_STATE Sentences* sentences = nullptr;  ///< made at the first failure
 STARLING_STATE size_t next_sentence = 0;
 
-Sentence* find_sentence(const Request& request) {
-    for (Sentence* sentence = sentences; sentence && sentence < sentences + kSentences; ++sentence)
-        if (sentence->request == &request) return sentence;
-    return nullptr;
+/// kSentences: there is none.
+size_t find_sentence(const Request& request) {
+    if (!sentences) return kSentences;
+    return static_cast<size_t>(std::find(sentences->of, sentences->of + kSentences, &request) - sentences->of);
 }
 
 }  // namespace
@@ -41,21 +42,22 @@ Sentence* find_sentence(const Request& request) {
 void keep_failure(const Request& request) {
     const std::string_view text = failure_text();
     if (text.empty()) return;
-    if (!sentences) sentences = new (std::nothrow) Sentence[kSentences];
+    if (!sentences) sentences = new (std::nothrow) Sentences;
     if (!sentences) return clear_failure();  // the error class has to do
-    Sentence* place = find_sentence(request);
-    if (!place) place = &sentences[next_sentence++ % kSentences];
-    place->request = &request;
-    std::snprintf(place->text, sizeof place->text, "%.*s", static_cast<int>(text.size()), text.data());
+    size_t place = find_sentence(request);
+    if (place == kSentences) place = next_sentence++ % kSentences;
+    sentences->of[place] = &request;
+    char(&kept)[1024] = sentences->text[place];
+    std::snprintf(kept, sizeof kept, "%.*s", static_cast<int>(text.size()), text.data());
     clear_failure();
 }
 
 void recall_failure(const Request& request) {
     clear_failure();
-    Sentence* place = find_sentence(request);
-    if (!place) return;
-    fail(request.outcome.error, "%s", place->text);
-    place->request = nullptr;
+    const size_t place = find_sentence(request);
+    if (place == kSentences) return;
+    fail(request.outcome.error, "%s", sentences->text[place]);
+    sentences->of[place] = nullptr;
 }
 
 }  // namespace starling::progress

@@ -37,6 +37,23 @@ class Watching {
     std::atomic<uint32_t>& watching_;
 };
 
+/// Of a job that goes on without those of its processes who die. A wait has no result that could tell of it, and nobody can say which PE
+/// it is for.
+struct Mortal {
+    bool (*ready)(void*);
+    void* argument;
+    bool is_over() const {
+        return ready(argument) || link::self().job->segment().header().failures.load(std::memory_order_acquire) > 0;
+    }
+};
+
+uint32_t dead_pe() {
+    const job::JobSegment& segment = link::self().job->segment();
+    uint32_t pe = 0;
+    while (pe + 1 < segment.header().size && job::PortWord::of(segment.port(pe).load()).state != job::PortWord::failed) ++pe;
+    return pe;
+}
+
 }  // namespace
 
 void wait_for_memory(bool (*ready)(void*), void* argument, const progress::WaitSite* site) {
@@ -45,7 +62,13 @@ void wait_for_memory(bool (*ready)(void*), void* argument, const progress::WaitS
         __builtin_ia32_pause();
     }
     const Watching watching;
-    progress::wait_for_flags(ready, argument, site ? *site : kMemory);
+    const progress::WaitSite& where = site ? *site : kMemory;
+    if (!link::self().job->segment().header().recovers) [[likely]]
+        return progress::wait_for_flags(ready, argument, where);
+    Mortal mortal{ready, argument};
+    progress::wait_for_flags([](void* wait) { return static_cast<Mortal*>(wait)->is_over(); }, &mortal, where);
+    if (!ready(argument))
+        complain("PE %u has died, and a wait can't tell whether it is for what that would have written", dead_pe());
 }
 
 extern "C" {

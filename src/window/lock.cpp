@@ -203,6 +203,14 @@ int take_from_afar(Window& window, Remote& remote, Held kind) {
     return remote.granted ? MPI_SUCCESS : gone(remote);
 }
 
+void release_on_board(Window& window, uint32_t target, Held held) {
+    if (held == Held::exclusive)
+        window.board.release_exclusive(target);
+    else
+        window.board.release_shared(place(window), target);
+    ring_waiters(window, target);
+}
+
 int take_on_board(Window& window, Remote& remote, Held kind) {
     const uint32_t me = place(window), target = static_cast<uint32_t>(remote.local);
     const auto had = [&] {
@@ -219,7 +227,10 @@ int take_on_board(Window& window, Remote& remote, Held kind) {
         return taken || remote.target.peer->dead;
     });
     if (--window.waiters == 0) window.board.end_wait(me);
-    return taken ? MPI_SUCCESS : gone(remote);
+    // Another may have buried the target, which held its own lock, before its death was looked at here.
+    if (taken && !link::has_ended(window.comm->local_group().at(remote.rank))) return MPI_SUCCESS;
+    if (taken) release_on_board(window, target, kind);
+    return gone(remote);
 }
 
 int take_unless_held(Window& window, Remote& remote, Held kind) {
@@ -250,12 +261,7 @@ void give_back(Window& window, Remote& remote) {
     remote.held = Held::no;
     if (held == Held::unchecked || held == Held::no) return;
     if (remote.local < 0) return tell(window, *remote.target.peer, What::give_back, remote.asked);
-    const auto target = static_cast<uint32_t>(remote.local);
-    if (held == Held::exclusive)
-        window.board.release_exclusive(target);
-    else
-        window.board.release_shared(place(window), target);
-    ring_waiters(window, target);
+    release_on_board(window, static_cast<uint32_t>(remote.local), held);
 }
 
 void listen_for_locks() {
