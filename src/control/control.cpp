@@ -18,7 +18,7 @@ namespace {
 
 int connect_launcher(const job::JobHeader& header, bool may_wait) {
     return connect_local(std::string_view(header.control_socket, strnlen(header.control_socket, sizeof header.control_socket)),
-                         may_wait);
+                         may_wait ? kLauncherMs : 0);
 }
 
 // A launcher of our own may have been killed: then there is nobody to whom its socket belongs, and another takes its place.

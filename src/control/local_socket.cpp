@@ -5,10 +5,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <cctype>
 #include <cerrno>
 #include <cstddef>
-#include <cstdlib>
 #include <cstring>
 
 namespace starling::control {
@@ -38,28 +36,38 @@ bool is_trusted_peer(int fd) {
     return peer.uid == geteuid() || peer.uid == 0;
 }
 
-int connect_local(std::string_view name, bool may_wait) {
-    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | (may_wait ? 0 : SOCK_NONBLOCK), 0);
+int connect_within(const sockaddr_un& address, socklen_t length, int wait_ms) {
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return -1;
-    sockaddr_un address;
-    const socklen_t length = address_of(name, address);
-    int result;
-    do { result = connect(fd, reinterpret_cast<sockaddr*>(&address), length); } while (result != 0 && errno == EINTR);
-    if (result != 0) return close_failed(fd, errno);
-    if (!may_wait) fcntl(fd, F_SETFL, 0);
+    // Never by a connect() that blocks: the name may be somebody else's by now, and that one would decide how long it takes.
+    for (int waited = 0; connect(fd, reinterpret_cast<const sockaddr*>(&address), length) != 0; ++waited) {
+        if ((errno != EAGAIN && errno != EINTR) || waited >= wait_ms) return close_failed(fd, errno);
+        if (errno == EAGAIN) usleep(1000);
+    }
+    fcntl(fd, F_SETFL, 0);
     if (!is_trusted_peer(fd)) return close_failed(fd, EPERM);
     return fd;
 }
 
-int listen_local(std::string_view name) {
+int listen_on(const sockaddr_un& address, socklen_t length) {
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return -1;
-    sockaddr_un address;
-    const socklen_t length = address_of(name, address);
-    if (bind(fd, reinterpret_cast<sockaddr*>(&address), length) != 0 || listen(fd, 1024) != 0) {
+    if (bind(fd, reinterpret_cast<const sockaddr*>(&address), length) != 0 || listen(fd, 1024) != 0) {
         return close_failed(fd, errno);
     }
     return fd;
+}
+
+int connect_local(std::string_view name, int wait_ms) {
+    sockaddr_un address;
+    const socklen_t length = address_of(name, address);
+    return connect_within(address, length, wait_ms);
+}
+
+int listen_local(std::string_view name) {
+    sockaddr_un address;
+    const socklen_t length = address_of(name, address);
+    return listen_on(address, length);
 }
 
 bool send_all(int fd, std::string_view bytes) {
@@ -70,17 +78,6 @@ bool send_all(int fd, std::string_view bytes) {
         bytes.remove_prefix(static_cast<size_t>(n));
     }
     return true;
-}
-
-std::string daemon_socket_name() {
-    std::string name = "starling-" + std::to_string(geteuid()) + "-names";
-    const char* universe = std::getenv("STARLING_UNIVERSE");
-    if (!universe || !*universe) return name;
-    name.push_back('-');
-    for (const char* c = universe; *c && name.size() < 60; ++c) {
-        name.push_back(std::isalnum(static_cast<unsigned char>(*c)) ? *c : '_');
-    }
-    return name;
 }
 
 }  // namespace starling::control

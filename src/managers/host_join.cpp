@@ -24,6 +24,7 @@ namespace starling::managers {
 namespace {
 
 constexpr uint64_t kJoinSeconds = 30;
+constexpr int kHostSockets = 32;
 constexpr useconds_t kPause = 1000;
 
 // So that "ab","c" is not "a","bc".
@@ -92,6 +93,8 @@ int start_helper(const ManagedJob& job, job::JobId id) {
 enum class Answer { welcome, refused, hung_up };
 
 Answer ask(int fd, const HostJoin& join, uint64_t deadline, HostWelcome& out) {
+    const timeval patience{kJoinSeconds, 0};
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     if (!control::send_all(fd, control::encode_frame(control::MessageKind::hello, encode(join)))) return Answer::hung_up;
     control::FrameDecoder decoder(control::kMaxFrame);
     control::Frame frame;
@@ -164,30 +167,20 @@ job::JobId id_of(const ManagedJob& job, const char* protocol) {
     return hash == 0 ? 1 : hash;
 }
 
-std::string host_socket_name(job::JobId job, int which) {
+control::Meeting host_meeting(job::JobId job) {
     char name[64];
-    std::snprintf(name, sizeof name, "starling-%u-host-%" PRIx64 "-%d", geteuid(), job, which);
-    return name;
+    std::snprintf(name, sizeof name, "starling-%u-host-%" PRIx64, geteuid(), job);
+    return {name, kHostSockets, true};
 }
 
-int connect_helper(job::JobId job) {
-    for (int which = 0; which < kHostSockets; ++which) {
-        const int fd = control::connect_local(host_socket_name(job, which));
-        if (fd >= 0) return fd;
-    }
-    return -1;
-}
+int connect_helper(job::JobId job) { return control::connect_at(host_meeting(job)); }
 
-// The right to start the helper, which goes with the descriptor, also when its holder dies. -1 if another process of this user has
-// it. Two may get it where other users come and go with the names; then one of the two helpers gives way.
-static int lock_start(job::JobId job) {
-    for (int which = 0; which < kHostSockets; ++which) {
-        const std::string name = host_socket_name(job, which) + "-start";
-        const int fd = control::listen_local(name);
-        if (fd >= 0) return fd;
-        if (Descriptor(control::connect_local(name))) return -1;
-    }
-    return -1;
+// The right to start the helper, which goes with the descriptors, also when its holder dies. Two may get it where other users come and go
+// with the names, or where one has a runtime directory and one has not; then one of the two helpers gives way.
+static bool lock_start(job::JobId job, control::Doors& lock) {
+    control::Meeting start = host_meeting(job);
+    start.name += "-start";
+    return lock.open(start);
 }
 
 int join_host(const ManagedJob& job, job::JobId id, job::JobSegment& out, bool& taken) {
@@ -216,8 +209,8 @@ int join_host(const ManagedJob& job, job::JobId id, job::JobSegment& out, bool& 
         }
         // One of the processes that find no helper starts it; the others look again. Who holds the lock may
         // have started it since we looked; whoever dies drops the lock.
-        const Descriptor lock(lock_start(id));
-        if (!lock) {
+        control::Doors lock;
+        if (!lock_start(id, lock)) {
             usleep(kPause);
             continue;
         }
@@ -226,8 +219,8 @@ int join_host(const ManagedJob& job, job::JobId id, job::JobSegment& out, bool& 
     }
     return fail(MPI_ERR_OTHER,
                 "the helper of this job on this host (starlingd host) has not answered within %d s; does another user hold the "
-                "abstract sockets %s and so on?",
-                static_cast<int>(kJoinSeconds), host_socket_name(id, 0).c_str());
+                "abstract sockets %s and so on? Set XDG_RUNTIME_DIR to a directory of yours with mode 0700",
+                static_cast<int>(kJoinSeconds), host_meeting(id).abstract(0).c_str());
 }
 
 }  // namespace starling::managers

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/version.h"
+#include "control/meeting.h"
 #include "job/job_segment.h"
 #include "managers/manager.h"
 
@@ -36,12 +37,11 @@ bool decode(std::string_view payload, HostWelcome& out);
 /// The job's id, which every host must find out for itself: from the manager's protocol and name of it.
 job::JobId id_of(const ManagedJob& job, const char* protocol);
 
-/// The abstract sockets of which the helper for this user and job has one: the first that it gets. They can be foretold, so that
-/// another user may hold some.
-inline constexpr int kHostSockets = 32;
-std::string host_socket_name(job::JobId job, int which);
+/// Where the helper for this user and job is. The names can be foretold, so that another user may hold some of the abstract ones. What
+/// is said there gives no access to anything, so processes in other containers are answered too.
+control::Meeting host_meeting(job::JobId job);
 
-/// Connects to the helper, whichever name it has. -1 if there is none.
+/// Connects to the helper, whichever door it has. -1 if there is none.
 int connect_helper(job::JobId job);
 
 /// Maps this host's segment of the job, `id` being what id_of() says. It is made if this process is the

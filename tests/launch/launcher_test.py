@@ -822,6 +822,25 @@ class Intruding(Case):
         holder.kill()
 
 
+    def test_a_name_held_by_another_user_who_takes_nobody(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs root")
+        code = ("import os,socket,sys,time\nos.setgid(65534); os.setuid(65534)\nkept = []\nfor name in sys.argv[1:]:\n"
+                "    s = socket.socket(socket.AF_UNIX); s.bind('\\0' + name); s.listen(0); kept.append(s)\n    try:\n        while True:\n"
+                "            s = socket.socket(socket.AF_UNIX); s.setblocking(False); s.connect('\\0' + name); kept.append(s)\n"
+                "    except BlockingIOError: pass\nprint('up', flush=True); time.sleep(60)")
+        name = f"starling-0-names-{self.environment['STARLING_UNIVERSE']}"
+        holder = self.popen(sys.executable, "-c", code, name, name + ".hosts")
+        self.assertEqual(holder.stdout.readline(), "up\n")
+        self.assertEqual(self.mpiexec("-n", 2, "echo", "there")[:2], (0, "there\nthere\n"))
+        self.assertRegex(self.mpiexec(PROBE, "init", "publish a b", "finalize")[1], r"name 16 .*another user")
+        private = pathlib.Path(self.directory, "runtime")
+        private.mkdir(mode=0o700)
+        self.environment["XDG_RUNTIME_DIR"] = str(private)
+        self.assertRegex(self.mpiexec(PROBE, "init", "publish a b", "lookup a", "finalize")[1], "port 'b'")
+        holder.kill()
+
+
 class Remaining(Case):
     """Whatever is killed, nothing remains."""
 

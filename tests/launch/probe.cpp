@@ -128,7 +128,7 @@ void publish_long(std::istringstream& words) {
     hello.job = own.header().id;
     std::copy(std::begin(own.header().secret), std::end(own.header().secret), hello.secret);
     hello.rank = own_rank;
-    const int fd = connect_local(own.header().control_socket);
+    const int fd = connect_local(own.header().control_socket, kLauncherMs);
     send_all(fd, encode_frame(MessageKind::hello, encode(hello)) +
                      encode_frame(MessageKind::publish, encode(NameRequest{0, std::string(bytes, 'x'), "p"})));
     char reply;

@@ -155,7 +155,7 @@ TEST(LocalSocket, WhoMayNotWaitIsSentAwayWhereTooManyDo) {
     ASSERT_GE(listener, 0);
     int fd, connected = 0;
     // Those that have hung up wait in the listener's queue all the same.
-    while ((fd = control::connect_local(name, false)) >= 0 && connected < 100000) {
+    while ((fd = control::connect_local(name, 0)) >= 0 && connected < 100000) {
         EXPECT_EQ(fcntl(fd, F_GETFL) & O_NONBLOCK, 0);
         close(fd);
         ++connected;

@@ -23,7 +23,7 @@ namespace {
 
 constexpr uid_t kNobody = 65534;
 
-/// Another user who has names of these sockets: the first ones, listening on some, on others not.
+/// Another user who has names of these sockets, the first ones: bound alone, listening, and listening with no place left in the queue.
 class Squatter {
   public:
     Squatter(JobId job, int names) {
@@ -31,13 +31,14 @@ class Squatter {
         if (pipe(ready) != 0) return;
         pid_ = fork();
         if (pid_ == 0) {
-            std::string all[2 * kHostSockets];
-            for (int i = 0; i < names; ++i) {
-                all[2 * i] = host_socket_name(job, i);
-                all[2 * i + 1] = all[2 * i] + "-start";
-            }
+            const control::Meeting helper = host_meeting(job);
+            control::Meeting start = helper;
+            start.name += "-start";
             if (setuid(kNobody) != 0) _exit(1);
-            for (int i = 0; i < 2 * names; ++i) hold(all[i], i % 3 != 0);
+            for (int i = 0; i < names; ++i) {
+                hold(helper.abstract(i), i % 3);
+                hold(start.abstract(i), (i + 1) % 3);
+            }
             if (write(ready[1], "x", 1) != 1) _exit(1);
             pause();
             _exit(0);
@@ -59,14 +60,19 @@ class Squatter {
     bool holds() const { return holds_; }
 
   private:
-    static void hold(const std::string& name, bool listening) {
+    static void hold(const std::string& name, int how) {
         sockaddr_un address{};
         address.sun_family = AF_UNIX;
         name.copy(address.sun_path + 1, sizeof address.sun_path - 1);
         const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
         const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
         if (bind(fd, reinterpret_cast<sockaddr*>(&address), length) != 0) _exit(1);
-        if (listening && listen(fd, 16) != 0) _exit(1);
+        if (how < 2 && listen(fd, how == 0 ? 0 : 16) != 0) _exit(1);
+        if (how > 0) return;
+        int one;
+        do {
+            one = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        } while (connect(one, reinterpret_cast<sockaddr*>(&address), length) == 0);
     }
 
     pid_t pid_ = -1;

@@ -14,6 +14,7 @@
 
 #include "base/config.h"
 #include "control/local_socket.h"
+#include "control/meeting.h"
 #include "launch/common/client_protocol.h"
 #include "launch/process/input.h"
 #include "launch/process/output.h"
@@ -42,10 +43,13 @@ class Client {
     }
 
     ClientOutcome run() {
-        socket_ = control::connect_local(universe_socket_name());
+        socket_ = control::connect_at({universe_socket_name()});
         if (socket_ < 0) {
-            outcome_.text = errno == EPERM ? "another user holds the name of the standing daemons' socket"
-                                           : "no standing daemons run (starling daemon start --hostfile ...)";
+            outcome_.text =
+                errno == EPERM
+                    ? "another user, or a process in another container, holds the name of the standing daemons' socket; "
+                      "set XDG_RUNTIME_DIR to a directory of yours with mode 0700, or STARLING_UNIVERSE to a word of your own"
+                    : "no standing daemons run (starling daemon start --hostfile ...)";
             return outcome_;
         }
         watch_signals();

@@ -9,6 +9,7 @@
 
 #include "control/control_protocol.h"
 #include "control/local_socket.h"
+#include "control/meeting.h"
 #include "control/start_server.h"
 #include "launch/common/client_protocol.h"
 #include "launch/common/hosts.h"
@@ -119,7 +120,7 @@ int start_standing(const StartOptions& options) {
 
 // What the standing daemons say to a question; false if none run.
 bool ask_standing(MessageKind kind, std::string& text) {
-    const int fd = control::connect_local(universe_socket_name());
+    const int fd = control::connect_at({universe_socket_name()});
     if (fd < 0) return false;
     control::NameReply reply;
     const bool answered = ask(fd, kind, reply);

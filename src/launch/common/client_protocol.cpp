@@ -1,6 +1,6 @@
 #include "launch/common/client_protocol.h"
 
-#include "control/local_socket.h"
+#include "control/meeting.h"
 #include "launch/common/order.h"
 #include "launch/common/plan.h"
 

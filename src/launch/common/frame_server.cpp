@@ -21,10 +21,9 @@ constexpr size_t kPiece = 64 * 1024;
 }  // namespace
 
 FrameServer::~FrameServer() {
-    if (listener_ >= 0) {
-        loop_.forget(listener_);
-        close(listener_);
-    }
+    for (const int listener : {listener_, doors_.file(), doors_.abstract()})
+        if (listener >= 0) loop_.forget(listener);
+    if (listener_ >= 0) close(listener_);
     for (auto& [id, connection] : connections_) {
         loop_.forget(connection.fd);
         loop_.cancel(connection.deadline);
@@ -34,21 +33,36 @@ FrameServer::~FrameServer() {
 
 bool FrameServer::listen(std::string_view name) {
     listener_ = control::listen_local(name);
-    return listener_ >= 0 && loop_.watch(listener_, EPOLLIN, [this](uint32_t) { on_connect(); });
+    return listener_ >= 0 && watch(listener_, Door::abstract);
+}
+
+bool FrameServer::meet(const control::Meeting& meeting) {
+    anywhere_ = meeting.anywhere;
+    return doors_.open(meeting) && (doors_.file() < 0 || watch(doors_.file(), Door::meeting_file)) &&
+           (doors_.abstract() < 0 || watch(doors_.abstract(), Door::meeting_abstract));
+}
+
+bool FrameServer::watch(int listener, Door door) {
+    return loop_.watch(listener, EPOLLIN, [this, listener, door](uint32_t) { on_connect(listener, door); });
+}
+
+bool FrameServer::admits(int fd, Door door) const {
+    if (connections_.size() >= kMaxConnections) return false;
+    return door == Door::meeting_abstract ? control::is_own_peer(fd, anywhere_) : control::is_trusted_peer(fd);
 }
 
 /// Whether there was a peer.
-bool FrameServer::on_connect() {
-    const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+bool FrameServer::on_connect(int listener, Door door) {
+    const int fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) {
         if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
             // It would be reported ready again at once: look away until others have gone.
-            loop_.change(listener_, 0);
-            loop_.after(kAcceptPause, [this] { loop_.change(listener_, EPOLLIN); });
+            loop_.change(listener, 0);
+            loop_.after(kAcceptPause, [this, listener] { loop_.change(listener, EPOLLIN); });
         }
         return false;
     }
-    if (!control::is_trusted_peer(fd) || connections_.size() >= kMaxConnections) {
+    if (!admits(fd, door)) {
         close(fd);
         return true;
     }
@@ -65,7 +79,7 @@ bool FrameServer::on_connect() {
 }
 
 void FrameServer::take_what_has_come() {
-    for (int peers = 0; peers < kBacklog && on_connect(); ++peers) {}
+    for (int peers = 0; listener_ >= 0 && peers < kBacklog && on_connect(listener_, Door::abstract); ++peers) {}
     std::vector<ConnectionId> ids;
     for (const auto& [id, connection] : connections_) ids.push_back(id);
     for (const ConnectionId id : ids) {

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "control/control_protocol.h"
+#include "control/meeting.h"
 #include "launch/common/event_loop.h"
 
 namespace starling::launch {
@@ -26,10 +27,10 @@ class FrameServer {
     FrameServer& operator=(const FrameServer&) = delete;
     ~FrameServer();
 
-    /// False with errno.
+    /// At an abstract name, where each peer proves who it is. False with errno.
     bool listen(std::string_view name);
-
-    bool listens() const { return listener_ >= 0; }
+    /// At a meeting, as Doors::open().
+    bool meet(const control::Meeting& meeting);
 
     /// For those who have nothing to prove but that they are the same user: each peer is trusted at once.
     void trust_everyone() { trusts_everyone_ = true; }
@@ -49,7 +50,11 @@ class FrameServer {
         EventLoop::TimerId deadline = 0;  ///< to prove who it is
     };
 
-    bool on_connect();
+    enum class Door { abstract, meeting_file, meeting_abstract };
+
+    bool watch(int listener, Door door);
+    bool on_connect(int listener, Door door);
+    bool admits(int fd, Door door) const;
     void on_ready(ConnectionId id, uint32_t events);
     bool receive(ConnectionId id);
     bool flush(ConnectionId id);
@@ -59,6 +64,8 @@ class FrameServer {
     FrameHandler on_frame_;
     CloseHandler on_close_;
     int listener_ = -1;
+    control::Doors doors_;
+    bool anywhere_ = false;  ///< Meeting::anywhere
     bool trusts_everyone_ = false;
     ConnectionId last_id_ = 0;
     std::unordered_map<ConnectionId, Connection> connections_;

@@ -23,7 +23,7 @@ ClientRelay::ClientRelay(EventLoop& loop, Deputy::Send send)
 
 bool ClientRelay::listen(std::string_view name) {
     server_.trust_everyone();
-    return server_.listen(name);
+    return server_.meet({std::string(name)});
 }
 
 void ClientRelay::on_order(const Order& order) {

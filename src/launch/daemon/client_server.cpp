@@ -67,7 +67,7 @@ ClientServer::~ClientServer() {
 
 bool ClientServer::listen() {
     server_.trust_everyone();
-    return server_.listen(universe_socket_name());
+    return server_.meet({universe_socket_name()});
 }
 
 void ClientServer::send(Key key, MessageKind kind, const std::string& payload) {

@@ -16,7 +16,6 @@
 #include "base/error.h"
 #include "base/version.h"
 #include "base/wire.h"
-#include "control/local_socket.h"
 #include "launch/common/host_facts.h"
 #include "mpi.h"
 
@@ -149,23 +148,10 @@ HostJob::~HostJob() {
         if (fd >= 0) close(fd);
 }
 
-// Whoever finds another helper of this job, after it has a name itself, gives way: so there are never two, whatever names other
-// users held when either looked.
 HostJob::Start HostJob::listen() {
-    int mine = 0;
-    while (mine < managers::kHostSockets && !server_.listen(managers::host_socket_name(id_, mine))) {
-        if (errno != EADDRINUSE) break;
-        ++mine;
-    }
-    const int error = errno;
-    for (int which = 0; which < managers::kHostSockets; ++which) {
-        const int other = which == mine ? -1 : control::connect_local(managers::host_socket_name(id_, which));
-        if (other < 0) continue;
-        close(other);
-        return Start::another_was_faster;
-    }
-    if (server_.listens()) return Start::ready;
-    fail(MPI_ERR_OTHER, "cannot listen for the job's processes: %s", std::strerror(error));
+    if (server_.meet(managers::host_meeting(id_))) return Start::ready;
+    if (errno == EADDRINUSE) return Start::another_was_faster;
+    fail(MPI_ERR_OTHER, "cannot listen for the job's processes: %s", std::strerror(errno));
     return Start::failed;
 }
 

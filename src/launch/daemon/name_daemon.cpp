@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "control/local_socket.h"
+#include "control/meeting.h"
 #include "mpi.h"
 
 namespace starling::launch {
@@ -24,7 +24,7 @@ NameDaemon::NameDaemon(EventLoop& loop, bool persistent)
       persistent_(persistent) {}
 
 bool NameDaemon::start() {
-    if (!server_.listen(control::daemon_socket_name())) return false;
+    if (!server_.meet({control::daemon_socket_name()})) return false;
     loop_.after(kFirstClient, [this] {
         if (!persistent_ && server_.connections() == 0) loop_.stop(0);
     });

@@ -72,7 +72,12 @@ int StandingRoot::run(const std::string& hosts, const std::string& prefix) {
     clients_->get_status = [this] { return status(); };
     // First of all, so that two who start at once do not both start daemons everywhere.
     if (!clients_->listen()) {
-        tell_(errno == EADDRINUSE ? "standing daemons run already; see: starling daemon status" : std::strerror(errno));
+        tell_(errno == EADDRINUSE ? "standing daemons run already; see: starling daemon status"
+              : errno == EPERM    ? "another user, or a process in another container, holds the abstract socket name '" +
+                                     universe_socket_name() +
+                                     "'; set XDG_RUNTIME_DIR to a directory of yours with mode 0700, or STARLING_UNIVERSE to a "
+                                     "word of your own"
+                               : std::strerror(errno));
         launcher_.shut_down();
         return 1;
     }

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "control/local_socket.h"
+#include "control/meeting.h"
 #include "control/start_server.h"
 #include "mpi.h"
 
@@ -22,10 +23,12 @@ int connect_daemon(bool may_start, std::string& problem) {
     const std::string name = control::daemon_socket_name();
     // More than one attempt: a daemon may be ending just while we come.
     for (int attempt = 0; attempt < 5; ++attempt) {
-        const int fd = control::connect_local(name);
+        const int fd = control::connect_at({name});
         if (fd >= 0) return fd;
         if (errno == EPERM) {
-            problem = "another user holds the socket name '" + name + "'; set STARLING_UNIVERSE to a word of your own";
+            problem =
+                "another user, or a process in another container, holds the abstract socket name '" + name +
+                "'; set XDG_RUNTIME_DIR to a directory of yours with mode 0700, or STARLING_UNIVERSE to a word of your own";
             return -1;
         }
         if (errno != ECONNREFUSED || !may_start) {
