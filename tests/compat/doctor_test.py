@@ -133,6 +133,13 @@ class Doctor(unittest.TestCase):
         done = self.ask(self.folder / "folder")
         self.assertEqual((done.returncode, done.stdout), (2, "nothing there is linked with an MPI\n"))
 
+    def test_the_loader_that_a_file_names_is_not_run(self):
+        self.write("proof.c", f'#include <stdio.h>\nint main(void) {{ return !fopen("{self.folder}/proof", "w"); }}')
+        trap = self.make("gcc", "proof.c", "trap", "-static")
+        found = self.examine(self.make("mpicc.mpich", "one.c", "trapped", f"-Wl,--dynamic-linker={trap}"))
+        self.assertEqual((found["compat"], found["absent"]), ("mpich", {}))
+        self.assertFalse((self.folder / "proof").exists())
+
     def test_what_is_no_program(self):
         for name, complaint in (("nosuch", "there is no such file"), (self.folder / "one.c", "neither a program or library")):
             done = self.ask(name)

@@ -1,8 +1,12 @@
 #include "doctor_look.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cctype>
+#include <climits>
 #include <cstdio>
+#include <cstdlib>
 #include <deque>
 #include <filesystem>
 #include <fstream>
@@ -38,17 +42,28 @@ void take_line(const std::string& line, Listing& listing) {
     words >> name >> arrow >> path >> more;
     const bool known = !line.empty() && line.front() == '\t';
     if (known && arrow == "=>")
-        listing.paths[name] = path == "not" ? "" : path;
+        listing.paths[fs::path(name).is_absolute() ? fs::path(path).filename().string() : name] = path == "not" ? "" : path;
     else if (known && arrow.starts_with("("))
         listing.paths[fs::path(name).filename()] = name;
     else if (listing.complaint.empty())
         listing.complaint = line;
 }
 
-// The loader itself is asked: its search has many sources (tags of files, variables, a cache), and differs between C libraries.
+bool is_systems_loader(const std::string& path) {
+    char real[PATH_MAX];
+    struct stat status;
+    if (!realpath(path.c_str(), real) || stat(real, &status) != 0) return false;
+    const std::string name = fs::path(real).filename(), folder = real;
+    return (folder.starts_with("/lib") || folder.starts_with("/usr/lib")) && name.starts_with("ld") &&
+           name.find(".so") != std::string::npos && S_ISREG(status.st_mode) && status.st_uid == 0 &&
+           (status.st_mode & 022) == 0;
+}
+
+// The loader itself is asked: its search has many sources (tags of files, variables, a cache), and differs between C libraries. A file may name
+// any program as its loader, which is not run unless it is the system's.
 Listing list(const std::string& file, const std::string& in_front) {
     std::string loader = ElfFile(file).interpreter();
-    if (loader.empty()) loader = ElfFile("/proc/self/exe").interpreter();
+    if (!is_systems_loader(loader)) loader = ElfFile("/proc/self/exe").interpreter();
     std::string command = "LD_TRACE_LOADED_OBJECTS=1 " + starling::quoted(loader) + " " + starling::quoted(file) + " 2>&1";
     if (!in_front.empty())
         command = "LD_LIBRARY_PATH=" + starling::quoted(in_front) + "${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} " + command;
