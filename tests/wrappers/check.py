@@ -131,6 +131,17 @@ def show_fortran(tree, work):
         expect(f"{source} uses MPI" in out and "-fdefault-integer-8" in out, out)
     tree.run("mpifort", "-fdefault-integer-8", "-o", "plain", "plain.f90", cwd=work, **cache)
     expect(tree.run(str(work / "plain")).strip() == "64", "wide integers without MPI")
+    # Without a cache of the user's, none that another may exchange.
+    homeless = {"STARLING_CACHE": "", "XDG_CACHE_HOME": "/proc/none", "TMPDIR": str(work / "shared")}
+    shared = work / "shared" / f"starling-{os.getuid()}"
+    shared.mkdir(mode=0o755, parents=True)
+    for make in (lambda: None, lambda: (shared.rmdir(), (work / "target").mkdir(mode=0o700), shared.symlink_to(work / "target"))):
+        make()
+        out = tree.run("mpifort", "--showme:compile", fails=True, **homeless)
+        expect("name one by STARLING_CACHE" in out, out)
+    shared.unlink()
+    flags = tree.run("mpifort", "--showme:compile", **homeless).split()
+    expect(flags[1].startswith(f"-I{shared}/") and shared.stat().st_mode & 0o777 == 0o700, flags)
     # Several at once, from nothing.
     again = {"STARLING_CACHE": str(work / "again")}
     both = [subprocess.Popen(["mpifort", "--showme:compile"], env={**tree.environment, **again}, stdout=subprocess.PIPE, text=True)
