@@ -87,6 +87,10 @@ struct Hello {
     uint32_t rank = 0;
 };
 
+/// The info key by which the library tells where the asking process is: what is relative is meant from there. It stands before
+/// those of the user. A launcher that does not know it takes its own directory.
+inline constexpr const char* kCallerDirectory = "starling_directory";
+
 /// One command of MPI_Comm_spawn_multiple. Info keys known: wdir, path, host, hostfile, add-host,
 /// add-hostfile, soft ("2,4:8" or "1:9:2"), env ("NAME=VALUE", several separated by newlines). Others are
 /// ignored.

@@ -1,6 +1,10 @@
 // Spawning (MPI 5.0 section 11.8). The launcher starts the children; parents and children then know each
 // other at once: the children find the parents' group in their job segment, the parents get the child job's
 // address from their root. Nothing is exchanged between the two.
+#include <unistd.h>
+
+#include <climits>
+
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/wire.h"
@@ -92,10 +96,18 @@ bool all_on_this_host(const comm::Group& group) {
     return true;
 }
 
+// Relative names are meant from where we are, and so is the directory of the children; the launcher is elsewhere.
+void tell_directory(Commands& commands) {
+    char here[PATH_MAX];
+    if (!getcwd(here, sizeof here) || here[0] != '/') return;  // removed, or out of reach: the launcher's is as good
+    for (auto& command : commands) command.info.emplace(command.info.begin(), control::kCallerDirectory, here);
+}
+
 /// The root's part: has the children started and waits until all have called MPI_Init.
 int start_children(comm::Comm& comm, const std::function<int(Commands&)>& read, Child& child) {
     control::SpawnRequest request;
     if (const int error = read(request.commands)) return error;
+    tell_directory(request.commands);
     uint64_t wanted = 0;
     for (const auto& command : request.commands) wanted += command.maxprocs;
     child.codes = {{MPI_ERR_SPAWN, wanted}};

@@ -17,10 +17,21 @@ bool take_number(std::string_view& text, uint32_t& out) {
     return true;
 }
 
-std::string absolute(const std::string& directory) {
-    char here[PATH_MAX];
-    if (directory.empty() || directory[0] == '/' || !getcwd(here, sizeof here)) return directory;
-    return std::string(here) + "/" + directory;
+// As whoever asks means it: from its directory.
+std::string absolute(const std::string& path, const std::string& from) {
+    if (path.empty() || path[0] == '/' || from.empty()) return path;
+    return path == "." ? from : from + "/" + path;
+}
+
+std::string all_absolute(std::string_view path, const std::string& from) {
+    std::string out;
+    while (true) {
+        const size_t colon = path.find(':');
+        out += absolute(std::string(path.substr(0, colon)), from);
+        if (colon == std::string_view::npos) return out;
+        out += ':';
+        path.remove_prefix(colon + 1);
+    }
 }
 
 std::string read_mapping(const std::string& value, Mapping& out) {
@@ -49,15 +60,16 @@ std::string read_environment(std::string_view text, Program& out) {
     return {};
 }
 
-std::string apply_info(const std::string& key, const std::string& value, uint32_t maxprocs, Program& out) {
+std::string apply_info(const std::string& key, const std::string& value, uint32_t maxprocs, const std::string& caller,
+                       Program& out) {
     if (key == "wdir") {
-        out.directory = absolute(value);
+        out.directory = absolute(value, caller);
     } else if (key == "path") {
-        out.search_path = value;
+        out.search_path = all_absolute(value, caller);
     } else if (key == "host" || key == "add-host" || key == "add_host") {
         return read_hosts(value, out.hosts);
     } else if (key == "hostfile" || key == "add-hostfile" || key == "add_hostfile") {
-        return read_hostfile(value, out.hosts);
+        return read_hostfile(absolute(value, caller), out.hosts);
     } else if (key == "map_by" || key == "map-by" || key == "mapby") {
         return read_mapping(value, out.mapping);
     } else if (key == "ppn" || key == "npernode" || key == "ppr") {
@@ -118,6 +130,14 @@ size_t processes_asked_for(const control::SpawnRequest& request) {
     return std::min<uint64_t>(count, control::kMaxProcesses);
 }
 
+static std::string caller_directory(const control::SpawnCommand& command) {
+    const bool told =
+        !command.info.empty() && command.info[0].first == control::kCallerDirectory && command.info[0].second.starts_with('/');
+    if (told) return command.info[0].second;
+    char here[PATH_MAX];
+    return getcwd(here, sizeof here) ? here : "";
+}
+
 std::string job_of(const control::SpawnRequest& request, job::JobId parent, JobSpec& out, bool here_only) {
     if (request.commands.empty()) return "a spawn of no commands";
     uint64_t room = control::kMaxProcesses;
@@ -134,8 +154,11 @@ std::string job_of(const control::SpawnRequest& request, job::JobId parent, JobS
         program.count = command.maxprocs;
         program.appnum = appnum++;
         if (command.argv.empty() || command.argv[0].empty()) return "a spawn of an empty command";
+        const std::string caller = caller_directory(command);
+        program.directory = caller;
         for (const auto& [key, value] : command.info) {
-            if (std::string problem = apply_info(key, value, command.maxprocs, program); !problem.empty()) return problem;
+            if (std::string problem = apply_info(key, value, command.maxprocs, caller, program); !problem.empty())
+                return problem;
         }
         if (here_only) {
             if (std::string problem = all_here(program.hosts); !problem.empty()) return problem;
