@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "base/state.h"
 #include "base/wire.h"
+#include "job/host_apart.h"
 
 namespace starling::job {
 
@@ -20,14 +21,23 @@ constexpr uint32_t kMostRanks = 1u << 24;
 constexpr size_t kHostBytes = 8 + 8 + 4 + 4;  // the least that an encoded host takes
 constexpr size_t kPlacementBytes = 5 * 4;
 
+bool hash_file(const char* path, uint64_t& hash) {
+    char text[128];
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    const ssize_t got = read(fd, text, sizeof text);
+    close(fd);
+    if (got > 0) hash = hash_on(hash, std::string_view(text, static_cast<size_t>(got)));
+    return got > 0;
+}
+
 HostId find_out_host() {
     uint64_t hash = kEmptyHash;
-    char text[128];
-    const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        const ssize_t got = read(fd, text, sizeof text);
-        if (got > 0) hash = hash_on(hash, std::string_view(text, static_cast<size_t>(got)));
-        close(fd);
+    char text[256] = "";
+    if (!hash_file("/proc/sys/kernel/random/boot_id", hash)) {
+        // Where it is hidden, all hosts must not look like one.
+        hash_file("/etc/machine-id", hash);
+        if (gethostname(text, sizeof text - 1) == 0) hash = hash_on(hash, text);
     }
     // Process ids, and with them /proc/<pid>/fd, mean something in one namespace only.
     const ssize_t got = readlink("/proc/self/ns/pid", text, sizeof text);
@@ -37,11 +47,14 @@ HostId find_out_host() {
 
 }  // namespace
 
+STARLING_STATE static HostId known_host = 0;
+
 HostId this_host() {
-    STARLING_STATE static HostId id = 0;
-    if (id == 0) id = find_out_host();
-    return id;
+    if (known_host == 0) known_host = find_out_host();
+    return known_host;
 }
+
+void set_host_apart(std::string_view name) { known_host = std::max<HostId>(hash_on(find_out_host(), name), 1); }
 
 NetworkSecret::operator bool() const { return *this != NetworkSecret(); }
 

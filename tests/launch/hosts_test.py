@@ -23,7 +23,7 @@ class HostsCase(Case):
         super().setUp()
         # What each host is called is in FAKE_HOST, so that programs can tell where they are.
         self.agent = self.script('case $1 in *.example) echo "no route to $1" >&2; exit 255;; esac\n'
-                                 'FAKE_HOST=$1; export FAKE_HOST; shift; exec sh -c "$*"', "agent")
+                                 'FAKE_HOST=$1; export FAKE_HOST; shift; exec sh -c "$* apart ${FAKE_HOST%-ib}"', "agent")
         self.environment["STARLING_LAUNCHER_AGENT"] = self.agent
 
     def over(self, hosts, *arguments, **options):
@@ -31,6 +31,11 @@ class HostsCase(Case):
 
     def nodes(self):
         return {pid for pid, command in marked(self.mark).items() if "starlingd node" in command}
+
+    def kill_a_daemon(self, which):
+        # What the agent has started waits until its daemon is connected, and is a moment longer there.
+        self.wait_for(lambda: len(self.nodes()) == 2, "there are not two daemons")
+        os.kill(which(self.nodes()), signal.SIGKILL)
 
     def guards(self):
         return {pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if status(pid, "Name") == "starling-guard"}
@@ -102,6 +107,26 @@ class Starting(HostsCase):
         code, out, _ = self.over("localhost:1,b:1", "-n", 2, "sh", "-c", "echo ${FAKE_HOST:-here}")
         self.assertEqual((code, sorted(out.split())), (0, ["b", "here"]))
 
+    def test_one_machine_under_two_names_is_one_host(self):
+        show = ("sh", "-c", "echo ${STARLING_JOB%:*} $FAKE_HOST")
+        for hosts, processes in (("a:1,a-ib:1", 2), ("a-ib:1,b:1,a:2", 4)):
+            code, out, err = self.over(hosts, "-n", processes, "-v", *show)
+            self.assertEqual(code, 0, err)
+            where = [line.split()[1][0] for line in out.splitlines()]
+            self.assertEqual((len(set(out.splitlines())), where.count("a")), (len(set(where)), 2 if processes == 2 else 3), out)
+            self.assertRegex(err, "(a is the same machine as a-ib|a-ib is the same machine as a)")
+        # The agent leads to where mpiexec is.
+        agent = self.script('shift; exec sh -c "$*"', "here")
+        code, out, err = self.over("Elsewhere:1,LOCALHOST:1", "--launcher-agent", agent, "-n", 2, "sh", "-c", "echo $STARLING_JOB")
+        self.assertEqual((code, err, len(set(out.splitlines()))), (0, "", 1))
+
+    def test_names_have_no_case(self):
+        code, out, err = self.mpiexec("--host", "LocalHost:2", "-v", "-n", 2, "echo", "here")
+        self.assertEqual((code, out), (0, "here\nhere\n"))
+        self.assertIn("by mpiexec itself", err)
+        code, out, _ = self.over("a:1,A:1", "-n", 2, "sh", "-c", "echo $FAKE_HOST")
+        self.assertEqual((code, out), (0, "a\na\n"))
+
     def test_the_way_is_told(self):
         code, _, err = self.over("a,b", "--verbose", "-n", 2, "true")
         self.assertEqual(code, 0)
@@ -112,7 +137,7 @@ class Starting(HostsCase):
     def test_environment_and_directory(self):
         environment = dict(self.environment, A="1", B="2")
         show = 'echo "$A-$B-$C-$STARLING_WAIT-$PWD"'
-        agent = self.script('shift; exec env -i LAUNCH_TEST="$LAUNCH_TEST" PATH=/usr/bin:/bin sh -c "$*"', "bare")
+        agent = self.script('shift; exec env -i LAUNCH_TEST="$LAUNCH_TEST" PATH=/usr/bin:/bin sh -c "$* apart far"', "bare")
         directory = os.path.realpath(self.directory)
         code, out, _ = self.over("far", "--launcher-agent", agent, "-x", "A", "-env", "C", "3", "--set", "wait=poll",
                                  "sh", "-c", show, env=environment)
@@ -136,8 +161,7 @@ class Starting(HostsCase):
         self.assertIn("/no/such/agent", err)
 
     def test_a_program_that_is_missing_on_one_host_ends_all(self):
-        agent = self.script(f'[ $1 = b ] && PATH=/nowhere && export PATH; [ $1 = b ] && shift && exec /bin/sh -c "$*"\n'
-                            f'shift; exec sh -c "$*"', "uneven")
+        agent = self.script('host=$1; shift; [ $host = b ] && PATH=/nowhere && export PATH; exec /bin/sh -c "$* apart $host"', "uneven")
         directory = pathlib.Path(self.directory, "elsewhere")
         directory.mkdir()
         begin = time.monotonic()
@@ -243,7 +267,7 @@ class Ending(HostsCase):
 
     def test_a_daemon_is_killed(self):
         process = self.start_sleepers()
-        os.kill(min(self.nodes()), signal.SIGKILL)
+        self.kill_a_daemon(min)
         _, err = process.communicate(timeout=LIMIT)
         self.assertNotEqual(process.returncode, 0)
         self.assertRegex(err, r"host (a|b).*daemon")
@@ -302,6 +326,16 @@ class Spawning(HostsCase):
             self.assertEqual((code, err), (0, ""))
             self.assertIn("hung up", out)
             self.assertIn("name 0 port 'b'", out)
+
+    def test_a_host_by_another_name_is_the_same(self):
+        """Parents and children share memory then, and one would wait for what the other has put elsewhere."""
+        for key in ("host=a-ib", "add-host=a-ib", "host=A"):
+            child = "echo~daemon~$FAKE_HOST~${STARLING_JOB%%:*}"
+            code, out, err = self.over("a:3", "-n", 1, "sh", "-c", f"echo daemon $FAKE_HOST ${{STARLING_JOB%%:*}}; exec {PROBE} init "
+                                       f"'spawn-info {key} 2 sh -c {child}' 'sleep 300' finalize")
+            self.assertEqual((code, err), (0, ""))
+            daemons = re.findall(r"daemon a (\d+)", out)
+            self.assertEqual((len(daemons), len(set(daemons))), (3, 1), out)
 
     def test_a_host_that_is_not_there_fails_the_spawn_only(self):
         code, out, _ = self.over("a", "-n", 1, PROBE, "init", "spawn-info host=far.example 2 true", "print on", "finalize")
@@ -405,7 +439,7 @@ class Standing(HostsCase):
     def test_a_daemon_dies_and_the_others_stay(self):
         process = self.popen(MPIEXEC, "-n", 4, "sh", "-c", f"echo 1 > {self.directory}/up$STARLING_RANK; sleep 60")
         self.files("up0", "up1", "up2", "up3")
-        os.kill(max(self.nodes()), signal.SIGKILL)
+        self.kill_a_daemon(max)
         _, err = process.communicate(timeout=LIMIT)
         self.assertNotEqual(process.returncode, 0)
         # The ranks may be up before all has been heard of their start: then it is the start that fails.

@@ -574,7 +574,7 @@ class Spawning(Case):
             self.assertRegex(out, r"^spawn 53 codes 53 53 53 text '.*" + re.escape(part))
 
     def test_more_processes_than_a_job_may_have_are_refused(self):
-        for options in ([], ["--launcher-agent", self.script('shift; exec sh -c "$*"', "agent"), "--host", "a:1,b:1"]):
+        for options in ([], ["--launcher-agent", self.script('host=$1; shift; exec sh -c "$* apart $host"', "agent"), "--host", "a:1,b:1"]):
             code, out, err = self.mpiexec(*options, "-n", 1, PROBE, "init", "spawn 1000001 true", "spawn 1 true", "finalize")
             self.assertEqual((code, err), (0, ""))
             refused, granted = out.splitlines()

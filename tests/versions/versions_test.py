@@ -66,7 +66,7 @@ class Versions(unittest.TestCase):
     def agent(self, tree):
         """Starts each daemon from another tree, on this machine, as if it were a host."""
         file = pathlib.Path(self.kept.name, f"agent-{tree.name}")
-        file.write_text(f'#!/bin/sh\nshift\nexec sh -c "$(echo "$*" | sed "s|[^ ]*/bin/starlingd|{tree}/bin/starlingd|")"\n')
+        file.write_text(f'#!/bin/sh\nhost=$1\nshift\nexec sh -c "$(echo "$*" | sed "s|[^ ]*/bin/starlingd|{tree}/bin/starlingd|") apart $host"\n')
         file.chmod(0o755)
         return file
 

@@ -16,6 +16,7 @@
 #include "base/config.h"
 #include "base/error.h"
 #include "job/environment.h"
+#include "job/host_apart.h"
 #include "launch/daemon/host_job.h"
 #include "launch/daemon/name_daemon.h"
 #include "launch/daemon/node_daemon.h"
@@ -118,7 +119,10 @@ int usage() {
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc == 2 && std::string_view(argv[1]) == "node") {
+    const std::string_view first = argc > 1 ? argv[1] : "";
+    const bool apart = argc == 4 && std::string_view(argv[2]) == "apart";
+    if (first == "node" && (argc == 2 || apart)) {
+        if (apart) job::set_host_apart(argv[3]);
         return launch::run_node([argv](launch::EventLoop& loop, launch::Tree& tree) {
             return std::make_shared<launch::NodeDaemon>(loop, tree, argv);
         });

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
 #include <csignal>
 #include <cstdio>
@@ -109,7 +110,10 @@ class Terminal : public LocalPatron {
             std::fprintf(stderr, "mpiexec: %s\n", problem.c_str());
             return end(kCannotStart);
         }
-        detail("daemons are up on " + std::to_string(universe_.hosts().size() - 1) + " other hosts");
+        const auto up = [](const UniverseHost& host) { return host.state == UniverseHost::State::up; };
+        const auto others = std::count_if(universe_.hosts().begin() + 1, universe_.hosts().end(), up);
+        detail("daemons are up on " + std::to_string(others) + " other hosts");
+        if (const std::string names = universe_.aliases(); !names.empty()) detail(names);
         start();
     }
 

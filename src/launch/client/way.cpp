@@ -6,15 +6,16 @@ namespace starling::launch {
 
 std::vector<HostSlots> hosts_of(const std::vector<Program>& programs) {
     std::vector<HostSlots> all;
+    HostNames names;
     for (const Program& program : programs) {
         for (const HostSlots& host : program.hosts) {
-            bool known = false;
-            for (HostSlots& other : all) {
-                if (!same_host(other.name, host.name)) continue;
-                other.slots = std::max(other.slots, host.slots);
-                known = true;
+            const uint32_t known = names.find(host.name);
+            if (known == HostNames::kNone) {
+                names.add(host.name, static_cast<uint32_t>(all.size()));
+                all.push_back(host);
+            } else {
+                all[known].slots = std::max(all[known].slots, host.slots);
             }
-            if (!known) all.push_back(host);
         }
     }
     return all;

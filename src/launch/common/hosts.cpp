@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstring>
 
 #include "launch/common/text.h"
@@ -43,7 +44,33 @@ bool read_settings(std::string_view rest, HostSlots& out) {
     return true;
 }
 
-std::string read_line(std::string_view line, std::vector<HostSlots>& out) {
+std::string lower(std::string_view name) {
+    std::string out(name);
+    std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return out;
+}
+
+/// A list that grows by one host after the other; where each is in it.
+class HostList {
+  public:
+    explicit HostList(std::vector<HostSlots>& hosts) : hosts_(hosts) {
+        for (size_t i = 0; i < hosts.size(); ++i) known_.try_emplace(lower(hosts[i].name), i);
+    }
+    void add(HostSlots host) {
+        const auto [at, fresh] = known_.try_emplace(lower(host.name), hosts_.size());
+        if (fresh) {
+            hosts_.push_back(std::move(host));
+        } else {
+            unite_slots(hosts_[at->second].slots, host.slots);
+        }
+    }
+
+  private:
+    std::vector<HostSlots>& hosts_;
+    std::unordered_map<std::string, size_t> known_;
+};
+
+std::string read_line(std::string_view line, HostList& out) {
     line = line.substr(0, line.find('#'));
     const size_t begin = line.find_first_not_of(kBlank);
     if (begin == std::string_view::npos) return {};
@@ -53,7 +80,7 @@ std::string read_line(std::string_view line, std::vector<HostSlots>& out) {
     if (!read_host(line.substr(0, end), host) || !read_settings(line.substr(end), host)) {
         return "'" + std::string(line) + "' is not of the form 'host [slots=N]' or 'host:N'";
     }
-    add_host(out, std::move(host));
+    out.add(std::move(host));
     return {};
 }
 
@@ -87,39 +114,52 @@ const std::string& host_name() {
     return name;
 }
 
-bool is_this_machine(std::string_view host) {
-    return host == "localhost" || host == "::1" || host.starts_with("127.") ||
-           (host.find_first_not_of("0123456789.") == std::string_view::npos
-                ? is_own_address(host)
-                : host == host_name() || (without_domain(host) == without_domain(host_name()) &&
-                                          (without_domain(host) == host || without_domain(host_name()) == host_name())));
+bool is_this_machine(std::string_view name) {
+    const std::string host = lower(name);
+    if (host == "localhost" || host == "::1" || host.starts_with("127.")) return true;
+    if (host.find_first_not_of("0123456789.") == std::string::npos) return is_own_address(host);
+    static const std::string own = lower(host_name());
+    const std::string_view short_name = without_domain(host), own_short_name = without_domain(own);
+    return host == own || (short_name == own_short_name && (short_name == host || own_short_name == own));
 }
 
-bool same_host(std::string_view a, std::string_view b) {
+bool same_host(std::string_view one, std::string_view other) {
+    const std::string a = lower(one), b = lower(other);
     if (a == b) return true;
     const bool one_is_short = without_domain(a) == a || without_domain(b) == b;
     if (one_is_short && without_domain(a) == without_domain(b)) return true;
     return is_this_machine(a) && is_this_machine(b);
 }
 
-void add_host(std::vector<HostSlots>& hosts, HostSlots host) {
-    const auto known = std::find_if(hosts.begin(), hosts.end(), [&](const HostSlots& h) { return h.name == host.name; });
-    if (known == hosts.end()) {
-        hosts.push_back(std::move(host));
-    } else {
-        // A host that is listed n times has n slots, as batch systems write it.
-        known->slots = std::max(known->slots, 1u) + std::max(host.slots, 1u);
-    }
+void HostNames::add(std::string_view name, uint32_t host) {
+    const std::string key = lower(name);
+    if (!by_name_.try_emplace(key, host).second) return;
+    by_short_name_.try_emplace(std::string(without_domain(key)), host);
+    if (this_machine_ == kNone && is_this_machine(key)) this_machine_ = host;
 }
+
+uint32_t HostNames::find(std::string_view name) const {
+    const std::string key = lower(name);
+    if (const auto found = by_name_.find(key); found != by_name_.end()) return found->second;
+    const std::string short_name(without_domain(key));
+    const auto& names = short_name == key ? by_short_name_ : by_name_;
+    if (const auto found = names.find(short_name); found != names.end()) return found->second;
+    return this_machine_ != kNone && is_this_machine(key) ? this_machine_ : kNone;
+}
+
+void unite_slots(uint32_t& slots, uint32_t more) { slots = std::max(slots, 1u) + std::max(more, 1u); }
+
+void add_host(std::vector<HostSlots>& hosts, HostSlots host) { HostList(hosts).add(std::move(host)); }
 
 std::string read_hosts(std::string_view list, std::vector<HostSlots>& out) {
     if (list.empty()) return "an empty list of hosts";
+    HostList hosts(out);
     while (true) {
         const size_t comma = list.find(',');
         HostSlots host;
         if (!read_host(list.substr(0, comma), host))
             return "'" + std::string(list.substr(0, comma)) + "' is not a host, or host:slots";
-        add_host(out, std::move(host));
+        hosts.add(std::move(host));
         if (comma == std::string_view::npos) return {};
         list.remove_prefix(comma + 1);
     }
@@ -127,7 +167,8 @@ std::string read_hosts(std::string_view list, std::vector<HostSlots>& out) {
 
 std::string read_hostfile(const std::string& path, std::vector<HostSlots>& out) {
     const size_t before = out.size();
-    const std::string problem = read_lines("hostfile", path, [&](std::string_view line) { return read_line(line, out); });
+    HostList hosts(out);
+    const std::string problem = read_lines("hostfile", path, [&](std::string_view line) { return read_line(line, hosts); });
     if (problem.empty() && out.size() == before && before == 0) return "the hostfile '" + path + "' names no host";
     return problem;
 }

@@ -30,6 +30,7 @@ const char* state_of(const UniverseHost& host) {
             return host.doubtful ? "not answering" : "up";
         case UniverseHost::State::failed:
             return "failed";
+        case UniverseHost::State::alias:
         case UniverseHost::State::lost:
             break;
     }
@@ -115,6 +116,7 @@ std::string StandingRoot::status() const {
                 std::to_string(host.slots ? host.slots : host.facts.cores) + " slots in use" +
                 (host.problem.empty() ? "" : "; " + host.problem) + "\n";
     }
+    if (const std::string names = universe_->aliases(); !names.empty()) text += "  " + names + "\n";
     for (const std::string& sentence : notes_) text += "  note: " + sentence + "\n";
     return text;
 }

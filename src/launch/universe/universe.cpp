@@ -37,6 +37,8 @@ Universe::Universe(EventLoop& loop, Launcher& launcher, std::optional<TreeSettin
     own.state = UniverseHost::State::up;
     own.facts = tree_ ? own_facts() : own_identity();
     own.offered = !tree_;
+    host_names_.add(own.name, kRootHost);
+    host_with_id_[own.facts.entry.id] = kRootHost;
     hosts_.push_back(std::move(own));
     if (tree_) listen_to_tree();
 }
@@ -69,12 +71,9 @@ void Universe::post(std::function<void()> what) {
 }
 
 uint32_t Universe::find_host(std::string_view name) const {
-    for (size_t i = 0; i < hosts_.size(); ++i) {
-        const UniverseHost& host = hosts_[i];
-        if (same_host(name, host.name) || (host.facts.entry.name[0] && same_host(name, host.facts.entry.name)))
-            return static_cast<uint32_t>(i);
-    }
-    return job::kNoHost;
+    const uint32_t host = host_names_.find(name);
+    if (host == HostNames::kNone) return job::kNoHost;
+    return hosts_[host].same_as == job::kNoHost ? host : hosts_[host].same_as;
 }
 
 uint32_t Universe::slots() const {
@@ -103,12 +102,13 @@ void Universe::add_hosts(const std::vector<HostSlots>& hosts, bool offered, std:
             growth.hosts.push_back(known);
             continue;
         }
-        if (known != job::kNoHost) hosts_[known].name += " (before)";  // a new daemon takes its place
+        if (known != job::kNoHost) replace_name(known);
         UniverseHost entry;
         entry.name = host.name;
         entry.slots = host.slots;
         entry.offered = offered;
         growth.hosts.push_back(static_cast<uint32_t>(hosts_.size()));
+        host_names_.add(entry.name, static_cast<uint32_t>(hosts_.size()));
         hosts_.push_back(std::move(entry));
         fresh.push_back(host.name);
     }
@@ -122,11 +122,76 @@ void Universe::on_host_ready(uint32_t host, std::string_view facts) {
     if (host >= hosts_.size()) return;
     if (decode(facts, hosts_[host].facts)) {
         hosts_[host].state = UniverseHost::State::up;
+        host_names_.add(hosts_[host].facts.entry.name, host);
+        recognize(host);
     } else {
         hosts_[host].state = UniverseHost::State::failed;
         hosts_[host].problem = "the daemon on " + hosts_[host].name + " introduced itself in words not understood here";
     }
     check_growth();
+}
+
+// A machine may have been named twice, by an address, say, or the name of another of its networks. Processes recognize their host by
+// its id, so it must be one host here as well: that of the first name, unless another is in use already.
+void Universe::recognize(uint32_t host) {
+    const auto [at, fresh] = host_with_id_.try_emplace(hosts_[host].facts.entry.id, host);
+    if (fresh) return;
+    const uint32_t other = at->second;
+    if (host > other || is_in_use(other)) return make_alias(host, other);
+    at->second = host;
+    make_alias(other, host);
+}
+
+void Universe::make_alias(uint32_t host, uint32_t of) {
+    UniverseHost &alias = hosts_[host], &same = hosts_[of];
+    if (alias.offered && same.offered) {
+        unite_slots(same.slots, alias.slots);
+    } else if (alias.slots > 0) {
+        same.slots = alias.slots;
+    }
+    same.offered |= alias.offered;
+    alias.offered = false;
+    alias.state = UniverseHost::State::alias;
+    for (UniverseHost& other : hosts_) {
+        if (other.same_as == host) other.same_as = of;
+    }
+    alias.same_as = of;
+}
+
+bool Universe::is_in_use(uint32_t host) const {
+    return host == kRootHost ||
+           std::any_of(jobs_.begin(), jobs_.end(), [&](const Job& job) { return job.holders.contains(host); });
+}
+
+void Universe::forget_machine(uint32_t lost) {
+    const auto at = host_with_id_.find(hosts_[lost].facts.entry.id);
+    if (at != host_with_id_.end() && at->second == lost) host_with_id_.erase(at);
+    for (UniverseHost& host : hosts_) {
+        if (host.same_as != lost) continue;
+        host.same_as = job::kNoHost;
+        host.state = UniverseHost::State::lost;
+        host.problem = hosts_[lost].problem;
+    }
+}
+
+std::string Universe::aliases() const {
+    std::string text;
+    for (const UniverseHost& host : hosts_) {
+        if (host.state == UniverseHost::State::alias)
+            text += (text.empty() ? "" : ", ") + host.name + " is the same machine as " + hosts_[host.same_as].name;
+    }
+    return text;
+}
+
+// A host that is lost or was never there: a new daemon takes its place, under each of its names.
+void Universe::replace_name(uint32_t host) {
+    hosts_[host].name += " (before)";
+    host_names_ = {};
+    for (uint32_t i = 0; i < hosts_.size(); ++i) {
+        if (hosts_[i].name.ends_with(" (before)")) continue;
+        host_names_.add(hosts_[i].name, i);
+        if (hosts_[i].state == UniverseHost::State::up) host_names_.add(hosts_[i].facts.entry.name, i);
+    }
 }
 
 void Universe::on_host_failed(uint32_t host, const std::string& sentence) {
@@ -140,7 +205,7 @@ bool Universe::has_grown(const Growth& growth, std::string& problem) const {
     bool all_up = true;
     for (const uint32_t host : growth.hosts) {
         const UniverseHost::State state = hosts_[host].state;
-        all_up = all_up && state == UniverseHost::State::up;
+        all_up = all_up && (state == UniverseHost::State::up || state == UniverseHost::State::alias);
         if (state == UniverseHost::State::failed || state == UniverseHost::State::lost) problem = hosts_[host].problem;
     }
     return all_up || !problem.empty();

@@ -34,7 +34,7 @@ struct PlacedOutcome {
 
 /// One host of the universe; its number is the tree's.
 struct UniverseHost {
-    enum class State { starting, up, failed, lost };
+    enum class State { starting, up, failed, lost, alias };
     std::string name;    ///< as the user gave it
     uint32_t slots = 0;  ///< 0: as many as cores
     State state = State::starting;
@@ -43,6 +43,8 @@ struct UniverseHost {
     bool offered = true;    ///< jobs that name no host may go there
     bool doubtful = false;  ///< up, but perhaps lost: only what names it goes there
     std::string problem;    ///< when failed or lost
+    uint32_t same_as =
+        job::kNoHost;  ///< an alias: the host that it is. Its daemon carries messages for others and does nothing else
 };
 
 /// Single-threaded, on the loop of the tree and the launcher.
@@ -62,6 +64,8 @@ class Universe {
     void add_hosts(const std::vector<HostSlots>& hosts, bool offered, std::function<void(const std::string&)> ready);
     const std::vector<UniverseHost>& hosts() const { return hosts_; }
     bool knows(std::string_view name) const { return find_host(name) != job::kNoHost; }
+    /// For the user: names that have turned out to mean one machine. Empty if there are none.
+    std::string aliases() const;
     uint32_t slots() const;
     size_t jobs() const { return jobs_.size(); }
     uint32_t processes() const;
@@ -89,6 +93,7 @@ class Universe {
 
     void listen_for_clients(const std::string& socket_name, std::function<void()> done);
     std::function<void(uint32_t host, const Order& order)> on_client;
+    std::function<void(uint32_t host)> on_clients_lost;  ///< with their host
     void send_to_client(uint32_t host, uint64_t connection, control::MessageKind kind, const std::string& payload);
 
   private:
@@ -104,6 +109,11 @@ class Universe {
     void listen_to_tree();
     uint32_t find_host(std::string_view name) const;
     void on_host_ready(uint32_t host, std::string_view facts);
+    void recognize(uint32_t host);
+    void make_alias(uint32_t host, uint32_t of);
+    bool is_in_use(uint32_t host) const;
+    void forget_machine(uint32_t host);
+    void replace_name(uint32_t host);
     void on_host_failed(uint32_t host, const std::string& sentence);
     void on_host_lost(uint32_t host, const std::string& sentence);
     std::vector<uint32_t> offered_hosts() const;
@@ -170,6 +180,8 @@ class Universe {
     Deputy deputy_;
     NameClient names_;
     std::vector<UniverseHost> hosts_;
+    HostNames host_names_;                                    ///< those that may be asked for
+    std::unordered_map<job::HostId, uint32_t> host_with_id_;  ///< which of those that are up is that machine
     std::vector<Growth> growing_;
     std::list<Job> jobs_;
     std::unordered_map<Patron*, uint32_t> stacks_awaited_;

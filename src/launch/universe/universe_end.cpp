@@ -98,9 +98,12 @@ void Universe::patron_lost_a_job(Patron& patron) {
 
 void Universe::on_host_lost(uint32_t host, const std::string& sentence) {
     if (host >= hosts_.size()) return;
+    if (on_clients_lost) on_clients_lost(host);
+    if (hosts_[host].state == UniverseHost::State::alias) return;  // the machine is reached by its other name
     hosts_[host].state = UniverseHost::State::lost;
     hosts_[host].problem = sentence;
     hosts_[host].placed = 0;
+    forget_machine(host);
     std::vector<job::JobId> touched;
     for (const Job& job : jobs_) touched.push_back(job.id());
     std::set<Patron*> told;

@@ -1,5 +1,6 @@
 // How jobs start: placed here, started there.
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/config.h"
 #include "launch/process/process_environment.h"
@@ -28,6 +29,7 @@ bool Universe::find_rooms(const Program& program, bool spawned, PlacementRequest
     request.per_host = program.per_host;
     request.least_loaded = spawned;
     request.fixed = program.host_of_process;
+    std::unordered_map<uint32_t, size_t> known;  // one machine may have several names; a rank file counts the names
     for (const HostSlots& wanted : program.hosts) {
         const uint32_t host = find_host(wanted.name);
         if (host == job::kNoHost) {
@@ -37,6 +39,11 @@ bool Universe::find_rooms(const Program& program, bool spawned, PlacementRequest
         if (hosts_[host].state != UniverseHost::State::up) {
             problem = hosts_[host].problem.empty() ? "host " + wanted.name + " is not up" : hosts_[host].problem;
             return false;
+        }
+        const auto [at, fresh] = known.try_emplace(host, request.hosts.size());
+        if (!fresh && request.fixed.empty()) {
+            unite_slots(request.slots[at->second], wanted.slots);
+            continue;
         }
         request.hosts.push_back(host);
         request.slots.push_back(wanted.slots);
