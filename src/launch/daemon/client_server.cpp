@@ -84,6 +84,12 @@ void ClientServer::on_relayed(uint32_t host, uint64_t connection, MessageKind ki
 
 void ClientServer::on_relayed_end(uint32_t host, uint64_t connection) { close_soon({host, connection}); }
 
+void ClientServer::on_host_lost(uint32_t host) {
+    for (const auto& [key, client] : clients_) {
+        if (key.first == host) close_soon(key);
+    }
+}
+
 bool ClientServer::on_frame(Key key, MessageKind kind, const std::string& payload) {
     if (kind == kind_of(ClientMessage::submit)) return submit(key, payload);
     if (kind == MessageKind::status || kind == MessageKind::stop) {

@@ -27,6 +27,8 @@ class ClientServer {
     /// A frame, or the end, of a client that is connected to another host's relay.
     void on_relayed(uint32_t host, uint64_t connection, control::MessageKind kind, const std::string& payload);
     void on_relayed_end(uint32_t host, uint64_t connection);
+    /// The host is lost, and whoever was there.
+    void on_host_lost(uint32_t host);
     /// Sends a frame to such a client.
     std::function<void(uint32_t host, uint64_t connection, control::MessageKind, const std::string& payload)> send_relayed;
 

@@ -66,6 +66,7 @@ int StandingRoot::run(const std::string& hosts, const std::string& prefix) {
         if (order.kind == OrderKind::client_gone) return clients_->on_relayed_end(host, order.connection);
         clients_->on_relayed(host, order.connection, static_cast<control::MessageKind>(order.message), order.bytes);
     };
+    universe_->on_clients_lost = [this](uint32_t host) { clients_->on_host_lost(host); };
     clients_->send_relayed = [this](uint32_t host, uint64_t connection, control::MessageKind kind, const std::string& payload) {
         universe_->send_to_client(host, connection, kind, payload);
     };
