@@ -18,4 +18,8 @@ void flush_output();
 /// abort ends its helpers on the hosts at once, with what they have not read yet.
 void let_output_be_read();
 
+/// Asks for short slices of a core for this thread (Linux 6.12 and later): who runs for microseconds at a time gets its core the sooner.
+/// Children begin as others do. Policy and niceness stay as they are; where that can't be, nothing happens.
+void ask_for_short_slices();
+
 }  // namespace starling

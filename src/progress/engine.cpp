@@ -3,8 +3,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -15,6 +13,7 @@
 #include "base/counters.h"
 #include "base/error.h"
 #include "base/lock.h"
+#include "base/process.h"
 #include "base/state.h"
 #include "link/peer.h"
 #include "link/transports.h"
@@ -123,18 +122,6 @@ bool poll_paths() {
     if (!any || ++busy_polls % kBusyPolls == 0) any |= link::poll_but_rings(any);
     for (int i = 0; i < poller_count; ++i) any |= pollers[i]();
     return any;
-}
-
-/// Who runs for microseconds at a time gets its core the sooner the shorter a slice it asks for (Linux 6.12 and later).
-void ask_for_short_slices() {
-    struct {
-        uint32_t size, policy;
-        uint64_t flags;
-        int32_t nice;
-        uint32_t priority;
-        uint64_t runtime, deadline, period;
-    } wish{sizeof wish, SCHED_OTHER, 0, 0, 0, 100'000, 0, 0};
-    syscall(SYS_sched_setattr, 0, &wish, 0);
 }
 
 // While a thread of the program waits, it looks at the sockets itself. Whatever else these bring is left for the program's next call,

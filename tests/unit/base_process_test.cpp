@@ -2,7 +2,9 @@
 #include "base/process.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,6 +27,23 @@ pid_t child_that_prints(const std::array<int, 2>& ends) {
     let_output_be_read();
     int waiting = -1;
     _exit(ioctl(ends[0], FIONREAD, &waiting) != 0 ? 3 : waiting == 0 ? 0 : 1);
+}
+
+// A child that asks for short slices keeps its niceness, as do those that it starts, and those have slices as long as others'.
+TEST(Process, ShortSlicesAreNobodyElses) {
+    const pid_t child = fork();
+    if (child == 0) {
+        if (nice(5) != 5) _exit(2);
+        ask_for_short_slices();
+        if (getpriority(PRIO_PROCESS, 0) != 5) _exit(3);
+        if (fork() == 0) _exit(getpriority(PRIO_PROCESS, 0) == 5 && (sched_getscheduler(0) & SCHED_RESET_ON_FORK) == 0 ? 0 : 4);
+        int status = 0;
+        wait(&status);
+        _exit(WEXITSTATUS(status));
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 int code_of(pid_t child) {

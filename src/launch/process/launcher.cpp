@@ -14,6 +14,7 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "base/process.h"
 #include "job/environment.h"
 #include "launch/process/control_server.h"
 #include "launch/process/explanation.h"
@@ -84,6 +85,7 @@ bool Launcher::prepare() {
     char mark[64];
     std::snprintf(mark, sizeof mark, "STARLING_LAUNCHER=%d.%llx", getpid(), static_cast<unsigned long long>(random));
     mark_ = mark;
+    ask_for_short_slices();  // the ranks wait for what it has to say, such as that one has died
     if (!guard_.start(mark_, settings_.argv)) return false;
     control_ = std::make_unique<ControlServer>(*this);
     return control_->start();
