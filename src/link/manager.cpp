@@ -117,6 +117,15 @@ void make_room_for(Peer& asking, transport::Connector& by) {
     if (least && gives_way(*least, asking)) apply(*least, Event::want_close);
 }
 
+/// Why, in the last byte of the place that other packets have for an offer.
+enum class Refusal : uint8_t { not_said, no_place, failed };
+
+void send_refusal(Peer& peer, Refusal why) {
+    std::byte payload[transport::Connector::kOffer] = {};
+    payload[sizeof payload - 1] = static_cast<std::byte>(why);
+    send_about_connection(peer, packet::Kind::refuse, payload, sizeof payload);
+}
+
 void finish(Peer& peer, transport::Connector& by) {
     by.finish(*peer.base);
     if (peer.near.close_pending && !try_close(peer)) mark_pending(peer);
@@ -160,7 +169,7 @@ void apply(Peer& peer, Event event, const std::byte* offer) {
     if (next.actions & kSendAccept) send_offer(peer, packet::Kind::accept);
     if (next.actions & kSendRefuse) {
         ++counters.refused;
-        send_about_connection(peer, packet::Kind::refuse, nullptr, 0);
+        send_refusal(peer, event == Event::open ? Refusal::no_place : Refusal::failed);
         if (event == Event::open) tell(peer, PlaceNews::turned_away);
     }
     if (next.actions & kSendClose) finish(peer, *by);
@@ -229,7 +238,10 @@ void on_connection_packet(Peer& peer, const Packet& packet) {
         std::memcpy(&stamp, packet.payload + kOffer, sizeof stamp);
         if (!peer.turns.concerns(peer.state, event, stamp)) return;
     }
-    if (event == Event::refuse) peer.backoff = kBackoff;
+    if (event == Event::refuse) {
+        peer.backoff = kBackoff;
+        if (offer[kOffer - 1] != static_cast<std::byte>(Refusal::no_place)) connector(peer)->failed_there(*peer.base);
+    }
     apply(peer, event, event == Event::refuse ? nullptr : offer);
 }
 

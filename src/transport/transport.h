@@ -180,6 +180,9 @@ class Connector {
     virtual void finish(Path& path) = 0;
     /// All of it is over, whatever its state.
     virtual void give_place(Path& path) = 0;
+    /// The peer has answered that the connection asked for can't be opened, for another reason than that it has no place. give_place()
+    /// follows.
+    virtual void failed_there(Path&) {}
     /// Visits the users of paths that have a place.
     virtual void each_user(void (*visit)(void* user, void* argument), void* argument) = 0;
 

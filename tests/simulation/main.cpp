@@ -4,8 +4,10 @@
 //   simulate --seeds FROM-TO [--jobs J]         many, each in a process of its own; says which failed
 //   simulate --twice FROM-TO                    each of them two times: the same happens
 //   simulate --large RANKS                      a job as programs are, and what its connections take
+//   simulate --phased RANKS                     a job whose partners change and come again, and which ways its messages take
 //
-// --reaches A,B: fails if all runs together leave one of these counters at 0.
+// --reaches A,B: fails if all runs together leave one of these counters at 0. --shares A=90,B=5: fails if less than so many per cent of the
+// messages between hosts are counted by one.
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/resource.h>
@@ -40,11 +42,11 @@ namespace {
 constexpr time_t kLongest = 120;
 
 struct Options {
-    std::string library, reaches;
+    std::string library, reaches, shares;
     uint64_t from = 0, to = 0;
     uint32_t ranks = 0;
     unsigned jobs = 1;
-    bool one = false, trace = false, twice = false, large = false;
+    bool one = false, trace = false, twice = false, large = false, phased = false;
 };
 
 constexpr size_t kCounters = 96;  ///< at most
@@ -100,6 +102,7 @@ void load_cipher() {
 }
 
 Script script_of(const Options& options, uint64_t seed) {
+    if (options.phased) return Script::phased(options.ranks);
     return options.large ? Script::large(options.ranks) : Script(seed, options.ranks);
 }
 
@@ -129,7 +132,8 @@ Result simulate(const Options& options, uint64_t seed) {
     setenv("SHMEM_SYMMETRIC_SIZE", "64M", 1);  // of address space, of which all ranks have the same
     for (const auto& [name, value] : script.settings) setenv(name.c_str(), value.c_str(), 1);
     unsetenv("SYSFS_PATH");  // of the kernel's devices, which are the world's (devices.cpp)
-    if (options.one && !options.large) std::printf("seed %" PRIu64 ": %s\n", seed, script.describe().c_str());
+    if (options.one && !options.large && !options.phased)
+        std::printf("seed %" PRIu64 ": %s\n", seed, script.describe().c_str());
     std::fflush(nullptr);
     if (script.placement.encrypts) load_cipher();
     World world(seed);
@@ -181,7 +185,8 @@ class Runner {
                     runs_, failed_.size(), took.count(), static_cast<double>(virtual_ns_) / 1e9, steps_, ranks_, datagrams_,
                     lost_, switches_);
         tell_counters();
-        const bool reached = reached_all();
+        tell_shares();
+        const bool reached = reached_all() && has_shares();
         std::sort(failed_.begin(), failed_.end());
         for (size_t i = 0; i < failed_.size() && i < 50; ++i) std::printf("failed: --seed %" PRIu64 "\n", failed_[i]);
         return failed_.empty() && reached ? 0 : 1;
@@ -204,16 +209,48 @@ class Runner {
         std::printf("%s\n", text.c_str());
     }
 
-    bool reached_all() const {
+    uint64_t counted(std::string_view name) const {
         size_t count = 0;
         const Counter* const table = counter_table(count);
+        const auto known = std::find_if(table, table + count, [&](const Counter& one) { return one.name == name; });
+        const auto index = static_cast<size_t>(known - table);
+        return index < std::min(count, kCounters) ? counted_[index] : 0;
+    }
+
+    /// Per cent of the messages between hosts. Those by rings are a part of those by RC.
+    double share(std::string_view way) const {
+        uint64_t all = 0;
+        for (const char* each : {"messages_udp", "messages_tcp", "messages_verbs", "messages_rc"}) all += counted(each);
+        return all == 0 ? 0 : 100.0 * static_cast<double>(counted(way)) / static_cast<double>(all);
+    }
+
+    void tell_shares() const {
+        if (!options_.phased) return;
+        std::printf("messages between hosts:");
+        for (const char* way : {"udp", "tcp", "verbs", "rc", "rc_ring"})
+            std::printf(" %s %.1f %%", way, share(std::string("messages_") + way));
+        std::printf("\n");
+    }
+
+    bool has_shares() const {
+        bool all = true;
+        for (size_t at = 0; at < options_.shares.size();) {
+            const size_t end = std::min(options_.shares.find(',', at), options_.shares.size());
+            const std::string one = options_.shares.substr(at, end - at), way = one.substr(0, one.find('='));
+            const double least = std::atof(one.c_str() + std::min(way.size() + 1, one.size()));
+            if (share(way) < least) std::fprintf(stderr, "the share of '%s' is %.1f %%\n", way.c_str(), share(way));
+            all &= share(way) >= least;
+            at = end + 1;
+        }
+        return all;
+    }
+
+    bool reached_all() const {
         bool all = true;
         for (size_t at = 0; at < options_.reaches.size();) {
             const size_t end = std::min(options_.reaches.find(',', at), options_.reaches.size());
             const std::string name = options_.reaches.substr(at, end - at);
-            const auto known = std::find_if(table, table + count, [&](const Counter& one) { return one.name == name; });
-            const auto index = static_cast<size_t>(known - table);
-            const bool reached = index < std::min(count, kCounters) && counted_[index] > 0;
+            const bool reached = counted(name) > 0;
             if (!reached) std::fprintf(stderr, "no run has reached what '%s' counts\n", name.c_str());
             all &= reached;
             at = end + 1;
@@ -288,6 +325,7 @@ class Runner {
     std::fprintf(stderr,
                  "usage: simulate [--library FILE] --seed N [--trace] [--ranks R]\n"
                  "       simulate [--library FILE] --large RANKS\n"
+                 "       simulate [--library FILE] [--shares COUNTER=PERCENT,...] --phased RANKS\n"
                  "       simulate [--library FILE] [--jobs J] [--reaches COUNTER,...] --seeds FROM-TO | --twice FROM-TO\n");
     std::exit(2);
 }
@@ -331,8 +369,13 @@ Options read_options(char** arguments) {
         } else if (name == "--large") {
             options.large = options.one = true;
             options.ranks = static_cast<uint32_t>(number);
+        } else if (name == "--phased") {
+            options.phased = options.one = true;
+            options.ranks = static_cast<uint32_t>(number);
         } else if (name == "--reaches") {
             options.reaches = value;
+        } else if (name == "--shares") {
+            options.shares = value;
         } else if (name == "--jobs") {
             options.jobs = static_cast<unsigned>(number);
         } else if (name == "--seed") {

@@ -32,15 +32,15 @@ std::vector<char> message_of(const Step& step, uint64_t way = 0) {
 }
 
 const char* name_of(Kind kind) {
-    static constexpr const char* kNames[] = {"message",           "exchange",   "crowd",  "cancelled send",
-                                             "cancelled receive", "collective", "split",  "duplicate",
-                                             "release",           "compute",    "window", "symmetric memory"};
+    static constexpr const char* kNames[] = {"message",    "exchange", "crowd",           "cancelled send", "cancelled receive",
+                                             "collective", "split",    "duplicate",       "release",        "compute",
+                                             "phase",      "window",   "symmetric memory"};
     return kNames[static_cast<int>(kind)];
 }
 
 bool is_for_all(const Step& step) {
     return step.kind == Kind::collective || step.kind == Kind::split || step.kind == Kind::duplicate ||
-           step.kind == Kind::release || step.kind == Kind::window || step.kind == Kind::symmetric;
+           step.kind == Kind::release || step.kind == Kind::phase || step.kind == Kind::window || step.kind == Kind::symmetric;
 }
 
 }  // namespace
@@ -143,6 +143,10 @@ void Player::play(const Step& step) {
             return use_window(step);
         case Kind::symmetric:
             return use_symmetric(step);
+        case Kind::phase:
+            wait_for_all();
+            ok(mpi_.Phase_begin(MPI_COMM_WORLD, ("phase " + std::to_string(step.count)).c_str()), "MPIX_Phase_begin");
+            return;
         case Kind::compute:
             if (sends) world()->compute(step.ns);
             return;

@@ -33,47 +33,101 @@ Script::Script(uint64_t its_seed, uint32_t wanted_ranks) : seed(its_seed) {
     if (has_devices) set_devices(Random(seed ^ 0x7e6c));
 }
 
-Script Script::large(uint32_t ranks) {
-    constexpr uint32_t kPerHost = 64;
+Script Script::with_devices(uint32_t ranks, uint32_t hosts) {
     Script made;
-    made.name = "large";
     made.ranks = ranks;
     made.doomed.assign(ranks, false);
-    made.placement.hosts = (ranks + kPerHost - 1) / kPerHost;
-    for (uint32_t rank = 0; rank < ranks; ++rank) made.placement.host_of_rank.push_back(rank / kPerHost);
-    made.devices.fitted.assign(made.placement.hosts, true);
+    made.placement.hosts = hosts;
+    const uint32_t per_host = (ranks + hosts - 1) / hosts;
+    for (uint32_t rank = 0; rank < ranks; ++rank) made.placement.host_of_rank.push_back(rank / per_host);
+    made.devices.fitted.assign(hosts, true);
     for (const auto& [setting, value] :
          {std::pair{"STARLING_CONFIG", "none"}, {"STARLING_PMI", "none"}, {"STARLING_RMA_THREAD", "off"}})
         made.settings.emplace_back(setting, value);
+    Community& world = made.communities.emplace_back();
+    for (uint32_t rank = 0; rank < ranks; ++rank) world.members.push_back(rank);
+    made.released_.push_back(false);
+    return made;
+}
+
+Script Script::large(uint32_t ranks) {
+    constexpr uint32_t kPerHost = 64;
+    Script made = with_devices(ranks, (ranks + kPerHost - 1) / kPerHost);
+    made.name = "large";
     made.write_large();
     return made;
+}
+
+Script Script::phased(uint32_t ranks) {
+    Script made = with_devices(ranks, ranks);
+    made.name = "phased";
+    made.devices.places = made.devices.sends = 256;
+    for (const auto& [setting, value] : {std::pair{"STARLING_PLAN", "learn"},
+                                         {"STARLING_MAX_CONNECTIONS", "4"},
+                                         {"STARLING_MAX_DIRECT", "4"},
+                                         {"STARLING_CONNECT_MESSAGES", "8"},
+                                         {"STARLING_WAIT", "poll"},
+                                         {"STARLING_MULTICAST", "off"}})
+        made.settings.emplace_back(setting, value);
+    made.write_phased();
+    return made;
+}
+
+void Script::add_message(uint32_t from, uint32_t to) {
+    Step step{};
+    step.kind = Kind::message;
+    step.send = SendWay::isend;
+    step.receive = ReceiveWay::irecv;
+    step.from = static_cast<int>(from);
+    step.to = static_cast<int>(to);
+    step.tag = next_tag_;
+    next_tag_ = next_tag_ == 30'000 ? 1000 : next_tag_ + 2;
+    add(step);
 }
 
 // Neighbours hear enough from each other for a connection by any measure (STARLING_CONNECT_BYTES, _MESSAGES), all others little.
 void Script::write_large() {
     constexpr uint32_t kRounds = 6, kBytes = 48 << 10, kReductions = 20;
-    Community& world = communities.emplace_back();
-    for (uint32_t rank = 0; rank < ranks; ++rank) world.members.push_back(rank);
-    released_.push_back(false);
-    Step step{};
-    step.kind = Kind::exchange;
-    step.bytes = kBytes;
     for (uint32_t round = 0; round < kRounds; ++round)
         for (const uint32_t stride : {1u, 16u, 128u})
             for (uint32_t rank = 0; rank < ranks; ++rank) {
-                step.from = static_cast<int>(rank);
-                step.to = static_cast<int>((rank + stride) % ranks);
-                step.tag = next_tag_;
-                next_tag_ = next_tag_ == 30'000 ? 1000 : next_tag_ + 2;
-                if (step.from != step.to) add(step);
+                const uint32_t to = (rank + stride) % ranks;
+                if (rank == to) continue;
+                add_message(rank, to);
+                steps.back().bytes = kBytes;
             }
-    step = {};
+    Step step{};
     step.kind = Kind::collective;
     step.count = 1;
     step.collective = Collective::allreduce;
     for (uint32_t i = 0; i < kReductions; ++i) add(step);
     step.collective = Collective::alltoall;
     add(step);
+}
+
+// In each phase two partners, as in a ring whose order is another in each; of 1 KB, eight at a time.
+void Script::write_phased() {
+    constexpr uint32_t kPhases = 4, kRounds = 8, kMessages = 500, kAtATime = 8, kBytes = 1024;
+    std::vector<std::vector<uint32_t>> orders(kPhases);
+    Random random(1);
+    for (std::vector<uint32_t>& order : orders) {
+        order = communities[0].members;
+        for (size_t i = order.size(); i-- > 1;) std::swap(order[i], order[random.below(i + 1)]);
+    }
+    for (uint32_t round = 0; round < kRounds; ++round)
+        for (uint32_t phase = 0; phase < kPhases; ++phase) {
+            Step begin{};
+            begin.kind = Kind::phase;
+            begin.count = phase;
+            add(begin);
+            for (uint32_t i = 0; i < kMessages; ++i)
+                for (uint32_t at = 0; at < ranks; ++at)
+                    for (const uint32_t away : {1u, 2u}) {
+                        add_message(orders[phase][at], orders[phase][(at + away) % ranks]);
+                        steps.back().bytes = kBytes;
+                        steps.back().waits = i % kAtATime == kAtATime - 1;
+                    }
+        }
 }
 
 // InfiniBand and RoCE, mostly on all hosts and rails. Their faults are those of messages and of rails, and some of their own.

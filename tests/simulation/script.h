@@ -27,6 +27,7 @@ enum class Kind : uint8_t {
     duplicate,
     release,    ///< of a communicator
     compute,    ///< one rank does something else
+    phase,      ///< all have done what they have begun, and begin the phase with the number `count`
     window,     ///< made, used in `count` epochs and freed; of memory that was there if any_tag
     symmetric,  ///< OpenSHMEM's memory and teams, in `count` rounds of all ranks
 };
@@ -87,6 +88,9 @@ struct Script {
     /// A job as programs are, of which nothing goes wrong: hosts of 64 ranks, each with a device; all talk to their neighbours in a grid, and
     /// then to all others.
     static Script large(uint32_t ranks);
+    /// A job of a rank on each host, with a device, whose partners change from phase to phase and come again: more than may have
+    /// connections at a time, so that a plan has something to learn.
+    static Script phased(uint32_t ranks);
 
     uint64_t seed;
     const char* name = "";  ///< what kind of trouble there is
@@ -114,7 +118,10 @@ struct Script {
     void set_devices(Random random);
     void trouble(Random& random);
     void write(Random& random);
+    static Script with_devices(uint32_t ranks, uint32_t hosts);
     void write_large();
+    void write_phased();
+    void add_message(uint32_t from, uint32_t to);
     void write_step(Random& random, uint32_t community);
     void write_message(Random& random, Step step);
     void write_crowd(Random& random, Step step);

@@ -54,7 +54,7 @@ TEST_P(RcRingTest, ShortFramesAreWritten) {
 TEST_P(RcRingTest, OfAllLengthsRoundAndRound) {
     std::vector<std::string> sent;
     for (int i = 0; i < 1000; ++i) {
-        sent.push_back(text(i, static_cast<size_t>(i * 37 % 1200)));
+        sent.push_back(text(i, static_cast<size_t>(i * 37 % 1500)));
         ASSERT_EQ(a.send(sent.back()), Sent::done);
         run();
     }
@@ -79,6 +79,12 @@ TEST_P(RcRingTest, AFullRingLeavesTheRestToTheQueueInOrder) {
     EXPECT_GT(by_ring(), RcRing::kSlots);
     run();
     EXPECT_EQ(b.frames.size(), 110u);
+}
+
+// With the headers of a packet and of its session.
+TEST_P(RcRingTest, AMessageOfAKilobyteFits) {
+    ASSERT_EQ(a.send(text(1, 1024 + sizeof(packet::Header) + sizeof(DatagramHeader))), Sent::done);
+    EXPECT_EQ(by_ring(), 1u);
 }
 
 // The receiver looks at the ring and at the queue at any time.

@@ -80,10 +80,10 @@ TEST_F(RcTest, RefusalsAreToldAtOnce) {
     b.rc->drop(*b.connection);
     EXPECT_EQ(b.queues(), 0u);
     std::string other = offer;
-    other[10] = static_cast<char>(0x82);
+    other[10] = static_cast<char>(0x83);
     b.connect();
     EXPECT_EQ(b.use(packet::Kind::open, other), MPI_ERR_OTHER);
-    EXPECT_NE(std::string(failure_text()).find("version 2"), std::string::npos) << failure_text();
+    EXPECT_NE(std::string(failure_text()).find("version 3"), std::string::npos) << failure_text();
 }
 
 TEST_F(RcTest, AWayThatCarriesNothingDoesNotOpen) {

@@ -128,6 +128,7 @@ class Network final : public transport::Transport, public transport::Connector, 
     void use(transport::Path& path, packet::Kind kind, const std::byte* offer) override;
     void finish(transport::Path& path) override;
     void give_place(transport::Path& path) override;
+    void failed_there(transport::Path& path) override;
     void each_user(void (*visit)(void* user, void* argument), void* argument) override;
 
   private:

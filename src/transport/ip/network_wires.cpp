@@ -333,11 +333,16 @@ void Network::finish(transport::Path& path) {
 void Network::give_place(transport::Path& path) {
     Remote& to = remote(path);
     to.detach_wire();
-    if (to.wire_->rc && !to.wire_->opened_once) avoid_rc(to);  // the peer has refused it, perhaps for that
     drop_connection(to);
     std::erase(wired_, &to);
     std::erase(told_, &to);
     to.wire_.reset();
+}
+
+// One without a place would have none for TCP either, and asks in its turn when it has.
+void Network::failed_there(transport::Path& path) {
+    Remote& to = remote(path);
+    if (to.wire_ && to.wire_->rc && !to.wire_->opened_once) avoid_rc(to);
 }
 
 void Network::each_user(void (*visit)(void* user, void* argument), void* argument) {

@@ -38,7 +38,7 @@ struct RcOffer {
     uint32_t answers = 0;  ///< an accept: the queue that it is for
 };
 static_assert(sizeof(RcOffer) == 32);
-inline constexpr uint8_t kRcVersion = 0x81;  ///< none of TCP's
+inline constexpr uint8_t kRcVersion = 0x82;  ///< none of TCP's; 0x81 had rings of shorter slots
 
 /// Payload of a packet `wire_gone`: a queue of the sender's, and the one of the receiver's that it was connected to.
 struct QueuePair {

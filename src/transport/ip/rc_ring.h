@@ -38,8 +38,8 @@ static_assert(sizeof(RcRingOffer) == 16 && sizeof(RcSlotEnd) == 16);
 /// The slots of a ring: at the owner, and at the writer a mirror that the device writes from: one whose slot may be written again has been.
 class RcRing {
   public:
-    static constexpr uint32_t kSlots = 32, kSlot = 1024;
-    static constexpr uint32_t kBytes = kSlots * kSlot;  ///< 32 KB: for each direction at each end
+    static constexpr uint32_t kSlots = 32, kSlot = 1280;  ///< a message of 1 KB with its headers, and some more
+    static constexpr uint32_t kBytes = kSlots * kSlot;    ///< 40 KB: for each direction at each end
     static constexpr uint32_t kMost = kSlot - sizeof(RcSlotEnd);
     /// The word of a note of a write into a ring; a receive never has that serial.
     static constexpr uint32_t kWord = ~0u;
