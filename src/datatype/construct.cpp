@@ -131,12 +131,44 @@ int make(int combiner, bool large, std::vector<int64_t> args, std::vector<Dataty
 
 void commit(Datatype& type) { type.committed = true; }
 
-void destroy(const Datatype& constant) {
-    Datatype& type = const_cast<Datatype&>(constant);
-    free_layout(type);
-    if (type.recipe) free_recipe(type.recipe);
-    std::free(type.name);
-    pool.destroy(&type);
+namespace {
+
+/// Types that go, and with them those of their parts that nobody else holds: one after the other, for nesting may be deeper than
+/// the stack.
+class Burial {
+  public:
+    void bury(const Datatype& constant) {
+        Datatype& type = const_cast<Datatype&>(constant);
+        const Recipe* const recipe = type.recipe;
+        free_layout(type);
+        std::free(type.name);
+        pool.destroy(&type);
+        if (!recipe) return;
+        recipe->next_dead = dead_;
+        dead_ = recipe;
+    }
+    void finish() {
+        while (const Recipe* const recipe = dead_) {
+            dead_ = recipe->next_dead;
+            for (const Datatype* type : recipe->types) let_go(*type);
+            if (recipe->equivalent) let_go(*recipe->equivalent);
+            delete recipe;
+        }
+    }
+
+  private:
+    void let_go(const Datatype& type) {
+        if (!type.predefined && --type.references == 0) bury(type);
+    }
+    const Recipe* dead_ = nullptr;
+};
+
+}  // namespace
+
+void destroy(const Datatype& type) {
+    Burial burial;
+    burial.bury(type);
+    burial.finish();
 }
 
 int to_int(const Datatype* type) {

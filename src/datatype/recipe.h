@@ -19,6 +19,8 @@ struct Recipe {
     /// Subarrays, distributed arrays, value-index pairs: an equivalent made of simpler constructors,
     /// retained.
     Datatype* equivalent = nullptr;
+    /// While types are freed: the next of those recipes whose types are gone.
+    mutable const Recipe* next_dead = nullptr;
 };
 
 /// Some copies of a constituent type: for i < count, for j < block, one at offset + i * stride + j *

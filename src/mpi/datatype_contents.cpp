@@ -32,8 +32,7 @@ int describe(MPI_Datatype handle, bool may_be_large, Description& out) {
     out.combiner = type->recipe->combiner;
     out.types = &type->recipe->types;
     if (!sort_contents(*type->recipe, may_be_large && type->recipe->large, out.contents))
-        return fail(MPI_ERR_VALUE_TOO_LARGE,
-                    "the datatype was made with counts that do not fit in an int; ask with the _c form");
+        return fail(MPI_ERR_TYPE, "the datatype was made with counts that do not fit in an int; ask with the _c form");
     return MPI_SUCCESS;
 }
 

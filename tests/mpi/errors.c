@@ -68,6 +68,15 @@ static void types(void) {
     EXPECT_ERROR(MPI_Type_vector(-1, 1, 1, MPI_INT, &type), MPI_ERR_COUNT);
     EXPECT_ERROR(MPI_Type_contiguous(1, MPI_DATATYPE_NULL, &type), MPI_ERR_TYPE);
     EXPECT_ERROR(MPI_Type_size(MPI_DATATYPE_NULL, &value), MPI_ERR_TYPE);
+#if MPI_AT_LEAST(4, 0)
+    // Numbers that don't fit in the int of those who ask.
+    int numbers[4];
+    MPI_Aint addresses[1];
+    OK(MPI_Type_contiguous_c((MPI_Count)1 << 40, MPI_BYTE, &type));
+    EXPECT_ERROR(MPI_Type_get_envelope(type, &numbers[0], &numbers[1], &numbers[2], &numbers[3]), MPI_ERR_TYPE);
+    EXPECT_ERROR(MPI_Type_get_contents(type, 1, 0, 1, numbers, addresses, &bad), MPI_ERR_TYPE);
+    OK(MPI_Type_free(&type));
+#endif
 }
 
 static void collectives(void) {

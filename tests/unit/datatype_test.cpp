@@ -45,6 +45,19 @@ TEST(Predefined, TableMatchesTheAbi) {
     EXPECT_EQ(datatype::from_handle(reinterpret_cast<MPI_Datatype>(0x1001)), nullptr);
 }
 
+TEST(Derived, DeepNestingIsFreedOneByOne) {
+    Datatype* type = nullptr;
+    ASSERT_EQ(datatype::make(MPI_COMBINER_CONTIGUOUS, false, {1}, {&datatype::predefined(MPI_INT)}, &type), MPI_SUCCESS);
+    for (int level = 0; level < 300'000; ++level) {
+        Datatype* outer = nullptr;
+        ASSERT_EQ(datatype::make(MPI_COMBINER_CONTIGUOUS, false, {1}, {type}, &outer), MPI_SUCCESS);
+        datatype::release(*type);
+        type = outer;
+    }
+    EXPECT_EQ(type->size, 4);
+    datatype::release(*type);
+}
+
 TEST(Predefined, SizesAreTheCompilers) {
     const auto size = [](MPI_Datatype handle) { return datatype::predefined(handle).size; };
     EXPECT_EQ(size(MPI_LONG), sizeof(long));
