@@ -1,5 +1,6 @@
 """Writes mpi.h of the MPI 5.0 standard ABI, and mpi-ext.h, what Starling has besides."""
 
+import re
 import textwrap
 
 import table
@@ -53,6 +54,11 @@ def definition(constant):
     return f"(({kind}){value})" if not value.startswith("-") else f"(({kind})({value}))"
 
 
+def prototype(function, name):
+    """Where constants may stand that are no addresses of an array (MPI_UNWEIGHTED), compilers warn if the parameter is written as one."""
+    return re.sub(r"(\w*weights)\[\]", r"*\1", function.prototype(name)) + ";\n"
+
+
 def write():
     constants, types = table.constants(), table.types()
     enums = [t["name"] for t in types if t["kind"] == "enum"]
@@ -80,9 +86,9 @@ def write():
         out.append(f"#define {c['name']} {definition(c)}\n")
     functions = table.functions()
     out.append("\n")
-    out += [f.prototype() + ";\n" for f in functions]
+    out += [prototype(f, f.name) for f in functions]
     out.append("\n")
-    out += [f.prototype("P" + f.name) + ";\n" for f in functions]
+    out += [prototype(f, "P" + f.name) for f in functions]
     out += fortran_conversions()
     out.append(CLOSING)
     return "".join(out)
