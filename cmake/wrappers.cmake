@@ -8,7 +8,8 @@ function(starling_wrapper NAME LANGUAGE VARIABLE COMPILER STANDARD)
     list(JOIN LINK " " LINK)
     set(FIND_MODULES ":")
     if(LANGUAGE STREQUAL Fortran)
-        set(FIND_MODULES "modules=$(\"$prefix/${CMAKE_INSTALL_DATADIR}/starling/fortran/modules\" $compiler) || exit 1")
+        set(FIND_MODULES "modules=$(\"$prefix/${CMAKE_INSTALL_DATADIR}/starling/fortran/modules\" $compiler) || exit 1
+    if [ -r \"$modules/flags\" ]; then read -r flags <\"$modules/flags\"; fi")
     endif()
     configure_file(${PROJECT_SOURCE_DIR}/tools/wrappers/compiler.in ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/${NAME} @ONLY
         FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)

@@ -7,6 +7,9 @@ namespace starling::compat {
 extern "C" {
 
 FORTRAN_ENTRY(f_sync_reg, (void*)) {}
+// The same by module mpi_f08, which passes a descriptor.
+[[gnu::visibility("default")]] void f_sync_reg_of_descriptor(void*) __asm__("mpi_f_sync_reg_f08ts");
+void f_sync_reg_of_descriptor(void*) {}
 FORTRAN_ONLY(mpi_status_f2f08_f08, (const int* from, int* to, int* ierror)) {
     std::memcpy(to, from, sizeof(abi::Status));
     give(ierror, MPI_SUCCESS);

@@ -79,7 +79,8 @@ def show_fortran(tree, work):
     """Modules are made once for each compiler, where STARLING_CACHE says."""
     cache = {"STARLING_CACHE": str(work / "cache")}
     flags = tree.run("mpifort", "--showme:compile", **cache).split()
-    expect(len(flags) == 2 and flags[0] == f"-I{tree.root}/include" and flags[1].startswith(f"-I{work}/cache/"), flags)
+    expect(flags[0] == f"-I{tree.root}/include" and flags[1].startswith(f"-I{work}/cache/"), flags)
+    expect(flags[2:] == ["-fallow-argument-mismatch", "-fallow-invalid-boz"], flags)
     folder = pathlib.Path(flags[1][2:])
     expect({"mpi.mod", "mpi_f08.mod"} <= {path.name for path in folder.iterdir()}, list(folder.iterdir()))
     made = (folder / "mpi.mod").stat().st_ino
@@ -129,6 +130,21 @@ def show_fortran(tree, work):
     for source in ("s.f90", "p.f"):
         out = tree.run("mpifort", "-c", "-fdefault-integer-8", source, fails=True, cwd=work, **cache)
         expect(f"{source} uses MPI" in out and "-fdefault-integer-8" in out, out)
+    (work / "hidden.inc").write_text("include 'mpif.h'\ninteger e\ncall MPI_Init(e)\n")
+    (work / "hides.f90").write_text("include 'hidden.inc'\nend\n")
+    (work / "hides.f").write_text("      include 'mpif.h'\n      end\n")
+    out = tree.run("mpifort", "-c", "-fdefault-integer-8", "hides.f90", fails=True, cwd=work, **cache)
+    expect("mpif.h:" in out and "integers have 4 bytes" in out, out)
+    for source in ("hides.f90", "hides.f"):
+        tree.run("mpifort", "-c", "-Wall", "-Werror", "-Wno-unused", source, cwd=work, **cache)
+    (work / "own.f90").write_text("module own\nuse mpi\nend module\n")
+    (work / "user.f90").write_text("use own\ninteger e\ncall MPI_Init(e)\nend\n")
+    tree.run("mpifort", "-c", "own.f90", cwd=work, **cache)
+    tree.run("mpifort", "-c", "-fdefault-integer-8", "user.f90", fails=True, cwd=work, **cache)
+    # Buffers of several types, as by every mpif.h.
+    (work / "mixed.f90").write_text("include 'mpif.h'\ninteger i, e\nreal x\ncall MPI_Bcast(i, 1, MPI_INTEGER, 0, MPI_COMM_WORLD, e)\n"
+                                    "call MPI_Bcast(x, 1, MPI_REAL, 0, MPI_COMM_WORLD, e)\nend\n")
+    tree.run("mpifort", "-c", "mixed.f90", cwd=work, **cache)
     tree.run("mpifort", "-fdefault-integer-8", "-o", "plain", "plain.f90", cwd=work, **cache)
     expect(tree.run(str(work / "plain")).strip() == "64", "wide integers without MPI")
     # Without a cache of the user's, none that another may exchange.
