@@ -106,6 +106,10 @@ void end() {
     const Lock lock;
     quiet_all();
     if (barrier(*world().everyone)) complain_of_failure();
+    // Nobody has an access under way any more. Who is through the next barrier may be initialized again and access at once, while others are
+    // still here: it must find no memory that goes.
+    hide_memory();
+    if (barrier(*world().everyone)) complain_of_failure();
     close_entries();
     destroy_teams();
     close_memory();

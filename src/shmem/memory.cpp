@@ -71,13 +71,25 @@ void publish() {
     shown.ready.store(shm::SymmetricMemory::kReady);
 }
 
-/// A neighbour's, when it is initialized: whoever asks may well come first.
+bool is_gone(const link::Process& process) {
+    return link::has_ended(process) || process.job->segment().cell(process.rank).state.load() >= job::RankState::exited;
+}
+
+/// A neighbour's, when it is initialized: whoever asks may well come first. One of this job that is finalized has yet to be initialized
+/// again, as this PE is already; one of another job won't be.
 const shm::SymmetricMemory& shown_by(const link::Process& process) {
     shm::SymmetricMemory& shown = shm::Region(process.job->segment().region(process.rank)).symmetric();
+    const bool of_this_job = process.job == link::self().job;
     constexpr progress::WaitSite kInit{nullptr, progress::Expected::unrung};
-    progress::wait_until([&] { return shown.ready.load() != 0 || process.job->dead(); }, kInit);
-    if (shown.ready.load() != shm::SymmetricMemory::kReady) complain("PE %u has called shmem_finalize already", process.rank);
-    return shown;
+    const auto settled = [&] {
+        const uint32_t ready = shown.ready.load();
+        return ready == shm::SymmetricMemory::kReady || (ready == shm::SymmetricMemory::kGone && !of_this_job) ||
+               is_gone(process);
+    };
+    progress::wait_until(settled, kInit);
+    if (shown.ready.load() == shm::SymmetricMemory::kReady) return shown;
+    complain("PE %u has %s: its memory can't be reached", process.rank,
+             shown.ready.load() == shm::SymmetricMemory::kGone ? "called shmem_finalize already" : "ended without shmem_init");
 }
 
 void map_own(Remote& remote) {
@@ -153,10 +165,13 @@ int open_memory() {
     return MPI_SUCCESS;
 }
 
-void close_memory() {
+void hide_memory() {
     const link::Process& me = link::self();
     shm::Region(me.job->segment().region(me.rank)).symmetric().ready.store(shm::SymmetricMemory::kGone);
     for (const rma::RegionKey& key : world().keys) rma::withdraw(key);
+}
+
+void close_memory() {
     world().reached.clear();
     world().stored.clear();
     world().remotes.reset();

@@ -79,6 +79,8 @@ inline World& world() { return the_world.get(); }
 
 /// Takes the address space, finds the program's variables and lets others know. MPI_ERR_NO_MEM with failure_text().
 int open_memory();
+/// From now on who asks for it waits until it is opened again: all PEs do so before one of them may be initialized anew.
+void hide_memory();
 /// Nobody reaches it any more.
 void close_memory();
 /// So much of the heap has to be there for what is allocated; the same on all PEs.
