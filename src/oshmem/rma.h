@@ -91,11 +91,12 @@ void iget(const char* name, void* context, void* dest, const void* source, ptrdi
 inline void ctx_quiet(const char* name, void* context) { starling_shmem_quiet(name, context); }
 inline void ctx_fence(const char* name, void* context) { starling_shmem_fence(name, context); }
 
-/// Nothing is under way and nobody was stored to: then there is nothing to wait for, and nobody to wake.
+/// Nothing is under way and no neighbour was stored to: then there is nothing to wait for, and nobody to wake. What this PE has stored into its
+/// own memory others must see before it looks at theirs, so it takes a fence all the same.
 inline void quiet(const char* name) {
     shmem::Near& near = starling_shmem_near;
     if (near.pes != 0 && near.open.load(std::memory_order_relaxed) == 0 && near.stored.load(std::memory_order_relaxed) < 0) {
-        std::atomic_thread_fence(std::memory_order_acq_rel);
+        std::atomic_thread_fence(std::memory_order_seq_cst);
         return;
     }
     starling_shmem_quiet(name, default_context());

@@ -148,7 +148,7 @@ extern "C" {
 
 int starling_shmem_init(const char* name, int requested, int* provided) {
     calling = name;
-    if (requested < 0 || requested > 3) complain("%d is no thread level", requested);
+    if (requested < 0 || requested > kThreadMultiple) complain("%d is no thread level", requested);
     const MutexGuard guard(life);
     if (world().phase == Phase::running) complain("OpenSHMEM is initialized already");
     constexpr int kLevels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE};

@@ -248,11 +248,15 @@ void wake(Remote& remote) {
 }
 
 void wake_stored() {
-    starling_shmem_near.stored.store(-1, std::memory_order_relaxed);
-    // Who is about to wait says so and looks once more: one of the two sees the other.
-    if (!world().stored.empty()) std::atomic_thread_fence(std::memory_order_seq_cst);
+    // Where threads store beside each other, one that has found its PE named here may have a store on its way that this fence is not for:
+    // the PE stays, and that thread's own quiet wakes it.
+    const bool forget = world().level != kThreadMultiple;
+    if (forget) starling_shmem_near.stored.store(-1, std::memory_order_relaxed);
+    // What was stored is seen by all before anything that is looked at from now on, in this PE's memory too. Who is about to wait says so and
+    // looks once more: one of the two sees the other.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
     for (Remote* remote : world().stored) wake(*remote);
-    world().stored.clear();
+    if (forget) world().stored.clear();
 }
 
 }  // namespace starling::shmem

@@ -48,13 +48,16 @@ struct Remote {
     bool busy() const { return targets[0].open != 0 || targets[1].open != 0; }
 };
 
+/// SHMEM_THREAD_MULTIPLE.
+inline constexpr int kThreadMultiple = 3;
+
 enum class Phase : uint8_t { before, running, finalized };
 
 struct World {
     Phase phase = Phase::before;
     int me = 0, pes = 0;
     uint32_t starts = 0;  ///< how often it was initialized
-    int level = 0;
+    int level = 0;        ///< of threads, as OpenSHMEM numbers them
 
     shm::Pages pages;  ///< the heap
     Heap heap;
