@@ -52,7 +52,18 @@ void give_back(uint64_t offset, uint64_t bytes) {
     madvise(world().pages.data() + first, last - first, MADV_REMOVE);
 }
 
+/// Whether every PE's heap begins at such a multiple: where address space is short it may not.
+bool heap_is_aligned(uint64_t alignment) {
+    return alignment <= kPage ||
+           all_agree(*world().everyone, reinterpret_cast<uintptr_t>(world().pages.data()) % alignment == 0);
+}
+
 std::byte* allocate(uint64_t alignment, uint64_t bytes) {
+    if (!heap_is_aligned(alignment)) {
+        mention("the symmetric heap has no address at a multiple of %llu: SHMEM_SYMMETRIC_SIZE sets its size",
+                static_cast<unsigned long long>(alignment));
+        return nullptr;
+    }
     const uint64_t high = world().heap.high_water(), offset = world().heap.allocate(bytes, alignment);
     if (offset == Heap::kNone) {
         mention("no %llu bytes are left of the symmetric heap's %llu: SHMEM_SYMMETRIC_SIZE sets its size",

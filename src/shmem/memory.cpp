@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "base/config.h"
@@ -145,7 +146,8 @@ int open_memory() {
     if (const int error = heap_limit(limit)) return error;
     world().heap = Heap(limit);
     world().there = 0;
-    if (!world().pages.reserve(world().heap.limit()))
+    // Offsets are aligned as wanted, so addresses are if the heap begins at a multiple of more than any offset.
+    if (!world().pages.reserve(world().heap.limit(), std::bit_ceil(world().heap.limit())))
         return fail(MPI_ERR_NO_MEM,
                     "no address space for a symmetric heap of up to %llu bytes: set SHMEM_SYMMETRIC_SIZE to less",
                     static_cast<unsigned long long>(limit));

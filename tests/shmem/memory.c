@@ -23,12 +23,15 @@ static void test_kinds(void) {
     cleared = shmem_calloc(3, 1000);
     for (int i = 0; i < 3000; i++) EXPECT_INT(cleared[i], 0);
     CHECK(shmem_calloc(SIZE_MAX / 2, 3) == NULL, "more bytes than there can be");
-    for (size_t alignment = 8; alignment <= 1 << 20; alignment *= 4) {
+    const size_t highest = getenv("SHMEM_SYMMETRIC_SIZE") ? 1 << 19 : 1 << 30;
+    for (size_t alignment = 8; alignment <= highest; alignment *= 2) {
         char* aligned = shmem_align(alignment, 100);
-        EXPECT_INT((uintptr_t)aligned % (alignment > 4096 ? 4096 : alignment), 0);
+        CHECK(aligned != NULL, "none at a multiple of %zu", alignment);
+        EXPECT_INT((uintptr_t)aligned % alignment, 0);
         expect_same_offset(aligned, base);
         shmem_free(aligned);
     }
+    CHECK(shmem_align(0, 100) == NULL && shmem_align(48, 100) == NULL, "an alignment that is no power of two");
     char* hinted = shmem_malloc_with_hints(500, SHMEM_MALLOC_ATOMICS_REMOTE | SHMEM_MALLOC_SIGNAL_REMOTE);
     CHECK(hinted != NULL, "no memory with hints");
     shmem_free(hinted);

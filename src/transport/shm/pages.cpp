@@ -39,16 +39,16 @@ bool within_file_limit(uint64_t bytes) {
 
 constexpr uint64_t kHuge = 2u << 20;
 
-/// Address space at a multiple of a huge page, as what is mapped there needs it in order to get some; taken. Null if there is none.
-std::byte* find_room(uint64_t bytes) {
-    void* all = mmap(nullptr, bytes + kHuge, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+/// Address space at a multiple of `alignment`, taken. Null if there is none.
+std::byte* find_room(uint64_t bytes, uint64_t alignment) {
+    void* all = mmap(nullptr, bytes + alignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (all == MAP_FAILED) return nullptr;
     auto* first = static_cast<std::byte*>(all);
-    const uint64_t before = (kHuge - reinterpret_cast<uintptr_t>(first) % kHuge) % kHuge;
+    const uint64_t before = (alignment - reinterpret_cast<uintptr_t>(first) % alignment) % alignment;
     if (before) munmap(first, before);
     // Whole pages are given back, so the part of one that `bytes` ends in stays.
     const uint64_t kept = (before + bytes + kPage - 1) / kPage * kPage;
-    if (kept < bytes + kHuge) munmap(first + kept, bytes + kHuge - kept);
+    if (kept < bytes + alignment) munmap(first + kept, bytes + alignment - kept);
     return first + before;
 }
 
@@ -59,8 +59,11 @@ Pages::~Pages() {
     if (owned_) close(name_.descriptor);
 }
 
-bool Pages::map(int descriptor, uint64_t bytes) {
-    std::byte* place = bytes >= kHuge ? find_room(bytes) : nullptr;
+bool Pages::map(int descriptor, uint64_t bytes, uint64_t alignment) {
+    // What is mapped at a multiple of a huge page may get some.
+    const uint64_t wanted = bytes >= kHuge ? std::max(alignment, kHuge) : alignment;
+    std::byte* place = wanted > kPage ? find_room(bytes, wanted) : nullptr;
+    if (!place && wanted > kHuge) place = find_room(bytes, kHuge);
     void* at = mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | (place ? MAP_FIXED : 0), descriptor, 0);
     if (at == MAP_FAILED) {
         if (place) munmap(place, bytes);
@@ -71,19 +74,20 @@ bool Pages::map(int descriptor, uint64_t bytes) {
     return true;
 }
 
-bool Pages::make(uint64_t bytes) { return machine_has(bytes) && within_file_limit(bytes) && make(bytes, bytes); }
+bool Pages::make(uint64_t bytes) { return machine_has(bytes) && within_file_limit(bytes) && make(bytes, bytes, 0); }
 
-bool Pages::reserve(uint64_t limit) { return make(0, limit); }
+bool Pages::reserve(uint64_t limit, uint64_t alignment) { return make(0, limit, alignment); }
 
 bool Pages::grow(uint64_t bytes) {
     return machine_has(bytes) && within_file_limit(bytes) && ftruncate(name_.descriptor, static_cast<off_t>(bytes)) == 0;
 }
 
-bool Pages::make(uint64_t bytes, uint64_t limit) {
+bool Pages::make(uint64_t bytes, uint64_t limit, uint64_t alignment) {
     const int descriptor = memfd_create("starling-window", MFD_CLOEXEC);
     if (descriptor < 0) return false;
     struct stat status;
-    if (ftruncate(descriptor, static_cast<off_t>(bytes)) != 0 || fstat(descriptor, &status) != 0 || !map(descriptor, limit)) {
+    if (ftruncate(descriptor, static_cast<off_t>(bytes)) != 0 || fstat(descriptor, &status) != 0 ||
+        !map(descriptor, limit, alignment)) {
         close(descriptor);
         return false;
     }

@@ -30,8 +30,8 @@ class Pages {
 
     /// Makes so many bytes, zeroed; what is not touched takes no memory. False if the system has none left.
     bool make(uint64_t bytes);
-    /// Makes a mapping of so many bytes of which none is there yet.
-    bool reserve(uint64_t limit);
+    /// Makes a mapping of so many bytes of which none is there yet, at a multiple of `alignment` if there is so much address space.
+    bool reserve(uint64_t limit, uint64_t alignment);
     /// That many are there from now on, for those who have mapped it, too. False if the system has none left.
     bool grow(uint64_t bytes);
     /// Maps a neighbour's; of one that may still grow, `limit` bytes. False if that is gone, or the kernel does not allow it.
@@ -47,8 +47,8 @@ class Pages {
         std::swap(name_, other.name_);
         std::swap(owned_, other.owned_);
     }
-    bool make(uint64_t bytes, uint64_t limit);
-    bool map(int descriptor, uint64_t bytes);
+    bool make(uint64_t bytes, uint64_t limit, uint64_t alignment);
+    bool map(int descriptor, uint64_t bytes, uint64_t alignment = 0);
 
     std::byte* data_ = nullptr;
     uint64_t bytes_ = 0;
