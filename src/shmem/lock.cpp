@@ -98,11 +98,12 @@ void starling_shmem_clear_lock(const char* name, long* lock) {
 int starling_shmem_test_lock(const char* name, long* lock) {
     const Call call(name);
     const Words words = words_of(lock);
-    if (__atomic_load_n(own_place(words), __ATOMIC_ACQUIRE) != 0) return 1;  // it is this PE's
-    // Before the lock is ours others must find a place that they can wait behind; before that nobody looks at it.
-    __atomic_store_n(own_place(words), kWaits, __ATOMIC_RELEASE);
+    uint32_t place = 0;
+    // Before the lock is ours others must find a place that they can wait behind. It may be ours already, without a trace in its place: then
+    // who is next may write its name there at any moment.
+    if (!__atomic_compare_exchange_n(own_place(words), &place, kWaits, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return 1;
     if (swap_if(0, words.last, 0, me()) == 0) return 0;
-    __atomic_store_n(own_place(words), 0, __ATOMIC_RELEASE);
+    __atomic_fetch_and(own_place(words), ~kWaits, __ATOMIC_ACQ_REL);
     progress::test();
     return 1;
 }

@@ -1,6 +1,8 @@
 // Locks: one holder at a time, all have their turn; tested, in the heap and static; caches, versions and the rest of setup.
 #include "check.h"
 
+#include <unistd.h>
+
 static int me, n;
 static long static_lock = 0, static_count = 0;
 
@@ -29,6 +31,31 @@ static void test_lock(long* lock, long* count) {
     shmem_barrier_all();
     if (me == 0) shmem_clear_lock(lock);
     shmem_barrier_all();
+}
+
+/// Who has a lock, and got it after waiting, may test it while the next one gets in line.
+static void test_by_holder(long* lock, long* go) {
+    *go = 0;
+    shmem_barrier_all();
+    for (int round = 1; round <= 100 && n > 2; round++) {
+        if (me == 0) shmem_set_lock(lock);
+        shmem_barrier_all();
+        if (me == 0) {
+            usleep(100);  // the next one gets in line, as a rule
+            shmem_clear_lock(lock);
+        } else if (me == 1) {
+            shmem_set_lock(lock);
+            shmem_long_atomic_set(go, round, 2);
+            for (int i = 0; i < 300; i++) EXPECT_INT(shmem_test_lock(lock), 1);
+            shmem_clear_lock(lock);
+        } else if (me == 2) {
+            shmem_long_wait_until(go, SHMEM_CMP_GE, round);
+            for (volatile int wait = round * 97 % 20000; wait > 0; wait--) {}
+            shmem_set_lock(lock);
+            shmem_clear_lock(lock);
+        }
+        shmem_barrier_all();
+    }
 }
 
 static void test_rest(void) {
@@ -69,6 +96,7 @@ int main(void) {
     long* heap = shmem_calloc(2, sizeof *heap);
     test_lock(&heap[0], &heap[1]);
     test_lock(&static_lock, &static_count);
+    test_by_holder(&heap[0], &heap[1]);
     test_rest();
     shmem_finalize();
     shmem_query_finalized(&flag);
