@@ -271,7 +271,8 @@ void starling_shmem_get_strided(const char* name, void* context, void* dest, con
     reach_of(*strides, strides->dest);
     if (const std::byte* there = mapped(remote, spot)) {
         copy_blocks(static_cast<std::byte*>(dest), there, *strides);
-        return rma::count_in_memory(remote.target(spot.area), What::get, strides->block * strides->blocks);
+        rma::count_in_memory(remote.target(spot.area), What::get, strides->block * strides->blocks);
+        return looked();
     }
     std::vector<std::byte> packed(strides->block * strides->blocks);
     Operation& operation = begin(its, What::get);

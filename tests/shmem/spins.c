@@ -30,7 +30,7 @@ static void signals(void) {
 int main(void) {
     shmem_init();
     me = shmem_my_pe(), n = shmem_n_pes();
-    long* heap = shmem_calloc(1, sizeof *heap);
+    long seen, *heap = shmem_calloc(1, sizeof *heap);
     signals();
     SPIN("fetch", shmem_long_atomic_fetch(&count, me) != 1);
     SPIN("g", shmem_long_g(&count, me) != 1);
@@ -41,6 +41,7 @@ int main(void) {
     SPIN("test of another", (shmem_long_test(&other, SHMEM_CMP_EQ, 1), *(volatile long*)&count != 1));
     SPIN("fetch from the heap", (shmem_long_atomic_fetch(heap, me), *(volatile long*)&count != 1));
     SPIN("get from a neighbour", (shmem_long_g(heap, (me + 1) % n), *(volatile long*)&count != 1));
+    SPIN("iget from a neighbour", (shmem_long_iget(&seen, heap, 1, 1, 1, (me + 1) % n), *(volatile long*)&count != 1));
     shmem_finalize();
     return 0;
 }
