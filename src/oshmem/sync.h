@@ -9,9 +9,7 @@ namespace starling::oshmem {
 enum Comparison : int { kEqual = 1, kUnequal = 2, kGreater = 3, kGreaterEqual = 4, kLess = 5, kLessEqual = 6 };
 
 template <class T>
-bool holds(const T* var, int comparison, T with) {
-    T value;
-    __atomic_load(var, &value, __ATOMIC_ACQUIRE);
+bool compare(T value, int comparison, T with) {
     switch (comparison) {
         case kEqual:
             return value == with;
@@ -26,6 +24,13 @@ bool holds(const T* var, int comparison, T with) {
         default:
             return value <= with;
     }
+}
+
+template <class T>
+bool holds(const T* var, int comparison, T with) {
+    T value;
+    __atomic_load(var, &value, __ATOMIC_ACQUIRE);
+    return compare(value, comparison, with);
 }
 
 inline void check_comparison(const char* name, int comparison) {
@@ -74,11 +79,22 @@ struct Several {
             if (!left_out(i) && !holds_at(i)) return false;
         return true;
     }
-    /// The first for which it holds; SIZE_MAX if there is none.
+    /// One for which it holds; SIZE_MAX if there is none. Of several each call begins at another, so that each comes up in time.
     size_t any() const {
-        for (size_t i = 0; i < n; ++i)
+        const size_t first = n > 1 ? begin() : 0;
+        for (size_t i = first; i < n; ++i)
+            if (!left_out(i) && holds_at(i)) return i;
+        for (size_t i = 0; i < first; ++i)
             if (!left_out(i) && holds_at(i)) return i;
         return SIZE_MAX;
+    }
+    /// Multiples of the golden ratio: spread evenly, whatever other calls come in between.
+    size_t begin() const {
+        std::atomic<uint32_t>& picks = starling_shmem_near.picks;
+        const uint32_t pick = picks.load(std::memory_order_relaxed) + 1;
+        picks.store(pick, std::memory_order_relaxed);
+        const auto part = static_cast<uint32_t>(pick * 0x9e3779b9u);
+        return static_cast<size_t>(static_cast<unsigned __int128>(part) * n >> 32);
     }
     size_t some(size_t* indices) const {
         size_t found = 0;
@@ -196,8 +212,12 @@ size_t test_some_vector(const char* name, const T* vars, size_t n, size_t* indic
 }
 
 inline uint64_t signal_wait_until(const char* name, uint64_t* signal, int cmp, uint64_t value) {
-    wait_until<uint64_t>(name, signal, cmp, value);
-    return __atomic_load_n(signal, __ATOMIC_ACQUIRE);
+    check_comparison(name, cmp);
+    check_variables(name, signal, 1);
+    uint64_t seen = 0;
+    auto condition = [&] { return compare(seen = __atomic_load_n(signal, __ATOMIC_ACQUIRE), cmp, value); };
+    wait_for(name, condition);
+    return seen;
 }
 
 }  // namespace starling::oshmem

@@ -47,6 +47,7 @@ struct Near {
     bool checks = false;               ///< STARLING_CHECK: every address is shown to the runtime
     std::atomic<int32_t> stored = -1;  ///< the PE that was stored to last, since all such PEs were woken; -1: none
     std::atomic<uint32_t> open = 0;    ///< accesses of the default context that are under way
+    std::atomic<uint32_t> picks = 0;   ///< of one among several variables, likewise
     std::atomic<uint32_t> looks = 0;   ///< at memory in mappings so far, some lost between threads
 };
 

@@ -101,6 +101,44 @@ static void test_ring(long* token) {
     shmem_barrier_all();
 }
 
+/// Of several that hold, each comes up in time, though every call looks at others in between.
+static void test_turns(long* at) {
+    long found[3] = {0};
+    const int left_out[4] = {0, 1, 0, 0};
+    for (int i = 0; i < 4; i++) at[i] = 1;
+    shmem_barrier_all();
+    for (int i = 0; i < 400; i++) {
+        found[0] |= 1 << shmem_long_test_any(at, 4, left_out, SHMEM_CMP_EQ, 1);
+        found[1] |= 1 << shmem_long_wait_until_any(at, 4, NULL, SHMEM_CMP_EQ, 1);
+        found[2] |= 1 << shmem_long_test_any_vector(at, 4, left_out, SHMEM_CMP_EQ, at);
+        EXPECT_INT(shmem_long_test_any(at, 1, NULL, SHMEM_CMP_EQ, 1), 0);
+    }
+    EXPECT_INT(found[0], 1 + 4 + 8);
+    EXPECT_INT(found[1], 1 + 2 + 4 + 8);
+    EXPECT_INT(found[2], 1 + 4 + 8);
+    shmem_barrier_all();
+}
+
+/// A wait for a signal gives what it has waited for, though the signal is another by then.
+static void test_signal(uint64_t* signal) {
+    uint64_t* over = signal + 1;
+    *signal = *over = 0;
+    shmem_barrier_all();
+    if (me == 1) {
+        for (int i = 0; i < 20000; i++) {
+            const uint64_t seen = shmem_signal_wait_until(signal, SHMEM_CMP_LT, 500);
+            CHECK(seen < 500, "%llu", (unsigned long long)seen);
+        }
+        shmem_uint64_atomic_set(over, 1, 0);
+    } else if (me == 0 && n > 1) {
+        while (!shmem_uint64_atomic_fetch(over, 0)) {
+            shmem_uint64_atomic_set(signal, 1000, 1);
+            shmem_uint64_atomic_set(signal, 100, 1);
+        }
+    }
+    shmem_barrier_all();
+}
+
 static long variables[16];
 
 int main(void) {
@@ -117,6 +155,8 @@ int main(void) {
     test_old(heap);
     test_ring(heap);
     test_ring(variables);
+    test_turns(heap);
+    test_signal(heap);
     shmem_finalize();
     return 0;
 }
