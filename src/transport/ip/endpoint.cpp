@@ -192,12 +192,24 @@ void Endpoint::State::learn(Member& member, const Arrival& arrival) {
         member.port = arrival.port;
         member.address_count = 0;
     }
-    const uint32_t* const end = member.addresses + member.address_count;
-    if (std::find(member.addresses + 0, member.addresses + member.address_count, arrival.address) == end) {
-        if (member.address_count == kMaxAddresses) return;
-        member.addresses[member.address_count++] = arrival.address;
-    }
+    const uint32_t *const begin = member.addresses, *const end = begin + member.address_count;
+    if (std::find(begin, end, arrival.address) == end) place_for_address(member) = arrival.address;
     find_paths(member);
+}
+
+/// A free one, else that of an address which does not answer, else the last.
+uint32_t& Endpoint::State::place_for_address(Member& member) const {
+    if (member.address_count < kMaxAddresses) return member.addresses[member.address_count++];
+    const auto answers = [&member](uint32_t address) {
+        for (int p = 0; p < kMaxAddresses; ++p) {
+            const Path& path = member.path(p);
+            if (path.usable() && path.backoff == 0 && !path.route.by_verbs() && path.route.remote == address) return true;
+        }
+        return false;
+    };
+    uint32_t* const end = member.addresses + kMaxAddresses;
+    uint32_t* const silent = std::find_if_not(member.addresses + 0, end, answers);
+    return silent == end ? end[-1] : *silent;
 }
 
 void Endpoint::State::watch(Member& member) {

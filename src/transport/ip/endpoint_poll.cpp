@@ -175,7 +175,9 @@ void Endpoint::State::follow_rails(uint64_t time) {
     udp.tell_interfaces(rails.count() > 1);
     for (auto& [name, member] : members) {
         if (member->dead()) continue;
+        // Who waits for a peer says nothing, and the peer would go on to speak to where nobody is.
         find_paths(*member);
+        member->announce(time);
         serve(*member, time);
     }
 }

@@ -92,6 +92,7 @@ struct Endpoint::State final : Outside {
     /// Before rails are asked for anything.
     void need_rails();
     void find_paths(Member& member);
+    uint32_t& place_for_address(Member& member) const;
     void learn(Member& member, const Arrival& arrival);
     int path_of(const Member& member, const Arrival& arrival) const;
     /// Sends what may be sent, now or when the batch ends, and sees to it that the session's timer is served.

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "base/config.h"
 #include "base/counters.h"
@@ -127,6 +128,7 @@ int GroupSockets::open_socket(uint16_t rail) {
     event.data.u64 = bit_;
     epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event);
     sockets_[rail] = fd;
+    interfaces_[rail] = rails_[rail].index;
     return MPI_SUCCESS;
 }
 
@@ -175,7 +177,9 @@ void GroupSockets::follow_rails(uint64_t now) {
     rails_at_ = now + kRailsIntervalNs;
     if (!rails_.refresh()) return;
     for (uint16_t i = 0; i < rails_.count(); ++i) {
-        if (!rails_[i].usable || (sockets_[i] < 0 && open_socket(i) != MPI_SUCCESS)) continue;
+        if (!rails_[i].usable) continue;
+        if (sockets_[i] >= 0 && interfaces_[i] != rails_[i].index) close(std::exchange(sockets_[i], -1));
+        if (sockets_[i] < 0 && open_socket(i) != MPI_SUCCESS) continue;
         for (const auto& [address, by] : addresses_) enter(i, address);
     }
     clear_failure();

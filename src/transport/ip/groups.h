@@ -116,6 +116,7 @@ class GroupSockets {
     GroupRange range_;
     Rails rails_;
     int sockets_[Rails::kMost];
+    uint32_t interfaces_[Rails::kMost] = {};  ///< that they send by: a rail's place may have become another's
     uint64_t rails_at_ = 0;
     std::unordered_map<uint64_t, GroupMember*> members_;  ///< by key
     std::unordered_map<uint32_t, Address> addresses_;

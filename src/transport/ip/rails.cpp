@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -75,11 +76,12 @@ bool Rails::read() {
     ifaddrs* list = nullptr;
     if (getifaddrs(&list) != 0) return false;
     const int probe = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    bool changed = false, others = false;
-    bool seen[kMost] = {};
+    Rail now[kMost];
+    uint16_t count = 0;
+    bool others = false;
     for (const bool loopback : {false, true}) {
         if (loopback && others && choice_.any()) break;
-        for (const ifaddrs* one = list; one; one = one->ifa_next) {
+        for (const ifaddrs* one = list; one && count < kMost; one = one->ifa_next) {
             if (!one->ifa_addr || one->ifa_addr->sa_family != AF_INET || !one->ifa_netmask) continue;
             if (((one->ifa_flags & IFF_LOOPBACK) != 0) != loopback) continue;
             Rail rail;
@@ -92,26 +94,36 @@ bool Rails::read() {
             rail.index = if_nametoindex(rail.name);
             rail.mtu = mtu_of(probe, rail.name);
             others |= rail.usable;
-            changed |= note(rail);
-            for (uint16_t i = 0; i < count_; ++i)
-                seen[i] |= rails_[i].address == rail.address && std::strcmp(rails_[i].name, rail.name) == 0;
+            now[count++] = rail;
         }
-    }
-    for (uint16_t i = 0; i < count_; ++i) {
-        if (seen[i] || !rails_[i].usable) continue;
-        rails_[i].usable = false;
-        changed = true;
     }
     if (probe >= 0) close(probe);
     freeifaddrs(list);
+    const bool changed = note_gone(now, count) | note_all(now, count);
     version_ += changed;
+    return changed;
+}
+
+bool Rails::note_gone(const Rail* now, uint16_t count) {
+    bool changed = false;
+    for (uint16_t i = 0; i < count_; ++i) {
+        if (!rails_[i].usable || std::any_of(now, now + count, [&](const Rail& one) { return one.is(rails_[i]); })) continue;
+        rails_[i].usable = false;
+        changed = true;
+    }
+    return changed;
+}
+
+bool Rails::note_all(const Rail* now, uint16_t count) {
+    bool changed = false;
+    for (uint16_t i = 0; i < count; ++i) changed |= note(now[i]);
     return changed;
 }
 
 bool Rails::note(const Rail& seen) {
     for (uint16_t i = 0; i < count_; ++i) {
         Rail& rail = rails_[i];
-        if (rail.address != seen.address || std::strcmp(rail.name, seen.name) != 0) continue;
+        if (!rail.is(seen)) continue;
         const bool same =
             rail.index == seen.index && rail.netmask == seen.netmask && rail.mtu == seen.mtu && rail.usable == seen.usable;
         rail.index = seen.index;
@@ -120,8 +132,11 @@ bool Rails::note(const Rail& seen) {
         rail.usable = seen.usable;
         return !same;
     }
-    if (count_ == kMost) return false;
-    rails_[count_++] = seen;
+    // An interface may have had many addresses: what is gone makes room.
+    Rail* const place = count_ < kMost ? &rails_[count_++]
+                                       : std::find_if(rails_, rails_ + kMost, [](const Rail& rail) { return !rail.usable; });
+    if (place == rails_ + kMost) return false;
+    *place = seen;
     return seen.usable;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "job/rail_choice.h"
 
@@ -19,9 +20,11 @@ struct Rail {
     bool usable = false;  ///< up and connected; false: it was there once
     bool loopback = false;
     uint64_t bytes_sent = 0, bytes_received = 0;
+
+    bool is(const Rail& other) const { return address == other.address && std::strcmp(name, other.name) == 0; }
 };
 
-/// Not thread-safe. An interface's place in the list never changes, so peers' paths may refer to it by index.
+/// Not thread-safe. A rail's place in the list does not change while it is usable, so peers' paths may refer to it by index.
 class Rails {
   public:
     static constexpr uint16_t kMost = 16;
@@ -54,6 +57,8 @@ class Rails {
 
   private:
     bool read();
+    bool note_gone(const Rail* now, uint16_t count);
+    bool note_all(const Rail* now, uint16_t count);
     bool note(const Rail& seen);
 
     RailChoice choice_;

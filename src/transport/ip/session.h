@@ -170,6 +170,8 @@ class Session : private PacketSink {
     void revive(uint64_t key, void* new_user);
     /// Asks the peer for a sign of life by a datagram, if there is a way. answered_at() tells when it answered one.
     void ask(uint64_t now);
+    /// Shows the peer by each path where it comes from: an address of ours has changed, and we may have nothing else to say.
+    void announce(uint64_t now);
     uint64_t answered_at() const { return answered_at_; }
     /// The peer was told that it may hold back acknowledgements for longer than kAckDelay.
     bool allows_hold() const { return hold_ > 0; }

@@ -172,6 +172,12 @@ void Session::ask(uint64_t now) {
     outside_.flush();
 }
 
+void Session::announce(uint64_t now) {
+    for (int i = 0; i < kMaxAddresses; ++i)
+        if (key_ != 0 && paths_[i].present && !paths_[i].route.by_verbs()) send_bare(i, true, now);
+    outside_.flush();
+}
+
 void Session::probe_suspended(uint64_t now) {
     probe_at_ = 0;
     for (int i = 0; i < kMaxAddresses; ++i) {
