@@ -79,6 +79,8 @@ Task split(Comm& comm, int color, int key, Comm*& result) {
     View v = View::all(exchange);
     std::vector<Claim> claims;
     if (const int error = co_await exchange_claims(v, color, key, claims)) co_return error;
+    for (const Claim& claim : claims)
+        if (claim.color == kWrongColor) co_return fail(MPI_ERR_ARG, "another process has called with arguments that are wrong");
     if (color != MPI_UNDEFINED) result = make_selected(comm, exchange, claims, color);
     co_return MPI_SUCCESS;
 }

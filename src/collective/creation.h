@@ -6,6 +6,7 @@
 // topologies are the caller's; so are checks of arguments.
 #pragma once
 
+#include <climits>
 #include <string_view>
 
 #include "collective/task.h"
@@ -28,6 +29,8 @@ Task create(comm::Comm& comm, comm::Group& group, comm::Comm*& result);
 /// `tag`.
 Task create_group(comm::Comm& comm, comm::Group& group, int tag, comm::Comm*& result);
 
+/// The color of a member whose arguments are wrong: all get MPI_ERR_ARG.
+constexpr int kWrongColor = INT_MIN;
 /// By color (MPI_UNDEFINED: none), ordered by key, then by old rank. Inter-communicators too.
 Task split(comm::Comm& comm, int color, int key, comm::Comm*& result);
 

@@ -31,7 +31,7 @@ constexpr progress::RequestClass kFlush{.dispose = [](progress::Request& r) { fl
 int attach(SendBuffer*& place, comm::Comm* comm, void* memory, MPI_Count size) {
     if (phase != Phase::running) return not_running();
     if (place) return raise(comm, fail(MPI_ERR_BUFFER, "a buffer is attached already; detach it first"));
-    if (size < 0) return raise(comm, fail(MPI_ERR_ARG, "the size of the buffer is negative"));
+    if (size < 0 && memory != MPI_BUFFER_AUTOMATIC) return raise(comm, fail(MPI_ERR_ARG, "the size of the buffer is negative"));
     place = new SendBuffer(memory, size);
     return MPI_SUCCESS;
 }
@@ -158,7 +158,8 @@ int Session_attach_buffer(MPI_Session handle, void* buffer, MPI_Count size) {
     if (!session) return bad_session();
     SendBuffer*& place = session->attached_buffer;
     if (place) return raise(*session, fail(MPI_ERR_BUFFER, "a buffer is attached already; detach it first"));
-    if (size < 0) return raise(*session, fail(MPI_ERR_ARG, "the size of the buffer is negative"));
+    if (size < 0 && buffer != MPI_BUFFER_AUTOMATIC)
+        return raise(*session, fail(MPI_ERR_ARG, "the size of the buffer is negative"));
     return attach(place, nullptr, buffer, size);
 }
 

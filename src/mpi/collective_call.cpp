@@ -226,7 +226,12 @@ const Datatype* CollectiveCall::blocks(int n, const void* buffer, Counts counts,
         error_ = null_argument(comm_, counts ? "displacements" : "counts");
         return nullptr;
     }
-    for (int i = 0; i < n && ok(); ++i) error_ = check_data(comm_, found, handle, buffer, counts[i]);
+    for (int i = 0; i < n && ok(); ++i) {
+        // Data may be anywhere from MPI_BOTTOM on.
+        const auto offset = static_cast<uint64_t>(displacements[i]) * static_cast<uint64_t>(found->extent);
+        const auto* address = reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(buffer) + offset);
+        error_ = check_data(comm_, found, handle, address, counts[i]);
+    }
     return ok() ? found : nullptr;
 }
 

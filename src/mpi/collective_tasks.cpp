@@ -167,13 +167,16 @@ struct ReductionArguments {
     const Datatype* type;
     const Op* op;
     ReductionArguments(CollectiveCall& call, const void* send, MPI_Count in, void* receive, MPI_Count out,
-                       MPI_Datatype datatype, MPI_Op op_handle)
+                       MPI_Datatype datatype, MPI_Op op_handle, bool receives = true)
         : type(call.type(datatype)) {
-        call.not_in_place(receive);
-        call.buffer(receive, out, datatype, type);
-        if (!call.in_place(send)) {
+        const bool in_place = call.in_place(send);
+        if (receives || in_place) {
+            call.not_in_place(receive);
+            call.buffer(receive, out, datatype, type);
+        }
+        if (!in_place) {
             call.buffer(send, in, datatype, type);
-            if (call.ok()) call.not_aliased(overlap({send, in, *type}, {receive, out, *type}));
+            if (call.ok() && receives) call.not_aliased(overlap({send, in, *type}, {receive, out, *type}));
         }
         op = call.op(op_handle, type);
     }
@@ -214,7 +217,9 @@ Task reduce_scatter_task(CollectiveCall& call, const void* send, void* receive, 
 Task scan_task(CollectiveCall& call, const void* send, void* receive, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
                bool exclusive) {
     call.intra_only();
-    const ReductionArguments checked(call, send, count, receive, count, datatype, op);
+    // Rank 0 of an exclusive scan receives nothing, and its buffer may be anything (MPI 5.0 section 6.11.2).
+    const bool receives = call.ok() && !(exclusive && call.comm().rank == 0);
+    const ReductionArguments checked(call, send, count, receive, count, datatype, op, receives);
     if (!call.ok()) return {};
     return call.make(
         [=](CommCall& to) { return collective::scan(to, send, receive, count, *checked.type, *checked.op, exclusive); });

@@ -1,5 +1,6 @@
 // New communicators: arguments, attributes and info around the creation tasks.
 #include <cstring>
+#include <string>
 #include <utility>
 
 #include "base/error.h"
@@ -106,6 +107,17 @@ int finish(Comm* comm, int error, Comm* made, MPI_Comm* newcomm) {
     if (made) collective::run(collective::open_cast(*made));
     *newcomm = comm::to_handle(made);
     return error ? raise(comm, error) : MPI_SUCCESS;
+}
+
+// A process whose arguments are `wrong` takes part, so that the others don't wait for it.
+int split(Comm& comm, int wrong, int color, int key, Comm*& made) {
+    const std::string why(failure_text());
+    const int error = collective::run(collective::split(comm, wrong ? collective::kWrongColor : color, key, made));
+    return wrong ? fail(wrong, "%s", why.c_str()) : error;
+}
+
+int check_place(const MPI_Comm* newcomm) {
+    return newcomm ? MPI_SUCCESS : fail(MPI_ERR_ARG, "argument newcomm is a null pointer");
 }
 
 int check_subset(const comm::Group& group, const Comm& comm) {
@@ -251,28 +263,28 @@ int Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
     Lock lock;
     Comm* c = comm::from_handle(comm);
     if (!c) return bad_comm(comm);
-    if (!newcomm) return null_argument(c, "newcomm");
-    if (color < 0 && color != MPI_UNDEFINED) return raise(c, fail(MPI_ERR_ARG, "color %d is negative", color));
+    int wrong = check_place(newcomm);
+    if (!wrong && color < 0 && color != MPI_UNDEFINED) wrong = fail(MPI_ERR_ARG, "color %d is negative", color);
     const comm::Kept kept(c);
     Comm* made = nullptr;
-    const int error = collective::run(collective::split(*c, color, key, made));
-    return finish(c, error, made, newcomm);
+    const int error = split(*c, wrong, color, key, made);
+    return newcomm ? finish(c, error, made, newcomm) : raise(c, error);
 }
 
 int Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm* newcomm) {
     Lock lock;
     Comm* c = comm::from_handle(comm);
     if (!c) return bad_comm(comm);
-    if (!newcomm) return null_argument(c, "newcomm");
     comm::Info object;
-    if (!comm::read_info(info, object)) return bad_handle(c, MPI_ERR_INFO, "info object");
+    int wrong = check_place(newcomm);
+    if (!wrong && !comm::read_info(info, object)) wrong = fail(MPI_ERR_INFO, "the info object is not valid; was it freed?");
     const int color = color_of_type(split_type, object, c->local_group());
-    if (color == -1) return raise(c, fail(MPI_ERR_ARG, "%d is no split type", split_type));
+    if (!wrong && color == -1) wrong = fail(MPI_ERR_ARG, "%d is no split type", split_type);
     const comm::Kept kept(c);
     Comm* made = nullptr;
-    const int error = collective::run(collective::split(*c, color, key, made));
+    const int error = split(*c, wrong, color, key, made);
     if (made) read_hints(object, made->hints);
-    return finish(c, error, made, newcomm);
+    return newcomm ? finish(c, error, made, newcomm) : raise(c, error);
 }
 
 int Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag,

@@ -23,12 +23,14 @@ struct Slice {
 int read_range(const int range[3], int size, Slice& slice) {
     const int first = range[0], last = range[1], stride = range[2];
     if (stride == 0) return fail(MPI_ERR_ARG, "a range has stride 0");
-    if (first < 0 || first >= size || last < 0 || last >= size)
-        return fail(MPI_ERR_RANK, "the range %d to %d is not in a group of %d", first, last, size);
     const int64_t distance = int64_t{last} - first;
     if ((distance < 0) != (stride < 0) && distance != 0)
         return fail(MPI_ERR_ARG, "the range %d to %d by %d is empty", first, last, stride);
-    slice = {first, stride, static_cast<int>(distance / stride) + 1};
+    // The last rank that is reached counts (MPI 5.0 section 7.3.2), which may lie before `last`.
+    const int64_t steps = distance / stride, end = first + steps * stride;
+    if (first < 0 || first >= size || end < 0 || end >= size)
+        return fail(MPI_ERR_RANK, "the range %d to %d by %d is not in a group of %d", first, last, stride, size);
+    slice = {first, stride, static_cast<int>(steps) + 1};
     return MPI_SUCCESS;
 }
 

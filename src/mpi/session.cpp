@@ -39,12 +39,18 @@ constexpr LevelName kLevels[] = {
     {"MPI_THREAD_MULTIPLE", MPI_THREAD_MULTIPLE},
 };
 
-// What an info object asks for; MPI_THREAD_MULTIPLE is what a session gets that asks for nothing it knows.
-int asked_level(const comm::Info& info) {
+// What an info object asks for; MPI_THREAD_MULTIPLE is what a session gets that asks for nothing.
+int asked_level(const comm::Info& info, int& level) {
     const std::string* asked = info.find("thread_level");
+    level = MPI_THREAD_MULTIPLE;
+    if (!asked) return MPI_SUCCESS;
     for (const LevelName& entry : kLevels)
-        if (asked && *asked == entry.name) return entry.level;
-    return MPI_THREAD_MULTIPLE;
+        if (*asked == entry.name) {
+            level = entry.level;
+            return MPI_SUCCESS;
+        }
+    return fail(MPI_ERR_INFO_VALUE, "thread_level is %.60s, which is none of MPI_THREAD_SINGLE to MPI_THREAD_MULTIPLE",
+                asked->c_str());
 }
 
 const char* level_name(int level) {
@@ -67,8 +73,10 @@ int Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session)
     const ErrorSubject subject{.session = MPI_SESSION_NULL};
     if (!session)
         return raise_through(handler, HandlerKind::session, subject, fail(MPI_ERR_ARG, "argument session is a null pointer"));
-    const int level = asked_level(object);
-    if (const int error = runtime::acquire(level)) return raise_through(handler, HandlerKind::session, subject, error);
+    int level;
+    int error = asked_level(object, level);
+    if (!error) error = runtime::acquire(level);
+    if (error) return raise_through(handler, HandlerKind::session, subject, error);
     *session = comm::to_handle(comm::make_session(handler, level));
     return MPI_SUCCESS;
 }

@@ -195,7 +195,9 @@ int Cart_map(MPI_Comm comm, int ndims, const int dims[], const int[], int* newra
     Comm* base = topology_base(comm, error);
     if (!base) return error;
     if (!newrank) return null_argument(base, "newrank");
-    error = count_nodes(ndims, dims, base->size, nodes);
+    // A grid of no points has a place for nobody.
+    const bool empty = dims && std::count(dims, dims + std::max(ndims, 0), 0) > 0;
+    if (!empty) error = count_nodes(ndims, dims, base->size, nodes);
     if (error) return raise(base, error);
     *newrank = base->rank < nodes ? base->rank : MPI_UNDEFINED;
     return MPI_SUCCESS;

@@ -108,6 +108,10 @@ static void communicators(void) {
     EXPECT_ERROR(MPI_Comm_free(&world), MPI_ERR_COMM);
     EXPECT_ERROR(MPI_Comm_dup(MPI_COMM_NULL, &out), MPI_ERR_COMM);
     EXPECT_ERROR(MPI_Comm_rank(MPI_COMM_NULL, &value), MPI_ERR_COMM);
+    // Nobody waits for the one whose arguments are wrong.
+    EXPECT_ERROR(MPI_Comm_split(MPI_COMM_WORLD, rank ? 0 : -5, 0, &out), MPI_ERR_ARG);
+    CHECK(out == MPI_COMM_NULL);
+    EXPECT_ERROR(MPI_Comm_split_type(MPI_COMM_WORLD, rank ? MPI_COMM_TYPE_SHARED : -5, 0, MPI_INFO_NULL, &out), MPI_ERR_ARG);
     EXPECT_ERROR(MPI_Comm_size(MPI_COMM_NULL, &value), MPI_ERR_COMM);
     EXPECT_ERROR(MPI_Comm_remote_size(MPI_COMM_WORLD, &value), MPI_ERR_COMM);
     EXPECT_ERROR(MPI_Group_size(MPI_GROUP_NULL, &value), MPI_ERR_GROUP);
@@ -120,6 +124,11 @@ static void communicators(void) {
     EXPECT_ERROR(MPI_Info_set(info, key, "value"), MPI_ERR_INFO_KEY);
     EXPECT_ERROR(MPI_Info_set(info, "", "value"), MPI_ERR_INFO_KEY);
     EXPECT_ERROR(MPI_Info_delete(info, "not there"), MPI_ERR_INFO_NOKEY);
+#if MPI_AT_LEAST(4, 0)
+    MPI_Session session;
+    OK(MPI_Info_set(info, "thread_level", "MPI_THREAD_NONSENSE"));
+    EXPECT_ERROR(MPI_Session_init(info, MPI_ERRORS_RETURN, &session), MPI_ERR_INFO_VALUE);
+#endif
     OK(MPI_Info_free(&info));
     EXPECT_ERROR(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_KEYVAL_INVALID, &value, &flag), MPI_ERR_KEYVAL);
 }
