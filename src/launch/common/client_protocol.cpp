@@ -12,8 +12,9 @@ std::string encode(const Submission& message) {
     Writer writer;
     writer.number(message.version).string(message.release);
     write(writer, message.spec);
-    writer.number(message.style.bits() | static_cast<uint32_t>(message.verbose | message.quiet << 1 | message.profile << 2)
-                                             << JobStyle::kBits);
+    writer.number(message.style.bits() |
+                  static_cast<uint32_t>(message.verbose | message.quiet << 1 | message.profile << 2 | message.partial << 3)
+                      << JobStyle::kBits);
     writer.number(message.timeout_seconds).string(message.directory);
     write(writer, message.environment);
     writer.number(static_cast<uint8_t>(message.spec.plan != nullptr));
@@ -32,6 +33,7 @@ bool decode(std::string_view payload, Submission& out) {
     out.verbose = (flags >> JobStyle::kBits & 1) != 0;
     out.quiet = (flags >> JobStyle::kBits & 2) != 0;
     out.profile = (flags >> JobStyle::kBits & 4) != 0;
+    out.partial = (flags >> JobStyle::kBits & 8) != 0;
     out.timeout_seconds = reader.number<uint32_t>();
     out.directory = reader.string();
     read(reader, out.environment);

@@ -41,6 +41,7 @@ struct Submission {
     uint32_t timeout_seconds = 0;
     std::string directory;
     std::vector<std::string> environment;  ///< NAME=value
+    bool partial = false;                  ///< that is what ranks on other hosts get, and not all
 };
 
 /// started: what became of it.

@@ -1,9 +1,33 @@
 #include "launch/daemon/client_relay.h"
 
+#include <algorithm>
+
+#include "base/wire.h"
+#include "launch/common/client_protocol.h"
+#include "launch/process/process_environment.h"
+
 namespace starling::launch {
 
 namespace {
 constexpr uint32_t kRoot = 0;
+}
+
+bool submission_for_network(std::string_view payload, std::string& out) {
+    Submission submission;
+    if (!decode(payload, submission)) {
+        if (understands(submission.version)) return false;
+        // Of another version: the root says so, which takes no more than these.
+        out = Writer().number(submission.version).string(submission.release).take();
+        return true;
+    }
+    const bool all = std::any_of(submission.spec.programs.begin(), submission.spec.programs.end(),
+                                 [](const Program& program) { return program.forward == Forward::all; });
+    out = payload;
+    if (all) return true;
+    submission.environment = forwarded_environment(submission.environment, Forward::usual);
+    submission.partial = true;
+    out = encode(submission);
+    return true;
 }
 
 ClientRelay::ClientRelay(EventLoop& loop, Deputy::Send send)
@@ -11,10 +35,12 @@ ClientRelay::ClientRelay(EventLoop& loop, Deputy::Send send)
           loop,
           [this](auto id, const control::Frame& frame) {
               if (frame.payload.size() > control::kMaxRequest) return false;
-              const Order order{.kind = OrderKind::client,
-                                .connection = id,
-                                .message = static_cast<uint64_t>(frame.kind),
-                                .bytes = frame.payload};
+              Order order{.kind = OrderKind::client,
+                          .connection = id,
+                          .message = static_cast<uint64_t>(frame.kind),
+                          .bytes = frame.payload};
+              const bool submits = frame.kind == kind_of(ClientMessage::submit);
+              if (submits && !submission_for_network(frame.payload, order.bytes)) return false;
               send_(kRoot, encode(order), false);
               return true;
           },

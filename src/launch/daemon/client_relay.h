@@ -8,6 +8,10 @@
 
 namespace starling::launch {
 
+/// A submission as it crosses the network: of the user's environment no more than ranks on other hosts get, unless he wants all of it to go
+/// there (-genvall). False if it is none.
+bool submission_for_network(std::string_view payload, std::string& out);
+
 class ClientRelay {
   public:
     ClientRelay(EventLoop& loop, Deputy::Send send);

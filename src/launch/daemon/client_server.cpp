@@ -155,6 +155,7 @@ bool ClientServer::submit(Key key, const std::string& payload) {
     client.quiet = submission.quiet;
     if (submission.profile) universe_.write_profiles_of(client);
     client.environment = std::move(submission.environment);
+    client.whole_environment = !submission.partial;
     client.directory = std::move(submission.directory);
     if (submission.timeout_seconds > 0) {
         client.timer = loop_.after(std::chrono::seconds(submission.timeout_seconds), [this, &client, submission] {

@@ -34,6 +34,7 @@ class Patron {
     bool verbose = false;
     bool quiet = false;
     std::vector<std::string> environment;  ///< the user's: NAME=value
+    bool whole_environment = true;         ///< that is all of it, and nothing of a daemon's goes below
     std::string directory;                 ///< where programs run unless they say otherwise
     bool has_own_host = false;  ///< processes on the root's host are the patron's children, with its environment and streams
 

@@ -186,7 +186,7 @@ void Universe::send_start(Job& job) {
     if (job.present.contains(kRootHost)) {
         StartOrder own = std::move(start);
         own.part.style.capture = !patron.has_own_host;
-        own.part.whole_environment = !patron.has_own_host;
+        own.part.whole_environment = !patron.has_own_host && patron.whole_environment;
         if (!patron.has_own_host) own.part.environment = patron.environment;
         tell(kRootHost, job.order(OrderKind::start, encode(own)));
     }
