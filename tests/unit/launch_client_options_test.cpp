@@ -31,6 +31,24 @@ std::string bad(const std::vector<std::string>& arguments) {
 
 bool mentions(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
+TEST(Hosts, WhatIsNoNameIsShownInBrief) {
+    for (const std::string_view name : {std::string_view("a\0b", 3), std::string_view("-o"), std::string_view("a b"),
+                                        std::string_view("a`b"), std::string_view()})
+        EXPECT_FALSE(may_be_host(name)) << name;
+    for (const char* name : {"lab1", "user@lab1", "10.0.0.1", "[::1]", "a-b_c.d"}) EXPECT_TRUE(may_be_host(name)) << name;
+    char path[] = "/tmp/starling-tests-XXXXXX";
+    const int fd = mkstemp(path);
+    const std::string text = "lab1\n" + std::string(1, '\0') + "lab2 \033[31m" + std::string(100000, 'x') + "\n";
+    ASSERT_EQ(write(fd, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+    close(fd);
+    std::vector<HostSlots> hosts;
+    const std::string problem = read_hostfile(path, hosts);
+    unlink(path);
+    EXPECT_TRUE(mentions(problem, "line 2: '"));
+    EXPECT_LT(problem.size(), 300u);
+    EXPECT_EQ(problem.find('\033'), std::string::npos);
+}
+
 TEST(Options, EndAtTheProgram) {
     const Options options = good({"-n", "3", "./a", "-n", "7", "--tag-output", "--", "-x"});
     ASSERT_EQ(options.programs.size(), 1u);

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "control/control_protocol.h"
+#include "launch/common/hosts.h"
 #include "launch/common/text.h"
 
 namespace starling::launch {
@@ -25,7 +26,7 @@ bool read_line(std::string_view line, uint32_t& rank, std::string& host) {
     line.remove_prefix(equals + 1);
     if (!read_number(take_word(number), rank) || !take_word(number).empty()) return false;
     host = take_word(line);
-    if (host.empty() || host.find('=') != std::string::npos) return false;
+    if (!may_be_host(host.starts_with('+') ? host.substr(1) : host)) return false;
     const std::string_view slot = take_word(line);
     constexpr std::string_view kSlot = "slot=";
     if (!slot.empty() && !(slot.starts_with(kSlot) && is_slot(slot.substr(kSlot.size())))) return false;
@@ -39,7 +40,7 @@ std::string take_line(std::string_view line, std::vector<std::string>& out) {
     std::string host;
     if (!read_line(line, rank, host)) {
         line = line.substr(0, line.find_last_not_of(kBlank) + 1);
-        return "'" + std::string(line) + "' is not of the form 'rank 3=host' or 'rank 3=host slot=1'";
+        return shown(line) + " is not of the form 'rank 3=host' or 'rank 3=host slot=1'";
     }
     if (rank >= control::kMaxProcesses) return "there is no rank " + std::to_string(rank) + ": a job has at most a million";
     if (rank >= out.size()) out.resize(rank + 1);

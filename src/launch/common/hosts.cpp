@@ -18,18 +18,12 @@ constexpr uint32_t kMostSlots = 1000000;
 
 bool read_slots(std::string_view text, uint32_t& out) { return read_number(text, out) && out > 0 && out <= kMostSlots; }
 
-bool plausible_name(std::string_view name) {
-    // What comes first could be taken for an option by ssh.
-    return !name.empty() && name.size() < 256 && name[0] != '-' &&
-           std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || std::strchr(".-_:[]@", c); });
-}
-
 // "name" or "name:8"; an IPv6 address has more than one colon.
 bool read_host(std::string_view text, HostSlots& out) {
     const size_t colon = text.rfind(':');
     const bool counted = colon != std::string_view::npos && (text.find(':') == colon || text[colon - 1] == ']');
     out = {std::string(counted ? text.substr(0, colon) : text), 0};
-    return plausible_name(out.name) && (!counted || read_slots(text.substr(colon + 1), out.slots));
+    return may_be_host(out.name) && (!counted || read_slots(text.substr(colon + 1), out.slots));
 }
 
 // The rest of a hostfile line after the name: "slots=4 max_slots=8" and the like.
@@ -78,7 +72,7 @@ std::string read_line(std::string_view line, HostList& out) {
     const size_t end = std::min(line.find_first_of(kBlank), line.size());
     HostSlots host;
     if (!read_host(line.substr(0, end), host) || !read_settings(line.substr(end), host)) {
-        return "'" + std::string(line) + "' is not of the form 'host [slots=N]' or 'host:N'";
+        return shown(line) + " is not of the form 'host [slots=N]' or 'host:N'";
     }
     out.add(std::move(host));
     return {};
@@ -104,6 +98,13 @@ bool is_own_address(std::string_view host) {
 }
 
 }  // namespace
+
+bool may_be_host(std::string_view name) {
+    // What comes first could be taken for an option by ssh.
+    return !name.empty() && name.size() < 256 && name[0] != '-' && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+        return std::isalnum(c) || (c != '\0' && std::strchr(".-_:[]@", c));
+    });
+}
 
 const std::string& host_name() {
     static const std::string name = [] {
@@ -157,8 +158,7 @@ std::string read_hosts(std::string_view list, std::vector<HostSlots>& out) {
     while (true) {
         const size_t comma = list.find(',');
         HostSlots host;
-        if (!read_host(list.substr(0, comma), host))
-            return "'" + std::string(list.substr(0, comma)) + "' is not a host, or host:slots";
+        if (!read_host(list.substr(0, comma), host)) return shown(list.substr(0, comma)) + " is not a host, or host:slots";
         hosts.add(std::move(host));
         if (comma == std::string_view::npos) return {};
         list.remove_prefix(comma + 1);

@@ -38,6 +38,9 @@ class HostNames {
     uint32_t this_machine_ = kNone;
 };
 
+/// Whether a text can be the name of a host. It goes on command lines, so nothing else may stand there, whoever has chosen it.
+bool may_be_host(std::string_view name);
+
 /// Reads "host[:slots],host..." and adds to `out`; a host named again gets more slots. An empty string, or the sentence
 /// that tells what is wrong.
 std::string read_hosts(std::string_view list, std::vector<HostSlots>& out);

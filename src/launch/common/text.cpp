@@ -36,6 +36,14 @@ std::string read_lines(const std::string& what, const std::string& path,
     return problem;
 }
 
+std::string shown(std::string_view text) {
+    constexpr size_t kMost = 80;
+    std::string out = "'" + std::string(text.substr(0, kMost));
+    for (char& c : out)
+        if (static_cast<unsigned char>(c) < ' ' || c == 127) c = '?';
+    return out + (text.size() > kMost ? "'..." : "'");
+}
+
 size_t edit_distance(std::string_view a, std::string_view b) {
     std::vector<size_t> row(b.size() + 1);
     for (size_t j = 0; j <= b.size(); ++j) row[j] = j;

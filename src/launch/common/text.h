@@ -20,6 +20,9 @@ bool read_number(std::string_view text, Number& out) {
 /// Takes the next word off the front, without what stands around it; empty at the end.
 std::string_view take_word(std::string_view& text);
 
+/// What a user wrote, in quotes, to be shown in a complaint about it: the begin of what is long, and nothing that a terminal would obey.
+std::string shown(std::string_view text);
+
 /// The last part of a path.
 inline std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 

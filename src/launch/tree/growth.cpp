@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "launch/common/hosts.h"
 #include "launch/tree/implementation.h"
 #include "launch/tree/munge.h"
 #include "mpi.h"
@@ -63,8 +64,7 @@ void Implementation::start(std::vector<GrowHost> list) {
     list.erase(list.begin());
     delegate(branch, std::move(list));
     const std::string& name = branch.head.name;
-    if (name.empty() || name[0] == '-' || name.find_first_of(" \t\r\n\"'`$&;|<>()\\*?") != std::string::npos) {
-        // It goes on a command line, and to ssh an option is an option wherever it comes from.
+    if (!may_be_host(name)) {
         return start_fails_soon(branch, "this is not the name of a host");
     }
     if (listen() != MPI_SUCCESS) return start_fails_soon(branch, std::string(failure_text()));
