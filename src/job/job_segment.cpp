@@ -289,16 +289,10 @@ JobDescription JobSegment::description() const {
     return to;
 }
 
-int JobSegment::open(const JobAddress& address, JobSegment& out) { return map(address, true, out); }
-
-int JobSegment::observe(int32_t owner_pid, int32_t owner_fd, JobSegment& out) {
-    return map({0, owner_pid, owner_fd, 0}, false, out);
-}
-
-int JobSegment::map(const JobAddress& address, bool writable, JobSegment& out) {
+int JobSegment::open(const JobAddress& address, JobSegment& out) {
     char path[64];
     path_of(address, path);
-    const int fd = ::open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+    const int fd = ::open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0) {
         const int error = errno;
         if (error == EMFILE || error == ENFILE) {
@@ -314,8 +308,7 @@ int JobSegment::map(const JobAddress& address, bool writable, JobSegment& out) {
     const bool plausible =
         fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && static_cast<uint64_t>(status.st_size) >= sizeof(JobHeader);
     if (plausible) {
-        base = mmap(nullptr, static_cast<size_t>(status.st_size), writable ? PROT_READ | PROT_WRITE : PROT_READ,
-                    MAP_SHARED | MAP_NORESERVE, fd, 0);
+        base = mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
     }
     const int map_error = errno;
     close(fd);
@@ -338,7 +331,7 @@ int JobSegment::map(const JobAddress& address, bool writable, JobSegment& out) {
                     static_cast<unsigned long long>(address.id), made_by(header).c_str(), version_text().c_str(),
                     kVersionRemedy);
     }
-    if ((address.id != 0 && header.id != address.id) || !consistent(header, segment.bytes_)) {
+    if (header.id != address.id || !consistent(header, segment.bytes_)) {
         return fail(MPI_ERR_PROC_ABORTED, "job %llx is gone: %s belongs to another job by now",
                     static_cast<unsigned long long>(address.id), path);
     }

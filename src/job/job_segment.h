@@ -162,10 +162,6 @@ class JobSegment {
     /// failure_text() if its owner is gone or it is not that job. Keeps no descriptor open.
     static int open(const JobAddress& address, JobSegment& out);
 
-    /// Maps whatever job's segment /proc/<owner_pid>/fd/<owner_fd> is, to look on: nothing in it may be written. The pid
-    /// is one of this process's /proc. Errors as of open().
-    static int observe(int32_t owner_pid, int32_t owner_fd, JobSegment& out);
-
     static constexpr uint32_t kNotHere = ~0u;  ///< a rank's index, if it is on another host
 
     explicit operator bool() const { return base_ != nullptr; }
@@ -219,8 +215,6 @@ class JobSegment {
     bool owner_alive() const;
 
   private:
-    static int map(const JobAddress& address, bool writable, JobSegment& out);
-
     uint32_t look_up_index(uint32_t rank) const;
     /// The run that holds `rank`, as which of its ranks; null if there is none. Neighbours are found at once.
     const Placement* find_run(uint32_t rank, uint32_t& index) const;

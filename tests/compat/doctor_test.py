@@ -2,6 +2,7 @@
 """What `starling doctor` says of programs: doctor_test.py BUILD"""
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -132,6 +133,11 @@ class Doctor(unittest.TestCase):
         (folder / "one").unlink()
         done = self.ask(self.folder / "folder")
         self.assertEqual((done.returncode, done.stdout), (2, "nothing there is linked with an MPI\n"))
+
+    def test_a_name_that_is_not_utf8(self):
+        name = bytes(self.folder) + b"/caf\xe9"
+        self.make("mpicc.mpich", "one.c", "cafe").rename(os.fsdecode(name))
+        self.assertEqual(self.examine(os.fsdecode(name))["compat"], "mpich")
 
     def test_the_loader_that_a_file_names_is_not_run(self):
         self.write("proof.c", f'#include <stdio.h>\nint main(void) {{ return !fopen("{self.folder}/proof", "w"); }}')

@@ -8,10 +8,12 @@ import json
 import os
 import pty
 import select
+import shutil
 import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 import time
 import unittest
@@ -25,7 +27,8 @@ LIMIT = 60  # seconds for anything
 
 
 def top(*words):
-    result = subprocess.run([STARLING, "top", *words], capture_output=True, text=True, timeout=LIMIT, check=False)
+    result = subprocess.run([STARLING, "top", *words], capture_output=True, text=True, errors="replace", timeout=LIMIT,
+                            check=False)
     return result.returncode, result.stdout, result.stderr
 
 
@@ -127,6 +130,21 @@ class Shown(WithJob):
         self.assertEqual(code, 0)
         rows = [line.split() for line in out.splitlines() if os.uname().nodename[:12] in line and line[:6].strip().isdigit()]
         self.assertEqual(rows[-1][0], "0")
+
+    def test_a_command_of_any_bytes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            name = os.fsencode(folder) + b"/caf\xe9\x1b[31m"
+            shutil.copy("/bin/sleep", name)
+            job = subprocess.Popen([MPIEXEC, "-n", "1", name, "60"])
+            try:
+                commands = []
+                while "caf\ufffd?[31m" not in str(commands):
+                    self.assertIsNone(job.poll())
+                    commands = [seen["command"] for seen in self.seen("caf")]
+                self.assertNotIn("\x1b", top("--once", "--interval", "0.2", "caf")[1])
+            finally:
+                job.terminate()
+                job.wait(LIMIT)
 
     def test_bad_words_are_refused(self):
         for words in (["--sort", "colour"], ["--interval", "0"], ["--interval", "soon"]):

@@ -125,17 +125,6 @@ TEST(Segment, AnotherMappingSeesTheSame) {
     EXPECT_FALSE(job_alive(opened));
 }
 
-TEST(Segment, CanBeLookedAtByWhoKnowsOnlyItsFile) {
-    JobSegment mine, seen;
-    ASSERT_EQ(JobSegment::create(2, nullptr, 0, mine), MPI_SUCCESS);
-    ASSERT_EQ(JobSegment::observe(getpid(), mine.fd(), seen), MPI_SUCCESS);
-    EXPECT_EQ(seen.header().id, mine.header().id);
-    mine.cell(1).pid.store(17);
-    EXPECT_EQ(seen.cell(1).pid.load(), 17);
-    EXPECT_DEATH(seen.cell(1).pid.store(18), "");
-    EXPECT_EQ(JobSegment::observe(getpid(), 0, seen), MPI_ERR_PROC_ABORTED);
-}
-
 TEST(Segment, CannotBeCutUnderItsUsers) {
     JobSegment segment;
     ASSERT_EQ(JobSegment::create(1, nullptr, 0, segment), MPI_SUCCESS);

@@ -15,6 +15,9 @@
 #include <sstream>
 
 #include "base/config.h"
+#include "job/sight.h"
+#include "launch/common/hosts.h"
+#include "launch/common/text.h"
 
 extern char** environ;
 
@@ -49,15 +52,17 @@ Agents::~Agents() {
 
 void Agents::watch(const std::string& name) {
     const bool known = std::any_of(hosts_.begin(), hosts_.end(), [&](const Host& host) { return host.name == name; });
-    // To the agent an option is an option wherever it comes from.
-    if (known || name.empty() || name[0] == '-') return;
+    if (known || name.empty()) return;
     if (hosts_.size() == kMostHosts) {
         ++left_out_;
         return;
     }
     Host& host = hosts_.emplace_back();
     host.name = name;
-    start(host);
+    // It may come out of a job's memory, and goes on a command line.
+    if (launch::may_be_host(name)) return start(host);
+    host.name = launch::shown(name);
+    host.complaint = "this is not the name of a host";
 }
 
 void Agents::start(Host& host) const {
@@ -100,7 +105,7 @@ void Agents::read(const std::function<bool(const std::string& host, const std::s
                 const std::string line = host.unread.substr(0, end);
                 const bool taken = take(host.name, line);
                 host.heard |= taken;
-                if (!taken && !line.empty()) host.complaint = line.substr(0, 120);
+                if (!taken && !line.empty()) host.complaint = job::printable(line.data(), std::min<size_t>(line.size(), 120));
             }
         }
         if (host.fd < 0 || got != 0) continue;

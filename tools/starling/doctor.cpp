@@ -149,7 +149,7 @@ int run_doctor(const DoctorOptions& options) {
         else
             say(found);
     }
-    if (options.json) fmt::print("{}\n", list.dump(2));
+    if (options.json) fmt::print("{}\n", list.dump(2, ' ', false, Json::error_handler_t::replace));
     if (all.empty()) {
         if (!options.json) fmt::print("nothing there is linked with an MPI\n");
         return 2;

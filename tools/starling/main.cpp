@@ -40,6 +40,8 @@ int main(int argc, char** argv) {
     top_command->add_option("--sort", top.sort, "Order of a job's ranks: rank, waiting, messages or bytes")
         ->check(CLI::IsMember({"rank", "waiting", "messages", "bytes"}))
         ->capture_default_str();
+    top_command->add_flag("--all-users", top.all_users,
+                          "The jobs of all users, for root; what others' jobs show may be made up");
     top_command->add_flag("--all-hosts", top.all_hosts, "Also the other hosts of jobs that this one knows, through the agent");
     top_command->add_option("--host", top.hosts, "These hosts too, separated by commas, through the agent")->delimiter(',');
     top_command->add_flag("--totals", top.totals, "Numbers since the start instead of per second");
@@ -56,6 +58,8 @@ int main(int argc, char** argv) {
         ->capture_default_str();
     why_command->add_option("--launcher", why.launcher, "Only jobs of the mpiexec or daemon that has this process id");
     why_command->add_flag("--stacks", why.stacks, "The stacks too: gdb's, and Python's where py-spy is installed");
+    why_command->add_flag("--all-users", why.all_users,
+                          "The jobs of all users, for root; what others' jobs show may be made up");
     why_command->add_flag("--here", why.here, "This host alone; other hosts of the job are asked through the agent");
     why_command->add_option("--host", why.hosts, "These hosts too, separated by commas, through the agent")->delimiter(',');
     why_command->add_option("--quiet-for", why.quiet, "Say nothing unless nobody has got any further for so many seconds");

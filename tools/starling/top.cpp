@@ -72,7 +72,7 @@ std::string clock_text() {
 class Top {
   public:
     explicit Top(const TopOptions& options)
-        : options_(options), watch_(options.job, options.all_hosts), remote_(options.interval, options.job) {
+        : options_(options), watch_(options.job, options.all_hosts, options.all_users), remote_(options.interval, options.job, options.all_users) {
         style_.totals = options.totals;
         const auto* found = std::find(std::begin(top::kOrderNames), std::end(top::kOrderNames), options.sort);
         style_.order = static_cast<top::Order>(found - top::kOrderNames);
@@ -128,7 +128,7 @@ class Top {
     std::string title() const {
         std::string text = fmt::format("starling top  {}  {} job{}, {} processes here", clock_text(), jobs_.size(),
                                        jobs_.size() == 1 ? "" : "s", watch_.processes());
-        if (watch_.unreadable() > 0) text += fmt::format("; {} more of another version of Starling", watch_.unreadable());
+        if (watch_.unreadable() > 0) text += fmt::format("; {} more, damaged or of another version of Starling", watch_.unreadable());
         if (const std::string trouble = remote_.trouble(); !trouble.empty()) text += "; " + trouble;
         return text;
     }

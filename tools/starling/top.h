@@ -12,6 +12,7 @@ struct TopOptions {
     bool json = false;
     bool totals = false;
     std::string sort = "rank";
+    bool all_users = false;          ///< the jobs of others too, which may show what they like
     bool all_hosts = false;          ///< also the other hosts of the jobs seen here
     std::vector<std::string> hosts;  ///< these hosts too
     std::string job;                 ///< only these: begin of an id, part of a command

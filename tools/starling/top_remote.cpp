@@ -13,6 +13,8 @@ namespace {
 
 using Json = nlohmann::json;
 
+std::string printable(const std::string& text) { return job::printable(text.data(), text.size()); }
+
 Doing doing_of(const std::string& text) {
     for (int i = 0; i <= static_cast<int>(Doing::not_started); ++i)
         if (text == name(static_cast<Doing>(i))) return static_cast<Doing>(i);
@@ -23,7 +25,7 @@ RankView rank_of(const Json& from) {
     RankView rank;
     rank.rank = from.at("rank");
     rank.pid = from.at("pid");
-    rank.host = from.at("host");
+    rank.host = printable(from.at("host"));
     rank.core = from.value("core", job::kNotBound);
     rank.doing = doing_of(from.at("state"));
     rank.waiting = from.at("waiting");
@@ -34,8 +36,8 @@ RankView rank_of(const Json& from) {
     size_t count = 0;
     const Counter* rows = counter_table(count);
     for (size_t i = 0; i < count; ++i) {
-        rank.values.push_back(from["counters"].value(rows[i].name, uint64_t{0}));
-        rank.rates.push_back(from["per_second"].value(rows[i].name, 0.0));
+        rank.values.push_back(from.at("counters").value(rows[i].name, uint64_t{0}));
+        rank.rates.push_back(from.at("per_second").value(rows[i].name, 0.0));
     }
     return rank;
 }
@@ -43,9 +45,9 @@ RankView rank_of(const Json& from) {
 JobView job_of(const Json& from) {
     JobView job;
     job.id = std::stoull(from.at("id").get<std::string>(), nullptr, 16);
-    job.command = from.at("command");
-    job.host = from.at("host");
-    job.state = from.at("state");
+    job.command = printable(from.at("command"));
+    job.host = printable(from.at("host"));
+    job.state = printable(from.at("state"));
     job.owner_pid = from.at("launcher");
     job.size = from.at("size");
     job.hosts = from.at("hosts");
@@ -82,9 +84,10 @@ bool parse(const std::string& line, std::vector<JobView>& jobs) {
     }
 }
 
-RemoteHosts::RemoteHosts(double interval, const std::string& filter)
+RemoteHosts::RemoteHosts(double interval, const std::string& filter, bool all_users)
     : agents_([&] {
           std::vector<std::string> words{"top", "--json", "--interval", fmt::format("{:g}", interval)};
+          if (all_users) words.push_back("--all-users");
           if (!filter.empty()) words.push_back(quoted(filter));
           return words;
       }()) {}

@@ -13,7 +13,7 @@ namespace starling::top {
 /// The hosts that are looked at. Not thread-safe.
 class RemoteHosts {
   public:
-    RemoteHosts(double interval, const std::string& filter);
+    RemoteHosts(double interval, const std::string& filter, bool all_users);
 
     /// As of Agents.
     void watch(const std::string& host) { agents_.watch(host); }

@@ -199,7 +199,7 @@ std::string json(const std::vector<JobView>& jobs, double interval) {
         for (const RankView& rank : job.ranks) entry["ranks"].push_back(json_of(rank));
         out["jobs"].push_back(std::move(entry));
     }
-    return out.dump();
+    return out.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace starling::top

@@ -20,8 +20,8 @@ namespace {
 const Counter* const kWaiting = find_counter("waiting");
 const Counter* const kSleeping = find_counter("sleeping");
 
-Doing doing_of(const job::JobSegment& segment, uint32_t rank) {
-    switch (segment.cell(rank).state.load(std::memory_order_acquire)) {
+Doing doing_of(const job::Sight& job, uint32_t index) {
+    switch (job.cell(index).state.load(std::memory_order_acquire)) {
         case job::RankState::started:
             return Doing::starting;
         case job::RankState::finalized:
@@ -35,7 +35,7 @@ Doing doing_of(const job::JobSegment& segment, uint32_t rank) {
         case job::RankState::initialized:
             break;
     }
-    const Counters* counters = counters_of(segment, rank);
+    const Counters* counters = counters_of(job, index);
     if (!counters) return Doing::computing;
     if (counter_value(*kSleeping, *counters) > 0) return Doing::asleep;
     return counter_value(*kWaiting, *counters) > 0 ? Doing::waiting : Doing::computing;
@@ -73,10 +73,10 @@ bool is_job_segment(const std::string& path) {
 
 }  // namespace
 
-const Counters* counters_of(const job::JobSegment& segment, uint32_t rank) {
-    const job::RankState state = segment.cell(rank).state.load(std::memory_order_acquire);
+const Counters* counters_of(const job::Sight& job, uint32_t index) {
+    const job::RankState state = job.cell(index).state.load(std::memory_order_acquire);
     if (state == job::RankState::started || state == job::RankState::not_started) return nullptr;
-    const Counters* page = shm::Region(segment.region(rank)).counters();
+    const Counters* page = shm::Region(job.region(index)).counters();
     return __atomic_load_n(&page->layout, __ATOMIC_ACQUIRE) == counter_layout() ? page : nullptr;
 }
 
@@ -102,13 +102,12 @@ void Watch::find_in(int32_t pid) {
             return;
         }
         Job job;
-        if (job::JobSegment::observe(pid, fd, job.segment) != MPI_SUCCESS) {
+        if (job::Sight::open(pid, fd, all_users_, job.sight) != MPI_SUCCESS) {
             ++unreadable_;
             return;
         }
-        const job::JobHeader& header = job.segment.header();
-        if ((header.local_ranks == 0 && !stubs_) || !matches(filter_, header.id, header.command)) return;
-        job.ranks.resize(header.local_ranks);
+        if ((job.sight.ranks() == 0 && !stubs_) || !matches(filter_, job.sight.id(), job.sight.command())) return;
+        job.ranks.resize(job.sight.ranks());
         jobs_.emplace(key, std::move(job));
     });
 }
@@ -117,11 +116,11 @@ void Watch::find_jobs() {
     unreadable_ = 0;
     for (auto& [key, job] : jobs_) job.here = false;
     each_number("/proc", [&](int pid) {
-        // Only processes of the own user let us look; the others need not be asked for each descriptor.
+        // What lies in others' memory is nothing to be believed by default, root included.
         struct stat status;
-        const bool own =
-            geteuid() == 0 || (stat(fmt::format("/proc/{}", pid).c_str(), &status) == 0 && status.st_uid == geteuid());
-        if (own && pid != getpid()) find_in(pid);
+        const bool wanted =
+            all_users_ || (stat(fmt::format("/proc/{}", pid).c_str(), &status) == 0 && status.st_uid == geteuid());
+        if (wanted && pid != getpid()) find_in(pid);
     });
     std::erase_if(jobs_, [](const auto& entry) { return !entry.second.here; });
 }
@@ -129,7 +128,7 @@ void Watch::find_jobs() {
 void Watch::look() {
     for (auto& [key, job] : jobs_) {
         for (uint32_t i = 0; i < job.ranks.size(); ++i) {
-            const Doing doing = doing_of(job.segment, job.segment.local_rank(i));
+            const Doing doing = doing_of(job.sight, i);
             ++job.ranks[i].looks;
             job.ranks[i].asleep += doing == Doing::asleep;
             job.ranks[i].waiting += doing == Doing::asleep || doing == Doing::waiting;
@@ -138,17 +137,17 @@ void Watch::look() {
 }
 
 void Watch::view_rank(const Job& job, uint32_t index, Rank& rank, double seconds, RankView& view) const {
-    view.rank = job.segment.local_rank(index);
-    const job::RankCell& cell = job.segment.cell(view.rank);
+    view.rank = job.sight.rank(index);
+    const job::RankCell& cell = job.sight.cell(index);
     view.pid = cell.pid.load(std::memory_order_relaxed);
     view.core = cell.cpu;
-    view.doing = doing_of(job.segment, view.rank);
+    view.doing = doing_of(job.sight, index);
     if (rank.looks > 0) {
         view.waiting = static_cast<double>(rank.waiting) / rank.looks;
         view.asleep = static_cast<double>(rank.asleep) / rank.looks;
     }
     rank.looks = rank.waiting = rank.asleep = 0;
-    const Counters* counters = counters_of(job.segment, view.rank);
+    const Counters* counters = counters_of(job.sight, index);
     if (!counters) return;
     view.counted = true;
     size_t count = 0;
@@ -167,24 +166,23 @@ std::vector<JobView> Watch::snapshot() {
     last_snapshot_ = now;
     std::vector<JobView> views;
     for (auto& [key, job] : jobs_) {
-        const job::JobHeader& header = job.segment.header();
         JobView view;
-        view.id = header.id;
-        view.command = header.command;
-        view.host = header.my_host < header.hosts ? job.segment.host(header.my_host).name : "";
-        view.state = name(header.state.load(std::memory_order_acquire));
+        view.id = job.sight.id();
+        view.command = job.sight.command();
+        view.host = job.sight.my_host();
+        view.state = name(job.sight.state());
         view.owner_pid = key.first;
-        view.size = header.size;
-        view.hosts = header.hosts;
-        for (uint32_t i = 0; i < header.hosts; ++i)
-            if (i != header.my_host && job.segment.host(i).name[0]) view.other_hosts.push_back(job.segment.host(i).name);
+        view.size = job.sight.size();
+        view.hosts = job.sight.hosts();
+        view.other_hosts = job.sight.other_hosts();
         view.ranks.resize(job.ranks.size());
         for (uint32_t i = 0; i < view.ranks.size(); ++i) {
             RankView& rank = view.ranks[i];
             rank.host = view.host;
             view_rank(job, i, job.ranks[i], seconds, rank);
             if (!rank.counted) continue;
-            const uint64_t since = counters_of(job.segment, rank.rank)->since;
+            const Counters* const counters = counters_of(job.sight, i);
+            const uint64_t since = counters ? counters->since : now;
             if (since < now) view.age = std::max(view.age, static_cast<double>(now - since) * 1e-9);
         }
         views.push_back(std::move(view));

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/counters.h"
-#include "job/job_segment.h"
+#include "job/sight.h"
 
 namespace starling::top {
 
@@ -42,9 +42,9 @@ struct JobView {
     std::vector<std::string> other_hosts;  ///< where else it has ranks
 };
 
-/// What a rank of this host counts, as long as the segment is mapped. Null before MPI_Init, when the rank has not touched its region
+/// What a rank of this host counts, which has this place there, as long as the job is looked at. Null before MPI_Init, when the rank has not touched its region
 /// (reading there would give it memory), and if it counts by another table than this program.
-const Counters* counters_of(const job::JobSegment& segment, uint32_t rank);
+const Counters* counters_of(const job::Sight& job, uint32_t index);
 
 /// Which jobs are looked at: those whose id begins with, or whose command contains, a text. Empty: all.
 bool matches(const std::string& filter, job::JobId id, const std::string& command);
@@ -52,8 +52,8 @@ bool matches(const std::string& filter, job::JobId id, const std::string& comman
 /// Follows the jobs. Not thread-safe.
 class Watch {
   public:
-    /// `stubs`: also jobs that have no rank here, if this host knows them.
-    Watch(std::string filter, bool stubs) : filter_(std::move(filter)), stubs_(stubs) {}
+    /// `stubs`: also jobs that have no rank here, if this host knows them. `all_users`: not the own user's alone.
+    Watch(std::string filter, bool stubs, bool all_users) : filter_(std::move(filter)), stubs_(stubs), all_users_(all_users) {}
 
     /// Looks for jobs that have come, and forgets those that are gone. Reads /proc.
     void find_jobs();
@@ -64,10 +64,10 @@ class Watch {
     /// The jobs as they are now, with rates and shares since the last snapshot, oldest job first.
     std::vector<JobView> snapshot();
 
-    /// Visits what find_jobs() has found: the launcher's process and its segment.
+    /// Visits what find_jobs() has found: the launcher's process and its job.
     template <class Visit>
     void each_job(Visit visit) const {
-        for (const auto& [key, job] : jobs_) visit(key.first, job.segment);
+        for (const auto& [key, job] : jobs_) visit(key.first, job.sight);
     }
 
     /// Processes of other versions of Starling, whose jobs can't be read.
@@ -80,7 +80,7 @@ class Watch {
         std::vector<uint64_t> before;  ///< values at the last snapshot; empty if there is none
     };
     struct Job {
-        job::JobSegment segment;
+        job::Sight sight;
         std::vector<Rank> ranks;
         bool here = true;  ///< found again by the last find_jobs()
     };
@@ -90,7 +90,7 @@ class Watch {
     void view_rank(const Job& job, uint32_t index, Rank& rank, double seconds, RankView& view) const;
 
     std::string filter_;
-    bool stubs_;
+    bool stubs_, all_users_;
     std::map<Key, Job> jobs_;
     size_t unreadable_ = 0;
     uint64_t last_snapshot_ = 0;  ///< ns

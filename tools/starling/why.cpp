@@ -79,6 +79,7 @@ bool all_quiet(const std::vector<JobReport>& jobs, double seconds) {
 std::string ask_other_hosts(const WhyOptions& options, std::vector<JobReport>& jobs) {
     std::vector<std::string> words{"why", "--raw", "--here", "--interval", fmt::format("{:g}", options.interval)};
     if (options.stacks) words.push_back("--stacks");
+    if (options.all_users) words.push_back("--all-users");
     if (options.launcher == 0 && !options.job.empty()) words.push_back(quoted(options.job));
     if (options.launcher != 0 && jobs.size() == 1) words.push_back(fmt::format("{:016x}", jobs[0].id));
     Agents agents(std::move(words));
@@ -103,7 +104,11 @@ std::string ask_other_hosts(const WhyOptions& options, std::vector<JobReport>& j
 
 int run_why(const WhyOptions& options) {
     read_config(false);
-    std::vector<JobReport> jobs = why::look(options.job, options.launcher, options.interval);
+    if (options.all_users && options.stacks) {
+        fmt::print(stderr, "starling: stacks are taken of your own processes alone: leave out --stacks or --all-users\n");
+        return 2;
+    }
+    std::vector<JobReport> jobs = why::look(options.job, options.launcher, options.all_users, options.interval);
     if (options.quiet > 0 && !std::all_of(jobs.begin(), jobs.end(), [&](const JobReport& job) {
             return std::all_of(job.ranks.begin(), job.ranks.end(),
                                [&](const Rank& rank) { return is_quiet(rank, options.quiet); });

@@ -9,6 +9,7 @@ namespace starling {
 struct WhyOptions {
     std::string job;                 ///< only these: begin of an id, part of a command
     double interval = 0.3;           ///< seconds between the two looks
+    bool all_users = false;          ///< the jobs of others too, which may show what they like
     bool here = false;               ///< this host alone
     std::vector<std::string> hosts;  ///< these hosts too
     bool stacks = false;

@@ -50,18 +50,18 @@ struct Look {
     uint64_t told = 0;  ///< when its account was written
 };
 
-Look look_at(const job::JobSegment& segment, uint32_t rank) {
+Look look_at(const job::Sight& job, uint32_t index) {
     Look look;
     look.at = now_ns();
-    look.process = read_process(segment.cell(rank).pid.load(std::memory_order_relaxed));
-    if (segment.cell(rank).state.load(std::memory_order_acquire) != job::RankState::initialized) return look;
-    const Counters* page = top::counters_of(segment, rank);
+    look.process = read_process(job.cell(index).pid.load(std::memory_order_relaxed));
+    if (job.cell(index).state.load(std::memory_order_acquire) != job::RankState::initialized) return look;
+    const Counters* page = top::counters_of(job, index);
     if (!page) return look;
     look.counted = true;
     look.waiting = page->waiting;
     look.last_waited = page->last_waited;
     look.since = page->since;
-    look.told = __atomic_load_n(&shm::Region(segment.region(rank)).account().told, __ATOMIC_RELAXED);
+    look.told = __atomic_load_n(&shm::Region(job.region(index)).account().told, __ATOMIC_RELAXED);
     return look;
 }
 
@@ -91,8 +91,8 @@ Doing doing_of(job::RankState state, const Look& before, const Look& after) {
 double seconds(uint64_t from, uint64_t to) { return from < to ? static_cast<double>(to - from) * 1e-9 : 0; }
 
 /// The account as it lies there; empty if there is none.
-std::string read_account(const job::JobSegment& segment, uint64_t now, Rank& rank) {
-    const Account& page = shm::Region(segment.region(rank.who.rank)).account();
+std::string read_account(const job::Sight& job, uint32_t index, uint64_t now, Rank& rank) {
+    const Account& page = shm::Region(job.region(index)).account();
     Account account;
     if (__atomic_load_n(&page.version, __ATOMIC_RELAXED) == 0) return {};
     if (copy_account(page, account)) rank.told = check(account, now);
@@ -100,12 +100,11 @@ std::string read_account(const job::JobSegment& segment, uint64_t now, Rank& ran
     return rank.told ? std::string(reinterpret_cast<const char*>(&account), sizeof account) : std::string();
 }
 
-Rank report(const job::JobSegment& segment, uint32_t number, const std::string& host, const Look& before, const Look& after,
-            std::string& account) {
+Rank report(const job::Sight& job, uint32_t index, const Look& before, const Look& after, std::string& account) {
     Rank rank;
-    rank.who = {segment.header().id, number};
-    rank.host = host;
-    const job::RankCell& cell = segment.cell(number);
+    rank.who = {job.id(), job.rank(index)};
+    rank.host = job.my_host();
+    const job::RankCell& cell = job.cell(index);
     rank.pid = cell.pid.load(std::memory_order_relaxed);
     rank.doing = doing_of(cell.state.load(std::memory_order_acquire), before, after);
     const auto ticks = static_cast<double>(after.process.ticks - std::min(before.process.ticks, after.process.ticks));
@@ -113,41 +112,37 @@ Rank report(const job::JobSegment& segment, uint32_t number, const std::string& 
     if (!after.counted) return rank;
     if (after.last_waited) rank.since_wait = seconds(after.last_waited, after.at);
     rank.since_start = seconds(after.since, after.at);
-    account = read_account(segment, after.at, rank);
+    account = read_account(job, index, after.at, rank);
     return rank;
 }
 
 }  // namespace
 
-std::vector<JobReport> look(const std::string& filter, int launcher, double interval) {
-    top::Watch watch(filter, true);
+std::vector<JobReport> look(const std::string& filter, int launcher, bool all_users, double interval) {
+    top::Watch watch(filter, true, all_users);
     watch.find_jobs();
-    std::map<const job::JobSegment*, std::vector<Look>> first;
-    watch.each_job([&](int32_t owner, const job::JobSegment& segment) {
+    std::map<const job::Sight*, std::vector<Look>> first;
+    watch.each_job([&](int32_t owner, const job::Sight& job) {
         if (launcher != 0 && owner != launcher) return;
-        std::vector<Look>& looks = first[&segment];
-        for (uint32_t i = 0; i < segment.header().local_ranks; ++i) looks.push_back(look_at(segment, segment.local_rank(i)));
+        std::vector<Look>& looks = first[&job];
+        for (uint32_t i = 0; i < job.ranks(); ++i) looks.push_back(look_at(job, i));
     });
     timespec pause{static_cast<time_t>(interval),
                    static_cast<long>((interval - static_cast<double>(static_cast<time_t>(interval))) * 1e9)};
     if (!first.empty()) nanosleep(&pause, nullptr);
     std::vector<JobReport> reports;
-    for (const auto& [segment, looks] : first) {
-        const job::JobHeader& header = segment->header();
-        JobReport job;
-        job.id = header.id;
-        job.command = header.command;
-        job.size = header.size;
-        const std::string host = header.my_host < header.hosts ? segment->host(header.my_host).name : "";
+    for (const auto& [job, looks] : first) {
+        JobReport seen;
+        seen.id = job->id();
+        seen.command = job->command();
+        seen.size = job->size();
         for (uint32_t i = 0; i < looks.size(); ++i) {
-            const uint32_t rank = segment->local_rank(i);
-            const Look now = look_at(*segment, rank);
-            job.times.push_back(now.at);
-            job.ranks.push_back(report(*segment, rank, host, looks[i], now, job.accounts.emplace_back()));
+            const Look now = look_at(*job, i);
+            seen.times.push_back(now.at);
+            seen.ranks.push_back(report(*job, i, looks[i], now, seen.accounts.emplace_back()));
         }
-        for (uint32_t i = 0; i < header.hosts; ++i)
-            if (i != header.my_host && segment->host(i).name[0]) job.other_hosts.push_back(segment->host(i).name);
-        reports.push_back(std::move(job));
+        seen.other_hosts = job->other_hosts();
+        reports.push_back(std::move(seen));
     }
     return reports;
 }

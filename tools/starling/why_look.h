@@ -22,9 +22,9 @@ struct JobReport {
     std::string stacks;                    ///< of all of them, as text
 };
 
-/// Looks at the jobs that `filter` means (top::matches); `launcher`: only those of this process, 0: of any. Takes `interval`
-/// seconds.
-std::vector<JobReport> look(const std::string& filter, int launcher, double interval);
+/// Looks at the jobs that `filter` means (top::matches); `launcher`: only those of this process, 0: of any; `all_users`:
+/// not the own user's alone. Takes `interval` seconds.
+std::vector<JobReport> look(const std::string& filter, int launcher, bool all_users, double interval);
 
 /// Adds the stacks of the job's processes, which are on this host. Takes up to half a minute.
 void add_stacks(JobReport& job);

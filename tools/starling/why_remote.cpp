@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 namespace starling::why {
 
 namespace {
 
 using Json = nlohmann::json;
+
+std::string printable(const std::string& text) { return job::printable(text.data(), text.size()); }
 
 std::string to_hex(const std::string& bytes) {
     std::string out;
@@ -40,7 +43,7 @@ Doing doing_of(const std::string& text) {
 Rank rank_of(const Json& from, uint64_t job) {
     Rank rank;
     rank.who = {job, from.at("rank")};
-    rank.host = from.at("host");
+    rank.host = printable(from.at("host"));
     rank.pid = from.at("pid");
     rank.doing = doing_of(from.at("doing"));
     rank.cores = from.at("cores");
@@ -82,9 +85,10 @@ bool from_line(const std::string& line, std::vector<JobReport>& jobs) {
         for (const Json& from : all.at("why")) {
             JobReport& job = read.emplace_back();
             job.id = std::stoull(from.at("id").get<std::string>(), nullptr, 16);
-            job.command = from.at("command");
+            job.command = printable(from.at("command"));
             job.size = from.at("size");
-            job.stacks = from.at("stacks");
+            std::istringstream stacks(from.at("stacks").get<std::string>());
+            for (std::string text; std::getline(stacks, text);) job.stacks += printable(text) + "\n";
             for (const Json& rank : from.at("ranks")) job.ranks.push_back(rank_of(rank, job.id));
         }
         merge(jobs, std::move(read));

@@ -1,6 +1,7 @@
 #include "launch/process/core_use.h"
 
 #include <dirent.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -57,13 +58,24 @@ bool is_job_segment(const std::string& path) {
 void CoreUse::add(const job::JobSegment& segment) {
     for (uint32_t i = 0; i < segment.header().local_ranks; ++i) {
         const RankState state = segment.cell(segment.local_rank(i)).state.load(std::memory_order_relaxed);
-        if (state != RankState::started && state != RankState::initialized) continue;
-        const uint32_t word = segment.place(i).load(std::memory_order_relaxed) & Place::kCpu;
-        if (word == Place::kNowhere)
-            ++ranks_;
-        else
-            add(word - 1);
+        if (state == RankState::started || state == RankState::initialized)
+            add_at(segment.place(i).load(std::memory_order_relaxed));
     }
+}
+
+void CoreUse::add(const job::Sight& sight) {
+    for (uint32_t i = 0; i < sight.ranks(); ++i) {
+        const RankState state = sight.cell(i).state.load(std::memory_order_relaxed);
+        if (state == RankState::started || state == RankState::initialized) add_at(sight.place(i));
+    }
+}
+
+void CoreUse::add_at(uint32_t place) {
+    const uint32_t word = place & Place::kCpu;
+    if (word == Place::kNowhere)
+        ++ranks_;
+    else if (word <= CPU_SETSIZE)
+        add(word - 1);
 }
 
 void CoreUse::add(uint32_t cpu) {
@@ -109,13 +121,16 @@ std::vector<int32_t> launchers_in(std::string_view sockets, uint32_t user, int32
 std::vector<int32_t> other_launchers() { return launchers_in(text_of("/proc/net/unix"), geteuid(), getpid()); }
 
 void add_jobs_of(int32_t launcher, CoreUse& use) {
-    const std::string directory = "/proc/" + std::to_string(launcher) + "/fd";
+    // Anybody can bind a name that says it is a launcher of ours.
+    struct stat status;
+    const std::string process = "/proc/" + std::to_string(launcher), directory = process + "/fd";
+    if (stat(process.c_str(), &status) != 0 || status.st_uid != geteuid()) return;
     DIR* open = opendir(directory.c_str());
     if (!open) return;
     while (const dirent* entry = readdir(open)) {
         if (!is_job_segment(directory + "/" + entry->d_name)) continue;
-        job::JobSegment segment;
-        if (job::JobSegment::observe(launcher, std::atoi(entry->d_name), segment) == MPI_SUCCESS) use.add(segment);
+        job::Sight sight;
+        if (job::Sight::open(launcher, std::atoi(entry->d_name), false, sight) == MPI_SUCCESS) use.add(sight);
     }
     closedir(open);
 }

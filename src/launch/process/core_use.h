@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "job/job_segment.h"
+#include "job/sight.h"
 
 namespace starling::launch {
 
@@ -18,6 +19,7 @@ class CoreUse {
   public:
     /// Counts the ranks of a job that have not ended. Those that have not said yet where they are count in ranks() only.
     void add(const job::JobSegment& segment);
+    void add(const job::Sight& sight);
     /// One more, on this core.
     void add(uint32_t cpu);
 
@@ -29,6 +31,8 @@ class CoreUse {
     cpu_set_t least_used(const cpu_set_t& usable, const std::function<std::vector<uint32_t>(uint32_t)>& siblings) const;
 
   private:
+    void add_at(uint32_t place);
+
     std::vector<uint32_t> on_;
     uint32_t ranks_ = 0;
 };
