@@ -241,6 +241,31 @@ class Ending(HostsCase):
         out, _ = process.communicate(timeout=LIMIT)
         self.assertEqual((process.returncode, out), (0, "told\ntold\n"))
 
+    def test_a_job_is_suspended_everywhere_and_for_as_long_as_one_likes(self):
+        environment = dict(self.environment, STARLING_SILENCE_MS="400", STARLING_HEARTBEAT_MS="50", STARLING_REATTACH_MS="200")
+        process = self.popen(MPIEXEC, "--host", "localhost:1,a:1,b:1,c:1", "-n", 3, "sh", "-c",
+                             f"echo $$ > {self.directory}/up$STARLING_RANK; while [ ! -e {self.directory}/go ]; do sleep 0.05; done",
+                             env=environment)
+        ranks = [int(pid) for pid in self.files("up0", "up1", "up2")]
+        for _ in range(2):
+            process.send_signal(signal.SIGTSTP)
+            for pid in (process.pid, *ranks):
+                self.wait_for(lambda: status(pid, "State").startswith("T"), f"{marked(self.mark).get(pid)} runs on")
+            time.sleep(1.5)  # daemons count as lost after 0.4
+            process.send_signal(signal.SIGCONT)
+            for pid in (process.pid, *ranks):
+                self.wait_for(lambda: not status(pid, "State").startswith("T"), f"{marked(self.mark).get(pid)} is still stopped")
+        pathlib.Path(self.directory, "go").touch()
+        self.assertEqual((process.communicate(timeout=LIMIT), process.returncode), (("", ""), 0))
+
+    def test_who_is_killed_while_suspended_leaves_nothing(self):
+        process = self.start_sleepers()
+        process.send_signal(signal.SIGTSTP)
+        self.wait_for(lambda: status(process.pid, "State").startswith("T"), "it runs on")
+        process.kill()
+        process.wait()
+        self.assertEqual(self.left_after(8), {})
+
     def test_termination(self):
         process = self.popen(MPIEXEC, "--host", "a:1,b:1", "-n", 2, "sh", "-c", f"echo 1 > {self.directory}/up$STARLING_RANK; sleep 60")
         self.files("up0", "up1")

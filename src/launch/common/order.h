@@ -20,7 +20,7 @@ enum class OrderKind : uint32_t {
     fail = 4,            ///< the job is to be ended; failed_rank
     over = 5,            ///< the job is over everywhere; state
     kill = 6,            ///< SIGKILL to the job, at once
-    signal = 7,          ///< signal: for the job's ranks
+    signal = 7,          ///< signal: for the job's ranks. Without a job: the root itself is about to be suspended, or goes on
     all_arrived = 8,     ///< all ranks of the job have reached the end of MPI_Init
     ring = 9,            ///< the job's ranks are to look around
     input = 10,          ///< bytes: standard input for rank 0, empty at its end

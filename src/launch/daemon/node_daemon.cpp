@@ -56,7 +56,15 @@ NodeDaemon::NodeDaemon(EventLoop& loop, Tree& tree, char** argv)
 }
 
 void NodeDaemon::on_message(const TreeMessage& message) {
-    if (message.from != kRootHost || !on_client_order(message.payload)) deputy_->on_order(message.from, message.payload);
+    const bool ours = message.from == kRootHost && (on_client_order(message.payload) || on_word_of_root(message.payload));
+    if (!ours) deputy_->on_order(message.from, message.payload);
+}
+
+bool NodeDaemon::on_word_of_root(std::string_view payload) {
+    Order order;
+    if (kind_of(payload) != OrderKind::signal || !decode(payload, order) || order.job != 0) return false;
+    tree_.bear_silence_of_root(order.signal == SIGTSTP);
+    return true;
 }
 
 bool NodeDaemon::on_client_order(std::string_view payload) {

@@ -19,6 +19,7 @@ class NodeDaemon {
   private:
     void on_message(const TreeMessage& message);
     bool on_client_order(std::string_view payload);
+    bool on_word_of_root(std::string_view payload);
     void end(int result);
     void on_signal(int signal);
 

@@ -72,6 +72,8 @@ void Tree::leave(std::chrono::milliseconds limit, std::function<void()> done) {
     implementation_->leave(limit, std::move(done));
 }
 
+void Tree::bear_silence_of_root(bool bear) { implementation_->root_is_suspended = bear; }
+
 bool Tree::child_exited(pid_t pid, int status) {
     for (Branch& branch : implementation_->branches) {
         if (branch.start && branch.start->child_exited(pid, status)) return true;

@@ -161,6 +161,7 @@ struct Tree::Implementation {
     Neighbour uplink;
     std::vector<Ancestor> ancestors;  ///< the parent first
     std::unique_ptr<UplinkSearch> search;
+    bool root_is_suspended = false;
 
     uint64_t numbers[2] = {};                                  ///< of the last message sent from here, by urgency
     std::unordered_map<HostId, uint64_t> seen[2];              ///< by origin: the last message delivered here

@@ -129,10 +129,11 @@ void Implementation::tick() {
     for (const auto& [serial, neighbour] : by_serial) all.push_back(neighbour->connection.get());
     for (TreeConnection* connection : all) {
         if (connection->is_closed()) continue;
-        if (slept) connection->forgive();
+        const bool suspended = root_is_suspended && connection == uplink.connection.get() && ancestors.front().host == kRootHost;
+        if (slept || suspended) connection->forgive();
         if (now - connection->heard() > settings.silence_limit) {
             connection->lose("no sign of life for " + std::to_string(settings.silence_limit.count()) + " ms");
-        } else if (now - connection->said() >= period) {
+        } else if (now - connection->said() >= period && connection->all_written()) {
             connection->send(FrameKind::heartbeat, {});
         }
     }

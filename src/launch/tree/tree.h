@@ -152,6 +152,10 @@ class Tree {
     /// and calls `done`.
     void leave(std::chrono::milliseconds limit, std::function<void()> done);
 
+    /// The root has said that it will be suspended: until it says otherwise, hearing nothing of it means nothing. That it has ended
+    /// its connection tells as ever.
+    void bear_silence_of_root(bool bear);
+
     // --- processes ---
 
     /// For an owner that waits for any child process: true if `pid` was an agent of the tree.

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <utility>
 
 #include "launch/process/output.h"
 
@@ -35,7 +36,23 @@ void LocalPatron::output(int target, std::string_view lines, std::function<void(
 
 void LocalPatron::on_signal(int signal) {
     universe_.signal(*this, signal);
-    if (signal == SIGTSTP) kill(getpid(), SIGSTOP);
+    if (signal == SIGTSTP) suspend();
+    if (signal == SIGCONT) {
+        suspending_ = false;
+        universe_.resume();
+    }
+}
+
+// Not before other hosts know of it: the signal for their ranks would not leave, and they would take us for dead.
+void LocalPatron::suspend() {
+    constexpr std::chrono::seconds kLongest{3};  // for a host that does not answer
+    if (suspending_) return;
+    suspending_ = true;
+    const auto stop = [this, which = ++suspensions_] {
+        if (which == suspensions_ && std::exchange(suspending_, false)) kill(getpid(), SIGSTOP);
+    };
+    universe_.suspend(stop);
+    if (suspending_) loop_.after(kLongest, stop);
 }
 
 }  // namespace starling::launch

@@ -34,6 +34,12 @@ class LocalPatron : public Patron {
     EventLoop& loop_;
     Launcher launcher_;
     Universe universe_;
+
+  private:
+    void suspend();
+
+    int suspensions_ = 0;
+    bool suspending_ = false;
 };
 
 }  // namespace starling::launch

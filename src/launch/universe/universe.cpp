@@ -348,6 +348,15 @@ void Universe::signal(Patron& patron, int signal) {
     }
 }
 
+void Universe::suspend(std::function<void()> done) {
+    if (!tree_) return done();
+    tree_->broadcast(encode(Order{.kind = OrderKind::signal, .signal = SIGTSTP}), Urgency::control, std::move(done));
+}
+
+void Universe::resume() {
+    if (tree_) tree_->broadcast(encode(Order{.kind = OrderKind::signal, .signal = SIGCONT}));
+}
+
 bool Universe::reads_here(const Patron& patron) const {
     const Job* job = first_job(patron);
     return job && job->host_of_first() == kRootHost;

@@ -79,6 +79,9 @@ class Universe {
     /// Whether rank 0 of the patron's first job is on the root's own host.
     bool reads_here(const Patron& patron) const;
     void signal(Patron& patron, int signal);
+    /// This process is about to be stopped: `done` is called when all hosts know. They bear its silence until resume().
+    void suspend(std::function<void()> done);
+    void resume();
     void input(Patron& patron, std::string data);
     /// Says what each process waits for and shows stacks, then ends all its jobs with exit code 124.
     void time_out(Patron& patron, int seconds);
