@@ -483,6 +483,54 @@ class Standing(HostsCase):
         self.assertIn("the standing daemon has gone", err)
         self.assertEqual(self.left_after(8), {})
 
+    def root(self):
+        return next(pid for pid, command in marked(self.mark).items() if "starlingd universe" in command)
+
+    def test_daemons_that_do_not_answer_keep_nobody(self):
+        process = self.popen(MPIEXEC, "-n", 1, "sh", "-c", f"echo 1 > {self.directory}/up; exec sleep 60")
+        self.files("up")
+        root = self.root()
+        os.kill(root, signal.SIGSTOP)
+        try:
+            for _ in range(2):
+                process.send_signal(signal.SIGINT)
+                time.sleep(0.1)
+            _, err = process.communicate(timeout=LIMIT)
+            self.assertEqual((process.returncode, err), (130, "mpiexec: the standing daemons have not ended the job yet; not waiting for it\n"))
+            # More than fits the socket: mpiexec must not be stuck in sending it.
+            large = dict(self.environment, **{f"LARGE_{i}": "x" * 100000 for i in range(6)})
+            process = self.popen(MPIEXEC, "-n", 1, "echo", "ran", env=large)
+            self.wait_for(lambda: status(process.pid, "SigBlk") not in ("", "0" * 16), "no signal is watched for")
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual((process.communicate(timeout=LIMIT)[0], process.returncode), ("", 128 + signal.SIGTERM))
+            for environment in (large, self.environment):
+                code, out, err = self.mpiexec("-n", 1, "echo", "ran", env=dict(environment, STARLING_SILENCE_MS="300"))
+                self.assertEqual((code, out), (127, ""))
+                self.assertRegex(err, rf"process {root}\) have given no sign of life for 300 ms.*starling daemon stop")
+        finally:
+            os.kill(root, signal.SIGCONT)
+        self.wait_for(lambda: not self.sleepers(), "the job goes on, and its mpiexec is gone")
+        code, out, err = self.mpiexec("-n", 1, "echo", "still", env=dict(self.environment, STARLING_SILENCE_MS="2000"))
+        self.assertEqual((code, out, err), (0, "still\n", ""))
+
+    def test_a_job_that_is_silent_is_not_taken_for_dead(self):
+        code, out, err = self.mpiexec("-n", 2, "sleep", 1, env=dict(self.environment, STARLING_SILENCE_MS="400"))
+        self.assertEqual((code, out, err), (0, "", ""))
+
+    def test_daemons_without_hosts_are_passed_by(self):
+        for pid in self.nodes():
+            os.kill(pid, signal.SIGKILL)
+        self.wait_for(lambda: self.run_command(STARLING, "daemon", "status")[1].count("lost,") == 2, "the hosts are not lost")
+        code, out, err = self.mpiexec("-v", "-n", 2, "echo", "here")
+        self.assertEqual((code, out), (0, "here\n" * 2))
+        self.assertRegex(err, "on this machine: the standing daemons have lost all their hosts .*end them with 'starling daemon stop'")
+        code, _, err = self.mpiexec("--via", "daemons", "-n", 2, "true")
+        self.assertNotEqual(code, 0)
+        self.assertIn("'starling daemon stop'", err)
+        code, out, err = self.mpiexec("--host", "a", "-v", "-n", 1, "sh", "-c", "echo $FAKE_HOST")
+        self.assertEqual((code, out), (0, "a\n"))
+        self.assertIn("have lost host 'a'", err)
+
     def test_there_is_one_at_a_time(self):
         code, _, err = self.run_command(STARLING, "daemon", "start", "--host", "c")
         self.assertEqual(code, 1)

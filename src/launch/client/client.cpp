@@ -1,16 +1,19 @@
 #include "launch/client/client.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "base/config.h"
 #include "control/local_socket.h"
@@ -53,8 +56,9 @@ class Client {
             return outcome_;
         }
         watch_signals();
-        loop_.watch(socket_, EPOLLIN, [this](uint32_t) { on_readable(); });
+        loop_.watch(socket_, EPOLLIN, [this](uint32_t events) { on_ready(events); });
         send(ClientMessage::submit, encode(submission()));
+        look_for_life();
         loop_.run();
         output_.drain();
         return outcome_;
@@ -100,13 +104,76 @@ class Client {
             // Before the job has started there is nothing to forward to: to hang up ends it.
             if (deadly && (!started_ || finished_)) return end(128 + number);
             send(ClientMessage::signal, encode(ClientNotice{info.ssi_signo, {}}));
-            if (number == SIGTSTP) kill(getpid(), SIGSTOP);
+            if (deadly && ++deadly_ > 1) end_soon(128 + number);
+            if (number == SIGTSTP) suspend();
             if (number == SIGCONT && reading_) reader_.next();
         }
     }
 
-    void send(ClientMessage message, std::string_view payload) {
-        if (!control::send_all(socket_, control::encode_frame(kind_of(message), payload))) lost();
+    // Whoever says it twice wants the prompt back. The daemons kill the job now; if they can't, they will when they see us gone.
+    void end_soon(int code) {
+        loop_.after(std::chrono::seconds(1), [this, code] {
+            if (loop_.stopped() || finished_) return;
+            std::fprintf(stderr, "mpiexec: the standing daemons have not ended the job yet; not waiting for it\n");
+            end(code);
+        });
+    }
+
+    void suspend() {
+        for (pollfd room{socket_, POLLOUT, 0}; !unsent_.empty() && poll(&room, 1, 1000) > 0 && !loop_.stopped();) flush();
+        kill(getpid(), SIGSTOP);
+    }
+
+    void send(ClientMessage message, std::string_view payload) { send(kind_of(message), payload); }
+    // Never waits: signals must be heard, whatever the daemon does.
+    void send(control::MessageKind kind, std::string_view payload) {
+        if (socket_gone_) return;
+        unsent_ += control::encode_frame(kind, payload);
+        flush();
+    }
+
+    void flush() {
+        while (!unsent_.empty()) {
+            const ssize_t n = ::send(socket_, unsent_.data(), unsent_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+            if (n < 0 && errno == EINTR) continue;
+            if (n < 0 && errno == EAGAIN) break;
+            if (n < 0) return hung_up();
+            unsent_.erase(0, static_cast<size_t>(n));
+        }
+        const uint32_t events = unsent_.empty() ? EPOLLIN : EPOLLIN | EPOLLOUT;
+        if (std::exchange(events_, events) != events) loop_.change(socket_, events);
+    }
+
+    void hung_up() {
+        if (!std::exchange(socket_gone_, true)) loop_.forget(socket_);
+        lost();
+    }
+
+    // A daemon may be stopped, or hang with its host: its connection does not tell. While it says nothing it is asked.
+    void look_for_life() {
+        const std::chrono::milliseconds limit(config().silence_ms);
+        const auto now = EventLoop::Clock::now();
+        if (now - last_look_ > limit / 2) heard_ = now;  // it was us who were suspended
+        last_look_ = now;
+        if (finished_ || loop_.stopped()) return;
+        if (now - heard_ > limit) return give_up();
+        if (now - heard_ >= limit / 4 && !std::exchange(asked_, true))
+            send(control::MessageKind::status, encode(control::NameRequest{}));
+        loop_.after(std::max(limit / 4, std::chrono::milliseconds(1)), [this] { look_for_life(); });
+    }
+
+    void give_up() {
+        ucred daemon{};
+        socklen_t length = sizeof daemon;
+        getsockopt(socket_, SOL_SOCKET, SO_PEERCRED, &daemon, &length);
+        std::fprintf(
+            stderr,
+            "mpiexec: the standing daemons (here process %d) have given no sign of life for %lld ms (STARLING_SILENCE_MS); is "
+            "one of them stopped, or its host? Look with 'starling daemon status'; end them with 'starling daemon stop', or "
+            "kill "
+            "that process, or do without them: --via direct or agent\n",
+            daemon.pid, static_cast<long long>(config().silence_ms));
+        end(started_ ? 1 : kCannotStart);
     }
 
     void lost() {
@@ -124,14 +191,18 @@ class Client {
         loop_.stop(0);
     }
 
+    void on_ready(uint32_t events) {
+        if (events & EPOLLOUT) flush();
+        if (!socket_gone_ && (events & ~EPOLLOUT)) on_readable();
+    }
+
     void on_readable() {
         char buffer[64 * 1024];
         const ssize_t n = recv(socket_, buffer, sizeof buffer, MSG_DONTWAIT);
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
-        if (n <= 0) {
-            loop_.forget(socket_);
-            return lost();
-        }
+        if (n <= 0) return hung_up();
+        heard_ = EventLoop::Clock::now();
+        asked_ = false;
         decoder_.feed({buffer, static_cast<size_t>(n)});
         control::Frame frame;
         while (!loop_.stopped()) {
@@ -143,6 +214,7 @@ class Client {
 
     bool on_frame(const control::Frame& frame) {
         ClientNotice notice;
+        if (frame.kind == control::MessageKind::reply) return true;  // it lives
         switch (static_cast<ClientMessage>(frame.kind)) {
             case ClientMessage::started:
                 return on_started(frame.payload);
@@ -200,6 +272,12 @@ class Client {
     control::FrameDecoder decoder_{control::kMaxFrame};
     ClientOutcome outcome_;
     int socket_ = -1;
+    bool socket_gone_ = false;
+    std::string unsent_;
+    uint32_t events_ = EPOLLIN;
+    EventLoop::Clock::time_point heard_ = EventLoop::Clock::now(), last_look_ = heard_;
+    bool asked_ = false;  ///< for a sign of life
+    int deadly_ = 0;      ///< signals that should end the job
     int signals_ = -1;
     sigset_t before_{};
     bool started_ = false;

@@ -47,7 +47,8 @@ struct Submission {
 /// started: what became of it.
 struct SubmissionReply {
     int32_t error_class = 0;
-    bool unknown_host = false;  ///< a host that was named is not one of this universe: another way may serve it
+    bool unknown_host =
+        false;  ///< a host that was named is not one of this universe, or lost, or all are: another way may serve it
     std::string text;
     uint32_t hosts = 0;  ///< of the universe
 };

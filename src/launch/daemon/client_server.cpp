@@ -135,16 +135,10 @@ bool ClientServer::submit(Key key, const std::string& payload) {
         send(key, kind_of(ClientMessage::started), encode(reply));
         return true;
     }
-    for (const UniverseHost& host : universe_.hosts()) reply.hosts += host.offered;
-    for (const Program& program : submission.spec.programs) {
-        for (const HostSlots& host : program.hosts) {
-            if (universe_.knows(host.name) || reply.unknown_host) continue;
-            reply.unknown_host = true;
-            reply.error_class = MPI_ERR_SPAWN;
-            reply.text =
-                "host '" + host.name + "' is not one of the " + std::to_string(reply.hosts) + " hosts of the standing daemons";
-        }
-    }
+    reply.hosts = universe_.offered();
+    reply.text = universe_.refusal(submission.spec);
+    reply.unknown_host = !reply.text.empty();
+    if (reply.unknown_host) reply.error_class = MPI_ERR_SPAWN;
     if (reply.unknown_host) {
         send(key, kind_of(ClientMessage::started), encode(reply));
         return true;

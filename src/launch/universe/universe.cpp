@@ -76,6 +76,11 @@ uint32_t Universe::find_host(std::string_view name) const {
     return hosts_[host].same_as == job::kNoHost ? host : hosts_[host].same_as;
 }
 
+uint32_t Universe::offered() const {
+    return static_cast<uint32_t>(
+        std::count_if(hosts_.begin(), hosts_.end(), [](const UniverseHost& host) { return host.offered; }));
+}
+
 uint32_t Universe::slots() const {
     uint32_t sum = 0;
     for (const UniverseHost& host : hosts_) {

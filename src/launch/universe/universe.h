@@ -64,8 +64,11 @@ class Universe {
     void add_hosts(const std::vector<HostSlots>& hosts, bool offered, std::function<void(const std::string&)> ready);
     const std::vector<UniverseHost>& hosts() const { return hosts_; }
     bool knows(std::string_view name) const { return find_host(name) != job::kNoHost; }
+    /// Why a job can't be placed on what is up of the hosts that it names, or, if it names none, of all; empty if it can.
+    std::string refusal(const JobSpec& spec) const;
     /// For the user: names that have turned out to mean one machine. Empty if there are none.
     std::string aliases() const;
+    uint32_t offered() const;  ///< hosts that jobs may go to which name none
     uint32_t slots() const;
     size_t jobs() const { return jobs_.size(); }
     uint32_t processes() const;

@@ -23,6 +23,26 @@ std::vector<uint32_t> Universe::offered_hosts() const {
     return all.empty() ? std::vector<uint32_t>{kRootHost} : all;
 }
 
+std::string Universe::refusal(const JobSpec& spec) const {
+    for (const Program& program : spec.programs) {
+        for (const HostSlots& wanted : program.hosts) {
+            const uint32_t host = find_host(wanted.name);
+            if (host == job::kNoHost)
+                return "host '" + wanted.name + "' is not one of the " + std::to_string(offered()) +
+                       " hosts of the standing daemons";
+            const UniverseHost::State state = hosts_[host].state;
+            if (state == UniverseHost::State::lost || state == UniverseHost::State::failed)
+                return "the standing daemons have lost host '" + wanted.name + "' (" + hosts_[host].problem + ")";
+        }
+        const std::vector<uint32_t> rooms = program.hosts.empty() ? offered_hosts() : std::vector<uint32_t>();
+        const auto is_lost = [&](uint32_t host) { return hosts_[host].state == UniverseHost::State::lost; };
+        if (!rooms.empty() && std::all_of(rooms.begin(), rooms.end(), is_lost))
+            return "the standing daemons have lost all their hosts (" + hosts_[rooms[0]].problem +
+                   "); end them with 'starling daemon stop'";
+    }
+    return {};
+}
+
 bool Universe::find_rooms(const Program& program, bool spawned, PlacementRequest& request, std::string& problem) {
     request.count = program.count;
     request.mapping = program.mapping;
@@ -66,6 +86,11 @@ bool Universe::place_job(const JobSpec& spec, bool spawned, std::vector<uint32_t
         const std::vector<uint32_t> placed = place(request, rooms);
         if (placed.empty()) {
             problem = "no host is left to start processes on";
+            for (const uint32_t host : request.hosts) {
+                if (hosts_[host].problem.empty()) continue;
+                problem += ": " + hosts_[host].problem;
+                break;
+            }
             return false;
         }
         host_of_rank.insert(host_of_rank.end(), placed.begin(), placed.end());
