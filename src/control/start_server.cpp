@@ -105,7 +105,7 @@ bool wait_until_ready(int fd, int seconds, std::string& problem) {
         const ssize_t got = read(fd, &c, 1);
         if (got < 0 && errno == EINTR) continue;
         if (got <= 0 || c == '\n') break;
-        line.push_back(c);
+        if (c != kStillStarting || !line.empty()) line.push_back(c);
     }
     if (line == "ready") return true;
     problem = line.empty() ? "it ended at once" : line;

@@ -12,9 +12,12 @@ namespace starling::control {
 /// with failure_text().
 int start_server(job::JobSegment& own);
 
+/// Who takes longer says now and then that it is alive.
+inline constexpr char kStillStarting = ' ';
+
 /// Runs `program arguments...` detached: double clone without copying memory, no SIGCHLD for the
 /// application, a new session, standard input /dev/null. Waits for its first line on the pipe whose
-/// descriptor is its last argument, for `seconds` at most. True if that line is "ready"; else `problem` tells why not.
+/// descriptor is its last argument, for `seconds` at most, anew with each kStillStarting before it. True if that line is "ready"; else `problem` tells why not.
 bool start_detached(const std::string& program, const char* const* arguments, bool keep_output, std::string& problem,
                     int seconds = 10);
 

@@ -542,6 +542,29 @@ class Standing(HostsCase):
 
 
 class StandingStart(HostsCase):
+    def test_many_hosts_and_a_start_that_is_given_up(self):
+        # More than one argument holds, and agents that hang: whoever starts them may go at any time, and then they do, too.
+        hosts = pathlib.Path(self.directory, "hosts")
+        hosts.write_text("".join(f"a-host-with-quite-a-long-name-{i}\n" for i in range(6000)))
+        hanging = self.script("exec sleep 60", "hanging")
+        process = self.popen(STARLING, "daemon", "start", "--hostfile", hosts, "--launcher-agent", hanging)
+        self.wait_for(lambda: any("sleep 60" in command for command in marked(self.mark).values()), "no agent was called")
+        process.send_signal(signal.SIGINT)
+        self.assertNotEqual(process.wait(LIMIT), 0)
+        self.assertEqual(self.left_after(8), {})
+
+    def test_the_limit_is_the_user_s(self):
+        slow = self.script('host=$1; shift; sleep 11; exec sh -c "$* apart $host"', "slow")
+        environment = dict(self.environment, STARLING_LAUNCH_TIMEOUT="60", STARLING_LAUNCHER_AGENT=slow)
+        code, _, err = self.run_command(STARLING, "daemon", "start", "--host", "a", env=environment)
+        self.assertEqual((code, err), (0, ""))
+        self.assertEqual(self.run_command(STARLING, "daemon", "stop")[0], 0)
+        environment["STARLING_LAUNCH_TIMEOUT"] = "1"
+        code, _, err = self.run_command(STARLING, "daemon", "start", "--host", "a", env=environment)
+        self.assertEqual(code, 1)
+        self.assertIn("no daemon after 1 s", err)
+        self.assertEqual(self.left_after(15), {})
+
     def test_problems_are_told_and_nothing_stays(self):
         for arguments, part in ((["--host", "a,far.example"], "far.example"), (["--hostfile", "/no/file"], "/no/file"),
                                 (["--hots", "a"], "hots"), (["--host"], "value")):

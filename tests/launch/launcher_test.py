@@ -19,6 +19,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 import uuid
@@ -654,6 +655,17 @@ class Naming(Case):
 
     def daemons(self):
         return {pid: c for pid, c in marked(self.mark).items() if "starlingd names" in c}
+
+    def test_a_keeper_that_ends_just_now_is_as_good_as_gone(self):
+        ending = socket.socket(socket.AF_UNIX)
+        ending.bind(f"\0starling-{os.geteuid()}-names-{self.environment['STARLING_UNIVERSE']}")
+        ending.listen()
+        thread = threading.Thread(target=lambda: ending.accept()[0].close())
+        thread.start()
+        code, out, err = self.run_command(str(BUILD / "bin" / "starling"), "daemon", "stop")
+        thread.join()
+        ending.close()
+        self.assertEqual((code, err), (0, ""), out)
 
     def test_publish_look_up_unpublish(self):
         for with_mpiexec in (True, False):

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -15,6 +16,7 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "control/start_server.h"
 #include "job/environment.h"
 #include "job/host_apart.h"
 #include "launch/daemon/host_job.h"
@@ -100,15 +102,39 @@ int help_host(char** argv, int ready) {
     return faster ? 0 : 1;
 }
 
+// The hosts are too many for the command line, perhaps: they are in a file of whoever starts us.
+bool read_whole(const char* path, std::string& out) {
+    FILE* file = std::fopen(path, "re");
+    if (!file) return false;
+    char buffer[65536];
+    for (size_t n; (n = std::fread(buffer, 1, sizeof buffer, file)) > 0;) out.append(buffer, n);
+    const bool good = std::ferror(file) == 0;
+    std::fclose(file);
+    return good;
+}
+
+// Starting daemons on many hosts takes its time; each step has its limit, and whoever waits for us knows that we are at it.
+void show_life(launch::EventLoop& loop, const int& ready, launch::StandingRoot& root) {
+    if (ready < 0) return;
+    if (write(ready, &control::kStillStarting, 1) < 0 && errno == EPIPE) return root.give_up();
+    loop.after(std::chrono::seconds(1), [&loop, &ready, &root] { show_life(loop, ready, root); });
+}
+
 int keep_universe(char** argv, int ready) {
     read_config(false);
-    if (chdir("/") != 0) return 1;
+    signal(SIGPIPE, SIG_IGN);
+    std::string hosts;
+    if (chdir("/") != 0 || !read_whole(argv[2], hosts)) {
+        tell(ready, std::string("cannot read the hosts: ") + std::strerror(errno));
+        return 1;
+    }
     launch::EventLoop loop;
     launch::StandingRoot root(loop, argv, [&](const std::string& line) {
         if (ready >= 0) tell(ready, line);
         ready = -1;
     });
-    return root.run(argv[2], argv[3]);
+    loop.after(std::chrono::seconds(1), [&] { show_life(loop, ready, root); });
+    return root.run(hosts, argv[3]);
 }
 
 int usage() {

@@ -1,11 +1,14 @@
 #include "launch/client/daemon_command.h"
 
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "control/control_protocol.h"
 #include "control/local_socket.h"
@@ -22,21 +25,26 @@ namespace {
 using control::MessageKind;
 
 constexpr int kPatienceSeconds = 5;
+constexpr const char* kNoAnswer = "the standing daemons do not answer";
 
-bool ask(int fd, MessageKind kind, control::NameReply& reply) {
+enum class Answer { given, hung_up, none };
+
+Answer ask(int fd, MessageKind kind, control::NameReply& reply) {
     const timeval patience{kPatienceSeconds, 0};
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    if (!control::send_all(fd, control::encode_frame(kind, encode(control::NameRequest{})))) return false;
+    if (!control::send_all(fd, control::encode_frame(kind, encode(control::NameRequest{}))))
+        return errno == EPIPE || errno == ECONNRESET ? Answer::hung_up : Answer::none;
     control::FrameDecoder decoder(control::kMaxFrame);
     control::Frame frame;
     char buffer[4096];
     for (;;) {
         const ssize_t n = recv(fd, buffer, sizeof buffer, 0);
-        if (n <= 0) return false;
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return n == 0 || errno == ECONNRESET ? Answer::hung_up : Answer::none;
         decoder.feed({buffer, static_cast<size_t>(n)});
         const auto result = decoder.next(frame);
-        if (result == control::FrameDecoder::Result::garbage) return false;
-        if (result == control::FrameDecoder::Result::frame) return decode(frame.payload, reply);
+        if (result == control::FrameDecoder::Result::garbage) return Answer::none;
+        if (result == control::FrameDecoder::Result::frame) return decode(frame.payload, reply) ? Answer::given : Answer::none;
     }
 }
 
@@ -49,9 +57,11 @@ int start_names(int running) {
     std::string problem;
     control::NameReply reply;
     if (running >= 0) {
-        if (!ask(running, MessageKind::persist, reply)) return complain("the running daemon does not answer");
-        std::puts("the daemon was running and now stays until stopped");
-        return 0;
+        const Answer answer = ask(running, MessageKind::persist, reply);
+        if (answer == Answer::none) return complain("the running daemon does not answer");
+        if (answer == Answer::given) std::puts("the daemon was running and now stays until stopped");
+        if (answer == Answer::given) return 0;
+        // It was about to end.
     }
     const std::string program = control::find_starlingd();
     if (program.empty()) return complain("starlingd is neither beside this program nor in PATH; reinstall Starling");
@@ -63,8 +73,6 @@ int start_names(int running) {
 }
 
 // --- standing daemons on several hosts ---
-
-constexpr int kStartSeconds = 60;  // ssh to many hosts takes its time; each host has its own, shorter limit
 
 struct StartOptions {
     std::vector<HostSlots> hosts;
@@ -111,25 +119,37 @@ int start_standing(const StartOptions& options) {
         list += (list.empty() ? "" : ",") + host.name;
         if (host.slots > 0) list += ":" + std::to_string(host.slots);
     }
-    const char* const arguments[] = {"universe", list.c_str(), options.prefix.c_str(), nullptr};
+    const int file = memfd_create("starling-hosts", MFD_CLOEXEC);
+    if (file < 0 || write(file, list.data(), list.size()) != static_cast<ssize_t>(list.size()))
+        return complain(std::string("no memory for the list of hosts: ") + std::strerror(errno));
+    char path[64];
+    std::snprintf(path, sizeof path, "/proc/%d/fd/%d", getpid(), file);
+    const char* const arguments[] = {"universe", path, options.prefix.c_str(), nullptr};
     std::string problem;
-    if (!control::start_detached(program, arguments, false, problem, kStartSeconds)) return complain(problem);
+    const bool started = control::start_detached(program, arguments, false, problem);
+    close(file);
+    if (!started) return complain(problem);
     std::printf("daemons are up on %zu hosts; mpiexec finds them\n", options.hosts.size());
     return 0;
 }
 
-// What the standing daemons say to a question; false if none run.
+// What the standing daemons say to a question; false if none run, or these were about to end.
 bool ask_standing(MessageKind kind, std::string& text) {
     const int fd = control::connect_at({universe_socket_name()});
     if (fd < 0) return false;
     control::NameReply reply;
-    const bool answered = ask(fd, kind, reply);
+    const Answer answer = ask(fd, kind, reply);
+    ucred daemon{};
+    socklen_t length = sizeof daemon;
+    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &daemon, &length);
     // They end; whoever comes back to start others must not meet these.
     char byte;
-    while (answered && kind == MessageKind::stop && recv(fd, &byte, 1, 0) > 0) {}
+    while (answer == Answer::given && kind == MessageKind::stop && recv(fd, &byte, 1, 0) > 0) {}
     close(fd);
-    text = answered ? reply.text : "the standing daemons do not answer\n";
-    return true;
+    text = answer == Answer::none
+               ? kNoAnswer + (" (process " + std::to_string(daemon.pid) + "): kill it if it is stopped or hangs")
+               : reply.text;
+    return answer != Answer::hung_up;
 }
 
 int complain_of_usage() {
@@ -148,7 +168,8 @@ const char* daemon_usage() {
 
 int daemon_command(const std::vector<std::string>& arguments) {
     const std::string verb = arguments.empty() ? "" : arguments[0];
-    if ((verb != "start" && verb != "stop" && verb != "status") || (verb != "start" && arguments.size() > 1)) return complain_of_usage();
+    if ((verb != "start" && verb != "stop" && verb != "status") || (verb != "start" && arguments.size() > 1))
+        return complain_of_usage();
     if (verb == "start" && arguments.size() > 1) {
         StartOptions options;
         std::string problem = read_options(arguments, options);
@@ -156,7 +177,9 @@ int daemon_command(const std::vector<std::string>& arguments) {
         return problem.empty() ? start_standing(options) : complain(problem);
     }
     std::string standing;
-    const bool stands = verb != "start" && ask_standing(verb == "stop" ? MessageKind::stop : MessageKind::status, standing);
+    const MessageKind question = verb == "stop" ? MessageKind::stop : MessageKind::status;
+    const bool stands = verb != "start" && ask_standing(question, standing);
+    if (stands && standing.starts_with(kNoAnswer)) return complain(standing);
     if (stands) std::fputs(verb == "stop" ? "the standing daemons have ended\n" : standing.c_str(), stdout);
 
     std::string problem;
@@ -173,9 +196,10 @@ int daemon_command(const std::vector<std::string>& arguments) {
         return verb == "status" ? 3 : 0;
     }
     control::NameReply reply;
-    const bool answered = ask(fd, verb == "stop" ? MessageKind::stop : MessageKind::status, reply);
+    const Answer answer = ask(fd, question, reply);
     close(fd);
-    if (!answered) return complain("the daemon does not answer");
+    if (answer == Answer::none) return complain("the daemon does not answer");
+    if (answer == Answer::hung_up) reply.text = "no daemon runs; the last one has just ended\n";
     std::fputs(verb == "stop" ? "the daemon ends\n" : reply.text.c_str(), stdout);
     return 0;
 }

@@ -103,7 +103,7 @@ void StandingRoot::note(const std::string& sentence) {
 }
 
 void StandingRoot::end(int code) {
-    if (ending_) return;
+    if (ending_ || !universe_) return;
     ending_ = true;
     universe_->shut_down([this, code] { loop_.stop(code); });
 }

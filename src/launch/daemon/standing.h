@@ -22,6 +22,8 @@ class StandingRoot {
 
     /// `hosts` as --host takes them; `prefix`: where Starling is on the others, empty: as here. Returns the exit code.
     int run(const std::string& hosts, const std::string& prefix);
+    /// Whoever has started us does not wait for us any more.
+    void give_up() { end(1); }
 
   private:
     void on_ready(const std::string& problem);
