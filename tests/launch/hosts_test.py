@@ -60,6 +60,14 @@ class Starting(HostsCase):
                                     "echo two $FAKE_HOST")
         self.assertEqual((code, sorted(out.splitlines())), (0, ["one a", "two b", "two b"]))
 
+    def test_a_list_of_very_many_hosts(self):
+        """Whoever compares each with each, or counts slots by looking through all, is not done within the limit of a test."""
+        path = pathlib.Path(self.directory, "hosts")
+        path.write_text("".join(f"node{i}.example\n" for i in range(40000)))
+        code, _, err = self.mpiexec("--hostfile", path, "-n", 1, "true")
+        self.assertNotEqual(code, 0)
+        self.assertRegex(err, r"host node\d+\.example: no route to node")
+
     def test_a_rank_file(self):
         path = pathlib.Path(self.directory, "ranks")
         show = ("sh", "-c", "echo $STARLING_RANK $FAKE_HOST")

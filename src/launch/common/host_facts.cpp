@@ -27,17 +27,20 @@ job::RailChoice chosen_rails() {
     return {};
 }
 
-void find_addresses(job::HostEntry& entry) {
+std::vector<OwnAddress> usable_addresses() {
+    std::vector<OwnAddress> found;
     const job::RailChoice choice = chosen_rails();
     ifaddrs* all = nullptr;
-    if (getifaddrs(&all) != 0) return;
-    for (const ifaddrs* a = all; a && entry.addresses < job::HostEntry::kMost; a = a->ifa_next) {
+    if (getifaddrs(&all) != 0) return found;
+    for (const ifaddrs* a = all; a; a = a->ifa_next) {
         if (!a->ifa_addr || a->ifa_addr->sa_family != AF_INET || !(a->ifa_flags & IFF_UP)) continue;
         const uint32_t address = reinterpret_cast<const sockaddr_in*>(a->ifa_addr)->sin_addr.s_addr;
-        if (choice.takes(a->ifa_name, address, a->ifa_flags & IFF_LOOPBACK)) entry.ipv4[entry.addresses++] = address;
+        if (!choice.takes(a->ifa_name, address, a->ifa_flags & IFF_LOOPBACK)) continue;
+        const uint32_t mask = a->ifa_netmask ? reinterpret_cast<const sockaddr_in*>(a->ifa_netmask)->sin_addr.s_addr : ~0u;
+        found.push_back({address, mask, (a->ifa_flags & IFF_RUNNING) != 0});
     }
     freeifaddrs(all);
-    if (entry.addresses == 0) entry.ipv4[entry.addresses++] = htonl(INADDR_LOOPBACK);
+    return found;
 }
 
 }  // namespace
@@ -50,10 +53,29 @@ HostFacts own_identity() {
     return facts;
 }
 
-HostFacts own_facts() {
+HostFacts own_facts(const std::vector<uint32_t>& others) {
     HostFacts facts = own_identity();
-    find_addresses(facts.entry);
+    choose_addresses(usable_addresses(), others, facts.entry);
     return facts;
+}
+
+void choose_addresses(std::vector<OwnAddress> own, const std::vector<uint32_t>& others, job::HostEntry& out) {
+    // The bridges of containers have the same address on many hosts, and lead to none of them.
+    const auto is_ours = [&](uint32_t address) {
+        return std::any_of(own.begin(), own.end(), [&](const OwnAddress& one) { return one.address == address; });
+    };
+    const auto leads_to = [&](const OwnAddress& one) {
+        return std::any_of(others.begin(), others.end(),
+                           [&](uint32_t other) { return (other & one.mask) == (one.address & one.mask) && !is_ours(other); });
+    };
+    std::vector<std::pair<int, uint32_t>> rated;
+    for (const OwnAddress& one : own) rated.emplace_back(one.running ? (leads_to(one) ? 0 : 1) : 2, one.address);
+    std::stable_sort(rated.begin(), rated.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    out.addresses = 0;
+    for (const auto& [rank, address] : rated) {
+        if (out.addresses < job::HostEntry::kMost) out.ipv4[out.addresses++] = address;
+    }
+    if (out.addresses == 0) out.ipv4[out.addresses++] = htonl(INADDR_LOOPBACK);
 }
 
 std::string encode(const HostFacts& facts) {

@@ -27,7 +27,7 @@ NodeDaemon::NodeDaemon(EventLoop& loop, Tree& tree, char** argv)
         loop_.stop(1);
         return;
     }
-    tree_.set_facts(encode(own_facts()));
+    tree_.set_facts(encode(own_facts(tree_.addresses_above())));
     launcher_.on_signal = [this](int signal) { on_signal(signal); };
     launcher_.on_other_child = [this](pid_t pid, int status) { tree_.child_exited(pid, status); };
     launcher_.on_say = [this](const std::string& sentence) {

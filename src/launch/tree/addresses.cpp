@@ -18,7 +18,7 @@ namespace {
 struct Interface {
     std::string name, address;
     in_addr_t network = 0, mask = 0;
-    bool loopback = false;
+    bool loopback = false, running = false;
 };
 
 std::vector<Interface> interfaces() {
@@ -35,9 +35,12 @@ std::vector<Interface> interfaces() {
         if (i->ifa_netmask) one.mask = reinterpret_cast<const sockaddr_in*>(i->ifa_netmask)->sin_addr.s_addr;
         one.network = address.s_addr & one.mask;
         one.loopback = i->ifa_flags & IFF_LOOPBACK;
+        one.running = i->ifa_flags & IFF_RUNNING;
         found.push_back(std::move(one));
     }
     freeifaddrs(list);
+    // There is not room for all everywhere, and a bridge without a carrier leads nowhere.
+    std::stable_partition(found.begin(), found.end(), [](const Interface& i) { return i.running; });
     return found;
 }
 

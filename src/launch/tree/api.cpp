@@ -1,6 +1,7 @@
 // The public face of the tree.
 #include <algorithm>
 
+#include "launch/tree/addresses.h"
 #include "launch/tree/implementation.h"
 
 namespace starling::launch {
@@ -70,6 +71,17 @@ void Tree::hold_bulk(bool hold) {
 
 void Tree::leave(std::chrono::milliseconds limit, std::function<void()> done) {
     implementation_->leave(limit, std::move(done));
+}
+
+std::vector<uint32_t> Tree::addresses_above() const {
+    std::vector<uint32_t> found;
+    for (const Ancestor& ancestor : implementation_->ancestors) {
+        for (const Endpoint& endpoint : ancestor.endpoints) {
+            sockaddr_in address{};
+            if (socket_address(endpoint, address)) found.push_back(address.sin_addr.s_addr);
+        }
+    }
+    return found;
 }
 
 void Tree::bear_silence_of_root(bool bear) { implementation_->root_is_suspended = bear; }

@@ -152,6 +152,8 @@ class Tree {
     /// and calls `done`.
     void leave(std::chrono::milliseconds limit, std::function<void()> done);
 
+    /// Where those above listen, the root among them: IPv4 in network byte order.
+    std::vector<uint32_t> addresses_above() const;
     /// The root has said that it will be suspended: until it says otherwise, hearing nothing of it means nothing. That it has ended
     /// its connection tells as ever.
     void bear_silence_of_root(bool bear);

@@ -216,12 +216,24 @@ bool Universe::has_grown(const Growth& growth, std::string& problem) const {
     return all_up || !problem.empty();
 }
 
+// Who shares a network with the others is known when they are up.
+void Universe::look_at_own_addresses() {
+    std::vector<uint32_t> others;
+    for (const UniverseHost& host : hosts_) {
+        const job::HostEntry& entry = host.facts.entry;
+        if (host.state == UniverseHost::State::up && &host != &hosts_[kRootHost])
+            others.insert(others.end(), entry.ipv4, entry.ipv4 + entry.addresses);
+    }
+    hosts_[kRootHost].facts = own_facts(others);
+}
+
 void Universe::check_growth() {
     // A callback may begin the next growth.
     std::vector<Growth> still;
     for (Growth& growth : std::exchange(growing_, {})) {
         std::string problem;
         if (has_grown(growth, problem)) {
+            look_at_own_addresses();
             growth.ready(problem);
         } else {
             still.push_back(std::move(growth));

@@ -124,6 +124,7 @@ class Universe {
     void on_host_lost(uint32_t host, const std::string& sentence);
     std::vector<uint32_t> offered_hosts() const;
     void check_growth();
+    void look_at_own_addresses();
     bool has_grown(const Growth& growth, std::string& problem) const;
     void remove_load(uint32_t host, uint32_t processes);
 
