@@ -175,6 +175,9 @@ def compile_programs(tree, work):
     tree.ring(work / "two_steps")
     tree.run("mpicxx", "-Wall", "-Wextra", "-Wpedantic", "-Werror", RING_CXX, "-o", "ring_cxx", cwd=work)
     tree.ring(work / "ring_cxx")
+    # As build systems link that know of -L and -l alone: it does not say where the library is.
+    tree.run("cc", RING, f"-I{tree.root}/include", f"-L{tree.root}/lib", "-lmpi_abi", "-o", "without_path", cwd=work)
+    tree.ring(work / "without_path")
     link = work / "elsewhere"
     link.symlink_to(tree.root / "bin" / "mpicc")
     tree.run(str(link), RING, "-o", "through_link", cwd=work)

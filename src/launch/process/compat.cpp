@@ -2,25 +2,28 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
 #include <cstdlib>
+#include <vector>
 
 #include "base/config.h"
+#include "launch/process/elf_file.h"
 
 namespace starling::launch {
 
 namespace {
 
-// Beside this program: bin/, and where tests are in the build tree; lib/ as distributions call it.
-std::string find_shim(const std::string& binary_interface) {
+// What lies below the library folder beside this program: beside bin/, and where tests are in the build tree; lib/ as distributions call it.
+std::string find_library(const std::string& name) {
     char self[PATH_MAX];
     if (!realpath("/proc/self/exe", self)) return {};
     std::string directory(self);
     directory.erase(directory.rfind('/'));
     for (const char* up : {"/..", "/../.."})
         for (const char* lib : {"/lib", "/lib64", "/" STARLING_LIBDIR}) {
-            const std::string folder = directory + up + lib + "/compat/" + binary_interface;
-            if (char found[PATH_MAX]; realpath(folder.c_str(), found)) return found;
+            const std::string path = directory + up + lib + "/" + name;
+            if (char found[PATH_MAX]; realpath(path.c_str(), found)) return found;
         }
     return {};
 }
@@ -31,6 +34,16 @@ bool is_compat(std::string_view word) {
     for (const char* const* known = kChoices<Compat>; *known; ++known)
         if (word == *known) return true;
     return false;
+}
+
+std::string own_library_path(const std::string& program) {
+    constexpr std::string_view kOwn[] = {"libmpi_abi.so.1", "libmpifort_abi.so.1", "liboshmem.so.1"};
+    const ElfFile file(program);
+    const std::vector<std::string> needed = file.needed();
+    if (std::find_first_of(needed.begin(), needed.end(), std::begin(kOwn), std::end(kOwn)) == needed.end() || file.has_path())
+        return {};
+    const std::string library = find_library(std::string(kOwn[0]));
+    return library.empty() ? library : library.substr(0, library.rfind('/'));
 }
 
 Shims choose_shims(std::string_view setting, const OtherLibrary& linked_with) {
@@ -54,7 +67,7 @@ Shims choose_shims(std::string_view setting, const OtherLibrary& linked_with) {
     Shims shims;
     for (const std::string& name : {first, second}) {
         if (name.empty()) continue;
-        const std::string folder = find_shim(name);
+        const std::string folder = find_library("compat/" + name);
         if (folder.empty())
             return {{}, "there is no lib/compat/" + name + " beside Starling's mpiexec: is the installation whole?"};
         shims.library_path += (shims.library_path.empty() ? "" : ":") + folder;

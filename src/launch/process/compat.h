@@ -12,6 +12,10 @@ namespace starling::launch {
 /// Whether STARLING_COMPAT can be this.
 bool is_compat(std::string_view word);
 
+/// The folder of Starling's own libraries, for a program that is linked with them but does not say where they are, as Rust's cargo
+/// links; empty: it needs none.
+std::string own_library_path(const std::string& program);
+
 /// What `setting`, a value of STARLING_COMPAT, means for a program.
 struct Shims {
     std::string library_path;  ///< goes in front of LD_LIBRARY_PATH; empty: nothing

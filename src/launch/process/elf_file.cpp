@@ -60,11 +60,25 @@ std::string ElfFile::interpreter() const {
     return path.c_str();
 }
 
-std::vector<std::string> ElfFile::needed() const {
+std::vector<Elf64_Dyn> ElfFile::dynamic() const {
     const auto found = std::find_if(segments_.begin(), segments_.end(), [](auto& s) { return s.p_type == PT_DYNAMIC; });
     if (found == segments_.end() || found->p_filesz > kMostBytes) return {};
     std::vector<Elf64_Dyn> entries(found->p_filesz / sizeof(Elf64_Dyn));
     if (!read(found->p_offset, entries.data(), entries.size())) return {};
+    const auto end =
+        std::find_if(entries.begin(), entries.end(), [](const Elf64_Dyn& entry) { return entry.d_tag == DT_NULL; });
+    entries.erase(end, entries.end());
+    return entries;
+}
+
+bool ElfFile::has_path() const {
+    const std::vector<Elf64_Dyn> entries = dynamic();
+    return std::any_of(entries.begin(), entries.end(),
+                       [](const Elf64_Dyn& entry) { return entry.d_tag == DT_RPATH || entry.d_tag == DT_RUNPATH; });
+}
+
+std::vector<std::string> ElfFile::needed() const {
+    const std::vector<Elf64_Dyn> entries = dynamic();
     uint64_t strings_at = 0, strings_size = 0;
     for (const Elf64_Dyn& entry : entries) {
         if (entry.d_tag == DT_STRTAB) strings_at = offset_of(entry.d_un.d_ptr);
@@ -74,10 +88,8 @@ std::vector<std::string> ElfFile::needed() const {
     std::string strings(strings_size, '\0');
     if (!read(strings_at, strings.data(), strings_size)) return {};
     std::vector<std::string> names;
-    for (const Elf64_Dyn& entry : entries) {
-        if (entry.d_tag == DT_NULL) break;
+    for (const Elf64_Dyn& entry : entries)
         if (entry.d_tag == DT_NEEDED) names.push_back(string_at(strings, entry.d_un.d_val));
-    }
     return names;
 }
 

@@ -24,6 +24,8 @@ class ElfFile {
     std::string interpreter() const;
     /// The libraries that it is linked with, as it names them.
     std::vector<std::string> needed() const;
+    /// Whether it names folders where the loader looks for them (RPATH, RUNPATH).
+    bool has_path() const;
     /// The names that it looks for in other files and can't do without, and those that others find in it.
     struct Symbols {
         std::vector<std::string> wanted, had;
@@ -35,6 +37,7 @@ class ElfFile {
     bool read(uint64_t offset, T* out, uint64_t count) const;
     bool read_segments();
     uint64_t offset_of(uint64_t address) const;
+    std::vector<Elf64_Dyn> dynamic() const;
 
     int fd_;
     std::vector<Elf64_Phdr> segments_;

@@ -76,8 +76,18 @@ class ProgramFiles {
         file->path = find_program(program.argv[0], path, program.directory);
         file->argv = c_strings(program.argv);
         const bool relative = file->path[0] != '/' && !program.directory.empty();
-        meet_other_library(program, relative ? program.directory + "/" + file->path : file->path, *file);
+        const std::string whole_path = relative ? program.directory + "/" + file->path : file->path;
+        meet_other_library(program, whole_path, *file);
+        // Behind what the user has said.
+        if (const std::string own = own_library_path(whole_path); !own.empty()) add_library_path(*file, "", own);
         return file;
+    }
+
+    static void add_library_path(File& file, const std::string& before, const std::string& behind) {
+        std::string path = before;
+        for (const std::string& next : {std::string(file.environment.value("LD_LIBRARY_PATH")), behind})
+            if (!next.empty()) path += (path.empty() ? "" : ":") + next;
+        file.environment.set("LD_LIBRARY_PATH", path);
     }
 
     /// What is linked with another MPI gets a shim, if that was asked for.
@@ -90,8 +100,7 @@ class ProgramFiles {
         if (!shims.problem.empty()) {
             file.problem = "'" + program.argv[0] + "': " + shims.problem;
         } else if (!shims.library_path.empty()) {
-            const std::string before(file.environment.value("LD_LIBRARY_PATH"));
-            file.environment.set("LD_LIBRARY_PATH", shims.library_path + (before.empty() ? "" : ":" + before));
+            add_library_path(file, shims.library_path, "");
         } else if (!other.name.empty() && !alone && !allows_singletons(file.environment)) {
             file.problem = refusal(program.argv[0], other);
         }
