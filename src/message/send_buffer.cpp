@@ -76,8 +76,16 @@ bool SendBuffer::collect() {
 }
 
 void SendBuffer::flush() {
+    ++waiting_;
     progress::wait_until([this] { return collect(); });
     poll_flushes();
+    if (--waiting_ == 0 && ended_) [[unlikely]]
+        delete this;
+}
+
+void SendBuffer::end() {
+    ended_ = true;
+    if (waiting_ == 0) delete this;
 }
 
 int SendBuffer::send(Channel& channel, const void* data, int64_t count, const datatype::Datatype& type, int destination,

@@ -26,6 +26,8 @@ class SendBuffer {
     bool collect();
     /// Waits until all messages have gone, and completes the flushes that wait for that.
     void flush();
+    /// The buffer goes, which was made by new: at once, or with the last thread that waits in flush().
+    void end();
 
   private:
     struct Block;
@@ -35,6 +37,8 @@ class SendBuffer {
     void* memory_;
     int64_t size_;
     Block* first_ = nullptr;
+    int waiting_ = 0;
+    bool ended_ = false;
 };
 
 /// Completes when all messages that were in a buffer have left it.

@@ -1,5 +1,7 @@
 #include "mpi/buffered.h"
 
+#include <utility>
+
 #include "base/error.h"
 #include "base/immortal.h"
 #include "base/state.h"
@@ -40,11 +42,11 @@ int detach(SendBuffer*& place, comm::Comm* comm, void* address, CountOut size) {
     if (phase != Phase::running) return not_running();
     if (!address || !size) return null_argument(comm, address ? "size" : "buffer_addr");
     if (!place) return raise(comm, fail(MPI_ERR_BUFFER, "no buffer is attached"));
-    place->flush();  // what waits for it completes now, while it is there
-    *static_cast<void**>(address) = place->memory();
-    size.set(place->size());
-    delete place;
-    place = nullptr;
+    SendBuffer* const buffer = std::exchange(place, nullptr);  // another thread finds none while this one waits
+    buffer->flush();                                           // what waits for it completes now, while it is there
+    *static_cast<void**>(address) = buffer->memory();
+    size.set(buffer->size());
+    buffer->end();
     return MPI_SUCCESS;
 }
 
@@ -69,10 +71,10 @@ int raise(const comm::Session& session, int error) {
 }  // namespace
 
 void drop_buffer(SendBuffer*& buffer) {
-    if (!buffer) return;
-    buffer->flush();
-    delete buffer;
-    buffer = nullptr;
+    SendBuffer* const dropped = std::exchange(buffer, nullptr);
+    if (!dropped) return;
+    dropped->flush();
+    dropped->end();
 }
 
 int send_buffered(comm::Comm& comm, const void* data, MPI_Count count, const datatype::Datatype& type, int dest, int tag) {

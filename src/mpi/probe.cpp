@@ -46,7 +46,8 @@ Unexpected* probe(comm::Comm& comm, int source, int tag, bool wait, int& error) 
         const auto& what = *static_cast<const Over*>(argument);
         message::tell_probe(what.comm.point_to_point, what.source, what.tag, teller);
     }};
-    if (!found && wait) progress::wait_until(over, site);
+    // Looks anew, as another thread may have taken the message before this one has the lock for good.
+    for (bool again = wait && !found; again; again = program_threads_at_once() && !over()) progress::wait_until(over, site);
     if (!found && !wait) {
         progress::test();
         over();
