@@ -1,4 +1,4 @@
-// MPI_Cancel of a send: it is taken back where that needs nobody else's word, from this process itself, or let go.
+// MPI_Cancel of a send: a synchronous one is taken back, and any from this process itself; others are let go.
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -13,6 +13,7 @@
 #include "message/protocol/rdma_read.h"
 #include "message/protocol/rendezvous.h"
 #include "message/send.h"
+#include "message/take_back.h"
 #include "progress/engine.h"
 
 namespace starling::message {
@@ -98,6 +99,7 @@ bool let_go(SendRequest& request) {
     // What we have sent ourselves arrives, unless it was taken by MPI_Mprobe and waits there.
     for (int looks = 0; is_to_self(request) && !is_settled(request) && looks < kLooks; ++looks) progress::poll();
     if (request.done || request.was_asked_for()) return false;
+    if (request.synchronous && !is_to_self(request)) return ask_back(request), false;
     if (!take_back(request)) let_go_at_once(request);
     return true;
 }

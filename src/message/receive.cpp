@@ -23,6 +23,7 @@
 #include "message/protocol/table.h"
 #include "message/retired.h"
 #include "message/send.h"
+#include "message/take_back.h"
 #include "message/tell.h"
 #include "progress/ready.h"
 
@@ -109,6 +110,7 @@ constexpr RequestClass kDismissal{.dispose = [](Request& request) { delete stati
     message->context = envelope.context;
     message->source = envelope.source;
     message->tag = envelope.tag;
+    message->sequence = envelope.peer.next_receive;
     message->rendezvous = envelope.rendezvous;
     message->data = std::move(data);
     if (envelope.rendezvous) {
@@ -233,6 +235,7 @@ void start() {
         peer.early = nullptr;
     };
     stream::listen();
+    listen_for_cancels();
     progress::teller_upcalls.messages = tell_messages;
 }
 
@@ -264,6 +267,28 @@ void retire_context(uint64_t context) {
 void throw_away(Unexpected& message) {
     if (message.rendezvous) dismiss(*message.peer, message.source, message.tag, message.offer);
     unexpected_pool.destroy(&message);
+}
+
+Withdrawn withdraw(const link::Peer& peer, uint64_t context, uint32_t sequence) {
+    if (static_cast<int32_t>(sequence - peer.next_receive) >= 0) return Withdrawn::has_not_come;
+    const auto is_meant = [&](const Unexpected& message) {
+        return message.rendezvous && message.peer == &peer && message.context == context && message.sequence == sequence;
+    };
+    if (Channel* channel = directory.find(context)) {
+        auto& kept = channel->queues().arrival;
+        Unexpected* message = kept.front();
+        while (message && !is_meant(*message)) message = kept.next(message);
+        if (!message) return Withdrawn::was_taken;
+        MatchQueues::take(*message);
+        unexpected_pool.destroy(message);
+        return Withdrawn::yes;
+    }
+    const auto found =
+        std::find_if(orphans.begin(), orphans.end(), [&](const Unexpected* message) { return is_meant(*message); });
+    if (found == orphans.end()) return Withdrawn::was_taken;
+    unexpected_pool.destroy(*found);
+    orphans.erase(found);
+    return Withdrawn::yes;
 }
 
 void orphan_messages(Channel& channel) {

@@ -18,6 +18,10 @@ void orphan_messages(Channel& channel);
 /// A message that nobody will receive, and that is in no queue any more. Takes `message` out of the pool.
 void throw_away(Unexpected& message);
 
+/// Takes out of its queue a message that has been offered with this number and that nobody has received or probed.
+enum class Withdrawn : uint32_t { yes, was_taken, has_not_come };
+Withdrawn withdraw(const link::Peer& peer, uint64_t context, uint32_t sequence);
+
 /// A rank of the channel that has failed, as far as is known here; -1: none.
 int failed_member(const Channel& channel);
 /// MPI_ERR_PROC_ABORTED; if there is one, failure_text() says which and why.

@@ -54,9 +54,11 @@ struct SendRequest : Request {
     rdma_write::Writing* writing = nullptr;  ///< our device writes it to the receiver; null: it does not
     /// What is next, or under way: the last three once the receiver has asked for the data (protocol/pieces.h, stream.h, rdma_write.h).
     enum class Stage : uint8_t { eager, envelope, offered, pieces, stream, written } stage = Stage::eager;
-    bool waits = false;     ///< its caller does nothing else until it is done; set before start_send(), or never
-    bool retained = false;  ///< holds a reference of `type`
-    bool queued = false;    ///< is in its peer's queue; kept for those with a stream
+    bool waits = false;        ///< its caller does nothing else until it is done; set before start_send(), or never
+    bool retained = false;     ///< holds a reference of `type`
+    bool queued = false;       ///< is in its peer's queue; kept for those with a stream
+    bool synchronous = false;  ///< not complete before it is matched; set before start_send(), or never
+    bool cancelling = false;   ///< the receiver is to be asked for it, or has been
     bool of_all =
         false;  ///< nobody waits for it any more when a member of the channel has failed; set before start_send(), or never
 

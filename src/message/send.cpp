@@ -18,6 +18,7 @@
 #include "message/protocol/rendezvous.h"
 #include "message/protocol/stream.h"
 #include "message/receive.h"
+#include "message/take_back.h"
 #include "profile/traffic.h"
 
 namespace starling::message {
@@ -83,6 +84,8 @@ bool advance(SendRequest& request) {
         case Stage::envelope:
             if (!rendezvous::put(request)) return false;
             request.stage = Stage::offered;
+            if (request.cancelling) [[unlikely]]
+                ask_receiver(request);
             return true;
         case Stage::pieces:
             if (!pieces::advance(request)) return false;
@@ -165,6 +168,7 @@ void start_unsent(SendRequest& request, Channel& channel, const void* buffer, in
     request.sequence = peer->next_send++;
     request.moved = 0;
     request.retained = false;
+    request.cancelling = false;
     link::count_message(*peer, unsent.eager ? size_of_eager(unsent.bytes) : profile::Size::large, unsent.bytes);
     request.stage = unsent.eager ? Stage::eager : Stage::envelope;
     start_queued(request);
@@ -176,6 +180,7 @@ void start_send(SendRequest& request, Channel& channel, const void* buffer, int6
                 int destination, int tag, Mode mode) {
     request.done = false;
     request.outcome = Outcome{};
+    request.synchronous = mode == Mode::synchronous;
     Unsent unsent;
     if (send_at_once(channel, buffer, count, type, destination, tag, mode, unsent)) [[likely]]
         return request.complete();

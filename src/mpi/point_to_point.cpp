@@ -93,6 +93,7 @@ namespace {
         return MPI_SUCCESS;
     }
     SendRequest* request = send_pool.create(comm, kSend);
+    request->synchronous = mode == Mode::synchronous;
     message::start_unsent(*request, comm->point_to_point, buf, count, *type, dest, tag, unsent);
     *out = request_to_handle(request);
     return MPI_SUCCESS;

@@ -500,7 +500,7 @@ int Cancel(MPI_Request* handle) {
     if (!handle) return null_argument(nullptr, "request");
     Request* request = from_handle(*handle);
     if (!request) return bad_request();
-    // Sends are not taken back, but complete (message::let_go): either is what the standard asks for.
+    // Some sends are not taken back, but complete (message::let_go): either is what the standard asks for.
     if (request->kind == progress::RequestKind::generalized) return raise(nullptr, cancel_generalized(*request));
     if (request->active && !request->done && request->operations->cancel && request->operations->cancel(*request))
         progress::notify();

@@ -29,8 +29,9 @@ enum class Kind : uint8_t {
     multicast,        ///< between members of a group; payload: Note (multicast/datagram.h), behind it perhaps a datagram
     wire_gone,        ///< between hosts: an RC queue of the sender's is gone; payload: QueuePair (transport/ip/rc.h)
     ports,            ///< between hosts: how the sender is reached by verbs; payload: addresses (transport/ip/port_addresses.h)
+    cancel,           ///< asks for a message's envelope back, or answers; payload: Cancel (message/take_back.cpp)
 };
-inline constexpr size_t kKinds = static_cast<size_t>(Kind::ports) + 1;  ///< 0 is none
+inline constexpr size_t kKinds = static_cast<size_t>(Kind::cancel) + 1;  ///< 0 is none
 constexpr bool is_for_messages(Kind kind) { return kind <= Kind::piece; }
 
 /// In shared memory, where a payload is that does not fit into a ring's line; in an inbox, any payload.

@@ -1,5 +1,5 @@
-// MPI_Cancel of sends: each is cancelled or completes, and MPI_Wait on it returns whatever the receiver does. What
-// completes is received as it was when it was sent, though the buffer is used for something else at once.
+// MPI_Cancel of sends: each is cancelled or completes, and MPI_Wait on it returns though nobody receives; a synchronous one is
+// cancelled then. What completes is received as it was when it was sent, though the buffer is used for something else at once.
 #include "check.h"
 
 #include <unistd.h>
@@ -45,7 +45,66 @@ static void unmatched(int synchronous, int bytes) {
         OK(MPI_Issend(buffer, bytes, MPI_BYTE, to, 2, MPI_COMM_WORLD, &request));
     else
         OK(MPI_Isend(buffer, bytes, MPI_BYTE, to, 2, MPI_COMM_WORLD, &request));
-    receive(bytes, 3, 2, neighbour_sent(given_up(&request)));
+    const int will_come = given_up(&request);
+    if (synchronous) EXPECT_INT(will_come, 0);
+    receive(bytes, 3, 2, neighbour_sent(will_come));
+}
+
+// One that is matched while it is cancelled completes, and one that was probed for can't be taken back.
+static void matched(int bytes) {
+    MPI_Request send;
+    MPI_Status status;
+    MPI_Message message;
+    int cancelled;
+    char* in = malloc(kLongest);
+    fill_bytes(buffer, (size_t)bytes, 4);
+    OK(MPI_Issend(buffer, bytes, MPI_BYTE, to, 10, MPI_COMM_WORLD, &send));
+    OK(MPI_Mprobe(from, 10, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    OK(MPI_Cancel(&send));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    OK(MPI_Mrecv(in, bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE));
+    EXPECT_INT(first_wrong_byte(in, (size_t)bytes, 4), -1);
+    OK(MPI_Wait(&send, &status));
+    OK(MPI_Test_cancelled(&status, &cancelled));
+    EXPECT_INT(cancelled, 0);
+    free(in);
+}
+
+// Many at once, of which the receiver takes some meanwhile, in the order in which they were sent.
+static void race(void) {
+    enum { kMany = 200 };
+    MPI_Request sends[kMany];
+    int numbers[kMany], count = 0, theirs, last = -1;
+    uint64_t state = start_seed(2) + (uint64_t)rank;
+    for (int i = 0; i < kMany; i++) {
+        numbers[i] = i;
+        OK(MPI_Issend(&numbers[i], 1, MPI_INT, to, 11, MPI_COMM_WORLD, &sends[i]));
+    }
+    const int wanted = (int)random_below(&state, kMany);
+    int got = 0;
+    for (int i = 0; i < kMany; i++) {
+        int flag, number;
+        OK(MPI_Cancel(&sends[i]));
+        OK(MPI_Iprobe(from, 11, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE));
+        if (!flag || got >= wanted) continue;
+        MPI_Message message;
+        OK(MPI_Improbe(from, 11, MPI_COMM_WORLD, &flag, &message, MPI_STATUS_IGNORE));
+        if (!flag) continue;
+        OK(MPI_Mrecv(&number, 1, MPI_INT, &message, MPI_STATUS_IGNORE));
+        CHECK(number > last, "%d was received before %d", last, number);
+        last = number;
+        got++;
+    }
+    for (int i = 0; i < kMany; i++) {
+        MPI_Status status;
+        int cancelled;
+        OK(MPI_Wait(&sends[i], &status));
+        OK(MPI_Test_cancelled(&status, &cancelled));
+        count += !cancelled;
+    }
+    OK(MPI_Sendrecv(&count, 1, MPI_INT, to, 1, &theirs, 1, MPI_INT, from, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    EXPECT_INT(got, theirs);
 }
 
 static void persistent(int bytes) {
@@ -54,7 +113,9 @@ static void persistent(int bytes) {
     for (uint64_t turn = 0; turn < 5; turn++) {
         fill_bytes(buffer, (size_t)bytes, turn);
         OK(MPI_Start(&request));
-        receive(bytes, turn, 3, neighbour_sent(given_up(&request)));
+        const int will_come = given_up(&request);
+        EXPECT_INT(will_come, 0);
+        receive(bytes, turn, 3, neighbour_sent(will_come));
     }
     OK(MPI_Request_free(&request));
 }
@@ -165,7 +226,9 @@ int main(int argc, char** argv) {
         unmatched(1, bytes);
         persistent(bytes);
         to_oneself(1, bytes);
+        matched(bytes);
     }
+    race();
     to_oneself(0, kLongest);
     queued();
     at_the_same_time();
