@@ -239,6 +239,37 @@ static void rooted(void) {
     free(all), free(counts), free(places);
 }
 
+// In the root's group nobody but the root has arguments that count, in the other one nobody's receive buffer does, or send buffer.
+static void between_groups(void) {
+    MPI_Comm half, inter;
+    int *all = integers(size), mine = 30 + rank, sum = 0;
+    if (size < 2) return free(all);
+    OK(MPI_Comm_split(world, rank % 2, 0, &half));
+    OK(MPI_Intercomm_create(half, 0, world, 1 - rank % 2, 5, &inter));
+    if (rank == 0) {
+        OK(MPI_Bcast(&mine, 1, MPI_INT, MPI_ROOT, inter));
+        OK(MPI_Gather(nowhere, kBadCount, NO_TYPE, all, 1, MPI_INT, MPI_ROOT, inter));
+        EXPECT_INT(all[0], 30);
+        OK(MPI_Scatter(all, 1, MPI_INT, nowhere, kBadCount, NO_TYPE, MPI_ROOT, inter));
+        OK(MPI_Reduce(nowhere, &sum, 1, MPI_INT, MPI_SUM, MPI_ROOT, inter));
+        EXPECT_INT(sum, 30 * (size / 2));
+    } else if (rank % 2 == 0) {
+        OK(MPI_Bcast(nowhere, kBadCount, NO_TYPE, MPI_PROC_NULL, inter));
+        OK(MPI_Gather(nowhere, kBadCount, NO_TYPE, nowhere, kBadCount, NO_TYPE, MPI_PROC_NULL, inter));
+        OK(MPI_Scatter(nowhere, kBadCount, NO_TYPE, nowhere, kBadCount, NO_TYPE, MPI_PROC_NULL, inter));
+        OK(MPI_Reduce(nowhere, nowhere, kBadCount, NO_TYPE, MPI_SUM, MPI_PROC_NULL, inter));
+    } else {
+        OK(MPI_Bcast(&mine, 1, MPI_INT, 0, inter));
+        EXPECT_INT(mine, 30);
+        OK(MPI_Gather(&mine, 1, MPI_INT, nowhere, kBadCount, NO_TYPE, 0, inter));
+        OK(MPI_Scatter(nowhere, kBadCount, NO_TYPE, &mine, 1, MPI_INT, 0, inter));
+        OK(MPI_Reduce(&mine, nowhere, 1, MPI_INT, MPI_SUM, 0, inter));
+    }
+    OK(MPI_Comm_free(&inter));
+    OK(MPI_Comm_free(&half));
+    free(all);
+}
+
 static void in_place(void) {
     int *all = integers(size), *counts = integers(size), *places = integers(size), *bytes = integers(size);
     MPI_Datatype* types = calloc((size_t)size, sizeof *types);
@@ -363,9 +394,9 @@ int main(int argc, char** argv) {
     OK(MPI_Comm_rank(world, &rank));
     OK(MPI_Comm_size(world, &size));
     last = size - 1;
-    static void (*const chapters[])(void) = {nothing_between_two, partitions, datatypes, packing,  groups,
-                                             communicators,       topologies, rooted,    in_place, without_data,
-                                             from_bottom,         windows,    the_rest};
+    static void (*const chapters[])(void) = {nothing_between_two, partitions,  datatypes, packing,        groups,
+                                             communicators,       topologies,  rooted,    between_groups, in_place,
+                                             without_data,        from_bottom, windows,   the_rest};
     for (size_t i = 0; i < sizeof chapters / sizeof *chapters; i++) chapters[i]();
     OK(MPI_Finalize());
     return 0;
