@@ -102,7 +102,9 @@ void map_neighbour(Remote& remote) {
     const shm::SymmetricMemory& shown = shown_by(remote.process);
     job::RankCell& cell = remote.process.job->segment().cell(remote.process.rank);
     const shm::PagesName name{cell.pid.load(), shown.descriptor, shown.inode};
-    if (remote.heap.open(name, 0, shown.limit)) remote.mapped[0] = remote.heap.data();
+    // PEs of this job grow together, those of another without this one.
+    const uint64_t there = remote.process.job == link::self().job ? world().pages.shown() : shown.limit;
+    if (remote.heap.open(name, 0, shown.limit) && remote.heap.show(there)) remote.mapped[0] = remote.heap.data();
     remote.doorbell = &shm::Region(remote.process.job->segment().region(remote.process.rank)).doorbell();
     remote.watching = &shown.watching;
     if (shown.data_bytes == world().data_bytes) {
@@ -186,7 +188,10 @@ void close_memory() {
 uint64_t needed_heap() { return (world().heap.high_water() + kHugePage - 1) / kHugePage * kHugePage; }
 
 bool grow_heap(uint64_t bytes) {
-    if (!world().pages.grow(std::min(bytes, (world().heap.limit() + kPage - 1) / kPage * kPage))) return false;
+    bytes = std::min(bytes, (world().heap.limit() + kPage - 1) / kPage * kPage);
+    if (!world().pages.grow(bytes)) return false;
+    for (const std::unique_ptr<Remote>& remote : world().met)
+        if (remote->heap.data() && !remote->heap.show(bytes)) return false;
     rma::resize(world().keys[0], std::min(bytes, world().heap.limit()));
     return true;
 }

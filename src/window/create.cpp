@@ -133,6 +133,7 @@ int share(Window& window, comm::Comm& comm, const std::vector<Claim>& claims, bo
         return fail(MPI_ERR_NO_MEM, "no memory for a window of %llu bytes", static_cast<unsigned long long>(all));
     if (comm.rank != 0 && !window.pages.open(memory, all))
         return not_mapped(comm.local_group().at(0), 0, "a shared window's memory");
+    window.pages.put_into_dumps();
     window.base = window.pages.data() + window.offsets[static_cast<size_t>(comm.rank)];
     return MPI_SUCCESS;
 }

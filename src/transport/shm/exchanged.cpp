@@ -5,6 +5,7 @@
 #include <sys/sysinfo.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "base/heap.h"
 #include "base/state.h"
@@ -23,7 +24,6 @@ struct Exchanged {
     Heap heap;
 };
 STARLING_STATE Exchanged* exchanged = nullptr;
-STARLING_STATE bool refused = false;
 
 /// All that the machine has, of which what is not touched takes nothing.
 uint64_t room() {
@@ -49,13 +49,11 @@ void show(Region own) {
 
 bool make() {
     Exchanged made;
-    uint64_t bytes = refused ? 0 : room();
+    uint64_t bytes = room();
     // There may be less address space than memory.
-    while (bytes >= kGiveBack && !made.pages.make(bytes)) bytes = bytes / 4 / kPage * kPage;
-    if (bytes < kGiveBack) {
-        refused = true;
-        return false;
-    }
+    while (bytes >= kGiveBack && !made.pages.make_hidden(bytes)) bytes = bytes / 4 / kPage * kPage;
+    // Another time there may be a descriptor, or memory.
+    if (bytes < kGiveBack) return false;
     made.heap = Heap(bytes);
     exchanged = new Exchanged(std::move(made));
     return true;
@@ -75,6 +73,10 @@ void* allocate_exchanged(Region own, uint64_t bytes, uint64_t alignment) {
     if (own.exchanged().ready.load(std::memory_order_relaxed) == 0) show(own);
     const uint64_t offset = exchanged->heap.allocate(bytes, alignment);
     if (offset == Heap::kNone) return nullptr;
+    if (!exchanged->pages.show(exchanged->heap.high_water())) {
+        exchanged->heap.free(offset);
+        return nullptr;
+    }
     std::byte* memory = exchanged->pages.data() + offset;
     if (bytes >= kHuge) advise(memory, bytes, kHuge, MADV_HUGEPAGE);
     return memory;
@@ -89,11 +91,14 @@ bool free_exchanged(void* memory) {
     return exchanged->heap.free(offset);
 }
 
-bool Path::open_exchanged() {
+bool Path::show_exchanged(uint64_t bytes) {
     const ExchangedMemory& shown = region.exchanged();
-    const bool opened = !exchanged_refused_ && exchanged_.open({shown.pid, shown.descriptor, shown.inode}, shown.bytes);
-    exchanged_refused_ = !opened;
-    return opened;
+    if (exchanged_.data()) return exchanged_.show(bytes);
+    if (exchanged_refused_) return false;
+    if (exchanged_.open({shown.pid, shown.descriptor, shown.inode}, shown.bytes, shown.bytes)) return exchanged_.show(bytes);
+    // Descriptors and memory may be there another time.
+    exchanged_refused_ = errno != EMFILE && errno != ENFILE && errno != ENOMEM;
+    return false;
 }
 
 }  // namespace starling::shm

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 
 #include "base/memory_limit.h"
@@ -56,7 +57,10 @@ std::byte* find_room(uint64_t bytes, uint64_t alignment) {
 
 Pages::~Pages() {
     if (data_) munmap(data_, bytes_);
-    if (owned_) close(name_.descriptor);
+    // A program that closes what it does not know may have a file of its own under that number by now.
+    struct stat status;
+    if (owned_ && fstat(name_.descriptor, &status) == 0 && status.st_ino == name_.inode && status.st_dev == device_)
+        close(name_.descriptor);
 }
 
 bool Pages::map(int descriptor, uint64_t bytes, uint64_t alignment) {
@@ -64,22 +68,39 @@ bool Pages::map(int descriptor, uint64_t bytes, uint64_t alignment) {
     const uint64_t wanted = bytes >= kHuge ? std::max(alignment, kHuge) : alignment;
     std::byte* place = wanted > kPage ? find_room(bytes, wanted) : nullptr;
     if (!place && wanted > kHuge) place = find_room(bytes, kHuge);
-    void* at = mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | (place ? MAP_FIXED : 0), descriptor, 0);
+    void* at = mmap(place, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE | (place ? MAP_FIXED : 0), descriptor, 0);
     if (at == MAP_FAILED) {
         if (place) munmap(place, bytes);
         return false;
     }
+    // A dump has holes of a file filled, hidden or not.
+    madvise(at, bytes, MADV_DONTDUMP);
     data_ = static_cast<std::byte*>(at);
     bytes_ = bytes;
+    shown_ = 0;
     return true;
 }
 
-bool Pages::make(uint64_t bytes) { return machine_has(bytes) && within_file_limit(bytes) && make(bytes, bytes, 0); }
+bool Pages::show_more(uint64_t bytes) {
+    // By whole steps, as each costs a call, and one that ends inside a huge page would keep it from being one.
+    const uint64_t last = std::min((bytes + kHuge - 1) / kHuge * kHuge, bytes_);
+    if (bytes > last || mprotect(data_ + shown_, last - shown_, PROT_READ | PROT_WRITE) != 0) return false;
+    if (owned_) madvise(data_ + shown_, last - shown_, MADV_DODUMP);
+    shown_ = last;
+    return true;
+}
+
+void Pages::put_into_dumps() { madvise(data_, shown_, MADV_DODUMP); }
+
+bool Pages::make(uint64_t bytes) { return make_hidden(bytes) && show(bytes); }
+
+bool Pages::make_hidden(uint64_t bytes) { return machine_has(bytes) && within_file_limit(bytes) && make(bytes, bytes, 0); }
 
 bool Pages::reserve(uint64_t limit, uint64_t alignment) { return make(0, limit, alignment); }
 
 bool Pages::grow(uint64_t bytes) {
-    return machine_has(bytes) && within_file_limit(bytes) && ftruncate(name_.descriptor, static_cast<off_t>(bytes)) == 0;
+    return machine_has(bytes) && within_file_limit(bytes) && ftruncate(name_.descriptor, static_cast<off_t>(bytes)) == 0 &&
+           show(bytes);
 }
 
 bool Pages::make(uint64_t bytes, uint64_t limit, uint64_t alignment) {
@@ -92,6 +113,7 @@ bool Pages::make(uint64_t bytes, uint64_t limit, uint64_t alignment) {
         return false;
     }
     owned_ = true;
+    device_ = status.st_dev;
     name_ = {static_cast<int32_t>(getpid()), descriptor, status.st_ino};
     return true;
 }
@@ -104,8 +126,11 @@ bool Pages::open(const PagesName& name, uint64_t bytes, uint64_t limit) {
     struct stat status;
     const bool is_it = fstat(descriptor, &status) == 0 && status.st_ino == name.inode && S_ISREG(status.st_mode) &&
                        static_cast<uint64_t>(status.st_size) >= bytes;
-    const bool mapped = is_it && map(descriptor, limit ? limit : bytes);
+    errno = 0;
+    const bool mapped = is_it && map(descriptor, limit);
+    const int error = errno;
     close(descriptor);  // the mapping stays
+    errno = error;
     if (mapped) name_ = name;
     return mapped;
 }

@@ -66,14 +66,14 @@ class Path final : public transport::Path {
             return nullptr;
         const uint64_t into = address - shown.base;
         if (into >= shown.bytes || bytes > shown.bytes - into) return nullptr;
-        if (!exchanged_.data() && !open_exchanged()) return nullptr;
+        if (into + bytes > exchanged_.shown() && !show_exchanged(into + bytes)) return nullptr;
         return exchanged_.data() + into;
     }
 
   private:
     friend class SharedMemory;
     SharedMemory& memory() const;
-    bool open_exchanged();
+    bool show_exchanged(uint64_t bytes);
     bool reserve_long(uint32_t bytes, transport::Slot& slot);
     bool take_close();
 
