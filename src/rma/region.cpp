@@ -39,10 +39,17 @@ Region& add(void* base, uint64_t bytes) {
 }  // namespace
 
 std::byte* Region::at(uint64_t offset, uint64_t bytes) const {
-    for (const Range& range : ranges) {
-        if (offset < range.offset || offset - range.offset > range.bytes) continue;
-        if (bytes > range.bytes - (offset - range.offset)) continue;
-        return reinterpret_cast<std::byte*>(reinterpret_cast<uintptr_t>(base) + offset);
+    // Ranges that lie side by side may be accessed together, and each is passed once.
+    uint64_t from = offset, missing = bytes;
+    for (size_t passed = 0; passed < ranges.size(); ++passed) {
+        const auto found = std::find_if(ranges.begin(), ranges.end(), [from, missing](const Range& range) {
+            return from >= range.offset && from - range.offset < range.bytes + (missing == 0);
+        });
+        if (found == ranges.end()) return nullptr;
+        const uint64_t there = found->bytes - (from - found->offset);
+        if (missing <= there) return reinterpret_cast<std::byte*>(reinterpret_cast<uintptr_t>(base) + offset);
+        from += there;
+        missing -= there;
     }
     return nullptr;
 }

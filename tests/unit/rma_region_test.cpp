@@ -27,6 +27,27 @@ TEST(Region, IsReachedWithinItsBytesOnly) {
     withdraw(key);
 }
 
+TEST(Region, OfAddressesIsReachedAcrossWhatLiesSideBySide) {
+    alignas(64) static std::byte memory[100];
+    const RegionKey key = expose_addresses();
+    ASSERT_EQ(attach(key, memory + 40, 20), MPI_SUCCESS);
+    ASSERT_EQ(attach(key, memory, 40), MPI_SUCCESS);
+    ASSERT_EQ(attach(key, memory + 60, 10), MPI_SUCCESS);
+    ASSERT_EQ(attach(key, memory + 71, 10), MPI_SUCCESS);
+    const Region* region = find_region(key.id, key.secret);
+    ASSERT_NE(region, nullptr);
+    const auto first = reinterpret_cast<uint64_t>(memory);
+    EXPECT_EQ(region->at(first, 70), memory);
+    EXPECT_EQ(region->at(first + 39, 2), memory + 39);
+    EXPECT_EQ(region->at(first + 40, 30), memory + 40);
+    EXPECT_EQ(region->at(first, 71), nullptr) << "a byte between two ranges";
+    EXPECT_EQ(region->at(first + 71, 11), nullptr);
+    EXPECT_EQ(region->at(first + 39, ~uint64_t{0}), nullptr);
+    ASSERT_EQ(detach(key, memory + 40), MPI_SUCCESS);
+    EXPECT_EQ(region->at(first, 70), nullptr);
+    withdraw(key);
+}
+
 TEST(Region, NeedsItsSecret) {
     std::vector<std::byte> memory(8);
     const RegionKey key = expose(memory.data(), memory.size());
