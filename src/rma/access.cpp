@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "base/counters.h"
 #include "base/error.h"
@@ -60,6 +61,7 @@ void finish(Access& access, int error) {
     serials.remove(access.serial);
     forget_packets(access, access.packets);
     if (--target.open == 0) target.hook.unlink();
+    access.kept.reset();
     access.outcome.error = error;
     if (!access.over) {
         if (error) progress::keep_failure(access);
@@ -103,6 +105,8 @@ Part next_part(const Access& access, uint64_t limit) {
 void write_data(const Access& access, uint64_t bytes, std::byte* out) {
     if (access.operation == Operation::compare_swap)
         std::memcpy(out, access.swap, 2 * bytes);
+    else if (access.kept)
+        std::memcpy(out, access.kept.get() + access.issued, bytes);
     else
         datatype::pack(*access.origin.type, access.origin.count, access.origin.buffer, access.issued, out, bytes);
 }
@@ -283,10 +287,21 @@ void begin(Access& access, Target& target) {
     if (target.open++ == 0) active->push_back(&target);
 }
 
+/// Programs change the operand of a short update before it is over, which other libraries let them.
+void keep_operand(Access& access) {
+    constexpr uint64_t kKept = 256;
+    const bool is_short = access.operation == Operation::update || access.operation == Operation::fetch_update;
+    if (!is_short || access.bytes > kKept || !carries_data(access)) return;
+    access.kept.reset(new (std::nothrow) std::byte[access.bytes]);
+    if (access.kept)
+        datatype::pack(*access.origin.type, access.origin.count, access.origin.buffer, 0, access.kept.get(), access.bytes);
+}
+
 void issue_as_packets(Access& access) {
     Target& target = *access.target;
     target.waiting.push_back(&access);
     if (!target.peer->dead) advance(target);  // else the next poll finds it
+    if (access.issued == 0) keep_operand(access);
 }
 
 bool send_question(Access& access) {

@@ -73,9 +73,10 @@ struct Access : progress::Request {
     uint32_t packets = 0;                                 ///< not answered
     uint32_t unsettled_packets = 0, unsettled_bytes = 0;  ///< the last of them, whose answer comes with that of another
     uint32_t serial = 0;
-    uint32_t generation = 0;          ///< tells answers to this access from late ones to another with its serial
-    void (*over)(Access&) = nullptr;  ///< called at the end, if the access is nobody's request
-    ListHook hook;                    ///< of its target
+    uint32_t generation = 0;            ///< tells answers to this access from late ones to another with its serial
+    void (*over)(Access&) = nullptr;    ///< called at the end, if the access is nobody's request
+    ListHook hook;                      ///< of its target
+    std::unique_ptr<std::byte[]> kept;  ///< of a short update that has to wait: its data, packed
     DeviceAccess by_device;
 };
 
