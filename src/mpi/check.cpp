@@ -8,6 +8,7 @@
 #include "comm/error_codes.h"
 #include "datatype/datatype.h"
 #include "message/receive.h"
+#include "mpi/window_check.h"
 
 namespace starling::mpi {
 
@@ -102,6 +103,8 @@ int raise(comm::Comm* comm, int error) {
     // While a collective operation went on with marks, its first error's sentence may have got lost.
     if (comm && failure_text().empty() && comm::class_of(error) == MPI_ERR_PROC_ABORTED)
         message::why_member_failed(comm->collective);
+    // What goes wrong with a request of a window is told to the window (MPI 5.0 section 9.3), whose communicator nobody else has.
+    if (window::Window* const window = comm ? window::window_of(comm->context()) : nullptr) return raise(*window, error);
     if (!comm) comm = for_no_object();
     ErrorSubject subject{.comm = comm::to_handle(comm)};
     comm::Errhandler* const fatal = comm::errors_are_fatal();
