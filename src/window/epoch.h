@@ -23,7 +23,7 @@ int unlock_all(Window& window);
 int flush(Window& window, int rank);
 int flush_all(Window& window);
 /// Programs wait by getting and flushing in a loop. Where that needs nobody, others may need this process all the same, and its core: so
-/// one flush in so many that have nothing to wait for looks around.
+/// one flush in so many that have nothing to wait for looks around. A request that is done when it is made counts as one.
 constexpr uint32_t kFlushesPerLook = 16;
 extern uint32_t idle_flushes;
 /// What another process has stored is seen, and the other way round.

@@ -6,6 +6,7 @@
 #include "base/immortal.h"
 #include "base/pool.h"
 #include "base/state.h"
+#include "progress/engine.h"
 #include "window/epoch.h"
 #include "window/near.h"
 
@@ -42,7 +43,8 @@ int find_update(const Operation& asked, rma::Update& update) {
     if (!asked.op->predefined ||
         (datatype::packed_size(*asked.type, asked.count) > 0 && !datatype::op_valid_for_window(*asked.op, *asked.type)))
         return fail(MPI_ERR_OP, "the operation is not defined for windows and this datatype");
-    if (asked.origin.type && element && !by_window) {
+    const bool moves = asked.origin.bytes() > 0 && datatype::packed_size(*asked.type, asked.count) > 0;
+    if (asked.origin.type && element && !by_window && moves) {
         const Datatype* here = datatype::element_of(*asked.origin.type);
         if (!here || here->basic != element->basic)
             return fail(MPI_ERR_TYPE, "the elements of the origin's datatype are not those of the target's");
@@ -214,6 +216,8 @@ int start(Window& window, const Operation& asked, rma::Access& access) {
     }
     retain_types(access);
     rma::start(access, to.target);
+    // A loop of MPI_Rget and MPI_Wait looks around by nothing else.
+    if (access.done && ++idle_flushes % kFlushesPerLook == 0) progress::test();
     return MPI_SUCCESS;
 }
 
