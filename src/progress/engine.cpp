@@ -52,6 +52,7 @@ struct Polling {
 /// What the library's thread is there for.
 enum class Serves : uint8_t { nobody, program, other_hosts };
 STARLING_STATE Serves thread_serves = Serves::nobody;
+STARLING_STATE uint32_t rings_awaited = 0;  ///< calls of await_ring() without their await_no_ring()
 STARLING_STATE pthread_t thread;
 STARLING_STATE std::atomic<bool> stopping{false};
 
@@ -71,15 +72,18 @@ shm::Region own_region() {
 job::Doorbell& own_doorbell() { return own_region().doorbell(); }
 
 // The progress thread sleeps on the same doorbell. It is armed (sleeping = 1) only while no thread of the
-// application waits inside the library: those that do poll by themselves, and a peer then pays for no wake.
+// application waits inside the library: those that do poll by themselves, and a peer then pays for no wake. The one that serves other
+// hosts is armed while a neighbour's ring is awaited.
+bool is_rung() { return thread_serves == Serves::program || (thread_serves == Serves::other_hosts && rings_awaited != 0); }
+
 void arm() {
-    if (thread_serves != Serves::program) return;
+    if (!is_rung()) return;
     announce_sleep();
     poll();
 }
 
 void disarm() {
-    if (thread_serves == Serves::program) own_doorbell().sleeping.store(0, std::memory_order_relaxed);
+    if (is_rung()) own_doorbell().sleeping.store(0, std::memory_order_relaxed);
 }
 
 /// A thread of the program inside a wait, also when that ends by std::bad_alloc.
@@ -143,7 +147,13 @@ void* serve(void*) {
             hand_over_lock();
         }
         if (stopping.load()) break;
-        const uint32_t rings = own_doorbell().rings.load();
+        const bool armed = rings_awaited != 0 && !anyone_waits();
+        const uint32_t rings = armed ? announce_sleep() : own_doorbell().rings.load();
+        if (armed && poll_paths()) {
+            withdraw_sleep();
+            wake_own_threads();
+            continue;
+        }
         now = anyone_waits() ? sleep_until_rung(rings, longest_sleep_aside(), Sleeper::aside)
                              : sleep_until_rung(rings, longest_sleep(), Sleeper::server);
         look_at_liveness_now_and_then(now);
@@ -193,6 +203,13 @@ void stop() {
     thread_serves = Serves::nobody;
     own_doorbell().sleeping.store(0);
 }
+
+void await_ring() {
+    ++rings_awaited;
+    if (thread_serves == Serves::other_hosts && !anyone_waits()) announce_sleep();
+}
+
+void await_no_ring() { --rings_awaited; }
 
 void add_poller(bool (*poller)()) {
     if (std::find(pollers, pollers + poller_count, poller) != pollers + poller_count) return;

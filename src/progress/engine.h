@@ -17,6 +17,10 @@ void stop();
 /// the sockets have something and no thread of the program waits, and runs no coroutines, so nothing of the program's. Nothing
 /// happens if STARLING_RMA_THREAD is off, no other host can be met or there is a progress thread. Gives up the lock meanwhile.
 void serve_other_hosts();
+/// From now on until await_no_ring(), called as often, that thread is rung by neighbours too. Neighbours are told so before; what they may
+/// have done until then is looked at behind it.
+void await_ring();
+void await_no_ring();
 
 /// Adds something that poll() asks each time, if it is not there yet; it returns whether anything happened. At most 8.
 void add_poller(bool (*poller)());

@@ -77,17 +77,29 @@ bool bury_neighbours(Window& window, uint32_t target) {
     return window.board.bury_holders(target, [&window](uint32_t who) { return has_died(window, window.neighbours[who]); });
 }
 
+/// Whether the desk has somebody to take a lock for is told to neighbours, who ring then. True: from now on, so what they have given back
+/// until then has to be looked at once more.
+bool await_ring(Window& window) {
+    const bool awaits = window.desk.has_pending();
+    if (awaits == window.awaits_ring) return false;
+    window.awaits_ring = awaits;
+    window.board.set_pending(place(window), awaits);
+    awaits ? progress::await_ring() : progress::await_no_ring();
+    return awaits;
+}
+
 bool serve_pending(Window& window) {
     Desk& desk = window.desk;
     bool gave_back = false;
     bool any = desk.drop([&window](int rank) { return has_died(window, rank); }, gave_back);
     if (gave_back) ring_waiters(window, place(window));
-    Desk::Claimant served{};
-    while (desk.serve(served) || (desk.has_pending() && bury_neighbours(window, place(window)) && desk.serve(served))) {
-        tell(window, *remote(window, served.rank).target.peer, What::grant, served.number);
-        any = true;
-    }
-    window.board.set_pending(place(window), desk.has_pending());
+    do {
+        Desk::Claimant served{};
+        while (desk.serve(served) || (desk.has_pending() && bury_neighbours(window, place(window)) && desk.serve(served))) {
+            tell(window, *remote(window, served.rank).target.peer, What::grant, served.number);
+            any = true;
+        }
+    } while (await_ring(window));
     return any;
 }
 
@@ -209,6 +221,8 @@ void release_on_board(Window& window, uint32_t target, Held held) {
     else
         window.board.release_shared(place(window), target);
     ring_waiters(window, target);
+    // The program computes now perhaps, and the thread that serves other hosts sleeps.
+    if (target == place(window) && window.desk.has_pending()) serve_pending(window);
 }
 
 int take_on_board(Window& window, Remote& remote, Held kind) {

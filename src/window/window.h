@@ -31,6 +31,7 @@ struct Claim {
     int64_t disp_unit;
     uint64_t base;          ///< the address there
     shm::PagesName memory;  ///< where neighbours can map it; not valid: they can't
+    uint64_t alignment;     ///< that the program wants; 0: any
     uint64_t board;         ///< of the first process of its host: where the board is, in its memory for exchange
     int64_t stage;          ///< rank 0's: where the window's node stage is, if the communicator's is known to all
     int32_t flavor;
@@ -145,8 +146,9 @@ struct Window {
     bool exposed = false;                            ///< MPI_Win_post without its MPI_Win_wait
     std::list<message::ReceiveRequest> completions;  ///< of the processes it was posted to; empty, it takes no memory
 
-    Desk desk;             ///< for processes of other hosts
-    uint32_t waiters = 0;  ///< threads that wait for locks on the board
+    Desk desk;                 ///< for processes of other hosts
+    bool awaits_ring = false;  ///< the desk has somebody pending, and neighbours have been told to ring
+    uint32_t waiters = 0;      ///< threads that wait for locks on the board
 
     comm::Errhandler* errhandler = nullptr;  ///< never null
     comm::AttributeSet attributes;
@@ -163,7 +165,8 @@ struct Wanted {
     void* base = nullptr;
     MPI_Aint bytes = 0;
     MPI_Aint disp_unit = 1;
-    bool apart = false;  ///< shared: each one's memory begins a page
+    uint64_t alignment = 0;  ///< of the memory that is made; a power of two, or 0
+    bool apart = false;      ///< shared: each one's memory begins a page
     int error =
         MPI_SUCCESS;  ///< of this process's arguments, with failure_text(): the others hear of it, and none makes a window
 };

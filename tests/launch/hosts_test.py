@@ -179,6 +179,13 @@ class Starting(HostsCase):
         self.assertLess(time.monotonic() - begin, 10)
 
 
+class Windows(HostsCase):
+    def test_the_lock_of_a_target_that_computes(self):
+        program = str(BUILD / "tests" / "mpi" / "window_far_lock")
+        code, out, err = self.over("a:2,b:1", "-n", 3, program)
+        self.assertEqual((code, err), (0, ""), out)
+
+
 class Streams(HostsCase):
     def test_output_of_all_hosts_is_whole(self):
         code, out, _ = self.over("a:2,b:2", "-n", 4, "sh", "-c", "seq 1 20000; echo no newline >&2 | printf end$STARLING_RANK")

@@ -1,0 +1,65 @@
+// Three ranks, the last on another host: it wants the lock of rank 0, which computes, while rank 1 takes and gives it back again and again.
+// Each time the thread of rank 0 that serves other hosts is woken, so the last one's turn comes soon. One that slept until it looks by
+// itself, and mostly in vain, would let rank 1 have the lock dozens of times meanwhile.
+#include <unistd.h>
+
+#include "check.h"
+
+enum { kRounds = 10, kMostTimes = 10 * kRounds };
+
+static int rank, size;
+static long* memory;
+static MPI_Win win;
+
+/// Until the last rank says that all is over: without a call that would look around.
+static void compute(void) {
+    while (*(volatile long*)memory == 0) usleep(200);
+}
+
+/// Takes the lock until the last rank has had it; gives how often.
+static int take_again_and_again(void) {
+    int times = 0, had = 0;
+    OK(MPI_Recv(NULL, 0, MPI_BYTE, 2, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    for (; !had; times++) {
+        OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
+        usleep(3000);
+        OK(MPI_Win_unlock(0, win));
+        usleep(1000);
+        OK(MPI_Iprobe(2, 1, MPI_COMM_WORLD, &had, MPI_STATUS_IGNORE));
+    }
+    OK(MPI_Recv(NULL, 0, MPI_BYTE, 2, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    return times;
+}
+
+static void want(void) {
+    OK(MPI_Send(NULL, 0, MPI_BYTE, 1, 0, MPI_COMM_WORLD));
+    usleep(2000);
+    OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
+    OK(MPI_Win_unlock(0, win));
+    OK(MPI_Send(NULL, 0, MPI_BYTE, 1, 1, MPI_COMM_WORLD));
+}
+
+int main(int argc, char** argv) {
+    OK(MPI_Init(&argc, &argv));
+    OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
+    EXPECT_INT(size, 3);
+    OK(MPI_Win_allocate(sizeof *memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win));
+    *memory = 0;
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    int times = 0;
+    if (rank == 0) compute();
+    for (int i = 0; i < kRounds && rank == 1; i++) times += take_again_and_again();
+    for (int i = 0; i < kRounds && rank == 2; i++) want();
+    CHECK(times < kMostTimes, "rank 1 had the lock %d times until rank 2 had had it %d times", times, kRounds);
+    if (rank == 2) {
+        const long over = 1;
+        OK(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win));
+        OK(MPI_Put(&over, 1, MPI_LONG, 0, 0, 1, MPI_LONG, win));
+        OK(MPI_Win_unlock(0, win));
+    }
+    if (rank == 1) printf("rank 1 had it %d times\n", times);
+    OK(MPI_Win_free(&win));
+    OK(MPI_Finalize());
+    return 0;
+}
