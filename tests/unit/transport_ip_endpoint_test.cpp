@@ -30,6 +30,26 @@
 namespace starling::ip {
 namespace {
 
+/// Whether a datagram finds a socket there.
+bool is_heard_at(const char* address, uint16_t port) {
+    const int fd = socket(AF_INET, SOCK_DGRAM, 0);
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(port);
+    to.sin_addr.s_addr = inet_addr(address);
+    EXPECT_EQ(connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
+    EXPECT_EQ(send(fd, "x", 1, 0), 1);
+    const bool heard = send(fd, "x", 1, 0) == 1;  // the kernel says now what became of the first
+    close(fd);
+    return heard;
+}
+
+TEST(Endpoint, ListensOnChosenInterfacesAlone) {
+    Process a(0);
+    EXPECT_TRUE(is_heard_at("127.0.0.1", a.endpoint->port()));
+    EXPECT_FALSE(is_heard_at("127.0.0.2", a.endpoint->port()));
+}
+
 // A datagram with three packets, and others behind it: what there is no memory for is delivered at a later poll, in its turn.
 TEST(Endpoint, WhatFailsForWantOfMemoryComesAgain) {
     Process a(0), b(1);

@@ -190,11 +190,12 @@ int change_addresses(bool) {
     return with_another_host(change, 0);
 }
 
-void expect_survival(int (*trouble)(bool), bool by_our_side) {
+/// `chosen`: STARLING_IP_INTERFACES, empty where all are used.
+void expect_survival(int (*trouble)(bool), bool by_our_side, const char* chosen = "") {
     fflush(nullptr);
     const pid_t pid = fork();
     ASSERT_GE(pid, 0);
-    if (pid == 0) _exit(trouble(by_our_side));
+    if (pid == 0) _exit(set_variable("STARLING_IP_INTERFACES", chosen) == MPI_SUCCESS ? trouble(by_our_side) : 1);
     int status = 0;
     waitpid(pid, &status, 0);
     ASSERT_TRUE(WIFEXITED(status));
@@ -205,6 +206,9 @@ void expect_survival(int (*trouble)(bool), bool by_our_side) {
 TEST(Rails, OursGoDownOneAfterTheOther) { expect_survival(pull_cables, true); }
 TEST(Rails, TheirsGoDownOneAfterTheOther) { expect_survival(pull_cables, false); }
 TEST(Rails, TheirsGetOtherAddresses) { expect_survival(change_addresses, false); }
+// Then each address has a socket of its own.
+TEST(Rails, OursGoDownWhereTheyWereChosen) { expect_survival(pull_cables, true, "rail1,rail2"); }
+TEST(Rails, TheirsGetOtherAddressesWhereTheyWereChosen) { expect_survival(change_addresses, false, "10.91.0.0/16"); }
 
 TEST(Rails, ThoseOfThisHostAreFound) {
     set_variable("STARLING_IP_INTERFACES", "lo");

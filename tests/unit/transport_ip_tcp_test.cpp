@@ -139,6 +139,29 @@ TEST(Tcp, ARefusedConnectionNamesAddressAndPort) {
     EXPECT_EQ(pair.high.connection->state(), Connection::State::idle);
 }
 
+bool listens_at(uint8_t last, uint16_t port) {
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    const sockaddr_in address = at(loopback(last), port);
+    const bool connected = connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+    close(fd);
+    return connected;
+}
+
+TEST(Tcp, ListensOnItsRailsAloneWhereTheyWereChosen) {
+    TcpOptions options;
+    options.on_rails_alone = true;
+    Pair pair({rail(1), rail(2)}, options);
+    ConnectionOffer offer;
+    ASSERT_EQ(pair.low.tcp->offer(*pair.low.connection, offer), 0);
+    EXPECT_TRUE(listens_at(1, offer.port));
+    EXPECT_TRUE(listens_at(2, offer.port));
+    EXPECT_FALSE(listens_at(3, offer.port));
+    const TcpRail now[] = {rail(2), rail(3)};
+    pair.low.tcp->set_rails(now);
+    EXPECT_TRUE(listens_at(3, offer.port));
+    pair.open();
+}
+
 TEST(Tcp, OneThatDoesNotAnswerIsGivenUp) {
     TcpOptions options;
     options.connect_limit_ns = 50'000'000;

@@ -41,7 +41,8 @@ int Endpoint::State::open(const Identity& who, const Upcalls& calls) {
     now = now_ns();
     int error = RailChoice::parse(config().ip_interfaces, rail_choice);
     if (error == MPI_SUCCESS && identity.secret) error = open_sealing();
-    if (error == MPI_SUCCESS) error = udp.open();
+    if (error == MPI_SUCCESS && !rail_choice.any()) error = rails.open(rail_choice);
+    if (error == MPI_SUCCESS) error = udp.open(own_address());
     if (error != MPI_SUCCESS) return error;
     udp.on_refused(
         [](void* state, void* session, uint32_t number, Sent why) {
@@ -55,20 +56,49 @@ int Endpoint::State::open(const Identity& who, const Upcalls& calls) {
     readable.data.u64 = Udp::bit_of(Destination::kNoLane);
     if (epoll < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, udp.fd(), &readable) != 0)
         return fail(MPI_ERR_OTHER, "no epoll descriptor for the network: %s", std::strerror(errno));
-    return rail_choice.any() ? MPI_SUCCESS : open_rails();
+    if (!rail_choice.any()) watch_rails();
+    return MPI_SUCCESS;
+}
+
+/// The first that was chosen, 0 where nothing was: datagrams are not taken from networks that nobody has named.
+uint32_t Endpoint::State::own_address() const {
+    for (uint16_t i = 0; i < rails.count(); ++i)
+        if (rails[i].usable) return rails[i].address;
+    return 0;
 }
 
 // Not before a peer is met, but where a choice may be wrong: the kernel lists its interfaces under one lock for all processes
 // and all of their network namespaces, a fifth of what it costs to begin.
 int Endpoint::State::open_rails() {
-    rails_open = true;
     const int error = rails.open(rail_choice);
+    watch_rails();
+    return error;
+}
+
+void Endpoint::State::watch_rails() {
+    rails_open = true;
     udp.tell_interfaces(rails.count() > 1);
     epoll_event readable{};
     readable.events = EPOLLIN;
     readable.data.u64 = kRails;
     if (rails.fd() >= 0) (void)epoll_ctl(epoll, EPOLL_CTL_ADD, rails.fd(), &readable);
-    return error;
+    open_doors();
+}
+
+void Endpoint::State::open_doors() {
+    if (rail_choice.any()) return;
+    std::vector<uint32_t> usable;
+    for (uint16_t i = 0; i < rails.count(); ++i)
+        if (rails[i].usable) usable.push_back(rails[i].address);
+    for (const uint32_t address : usable) {
+        uint32_t bit;
+        int fd;
+        if (!udp.open_door(address, usable, bit, fd)) continue;
+        epoll_event readable{};
+        readable.events = EPOLLIN;
+        readable.data.u64 = bit;
+        (void)epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &readable);
+    }
 }
 
 // Where there are none the kernel's routes are asked, which say it if nothing is to be reached.

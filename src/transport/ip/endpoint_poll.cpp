@@ -9,7 +9,7 @@
 namespace starling::ip {
 
 namespace {
-constexpr int kRounds = Udp::kSockets;  ///< batches of datagrams in one poll
+constexpr int kRounds = 1 + Udp::kLanes;  ///< batches of datagrams in one poll
 constexpr uint64_t kRailsInterval = 100 * kMillisecond;
 constexpr size_t kMostHeld = 16;
 constexpr uint64_t kHoldTime = 1000 * kMillisecond;
@@ -173,6 +173,7 @@ void Endpoint::State::follow_rails(uint64_t time) {
     ++span;
     if (!rails.refresh()) return;
     udp.tell_interfaces(rails.count() > 1);
+    open_doors();
     for (auto& [name, member] : members) {
         if (member->dead()) continue;
         // Who waits for a peer says nothing, and the peer would go on to speak to where nobody is.

@@ -89,6 +89,10 @@ struct Endpoint::State final : Outside {
     // endpoint.cpp
     int open(const Identity& who, const Upcalls& calls);
     int open_rails();
+    void watch_rails();
+    uint32_t own_address() const;
+    /// Those of the chosen rails that have come since.
+    void open_doors();
     /// Before rails are asked for anything.
     void need_rails();
     void find_paths(Member& member);

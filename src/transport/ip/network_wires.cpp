@@ -203,6 +203,7 @@ bool Network::ensure_tcp() {
     options.cipher = endpoint_->cipher();
     options.sockets_per_rail = static_cast<uint32_t>(config().ip_sockets);
     options.piece_bytes = config().ip_piece;
+    options.on_rails_alone = config().ip_interfaces && *config().ip_interfaces;
     std::unique_ptr<Tcp> made;
     if (Tcp::create(options, wire_upcalls(), made) != MPI_SUCCESS) return false;
     epoll_event event{EPOLLIN, {.u64 = Endpoint::kWires}};

@@ -85,7 +85,8 @@ TcpEngine::~TcpEngine() {
     for (auto& connection : connections)
         for (StreamList* list : {&parts(*connection).working, &parts(*connection).waiting})
             while (OutStream* stream = list->pop_front()) stream->connection = nullptr;
-    for (const int fd : {epoll, listener, spare})
+    for (const Listener& listener : listeners) close(listener.fd);
+    for (const int fd : {epoll, spare})
         if (fd >= 0) close(fd);
 }
 

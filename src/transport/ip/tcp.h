@@ -46,6 +46,7 @@ struct TcpOptions {
     uint64_t key = 0;                ///< what whoever connects must show
     const Cipher* cipher = nullptr;  ///< lives longer; all connections are sealed with it. Null: none is
     uint32_t sockets_per_rail = 1;
+    bool on_rails_alone = false;                ///< callers are heard on the rails' addresses; else on all
     uint64_t connect_limit_ns = 3'000'000'000;  ///< for a socket to be connected and welcomed
     uint64_t silence_limit_ns = 2'000'000'000;  ///< unanswered data: then the socket is given up
     uint64_t doubt_ns = 4'000'000'000;          ///< that one which stalled is not used; doubled each time, up to 16 times

@@ -95,8 +95,12 @@ struct TcpEngine {
     TcpUpcalls upcalls;
     TcpCounters counters;
     int epoll = -1;
-    int listener = -1;
-    int spare = -1;  ///< given up for a moment to hang up on a caller when descriptors have run out
+    struct Listener {
+        int fd;
+        uint32_t address;  ///< 0: all
+    };
+    std::vector<Listener> listeners;  ///< on one port
+    int spare = -1;                   ///< given up for a moment to hang up on a caller when descriptors have run out
     uint16_t port = 0;
     bool told_descriptors = false;
     bool anything = false;  ///< happened in this poll
@@ -152,13 +156,15 @@ struct TcpEngine {
     void trust(Connection& connection);
 
     // tcp_open.cpp: until a socket is open, and rails
-    int ensure_listener();
+    int ensure_listeners();
+    bool listen_on(uint32_t address);
     int offer(Connection& connection, ConnectionOffer& out);
     int dial(Connection& connection, const ConnectionOffer& theirs);
     void dial_missing(Connection& connection);
     void dial_one(Connection& connection, RailPair rail);
     void accept_callers();
-    bool hang_up_for_want_of_descriptors();
+    void accept_from(const Listener& listener);
+    bool hang_up_for_want_of_descriptors(const Listener& listener);
     bool read_words(TcpSocket& socket, size_t wanted);
     void on_connected(TcpSocket& socket);
     void on_welcome(TcpSocket& socket);

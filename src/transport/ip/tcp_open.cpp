@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/room.h"
 #include "base/random.h"
 #include "mpi.h"
 #include "transport/ip/tcp_engine.h"
@@ -41,24 +42,39 @@ uint32_t local_address(int fd, bool of_peer) {
 
 }  // namespace
 
-int TcpEngine::ensure_listener() {
-    if (listener >= 0) return MPI_SUCCESS;
-    const int fd = open_listener(port);
-    if (fd < 0) return fail(MPI_ERR_OTHER, "no socket to listen for connections of other hosts: %s", strerror(errno));
+/// False with errno.
+bool TcpEngine::listen_on(uint32_t address) {
+    make_room(listeners);
+    const int fd = open_listener(address, port);
+    if (fd < 0) return false;
     epoll_event event{EPOLLIN, {.ptr = nullptr}};
     if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) != 0) {
         const int error = errno;
         close(fd);
-        return fail(MPI_ERR_OTHER, "no socket to listen for connections of other hosts: %s", strerror(error));
+        errno = error;
+        return false;
     }
-    listener = fd;
+    listeners.push_back({fd, address});
+    return true;
+}
+
+// On an address where another process has the port this one does without: callers try all.
+int TcpEngine::ensure_listeners() {
+    if (!listeners.empty()) return MPI_SUCCESS;
+    errno = EADDRNOTAVAIL;
+    if (!options.on_rails_alone)
+        listen_on(0);
+    else
+        for (const TcpRail& rail : rails) listen_on(rail.address);
+    if (listeners.empty())
+        return fail(MPI_ERR_OTHER, "no socket to listen for connections of other hosts: %s", strerror(errno));
     spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
     return MPI_SUCCESS;
 }
 
 int TcpEngine::offer(Connection& connection, ConnectionOffer& out) {
     ConnectionParts& of = parts(connection);
-    if (const int error = ensure_listener()) return error;
+    if (const int error = ensure_listeners()) return error;
     if (of.token == 0) of.token = draw_random_number();
     out = {};
     out.token = of.token;
@@ -335,7 +351,7 @@ void TcpEngine::become_open(TcpSocket& socket) {
     upcalls.opened(connection);
 }
 
-bool TcpEngine::hang_up_for_want_of_descriptors() {
+bool TcpEngine::hang_up_for_want_of_descriptors(const Listener& listener) {
     if (errno != EMFILE && errno != ENFILE) return false;
     if (!told_descriptors)
         std::fprintf(stderr,
@@ -344,17 +360,21 @@ bool TcpEngine::hang_up_for_want_of_descriptors() {
     told_descriptors = true;
     if (spare < 0) return false;
     close(spare);
-    const int fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+    const int fd = accept4(listener.fd, nullptr, nullptr, SOCK_CLOEXEC);
     if (fd >= 0) close(fd);
     spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
     return fd >= 0;
 }
 
 void TcpEngine::accept_callers() {
+    for (size_t i = 0; i < listeners.size(); ++i) accept_from(listeners[i]);
+}
+
+void TcpEngine::accept_from(const Listener& listener) {
     for (int i = 0; i < kAcceptsAtOnce; ++i) {
-        const int fd = accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        const int fd = accept4(listener.fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0) {
-            if (errno == ECONNABORTED || errno == EINTR || hang_up_for_want_of_descriptors()) continue;
+            if (errno == ECONNABORTED || errno == EINTR || hang_up_for_want_of_descriptors(listener)) continue;
             return;
         }
         if (callers >= kMostCallers) {
@@ -373,6 +393,12 @@ void TcpEngine::accept_callers() {
 void TcpEngine::set_rails(std::span<const TcpRail> usable) {
     if (std::equal(rails.begin(), rails.end(), usable.begin(), usable.end())) return;
     rails.assign(usable.begin(), usable.end());
+    for (const TcpRail& rail : rails) {
+        const auto is_there = [&](const Listener& listener) {
+            return listener.address == 0 || listener.address == rail.address;
+        };
+        if (!listeners.empty() && std::none_of(listeners.begin(), listeners.end(), is_there)) listen_on(rail.address);
+    }
     const auto usable_address = [&](uint32_t address) {
         return std::any_of(rails.begin(), rails.end(), [&](const TcpRail& rail) { return rail.address == address; });
     };

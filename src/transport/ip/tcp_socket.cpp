@@ -40,10 +40,10 @@ int close_with_errno(int fd) {
 
 }  // namespace
 
-int open_listener(uint16_t& port) {
+int open_listener(uint32_t local, uint16_t& port) {
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) return -1;
-    sockaddr_in address = make_address(htonl(INADDR_ANY), 0);
+    sockaddr_in address = make_address(local, port);
     socklen_t length = sizeof address;
     if (bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 || listen(fd, 128) != 0 ||
         getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0)

@@ -7,9 +7,9 @@
 
 namespace starling::ip {
 
-/// A non-blocking listener on all interfaces, at a port of the kernel's choice (host byte order). The descriptor, or
-/// -1 with errno.
-int open_listener(uint16_t& port);
+/// A non-blocking listener on an address of this host (network byte order; 0: on all) and a port (host byte order), which is the kernel's choice
+/// where it is 0. The descriptor, or -1 with errno.
+int open_listener(uint32_t local, uint16_t& port);
 
 /// Begins to connect from `local` (0: the kernel's choice) to `remote` (both network byte order). The descriptor, or
 /// -1 with errno. It becomes writable when the attempt has ended; then connect_error().

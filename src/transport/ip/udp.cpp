@@ -94,18 +94,19 @@ Udp::~Udp() {
         if (socket.fd >= 0) close(socket.fd);
 }
 
-int Udp::open() {
+int Udp::open(uint32_t address) {
     const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return fail(MPI_ERR_OTHER, "no UDP socket: %s", std::strerror(errno));
     sockets_[0].fd = fd;
     socket_count_ = 1;
-    sockaddr_in any{};
-    any.sin_family = AF_INET;
-    socklen_t length = sizeof any;
-    if (bind(fd, reinterpret_cast<const sockaddr*>(&any), sizeof any) != 0 ||
-        getsockname(fd, reinterpret_cast<sockaddr*>(&any), &length) != 0)
+    sockaddr_in mine{};
+    mine.sin_family = AF_INET;
+    mine.sin_addr.s_addr = sockets_[0].address = address;
+    socklen_t length = sizeof mine;
+    if (bind(fd, reinterpret_cast<const sockaddr*>(&mine), sizeof mine) != 0 ||
+        getsockname(fd, reinterpret_cast<sockaddr*>(&mine), &length) != 0)
         return fail(MPI_ERR_OTHER, "no UDP port to bind to: %s", std::strerror(errno));
-    port_ = ntohs(any.sin_port);
+    port_ = ntohs(mine.sin_port);
     prepare(fd);
     int segment = 0;
     socklen_t size = sizeof segment;
@@ -127,8 +128,37 @@ int Udp::open() {
 }
 
 void Udp::tell_interfaces(bool wanted) {
-    for (int i = 0; wanted != interfaces_ && i < socket_count_; ++i) say_interface(sockets_[i].fd, wanted);
+    for (int i = 0; wanted != interfaces_ && i < open_count(); ++i) say_interface(open_socket(i).fd, wanted);
     interfaces_ = wanted;
+}
+
+bool Udp::open_door(uint32_t address, std::span<const uint32_t> kept, uint32_t& bit, int& fd) {
+    Socket *const doors = sockets_ + kFirstDoor, *const end = doors + door_count_;
+    if (sockets_[0].address == 0 || sockets_[0].address == address) return false;
+    if (std::any_of(doors, end, [address](const Socket& door) { return door.address == address; })) return false;
+    const auto is_stale = [kept](const Socket& door) {
+        return std::find(kept.begin(), kept.end(), door.address) == kept.end();
+    };
+    Socket* const place = door_count_ < kDoors ? end : std::find_if(doors, end, is_stale);
+    if (place == doors + kDoors) return false;
+    fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) return false;
+    prepare(fd);
+    if (interfaces_) say_interface(fd, true);
+    sockaddr_in mine{};
+    mine.sin_family = AF_INET;
+    mine.sin_port = htons(port_);
+    mine.sin_addr.s_addr = address;
+    if (bind(fd, reinterpret_cast<const sockaddr*>(&mine), sizeof mine) != 0) return close(fd), false;
+    if (place == end)
+        ++door_count_;
+    else
+        close(place->fd);
+    *place = {};
+    place->fd = fd;
+    place->address = address;
+    bit = 1u << (place - sockets_);
+    return true;
 }
 
 int Udp::point_lane(int lane, const Destination& where) {
@@ -137,7 +167,7 @@ int Udp::point_lane(int lane, const Destination& where) {
     sockaddr_in mine{};
     mine.sin_family = AF_INET;
     mine.sin_port = htons(port_);
-    mine.sin_addr.s_addr = where.from;
+    mine.sin_addr.s_addr = where.from ? where.from : sockets_[0].address;
     if (!is_new) {
         // Bound to an address of another rail, it can't be turned round.
         sockaddr_in bound;
@@ -325,9 +355,9 @@ Udp::Socket& Udp::next_to_read() {
         expected_ &= expected_ - 1;
         return socket;
     }
-    if (socket_count_ == 1 || ++turn_ % 4 != 0) [[likely]]
+    if (open_count() == 1 || ++turn_ % 4 != 0) [[likely]]
         return sockets_[productive_];
-    return sockets_[turn_ / 4 % static_cast<uint32_t>(socket_count_)];
+    return open_socket(static_cast<int>(turn_ / 4 % static_cast<uint32_t>(open_count())));
 }
 
 int Udp::receive() {

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "transport/ip/session_carrier.h"
 #include "transport/ip/session_path.h"
@@ -51,15 +52,19 @@ class Udp {
     static constexpr size_t kMostFront = 256;  ///< bytes of a datagram's first part
     static constexpr size_t kCopied = 1024;    ///< datagrams up to this size are put together before they are sent
     static constexpr int kLanes = 4;           ///< each costs a descriptor, and a look into it now and then
-    static constexpr int kSockets = 1 + kLanes;
+    static constexpr int kDoors = 15;  ///< besides the socket for all: addresses at which datagrams are taken, if not at all
+    static constexpr int kSockets = 1 + kLanes + kDoors;
 
     Udp();
     Udp(const Udp&) = delete;
     Udp& operator=(const Udp&) = delete;
     ~Udp();
 
-    /// Binds to any address and a port that the kernel chooses. MPI_ERR_OTHER with failure_text().
-    int open();
+    /// Binds to an address of this host (network byte order; 0: to all) and a port that the kernel chooses. MPI_ERR_OTHER with failure_text().
+    int open(uint32_t address = 0);
+    /// Takes what comes to another address, too; if need be in the place of one that is not among the `kept`. Gives the socket's bit and
+    /// descriptor; false: it does already, or there is no socket to be had.
+    bool open_door(uint32_t address, std::span<const uint32_t> kept, uint32_t& bit, int& fd);
     int fd() const { return sockets_[0].fd; }
     uint16_t port() const { return port_; }
 
@@ -102,8 +107,9 @@ class Udp {
     struct Incoming;
     struct Socket {
         int fd = -1;
-        int wanted = 1;       ///< datagrams asked for at the next receive()
-        bool filled = false;  ///< the last receive() brought as many as were wanted
+        uint32_t address = 0;  ///< that it is bound to
+        int wanted = 1;        ///< datagrams asked for at the next receive()
+        bool filled = false;   ///< the last receive() brought as many as were wanted
     };
     int socket_of(const Destination& where) const { return sockets_[where.lane + 1].fd; }
     Socket& next_to_read();
@@ -117,8 +123,12 @@ class Udp {
     void refuse(int first, int count, int error);
     static void adapt(Socket& socket, int received);
 
-    Socket sockets_[kSockets];  ///< the one for all, then the lanes
-    int socket_count_ = 0;
+    static constexpr int kFirstDoor = 1 + kLanes;
+    int open_count() const { return socket_count_ + door_count_; }
+    Socket& open_socket(int i) { return sockets_[i < socket_count_ ? i : kFirstDoor + i - socket_count_]; }
+
+    Socket sockets_[kSockets];  ///< the one for all, then the lanes, then the doors
+    int socket_count_ = 0, door_count_ = 0;
     int productive_ = 0;  ///< that brought something last
     uint32_t turn_ = 0;
     uint32_t expected_ = 0;
