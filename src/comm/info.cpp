@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 
 #include "base/handle.h"
 #include "base/immortal.h"
@@ -114,6 +115,13 @@ bool read_info(MPI_Info handle, Info& copy) {
     const Info* info = from_handle(handle);
     if (info) copy.entries = info->entries;
     return info || handle == MPI_INFO_NULL;
+}
+
+uint64_t minimum_alignment(const Info& info) {
+    constexpr uint64_t kCacheLine = 64;
+    const std::string* text = info.find("mpi_minimum_memory_alignment");
+    const unsigned long long wanted = text ? std::strtoull(text->c_str(), nullptr, 10) : 0;
+    return wanted > kCacheLine && (wanted & (wanted - 1)) == 0 ? wanted : kCacheLine;
 }
 
 }  // namespace starling::comm

@@ -52,5 +52,7 @@ MPI_Info to_handle(Info* info);
 
 /// Copies keys and values of the info behind a handle; of MPI_INFO_NULL there are none. False if the handle is not valid.
 bool read_info(MPI_Info handle, Info& copy);
+/// Of memory: the key mpi_minimum_memory_alignment, if that is a power of two and more than a cache line; else a cache line.
+uint64_t minimum_alignment(const Info& info);
 
 }  // namespace starling::comm

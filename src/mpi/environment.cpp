@@ -16,16 +16,10 @@ namespace starling::mpi {
 
 namespace {
 
-constexpr size_t kAlignment = 64;  // a cache line
-
-// The info key mpi_minimum_memory_alignment, if it is a power of two; else kAlignment.
 size_t alignment(MPI_Info handle) {
     comm::Info info;
     comm::read_info(handle, info);
-    const std::string* text = info.find("mpi_minimum_memory_alignment");
-    const unsigned long long wanted = text ? std::strtoull(text->c_str(), nullptr, 10) : 0;
-    const bool usable = wanted > kAlignment && (wanted & (wanted - 1)) == 0;
-    return usable ? static_cast<size_t>(wanted) : kAlignment;
+    return comm::minimum_alignment(info);
 }
 
 }  // namespace

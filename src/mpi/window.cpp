@@ -59,6 +59,7 @@ int make(window::Wanted wanted, MPI_Info info, MPI_Comm comm, MPI_Win* win, void
     const bool info_is_valid = comm::read_info(info, hints);
     if (!wanted.error) wanted.error = check(wanted, info_is_valid, win);
     const std::string* apart = hints.find("alloc_shared_noncontig");
+    wanted.alignment = comm::minimum_alignment(hints);
     wanted.apart = apart && *apart == "true";
     const comm::Kept kept(c);
     Window* made = nullptr;

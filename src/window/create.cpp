@@ -12,6 +12,7 @@
 #include "base/process.h"
 #include "base/random.h"
 #include "base/state.h"
+#include "collective/agree.h"
 #include "collective/channel_exchange.h"
 #include "collective/collective.h"
 #include "collective/comm_call.h"
@@ -60,16 +61,22 @@ int check(const std::vector<Claim>& claims, int flavor) {
     return comm::check_context(claims[0].context);
 }
 
+bool is_aligned(const shm::Pages& pages, uint64_t alignment) {
+    return reinterpret_cast<uintptr_t>(pages.data()) % std::max(kPage, alignment) == 0;
+}
+
 /// Memory that goes with the window. False if there is none.
-bool allocate(Window& window) {
+bool allocate(Window& window, uint64_t alignment) {
     if (window.flavor != MPI_WIN_FLAVOR_ALLOCATE || window.bytes == 0) return true;
     const auto bytes = to_pages(static_cast<uint64_t>(window.bytes));
-    if (window.pages.make(bytes)) {
+    if (window.pages.make(bytes, alignment) && is_aligned(window.pages, alignment)) {
         window.base = window.pages.data();
         return true;
     }
+    window.pages = shm::Pages();
     // For want of descriptors there may be memory all the same.
-    window.base = window.plain = std::aligned_alloc(kPage, bytes);
+    if (posix_memalign(&window.plain, std::max(kPage, alignment), bytes) != 0) window.plain = nullptr;
+    window.base = window.plain;
     return window.plain != nullptr;
 }
 
@@ -113,32 +120,39 @@ int open_board(Window& window, const comm::Group& group, const std::vector<Claim
     return MPI_SUCCESS;
 }
 
-/// All memory of a shared window, one part after the other; the first process makes it.
+/// All memory of a shared window, one part after the other; the first process makes it. Needs no memory of this process's own before the
+/// last step in which it meets the others.
 int share(Window& window, comm::Comm& comm, const std::vector<Claim>& claims, bool apart) {
     if (static_cast<int>(window.neighbours.size()) != comm.size)
         return fail(MPI_ERR_RMA_SHARED,
                     "the communicator has processes on other hosts: MPI_Comm_split_type makes one that has not");
-    uint64_t all = 0;
+    uint64_t all = 0, alignment = kPage;
     for (const Claim& claim : claims) {
+        const uint64_t own = std::max(kPage, claim.alignment);
+        if (apart) all = (all + own - 1) / own * own;
         window.offsets.push_back(all);
-        all += apart ? to_pages(static_cast<uint64_t>(claim.bytes)) : static_cast<uint64_t>(claim.bytes);
+        all += static_cast<uint64_t>(claim.bytes);
+        alignment = std::max(alignment, own);
     }
     all = std::max(to_pages(all), kPage);
-    Claim mine{};
-    if (comm.rank == 0 && window.pages.make(all)) mine.memory = window.pages.name();
-    std::vector<Claim> second;
-    if (const int error = exchange(comm, mine, second)) return error;
-    const shm::PagesName& memory = second[0].memory;
+    shm::PagesName memory;
+    if (comm.rank == 0 && window.pages.make(all, alignment)) memory = window.pages.name();
+    collective::CommCall call(comm, true);
+    if (const int error = collective::run(call, collective::bcast(call, &memory, sizeof memory, collective::byte_type(), 0)))
+        return error;
     if (!memory.valid())
         return fail(MPI_ERR_NO_MEM, "no memory for a window of %llu bytes", static_cast<unsigned long long>(all));
-    if (comm.rank != 0 && !window.pages.open(memory, all))
+    if (comm.rank != 0 && !(window.pages.open(memory, all, all, alignment) && window.pages.show(all)))
         return not_mapped(comm.local_group().at(0), 0, "a shared window's memory");
+    if (!is_aligned(window.pages, alignment))
+        return fail(MPI_ERR_NO_MEM, "no address space at a multiple of %llu bytes", static_cast<unsigned long long>(alignment));
     window.pages.put_into_dumps();
     window.base = window.pages.data() + window.offsets[static_cast<size_t>(comm.rank)];
     return MPI_SUCCESS;
 }
 
 void destroy(Window& window) {
+    if (window.awaits_ring) progress::await_no_ring();
     rma::withdraw(window.key);
     if (std::erase(all_windows, &window)) --counters.windows;
     std::free(window.plain);
@@ -199,55 +213,84 @@ int refuse(comm::Comm& comm, const Wanted& wanted) {
     return fail(wanted.error, "%s", why.c_str());
 }
 
+/// What a process has to show of its part before the others know of it.
+void fill(Window& window, comm::Comm& comm, const Wanted& wanted, Claim& mine) {
+    window.flavor = wanted.flavor;
+    window.bytes = wanted.bytes;
+    window.disp_unit = wanted.disp_unit;
+    window.disp_unit_int = static_cast<int>(wanted.disp_unit);
+    window.base = wanted.base;
+    find_neighbours(window, comm.local_group());
+    if (wanted.flavor == MPI_WIN_FLAVOR_SHARED) window.offsets.reserve(static_cast<size_t>(comm.size));
+    if (comm.rank == 0) mine.context = comm::new_context();
+    if (!allocate(window, wanted.alignment)) mine.error = MPI_ERR_NO_MEM;
+    if (!make_board(window)) mine.error = MPI_ERR_NO_MEM;
+    mine.memory = window.pages.name();
+    mine.board = reinterpret_cast<uint64_t>(window.board_memory);
+    expose(window);
+    rma::await_secret(window.key);
+    mine.key = window.key;
+    if (comm.rank == 0) mine.key.secret = draw_random_number() | 1;
+    mine.bytes = wanted.bytes;
+    mine.disp_unit = wanted.disp_unit;
+    mine.alignment = wanted.alignment;
+    mine.base = reinterpret_cast<uint64_t>(window.base);
+    mine.flavor = wanted.flavor;
+    mine.stage = collective::stage_of(comm).allocate_next();
+}
+
+/// The window with all that. Null if there is no memory for the window itself.
+Window* begin(comm::Comm& comm, const Wanted& wanted, Claim& mine) {
+    Window* window = nullptr;
+    try {
+        window = pool.create();
+        window->errhandler = comm::errors_are_fatal()->retain();
+        fill(*window, comm, wanted, mine);
+    } catch (const std::bad_alloc&) { mine.error = MPI_ERR_NO_MEM; }
+    return window;
+}
+
+/// What may fail at one process and not at others, once all have told each other what they have. Each of them gets to its end.
+int reach(Window& window, comm::Comm& comm, std::vector<Claim>& claims, bool apart) try {
+    const int error = open_board(window, comm.local_group(), claims);
+    const int error_of_memory = window.flavor == MPI_WIN_FLAVOR_SHARED ? share(window, comm, claims, apart) : MPI_SUCCESS;
+    if (error || error_of_memory) return error ? error : error_of_memory;
+    window.comm = comm::make_intracomm(claims[0].context, comm.local_group().retain(), comm.rank, comm::errors_return());
+    for (Claim& claim : claims) claim.key.secret = claims[0].key.secret;
+    window.kept.keep(claims, window.neighbours);
+    window.remotes.resize(static_cast<size_t>(comm.size));
+    if (all_windows.size() == all_windows.capacity()) all_windows.reserve(2 * all_windows.size() + 8);
+    return MPI_SUCCESS;
+} catch (const std::bad_alloc&) { return fail(MPI_ERR_NO_MEM, "no memory for what a process keeps of a window"); }
+
 }  // namespace
 
 int make(comm::Comm& comm, const Wanted& wanted, Window*& made) {
     if (wanted.error) return refuse(comm, wanted);
     listen_for_locks();
-    Window* window = pool.create();
-    window->errhandler = comm::errors_are_fatal()->retain();
-    window->flavor = wanted.flavor;
-    window->bytes = wanted.bytes;
-    window->disp_unit = wanted.disp_unit;
-    window->disp_unit_int = static_cast<int>(wanted.disp_unit);
-    window->base = wanted.base;
-    find_neighbours(*window, comm.local_group());
     Claim mine{};
-    if (comm.rank == 0) mine.context = comm::new_context();
-    if (!allocate(*window)) mine.error = MPI_ERR_NO_MEM;
-    if (!make_board(*window)) mine.error = MPI_ERR_NO_MEM;
-    mine.memory = window->pages.name();
-    mine.board = reinterpret_cast<uint64_t>(window->board_memory);
-    expose(*window);
-    rma::await_secret(window->key);
-    mine.key = window->key;
-    if (comm.rank == 0) mine.key.secret = draw_random_number() | 1;
-    mine.bytes = wanted.bytes;
-    mine.disp_unit = wanted.disp_unit;
-    mine.base = reinterpret_cast<uint64_t>(window->base);
-    mine.flavor = wanted.flavor;
-    mine.stage = collective::stage_of(comm).allocate_next();
+    mine.context = comm::kNoContext;
+    mine.stage = collective::kNoArea;
+    Window* const window = begin(comm, wanted, mine);
+    if (!window) return refuse(comm, {.flavor = wanted.flavor, .error = fail(MPI_ERR_NO_MEM, "no memory for a window")});
     std::vector<Claim> claims;
     int error = exchange(comm, mine, claims);
     const bool told = !error;
     if (!error) error = check(claims, wanted.flavor);
-    if (!error) error = open_board(*window, comm.local_group(), claims);
-    if (!error && wanted.flavor == MPI_WIN_FLAVOR_SHARED) error = share(*window, comm, claims, wanted.apart);
+    if (!error) error = collective::agree(comm, reach(*window, comm, claims, wanted.apart), "window");
     if (error) {
         if (told) give_up_stage(comm, claims);
+        // Nobody has used the board: that begins when all have agreed. Where a process has died some may think that all have.
+        if (told && error != MPI_ERR_PROC_ABORTED && window->board_memory) rma::free(window->board_memory);
         destroy(*window);
         return error;
     }
     const auto place = static_cast<uint32_t>(window->my_place);
     if (rma::Region* region = rma::find_region(window->key.id, window->key.secret))
         region->exclusion = &window->exclusion.emplace(window->board.exclusion(place, place));
-    window->comm = comm::make_intracomm(claims[0].context, comm.local_group().retain(), comm.rank, comm::errors_return());
     if (claims[0].stage != collective::kNoArea)
         collective::stage_of(*window->comm)
             .meet_as(collective::stage_of(comm), *window->comm, collective::exchange_of(*window->comm), claims[0].stage);
-    for (Claim& claim : claims) claim.key.secret = claims[0].key.secret;
-    window->kept.keep(claims, window->neighbours);
-    window->remotes.resize(static_cast<size_t>(comm.size));
     all_windows.push_back(window);
     ++counters.windows;
     ++counters.windows_made;

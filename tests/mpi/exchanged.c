@@ -33,6 +33,29 @@ static void blocks(void) {
     OK(MPI_Alloc_mem(10, info, &aligned));
     CHECK((uintptr_t)aligned % 65536 == 0, "it lies at %p", aligned);
     OK(MPI_Free_mem(aligned));
+    for (int i = 0; i < 6; ++i) {
+        // Of shared memory that is contiguous the first part is aligned.
+        char wanted[16];
+        MPI_Win win;
+        snprintf(wanted, sizeof wanted, "%ld", i % 2 ? 1L << 23 : 1L << 18);
+        OK(MPI_Info_set(info, "mpi_minimum_memory_alignment", wanted));
+        OK(MPI_Info_set(info, "alloc_shared_noncontig", i / 2 == 1 ? "true" : "false"));
+        if (i / 2 == 2)
+            OK(MPI_Win_allocate(100, 1, info, MPI_COMM_WORLD, &aligned, &win));
+        else
+            OK(MPI_Win_allocate_shared(100, 1, info, MPI_COMM_WORLD, &aligned, &win));
+        if (i / 2 != 0 || rank == 0)
+            CHECK((uintptr_t)aligned % strtoul(wanted, NULL, 10) == 0, "%s: it lies at %p", wanted, aligned);
+        const char own = (char)(rank + 1), *next = aligned;
+        memset(aligned, own, 100);
+        OK(MPI_Win_fence(0, win));
+        char read = 0;
+        OK(MPI_Get(&read, 1, MPI_CHAR, (rank + 1) % size, 99, 1, MPI_CHAR, win));
+        OK(MPI_Win_fence(0, win));
+        EXPECT_INT(read, (rank + 1) % size + 1);
+        EXPECT_INT(next[99], own);
+        OK(MPI_Win_free(&win));
+    }
     OK(MPI_Info_free(&info));
 }
 

@@ -92,7 +92,9 @@ bool Pages::show_more(uint64_t bytes) {
 
 void Pages::put_into_dumps() { madvise(data_, shown_, MADV_DODUMP); }
 
-bool Pages::make(uint64_t bytes) { return make_hidden(bytes) && show(bytes); }
+bool Pages::make(uint64_t bytes, uint64_t alignment) {
+    return machine_has(bytes) && within_file_limit(bytes) && make(bytes, bytes, alignment) && show(bytes);
+}
 
 bool Pages::make_hidden(uint64_t bytes) { return machine_has(bytes) && within_file_limit(bytes) && make(bytes, bytes, 0); }
 
@@ -118,7 +120,7 @@ bool Pages::make(uint64_t bytes, uint64_t limit, uint64_t alignment) {
     return true;
 }
 
-bool Pages::open(const PagesName& name, uint64_t bytes, uint64_t limit) {
+bool Pages::open(const PagesName& name, uint64_t bytes, uint64_t limit, uint64_t alignment) {
     char path[48];
     std::snprintf(path, sizeof path, "/proc/%d/fd/%d", name.pid, name.descriptor);
     const int descriptor = ::open(path, O_RDWR | O_CLOEXEC);
@@ -127,7 +129,7 @@ bool Pages::open(const PagesName& name, uint64_t bytes, uint64_t limit) {
     const bool is_it = fstat(descriptor, &status) == 0 && status.st_ino == name.inode && S_ISREG(status.st_mode) &&
                        static_cast<uint64_t>(status.st_size) >= bytes;
     errno = 0;
-    const bool mapped = is_it && map(descriptor, limit);
+    const bool mapped = is_it && map(descriptor, limit, alignment);
     const int error = errno;
     close(descriptor);  // the mapping stays
     errno = error;

@@ -18,6 +18,7 @@ struct PagesName {
     bool valid() const { return descriptor >= 0; }
 };
 
+/// Mappings begin at a multiple of `alignment`, a power of two, if there is so much address space.
 class Pages {
   public:
     Pages() = default;
@@ -29,18 +30,17 @@ class Pages {
     }
 
     /// Makes so many bytes, zeroed; what is not touched takes no memory. False if the system has none left.
-    bool make(uint64_t bytes);
+    bool make(uint64_t bytes, uint64_t alignment = 0);
     /// The same, hidden: none of it is handed out yet.
     bool make_hidden(uint64_t bytes);
-    /// Makes a mapping of so many bytes of which none is there yet, at a multiple of `alignment` if there is so much address space.
-    /// It is hidden.
+    /// Makes a mapping of so many bytes of which none is there yet. It is hidden.
     bool reserve(uint64_t limit, uint64_t alignment);
     /// That many are there from now on, for those who have mapped it, too, and are shown. False if the system has none left.
     bool grow(uint64_t bytes);
     /// Maps a neighbour's. False if that is gone, or the kernel does not allow it: then errno says why, if it is the kernel.
     bool open(const PagesName& name, uint64_t bytes) { return open(name, bytes, bytes) && show(bytes); }
     /// The same, of a neighbour's of which `bytes` at least are there, and which may grow to `limit`: hidden.
-    bool open(const PagesName& name, uint64_t bytes, uint64_t limit);
+    bool open(const PagesName& name, uint64_t bytes, uint64_t limit, uint64_t alignment = 0);
     /// The first so many bytes, or some more, can be used. What is hidden nobody finds who looks through this process's memory: a core
     /// dump, a leak checker, a checkpointer or mlockall would make every page of it. False if the kernel has no memory for that.
     bool show(uint64_t bytes) { return bytes <= shown_ || show_more(bytes); }
