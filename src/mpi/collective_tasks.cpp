@@ -166,8 +166,8 @@ namespace {
 struct ReductionArguments {
     const Datatype* type;
     const Op* op;
-    ReductionArguments(CollectiveCall& call, const void* send, MPI_Count in, void* receive, MPI_Count out,
-                       MPI_Datatype datatype, MPI_Op op_handle, bool receives = true)
+    [[gnu::always_inline]] ReductionArguments(CollectiveCall& call, const void* send, MPI_Count in, void* receive,
+                                              MPI_Count out, MPI_Datatype datatype, MPI_Op op_handle, bool receives = true)
         : type(call.type(datatype)) {
         const bool in_place = call.in_place(send);
         if (receives || in_place) {

@@ -57,11 +57,19 @@ int retire(Request& request, MPI_Request& handle) {
     return error;
 }
 
-int finish(Request& request, MPI_Request& handle, MPI_Status* status) {
-    // A generalized request's functions run outside the library, where other threads find that this one is ending it.
-    if (request.operations->query) [[unlikely]]
-        handle = MPI_REQUEST_NULL;
+/// Its functions run outside the library, where other threads are to find that this one is ending it.
+[[gnu::noinline]] int finish_generalized(Request& request, MPI_Request& handle, MPI_Status* status) {
+    handle = MPI_REQUEST_NULL;
     const int error = report(request, status);
+    const int error_of_free = retire(request, handle);
+    return error ? error : error_of_free;
+}
+
+int finish(Request& request, MPI_Request& handle, MPI_Status* status) {
+    if (request.operations->query) [[unlikely]]
+        return finish_generalized(request, handle, status);
+    message::fill_status(status, request.outcome);
+    const int error = progress::error_of(request);
     const int error_of_free = retire(request, handle);
     return error ? error : error_of_free;
 }
