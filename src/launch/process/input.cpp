@@ -5,20 +5,31 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
 
 namespace starling::launch {
 
 bool InputReader::in_foreground() const { return !isatty(0) || tcgetpgrp(0) == getpgrp(); }
 
 void InputReader::next() {
-    if (ended_ || watching_ || soon_ != 0) return;
-    if (!in_foreground()) return;
+    if (ended_ || watching_) return;
+    if (soon_ != 0) loop_.cancel(std::exchange(soon_, 0));
+    if (!in_foreground()) return look_again();
     watching_ = loop_.watch(0, EPOLLIN, [this](uint32_t) { on_ready(); });
     if (watching_) return;
     // A regular file is always ready, and the kernel does not watch it.
     soon_ = loop_.after(std::chrono::milliseconds(0), [this] {
         soon_ = 0;
         on_ready();
+    });
+}
+
+// A shell that brings its job to the foreground need not tell it, if it was not stopped.
+void InputReader::look_again() {
+    constexpr std::chrono::milliseconds kNextLook{500};
+    soon_ = loop_.after(kNextLook, [this] {
+        soon_ = 0;
+        next();
     });
 }
 
@@ -33,7 +44,7 @@ void InputReader::stop() {
 void InputReader::on_ready() {
     if (watching_) loop_.forget(0);
     watching_ = false;
-    if (!in_foreground()) return;
+    if (!in_foreground()) return look_again();
     char buffer[16 * 1024];
     const ssize_t n = read(0, buffer, sizeof buffer);
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) {

@@ -18,19 +18,20 @@ class InputReader {
     InputReader& operator=(const InputReader&) = delete;
     ~InputReader() { stop(); }
 
-    /// Reads one piece as soon as there is one. Also to be called after SIGCONT.
+    /// Reads one piece as soon as there is one and this is the foreground. Also to be called after SIGCONT.
     void next();
     void stop();
 
   private:
     bool in_foreground() const;
     void on_ready();
+    void look_again();
 
     EventLoop& loop_;
     std::function<void(std::string)> on_data_;
     bool watching_ = false;
     bool ended_ = false;
-    EventLoop::TimerId soon_ = 0;  ///< for a file, which can't be watched
+    EventLoop::TimerId soon_ = 0;  ///< for a file, which can't be watched, and in the background
 };
 
 /// The pipe that is a rank's standard input.
