@@ -19,6 +19,7 @@
 #include "control/local_socket.h"
 #include "control/meeting.h"
 #include "launch/common/client_protocol.h"
+#include "launch/common/insistence.h"
 #include "launch/process/input.h"
 #include "launch/process/output.h"
 #include "launch/process/process_environment.h"
@@ -104,7 +105,7 @@ class Client {
             // Before the job has started there is nothing to forward to: to hang up ends it.
             if (deadly && (!started_ || finished_)) return end(128 + number);
             send(ClientMessage::signal, encode(ClientNotice{info.ssi_signo, {}}));
-            if (deadly && ++deadly_ > 1) end_soon(128 + number);
+            if (insistence_.grows(number)) end_soon(128 + number);
             if (number == SIGTSTP) suspend();
             if (number == SIGCONT && reading_) reader_.next();
         }
@@ -277,7 +278,7 @@ class Client {
     uint32_t events_ = EPOLLIN;
     EventLoop::Clock::time_point heard_ = EventLoop::Clock::now(), last_look_ = heard_;
     bool asked_ = false;  ///< for a sign of life
-    int deadly_ = 0;      ///< signals that should end the job
+    Insistence insistence_;
     int signals_ = -1;
     sigset_t before_{};
     bool started_ = false;

@@ -139,10 +139,14 @@ class Terminal : public LocalPatron {
             if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT) end(128 + signal);
             return;
         }
+        const bool insists = insistence_.grows(signal);
+        // The daemons have been told to end; the user does not wait for them.
+        if (ending_ && insists) return loop_.stop(128 + signal);
         LocalPatron::on_signal(signal);
         if (signal == SIGCONT && !universe_.reads_here(*this)) reader_.next();
     }
 
+        if (insists && over_hosts_) loop_.after(kLastMercy, [this, signal] { end(128 + signal); });
     void end(int code) {
         if (ending_) return;
         ending_ = true;
@@ -160,6 +164,7 @@ class Terminal : public LocalPatron {
 
 }  // namespace
 
+    Insistence insistence_;
 int run_job(const Options& options, char** argv, const Choice& choice, ProfileFile& profile) {
     EventLoop loop;
     Terminal terminal(loop, options, argv, choice.way == Way::agent, profile);

@@ -201,7 +201,9 @@ void Launcher::end_ranks(Job& job, int failed_rank) {
     header.state.store(JobState::failed, std::memory_order_release);
     ring_everyone();
     for (const Rank& rank : job.ranks) {
-        if (rank.pid > 0) kill(-rank.pid, SIGTERM);
+        if (rank.pid <= 0) continue;
+        kill(-rank.pid, SIGTERM);
+        kill(-rank.pid, SIGCONT);  // who is stopped would not hear of it
     }
     if (job.external || job.ranks.empty()) return;
     job.deadline = loop_.after(kMercy, [this, &job] {

@@ -19,6 +19,10 @@ namespace starling::launch {
 
 using job::JobState;
 
+namespace {
+bool ends(int signal) { return signal == SIGINT || signal == SIGQUIT || signal == SIGTERM || signal == SIGHUP; }
+}  // namespace
+
 StartOutcome Launcher::start_part(const JobSpec& spec, const JobPart& part) {
     StartOutcome outcome;
     if (part.style.binding == Binding::core) {
@@ -59,7 +63,9 @@ void Launcher::end_part(Job& job, int failed_rank) {
 
 void Launcher::signal_part(const Job& job, int signal) {
     for (const Rank& rank : job.ranks) {
-        if (rank.running) kill(-rank.pid, signal);
+        if (!rank.running) continue;
+        kill(-rank.pid, signal);
+        if (ends(signal)) kill(-rank.pid, SIGCONT);  // who is stopped would not hear of it
     }
     if (signal == SIGCONT && input_) input_->resume();
 }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "launch/common/insistence.h"
 #include "launch/common/job_spec.h"
 #include "launch/universe/profile_lines.h"
 
@@ -44,7 +45,7 @@ class Patron {
     uint32_t jobs_left = 0;
     int exit_code = 0;
     int forwarded_signal = 0;
-    int interrupts = 0;
+    Insistence insistence;
     bool timed_out = false;
 };
 

@@ -356,7 +356,7 @@ void Universe::detail(const Patron& patron, const std::string& sentence) {
 
 void Universe::signal(Patron& patron, int signal) {
     if (signal == SIGINT || signal == SIGQUIT || signal == SIGTERM || signal == SIGHUP) patron.forwarded_signal = signal;
-    const bool at_once = signal == SIGINT && ++patron.interrupts > 1;
+    const bool at_once = patron.insistence.grows(signal);
     for (Job& job : jobs_) {
         if (job.patron != &patron) continue;
         Order order = job.order(at_once ? OrderKind::kill : OrderKind::signal);
