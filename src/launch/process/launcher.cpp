@@ -87,6 +87,8 @@ bool Launcher::prepare() {
     mark_ = mark;
     ask_for_short_slices();  // the ranks wait for what it has to say, such as that one has died
     if (!guard_.start(mark_, settings_.argv)) return false;
+    // Who has started this process may ignore SIGCHLD, and ignored it stays: the kernel would reap the ranks itself.
+    signal(SIGCHLD, SIG_DFL);
     control_ = std::make_unique<ControlServer>(*this);
     return control_->start();
 }
