@@ -10,10 +10,11 @@ import os
 import pathlib
 import re
 import signal
+import sys
 import time
 import unittest
 
-from launcher_test import BUILD, LIMIT, MPIEXEC, PROBE, Case, marked, status
+from launcher_test import BUILD, BYTES, LIMIT, MPIEXEC, PROBE, Case, marked, status
 
 STARLING = str(BUILD / "bin" / "starling")
 
@@ -217,6 +218,23 @@ class Streams(HostsCase):
         time.sleep(3)
         self.assertEqual(len(process.communicate(timeout=LIMIT)[0]), 250000)
 
+    def test_a_full_disk_is_told(self):
+        code, _, err = self.run_command("sh", "-c", f"{MPIEXEC} --host a,b -n 2 echo hello > /dev/full")
+        self.assertEqual((code, err.count("\n")), (1, 1), err)
+        self.assertIn("No space left on device", err)
+
+    def test_a_reader_that_goes_ends_the_job(self):
+        process = self.popen(MPIEXEC, "--host", "a,b", "-n", 2, "yes")
+        process.stdout.readline()
+        process.stdout.close()
+        process.stdout = None
+        self.assertEqual(process.wait(LIMIT), 128 + signal.SIGPIPE)
+        self.assertIn("nobody reads what the processes print", process.stderr.read())
+
+    def test_lines_come_whole_whatever_their_pieces(self):
+        code, out, _ = self.over("a:2,b:2", "-n", 4, sys.executable, "-c", BYTES)
+        self.assertEqual((code, sorted(out.splitlines())), (0, sorted([f"rank says {i} and {i} again" for i in range(100)] * 4)))
+
     def test_input_goes_to_rank_0_wherever_it_is(self):
         text = "line\n" * 40000
         code, out, _ = self.over("a:1,b:1", "-n", 2, "wc", "-l", input=text)
@@ -258,9 +276,11 @@ class Ending(HostsCase):
 
     def test_a_job_is_suspended_everywhere_and_for_as_long_as_one_likes(self):
         environment = dict(self.environment, STARLING_SILENCE_MS="400", STARLING_HEARTBEAT_MS="50", STARLING_REATTACH_MS="200")
+        go = pathlib.Path(self.directory, "go")
+        os.mkfifo(go)
+        # No shell that starts something: while that is stopped before its exec, who has called vfork can't be stopped.
         process = self.popen(MPIEXEC, "--host", "localhost:1,a:1,b:1,c:1", "-n", 3, "sh", "-c",
-                             f"echo $$ > {self.directory}/up$STARLING_RANK; while [ ! -e {self.directory}/go ]; do sleep 0.05; done",
-                             env=environment)
+                             f"echo $$ > {self.directory}/up$STARLING_RANK; exec cat {go}", env=environment)
         ranks = [int(pid) for pid in self.files("up0", "up1", "up2")]
         for _ in range(2):
             process.send_signal(signal.SIGTSTP)
@@ -270,7 +290,7 @@ class Ending(HostsCase):
             process.send_signal(signal.SIGCONT)
             for pid in (process.pid, *ranks):
                 self.wait_for(lambda: not status(pid, "State").startswith("T"), f"{marked(self.mark).get(pid)} is still stopped")
-        pathlib.Path(self.directory, "go").touch()
+        go.write_text("")
         self.assertEqual((process.communicate(timeout=LIMIT), process.returncode), (("", ""), 0))
 
     def test_who_is_killed_while_suspended_leaves_nothing(self):
@@ -449,6 +469,15 @@ class Standing(HostsCase):
         process.send_signal(signal.SIGTERM)
         self.assertEqual(process.wait(LIMIT), 128 + signal.SIGTERM)
 
+    def test_output_that_nobody_takes(self):
+        code, _, err = self.run_command("sh", "-c", f"{MPIEXEC} -n 2 echo hello > /dev/full")
+        self.assertEqual((code, err.count("\n")), (1, 1), err)
+        process = self.popen(MPIEXEC, "-n", 2, "yes")
+        process.stdout.readline()
+        process.stdout.close()
+        process.stdout = None
+        self.assertEqual(process.wait(LIMIT), 128 + signal.SIGPIPE)
+
     def sleepers(self):
         return {pid for pid, command in marked(self.mark).items() if command.startswith("sleep 60")}
 
@@ -502,14 +531,14 @@ class Standing(HostsCase):
         return next(pid for pid, command in marked(self.mark).items() if "starlingd universe" in command)
 
     def test_daemons_that_do_not_answer_keep_nobody(self):
-        process = self.popen(MPIEXEC, "-n", 1, "sh", "-c", f"echo 1 > {self.directory}/up; exec sleep 60")
-        self.files("up")
+        process = self.popen(MPIEXEC, "-n", 1, "sh", "-c", "echo up; exec sleep 60")
+        self.assertEqual(process.stdout.readline(), "up\n")  # so mpiexec knows that the job has begun
         root = self.root()
         os.kill(root, signal.SIGSTOP)
         try:
             for _ in range(2):
                 process.send_signal(signal.SIGINT)
-                time.sleep(0.1)
+                time.sleep(0.2)
             _, err = process.communicate(timeout=LIMIT)
             self.assertEqual((process.returncode, err), (130, "mpiexec: the standing daemons have not ended the job yet; not waiting for it\n"))
             # More than fits the socket: mpiexec must not be stuck in sending it.

@@ -91,6 +91,9 @@ class Case(unittest.TestCase):
             time.sleep(0.01)
         return left
 
+    def named(self, name):
+        return [pid for pid in marked(self.mark) if status(pid, "Name") == name]
+
     def popen(self, *command, **options):
         options.setdefault("stdin", subprocess.DEVNULL)
         options.setdefault("env", self.environment)
@@ -126,6 +129,35 @@ class Case(unittest.TestCase):
         paths = [pathlib.Path(self.directory, n) for n in names]
         self.wait_for(lambda: all(p.exists() and p.read_text().endswith("\n") for p in paths), f"no {names}")
         return [int(p.read_text()) for p in paths]
+
+    def on_terminal(self, *arguments, command=(MPIEXEC,), setting=None):
+        master, slave = pty.openpty()
+        if setting:
+            subprocess.run(["stty", setting], stdin=slave, check=True)
+
+        def controlling():
+            os.setsid()
+            import fcntl
+            import termios
+            fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+
+        process = subprocess.Popen([*command, *map(str, arguments)], stdin=slave, stdout=slave, stderr=slave,
+                                   env=self.environment, preexec_fn=controlling)
+        self.started.append(process)
+        os.close(slave)
+        return process, master
+
+    def read_terminal(self, terminal, until=None):
+        text = ""
+        while select.select([terminal], [], [], LIMIT)[0]:
+            try:
+                data = os.read(terminal, 4096)
+            except OSError:
+                break
+            text += data.decode()
+            if until and until in text:
+                break
+        return text
 
 
 class Starting(Case):
@@ -244,33 +276,6 @@ class Starting(Case):
         self.assertIn("1 got \r", out)
         os.close(terminal)
 
-    def on_terminal(self, *arguments):
-        master, slave = pty.openpty()
-
-        def controlling():
-            os.setsid()
-            import fcntl
-            import termios
-            fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
-
-        process = subprocess.Popen([MPIEXEC] + [str(a) for a in arguments], stdin=slave, stdout=slave, stderr=slave,
-                                   env=self.environment, preexec_fn=controlling)
-        self.started.append(process)
-        os.close(slave)
-        return process, master
-
-    def read_terminal(self, terminal, until=None):
-        text = ""
-        while select.select([terminal], [], [], LIMIT)[0]:
-            try:
-                data = os.read(terminal, 4096)
-            except OSError:
-                break
-            text += data.decode()
-            if until and until in text:
-                break
-        return text
-
     def test_ctrl_c(self):
         process, terminal = self.on_terminal("-n", 2, "sh", "-c", "echo ready; exec sleep 60")
         self.read_terminal(terminal, "ready\r\nready")
@@ -312,14 +317,6 @@ class Starting(Case):
         self.assertEqual(process.returncode, 0)
         self.assertEqual(out.count("x"), 6000000)
 
-    def test_output_into_a_closed_pipe_ends(self):
-        process = self.popen(MPIEXEC, "-l", "-n", 2, "yes")
-        process.stdout.readline()
-        process.stdout.close()
-        process.stdout = None
-        process.send_signal(signal.SIGTERM)
-        self.assertEqual(process.wait(LIMIT), 128 + signal.SIGTERM)
-
     def test_binding(self):
         self.assertGreaterEqual(len(os.sched_getaffinity(0)), 2, "this needs two cores")
         code, out, _ = self.mpiexec("--bind-to", "core", "-n", 2, "sh", "-c", "grep Cpus_allowed_list /proc/self/status")
@@ -354,6 +351,138 @@ class Starting(Case):
         code, out, _ = self.mpiexec("-n", 200, "sh", "-c", "echo $STARLING_RANK")
         self.assertEqual(code, 0)
         self.assertEqual(sorted(map(int, out.split())), list(range(200)))
+
+
+# Lines, a byte at a time.
+BYTES = """
+import os
+for i in range(100):
+    for byte in b"rank says %d and %d again\\n" % (i, i):
+        os.write(1, bytes([byte]))
+"""
+
+
+class Output(Case):
+    def test_lines_come_whole_whatever_their_pieces(self):
+        for options in (("-n", 4), ("-n", 2, sys.executable, "-c", BYTES, ":", "-n", 2)):
+            code, out, _ = self.mpiexec(*options, sys.executable, "-c", BYTES)
+            self.assertEqual((code, sorted(out.splitlines())), (0, sorted([f"rank says {i} and {i} again" for i in range(100)] * 4)))
+
+    def test_nothing_is_lost(self):
+        code, out, err = self.mpiexec("-n", 3, "sh", "-c", "seq 1 50000; seq 1 100 >&2; printf end; printf last >&2")
+        self.assertEqual(code, 0)
+        self.assertEqual((out.count("end"), err.count("last")), (3, 3))
+        self.assertEqual(sorted(out.replace("end", "\n").split()), sorted([str(i) for i in range(1, 50001)] * 3))
+        self.assertEqual(sorted(err.replace("last", "\n").split()), sorted([str(i) for i in range(1, 101)] * 3))
+
+    def test_a_line_longer_than_any_buffer(self):
+        code, out, _ = self.mpiexec("-n", 2, "sh", "-c", "head -c 1000000 /dev/zero | tr '\\0' x")
+        self.assertEqual((code, out), (0, "x" * 2000000))
+
+    def test_output_and_error_keep_their_order(self):
+        file = pathlib.Path(self.directory, "both")
+        loop = "for i in 1 2 3; do echo $i; echo $i. >&2; done"
+        self.assertEqual(self.run_command("sh", "-c", f"{MPIEXEC} -n 2 sh -c '{loop}' > {file} 2>&1")[0], 0)
+        # Those of one rank are told apart by nothing, so all that is sure is that no error comes before its line.
+        seen = []
+        for word in file.read_text().split():
+            seen.append(word)
+            self.assertLessEqual(seen.count(word.rstrip(".") + "."), seen.count(word.rstrip(".")), seen)
+        self.assertEqual(len(seen), 12)
+
+    def test_a_prompt_needs_no_newline(self):
+        process = self.popen(MPIEXEC, "-n", 2, "sh", "-c", "[ $STARLING_RANK = 1 ] && exit; printf 'name? '; read x; echo hello $x",
+                             stdin=subprocess.PIPE)
+        self.assertEqual(process.stdout.read(6), "name? ")
+        process.stdin.write("you\n")
+        process.stdin.close()
+        process.stdin = None
+        self.assertEqual((process.stdout.read(), process.wait(LIMIT)), ("hello you\n", 0))
+
+    def test_a_line_that_is_written_over_is_one(self):
+        # Without end and without a silence.
+        bar = "import os, time\nwhile True: os.write(1, b'\\rbar'); time.sleep(0.01)"
+        process = self.popen(MPIEXEC, "-n", 2, sys.executable, "-c", bar)
+        self.assertEqual(os.read(process.stdout.fileno(), 4), b"\rbar")
+        process.terminate()
+        self.assertEqual(process.wait(LIMIT), 128 + signal.SIGTERM)
+
+    def test_the_ends_of_lines_that_have_two_characters(self):
+        lines = "import os, time\nfor i in range(50): os.write(1, b'one\\r'); time.sleep(0.002); os.write(1, b'\\n')"
+        process = self.popen(MPIEXEC, "-n", 4, sys.executable, "-c", lines)
+        out = os.read(process.stdout.fileno(), 1)
+        while piece := os.read(process.stdout.fileno(), 65536):
+            out += piece
+        self.assertEqual((process.wait(LIMIT), out), (0, b"one\r\n" * 200))
+
+    def test_last_words_come_before_what_mpiexec_says(self):
+        file = pathlib.Path(self.directory, "both")
+        self.run_command("sh", "-c", f"{MPIEXEC} -n 2 sh -c '[ $STARLING_RANK = 0 ] && exec sleep 60; seq 1 2000; exit 3' > {file} 2>&1")
+        lines = file.read_text().splitlines()
+        self.assertEqual(lines[:2000], [str(i) for i in range(1, 2001)])
+        self.assertIn("exited with code 3", lines[2000])
+
+    def test_a_full_disk_is_told(self):
+        for options in ((), ("-l",)):
+            code, _, err = self.run_command("sh", "-c", f"{MPIEXEC} {' '.join(options)} -n 2 echo hello > /dev/full")
+            self.assertEqual((code, err.count("\n")), (1, 1), err)
+            self.assertRegex(err, "standard output.*No space left on device.*free some room")
+            self.assertEqual(self.run_command("sh", "-c", f"{MPIEXEC} {' '.join(options)} -n 2 sh -c 'echo hello >&2' 2> /dev/full")[0], 1)
+        code, _, err = self.run_command("sh", "-c", f"{MPIEXEC} -n 2 sh -c 'echo hello; exit 7' > /dev/full")
+        self.assertEqual(code, 7)
+
+    def test_a_reader_that_goes_ends_the_job(self):
+        for option in ("-l", "-quiet"):
+            process = self.popen(MPIEXEC, option, "-n", 2, "yes")
+            process.stdout.readline()
+            process.stdout.close()
+            process.stdout = None
+            self.assertEqual(process.wait(LIMIT), 128 + signal.SIGPIPE, option)
+
+    def test_a_reader_of_errors_that_does_not_read_stops_nothing(self):
+        process = self.popen(MPIEXEC, "-n", 2, "sh", "-c", "[ $STARLING_RANK = 0 ] || exec yes >&2; sleep 0.3; exit 3")
+        self.wait_for(lambda: self.named("yes"), "no rank writes")
+        self.wait_for(lambda: not self.named("yes"), "the others have not been ended")
+        process.terminate()
+        self.assertEqual(process.wait(LIMIT), 128 + signal.SIGTERM)
+
+    def test_a_reader_that_comes_late_gets_all(self):
+        for option in ("-l", "-quiet"):
+            process = self.popen(MPIEXEC, option, "-n", 3, "sh", "-c", "yes 0123456789 | head -c 110000")
+            self.wait_for(lambda: not self.named("sh") and not self.named("head"), "they still write")
+            time.sleep(2.5)
+            self.assertEqual(process.communicate(timeout=LIMIT)[0].count("0123456789"), 30000)
+
+    def test_several_on_a_terminal(self):
+        for ranks in (1, 2):
+            process, terminal = self.on_terminal("-n", ranks, "sh", "-c", "[ -t 1 ] && [ -t 2 ] && echo a terminal")
+            self.assertEqual(self.read_terminal(terminal).count("a terminal\r\n"), ranks)
+            self.assertEqual(process.wait(LIMIT), 0)
+            os.close(terminal)
+
+    def test_a_terminal_that_stops_who_writes_in_the_background(self):
+        for ranks in (1, 2):
+            process, terminal = self.on_terminal("-n", ranks, "sh", "-c", "echo hello", setting="tostop")
+            self.assertEqual(self.read_terminal(terminal).count("hello"), ranks)
+            self.assertEqual(process.wait(LIMIT), 0)
+            os.close(terminal)
+
+    def test_input_after_a_time_in_the_background(self):
+        # What a shell does for `mpiexec ... &` and `fg`: no SIGCONT, since nothing was stopped.
+        shell = """
+import os, signal, subprocess, sys
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+job = subprocess.Popen(sys.argv[1:], preexec_fn=lambda: (os.setpgid(0, 0), signal.signal(signal.SIGTTOU, signal.SIG_DFL)))
+job_input = f"/proc/{job.pid}/task/{job.pid}/children"
+while not any("cat" == open(f"/proc/{child}/comm").read().strip() for child in open(job_input).read().split()): pass
+os.tcsetpgrp(0, job.pid)
+sys.exit(job.wait())
+"""
+        process, terminal = self.on_terminal(MPIEXEC, "-n", 1, "cat", command=[sys.executable, "-c", shell])
+        os.write(terminal, b"typed\n\x04")
+        self.assertEqual(self.read_terminal(terminal).count("typed"), 2)  # the echo, and cat
+        self.assertEqual(process.wait(LIMIT), 0)
+        os.close(terminal)
 
 
 class Cores(Case):
@@ -504,6 +633,39 @@ class Ending(Case):
         self.assertIsNone(process.poll())
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(5), 128 + signal.SIGKILL)
+
+    def test_second_termination_kills(self):
+        process = self.popen(MPIEXEC, "-n", 2, "sh", "-c", "trap '' INT TERM; echo ready; while :; do sleep 0.01; done")
+        for _ in range(2):
+            process.stdout.readline()
+        process.terminate()
+        time.sleep(0.2)
+        self.assertIsNone(process.poll())
+        process.terminate()
+        self.assertEqual(process.wait(LIMIT), 128 + signal.SIGKILL)
+
+    def test_a_signal_that_comes_twice_at_once_is_one(self):
+        # timeout(1) sends it to its child and to their group.
+        process = self.popen(MPIEXEC, "-n", 2, "sh", "-c", "trap 'sleep 0.3; echo got; exit 0' TERM; echo ready; while :; do sleep 0.01; done")
+        for _ in range(2):
+            process.stdout.readline()
+        process.terminate()
+        time.sleep(0.01)
+        process.terminate()
+        self.assertEqual(process.communicate(timeout=LIMIT)[0].count("got"), 2)
+        self.assertEqual(process.returncode, 0)
+
+    def test_an_ignored_death_of_children(self):
+        process = self.popen(MPIEXEC, "-n", 2, "true", preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+        self.assertEqual(process.wait(LIMIT), 0)
+
+    def test_stopped_ranks_are_ended(self):
+        process = self.popen(MPIEXEC, "-n", 2, "sh", "-c", "echo ready; kill -STOP $$; exec sleep 60")
+        for _ in range(2):
+            process.stdout.readline()
+        self.wait_for(lambda: sum(status(pid, "State") == "T" for pid in marked(self.mark)) == 2, "not stopped")
+        process.terminate()
+        self.assertEqual(process.wait(LIMIT), 128 + signal.SIGTERM)
 
     def test_terminated_mpiexec(self):
         process = self.popen(MPIEXEC, "-n", 2, "sh", "-c", "echo ready; exec sleep 60")

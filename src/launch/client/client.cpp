@@ -36,7 +36,7 @@ class Client {
     Client(const Options& options, ProfileFile& profile)
         : options_(options),
           profile_(profile),
-          output_(loop_),
+          output_(loop_, options.quiet ? "" : "mpiexec"),
           reader_(loop_, [this](std::string data) { send(ClientMessage::input, data); }) {}
 
     ~Client() {
@@ -57,11 +57,16 @@ class Client {
             return outcome_;
         }
         watch_signals();
+        output_.on_reader_gone = [this] {
+            say("nobody reads what the processes print any more; ending the job");
+            end(128 + SIGPIPE);
+        };
         loop_.watch(socket_, EPOLLIN, [this](uint32_t events) { on_ready(events); });
         send(ClientMessage::submit, encode(submission()));
         look_for_life();
         loop_.run();
         output_.drain();
+        if (outcome_.served && outcome_.exit_code == 0) outcome_.exit_code = output_.exit_code();
         return outcome_;
     }
 
@@ -115,9 +120,13 @@ class Client {
     void end_soon(int code) {
         loop_.after(std::chrono::seconds(1), [this, code] {
             if (loop_.stopped() || finished_) return;
-            std::fprintf(stderr, "mpiexec: the standing daemons have not ended the job yet; not waiting for it\n");
+            say("the standing daemons have not ended the job yet; not waiting for it");
             end(code);
         });
+    }
+
+    void say(const std::string& sentence) {
+        if (!options_.quiet) output_.write_lines(2, "mpiexec: " + sentence + "\n", {});
     }
 
     void suspend() {
@@ -179,7 +188,7 @@ class Client {
 
     void lost() {
         if (loop_.stopped() || finished_) return;
-        std::fprintf(stderr, "mpiexec: the standing daemon has gone, and the job with it\n");
+        say("the standing daemon has gone, and the job with it");
         outcome_.served = true;
         end(1);
     }

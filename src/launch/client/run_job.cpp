@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "launch/common/insistence.h"
 #include "launch/process/input.h"
 #include "launch/process/output.h"
 #include "launch/process/process_environment.h"
@@ -65,6 +66,10 @@ class Terminal : public LocalPatron {
         style.binding = options.binding;
         style.report_bindings = options.report_bindings;
         profile_file_.use(loop);
+        launcher_.output().on_reader_gone = [this] {
+            say("nobody reads what the processes print any more; ending the job\n");
+            universe_.end_jobs(*this, 128 + SIGPIPE);
+        };
         if (profile_file_.is_open()) universe_.write_profiles_of(*this);
         if (!over_hosts) return;
         // Elsewhere processes do not get these by being our children.
@@ -135,18 +140,18 @@ class Terminal : public LocalPatron {
     }
 
     void on_signal(int signal) override {
+        const bool insists = insistence_.grows(signal);
+        // The daemons have been told to end; the user does not wait for them.
+        if (ending_ && insists) return loop_.stop(128 + signal);
         if (jobs_left == 0) {
             if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT) end(128 + signal);
             return;
         }
-        const bool insists = insistence_.grows(signal);
-        // The daemons have been told to end; the user does not wait for them.
-        if (ending_ && insists) return loop_.stop(128 + signal);
+        if (insists && over_hosts_) loop_.after(kLastMercy, [this, signal] { end(128 + signal); });
         LocalPatron::on_signal(signal);
         if (signal == SIGCONT && !universe_.reads_here(*this)) reader_.next();
     }
 
-        if (insists && over_hosts_) loop_.after(kLastMercy, [this, signal] { end(128 + signal); });
     void end(int code) {
         if (ending_) return;
         ending_ = true;
@@ -160,11 +165,11 @@ class Terminal : public LocalPatron {
     ProfileFile& profile_file_;
     InputReader reader_;
     bool ending_ = false;
+    Insistence insistence_;
 };
 
 }  // namespace
 
-    Insistence insistence_;
 int run_job(const Options& options, char** argv, const Choice& choice, ProfileFile& profile) {
     EventLoop loop;
     Terminal terminal(loop, options, argv, choice.way == Way::agent, profile);

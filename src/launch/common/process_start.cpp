@@ -60,6 +60,7 @@ void begin_on_free_core(const ProcessStart& start) {
     if (start.begin_on) begin_on_free_core(start);
     if (start.descriptors) setrlimit(RLIMIT_NOFILE, start.descriptors);
     signal(SIGPIPE, SIG_DFL);
+    if (start.keeps_writing) signal(SIGTTOU, SIG_IGN);
     if (start.signals) sigprocmask(SIG_SETMASK, start.signals, nullptr);
     execve(start.path, start.argv, start.envp);
     if (errno == ENOEXEC) execve("/bin/sh", script_argv, start.envp);  // a script without #!, as execvp does

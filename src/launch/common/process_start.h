@@ -22,6 +22,7 @@ struct ProcessStart {
     const char* directory = nullptr;  ///< null: the launcher's
     int input = -1;                   ///< -1: /dev/null
     int output = -1, error = -1;      ///< -1: the launcher's
+    bool keeps_writing = false;       ///< to a terminal of whose foreground it is not, even if `stty tostop` forbids it
     const cpu_set_t* cpus = nullptr;  ///< null: unbound
     /// Cores to begin on, without being bound to them: `usable` is what the process may use, and `place` learns which core it
     /// got. All three or none.

@@ -17,6 +17,7 @@
 #include "base/version.h"
 #include "base/wire.h"
 #include "launch/common/host_facts.h"
+#include "launch/process/output.h"
 #include "mpi.h"
 
 namespace starling::launch {
@@ -82,10 +83,11 @@ void cancel_slurm_step() {
 
 /// A manager may wait until nobody can write to it any more. We have output for what our job spawns, which
 /// nobody is left to do.
-void drop_output() {
+void drop_output(OutputTagger& output) {
     const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
     for (const int fd : {1, 2}) dup2(null, fd);
     close(null);
+    output.reopen();
 }
 
 }  // namespace
@@ -320,7 +322,7 @@ void HostJob::settle() {
     const bool nobody_came = !manager_known_;
     if (anybody(Where::awaited) && !failing_ && !manager_gone_) {
         if (linger_ != 0) return;
-        if (!nobody_came) drop_output();
+        if (!nobody_came) drop_output(launcher_.output());
         linger_ = loop_.after(kLinger, [this] { release(); });
         return;
     }

@@ -166,6 +166,7 @@ std::string Launcher::what_happened(const Job& job, uint32_t rank, int status) c
 void Launcher::note_failure(Job& job, uint32_t rank, int status) {
     const job::RankCell& cell = job.segment.cell(rank);
     const job::JobHeader& header = job.segment.header();
+    if (output_) output_->read_now();  // its last words come first
     Failure failure{rank, status, exit_code_of(status), cell.aborted.load(std::memory_order_acquire) != 0,
                     what_happened(job, rank, status)};
     if (failure.aborted) failure.exit_code = cell.abort_code.load(std::memory_order_relaxed) & 0xff;

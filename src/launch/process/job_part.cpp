@@ -110,7 +110,8 @@ void Launcher::show_stacks(Job& job, std::function<void()> done) {
             processes.emplace_back(name_of(job, rank), job.segment.cell(rank).pid.load(std::memory_order_relaxed));
     }
     // Those of several hosts come at the same time: each line says from where.
-    const int to = job.style.capture ? output().open_pipe(2, host_name() + ": ", job.id()) : dup(2);
+    const int to =
+        job.style.capture ? output().open_pipe({.target = 2, .prefix = host_name() + ": ", .job = job.id()}) : dup(2);
     if (to < 0) return done();
     // A debugger takes its time; the loop has to go on meanwhile.
     const pid_t pid = fork();

@@ -232,19 +232,11 @@ StartedProcess Launcher::launch_one(Job& job, uint32_t rank, ProcessStart start,
     int ours[3] = {-1, -1, -1};  // the ranks' ends of pipes
     process.step = "pipe";
     if (forward_input) start.input = open_input(job, ours[0]);
-    const bool piped = job.style.tag_output || job.style.capture;
-    if (piped) {
-        std::string prefix;
-        if (job.style.tag_output)
-            prefix = "[" + (job.number > 0 ? std::to_string(job.number) + ":" : "") + std::to_string(rank) + "] ";
-        const job::JobId to = job.style.capture ? job.id() : 0;
-        start.output = ours[1] = output().open_pipe(1, prefix, to);
-        start.error = ours[2] = ours[1] < 0 ? -1 : output().open_pipe(2, prefix, to);
-    }
+    const bool has_output = open_output(job, rank, start, ours);
     Cores cores;
     assign_cores(job, rank, cores, start);
     const int core = cores.bound_to;
-    if (start.input < 0 || (piped && start.error < 0)) {
+    if (start.input < 0 || !has_output) {
         process.error = errno;
     } else {
         start.guard_slot = guard_.acquire_slot();
@@ -271,6 +263,31 @@ StartedProcess Launcher::launch_one(Job& job, uint32_t rank, ProcessStart start,
     ++job.running;
     if (job.style.report_bindings) report_binding(job, rank);
     return process;
+}
+
+// Alone, a process has the launcher's own descriptors. The lines of several are kept whole, however they are written.
+bool Launcher::open_output(const Job& job, uint32_t rank, ProcessStart& start, int (&ours)[3]) {
+    const JobStyle& style = job.style;
+    const bool must = style.tag_output || style.capture;
+    const bool alone = job.segment.header().size == 1 && job.number == 0;
+    start.keeps_writing = isatty(1) || isatty(2);
+    if (!must && alone) return true;
+    OutputRoute route;
+    route.alone = alone;
+    route.job = style.capture ? job.id() : 0;
+    if (style.tag_output)
+        route.prefix = "[" + (job.number > 0 ? std::to_string(job.number) + ":" : "") + std::to_string(rank) + "] ";
+    const bool one = !must && output_and_error_are_one();
+    for (const int target : {1, 2}) {
+        route.target = target;
+        route.terminal = !must && isatty(target);
+        if (target == 1 || !one) ours[target] = output().open_pipe(route);
+        if (must && ours[target] < 0) return false;
+    }
+    // Without a descriptor left torn lines are better than none.
+    start.output = ours[1];
+    start.error = one ? ours[1] : ours[2];
+    return true;
 }
 
 int Launcher::open_input(Job& job, int& pipe_end) {

@@ -46,17 +46,12 @@ void Launcher::say(const char* format, ...) {
     length = std::min<int>(length, sizeof text - 2);
     if (on_say) return on_say(std::string(text, static_cast<size_t>(length)));
     text[length++] = '\n';
-    if (write(2, text, static_cast<size_t>(length)) < 0) return;
+    output().write_lines(2, std::string_view(text, static_cast<size_t>(length)), {});
 }
 
-void Launcher::say_all(std::string_view text) const {
+void Launcher::say_all(std::string_view text) {
     if (settings_.quiet) return;
-    const std::string lines = std::string(settings_.name) + ": " + std::string(text);
-    for (size_t at = 0; at < lines.size();) {
-        const ssize_t written = write(2, lines.data() + at, lines.size() - at);
-        if (written <= 0) return;
-        at += static_cast<size_t>(written);
-    }
+    output().write_lines(2, std::string(settings_.name) + ": " + std::string(text), {});
 }
 
 void Launcher::detail(const char* format, ...) {
@@ -87,13 +82,13 @@ bool Launcher::prepare() {
     mark_ = mark;
     ask_for_short_slices();  // the ranks wait for what it has to say, such as that one has died
     if (!guard_.start(mark_, settings_.argv)) return false;
-    // Who has started this process may ignore SIGCHLD, and ignored it stays: the kernel would reap the ranks itself.
-    signal(SIGCHLD, SIG_DFL);
     control_ = std::make_unique<ControlServer>(*this);
     return control_->start();
 }
 
 bool Launcher::watch_signals() {
+    // Who has started this process may ignore SIGCHLD, and ignored it stays: the kernel would reap the ranks itself.
+    signal(SIGCHLD, SIG_DFL);
     sigset_t watched;
     sigemptyset(&watched);
     sigaddset(&watched, SIGCHLD);
@@ -142,7 +137,7 @@ bool Launcher::find_segment(job::JobId id, job::JobAddress& out) const {
 }
 
 OutputTagger& Launcher::output() {
-    if (!output_) output_ = std::make_unique<OutputTagger>(loop_);
+    if (!output_) output_ = std::make_unique<OutputTagger>(loop_, settings_.quiet ? "" : settings_.name);
     return *output_;
 }
 
@@ -178,7 +173,7 @@ int Launcher::run() {
     if (output_) output_->drain();
     control_.reset();
     guard_.dismiss();
-    return code;
+    return code == 0 && output_ ? output_->exit_code() : code;
 }
 
 }  // namespace starling::launch

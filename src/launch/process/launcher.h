@@ -129,8 +129,8 @@ class Launcher {
 
     /// "<name>: <sentence>" to standard error, as one write. say() is silent with --quiet.
     [[gnu::format(printf, 2, 3)]] void say(const char* format, ...);
-    /// Several lines for the user, of any length, on this process's own standard error.
-    void say_all(std::string_view text) const;
+    /// Several lines for the user, of any length, on this process's own standard error. Neither waits for who reads it.
+    void say_all(std::string_view text);
     [[gnu::format(printf, 2, 3)]] void detail(const char* format, ...);
 
   private:
@@ -157,6 +157,7 @@ class Launcher {
     void assign_cores(Job& job, uint32_t rank, Cores& cores, ProcessStart& start);
     void report_binding(Job& job, uint32_t rank);
     StartedProcess launch_one(Job& job, uint32_t rank, ProcessStart start, bool forward_input);
+    bool open_output(const Job& job, uint32_t rank, ProcessStart& start, int (&ours)[3]);
     int open_input(Job& job, int& pipe_end);
     void watch_for_other_library(job::JobId id, std::chrono::milliseconds wait);
     void take_back(Job& job);

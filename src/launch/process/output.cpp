@@ -3,84 +3,179 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
 
 namespace starling::launch {
 
 namespace {
+
+constexpr size_t kBuffer = 64 * 1024;          // what a pipe holds
 constexpr size_t kLongestLine = 64 * 1024;     // longer ones are broken up
 constexpr size_t kEnoughPending = 256 * 1024;  // then the ranks have to wait
-constexpr std::chrono::milliseconds kPatience{20}, kLongPatience{1000};
+constexpr size_t kMostRest = 1024 * 1024;      // what a pipe can hold: more comes from who writes without end
+constexpr std::chrono::milliseconds kPatience{200}, kShortPatience{20}, kLongPatience{1000};
 constexpr uint64_t kBlock = 4096;  ///< what the C library writes at a time to a pipe
+constexpr int kLastWait = 2000;    ///< for a reader, at the very end
+
+// The descriptor is shared with whoever else has it, so it can't be made non-blocking; the same file, opened once more, can.
+int description_of_our_own(int target, const struct stat& status) {
+    if (!S_ISFIFO(status.st_mode) && !S_ISCHR(status.st_mode)) return target;
+    char path[32];
+    std::snprintf(path, sizeof path, "/proc/self/fd/%d", target);
+    const int fd = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    return fd < 0 ? target : fd;
+}
+
+// Both ends of a terminal that passes on all bytes as they are, as large as that of descriptor `like`.
+bool open_terminal(int like, int (&ends)[2]) {
+    ends[0] = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (ends[0] < 0) return false;
+    char name[64];
+    if (grantpt(ends[0]) == 0 && unlockpt(ends[0]) == 0 && ptsname_r(ends[0], name, sizeof name) == 0) {
+        ends[1] = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+        termios settings;
+        if (ends[1] >= 0 && tcgetattr(ends[1], &settings) == 0) {
+            cfmakeraw(&settings);
+            tcsetattr(ends[1], TCSANOW, &settings);
+            winsize size;
+            if (ioctl(like, TIOCGWINSZ, &size) == 0) ioctl(ends[1], TIOCSWINSZ, &size);
+            return true;
+        }
+        if (ends[1] >= 0) close(ends[1]);
+    }
+    close(ends[0]);
+    return false;
+}
+
+// How much of `text` can go out. Begins to look at `from`, before which there is nothing. A carriage return begins a new line
+// over the old one unless a newline follows, which may be yet to come.
+size_t whole_until(std::string_view text, size_t from) {
+    const size_t newline = text.rfind('\n');
+    const size_t whole = newline == std::string_view::npos || newline < from ? 0 : newline + 1;
+    if (text.size() < 2) return whole;
+    const size_t back = text.rfind('\r', text.size() - 2);
+    return back == std::string_view::npos || back < from ? whole : std::max(whole, back);
+}
+
 }  // namespace
 
-OutputTagger::OutputTagger(EventLoop& loop) : loop_(loop) {}
+bool output_and_error_are_one() {
+    struct stat output, error;
+    return fstat(1, &output) == 0 && fstat(2, &error) == 0 && output.st_dev == error.st_dev && output.st_ino == error.st_ino;
+}
+
+OutputTagger::OutputTagger(EventLoop& loop, std::string name) : loop_(loop), name_(std::move(name)), buffer_(kBuffer) {}
 
 OutputTagger::~OutputTagger() {
-    for (Source& source : sources_) {
-        loop_.forget(source.fd);
-        loop_.cancel(source.patience);
-        close(source.fd);
-    }
+    for (Source& source : sources_) close_source(source);
     for (auto& [key, sink] : sinks_) {
-        if (sink.waiting) loop_.forget(sink.target);
+        if (sink.waiting) loop_.forget(sink.fd);
+        if (sink.job == 0 && sink.fd != sink.target) close(sink.fd);
     }
 }
 
 OutputTagger::Sink& OutputTagger::sink(int target, job::JobId job) {
     const auto [found, created] = sinks_.try_emplace({job, target});
-    if (created) {
-        found->second.target = target;
-        found->second.job = job;
-    }
-    return found->second;
+    Sink& sink = found->second;
+    if (!created) return sink;
+    sink.target = target;
+    sink.job = job;
+    if (job == 0) open_sink(sink);
+    return sink;
 }
 
-int OutputTagger::open_pipe(int target, std::string prefix, job::JobId job) {
+void OutputTagger::open_sink(Sink& sink) {
+    struct stat status {};
+    sink.fd = sink.target;
+    if (fstat(sink.target, &status) != 0) return;
+    sink.file = S_ISREG(status.st_mode);
+    sink.fd = description_of_our_own(sink.target, status);
+}
+
+void OutputTagger::reopen() {
+    for (auto& [key, sink] : sinks_) {
+        if (sink.job != 0) continue;
+        if (std::exchange(sink.waiting, false)) loop_.forget(sink.fd);
+        if (sink.fd != sink.target) close(sink.fd);
+        open_sink(sink);
+        flush(sink, false);
+    }
+}
+
+int OutputTagger::open_pipe(OutputRoute route) {
+    forget_closed();
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) return -1;
+    Sink& to = sink(route.target, route.job);
+    if ((!route.terminal || !open_terminal(route.target, ends)) && pipe2(ends, O_CLOEXEC) != 0) return -1;
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
-    Source& source = sources_.emplace_back(Source{ends[0], &sink(target, job), std::move(prefix), {}});
-    loop_.watch(ends[0], EPOLLIN, [this, &source](uint32_t) { on_readable(source); });
+    Source& source = sources_.emplace_back(Source{ends[0], &to, std::move(route), {}});
+    loop_.watch(ends[0], to.paused ? 0 : static_cast<uint32_t>(EPOLLIN), [this, &source](uint32_t) { on_readable(source); });
     return ends[1];
 }
 
 void OutputTagger::on_readable(Source& source) {
-    Sink& target = *source.sink;
-    if (!read_some(source)) end(source);
-    flush(target, false);
+    size_t bytes = 0;
+    if (!read_some(source, bytes)) end(source);
+    flush(*source.sink, false);
+    forget_closed();
 }
 
-bool OutputTagger::read_some(Source& source) {
-    char buffer[16 * 1024];
-    const ssize_t n = read(source.fd, buffer, sizeof buffer);
-    if (n < 0) return errno == EAGAIN || errno == EINTR;
+bool OutputTagger::read_some(Source& source, size_t& bytes) {
+    bytes = 0;
+    const ssize_t n = read(source.fd, buffer_.data(), buffer_.size());
+    if (n < 0) return errno == EAGAIN || errno == EINTR;  // EIO: all have closed their end of a terminal
     if (n == 0) return false;
-    add_text(source, std::string_view(buffer, static_cast<size_t>(n)));
+    bytes = static_cast<size_t>(n);
+    add_text(source, {buffer_.data(), bytes});
     return true;
+}
+
+void OutputTagger::take_rest(Source& source) {
+    for (size_t bytes = 0, all = 0; all < kMostRest && read_some(source, bytes) && bytes > 0; all += bytes) {}
+    end(source);
 }
 
 void OutputTagger::add_text(Source& source, std::string_view text) {
     source.last_text = EventLoop::Clock::now();
     source.bytes += text.size();
-    std::string& pending = source.sink->pending;
+    if (!source.route.prefix.empty()) return add_tagged(source, text);
+    std::string& line = source.line;
+    const size_t from = line.empty() ? 0 : line.size() - 1;
+    const bool begun = !line.empty();
+    if (begun) text = line.append(text);
+    size_t whole = whole_until(text, from);
+    if (text.size() - whole >= kLongestLine) whole = text.size();
+    source.sink->pending.append(text.substr(0, whole));
+    if (begun) {
+        line.erase(0, whole);
+    } else {
+        line.assign(text.substr(whole));
+    }
+    if (!line.empty() && source.patience == 0)
+        source.patience =
+            loop_.after(source.route.alone ? kShortPatience : kPatience, [this, &source] { hand_on_unfinished(source); });
+}
+
+void OutputTagger::add_tagged(Source& source, std::string_view text) {
     while (!text.empty()) {
         const size_t newline = text.find('\n');
         const size_t length = newline == std::string_view::npos ? text.size() : newline + 1;
         source.line.append(text.substr(0, length));
         text.remove_prefix(length);
-        if (newline == std::string_view::npos && source.line.size() < kLongestLine) {
-            // A prompt ends without a newline; without tags it need not wait for one.
-            if (source.prefix.empty() && source.patience == 0)
-                source.patience = loop_.after(kPatience, [this, &source] { hand_on_unfinished(source); });
-            return;
-        }
-        if (newline == std::string_view::npos && !source.prefix.empty()) source.line.push_back('\n');
-        pending.append(source.prefix).append(source.line);
+        if (newline == std::string_view::npos && source.line.size() < kLongestLine) return;
+        if (newline == std::string_view::npos) source.line.push_back('\n');
+        source.sink->pending.append(source.route.prefix).append(source.line);
         source.line.clear();
     }
 }
@@ -90,57 +185,118 @@ void OutputTagger::hand_on_unfinished(Source& source) {
     if (source.line.empty()) return;
     // The line that this was started for may have ended, and another begun. And whoever writes full blocks has not stopped
     // to ask, but has lost its core in the middle of a line.
-    const auto needed = source.bytes % kBlock == 0 ? kLongPatience : kPatience;
+    const auto needed = source.bytes % kBlock == 0 ? kLongPatience : source.route.alone ? kShortPatience : kPatience;
     const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(EventLoop::Clock::now() - source.last_text);
     if (waited < needed) {
         source.patience = loop_.after(needed - waited, [this, &source] { hand_on_unfinished(source); });
         return;
     }
+    // More of it may be in the pipe already, and this process be the one that had no core.
+    size_t bytes = 0;
+    if (!source.sink->paused && read_some(source, bytes) && bytes > 0) return flush(*source.sink, false);
     source.sink->pending.append(source.line);
     source.line.clear();
     flush(*source.sink, false);
 }
 
 void OutputTagger::end(Source& source) {
+    if (source.fd < 0) return;
     if (!source.line.empty()) {
-        if (source.prefix.empty()) {
+        if (source.route.prefix.empty()) {
             source.sink->pending.append(source.line);
         } else {
-            add_text(source, "\n");
+            add_tagged(source, "\n");
         }
     }
+    close_source(source);
+}
+
+void OutputTagger::close_source(Source& source) {
+    if (source.fd < 0) return;
     loop_.forget(source.fd);
     loop_.cancel(source.patience);
     close(source.fd);
-    sources_.remove_if([&](const Source& s) { return &s == &source; });
+    source.fd = -1;
+    source.line.clear();
+}
+
+void OutputTagger::forget_closed() {
+    sources_.remove_if([](const Source& source) { return source.fd < 0; });
 }
 
 void OutputTagger::write_out(Sink& sink, bool may_block) {
-    // A pipe that poll calls writable takes PIPE_BUF bytes without blocking; the descriptor itself must not
-    // be made non-blocking, since it is shared with whoever else has it.
-    while (!sink.pending.empty() && !sink.broken) {
-        pollfd ready{sink.target, POLLOUT, 0};
-        if (poll(&ready, 1, may_block ? 2000 : 0) == 0) break;
-        // Whole lines: ranks of this host write to the same place, and what they write comes between two of these.
-        const std::string_view front = std::string_view(sink.pending).substr(0, PIPE_BUF);
-        const size_t lines = front.rfind('\n') + 1;  // 0 if there is no end of a line
-        const ssize_t n = write(sink.target, front.data(), lines > 0 ? lines : front.size());
-        if (n < 0 && errno != EINTR && errno != EAGAIN) sink.broken = true;
-        if (n > 0) sink.pending.erase(0, static_cast<size_t>(n));
+    int patience = may_block ? kLastWait : 0;
+    while (sink.written < sink.pending.size()) {
+        pollfd ready{sink.fd, POLLOUT, 0};
+        if (!sink.file && poll(&ready, 1, patience) == 0) break;
+        if (write_piece(sink)) continue;
+        // A terminal that seems to be ready and takes nothing.
+        if (patience <= 0) break;
+        poll(nullptr, 0, 10);
+        patience -= 10;
     }
-    if (sink.broken) sink.pending.clear();
+    if (sink.written == sink.pending.size()) {
+        sink.pending.clear();
+        sink.written = 0;
+    } else if (sink.written > kBuffer) {
+        sink.pending.erase(0, std::exchange(sink.written, 0));
+    }
     const bool wait = !sink.pending.empty();
     if (wait == sink.waiting) return;
     if (wait) {
-        sink.waiting = loop_.watch(sink.target, EPOLLOUT, [this, &sink](uint32_t) { flush(sink, false); });
+        sink.waiting = loop_.watch(sink.fd, EPOLLOUT, [this, &sink](uint32_t) { flush(sink, false); });
     } else {
-        loop_.forget(sink.target);
+        loop_.forget(sink.fd);
         sink.waiting = false;
     }
 }
 
+// False if nothing was taken.
+bool OutputTagger::write_piece(Sink& sink) {
+    std::string_view front = std::string_view(sink.pending).substr(sink.written);
+    if (!sink.file) {
+        // Whole lines, in one piece each: others may write to the same place. A pipe that poll calls ready takes PIPE_BUF bytes
+        // without blocking.
+        front = front.substr(0, PIPE_BUF);
+        if (const size_t lines = front.rfind('\n') + 1; lines > 0) front = front.substr(0, lines);
+    }
+    const ssize_t n = write(sink.fd, front.data(), front.size());
+    if (n > 0) sink.written += static_cast<size_t>(n);
+    if (n >= 0 || errno == EINTR) return true;
+    if (errno == EAGAIN) return false;
+    lose(sink, errno);
+    return true;
+}
+
+void OutputTagger::lose(Sink& sink, int error) {
+    sink.pending.clear();
+    sink.written = 0;
+    if (error == EPIPE || error == ECONNRESET) {
+        // The ranks are to meet what they would have met with a pipe of their own to that reader.
+        if (exit_code_ == 0) exit_code_ = 128 + SIGPIPE;
+        sink.gone = true;
+        for (Source& source : sources_) {
+            if (source.sink == &sink) close_source(source);
+        }
+        return sink.from_elsewhere ? tell_reader_gone() : void();
+    }
+    exit_code_ = 1;
+    // There may be room for what comes later, so that is tried.
+    if (std::exchange(sink.failed, true) || name_.empty() || sink.target == 2) return;
+    write_lines(2,
+                name_ + ": what the processes print can't be written to standard output and is lost: " + std::strerror(error) +
+                    (error == ENOSPC || error == EDQUOT ? "; free some room there, or let it go elsewhere" : "") + "\n",
+                {});
+}
+
+void OutputTagger::tell_reader_gone() {
+    if (!on_reader_gone || std::exchange(told_gone_, true)) return;
+    loop_.after(std::chrono::milliseconds(0), [this] { on_reader_gone(); });
+}
+
 void OutputTagger::flush(Sink& sink, bool may_block) {
     if (sink.job == 0) {
+        if (sink.gone) sink.pending.clear();
         write_out(sink, may_block);
     } else if (!sink.pending.empty() && forward) {
         sink.in_flight += sink.pending.size();
@@ -150,15 +306,24 @@ void OutputTagger::flush(Sink& sink, bool may_block) {
 }
 
 void OutputTagger::regulate(Sink& sink) {
-    const bool pause = sink.pending.size() + sink.in_flight > kEnoughPending;
-    for (Source& source : sources_) {
-        if (source.sink != &sink || source.paused == pause) continue;
-        source.paused = pause;
-        loop_.change(source.fd, pause ? 0 : static_cast<uint32_t>(EPOLLIN));
+    const bool pause = sink.pending.size() - sink.written + sink.in_flight > kEnoughPending;
+    if (pause != std::exchange(sink.paused, pause)) {
+        for (const Source& source : sources_) {
+            if (source.sink == &sink && source.fd >= 0) loop_.change(source.fd, pause ? 0 : static_cast<uint32_t>(EPOLLIN));
+        }
     }
     if (pause) return;
     if (sink.job == 0 && sink.pending.empty()) check_written();
     for (const auto& room : std::exchange(sink.on_room, {})) room();
+}
+
+void OutputTagger::read_now() {
+    for (Source& source : sources_) {
+        size_t bytes = 0;
+        if (source.fd < 0 || source.sink->paused) continue;
+        while (read_some(source, bytes) && bytes == buffer_.size() && !source.sink->paused) flush(*source.sink, false);
+        flush(*source.sink, false);
+    }
 }
 
 void OutputTagger::when_written(std::function<void()> done) {
@@ -166,10 +331,23 @@ void OutputTagger::when_written(std::function<void()> done) {
     check_written();
 }
 
+bool OutputTagger::all_written() const {
+    return std::all_of(sinks_.begin(), sinks_.end(),
+                       [](const auto& entry) { return entry.second.job != 0 || entry.second.pending.empty(); });
+}
+
+// One pipe after the other, so that no more is held than a reader that is slow has been given.
 void OutputTagger::check_written() {
-    for (const auto& [key, sink] : sinks_) {
-        if (sink.job == 0 && !sink.pending.empty()) return;
+    if (!when_written_ || checking_) return;
+    checking_ = true;
+    for (Source& source : sources_) {
+        if (!all_written()) break;
+        if (source.fd < 0 || source.sink->job != 0) continue;
+        take_rest(source);
+        flush(*source.sink, false);
     }
+    checking_ = false;
+    if (!all_written()) return;
     if (const auto done = std::exchange(when_written_, nullptr)) done();
 }
 
@@ -183,30 +361,29 @@ void OutputTagger::acknowledge(job::JobId job, int target, size_t bytes) {
 void OutputTagger::write_lines(int target, std::string_view lines, std::function<void()> written) {
     Sink& to = sink(target, 0);
     to.pending.append(lines);
-    if (written) to.on_room.push_back(std::move(written));
+    if (written) {
+        to.from_elsewhere = true;
+        to.on_room.push_back(std::move(written));
+        if (to.gone) tell_reader_gone();
+    }
     flush(to, false);
 }
 
 void OutputTagger::end_job(job::JobId job) {
-    for (auto next = sources_.begin(); next != sources_.end();) {
-        Source& source = *next++;
-        if (source.sink->job != job) continue;
-        for (pollfd ready{source.fd, POLLIN, 0}; poll(&ready, 1, 0) > 0 && (ready.revents & POLLIN) && read_some(source);) {}
-        Sink& target = *source.sink;
-        end(source);
-        flush(target, false);
+    for (Source& source : sources_) {
+        if (source.fd < 0 || source.sink->job != job) continue;
+        take_rest(source);
+        flush(*source.sink, false);
     }
+    sources_.remove_if([job](const Source& source) { return source.sink->job == job; });
     std::erase_if(sinks_, [job](const auto& entry) { return entry.second.job == job; });
 }
 
 void OutputTagger::drain() {
-    while (!sources_.empty()) {
-        Source& source = sources_.front();
-        Sink& target = *source.sink;
-        // What the ranks wrote is in the pipe; who else still holds its other end is not waited for.
-        for (pollfd ready{source.fd, POLLIN, 0}; poll(&ready, 1, 0) > 0 && (ready.revents & POLLIN) && read_some(source);) {}
-        end(source);
-        flush(target, true);
+    for (Source& source : sources_) {
+        if (source.fd < 0) continue;
+        take_rest(source);
+        flush(*source.sink, true);
     }
     for (auto& [key, sink] : sinks_) flush(sink, true);
 }

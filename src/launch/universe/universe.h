@@ -90,6 +90,8 @@ class Universe {
     void time_out(Patron& patron, int seconds);
     /// The patron is gone: all its jobs end, and nobody is told.
     void leave(Patron& patron);
+    /// Its jobs end, and all is told; mpiexec's exit code is this, if nothing has failed before.
+    void end_jobs(Patron& patron, int exit_code);
     /// Ends jobs and daemons; `done` is called when nothing is left, or after a stated time.
     void shut_down(std::function<void()> done);
 

@@ -142,6 +142,12 @@ void Universe::on_host_lost(uint32_t host, const std::string& sentence) {
     check_growth();
 }
 
+void Universe::end_jobs(Patron& patron, int exit_code) {
+    for (Job& job : jobs_) {
+        if (job.patron == &patron) fail(job, -1, exit_code);
+    }
+}
+
 void Universe::leave(Patron& patron) {
     stacks_awaited_.erase(&patron);
     for (Job& job : jobs_) {
