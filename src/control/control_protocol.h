@@ -43,6 +43,9 @@ enum class MessageKind : uint32_t {
     profile = 16,
     /// Nothing → PlanReply (control/plan_reply.h): the rank's part of the plan that mpiexec has read; empty if that is none for its job.
     plan = 17,
+    /// JobQuery of a job that the asker has spawned → JobReply: not all parents could take part, so the children shall end.
+    /// A launcher that does not know it hangs up.
+    forsake = 18,
     last = 28,  ///< those from 20 on are between mpiexec and a standing daemon, and named there
 };
 

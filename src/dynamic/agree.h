@@ -36,6 +36,10 @@ Verdict judge(FindOut&& find_out) {
     return verdict;
 }
 
+/// Ends a call that makes something: whether every member could make its part. `error` is this member's, with its failure_text().
+/// Returned is what goes wrong for all of them: then each undoes its part. Collective.
+int agree(comm::Comm& comm, int error);
+
 /// Spreads the root's verdict; on an error sets failure_text() everywhere and returns it. Collective.
 int spread(comm::Comm& comm, int root, Verdict& verdict);
 

@@ -56,6 +56,8 @@ int join(int socket, comm::Comm*& made) {
     if (const int error = move_all(socket, reinterpret_cast<char*>(&theirs), sizeof theirs, false)) return error;
     if (std::memcmp(theirs.magic, mine.magic, sizeof mine.magic) != 0)
         return fail(MPI_ERR_OTHER, "the other side of the socket does not speak Starling's MPI_Comm_join");
+    if (theirs.job == mine.job && theirs.rank == mine.rank)
+        return fail(MPI_ERR_COMM, "the other end of the socket of MPI_Comm_join is this process itself; it takes two");
     if (const int error = comm::check_context(std::min(mine.context, theirs.context))) return error;
     const bool first = mine.context < theirs.context;
     comm::GroupBuilder builder;

@@ -8,6 +8,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "base/error.h"
 #include "base/state.h"
@@ -147,14 +148,26 @@ class Talk {
         progress::wait(*send);
         return receive.outcome.error ? progress::error_of(receive) : progress::error_of(*send);
     }
-    /// Both have what they need of the other. Who fails before, for want of memory, refuses, and so neither goes on alone.
-    int agree() {
-        uint64_t agreed = 1;
-        return swap_word(kAgreed, agreed);
+    /// Whether all on both sides have what they need of the other: `error`, with failure_text(), is of ours. Whoever fails before, for
+    /// want of memory, refuses, and so neither goes on alone.
+    int agree(int error) {
+        const std::string text(error ? failure_text() : std::string_view());
+        uint64_t word = kAllIsWell + static_cast<uint64_t>(error);
+        const int lost = swap_word(kAgreed, word);
+        if (error) return fail(error, "%s", text.c_str());
+        if (lost) return lost;
+        return word == kAllIsWell
+                   ? MPI_SUCCESS
+                   : fail(MPI_ERR_OTHER, "a process on the other side of the port can't take part; its own call says why");
+    }
+    void refuse(uint32_t port) {
+        const link::Process other = other_.at(0);
+        if (link::Peer* peer = other.job->peer(other.rank)) send_knock(*peer, {Knock::refused, port, channel_.context()});
     }
 
   private:
     enum Tag : int { kText, kSize, kAgreed };
+    static constexpr uint64_t kAllIsWell = 1;
 
     int swap_word(Tag tag, uint64_t& word) {
         const OutgoingPointer send = start({reinterpret_cast<char*>(&word), sizeof word}, tag);
@@ -205,53 +218,93 @@ bool decode(std::string_view bytes, Side& side) {
     return reader.done();
 }
 
-int meet(Talk& talk, comm::Comm& comm, uint64_t context, bool accepting, std::string& result) {
+/// A meeting at its root: until the end, when both sides agree.
+struct Meeting {
+    std::optional<Talk> talk;
+    uint32_t port = 0;
+    std::string result;  ///< the other side, for this one's members
+
+    void refuse() {
+        if (talk) talk->refuse(port);
+        talk.reset();
+    }
+};
+
+int meet(Meeting& meeting, comm::Comm& comm, uint64_t context, bool accepting) {
     std::string theirs;
     const Side mine{context, encode(comm.local_group())};
-    if (const int error = talk.swap(encode(mine), theirs)) return error;
+    if (const int error = meeting.talk->swap(encode(mine), theirs)) {
+        meeting.talk.reset();
+        return error;
+    }
     Side other;
-    if (!decode(theirs, other)) return fail(MPI_ERR_INTERN, "what the other side of a port told is garbled");
+    comm::Group* remote = decode(theirs, other) ? comm::decode_group(other.group) : nullptr;
+    if (!remote) return fail(MPI_ERR_INTERN, "what the other side of a port told is garbled");
+    const bool apart = disjoint(comm.local_group(), *remote);
+    remote->release();
+    if (!apart) {
+        meeting.talk.reset();  // the other side sees the same
+        return fail(MPI_ERR_COMM, "a process is on both sides of the port; the two groups must have none in common");
+    }
     if (accepting) other.context = context;
-    result = encode(other);
-    return talk.agree();
+    meeting.result = encode(other);
+    return MPI_SUCCESS;
 }
 
 /// The same, for the side that has a context and a port to be refused by: the other root shall not wait for what can't come.
-int meet_or_refuse(link::Process other, uint32_t port, comm::Comm& comm, uint64_t talk_context, uint64_t context,
-                   bool accepting, std::string& result) {
+int meet_or_refuse(Meeting& meeting, link::Process other, comm::Comm& comm, uint64_t talk_context, uint64_t context,
+                   bool accepting) {
     try {
-        Talk talk(talk_context, other);
-        return meet(talk, comm, context, accepting, result);
+        meeting.talk.emplace(talk_context, other);
+        const int error = meet(meeting, comm, context, accepting);
+        const std::string text(error ? failure_text() : std::string_view());
+        if (!error) return MPI_SUCCESS;
+        meeting.refuse();
+        return fail(error, "%s", text.c_str());
     } catch (const std::bad_alloc&) {
-        if (link::Peer* peer = other.job->peer(other.rank)) send_knock(*peer, {Knock::refused, port, talk_context});
+        if (link::Peer* peer = other.job->peer(other.rank)) send_knock(*peer, {Knock::refused, meeting.port, talk_context});
+        meeting.talk.reset();
         throw;
     }
 }
 
-int accept_at_root(comm::Comm& comm, const char* name_text, std::string& result) {
+bool is_self(const job::JobAddress& job, uint32_t rank) {
+    return job == link::self().job->address() && rank == link::self().rank;
+}
+
+int fail_of_own_port() {
+    return fail(MPI_ERR_COMM,
+                "a process has connected to a port of its own; the groups on both sides must have no process in common");
+}
+
+int accept_at_root(comm::Comm& comm, const char* name_text, Meeting& meeting) {
     PortName name;
     if (const int error = parse(name_text, name)) return error;
-    const bool ours = name.job == link::self().job->address() && name.rank == link::self().rank;
-    auto port = ports().open.find(name.port);
-    // Another thread may close it meanwhile.
-    if (ours)
-        progress::wait_until([&] {
-            port = ports().open.find(name.port);
-            return port == ports().open.end() || !port->second.empty();
-        });
+    const bool ours = is_self(name.job, name.rank);
+    auto port = ports().open.end();
+    const auto comes = [&] {
+        port = ports().open.find(name.port);
+        return port == ports().open.end() || !port->second.empty();
+    };
+    // Another thread may close it meanwhile; and behind the wait, the caller may have gone again.
+    do {
+        if (ours) progress::wait_until(comes);
+    } while (ours && !comes());
     if (!ours || port == ports().open.end())
         return fail(MPI_ERR_PORT, "the port was not opened by this process, or was closed");
     const Caller caller = port->second.front();
     port->second.pop_front();
     const uint64_t context = comm::new_context();
-    if (const int error = comm::check_context(context)) {
+    const bool own = is_self(caller.peer->job.address(), caller.peer->rank);
+    if (const int error = own ? fail_of_own_port() : comm::check_context(context)) {
         send_knock(*caller.peer, {Knock::refused, name.port, caller.context});
         return error;
     }
-    return meet_or_refuse({&caller.peer->job, caller.peer->rank}, name.port, comm, caller.context, context, true, result);
+    meeting.port = name.port;
+    return meet_or_refuse(meeting, {&caller.peer->job, caller.peer->rank}, comm, caller.context, context, true);
 }
 
-int connect_at_root(comm::Comm& comm, const char* name_text, std::string& result) {
+int connect_at_root(comm::Comm& comm, const char* name_text, Meeting& meeting) {
     PortName name;
     if (const int error = parse(name_text, name)) return error;
     link::Job* job = link::find_job(name.job);
@@ -261,7 +314,10 @@ int connect_at_root(comm::Comm& comm, const char* name_text, std::string& result
     const uint64_t context = comm::new_context();
     if (const int error = comm::check_context(context)) return error;
     send_knock(*peer, {Knock::connect, name.port, context});
-    return meet_or_refuse({job, name.rank}, name.port, comm, context, 0, false, result);
+    meeting.port = name.port;
+    const int error = meet_or_refuse(meeting, {job, name.rank}, comm, context, 0, false);
+    // Another thread accepts, or closes the port. Both talks would be one.
+    return error && is_self(name.job, name.rank) ? fail_of_own_port() : error;
 }
 
 /// Makes the inter-communicator on one side from what its root learned. Every member maps the jobs it now
@@ -280,16 +336,45 @@ int join_sides(comm::Comm& comm, const std::string& result, bool accepting, comm
     return MPI_SUCCESS;
 }
 
+/// All members of this side are asked first, then the other side.
+int agree_on_both_sides(comm::Comm& comm, int root, Meeting& meeting, int error) {
+    error = agree(comm, error);
+    Verdict last;
+    if (comm.rank == root) {
+        last.error = meeting.talk->agree(error);
+        if (last.error) last.text = failure_text();
+    }
+    return spread(comm, root, last);
+}
+
 int meet_at_port(comm::Comm& comm, int root, const char* port, bool accepting, comm::Comm*& made) {
     link::make_room_for_jobs();
     Verdict verdict;
+    Meeting meeting;  // the root's
     if (comm.rank == root) {
         verdict = judge([&](std::string& result) {
-            return accepting ? accept_at_root(comm, port, result) : connect_at_root(comm, port, result);
+            const int error = accepting ? accept_at_root(comm, port, meeting) : connect_at_root(comm, port, meeting);
+            result = std::move(meeting.result);
+            return error;
         });
     }
-    if (const int error = spread(comm, root, verdict)) return error;
-    return join_sides(comm, verdict.result, accepting, made);
+    if (const int error = spread(comm, root, verdict)) {
+        const std::string text(failure_text());
+        meeting.refuse();
+        return fail(error, "%s", text.c_str());
+    }
+    comm::Comm* mine = nullptr;
+    int error;
+    try {
+        error = join_sides(comm, verdict.result, accepting, mine);
+    } catch (const std::bad_alloc&) { error = fail(MPI_ERR_NO_MEM, "out of memory for an inter-communicator"); }
+    error = agree_on_both_sides(comm, root, meeting, error);
+    if (!error) {
+        made = mine;
+    } else if (mine) {
+        mine->release();
+    }
+    return error;
 }
 
 }  // namespace

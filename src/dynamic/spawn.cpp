@@ -28,6 +28,7 @@ struct Child {
     job::JobAddress job;
     uint32_t size = 0;
     std::vector<Codes> codes;
+    job::JobId started = 0;  ///< known to the root as soon as there are processes
 
     void add(int32_t code, uint64_t count) {
         if (codes.empty() || codes.back().code != code) codes.push_back({code, 0});
@@ -134,6 +135,7 @@ int start_children(comm::Comm& comm, const std::function<int(Commands&)>& read, 
         for (const int32_t code : reply.codes) child.add(code, 1);
     }
     if (reply.error_class) return fail(reply.error_class, "%s", reply.text.c_str());
+    child.started = reply.job.id;
 
     link::Job* job = link::find_job(reply.job);
     const link::JobHold hold(job);
@@ -169,23 +171,8 @@ void on_disconnect(comm::Comm& comm) {
 
 }  // namespace
 
-int spawn(comm::Comm& comm, int root, const std::function<int(Commands&)>& read, std::vector<Codes>& codes, comm::Comm*& made) {
-    link::make_room_for_jobs();
-    Child child;
-    Verdict verdict;
-    if (comm.rank == root) {
-        verdict = judge([&](std::string& result) {
-            const int error = start_children(comm, read, child);
-            result = encode(child);
-            return error;
-        });
-    }
-    const int error = spread(comm, root, verdict);
-    if (comm.rank != root && !verdict.result.empty() && !decode(verdict.result, child))
-        return fail(MPI_ERR_INTERN, "what the root of a spawn told is garbled");
-    codes = std::move(child.codes);
-    if (error) return error;
-
+/// A member's part: what it needs to talk to the children.
+static int meet_children(comm::Comm& comm, const Child& child, comm::Comm*& made) {
     // A child that is gone by now was there: that it died is an error of the inter-communicator.
     link::Job* job = link::find_job(child.job);
     const int mapped = job->map();
@@ -197,7 +184,49 @@ int spawn(comm::Comm& comm, int root, const std::function<int(Commands&)>& read,
     made = comm::make_intercomm(child.context, comm.local_group().retain(), comm.rank, whole_job(job, child.size), true,
                                 comm.errhandler);
     made->spawned = child.job.id;
+    return MPI_SUCCESS;
+}
+
+/// The children of a spawn that has failed would wait for ever for parents who do not know them.
+static int forsake(const Child& child, int error) {
+    if (child.started == 0) return error;
+    const std::string text(failure_text());
+    std::string reply;
+    call_launcher(control::MessageKind::forsake, encode(control::JobQuery{child.started, 0}), reply);
+    return fail(error, "%s", text.c_str());
+}
+
+int spawn(comm::Comm& comm, int root, const std::function<int(Commands&)>& read, std::vector<Codes>& codes, comm::Comm*& made) {
+    link::make_room_for_jobs();
+    Child child;
+    Verdict verdict;
+    if (comm.rank == root) {
+        verdict = judge([&](std::string& result) {
+            const int error = start_children(comm, read, child);
+            result = encode(child);
+            return error;
+        });
+    }
+    int error = spread(comm, root, verdict);
+    const bool garbled = comm.rank != root && !verdict.result.empty() && !decode(verdict.result, child);
+    if (error) {
+        codes = std::move(child.codes);
+        return forsake(child, error);
+    }
+    comm::Comm* mine = nullptr;
+    try {
+        error = garbled ? fail(MPI_ERR_INTERN, "what the root of a spawn told is garbled") : meet_children(comm, child, mine);
+    } catch (const std::bad_alloc&) { error = fail(MPI_ERR_NO_MEM, "out of memory for an inter-communicator"); }
+    if ((error = agree(comm, error))) {
+        if (mine) mine->release();
+        uint64_t wanted = 0;
+        for (const auto& [code, count] : child.codes) wanted += count;
+        codes = {{error, wanted}};
+        return forsake(child, error);
+    }
+    codes = std::move(child.codes);
     comm::on_disconnect = on_disconnect;
+    made = mine;
     return MPI_SUCCESS;
 }
 

@@ -222,6 +222,7 @@ bool Deputy::ask(Job& job, uint32_t rank, MessageKind kind, const std::string& p
         case MessageKind::disconnect:
         case MessageKind::profile:
         case MessageKind::plan:
+        case MessageKind::forsake:
             ask_root(job, rank, kind, payload, std::move(answer));
             return true;
         case MessageKind::resolve:

@@ -51,6 +51,12 @@ void Universe::on_ask(Job& job, uint32_t host, const Order& order) {
             if (child && child->spec.parent == notice.parent) child->connected = false;
             return answer(host, order, encode(control::NameReply{}));
         }
+        case MessageKind::forsake: {
+            control::JobQuery query;
+            Job* child = decode(order.bytes, query) ? find(query.job) : nullptr;
+            if (child && child->spec.parent == job.id()) fail(*child, -1, 1);
+            return answer(host, order, encode(control::JobReply{}));
+        }
         case MessageKind::publish:
         case MessageKind::unpublish:
         case MessageKind::lookup: {
