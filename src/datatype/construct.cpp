@@ -10,6 +10,7 @@
 #include "base/state.h"
 #include "datatype/array_types.h"
 #include "datatype/bounds.h"
+#include "datatype/external32.h"
 #include "datatype/layout.h"
 #include "datatype/recipe.h"
 
@@ -85,6 +86,7 @@ int describe(Datatype& type, Recipe& recipe) {
     bool good = set_bounds(type, recipe);
     if (recipe.combiner == MPI_COMBINER_RESIZED) good = good && resize(type, recipe.args[0], recipe.args[1]);
     if (!good) return fail(MPI_ERR_VALUE_TOO_LARGE, "the datatype's size or bounds do not fit in 64 bits");
+    recipe.external = external_size(recipe);
     if (recipe.combiner == MPI_COMBINER_DUP) {
         inherit(type, *recipe.types[0]);
         type.committed = recipe.types[0]->committed;

@@ -8,49 +8,58 @@ namespace {
 
 constexpr int64_t kIncomplete = -1;
 
+// Both go down one part at each level, the one that is not whole, in a loop: types may be nested deeper than the stack.
+
+// The value's bytes of a pair.
+int64_t value_bytes(const Datatype& pair) { return pair.size - (pair.true_extent - pair.index_offset); }
+
 // Basic elements in the first `bytes` bytes of one element of a type, fewer than its size.
-int64_t elements_in(uint64_t bytes, const Datatype& type) {
-    if (bytes == 0) return 0;
-    if (!type.recipe) {
-        if (type.basic != Basic::pair) return kIncomplete;
-        const int64_t value_bytes = type.size - (type.true_extent - type.index_offset);
-        return bytes == static_cast<uint64_t>(value_bytes) ? 1 : kIncomplete;
-    }
+int64_t elements_in(uint64_t bytes, const Datatype& whole) {
+    const Datatype* type = &whole;
     int64_t elements = 0;
-    for_each_part(*type.recipe, [&](const Part& part) {
-        if (bytes == 0 || elements == kIncomplete) return;
-        const int64_t copies = part.count * part.block;
-        const uint64_t size = static_cast<uint64_t>(part.type->size);
-        if (copies == 0 || size == 0) return;
-        const uint64_t all = size * static_cast<uint64_t>(copies);
-        const uint64_t here = bytes < all ? bytes : all;
-        elements += static_cast<int64_t>(here / size) * part.type->elements;
-        bytes -= here;
-        const int64_t rest = elements_in(here % size, *part.type);
-        elements = rest == kIncomplete ? kIncomplete : elements + rest;
-    });
+    while (bytes > 0) {
+        if (!type->recipe) {
+            const bool value = type->basic == Basic::pair && bytes == static_cast<uint64_t>(value_bytes(*type));
+            return value ? elements + 1 : kIncomplete;
+        }
+        const Datatype* cut = nullptr;
+        uint64_t rest = 0;
+        for_each_part(*type->recipe, [&](const Part& part) {
+            const int64_t copies = part.count * part.block;
+            const uint64_t size = static_cast<uint64_t>(part.type->size);
+            if (bytes == 0 || copies == 0 || size == 0) return;
+            const uint64_t all = size * static_cast<uint64_t>(copies);
+            const uint64_t here = bytes < all ? bytes : all;
+            elements += static_cast<int64_t>(here / size) * part.type->elements;
+            bytes -= here;
+            rest = here % size;
+            cut = part.type;
+        });
+        bytes = rest;
+        type = cut;
+    }
     return elements;
 }
 
 // Packed bytes of the first `elements` basic elements of one element of a type, fewer than it has.
-uint64_t bytes_in(int64_t elements, const Datatype& type) {
-    if (elements == 0) return 0;
-    if (!type.recipe) {  // only pairs have more than one
-        return static_cast<uint64_t>(type.size - (type.true_extent - type.index_offset));
-    }
+uint64_t bytes_in(int64_t elements, const Datatype& whole) {
+    const Datatype* type = &whole;
     uint64_t bytes = 0;
-    for_each_part(*type.recipe, [&](const Part& part) {
-        const int64_t each = part.type->elements;
-        if (elements == 0 || each == 0) return;
-        const int64_t copies = part.count * part.block;
-        const int64_t here = elements / each < copies ? elements / each : copies;
-        bytes += static_cast<uint64_t>(here) * static_cast<uint64_t>(part.type->size);
-        elements -= here * each;
-        if (here < copies && elements > 0) {
-            bytes += bytes_in(elements, *part.type);
-            elements = 0;
-        }
-    });
+    while (elements > 0) {
+        if (!type->recipe) return bytes + static_cast<uint64_t>(value_bytes(*type));  // only pairs have more than one
+        const Datatype* cut = nullptr;
+        for_each_part(*type->recipe, [&](const Part& part) {
+            const int64_t each = part.type->elements;
+            if (cut || elements == 0 || each == 0) return;
+            const int64_t copies = part.count * part.block;
+            const int64_t here = elements / each < copies ? elements / each : copies;
+            bytes += static_cast<uint64_t>(here) * static_cast<uint64_t>(part.type->size);
+            elements -= here * each;
+            if (here < copies && elements > 0) cut = part.type;
+        });
+        if (!cut) break;
+        type = cut;
+    }
     return bytes;
 }
 

@@ -132,7 +132,23 @@ void convert_named(Stream& stream, const Datatype& type, std::byte* memory) {
     }
 }
 
-void convert(Stream& stream, const Datatype& type, int64_t count, std::byte* memory) {
+/// Goes down to where there is more than one part, as types may be nested deeper than the stack.
+const Datatype& first_of_many(const Datatype& of, int64_t& count, std::byte*& memory) {
+    const Datatype* type = &of;
+    while (type->recipe && count == 1) {
+        const int combiner = type->recipe->combiner;
+        if (combiner != MPI_COMBINER_CONTIGUOUS && combiner != MPI_COMBINER_DUP && combiner != MPI_COMBINER_RESIZED) break;
+        for_each_part(*type->recipe, [&](const Part& part) {
+            memory += part.offset;
+            count = part.block;
+            type = part.type;
+        });
+    }
+    return *type;
+}
+
+void convert(Stream& stream, const Datatype& of, int64_t count, std::byte* memory) {
+    const Datatype& type = first_of_many(of, count, memory);
     if (!type.recipe) {
         for (int64_t i = 0; i < count; ++i) convert_named(stream, type, memory + i * type.extent);
         return;
@@ -152,9 +168,13 @@ int64_t external_size(const Datatype& type) {
         const Form form = form_of(type);
         return form.parts * form.external;
     }
+    return type.recipe->external;
+}
+
+int64_t external_size(const Recipe& recipe) {
     int64_t size = 0;
     bool good = true;
-    for_each_part(*type.recipe, [&](const Part& part) {
+    for_each_part(recipe, [&](const Part& part) {
         if (part.count == 0 || part.block == 0) return;
         int64_t all = external_size(*part.type);
         good = good && all >= 0 && !__builtin_mul_overflow(all, part.count, &all) &&

@@ -19,6 +19,7 @@ struct Recipe {
     /// Subarrays, distributed arrays, value-index pairs: an equivalent made of simpler constructors,
     /// retained.
     Datatype* equivalent = nullptr;
+    int64_t external = 0;  ///< bytes in external32; -1: they do not fit in 64 bits
     /// While types are freed: the next of those recipes whose types are gone.
     mutable const Recipe* next_dead = nullptr;
 };

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "datatype/construct.h"
+#include "datatype/external32.h"
 #include "datatype_reference.h"
 
 namespace starling::test {
@@ -45,7 +46,7 @@ TEST(Predefined, TableMatchesTheAbi) {
     EXPECT_EQ(datatype::from_handle(reinterpret_cast<MPI_Datatype>(0x1001)), nullptr);
 }
 
-TEST(Derived, DeepNestingIsFreedOneByOne) {
+TEST(Derived, DeepNestingNeedsNoStack) {
     Datatype* type = nullptr;
     ASSERT_EQ(datatype::make(MPI_COMBINER_CONTIGUOUS, false, {1}, {&datatype::predefined(MPI_INT)}, &type), MPI_SUCCESS);
     for (int level = 0; level < 300'000; ++level) {
@@ -55,6 +56,14 @@ TEST(Derived, DeepNestingIsFreedOneByOne) {
         type = outer;
     }
     EXPECT_EQ(type->size, 4);
+    EXPECT_EQ(datatype::get_elements(4, *type), 1);
+    EXPECT_EQ(datatype::get_elements(3, *type), MPI_UNDEFINED);
+    EXPECT_EQ(datatype::bytes_of_elements(1, *type), 4u);
+    EXPECT_EQ(datatype::external_size(*type), 4);
+    int value = 0x01020304;
+    std::byte bytes[4];
+    EXPECT_EQ(datatype::pack_external(*type, 1, &value, bytes), bytes + 4);
+    EXPECT_EQ(bytes[0], std::byte{1});
     datatype::release(*type);
 }
 
