@@ -42,7 +42,8 @@ test:
 	@ASAN_OPTIONS=$(ASAN_OPTIONS) tests/suite $(SUITE) $(BUILD)-asan $(BUILD) -- -j $(JOBS)
 
 # What has threads, under ThreadSanitizer: a data race fails its test.
-THREADED = unit_(base_lock|rma_update|window_(board|hosts)|transport_shm_(ring|inbox)|job_doorbell|message(_hosts)?_test|managers_pmi_test|launch_tree_strangers)|mpi.threads|wait=thread
+threaded = $(shell grep -lE 'std::thread|pthread_create' $(wildcard tests/$(1)/*.c tests/$(1)/*.cpp) | sed 's|.*/||; s|\.[a-z]*$$||' | paste -sd '|')
+THREADED = unit_($(call threaded,unit)|(message|message_hosts|window_hosts|link_kills)_test)|(mpi|shmem)\.($(call threaded,mpi)|$(call threaded,shmem))\.|wait=thread
 test-threads:
 	@tools/install-packages build test
 	@cmake --preset tsan -B $(BUILD)-tsan >/dev/null

@@ -12,6 +12,9 @@ namespace {
 /// How long a peer on another host may owe an acknowledgement before the daemon is asked after it.
 constexpr uint64_t kPatienceNs = 300'000'000;
 
+/// Of a process that has met hundreds of jobs a wait would do nothing else; deaths of the others are noticed by the clock.
+constexpr size_t kJobsPerLook = 64;
+
 // A job that ended normally may have sent last words: everything in our memory is delivered before the job
 // is reported, and a dead sender's half-written cell must not hide what lies behind it. No more than lies
 // there and in the sockets now, 64 cells and 128 lines per ring, taken 16 at a poll: others may send without end.
@@ -82,7 +85,9 @@ bool has_failed(const Process& process) {
 bool deaths_are_news() {
     if (wait_descriptor() >= 0 && self().job->segment().cell(self().rank).given_up_by_rank.load(std::memory_order_relaxed) != 0)
         return true;
-    for (size_t i = 0; Job* job = job_at(i); ++i) {
+    for (size_t i = 0; i < kJobsPerLook; ++i) {
+        Job* const job = job_at(i);
+        if (!job) break;
         if (job->dead() || !job->mapped()) continue;
         const job::JobHeader& header = job->segment().header();
         if (header.recovers && job->failures_are_new(header.failures.load(std::memory_order_acquire))) return true;
