@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 
+#include "base/counter_start.h"
 #include "base/state.h"
 #include "link/job.h"
 #include "transport/shm/region.h"
@@ -31,24 +32,39 @@ std::byte* own_region() {
 
 }  // namespace
 
-void NodeLayout::clear() const {
+void NodeLayout::clear(uint32_t first) const {
     const auto ranks = static_cast<size_t>(n_);
     std::memset(base_, 0, (kLines + ranks) * sizeof(Line));
-    for (uint32_t i = 0; i < kRingBuffers; ++i) std::memset(static_cast<void*>(&ring(i)), 0, sizeof(Header));
-    for (int i = 0; i < n_; ++i)
-        for (uint32_t use = 0; use < 2; ++use) std::memset(static_cast<void*>(&slot(i, use)), 0, sizeof(Header));
-}
-
-void LaneLayout::clear() const {
-    // Everyone who leaves has said so there, if there was an operation.
-    if (done(0).load() == 0) return;
-    std::memset(base_, 0, lane_offset(n_, 0));
-    for (uint32_t i = 0; i < kLanes; ++i) {
-        arrivals(i).store(0);
-        std::memset(static_cast<void*>(&ring(i)), 0, sizeof(Header));
-        for (int each = 0; each < n_; ++each) std::memset(static_cast<void*>(&slot(each, i)), 0, sizeof(Header));
+    release(first).store(first);
+    for (uint32_t i = 0; i < kRingBuffers; ++i) ring(i).sequence.store(first);
+    for (int i = 0; i < n_; ++i) {
+        done(i).store(first);
+        for (uint32_t use = 0; use < 2; ++use) slot(i, use).sequence.store(first);
     }
 }
+
+void LaneLayout::clear(uint32_t first) const {
+    std::memset(base_, 0, lane_offset(n_, 0));
+    for (int each = 0; each < n_; ++each) done(each).store(first);
+    for (uint32_t i = 0; i < kLanes; ++i) {
+        arrivals(i).store(0);
+        release(i).store(first);
+        for (int each = 0; each < n_; ++each) slot(each, i).sequence.store(first);
+    }
+}
+
+namespace {
+
+/// For a new owner; what has never been used is zero.
+void make_ready(std::byte* base, int n, bool for_meetings, bool used) {
+    NodeLayout(base, n).clear(kCounterStart);
+    if (for_meetings) return;
+    const LaneLayout lanes(base, n);
+    // Everyone who leaves has said so there, if there was an operation.
+    if (!used || lanes.has_been_used(kCounterStart)) lanes.clear(kCounterStart);
+}
+
+}  // namespace
 
 int64_t allocate_area(int n, AreaUse use) {
     if (n > NodeLayout::kMost) return kNoArea;
@@ -64,8 +80,7 @@ int64_t allocate_area(int n, AreaUse use) {
         retired.pop_front();
         const NodeLayout layout(region + offset, n);
         if (layout.detached().load() == static_cast<uint32_t>(n)) {
-            layout.clear();
-            if (!for_meetings) LaneLayout(region + offset, n).clear();
+            make_ready(region + offset, n, for_meetings, true);
             return offset;
         }
         retired.push_back(offset);
@@ -75,6 +90,7 @@ int64_t allocate_area(int n, AreaUse use) {
     const uint64_t room = use == AreaUse::communicator ? shm::kCollectiveBytes : shm::kCollectiveBytes / 2;
     if (static_cast<uint64_t>(offset) + bytes > room) return kNoArea;
     parts->end += static_cast<int64_t>(bytes);
+    if (kCounterStart != 0) make_ready(region + offset, n, for_meetings, false);
     return offset;
 }
 

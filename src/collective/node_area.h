@@ -79,8 +79,9 @@ class NodeLayout {
         return reinterpret_cast<std::byte*>(&header) + (small ? sizeof(Header) : sizeof(Line));
     }
 
-    /// Clears what a new owner must find zero, but for the lanes.
-    void clear() const;
+    /// Makes what a new owner must find, but for the lanes: zero, and the numbers of operations `first`, behind which the owner's
+    /// begin.
+    void clear(uint32_t first) const;
 
   private:
     friend class LaneLayout;
@@ -130,8 +131,9 @@ class LaneLayout {
                                           static_cast<size_t>(participant) * slot_bytes(n_));
     }
 
-    /// Clears what a new owner must find zero, if a lane has been used.
-    void clear() const;
+    /// The same; has_been_used() says whether that is needed.
+    void clear(uint32_t first) const;
+    bool has_been_used(uint32_t first) const { return done(0).load() != first; }
 
   private:
     static constexpr size_t lines(uint32_t payload) {

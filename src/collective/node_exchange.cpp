@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/counter_start.h"
 #include "collective/algorithms.h"
 #include "collective/channel_exchange.h"
 #include "collective/request.h"
@@ -224,17 +225,17 @@ Task NodeOwner::make_of(comm::Comm& comm, Exchange& exchange, std::vector<int> m
     std::byte* const area = sync.area_at(reach.offset);
     // The world's area lasts as long as the process.
     sync.use_area(area, is_world ? kNoArea : reach.offset, use);
-    start(std::move(sync), comm, exchange);
+    start(std::move(sync), comm, exchange, is_world ? 0 : kCounterStart);
     co_return MPI_SUCCESS;
 }
 
-void NodeOwner::start(EngineSync&& sync, comm::Comm& comm, Exchange& exchange) {
+void NodeOwner::start(EngineSync&& sync, comm::Comm& comm, Exchange& exchange, uint32_t first) {
     const int n = sync.participants(), me = sync.me();
     sync.tells.channel = &comm.collective;
     sync.tells.exchange = &exchange;
     is_part_ = n < exchange.size;
     std::byte* const area = sync.tells.area;
-    node_ = std::make_unique<Node>(area, n, me, std::move(sync));
+    node_ = std::make_unique<Node>(area, n, me, std::move(sync), first);
 }
 
 int64_t NodeOwner::allocate_next() const {
@@ -246,7 +247,7 @@ void NodeOwner::meet_as(const NodeOwner& first, comm::Comm& comm, Exchange& exch
     tried_ = true;
     EngineSync sync = first.node_->sync().same();
     sync.use_area(sync.area_at(offset), offset, AreaUse::meetings);
-    start(std::move(sync), comm, exchange);
+    start(std::move(sync), comm, exchange, kCounterStart);
 }
 
 void NodeOwner::give_up_next(int64_t offset) const {

@@ -63,6 +63,7 @@ class EngineSync {
     void fence() const { std::atomic_thread_fence(std::memory_order_seq_cst); }
     uint32_t add(std::atomic<uint32_t>& word, uint32_t value) const { return word.fetch_add(value); }
 
+    void pass(uint64_t number, uint32_t finished) { lender->pass(number, finished); }
     std::byte* lend(uint32_t bytes, uint64_t number, uint32_t finished, uint32_t& place) {
         std::byte* room = lends_ ? lender->lend(bytes, number, finished, place) : nullptr;
         into_room = room ? CopyPath::Into::rotation : CopyPath::Into::again;
@@ -192,7 +193,7 @@ class NodeOwner {
 
   private:
     Task make_of(comm::Comm& comm, Exchange& exchange, std::vector<int> members, int me, View all);
-    void start(EngineSync&& sync, comm::Comm& comm, Exchange& exchange);
+    void start(EngineSync&& sync, comm::Comm& comm, Exchange& exchange, uint32_t first);
 
     std::unique_ptr<Node> node_;
     Turns turns_, callers_;

@@ -46,7 +46,13 @@ class LaneStep : public NodeStep<LaneStep<Stage>, LaneLayout> {
 template <class Stage>
 class NodeLanes {
   public:
-    NodeLanes(Stage& stage, std::byte* base) : stage_(stage), layout_(base, stage.participants()) {}
+    NodeLanes(Stage& stage, std::byte* base, uint32_t first)
+        : stage_(stage),
+          layout_(base, stage.participants()),
+          first_(first),
+          drawn_(first),
+          finished_(first),
+          finished_by_all_(first) {}
 
     Stage& stage() const { return stage_; }
     const LaneLayout& layout() const { return layout_; }
@@ -59,7 +65,11 @@ class NodeLanes {
             return false;
     }
     /// The number of the next operation: drawn where all draw it in the same order. It is to be driven, whenever.
-    uint32_t draw() { return ++drawn_; }
+    uint32_t draw() {
+        if (++drawn_ % kRenewEvery == 0) [[unlikely]]
+            renew_all();
+        return drawn_;
+    }
 
     /// Takes an operation that a lane holds to its end, awaited.
     template <class Operation>
@@ -92,7 +102,7 @@ class NodeLanes {
 
     /// For the stage, which leaves.
     void leave(uint32_t never) {
-        if (drawn_ != 0) stage_.sync().publish(layout_.done(stage_.me()), drawn_ + never);
+        if (drawn_ != first_) stage_.sync().publish(layout_.done(stage_.me()), drawn_ + never);
     }
 
   private:
@@ -108,6 +118,11 @@ class NodeLanes {
         return finished_ / kTellEvery != before && !stage_.broken();
     }
     uint32_t finished() const { return finished_; }
+    [[gnu::cold, gnu::noinline]] void renew_all() {
+        finished_by_all_ = finished_by_all(layout_, stage_.sync(), stage_.participants(), stage_.me(), finished_);
+        for (uint32_t lane = 0; lane < LaneLayout::kLanes; ++lane)
+            renew(layout_.slot(stage_.me(), lane), stage_.sync(), drawn_, finished_by_all_);
+    }
 
     bool is_free(uint32_t number) {
         const uint32_t most = finished_by_all_ + LaneLayout::kLanes;
@@ -123,11 +138,12 @@ class NodeLanes {
 
     Stage& stage_;
     LaneLayout layout_;
-    uint32_t drawn_ = 0;
-    uint32_t finished_ = 0;  ///< all up to this one I have
-    uint64_t ahead_ = 0;     ///< and these of the next, a bit for each lane
+    const uint32_t first_;  ///< where numbers begin
+    uint32_t drawn_;
+    uint32_t finished_;   ///< all up to this one I have
+    uint64_t ahead_ = 0;  ///< and these of the next, a bit for each lane
     static_assert(LaneLayout::kLanes == 64);
-    uint32_t finished_by_all_ = 0;
+    uint32_t finished_by_all_;
     Turns line_;  ///< who waits for others
 };
 

@@ -27,8 +27,7 @@ NodeLender::~NodeLender() {
 }
 
 std::byte* NodeLender::lend(uint32_t bytes, uint64_t number, uint32_t finished, uint32_t& place) {
-    number_ = number;
-    set_back(whole(finished));
+    pass(number, finished);
     uint32_t offset = 0;
     std::byte* room = link::shared_memory().lending().lend(*this, bytes, number, offset);
     place = room ? offset + 1 : NodeLayout::kNowhere;

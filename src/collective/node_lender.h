@@ -20,12 +20,17 @@ class NodeLender final : public shm::Borrowers {
     NodeLender(const NodeLayout& layout, std::vector<link::Process> participants, int64_t offset, AreaUse use, bool leads);
     ~NodeLender() override;
 
+    /// The next operation is `number`, and all have finished operation `finished`: numbers of 32 bits are taken for those near it.
+    void pass(uint64_t number, uint32_t finished) {
+        number_ = number;
+        set_back(whole(finished));
+    }
     /// A room for operation `number`, when all have finished operation `finished`. The header's place, or null.
     std::byte* lend(uint32_t bytes, uint64_t number, uint32_t finished, uint32_t& place);
     void look() override;
 
   private:
-    /// The whole number of an operation near the last one that something was lent for.
+    /// The whole number of an operation near the last one that it knows of.
     uint64_t whole(uint32_t sequence) const {
         return number_ + static_cast<uint64_t>(int64_t{static_cast<int32_t>(sequence - static_cast<uint32_t>(number_))});
     }

@@ -37,6 +37,8 @@ namespace starling::collective {
 ///   bool wait(condition, NodeWait)                       true when it holds; false if a participant is gone
 ///   Awaiter until(condition, NodeWait, layout)           the same, to be awaited; it is outlived by the condition
 ///   void wake(int participant), void wake_all()          after publish or add: whoever sleeps looks again
+///   void pass(uint64_t number, uint32_t finished)        if it is there, now and then, long before numbers of 32 bits wrap: the
+///                                                        next operation, and one that all have finished
 ///   std::byte* lend(uint32_t bytes, uint64_t number, uint32_t finished, uint32_t& place)
 ///       a room for operation `number` outside the area, used again when all have published in done() that they have
 ///       finished it; `finished`: the last one of which that is known. Null if there is none now.
@@ -51,8 +53,15 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
   public:
     using Step::reached;
 
-    NodeStage(std::byte* base, int n, int me, Sync sync, int few = NodeLayout::kFew)
-        : Step(NodeLayout(base, n), n, me, n <= few, 0), sync_(std::move(sync)), lanes_(*this, base) {}
+    /// `first`: what the numbers in the area begin with, see NodeLayout::clear().
+    NodeStage(std::byte* base, int n, int me, Sync sync, uint32_t first = 0, int few = NodeLayout::kFew)
+        : Step(NodeLayout(base, n), n, me, n <= few, first),
+          sync_(std::move(sync)),
+          finished_by_all_(first),
+          met_readers_at_(first),
+          lanes_(*this, base, first) {
+        tell();
+    }
     NodeStage(const NodeStage&) = delete;
 
     Sync& sync() { return sync_; }
@@ -131,8 +140,7 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
     /// Where I write `bytes` that others read, and the header says it. Null if everyone has to have finished the operation
     /// before the last first.
     std::byte* own_room(NodeLayout::Header& header, uint32_t bytes) {
-        const uint64_t number = uint64_t{wraps_} << 32 | sequence_;
-        if (std::byte* room = sync_.lend(bytes, number, finished_by_all_, header.place)) return room;
+        if (std::byte* room = sync_.lend(bytes, number(), finished_by_all_, header.place)) return room;
         header.place = NodeLayout::kNowhere;
         return is_free(kRoomTurns) ? layout_.wide(me_, sequence_) : nullptr;
     }
@@ -148,13 +156,11 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
             sync_.wake_all();
     }
     /// Everyone has finished what was before it.
-    void note_meeting() {
-        if (!reached(finished_by_all_, sequence_ - 1)) finished_by_all_ = sequence_ - 1;
-    }
+    void note_meeting() { finished_by_all_ = sequence_ - 1; }
 
     /// At the end of an operation in which I have waited for everyone who reads what I wrote.
     void note_readers() {
-        met_readers_ = reached(met_readers_at_ + 1, sequence_) ? met_readers_ + 1 : 1;
+        met_readers_ = met_readers_at_ + 1 == sequence_ ? met_readers_ + 1 : 1;
         met_readers_at_ = sequence_;
     }
     /// Whether the slot that I am going to write is free, since the last two operations were such with the same readers: who has
@@ -168,9 +174,21 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
     static constexpr uint32_t kRoomTurns = 2;
 
     void count() {
-        if (++sequence_ == 0) [[unlikely]]
-            ++wraps_;
+        if (++sequence_ % kRenewEvery == 0) [[unlikely]]
+            renew_all();
     }
+    /// What I have noted of others is as old as the last operation for which I wrote.
+    [[gnu::cold, gnu::noinline]] void renew_all() {
+        if (sequence_ == 0) ++wraps_;
+        all_done(sequence_ - 1);
+        for (const uint32_t use : {0u, 1u}) renew(layout_.slot(me_, use), sync_, sequence_, finished_by_all_);
+        met_readers_ = 0;
+        tell();
+    }
+    void tell() {
+        if constexpr (requires { sync_.pass(number(), finished_by_all_); }) sync_.pass(number(), finished_by_all_);
+    }
+    uint64_t number() const { return uint64_t{wraps_} << 32 | sequence_; }
 
     /// Whether I may write the next of so many buffers that are used in turn: everyone has finished with its last use.
     bool is_free(uint32_t turns) const { return reached(finished_by_all_, sequence_ - turns); }
@@ -191,9 +209,9 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
     Sync sync_;
     bool broken_ = false;
     uint32_t wraps_ = 0;
-    uint32_t finished_by_all_ = 0;
-    uint32_t met_readers_ = 0;     ///< operations in a row that ended by note_readers()
-    uint32_t met_readers_at_ = 0;  ///< the last of them
+    uint32_t finished_by_all_;
+    uint32_t met_readers_ = 0;  ///< operations in a row that ended by note_readers()
+    uint32_t met_readers_at_;   ///< the last of them
     NodeLanes<NodeStage> lanes_;
 };
 

@@ -39,7 +39,8 @@ class NodeStep {
     /// The kind that a root gives to a broadcast instead of its own, to tell the others that there is
     /// nothing to read.
     static constexpr uint32_t kFailed = ~0u;
-    /// Whether a word has come to a number; numbers wrap.
+    /// Whether a word has come to a number; numbers wrap. The word has to move with the operations: what is older than half of all
+    /// numbers seems to lie ahead. So slots that nobody has to write are renewed in time.
     static bool reached(uint32_t value, uint32_t wanted) { return static_cast<int32_t>(value - wanted) >= 0; }
 
     const Layout& layout() const { return layout_; }
@@ -81,7 +82,8 @@ class NodeStep {
         return few_ ? come_by_slots(next) : come_by_count(work);
     }
     bool met(int& next) const { return few_ ? seen_slots(next, n_) : released(); }
-    bool released() const { return reached(sync().load(layout_.release(sequence_)), sequence_); }
+    /// No later meeting is over before I have come to it.
+    bool released() const { return sync().load(layout_.release(sequence_)) == sequence_; }
     NodeWait waits_for_all(int next) const {
         return few_ ? NodeWait{NodeWait::Who::writers, sequence_, next, n_} : NodeWait{NodeWait::Who::everyone, sequence_};
     }
@@ -154,6 +156,17 @@ class NodeStep {
                     bytes);
     }
 };
+
+/// Operations from one renewal to the next.
+inline constexpr uint32_t kRenewEvery = 1u << 28;
+
+/// A slot of mine that I have not written for long gets a number that all have finished, so none that somebody waits for. `sequence`: of
+/// the operation that I begin.
+template <class Sync>
+void renew(NodeLayout::Header& own, const Sync& sync, uint32_t sequence, uint32_t finished) {
+    const bool is_old = sequence - sync.load(own.sequence) > kRenewEvery / 2;
+    if (is_old && sequence - finished < kRenewEvery / 4) sync.store(own.sequence, finished);
+}
 
 // Each participant has a word that says up to which operation it has finished. Who wants to use again what an operation has
 // used waits for all.

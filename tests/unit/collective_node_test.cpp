@@ -277,8 +277,8 @@ enum class Driver { blocking, awaited, lanes };
 /// One participant: its stage, and what it has under way.
 class Member {
   public:
-    Member(std::byte* base, int n, int me, Places* places, int few)
-        : stage_(base, n, me, ModelSync{me, places, NodeLayout(base, n), &awaited_}, few) {}
+    Member(std::byte* base, int n, int me, Places* places, uint32_t first, int few)
+        : stage_(base, n, me, ModelSync{me, places, NodeLayout(base, n), &awaited_}, first, few) {}
 
     Stage& stage() { return stage_; }
     /// Carries it out, or starts it.
@@ -376,16 +376,15 @@ struct Data {
 };
 uint32_t Data::program = 0;
 
-/// An area, of which what a new owner finds zero has been cleared; the rest is as the last one left it. To clear all of it would take
+/// An area, of which what a new owner has to find has been made; the rest is as the last one left it. To clear all of it would take
 /// longer than what is done there.
-std::byte* fresh_area(int n, Driver driver) {
+std::byte* fresh_area(int n, Driver driver, uint32_t first) {
     static std::map<int, std::vector<std::byte>> areas;
     std::vector<std::byte>& memory = areas[n];
     if (memory.empty()) memory.resize(NodeLayout::bytes(n) + 64);
     std::byte* const base = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64;
-    NodeLayout(base, n).clear();
-    const size_t lanes = LaneLayout::bytes(n);
-    if (driver == Driver::lanes) std::memset(base + NodeLayout::bytes(n) - lanes, 0, lanes);
+    NodeLayout(base, n).clear(first);
+    if (driver == Driver::lanes) LaneLayout(base, n).clear(first);
     return base;
 }
 
@@ -459,12 +458,20 @@ enum Operation {
     kOperations
 };
 
+/// Where numbers begin: of every other program so that they wrap soon.
+uint32_t first_of(const std::vector<Operation>& operations) {
+    uint32_t sum = 0;
+    for (const Operation each : operations) sum = sum * 3 + each;
+    return sum % 2 ? 0u - 1 - sum / 2 % 8 : 0;
+}
+
 struct Program {
     Machine& machine;
     int n, few, dead;
     Driver driver;
     size_t outstanding;  ///< operations that each has under way at a time
     std::vector<Operation> operations;
+    const uint32_t first;
     std::byte* const base;
     Places places;
     std::vector<int> entered;   ///< operations that each has begun
@@ -479,7 +486,8 @@ struct Program {
           driver(d),
           outstanding(d == Driver::lanes ? list.size() % 4 + list.size() / 8 + 1 : 1),
           operations(std::move(list)),
-          base(fresh_area(m.size(), d)),
+          first(first_of(operations)),
+          base(fresh_area(m.size(), d, first)),
           places{std::vector<std::array<Places::Place, Places::kMost>>(static_cast<size_t>(n)),
                  1 + static_cast<int>(operations.size() % Places::kMost)},
           entered(static_cast<size_t>(n)),
@@ -496,7 +504,7 @@ struct Program {
     }
 
     void participant(int me) {
-        Member member(base, n, me, &places, few);
+        Member member(base, n, me, &places, first, few);
         for (int at = 0; at < static_cast<int>(operations.size()); ++at) {
             ++entered[static_cast<size_t>(me)];
             one(member, me, at);
@@ -684,6 +692,59 @@ TEST(NodeStage, LanesComeRound) {
     }
 }
 
+/// What is there when half of all numbers have been drawn since it was written.
+constexpr uint32_t kOld = 1u << 31;
+
+// Who only reads broadcasts writes neither its slots nor that a meeting is over.
+TEST(NodeStage, AMeetingOfLongAgoIsNotTakenForThisOne) {
+    constexpr uint32_t kFirst = 1000;
+    std::byte* const base = fresh_area(2, Driver::blocking, kFirst);
+    NodeLayout(base, 2).release(0).store(kFirst - kOld + 10);
+    Scheduler scheduler(1);
+    Machine machine(scheduler, 2);
+    Places places{std::vector<std::array<Places::Place, Places::kMost>>(2)};
+    int errors = 0;
+    const auto meet = [&](int me) {
+        Member member(base, 2, me, &places, kFirst, 0);
+        member.call(Driver::blocking, protocol::Barrier{});
+        errors = member.errors();
+    };
+    ASSERT_TRUE(machine.run(meet, 1));
+    EXPECT_EQ(errors, 1) << "participant 1 has not come";
+}
+
+TEST(NodeStage, SlotsThatNobodyWritesAreRenewed) {
+    constexpr uint32_t kFirst = kRenewEvery - 5, kLongAgo = kFirst - kOld / 2;
+    for (const Driver driver : {Driver::blocking, Driver::lanes}) {
+        std::byte* const base = fresh_area(3, driver, kFirst);
+        const NodeLayout stage(base, 3);
+        const LaneLayout lanes(base, 3);
+        const auto word = [&](int i, uint32_t use) -> std::atomic<uint32_t>& {
+            return driver == Driver::lanes ? lanes.slot(i, use).sequence : stage.slot(i, use).sequence;
+        };
+        const uint32_t uses = driver == Driver::lanes ? LaneLayout::kLanes : 2;
+        for (int i = 0; i < 3; ++i)
+            for (uint32_t use = 0; use < uses; ++use) word(i, use).store(kLongAgo);
+        Scheduler scheduler(1);
+        Machine machine(scheduler, 3);
+        Places places{std::vector<std::array<Places::Place, Places::kMost>>(3)};
+        int errors = 0;
+        const auto read = [&](int me) {
+            Member member(base, 3, me, &places, kFirst, NodeLayout::kFew);
+            const auto look = [](const std::byte*) {};
+            const Words words{Data::of(me, 0), look};
+            for (int i = 0; i < 20; ++i)
+                member.call(driver, protocol::FromRoot<Words<std::remove_const_t<decltype(look)>>>{words, 1, 0, true});
+            member.wait();
+            errors += member.errors();
+        };
+        ASSERT_TRUE(machine.run(read));
+        EXPECT_EQ(errors, 0);
+        for (int i = 0; i < 3; ++i)
+            for (uint32_t use = 0; use < uses; ++use) EXPECT_LT(kFirst + 20 - word(i, use).load(), 100u) << i << ", " << use;
+    }
+}
+
 TEST(NodeStage, ADeadParticipantEndsTheWaitsOfAllOthers) {
     for (uint64_t seed = 0; seed < 200; ++seed) {
         std::mt19937_64 random(seed);
@@ -715,11 +776,11 @@ TEST(NodeStage, MembersThatDisagreeGetAnError) {
     for (const Driver driver : kDrivers) {
         Scheduler scheduler(uint64_t{1});
         Machine machine(scheduler, 2);
-        std::byte* const base = fresh_area(2, driver);
+        std::byte* const base = fresh_area(2, driver, 0);
         Places places{std::vector<std::array<Places::Place, Places::kMost>>(2)};
         std::array<int, 2> errors{};
         const std::function<void(int)> body = [&](int me) {
-            Member member(base, 2, me, &places, 4);
+            Member member(base, 2, me, &places, 0, 4);
             member.call(driver, protocol::ToAll<SizeOnly>{{me == 0 ? 8u : 16u}, 1});
             member.wait();
             errors[static_cast<size_t>(me)] = member.last_error();
