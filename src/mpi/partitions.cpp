@@ -9,6 +9,7 @@
 #include "message/point_to_point.h"
 #include "message/status.h"
 #include "message/tell.h"
+#include "mpi/partition_tags.h"
 
 namespace starling::mpi {
 
@@ -19,8 +20,8 @@ using message::SendRequest;
 
 namespace {
 
-/// Tags are drawn in a row, whomever the partitions go to; they come again when there is nothing left of their first use.
-STARLING_STATE uint32_t next_tag = 0;
+/// Whomever the partitions go to.
+STARLING_STATE Lazy<PartitionTags> tags;
 
 /// An offer on its way, which nobody waits for.
 struct OfferSend : SendRequest {
@@ -67,6 +68,7 @@ struct PartitionedSend::AllSent {
 
 PartitionedSend::~PartitionedSend() {
     if (what_.type) datatype::release(*what_.type);
+    if (channel_ && what_.partitions > 0) tags.get().give_back(offer_.first_tag);
 }
 
 void PartitionedSend::prepare(comm::Comm& comm, const Partitioned& what) {
@@ -76,9 +78,8 @@ void PartitionedSend::prepare(comm::Comm& comm, const Partitioned& what) {
     datatype::retain(*what.type);
     what_ = what;
     if (what.rank == MPI_PROC_NULL) return;
+    offer_ = {tags.get().draw(static_cast<uint32_t>(what.partitions)), what.partitions, what.part_bytes()};
     channel_ = &comm.channel(comm::Plane::partitions);
-    offer_ = {next_tag, what.partitions, what.part_bytes()};
-    next_tag += static_cast<uint32_t>(what.partitions);
     auto* const sent = new OfferSend;
     sent->offer = offer_;
     sent->operations = &kOfferSend;
