@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/counter_start.h"
 #include "collective/host_map.h"
 #include "collective/steering.h"
 #include "datatype/datatype.h"
@@ -90,7 +91,7 @@ class Exchange {
     std::unique_ptr<Steering> steering_;
 
   private:
-    uint32_t ticket_ = 0, own_ = 0, plans_ = 0;
+    uint32_t ticket_ = kCounterStart, own_ = kCounterStart, plans_ = kCounterStart;
 };
 
 }  // namespace starling::collective

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "base/counter_start.h"
+
 namespace starling::link {
 
 enum class State : uint8_t { closed, connecting, connected, quiescing };
@@ -65,9 +67,10 @@ class Turns {
     bool crossed() const { return crossed_; }
 
   private:
-    uint16_t asked_ = 0, heard_ = 0;
-    uint16_t answered_ = 0;  ///< of our opens, the last to which an answer has come
-    bool crossed_ = false;   ///< the peer had asked before it saw that we did
+    static constexpr auto kStart = static_cast<uint16_t>(kCounterStart);
+    uint16_t asked_ = kStart, heard_ = kStart;
+    uint16_t answered_ = kStart;  ///< of our opens, the last to which an answer has come
+    bool crossed_ = false;        ///< the peer had asked before it saw that we did
 };
 
 }  // namespace starling::link

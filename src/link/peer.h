@@ -5,6 +5,7 @@
 #include <deque>
 
 #include "base/copy.h"
+#include "base/counter_start.h"
 #include "base/list.h"
 #include "link/connection.h"
 #include "link/job.h"
@@ -57,22 +58,22 @@ struct Peer {
     bool dead = false;
     char* why_dead = nullptr;  ///< the sentence for those who ask for it, if it died while its job went on
 
-    uint32_t next_send = 0;                           ///< sequence number of the next message to them
+    uint32_t next_send = kCounterStart;               ///< sequence number of the next message to them
     uint32_t open_offers = 0;                         ///< long messages to them that they have not fetched yet
     uint32_t offers_from_far = 0;                     ///< those offered while copies to them took long
     bool expects = false;                             ///< a receive was waiting for the last long message to them
     uint32_t ahead_serial = 0, ahead_generation = 0;  ///< what their pieces belong to that come unasked; generation 0: nothing
-    uint32_t next_receive = 0;                        ///< of the next message from them to match
+    uint32_t next_receive = kCounterStart;            ///< of the next message from them to match
 
-    uint32_t sent_since_check = 0;  ///< messages; decides on opening and closing
-    uint32_t value = 0;             ///< messages both ways, halving in time (link/manager)
-    uint32_t messages_valued = 0;   ///< that it was last reckoned with: next_send + next_receive
-    uint32_t messages_changed = 0;  ///< the same when its connection was opened or closed last
-    uint32_t received_before = 0;   ///< next_receive when the phase began that is going on (plan/phase_traffic)
-    uint64_t valued_at = 0;         ///< packets that this process had sent to anybody
-    uint32_t backoff = 0;           ///< windows to wait after a refusal
-    bool gains = true;              ///< such messages as go to it are faster on a connection (plan/phase_traffic)
-    uint32_t planned = 0;           ///< its priority in the phase that is going on; 0: it is in no plan (link/places.h)
+    uint32_t sent_since_check = 0;                  ///< messages; decides on opening and closing
+    uint32_t value = 0;                             ///< messages both ways, halving in time (link/manager)
+    uint32_t messages_valued = 2 * kCounterStart;   ///< that it was last reckoned with: next_send + next_receive
+    uint32_t messages_changed = 2 * kCounterStart;  ///< the same when its connection was opened or closed last
+    uint32_t received_before = kCounterStart;       ///< next_receive when the phase began that is going on (plan/phase_traffic)
+    uint64_t valued_at = 0;                         ///< packets that this process had sent to anybody
+    uint32_t backoff = 0;                           ///< windows to wait after a refusal
+    bool gains = true;     ///< such messages as go to it are faster on a connection (plan/phase_traffic)
+    uint32_t planned = 0;  ///< its priority in the phase that is going on; 0: it is in no plan (link/places.h)
 
     profile::Traffic* const traffic;  ///< to them in this phase; null: nothing is counted
 

@@ -1,5 +1,7 @@
 #include "multicast/group.h"
 
+#include "base/counter_start.h"
+
 #include <algorithm>
 
 namespace starling::multicast {
@@ -26,7 +28,7 @@ Group::Group(std::vector<Name> members, uint32_t me, const GroupSettings& settin
       dead_(members_.size()),
       outgoing_(static_cast<uint16_t>(me), settings.epoch, settings.piece),
       from_(members_.size()),
-      pongs_(members_.size()) {}
+      pongs_(members_.size(), kCounterStart) {}
 
 uint64_t Group::duplicates() const {
     uint64_t all = 0;
@@ -152,7 +154,7 @@ void Group::on_note(uint32_t teller, const Note& note, uint64_t now) {
     const bool mine = note.sender == me_;
     switch (note.kind) {
         case NoteKind::pong:
-            pongs_[teller] = std::max(pongs_[teller], note.serial);
+            if (static_cast<int32_t>(note.serial - pongs_[teller]) > 0) pongs_[teller] = note.serial;
             return answer(now);
         case NoteKind::ready:
             if (note.serial != test_) return;
@@ -173,7 +175,8 @@ void Group::on_note(uint32_t teller, const Note& note, uint64_t now) {
             return;
         }
         case NoteKind::unheard:
-            if (!mine || static_cast<int32_t>(note.serial - other_way_from_) < 0) return;
+            // As far back from the next message: the way may have been the same for any number of them.
+            if (!mine || outgoing_.next_serial() - note.serial > outgoing_.next_serial() - other_way_from_) return;
             other_way_from_ = outgoing_.next_serial();
             return outside_.unheard();
         case NoteKind::gone:

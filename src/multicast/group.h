@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/counter_start.h"
 #include "multicast/datagram.h"
 #include "multicast/desk.h"
 #include "multicast/incoming.h"
@@ -164,12 +165,12 @@ class Group {
     Outgoing outgoing_;
     Relay own_;  ///< of what this process sends
     uint32_t asked_after_ = 0;
-    uint32_t other_way_from_ = 0;  ///< serial of the first message that went as now
+    uint32_t other_way_from_ = kCounterStart;  ///< serial of the first message that went as now
     std::vector<std::unique_ptr<From>> from_;
 
-    uint32_t test_ = 0;        ///< number of the last one that was heard of
-    bool pinged_ = false;      ///< its ping has come, to this member; to the leader: its echo
-    uint32_t sent_of_it_ = 0;  ///< pings, or echoes
+    uint32_t test_ = kCounterStart;  ///< number of the last one that was heard of
+    bool pinged_ = false;            ///< its ping has come, to this member; to the leader: its echo
+    uint32_t sent_of_it_ = 0;        ///< pings, or echoes
     std::vector<uint32_t> pongs_;
     uint64_t ping_at_ = UINT64_MAX, ping_pause_ = kPingNs, test_ends_ = UINT64_MAX;
 };

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/counter_start.h"
 #include "multicast/channel.h"
 #include "multicast/datagram.h"
 #include "multicast/incoming.h"
@@ -97,10 +98,10 @@ class Outgoing {
     const uint16_t me_;
     const uint64_t epoch_;
     const uint32_t piece_;
-    std::deque<Message> messages_;  ///< not acknowledged by all
-    uint32_t first_ = 0;            ///< serial of the first
-    uint32_t next_ = 0;             ///< of messages_ is to be sent (on)
-    Position acked_;
+    std::deque<Message> messages_;    ///< not acknowledged by all
+    uint32_t first_ = kCounterStart;  ///< serial of the first
+    uint32_t next_ = 0;               ///< of messages_ is to be sent (on)
+    Position acked_{kCounterStart, 0};
     uint64_t kept_ = 0;
     uint64_t sent_ = 0, acked_fragments_ = 0, unasked_ = 0;
     uint32_t window_ = 48;

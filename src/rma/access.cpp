@@ -5,6 +5,7 @@
 #include <cstring>
 #include <new>
 
+#include "base/counter_start.h"
 #include "base/counters.h"
 #include "base/error.h"
 #include "base/immortal.h"
@@ -24,7 +25,7 @@ using Targets = List<Target, &Target::hook>;
 STARLING_STATE Targets* active = nullptr;
 STARLING_STATE Immortal<message::Serials<Access>> serials_storage;
 constinit auto& serials = serials_storage.value;
-STARLING_STATE uint32_t last_generation = 0;
+STARLING_STATE uint32_t last_generation = kCounterStart;
 
 bool is_update(Operation operation) { return operation >= Operation::update && operation <= Operation::compare_swap; }
 bool carries_data(const Access& access) {

@@ -49,7 +49,7 @@ void Addresses::make_room() {
     last_ = nullptr;
     std::erase_if(handles_, [&](const auto& entry) {
         const Handle& handle = entry.second;
-        if (handle.handle && static_cast<int32_t>(ended_ - handle.last_work) <= 0) return false;
+        if (handle.handle && handle.last_work - ended_ < kMostUnderWay) return false;
         if (handle.handle) ibv_destroy_ah(handle.handle);
         return true;
     });

@@ -27,6 +27,8 @@ class Addresses {
 
   private:
     static constexpr size_t kMost = 4096;
+    static constexpr uint32_t kMostUnderWay =
+        1u << 24;  ///< far more than a queue holds; what is older has ended, however long ago
     static constexpr uint64_t kAgain = 2'000'000'000;  ///< ns after a failure
 
     struct Key {

@@ -1,9 +1,11 @@
 #include "window/desk.h"
 
+#include "base/counter_start.h"
+
 namespace starling::window {
 
 bool Desk::ask(const Claimant& claimant) {
-    uint32_t& last = last_[claimant.rank];
+    uint32_t& last = last_.try_emplace(claimant.rank, kCounterStart).first->second;
     if (static_cast<int32_t>(claimant.number - last) <= 0) return false;
     const bool waits =
         std::any_of(pending_.begin(), pending_.end(), [&](const Claimant& c) { return c.rank == claimant.rank; });

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/counter_start.h"
 #include "base/handle.h"
 #include "comm/attribute.h"
 #include "comm/comm.h"
@@ -81,8 +82,8 @@ struct Remote {
     bool asking = false;   ///< a thread waits for its lock
     // Of its lock, if it is on another host:
     bool asks_exclusive = false, granted = false;
-    uint32_t asked = 0;     ///< number of the last ask
-    bool in_group = false;  ///< of MPI_Win_start
+    uint32_t asked = kCounterStart;  ///< number of the last ask
+    bool in_group = false;           ///< of MPI_Win_start
 };
 
 /// Targets by rank. Of those that were never used it keeps an eighth of a byte each.

@@ -10,6 +10,8 @@
 #include <memory>
 #include <unordered_map>
 
+#include "base/counter_start.h"
+
 namespace starling::launch {
 
 /// Single-threaded. Handlers may add and remove descriptors and timers, their own included.
@@ -52,7 +54,7 @@ class EventLoop {
     void run_timers();
 
     int epoll_ = -1;
-    uint32_t generation_ = 0;
+    uint32_t generation_ = kCounterStart;
     std::unordered_map<int, std::shared_ptr<Watch>> watches_;
     std::multimap<Clock::time_point, Timer> timers_;
     TimerId last_timer_ = 0;

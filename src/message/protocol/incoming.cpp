@@ -1,5 +1,6 @@
 #include "message/protocol/incoming.h"
 
+#include "base/counter_start.h"
 #include "base/error.h"
 #include "base/immortal.h"
 #include "base/state.h"
@@ -15,7 +16,7 @@ namespace {
 
 STARLING_STATE Immortal<Serials<ReceiveRequest>> receives_storage;
 constinit auto& receives = receives_storage.value;
-STARLING_STATE uint32_t next_generation = 0;
+STARLING_STATE uint32_t next_generation = kCounterStart;
 
 void end(ReceiveRequest& request, int error, bool at_once = false) {
     rdma_write::call_off(request, at_once);

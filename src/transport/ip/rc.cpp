@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/counter_start.h"
 #include "base/error.h"
 #include "mpi.h"
 
@@ -161,7 +162,7 @@ void Rc::release(RcConnection& connection) {
     drop_ring_in(connection);
     if (connection.ring_out_) old_rings_.push_back(std::move(connection.ring_out_));
     connection.room_wanted_ = connection.owes_finish_ = connection.owes_hello_ = connection.owes_left_ = false;
-    connection.frames_in_ = connection.frames_out_ = 0;
+    connection.frames_in_ = connection.frames_out_ = kCounterStart;
 }
 
 void Rc::broke(RcConnection& connection, const std::string& why) {

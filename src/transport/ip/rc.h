@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "base/counter_start.h"
 #include "base/list.h"
 #include "transport/ip/connection.h"
 #include "transport/ip/rc_memory.h"
@@ -98,7 +99,7 @@ struct RcOperation {
     bool tells = false;       ///< a write that is expected: the peer is told `word`
     bool owes_frame = false;  ///< that is a frame, not sent yet
     uint32_t word = 0;
-    uint32_t generation = 0;
+    uint32_t generation = kCounterStart;
     uint32_t index = 0;
     bool failed = false;
     verbs::Registration* registration = nullptr;
@@ -145,8 +146,8 @@ class RcConnection final : public Connection {
     bool finish_sent_ = false;
     bool heard_finish_ = false;
     bool owes_left_ = false;                      ///< as owes_hello_: that nothing is written into the peer's ring any more
-    uint32_t frames_out_ = 0;                     ///< given to the queue
-    uint32_t frames_in_ = 0;                      ///< that have come by it
+    uint32_t frames_out_ = kCounterStart;         ///< given to the queue
+    uint32_t frames_in_ = kCounterStart;          ///< that have come by it
     uint64_t short_frames_ = 0;                   ///< of late, those that a ring takes
     uint32_t foreseen_ = 0;                       ///< messages that a plan expects; 0: it does not name it
     bool no_ring_ = false;                        ///< there is no memory for one here, or there

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/config.h"
+#include "base/counter_start.h"
 #include "base/counters.h"
 #include "base/error.h"
 #include "transport/ip/rc.h"
@@ -42,7 +43,7 @@ RcRing::Frame RcRing::front() const {
 
 void RcRing::point(const RcRingOffer& offer) {
     there_ = offer;
-    written_ = credited_ = 0;
+    written_ = credited_ = kCounterStart;
     left = false;
 }
 

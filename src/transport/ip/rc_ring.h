@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/counter_start.h"
 #include "transport/ip/rc_memory.h"
 #include "transport/verbs/device.h"
 
@@ -57,8 +58,8 @@ class RcRing {
     Frame front() const;
     void pop() { ++taken_; }
     uint32_t taken() const { return taken_; }
-    uint32_t told = 0;     ///< of these, what the writer knows
-    bool leaving = false;  ///< it was asked back
+    uint32_t told = kCounterStart;  ///< of these, what the writer knows
+    bool leaving = false;           ///< it was asked back
 
     // At the writer.
     void point(const RcRingOffer& offer);
@@ -78,9 +79,9 @@ class RcRing {
     RcPort& port_;
     std::byte* const memory_;
     verbs::Registration* registration_ = nullptr;
-    uint32_t taken_ = 0;
+    uint32_t taken_ = kCounterStart;
     RcRingOffer there_;
-    uint32_t written_ = 0, credited_ = 0;
+    uint32_t written_ = kCounterStart, credited_ = kCounterStart;
 };
 
 }  // namespace starling::ip

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/counter_start.h"
+
 namespace starling::ip {
 
 /// A datagram, or a stretch of the stream given to a carrier, that is under way.
@@ -25,7 +27,7 @@ class Flight {
   public:
     static constexpr uint32_t kMost = 4096;
 
-    explicit Flight(uint32_t first_number = 1) : first_(first_number), next_(first_number) {}
+    explicit Flight(uint32_t first_number = kBeforeWrap ? kCounterStart : 1) : first_(first_number), next_(first_number) {}
 
     bool empty() const { return first_ == next_; }
     bool full() const { return next_ - first_ >= kMost - 1; }

@@ -1,6 +1,17 @@
 #include "transport/shm/ring.h"
 
+#include <algorithm>
+
+#include "base/counter_start.h"
+
 namespace starling::shm {
+
+namespace {
+
+/// Of a ring that has had no user: where laps, which wrap, begin a few laps before that, all lines have been written when it comes.
+constexpr uint64_t kFirstLine = kBeforeWrap ? ((uint64_t{1} << 32) - 4) * kRingLines : 0;
+
+}  // namespace
 
 bool RingWriter::refresh_lines() {
     lines_limit_ = ring_->consumed.lines.load(std::memory_order_acquire);
@@ -15,7 +26,7 @@ bool RingWriter::refresh_bulk(uint64_t end) {
 void RingReader::reset(Ring& ring, const std::byte* outbox) {
     // The last user has written less than a lap beyond what it was told of, so in the lap after the next no stamp fits that
     // it has left.
-    const uint64_t told = ring.consumed.lines.load(std::memory_order_relaxed);
+    const uint64_t told = std::max(ring.consumed.lines.load(std::memory_order_relaxed), kFirstLine);
     const uint64_t begin = (told / kRingLines + 2) * kRingLines;
     ring.consumed.bulk.store(0, std::memory_order_relaxed);
     ring.consumed.lines.store(begin, std::memory_order_release);
