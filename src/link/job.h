@@ -108,6 +108,9 @@ const Process& self();
 bool on_this_host(const Process& process);
 /// Whether a process can't be reached any more, as far as this host knows now: check_liveness() may be yet to find it.
 bool has_ended(const Process& process);
+/// Whether the process has that number still. Ask right before the kernel copies from or to its memory: the launcher takes the number out
+/// of the job's segment before another process can get it. For processes on this host.
+bool has_pid(const Process& process, pid_t pid);
 /// Whether check_liveness() has found it gone, or out of reach, without a normal end.
 bool has_failed(const Process& process);
 

@@ -73,6 +73,12 @@ bool has_ended(const Process& process) {
            job::PortWord::of(job.segment().port(process.rank).load()).state == job::PortWord::failed;
 }
 
+bool has_pid(const Process& process, pid_t pid) {
+    Job& job = *process.job;
+    if (const Peer* peer = job.peer_if_met(process.rank); peer && peer->dead) return false;
+    return job.mapped() && job.segment().cell(process.rank).pid.load(std::memory_order_acquire) == pid;
+}
+
 bool has_failed(const Process& process) {
     Job& job = *process.job;
     if (job.dead()) return job.segment().header().state.load(std::memory_order_acquire) != job::JobState::ended;

@@ -223,7 +223,7 @@ bool take_answer(Access& access, const link::Packet& packet) {
 
 /// A put or get of one block each, by the kernel: at once, without the owner. False if that is not possible.
 bool copy_by_kernel(const Access& access, Target& target) {
-    if (target.pid == 0 || (access.operation != Operation::put && access.operation != Operation::get)) return false;
+    if ((access.operation != Operation::put && access.operation != Operation::get) || !target.can_copy_by_kernel()) return false;
     const bool put = access.operation == Operation::put;
     const Local& local = put ? access.origin : access.result;
     const There& there = access.there;

@@ -109,6 +109,8 @@ struct Target {
 
     Target();
     ~Target();
+    /// Whether the kernel can copy from and to its memory: once the process has ended its number is forgotten.
+    bool can_copy_by_kernel();
     /// The error of what has ended since the last call, with failure_text().
     int take_error();
 };

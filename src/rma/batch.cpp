@@ -45,6 +45,11 @@ void start_each(Target& target, const Batch& batch) {
 Target::Target() = default;
 Target::~Target() { profile::let_go(traffic); }
 
+bool Target::can_copy_by_kernel() {
+    if (pid != 0 && peer && !link::has_pid({&peer->job, peer->rank}, pid)) pid = 0;
+    return pid != 0;
+}
+
 bool move_block(Target& target, Operation operation, void* here, uint64_t offset, uint64_t bytes) {
     if (target.mapped) {
         auto* there = reinterpret_cast<std::byte*>(reinterpret_cast<uintptr_t>(target.mapping) + offset);
@@ -69,7 +74,8 @@ bool move_block(Target& target, Operation operation, void* here, uint64_t offset
 void copy_batch(Target& target) {
     Batch& batch = *target.batch;
     if (batch.count == 0) return;
-    if (shm::copy_blocks(target.pid, batch.operation == Operation::put, batch.here, batch.there, batch.count, batch.bytes)) {
+    if (!target.can_copy_by_kernel() ||
+        shm::copy_blocks(target.pid, batch.operation == Operation::put, batch.here, batch.there, batch.count, batch.bytes)) {
         target.pid = 0;  // forbidden, or gone: packets find out
         start_each(target, batch);
     } else if (target.traffic) {

@@ -26,6 +26,12 @@ constexpr std::chrono::milliseconds kMercy{250};  // between SIGTERM and SIGKILL
 
 int exit_code_of(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
 
+/// A child that has ended and is not reaped yet; 0: there is none.
+pid_t ended_child() {
+    siginfo_t about{};
+    return waitid(P_ALL, 0, &about, WEXITED | WNOHANG | WNOWAIT) == 0 ? about.si_pid : 0;
+}
+
 }  // namespace
 
 void Launcher::reap() {
@@ -33,14 +39,19 @@ void Launcher::reap() {
     // or aborted is taken before what then gave up because of it.
     std::vector<Exit> exits;
     int status = 0;
-    pid_t pid;
-    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+    while (pid_t pid = ended_child()) {
+        const auto found = running_.find(pid);
+        // Neighbours copy from and to the process of this number: none must find it there once the kernel may give it to another.
+        if (found != running_.end()) {
+            int32_t number = pid;
+            found->second.job->segment.cell(found->second.rank).pid.compare_exchange_strong(number, 0);
+        }
+        if (waitpid(pid, &status, WNOHANG) != pid) break;
         if (pid == guard_.pid()) {
             detail("the guard process was killed; starting another");
             if (!guard_.restart()) say("%s", std::string(failure_text()).c_str());
             continue;
         }
-        const auto found = running_.find(pid);
         if (found == running_.end()) {
             if (const auto helper = helpers_.find(pid); helper != helpers_.end()) {
                 const auto done = std::move(helper->second);

@@ -37,6 +37,7 @@ struct Split {
             copy_by_call(block.iov_base, there, block.iov_len);
             return 0;
         }
+        if (!link::has_pid({&request->peer->job, request->peer->rank}, offer.pid)) return ESRCH;
         return shm::read_remote(offer.pid, offer.address + from, &block, 1, block.iov_len);
     }
 };
@@ -139,7 +140,8 @@ void on_share(link::Peer& peer, const Share& share) {
         const uint64_t bytes = std::min<uint64_t>(chunk, share.bytes - from);
         if (std::byte* there = peer.near.exchanged(share.address + from, bytes))
             copy_by_call(there, source + from, bytes);
-        else if (shm::write_remote(share.pid, share.address + from, source + from, bytes) != 0)
+        else if (!link::has_pid({&peer.job, peer.rank}, share.pid) ||
+                 shm::write_remote(share.pid, share.address + from, source + from, bytes) != 0)
             slot.failed.store(1, std::memory_order_relaxed);
         slot.written.fetch_add(1, std::memory_order_release);
     }

@@ -28,6 +28,7 @@ int read(const Matched& message) {
         datatype::unpack(*request.type, request.count, request.buffer, 0, there, message.bytes);
         return 0;
     }
+    if (!link::has_pid({&message.peer().job, message.peer().rank}, offer.pid)) return ESRCH;
     constexpr int kMost = 512;
     iovec list[kMost];
     for (uint64_t at = 0; at < message.bytes;) {
