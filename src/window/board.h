@@ -6,7 +6,8 @@
 //
 // A shared lock is a mark in a place of its holder's own; an exclusive lock is a word that names its holder. The one is set before
 // the other is looked at, on both sides, so one of two who want what excludes each other sees the other. Who has set the word
-// and finds marks keeps it, and new marks keep out.
+// and finds marks keeps it, and new marks keep out. The word says whether its holder has the lock or waits for it, since a process
+// that holds other locks may not wait for one that waits: that may wait for the process itself.
 #pragma once
 
 #include <atomic>
@@ -28,7 +29,7 @@ class Board {
     Board() = default;
     Board(void* memory, uint32_t processes);
 
-    /// Each gives whether the lock is had now; if not, ask again.
+    /// Each gives whether the lock is had now, by this call or one before; if not, ask again.
     bool try_shared(uint32_t who, uint32_t target);
     bool try_exclusive(uint32_t holder, uint32_t target);
     void release_shared(uint32_t who, uint32_t target);
@@ -36,7 +37,8 @@ class Board {
     /// Gives up what try_exclusive() may have begun for `holder`.
     void withdraw_exclusive(uint32_t holder, uint32_t target);
     /// For a process of another host; by the target only.
-    bool try_shared_for_another(uint32_t target);
+    /// `past_waiting`: an exclusive lock that is waited for does not keep it out, only one that is had.
+    bool try_shared_for_another(uint32_t target, bool past_waiting = false);
     void release_shared_for_another(uint32_t target);
 
     /// Of a process that waits for several.
@@ -60,6 +62,21 @@ class Board {
         if (slots_[target].pending.load(std::memory_order_relaxed)) visit(target);
     }
 
+    /// The lifetime of the board's memory. Its maker frees it, and only after each process of the host has left: a process leaves when it
+    /// has called MPI_Win_free, holds no lock, and no process of another host holds one by its help. From then on it does not touch the board.
+    void leave(uint32_t who) { slots_[who].left.store(1, std::memory_order_release); }
+    bool has_left(uint32_t who) const { return slots_[who].left.load(std::memory_order_acquire) != 0; }
+
+    /// Gives back the shared locks of all targets that `who` has, and visits those who have to be rung.
+    template <class F>
+    void release_all_shared(uint32_t who, F&& visit) {
+        for (uint32_t target = 0; target < processes_; ++target) release_shared(who, target);
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+        for (uint32_t other = 0; other < processes_; ++other)
+            if (waits_[other].load(std::memory_order_relaxed) != 0 || slots_[other].pending.load(std::memory_order_relaxed))
+                visit(other);
+    }
+
     /// Takes back all that a dead process holds or was about to take.
     void bury(uint32_t dead);
     /// Whether somebody of whom `is_dead` says so has a part in a lock of `target`; buries them.
@@ -67,7 +84,7 @@ class Board {
     bool bury_holders(uint32_t target, F&& is_dead) {
         bool any = false;
         for (uint32_t who = 0; who < processes_; ++who) {
-            const bool has = mark(who, target).load() != 0 || slots_[target].exclusive.load() == holder_here(who);
+            const bool has = mark(who, target).load() != 0 || (slots_[target].exclusive.load() & ~kHad) == holder_here(who);
             if (has && is_dead(who)) bury(who), any = true;
         }
         return any;
@@ -78,11 +95,14 @@ class Board {
 
   private:
     struct alignas(64) Slot {
-        std::atomic<uint32_t> exclusive;  ///< the holder, or who is about to be
+        std::atomic<uint32_t> exclusive;  ///< who has it (with kHad), or waits for those with shared locks; 0: nobody
         std::atomic<uint32_t> others;     ///< shared locks of processes of other hosts
         std::atomic<uint32_t> pending;
+        std::atomic<uint32_t> left;
         rma::Guard guard;
     };
+    static constexpr uint32_t kHad = 0x40000000u;
+    bool any_shared(uint32_t target) const;
     std::atomic<uint8_t>& mark(uint32_t who, uint32_t target) { return marks_[target * processes_ + who]; }
 
     uint32_t processes_ = 0;

@@ -303,8 +303,7 @@ int make(comm::Comm& comm, const Wanted& wanted, Window*& made) {
 
 int free(Window& window) {
     const int error = last_barrier(window);
-    // Where somebody has died, others may be at the board still.
-    if (!error && window.board_memory) rma::free(window.board_memory);
+    if (leave_board(window, error == MPI_SUCCESS)) rma::free(window.board_memory);
     destroy(window);
     return error;
 }

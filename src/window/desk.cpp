@@ -30,17 +30,23 @@ bool Desk::give_back(int rank, uint32_t number) {
     return true;
 }
 
-bool Desk::serve(Claimant& served) {
-    if (pending_.empty()) return false;
-    const Claimant first = pending_.front();
-    if (holder(first.rank) != holders_.end()) return false;  // what it had is on its way back
-    const bool had =
-        first.exclusive ? board_.try_exclusive(Board::holder_afar(first.rank), me_) : board_.try_shared_for_another(me_);
-    if (!had) return false;
-    holders_.push_back(first);
-    pending_.pop_front();
-    served = first;
-    return true;
+bool Desk::take(const Claimant& claimant, bool past_waiting) {
+    if (holder(claimant.rank) != holders_.end()) return false;  // what it had is on its way back
+    if (claimant.exclusive) return board_.try_exclusive(Board::holder_afar(claimant.rank), me_);
+    return board_.try_shared_for_another(me_, past_waiting);
+}
+
+bool Desk::serve(Claimant& served, uint64_t now) {
+    for (auto each = pending_.begin(); each != pending_.end(); ++each) {
+        const bool first = each == pending_.begin();
+        const bool past_waiting = !each->exclusive && now > each->since + kPatienceNs;
+        if ((!first && !past_waiting) || !take(*each, past_waiting)) continue;
+        served = *each;
+        holders_.push_back(served);
+        pending_.erase(each);
+        return true;
+    }
+    return false;
 }
 
 }  // namespace starling::window

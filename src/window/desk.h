@@ -22,7 +22,11 @@ class Desk {
         int rank;
         uint32_t number;
         bool exclusive;
+        uint64_t since = 0;  ///< ns, when it asked
     };
+    /// A shared lock waits so long behind an exclusive one that is waited for. Then it goes first: its claimant may hold what that waits
+    /// for, by MPI_Win_lock_all, which takes locks of other hosts one by one.
+    static constexpr uint64_t kPatienceNs = 1'000'000;
 
     /// `me` is this process's place on the board.
     void open(const Board& board, uint32_t me) { board_ = board, me_ = me; }
@@ -34,8 +38,8 @@ class Desk {
     bool ask(const Claimant& claimant);
     /// False: it holds no lock by that number.
     bool give_back(int rank, uint32_t number);
-    /// Takes the lock for the first in line, who is told of it. False: nobody waits, or it can't be had now.
-    bool serve(Claimant& served);
+    /// Takes the lock for the first in line that can have it, who is told of it. False: nobody waits, or it can't be had now.
+    bool serve(Claimant& served, uint64_t now = 0);
     /// Those who have died hold nothing, and want nothing. Whether there were any; `gave_back` if the board has changed.
     template <class F>
     bool drop(F&& is_dead, bool& gave_back);
@@ -46,6 +50,7 @@ class Desk {
         return std::find_if(holders_.begin(), holders_.end(), [rank](const Claimant& c) { return c.rank == rank; });
     }
     void release(Holder holder);
+    bool take(const Claimant& claimant, bool past_waiting);
 
     Board board_;
     uint32_t me_ = 0;

@@ -7,6 +7,7 @@
 #include "collective/collective.h"
 #include "collective/comm_call.h"
 #include "collective/request.h"
+#include "link/job.h"
 #include "message/point_to_point.h"
 #include "progress/engine.h"
 #include "window/lock.h"
@@ -86,9 +87,19 @@ void listen(Window& window, message::ReceiveRequest& request, int rank, int tag)
     message::start_receive(request, window.comm->point_to_point, nullptr, 0, collective::byte_type(), rank, tag);
 }
 
+/// The error of a call that fails since a member has died: those who met the death in one call are in another than those who meet it
+/// later, and may have freed the window.
+int death_of_a_member(const Window& window) {
+    for (int rank = 0; rank < window.size(); ++rank)
+        if (link::has_ended(window.comm->local_group().at(rank)))
+            return fail(MPI_ERR_PROC_ABORTED, "rank %d of the window has ended", rank);
+    return MPI_SUCCESS;
+}
+
 /// What members make of it that have not called the same.
-int with_all(int error) {
+int with_all(const Window& window, int error) {
     if (error != MPI_ERR_OTHER && error != MPI_ERR_TRUNCATE) return error;
+    if (const int death = death_of_a_member(window)) return death;
     return fail(MPI_ERR_RMA_SYNC,
                 "the window's processes have called different functions: some MPI_Win_free, others MPI_Win_fence");
 }
@@ -97,7 +108,7 @@ int with_all(int error) {
 
 int barrier(Window& window) {
     collective::CommCall call(*window.comm, true);
-    return with_all(collective::run(call, collective::barrier(call)));
+    return with_all(window, collective::run(call, collective::barrier(call)));
 }
 
 // Another operation than the barrier, so that who fences meets an error and not a window that is gone.
@@ -105,8 +116,8 @@ int last_barrier(Window& window) {
     collective::CommCall call(*window.comm, true);
     const int32_t mine = 1;
     int32_t all = 0;
-    return with_all(collective::run(
-        call, collective::allreduce(call, &mine, &all, 1, datatype::predefined(MPI_INT32_T), datatype::predefined(MPI_BAND))));
+    return with_all(window, collective::run(call, collective::allreduce(call, &mine, &all, 1, datatype::predefined(MPI_INT32_T),
+                                                                        datatype::predefined(MPI_BAND))));
 }
 
 int begin_access(Window& window, Remote& remote) {
@@ -134,8 +145,9 @@ int fence(Window& window, int assertion) {
     int error = flush_all(window);
     std::atomic_thread_fence(std::memory_order_seq_cst);
     const int failed = barrier(window);
-    // Whoever has met a death before has freed the window perhaps: that accesses failed is of no interest then.
     if (!error || failed == MPI_ERR_PROC_ABORTED) error = failed;
+    if (error && error != MPI_ERR_PROC_ABORTED)
+        if (const int death = death_of_a_member(window)) error = death;
     window.epoch = assertion & MPI_MODE_NOSUCCEED ? Epoch::none : Epoch::fence;
     window.fence_used = false;
     return error;
@@ -234,13 +246,16 @@ int lock_all(Window& window, int assertion) {
     if (!is_free(window)) return not_now(window);
     window.epoch = Epoch::lock_all;
     window.unchecked = assertion & MPI_MODE_NOCHECK;
+    // Loads and stores of memory that is mapped here are accesses too (section 12.5.3), and no call shows them. Locks of other hosts'
+    // processes wait for the first access.
+    if (!window.unchecked) take_all_on_board(window);
     return MPI_SUCCESS;
 }
 
 int unlock_all(Window& window) {
     if (window.epoch != Epoch::lock_all) return ends(window, Epoch::lock_all);
     const int error = flush_all(window);
-    for (Remote* r : window.used) give_back(window, *r);
+    give_all_back(window);
     window.epoch = Epoch::none;
     return error;
 }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/counters.h"
 #include "base/error.h"
 #include "base/immortal.h"
@@ -57,13 +58,15 @@ void ask_from_afar(const Window& window, const Remote& remote) {
 
 uint32_t place(const Window& window) { return static_cast<uint32_t>(window.my_place); }
 
+void ring_neighbour(const Window& window, uint32_t who) {
+    if (who == place(window)) return progress::notify();
+    const link::Process process = window.comm->local_group().at(window.neighbours[who]);
+    job::ring(shm::Region(process.job->segment().region(process.rank)).doorbell());
+}
+
 /// Who waits for a lock of the target at that place looks again.
 void ring_waiters(Window& window, uint32_t target) {
-    window.board.each_waiter(target, [&window](uint32_t who) {
-        if (who == place(window)) return progress::notify();
-        const link::Process process = window.comm->local_group().at(window.neighbours[who]);
-        job::ring(shm::Region(process.job->segment().region(process.rank)).doorbell());
-    });
+    window.board.each_waiter(target, [&window](uint32_t who) { ring_neighbour(window, who); });
 }
 
 bool has_died(const link::Process& process) {
@@ -95,7 +98,9 @@ bool serve_pending(Window& window) {
     if (gave_back) ring_waiters(window, place(window));
     do {
         Desk::Claimant served{};
-        while (desk.serve(served) || (desk.has_pending() && bury_neighbours(window, place(window)) && desk.serve(served))) {
+        const uint64_t now = desk.has_pending() ? now_ns() : 0;
+        while (desk.serve(served, now) ||
+               (desk.has_pending() && bury_neighbours(window, place(window)) && desk.serve(served, now))) {
             tell(window, *remote(window, served.rank).target.peer, What::grant, served.number);
             any = true;
         }
@@ -127,7 +132,8 @@ void take(Window& window, const link::Process& process, const LockMessage& messa
     switch (message.what) {
         case What::ask_shared:
         case What::ask_exclusive:
-            if (window.desk.ask({from->rank, message.number, message.what == What::ask_exclusive})) serve_pending(window);
+            if (window.desk.ask({from->rank, message.number, message.what == What::ask_exclusive, now_ns()}))
+                serve_pending(window);
             return;
         case What::grant:
             if (is_awaited(*from, message.number)) from->granted = true;
@@ -166,7 +172,8 @@ void on_lock_packet(link::Peer& peer, const link::Packet& packet) {
 
 int gone(const Remote& remote) { return fail(MPI_ERR_PROC_ABORTED, "rank %d of the window has ended", remote.rank); }
 
-constexpr progress::WaitSite kForAnother{};  // thread of this process, which asks
+constexpr progress::WaitSite kForAnother{};    // thread of this process, which asks
+constexpr progress::WaitSite kForGivenBack{};  // at the end of a window
 
 /// For a lock of `target`, as an argument of the wait.
 struct Wanted {
@@ -265,7 +272,8 @@ int take_unless_held(Window& window, Remote& remote, Held kind) {
 int take_lock(Window& window, Remote& remote, Held kind) {
     if (!remote.target.peer) return MPI_ERR_PROC_ABORTED;
     if (remote.target.peer->dead) return gone(remote);
-    if (kind != Held::unchecked) return take_unless_held(window, remote, kind);
+    const bool had = window.on_board && remote.local >= 0;
+    if (kind != Held::unchecked && !had) return take_unless_held(window, remote, kind);
     remote.held = kind;
     return MPI_SUCCESS;
 }
@@ -276,6 +284,48 @@ void give_back(Window& window, Remote& remote) {
     if (held == Held::unchecked || held == Held::no) return;
     if (remote.local < 0) return tell(window, *remote.target.peer, What::give_back, remote.asked);
     release_on_board(window, static_cast<uint32_t>(remote.local), held);
+}
+
+void take_all_on_board(Window& window) {
+    for (uint32_t target = 0; target < window.neighbours.size(); ++target) {
+        const int rank = window.neighbours[target];
+        if (!window.board.try_shared(place(window), target)) {
+            take_lock(window, remote(window, rank), Held::shared);
+        } else {
+            ++counters.locks;
+            if (Remote* met = window.remotes.find(rank)) met->held = Held::shared;
+        }
+    }
+    window.on_board = true;
+}
+
+void give_all_back(Window& window) {
+    for (Remote* remote : window.used)
+        if (remote->local < 0 || !window.on_board)
+            give_back(window, *remote);
+        else
+            remote->held = Held::no;
+    if (window.on_board)
+        window.board.release_all_shared(place(window), [&window](uint32_t who) { ring_neighbour(window, who); });
+    window.on_board = false;
+}
+
+bool leave_board(Window& window, bool all_have_come) {
+    if (window.neighbours.empty()) return false;
+    if (all_have_come && window.size() > static_cast<int>(window.neighbours.size()))
+        progress::wait_until([&] { return window.desk.idle(); }, kForGivenBack);
+    if (window.my_place != 0) {
+        window.board.leave(place(window));
+        ring_neighbour(window, 0);
+        return false;
+    }
+    bool all = all_have_come;
+    for (uint32_t who = 1; all && who < window.neighbours.size(); ++who) {
+        const link::Process process = window.comm->local_group().at(window.neighbours[who]);
+        progress::wait_until([&] { return window.board.has_left(who) || link::has_ended(process); }, kForGivenBack);
+        all &= window.board.has_left(who);
+    }
+    return all;
 }
 
 void listen_for_locks() {

@@ -5,10 +5,21 @@
 
 namespace starling::window {
 
+/// Ends this process's part in the board, behind the barrier of MPI_Win_free; the window is destroyed next. If `all_have_come` to that
+/// barrier, it takes first what other hosts' processes have given back, whose packets may still be on their way. Returns whether the
+/// board's memory is this process's to free. Without the barrier, after a death, others may be at the board for long: nobody frees it.
+bool leave_board(Window& window, bool all_have_come);
+
 /// Waits until the lock is had. MPI_ERR_PROC_ABORTED with failure_text() if the target has ended.
 int take_lock(Window& window, Remote& remote, Held kind);
 /// Gives it back; all accesses are over.
 void give_back(Window& window, Remote& remote);
+
+/// Takes the shared locks of all processes of this host, in their order: so processes that do wait for each other in no circle. A dead
+/// process has none.
+void take_all_on_board(Window& window);
+/// Gives back what an epoch of MPI_Win_lock_all has.
+void give_all_back(Window& window);
 
 /// Before a window is made: others may have it, and ask for locks, a little earlier.
 void listen_for_locks();

@@ -78,7 +78,7 @@ struct Remote {
     uint64_t bytes = 0;
     bool near = false;     ///< its memory is mapped here, and never moves
     int local = -1;        ///< its place on the board; -1: on another host
-    Held held = Held::no;  ///< by MPI_Win_lock, or by MPI_Win_lock_all since its first access
+    Held held = Held::no;  ///< by MPI_Win_lock, or by MPI_Win_lock_all: since its first access, or at once (epoch.cpp)
     bool asking = false;   ///< a thread waits for its lock
     // Of its lock, if it is on another host:
     bool asks_exclusive = false, granted = false;
@@ -143,6 +143,7 @@ struct Window {
     bool fence_used = false;                         ///< there was an access since the last fence
     int locked = 0;                                  ///< targets of MPI_Win_lock
     bool unchecked = false;                          ///< MPI_Win_lock_all with MPI_MODE_NOCHECK
+    bool on_board = false;                           ///< MPI_Win_lock_all has the locks of all processes of this host
     std::vector<Remote*> group;                      ///< of MPI_Win_start
     bool exposed = false;                            ///< MPI_Win_post without its MPI_Win_wait
     std::list<message::ReceiveRequest> completions;  ///< of the processes it was posted to; empty, it takes no memory

@@ -36,6 +36,7 @@ TEST_F(BoardTest, SharedLocksGoTogether) {
 
 TEST_F(BoardTest, AnExclusiveLockKeepsAllOut) {
     EXPECT_TRUE(board.try_exclusive(here(1), 0));
+    EXPECT_TRUE(board.try_exclusive(here(1), 0)) << "it has it";
     EXPECT_FALSE(board.try_exclusive(here(2), 0));
     EXPECT_FALSE(board.try_exclusive(Board::holder_afar(1), 0)) << "rank 1 of another host is not the process in place 0";
     EXPECT_FALSE(board.try_shared(3, 0));
@@ -61,6 +62,29 @@ TEST_F(BoardTest, WritersDoNotStarve) {
     EXPECT_FALSE(board.try_shared(2, 3)) << "the word was another's";
     board.withdraw_exclusive(here(1), 3);
     EXPECT_TRUE(board.try_shared(2, 3));
+}
+
+TEST_F(BoardTest, ASharedLockMayGoPastAWaitingWriter) {
+    EXPECT_TRUE(board.try_shared(0, 3));
+    EXPECT_FALSE(board.try_exclusive(here(1), 3));
+    EXPECT_FALSE(board.try_shared_for_another(3));
+    EXPECT_TRUE(board.try_shared_for_another(3, true));
+    board.release_shared(0, 3);
+    EXPECT_FALSE(board.try_exclusive(here(1), 3));
+    board.release_shared_for_another(3);
+    EXPECT_TRUE(board.try_exclusive(here(1), 3));
+    EXPECT_FALSE(board.try_shared_for_another(3, true)) << "the lock is had";
+    board.release_exclusive(3);
+}
+
+TEST_F(BoardTest, AllSharedLocksGoBackTogether) {
+    for (uint32_t target = 0; target < kProcesses; ++target) EXPECT_TRUE(board.try_shared(1, target));
+    board.begin_wait(0, 2);
+    board.set_pending(3, true);
+    std::vector<uint32_t> rung;
+    board.release_all_shared(1, [&](uint32_t who) { rung.push_back(who); });
+    EXPECT_EQ(rung, (std::vector<uint32_t>{0, 3}));
+    for (uint32_t target = 0; target < kProcesses; ++target) EXPECT_TRUE(board.try_exclusive(here(0), target));
 }
 
 TEST_F(BoardTest, TheDeadHoldNothing) {
@@ -106,6 +130,11 @@ TEST_F(BoardTest, ThreadsExcludeEachOther) {
     for (uint32_t who = 0; who < kProcesses; ++who)
         threads.emplace_back([&, who] {
             for (int i = 0; i < kTimes; ++i) {
+                if (who == 0 && i % 5 == 4) {
+                    while (!board.try_shared_for_another(0, true)) sched_yield();
+                    EXPECT_EQ(first, second);
+                    board.release_shared_for_another(0);
+                }
                 if ((i + static_cast<int>(who)) % 3 == 0) {
                     while (!board.try_exclusive(here(who), 0)) sched_yield();
                     ++first;

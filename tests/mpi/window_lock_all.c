@@ -1,0 +1,49 @@
+// A shared lock by MPI_Win_lock_all keeps exclusive locks out although no call has accessed the window yet: loads and stores of memory
+// that a process reaches by itself are accesses (MPI 5.0, 12.5.3). Rank 0 asks for an exclusive lock of a target while rank 1 is in
+// the epoch, and must not get it before rank 1 has left.
+#include <unistd.h>
+
+#include "check.h"
+
+static int rank;
+
+static void keeps_out(MPI_Win win, int target, const char* what) {
+    int flag = 0;
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    if (rank == 1) {
+        OK(MPI_Win_lock_all(0, win));
+        OK(MPI_Send(NULL, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD));
+        for (int look = 0; look < 50 && !flag; ++look) {
+            usleep(1000);
+            OK(MPI_Iprobe(0, 1, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE));
+        }
+        CHECK(!flag, "%s: an exclusive lock was had inside MPI_Win_lock_all", what);
+        OK(MPI_Win_unlock_all(win));
+        OK(MPI_Recv(NULL, 0, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    } else if (rank == 0) {
+        OK(MPI_Recv(NULL, 0, MPI_BYTE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win));
+        OK(MPI_Send(NULL, 0, MPI_BYTE, 1, 1, MPI_COMM_WORLD));
+        OK(MPI_Win_unlock(target, win));
+    }
+}
+
+int main(int argc, char** argv) {
+    long* memory;
+    MPI_Win win;
+    MPI_Aint bytes;
+    int unit, provided;
+    OK(MPI_Init_thread(&argc, &argv, MPI_THREAD_SINGLE, &provided));
+    OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    OK(MPI_Win_allocate(64, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win));
+    keeps_out(win, 1, "own memory");
+    if (rank == 1) OK(MPI_Win_shared_query(win, 0, &bytes, &unit, &memory));
+    keeps_out(win, 0, "memory that MPI_Win_shared_query has told of");
+    OK(MPI_Win_free(&win));
+    OK(MPI_Win_allocate_shared(64, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win));
+    keeps_out(win, 1, "own part of a shared window");
+    keeps_out(win, 0, "another's part of a shared window");
+    OK(MPI_Win_free(&win));
+    OK(MPI_Finalize());
+    return 0;
+}
