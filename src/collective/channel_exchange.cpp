@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/kept_failure.h"
 #include "collective/channel_cast.h"
 #include "message/point_to_point.h"
 #include "progress/flags.h"
@@ -94,8 +95,10 @@ class CommExchange final : public Exchange, public comm::CollectiveState {
 };
 
 void CommExchange::throw_away(uint64_t bytes, int source, int tag) {
-    // Of who has ended nothing comes. A receive would fail, and take the sentence of the error that is being told with it.
+    // Of who has ended nothing comes.
     if (message::sender_gone(channel_, source)) return;
+    // The receive may fail, as what a poll finds may: the sentence is that of the error that is being told.
+    const KeptFailure told;
     std::erase_if(waste_, [](const auto& one) { return one->request.done; });
     auto one = std::make_unique<Waste>();
     one->memory = std::make_unique<std::byte[]>(bytes);

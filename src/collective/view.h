@@ -91,8 +91,9 @@ struct View {
     }
     void finish(const message::ReceiveRequest& request, uint64_t expected) {
         if (request.outcome.error != MPI_SUCCESS || request.outcome.bytes != expected) [[unlikely]]
-            note(bad_receive(request, expected));
+            note_bad(request, expected);
     }
+    [[gnu::cold]] void note_bad(const message::ReceiveRequest& request, uint64_t expected);
     [[gnu::cold]] int bad_receive(const message::ReceiveRequest& request, uint64_t expected) const;
     /// What a message of another length that is no mark means: a member that has ended, if one is known; else nobody can tell.
     [[gnu::cold]] int wrong_length(uint64_t bytes, uint64_t expected) const;

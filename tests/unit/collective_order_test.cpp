@@ -281,4 +281,19 @@ TEST(CollectiveSelect, OverridesAreCheckedAndOnlyUsedWhereTheyServe) {
     EXPECT_NE(collective::select(Call{Kind::allreduce, 4, 8}).name, "ring");
 }
 
+// Of several receives that fail the first one's sentence is told, whatever the others have to say.
+TEST(Errors, TheFirstSentenceStays) {
+    starling::message::ReceiveRequest requests[2];
+    const char* const sentences[] = {"the first", "the second"};
+    for (int i = 0; i < 2; ++i) {
+        requests[i].outcome.error = starling::fail(MPI_ERR_OTHER, "%s", sentences[i]);
+        starling::progress::keep_failure(requests[i]);
+    }
+    View view{};
+    for (const auto& request : requests) view.finish(request, 8);
+    EXPECT_EQ(view.error, MPI_ERR_OTHER);
+    EXPECT_EQ(starling::failure_text(), "the first");
+    starling::clear_failure();
+}
+
 }  // namespace
