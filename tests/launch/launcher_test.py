@@ -818,6 +818,19 @@ class Naming(Case):
     def daemons(self):
         return {pid: c for pid, c in marked(self.mark).items() if "starlingd names" in c}
 
+    def test_a_keeper_that_does_not_answer_keeps_nobody(self):
+        environment = dict(self.environment, STARLING_SILENCE_MS="300")
+        process = self.popen(MPIEXEC, PROBE, "init", "publish a b", f"pid {self.directory}/up", f"await {self.directory}/go", "publish c d",
+                             "lookup a", "finalize", env=environment)
+        self.files("up")
+        keeper, = self.daemons()
+        os.kill(keeper, signal.SIGSTOP)
+        pathlib.Path(self.directory, "go").touch()
+        out, _ = process.communicate(timeout=LIMIT)
+        os.kill(keeper, signal.SIGCONT)
+        self.assertEqual(process.returncode, 0)
+        self.assertEqual(len(re.findall(rf"text 'names can't be .* process {keeper}, has not answered within 300 ms", out)), 2, out)
+
     def test_a_keeper_that_ends_just_now_is_as_good_as_gone(self):
         ending = socket.socket(socket.AF_UNIX)
         ending.bind(f"\0starling-{os.geteuid()}-names-{self.environment['STARLING_UNIVERSE']}")

@@ -1,6 +1,6 @@
 // A process that behaves towards its launcher as an MPI rank does, without the MPI library: each argument
 // is an action.
-//   init | finalize | abort CODE | exit CODE | crash | sleep MS | print TEXT | pid FILE
+//   init | finalize | abort CODE | exit CODE | crash | sleep MS | print TEXT | pid FILE | await FILE
 //   spawn N COMMAND ARGUMENTS... | spawn-info KEY=VALUE N COMMAND ARGUMENTS... | disconnect
 //   wait-child | universe | publish NAME PORT | publish-long BYTES | unpublish NAME | lookup NAME
 // In a spawned command ~ stands for a blank within an argument.
@@ -165,6 +165,8 @@ void act(const std::string& action) {
         std::printf("%s\n", argument.c_str());
     } else if (verb == "sleep") {
         pause_ms(std::atol(argument.c_str()));
+    } else if (verb == "await") {
+        while (access(argument.c_str(), F_OK) != 0) pause_ms(5);
     } else if (verb == "pid") {
         FILE* file = std::fopen(argument.c_str(), "we");
         if (!file) fail_with(argument);

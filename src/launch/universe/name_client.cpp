@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/config.h"
 #include "control/local_socket.h"
 #include "control/meeting.h"
 #include "control/start_server.h"
@@ -54,15 +55,40 @@ int connect_daemon(bool may_start, std::string& problem) {
 }
 
 NameClient::~NameClient() {
+    if (patience_ != 0) loop_.cancel(patience_);
+    hang_up();
+}
+
+void NameClient::hang_up() {
     if (fd_ < 0) return;
     loop_.forget(fd_);
     close(fd_);
+    fd_ = -1;
+}
+
+// A daemon that is stopped, or that can't go on, must not make ranks wait for ever.
+void NameClient::expect_reply() {
+    if (patience_ != 0) loop_.cancel(patience_);
+    patience_ = 0;
+    if (pending_.empty()) return;
+    patience_ = loop_.after(std::chrono::milliseconds(config().silence_ms), [this] {
+        patience_ = 0;
+        ucred daemon{};
+        socklen_t length = sizeof daemon;
+        getsockopt(fd_, SOL_SOCKET, SO_PEERCRED, &daemon, &length);
+        hang_up();
+        fail_all("names can't be published or looked up: their keeper, process " + std::to_string(daemon.pid) +
+                 ", has not answered within " + std::to_string(config().silence_ms) +
+                 " ms (STARLING_SILENCE_MS); if it is stopped or hangs, kill it");
+    });
 }
 
 bool NameClient::connect(std::string& problem) {
     if (fd_ >= 0) return true;
     fd_ = connect_daemon(true, problem);
     if (fd_ < 0) return false;
+    const timeval longest{2, 0};  // where it reads nothing; then it counts as silent
+    setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &longest, sizeof longest);
     decoder_ = control::FrameDecoder(control::kMaxFrame);
     loop_.watch(fd_, EPOLLIN, [this](uint32_t) { on_readable(); });
     return true;
@@ -82,6 +108,7 @@ void NameClient::request(MessageKind kind, NameRequest request, Callback callbac
     pending_.push_back({kind, std::move(request), std::move(callback)});
     // If it fails the daemon has just gone; the loop will tell, and all that is pending is sent again.
     transmit(pending_.back());
+    if (patience_ == 0) expect_reply();
 }
 
 void NameClient::job_ended(job::JobId job) {
@@ -110,6 +137,7 @@ void NameClient::on_readable() {
 void NameClient::on_reply(const NameReply& reply) {
     Pending answered = std::move(pending_.front());
     pending_.pop_front();
+    expect_reply();
     if (reply.error_class == MPI_SUCCESS && answered.kind == MessageKind::publish && answered.callback) {
         published_.push_back(answered.request);
     } else if (reply.error_class == MPI_SUCCESS && answered.kind == MessageKind::unpublish) {
@@ -119,9 +147,7 @@ void NameClient::on_reply(const NameReply& reply) {
 }
 
 void NameClient::on_lost() {
-    loop_.forget(fd_);
-    close(fd_);
-    fd_ = -1;
+    hang_up();
     // What was only a repetition is repeated from the list below.
     std::erase_if(pending_, [](const Pending& pending) { return !pending.callback; });
     if (published_.empty() && pending_.empty()) return;
@@ -137,11 +163,13 @@ void NameClient::on_lost() {
     for (Pending& pending : pending_) again.push_back(std::move(pending));
     pending_ = std::move(again);
     for (Pending& pending : pending_) transmit(pending);
+    expect_reply();
 }
 
 void NameClient::fail_all(const std::string& problem) {
     std::deque<Pending> failed;
     failed.swap(pending_);
+    expect_reply();
     for (const Pending& pending : failed) {
         if (pending.callback) pending.callback({MPI_ERR_OTHER, problem, {}});
     }

@@ -39,12 +39,15 @@ class NameClient {
     void on_reply(const control::NameReply& reply);
     void on_lost();
     void fail_all(const std::string& problem);
+    void expect_reply();
+    void hang_up();
 
     EventLoop& loop_;
     int fd_ = -1;
     control::FrameDecoder decoder_{control::kMaxFrame};
     std::deque<Pending> pending_;
     std::vector<control::NameRequest> published_;
+    EventLoop::TimerId patience_ = 0;  ///< runs while something is pending
 };
 
 /// Connects to the user's daemon; starts it if `may_start`. -1 with `problem`. The descriptor blocks.
