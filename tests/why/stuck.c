@@ -120,6 +120,19 @@ static void goes_on(void) {
     }
 }
 
+static void absent_sender(void) {
+    if (rank == 0) receive(1, 7, MPI_COMM_WORLD);
+}
+
+static void absent_barrier(void) { MPI_Barrier(MPI_COMM_WORLD); }
+
+// The others need it for nothing, and wait longer for each other than anybody looks.
+static void absent_stranger(void) {
+    if (rank == 0) receive(2, 7, MPI_COMM_WORLD);
+    poll(NULL, 0, 2500);
+    if (rank == 2) send_to(0, 7, MPI_COMM_WORLD);
+}
+
 int main(int argc, char** argv) {
     static const struct {
         const char* name;
@@ -137,7 +150,13 @@ int main(int argc, char** argv) {
                  {"probe", probe},
                  {"window_lock", window_lock},
                  {"window_access", window_access},
-                 {"goes_on", goes_on}};
+                 {"goes_on", goes_on},
+                 {"absent_sender", absent_sender},
+                 {"absent_barrier", absent_barrier},
+                 {"absent_stranger", absent_stranger}};
+    // Rank 1 has read the wrong file and leaves, as if all were well.
+    const char* number = getenv("STARLING_RANK");
+    if (argc > 1 && !strncmp(argv[1], "absent", 6) && number && !strcmp(number, "1")) return 0;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);

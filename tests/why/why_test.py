@@ -198,6 +198,19 @@ class Told(unittest.TestCase):
         self.assertEqual(result.stderr.count(said), 1, result.stderr)
         self.assertLess(result.stderr.index(said), result.stderr.index("(--timeout)"))
 
+    def test_a_rank_that_ends_without_init_while_others_wait(self):
+        for way in ("absent_sender", "absent_barrier"):
+            result = subprocess.run([MPIEXEC, "-n", "3", STUCK, way], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                                    timeout=LIMIT, check=False)
+            self.assertEqual((result.returncode, result.stderr.count("\n")), (1, 1), result.stderr)
+            self.assertRegex(result.stderr, r"rank 1 \(.*\) on .* has exited with code 0 and never called MPI_Init or shmem_init, but "
+                                            "others wait for it; ending the other [12]")
+
+    def test_a_rank_that_ends_without_init_and_nobody_waits(self):
+        result = subprocess.run([MPIEXEC, "-n", "3", STUCK, "absent_stranger"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                text=True, timeout=LIMIT, check=False)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+
     def test_no_hang_report_while_somebody_gets_on(self):
         result = subprocess.run([MPIEXEC, "-n", "2", STUCK, "goes_on"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                                 timeout=LIMIT, env={**os.environ, "STARLING_HANG_REPORT": "2"}, check=False)

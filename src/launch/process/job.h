@@ -31,6 +31,7 @@ struct Job {
     bool connected() const { return segment.header().parted.load(std::memory_order_acquire) == 0; }
     bool external = false;  ///< a singleton's: not started by this launcher
     bool failing = false;
+    bool absent_noted = false;        ///< a rank has ended without MPI_Init, and it is looked whether others wait for it
     EventLoop::TimerId deadline = 0;  ///< when failing: the time for SIGKILL
     JobStyle style;
 

@@ -91,10 +91,12 @@ void Launcher::note_exit(const Exit& exit) {
     job::RankCell& cell = job.segment.cell(rank);
     const bool failed = counts_as_failure(job, rank, exit.status);
     const bool first = failed && !job.failing;
+    const bool absent = !failed && cell.state.load(std::memory_order_acquire) == RankState::started;
     cell.exit_status.store(exit.status, std::memory_order_relaxed);
     cell.state.store(failed ? RankState::failed : RankState::exited, std::memory_order_release);
     job.segment.place(job.segment.local_index(rank)).store(job::Place::kNowhere);
     if (first) note_failure(job, rank, exit.status);
+    if (absent) note_absent(job, rank);
     if (job.number == 0 && rank == 0 && input_) input_->stop();
     if (rank == 0) {
         if (const auto pipe = input_pipes_.find(job.id()); pipe != input_pipes_.end()) pipe->second->close_pipe();
