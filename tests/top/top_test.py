@@ -222,6 +222,34 @@ class Terminal(WithJob):
         self.assertTrue(screen.text.endswith("\033[?25h\033[?1049l"), screen.text[-40:])
 
 
+    def test_a_stop_gives_the_terminal_back(self):
+        screen = Screen(self.id, "--interval", "0.2")
+        self.assertTrue(screen.read_until("q: quit"))
+        screen.press("\x1a")
+        self.assertTrue(os.WIFSTOPPED(os.waitpid(screen.pid, os.WUNTRACED)[1]))
+        self.assertTrue(screen.read_until("\033[?25h\033[?1049l"), screen.text[-40:])
+        self.assertEqual(termios.tcgetattr(screen.fd)[3] & (termios.ICANON | termios.ECHO), termios.ICANON | termios.ECHO)
+        at = len(screen.text)
+        os.kill(screen.pid, signal.SIGCONT)
+        self.assertTrue(screen.read_until("\033[?1049h", at))
+        self.assertTrue(screen.read_until("q: quit", at))
+        screen.press("q")
+        self.assertEqual(screen.end(), 0)
+
+
+class OtherHosts(unittest.TestCase):
+    def test_agents_that_talk_without_end(self):
+        for agent in ("yes", "cat /dev/zero"):
+            with tempfile.TemporaryDirectory() as folder:
+                script = Path(folder, "agent")
+                script.write_text(f"#!/bin/sh\ntrap '' TERM\n{agent}\n", encoding="utf-8")
+                script.chmod(0o755)
+                for command in (["why"], ["top", "--once", "--interval", "0.1"]):
+                    result = subprocess.run([STARLING, *command, "--host", "faraway"], capture_output=True, text=True, timeout=LIMIT,
+                                            env={**os.environ, "STARLING_LAUNCHER_AGENT": str(script)}, check=False)
+                    self.assertIn("faraway: the agent talks without end", result.stdout + result.stderr)
+
+
 class Ending(unittest.TestCase):
     def test_a_job_that_has_ended_is_gone(self):
         job = subprocess.run([MPIEXEC, "-n", "2", JOB], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=LIMIT,

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <iterator>
@@ -25,7 +26,10 @@ namespace starling {
 
 namespace {
 
-constexpr size_t kMostHosts = 64;  ///< each is an agent's process here
+constexpr size_t kMostHosts = 64;          ///< each is an agent's process here
+constexpr size_t kMostPieces = 64;         ///< of 64 KB, at a time
+constexpr size_t kLongestLine = 32 << 20;  ///< what many thousand processes tell
+constexpr size_t kMostRefused = 1 << 20;   ///< what shells and agents say before and instead
 
 std::vector<std::string> agent_words() {
     if (!config().launcher_agent) return {"ssh", "-x", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"};
@@ -46,8 +50,18 @@ Agents::~Agents() {
         if (host.fd >= 0) close(host.fd);
         if (host.agent > 0) kill(host.agent, SIGTERM);
     }
-    for (Host& host : hosts_)
-        if (host.agent > 0) waitpid(host.agent, nullptr, 0);
+    // One that does not heed that is not waited for either.
+    constexpr int kLooks = 100;
+    for (int look = 0; look <= kLooks; ++look) {
+        bool left = false;
+        for (Host& host : hosts_) {
+            if (host.agent > 0 && look == kLooks) kill(host.agent, SIGKILL);
+            if (host.agent > 0 && waitpid(host.agent, nullptr, look == kLooks ? 0 : WNOHANG) != 0) host.agent = -1;
+            left |= host.agent > 0;
+        }
+        if (!left) return;
+        ::poll(nullptr, 0, look < 10 ? 1 : 10);
+    }
 }
 
 void Agents::watch(const std::string& name) {
@@ -95,24 +109,48 @@ void Agents::start(Host& host) const {
     host.complaint = fmt::format("{}: {}", arguments[0], std::strerror(error));
 }
 
-void Agents::read(const std::function<bool(const std::string& host, const std::string& line)>& take) {
+// An agent may talk without end, or never end a line: who reads it gets back to its other hosts and its deadline.
+void Agents::read(const Take& take) {
     for (Host& host : hosts_) {
-        char buffer[64 << 10];
-        ssize_t got = 0;
-        while (host.fd >= 0 && (got = ::read(host.fd, buffer, sizeof buffer)) > 0) {
-            host.unread.append(buffer, static_cast<size_t>(got));
-            for (size_t end; (end = host.unread.find('\n')) != std::string::npos; host.unread.erase(0, end + 1)) {
-                const std::string line = host.unread.substr(0, end);
-                const bool taken = take(host.name, line);
-                host.heard |= taken;
-                if (!taken && !line.empty()) host.complaint = job::printable(line.data(), std::min<size_t>(line.size(), 120));
-            }
-        }
-        if (host.fd < 0 || got != 0) continue;
-        close(host.fd);
-        host.fd = -1;
-        if (host.complaint.empty()) host.complaint = "the agent has ended";
+        for (size_t pieces = 0; host.fd >= 0 && pieces < kMostPieces && read_piece(host, take); ++pieces) {}
     }
+}
+
+// False if there is nothing more to read now.
+bool Agents::read_piece(Host& host, const Take& take) {
+    char buffer[64 << 10];
+    const ssize_t got = ::read(host.fd, buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) return true;
+    if (got < 0 && errno == EAGAIN) return false;
+    if (got <= 0) {
+        give_up(host, "the agent has ended");
+        return false;
+    }
+    size_t begin = 0, from = host.unread.size();
+    host.unread.append(buffer, static_cast<size_t>(got));
+    for (size_t end; (end = host.unread.find('\n', from)) != std::string::npos; begin = from = end + 1)
+        take_line(host, host.unread.substr(begin, end - begin), take);
+    host.unread.erase(0, begin);
+    if (host.unread.size() > kLongestLine || host.refused > kMostRefused) {
+        if (host.agent > 0) kill(host.agent, SIGTERM);
+        give_up(host, "the agent talks without end, and says nothing that starling says");
+        return false;
+    }
+    return true;
+}
+
+void Agents::take_line(Host& host, const std::string& line, const Take& take) {
+    const bool taken = take(host.name, line);
+    host.heard |= taken;
+    host.refused = taken ? 0 : host.refused + line.size() + 1;
+    if (!taken && !line.empty()) host.complaint = job::printable(line.data(), std::min<size_t>(line.size(), 120));
+}
+
+void Agents::give_up(Host& host, const char* why) {
+    close(host.fd);
+    host.fd = -1;
+    host.unread.clear();
+    if (host.complaint.empty() || host.refused > kMostRefused) host.complaint = why;
 }
 
 void Agents::wait(int milliseconds) const {

@@ -23,7 +23,8 @@ class Agents {
     /// Begins to look at a host; nothing if that is done already, or if there are too many.
     void watch(const std::string& host);
     /// Reads what has come, without waiting. `take` gets each line and says whether it is one that starling has written.
-    void read(const std::function<bool(const std::string& host, const std::string& line)>& take);
+    using Take = std::function<bool(const std::string& host, const std::string& line)>;
+    void read(const Take& take);
     /// Sleeps until something may have come, for at most so long.
     void wait(int milliseconds) const;
     /// Whether every host has said something, or can't.
@@ -42,8 +43,12 @@ class Agents {
         std::string unread;  ///< begin of a line
         std::string complaint;
         bool heard = false;
+        size_t refused = 0;  ///< bytes in a row that starling has not written
     };
     void start(Host& host) const;
+    static bool read_piece(Host& host, const Take& take);
+    static void take_line(Host& host, const std::string& line, const Take& take);
+    static void give_up(Host& host, const char* why);
 
     std::vector<std::string> words_;
     std::deque<Host> hosts_;

@@ -28,29 +28,39 @@ constexpr uint64_t kLeastLookNs = 2'000'000, kLookNsPerProcess = 20'000;
 
 constexpr uint64_t kPatienceNs = 20'000'000'000;  ///< with hosts that have said nothing yet
 
-volatile std::sig_atomic_t interrupted = 0;
+volatile std::sig_atomic_t interrupted = 0, suspended = 0;
 
 /// The terminal while it shows the picture: its other screen, keys as they are pressed, all as before at the end.
 class Terminal {
   public:
-    Terminal() : active_(isatty(STDOUT_FILENO) && isatty(STDIN_FILENO) && tcgetattr(STDIN_FILENO, &before_) == 0) {
-        if (!active_) return;
+    Terminal() : active_(isatty(STDOUT_FILENO) && isatty(STDIN_FILENO)) { take(); }
+    ~Terminal() { give_back(); }
+    Terminal(const Terminal&) = delete;
+    Terminal& operator=(const Terminal&) = delete;
+    bool active() const { return active_; }
+
+    /// The shell gets its terminal as it was, until this is in the foreground again.
+    void suspend() {
+        give_back();
+        std::raise(SIGSTOP);
+        take();
+    }
+
+  private:
+    void take() {
+        if (!active_ || tcgetattr(STDIN_FILENO, &before_) != 0) return;
         termios raw = before_;
         raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
         tcsetattr(STDIN_FILENO, TCSANOW, &raw);
         std::fputs("\033[?1049h\033[?25l", stdout);
     }
-    ~Terminal() {
+    void give_back() {
         if (!active_) return;
         std::fputs("\033[?25h\033[?1049l", stdout);
         std::fflush(stdout);
         tcsetattr(STDIN_FILENO, TCSANOW, &before_);
     }
-    Terminal(const Terminal&) = delete;
-    Terminal& operator=(const Terminal&) = delete;
-    bool active() const { return active_; }
 
-  private:
     termios before_{};
     bool active_;
 };
@@ -72,7 +82,9 @@ std::string clock_text() {
 class Top {
   public:
     explicit Top(const TopOptions& options)
-        : options_(options), watch_(options.job, options.all_hosts, options.all_users), remote_(options.interval, options.job, options.all_users) {
+        : options_(options),
+          watch_(options.job, options.all_hosts, options.all_users),
+          remote_(options.interval, options.job, options.all_users) {
         style_.totals = options.totals;
         const auto* found = std::find(std::begin(top::kOrderNames), std::end(top::kOrderNames), options.sort);
         style_.order = static_cast<top::Order>(found - top::kOrderNames);
@@ -80,7 +92,8 @@ class Top {
 
     int run() {
         if (options_.once || options_.json || !isatty(STDOUT_FILENO)) return print_pictures();
-        const Terminal terminal;
+        Terminal terminal;
+        terminal_ = &terminal;
         style_.color = terminal.active();
         take_picture();
         while (!interrupted) {
@@ -128,7 +141,8 @@ class Top {
     std::string title() const {
         std::string text = fmt::format("starling top  {}  {} job{}, {} processes here", clock_text(), jobs_.size(),
                                        jobs_.size() == 1 ? "" : "s", watch_.processes());
-        if (watch_.unreadable() > 0) text += fmt::format("; {} more, damaged or of another version of Starling", watch_.unreadable());
+        if (watch_.unreadable() > 0)
+            text += fmt::format("; {} more, damaged or of another version of Starling", watch_.unreadable());
         if (const std::string trouble = remote_.trouble(); !trouble.empty()) text += "; " + trouble;
         return text;
     }
@@ -171,9 +185,17 @@ class Top {
             pollfd input{STDIN_FILENO, POLLIN, 0};
             const timespec limit{static_cast<time_t>(rest / 1'000'000'000), static_cast<long>(rest % 1'000'000'000)};
             if (ppoll(&input, keys ? 1 : 0, &limit, nullptr) > 0 && !press_key()) return false;
+            if (suspended != 0) suspend();
             watch_.look();
         }
         return !interrupted;
+    }
+
+    void suspend() {
+        suspended = 0;
+        if (!terminal_) return;
+        terminal_->suspend();
+        draw();
     }
 
     /// False: quit.
@@ -213,6 +235,7 @@ class Top {
     top::Watch watch_;
     top::RemoteHosts remote_;
     top::Style style_;
+    Terminal* terminal_ = nullptr;  ///< null: pictures are printed
     std::vector<top::JobView> jobs_;
     size_t first_line_ = 0;
 };
@@ -225,6 +248,11 @@ int run_top(const TopOptions& options) {
     action.sa_handler = [](int) { interrupted = 1; };
     for (int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
     std::signal(SIGPIPE, SIG_IGN);
+    // Who prints pictures is stopped as ever.
+    if (isatty(STDOUT_FILENO) && !options.once && !options.json) {
+        action.sa_handler = [](int) { suspended = 1; };
+        sigaction(SIGTSTP, &action, nullptr);
+    }
     return Top(options).run();
 }
 
