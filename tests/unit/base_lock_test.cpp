@@ -144,6 +144,7 @@ TEST_P(LockThatComesLater, MayComeWithinACall) {
 // One thread is inside without the lock, and only now and then steps out, as a wait does; another lets threads in at once.
 TEST_P(LockThatComesLater, WaitsForWhoIsInside) {
     std::atomic<bool> began{false}, stop{false};
+    std::atomic<int> idled{0};
     long long plain = 0;
     std::thread first([&] {
         while (!stop) {
@@ -157,12 +158,14 @@ TEST_P(LockThatComesLater, WaitsForWhoIsInside) {
                 }
                 hand_over_lock();
                 ++plain;
+                ++idled;
             }
         }
     });
     while (!began) sched_yield();
     allow_threads(Threads::at_once);
-    if (GetParam() == Threads::one) usleep(10000);  // nobody could know that it is there; it finds out when it idles
+    // Where nobody could know that it is there it finds out when it idles: at the next time that it steps out.
+    for (const int before = idled; GetParam() == Threads::one && idled < before + 12;) sched_yield();
     for (int i = 0; i < 1000; ++i) {
         Lock lock;
         const long long before = plain;
