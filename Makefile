@@ -5,7 +5,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 ASAN_OPTIONS ?= detect_leaks=0:allocator_may_return_null=1
 
-.PHONY: build everything configure demo test test-threads test-mpi4py test-shmem4py test-shmem-random test-petsc test-compat wheel test-wheel deb test-deb test-verbs simulate install header packages format tidy clean
+.PHONY: build everything configure demo test test-threads test-delays test-mpi4py test-shmem4py test-shmem-random test-petsc test-compat wheel test-wheel deb test-deb test-verbs simulate install header packages format tidy clean
 
 # What an installation has. `make everything` adds tests, examples and benchmarks, and installs what tests need.
 build: packages configure
@@ -49,6 +49,16 @@ test-threads:
 	@cmake --preset tsan -B $(BUILD)-tsan >/dev/null
 	@ninja -C $(BUILD)-tsan -j $(JOBS) tests/all mpiexec starlingd
 	@ctest --test-dir $(BUILD)-tsan -R '$(THREADED)' --output-on-failure -j $(JOBS)
+
+# Jobs whose processes stop now and then where races may be (src/base/delay.h), once for each of these seeds.
+DELAYS ?= 1 2 3
+DELAYED = ^(mpi\.|shmem|launch_hosts_Windows|lab\.(Windows|Shmem|programs))
+test-delays:
+	@tools/install-packages build test
+	@cmake --preset delays -B $(BUILD)-delays >/dev/null
+	@ninja -C $(BUILD)-delays -j $(JOBS) tests/all mpiexec starlingd
+	@for seed in $(DELAYS); do echo "TEST_DELAYS=$$seed"; \
+	    TEST_DELAYS=$$seed ctest --test-dir $(BUILD)-delays -R '$(DELAYED)' --output-on-failure -j $(JOBS) || exit 1; done
 
 # Whole jobs in a simulated world, one per seed (tests/simulation): as many as there is time for.
 SEEDS ?= 1-100000
@@ -120,4 +130,4 @@ tidy:
 	@git ls-files 'src/*.cpp' 'tools/*.cpp' | xargs -P $(JOBS) -n 4 clang-tidy -p $(BUILD)-tidy --quiet
 
 clean:
-	@rm -rf build build-asan build-ubsan build-tsan build-debug build-tidy
+	@rm -rf build build-asan build-ubsan build-tsan build-delays build-debug build-tidy

@@ -25,6 +25,8 @@ set(STARLING_SKIP_ROOMS "" CACHE STRING "With STARLING_DRAFT: rooms to leave out
 set(STARLING_COUNTER_START 0 CACHE STRING "For tests: numbers that wrap begin so many before that (src/base/counter_start.h); 0: at 0")
 set(STARLING_SANITIZE "" CACHE STRING "Sanitizers, as in -fsanitize=: address,undefined or thread")
 
+option(STARLING_DELAYS "Processes stop at marked places now and then (src/base/delay.h): for tests" OFF)
+
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -51,6 +53,9 @@ endif()
 add_compile_options(-Wall -Wextra -Werror)
 if(STARLING_COUNTER_START)
     add_compile_definitions(STARLING_COUNTER_START=${STARLING_COUNTER_START})
+endif()
+if(STARLING_DELAYS)
+    add_compile_definitions(STARLING_DELAYS)
 endif()
 if(STARLING_SANITIZE)
     add_compile_options(-fsanitize=${STARLING_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/calling.h"
+#include "base/delay.h"
 #include "collective/collective.h"
 #include "collective/comm_call_known.h"
 #include "collective/node_operations.h"
@@ -56,7 +57,11 @@ Task beside_node(const CommCall& call, Task by_messages) {
 
 void CommCall::run_in_turn(Turn turn, Task making) { run(settle(std::move(turn), std::move(making))); }
 
-int run(const CommCall& call, Task task) { return task.handle() ? run(std::move(task), call.label(calling)) : task.result(); }
+int run(const CommCall& call, Task task) {
+    const int error = task.handle() ? run(std::move(task), call.label(calling)) : task.result();
+    delay_at("collective operation left");
+    return error;
+}
 
 Task no_part(CommCall& call) {
     return call.when_known(

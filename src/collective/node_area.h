@@ -163,6 +163,11 @@ enum class AreaUse : uint8_t {
     plan,      ///< one operation: leaves half of the room to communicators
     meetings,  ///< of a window: NodeLayout::bytes_for_meetings(), and leaves half of the room
 };
+// The lifetime of an area: participants write to it, and none but those. Each counts itself in detached() when it leaves, and writes nothing
+// from then on; one that has died never does. The leader gives the area out again only when all of them are counted (allocate_area()), so of
+// those before nobody writes there, and an area with a death in it is given to nobody again. What is not given out is never unmapped: it lies
+// in the leader's region of the job segment.
+
 /// Where an area for `n` participants may lie in this process's region; kNoArea if there is no room. The leader
 /// hands it out and gives it back with retire_area() when it has left; it is used again when all have.
 int64_t allocate_area(int n, AreaUse use);

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/config.h"
 #include "base/counters.h"
+#include "base/delay.h"
 #include "base/error.h"
 #include "base/lock.h"
 #include "base/process.h"
@@ -120,6 +121,7 @@ void* run_thread(void*) {
 
 bool poll_paths() {
     if (polling) return false;
+    delay_at("before a poll");
     const Polling now;
     bool any = link::poll_rings();
     // Who waits for what came on a ring should not wait for a look at everything else, too.

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/config.h"
 #include "base/counters.h"
+#include "base/delay.h"
 #include "base/lock.h"
 #include "base/state.h"
 #include "link/locate.h"
@@ -146,6 +147,7 @@ uint64_t sleep_until_rung(uint32_t rings, uint64_t limit_ns, Sleeper sleeper) {
         withdraw_sleep();
         return now_ns();
     }
+    delay_at("between the announcement of a sleep and the sleep");
     const bool application = sleeper == Sleeper::application;
     const uint64_t before = now_ns();
     ++counters.sleeps;

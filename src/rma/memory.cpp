@@ -1,5 +1,6 @@
 #include "rma/memory.h"
 
+#include "base/delay.h"
 #include "link/job.h"
 #include "transport/shm/exchanged.h"
 
@@ -10,6 +11,9 @@ void* allocate(uint64_t bytes, uint64_t alignment) {
     return me.job ? shm::allocate_exchanged(shm::Region(me.job->segment().region(me.rank)), bytes, alignment) : nullptr;
 }
 
-bool free(void* memory) { return shm::free_exchanged(memory); }
+bool free(void* memory) {
+    delay_at("before memory is freed");
+    return shm::free_exchanged(memory);
+}
 
 }  // namespace starling::rma

@@ -10,6 +10,7 @@
 
 #include "base/config.h"
 #include "base/counters.h"
+#include "base/delay.h"
 #include "base/error.h"
 #include "mpi.h"
 #include "progress/engine.h"
@@ -69,6 +70,7 @@ void publish() {
     shown.limit = world().heap.limit();
     shown.data = reinterpret_cast<uintptr_t>(world().data);
     shown.data_bytes = world().data_bytes;
+    delay_at("before a heap is shown");
     shown.ready.store(shm::SymmetricMemory::kReady);
 }
 
@@ -172,6 +174,7 @@ int open_memory() {
 void hide_memory() {
     const link::Process& me = link::self();
     shm::Region(me.job->segment().region(me.rank)).symmetric().ready.store(shm::SymmetricMemory::kGone);
+    delay_at("heap hidden");
     for (const rma::RegionKey& key : world().keys) rma::withdraw(key);
 }
 

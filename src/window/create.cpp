@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/counters.h"
+#include "base/delay.h"
 #include "base/error.h"
 #include "base/immortal.h"
 #include "base/pool.h"
@@ -252,6 +253,7 @@ Window* begin(comm::Comm& comm, const Wanted& wanted, Claim& mine) {
 
 /// What may fail at one process and not at others, once all have told each other what they have. Each of them gets to its end.
 int reach(Window& window, comm::Comm& comm, std::vector<Claim>& claims, bool apart) try {
+    delay_at("before a window is agreed on");
     const int error = open_board(window, comm.local_group(), claims);
     const int error_of_memory = window.flavor == MPI_WIN_FLAVOR_SHARED ? share(window, comm, claims, apart) : MPI_SUCCESS;
     if (error || error_of_memory) return error ? error : error_of_memory;
@@ -303,6 +305,7 @@ int make(comm::Comm& comm, const Wanted& wanted, Window*& made) {
 
 int free(Window& window) {
     const int error = last_barrier(window);
+    delay_at("before a window's memory goes");
     if (leave_board(window, error == MPI_SUCCESS)) rma::free(window.board_memory);
     destroy(window);
     return error;

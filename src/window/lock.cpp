@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
+#include "base/delay.h"
 #include "base/error.h"
 #include "base/immortal.h"
 #include "base/state.h"
@@ -227,6 +228,7 @@ void release_on_board(Window& window, uint32_t target, Held held) {
         window.board.release_exclusive(target);
     else
         window.board.release_shared(place(window), target);
+    delay_at("lock given back");
     ring_waiters(window, target);
     // The program computes now perhaps, and the thread that serves other hosts sleeps.
     if (target == place(window) && window.desk.has_pending()) serve_pending(window);
@@ -261,6 +263,7 @@ int take_unless_held(Window& window, Remote& remote, Held kind) {
     remote.asking = true;
     const int error = remote.local >= 0 ? take_on_board(window, remote, kind) : take_from_afar(window, remote, kind);
     if (!error) remote.held = kind;
+    delay_at("lock taken");
     counters.locks += !error;
     remote.asking = false;
     progress::notify();

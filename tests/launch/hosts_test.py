@@ -181,6 +181,11 @@ class Starting(HostsCase):
 
 
 class Windows(HostsCase):
+    def test_memory_where_windows_were(self):
+        program = str(BUILD / "tests" / "mpi" / "window_freed")
+        code, out, err = self.over("a:2,b:2", "-n", 4, program)
+        self.assertEqual((code, err), (0, ""), out)
+
     def test_the_lock_of_a_target_that_computes(self):
         program = str(BUILD / "tests" / "mpi" / "window_far_lock")
         code, out, err = self.over("a:2,b:1", "-n", 3, program)
