@@ -24,7 +24,7 @@ uint64_t context_of(const comm::Comm& comm, const link::Process& first) {
 }  // namespace
 
 int ChannelCast::first_call(const comm::Comm& comm) {
-    if (config().encryption) return kNever;  // what goes to groups is not sealed
+    if (config().encryption) return kNever;  // a group's seal does not tell its members from each other
     switch (scheme_of(comm)) {
         case Multicast::off:
             return kNever;

@@ -9,7 +9,11 @@
 namespace starling::multicast {
 
 Arrival::Arrival(const Label& its_label, uint64_t its_bytes, uint32_t its_piece, std::shared_ptr<uint64_t> kept)
-    : label(its_label), bytes(its_bytes), piece(its_piece), total_(std::move(kept)), got_(fragments_of(its_bytes, its_piece)) {}
+    : label(its_label),
+      bytes(its_bytes),
+      piece(its_piece),
+      fragments_(fragments_of(its_bytes, its_piece)),
+      total_(std::move(kept)) {}
 
 void Arrival::charge(uint64_t count) {
     *total_ += count - charged_;
@@ -35,6 +39,7 @@ void Arrival::put(uint64_t at, const std::byte* data, uint64_t count) {
 
 void Arrival::take(uint64_t fragment, const std::byte* data, uint32_t count) {
     put(fragment * piece, data, count);
+    if (got_.size() <= fragment) got_.resize(fragment + 1);
     got_[fragment] = true;
     ++have_;
     while (first_missing_ < got_.size() && got_[first_missing_]) ++first_missing_;

@@ -42,17 +42,23 @@ class Arrival {
     const uint64_t bytes;
     const uint32_t piece;
 
-    uint64_t fragments() const { return got_.size(); }
+    uint64_t fragments() const { return fragments_; }
     uint64_t have() const { return have_; }
-    bool complete() const { return have_ == got_.size(); }
-    bool has(uint64_t fragment) const { return got_[fragment]; }
+    bool complete() const { return have_ == fragments_; }
+    bool has(uint64_t fragment) const { return fragment < got_.size() && got_[fragment]; }
+    /// No sender is so far ahead of what has come: the length of a message alone, which may be any, costs no memory.
+    bool is_near(uint64_t fragment) const { return fragment < first_missing_ + kMostAhead; }
     /// All fragments below have come.
     uint64_t first_missing() const { return first_missing_; }
     /// Whether fragments are taken: into the receive's memory or, while there is room for what nobody has asked for, into some of its own.
     bool takes() const { return receive_ || taken_back_ || *total_ < kMostKept; }
+    bool takes(uint64_t fragment) const {
+        return takes() && (receive_ || taken_back_ || (fragment + 1) * piece <= 2 * kMostKept);
+    }
     /// Takes one that it has not.
     void take(uint64_t fragment, const std::byte* data, uint32_t count);
     static constexpr uint64_t kMostKept = 256 * 1024;  ///< of one sender
+    static constexpr uint64_t kMostAhead = 64 * 1024;  ///< fragments; windows have a few hundred
 
   private:
     friend class Desk;
@@ -63,10 +69,11 @@ class Arrival {
 
     Receive* receive_ = nullptr;
     bool taken_back_ = false;  ///< its receive was withdrawn: what comes is thrown away
+    const uint64_t fragments_;
     const std::shared_ptr<uint64_t> total_;
     uint64_t charged_ = 0;
     std::vector<std::byte> kept_;
-    std::vector<bool> got_;
+    std::vector<bool> got_;  ///< of fragments up to the last that has come
     uint64_t have_ = 0, first_missing_ = 0;
 };
 

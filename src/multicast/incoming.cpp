@@ -79,11 +79,11 @@ void Incoming::take_data(const Datagram& datagram, Message& message, uint64_t no
         message.ask_again_at = UINT64_MAX;
     }
     Arrival& arrival = *message.arrival;
-    if (arrival.bytes != head.bytes || arrival.piece != head.piece) return;
+    if (arrival.bytes != head.bytes || arrival.piece != head.piece || !arrival.is_near(head.fragment)) return;
     message.seen = std::max<uint64_t>(message.seen, head.fragment + uint64_t{1});
     if (arrival.has(head.fragment)) {
         ++duplicates_;
-    } else if (arrival.takes()) {
+    } else if (arrival.takes(head.fragment)) {
         arrival.take(head.fragment, datagram.body, datagram.bytes);
         note_progress(message, head.fragment, now);
     }

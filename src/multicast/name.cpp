@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <vector>
 
 namespace starling::multicast {
@@ -49,6 +50,12 @@ int name_of(std::span<const link::Process> members, uint64_t number, transport::
     for (const link::Process& member : members) words.insert(words.end(), {member.job->address().id, member.rank});
     out.key = std::max<uint64_t>(keyed_hash(secret, words), 1);
     out.place = out.key;
+    // Not told by the key, which stands in each datagram: other words make other hashes.
+    for (uint64_t i = 0; i < std::size(out.secret); ++i) {
+        words.push_back(i);
+        out.secret[i] = keyed_hash(secret, words);
+        words.pop_back();
+    }
     if (!one_job) return MPI_SUCCESS;
     // The network's tables hold addresses: groups of other processes on the same hosts need no more of them.
     words = {number};

@@ -254,6 +254,7 @@ struct Completion {
 struct GroupName {
     uint64_t place = 0;  ///< groups of one place may have an address of the network in common
     uint64_t key = 0;    ///< of this group alone: its datagrams show it, and what shows another is dropped. Not 0
+    uint64_t secret[4] = {};  ///< its members' alone, who seal by it what they send
 };
 
 /// Whom a group's datagrams are told, from inside poll() only; he may send, and must neither join nor leave.

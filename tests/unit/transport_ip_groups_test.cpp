@@ -2,8 +2,11 @@
 // come, refuse or are closed. Sockets are those of the loopback device, where what one sends comes to all.
 #include "transport/ip/groups.h"
 
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <memory>
@@ -108,6 +111,65 @@ TEST_F(Groups, GoByPortsWhereAllHaveThem) {
     expect_heard(std::string(GroupSockets::kPayload, 'x'), true);
     EXPECT_EQ(hosts[1]->others, 0);
     EXPECT_EQ(fabric.port(0).sent, 2u);
+}
+
+/// Any user of a host can listen to the group, and send to it.
+class Stranger {
+  public:
+    Stranger() {
+        const int one = 1;
+        setsockopt(fd_, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+        sockaddr_in any{};
+        any.sin_family = AF_INET;
+        any.sin_port = htons(static_cast<uint16_t>(config().multicast_port));
+        EXPECT_EQ(bind(fd_, reinterpret_cast<sockaddr*>(&any), sizeof any), 0);
+        GroupRange range;
+        EXPECT_EQ(GroupRange::parse("239.192.0.0/14", range), MPI_SUCCESS);
+        to_ = any;
+        to_.sin_addr.s_addr = range.address(kName.place);
+        const ip_mreqn group{{to_.sin_addr.s_addr}, {htonl(INADDR_LOOPBACK)}, 0};
+        EXPECT_EQ(setsockopt(fd_, IPPROTO_IP, IP_ADD_MEMBERSHIP, &group, sizeof group), 0);
+        EXPECT_EQ(setsockopt(fd_, IPPROTO_IP, IP_MULTICAST_IF, &group, sizeof group), 0);
+    }
+    ~Stranger() { close(fd_); }
+    std::string hear() {
+        char buffer[2000];
+        const ssize_t got = recv(fd_, buffer, sizeof buffer, MSG_DONTWAIT);
+        return {buffer, got > 0 ? static_cast<size_t>(got) : 0};
+    }
+    void say(const std::string& bytes) {
+        EXPECT_EQ(sendto(fd_, bytes.data(), bytes.size(), 0, reinterpret_cast<sockaddr*>(&to_), sizeof to_),
+                  static_cast<ssize_t>(bytes.size()));
+    }
+
+  private:
+    const int fd_ = socket(AF_INET, SOCK_DGRAM, 0);
+    sockaddr_in to_{};
+};
+
+TEST_F(Groups, StrangersReadForgeAndRepeatNothing) {
+    open();
+    for (int i = 0; i < 2; ++i) fabric.port(i).refuses_groups = true;
+    for (auto& host : hosts) host->join();
+    Stranger stranger;
+    expect_heard("the password", false);
+    std::string heard;
+    while (heard.empty()) heard = stranger.hear();
+    EXPECT_EQ(heard.size(), sizeof kName.key + 12 + kSealBytes);
+    EXPECT_EQ(heard.find("password"), std::string::npos);
+    const uint64_t before = counters.strangers_group;
+    std::string changed = heard, made(heard.substr(0, sizeof kName.key) + "the password"), cut = heard.substr(0, 20);
+    changed[10] = static_cast<char>(changed[10] ^ 1);
+    std::string renumbered = heard;
+    renumbered[renumbered.size() - kSealTag - 8] = 77;
+    for (const std::string& one : {heard, changed, made, cut, renumbered, made + std::string(kSealBytes, 'x')})
+        stranger.say(one);
+    // Both hear all six, each.
+    for (int i = 0; i < 1'000'000 && counters.strangers_group < before + 12; ++i)
+        for (auto& host : hosts) host->poll();
+    EXPECT_EQ(counters.strangers_group, before + 12);
+    expect_heard("the next", false);
+    EXPECT_EQ(hosts[1]->heard.texts.size(), 2u);
 }
 
 TEST_F(Groups, OneThatHasLeftHearsNothing) {

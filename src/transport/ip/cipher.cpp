@@ -112,14 +112,14 @@ class Sodium final : public Cipher {
 
 }  // namespace
 
-int Cipher::load(std::unique_ptr<Cipher>& out) {
+int Cipher::load(std::unique_ptr<Cipher>& out, const char* setting) {
     void* const library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
     auto made = std::make_unique<Sodium>();
     if (!library || !made->find(library))
         return fail(MPI_ERR_OTHER,
-                    "STARLING_ENCRYPTION=on needs %s, which can't be used on this host (%s); install libsodium (Debian: "
-                    "libsodium23) on all hosts, or set it to off",
-                    kLibrary, library ? "it lacks functions" : dlerror());
+                    "%s needs %s, which can't be used on this host (%s); install libsodium (Debian: libsodium23) on all hosts, "
+                    "or set it to off",
+                    setting, kLibrary, library ? "it lacks functions" : dlerror());
     out = std::move(made);
     return MPI_SUCCESS;
 }

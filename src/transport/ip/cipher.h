@@ -1,5 +1,5 @@
 // The ciphers that seal what goes between hosts, ChaCha20-Poly1305 (RFC 8439) and AES-256-GCM, and BLAKE2b, which makes their keys:
-// libsodium's. The library is loaded by the first who needs it, so a process whose job does not encrypt has no cryptography in it.
+// libsodium's. The library is loaded by the first who needs it, so a process whose job neither encrypts nor uses groups has no cryptography in it.
 #pragma once
 
 #include <cstddef>
@@ -39,8 +39,8 @@ Bytes bytes_of(const Value& value) {
 /// Thread-safe: nothing in it changes.
 class Cipher {
   public:
-    /// MPI_ERR_OTHER with failure_text() where libsodium is not installed.
-    static int load(std::unique_ptr<Cipher>& out);
+    /// `setting` is what the user has set, and needs it. MPI_ERR_OTHER with failure_text() where libsodium is not installed.
+    static int load(std::unique_ptr<Cipher>& out, const char* setting = "STARLING_ENCRYPTION=on");
     virtual ~Cipher() = default;
 
     /// Whether it can do AES. Can be denied, for tests.

@@ -63,8 +63,9 @@ struct GroupSockets::Incoming {
     alignas(cmsghdr) std::byte control[kBatch][CMSG_SPACE(sizeof(int))];
 };
 
-GroupMember::GroupMember(GroupSockets& by, const transport::GroupName& name, uint32_t address, transport::Audience& audience)
-    : by_(by), name_(name), address_(address), audience_(audience), tries_(by.tries_) {}
+GroupMember::GroupMember(GroupSockets& by, const transport::GroupName& name, uint32_t address, GroupSeal& seal,
+                         transport::Audience& audience)
+    : by_(by), name_(name), address_(address), seal_(seal), audience_(audience), tries_(by.tries_) {}
 
 void GroupMember::unheard() {
     flush();
@@ -91,6 +92,7 @@ GroupSockets::~GroupSockets() {
 int GroupSockets::open() {
     if (const int error = GroupRange::parse(config().multicast_range ? config().multicast_range : "239.192.0.0/14", range_))
         return error;
+    if (const int error = Cipher::load(cipher_, "STARLING_MULTICAST")) return error;
     RailChoice choice;
     if (const int error = RailChoice::parse(config().ip_interfaces, choice)) return error;
     if (const int error = rails_.open(choice)) return error;
@@ -152,12 +154,19 @@ int GroupSockets::join(const transport::GroupName& name, transport::Audience& au
                     error == ENOBUFS ? "the kernel's limit of groups is reached (net.ipv4.igmp_max_memberships)"
                                      : std::strerror(error));
     }
-    auto member = std::make_unique<GroupMember>(*this, name, address, audience);
+    auto member = std::make_unique<GroupMember>(*this, name, address, seal_for(name), audience);
     members_.emplace(name.key, member.get());
     Address& by = addresses_[address];
     if (by.users++ == 0) enter_ports(address, by);
     out = std::move(member);
     return MPI_SUCCESS;
+}
+
+GroupSeal& GroupSockets::seal_for(const transport::GroupName& name) {
+    if (seals_.size() >= kMostSeals) std::erase_if(seals_, [this](const auto& seal) { return !members_.contains(seal.first); });
+    std::unique_ptr<GroupSeal>& seal = seals_[name.key];
+    if (!seal) seal = std::make_unique<GroupSeal>(*cipher_, name.secret);
+    return *seal;
 }
 
 void GroupSockets::leave(GroupMember& member) {
@@ -201,7 +210,7 @@ bool GroupSockets::send(GroupMember& member, const iovec* parts, int count) {
         const verbs::Status status = send_by_port(member, *port, parts, count);
         if (status == verbs::Status::done || status == verbs::Status::busy) return status == verbs::Status::done;
     }
-    size_t bytes = sizeof member.name_.key;
+    size_t bytes = sizeof member.name_.key + kSealBytes;
     for (int i = 0; i < count; ++i) bytes += parts[i].iov_len;
     Run& run = *run_;
     if (run.count > 0 && (run.to != &member || run.ended || run.count == kMostRun || bytes > run.piece)) flush();
@@ -209,13 +218,20 @@ bool GroupSockets::send(GroupMember& member, const iovec* parts, int count) {
     run.to = &member;
     run.ended = bytes < run.piece;
     ++run.count;
-    const auto put = [&run](const void* data, size_t length) {
-        std::memcpy(run.data + run.bytes, data, length);
-        run.bytes += length;
-    };
-    put(&member.name_.key, sizeof member.name_.key);
-    for (int i = 0; i < count; ++i) put(parts[i].iov_base, parts[i].iov_len);
+    run.bytes += member.seal(run.data + run.bytes, parts, count);
     return true;
+}
+
+/// Writes a datagram; its length.
+size_t GroupMember::seal(std::byte* to, const iovec* parts, int count) const {
+    std::memcpy(to, &name_.key, sizeof name_.key);
+    size_t bytes = sizeof name_.key;
+    for (int i = 0; i < count; ++i) {
+        std::memcpy(to + bytes, parts[i].iov_base, parts[i].iov_len);
+        bytes += parts[i].iov_len;
+    }
+    seal_.seal(to, bytes);
+    return bytes + kSealBytes;
 }
 
 void GroupSockets::flush() {
@@ -292,16 +308,16 @@ bool GroupSockets::receive(int fd) {
     return count > 0;
 }
 
-void GroupSockets::take(const std::byte* data, size_t bytes) {
+void GroupSockets::take(std::byte* data, size_t bytes) {
     uint64_t key = 0;
     if (bytes >= sizeof key) std::memcpy(&key, data, sizeof key);
     const auto found = members_.find(key);
-    if (bytes <= sizeof key || found == members_.end()) {
+    if (bytes <= sizeof key || found == members_.end() || !found->second->seal_.open(data, bytes)) {
         ++counters.strangers_group;
         return;
     }
     ++counters.datagrams_group_received;
-    found->second->audience_.datagram(data + sizeof key, static_cast<uint32_t>(bytes - sizeof key));
+    found->second->audience_.datagram(data + sizeof key, static_cast<uint32_t>(bytes - sizeof key - kSealBytes));
 }
 
 bool GroupSockets::poll(uint64_t now) {

@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "transport/ip/group_seal.h"
 #include "transport/ip/rails.h"
 #include "transport/transport.h"
 #include "transport/verbs/ports.h"
@@ -34,7 +35,8 @@ class GroupSockets;
 /// This process's membership in a group.
 class GroupMember final : public transport::Group {
   public:
-    GroupMember(GroupSockets& by, const transport::GroupName& name, uint32_t address, transport::Audience& audience);
+    GroupMember(GroupSockets& by, const transport::GroupName& name, uint32_t address, GroupSeal& seal,
+                transport::Audience& audience);
     ~GroupMember() override;
 
     bool send(const iovec* parts, int count) override;
@@ -43,17 +45,20 @@ class GroupMember final : public transport::Group {
 
   private:
     friend class GroupSockets;
+    size_t seal(std::byte* to, const iovec* parts, int count) const;
+
     GroupSockets& by_;
     const transport::GroupName name_;
     const uint32_t address_;  ///< network byte order
+    GroupSeal& seal_;
     transport::Audience& audience_;
     uint32_t tries_;  ///< which of the usable rails it sends by
 };
 
 class GroupSockets {
   public:
-    /// Of a datagram on Ethernet, behind the key. Where an interface takes less the kernel cuts it.
-    static constexpr uint32_t kPayload = 1500 - 28 - 8;
+    /// Of a datagram on Ethernet, between the key and the seal. Where an interface takes less the kernel cuts it.
+    static constexpr uint32_t kPayload = 1500 - 28 - 8 - kSealBytes;
 
     /// `epoll`: where the sockets are watched, as `bit`. `ports`: null, or there for longer.
     GroupSockets(int epoll, uint32_t bit, verbs::Ports* ports);
@@ -75,14 +80,16 @@ class GroupSockets {
     friend class GroupMember;
     static constexpr int kBatch = 8;            ///< receives at a time
     static constexpr size_t kRoom = 64 * 1024;  ///< of a datagram, or a run of them
-    static constexpr size_t kMostRun = 32;      ///< datagrams that the kernel is given at a time
+    static constexpr size_t kMostSeals = 1024;  ///< of groups, before those that were left are forgotten
+    static constexpr size_t kDatagram = 1500 - 28;
+    static constexpr size_t kMostRun = 32;  ///< datagrams that the kernel is given at a time
     struct Incoming;
     /// Datagrams of equal length that wait to be sent, but for the last, which may be shorter.
     struct Run {
         GroupMember* to = nullptr;
         size_t count = 0, piece = 0, bytes = 0;
         bool ended = false;
-        std::byte data[kMostRun * 1500];
+        std::byte data[kMostRun * kDatagram];
     };
 
     /// One that groups of ours have, perhaps several.
@@ -109,7 +116,8 @@ class GroupSockets {
     uint32_t ready_ports(const GroupMember& member) const;
     verbs::Membership* port_for(const GroupMember& member) const;
     verbs::Status send_by_port(const GroupMember& member, verbs::Membership& port, const iovec* parts, int count);
-    void take(const std::byte* data, size_t bytes);
+    void take(std::byte* data, size_t bytes);
+    GroupSeal& seal_for(const transport::GroupName& name);
 
     const int epoll_;
     const uint32_t bit_;
@@ -118,7 +126,9 @@ class GroupSockets {
     int sockets_[Rails::kMost];
     uint32_t interfaces_[Rails::kMost] = {};  ///< that they send by: a rail's place may have become another's
     uint64_t rails_at_ = 0;
-    std::unordered_map<uint64_t, GroupMember*> members_;  ///< by key
+    std::unique_ptr<Cipher> cipher_;
+    std::unordered_map<uint64_t, std::unique_ptr<GroupSeal>> seals_;  ///< by key; of groups that were left, too
+    std::unordered_map<uint64_t, GroupMember*> members_;              ///< by key
     std::unordered_map<uint32_t, Address> addresses_;
     verbs::Ports* const ports_;
     uint32_t ports_seen_ = 0;  ///< their version, as of the last look

@@ -14,7 +14,7 @@ void GroupSockets::enter_ports(uint32_t address, Address& by) {
     for (uint16_t i = 0; ports_ && i < verbs::Ports::kMost; ++i) {
         if (by.by_port[i] || !ports_->usable(i)) continue;
         verbs::Port& port = *ports_->port(i);
-        if (port.datagram_limit() >= kPayload + sizeof(uint64_t)) by.by_port[i] = port.join(gid);
+        if (port.datagram_limit() >= kDatagram) by.by_port[i] = port.join(gid);
     }
 }
 
@@ -72,9 +72,9 @@ verbs::Membership* GroupSockets::port_for(const GroupMember& member) const {
 }
 
 verbs::Status GroupSockets::send_by_port(const GroupMember& member, verbs::Membership& port, const iovec* parts, int count) {
-    iovec all[4] = {{const_cast<uint64_t*>(&member.name_.key), sizeof member.name_.key}};
-    for (int i = 0; i < count; ++i) all[i + 1] = parts[i];
-    const verbs::Status status = port.send(all, count + 1);
+    std::byte datagram[kDatagram];
+    const iovec whole{datagram, member.seal(datagram, parts, count)};
+    const verbs::Status status = port.send(&whole, 1);
     if (status != verbs::Status::done) return status;
     ++counters.datagrams_group_sent;
     ++counters.datagrams_group_verbs;
@@ -86,7 +86,10 @@ bool GroupSockets::take_from_port(const std::byte* data, size_t bytes) {
     if (bytes <= sizeof key) return false;
     std::memcpy(&key, data, sizeof key);
     if (!members_.contains(key)) return false;
-    take(data, bytes);
+    std::byte datagram[kDatagram];
+    if (bytes > sizeof datagram) return false;
+    std::memcpy(datagram, data, bytes);
+    take(datagram, bytes);
     return true;
 }
 
