@@ -69,6 +69,12 @@ int creation_failure(const char* step, uint32_t size) {
         return fail(MPI_ERR_OTHER, "no file descriptor left for the job's shared memory (%s: %s); raise `ulimit -n`", step,
                     std::strerror(error));
     }
+    if (error == EPERM || error == EACCES || error == ENOSYS) {
+        return fail(MPI_ERR_OTHER,
+                    "the job's shared memory can't be made: %s is refused (%s), by a seccomp filter of the container, perhaps; "
+                    "let it through",
+                    step, std::strerror(error));
+    }
     return fail(MPI_ERR_NO_MEM,
                 "cannot create the shared memory of a job of %u processes (%s: %s); free memory, or start "
                 "fewer processes",
@@ -308,6 +314,11 @@ int JobSegment::open(const JobAddress& address, JobSegment& out) {
             return fail(MPI_ERR_OTHER, "no file descriptor left to open the shared memory of job %llx; raise `ulimit -n`",
                         static_cast<unsigned long long>(address.id));
         }
+        if (access("/proc/self/fd", F_OK) != 0)
+            return fail(
+                MPI_ERR_OTHER,
+                "there is no /proc here, where the shared memory of job %llx is found: mount it (mount -t proc proc /proc)",
+                static_cast<unsigned long long>(address.id));
         return fail(MPI_ERR_PROC_ABORTED, "job %llx is gone, or belongs to another user or container (%s: %s)",
                     static_cast<unsigned long long>(address.id), path, std::strerror(error));
     }

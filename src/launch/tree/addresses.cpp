@@ -56,7 +56,7 @@ int own_addresses(std::string_view filter, std::vector<std::string>& out) {
             }
             if (!out.empty()) return MPI_SUCCESS;
         }
-        return fail(MPI_ERR_OTHER, "this machine has no network interface that is up, not even loopback");
+        return fail(MPI_ERR_OTHER, "this machine has no network interface that is up and has an IPv4 address, not even loopback; daemons need one");
     }
     while (!filter.empty()) {
         const size_t comma = std::min(filter.find(','), filter.size());
