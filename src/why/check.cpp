@@ -20,18 +20,21 @@ bool read_text(const char (&from)[N], std::string& out) {
 
 double seconds_since(uint64_t then, uint64_t now) { return then < now ? static_cast<double>(now - then) * 1e-9 : 0; }
 
+constexpr uint32_t kMostMembers = 1u << 20;
+
 bool read_communicator(const Account::Communicator& from, Communicator& to) {
     to.context = from.context;
     to.size = from.size;
     to.rank = from.rank;
     to.inter = from.inter != 0;
     if (from.size == 0 || from.inter > 1 || !read_text(from.name, to.name)) return false;
-    if (from.runs > Account::kRuns) return true;
+    // More than a job can have: nobody goes through so many.
+    if (from.runs > Account::kRuns || from.size > kMostMembers) return true;
     uint64_t members = 0;
     for (uint32_t i = 0; i < from.runs; ++i) {
         const Account::Run& run = from.run[i];
         const int64_t last = run.first + (static_cast<int64_t>(run.count) - 1) * run.stride;
-        if (run.count == 0 || last < 0 || last > INT32_MAX || run.first > INT32_MAX) return false;
+        if (run.count == 0 || (run.stride == 0 && run.count > 1) || last < 0 || last > INT32_MAX || run.first > INT32_MAX) return false;
         members += run.count;
         to.runs.push_back(run);
     }

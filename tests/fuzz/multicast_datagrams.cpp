@@ -86,7 +86,7 @@ std::string datagram_of(const Recipe& recipe) {
     head.context = recipe.context % 3 + 4;
     head.call = recipe.serial % 5;
     head.piece = 256;
-    head.bytes = recipe.liar & 32 ? recipe.bytes : recipe.bytes % 2000;
+    head.bytes = recipe.liar & 32 ? uint64_t{recipe.bytes} << (recipe.liar & 128 ? 8 : 0) : recipe.bytes % 2000;
     const uint64_t fragments = fragments_of(head.bytes, head.piece);
     head.fragment = recipe.liar & 64 ? recipe.fragment : static_cast<uint32_t>(recipe.fragment % fragments);
     std::string out(reinterpret_cast<const char*>(&head), sizeof head);
