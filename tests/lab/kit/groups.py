@@ -12,7 +12,8 @@ CAST = """
 import socket, sys
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.setsockopt(0, socket.IP_MULTICAST_IF, socket.inet_aton(sys.argv[1]))
-for _ in range(int(sys.argv[4])): s.sendto(bytes.fromhex(sys.argv[5]), (sys.argv[2], int(sys.argv[3])))
+for text in sys.argv[5:]:
+    for _ in range(int(sys.argv[4])): s.sendto(bytes.fromhex(text), (sys.argv[2], int(sys.argv[3])))
 """
 
 
@@ -24,6 +25,10 @@ class Groups:
     def cast(self, host, group, port, data, count=1):
         """A host, member or not, sends so many datagrams to a group."""
         self.lab.must(host, [sys.executable, "-c", CAST, f"10.77.0.{host}", group, port, count, data.hex()])
+
+    def cast_all(self, host, group, port, texts, count):
+        """Each of several, from one process: while a job runs that does not wait for it."""
+        self.lab.must(host, [sys.executable, "-c", CAST, f"10.77.0.{host}", group, port, count, *[text.hex() for text in texts]])
 
     def snoop(self):
         """Waits until the switch sends what goes to a group to its members alone. Before, for a second or so, all get everything: also
