@@ -126,14 +126,17 @@ def squat(names):
 
 
 def forge(draw, mpiexec):
-    own = subprocess.Popen([mpiexec, "-n", "1", "sleep", "100"])
+    own = subprocess.Popen([mpiexec, "-n", "1", "sleep", "100"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     image = None
-    while image is None:
+    while image is None and own.poll() is None:
         for fd in os.listdir(f"/proc/{own.pid}/fd"):
             path = f"/proc/{own.pid}/fd/{fd}"
-            if os.path.exists(path) and os.readlink(path).startswith("/memfd:starling-job") and os.stat(path).st_size > 0:
-                with open(path, "rb") as file:
-                    image = file.read(64 << 10)
+            try:
+                if os.readlink(path).startswith("/memfd:starling-job") and os.stat(path).st_size > 0:
+                    with open(path, "rb") as file:
+                        image = file.read(64 << 10)
+            except OSError:  # it opens and closes others meanwhile
+                continue
     own.kill()
     own.wait()
     image = struct.pack("<Q", 0x31676e696c726174) + image[8:]
