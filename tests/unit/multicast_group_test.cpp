@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <deque>
 
 #include "multicast_world.h"
@@ -422,4 +423,17 @@ TEST(MulticastGroup, AReceiveMayBeWithdrawnAndTheMessageIsThrownAway) {
 }
 
 }  // namespace
+
+TEST(Datagrams, ATestMayHaveAnyNumber) {
+    for (const uint32_t number : {1u, 0x7fffffffu, 0x80000001u, ~0u}) {
+        Head head{};
+        head.magic = Head::kMagic, head.version = Head::kVersion, head.word = Word::ready;
+        head.serial = number;
+        std::byte bytes[sizeof head];
+        std::memcpy(bytes, &head, sizeof head);
+        Datagram datagram;
+        EXPECT_TRUE(decode(bytes, sizeof bytes, 2, datagram)) << number;
+    }
+}
+
 }  // namespace starling::multicast::testing
