@@ -121,21 +121,33 @@ int open_board(Window& window, const comm::Group& group, const std::vector<Claim
     return MPI_SUCCESS;
 }
 
+/// Where each one's part of a shared window begins, and how long it is in all. False: that is more than there are addresses.
+bool lay_out(Window& window, const std::vector<Claim>& claims, bool apart, uint64_t& all, uint64_t& alignment) {
+    constexpr uint64_t kMost = uint64_t{1} << 62;  // all sums below stay under it, so no part begins where another lies
+    all = 0;
+    alignment = kPage;
+    for (const Claim& claim : claims) {
+        const uint64_t own = std::max(kPage, claim.alignment);
+        if (static_cast<uint64_t>(claim.bytes) > kMost || own > kMost) return false;
+        if (apart) all = (all + own - 1) / own * own;
+        window.offsets.push_back(all);
+        all += static_cast<uint64_t>(claim.bytes);
+        alignment = std::max(alignment, own);
+        if (all > kMost) return false;
+    }
+    all = std::max(to_pages(all), kPage);
+    return true;
+}
+
 /// All memory of a shared window, one part after the other; the first process makes it. Needs no memory of this process's own before the
 /// last step in which it meets the others.
 int share(Window& window, comm::Comm& comm, const std::vector<Claim>& claims, bool apart) {
     if (static_cast<int>(window.neighbours.size()) != comm.size)
         return fail(MPI_ERR_RMA_SHARED,
                     "the communicator has processes on other hosts: MPI_Comm_split_type makes one that has not");
-    uint64_t all = 0, alignment = kPage;
-    for (const Claim& claim : claims) {
-        const uint64_t own = std::max(kPage, claim.alignment);
-        if (apart) all = (all + own - 1) / own * own;
-        window.offsets.push_back(all);
-        all += static_cast<uint64_t>(claim.bytes);
-        alignment = std::max(alignment, own);
-    }
-    all = std::max(to_pages(all), kPage);
+    uint64_t all, alignment;
+    if (!lay_out(window, claims, apart, all, alignment))
+        return fail(MPI_ERR_SIZE, "the parts of a shared window are longer together than there are addresses: ask for less");
     shm::PagesName memory;
     if (comm.rank == 0 && window.pages.make(all, alignment)) memory = window.pages.name();
     collective::CommCall call(comm, true);

@@ -70,16 +70,22 @@ std::vector<int> ranks_of(const Window& window, const comm::Group& group) {
 
 int not_in_window() { return fail(MPI_ERR_GROUP, "the group has members that the window does not have"); }
 
-/// Sends a message without data to each, and waits until it is out.
-int tell(Window& window, const std::vector<int>& ranks, int tag) {
+/// Sends a message without data to each.
+void tell(Window& window, std::list<message::SendRequest>& requests, const std::vector<int>& ranks, int tag) {
+    for (const int rank : ranks)
+        message::start_send(requests.emplace_back(), window.comm->point_to_point, nullptr, 0, collective::byte_type(), rank,
+                            tag, message::Mode::standard);
+}
+
+/// Waits for all of them. The first error.
+template <class Requests>
+int wait_for(Requests& requests) {
     int first = MPI_SUCCESS;
-    for (const int rank : ranks) {
-        message::SendRequest request;
-        message::start_send(request, window.comm->point_to_point, nullptr, 0, collective::byte_type(), rank, tag,
-                            message::Mode::standard);
+    for (auto& request : requests) {
         progress::wait(request);
         if (const int error = progress::error_of(request); error && !first) first = error;
     }
+    requests.clear();
     return first;
 }
 
@@ -166,12 +172,7 @@ int start(Window& window, const comm::Group& group, int assertion) {
     if (assertion & MPI_MODE_NOCHECK) return MPI_SUCCESS;
     std::deque<message::ReceiveRequest> posts;
     for (const int rank : ranks) listen(window, posts.emplace_back(), rank, kPosted);
-    int first = MPI_SUCCESS;
-    for (message::ReceiveRequest& request : posts) {
-        progress::wait(request);
-        if (const int error = progress::error_of(request); error && !first) first = error;
-    }
-    return first;
+    return wait_for(posts);
 }
 
 int complete(Window& window) {
@@ -186,7 +187,9 @@ int complete(Window& window) {
     window.group.clear();
     window.epoch = Epoch::none;
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    const int failed = tell(window, ranks, kCompleted);
+    std::list<message::SendRequest> completed;
+    tell(window, completed, ranks, kCompleted);
+    const int failed = wait_for(completed);
     return error ? error : failed;
 }
 
@@ -197,7 +200,8 @@ int post(Window& window, const comm::Group& group, int assertion) {
     window.exposed = true;
     for (const int rank : ranks) listen(window, window.completions.emplace_back(), rank, kCompleted);
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    return assertion & MPI_MODE_NOCHECK ? MPI_SUCCESS : tell(window, ranks, kPosted);
+    if (!(assertion & MPI_MODE_NOCHECK)) tell(window, window.posts, ranks, kPosted);
+    return MPI_SUCCESS;
 }
 
 int wait(Window& window, bool* flag) {
@@ -209,15 +213,12 @@ int wait(Window& window, bool* flag) {
             if (!request.done) return MPI_SUCCESS;
         *flag = true;
     }
-    int first = MPI_SUCCESS;
-    for (message::ReceiveRequest& request : window.completions) {
-        progress::wait(request);
-        if (const int error = progress::error_of(request); error && !first) first = error;
-    }
-    window.completions.clear();
+    const int first = wait_for(window.completions);
+    // Whoever has completed has taken its post. Without those of the dead, whose completions have failed.
+    const int posted = wait_for(window.posts);
     window.exposed = false;
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    return first;
+    return first ? first : posted;
 }
 
 int lock(Window& window, Held kind, int rank, int assertion) {

@@ -147,6 +147,7 @@ struct Window {
     std::vector<Remote*> group;                      ///< of MPI_Win_start
     bool exposed = false;                            ///< MPI_Win_post without its MPI_Win_wait
     std::list<message::ReceiveRequest> completions;  ///< of the processes it was posted to; empty, it takes no memory
+    std::list<message::SendRequest> posts;           ///< to the same, under way since MPI_Win_post, which does not block
 
     Desk desk;                 ///< for processes of other hosts
     bool awaits_ring = false;  ///< the desk has somebody pending, and neighbours have been told to ring

@@ -76,7 +76,11 @@ static void shared_over_hosts(void) {
     void* base;
     const int code = MPI_Win_allocate_shared(16, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
     EXPECT_INT(class_of(code), several_hosts ? MPI_ERR_RMA_SHARED : MPI_SUCCESS);
-    if (!several_hosts) OK(MPI_Win_free(&win));
+    if (several_hosts) return;
+    OK(MPI_Win_free(&win));
+    // Parts whose sum is not a number of bytes: of four of these it would be 0.
+    const int big = MPI_Win_allocate_shared((MPI_Aint)1 << 62, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    EXPECT_INT(class_of(big), size == 1 ? MPI_ERR_NO_MEM : MPI_ERR_SIZE);
 }
 
 /// Each call with a handle whose window is gone.
