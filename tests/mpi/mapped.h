@@ -15,7 +15,7 @@ __attribute__((unused)) static struct mapped look_at_mappings(void) {
     long kilobytes, size = 0;
     FILE* file = fopen("/proc/self/smaps", "r");
     while (file && fgets(line, sizeof line, file)) {
-        if (sscanf(line, "%*lx-%*lx %7s", rights) == 1) continue;
+        if (sscanf(line, "%*x-%*x %7s", rights) == 1) continue;
         if (sscanf(line, "Size: %ld kB", &kilobytes) == 1) size = kilobytes;
         if (rights[3] != 's') continue;
         if (sscanf(line, "Rss: %ld kB", &kilobytes) == 1) found.resident += kilobytes;
