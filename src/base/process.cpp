@@ -12,31 +12,63 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <initializer_list>
 
 namespace starling {
 
+namespace {
+
+constexpr int kParent = 2, kThreads = 18, kStart = 20;  // fields of /proc/<pid>/stat behind the name
+
+/// What /proc/<pid>/stat says behind the name, which ends at the last parenthesis: the state comes first. Null with errno if it can't
+/// be read.
+const char* read_status(pid_t pid, char (&text)[512]) {
+    char path[32];
+    std::snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return nullptr;
+    const ssize_t got = read(fd, text, sizeof text - 1);
+    const int error = errno;
+    close(fd);
+    errno = got < 0 ? error : EINVAL;
+    if (got <= 0) return nullptr;
+    text[got] = '\0';
+    const char* name_end = std::strrchr(text, ')');
+    return name_end && name_end[1] == ' ' ? name_end + 2 : nullptr;
+}
+
+/// The field that comes so many behind `state`, or null.
+const char* field_behind(const char* state, int count) {
+    const char* field = state;
+    for (int i = 1; field && i < count; ++i)
+        if ((field = std::strchr(field, ' '))) ++field;
+    return field;
+}
+
+}  // namespace
+
 bool process_gone(pid_t pid) {
     if (kill(pid, 0) != 0) return errno == ESRCH;
     // kill() finds zombies too, and where no one waits for orphans they stay.
-    char path[32], text[512];
-    std::snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return errno == ENOENT;
-    const ssize_t got = read(fd, text, sizeof text - 1);
-    close(fd);
-    if (got <= 0) return got < 0 && errno == ESRCH;
-    text[got] = '\0';
-    // The state follows the name, which ends at the last parenthesis; 17 fields further the threads are
-    // counted.
-    const char* field = std::strrchr(text, ')');
-    if (!field || field[1] != ' ' || (field[2] != 'Z' && field[2] != 'X')) return false;
-    field += 2;
-    for (int i = 0; field && i < 17; ++i)
-        if ((field = std::strchr(field, ' '))) ++field;
+    char text[512];
+    const char* state = read_status(pid, text);
+    if (!state) return errno == ENOENT || errno == ESRCH;
+    if (*state != 'Z' && *state != 'X') return false;
+    const char* threads = field_behind(state, kThreads);
     // A process whose first thread has ended is shown as a zombie while the others go on.
-    return !field || field[0] == '\0' || (field[0] <= '1' && field[1] == ' ');
+    return !threads || threads[0] == '\0' || (threads[0] <= '1' && threads[1] == ' ');
+}
+
+bool find_origin(pid_t pid, ProcessOrigin& out) {
+    char text[512];
+    const char* state = read_status(pid, text);
+    const char* parent = state ? field_behind(state, kParent) : nullptr;
+    const char* start = state ? field_behind(state, kStart) : nullptr;
+    if (!parent || !start) return false;
+    out = {static_cast<pid_t>(std::strtol(parent, nullptr, 10)), std::strtoull(start, nullptr, 10)};
+    return true;
 }
 
 namespace {

@@ -3,11 +3,21 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
+
 namespace starling {
 
 /// Whether no thread of process `pid` can execute any more: it is gone, or a zombie that no one has waited
 /// for yet. A system call or a few; for slow paths.
 bool process_gone(pid_t pid);
+
+/// Who started a process, and when that was, in ticks since the host booted: together with its number that tells a process from
+/// one that gets the number later. False if it is gone.
+struct ProcessOrigin {
+    pid_t parent = 0;
+    uint64_t start = 0;
+};
+bool find_origin(pid_t pid, ProcessOrigin& out);
 
 /// Writes out what the program has printed, before _exit(). Standard output and error only, and neither if another thread
 /// has it for longer than a moment: fflush(nullptr) waits for one that reads standard input, for instance.

@@ -113,6 +113,30 @@ void leave_at_exit() {
     _exit(1);  // not 0, whatever the program meant: some managers look at nothing else
 }
 
+// Who has inherited a rank's environment is not that rank while the rank lives: it is a program of its own that the rank has started, by
+// whatever detours (a worker of Python's multiprocessing, a solver). But what the launcher has started beside it, by a shell that is
+// no rank, was meant to be the rank itself.
+bool was_started_by_rank(const job::JobSegment& segment, const job::RankCell& cell) {
+    const job::RankState state = cell.state.load();
+    if (state != job::RankState::initialized && state != job::RankState::finalized) return false;
+    const pid_t rank = cell.pid.load();
+    ProcessOrigin origin;
+    for (pid_t pid = getpid(); find_origin(pid, origin) && origin.parent > 0; pid = origin.parent) {
+        if (origin.parent == segment.header().owner_pid) return false;
+        if (origin.parent != rank) continue;
+        const uint64_t started = cell.started.load();
+        return find_origin(rank, origin) && (started == 0 || started == origin.start);
+    }
+    return rank != getpid() && !process_gone(rank);  // who was in between has ended
+}
+
+int make_world_of_one(uint32_t& rank, job::JobSegment& segment) {
+    rank = 0;
+    if (const int error = job::JobSegment::create(1, nullptr, 0, segment)) return error;
+    std::snprintf(segment.header().command, sizeof segment.header().command, "%s", program_invocation_short_name);
+    return MPI_SUCCESS;
+}
+
 int join_managed(std::unique_ptr<managers::Manager> found, uint32_t& rank, job::JobSegment& segment) {
     management = new Management;
     management->manager = std::move(found);
@@ -125,7 +149,9 @@ int join_managed(std::unique_ptr<managers::Manager> found, uint32_t& rank, job::
     if (const int error = managers::join_host(job, id_of(job, manager.protocol()), segment, taken)) {
         // A program that a rank has started is not that rank: its failing is no reason to end the job.
         if (taken) delete std::exchange(management, nullptr);
-        return error;
+        if (!taken || !was_started_by_rank(segment, segment.cell(rank))) return error;
+        segment = job::JobSegment();
+        return make_world_of_one(rank, segment);
     }
     if (config().verbose > 0) {
         std::fprintf(stderr, "starling: rank %u of %u, started by another manager, found by %s as %s on %zu host%s\n", job.rank,
@@ -192,21 +218,26 @@ void advance(Question& question, job::JobSegment& segment, uint32_t rank) {
     if (!asked) question.state.store(Question::idle, std::memory_order_relaxed);
 }
 
+int join_launched(const job::Identity& identity, uint32_t& rank, job::JobSegment& segment) {
+    if (const int error = job::JobSegment::open(identity.job, segment)) return error;
+    if (!was_started_by_rank(segment, segment.cell(identity.rank))) return MPI_SUCCESS;
+    segment = job::JobSegment();
+    return make_world_of_one(rank, segment);
+}
+
 }  // namespace
 
 int join_job(uint32_t& rank, job::JobSegment& segment) {
     job::Identity identity;
     if (const int error = job::read_identity(identity)) return error;
     rank = identity.rank;
-    if (identity.launched) return job::JobSegment::open(identity.job, segment);
+    if (identity.launched) return join_launched(identity, rank, segment);
     std::unique_ptr<managers::Manager> manager;
     if (const int error = find_manager(manager)) return error;
     if (manager) return join_managed(std::move(manager), rank, segment);
     if (config().pmi != Pmi::none && config().singleton != Singleton::allow)
         if (const int error = refuse_loneliness()) return error;
-    if (const int error = job::JobSegment::create(1, nullptr, 0, segment)) return error;
-    std::snprintf(segment.header().command, sizeof segment.header().command, "%s", program_invocation_short_name);
-    return MPI_SUCCESS;
+    return make_world_of_one(rank, segment);
 }
 
 int publish_port(job::JobSegment& segment) {

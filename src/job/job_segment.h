@@ -61,6 +61,8 @@ struct alignas(64) RankCell {
     /// and only over 0; taken and set to 0 by the rank.
     std::atomic<uint32_t> given_up_by_rank;
     std::atomic<JobId> given_up_by_job;
+    std::atomic<uint64_t>
+        started;  ///< when the rank itself did (ProcessOrigin::start): its pid alone may be another's later; 0: not said
 };
 static_assert(sizeof(RankCell) == 64);
 inline constexpr uint32_t kNotBound = ~0u;

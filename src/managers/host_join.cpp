@@ -200,7 +200,7 @@ int join_host(const ManagedJob& job, job::JobId id, job::JobSegment& out, bool& 
                 case Answer::welcome:
                     return job::JobSegment::open(welcome.job, out);
                 case Answer::refused:
-                    taken = welcome.job.id != 0;
+                    taken = welcome.job.id != 0 && job::JobSegment::open(welcome.job, out) == MPI_SUCCESS;
                     return fail(MPI_ERR_OTHER, "%s", welcome.refusal.c_str());
                 case Answer::hung_up:
                     usleep(kPause);

@@ -45,7 +45,8 @@ control::Meeting host_meeting(job::JobId job);
 int connect_helper(job::JobId job);
 
 /// Maps this host's segment of the job, `id` being what id_of() says. It is made if this process is the
-/// first. MPI_SUCCESS, or an error class with failure_text(); `taken` then says whether another process is that rank already.
+/// first. MPI_SUCCESS, or an error class with failure_text(); `taken` then says whether another process is that rank already, in
+/// the segment that `out` is.
 int join_host(const ManagedJob& job, job::JobId id, job::JobSegment& out, bool& taken);
 
 }  // namespace starling::managers

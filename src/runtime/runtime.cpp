@@ -64,6 +64,8 @@ int start(int required) {
     job::RankCell& cell = segment.cell(rank);
     if (cell.state.load() != job::RankState::started)
         return fail(MPI_ERR_OTHER, "rank %u has called MPI_Init already, in another process that was started as it", rank);
+    ProcessOrigin origin;
+    if (find_origin(getpid(), origin)) cell.started.store(origin.start);
     cell.pid.store(getpid());
     if (config().profile) profile::start_counting();  // before the first peer
     link::Job* job = link::adopt_own_job(std::move(segment), rank);
