@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/room.h"
 #include "base/state.h"
+#include "job/handover.h"
 #include "link/locate.h"
 #include "link/peer.h"
 #include "link/transports.h"
@@ -45,6 +46,7 @@ Job* adopt_own_job(job::JobSegment&& segment, uint32_t rank) {
     Job* job = find_job(segment.address());
     job->segment_ = std::move(segment);
     me = {job, rank};
+    job::hand_over_through(job->segment().header());
     return job;
 }
 

@@ -20,7 +20,8 @@ ControlServer::ControlServer(Launcher& launcher)
     : launcher_(launcher),
       server_(
           launcher.loop(), [this](auto id, const control::Frame& frame) { return on_frame(id, frame); },
-          [this](auto id) { askers_.erase(id); }) {}
+          [this](auto id) { askers_.erase(id); }),
+      keeper_(launcher) {}
 
 bool ControlServer::start() {
     timespec now{};
@@ -28,7 +29,7 @@ bool ControlServer::start() {
     char name[64];
     std::snprintf(name, sizeof name, "starling-%u-%d-%lx", geteuid(), getpid(), static_cast<unsigned long>(now.tv_nsec));
     name_ = name;
-    if (server_.listen(name_)) return true;
+    if (server_.listen(name_) && keeper_.start(name_)) return true;
     fail(MPI_ERR_OTHER, "cannot listen for the job's processes: %s%s", std::strerror(errno),
          errno == EMFILE || errno == ENFILE ? "; raise `ulimit -n`" : "");
     return false;

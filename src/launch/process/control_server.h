@@ -7,6 +7,7 @@
 #include "control/control_protocol.h"
 #include "launch/common/frame_server.h"
 #include "launch/process/job.h"
+#include "launch/process/keeper.h"
 
 namespace starling::launch {
 
@@ -36,6 +37,7 @@ class ControlServer {
 
     Launcher& launcher_;
     FrameServer server_;
+    Keeper keeper_;
     std::string name_;
     std::unordered_map<FrameServer::ConnectionId, Asker> askers_;
 };

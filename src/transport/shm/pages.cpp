@@ -13,6 +13,7 @@
 
 #include "base/memory_limit.h"
 #include "base/state.h"
+#include "job/handover.h"
 
 namespace starling::shm {
 
@@ -58,6 +59,7 @@ std::byte* find_room(uint64_t bytes, uint64_t alignment) {
 Pages::~Pages() {
     if (data_) munmap(data_, bytes_);
     // A program that closes what it does not know may have a file of its own under that number by now.
+    if (kept_) job::take_back(name_.inode);
     struct stat status;
     if (owned_ && fstat(name_.descriptor, &status) == 0 && status.st_ino == name_.inode && status.st_dev == device_)
         close(name_.descriptor);
@@ -117,14 +119,21 @@ bool Pages::make(uint64_t bytes, uint64_t limit, uint64_t alignment) {
     owned_ = true;
     device_ = status.st_dev;
     name_ = {static_cast<int32_t>(getpid()), descriptor, status.st_ino};
+    // Where it can't, neighbours do without.
+    kept_ = job::is_closed_to_others() && job::hand_over(descriptor, name_.inode);
     return true;
 }
 
 bool Pages::open(const PagesName& name, uint64_t bytes, uint64_t limit, uint64_t alignment) {
     char path[48];
     std::snprintf(path, sizeof path, "/proc/%d/fd/%d", name.pid, name.descriptor);
-    const int descriptor = ::open(path, O_RDWR | O_CLOEXEC);
-    if (descriptor < 0) return false;
+    int descriptor = ::open(path, O_RDWR | O_CLOEXEC);
+    if (descriptor < 0) {
+        const int error = errno;
+        if (error == EACCES || error == EPERM) descriptor = job::fetch_handed_over(name.inode);
+        errno = error;
+        if (descriptor < 0) return false;
+    }
     struct stat status;
     const bool is_it = fstat(descriptor, &status) == 0 && status.st_ino == name.inode && S_ISREG(status.st_mode) &&
                        static_cast<uint64_t>(status.st_size) >= bytes;

@@ -59,6 +59,7 @@ class Pages {
         std::swap(name_, other.name_);
         std::swap(device_, other.device_);
         std::swap(owned_, other.owned_);
+        std::swap(kept_, other.kept_);
     }
     bool make(uint64_t bytes, uint64_t limit, uint64_t alignment);
     bool map(int descriptor, uint64_t bytes, uint64_t alignment = 0);
@@ -70,6 +71,7 @@ class Pages {
     PagesName name_;
     dev_t device_ = 0;
     bool owned_ = false;  ///< the descriptor is ours to close
+    bool kept_ = false;   ///< the launcher keeps it as well, for neighbours that may not open it here
 };
 
 }  // namespace starling::shm

@@ -1,0 +1,48 @@
+// Memory handed over as a descriptor: where the kernel lets nobody look into this process's /proc (a program that may be executed but
+// not read, one that runs with another group, prctl(PR_SET_DUMPABLE, 0)), neighbours can't open its memory there. Then the job's launcher
+// keeps the descriptor (launch/process/keeper.h), and gives it to every process of its jobs that asks.
+//
+// A call is one connection, one packet and one answer; it waits for a few seconds at most. Needs the library's lock.
+#pragma once
+
+#include <sys/un.h>
+
+#include <cstdint>
+#include <string_view>
+
+#include "job/job_segment.h"
+
+namespace starling::job {
+
+enum class Handover : uint32_t { give = 1, fetch = 2, take_back = 3 };
+
+/// What is asked for; `give` has the descriptor with it, the answer to `fetch` too.
+struct HandoverRequest {
+    Handover what;
+    uint32_t unused;
+    JobId job;
+    uint64_t secret[2];  ///< of the job's segment
+    uint64_t inode;      ///< of the memory
+};
+/// Not 0: it was done.
+using HandoverAnswer = uint32_t;
+
+/// Where the keeper listens whose control socket has this name: an abstract socket of whole packets. Length of the address.
+socklen_t keeper_address(std::string_view control_socket, sockaddr_un& address);
+
+/// A packet with a descriptor (-1: without). False with errno.
+bool send_with(int socket, const void* packet, size_t bytes, int descriptor);
+/// Takes one, with its descriptor, which is the caller's to close, or -1. How many bytes it had; 0 if there is none.
+size_t receive_with(int socket, void* packet, size_t room, int& descriptor);
+
+/// This process's own job, whose mapping stays.
+void hand_over_through(const JobHeader& own);
+/// Whether others may not look into this process.
+bool is_closed_to_others();
+/// The launcher keeps it from now on, until it is taken back or the job is over. False if it can't.
+bool hand_over(int descriptor, uint64_t inode);
+void take_back(uint64_t inode);
+/// Memory that somebody has handed over; the caller closes it. -1 if there is none.
+int fetch_handed_over(uint64_t inode);
+
+}  // namespace starling::job
