@@ -51,8 +51,8 @@ Operation& begin(const Context& context, What what) {
     return operation;
 }
 
-/// Variables of a neighbour the kernel copies, without its owner; but for words that might be seen half written, and as long as others
-/// are under way, which come first.
+/// Variables of a neighbour that are not mapped the kernel copies, without its owner; but for words that might be seen half written, as
+/// many kernels copy these by bytes, and as long as others are under way, which come first.
 void choose_way(Remote& remote, const Spot& spot, uint64_t bytes) {
     rma::Target& target = remote.target(spot.area);
     const bool by_kernel = spot.area == Area::data && remote.pid != 0 && bytes > 8 && target.open == 0;

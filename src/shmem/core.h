@@ -44,6 +44,7 @@ struct Near {
     std::byte** heaps = nullptr;      ///< where each PE's heap is mapped, null: nowhere (yet); written by the runtime only
     const std::atomic<uint32_t>** watching = nullptr;  ///< of each neighbour: not 0 while it waits for its memory to change
     uint32_t pes = 0;
+    bool forks = false;                ///< what is called around a fork is
     bool checks = false;               ///< STARLING_CHECK: every address is shown to the runtime
     std::atomic<int32_t> stored = -1;  ///< the PE that was stored to last, since all such PEs were woken; -1: none
     std::atomic<uint32_t> open = 0;    ///< accesses of the default context that are under way
@@ -79,6 +80,9 @@ void* starling_shmem_ptr(const char* name, void* team, const void* address, int 
 int starling_shmem_accessible(const char* name, const void* address, int pe);
 /// Ends the job with the sentence "what: why".
 [[noreturn]] void starling_shmem_complain(const char* name, const char* why);
+/// Around each fork, next to it: the child's variables are its own.
+void starling_shmem_before_fork();
+void starling_shmem_after_fork(bool child);
 
 // Memory; collective over all PEs.
 void* starling_shmem_allocate(const char* name, size_t alignment, size_t bytes, bool clear);

@@ -17,6 +17,7 @@
 #include "shmem/collective.h"
 #include "shmem/meet_all.h"
 #include "shmem/settings.h"
+#include "shmem/variables.h"
 
 namespace starling::shmem {
 
@@ -152,6 +153,7 @@ int starling_shmem_init(const char* name, int requested, int* provided) {
     const MutexGuard guard(life);
     if (world().phase == Phase::running) complain("OpenSHMEM is initialized already");
     constexpr int kLevels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE};
+    share_variables();  // before there are threads
     if (runtime::acquire(kLevels[requested])) complain_of_failure();
     world().level = requested;
     if (begin()) complain_of_failure();

@@ -1,5 +1,4 @@
 // This PE's symmetric memory: the heap, and the program's variables.
-#include <link.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@
 #include "rma/region.h"
 #include "shmem/call.h"
 #include "shmem/settings.h"
+#include "shmem/variables.h"
 #include "shmem/world.h"
 #include "transport/shm/region.h"
 
@@ -25,28 +25,6 @@ namespace starling::shmem {
 namespace {
 
 constexpr uint64_t kPage = 4096, kHugePage = 2u << 20;
-
-struct Found {
-    uintptr_t first = 0, last = 0;
-};
-
-/// The program's writable segments, without what the loader makes read-only. The program comes first of all objects.
-int find_variables(dl_phdr_info* info, size_t, void* out) {
-    Found& found = *static_cast<Found*>(out);
-    uintptr_t first = ~uintptr_t{0}, last = 0, read_only = 0;
-    for (int i = 0; i < info->dlpi_phnum; ++i) {
-        const ElfW(Phdr)& segment = info->dlpi_phdr[i];
-        const uintptr_t begin = info->dlpi_addr + segment.p_vaddr, end = begin + segment.p_memsz;
-        if (segment.p_type == PT_LOAD && (segment.p_flags & PF_W)) {
-            first = std::min(first, begin);
-            last = std::max(last, end);
-        } else if (segment.p_type == PT_GNU_RELRO) {
-            read_only = (end + kPage - 1) / kPage * kPage;
-        }
-    }
-    if (first < last) found = {std::max(first, std::min(read_only, last)), last};
-    return 1;
-}
 
 /// What all who can reach this job's memory can work out, and nobody else needs: datagrams have to show their receiver's key anyway.
 uint64_t secret_of(const link::Process& process, Area area) {
@@ -70,6 +48,9 @@ void publish() {
     shown.limit = world().heap.limit();
     shown.data = reinterpret_cast<uintptr_t>(world().data);
     shown.data_bytes = world().data_bytes;
+    hand_over_variables();
+    shown.data_descriptor = variables().name.descriptor;
+    shown.data_inode = variables().name.inode;
     delay_at("before a heap is shown");
     shown.ready.store(shm::SymmetricMemory::kReady);
 }
@@ -109,10 +90,13 @@ void map_neighbour(Remote& remote) {
     if (remote.heap.open(name, 0, shown.limit) && remote.heap.show(there)) remote.mapped[0] = remote.heap.data();
     remote.doorbell = &shm::Region(remote.process.job->segment().region(remote.process.rank)).doorbell();
     remote.watching = &shown.watching;
-    if (shown.data_bytes == world().data_bytes) {
-        remote.pid = cell.pid.load();
-        remote.data = shown.data;
-    }
+    if (shown.data_bytes != world().data_bytes) return;
+    remote.pid = cell.pid.load();
+    remote.data = shown.data;
+    const shm::PagesName variables{remote.pid, shown.data_descriptor, shown.data_inode};
+    const uint64_t offset = Variables::offset_of(shown.data);
+    if (variables.valid() && remote.variables.open(variables, offset + shown.data_bytes))
+        remote.mapped[1] = remote.variables.data() + offset;
 }
 
 std::unique_ptr<Remote> meet(const link::Process& process) {
@@ -156,10 +140,8 @@ int open_memory() {
                     "no address space for a symmetric heap of up to %llu bytes: set SHMEM_SYMMETRIC_SIZE to less",
                     static_cast<unsigned long long>(limit));
     madvise(world().pages.data(), world().heap.limit(), MADV_HUGEPAGE);
-    Found found;
-    dl_iterate_phdr(find_variables, &found);
-    world().data = reinterpret_cast<std::byte*>(found.first);
-    world().data_bytes = found.last - found.first;
+    world().data = variables().first;
+    world().data_bytes = variables().bytes;
     const link::Process& me = link::self();
     world().keys[0] = key_of(me, Area::heap, 0);
     world().keys[1] = key_of(me, Area::data, world().data_bytes);

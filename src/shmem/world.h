@@ -37,7 +37,7 @@ struct Remote {
     link::Process process;
     bool near = false;                  ///< on this host
     std::byte* mapped[2] = {};          ///< where its areas lie in this process; null: only the owner reaches them
-    shm::Pages heap;                    ///< of a neighbour
+    shm::Pages heap, variables;         ///< of a neighbour
     rma::Target targets[2];             ///< of its areas
     pid_t pid = 0;                      ///< of a neighbour whose variables the kernel copies; 0: none
     uint64_t data = 0;                  ///< where its variables are there

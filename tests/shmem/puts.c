@@ -1,6 +1,7 @@
 // Puts and gets of every type and width, blocking and not, strided and in blocks, on the default context and on one of its own; from the
 // heap and from static memory.
 #include "check.h"
+#include "private.h"
 #include "types.h"
 
 enum { N = 24 };
@@ -213,6 +214,7 @@ static void test_many(void) {
 static char variables[64 * N * 2];
 
 int main(void) {
+    keep_variables_private();
     shmem_init();
     me = shmem_my_pe();
     n = shmem_n_pes();

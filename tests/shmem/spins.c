@@ -1,5 +1,7 @@
-// Who looks at its memory in a loop of its own, and waits in no call, still carries out what others ask of it: static variables are changed by their owner.
+// Who looks at its memory in a loop of its own, and waits in no call, still carries out what others ask of it: static variables are changed by
+// their owner where it had threads before it was a PE (TEST_THREAD).
 #include "check.h"
+#include "private.h"
 
 static long count, other;
 static uint64_t signal_word;
@@ -28,8 +30,10 @@ static void signals(void) {
 }
 
 int main(void) {
+    const int private = keep_variables_private();
     shmem_init();
     me = shmem_my_pe(), n = shmem_n_pes();
+    if (n > 1) EXPECT_INT(shmem_ptr(&count, (me + 1) % n) == NULL, private);
     long seen, *heap = shmem_calloc(1, sizeof *heap);
     signals();
     SPIN("fetch", shmem_long_atomic_fetch(&count, me) != 1);

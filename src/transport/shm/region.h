@@ -27,6 +27,8 @@ struct alignas(64) SymmetricMemory {
     uint64_t inode;                  ///< of that file
     uint64_t limit;                  ///< bytes that it may grow to
     uint64_t data, data_bytes;       ///< the program's variables, in the rank's process
+    int32_t data_descriptor;         ///< of the file that they are in; -1: neighbours can't map them
+    uint64_t data_inode;             ///< of that file
     std::atomic<uint32_t> watching;  ///< threads of the rank that wait for memory of theirs to change: who changes it rings
 };
 
