@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "ip_tcp_pair.h"
@@ -350,6 +352,26 @@ TEST(Tcp, ADroppedConnectionIsNoticedByTheOther) {
     pair.high.connection = &pair.high.tcp->add({7, 1}, 1001, &pair.high, nullptr);
     pair.low.opened = pair.high.opened = 0;
     pair.open();
+}
+
+// A child that the program has forked has all descriptors too: what is closed here gives no events any more, which would name freed
+// memory, and the other side hears of the end.
+TEST(Tcp, AForkedChildKeepsNoConnectionAlive) {
+    Pair pair;
+    pair.open();
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(60);
+        while (true) pause();
+    }
+    pair.high.tcp->drop(*pair.high.connection);
+    EXPECT_TRUE(pair.until([&] { return pair.low.ended + pair.low.broken == 1; }));
+    pair.low.tcp->drop(*pair.low.connection);
+    pair.polls(5);
+    pollfd waiting{pair.high.tcp->wait_fd(), POLLIN, 0};
+    EXPECT_EQ(::poll(&waiting, 1, 0), 0);
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
 }
 
 TEST(Tcp, DroppingFromInsideAFrame) {

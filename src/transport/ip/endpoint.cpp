@@ -93,7 +93,7 @@ void Endpoint::State::open_doors() {
     for (const uint32_t address : usable) {
         uint32_t bit;
         int fd;
-        if (!udp.open_door(address, usable, bit, fd)) continue;
+        if (!udp.open_door(address, usable, epoll, bit, fd)) continue;
         epoll_event readable{};
         readable.events = EPOLLIN;
         readable.data.u64 = bit;

@@ -86,7 +86,13 @@ GroupSockets::GroupSockets(int epoll, uint32_t bit, verbs::Ports* ports)
 GroupSockets::~GroupSockets() {
     for (auto& [address, by] : addresses_) leave_ports(by);
     for (uint16_t i = 0; i < rails_.count(); ++i)
-        if (sockets_[i] >= 0) close(sockets_[i]);
+        if (sockets_[i] >= 0) close_socket(i);
+}
+
+// A forked child of the program may have the descriptor too, and would keep events coming.
+void GroupSockets::close_socket(uint16_t rail) {
+    epoll_ctl(epoll_, EPOLL_CTL_DEL, sockets_[rail], nullptr);
+    close(std::exchange(sockets_[rail], -1));
 }
 
 int GroupSockets::open() {
@@ -187,7 +193,7 @@ void GroupSockets::follow_rails(uint64_t now) {
     if (!rails_.refresh()) return;
     for (uint16_t i = 0; i < rails_.count(); ++i) {
         if (!rails_[i].usable) continue;
-        if (sockets_[i] >= 0 && interfaces_[i] != rails_[i].index) close(std::exchange(sockets_[i], -1));
+        if (sockets_[i] >= 0 && interfaces_[i] != rails_[i].index) close_socket(i);
         if (sockets_[i] < 0 && open_socket(i) != MPI_SUCCESS) continue;
         for (const auto& [address, by] : addresses_) enter(i, address);
     }

@@ -99,6 +99,7 @@ class GroupSockets {
     };
 
     int open_socket(uint16_t rail);
+    void close_socket(uint16_t rail);
     int enter(uint16_t rail, uint32_t address);
     void leave(GroupMember& member);
     void follow_rails(uint64_t now);

@@ -1,6 +1,7 @@
 #include "transport/ip/tcp.h"
 
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -133,6 +134,10 @@ void TcpEngine::close_socket(TcpSocket& socket) {
     if (socket.state == TcpSocket::State::open) --counters.sockets;
     if (socket.blocked) --blocked;
     socket.state = TcpSocket::State::dead;
+    // A child that the program has forked may have the descriptor too. Then closing it alone would neither stop events, which name the
+    // socket's memory, nor end the connection.
+    epoll_ctl(epoll, EPOLL_CTL_DEL, socket.fd, nullptr);
+    shutdown(socket.fd, SHUT_RDWR);
     close(socket.fd);
     std::erase(hot, &socket);
     std::erase(doomed, &socket);

@@ -1,6 +1,7 @@
 #include "transport/ip/udp.h"
 
 #include <netinet/udp.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -132,7 +133,7 @@ void Udp::tell_interfaces(bool wanted) {
     interfaces_ = wanted;
 }
 
-bool Udp::open_door(uint32_t address, std::span<const uint32_t> kept, uint32_t& bit, int& fd) {
+bool Udp::open_door(uint32_t address, std::span<const uint32_t> kept, int epoll, uint32_t& bit, int& fd) {
     Socket *const doors = sockets_ + kFirstDoor, *const end = doors + door_count_;
     if (sockets_[0].address == 0 || sockets_[0].address == address) return false;
     if (std::any_of(doors, end, [address](const Socket& door) { return door.address == address; })) return false;
@@ -150,10 +151,12 @@ bool Udp::open_door(uint32_t address, std::span<const uint32_t> kept, uint32_t& 
     mine.sin_port = htons(port_);
     mine.sin_addr.s_addr = address;
     if (bind(fd, reinterpret_cast<const sockaddr*>(&mine), sizeof mine) != 0) return close(fd), false;
-    if (place == end)
+    if (place == end) {
         ++door_count_;
-    else
+    } else {
+        epoll_ctl(epoll, EPOLL_CTL_DEL, place->fd, nullptr);  // a forked child of the program may have it too
         close(place->fd);
+    }
     *place = {};
     place->fd = fd;
     place->address = address;

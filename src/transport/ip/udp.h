@@ -64,7 +64,7 @@ class Udp {
     int open(uint32_t address = 0);
     /// Takes what comes to another address, too; if need be in the place of one that is not among the `kept`. Gives the socket's bit and
     /// descriptor; false: it does already, or there is no socket to be had.
-    bool open_door(uint32_t address, std::span<const uint32_t> kept, uint32_t& bit, int& fd);
+    bool open_door(uint32_t address, std::span<const uint32_t> kept, int epoll, uint32_t& bit, int& fd);
     int fd() const { return sockets_[0].fd; }
     uint16_t port() const { return port_; }
 
