@@ -926,7 +926,7 @@ class Intruding(Case):
         process = self.popen(MPIEXEC, PROBE, "init", "spawn 1 true", "pid pid", "sleep 2000", "spawn 1 true", "publish a b",
                              "lookup a", "finalize")
         self.files("pid")
-        names = re.findall(r"@(starling-\d+-%d-\S+)" % process.pid, pathlib.Path("/proc/net/unix").read_text())
+        names = re.findall(r"@(starling-\d+-%d-\S+)(?<!-memory)\n" % process.pid, pathlib.Path("/proc/net/unix").read_text())
         self.assertTrue(names)
         return process, names[0]
 

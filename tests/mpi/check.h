@@ -107,3 +107,14 @@ __attribute__((unused)) static long first_wrong_byte(const void* buffer, size_t 
         if (p[i] != (unsigned char)(i * 131u + (i >> 8) * 17u + key * 29u + 7u)) return (long)i;
     return -1;
 }
+
+/// Whether all processes of MPI_COMM_WORLD are on this host; collective. Shared windows need that.
+__attribute__((unused)) static int on_one_host(void) {
+    MPI_Comm host;
+    int size, here;
+    OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
+    OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host));
+    OK(MPI_Comm_size(host, &here));
+    OK(MPI_Comm_free(&host));
+    return here == size;
+}

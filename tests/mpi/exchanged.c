@@ -33,7 +33,7 @@ static void blocks(void) {
     OK(MPI_Alloc_mem(10, info, &aligned));
     CHECK((uintptr_t)aligned % 65536 == 0, "it lies at %p", aligned);
     OK(MPI_Free_mem(aligned));
-    for (int i = 0; i < 6; ++i) {
+    for (int i = on_one_host() ? 0 : 4; i < 6; ++i) {
         // Of shared memory that is contiguous the first part is aligned.
         char wanted[16];
         MPI_Win win;

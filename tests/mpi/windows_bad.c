@@ -4,15 +4,6 @@
 
 static int rank, size, several_hosts;
 
-static void find_hosts(void) {
-    MPI_Comm host;
-    int here;
-    OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host));
-    OK(MPI_Comm_size(host, &here));
-    OK(MPI_Comm_free(&host));
-    several_hosts = here < size;
-}
-
 /// Rank 0's arguments are wrong, the others' are right.
 static void wrong_at_one(void) {
     static int memory[4];
@@ -281,7 +272,7 @@ int main(int argc, char** argv) {
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    find_hosts();
+    several_hosts = !on_one_host();
     wrong_at_one();
     mismatched();
     shared_over_hosts();
