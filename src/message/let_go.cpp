@@ -14,6 +14,7 @@
 #include "message/protocol/rendezvous.h"
 #include "message/send.h"
 #include "message/take_back.h"
+#include "message/verdict.h"
 #include "progress/engine.h"
 
 namespace starling::message {
@@ -28,13 +29,13 @@ struct LetGo : SendRequest {
 };
 constexpr RequestClass kLetGo{.dispose = [](Request& request) { delete static_cast<LetGo*>(&request); }};
 
-LetGo* copy_of(const SendRequest& request) {
+/// With room for so many bytes of data.
+std::unique_ptr<LetGo> stand_in(const SendRequest& request, uint64_t bytes) {
     auto copy = std::make_unique<LetGo>();
     static_cast<SendRequest&>(*copy) = request;
-    copy->data = std::make_unique_for_overwrite<std::byte[]>(request.bytes + 1);
-    datatype::pack(*request.type, request.count, request.buffer, 0, copy->data.get(), request.bytes);
+    copy->data = std::make_unique_for_overwrite<std::byte[]>(bytes + 1);
     copy->buffer = copy->data.get();
-    copy->count = static_cast<int64_t>(request.bytes);
+    copy->count = static_cast<int64_t>(bytes);
     copy->type = &datatype::predefined(MPI_BYTE);
     copy->retained = false;
     copy->of_all = false;
@@ -45,7 +46,13 @@ LetGo* copy_of(const SendRequest& request) {
     copy->communicator = nullptr;
     copy->persistent = false;
     copy->orphaned = true;
-    return copy.release();
+    return copy;
+}
+
+/// In queue and list the copy goes on, and the request is free to be finished.
+void replace(SendRequest& request, SendRequest& by) {
+    std::replace(request.peer->sends.begin(), request.peer->sends.end(), &request, &by);
+    if (request.stage != SendRequest::Stage::eager) rendezvous::replace(request.serial, by);
 }
 
 std::atomic<uint32_t>& shared_count() {
@@ -81,13 +88,35 @@ bool take_back(SendRequest& request) {
     return true;
 }
 
+/// Its envelope has not gone: it goes without the message, so that those behind it have their turn.
+bool withdraw_envelope(SendRequest& request) {
+    std::unique_ptr<LetGo> copy = stand_in(request, 0);
+    copy->withdrawn = true;
+    replace(request, *copy.release());
+    request.outcome.cancelled = true;
+    finish(request, MPI_SUCCESS);
+    return true;
+}
+
+/// A synchronous send to another process, not asked for. True if it is done.
+bool cancel_synchronous(SendRequest& request) {
+    if (request.stage == SendRequest::Stage::envelope && request.peer->can(transport::kSharesMemory))
+        return withdraw_envelope(request);
+    if (!request.has_verdict) return ask_back(request), false;
+    if (!cancel_verdict(request)) return let_go_at_once(request), true;  // it was matched
+    tell_receiver(request);
+    request.outcome.cancelled = true;
+    rendezvous::finish(request, MPI_SUCCESS);
+    return true;
+}
+
 }  // namespace
 
 void let_go_at_once(SendRequest& request) {
     if (request.stage != SendRequest::Stage::eager) rdma_read::take_back(request, true);
-    LetGo* copy = copy_of(request);
-    std::replace(request.peer->sends.begin(), request.peer->sends.end(), &request, static_cast<SendRequest*>(copy));
-    if (request.stage != SendRequest::Stage::eager) rendezvous::replace(request.serial, *copy);
+    std::unique_ptr<LetGo> copy = stand_in(request, request.bytes);
+    datatype::pack(*request.type, request.count, request.buffer, 0, copy->data.get(), request.bytes);
+    replace(request, *copy.release());
     // Before the program may write to the buffer, and seen by who reads it after that.
     ++counters.let_go;
     shared_count().fetch_add(1, std::memory_order_seq_cst);
@@ -99,7 +128,7 @@ bool let_go(SendRequest& request) {
     // What we have sent ourselves arrives, unless it was taken by MPI_Mprobe and waits there.
     for (int looks = 0; is_to_self(request) && !is_settled(request) && looks < kLooks; ++looks) progress::poll();
     if (request.done || request.was_asked_for()) return false;
-    if (request.synchronous && !is_to_self(request)) return ask_back(request), false;
+    if (request.synchronous && !is_to_self(request)) return cancel_synchronous(request);
     if (!take_back(request)) let_go_at_once(request);
     return true;
 }

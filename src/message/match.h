@@ -47,11 +47,11 @@ struct MatchQueues {
     List<Unexpected, &Unexpected::arrival_hook> arrival;
     uint64_t posts = 0;
 
-    /// The first posted receive for this message, taken out of its list; nullptr if there is none.
-    ReceiveRequest* take_posted(int source, int tag);
+    /// The first posted receive for this message, left in its list; nullptr if there is none.
+    ReceiveRequest* find_posted(int source, int tag);
     void post(ReceiveRequest& request);
 
-    /// The first message for a receive with these (wildcards allowed), left in the queues.
+    /// The first message for a receive with these (wildcards allowed), left in the queues; its sender may have cancelled it.
     Unexpected* find(int source, int tag);
     void add(Unexpected& message);
     static void take(Unexpected& message) {
@@ -69,14 +69,13 @@ inline constinit auto& unexpected_pool = unexpected_pool_storage.value;
 /// users).
 inline bool tag_matches(int wanted, int tag) { return wanted == tag || (wanted == MPI_ANY_TAG && tag >= 0); }
 
-inline ReceiveRequest* MatchQueues::take_posted(int source, int tag) {
+inline ReceiveRequest* MatchQueues::find_posted(int source, int tag) {
     auto& list = posted[bucket(source)];
     ReceiveRequest* found = list.front();
     while (found && !(found->source == source && tag_matches(found->tag, tag))) found = list.next(found);
     ReceiveRequest* any = posted_any.front();
     while (any && !tag_matches(any->tag, tag)) any = posted_any.next(any);
     if (any && (!found || any->post_order < found->post_order)) found = any;
-    if (found) found->hook.unlink();
     return found;
 }
 

@@ -42,6 +42,11 @@ void start_send(SendRequest& request, Channel& channel, const void* buffer, int6
 void start_receive(ReceiveRequest& request, Channel& channel, void* buffer, int64_t count, const datatype::Datatype& type,
                    int source, int tag);
 
+/// The first message for a receive with these (wildcards allowed), left in its queue; those that were cancelled leave it. Once one was
+/// found to be taken, its sender can't cancel it any more, and the caller takes it.
+enum class Look : uint8_t { only, to_take };
+Unexpected* find_unexpected(Channel& channel, int source, int tag, Look look);
+
 /// Starts the receive of a message that a matched probe took out of its queue; the message is consumed.
 void start_matched_receive(ReceiveRequest& request, Unexpected& message, void* buffer, int64_t count,
                            const datatype::Datatype& type);
@@ -52,9 +57,9 @@ bool sender_gone(Channel& channel, int source);
 /// Cancels a posted receive; true if it was still unmatched (it is then done, outcome.cancelled).
 bool cancel_receive(ReceiveRequest& request);
 
-/// MPI_Cancel of a send that is not done and has not been matched as far as is known here. A synchronous one to another process goes on until
-/// its receiver has answered whether it was (take_back.h). Any other completes at once, as if it
-/// had been buffered. Its data is copied, and goes on without the request; a receiver that reads the sender's memory finds
+/// MPI_Cancel of a send that is not done. A synchronous one to a process on this host is cancelled unless it was matched (verdict.h); to
+/// another host it goes on until its receiver has answered whether it was (take_back.h). Any other, and what was matched, completes at
+/// once, as if it had been buffered. Its data is copied, and goes on without the request; a receiver that reads the sender's memory finds
 /// out afterwards that this may be used again, and asks for the copy (Offer::let_go). True if the request is done by that;
 /// std::bad_alloc if there is no memory for the copy, and then nothing has happened.
 bool let_go(SendRequest& request);

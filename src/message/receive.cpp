@@ -25,6 +25,7 @@
 #include "message/send.h"
 #include "message/take_back.h"
 #include "message/tell.h"
+#include "message/verdict.h"
 #include "progress/ready.h"
 
 namespace starling::message {
@@ -49,6 +50,12 @@ struct Envelope {
     const std::byte* payload;
     bool was_early = false;
 };
+
+Offer offer_in(const Envelope& envelope) {
+    Offer offer;
+    std::memcpy(&offer, envelope.payload, sizeof offer);
+    return offer;
+}
 
 /// Packets that came ahead of their turn, by sequence number.
 struct Early {
@@ -81,8 +88,8 @@ struct Early {
 constexpr RequestClass kDismissal{.dispose = [](Request& request) { delete static_cast<ReceiveRequest*>(&request); }};
 
 /// Nobody will ever receive it, and its sender waits until somebody has: it is taken, with no room for any of it.
-[[gnu::cold]] void dismiss(link::Peer& peer, int source, int tag, const Offer& offer) {
-    if (peer.dead) return;
+[[gnu::cold]] void dismiss(link::Peer& peer, int source, int tag, uint32_t sequence, const Offer& offer) {
+    if (peer.dead || !match_verdict(peer, offer, sequence)) return;
     auto* request = new ReceiveRequest;
     request->type = &datatype::predefined(MPI_BYTE);
     request->operations = &kDismissal;
@@ -90,16 +97,13 @@ constexpr RequestClass kDismissal{.dispose = [](Request& request) { delete stati
     take_rendezvous(*request, peer, source, tag, offer);
 }
 
-[[gnu::cold]] void dismiss(const Envelope& envelope) {
-    Offer offer;
-    std::memcpy(&offer, envelope.payload, sizeof offer);
-    dismiss(envelope.peer, envelope.source, envelope.tag, offer);
-}
-
 /// No receive waits for it. It is kept whole, or std::bad_alloc leaves nothing behind.
 [[gnu::noinline]] void keep(Channel* channel, const Envelope& envelope) {
+    const Offer offer = envelope.rendezvous ? offer_in(envelope) : Offer{};
+    const uint32_t sequence = envelope.peer.next_receive;
+    if (envelope.rendezvous && was_cancelled(envelope.peer, offer, sequence)) return;
     if (!channel && retired.get().contains(envelope.context >> kPlaneBits))
-        return envelope.rendezvous ? dismiss(envelope) : void();
+        return envelope.rendezvous ? dismiss(envelope.peer, envelope.source, envelope.tag, sequence, offer) : void();
     std::unique_ptr<std::byte[]> data;
     if (!envelope.rendezvous && envelope.bytes > sizeof Unexpected::small)
         data = std::make_unique_for_overwrite<std::byte[]>(envelope.bytes);
@@ -110,12 +114,12 @@ constexpr RequestClass kDismissal{.dispose = [](Request& request) { delete stati
     message->context = envelope.context;
     message->source = envelope.source;
     message->tag = envelope.tag;
-    message->sequence = envelope.peer.next_receive;
+    message->sequence = sequence;
     message->rendezvous = envelope.rendezvous;
     message->data = std::move(data);
     if (envelope.rendezvous) {
-        std::memcpy(&message->offer, envelope.payload, sizeof(Offer));
-        message->bytes = message->offer.bytes;
+        message->offer = offer;
+        message->bytes = offer.bytes;
     } else {
         message->bytes = envelope.bytes;
         if (envelope.bytes) std::memcpy(const_cast<std::byte*>(message->payload()), envelope.payload, envelope.bytes);
@@ -129,15 +133,18 @@ constexpr RequestClass kDismissal{.dispose = [](Request& request) { delete stati
 /// A message whose turn it is.
 [[gnu::always_inline]] inline void match(const Envelope& envelope) {
     Channel* channel = directory.find(envelope.context);
-    ReceiveRequest* request = channel ? channel->queues().take_posted(envelope.source, envelope.tag) : nullptr;
+    ReceiveRequest* request = channel ? channel->queues().find_posted(envelope.source, envelope.tag) : nullptr;
     if (!request) {
         const Envelope in_memory = envelope;  // a copy, so that the original can stay in registers
         return keep(channel, in_memory);
     }
-    if (!envelope.rendezvous) [[likely]]
+    if (!envelope.rendezvous) [[likely]] {
+        request->hook.unlink();
         return eager::take(*request, envelope.source, envelope.tag, envelope.payload, envelope.bytes);
-    Offer offer;
-    std::memcpy(&offer, envelope.payload, sizeof offer);
+    }
+    const Offer offer = offer_in(envelope);
+    if (offer.has_verdict && !match_verdict(envelope.peer, offer, envelope.peer.next_receive)) return;
+    request->hook.unlink();
     take_rendezvous(*request, envelope.peer, envelope.source, envelope.tag, offer, !envelope.was_early);
 }
 
@@ -265,7 +272,7 @@ void retire_context(uint64_t context) {
 }
 
 void throw_away(Unexpected& message) {
-    if (message.rendezvous) dismiss(*message.peer, message.source, message.tag, message.offer);
+    if (message.rendezvous) dismiss(*message.peer, message.source, message.tag, message.sequence, message.offer);
     unexpected_pool.destroy(&message);
 }
 
@@ -342,6 +349,18 @@ void adopt_orphans(Channel& channel) {
     });
 }
 
+Unexpected* find_unexpected(Channel& channel, int source, int tag, Look look) {
+    Unexpected* message;
+    while ((message = channel.queues().find(source, tag)) && message->rendezvous) {
+        const bool is_there = look == Look::to_take ? match_verdict(*message->peer, message->offer, message->sequence)
+                                                    : !was_cancelled(*message->peer, message->offer, message->sequence);
+        if (is_there) break;
+        MatchQueues::take(*message);
+        unexpected_pool.destroy(message);
+    }
+    return message;
+}
+
 void receive_unexpected(ReceiveRequest& request, Unexpected& message) {
     if (message.rendezvous)
         take_rendezvous(request, *message.peer, message.source, message.tag, message.offer);
@@ -367,7 +386,7 @@ void start_receive(ReceiveRequest& request, Channel& channel, void* buffer, int6
     request.source = source;
     request.tag = tag;
     MatchQueues& queues = channel.queues();
-    if (Unexpected* message = queues.find(source, tag)) {
+    if (Unexpected* message = find_unexpected(channel, source, tag, Look::to_take)) {
         MatchQueues::take(*message);
         return receive_unexpected(request, *message);
     }

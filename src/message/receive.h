@@ -18,7 +18,7 @@ void orphan_messages(Channel& channel);
 /// A message that nobody will receive, and that is in no queue any more. Takes `message` out of the pool.
 void throw_away(Unexpected& message);
 
-/// Takes out of its queue a message that has been offered with this number and that nobody has received or probed.
+/// Takes out of its queue a message that has been offered with this number and that neither a receive nor a matched probe has taken.
 enum class Withdrawn : uint32_t { yes, was_taken, has_not_come };
 Withdrawn withdraw(const link::Peer& peer, uint64_t context, uint32_t sequence);
 

@@ -59,6 +59,8 @@ struct SendRequest : Request {
     bool queued = false;       ///< is in its peer's queue; kept for those with a stream
     bool synchronous = false;  ///< not complete before it is matched; set before start_send(), or never
     bool cancelling = false;   ///< the receiver is to be asked for it, or has been
+    bool withdrawn = false;    ///< was cancelled before its envelope went, which goes for its number alone
+    bool has_verdict = false;  ///< a word in this process's region says whether it was matched (verdict.h)
     bool of_all =
         false;  ///< nobody waits for it any more when a member of the channel has failed; set before start_send(), or never
 

@@ -84,7 +84,9 @@ bool advance(SendRequest& request) {
         case Stage::envelope:
             if (!rendezvous::put(request)) return false;
             request.stage = Stage::offered;
-            if (request.cancelling) [[unlikely]]
+            if (request.withdrawn) [[unlikely]]
+                rendezvous::finish(request, MPI_SUCCESS);
+            else if (request.cancelling) [[unlikely]]
                 ask_receiver(request);
             return true;
         case Stage::pieces:
@@ -169,6 +171,7 @@ void start_unsent(SendRequest& request, Channel& channel, const void* buffer, in
     request.moved = 0;
     request.retained = false;
     request.cancelling = false;
+    request.withdrawn = false;
     link::count_message(*peer, unsent.eager ? size_of_eager(unsent.bytes) : profile::Size::large, unsent.bytes);
     request.stage = unsent.eager ? Stage::eager : Stage::envelope;
     start_queued(request);

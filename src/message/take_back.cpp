@@ -10,7 +10,7 @@ namespace starling::message {
 
 namespace {
 
-enum class What : uint32_t { ask, withdrawn, was_taken, has_not_come };
+enum class What : uint32_t { ask, withdrawn, was_taken, has_not_come, drop };
 
 /// Payload of a packet `cancel`. The number of the message tells it from others that have had its serial.
 struct Cancel {
@@ -50,6 +50,7 @@ void on_cancel(link::Peer& peer, const link::Packet& packet) {
     Cancel cancel;
     if (packet.header.bytes != sizeof cancel) return;
     std::memcpy(&cancel, packet.payload, sizeof cancel);
+    if (cancel.what == What::drop) return static_cast<void>(withdraw(peer, cancel.context, cancel.sequence));
     if (cancel.what != What::ask) return on_answer(peer, cancel);
     cancel.what = answer_to(peer, cancel);
     tell(peer, cancel);
@@ -61,6 +62,10 @@ void ask_back(SendRequest& request) {
     if (request.cancelling) return;
     request.cancelling = true;
     if (request.stage == SendRequest::Stage::offered) ask_receiver(request);
+}
+
+void tell_receiver(const SendRequest& request) {
+    tell(*request.peer, {request.context, request.sequence, request.serial, What::drop});
 }
 
 void ask_receiver(const SendRequest& request) {

@@ -1,5 +1,5 @@
-// MPI_Cancel of a synchronous send to another process: only its receiver knows whether it was matched. So it is asked for the envelope; until it
-// has answered, or has the message, the send is not complete.
+// MPI_Cancel of a synchronous send to another process, where no word says whether it was matched (verdict.h): only its receiver
+// knows. So that is asked for the envelope; until it has answered, or has the message, the send is not complete.
 #pragma once
 
 #include "message/request.h"
@@ -10,6 +10,8 @@ namespace starling::message {
 void ask_back(SendRequest& request);
 /// The envelope of a request has gone that was cancelled before.
 void ask_receiver(const SendRequest& request);
+/// The request has been cancelled: who has its envelope need not keep it. Nothing waits for that.
+void tell_receiver(const SendRequest& request);
 /// From now on those who ask are answered.
 void listen_for_cancels();
 

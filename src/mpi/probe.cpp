@@ -27,21 +27,21 @@ progress::Outcome outcome_of(const Unexpected& found) {
 Unexpected* message_from_handle(MPI_Message handle) { return object_behind<Unexpected>(handle); }
 
 /// What all probes do: waits for a message (`wait`) or looks once. Null: none, or an error.
-Unexpected* probe(comm::Comm& comm, int source, int tag, bool wait, int& error) {
-    message::MatchQueues& queues = comm.point_to_point.queues();
-    Unexpected* found = queues.find(source, tag);
+Unexpected* probe(comm::Comm& comm, int source, int tag, bool wait, message::Look look, int& error) {
+    Unexpected* found = message::find_unexpected(comm.point_to_point, source, tag, look);
     error = MPI_SUCCESS;
     struct Over {
         comm::Comm& comm;
         int source, tag;
+        message::Look look;
         Unexpected*& found;
         bool operator()() const {
-            found = comm.point_to_point.queues().find(source, tag);
+            found = message::find_unexpected(comm.point_to_point, source, tag, look);
             return found || message::sender_gone(comm.point_to_point, source);
         }
     };
     const comm::Kept kept(&comm);
-    const Over over{comm, source, tag, found};
+    const Over over{comm, source, tag, look, found};
     const progress::WaitSite site{.tell = [](const void* argument, progress::Teller& teller) {
         const auto& what = *static_cast<const Over*>(argument);
         message::tell_probe(what.comm.point_to_point, what.source, what.tag, teller);
@@ -75,7 +75,7 @@ int probe_any(int source, int tag, MPI_Comm handle, bool wait, int* flag, MPI_Me
         return MPI_SUCCESS;
     }
     int error;
-    Unexpected* found = probe(*comm, source, tag, wait, error);
+    Unexpected* found = probe(*comm, source, tag, wait, message ? message::Look::to_take : message::Look::only, error);
     if (flag) *flag = found != nullptr;
     if (message) *message = found ? take(*comm, *found) : MPI_MESSAGE_NULL;
     if (found) message::fill_status(status, outcome_of(*found));

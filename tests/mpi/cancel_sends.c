@@ -1,7 +1,9 @@
 // MPI_Cancel of sends: each is cancelled or completes, and MPI_Wait on it returns though nobody receives; a synchronous one is
 // cancelled then. What completes is received as it was when it was sent, though the buffer is used for something else at once.
+// Within a host the wait returns while the receiver is outside of the library.
 #include "check.h"
 
+#include <sched.h>
 #include <unistd.h>
 
 enum { kLongest = 1 << 20 };
@@ -105,6 +107,156 @@ static void race(void) {
     }
     OK(MPI_Sendrecv(&count, 1, MPI_INT, to, 1, &theirs, 1, MPI_INT, from, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     EXPECT_INT(got, theirs);
+}
+
+// Pairs of one host: `flag` is memory of both, which the receiver watches outside of the library.
+static MPI_Comm host;
+static MPI_Win flags;
+static int host_rank, partner, is_pair;
+static volatile int* flag;
+
+static void open_pairs(void) {
+    int size, unit;
+    MPI_Aint bytes;
+    void* memory;
+    OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host));
+    OK(MPI_Comm_rank(host, &host_rank));
+    OK(MPI_Comm_size(host, &size));
+    OK(MPI_Win_allocate_shared(sizeof(int), sizeof(int), MPI_INFO_NULL, host, &memory, &flags));
+    partner = host_rank ^ 1;
+    is_pair = partner < size;
+    OK(MPI_Win_shared_query(flags, host_rank & ~1, &bytes, &unit, &memory));
+    flag = memory;
+}
+
+static void close_pairs(void) {
+    OK(MPI_Win_free(&flags));
+    OK(MPI_Comm_free(&host));
+}
+
+static void barrier_of_two(void) {
+    OK(MPI_Sendrecv(NULL, 0, MPI_INT, partner, 20, NULL, 0, MPI_INT, partner, 20, host, MPI_STATUS_IGNORE));
+}
+
+static void await_flag(int value) {
+    while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) != value) sched_yield();
+}
+
+static void set_flag(int value) { __atomic_store_n(flag, value, __ATOMIC_RELEASE); }
+
+// Many that nobody has matched are cancelled, and the last one that is not is the first that is received.
+static void receiver_is_away(int bytes, int many) {
+    if (!is_pair) return;
+    set_flag(0);
+    barrier_of_two();
+    if (host_rank % 2 == 0) {
+        MPI_Request* requests = malloc(sizeof(MPI_Request) * (size_t)(many + 1));
+        fill_bytes(buffer, (size_t)bytes, 30);
+        for (int i = 0; i <= many; i++) OK(MPI_Issend(buffer, bytes, MPI_BYTE, partner, 21, host, &requests[i]));
+        for (int i = 0; i < many; i++) OK(MPI_Cancel(&requests[i]));
+        for (int i = 0; i < many; i++) {
+            MPI_Status status;
+            int cancelled;
+            OK(MPI_Wait(&requests[i], &status));
+            OK(MPI_Test_cancelled(&status, &cancelled));
+            EXPECT_INT(cancelled, 1);
+        }
+        set_flag(1);
+        OK(MPI_Wait(&requests[many], MPI_STATUS_IGNORE));
+        free(requests);
+    } else {
+        int found;
+        char* in = malloc(kLongest);
+        await_flag(1);
+        OK(MPI_Recv(in, bytes, MPI_BYTE, many % 2 ? partner : MPI_ANY_SOURCE, 21, host, MPI_STATUS_IGNORE));
+        EXPECT_INT(first_wrong_byte(in, (size_t)bytes, 30), -1);
+        OK(MPI_Iprobe(MPI_ANY_SOURCE, 21, host, &found, MPI_STATUS_IGNORE));
+        EXPECT_INT(found, 0);
+        free(in);
+    }
+    barrier_of_two();
+}
+
+// What a matched probe has taken is not cancelled, and the wait returns before it is received.
+static void receiver_has_probed(int bytes) {
+    if (!is_pair) return;
+    set_flag(0);
+    barrier_of_two();
+    if (host_rank % 2 == 0) {
+        MPI_Request request;
+        MPI_Status status;
+        int cancelled, done;
+        fill_bytes(buffer, (size_t)bytes, 31);
+        OK(MPI_Issend(buffer, bytes, MPI_BYTE, partner, 22, host, &request));
+        await_flag(1);
+        OK(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+        EXPECT_INT(done, 0);
+        OK(MPI_Cancel(&request));
+        OK(MPI_Wait(&request, &status));
+        OK(MPI_Test_cancelled(&status, &cancelled));
+        EXPECT_INT(cancelled, 0);
+        memset(buffer, 0x55, kLongest);
+        set_flag(2);
+    } else {
+        MPI_Message message;
+        char* in = malloc(kLongest);
+        OK(MPI_Mprobe(partner, 22, host, &message, MPI_STATUS_IGNORE));
+        set_flag(1);
+        await_flag(2);
+        OK(MPI_Mrecv(in, bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE));
+        EXPECT_INT(first_wrong_byte(in, (size_t)bytes, 31), -1);
+        free(in);
+    }
+    barrier_of_two();
+}
+
+// One cancels while the other takes: by a receive that waits for it, by a receive behind it, or by a matched probe. Exactly one wins.
+static void exactly_one(void) {
+    enum { kTurns = 600, kBytes = 20000 };
+    if (!is_pair) return;
+    uint64_t state = start_seed(3) + (uint64_t)host_rank;
+    char* in = malloc(kBytes);
+    set_flag(0);
+    for (int turn = 0; turn < kTurns; turn++) {
+        const int bytes = turn % 2 ? 1 : kBytes, source = turn % 4 < 2 ? partner : MPI_ANY_SOURCE;
+        MPI_Request request;
+        MPI_Status status;
+        int cancelled, gone;
+        barrier_of_two();
+        if (host_rank % 2 == 0) {
+            fill_bytes(buffer, (size_t)bytes, (uint64_t)turn);
+            OK(MPI_Issend(buffer, bytes, MPI_BYTE, partner, 23, host, &request));
+            set_flag(turn + 1);
+            for (uint64_t i = random_below(&state, 2000); i > 0; i--) __asm__ volatile("" ::: "memory");
+            OK(MPI_Cancel(&request));
+            OK(MPI_Wait(&request, &status));
+            OK(MPI_Test_cancelled(&status, &cancelled));
+            memset(buffer, 0x55, kLongest);
+            OK(MPI_Send(&cancelled, 1, MPI_INT, partner, 24, host));
+            continue;
+        }
+        MPI_Message message = MPI_MESSAGE_NULL;
+        int found = 0;
+        if (turn % 3 == 0) OK(MPI_Irecv(in, bytes, MPI_BYTE, source, 23, host, &request));
+        await_flag(turn + 1);
+        if (turn % 3 == 1) OK(MPI_Irecv(in, bytes, MPI_BYTE, source, 23, host, &request));
+        if (turn % 3 == 2) {
+            OK(MPI_Improbe(source, 23, host, &found, &message, MPI_STATUS_IGNORE));
+            OK(MPI_Recv(&gone, 1, MPI_INT, partner, 24, host, MPI_STATUS_IGNORE));
+            if (!found) OK(MPI_Improbe(source, 23, host, &found, &message, MPI_STATUS_IGNORE));
+            EXPECT_INT(found, !gone);
+            if (found) OK(MPI_Mrecv(in, bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE));
+        } else {
+            OK(MPI_Recv(&gone, 1, MPI_INT, partner, 24, host, MPI_STATUS_IGNORE));
+            if (gone) OK(MPI_Cancel(&request));
+            OK(MPI_Wait(&request, &status));
+            OK(MPI_Test_cancelled(&status, &cancelled));
+            EXPECT_INT(cancelled, gone);
+        }
+        if (!gone) EXPECT_INT(first_wrong_byte(in, (size_t)bytes, (uint64_t)turn), -1);
+    }
+    barrier_of_two();
+    free(in);
 }
 
 static void persistent(int bytes) {
@@ -221,7 +373,11 @@ int main(int argc, char** argv) {
     OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
     to = (rank + 1) % size, from = (rank + size - 1) % size;
     buffer = malloc(kLongest);
+    open_pairs();
     for (int bytes = 1; bytes <= kLongest; bytes *= 32) {
+        receiver_is_away(bytes, 1);
+        receiver_is_away(bytes, 200);
+        receiver_has_probed(bytes);
         unmatched(0, bytes);
         unmatched(1, bytes);
         persistent(bytes);
@@ -229,6 +385,8 @@ int main(int argc, char** argv) {
         matched(bytes);
     }
     race();
+    exactly_one();
+    close_pairs();
     to_oneself(0, kLongest);
     queued();
     at_the_same_time();

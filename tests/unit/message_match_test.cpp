@@ -20,6 +20,12 @@ bool fits(int wanted_source, int wanted_tag, int source, int tag) {
     return source_fits && (wanted_tag == tag || (wanted_tag == MPI_ANY_TAG && tag >= 0));
 }
 
+ReceiveRequest* take_posted(MatchQueues& queues, int source, int tag) {
+    ReceiveRequest* found = queues.find_posted(source, tag);
+    if (found) found->hook.unlink();
+    return found;
+}
+
 struct PlainReceive {
     int id, source, tag;
 };
@@ -45,7 +51,7 @@ class Matching : public ::testing::TestWithParam<int> {
             receives_.erase(it);
             break;
         }
-        ReceiveRequest* taken = queues_.take_posted(source, tag);
+        ReceiveRequest* taken = take_posted(queues_, source, tag);
         ASSERT_EQ(taken ? id_of(taken) : kNone, expected);
         if (taken) {
             EXPECT_FALSE(taken->hook.linked());
@@ -146,10 +152,10 @@ TEST(MatchQueues, TheEarlierPostedReceiveWins) {
     queues.post(any);
     queues.post(specific);
     queues.post(any_again);
-    EXPECT_EQ(queues.take_posted(3, 0), &any);
-    EXPECT_EQ(queues.take_posted(3, 0), &specific);
-    EXPECT_EQ(queues.take_posted(3, 0), &any_again);
-    EXPECT_EQ(queues.take_posted(3, 0), nullptr);
+    EXPECT_EQ(take_posted(queues, 3, 0), &any);
+    EXPECT_EQ(take_posted(queues, 3, 0), &specific);
+    EXPECT_EQ(take_posted(queues, 3, 0), &any_again);
+    EXPECT_EQ(take_posted(queues, 3, 0), nullptr);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "message/protocol/stream.h"
 #include "message/send.h"
 #include "message/serials.h"
+#include "message/verdict.h"
 
 namespace starling::message::rendezvous {
 
@@ -46,6 +47,7 @@ void list(SendRequest& request) {
     request.stream = nullptr;
     request.loan = nullptr;
     request.writing = nullptr;
+    request.has_verdict = false;
 }
 
 bool put(SendRequest& request) {
@@ -61,6 +63,8 @@ bool put(SendRequest& request) {
                 reach_of(*request.peer),
                 request.waits,
                 goes_ahead(request)};
+    if (request.synchronous && !request.withdrawn) open_verdict(request);
+    offer.has_verdict = request.has_verdict || request.withdrawn;
     if (request.peer->can(transport::kStreams))
         rdma_read::lend(request, offer);
     else if (datatype::is_block(*request.type, request.count))
@@ -86,6 +90,7 @@ void finish(SendRequest& request, int error) {
     stream::end(request, error == MPI_SUCCESS);
     rdma_write::detach(request);
     rdma_read::take_back(request, error != MPI_SUCCESS);
+    if (request.has_verdict) close_verdict(request);
     listed.remove(request.serial);
     --request.peer->open_offers;
     message::finish(request, error);

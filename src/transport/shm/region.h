@@ -9,6 +9,7 @@
 #include "transport/shm/outbox.h"
 #include "transport/shm/ring.h"
 #include "transport/shm/split.h"
+#include "transport/shm/verdicts.h"
 
 namespace starling::shm {
 
@@ -47,6 +48,7 @@ inline constexpr uint64_t kPresenceOffset = 256;  ///< away from the doorbell, a
 inline constexpr uint64_t kSymmetricOffset = 512;
 inline constexpr uint64_t kExchangedOffset = 768;
 inline constexpr uint64_t kSplitOffset = 1024;
+inline constexpr uint64_t kVerdictsOffset = kSplitOffset + kSplitSlots * sizeof(SplitSlot);
 inline constexpr uint64_t kInboxOffset = 4096;
 inline constexpr uint64_t kCountersOffset = 72 * 1024;
 inline constexpr uint64_t kAccountOffset = kCountersOffset + kCounterPage;
@@ -57,7 +59,7 @@ inline constexpr uint64_t kCollectiveBytes = job::kRegionStride - kCollectiveOff
 static_assert(sizeof(job::Doorbell) <= kPresenceOffset && kPresenceOffset + sizeof(Presence) <= kSymmetricOffset);
 static_assert(kSymmetricOffset + sizeof(SymmetricMemory) <= kExchangedOffset);
 static_assert(kExchangedOffset + sizeof(ExchangedMemory) <= kSplitOffset);
-static_assert(kSplitOffset + kSplitSlots * sizeof(SplitSlot) <= kInboxOffset);
+static_assert(kVerdictsOffset % alignof(Verdicts) == 0 && kVerdictsOffset + sizeof(Verdicts) <= kInboxOffset);
 static_assert(sizeof(Ring) <= kRingStride);
 static_assert(kInboxOffset + sizeof(Inbox) <= kCountersOffset);
 static_assert(kCountersOffset % kCounterPage == 0 && kAccountOffset + sizeof(Account) <= kRingsOffset);
@@ -73,6 +75,7 @@ class Region {
     SymmetricMemory& symmetric() const { return *reinterpret_cast<SymmetricMemory*>(base_ + kSymmetricOffset); }
     ExchangedMemory& exchanged() const { return *reinterpret_cast<ExchangedMemory*>(base_ + kExchangedOffset); }
     SplitSlot& split(uint32_t slot) const { return reinterpret_cast<SplitSlot*>(base_ + kSplitOffset)[slot]; }
+    Verdicts& verdicts() const { return *reinterpret_cast<Verdicts*>(base_ + kVerdictsOffset); }
     Inbox& inbox() const { return *reinterpret_cast<Inbox*>(base_ + kInboxOffset); }
     /// The page that becomes this rank's counters (share_counters); read-only for others.
     Counters* counters() const { return reinterpret_cast<Counters*>(base_ + kCountersOffset); }
