@@ -1,6 +1,7 @@
 // Static and global variables: what a neighbour puts there arrives while their owner computes and calls nothing, whatever its size; they keep
 // what was in them before shmem_init; and a child made by fork has its own.
 #include <pthread.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -136,6 +137,7 @@ static void test_fork(void) {
 int main(void) {
     EXPECT_INT(pthread_atfork(lock, unlock, unlock), 0);
     untouched[kMany / 2] = 11;
+    if (getenv("TEST_CLOSED")) EXPECT_INT(prctl(PR_SET_DUMPABLE, 0), 0);  // nobody may look into it
     private = keep_variables_private();
     shmem_init();
     me = shmem_my_pe(), n = shmem_n_pes(), next = (me + 1) % n;
