@@ -205,12 +205,13 @@ class Accesses(ProfileCase):
         return result.stdout
 
     def test_on_one_host(self):
-        """What both have mapped takes no way; the variable's one word is stored by its owner."""
-        for ranks in (2, 4):
-            for by_packets in self.check(self.profile("-n", ranks, ACCESSES, name=f"{ranks}.jsonl"), ranks):
-                self.assertEqual(by_packets[:2], [1, 8])
+        """What both have mapped takes no way; where variables are private, the variable's one word is stored by its owner."""
+        for ranks, wait, expected in ((2, "adaptive", [0, 0]), (4, "adaptive", [0, 0]), (2, "thread", [1, 8])):
+            profile = self.profile("--set", f"wait={wait}", "-n", ranks, ACCESSES, name=f"{ranks}.jsonl")
+            for by_packets in self.check(profile, ranks):
+                self.assertEqual(by_packets[:2], expected)
         text = self.shown(pathlib.Path(self.directory, "4.jsonl"))
-        for name, number, size in ("puts", 20, "1.29 KB"), ("gets", 16, "336 B"), ("updates", 20, "160 B"), ("of these in mapped memory", 52, ""):
+        for name, number, size in ("puts", 20, "1.29 KB"), ("gets", 16, "336 B"), ("updates", 20, "160 B"), ("of these in mapped memory", 56, ""):
             self.assertRegex(text, rf"(?m)^  {name} +{number} +\d+ % +{size}")
         self.assertRegex(text, r"(?m)^  2 - 3 ")
         self.assertNotIn("No messages", text)
