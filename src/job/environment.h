@@ -9,6 +9,8 @@ namespace starling::job {
 
 inline constexpr const char* kJobVariable = "STARLING_JOB";    ///< "<owner pid>:<owner fd>:<job id, hex>"
 inline constexpr const char* kRankVariable = "STARLING_RANK";  ///< decimal
+/// The launcher's control socket (JobHeader::control_socket), for ranks that can't open the segment. All processes of a launcher carry it.
+inline constexpr const char* kLauncherVariable = "STARLING_LAUNCHER";
 
 struct Identity {
     JobAddress job;

@@ -8,10 +8,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "base/state.h"
+#include "job/environment.h"
 
 namespace starling::job {
 
@@ -21,17 +24,25 @@ constexpr int kWaitMs = 5000;
 
 STARLING_STATE const JobHeader* own_job = nullptr;
 
-bool is_ours(int socket) {
+/// What this process has handed over, or will when there is a launcher.
+struct Given {
+    int descriptor;
+    uint64_t inode;
+};
+STARLING_STATE std::vector<Given>* given = nullptr;
+
+/// `keeper`: who has to be there, 0 if that is not known. Where a user namespace has no number for this user, it shows all as the same.
+bool is_ours(int socket, pid_t keeper) {
     ucred peer{};
     socklen_t length = sizeof peer;
-    return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && (peer.uid == geteuid() || peer.uid == 0);
+    return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && (peer.uid == geteuid() || peer.uid == 0) &&
+           (keeper == 0 || peer.pid == keeper);
 }
 
 /// -1 if nobody listens, or another user.
-int connect_keeper() {
-    if (!own_job || own_job->control_socket[0] == '\0') return -1;
+int connect_keeper(std::string_view name, pid_t keeper) {
+    if (name.empty()) return -1;
     sockaddr_un address;
-    const std::string_view name(own_job->control_socket, strnlen(own_job->control_socket, sizeof own_job->control_socket));
     const socklen_t length = keeper_address(name, address);
     const int socket = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (socket < 0) return -1;
@@ -43,22 +54,45 @@ int connect_keeper() {
         }
         usleep(1000);
     }
-    if (is_ours(socket)) return socket;
+    if (is_ours(socket, keeper)) return socket;
     close(socket);
     return -1;
 }
 
-/// Whether it was done; `answered`: the descriptor that came with the answer.
-bool ask_keeper(Handover what, uint64_t inode, int descriptor, int& answered) {
+/// Whether it was done. `answered`: the descriptor that came with the answer, which is closed if it was not done.
+bool ask_keeper(int socket, const HandoverRequest& request, int descriptor, int& answered) {
     answered = -1;
-    const int socket = connect_keeper();
     if (socket < 0) return false;
-    const HandoverRequest request{what, 0, own_job->id, {own_job->secret[0], own_job->secret[1]}, inode};
     HandoverAnswer answer = 0;
     pollfd readable{socket, POLLIN, 0};
     const bool done = send_with(socket, &request, sizeof request, descriptor) && poll(&readable, 1, kWaitMs) == 1 &&
                       receive_with(socket, &answer, sizeof answer, answered) == sizeof answer && answer != 0;
     close(socket);
+    if (!done && answered >= 0) close(std::exchange(answered, -1));
+    return done;
+}
+
+/// The same by the own job's launcher and in its name.
+bool ask_own_keeper(HandoverRequest request, int descriptor, int& answered) {
+    answered = -1;
+    if (!own_job) return false;
+    const std::string_view name(own_job->control_socket, strnlen(own_job->control_socket, sizeof own_job->control_socket));
+    request.job = own_job->id;
+    std::copy(std::begin(own_job->secret), std::end(own_job->secret), request.secret);
+    return ask_keeper(connect_keeper(name, 0), request, descriptor, answered);
+}
+
+HandoverRequest request_of(Handover what, uint64_t inode) {
+    HandoverRequest request{};
+    request.what = what;
+    request.inode = inode;
+    return request;
+}
+
+bool give(int descriptor, uint64_t inode) {
+    int nothing;
+    const bool done = ask_own_keeper(request_of(Handover::give, inode), descriptor, nothing);
+    if (nothing >= 0) close(nothing);
     return done;
 }
 
@@ -118,23 +152,48 @@ void hand_over_through(const JobHeader& own) { own_job = &own; }
 bool is_closed_to_others() { return prctl(PR_GET_DUMPABLE) != 1; }
 
 bool hand_over(int descriptor, uint64_t inode) {
-    int nothing;
-    const bool done = ask_keeper(Handover::give, inode, descriptor, nothing);
-    if (nothing >= 0) close(nothing);
-    return done;
+    if (!own_job) return false;
+    if (own_job->control_socket[0] != '\0' && !give(descriptor, inode)) return false;
+    if (!given) given = new std::vector<Given>;
+    given->push_back({descriptor, inode});
+    return true;
+}
+
+void hand_over_again() {
+    if (!given) return;
+    for (const Given& each : *given) give(each.descriptor, each.inode);
 }
 
 void take_back(uint64_t inode) {
+    if (given) std::erase_if(*given, [inode](const Given& each) { return each.inode == inode; });
     int nothing;
-    ask_keeper(Handover::take_back, inode, -1, nothing);
+    ask_own_keeper(request_of(Handover::take_back, inode), -1, nothing);
     if (nothing >= 0) close(nothing);
 }
 
-int fetch_handed_over(uint64_t inode) {
-    int descriptor;
-    if (ask_keeper(Handover::fetch, inode, -1, descriptor)) return descriptor;
-    if (descriptor >= 0) close(descriptor);
-    return -1;
+int fetch_handed_over(int32_t pid, int32_t descriptor, uint64_t inode) {
+    HandoverRequest request = request_of(Handover::fetch, inode);
+    request.pid = pid;
+    request.descriptor = descriptor;
+    int found;
+    ask_own_keeper(request, -1, found);
+    return found;
+}
+
+int fetch_segment(const JobAddress& address) {
+    HandoverRequest request = request_of(Handover::segment, 0);
+    request.wanted = address.id;
+    request.pid = address.owner_pid;
+    request.descriptor = address.owner_fd;
+    int found;
+    if (own_job) {
+        ask_own_keeper(request, -1, found);
+        return found;
+    }
+    const char* launcher = std::getenv(kLauncherVariable);
+    request.job = address.id;
+    ask_keeper(connect_keeper(launcher ? launcher : "", address.owner_pid), request, -1, found);
+    return found;
 }
 
 }  // namespace starling::job

@@ -16,7 +16,9 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/process.h"
 #include "base/version.h"
+#include "job/handover.h"
 #include "mpi.h"
 
 namespace starling::job {
@@ -141,13 +143,15 @@ JobSegment::JobSegment(JobSegment&& other) noexcept
     : base_(std::exchange(other.base_, nullptr)),
       bytes_(std::exchange(other.bytes_, 0)),
       fd_(std::exchange(other.fd_, -1)),
-      inode_(std::exchange(other.inode_, 0)) {}
+      inode_(std::exchange(other.inode_, 0)),
+      owner_started_(std::exchange(other.owner_started_, 0)) {}
 
 JobSegment& JobSegment::operator=(JobSegment&& other) noexcept {
     std::swap(base_, other.base_);
     std::swap(bytes_, other.bytes_);
     std::swap(fd_, other.fd_);
     std::swap(inode_, other.inode_);
+    std::swap(owner_started_, other.owner_started_);
     return *this;
 }
 
@@ -307,9 +311,11 @@ JobDescription JobSegment::description() const {
 int JobSegment::open(const JobAddress& address, JobSegment& out) {
     char path[64];
     path_of(address, path);
-    const int fd = ::open(path, O_RDWR | O_CLOEXEC);
+    int fd = ::open(path, O_RDWR | O_CLOEXEC);
+    int error = errno;
+    const bool refused = fd < 0 && (error == EACCES || error == EPERM);
+    if (refused) fd = fetch_segment(address);
     if (fd < 0) {
-        const int error = errno;
         if (error == EMFILE || error == ENFILE) {
             return fail(MPI_ERR_OTHER, "no file descriptor left to open the shared memory of job %llx; raise `ulimit -n`",
                         static_cast<unsigned long long>(address.id));
@@ -322,6 +328,25 @@ int JobSegment::open(const JobAddress& address, JobSegment& out) {
         return fail(MPI_ERR_PROC_ABORTED, "job %llx is gone, or belongs to another user or container (%s: %s)",
                     static_cast<unsigned long long>(address.id), path, std::strerror(error));
     }
+    error = map(fd, address, out);
+    close(fd);
+    ProcessOrigin owner;
+    if (error == MPI_SUCCESS && refused && find_origin(address.owner_pid, owner)) out.owner_started_ = owner.start;
+    return error;
+}
+
+int JobSegment::take(int fd, const JobAddress& address, JobSegment& out) {
+    const int error = map(fd, address, out);
+    if (error)
+        close(fd);
+    else
+        out.fd_ = fd;
+    ProcessOrigin owner;
+    if (error == MPI_SUCCESS && find_origin(address.owner_pid, owner)) out.owner_started_ = owner.start;
+    return error;
+}
+
+int JobSegment::map(int fd, const JobAddress& address, JobSegment& out) {
     JobSegment segment;
     struct stat status;
     void* base = MAP_FAILED;
@@ -331,7 +356,6 @@ int JobSegment::open(const JobAddress& address, JobSegment& out) {
         base = mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
     }
     const int map_error = errno;
-    close(fd);
     if (plausible && base == MAP_FAILED) {
         return fail(MPI_ERR_NO_MEM, "cannot map the shared memory of job %llx: %s", static_cast<unsigned long long>(address.id),
                     std::strerror(map_error));
@@ -342,8 +366,8 @@ int JobSegment::open(const JobAddress& address, JobSegment& out) {
         segment.inode_ = status.st_ino;
     }
     if (!segment || __atomic_load_n(&segment.header().magic, __ATOMIC_ACQUIRE) != JobHeader::kMagic) {
-        return fail(MPI_ERR_PROC_ABORTED, "job %llx is gone: %s is something else by now",
-                    static_cast<unsigned long long>(address.id), path);
+        return fail(MPI_ERR_PROC_ABORTED, "job %llx is gone: /proc/%d/fd/%d is something else by now",
+                    static_cast<unsigned long long>(address.id), address.owner_pid, address.owner_fd);
     }
     const JobHeader& header = segment.header();
     if (!understands(header.version)) {
@@ -352,8 +376,8 @@ int JobSegment::open(const JobAddress& address, JobSegment& out) {
                     kVersionRemedy);
     }
     if (header.id != address.id || !consistent(header, segment.bytes_)) {
-        return fail(MPI_ERR_PROC_ABORTED, "job %llx is gone: %s belongs to another job by now",
-                    static_cast<unsigned long long>(address.id), path);
+        return fail(MPI_ERR_PROC_ABORTED, "job %llx is gone: /proc/%d/fd/%d belongs to another job by now",
+                    static_cast<unsigned long long>(address.id), address.owner_pid, address.owner_fd);
     }
     keep_out_of_dumps(segment.base_, header.regions_offset, segment.bytes_);
     out = std::move(segment);
@@ -367,7 +391,12 @@ bool JobSegment::owner_alive() const {
     char path[64];
     path_of(address(), path);
     struct stat status;
-    return stat(path, &status) == 0 && status.st_ino == inode_;
+    if (stat(path, &status) == 0) return status.st_ino == inode_;
+    if (errno != EACCES && errno != EPERM) return false;
+    // Nobody may look there, but when the process has started everybody may know.
+    ProcessOrigin owner;
+    if (process_gone(address().owner_pid) || !find_origin(address().owner_pid, owner)) return false;
+    return owner_started_ == 0 || owner_started_ == owner.start;
 }
 
 bool job_alive(const JobSegment& segment) {

@@ -161,8 +161,12 @@ class JobSegment {
     static int create(const JobDescription& description, uint32_t my_host, JobSegment& out);
 
     /// Maps the segment of another process, checks magic, version and id. Returns MPI_ERR_PROC_ABORTED with
-    /// failure_text() if its owner is gone or it is not that job. Keeps no descriptor open.
+    /// failure_text() if its owner is gone or it is not that job. Keeps no descriptor open. Where the kernel refuses it the launcher is asked
+    /// (job/handover.h).
     static int open(const JobAddress& address, JobSegment& out);
+
+    /// The same with its descriptor at hand, which is fd() from then on, or closed.
+    static int take(int fd, const JobAddress& address, JobSegment& out);
 
     static constexpr uint32_t kNotHere = ~0u;  ///< a rank's index, if it is on another host
 
@@ -217,6 +221,7 @@ class JobSegment {
     bool owner_alive() const;
 
   private:
+    static int map(int fd, const JobAddress& address, JobSegment& out);
     uint32_t look_up_index(uint32_t rank) const;
     /// The run that holds `rank`, as which of its ranks; null if there is none. Neighbours are found at once.
     const Placement* find_run(uint32_t rank, uint32_t& index) const;
@@ -227,6 +232,8 @@ class JobSegment {
     int fd_ = -1;
     mutable uint64_t last_run_ = 0;  ///< where find_run() found one
     uint64_t inode_ = 0;             ///< of the memfd: tells it from one that got the same pid and descriptor later
+    uint64_t owner_started_ =
+        0;  ///< ProcessOrigin::start, where the kernel lets nobody look at the owner's descriptors; else 0
 };
 
 /// True while the job can still make progress: state is running and its owner process lives.

@@ -23,11 +23,7 @@ ControlServer::ControlServer(Launcher& launcher)
           [this](auto id) { askers_.erase(id); }),
       keeper_(launcher) {}
 
-bool ControlServer::start() {
-    timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    char name[64];
-    std::snprintf(name, sizeof name, "starling-%u-%d-%lx", geteuid(), getpid(), static_cast<unsigned long>(now.tv_nsec));
+bool ControlServer::start(const std::string& name) {
     name_ = name;
     if (server_.listen(name_) && keeper_.start(name_)) return true;
     fail(MPI_ERR_OTHER, "cannot listen for the job's processes: %s%s", std::strerror(errno),

@@ -17,8 +17,8 @@ class ControlServer {
   public:
     explicit ControlServer(Launcher& launcher);
 
-    /// Listens on an abstract name of its own. False with failure_text().
-    bool start();
+    /// Listens on that abstract name. False with failure_text().
+    bool start(const std::string& name);
     /// For JobHeader::control_socket.
     const std::string& name() const { return name_; }
 

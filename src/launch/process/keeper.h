@@ -1,4 +1,5 @@
-// The launcher keeps memory of processes that nobody may look into, and gives it to the others of its jobs (job/handover.h).
+// The launcher keeps memory of processes that nobody may look into, and gives it to the others of its jobs; for those that may look into nobody
+// it opens what it can itself (job/handover.h).
 #pragma once
 
 #include <sys/types.h>
@@ -33,6 +34,8 @@ class Keeper {
     void accept();
     void serve(int socket);
     bool is_entitled(const job::HandoverRequest& request) const;
+    bool answer(const job::HandoverRequest& request, int& descriptor, int& found);
+    int find_segment(const job::HandoverRequest& request) const;
     bool keep(const job::HandoverRequest& request, int descriptor);
     void drop(std::unordered_map<uint64_t, Kept>::iterator kept);
     void drop_of_ended_jobs();

@@ -77,13 +77,14 @@ bool Launcher::prepare() {
     timespec now{};
     clock_gettime(CLOCK_REALTIME, &now);
     random = static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
-    char mark[64];
-    std::snprintf(mark, sizeof mark, "STARLING_LAUNCHER=%d.%llx", getpid(), static_cast<unsigned long long>(random));
-    mark_ = mark;
+    char name[64];
+    std::snprintf(name, sizeof name, "starling-%u-%d-%llx", geteuid(), getpid(), static_cast<unsigned long long>(random));
+    mark_ = job::kLauncherVariable;
+    mark_.append("=").append(name);
     ask_for_short_slices();  // the ranks wait for what it has to say, such as that one has died
     if (!guard_.start(mark_, settings_.argv)) return false;
     control_ = std::make_unique<ControlServer>(*this);
-    return control_->start();
+    return control_->start(name);
 }
 
 bool Launcher::watch_signals() {

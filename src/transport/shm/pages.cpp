@@ -130,7 +130,7 @@ bool Pages::open(const PagesName& name, uint64_t bytes, uint64_t limit, uint64_t
     int descriptor = ::open(path, O_RDWR | O_CLOEXEC);
     if (descriptor < 0) {
         const int error = errno;
-        if (error == EACCES || error == EPERM) descriptor = job::fetch_handed_over(name.inode);
+        if (error == EACCES || error == EPERM) descriptor = job::fetch_handed_over(name.pid, name.descriptor, name.inode);
         errno = error;
         if (descriptor < 0) return false;
     }
