@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "control/local_socket.h"
 #include "control/start_server.h"
+#include "job/handover.h"
 #include "mpi.h"
 
 namespace starling::control {
@@ -31,6 +32,7 @@ int reach_launcher(job::JobSegment& own, bool may_wait, int& fd) {
         header.control_socket[0] = '\0';
     }
     if (const int error = start_server(own)) return error;
+    job::hand_over_again();
     fd = connect_launcher(header, may_wait);
     return MPI_SUCCESS;
 }

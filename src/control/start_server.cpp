@@ -20,6 +20,7 @@
 
 #include "base/error.h"
 #include "job/environment.h"
+#include "job/handover.h"
 #include "mpi.h"
 
 namespace starling::control {
@@ -32,7 +33,7 @@ struct Launch {
     const char* program;
     char* const* argv;
     char* const* envp;
-    int ready;
+    int ready, inherited;
     bool keep_output;
     char* inner_stack;
     volatile int error = 0;
@@ -50,6 +51,7 @@ struct Launch {
         dup2(null, 2);
     }
     fcntl(launch.ready, F_SETFD, 0);
+    if (launch.inherited > 2) fcntl(launch.inherited, F_SETFD, 0);
     execve(launch.program, launch.argv, launch.envp);
     launch.error = errno;
     _exit(127);
@@ -133,7 +135,7 @@ std::string find_starlingd() {
 }
 
 bool start_detached(const std::string& program, const char* const* arguments, bool keep_output, std::string& problem,
-                    int seconds) {
+                    int seconds, int inherited) {
     int pipe_ends[2];
     if (pipe2(pipe_ends, O_CLOEXEC) != 0) {
         problem = std::string("pipe: ") + std::strerror(errno) + "; raise `ulimit -n`";
@@ -154,7 +156,7 @@ bool start_detached(const std::string& program, const char* const* arguments, bo
     argv.push_back(nullptr);
     const std::vector<char*> envp = unmarked_environment();
     auto* stack = static_cast<char*>(stacks);
-    Launch launch{program.c_str(), argv.data(), envp.data(), pipe_ends[1], keep_output, stack + kStack};
+    Launch launch{program.c_str(), argv.data(), envp.data(), pipe_ends[1], inherited, keep_output, stack + kStack};
 
     // No handler of the application may run in a child that shares its memory.
     sigset_t all, before;
@@ -189,7 +191,9 @@ int start_server(job::JobSegment& own) {
     const std::string address = to_string(own.address());
     const char* const arguments[] = {"serve", address.c_str(), nullptr};
     std::string problem;
-    if (!start_detached(program, arguments, true, problem)) {
+    // The server opens the segment by way of this process's /proc, where it may.
+    const int inherited = job::is_closed_to_others() ? own.fd() : -1;
+    if (!start_detached(program, arguments, true, problem, 10, inherited)) {
         return fail(MPI_ERR_OTHER, "cannot start %s: %s", program.c_str(), problem.c_str());
     }
     if (own.header().control_socket[0] == '\0') {

@@ -5,11 +5,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -37,10 +39,16 @@ void tell(int fd, std::string_view line) {
     close(fd);
 }
 
-void keep_only(int fd) {
-    // What the application had open is no business of ours, and must not stay open because of us.
-    if (fd > 3) syscall(SYS_close_range, 3u, static_cast<unsigned>(fd - 1), 0u);
-    syscall(SYS_close_range, static_cast<unsigned>(fd + 1), ~0u, 0u);
+void close_between(int first, int behind) {
+    if (first < behind) syscall(SYS_close_range, static_cast<unsigned>(first), static_cast<unsigned>(behind) - 1, 0u);
+}
+
+/// What the application had open is no business of ours, and must not stay open because of us.
+void keep_only(int fd, int other) {
+    const auto [low, high] = std::minmax(fd, other);
+    close_between(3, low);
+    close_between(std::max(low + 1, 3), high);
+    close_between(high + 1, std::numeric_limits<int>::max());
 }
 
 int keep_names(bool persistent, int ready) {
@@ -156,15 +164,17 @@ int main(int argc, char** argv) {
     if (argc < 3) return usage();
     const int ready = std::atoi(argv[argc - 1]);
     if (ready < 3) return usage();
-    keep_only(ready);
+    const std::string_view mode = argv[1];
+    job::JobAddress address;
+    const bool serves = mode == "serve" && argc == 4 && job::parse_address(argv[2], address);
+    // Under that number the segment may have come along; nothing else can, as it is closed by exec where it has that number.
+    keep_only(ready, serves ? address.owner_fd : ready);
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
-    const std::string_view mode = argv[1];
-    job::JobAddress address;
     if (mode == "names" && argc == 3) return keep_names(false, ready);
     if (mode == "names-persistent" && argc == 3) return keep_names(true, ready);
-    if (mode == "serve" && argc == 4 && job::parse_address(argv[2], address)) return serve(argv, address, ready);
+    if (serves) return serve(argv, address, ready);
     if (mode == "universe" && argc == 5) return keep_universe(argv, ready);
     if (mode == "host" && argc == 5) return help_host(argv, ready);
     return usage();

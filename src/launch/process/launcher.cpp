@@ -142,9 +142,18 @@ OutputTagger& Launcher::output() {
     return *output_;
 }
 
+// A process that nobody may look into gives its segment along, under the number that it has there (control/start_server.cpp).
+static bool take_inherited(const job::JobAddress& address, job::JobSegment& out) {
+    const bool is_memory = fcntl(address.owner_fd, F_GET_SEALS) >= 0;
+    const int own = is_memory ? fcntl(address.owner_fd, F_DUPFD_CLOEXEC, 0) : -1;
+    if (own < 0 || job::JobSegment::take(own, address, out) != MPI_SUCCESS) return false;
+    close(address.owner_fd);
+    return true;
+}
+
 Job* Launcher::adopt(const job::JobAddress& address) {
     job::JobSegment segment;
-    if (job::JobSegment::open(address, segment) != MPI_SUCCESS) return nullptr;
+    if (!take_inherited(address, segment) && job::JobSegment::open(address, segment) != MPI_SUCCESS) return nullptr;
     const int pid_fd = static_cast<int>(syscall(SYS_pidfd_open, address.owner_pid, 0));
     if (pid_fd < 0) {
         fail(MPI_ERR_OTHER, "cannot watch process %d: %s", address.owner_pid, std::strerror(errno));
