@@ -20,6 +20,8 @@ using Traffic = node::NeighborTraffic;
 // All at once: how many messages there are the program has said, and no other process has fewer to send. `error`: what was wrong
 // before.
 Task exchange_blocks(View v, Traffic traffic, ByMessages what, int error) {
+    FirstError first;
+    first.note(error);
     const Neighborhood& near = traffic.near;
     Group group(v, what.mine ? static_cast<int>(near.sends.size()) : 0, static_cast<int>(what.from.size()));
     for (size_t i = 0; i < what.from.size(); ++i) {
@@ -32,7 +34,8 @@ Task exchange_blocks(View v, Traffic traffic, ByMessages what, int error) {
         group.send(traffic.send.at(block), traffic.send.count(block), traffic.send.type(block), near.sends[i].rank);
     }
     co_await group;
-    co_return error != MPI_SUCCESS ? error : v.error;
+    first.note(v.error);
+    co_return first;
 }
 
 /// Where each finds what is for it in its neighbours' rooms: they tell it once. `found`: as many as I receive from.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "collective/first_error.h"
 #include "collective/node_fold.h"
 #include "collective/node_protocols.h"
 
@@ -48,7 +49,7 @@ struct Reduction {
     Temporary sums{};     ///< else: my shares, one for each group of summands
     Dealt piece{0, 0, n, element_bytes};
     bool has_operands = false;  ///< the piece's first meeting is over
-    int first_error = MPI_SUCCESS;
+    FirstError first_error{};
 
     Reduction(const Summands& s, const void* in, const Share& share, int64_t elements, const Datatype& t, const Op& o,
               const Node& node)
@@ -92,7 +93,7 @@ struct Reduction {
 
   private:
     int note(int error) {
-        if (first_error == MPI_SUCCESS) first_error = error;
+        first_error.note(error);
         return MPI_SUCCESS;
     }
     uint64_t bytes_of_elements(int64_t elements) const { return static_cast<uint64_t>(elements) * element_bytes; }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "base/error.h"
 #include "collective/frame_pool.h"
 #include "progress/request.h"
 
@@ -49,7 +50,7 @@ class [[nodiscard]] Task {
         void return_value(int error) { result = error; }
         // Only std::bad_alloc can get here. Algorithms allocate while none of their operations is under
         // way.
-        void unhandled_exception() noexcept { result = MPI_ERR_NO_MEM; }
+        void unhandled_exception() noexcept { result = fail(MPI_ERR_NO_MEM, "a collective operation found no memory"); }
     };
 
     Task() = default;

@@ -3,7 +3,6 @@
 #include <cinttypes>
 
 #include "base/error.h"
-#include "base/kept_failure.h"
 #include "message/mark.h"
 
 namespace starling::collective {
@@ -26,16 +25,6 @@ int marked_in_buffer(const message::ReceiveRequest& request) {
 }
 
 }  // namespace
-
-// The first error's sentence stays, but what is to be thrown away is, whichever error it was.
-void View::note_bad(const message::ReceiveRequest& request, uint64_t expected) {
-    if (error == MPI_SUCCESS) {
-        error = bad_receive(request, expected);
-        return;
-    }
-    const KeptFailure first;
-    bad_receive(request, expected);
-}
 
 int View::bad_receive(const message::ReceiveRequest& request, uint64_t expected) const {
     const int error = progress::error_of(request);

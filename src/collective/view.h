@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "collective/exchange.h"
+#include "collective/first_error.h"
 #include "collective/task.h"
 
 namespace starling::collective {
@@ -31,7 +32,7 @@ struct View {
     int n = 0;
     int me = 0;
     int tag = 0;
-    int error = MPI_SUCCESS;       ///< the first error so far; a task gives it back
+    FirstError error{};            ///< so far; a task gives it back
     const int* members = nullptr;  ///< participant numbers by rank, if they are not contiguous; outlives the task
     bool network = false;          ///< every two of them are on different hosts
     bool blocking = false;         ///< the program calls nothing else on the communicator until this operation is over
@@ -61,11 +62,8 @@ struct View {
     /// Whether this is all of one side (or of an intra-communicator), the only kind of view that spans hosts.
     bool whole_side() const { return !members && base == exchange->local_base && n == exchange->local_size; }
 
-    /// Remembers the first error.
-    void note(int new_error) {
-        if (error == MPI_SUCCESS) [[likely]]
-            error = new_error;
-    }
+    /// Remembers the first error, with its sentence.
+    void note(int new_error) { error.note(new_error); }
 
     /// co_await these; they note errors here. Buffers and types must last until then.
     SendAwaiter send(const void* buffer, int64_t count, const Datatype& type, int to);
@@ -85,15 +83,13 @@ struct View {
         exchange->start_receive(request, buffer, count, type, participant(from), tag);
     }
     void finish(const message::SendRequest& request) {
-        // The first error's sentence stays.
-        if (request.outcome.error != MPI_SUCCESS && error == MPI_SUCCESS) [[unlikely]]
-            error = progress::error_of(request);
+        if (request.outcome.error != MPI_SUCCESS) [[unlikely]]
+            note(progress::error_of(request));
     }
     void finish(const message::ReceiveRequest& request, uint64_t expected) {
         if (request.outcome.error != MPI_SUCCESS || request.outcome.bytes != expected) [[unlikely]]
-            note_bad(request, expected);
+            note(bad_receive(request, expected));
     }
-    [[gnu::cold]] void note_bad(const message::ReceiveRequest& request, uint64_t expected);
     [[gnu::cold]] int bad_receive(const message::ReceiveRequest& request, uint64_t expected) const;
     /// What a message of another length that is no mark means: a member that has ended, if one is known; else nobody can tell.
     [[gnu::cold]] int wrong_length(uint64_t bytes, uint64_t expected) const;

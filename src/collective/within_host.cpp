@@ -44,12 +44,12 @@ Task WithinHost::arrive() {
     co_return mine.error;
 }
 
-Task WithinHost::release(int error) {
+Task WithinHost::release(FirstError error) {
     if (stage_) {
         if (hosts_.leads() && error != MPI_SUCCESS)
             co_await node::give_up(stage(), 0);
         else
-            error = co_await node::release(stage());
+            error.note(co_await node::release(stage()));
         co_return error;
     }
     View mine = view(error);
@@ -63,7 +63,7 @@ Task WithinHost::release(int error) {
     co_return mine.error;
 }
 
-Task WithinHost::bcast(int error, int root, void* buffer, int64_t count, const Datatype& type) {
+Task WithinHost::bcast(FirstError error, int root, void* buffer, int64_t count, const Datatype& type) {
     if (!stage_) co_return co_await collective::bcast(view(error), buffer, count, type, root);
     const bool is_root = hosts_.my_place == root;
     co_await turn_;
@@ -71,8 +71,8 @@ Task WithinHost::bcast(int error, int root, void* buffer, int64_t count, const D
         co_await node::give_up(stage(), root);
         co_return error;
     }
-    const int stage_error = co_await node::bcast(stage(), root, !is_root, buffer, count, type);
-    co_return error != MPI_SUCCESS ? error : stage_error;
+    error.note(co_await node::bcast(stage(), root, !is_root, buffer, count, type));
+    co_return error;
 }
 
 Task WithinHost::reduce(const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, int root) {

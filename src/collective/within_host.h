@@ -19,9 +19,9 @@ class WithinHost {
 
     /// The two halves of a barrier, around the leader.
     Task arrive();
-    Task release(int error);
+    Task release(FirstError error);
     /// `error`: what the root has had before; the others then get one, too.
-    Task bcast(int error, int root, void* buffer, int64_t count, const Datatype& type);
+    Task bcast(FirstError error, int root, void* buffer, int64_t count, const Datatype& type);
     Task reduce(const void* send, void* receive, int64_t count, const Datatype& type, const datatype::Op& op, int root);
 
   private:

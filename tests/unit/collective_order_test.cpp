@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <type_traits>
+#include <variant>
 
 #include "base/error.h"
 #include "collective/algorithms.h"
@@ -250,6 +252,77 @@ TEST(CollectiveOrder, ABadMessageGivesAnErrorAndEnds) {
     }
 }
 
+/// A row of the table, called as its kind is.
+struct RowCall {
+    Everything& all;
+    int p;
+    View v;
+    const Datatype& type = *pairs()[0]->type;
+    uint32_t* from = all.in[static_cast<size_t>(p)].data();
+    uint32_t* to = all.out[static_cast<size_t>(p)].data();
+    collective::Blocks send{from, 2, type}, receive{to, 2, type};
+
+    template <class Signature>
+    Task operator()(Signature* row) const {
+        namespace signature = collective::signature;
+        if constexpr (std::is_same_v<Signature, signature::barrier>)
+            return row(v);
+        else if constexpr (std::is_same_v<Signature, signature::bcast>)
+            return row(v, from, 2, type, v.n - 1);
+        else if constexpr (std::is_same_v<Signature, signature::reduce>)
+            return row(v, from, to, 2, type, *add().op, v.n - 1);
+        else if constexpr (std::is_same_v<Signature, signature::allreduce>)
+            return row(v, from, to, 2, type, *add().op);
+        else if constexpr (std::is_same_v<Signature, signature::gather>)
+            return row(v, from, 2, type, receive, v.n - 1);
+        else if constexpr (std::is_same_v<Signature, signature::scatter>)
+            return row(v, send, to, 2, type, v.n - 1);
+        else if constexpr (std::is_same_v<Signature, signature::allgather>)
+            return row(v, receive);
+        else if constexpr (std::is_same_v<Signature, signature::alltoall>)
+            return row(v, send, receive);
+        else if constexpr (std::is_same_v<Signature, signature::reduce_scatter>)
+            return row(v, from, to, Shares(2), type, *add().op);
+        else
+            return row(v, from, to, 2, type, *add().op, false);
+    }
+};
+
+/// Runs a row with failures from a message on: whether there were any.
+bool fail_from(const collective::Algorithm& row, int64_t message, uint64_t seed) {
+    constexpr int n = 4;
+    Chooser chooser(seed);
+    World world(chooser, n);
+    world.eager_limit = seed % 2 * 1000;
+    world.fails_from = message;
+    Everything state(n);
+    if (row.needs & collective::kMulticast) Everything::prepare(world, n);
+    if (row.needs & collective::kHosts) world.spread({0, 0, 1, 1});
+    const auto errors = world.run([&](int p, View v) {
+        v.cast = v.exchange->cast(v.tag);
+        return std::visit(RowCall{state, p, v}, row.function);
+    });
+    EXPECT_NE(errors, std::vector<int>{-1}) << "deadlock";
+    for (int p = 0; p < n && errors.size() == n; ++p)
+        if (const int error = errors[static_cast<size_t>(p)]) { EXPECT_EQ(world.sentences[p], World::sentence_of(error)); }
+    return message < world.delivered();
+}
+
+// The error that ended it comes with its own sentence, whatever failed while the rest was awaited, here and with others.
+TEST(CollectiveOrder, TheFirstErrorOfEachAlgorithmIsToldInItsOwnWords) {
+    for (int kind = 0; kind < collective::kKinds; ++kind) {
+        for (int index = 0; const auto* row = collective::algorithm_of(static_cast<collective::Kind>(kind), index); ++index) {
+            if (row->needs & collective::kSharedMemory) continue;  // the stage has no requests
+            for (uint64_t seed = 0; seed < 10; ++seed) {
+                SCOPED_TRACE(std::string(collective::name(row->kind)) + " " + std::string(row->name) + ", seed " +
+                             std::to_string(seed));
+                EXPECT_TRUE(fail_from(*row, 0, seed));
+                for (int64_t message = 1; fail_from(*row, message, seed); ++message) {}
+            }
+        }
+    }
+}
+
 TEST(CollectiveOrder, AFailureReachesThoseWhoDependOnIt) {
     // A chain: what rank 1 could not receive, ranks 2 and 3 do not get either, and they get to know.
     Chooser chooser(3);
@@ -291,7 +364,8 @@ TEST(Errors, TheFirstSentenceStays) {
     }
     View view{};
     for (const auto& request : requests) view.finish(request, 8);
-    EXPECT_EQ(view.error, MPI_ERR_OTHER);
+    const int told = view.error;
+    EXPECT_EQ(told, MPI_ERR_OTHER);
     EXPECT_EQ(starling::failure_text(), "the first");
     starling::clear_failure();
 }

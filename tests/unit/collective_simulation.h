@@ -11,9 +11,11 @@
 #include <memory>
 #include <random>
 #include <set>
+#include <string>
 #include <tuple>
 #include <vector>
 
+#include "base/error.h"
 #include "collective/cast.h"
 #include "collective/exchange.h"
 #include "collective/request.h"
@@ -92,6 +94,11 @@ class World {
     int64_t grouped = 0;
     /// The message with this number (in order of delivery) arrives too long; -1: none.
     int64_t truncated = -1;
+    /// From this one on each message fails, and all that wait for it; -1: none does.
+    int64_t fails_from = -1;
+    /// What the participants' errors say.
+    std::map<int, std::string> sentences;
+    static std::string sentence_of(int error_class) { return "a request failed with class " + std::to_string(error_class); }
 
     Exchange& exchange(int participant) { return *participants_[static_cast<size_t>(participant)]; }
     int64_t delivered() const { return delivered_; }
@@ -115,7 +122,8 @@ class World {
                     continue;
                 }
                 if (requests_[at]) {
-                    if (errors[at] == MPI_SUCCESS) errors[at] = requests_[at]->outcome.error;
+                    if (errors[at] == MPI_SUCCESS && (errors[at] = starling::progress::error_of(*requests_[at])))
+                        sentences[i] = starling::failure_text();
                     requests_[at].reset();
                 }
                 if (started[at] == operations) continue;
@@ -279,6 +287,15 @@ class World {
         request.complete();
     }
 
+    /// Fails it with a class that the one before did not have, and its sentence.
+    void fail_anew(starling::progress::Request& request) {
+        do next_class_ = next_class_ % 60 + 1;
+        while (next_class_ == MPI_ERR_TRUNCATE || next_class_ == MPI_ERR_PROC_ABORTED);  // these are looked into
+        request.outcome.error = starling::fail(next_class_, "%s", sentence_of(next_class_).c_str());
+        starling::progress::keep_failure(request);
+        request.complete();
+    }
+
     void send(message::SendRequest& request, int from, int to, int tag, PendingSend pending) {
         if (to < 0 || to >= static_cast<int>(participants_.size()) || to == from) std::abort();
         if (dead.count(to)) return fail(request, MPI_ERR_PROC_ABORTED);
@@ -324,6 +341,7 @@ class World {
         starling::multicast::Receive& receive = *sent.receives.at(to);
         sent.receives.erase(to);
         --sent.left;
+        if (fails_from >= 0 && delivered_++ >= fails_from) return fail_anew(receive);
         receive.outcome.bytes = sent.data.size();
         if (sent.data.size() > receive.bytes)
             receive.outcome.error = MPI_ERR_TRUNCATE;
@@ -337,6 +355,12 @@ class World {
         const PendingReceive receive = pair.receives.front();
         pair.sends.pop_front();
         pair.receives.pop_front();
+        if (fails_from >= 0 && delivered_ >= fails_from) {
+            ++delivered_;
+            fail_anew(*receive.request);
+            if (send.request) fail_anew(*send.request);
+            return;
+        }
         const std::vector<std::byte> data = send.request ? packed(send) : std::move(send.data);
         const uint64_t capacity = datatype::packed_size(*receive.type, receive.count);
         const bool too_long = data.size() > capacity || delivered_ == truncated;
@@ -363,6 +387,7 @@ class World {
     };
     std::deque<Waste> waste_;
     int64_t delivered_ = 0;
+    int next_class_ = 0;
 };
 
 }  // namespace simulation
