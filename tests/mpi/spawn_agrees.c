@@ -48,6 +48,10 @@ int main(int argc, char** argv) {
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    if (!on_one_host()) {  // the children's files are not the parents'
+        OK(MPI_Finalize());
+        return 0;
+    }
     CHECK(!getrlimit(RLIMIT_NOFILE, &usual), "getrlimit");
     if (rank == 0) {
         strcpy(lock, "/tmp/spawn_agrees.XXXXXX");

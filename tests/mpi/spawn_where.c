@@ -36,6 +36,10 @@ int main(int argc, char** argv) {
         OK(MPI_Finalize());
         return 0;
     }
+    if (!on_one_host()) {  // whose directories are not others'
+        OK(MPI_Finalize());
+        return 0;
+    }
     const int root = size - 1;
     if (rank == root) {
         char made[] = "/tmp/spawn_where.XXXXXX";
