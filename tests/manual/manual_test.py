@@ -224,8 +224,9 @@ class Completion(unittest.TestCase):
             run("zsh", "-n", file)
         for file in (BUILD / "share/fish/vendor_completions.d").iterdir():
             run("fish", "--no-execute", file)
-        shown = run("fish", "-c", f"source {BUILD}/share/fish/vendor_completions.d/mpiexec.fish; complete -C 'mpiexec --report'",
-                    env={**os.environ, "PATH": f"{BUILD}/bin:{os.environ['PATH']}", "HOME": "/nonexistent"})
+        with tempfile.TemporaryDirectory() as home:  # where it keeps its history
+            shown = run("fish", "-c", f"source {BUILD}/share/fish/vendor_completions.d/mpiexec.fish; complete -C 'mpiexec --report'",
+                        env={**os.environ, "PATH": f"{BUILD}/bin:{os.environ['PATH']}", "HOME": home})
         self.assertIn("--report-bindings", shown)
 
 
