@@ -223,6 +223,7 @@ int refuse(comm::Comm& comm, const Wanted& wanted) {
     mine.stage = collective::kNoArea;
     std::vector<Claim> claims;
     if (exchange(comm, mine, claims) == MPI_SUCCESS) give_up_stage(comm, claims);
+    collective::agree(comm, wanted.error, "window");  // as all others, who have heard of it
     return fail(wanted.error, "%s", why.c_str());
 }
 
@@ -291,7 +292,9 @@ int make(comm::Comm& comm, const Wanted& wanted, Window*& made) {
     int error = exchange(comm, mine, claims);
     const bool told = !error;
     if (!error) error = check(claims, wanted.flavor);
-    if (!error) error = collective::agree(comm, reach(*window, comm, claims, wanted.apart), "window");
+    if (!error) error = reach(*window, comm, claims, wanted.apart);
+    // All come here, whatever has failed: after a death some may have heard of it in the exchange, and others not.
+    error = collective::agree(comm, error, "window");
     if (error) {
         if (told) give_up_stage(comm, claims);
         // Nobody has used the board: that begins when all have agreed. Where a process has died some may think that all have.

@@ -223,6 +223,11 @@ int take_from_afar(Window& window, Remote& remote, Held kind) {
     return remote.granted ? MPI_SUCCESS : gone(remote);
 }
 
+/// After a lock of this process was given back: the program computes now perhaps, and the thread that serves other hosts sleeps.
+void serve_others_now(Window& window) {
+    if (window.desk.has_pending()) serve_pending(window);
+}
+
 void release_on_board(Window& window, uint32_t target, Held held) {
     if (held == Held::exclusive)
         window.board.release_exclusive(target);
@@ -230,8 +235,7 @@ void release_on_board(Window& window, uint32_t target, Held held) {
         window.board.release_shared(place(window), target);
     delay_at("lock given back");
     ring_waiters(window, target);
-    // The program computes now perhaps, and the thread that serves other hosts sleeps.
-    if (target == place(window) && window.desk.has_pending()) serve_pending(window);
+    if (target == place(window)) serve_others_now(window);
 }
 
 int take_on_board(Window& window, Remote& remote, Held kind) {
@@ -308,9 +312,10 @@ void give_all_back(Window& window) {
             give_back(window, *remote);
         else
             remote->held = Held::no;
-    if (window.on_board)
-        window.board.release_all_shared(place(window), [&window](uint32_t who) { ring_neighbour(window, who); });
+    if (!window.on_board) return;
+    window.board.release_all_shared(place(window), [&window](uint32_t who) { ring_neighbour(window, who); });
     window.on_board = false;
+    serve_others_now(window);
 }
 
 bool leave_board(Window& window, bool all_have_come) {
