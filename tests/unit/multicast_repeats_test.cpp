@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "base/counter_start.h"
 #include "multicast/incoming.h"
 #include "multicast/outgoing.h"
 
@@ -131,7 +132,7 @@ struct Sender {
         EXPECT_EQ(wire.group.size(), 40u);
         wire.group.clear();
     }
-    void miss(uint16_t who, bool urgent) { outgoing.missed({0, 10, 0xff, urgent}, who, now); }
+    void miss(uint16_t who, bool urgent) { outgoing.missed({kCounterStart, 10, 0xff, urgent}, who, now); }
     void run(uint64_t ns) { outgoing.run(wire, now += ns); }
 };
 
@@ -170,7 +171,7 @@ struct Flow {
         outgoing.start(send, 5, next++, &one, 1, now);
         EXPECT_TRUE(send.done);
         run();
-        if (next % 8 == 0) outgoing.acknowledged({next, 0}, now);
+        if (next % 8 == 0) outgoing.acknowledged({kCounterStart + next, 0}, now);
     }
     void run() { outgoing.run(wire, now); }
     void messages(int count, uint64_t gap) {
@@ -196,7 +197,7 @@ TEST(MulticastRepeats, TheNextMessageIsAsGoodAsAHeartbeat) {
     }
     EXPECT_GE(flow.now, last + 30 * kMs);
     // What was missed makes it impatient, as with messages that are rare.
-    flow.outgoing.missed({flow.next - 1, 0, 1, false}, 2, flow.now);
+    flow.outgoing.missed({kCounterStart + flow.next - 1, 0, 1, false}, 2, flow.now);
     flow.wire.heartbeats = 0;
     flow.messages(4, 20 * kMs);
     EXPECT_GT(flow.wire.heartbeats, 8);

@@ -75,7 +75,7 @@ TEST(Flight, NumbersWrapAndSkipZero) {
 }
 
 TEST(Flight, TakesAsManyAsItSays) {
-    Flight flight;
+    Flight flight(1);  // until it is full no number wraps
     uint32_t count = 0;
     while (!flight.full()) {
         flight.add() = {count, 0, 0, 8, 0, true, false, 0};

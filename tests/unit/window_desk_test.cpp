@@ -7,6 +7,8 @@
 #include <set>
 #include <vector>
 
+#include "base/counter_start.h"
+
 namespace starling::window {
 namespace {
 
@@ -92,14 +94,15 @@ TEST_F(DeskTest, AnAskThatHasOvertakenWaitsForTheOneBefore) {
 }
 
 TEST_F(DeskTest, NumbersGoRound) {
-    EXPECT_TRUE(exclusive(5, 0x7fffffffu));
+    const uint32_t half = kCounterStart + 0x7fffffffu, last = kCounterStart + 0xfffffffeu;
+    EXPECT_TRUE(exclusive(5, half));
     EXPECT_EQ(next(), 5);
-    EXPECT_TRUE(desk.give_back(5, 0x7fffffffu));
-    EXPECT_TRUE(exclusive(5, 0xfffffffeu));
+    EXPECT_TRUE(desk.give_back(5, half));
+    EXPECT_TRUE(exclusive(5, last));
     EXPECT_EQ(next(), 5);
-    EXPECT_TRUE(desk.give_back(5, 0xfffffffeu));
-    EXPECT_TRUE(exclusive(5, 1));
-    EXPECT_FALSE(exclusive(5, 0xfffffffeu));
+    EXPECT_TRUE(desk.give_back(5, last));
+    EXPECT_TRUE(exclusive(5, kCounterStart + 1));
+    EXPECT_FALSE(exclusive(5, last));
 }
 
 TEST_F(DeskTest, TheDeadHoldAndWantNothing) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <random>
 
+#include "base/counter_start.h"
 #include "comm/comm.h"
 #include "comm/errhandler.h"
 #include "comm/group.h"
@@ -63,7 +64,7 @@ void lie(Node& node, Window& window, int times) {
     for (int i = 0; i < times; ++i) {
         const int to = static_cast<int>(random() % static_cast<unsigned>(node.size - 1));
         const bool elsewhere = random() % 4 == 0;  // of a window that nobody has
-        const auto number = static_cast<uint32_t>(random() % 8);
+        const auto number = kCounterStart + static_cast<uint32_t>(random() % 8);
         const uint32_t what = std::array<uint32_t, 5>{kGrant, kGiveBack, kLater, 0, 77}[random() % 5];
         say(node, to, {elsewhere ? random() * 16ull : context, number, elsewhere ? kAskExclusive : what});
         if (random() % 8 == 0) say(node, to, {context, number, what}, random() % sizeof(LockMessage));
@@ -81,7 +82,8 @@ void locks_among_lies(const Settings& settings) {
         node.barrier(0);
         // Of what it does rightly each word comes twice and later once more.
         const uint64_t context = window->comm->context();
-        for (uint32_t number = 1; !honest && number <= 100; ++number) {
+        for (uint32_t turn = 1; !honest && turn <= 100; ++turn) {
+            const uint32_t number = kCounterStart + turn;
             ASSERT_EQ(window::lock(*window, Held::exclusive, 0, 0), MPI_SUCCESS) << failure_text();
             EXPECT_EQ(node.board.stage.fetch_add(1000), 0);
             say(node, 0, {context, number, kAskExclusive});
@@ -108,13 +110,13 @@ TEST(WindowOverHosts, WhoAsksBeforeTheWindowIsThereGetsTheLockLater) {
     team.start({}, [](Node& node) {
         // Of windows that never will be, more than are kept: rank 0 answers each of those, and keeps what comes then.
         for (uint32_t i = 0; node.rank == 1 && i < 100; ++i) {
-            say(node, 0, {0x100000ull + i * 16, 1, kAskExclusive});
+            say(node, 0, {0x100000ull + i * 16, kCounterStart + 1, kAskExclusive});
             progress::test();
         }
         Window* const window = make_window(node);
         ASSERT_NE(window, nullptr);
         for (uint32_t number = 0; node.rank == 1 && number < 40; ++number)
-            say(node, 0, {0x200000ull + number * 16, 1, kAskShared});
+            say(node, 0, {0x200000ull + number * 16, kCounterStart + 1, kAskShared});
         Window* const second = make_window(node, 0x6660);
         ASSERT_NE(second, nullptr);
         for (Window* each : {window, second}) {
