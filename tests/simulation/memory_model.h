@@ -18,13 +18,18 @@ struct Act {
     uint64_t was = 0;  ///< swap: what is there; ticket: how many were drawn before
 };
 
-/// The program, and memory as it must be: in words.
+/// The program, and memory as it must be: in words. Of areas it knows those that this member has or writes to; the others are for
+/// others to look at, and all of them would be as many as members by members, in each one's model.
 class MemoryModel {
   public:
-    MemoryModel(uint64_t seed, const Step& step, int members)
-        : n(members), words(kSizes[mix(seed + step.id) % 4]), random(mix(seed) ^ step.id), memory_(static_cast<size_t>(n)) {
-        for (auto& each : memory_) each.assign(size(), 0);
-    }
+    MemoryModel(uint64_t seed, const Step& step, int members, int own_rank)
+        : n(members),
+          me(own_rank),
+          words(kSizes[mix(seed + step.id) % 4]),
+          random(mix(seed) ^ step.id),
+          here_(static_cast<size_t>(n)),
+          there_(static_cast<size_t>(n)),
+          single_(static_cast<size_t>(n) * (size() - shared_word(0))) {}
     // Where things are: the areas, words that all add to, the tickets, words to swap, signals, and one that a lock guards.
     size_t area_of(int origin) const { return static_cast<size_t>(origin) * words; }
     size_t shared_word(uint64_t id) const { return static_cast<size_t>(n) * words + id % kShared; }
@@ -33,13 +38,18 @@ class MemoryModel {
     size_t signal_word(int origin) const { return swap_word(n) + static_cast<size_t>(origin); }
     size_t locked_word() const { return signal_word(n); }
     size_t size() const { return locked_word() + 1; }
-    uint64_t at(int rank, size_t index) const { return memory_[static_cast<size_t>(rank)][index]; }
+    /// A word at this rank, behind the areas.
+    uint64_t single(int rank, size_t index) const { return single_[place_of_single(rank, index)]; }
+    /// The area of `origin` at `target`, one of which is this member; empty: nothing was written there, all is 0.
+    const std::vector<uint64_t>& area(int origin, int target) const {
+        return target == me ? here_[static_cast<size_t>(origin)] : there_[static_cast<size_t>(target)];
+    }
 
     /// What the members do next, of these kinds: of what could meet in one place each pair does one thing.
     template <size_t kinds>
     std::vector<Act> draw(const Do (&list)[kinds]) {
         std::vector<Act> acts;
-        std::vector<bool> area(static_cast<size_t>(n * n)), swapped(static_cast<size_t>(n * n));
+        std::vector<bool> used(static_cast<size_t>(n * n)), swapped(static_cast<size_t>(n * n));
         const uint64_t count = random.between(0, 4 * static_cast<uint64_t>(n));
         for (uint64_t i = 0; i < count; ++i) {
             const Do what = random.one_of(list);
@@ -47,36 +57,32 @@ class MemoryModel {
             Act act{what, origin, target, random.next() | 1};
             const auto pair = static_cast<size_t>(act.origin * n + act.target);
             if (act.what <= Do::put_signal) {
-                if (area[pair]) continue;
-                area[pair] = true;
+                if (used[pair]) continue;
+                used[pair] = true;
             }
             if (act.what == Do::swap) {
                 if (swapped[pair]) continue;
                 swapped[pair] = true;
-                act.was = at(act.target, swap_word(act.origin));
+                act.was = single(act.target, swap_word(act.origin));
             }
-            if (act.what == Do::ticket) act.was = at(act.target, ticket_word());
+            if (act.what == Do::ticket) act.was = single(act.target, ticket_word());
             acts.push_back(act);
         }
         return acts;
     }
 
     void apply(const Act& act) {
-        std::vector<uint64_t>& target = memory_[static_cast<size_t>(act.target)];
-        const size_t area = area_of(act.origin);
-        for (uint32_t i = 0; i < words; ++i) {
-            if (act.what == Do::put || act.what == Do::put_signal) target[area + i] = word(act.id, i);
-            if (act.what == Do::strided_put && i % 2 == 0) target[area + i] = word(act.id, i / 2);
-            if (act.what == Do::add_all) target[area + i] += word(act.id, i);
-        }
-        if (act.what == Do::put_signal) ++target[signal_word(act.origin)];
-        if (act.what == Do::add_shared) target[shared_word(act.id)] += word(act.id, 0);
-        if (act.what == Do::ticket) ++target[ticket_word()];
-        if (act.what == Do::swap) target[swap_word(act.origin)] = act.id;
-        if (act.what == Do::locked) ++target[locked_word()];
+        const auto single = [&](size_t index) -> uint64_t& { return single_[place_of_single(act.target, index)]; };
+        const bool concerns_me = act.origin == me || act.target == me;
+        if (concerns_me && (act.what <= Do::add_all || act.what == Do::put_signal)) write(act);
+        if (act.what == Do::put_signal) ++single(signal_word(act.origin));
+        if (act.what == Do::add_shared) single(shared_word(act.id)) += word(act.id, 0);
+        if (act.what == Do::ticket) ++single(ticket_word());
+        if (act.what == Do::swap) single(swap_word(act.origin)) = act.id;
+        if (act.what == Do::locked) ++single(locked_word());
     }
 
-    const int n;
+    const int n, me;
     const uint32_t words;  ///< of each one's area at each
     Random random;
 
@@ -84,12 +90,27 @@ class MemoryModel {
     static constexpr uint32_t kSizes[] = {2, 40, 700, 5000};
     static constexpr int kShared = 3;
     int draw_rank() { return static_cast<int>(random.below(static_cast<uint64_t>(n))); }
-    std::vector<std::vector<uint64_t>> memory_;
+    size_t place_of_single(int rank, size_t index) const {
+        return static_cast<size_t>(rank) * (size() - shared_word(0)) + index - shared_word(0);
+    }
+    void write(const Act& act) {
+        std::vector<uint64_t>& area =
+            act.target == me ? here_[static_cast<size_t>(act.origin)] : there_[static_cast<size_t>(act.target)];
+        area.resize(words);
+        for (uint32_t i = 0; i < words; ++i) {
+            if (act.what == Do::put || act.what == Do::put_signal) area[i] = word(act.id, i);
+            if (act.what == Do::strided_put && i % 2 == 0) area[i] = word(act.id, i / 2);
+            if (act.what == Do::add_all) area[i] += word(act.id, i);
+        }
+    }
+
+    std::vector<std::vector<uint64_t>> here_, there_;  ///< areas of each at this member, this member's at each
+    std::vector<uint64_t> single_;                     ///< what is behind the areas, of one rank after the other
 };
 
 /// Ends the run if what came of an act, which had this result, is not as it must be. `later`: what all did is in the model.
 void check_result(const MemoryModel& model, const Act& act, const std::vector<uint64_t>& result, bool later, const char* what);
-/// Ends the run if this rank's memory is not as it must be.
-void check_memory(const MemoryModel& model, int rank, const uint64_t* memory, const char* what);
+/// Ends the run if this member's memory is not as it must be.
+void check_memory(const MemoryModel& model, const uint64_t* memory, const char* what);
 
 }  // namespace starling::simulation

@@ -120,7 +120,7 @@ void Player::wait_for_signals(SymmetricUse& use) {
     for (const Act& act : use.acts) {
         if (act.what != Do::put_signal || act.target != use.me) continue;
         const size_t signal = model.signal_word(act.origin);
-        Awaited awaited{use.memory + signal, model.at(use.me, signal) + 1};
+        Awaited awaited{use.memory + signal, model.single(use.me, signal) + 1};
         process_.doing = use.doing + ", the signal of " + std::to_string(act.origin);
         mpi_.shmem_wait("shmem_signal_wait_until", is_there, &awaited);
         const uint64_t* const area = use.memory + model.area_of(act.origin);
@@ -209,7 +209,7 @@ void Player::use_symmetric(const Step& step) {
     const std::string doing = process_.doing;
     if (!symmetric_) begin_symmetric();
     const shmem::Caller barrier{"shmem_barrier_all", nullptr};
-    MemoryModel model(script_.seed, step, static_cast<int>(script_.ranks));
+    MemoryModel model(script_.seed, step, static_cast<int>(script_.ranks), static_cast<int>(me_));
     if (mpi_.shmem_my_pe("shmem_my_pe") != static_cast<int>(me_) || mpi_.shmem_n_pes("shmem_n_pes") != model.n)
         fail_run("is not PE %u of %d", me_, model.n);
     SymmetricUse use{
@@ -238,7 +238,7 @@ void Player::use_symmetric(const Step& step) {
         if (mpi_.shmem_sync(barrier, team_of_all(), true)) fail_run("shmem_barrier_all failed");
         for (const Act& act : use.acts) model.apply(act);
         for (const auto& [act, data, result] : use.buffers) check_result(model, act, result, true, what);
-        check_memory(model, use.me, use.memory, what);
+        check_memory(model, use.memory, what);
         use.buffers.clear();
         if (mpi_.shmem_sync(barrier, team_of_all(), false)) fail_run("shmem_sync_all failed");
         process_.doing = use.doing + ", a team";

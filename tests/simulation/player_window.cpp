@@ -119,7 +119,7 @@ void Player::check_window(const Step& step, WindowUse& use, const char* epoch) {
     for (const Act& act : use.acts) model.apply(act);
     for (const auto& [act, data, result] : use.buffers) check_result(model, act, result, true, what);
     ok(mpi_.Win_lock(MPI_LOCK_SHARED, use.me, 0, use.win), "MPI_Win_lock");
-    check_memory(model, use.me, use.memory, what);
+    check_memory(model, use.memory, what);
     ok(mpi_.Win_unlock(use.me, use.win), "MPI_Win_unlock");
     use.buffers.clear();
     ok(mpi_.Barrier(use.comm), "MPI_Barrier");
@@ -128,8 +128,8 @@ void Player::check_window(const Step& step, WindowUse& use, const char* epoch) {
 void Player::use_window(const Step& step) {
     static constexpr const char* kNames[] = {"fences", "locks", "locks of all", "groups"};
     const Community& community = script_.communities[step.comm];
-    MemoryModel model(script_.seed, step, static_cast<int>(community.members.size()));
-    WindowUse use{.comm = comm(step), .model = model, .me = community.rank_of(me_), .created = {}, .buffers = {}, .acts = {}};
+    MemoryModel model(script_.seed, step, static_cast<int>(community.members.size()), community.rank_of(me_));
+    WindowUse use{.comm = comm(step), .model = model, .me = model.me, .created = {}, .buffers = {}, .acts = {}};
     const auto bytes = static_cast<MPI_Aint>(model.size() * 8);
     if (step.any_tag) {
         use.created.assign(model.size(), 0);
