@@ -375,6 +375,17 @@ class Output(Case):
         self.assertEqual(sorted(out.replace("end", "\n").split()), sorted([str(i) for i in range(1, 50001)] * 3))
         self.assertEqual(sorted(err.replace("last", "\n").split()), sorted([str(i) for i in range(1, 101)] * 3))
 
+    def test_several_mpiexecs_at_one_pipe(self):
+        one = f"{MPIEXEC} -n 2 seq 1000000 1030000"
+        code, out, _ = self.run_command("sh", "-c", f"{one} & {one} & wait")
+        self.assertEqual((code, sorted(out.split())), (0, sorted([str(i) for i in range(1000000, 1030001)] * 4)))
+
+    def test_what_goes_nowhere_is_not_copied(self):
+        where = "readlink /proc/self/fd/3 3>&1 >&2"
+        for options in ("-n 2", "-n 1 true : -n 2"):
+            code, _, err = self.run_command("sh", "-c", f"{MPIEXEC} {options} sh -c '{where}' > /dev/null")
+            self.assertEqual((code, err.split()), (0, ["/dev/null"] * 2))
+
     def test_a_line_longer_than_any_buffer(self):
         code, out, _ = self.mpiexec("-n", 2, "sh", "-c", "head -c 1000000 /dev/zero | tr '\\0' x")
         self.assertEqual((code, out), (0, "x" * 2000000))

@@ -281,6 +281,7 @@ bool Launcher::open_output(const Job& job, uint32_t rank, ProcessStart& start, i
     for (const int target : {1, 2}) {
         route.target = target;
         route.terminal = !must && isatty(target);
+        if (!must && leads_nowhere(target)) continue;  // so lines need not be kept whole on their way
         if (target == 1 || !one) ours[target] = output().open_pipe(route);
         if (must && ours[target] < 0) return false;
     }

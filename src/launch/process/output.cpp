@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -70,6 +71,11 @@ size_t whole_until(std::string_view text, size_t from) {
 
 }  // namespace
 
+bool leads_nowhere(int target) {
+    struct stat status {};
+    return fstat(target, &status) == 0 && S_ISCHR(status.st_mode) && status.st_rdev == makedev(1, 3);
+}
+
 bool output_and_error_are_one() {
     struct stat output, error;
     return fstat(1, &output) == 0 && fstat(2, &error) == 0 && output.st_dev == error.st_dev && output.st_ino == error.st_ino;
@@ -99,8 +105,11 @@ void OutputTagger::open_sink(Sink& sink) {
     struct stat status {};
     sink.fd = sink.target;
     if (fstat(sink.target, &status) != 0) return;
-    sink.file = S_ISREG(status.st_mode);
+    sink.file = S_ISREG(status.st_mode) || leads_nowhere(sink.target);
     sink.fd = description_of_our_own(sink.target, status);
+    sink.pipe_bytes = 0;
+    if (!S_ISFIFO(status.st_mode) || sink.fd == sink.target) return;
+    if (const int bytes = fcntl(sink.fd, F_GETPIPE_SZ); bytes > 0) sink.pipe_bytes = static_cast<size_t>(bytes);
 }
 
 void OutputTagger::reopen() {
@@ -251,13 +260,21 @@ void OutputTagger::write_out(Sink& sink, bool may_block) {
     }
 }
 
+// How much a pipe that poll calls ready takes in one piece, without blocking: PIPE_BUF bytes for sure. And half of what it holds less
+// what is in it, since its pages are half full at least; more would be parted where it does not fit.
+size_t OutputTagger::piece(const Sink& sink) {
+    int held;
+    if (sink.pipe_bytes / 2 <= PIPE_BUF || ioctl(sink.fd, FIONREAD, &held) != 0 || held < 0) return PIPE_BUF;
+    const auto full = static_cast<size_t>(held);
+    return full < sink.pipe_bytes / 2 ? std::max<size_t>(sink.pipe_bytes / 2 - full, PIPE_BUF) : PIPE_BUF;
+}
+
 // False if nothing was taken.
 bool OutputTagger::write_piece(Sink& sink) {
     std::string_view front = std::string_view(sink.pending).substr(sink.written);
     if (!sink.file) {
-        // Whole lines, in one piece each: others may write to the same place. A pipe that poll calls ready takes PIPE_BUF bytes
-        // without blocking.
-        front = front.substr(0, PIPE_BUF);
+        // Whole lines, in one piece each: others may write to the same place.
+        front = front.substr(0, piece(sink));
         if (const size_t lines = front.rfind('\n') + 1; lines > 0) front = front.substr(0, lines);
     }
     const ssize_t n = write(sink.fd, front.data(), front.size());

@@ -72,9 +72,10 @@ class OutputTagger {
   private:
     struct Sink {
         int target;
-        job::JobId job;     ///< 0: this process's descriptor `target`
-        int fd = -1;        ///< that descriptor, or another of the same file that does not block
-        bool file = false;  ///< always ready, and nobody's lines get between the parts of one write
+        job::JobId job;         ///< 0: this process's descriptor `target`
+        int fd = -1;            ///< that descriptor, or another of the same file that does not block
+        bool file = false;      ///< always ready, and nobody's lines get between the parts of one write
+        size_t pipe_bytes = 0;  ///< so much a pipe holds that does not block; 0: it is none
         std::string pending;
         size_t written = 0;    ///< so much of it
         size_t in_flight = 0;  ///< handed to forward, not acknowledged
@@ -107,6 +108,7 @@ class OutputTagger {
     void open_sink(Sink& sink);
     void flush(Sink& sink, bool may_block);
     void write_out(Sink& sink, bool may_block);
+    static size_t piece(const Sink& sink);
     bool write_piece(Sink& sink);
     void lose(Sink& sink, int error);
     void tell_reader_gone();
@@ -125,6 +127,9 @@ class OutputTagger {
     bool told_gone_ = false;
     int exit_code_ = 0;
 };
+
+/// Whether nobody will ever see what is written to the launcher's descriptor: it is /dev/null.
+bool leads_nowhere(int target);
 
 /// Whether standard output and error lead to the same place, so that one pipe for both keeps what a rank prints in order.
 bool output_and_error_are_one();
