@@ -18,7 +18,8 @@ struct Rank {
     pid_t pid = -1;  ///< also its process group; -1 once nothing is left of either
     bool running = false;
     volatile pid_t* guard_slot = nullptr;
-    int core = -1;  ///< in the launcher's CoreMap; -1: not bound
+    int core = -1;               ///< in the launcher's CoreMap; -1: not bound
+    bool marked_failed = false;  ///< all who look at the segment see it
 };
 
 struct Job {
@@ -41,6 +42,7 @@ struct Job {
 
     job::JobId id() const { return segment.header().id; }
     uint32_t rank_of(size_t index) const { return segment.local_rank(static_cast<uint32_t>(index)); }
+    bool has(uint32_t rank) const { return segment.local_index(rank) < ranks.size(); }
     Rank& at(uint32_t rank) { return ranks[segment.local_index(rank)]; }
     const Rank& at(uint32_t rank) const { return ranks[segment.local_index(rank)]; }
 };

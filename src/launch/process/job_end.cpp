@@ -179,13 +179,15 @@ std::string Launcher::what_happened(const Job& job, uint32_t rank, int status) c
 void Launcher::note_failure(Job& job, uint32_t rank, int status) {
     const job::RankCell& cell = job.segment.cell(rank);
     const job::JobHeader& header = job.segment.header();
+    // Those who wait for it are told before anything else is done, not when the root says so: it would say nothing else.
+    const bool goes_on = header.recovers && cell.aborted.load(std::memory_order_acquire) == 0;
+    if (goes_on) mark_failed(job, {rank});
     if (output_) output_->read_now();  // its last words come first
     Failure failure{rank, status, exit_code_of(status), cell.aborted.load(std::memory_order_acquire) != 0,
                     what_happened(job, rank, status)};
     if (failure.aborted) failure.exit_code = cell.abort_code.load(std::memory_order_relaxed) & 0xff;
     const bool well = failure.aborted && failure.exit_code == 0 && cell.aborted.load() == job::kEndedForAll;
     if (failure.exit_code == 0 && !well) failure.exit_code = 1;
-    const bool goes_on = header.recovers && !failure.aborted;
     // Only a launcher that has all ranks of the job knows how many still run.
     if (header.local_ranks == header.size && job.running > 0)
         failure.sentence +=
@@ -200,12 +202,17 @@ void Launcher::note_failure(Job& job, uint32_t rank, int status) {
 }
 
 void Launcher::mark_failed(Job& job, const std::vector<uint32_t>& ranks) {
+    uint32_t news = 0;
     for (const uint32_t rank : ranks) {
+        // One of this host was marked when it was reaped.
+        if (job.has(rank) && std::exchange(job.at(rank).marked_failed, true)) continue;
+        ++news;
         const job::PortWord word = job::PortWord::of(job.segment.port(rank).load(std::memory_order_relaxed));
         job.segment.port(rank).store(job::PortWord{word.port, job::PortWord::failed}.word(), std::memory_order_release);
     }
-    job.segment.header().failures.fetch_add(static_cast<uint32_t>(ranks.size()), std::memory_order_release);
-    ring_everyone();
+    if (news == 0) return;
+    job.segment.header().failures.fetch_add(news, std::memory_order_release);
+    ring_everyone(&job);
 }
 
 void Launcher::end_ranks(Job& job, int failed_rank) {
@@ -213,7 +220,7 @@ void Launcher::end_ranks(Job& job, int failed_rank) {
     job::JobHeader& header = job.segment.header();
     header.failed_rank.store(failed_rank, std::memory_order_relaxed);
     header.state.store(JobState::failed, std::memory_order_release);
-    ring_everyone();
+    ring_everyone(&job);
     for (const Rank& rank : job.ranks) {
         if (rank.pid <= 0) continue;
         kill(-rank.pid, SIGTERM);
@@ -265,8 +272,10 @@ void Launcher::keep_ended(Job& job) {
     if (ended_.size() > kEndedKept) ended_.pop_front();
 }
 
-void Launcher::ring_everyone() {
-    for (const Job& job : jobs_) ring_ranks(job);
+void Launcher::ring_everyone(const Job* first) {
+    if (first) ring_ranks(*first);
+    for (const Job& job : jobs_)
+        if (&job != first) ring_ranks(job);
 }
 
 void Launcher::ring_ranks(const Job& job) {

@@ -76,7 +76,8 @@ class Launcher {
     /// SIGKILL at once.
     void kill_part(Job& job) { kill_rest(job); }
     void signal_part(const Job& job, int signal);
-    /// Of a job that goes on without these ranks: all who look at this segment see it, and are rung.
+    /// Of a job that goes on without these ranks: all who look at this segment see it, and are rung. Those of this host are marked as
+    /// soon as they are reaped; of these the order says nothing new.
     void mark_failed(Job& job, const std::vector<uint32_t>& ranks);
     /// The whole job is over, everywhere: processes that have met it see `state`, and nothing of it is kept.
     void release_part(Job& job, job::JobState state);
@@ -176,7 +177,7 @@ class Launcher {
     void release_guard(Rank& rank);
     void forget_unless_left_over(Job& job, Rank& rank);
     void finish(Job& job);
-    void ring_everyone();
+    void ring_everyone(const Job* first = nullptr);
     void on_external_exit(Job& job, int pid_fd);
     void keep_ended(Job& job);
 

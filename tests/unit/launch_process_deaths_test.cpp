@@ -1,0 +1,76 @@
+// What a launcher does first when a rank of a job that goes on has died.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "job/job_segment.h"
+#include "launch/common/event_loop.h"
+#include "launch/process/launcher.h"
+
+namespace starling::launch {
+namespace {
+
+/// Sees what those of the job see when the root is told.
+class Root final : public Superior {
+  public:
+    explicit Root(Launcher& launcher) : launcher_(launcher) {}
+    void failed(Job& job, const Failure& failure) override {
+        EXPECT_EQ(failure.rank, 1u);
+        expect_marked_once(job);
+        launcher_.mark_failed(job, {1});  // as the root orders
+        expect_marked_once(job);
+        told = true;
+    }
+    void all_gone(Job&) override { launcher_.loop().stop(0); }
+    bool ask(Job&, uint32_t, control::MessageKind, const std::string&, Answer) override { return false; }
+
+    bool told = false;
+
+  private:
+    static void expect_marked_once(const Job& job) {
+        EXPECT_EQ(job::PortWord::of(job.segment.port(1).load()).state, job::PortWord::failed);
+        EXPECT_EQ(job::PortWord::of(job.segment.port(0).load()).state, job::PortWord::unknown);
+        EXPECT_EQ(job.segment.header().failures.load(), 1u);
+    }
+    Launcher& launcher_;
+};
+
+job::JobDescription two_here() {
+    job::JobDescription job;
+    job.draw();
+    job.size = job.universe_size = 2;
+    job.recovers = true;
+    job.command = "sh";
+    job.hosts.resize(1);
+    job.placements.push_back({0, 1, 2, 0, 0});
+    return job;
+}
+
+TEST(LauncherDeaths, ThoseWhoWaitAreToldBeforeTheRoot) {
+    char name[] = "launcher";
+    char* argv[] = {name, nullptr};
+    EventLoop loop;
+    LauncherSettings settings;
+    settings.argv = argv;
+    settings.quiet = true;
+    Launcher launcher(loop, settings);
+    Root root(launcher);
+    launcher.set_superior(&root);
+    ASSERT_TRUE(launcher.prepare());
+    JobPart part;
+    part.description = two_here();
+    part.my_host = 0;
+    JobSpec spec;
+    spec.recovers = true;
+    spec.programs.resize(1);
+    spec.programs[0].argv = {"sh", "-c", "test $STARLING_RANK = 0 || kill -9 $$"};
+    spec.programs[0].count = 2;
+    const StartOutcome outcome = launcher.start_part(spec, part);
+    ASSERT_EQ(outcome.error_class, 0) << outcome.text;
+    loop.after(std::chrono::seconds(60), [&loop] { loop.stop(1); });
+    EXPECT_EQ(launcher.run(), 0);
+    EXPECT_TRUE(root.told);
+    launcher.release_part(launcher.jobs().front(), job::JobState::ended);
+}
+
+}  // namespace
+}  // namespace starling::launch
