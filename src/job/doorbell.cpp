@@ -49,7 +49,8 @@ void write_to_wake_socket(const Doorbell& doorbell) {
 void wake(Doorbell& doorbell, uint32_t how) {
     if (std::atomic<uint32_t>* place = doorbell.place()) mark_awake(*place);
     doorbell.rings.fetch_add(1, std::memory_order_release);
-    if (how & kOnFutex) syscall(SYS_futex, &doorbell.rings, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+    const uint32_t whom = how & kInWait ? kProgramThreads : FUTEX_BITSET_MATCH_ANY;
+    if (how & kOnFutex) syscall(SYS_futex, &doorbell.rings, FUTEX_WAKE_BITSET, INT_MAX, nullptr, nullptr, whom);
     if (how & kOnSocket) write_to_wake_socket(doorbell);
 }
 

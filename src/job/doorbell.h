@@ -11,6 +11,10 @@ namespace starling::job {
 /// How a rank sleeps: bits of Doorbell::sleeping.
 inline constexpr uint32_t kOnFutex = 1;   ///< threads in futex wait on `rings`
 inline constexpr uint32_t kOnSocket = 2;  ///< a thread waits for its sockets, the wake socket among them
+inline constexpr uint32_t kInWait = 4;    ///< a thread of the program sleeps in a wait: those of the library may sleep on
+
+/// The bits by which a futex tells threads of the program from those of the library. Threads of the program wait for either.
+inline constexpr uint32_t kProgramThreads = 1, kLibraryThreads = 2;
 
 /// Owned by the rank whose region it starts; rung by anyone who gave it work (peers, the launcher).
 struct alignas(64) Doorbell {

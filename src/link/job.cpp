@@ -47,6 +47,8 @@ Job* adopt_own_job(job::JobSegment&& segment, uint32_t rank) {
     job->segment_ = std::move(segment);
     me = {job, rank};
     job::hand_over_through(job->segment().header());
+    // The page is there before somebody dies: the survivors share cores, and each fault of one delays the others.
+    if (job->segment().header().recovers) job->segment().port(rank).load(std::memory_order_relaxed);
     return job;
 }
 

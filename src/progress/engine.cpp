@@ -79,7 +79,7 @@ bool is_rung() { return thread_serves == Serves::program || (thread_serves == Se
 
 void arm() {
     if (!is_rung()) return;
-    announce_sleep();
+    announce_sleep(Sleeper::progress_thread);
     poll();
 }
 
@@ -108,7 +108,7 @@ void* run_thread(void*) {
         }
         // While the application polls by itself, peers need not ring.
         const bool armed = !anyone_waits();
-        const uint32_t rings = armed ? announce_sleep() : own_doorbell().rings.load();
+        const uint32_t rings = armed ? announce_sleep(Sleeper::progress_thread) : own_doorbell().rings.load();
         // stop() rings after it has said so: either we see that here, or the ring.
         if (!armed && !stopping.load())
             sleep_until_rung(rings, longest_sleep_aside(), Sleeper::aside);
@@ -150,7 +150,7 @@ void* serve(void*) {
         }
         if (stopping.load()) break;
         const bool armed = rings_awaited != 0 && !anyone_waits();
-        const uint32_t rings = armed ? announce_sleep() : own_doorbell().rings.load();
+        const uint32_t rings = armed ? announce_sleep(Sleeper::server) : own_doorbell().rings.load();
         if (armed && poll_paths()) {
             withdraw_sleep();
             wake_own_threads();
@@ -196,7 +196,7 @@ void stop() {
     leave_place();
     if (thread_serves == Serves::nobody) return;
     stopping.store(true);
-    announce_sleep();
+    announce_sleep(Sleeper::progress_thread);
     step_out();
     job::ring(own_doorbell());
     pthread_join(thread, nullptr);
@@ -208,7 +208,7 @@ void stop() {
 
 void await_ring() {
     ++rings_awaited;
-    if (thread_serves == Serves::other_hosts && !anyone_waits()) announce_sleep();
+    if (thread_serves == Serves::other_hosts && !anyone_waits()) announce_sleep(Sleeper::server);
 }
 
 void await_no_ring() { --rings_awaited; }

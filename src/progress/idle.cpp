@@ -67,10 +67,14 @@ uint32_t ways_to_wake() {
 timespec time_of(uint64_t ns) { return {static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)}; }
 
 /// True if it was rung.
-bool sleep_on_futex(uint32_t rings, uint64_t limit_ns) {
-    const timespec limit = time_of(limit_ns);
+bool sleep_on_futex(uint32_t rings, uint64_t limit_ns, Sleeper sleeper) {
+    const bool application = sleeper == Sleeper::application;
+    // With a bitset the limit is a point in time.
+    const timespec limit = time_of(application ? limit_ns : now_ns() + limit_ns);
     step_out();
-    const long woken = syscall(SYS_futex, &doorbell->rings, FUTEX_WAIT, rings, &limit, nullptr, 0);
+    const long woken =
+        application ? syscall(SYS_futex, &doorbell->rings, FUTEX_WAIT, rings, &limit, nullptr, 0)
+                    : syscall(SYS_futex, &doorbell->rings, FUTEX_WAIT_BITSET, rings, &limit, nullptr, job::kLibraryThreads);
     step_in();
     return woken == 0;
 }
@@ -131,9 +135,10 @@ void wake_own_threads() {
     if (asleep > 0) job::ring(*doorbell);
 }
 
-uint32_t announce_sleep() {
+uint32_t announce_sleep(Sleeper sleeper) {
     const uint32_t rings = doorbell->rings.load(std::memory_order_acquire);
-    doorbell->sleeping.store(ways_to_wake(), std::memory_order_seq_cst);
+    const uint32_t in_wait = sleeper == Sleeper::application ? job::kInWait : 0;
+    doorbell->sleeping.store(ways_to_wake() | in_wait, std::memory_order_seq_cst);
     std::atomic_thread_fence(std::memory_order_seq_cst);
     return rings;
 }
@@ -156,7 +161,7 @@ uint64_t sleep_until_rung(uint32_t rings, uint64_t limit_ns, Sleeper sleeper) {
     if (application && !program_threads_at_once()) mark_self_asleep();
     if (sleeper == Sleeper::server) ways_to_wake();  // makes what the engine's end wakes it by
     const bool on_sockets = sleeper != Sleeper::aside && wake_socket >= 0 && !sleeping_on_sockets;
-    if (on_sockets ? sleep_on_sockets(limit_ns) : sleep_on_futex(rings, limit_ns)) ++counters.wakes_by_ring;
+    if (on_sockets ? sleep_on_sockets(limit_ns) : sleep_on_futex(rings, limit_ns, sleeper)) ++counters.wakes_by_ring;
     if (application) mark_self_awake();
     const uint64_t after = now_ns();
     if (application) {
@@ -215,6 +220,9 @@ void Idle::count_until(uint64_t now) {
     if (now > counted_ && config().profile) [[unlikely]]
         count_cause(now - counted_);
     counters.last_waited = counted_ = now;
+}
+
+void Idle::tell_if_long(uint64_t now) {
     if (now - began_ < kTellAfterNs) return;
     told_ = true;
     tell_wait(this, site_, argument_, began_, now);
@@ -246,6 +254,7 @@ void Idle::look_around() {
     const Waiting::Act act = waiting_.next(seen, {may_block, static_cast<uint64_t>(config().spin_us) * 1000});
     if (waiting_.since() == seen.now) counted_ = seen.now;
     count_until(seen.now);
+    tell_if_long(seen.now);
     switch (act) {
         case Waiting::Act::spin:
             look_at_liveness_now_and_then(seen.now);
@@ -254,6 +263,7 @@ void Idle::look_around() {
             const uint64_t ended = yield_now();
             waiting_.yielded(seen.now, ended);
             count_until(ended);
+            tell_if_long(ended);
             return look_at_liveness_now_and_then(ended);
         }
         case Waiting::Act::move: {
@@ -262,12 +272,12 @@ void Idle::look_around() {
             return waiting_.moved(moved, now_ns());
         }
         case Waiting::Act::announce:
-            rings_ = announce_sleep();
+            rings_ = announce_sleep(Sleeper::application);
             return;
         case Waiting::Act::sleep: {
             const uint64_t ended = sleep_until_rung(rings_, time_to_sleep(seen.now), Sleeper::application);
             waiting_.slept(ended);
-            count_until(ended);
+            count_until(ended);  // and what has ended the sleep may end the wait: there is nothing to tell before the next look
             return std::exchange(woken_by_data, false) ? look_at_liveness_now_and_then(ended) : look_at_liveness();
         }
     }

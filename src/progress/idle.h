@@ -35,6 +35,7 @@ class Idle {
     uint64_t time_to_sleep(uint64_t now) const;
     void withdraw();
     void count_until(uint64_t now);
+    void tell_if_long(uint64_t now);
     void count_cause(uint64_t ns);
     static constexpr uint8_t kNoCause = 0xff;
     Waiting waiting_;
@@ -62,8 +63,9 @@ void set_doorbell(job::Doorbell& doorbell, bool may_block);
 /// the application waits and looks at everything by itself, or the one that serves other hosts.
 enum class Sleeper { application, progress_thread, aside, server };
 
-/// Has peers ring from now on and gives the count of rings so far.
-uint32_t announce_sleep();
+/// Has peers ring from now on and gives the count of rings so far. While a thread of the application sleeps in a wait, a ring wakes those
+/// of the library for nothing, and they stay asleep.
+uint32_t announce_sleep(Sleeper sleeper);
 /// Sleeps until the doorbell has rung more often than `rings` or, with peers on other hosts, the sockets have something,
 /// for at most `limit_ns`; gives up the lock meanwhile. Does not sleep over a death that nobody has looked at: look_at_liveness() is
 /// the caller's.

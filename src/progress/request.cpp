@@ -1,9 +1,10 @@
 #include "progress/request.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <new>
+#include <cstdlib>
+#include <cstring>
 #include <string>
+#include <utility>
 
 #include "base/error.h"
 #include "base/state.h"
@@ -24,17 +25,13 @@ namespace {
 
 /// The last failures; those that nobody reports, as of requests that were freed, are overwritten in time.
 constexpr size_t kSentences = 64;
-struct Sentences {
-    const Request* of[kSentences] = {};
-    char text[kSentences][1024];  ///< as it comes from the system: untouched until it is written
-};
-STARLING_STATE Sentences* sentences = nullptr;  ///< made at the first failure
+STARLING_STATE const Request* sentence_of[kSentences] = {};
+STARLING_STATE char* sentences[kSentences] = {};  ///< from malloc
 STARLING_STATE size_t next_sentence = 0;
 
 /// kSentences: there is none.
 size_t find_sentence(const Request& request) {
-    if (!sentences) return kSentences;
-    return static_cast<size_t>(std::find(sentences->of, sentences->of + kSentences, &request) - sentences->of);
+    return static_cast<size_t>(std::find(sentence_of, sentence_of + kSentences, &request) - sentence_of);
 }
 
 }  // namespace
@@ -42,13 +39,12 @@ size_t find_sentence(const Request& request) {
 void keep_failure(const Request& request) {
     const std::string_view text = failure_text();
     if (text.empty()) return;
-    if (!sentences) sentences = new (std::nothrow) Sentences;
-    if (!sentences) return clear_failure();  // the error class has to do
+    char* const kept = strndup(text.data(), text.size());
+    if (!kept) return clear_failure();  // the error class has to do
     size_t place = find_sentence(request);
     if (place == kSentences) place = next_sentence++ % kSentences;
-    sentences->of[place] = &request;
-    char(&kept)[1024] = sentences->text[place];
-    std::snprintf(kept, sizeof kept, "%.*s", static_cast<int>(text.size()), text.data());
+    std::free(std::exchange(sentences[place], kept));
+    sentence_of[place] = &request;
     clear_failure();
 }
 
@@ -56,8 +52,9 @@ void recall_failure(const Request& request) {
     clear_failure();
     const size_t place = find_sentence(request);
     if (place == kSentences) return;
-    fail(request.outcome.error, "%s", sentences->text[place]);
-    sentences->of[place] = nullptr;
+    fail(request.outcome.error, "%s", sentences[place]);
+    std::free(std::exchange(sentences[place], nullptr));
+    sentence_of[place] = nullptr;
 }
 
 }  // namespace starling::progress

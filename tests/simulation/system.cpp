@@ -36,6 +36,7 @@ long futex(Process& me, void* word, int operation, uint32_t value, const timespe
             world()->note("sleep", me.rank);
             return world()->sleep_until(limit ? world()->now + ns_of(*limit) : UINT64_MAX) ? 0 : failed(ETIMEDOUT);
         case FUTEX_WAKE:
+        case FUTEX_WAKE_BITSET:
             return after(world()->wake_futex(word));
         default:
             fail_run("an operation on a futex that the simulation does not know: %d", operation);

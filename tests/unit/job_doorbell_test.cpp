@@ -4,12 +4,15 @@
 #include <gtest/gtest.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <fstream>
 #include <memory>
+#include <string>
 #include <thread>
 
 namespace starling::job {
@@ -79,6 +82,53 @@ TEST(Doorbell, ThreadsOnTheFutexAndOnTheSocketBothWake) {
     thread.join();
     EXPECT_TRUE(woken.load());
     EXPECT_TRUE(sleeper.readable(1000));
+}
+
+/// Sleeps on the bell until it rings, as a thread of the program or, with a bitset, as one of the library. Whether it was woken.
+class ThreadOnBell {
+  public:
+    ThreadOnBell(Doorbell& doorbell, uint32_t bits)
+        : thread_([this, &doorbell, bits] {
+              tid_ = static_cast<int>(syscall(SYS_gettid));
+              syscall(SYS_futex, &doorbell.rings, FUTEX_WAIT_BITSET, 0, nullptr, nullptr, bits);
+          }) {
+        while (!sleeps()) sched_yield();
+    }
+    ~ThreadOnBell() { thread_.join(); }
+
+    bool sleeps() const {
+        const int tid = tid_.load();
+        if (tid == 0) return false;
+        std::ifstream file("/proc/self/task/" + std::to_string(tid) + "/stat");
+        std::string number, name, state;
+        file >> number >> name >> state;
+        return state == "S";
+    }
+
+  private:
+    std::atomic<int> tid_{0};
+    std::thread thread_;
+};
+
+// The thread of the library's sleeps beside one of the program that waits, and has nothing to do for what that is woken for.
+TEST(Doorbell, AThreadOfTheLibrarySleepsOnWhileOneOfTheProgramIsWoken) {
+    Sleeper sleeper;
+    Doorbell& bell = sleeper.doorbell;
+    ThreadOnBell library(bell, kLibraryThreads);
+    {
+        ThreadOnBell program(bell, FUTEX_BITSET_MATCH_ANY);
+        bell.sleeping.store(kOnFutex | kInWait);
+        ring(bell);
+    }
+    // Nobody has woken it so far: it is there to be woken.
+    EXPECT_EQ(syscall(SYS_futex, &bell.rings, FUTEX_WAKE_BITSET, 2, nullptr, nullptr, kLibraryThreads), 1);
+}
+
+TEST(Doorbell, AThreadOfTheLibraryIsWokenWhereNoneOfTheProgramWaits) {
+    Sleeper sleeper;
+    ThreadOnBell library(sleeper.doorbell, kLibraryThreads);
+    sleeper.doorbell.sleeping.store(kOnFutex);
+    ring(sleeper.doorbell);
 }
 
 TEST(Doorbell, EveryWakeSocketHasANameOfItsOwn) {
