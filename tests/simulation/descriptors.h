@@ -10,6 +10,8 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <type_traits>
+#include <typeinfo>
 #include <vector>
 
 #include "world.h"
@@ -36,9 +38,15 @@ struct Descriptor {
 int open_descriptor(std::unique_ptr<Descriptor> made);
 /// Null: none of ours.
 Descriptor* descriptor(int fd);
+/// Null: it is of another kind. Nothing is derived from a kind, so this needs no walk over classes: calls are many.
+template <class T>
+T* as(Descriptor* of) {
+    static_assert(std::is_final_v<T>);
+    return of && typeid(*of) == typeid(T) ? static_cast<T*>(of) : nullptr;
+}
 template <class T>
 T* descriptor_as(int fd) {
-    return dynamic_cast<T*>(descriptor(fd));
+    return as<T>(descriptor(fd));
 }
 void close_descriptor(int fd);
 /// What the kernel does when a process ends.

@@ -8,6 +8,7 @@
 //
 // --reaches A,B: fails if all runs together leave one of these counters at 0. --shares A=90,B=5: fails if less than so many per cent of the
 // messages between hosts are counted by one.
+#include <malloc.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/resource.h>
@@ -22,6 +23,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -124,6 +126,13 @@ void tell_ports(const Devices& devices) {
     tell_most("connections (RC)", queues);
     tell_most("bytes of queues", memory);
     tell_most("bytes registered", registered);
+}
+
+/// What a run gives back it needs again soon, and its process ends soon: the kernel would take pages and fill others with zeros.
+void keep_memory() {
+    mallopt(M_MMAP_THRESHOLD, 1 << 30);
+    mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+    mallopt(M_TOP_PAD, 4 << 20);
 }
 
 /// In a process of its own, which has no other.
@@ -267,6 +276,7 @@ class Runner {
         std::fflush(nullptr);
         const pid_t pid = fork();
         if (pid == 0) {
+            keep_memory();
             // Not by the wall clock: a run in what time others leave, or one that is stopped for a while, has not hung.
             const itimerval longest{{}, {kLongest, 0}};
             setitimer(ITIMER_PROF, &longest, nullptr);

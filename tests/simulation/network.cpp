@@ -39,7 +39,7 @@ void Network::set_up(uint32_t host, uint32_t rail, bool up) {
     world_.note(up ? "rail up" : "rail down", host, rail);
     up_[host * rails_ + rail] = up;
     for (const auto& each : all_descriptors()) {
-        auto* const news = dynamic_cast<RailNews*>(each.get());
+        auto* const news = as<RailNews>(each.get());
         if (!news || news->owner->host != host) continue;
         news->news = true;
         news->changed();

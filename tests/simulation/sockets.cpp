@@ -101,14 +101,14 @@ ssize_t receive_datagram(UdpSocket& socket, msghdr& message, unsigned& bytes) {
 
 ssize_t send_on(int fd, const iovec* parts, size_t count, const sockaddr* to, socklen_t to_bytes, const Wishes& wishes) {
     Descriptor* const on = descriptor(fd);
-    if (auto* const udp = dynamic_cast<UdpSocket*>(on)) return send_datagrams(*udp, to, gather(parts, count), wishes);
-    if (auto* const stream = dynamic_cast<StreamSocket*>(on)) return stream->send(parts, count);
-    if (auto* const control = dynamic_cast<ControlSocket*>(on)) {
+    if (auto* const udp = as<UdpSocket>(on)) return send_datagrams(*udp, to, gather(parts, count), wishes);
+    if (auto* const stream = as<StreamSocket>(on)) return stream->send(parts, count);
+    if (auto* const control = as<ControlSocket>(on)) {
         const std::string bytes = gather(parts, count);
         control->send(bytes, fd);
         return static_cast<ssize_t>(bytes.size());
     }
-    if (!dynamic_cast<BellSocket*>(on)) return failed(ENOTCONN);
+    if (!as<BellSocket>(on)) return failed(ENOTCONN);
     const auto* const address = reinterpret_cast<const sockaddr_un*>(to);
     const std::string name(address->sun_path + 1, to_bytes - offsetof(sockaddr_un, sun_path) - 1);
     BellSocket* const bell = find_bell(name);
@@ -122,18 +122,18 @@ ssize_t send_on(int fd, const iovec* parts, size_t count, const sockaddr* to, so
 ssize_t receive_on(int fd, msghdr& message) {
     Descriptor* const on = descriptor(fd);
     unsigned bytes = 0;
-    if (auto* const udp = dynamic_cast<UdpSocket*>(on)) return receive_datagram(*udp, message, bytes);
-    if (auto* const stream = dynamic_cast<StreamSocket*>(on)) return stream->receive(message.msg_iov, message.msg_iovlen);
-    if (auto* const bell = dynamic_cast<BellSocket*>(on)) {
+    if (auto* const udp = as<UdpSocket>(on)) return receive_datagram(*udp, message, bytes);
+    if (auto* const stream = as<StreamSocket>(on)) return stream->receive(message.msg_iov, message.msg_iovlen);
+    if (auto* const bell = as<BellSocket>(on)) {
         if (bell->words == 0) return failed(EAGAIN);
         --bell->words;
         return 1;
     }
-    if (auto* const news = dynamic_cast<RailNews*>(on)) {
+    if (auto* const news = as<RailNews>(on)) {
         if (!std::exchange(news->news, false)) return failed(EAGAIN);
         return 16;
     }
-    if (auto* const control = dynamic_cast<ControlSocket*>(on)) {
+    if (auto* const control = as<ControlSocket>(on)) {
         if (control->replies.empty()) return failed(EAGAIN);
         const size_t put = scatter(control->replies, message.msg_iov, message.msg_iovlen);
         control->replies.erase(0, put);
@@ -194,9 +194,9 @@ SIMULATED int socket(int family, int type, int protocol) noexcept {
 SIMULATED int bind(int fd, const sockaddr* address, socklen_t bytes) noexcept {
     Descriptor* const on = descriptor(fd);
     if (!on) return REAL(bind)(fd, address, bytes);
-    if (auto* const udp = dynamic_cast<UdpSocket*>(on)) {
+    if (auto* const udp = as<UdpSocket>(on)) {
         udp->bind(from_system(address));
-    } else if (auto* const stream = dynamic_cast<StreamSocket*>(on)) {
+    } else if (auto* const stream = as<StreamSocket>(on)) {
         stream->local = from_system(address);
         if (stream->local.port == 0) stream->local.port = network()->free_port();
     }
@@ -206,8 +206,8 @@ SIMULATED int bind(int fd, const sockaddr* address, socklen_t bytes) noexcept {
 SIMULATED int connect(int fd, const sockaddr* address, socklen_t bytes) {
     Descriptor* const on = descriptor(fd);
     if (!on) return REAL(connect)(fd, address, bytes);
-    if (auto* const udp = dynamic_cast<UdpSocket*>(on)) udp->peer = from_system(address);
-    if (auto* const stream = dynamic_cast<StreamSocket*>(on)) return after(done(stream->connect(from_system(address))));
+    if (auto* const udp = as<UdpSocket>(on)) udp->peer = from_system(address);
+    if (auto* const stream = as<StreamSocket>(on)) return after(done(stream->connect(from_system(address))));
     return after(0);
 }
 
@@ -227,7 +227,7 @@ SIMULATED int accept4(int fd, sockaddr* address, socklen_t* bytes, int flags) {
 SIMULATED int getsockname(int fd, sockaddr* address, socklen_t* bytes) noexcept {
     Descriptor* const on = descriptor(fd);
     if (!on) return REAL(getsockname)(fd, address, bytes);
-    if (dynamic_cast<BellSocket*>(on)) {
+    if (as<BellSocket>(on)) {
         const std::string name = name_of_bell(fd);
         sockaddr_un whole{};
         whole.sun_family = AF_UNIX;
@@ -235,9 +235,9 @@ SIMULATED int getsockname(int fd, sockaddr* address, socklen_t* bytes) noexcept 
         const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
         std::memcpy(address, &whole, std::min<size_t>(*bytes, length));
         *bytes = length;
-    } else if (auto* const udp = dynamic_cast<UdpSocket*>(on)) {
+    } else if (auto* const udp = as<UdpSocket>(on)) {
         give_address(udp->bound, address, bytes);
-    } else if (auto* const stream = dynamic_cast<StreamSocket*>(on)) {
+    } else if (auto* const stream = as<StreamSocket>(on)) {
         give_address(stream->local, address, bytes);
     }
     return 0;
@@ -253,10 +253,10 @@ SIMULATED int getpeername(int fd, sockaddr* address, socklen_t* bytes) noexcept 
 SIMULATED int setsockopt(int fd, int level, int option, const void* value, socklen_t bytes) noexcept {
     Descriptor* const on = descriptor(fd);
     if (!on) return REAL(setsockopt)(fd, level, option, value, bytes);
-    auto* const udp = dynamic_cast<UdpSocket*>(on);
+    auto* const udp = as<UdpSocket>(on);
     if (udp && level == IPPROTO_IP && option == IP_PKTINFO) udp->tells_interface = *static_cast<const int*>(value) != 0;
     if (udp && level == IPPROTO_IP) return set_group(*udp, option, value);
-    auto* const stream = dynamic_cast<StreamSocket*>(on);
+    auto* const stream = as<StreamSocket>(on);
     if (stream && level == SOL_SOCKET && option == SO_LINGER)
         stream->abandoned = static_cast<const linger*>(value)->l_onoff && static_cast<const linger*>(value)->l_linger == 0;
     return 0;
@@ -265,7 +265,7 @@ SIMULATED int setsockopt(int fd, int level, int option, const void* value, sockl
 SIMULATED int getsockopt(int fd, int level, int option, void* value, socklen_t* bytes) noexcept {
     Descriptor* const on = descriptor(fd);
     if (!on) return REAL(getsockopt)(fd, level, option, value, bytes);
-    auto* const stream = dynamic_cast<StreamSocket*>(on);
+    auto* const stream = as<StreamSocket>(on);
     if (level == SOL_SOCKET && option == SO_PEERCRED) {
         const ucred self{on->owner->pid, geteuid(), getegid()};
         std::memcpy(value, &self, sizeof self);

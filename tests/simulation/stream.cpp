@@ -50,7 +50,7 @@ void StreamLink::attempt(uint32_t number) {
         return w.at(w.now + (kFirstAttemptNs << number), [self, number] { self->attempt(number + 1); });
     }
     for (const auto& each : all_descriptors()) {
-        auto* const listener = dynamic_cast<StreamSocket*>(each.get());
+        auto* const listener = as<StreamSocket>(each.get());
         if (!listener || !listener->listens || listener->owner->host != hosts[1] || listener->local.port != addresses[1].port)
             continue;
         listener->waiting_.push_back(self);
