@@ -279,6 +279,15 @@ class Ending(HostsCase):
         out, _ = process.communicate(timeout=LIMIT)
         self.assertEqual((process.returncode, out), (0, "told\ntold\n"))
 
+    def test_to_hang_up_ends_all(self):
+        process = self.popen(MPIEXEC, "--host", "a:1,b:1", "-n", 2, "sh", "-c", f"echo 1 > {self.directory}/up$STARLING_RANK; exec sleep 60")
+        self.files("up0", "up1")
+        process.send_signal(signal.SIGHUP)
+        self.assertEqual(process.wait(LIMIT), 128 + signal.SIGHUP)
+
+    def test_below_nohup_nobody_is_hung_up(self):
+        self.hang_up_below_nohup("--host", "a:1,b:1")
+
     def test_a_job_is_suspended_everywhere_and_for_as_long_as_one_likes(self):
         environment = dict(self.environment, STARLING_SILENCE_MS="400", STARLING_HEARTBEAT_MS="50", STARLING_REATTACH_MS="200")
         go = pathlib.Path(self.directory, "go")

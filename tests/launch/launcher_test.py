@@ -94,6 +94,20 @@ class Case(unittest.TestCase):
     def named(self, name):
         return [pid for pid in marked(self.mark) if status(pid, "Name") == name]
 
+    def hang_up_below_nohup(self, *options):
+        go = pathlib.Path(self.directory, "go")
+        rank = f"echo ready; while [ ! -e {go} ]; do sleep 0.02; done; echo went"
+        process = self.popen("sh", "-c", "trap '' HUP; echo set; exec \"$@\"", "sh", MPIEXEC, *options, "-n", 2, "sh", "-c", rank)
+        self.assertEqual(process.stdout.readline(), "set\n")
+        process.send_signal(signal.SIGHUP)  # there is no job yet
+        for _ in range(2):
+            self.assertEqual(process.stdout.readline(), "ready\n")
+        process.send_signal(signal.SIGHUP)
+        time.sleep(0.1)
+        go.touch()
+        out, err = process.communicate(timeout=LIMIT)
+        self.assertEqual((process.returncode, out, err), (0, "went\n" * 2, ""))
+
     def popen(self, *command, **options):
         options.setdefault("stdin", subprocess.DEVNULL)
         options.setdefault("env", self.environment)
@@ -634,6 +648,9 @@ class Ending(Case):
             process.send_signal(getattr(signal, "SIG" + name))
             out, err = process.communicate(timeout=LIMIT)
             self.assertEqual((process.returncode, out), (0, "got\ngot\n"), name)
+
+    def test_below_nohup_nobody_is_hung_up(self):
+        self.hang_up_below_nohup()
 
     def test_second_interrupt_kills(self):
         process = self.popen(MPIEXEC, "-n", 2, "sh", "-c", "trap '' INT TERM; echo ready; while :; do sleep 0.01; done")

@@ -20,6 +20,7 @@
 #include "control/meeting.h"
 #include "launch/common/client_protocol.h"
 #include "launch/common/insistence.h"
+#include "launch/common/signals.h"
 #include "launch/process/input.h"
 #include "launch/process/output.h"
 #include "launch/process/process_environment.h"
@@ -28,7 +29,6 @@ namespace starling::launch {
 
 namespace {
 
-constexpr int kForwarded[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT};
 constexpr int kCannotStart = 127;
 
 class Client {
@@ -94,9 +94,7 @@ class Client {
 
     void watch_signals() {
         signal(SIGPIPE, SIG_IGN);
-        sigset_t watched;
-        sigemptyset(&watched);
-        for (const int number : kForwarded) sigaddset(&watched, number);
+        const sigset_t watched = forwarded_signals();
         sigprocmask(SIG_BLOCK, &watched, &before_);
         signals_ = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
         if (signals_ >= 0) loop_.watch(signals_, EPOLLIN, [this](uint32_t) { on_signals(); });

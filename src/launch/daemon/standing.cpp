@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "launch/common/client_protocol.h"
+#include "launch/common/signals.h"
 
 namespace starling::launch {
 
@@ -48,6 +49,7 @@ int StandingRoot::run(const std::string& hosts, const std::string& prefix) {
         tell_(problem);
         return 1;
     }
+    heed_all_signals();
     if (!launcher_.prepare()) {
         tell_(std::string(failure_text()));
         launcher_.shut_down();

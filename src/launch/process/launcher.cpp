@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/process.h"
 #include "job/environment.h"
+#include "launch/common/signals.h"
 #include "launch/process/control_server.h"
 #include "launch/process/explanation.h"
 #include "launch/process/input.h"
@@ -23,10 +24,6 @@
 #include "mpi.h"
 
 namespace starling::launch {
-
-namespace {
-constexpr int kForwarded[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT};
-}  // namespace
 
 Launcher::Launcher(EventLoop& loop, const LauncherSettings& settings) : loop_(loop), settings_(settings) {}
 
@@ -90,10 +87,8 @@ bool Launcher::prepare() {
 bool Launcher::watch_signals() {
     // Who has started this process may ignore SIGCHLD, and ignored it stays: the kernel would reap the ranks itself.
     signal(SIGCHLD, SIG_DFL);
-    sigset_t watched;
-    sigemptyset(&watched);
+    sigset_t watched = forwarded_signals();
     sigaddset(&watched, SIGCHLD);
-    for (int signal : kForwarded) sigaddset(&watched, signal);
     sigprocmask(SIG_BLOCK, &watched, &original_mask_);
     signal_fd_ = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
     if (signal_fd_ < 0) {

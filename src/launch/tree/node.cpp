@@ -13,6 +13,7 @@
 #include "base/config.h"
 #include "base/version.h"
 #include "base/wire.h"
+#include "launch/common/signals.h"
 #include "launch/tree/implementation.h"
 
 namespace starling::launch {
@@ -143,6 +144,7 @@ int run_node(const MakeNodeService& make) {
     close(report[0]);
     read_config(false);
     setsid();
+    heed_all_signals();  // no terminal hangs up any more, and ranks may be told so by their mpiexec
     // The agent's pipes end with what it has started; complaints of the first moments still go to it.
     const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     dup2(null, 0);
