@@ -94,7 +94,8 @@ int attach(const RegionKey& key, const void* base, uint64_t bytes) {
     Region* region = find_region(key.id, key.secret);
     const auto from = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(base));
     for (const Region::Range& range : region->ranges) {
-        if (from + bytes <= range.offset || range.offset + range.bytes <= from) continue;
+        const bool apart = from + bytes <= range.offset || range.offset + range.bytes <= from;
+        if (apart || bytes == 0 || range.bytes == 0) continue;
         return fail(MPI_ERR_RMA_ATTACH, "some of the %llu bytes at %p are attached already",
                     static_cast<unsigned long long>(bytes), base);
     }
@@ -105,8 +106,12 @@ int attach(const RegionKey& key, const void* base, uint64_t bytes) {
 int detach(const RegionKey& key, const void* base) {
     Region* region = find_region(key.id, key.secret);
     const auto from = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(base));
-    if (std::erase_if(region->ranges, [from](const Region::Range& r) { return r.offset == from; })) return MPI_SUCCESS;
-    return fail(MPI_ERR_RMA_ATTACH, "no memory that begins at %p is attached", base);
+    // Of several the last, of which all but one have no bytes.
+    const auto found =
+        std::find_if(region->ranges.rbegin(), region->ranges.rend(), [from](const auto& r) { return r.offset == from; });
+    if (found == region->ranges.rend()) return fail(MPI_ERR_RMA_ATTACH, "no memory that begins at %p is attached", base);
+    region->ranges.erase(std::prev(found.base()));
+    return MPI_SUCCESS;
 }
 
 void withdraw(const RegionKey& key) {

@@ -358,6 +358,13 @@ static void windows(void) {
     OK(MPI_Win_free(&win));
     OK(MPI_Win_create_dynamic(MPI_INFO_NULL, world, &win));
     OK(MPI_Win_attach(win, NULL, 0));
+    // No bytes overlap nothing.
+    int numbers[4];
+    OK(MPI_Win_attach(win, numbers, sizeof numbers));
+    OK(MPI_Win_attach(win, numbers, 0));
+    OK(MPI_Win_attach(win, numbers + 1, 0));
+    for (int i = 0; i < 2; i++) OK(MPI_Win_detach(win, numbers));
+    OK(MPI_Win_detach(win, numbers + 1));
     OK(MPI_Win_free(&win));
 }
 
