@@ -108,7 +108,7 @@ struct alignas(4096) JobHeader {
     alignas(64) std::atomic<JobState> state;
     std::atomic<int32_t> failed_rank;  ///< first rank that failed, -1; valid when state is failed
     /// If the job recovers: how many of its ranks have failed, on all hosts. The daemon first marks the rank in the
-    /// address table (PortWord::failed), then counts it here, then rings.
+    /// address table (PortWord::failed), then counts it here, then wakes those who sleep on this word, and rings.
     std::atomic<uint32_t> failures;
     /// 1 when a spawned job has parted from its parents, and does not end with them. Where a universe has one host the parents
     /// say so here, else to their daemons.

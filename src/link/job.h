@@ -47,6 +47,7 @@ class Job {
     /// Of a job that recovers: whether more ranks have failed than at the last call.
     bool count_failures(uint32_t failures) { return std::exchange(failures_, failures) != failures; }
     bool failures_are_new(uint32_t failures) const { return failures_ != failures; }
+    uint32_t failures_counted() const { return failures_; }
 
     /// The peer object of a rank, made at first use; nullptr with failure_text() if the job is gone.
     Peer* peer(uint32_t rank);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <ctime>
 #include <utility>
 
@@ -66,15 +67,39 @@ uint32_t ways_to_wake() {
 
 timespec time_of(uint64_t ns) { return {static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)}; }
 
+/// The kernel lets nobody wait for two words at once (Linux before 5.16, or a filter of system calls).
+STARLING_STATE bool one_word_at_most = false;
+
+futex_waitv word_to_sleep_on(const std::atomic<uint32_t>& word, uint32_t value) {
+    return {value, reinterpret_cast<uint64_t>(&word), FUTEX_32, 0};
+}
+
+/// A thread of the program's in a job that goes on without its dead sleeps on the word that counts them, too: so one call of the
+/// launcher's wakes all of these on the host.
+bool should_sleep_on_two_words(Sleeper sleeper) {
+    return sleeper == Sleeper::application && link::self().job->segment().header().recovers && !one_word_at_most;
+}
+
+/// True if it was rung, or somebody has died.
+bool sleep_on_two_words(uint32_t rings, const timespec& until) {
+    link::Job& job = *link::self().job;
+    futex_waitv words[] = {word_to_sleep_on(doorbell->rings, rings),
+                           word_to_sleep_on(job.segment().header().failures, job.failures_counted())};
+    step_out();
+    const long woken = syscall(SYS_futex_waitv, words, 2, 0, &until, CLOCK_MONOTONIC);
+    const int error = woken < 0 ? errno : 0;
+    step_in();
+    if (error != 0 && error != EAGAIN && error != ETIMEDOUT && error != EINTR) one_word_at_most = true;
+    return woken >= 0;
+}
+
 /// True if it was rung.
 bool sleep_on_futex(uint32_t rings, uint64_t limit_ns, Sleeper sleeper) {
-    const bool application = sleeper == Sleeper::application;
-    // With a bitset the limit is a point in time.
-    const timespec limit = time_of(application ? limit_ns : now_ns() + limit_ns);
+    const uint32_t who = sleeper == Sleeper::application ? FUTEX_BITSET_MATCH_ANY : job::kLibraryThreads;
+    const timespec until = time_of(now_ns() + limit_ns);
+    if (should_sleep_on_two_words(sleeper)) return sleep_on_two_words(rings, until);
     step_out();
-    const long woken =
-        application ? syscall(SYS_futex, &doorbell->rings, FUTEX_WAIT, rings, &limit, nullptr, 0)
-                    : syscall(SYS_futex, &doorbell->rings, FUTEX_WAIT_BITSET, rings, &limit, nullptr, job::kLibraryThreads);
+    const long woken = syscall(SYS_futex, &doorbell->rings, FUTEX_WAIT_BITSET, rings, &until, nullptr, who);
     step_in();
     return woken == 0;
 }

@@ -27,14 +27,21 @@ using namespace starling::simulation;
 
 namespace {
 
+/// With a bitset the limit is a point in time.
+uint64_t end_of_sleep(int operation, const timespec* limit) {
+    if (!limit) return UINT64_MAX;
+    return operation == FUTEX_WAIT ? world()->now + ns_of(*limit) : ns_of(*limit);
+}
+
 long futex(Process& me, void* word, int operation, uint32_t value, const timespec* limit) {
     switch (operation & FUTEX_CMD_MASK) {
         case FUTEX_WAIT:
+        case FUTEX_WAIT_BITSET:
             if (*static_cast<volatile uint32_t*>(word) != value) return after(failed(EAGAIN));
             if (!me.fiber) return failed(EAGAIN);
             me.futex = word;
             world()->note("sleep", me.rank);
-            return world()->sleep_until(limit ? world()->now + ns_of(*limit) : UINT64_MAX) ? 0 : failed(ETIMEDOUT);
+            return world()->sleep_until(end_of_sleep(operation & FUTEX_CMD_MASK, limit)) ? 0 : failed(ETIMEDOUT);
         case FUTEX_WAKE:
         case FUTEX_WAKE_BITSET:
             return after(world()->wake_futex(word));
@@ -92,6 +99,7 @@ SIMULATED long syscall(long number, ...) noexcept {
         if (number == SYS_futex)
             return futex(*me, reinterpret_cast<void*>(a[0]), static_cast<int>(a[1]), static_cast<uint32_t>(a[2]),
                          reinterpret_cast<const timespec*>(a[3]));
+        if (number == SYS_futex_waitv) return failed(ENOSYS);  // as Linux before 5.16
         if (number == SYS_membarrier) return 0;
         // Its events come by a thread.
         if (number == SYS_userfaultfd) return failed(EPERM);

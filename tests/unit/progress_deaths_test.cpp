@@ -1,5 +1,12 @@
 // A death that becomes known while its waiter is awake.
 #include <gtest/gtest.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
 
 #include "base/clock.h"
 #include "job/doorbell.h"
@@ -17,6 +24,32 @@ void mark_failed(uint32_t rank) {
     segment.port(rank).store(job::PortWord{0, job::PortWord::failed}.word());
     segment.header().failures.fetch_add(1);
     job::ring(shm::Region(segment.region(link::self().rank)).doorbell());
+}
+
+/// How many sleep on the count of the own job's dead; all of them are awake then.
+long wake_by_count() {
+    return syscall(SYS_futex, &link::self().job->segment().header().failures, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+// One call of the launcher's wakes all ranks of the host.
+TEST(Deaths, WhoSleepsInAJobThatGoesOnIsWokenByTheCountOfTheDead) {
+    if (syscall(SYS_futex_waitv, nullptr, 0, 0, nullptr, 0) < 0 && errno == ENOSYS) GTEST_SKIP() << "Linux before 5.16";
+    Team team({0, 0, 0, 0});
+    team.start({{"STARLING_SPIN_US", "0"}}, [](Node& node) {
+        job::JobSegment& segment = link::self().job->segment();
+        segment.header().recovers = 1;
+        node.meet(0, 4);
+        if (node.rank == 3) return;
+        if (node.rank != 2) return progress::wait_until([&] { return node.peer(3).dead; });
+        const uint64_t until = now_ns() + 10'000'000'000;  // those woken for nothing sleep again
+        long woken = 0;
+        while ((woken = wake_by_count()) != 2 && now_ns() < until) sched_yield();
+        EXPECT_EQ(woken, 2);
+        segment.port(3).store(job::PortWord{0, job::PortWord::failed}.word());
+        segment.header().failures.fetch_add(1);
+        wake_by_count();
+    });
+    team.expect_success();
 }
 
 // The bell was rung before the waiter announced its sleep.

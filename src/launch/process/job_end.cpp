@@ -1,8 +1,11 @@
 // How jobs end: processes are reaped, failures told and spread, leftovers killed.
+#include <linux/futex.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <climits>
 #include <cstdio>
 #include <cstring>
 
@@ -211,7 +214,9 @@ void Launcher::mark_failed(Job& job, const std::vector<uint32_t>& ranks) {
         job.segment.port(rank).store(job::PortWord{word.port, job::PortWord::failed}.word(), std::memory_order_release);
     }
     if (news == 0) return;
-    job.segment.header().failures.fetch_add(news, std::memory_order_release);
+    std::atomic<uint32_t>& failures = job.segment.header().failures;
+    failures.fetch_add(news, std::memory_order_release);
+    syscall(SYS_futex, &failures, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);  // most of the job's ranks here, at once
     ring_everyone(&job);
 }
 
