@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "features.h"
 #include "job/environment.h"
 #include "mpi.h"
 #include "network.h"
@@ -85,6 +86,7 @@ void Daemons::ring(uint32_t rank) {
 }
 
 void Daemons::kill(Process& process) {
+    done().add(Feature::deaths);
     world_.kill(process);
     close_all_of(process);
     const uint32_t rank = process.rank;

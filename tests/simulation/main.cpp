@@ -6,7 +6,8 @@
 //   simulate --large RANKS                      a job as programs are, and what its connections take
 //   simulate --phased RANKS                     a job whose partners change and come again, and which ways its messages take
 //
-// --reaches A,B: fails if all runs together leave one of these counters at 0. --shares A=90,B=5: fails if less than so many per cent of the
+// --reaches A,B+C: fails if all runs together leave one of these counters at 0, or no run has come to both of these features. --only A+B: of
+// these seeds those that have drawn both. --shares A=90,B=5: fails if less than so many per cent of the
 // messages between hosts are counted by one.
 #include <malloc.h>
 #include <sys/mman.h>
@@ -48,6 +49,7 @@ struct Options {
     uint64_t from = 0, to = 0;
     uint32_t ranks = 0;
     unsigned jobs = 1;
+    Features only;
     bool one = false, trace = false, twice = false, large = false, phased = false;
 };
 
@@ -58,6 +60,7 @@ struct Result {
     uint64_t hash, virtual_ns, switches, datagrams, lost;
     uint32_t steps, ranks;
     uint64_t counted[kCounters];
+    Features features;
 };
 
 /// What the libraries of all ranks have counted (base/counters.def).
@@ -71,8 +74,28 @@ void add_counters(Daemons& daemons, const Script& script, Result& result) {
     }
 }
 
+/// What counters tell of what the run has done.
+Features features_of(const Script& script, const uint64_t (&counted)[kCounters]) {
+    static constexpr struct {
+        const char* counter;
+        Feature feature;
+    } kCounted[] = {{"windows_made", Feature::windows},
+                    {"group_messages", Feature::multicast},
+                    {"verbs_datagrams_sent", Feature::devices},
+                    {"plans_started", Feature::persistent}};
+    Features all = done();
+    size_t count = 0;
+    const Counter* const table = counter_table(count);
+    for (size_t i = 0; i < count && i < kCounters; ++i)
+        for (const auto& [counter, feature] : kCounted)
+            if (counted[i] > 0 && std::strcmp(table[i].name, counter) == 0) all.add(feature);
+    if (script.placement.encrypts) all.add(Feature::encryption);
+    return all;
+}
+
 void apply(World& world, Daemons& daemons, Devices& devices, const Script& script) {
-    for (const Fault& fault : script.faults)
+    for (const Fault& fault : script.faults) {
+        if (fault.step != UINT32_MAX) continue;  // the player's
         world.at(world.now + fault.at, [&, fault] {
             switch (fault.kind) {
                 case Fault::Kind::rail_down:
@@ -93,6 +116,7 @@ void apply(World& world, Daemons& daemons, Devices& devices, const Script& scrip
                         if (process->rank == fault.rank && !process->gone()) return daemons.kill(*process);
             }
         });
+    }
 }
 
 /// The ranks share it, and what it draws when it begins is not the world's to give. It is left loaded.
@@ -162,9 +186,11 @@ Result simulate(const Options& options, uint64_t seed) {
     }
     apply(world, daemons, devices, script);
     if (const std::string trouble = world.run(); !trouble.empty()) fail_run("%s", trouble.c_str());
-    Result result{world.hash(), world.now, world.switches(), net.sent, net.lost, static_cast<uint32_t>(script.steps.size()),
-                  script.ranks, {}};
+    Result result{world.hash(), world.now, world.switches(),
+                  net.sent,     net.lost,  static_cast<uint32_t>(script.steps.size()),
+                  script.ranks, {},        {}};
     add_counters(daemons, script, result);
+    result.features = features_of(script, result.counted);
     if (options.large) tell_ports(devices);
     return result;
 }
@@ -182,11 +208,13 @@ class Runner {
 
     int run() {
         const auto begin = std::chrono::steady_clock::now();
-        for (uint64_t seed = options_.from; seed <= options_.to; ++seed)
+        for (uint64_t seed = options_.from; seed <= options_.to; ++seed) {
+            if (!script_of(options_, seed).drawn().has_all(options_.only)) continue;
             for (int turn = 0; turn < (options_.twice ? 2 : 1); ++turn) {
                 while (count_ == options_.jobs) wait_for_one();
                 start(seed);
             }
+        }
         while (count_ > 0) wait_for_one();
         const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
         std::printf("%" PRIu64 " runs, %zu failed; %.1f s, %.0f s simulated, %" PRIu64 " steps, %" PRIu64 " ranks, %" PRIu64
@@ -194,6 +222,7 @@ class Runner {
                     runs_, failed_.size(), took.count(), static_cast<double>(virtual_ns_) / 1e9, steps_, ranks_, datagrams_,
                     lost_, switches_);
         tell_counters();
+        tell_pairs();
         tell_shares();
         const bool reached = reached_all() && has_shares();
         std::sort(failed_.begin(), failed_.end());
@@ -216,6 +245,30 @@ class Runner {
             if (table[i].kind == CounterKind::counter)
                 text += std::string(i == 0 ? "" : ",") + " " + table[i].name + " " + std::to_string(counted_[i]);
         std::printf("%s\n", text.c_str());
+    }
+
+    /// Runs that have come to both features, or to the one.
+    void tell_pairs() const {
+        if (options_.one) return;
+        std::printf("runs with\n");
+        for (int row = 0; row < kFeatures; ++row) {
+            std::printf("  %s:", name_of(static_cast<Feature>(row)));
+            for (int column = row; column >= 0; --column) {
+                Features pair;
+                pair.add(static_cast<Feature>(row));
+                pair.add(static_cast<Feature>(column));
+                const char* const other = name_of(static_cast<Feature>(column));
+                std::printf("%s%s %" PRIu64, column == row ? "" : ", +", column == row ? "" : other, runs_with(pair));
+            }
+            std::printf("\n");
+        }
+    }
+
+    uint64_t runs_with(Features wanted) const {
+        uint64_t count = 0;
+        for (const auto& [features, runs] : runs_with_)
+            if (features.has_all(wanted)) count += runs;
+        return count;
     }
 
     uint64_t counted(std::string_view name) const {
@@ -259,8 +312,9 @@ class Runner {
         for (size_t at = 0; at < options_.reaches.size();) {
             const size_t end = std::min(options_.reaches.find(',', at), options_.reaches.size());
             const std::string name = options_.reaches.substr(at, end - at);
-            const bool reached = counted(name) > 0;
-            if (!reached) std::fprintf(stderr, "no run has reached what '%s' counts\n", name.c_str());
+            Features features;
+            const bool reached = (Features::read(name, features) ? runs_with(features) : counted(name)) > 0;
+            if (!reached) std::fprintf(stderr, "no run has reached '%s'\n", name.c_str());
             all &= reached;
             at = end + 1;
         }
@@ -314,6 +368,7 @@ class Runner {
         virtual_ns_ += result.virtual_ns, switches_ += result.switches, datagrams_ += result.datagrams, lost_ += result.lost;
         steps_ += result.steps, ranks_ += result.ranks;
         for (size_t i = 0; i < kCounters; ++i) counted_[i] += result.counted[i];
+        ++runs_with_[result.features];
         if (!options_.twice) return;
         const auto [known, first] = hashes_.try_emplace(of.seed, result.hash);
         if (first || known->second == result.hash) return;
@@ -328,6 +383,7 @@ class Runner {
     std::vector<uint64_t> failed_;
     std::map<uint64_t, uint64_t> hashes_;
     uint64_t counted_[kCounters] = {};
+    std::map<Features, uint64_t> runs_with_;
     uint64_t runs_ = 0, virtual_ns_ = 0, switches_ = 0, datagrams_ = 0, lost_ = 0, steps_ = 0, ranks_ = 0;
 };
 
@@ -336,7 +392,8 @@ class Runner {
                  "usage: simulate [--library FILE] --seed N [--trace] [--ranks R]\n"
                  "       simulate [--library FILE] --large RANKS\n"
                  "       simulate [--library FILE] [--shares COUNTER=PERCENT,...] --phased RANKS\n"
-                 "       simulate [--library FILE] [--jobs J] [--reaches COUNTER,...] --seeds FROM-TO | --twice FROM-TO\n");
+                 "       simulate [--library FILE] [--jobs J] [--only FEATURE+FEATURE] [--reaches COUNTER,FEATURE+FEATURE,...] "
+                 "--seeds FROM-TO | --twice FROM-TO\n");
     std::exit(2);
 }
 
@@ -384,6 +441,8 @@ Options read_options(char** arguments) {
             options.ranks = static_cast<uint32_t>(number);
         } else if (name == "--reaches") {
             options.reaches = value;
+        } else if (name == "--only") {
+            if (!Features::read(value, options.only)) explain();
         } else if (name == "--shares") {
             options.shares = value;
         } else if (name == "--jobs") {

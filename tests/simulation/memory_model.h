@@ -3,6 +3,7 @@
 // what they share is changed by updates of one kind, or under a lock.
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "player.h"
@@ -78,8 +79,20 @@ class MemoryModel {
         if (act.what == Do::put_signal) ++single(signal_word(act.origin));
         if (act.what == Do::add_shared) single(shared_word(act.id)) += word(act.id, 0);
         if (act.what == Do::ticket) ++single(ticket_word());
+        if (act.what == Do::add_shared && act.target == me) add_to_others(shared_word(act.id), word(act.id, 0));
+        if (act.what == Do::ticket && act.target == me) add_to_others(ticket_word(), 1);
         if (act.what == Do::swap) single(swap_word(act.origin)) = act.id;
         if (act.what == Do::locked) ++single(locked_word());
+    }
+
+    /// What one that has died meanwhile may have done: nothing, all of it, or a part.
+    void may_apply(const Act& act);
+    /// Whether a word of this member's memory may have this value, which is not the model's, by what the dead may have done.
+    bool may_be(size_t index, uint64_t value) const;
+    /// More tickets than this nobody has drawn there.
+    uint64_t most_tickets(int rank) const {
+        const auto late = late_tickets_.find(rank);
+        return single(rank, ticket_word()) + (late == late_tickets_.end() ? 0 : late->second);
     }
 
     const int n, me;
@@ -92,6 +105,11 @@ class MemoryModel {
     int draw_rank() { return static_cast<int>(random.below(static_cast<uint64_t>(n))); }
     size_t place_of_single(int rank, size_t index) const {
         return static_cast<size_t>(rank) * (size() - shared_word(0)) + index - shared_word(0);
+    }
+    void may_become(size_t index, uint64_t now, uint64_t added, bool adds);
+    void add_to_others(size_t index, uint64_t value) {
+        if (const auto at = others_.find(index); at != others_.end())
+            for (uint64_t& each : at->second) each += value;
     }
     void write(const Act& act) {
         std::vector<uint64_t>& area =
@@ -106,6 +124,8 @@ class MemoryModel {
 
     std::vector<std::vector<uint64_t>> here_, there_;  ///< areas of each at this member, this member's at each
     std::vector<uint64_t> single_;                     ///< what is behind the areas, of one rank after the other
+    std::map<size_t, std::vector<uint64_t>> others_;  ///< what else words of this member may be, by what the dead may have done
+    std::map<int, uint64_t> late_tickets_;            ///< that the dead may have drawn, by target
 };
 
 /// Ends the run if what came of an act, which had this result, is not as it must be. `later`: what all did is in the model.

@@ -14,6 +14,7 @@ class Plans {
   public:
     explicit Plans(uint64_t seed);
 
+    bool are_used() const { return every_ != 0; }
     const char* source() const { return source_; }                                ///< STARLING_PLAN
     const char* replace_messages() const { return replaces_soon_ ? "1" : "64"; }  ///< STARLING_REPLACE_MESSAGES
     /// STARLING_PLAN_COLLECTIVES: algorithms for some calls on communicators of up to `ranks`, whether they can serve them or not.

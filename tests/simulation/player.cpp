@@ -6,6 +6,8 @@
 #include <cinttypes>
 #include <cstring>
 
+#include "daemon.h"
+
 namespace starling::simulation {
 
 namespace {
@@ -72,8 +74,10 @@ void Player::run() {
     comms_.assign(script_.communities.size(), MPI_COMM_NULL);
     comms_[0] = MPI_COMM_WORLD;
     for (const Step& step : script_.steps) {
-        if (const std::string phase = script_.placement.plans.mark(step.id, me_); !phase.empty())
+        if (const std::string phase = script_.placement.plans.mark(step.id, me_); !phase.empty()) {
+            done().add(Feature::plans);
             ok(mpi_.Phase_begin(MPI_COMM_WORLD, phase.c_str()), "MPIX_Phase_begin");
+        }
         play(step);
     }
     wait_for_all();
@@ -113,6 +117,11 @@ void Player::play(const Step& step) {
         fail_run("it slept although what it waited for was there: nobody had rung; then came %s", text);
     process_.doing = text;
     world()->note("step", me_, step.id);
+    for (const Fault& fault : script_.faults)
+        if (fault.rank == me_ && fault.step == step.id)
+            world()->at(world()->now + fault.at, [&process = process_] {
+                if (!process.gone()) daemons()->kill(process);
+            });
     world()->happened();
     switch (step.kind) {
         case Kind::message:

@@ -229,6 +229,7 @@ void Player::use_symmetric(const Step& step) {
             act_on_symmetric(use);
         }
         wait_for_signals(use);
+        done().add(Feature::symmetric);
         process_.doing = use.doing + ", a round's end";
         if (context) mpi_.shmem_context_destroy("shmem_ctx_destroy", context);
         mpi_.shmem_quiet("shmem_quiet", default_context());

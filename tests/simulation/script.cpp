@@ -24,6 +24,7 @@ Script::Script(uint64_t its_seed, uint32_t wanted_ranks) : seed(its_seed) {
     set(random);
     write(random);
     trouble(random);
+    move_deaths(Random(seed ^ 0xdea7));
     // Drawn apart, so that seeds mean what they meant before there was a choice.
     const bool has_devices = placement.hosts > 1 && Random(seed ^ 0x7e6b).one_in(3);
     // Devices don't move what is sealed: fewer with both.
@@ -247,7 +248,7 @@ void Script::trouble(Random& random) {
         for (uint64_t i = 0; i < deaths; ++i) {
             const auto rank = static_cast<uint32_t>(random.below(ranks));
             doomed[rank] = true;
-            faults.push_back({Fault::Kind::death, random.below(random.one_in(2) ? 3 * kMs : 60 * kMs), 0, 0, rank});
+            faults.push_back({Fault::Kind::death, random.below(random.one_in(2) ? 3 * kMs : 60 * kMs), 0, 0, rank, UINT32_MAX});
         }
     }
     if (placement.hosts < 2 || !random.one_in(3)) return;
@@ -261,6 +262,19 @@ void Script::trouble(Random& random) {
         const uint64_t end = begin + (random.one_in(3) ? random.below(3000 * kMs) : random.below(100 * kMs));
         faults.push_back({seen ? Fault::Kind::rail_down : Fault::Kind::silent, begin, host, rail, 0});
         faults.push_back({seen ? Fault::Kind::rail_up : Fault::Kind::heard, end, host, rail, 0});
+    }
+}
+
+// To where there is the most to be left undone.
+void Script::move_deaths(Random random) {
+    static constexpr uint64_t kWithin[] = {kMs / 50, kMs / 3, 3 * kMs, 20 * kMs};
+    std::vector<uint32_t> long_steps;
+    for (const Step& step : steps)
+        if (step.kind == Kind::window || step.kind == Kind::symmetric) long_steps.push_back(step.id);
+    for (Fault& fault : faults) {
+        if (fault.kind != Fault::Kind::death || long_steps.empty() || random.one_in(4)) continue;
+        fault.step = long_steps[random.below(long_steps.size())];
+        fault.at = random.below(random.one_of(kWithin));
     }
 }
 
@@ -296,7 +310,7 @@ void Script::write_step(Random& random, uint32_t community) {
     step.to = static_cast<int>(random.below(size));
     step.tag = static_cast<int>(random.below(3));
     // Of some seeds, so that the others are what they were.
-    if ((seed % 8 == 3 || seed % 8 == 4) && !mortal && random.one_in(8)) return write_window(random, step);
+    if ((seed % 8 == 3 || seed % 8 == 4) && random.one_in(8)) return write_window(random, step);
     const uint64_t of = seed % 16;
     if ((of == 5 || of == 12 || of == 14) && !mortal && random.one_in(8)) return write_symmetric(random, step);
     const uint64_t kind = random.below(100);
@@ -421,13 +435,30 @@ void Script::write_communities(Random& random, Step step) {
     }
 }
 
+Features Script::drawn() const {
+    Features all;
+    for (const Step& step : steps) {
+        if (step.kind == Kind::window) all.add(Feature::windows);
+        if (step.kind == Kind::symmetric) all.add(Feature::symmetric);
+        if (step.kind == Kind::collective && step.send == SendWay::persistent) all.add(Feature::persistent);
+    }
+    if (placement.hosts > 1) all.add(Feature::multicast);
+    if (placement.plans.are_used()) all.add(Feature::plans);
+    if (!devices.fitted.empty()) all.add(Feature::devices);
+    if (placement.encrypts) all.add(Feature::encryption);
+    if (mortal) all.add(Feature::deaths);
+    return all;
+}
+
 std::string Script::describe() const {
     static constexpr const char* kNames[] = {"rail down", "rail up",    "rail silent", "rail heard",
                                              "death",     "device out", "device in"};
     std::string troubles;
     for (const Fault& fault : faults) {
         const bool death = fault.kind == Fault::Kind::death;
-        troubles += "\n  at " + std::to_string(fault.at / 1000) + " us: " + kNames[static_cast<int>(fault.kind)] + ", " +
+        const std::string since = fault.step == UINT32_MAX ? "" : " after step " + std::to_string(fault.step);
+        troubles += "\n  at " + std::to_string(fault.at / 1000) + " us" + since + ": " + kNames[static_cast<int>(fault.kind)] +
+                    ", " +
                     (death ? "rank " + std::to_string(fault.rank)
                            : "host " + std::to_string(fault.host) + " rail " + std::to_string(fault.rail));
     }

@@ -11,6 +11,7 @@
 
 #include "daemon.h"
 #include "devices.h"
+#include "features.h"
 #include "network.h"
 #include "random.h"
 
@@ -78,9 +79,10 @@ struct Community {
 /// What goes wrong, and when.
 struct Fault {
     enum class Kind : uint8_t { rail_down, rail_up, silent, heard, death, device_out, device_in } kind;
-    uint64_t at = 0;  ///< ns after the begin
+    uint64_t at = 0;  ///< ns after the begin, or after the rank comes to the step
     uint32_t host = 0, rail = 0;
     uint32_t rank = 0;
+    uint32_t step = UINT32_MAX;  ///< that its death is in; none: UINT32_MAX
 };
 
 struct Script {
@@ -107,6 +109,8 @@ struct Script {
     /// Whether OpenSHMEM is used, and if it begins before MPI and ends after it.
     bool symmetric = false, symmetric_first = false, symmetric_last = false;
 
+    /// What it has; whether that comes to be is the run's to say.
+    Features drawn() const;
     bool fails_with(const Community& of, int rank) const { return doomed[of.members[static_cast<size_t>(rank)]]; }
     std::string describe() const;
 
@@ -117,6 +121,7 @@ struct Script {
     void set_multicast(Random random);
     void set_devices(Random random);
     void trouble(Random& random);
+    void move_deaths(Random random);
     void write(Random& random);
     static Script with_devices(uint32_t ranks, uint32_t hosts);
     void write_large();

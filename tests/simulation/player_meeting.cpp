@@ -1,0 +1,42 @@
+// Meetings of ranks of which some may die meanwhile: of messages, for a collective operation tells its members different things then.
+
+#include "daemon.h"
+#include "player.h"
+
+namespace starling::simulation {
+
+namespace {
+
+constexpr int kMeetingTag = 100'000;
+
+}  // namespace
+
+// Nobody leaves before all have come who live. What each says, by rank of the communicator; -1: it has died.
+std::vector<int> Player::meet(const Step& step, int word) {
+    const size_t size = script_.communities[step.comm].members.size();
+    std::vector<int> words(size, -1);
+    std::vector<MPI_Request> requests(2 * size, MPI_REQUEST_NULL);
+    std::vector<bool> good(2 * size);
+    for (size_t i = 0; i < size; ++i) {
+        const auto rank = static_cast<int>(i);
+        good[i] =
+            ok(mpi_.Irecv(&words[i], 1, MPI_INT, rank, kMeetingTag, comm(step), &requests[i]), "MPI_Irecv", with(step, rank));
+        good[size + i] = ok(mpi_.Isend(&word, 1, MPI_INT, rank, kMeetingTag, comm(step), &requests[size + i]), "MPI_Isend",
+                            with(step, rank));
+    }
+    for (size_t i = 0; i < requests.size(); ++i) {
+        const Allowed allowed = with(step, static_cast<int>(i % size));
+        if (good[i]) good[i] = ok(mpi_.Wait(&requests[i], MPI_STATUS_IGNORE), "the meeting's MPI_Wait", allowed);
+    }
+    for (size_t i = 0; i < size; ++i)
+        if (!good[i]) words[i] = -1;
+    return words;
+}
+
+/// As a program aborts that can't go on.
+void Player::die() {
+    daemons()->kill(process_);
+    for (;;) world()->yield();
+}
+
+}  // namespace starling::simulation
