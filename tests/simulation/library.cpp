@@ -5,14 +5,15 @@
 #include <fcntl.h>
 #include <link.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <vector>
 
 namespace starling::simulation {
@@ -24,15 +25,16 @@ namespace {
     std::exit(2);
 }
 
+/// What the loader needs of the file, up to where debug information begins; addr2line finds that in the file itself.
 struct File {
-    std::string
-        bytes;  ///< up to where debug information begins, of which the loader needs nothing; addr2line finds it in the file itself
+    int fd = -1;
+    uint64_t bytes = 0;
     std::vector<Elf64_Phdr> parts;  ///< of what is to be in memory
 };
 
 /// Where in the file this function begins; 0: the file does not say.
-uint64_t place_of(const char* function, const std::string& bytes) {
-    const auto read = [&](uint64_t at, auto& out) { std::memcpy(&out, bytes.data() + at, sizeof out); };
+uint64_t place_of(const char* function, const char* bytes) {
+    const auto read = [&](uint64_t at, auto& out) { std::memcpy(&out, bytes + at, sizeof out); };
     Elf64_Ehdr header;
     read(0, header);
     for (int i = 0; i < header.e_shnum; ++i) {
@@ -44,7 +46,7 @@ uint64_t place_of(const char* function, const std::string& bytes) {
             Elf64_Sym symbol;
             read(symbols.sh_offset + at, symbol);
             if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_shndx >= header.e_shnum ||
-                std::strcmp(bytes.data() + names.sh_offset + symbol.st_name, function) != 0)
+                std::strcmp(bytes + names.sh_offset + symbol.st_name, function) != 0)
                 continue;
             read(header.e_shoff + symbol.st_shndx * sizeof code, code);
             return code.sh_offset + symbol.st_value - code.sh_addr;
@@ -55,42 +57,59 @@ uint64_t place_of(const char* function, const std::string& bytes) {
 
 /// Between two looks at its rings the library lets the processor rest. Here nobody else runs meanwhile and the clock stands still, so
 /// this does nothing, which was a sixth of a run's time.
-void leave_out_pauses(std::string& bytes) {
+void leave_out_pauses(char* bytes) {
     constexpr char kReturn = '\xc3';
     if (const uint64_t at = place_of("_ZN8starling8progress12_GLOBAL__N_119pause_between_pollsEv", bytes)) bytes[at] = kReturn;
 }
 
-const File& contents(const std::string& name) {
-    static File file;
-    if (!file.bytes.empty()) return file;
-    std::ifstream in(name, std::ios::binary);
-    file.bytes.assign(std::istreambuf_iterator<char>(in), {});
-    if (file.bytes.size() < sizeof(Elf64_Ehdr)) give_up(name.c_str(), "is not the library");
-    leave_out_pauses(file.bytes);
-    Elf64_Ehdr header;
-    std::memcpy(&header, file.bytes.data(), sizeof header);
-    uint64_t end = 0;
-    for (int i = 0; i < header.e_phnum; ++i) {
-        Elf64_Phdr part;
-        std::memcpy(&part, file.bytes.data() + header.e_phoff + static_cast<size_t>(i) * sizeof part, sizeof part);
-        if (part.p_type != PT_LOAD) continue;
-        file.parts.push_back(part);
-        end = std::max(end, part.p_offset + part.p_filesz);
-    }
-    file.bytes.resize(end);
-    return file;
-}
-
-int copy_of(const std::string& bytes, size_t index) {
-    const int fd = memfd_create(("libmpi-" + std::to_string(index)).c_str(), MFD_CLOEXEC);
-    if (fd < 0 || write(fd, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
-        give_up("a copy of the library", std::strerror(errno));
+int make_file(const std::string& name) {
+    const int fd = memfd_create(name.c_str(), MFD_CLOEXEC);
+    if (fd < 0) give_up("a copy of the library", std::strerror(errno));
     return fd;
 }
 
-/// Code that nobody writes to is the same in all copies: from here on it is the first one's, so that the processor's caches hold it
+// By way of a mapping that goes again: what the parent has in memory each run pays for, with its fork and its end.
+const File& contents(const std::string& name) {
+    static File file;
+    if (file.fd >= 0) return file;
+    const int fd = open(name.c_str(), O_RDONLY | O_CLOEXEC);
+    struct stat status;
+    if (fd < 0 || fstat(fd, &status) != 0) give_up(name.c_str(), std::strerror(errno));
+    const auto size = static_cast<size_t>(status.st_size);
+    if (size < sizeof(Elf64_Ehdr)) give_up(name.c_str(), "is not the library");
+    void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+    if (memory == MAP_FAILED) give_up(name.c_str(), std::strerror(errno));
+    auto* const bytes = static_cast<char*>(memory);
+    leave_out_pauses(bytes);
+    Elf64_Ehdr header;
+    std::memcpy(&header, bytes, sizeof header);
+    for (int i = 0; i < header.e_phnum; ++i) {
+        Elf64_Phdr part;
+        std::memcpy(&part, bytes + header.e_phoff + static_cast<size_t>(i) * sizeof part, sizeof part);
+        if (part.p_type != PT_LOAD) continue;
+        file.parts.push_back(part);
+        file.bytes = std::max(file.bytes, part.p_offset + part.p_filesz);
+    }
+    file.fd = make_file("libmpi");
+    if (write(file.fd, bytes, file.bytes) != static_cast<ssize_t>(file.bytes))
+        give_up("a copy of the library", std::strerror(errno));
+    munmap(memory, size);
+    close(fd);
+    return file;
+}
+
+int copy_of(const File& file, size_t index) {
+    const int fd = make_file("libmpi-" + std::to_string(index));
+    off_t at = 0;
+    while (static_cast<uint64_t>(at) < file.bytes)
+        if (sendfile(fd, file.fd, &at, file.bytes - static_cast<uint64_t>(at)) <= 0)
+            give_up("a copy of the library", std::strerror(errno));
+    return fd;
+}
+
+/// Code that nobody writes to is the same in all copies: from here on it is the one file's, so that the processor's caches hold it
 /// once, whoever's turn it is, and memory, too.
-void share_code(void* handle, const File& file, int first, int fd) {
+void share_code(void* handle, const File& file, int fd) {
     link_map* loaded = nullptr;
     if (dlinfo(handle, RTLD_DI_LINKMAP, &loaded) != 0) give_up("a copy of the library", dlerror());
     const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
@@ -102,7 +121,7 @@ void share_code(void* handle, const File& file, int first, int fd) {
                        whole = (before + part.p_filesz) / page * page;
         const int protection = PROT_READ | (part.p_flags & PF_X ? PROT_EXEC : 0);
         if (mmap(reinterpret_cast<void*>(loaded->l_addr + part.p_vaddr - before), bytes, protection, MAP_PRIVATE | MAP_FIXED,
-                 first, static_cast<off_t>(offset)) == MAP_FAILED ||
+                 file.fd, static_cast<off_t>(offset)) == MAP_FAILED ||
             fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), static_cast<off_t>(whole)) !=
                 0)
             give_up("code that copies of the library share", std::strerror(errno));
@@ -110,16 +129,12 @@ void share_code(void* handle, const File& file, int first, int fd) {
 }
 
 Library* load(const std::string& name, size_t index) {
-    static int first = -1;
     const File& file = contents(name);
-    const int fd = copy_of(file.bytes, index);
+    const int fd = copy_of(file, index);
     const std::string path = "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(fd);
     void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!handle) give_up("a copy of the library", dlerror());
-    if (first < 0)
-        first = fd;
-    else
-        share_code(handle, file, first, fd);
+    share_code(handle, file, fd);
     auto* const made = new Library;
 #define FUNCTION(name)                                                                 \
     made->name = reinterpret_cast<decltype(&MPI_##name)>(dlsym(handle, "MPI_" #name)); \
