@@ -81,6 +81,7 @@ void arm() {
     if (!is_rung()) return;
     announce_sleep(Sleeper::progress_thread);
     poll();
+    if (aside_is_too_long()) job::ring(own_doorbell());
 }
 
 void disarm() {

@@ -227,6 +227,8 @@ void look_at_liveness_now_and_then(uint64_t now) {
 
 uint64_t longest_sleep_aside() { return wake_socket >= 0 ? kAsideNs : kLongestSleepNs; }
 
+bool aside_is_too_long() { return wake_socket < 0 && longest_sleep() < kLongestSleepNs; }
+
 uint64_t longest_sleep() {
     if (link::anything_waits_for_room_here()) return kRetryNs;
     return link::must_look_for_answers() ? kAnswersNs : kLongestSleepNs;

@@ -78,6 +78,9 @@ void withdraw_sleep();
 uint64_t longest_sleep();
 /// The same for Sleeper::aside.
 uint64_t longest_sleep_aside();
+/// Whether somebody who fell asleep as aside has to be woken when the application waits no more: there is something to look for that rings
+/// nobody.
+bool aside_is_too_long();
 
 /// Looks whether other jobs live; what that completes wakes the threads that wait for it.
 void look_at_liveness();

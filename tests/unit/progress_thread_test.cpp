@@ -1,0 +1,45 @@
+// The progress thread takes over from a wait of the program's.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <deque>
+
+#include "datatype/datatype.h"
+#include "link/peer.h"
+#include "message/send.h"
+#include "message_team.h"
+#include "progress/engine.h"
+
+namespace starling::message::test {
+namespace {
+
+/// How often the end of a wait rings the own bell, which wakes the thread.
+uint32_t rings_by_a_wait() {
+    job::Doorbell& bell = shm::Region(link::self().job->segment().region(link::self().rank)).doorbell();
+    const uint32_t before = bell.rings.load();
+    int turns = 0;
+    progress::wait_until([&] { return ++turns > 2; });
+    return bell.rings.load() - before;
+}
+
+// Who makes room rings nobody, and beside a wait of the program's the thread sleeps for 100 ms.
+TEST(ProgressThread, IsWokenAfterAWaitIfSomethingWaitsForRoom) {
+    Team team({0, 0});
+    team.start({{"STARLING_WAIT", "thread"}}, [](Node& node) {
+        node.meet(0, 2);
+        while (node.rank == 1 && node.board.stage.load() == 0) usleep(100);  // its thread looks at nothing: we hold the lock
+        if (node.rank == 1) return;
+        EXPECT_EQ(rings_by_a_wait(), 0u);
+        std::deque<SendRequest> sends;
+        const char byte = 0;
+        while (!link::anything_waits_for_room_here() && sends.size() < 1'000'000)
+            start_send(sends.emplace_back(), *node.channel, &byte, 1, datatype::predefined(MPI_BYTE), 1, 0, Mode::standard);
+        EXPECT_EQ(rings_by_a_wait(), 1u);
+        node.board.stage.store(1);
+        _exit(::testing::Test::HasFailure() ? 1 : 0);  // with what was not sent
+    });
+    team.expect_success();
+}
+
+}  // namespace
+}  // namespace starling::message::test
