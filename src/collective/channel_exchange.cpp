@@ -194,25 +194,29 @@ PlanExchange::PlanExchange(comm::Comm& comm) : Exchange(exchange_of(comm)), all_
     one_tag_ = all_.draw_plan_tag();
 }
 
-TaggedExchange::TaggedExchange(message::Channel& channel, std::vector<int> ranks, int me, int tag)
-    : channel_(channel), ranks_(std::move(ranks)), tag_(tag) {
+TaggedExchange::TaggedExchange(message::Channel& channel, std::vector<int> ranks, int me, int tag, bool of_all)
+    : channel_(channel), ranks_(std::move(ranks)), tag_(tag), of_all_(of_all) {
     size = local_size = static_cast<int>(ranks_.size());
     rank = me;
 }
 
 void TaggedExchange::start_send(message::SendRequest& request, const void* buffer, int64_t count,
                                 const datatype::Datatype& type, int destination, int) {
+    request.of_all = of_all_;
     message::start_send(request, channel_, buffer, count, type, ranks_[static_cast<size_t>(destination)], tag_,
                         message::Mode::standard);
 }
 
 void TaggedExchange::start_receive(message::ReceiveRequest& request, void* buffer, int64_t count,
                                    const datatype::Datatype& type, int source, int) {
+    request.of_all = of_all_;
     message::start_receive(request, channel_, buffer, count, type, ranks_[static_cast<size_t>(source)], tag_);
 }
 
-// Nothing on it goes by groups.
-void TaggedExchange::throw_away(uint64_t, int, int) { panic("a message is thrown away where there are no groups"); }
+// Nothing on it goes by groups. After a death a send is given up like the receive, and what comes goes with the channel.
+void TaggedExchange::throw_away(uint64_t, int, int) {
+    if (!of_all_) panic("a message is thrown away where there are no groups");
+}
 
 bool TaggedExchange::withdraw(message::ReceiveRequest& request) { return message::cancel_receive(request); }
 

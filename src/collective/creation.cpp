@@ -1,10 +1,12 @@
 #include "collective/creation.h"
 
 #include <algorithm>
+#include <new>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "collective/agree.h"
 #include "collective/buffers.h"
 #include "collective/channel_exchange.h"
 #include "collective/collective.h"
@@ -55,7 +57,24 @@ Comm* make_selected(Comm& comm, const Exchange& exchange, const std::vector<Clai
                           include(comm.remote_group(), there), comm.local_first, comm.errhandler);
 }
 
+/// Both steps of a creation have a tag, drawn when it starts: other operations may be under way on the communicator.
+struct Steps {
+    View exchange, agreement;
+    explicit Steps(Exchange& over) : exchange(View::all(over)), agreement(View::all(over)) { over.last_was_own(); }
+};
+
 }  // namespace
+
+Task end_creation(View v, int error, const std::function<Comm*()>& make, Comm*& result) {
+    Comm* made = nullptr;
+    if (!error) try {
+            made = make();
+        } catch (const std::bad_alloc&) { error = fail(MPI_ERR_NO_MEM, "no memory for a communicator of %d processes", v.n); }
+    error = co_await agree(v, error, "communicator");
+    if (error && made) made->release();
+    if (!error) result = made;
+    co_return error;
+}
 
 Task draw_context(View v, uint64_t& context) {
     if (v.me == 0) context = comm::new_context();
@@ -63,37 +82,47 @@ Task draw_context(View v, uint64_t& context) {
     co_return comm::check_context(context);
 }
 
-Task duplicate(Comm& comm, Comm*& result) {
-    View v = View::all(exchange_of(comm));
+Task duplicate(Comm& comm, Comm*& result, int error_here) {
+    const std::string text(error_here ? failure_text() : std::string_view());
+    Steps steps(exchange_of(comm));
     uint64_t context = 0;
-    if (const int error = co_await draw_context(v, context)) co_return error;
-    result = comm.is_inter ? make_intercomm(context, comm.local_group().retain(), comm.rank, comm.remote_group().retain(),
-                                            comm.local_first, comm.errhandler)
-                           : make_intracomm(context, comm.local_group().retain(), comm.rank, comm.errhandler);
-    result->topology = comm.topology;
-    co_return MPI_SUCCESS;
+    int error = co_await draw_context(steps.exchange, context);
+    if (error_here) error = fail(error_here, "%s", text.c_str());
+    const std::function<Comm*()> make = [&] {
+        Comm* made = comm.is_inter ? make_intercomm(context, comm.local_group().retain(), comm.rank,
+                                                    comm.remote_group().retain(), comm.local_first, comm.errhandler)
+                                   : make_intracomm(context, comm.local_group().retain(), comm.rank, comm.errhandler);
+        made->topology = comm.topology;
+        return made;
+    };
+    co_return co_await end_creation(steps.agreement, error, make, result);
 }
 
 Task split(Comm& comm, int color, int key, Comm*& result) {
     Exchange& exchange = exchange_of(comm);
-    View v = View::all(exchange);
+    Steps steps(exchange);
     std::vector<Claim> claims;
-    if (const int error = co_await exchange_claims(v, color, key, claims)) co_return error;
-    for (const Claim& claim : claims)
-        if (claim.color == kWrongColor) co_return fail(MPI_ERR_ARG, "another process has called with arguments that are wrong");
-    if (color != MPI_UNDEFINED) result = make_selected(comm, exchange, claims, color);
-    co_return MPI_SUCCESS;
+    int error = co_await exchange_claims(steps.exchange, color, key, claims);
+    for (size_t i = 0; i < claims.size() && !error; ++i)
+        if (claims[i].color == kWrongColor)
+            error = fail(MPI_ERR_ARG, "another process has called with arguments that are wrong");
+    const std::function<Comm*()> make = [&] {
+        return color == MPI_UNDEFINED ? nullptr : make_selected(comm, exchange, claims, color);
+    };
+    co_return co_await end_creation(steps.agreement, error, make, result);
 }
 
 Task create(Comm& comm, comm::Group& group, Comm*& result) {
     const int my_rank = group.my_rank();
     const bool member = my_rank != MPI_UNDEFINED;
     if (comm.is_inter) co_return co_await split(comm, member ? 0 : MPI_UNDEFINED, member ? my_rank : 0, result);
-    View v = View::all(exchange_of(comm));
+    Steps steps(exchange_of(comm));
     uint64_t context = 0;
-    if (const int error = co_await draw_context(v, context)) co_return error;
-    if (member) result = make_intracomm(context, group.retain(), my_rank, comm.errhandler);
-    co_return MPI_SUCCESS;
+    const int error = co_await draw_context(steps.exchange, context);
+    const std::function<Comm*()> make = [&] {
+        return member ? make_intracomm(context, group.retain(), my_rank, comm.errhandler) : nullptr;
+    };
+    co_return co_await end_creation(steps.agreement, error, make, result);
 }
 
 Task create_group(Comm& comm, comm::Group& group, int tag, Comm*& result) {
@@ -102,26 +131,28 @@ Task create_group(Comm& comm, comm::Group& group, int tag, Comm*& result) {
         for (int i = 0; i < run.count; ++i) ranks.push_back(comm.local_group().rank_of(run.at(i)));
     const int my_rank = group.my_rank();
     TaggedExchange exchange(comm.channel(comm::Plane::create_group), std::move(ranks), my_rank, tag);
-    View v = View::all(exchange);
+    Steps steps(exchange);
     uint64_t context = 0;
-    if (const int error = co_await draw_context(v, context)) co_return error;
-    result = make_intracomm(context, group.retain(), my_rank, comm.errhandler);
-    co_return MPI_SUCCESS;
+    const int error = co_await draw_context(steps.exchange, context);
+    const std::function<Comm*()> make = [&] { return make_intracomm(context, group.retain(), my_rank, comm.errhandler); };
+    co_return co_await end_creation(steps.agreement, error, make, result);
 }
 
 Task merge(Comm& intercomm, bool high, Comm*& result) {
     Exchange& exchange = exchange_of(intercomm);
-    View v = View::all(exchange);
+    Steps steps(exchange);
     std::vector<Claim> claims;
-    if (const int error = co_await exchange_claims(v, high, 0, claims)) co_return error;
-    const bool their_high = claims[static_cast<size_t>(exchange.remote_base)].color != 0;
-    const bool mine_first = high == their_high ? intercomm.local_first : !high;
-    comm::Group& local = intercomm.local_group();
-    comm::Group& remote = intercomm.remote_group();
-    result = mine_first ? make_intracomm(claims[0].context, concatenate(local, remote), intercomm.rank, intercomm.errhandler)
-                        : make_intracomm(claims[0].context, concatenate(remote, local), intercomm.peer_count + intercomm.rank,
-                                         intercomm.errhandler);
-    co_return MPI_SUCCESS;
+    const int error = co_await exchange_claims(steps.exchange, high, 0, claims);
+    const std::function<Comm*()> make = [&] {
+        const bool their_high = claims[static_cast<size_t>(exchange.remote_base)].color != 0;
+        const bool mine_first = high == their_high ? intercomm.local_first : !high;
+        comm::Group& local = intercomm.local_group();
+        comm::Group& remote = intercomm.remote_group();
+        return mine_first ? make_intracomm(claims[0].context, concatenate(local, remote), intercomm.rank, intercomm.errhandler)
+                          : make_intracomm(claims[0].context, concatenate(remote, local), intercomm.peer_count + intercomm.rank,
+                                           intercomm.errhandler);
+    };
+    co_return co_await end_creation(steps.agreement, error, make, result);
 }
 
 }  // namespace starling::collective

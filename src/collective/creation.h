@@ -1,5 +1,5 @@
-// New communicators from old ones (MPI 5.0 sections 7.4 and 7.6). Every creation is one exchange of what is
-// needed; the context id that a leader draws travels with it, so that there is no agreement of its own.
+// New communicators from old ones (MPI 5.0 sections 7.4 and 7.6). Every creation is one exchange of what is needed, with which the
+// context id travels that a leader draws, and an agreement: all have made their part of it, or nobody keeps his.
 //
 // All tasks set `result` to the new communicator, with one reference and the error handler of the old one,
 // or leave it null where this process is no member. References must outlive the task. Attributes, info and
@@ -7,6 +7,7 @@
 #pragma once
 
 #include <climits>
+#include <functional>
 #include <string_view>
 
 #include "collective/task.h"
@@ -18,8 +19,12 @@ namespace starling::collective {
 /// The context id of a new communicator, which participant 0 draws for all: MPI_ERR_OTHER everywhere if it has none left.
 Task draw_context(View v, uint64_t& context);
 
-/// Same groups, new context. Inter-communicators too.
-Task duplicate(comm::Comm& comm, comm::Comm*& result);
+/// The second step of a creation, under a tag of its own: if no member has an `error`, each gets what its make() gives, and `result` is set
+/// where all of them could. `make` must outlive the task.
+Task end_creation(View v, int error, const std::function<comm::Comm*()>& make, comm::Comm*& result);
+
+/// Same groups, new context. Inter-communicators too. A member with an `error_here` takes part for the others, who get an error as well.
+Task duplicate(comm::Comm& comm, comm::Comm*& result, int error_here = MPI_SUCCESS);
 
 /// The members of `group`, a subset of the local group. All of comm's members take part.
 /// Inter-communicators: each side gives its own group.

@@ -55,36 +55,70 @@ Task talk_to_leader(LeaderLink link, const comm::Group& local, Envelope& envelop
     co_return MPI_SUCCESS;
 }
 
-// Everyone in `local`: the leader has (or is about to get) the other side's group, the rest hears of it
-// here.
-Task meet(Exchange& local_exchange, comm::Group& local, int local_leader, LeaderLink link, comm::Errhandler* handler,
-          Comm*& result) {
-    View v = View::all(local_exchange);
-    Envelope envelope;
-    std::string bytes;
-    int leader_error = MPI_SUCCESS;
-    if (v.me == local_leader) {
-        leader_error = link.error;
-        if (!leader_error) leader_error = co_await talk_to_leader(link, local, envelope, bytes);
-        envelope.error = leader_error;
-    }
+/// What the root's link and the members of its group come to: the error that a word of the other leader's says, or ours.
+Task swap_verdicts(LeaderLink link, int error, int& verdict) {
+    TaggedExchange exchange(*link.channel, {link.channel->my_rank(), link.remote_leader}, 0, link.tag);
+    View v = View::all(exchange);
+    const int32_t mine = error;
+    int32_t theirs = MPI_SUCCESS;
+    co_await v.send_receive(&mine, sizeof mine, byte_type(), 1, &theirs, sizeof theirs, byte_type(), 1);
+    verdict = v.error == MPI_SUCCESS ? theirs : MPI_ERR_PROC_ABORTED;
+    co_return MPI_SUCCESS;
+}
+
+/// What the leader of a group and then its members learn of the other group.
+Task hear_of_others(const View (&steps)[2], int local_leader, int leader_error, Envelope& envelope, std::string& bytes) {
+    View v = steps[0];
+    envelope.error = leader_error;
     if (const int error = co_await bcast(v, &envelope, sizeof envelope, byte_type(), local_leader)) co_return error;
     if (leader_error) co_return leader_error;
     if (envelope.error) co_return fail(envelope.error, "rank %d could not reach the other group's leader", local_leader);
     if (const int error = comm::check_context(envelope.context)) co_return error;
     bytes.resize(envelope.bytes);
-    // Under a tag of its own: what may go by two ways is told apart by it, not by its turn.
-    v = View::all(local_exchange);
-    local_exchange.last_was_own();
-    if (const int error = co_await bcast(v, bytes.data(), envelope.bytes, byte_type(), local_leader)) co_return error;
-    comm::Group* remote = comm::decode_group(bytes);
-    if (!remote) co_return MPI_ERR_INTERN;
-    if (remote->size() == 0 || !disjoint(local, *remote)) {
-        remote->release();
-        co_return fail(MPI_ERR_COMM, "the two groups of an inter-communicator share a process");
+    co_return co_await bcast(steps[1], bytes.data(), envelope.bytes, byte_type(), local_leader);
+}
+
+int check_remote(const comm::Group& local, const comm::Group* remote) {
+    if (!remote) return fail(MPI_ERR_INTERN, "what the leader of the other group told is garbled");
+    if (remote->size() > 0 && disjoint(local, *remote)) return MPI_SUCCESS;
+    return fail(MPI_ERR_COMM, "the two groups of an inter-communicator share a process");
+}
+
+// Everyone in `local`: the leader has (or is about to get) the other side's group, the rest hears of it here. Then the members agree
+// on whether each could make its part, and the leaders on whether both groups could.
+Task meet(Exchange& local_exchange, comm::Group& local, int local_leader, LeaderLink link, comm::Errhandler* handler,
+          Comm*& result) {
+    // Under tags of their own: what may go by two ways is told apart by it, not by its turn.
+    const View hear[] = {View::all(local_exchange), View::all(local_exchange)};
+    const View agreement = View::all(local_exchange), end = View::all(local_exchange);
+    for (int own = 0; own < 3; ++own) local_exchange.last_was_own();
+    const bool leads = agreement.me == local_leader;
+    Envelope envelope;
+    std::string bytes;
+    int leader_error = MPI_SUCCESS;
+    if (leads) {
+        leader_error = link.error;
+        if (!leader_error) leader_error = co_await talk_to_leader(link, local, envelope, bytes);
     }
-    result = make_intercomm(envelope.context, local.retain(), v.me, remote, envelope.local_first != 0, handler);
-    co_return MPI_SUCCESS;
+    int error = co_await hear_of_others(hear, local_leader, leader_error, envelope, bytes);
+    comm::Group* const remote = error ? nullptr : comm::decode_group(bytes);
+    if (!error) error = check_remote(local, remote);
+    const std::function<Comm*()> make = [&] {
+        return make_intercomm(envelope.context, local.retain(), agreement.me, remote->retain(), envelope.local_first != 0,
+                              handler);
+    };
+    Comm* made = nullptr;
+    error = co_await end_creation(agreement, error, make, made);
+    if (remote) remote->release();
+    int verdict = MPI_SUCCESS;
+    if (leads && !leader_error) co_await swap_verdicts(link, error, verdict);
+    const int lost = co_await bcast(end, &verdict, sizeof verdict, byte_type(), local_leader);
+    if (!error) error = lost;
+    if (!error && verdict)
+        error = fail(verdict, "a process of the other group has failed to make its part of the communicator");
+    if (!error) result = made;
+    if (error && made) made->release();
+    co_return error;
 }
 
 // A channel of a group that has no communicator yet.
@@ -134,7 +168,7 @@ GroupChannelUse::~GroupChannelUse() {
 TaggedExchange exchange_of_group(comm::Group& group, message::Channel& channel, int tag) {
     std::vector<int> ranks(static_cast<size_t>(group.size()));
     for (size_t i = 0; i < ranks.size(); ++i) ranks[i] = static_cast<int>(i);
-    return TaggedExchange(channel, std::move(ranks), group.my_rank(), tag);
+    return TaggedExchange(channel, std::move(ranks), group.my_rank(), tag, true);
 }
 
 // Tags on such channels.
@@ -158,11 +192,11 @@ Task create_intercomm(Comm& local, int local_leader, LeaderLink link, Comm*& res
 Task create_from_group(comm::Group& group, std::string_view name, comm::Errhandler* handler, Comm*& result) {
     GroupChannelUse use(group, name);
     TaggedExchange exchange = exchange_of_group(group, use.channel(), kIntraTag);
-    View v = View::all(exchange);
+    const View v = View::all(exchange);
     uint64_t context = 0;
-    if (const int error = co_await draw_context(v, context)) co_return error;
-    result = make_intracomm(context, group.retain(), v.me, handler);
-    co_return MPI_SUCCESS;
+    const int error = co_await draw_context(v, context);
+    const std::function<Comm*()> make = [&] { return make_intracomm(context, group.retain(), v.me, handler); };
+    co_return co_await end_creation(v, error, make, result);
 }
 
 Task create_intercomm_from_groups(comm::Group& local, int local_leader, RemoteLeader remote, std::string_view name,

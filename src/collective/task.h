@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/kept_memory.h"
 #include "collective/frame_pool.h"
 #include "progress/request.h"
 
@@ -50,7 +51,10 @@ class [[nodiscard]] Task {
         void return_value(int error) { result = error; }
         // Only std::bad_alloc can get here. Algorithms allocate while none of their operations is under
         // way.
-        void unhandled_exception() noexcept { result = fail(MPI_ERR_NO_MEM, "a collective operation found no memory"); }
+        void unhandled_exception() noexcept {
+            if (KeptMemory::is_open()) KeptMemory::end();
+            result = fail(MPI_ERR_NO_MEM, "a collective operation found no memory");
+        }
     };
 
     Task() = default;

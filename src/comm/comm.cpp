@@ -1,7 +1,10 @@
 #include "comm/comm.h"
 
+#include <new>
+
 #include "base/error.h"
 #include "base/immortal.h"
+#include "base/kept_memory.h"
 #include "base/pool.h"
 #include "base/state.h"
 #include "comm/tell.h"
@@ -88,12 +91,19 @@ void Comm::destroy() {
         if (group) group->release();
 }
 
-Comm* make_intracomm(uint64_t context, Group* group, int my_rank, Errhandler* errhandler) {
+Comm* make_intracomm(uint64_t context, Group* group, int my_rank, Errhandler* errhandler) try {
     return pool.create(context, group, my_rank, nullptr, true, errhandler);
+} catch (const std::bad_alloc&) {
+    group->release();
+    throw;
 }
 
-Comm* make_intercomm(uint64_t context, Group* local, int my_rank, Group* remote, bool local_first, Errhandler* errhandler) {
+Comm* make_intercomm(uint64_t context, Group* local, int my_rank, Group* remote, bool local_first, Errhandler* errhandler) try {
     return pool.create(context, local, my_rank, remote, local_first, errhandler);
+} catch (const std::bad_alloc&) {
+    local->release();
+    remote->release();
+    throw;
 }
 
 void drop(Comm* comm) {
@@ -103,6 +113,7 @@ void drop(Comm* comm) {
 
 void make_predefined() {
     progress::teller_upcalls.communicator = tell_communicator;
+    KeptMemory::fill();
     const link::Process me = link::self();
     const auto& header = me.job->segment().header();
     GroupBuilder world, self;

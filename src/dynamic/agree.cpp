@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/wire.h"
+#include "collective/agree.h"
 #include "collective/channel_exchange.h"
 #include "collective/collective.h"
 #include "collective/request.h"
@@ -36,16 +37,8 @@ int call_launcher(control::MessageKind kind, std::string_view payload, std::stri
 }
 
 int agree(comm::Comm& comm, int error) {
-    const std::string text(error ? failure_text() : std::string_view());
-    int32_t mine = error, worst = error;
-    if (comm.size > 1) {
-        const collective::View all = collective::View::all(collective::exchange_of(comm));
-        const auto& type = datatype::predefined(MPI_INT32_T);
-        const int lost = collective::run(collective::allreduce(all, &mine, &worst, 1, type, datatype::predefined(MPI_MAX)));
-        if (lost && !error) return lost;
-    }
-    if (error) return fail(error, "%s", text.c_str());
-    return worst ? fail(worst, "another process of the communicator can't take part; its own call says why") : MPI_SUCCESS;
+    const collective::View all = collective::View::all(collective::exchange_of(comm));
+    return collective::run(collective::agree(all, error, "inter-communicator"));
 }
 
 int spread(comm::Comm& comm, int root, Verdict& verdict) {

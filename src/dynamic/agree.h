@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/kept_memory.h"
 #include "comm/comm.h"
 #include "control/control_protocol.h"
 #include "mpi.h"
@@ -28,6 +29,7 @@ Verdict judge(FindOut&& find_out) {
     Verdict verdict;
     try {
         verdict.error = find_out(verdict.result);
+        if (!verdict.error && KeptMemory::is_short()) verdict.error = fail(MPI_ERR_NO_MEM, "the root has no memory left");
         if (verdict.error) verdict.text = failure_text();
     } catch (const std::bad_alloc&) {
         verdict.error = MPI_ERR_NO_MEM;

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <string>
 
 #include "base/error.h"
+#include "base/kept_memory.h"
 #include "base/lock.h"
 #include "dynamic/dynamic.h"
 #include "link/job.h"
@@ -37,12 +39,25 @@ int move_all(int fd, char* bytes, size_t size, bool sending) {
 }
 
 struct Card {
-    char magic[8] = {'s', 't', 'a', 'r', 'j', 'o', 'i', 'n'};
+    char magic[8] = {'s', 't', 'a', 'r', 'j', 'o', 'i', '2'};
     job::JobAddress job;
     uint32_t rank = 0;
     uint32_t reserved = 0;
     uint64_t context = 0;
 };
+
+/// This side's part, which may fail on one alone.
+int meet(const Card& mine, const Card& theirs, comm::Comm*& made) {
+    const bool first = mine.context < theirs.context;
+    comm::GroupBuilder builder;
+    link::Job* job = link::find_job(theirs.job);
+    builder.add(link::Process{job, theirs.rank});
+    if (const int error = job->map()) return error;
+    comm::Comm* const self = comm::self();
+    made = comm::make_intercomm(std::min(mine.context, theirs.context), self->local_group().retain(), 0, builder.build(), first,
+                                self->errhandler);
+    return KeptMemory::is_short() ? fail(MPI_ERR_NO_MEM, "out of memory for an inter-communicator") : MPI_SUCCESS;
+}
 
 }  // namespace
 
@@ -59,14 +74,16 @@ int join(int socket, comm::Comm*& made) {
     if (theirs.job == mine.job && theirs.rank == mine.rank)
         return fail(MPI_ERR_COMM, "the other end of the socket of MPI_Comm_join is this process itself; it takes two");
     if (const int error = comm::check_context(std::min(mine.context, theirs.context))) return error;
-    const bool first = mine.context < theirs.context;
-    comm::GroupBuilder builder;
-    link::Job* job = link::find_job(theirs.job);
-    builder.add(link::Process{job, theirs.rank});
-    if (const int error = job->map()) return error;
-    made = comm::make_intercomm(first ? mine.context : theirs.context, comm::self()->local_group().retain(), 0, builder.build(),
-                                first, comm::self()->errhandler);
-    return MPI_SUCCESS;
+    int32_t error = meet(mine, theirs, made), of_other = MPI_SUCCESS;
+    const std::string text(error ? failure_text() : std::string_view());
+    int lost = move_all(socket, reinterpret_cast<char*>(&error), sizeof error, true);
+    if (!lost) lost = move_all(socket, reinterpret_cast<char*>(&of_other), sizeof of_other, false);
+    if (!error && !lost && !of_other) return MPI_SUCCESS;
+    if (made) made->release();
+    made = nullptr;
+    if (error) return fail(error, "%s", text.c_str());
+    return lost ? lost
+                : fail(MPI_ERR_OTHER, "the process at the other end of the socket can't take part; its own call says why");
 }
 
 }  // namespace starling::dynamic

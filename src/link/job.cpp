@@ -1,11 +1,11 @@
 #include "link/job.h"
 
 #include <algorithm>
-#include <new>
 #include <unordered_map>
 
 #include "base/counters.h"
 #include "base/error.h"
+#include "base/kept_memory.h"
 #include "base/room.h"
 #include "base/state.h"
 #include "job/handover.h"
@@ -118,10 +118,7 @@ Peer* Job::peer(uint32_t rank) {
         fail(MPI_ERR_INTERN, "a job of %u processes has no rank %u", size, rank);
         return nullptr;
     }
-    if (!peers_) {
-        peers_.reset(static_cast<Peer**>(std::calloc(size, sizeof(Peer*))));
-        if (!peers_) throw std::bad_alloc();
-    }
+    if (!peers_) peers_.reset(static_cast<Peer**>(allocate_zeros(size, sizeof(Peer*))));
     if (peers_[rank]) return peers_[rank];
     auto peer = std::make_unique<Peer>(*this, rank);
     peer->dead = dead_;

@@ -1,9 +1,8 @@
 #include "message/channel.h"
 
-#include <new>
-
 #include "base/error.h"
 #include "base/immortal.h"
+#include "base/kept_memory.h"
 #include "base/state.h"
 #include "link/peer.h"
 #include "message/directory.h"
@@ -73,10 +72,8 @@ Channel::~Channel() {
 }
 
 link::Peer* Channel::find_peer(int rank) {
-    if (!peers_) {
-        peers_.reset(static_cast<link::Peer**>(std::calloc(static_cast<size_t>(roster_.size()), sizeof(link::Peer*))));
-        if (!peers_) throw std::bad_alloc();
-    }
+    if (!peers_)
+        peers_.reset(static_cast<link::Peer**>(allocate_zeros(static_cast<size_t>(roster_.size()), sizeof(link::Peer*))));
     const link::Process process = roster_.at(rank);
     peers_[rank] = process.job->peer(process.rank);
     if (connect_hint && *connect_hint && peers_[rank]) link::request_connection(*peers_[rank]);

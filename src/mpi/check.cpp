@@ -120,7 +120,10 @@ int unsupported(const char* name) {
     return raise(nullptr, error);
 }
 
-int out_of_memory() { return raise(nullptr, fail(MPI_ERR_NO_MEM, "out of memory")); }
+int out_of_memory() {
+    if (KeptMemory::was_left()) KeptMemory::end();
+    return raise(nullptr, fail(MPI_ERR_NO_MEM, "out of memory"));
+}
 
 int not_running() {
     const char* text = phase == Phase::finalized ? "called after MPI_Finalize" : "called before MPI_Init";

@@ -4,6 +4,7 @@
 // Messages name the function that the program has called (base/calling.h).
 #pragma once
 
+#include "base/kept_memory.h"
 #include "base/lock.h"
 #include "comm/comm.h"
 #include "comm/errhandler.h"
@@ -13,6 +14,12 @@
 namespace starling::mpi {
 
 using runtime::Phase, runtime::phase;
+
+/// The lock of a collective call that makes something: the others wait for this process, whatever memory it has.
+class MakingLock {
+    Lock lock_;
+    KeptMemory kept_;
+};
 
 /// Reports an error on a communicator: calls its error handler with failure_text() at hand and returns the
 /// code the MPI function is to return. Null: no communicator is involved, the handler of MPI_COMM_SELF is
@@ -40,7 +47,7 @@ T unsupported(const char* name) {
     return T{};
 }
 
-/// What an entry does when std::bad_alloc reaches it: raises MPI_ERR_NO_MEM.
+/// What an entry does when std::bad_alloc reaches it: raises MPI_ERR_NO_MEM, or ends the process where others would wait for it.
 [[gnu::cold]] int out_of_memory();
 
 // The answers to wrong arguments: each raises the error on `comm` (null: none is involved) and returns the

@@ -28,23 +28,24 @@ namespace {
 struct Duplication {
     comm::AttributeSet attributes;
     int copy_error = MPI_SUCCESS;
+    std::string copy_text;
+    MPI_Comm from = MPI_COMM_NULL;
     comm::Hints hints;
     Comm* made = nullptr;
     MPI_Comm* newcomm = nullptr;
 };
 
 Task run_duplication(Comm& comm, Duplication& state) {
+    const KeptMemory kept;
     *state.newcomm = MPI_COMM_NULL;
-    if (const int error = co_await collective::duplicate(comm, state.made)) co_return error;
+    if (state.copy_error) fail(state.copy_error, "%s", state.copy_text.c_str());
+    if (const int error = co_await collective::duplicate(comm, state.made, state.copy_error)) {
+        state.attributes.clear(comm::AttributeHolder(state.from));  // callbacks get to know that copies go
+        co_return error;
+    }
     const MPI_Comm handle = comm::to_handle(state.made);
     state.made->attributes.take(state.attributes);
     state.made->hints = state.hints;
-    if (state.copy_error) {
-        // The other members have a communicator by now; here it goes at once, and callbacks get to know.
-        state.made->attributes.clear(comm::AttributeHolder(handle));  // nobody else knows it
-        comm::drop(state.made);
-        co_return state.copy_error;
-    }
     co_await collective::open_cast(*state.made);
     *state.newcomm = handle;
     if (foreign) {
@@ -73,13 +74,15 @@ int prepare(MPI_Comm handle, MPI_Info info, MPI_Comm* newcomm, Comm*& comm, Dupl
     if (!comm::read_info(info, object)) return bad_handle(comm, MPI_ERR_INFO, "info object");
     read_hints(object, state.hints);
     state.newcomm = newcomm;
+    state.from = handle;
     const comm::Kept kept(comm);
     state.copy_error = comm->attributes.copy_to(comm::AttributeHolder(handle), state.attributes);
+    if (state.copy_error) state.copy_text = failure_text();
     return MPI_SUCCESS;
 }
 
 int duplicate(MPI_Comm handle, MPI_Info info, MPI_Comm* newcomm) {
-    Lock lock;
+    MakingLock lock;
     Comm* comm = nullptr;
     Duplication state;
     if (const int error = prepare(handle, info, newcomm, comm, state)) return error;
@@ -88,7 +91,7 @@ int duplicate(MPI_Comm handle, MPI_Info info, MPI_Comm* newcomm) {
 }
 
 int start_duplication(MPI_Comm handle, MPI_Info info, MPI_Comm* newcomm, MPI_Request* request) {
-    Lock lock;
+    MakingLock lock;
     Comm* comm = comm::from_handle(handle);
     if (!comm) return bad_comm(handle);
     if (!request) return null_argument(comm, "request");
@@ -226,7 +229,7 @@ int Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm, MPI_Req
 }
 
 int Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm) {
-    Lock lock;
+    MakingLock lock;
     Comm* c = comm::from_handle(comm);
     if (!c) return bad_comm(comm);
     comm::Group* g = comm::from_handle(group);
@@ -241,7 +244,7 @@ int Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm) {
 }
 
 int Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* newcomm) {
-    Lock lock;
+    MakingLock lock;
     Comm* c = comm::from_handle(comm);
     if (!c) return bad_comm(comm);
     if (c->is_inter) return wrong_kind_of_comm(c);
@@ -260,7 +263,7 @@ int Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* newcomm
 }
 
 int Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
-    Lock lock;
+    MakingLock lock;
     Comm* c = comm::from_handle(comm);
     if (!c) return bad_comm(comm);
     int wrong = check_place(newcomm);
@@ -272,7 +275,7 @@ int Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
 }
 
 int Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm* newcomm) {
-    Lock lock;
+    MakingLock lock;
     Comm* c = comm::from_handle(comm);
     if (!c) return bad_comm(comm);
     comm::Info object;
@@ -289,7 +292,7 @@ int Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_C
 
 int Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag,
                      MPI_Comm* newintercomm) {
-    Lock lock;
+    MakingLock lock;
     Comm* local = comm::from_handle(local_comm);
     if (!local) return bad_comm(local_comm);
     if (local->is_inter) return wrong_kind_of_comm(local);
@@ -317,7 +320,7 @@ int Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, 
 }
 
 int Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracomm) {
-    Lock lock;
+    MakingLock lock;
     Comm* c = comm::from_handle(intercomm);
     if (!c) return bad_comm(intercomm);
     if (!c->is_inter) return wrong_kind_of_comm(c);
@@ -330,7 +333,7 @@ int Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracomm) {
 
 int Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info, MPI_Errhandler errhandler,
                            MPI_Comm* newcomm) {
-    Lock lock;
+    MakingLock lock;
     FromGroup call(stringtag, info, errhandler, newcomm);
     if (call.error) return call.finish();
     comm::Group* g = comm::from_handle(group);
@@ -346,7 +349,7 @@ int Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info
 
 int Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Group remote_group, int remote_leader,
                                  const char* stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm* newintercomm) {
-    Lock lock;
+    MakingLock lock;
     FromGroup call(stringtag, info, errhandler, newintercomm);
     if (call.error) return call.finish();
     comm::Group* local = comm::from_handle(local_group);

@@ -43,7 +43,7 @@ int read_commands(const CommandArguments& in, dynamic::Commands& out) {
 /// What the collective calls of this chapter have in common: an intra-communicator with a root, and a new inter-communicator.
 template <class Work>
 int make_intercomm(MPI_Comm handle, int root, MPI_Comm* out, const char* name, Work work) {
-    Lock lock;
+    MakingLock lock;
     comm::Comm* comm = comm::from_handle(handle);
     if (!comm) return bad_comm(handle);
     if (comm->is_inter) return wrong_kind_of_comm(comm);
@@ -124,7 +124,7 @@ int Comm_connect(const char* port_name, MPI_Info, int root, MPI_Comm comm, MPI_C
 }
 
 int Comm_join(int fd, MPI_Comm* intercomm) {
-    Lock lock;
+    MakingLock lock;
     if (phase != Phase::running) return not_running();
     if (!intercomm) return null_argument(nullptr, "intercomm");
     *intercomm = MPI_COMM_NULL;

@@ -81,7 +81,7 @@ int Dims_create(int nnodes, int ndims, int dims[]) {
 }
 
 int Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int, MPI_Comm* comm_cart) {
-    Lock lock;
+    MakingLock lock;
     int error = MPI_SUCCESS, nodes = 0;
     Comm* base = topology_base(comm_old, error);
     if (!base) return error;
@@ -163,7 +163,7 @@ int Cart_shift(MPI_Comm comm, int direction, int disp, int* rank_source, int* ra
 }
 
 int Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm* newcomm) {
-    Lock lock;
+    MakingLock lock;
     Comm* c = nullptr;
     int error = MPI_SUCCESS;
     const auto* cart = find_topology<CartTopology>(comm, c, error);

@@ -157,7 +157,7 @@ void write_edges(int max, const Edges& edges, int ranks[], int weights[], bool w
 int Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[], int outdegree,
                                const int destinations[], const int destweights[], MPI_Info info, int,
                                MPI_Comm* comm_dist_graph) {
-    Lock lock;
+    MakingLock lock;
     int error = MPI_SUCCESS;
     Comm* base = topology_base(comm_old, error);
     if (!base) return error;
@@ -178,7 +178,7 @@ int Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int source
 
 int Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[],
                       const int weights[], MPI_Info info, int, MPI_Comm* comm_dist_graph) {
-    Lock lock;
+    MakingLock lock;
     int error = MPI_SUCCESS;
     Comm* base = topology_base(comm_old, error);
     if (!base) return error;

@@ -36,7 +36,7 @@ void copy_up_to(int max, const std::vector<int>& values, int* out) {
 }  // namespace
 
 int Graph_create(MPI_Comm comm_old, int nnodes, const int indx[], const int edges[], int, MPI_Comm* comm_graph) {
-    Lock lock;
+    MakingLock lock;
     int error = MPI_SUCCESS;
     Comm* base = topology_base(comm_old, error);
     if (!base) return error;

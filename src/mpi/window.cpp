@@ -121,17 +121,17 @@ int bad_rank(const Window& window, int rank) {
 }
 
 int Win_create(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
-    Lock lock;
+    MakingLock lock;
     return make({.flavor = MPI_WIN_FLAVOR_CREATE, .base = base, .bytes = size, .disp_unit = disp_unit}, info, comm, win);
 }
 
 int Win_allocate(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
-    Lock lock;
+    MakingLock lock;
     return make_with_memory(MPI_WIN_FLAVOR_ALLOCATE, size, disp_unit, info, comm, baseptr, win);
 }
 
 int Win_allocate_shared(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
-    Lock lock;
+    MakingLock lock;
     return make_with_memory(MPI_WIN_FLAVOR_SHARED, size, disp_unit, info, comm, baseptr, win);
 }
 
@@ -160,7 +160,7 @@ int Win_shared_query(MPI_Win win, int rank, MPI_Aint* size, CountOut disp_unit, 
 }
 
 int Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
-    Lock lock;
+    MakingLock lock;
     return make({.flavor = MPI_WIN_FLAVOR_DYNAMIC}, info, comm, win);
 }
 

@@ -1,9 +1,11 @@
 // One member of a collective call that makes something is refused what it asks the system for: its first mapping, its second and so on,
-// then its first descriptor of each kind, its second. All members succeed, or none does, and nobody waits for ever; afterwards the same call
+// then its first descriptor of each kind, its second, its first and second allocation; or its copy of an attribute fails. All members succeed, or none does, and nobody waits for ever; afterwards the same call
 // succeeds on all.
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -12,18 +14,22 @@
 
 #include "dynamic.h"
 
-enum kind { kMmap, kMprotect, kMemfd, kFtruncate, kOpen, kSocket, kKinds };
-static const char* const kNames[kKinds] = {"mmap", "mprotect", "memfd_create", "ftruncate", "open", "socket"};
+enum kind { kMmap, kMprotect, kMemfd, kFtruncate, kOpen, kSocket, kSendmsg, kRecvmsg, kThread, kMalloc, kCopy, kKinds };
+static const char* const kNames[kKinds] = {"mmap",    "mprotect", "memfd_create",   "ftruncate", "open",          "socket",
+                                           "sendmsg", "recvmsg",  "pthread_create", "malloc",    "attribute copy"};
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { kCanRefuse = 0 };  // a sanitizer has its own allocator, and looks at all of these
 static volatile int refused_kind, refused_in;
+static int is_refused(int kind, int error) { return kind == error; }
 #else
 enum { kCanRefuse = 1 };
 static volatile int refused_kind, refused_in;  // which request of that kind from now on is refused, 0: none
+static volatile int refused_for_ever;          // and all after it
 
 static int is_refused(int kind, int error) {
     if (refused_in == 0 || refused_kind != kind || --refused_in > 0) return 0;
+    if (refused_for_ever) refused_in = 1;
     errno = error;
     return 1;
 }
@@ -50,20 +56,111 @@ int open(const char* path, int flags, ...) {
 int socket(int domain, int type, int protocol) {
     return is_refused(kSocket, EMFILE) ? -1 : (int)syscall(SYS_socket, domain, type, protocol);
 }
+ssize_t sendmsg(int fd, const struct msghdr* message, int flags) {
+    return is_refused(kSendmsg, ETOOMANYREFS) ? -1 : syscall(SYS_sendmsg, fd, message, flags);
+}
+ssize_t recvmsg(int fd, struct msghdr* message, int flags) {
+    return is_refused(kRecvmsg, ENOMEM) ? -1 : syscall(SYS_recvmsg, fd, message, flags);
+}
+int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*), void* of) {
+    static int (*libcs)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+    if (!libcs) *(void**)&libcs = dlsym(RTLD_NEXT, "pthread_create");
+    return is_refused(kThread, EAGAIN) ? EAGAIN : libcs(thread, attributes, run, of);
+}
+
+extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void*, size_t),
+    *__libc_memalign(size_t, size_t);
+void* malloc(size_t bytes) { return is_refused(kMalloc, ENOMEM) ? NULL : __libc_malloc(bytes); }
+void* calloc(size_t count, size_t bytes) { return is_refused(kMalloc, ENOMEM) ? NULL : __libc_calloc(count, bytes); }
+void* realloc(void* old, size_t bytes) { return is_refused(kMalloc, ENOMEM) ? NULL : __libc_realloc(old, bytes); }
+void* aligned_alloc(size_t alignment, size_t bytes) {
+    return is_refused(kMalloc, ENOMEM) ? NULL : __libc_memalign(alignment, bytes);
+}
+int posix_memalign(void** made, size_t alignment, size_t bytes) {
+    if (is_refused(kMalloc, ENOMEM)) return ENOMEM;
+    *made = __libc_memalign(alignment, bytes);
+    return *made ? 0 : ENOMEM;
+}
 #endif
 
-enum what { kWinCreate, kWinAllocate, kWinShared, kWinDynamic, kDup, kSplit, kCreateGroup, kWhats };
-static const char* const kCalls[kWhats] = {"MPI_Win_create",         "MPI_Win_allocate", "MPI_Win_allocate_shared",
-                                           "MPI_Win_create_dynamic", "MPI_Comm_dup",     "MPI_Comm_split",
-                                           "MPI_Comm_create_group"};
+enum what {
+    kWinCreate,
+    kWinAllocate,
+    kWinShared,
+    kWinDynamic,
+    kDup,
+    kIdup,
+    kSplit,
+    kSplitType,
+    kCreate,
+    kCreateGroup,
+    kFromGroup,
+    kCart,
+    kGraph,
+    kIntercomm,
+    kMerge,
+    kFromGroups,
+    kMeet,
+    kWhats,
+    kSpawn = kWhats
+};
+static const char* const kCalls[] = {"MPI_Win_create",
+                                     "MPI_Win_allocate",
+                                     "MPI_Win_allocate_shared",
+                                     "MPI_Win_create_dynamic",
+                                     "MPI_Comm_dup",
+                                     "MPI_Comm_idup",
+                                     "MPI_Comm_split",
+                                     "MPI_Comm_split_type",
+                                     "MPI_Comm_create",
+                                     "MPI_Comm_create_group",
+                                     "MPI_Comm_create_from_group",
+                                     "MPI_Cart_create",
+                                     "MPI_Dist_graph_create_adjacent",
+                                     "MPI_Intercomm_create",
+                                     "MPI_Intercomm_merge",
+                                     "MPI_Intercomm_create_from_groups",
+                                     "MPI_Comm_accept and MPI_Comm_connect",
+                                     "MPI_Comm_spawn_multiple"};
 
-static MPI_Comm home;  // returns errors
+static MPI_Comm home, side, between;  // all, and a half of them, and both halves; they return errors
+static MPI_Group all, low, high;      // their members
+static int rank, size, is_low;
+static char port[MPI_MAX_PORT_NAME];
 static long memory[8];
+static int copies;  // of an attribute
+
+/// Sums over a communicator, and says whether all or none of its members give 1.
+static int is_of_all_or_none(int one, MPI_Comm comm) {
+    int sum, members;
+    OK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm));
+    OK(MPI_Comm_size(comm, &members));
+    return sum == 0 || sum == members;
+}
+
+/// Both sides try until they have met: that one of them fails, the other can't know.
+static int meet(MPI_Comm* made) {
+    int error;
+    do {
+        error =
+            is_low ? MPI_Comm_accept(port, MPI_INFO_NULL, 0, side, made) : MPI_Comm_connect(port, MPI_INFO_NULL, 0, side, made);
+        CHECK(is_of_all_or_none(error != MPI_SUCCESS, side), "some of one side of a port failed: %d here", error);
+    } while (error);
+    return error;
+}
+
+static int spawn(MPI_Comm* made) {
+    char* commands[] = {(char*)own_path(), (char*)own_path()};
+    const int counts[] = {1, 1};
+    const MPI_Info infos[] = {MPI_INFO_NULL, MPI_INFO_NULL};
+    return MPI_Comm_spawn_multiple(2, commands, MPI_ARGVS_NULL, counts, infos, 0, home, made, MPI_ERRCODES_IGNORE);
+}
 
 /// One call; what it makes is freed by all or kept by none.
 static int make(int what, MPI_Win* window, MPI_Comm* made) {
     void* base;
-    MPI_Group group;
+    const int dims[] = {size}, periods[] = {1}, next = (rank + 1) % size, last = (rank + size - 1) % size;
+    MPI_Request request;
     int error;
     *window = MPI_WIN_NULL, *made = MPI_COMM_NULL;
     switch (what) {
@@ -77,55 +174,138 @@ static int make(int what, MPI_Win* window, MPI_Comm* made) {
             return MPI_Win_create_dynamic(MPI_INFO_NULL, home, window);
         case kDup:
             return MPI_Comm_dup(home, made);
+        case kIdup:
+            error = MPI_Comm_idup(home, made, &request);
+            return error ? error : MPI_Wait(&request, MPI_STATUS_IGNORE);
         case kSplit:
             return MPI_Comm_split(home, 0, 0, made);
+        case kSplitType:
+            return MPI_Comm_split_type(home, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, made);
+        case kCreate:
+            return MPI_Comm_create(home, all, made);
+        case kCreateGroup:
+            return MPI_Comm_create_group(home, all, 7, made);
+        case kFromGroup:
+            return MPI_Comm_create_from_group(all, "one fails", MPI_INFO_NULL, MPI_ERRORS_RETURN, made);
+        case kCart:
+            return MPI_Cart_create(home, 1, dims, periods, 0, made);
+        case kGraph:
+            return MPI_Dist_graph_create_adjacent(home, 1, &last, MPI_UNWEIGHTED, 1, &next, MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
+                                                  made);
+        case kIntercomm:
+            return MPI_Intercomm_create(side, 0, MPI_COMM_WORLD, is_low ? size / 2 : 0, 3, made);
+        case kMerge:
+            return MPI_Intercomm_merge(between, !is_low, made);
+        case kFromGroups:
+            return MPI_Intercomm_create_from_groups(is_low ? low : high, 0, is_low ? high : low, 0, "one side fails",
+                                                    MPI_INFO_NULL, MPI_ERRORS_RETURN, made);
+        case kMeet:
+            return meet(made);
         default:
-            break;
+            return spawn(made);
     }
-    error = MPI_Comm_group(home, &group);
-    if (error) return error;
-    error = MPI_Comm_create_group(home, group, 7, made);
-    MPI_Group_free(&group);
-    return error;
+}
+
+static void unmake(int what, MPI_Win* window, MPI_Comm* made) {
+    if (*window != MPI_WIN_NULL) OK(MPI_Win_free(window));
+    if (*made == MPI_COMM_NULL) return;
+    if (what == kSpawn) OK(MPI_Barrier(*made));
+    OK(what >= kMeet ? MPI_Comm_disconnect(made) : MPI_Comm_free(made));
 }
 
 /// Whether the victim's request was refused at all.
-static int try_once(int what, int kind, int which, int rank, int victim) {
+static int try_once(int what, int kind, int which, int victim) {
     MPI_Win window;
     MPI_Comm made;
+    const int copies_before = copies;
     if (rank == victim) refused_kind = kind, refused_in = which;
     const int error = make(what, &window, &made);
-    int was_refused = refused_in == 0;
+    int was_refused = rank == victim && refused_in == 0;
     refused_in = 0;
-    int failed = error != MPI_SUCCESS, counts[2], size;
-    OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
-    const int mine[2] = {failed, rank == victim && was_refused};
-    OK(MPI_Allreduce(mine, counts, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
-    CHECK(counts[0] == 0 || counts[0] == size, "%s, %s number %d of rank %d refused: %d of %d failed; here: error %d",
-          kCalls[what], kNames[kind], which, victim, counts[0], size, error);
-    if (window != MPI_WIN_NULL) OK(MPI_Win_free(&window));
-    if (made != MPI_COMM_NULL) OK(MPI_Comm_free(&made));
-    return counts[1];
+    CHECK(is_of_all_or_none(error != MPI_SUCCESS, MPI_COMM_WORLD),
+          "%s, %s number %d of rank %d refused: error %d here, not everywhere", kCalls[what], kNames[kind], which, victim,
+          error);
+    unmake(what, &window, &made);
+    EXPECT_INT(copies, copies_before);
+    OK(MPI_Bcast(&was_refused, 1, MPI_INT, victim, MPI_COMM_WORLD));
+    return was_refused;
+}
+
+/// What a call asks for while it is made as a whole; `stride` 1: each of these is refused once.
+static void try_all(int what, int stride) {
+    for (int kind = 0; kCanRefuse && kind < kKinds; kind++)
+        for (int victim = 0; victim < size; victim++)
+            for (int which = 1; try_once(what, kind, which, victim); which += stride) CHECK(which < 1000, "%s", kCalls[what]);
+    MPI_Win window;
+    MPI_Comm made;
+    OK(make(what, &window, &made));
+    unmake(what, &window, &made);
+}
+
+static int copy_attribute(MPI_Comm comm, int keyval, void* extra, void* value, void* copy, int* flag) {
+    (void)comm, (void)keyval, (void)extra;
+    if (is_refused(kCopy, ENOMEM)) return MPI_ERR_OTHER;
+    *(void**)copy = value, *flag = 1, ++copies;
+    return MPI_SUCCESS;
+}
+
+static int delete_attribute(MPI_Comm comm, int keyval, void* value, void* extra) {
+    (void)comm, (void)keyval, (void)value, (void)extra;
+    --copies;
+    return MPI_SUCCESS;
+}
+
+static void make_home(void) {
+    int key, first = 0, half = size / 2;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &home));
+    OK(MPI_Comm_create_keyval(copy_attribute, delete_attribute, &key, NULL));
+    OK(MPI_Comm_set_attr(home, key, memory));
+    OK(MPI_Comm_set_errhandler(home, MPI_ERRORS_RETURN));
+    OK(MPI_Comm_free_keyval(&key));
+    is_low = rank < half;
+    OK(MPI_Comm_split(home, is_low, 0, &side));
+    OK(MPI_Intercomm_create(side, 0, home, is_low ? half : 0, 1, &between));
+    OK(MPI_Comm_set_errhandler(between, MPI_ERRORS_RETURN));
+    OK(MPI_Comm_group(home, &all));
+    int ranges[2][3] = {{0, half - 1, 1}, {half, size - 1, 1}};
+    OK(MPI_Group_range_incl(all, 1, &ranges[0], &low));
+    OK(MPI_Group_range_incl(all, 1, &ranges[1], &high));
+    if (rank == first) OK(MPI_Open_port(MPI_INFO_NULL, port));
+    OK(MPI_Bcast(port, sizeof port, MPI_CHAR, first, home));
+}
+
+static void free_home(void) {
+    if (rank == 0) OK(MPI_Close_port(port));
+    OK(MPI_Group_free(&all));
+    OK(MPI_Group_free(&low));
+    OK(MPI_Group_free(&high));
+    OK(MPI_Comm_free(&between));
+    OK(MPI_Comm_free(&side));
+    OK(MPI_Comm_free(&home));
+}
+
+/// Who has no memory to say that it has none ends, and the job with it.
+static void starve(void) {
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    MPI_Comm made;
+    refused_kind = kMalloc, refused_in = rank == 0, refused_for_ever = 1;
+    MPI_Comm_split_type(home, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &made);
+#endif
 }
 
 int main(int argc, char** argv) {
-    int rank, size;
     OK(MPI_Init(&argc, &argv));
+    if (was_met_as_child()) return 0;
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
-    OK(MPI_Comm_dup(MPI_COMM_WORLD, &home));
-    OK(MPI_Comm_set_errhandler(home, MPI_ERRORS_RETURN));
-    for (int what = 0; kCanRefuse && what < kWhats; what++) {
-        for (int kind = 0; kind < kKinds; kind++)
-            for (int victim = 0; victim < size; victim++)
-                for (int which = 1; try_once(what, kind, which, rank, victim); which++) CHECK(which < 1000, "%s", kCalls[what]);
-        MPI_Win window;
-        MPI_Comm made;
-        OK(make(what, &window, &made));
-        if (window != MPI_WIN_NULL) OK(MPI_Win_free(&window));
-        if (made != MPI_COMM_NULL) OK(MPI_Comm_free(&made));
-    }
-    OK(MPI_Comm_free(&home));
+    make_home();
+    if (argc > 1)
+        starve();
+    else if (getenv("TEST_SPAWN"))
+        try_all(kSpawn, 11);
+    else
+        for (int what = 0; what < kWhats; what++) try_all(what, 1);
+    free_home();
     OK(MPI_Finalize());
     return 0;
 }

@@ -1,0 +1,77 @@
+#include "base/kept_memory.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <exception>
+#include <new>
+
+#include "base/calling.h"
+#include "base/error.h"
+#include "base/state.h"
+
+namespace starling {
+
+namespace {
+
+// Below the allocator's limit for memory that goes back to the system at once: what was given back is there for who asks next.
+constexpr size_t kBlock = 16 << 10, kBlocks = 8;
+// A thread without the library's lock may ask for memory, too.
+STARLING_STATE std::atomic<void*> blocks[kBlocks];
+STARLING_STATE std::atomic<int> scopes = 0;
+STARLING_STATE std::atomic<bool> left = false;
+STARLING_STATE std::new_handler before = nullptr;
+
+/// What `new` calls before it tries again.
+void give_back_a_block() {
+    if (KeptMemory::is_open())
+        for (auto& block : blocks)
+            if (void* mine = block.exchange(nullptr, std::memory_order_acq_rel)) return std::free(mine);
+    if (!before) throw std::bad_alloc();
+    before();
+}
+
+}  // namespace
+
+KeptMemory::KeptMemory() : exceptions_(std::uncaught_exceptions()) {
+    if (scopes.fetch_add(1, std::memory_order_relaxed) > 0) return;
+    left.store(false, std::memory_order_relaxed);
+    fill();
+}
+
+KeptMemory::~KeptMemory() {
+    if (std::uncaught_exceptions() > exceptions_) left.store(true, std::memory_order_relaxed);
+    if (scopes.fetch_sub(1, std::memory_order_relaxed) == 1) fill();
+}
+
+void KeptMemory::fill() {
+    for (auto& block : blocks)
+        if (!block.load(std::memory_order_relaxed)) block.store(std::malloc(kBlock), std::memory_order_release);
+    if (std::get_new_handler() != give_back_a_block) before = std::set_new_handler(give_back_a_block);
+}
+
+bool KeptMemory::is_short() {
+    for (const auto& block : blocks)
+        if (!block.load(std::memory_order_relaxed)) return true;
+    return false;
+}
+
+bool KeptMemory::is_open() { return scopes.load(std::memory_order_relaxed) > 0; }
+
+bool KeptMemory::was_left() { return left.load(std::memory_order_relaxed); }
+
+void KeptMemory::end() {
+    panic(
+        "%s: out of memory in a call in which other processes wait for this one, so it ends: leave it more memory, or use less",
+        calling ? calling : "MPI");
+}
+
+void* allocate_zeros(size_t count, size_t bytes) {
+    for (;;) {
+        if (void* memory = std::calloc(count, bytes)) return memory;
+        const std::new_handler handler = std::get_new_handler();
+        if (!handler) throw std::bad_alloc();
+        handler();
+    }
+}
+
+}  // namespace starling
